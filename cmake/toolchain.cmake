@@ -1,0 +1,32 @@
+# Compiler cache, linker, warnings and sanitizers: everything about how files are compiled and nothing about which.
+
+find_program(SMELT_CCACHE ccache)
+if(SMELT_CCACHE)
+  set(CMAKE_C_COMPILER_LAUNCHER ${SMELT_CCACHE})
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${SMELT_CCACHE})
+endif()
+find_program(SMELT_MOLD mold)
+if(SMELT_MOLD)
+  add_link_options(-fuse-ld=mold)
+endif()
+
+# -g1 keeps line numbers for profiles and sanitizer reports at a tenth of the size of full debug information.
+add_compile_options(-Wall -Wextra -Wno-sign-compare -Wno-missing-field-initializers -fno-omit-frame-pointer)
+option(SMELT_WERROR "Treat warnings as errors" ON)
+if(SMELT_WERROR)
+  add_compile_options(-Werror)
+endif()
+if(CMAKE_BUILD_TYPE STREQUAL "Release")
+  # GCC 12 reports false maybe-uninitialized and stringop findings inside std::variant and std::vector at -O2.
+  add_compile_options(-Wno-maybe-uninitialized -Wno-stringop-overflow -Wno-stringop-overread -Wno-array-bounds -Wno-restrict)
+  set(CMAKE_CXX_FLAGS_RELEASE "-O2")
+  set(CMAKE_C_FLAGS_RELEASE "-O2")
+endif()
+if(SMELT_SANITIZE)
+  add_compile_options(-fsanitize=${SMELT_SANITIZE} -fno-sanitize-recover=all -g1 -Wno-maybe-uninitialized)
+  add_link_options(-fsanitize=${SMELT_SANITIZE})
+endif()
+
+find_package(absl REQUIRED)
+find_package(Threads REQUIRED)
+include_directories(${CMAKE_SOURCE_DIR} ${CMAKE_BINARY_DIR})
