@@ -1,0 +1,37 @@
+// A kernel: a computation of its own that runs in one piece, cut out of a program, with its canonical hash.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "hlo/hash.h"
+#include "hlo/module.h"
+
+namespace smelt::fusion {
+
+// The entry computation of `module` is the kernel: parameters in order of first use in the kernel's post order, a root
+// that is an array, or a tuple of the outputs. Equal kernels have equal hashes wherever they come from, whatever their
+// names.
+struct Kernel {
+  std::unique_ptr<hlo::Module> module;
+  hlo::Hash128 hash;
+  std::string name;  // of the instruction that it was cut from
+
+  const hlo::Computation& computation() const { return *module->entry(); }
+};
+
+// Whether the executor runs this instruction as a kernel: not a parameter, constant, tuple, get-tuple-element, control
+// flow, after-all and the like.
+bool IsKernel(const hlo::Instruction& instruction);
+
+// The kernel of one instruction of a (fused) module: a fusion's computation, or the instruction alone. Scalar constants
+// that it reads come along inside.
+absl::StatusOr<Kernel> ExtractKernel(const hlo::Instruction& instruction);
+
+// All kernels of the executed computations, each distinct hash once, in order of first appearance; `counts`, where
+// given, says how often each stands in the program text (not how often loops run it).
+absl::StatusOr<std::vector<Kernel>> ExtractKernels(const hlo::Module& module, std::vector<int64_t>* counts = nullptr);
+
+}  // namespace smelt::fusion

@@ -1,0 +1,57 @@
+// From a kernel (a fused HLO computation) to code that runs: the whole way through tensor expressions, schedule, loop
+// IR and LLVM, with a cache.
+//
+//   KernelCache cache({.folder = "~/.cache/smelt"});
+//   auto kernel = CompileKernel(computation, target, {}, &cache).value();
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/statusor.h"
+#include "hlo/computation.h"
+#include "hlo/hash.h"
+#include "kernels/runtime/kernel_code.h"
+#include "kernels/space/tiles.h"
+#include "kernels/target.h"
+
+namespace smelt::kernels {
+
+struct CompileOptions {
+  std::optional<space::Tile> tile;  // absent: the default tile
+};
+
+struct CompiledKernel {
+  std::shared_ptr<runtime::KernelCode> code;
+  std::string trace;  // the schedule
+  std::string tile;
+  int vector_spills = 0;
+  double compile_seconds = 0;  // 0 when it came from the cache
+};
+
+// Code by hash of kernel, tile, target and compiler version, in memory and, with a folder, on disk (one file a kernel,
+// checksummed, written to a temporary name and renamed; a torn or foreign file is ignored and made again). Thread-safe.
+class KernelCache {
+ public:
+  explicit KernelCache(std::string folder = "") : folder_(std::move(folder)) {}
+  static std::string DefaultFolder();  // $SMELT_CACHE, or $XDG_CACHE_HOME/smelt, or ~/.cache/smelt
+
+  std::shared_ptr<const CompiledKernel> Find(const hlo::Hash128& key);
+  void Insert(const hlo::Hash128& key, std::shared_ptr<const CompiledKernel> kernel, const std::string& elf);
+
+ private:
+  std::string folder_;
+  std::mutex mutex_;
+  absl::flat_hash_map<hlo::Hash128, std::shared_ptr<const CompiledKernel>> kernels_;
+};
+
+// Errors: Unimplemented naming the instruction that has no loop nest (the executor then runs it as an opaque
+// operation).
+absl::StatusOr<std::shared_ptr<const CompiledKernel>> CompileKernel(const hlo::Computation& kernel,
+                                                                    const Target& target, const CompileOptions& options,
+                                                                    KernelCache* cache);
+
+}  // namespace smelt::kernels

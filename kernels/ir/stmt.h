@@ -1,0 +1,91 @@
+// The loop IR: what a schedule lowers to and a code generator reads. Expressions are those of te/expr.h with kLoad
+// instead of kTensorRead.
+//
+// Few statement kinds, immutable, shared. Print with ToString: it reads like C.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "kernels/te/expr.h"
+
+namespace smelt::kernels::ir {
+
+using te::DataType;
+using te::Expr;
+using te::PrimitiveType;
+
+// Where a buffer lives.
+enum class Scope : uint8_t {
+  kArgument,  // input or output of the kernel, passed by the caller
+  kShared,  // scratch that all threads of a kernel see, between phases; allocated by the runtime before the kernel runs
+  kThread,  // scratch of one iteration of the parallel loop; a slice of the thread's scratch memory
+  kLocal,   // small, indices constant after unrolling: becomes registers (an alloca that LLVM's SROA dissolves)
+};
+
+struct BufferNode {
+  std::string name;
+  PrimitiveType type;
+  std::vector<int64_t> shape;  // extents before flattening; one element count after
+  Scope scope = Scope::kArgument;
+  int64_t argument = -1;  // kArgument: position, inputs first, then outputs
+  int alignment = 64;     // bytes
+
+  int64_t ElementCount() const;
+  int64_t ByteSize() const;
+};
+using Buffer = std::shared_ptr<const BufferNode>;
+
+enum class StmtKind : uint8_t { kFor, kStore, kAllocate, kIf, kSeq };
+enum class ForKind : uint8_t { kSerial, kParallel, kVectorized, kUnrolled };
+
+struct StmtNode;
+using Stmt = std::shared_ptr<const StmtNode>;
+
+struct StmtNode {
+  StmtKind kind;
+  // kFor: for (var = min; var < min + extent; ++var) body
+  Expr var, min, extent;
+  ForKind for_kind = ForKind::kSerial;
+  // kStore: buffer[indices] = value, where predicate (null: always) holds
+  Buffer buffer;  // also kAllocate: lives during body
+  std::vector<Expr> indices;
+  Expr value;
+  Expr predicate;
+  // kIf
+  Expr condition;
+  Stmt then_case;           // kIf; also the body of kFor and kAllocate
+  Stmt else_case;           // may be null
+  std::vector<Stmt> stmts;  // kSeq
+
+  const Stmt& body() const { return then_case; }
+};
+
+Stmt For(Expr var, Expr min, Expr extent, ForKind kind, Stmt body);
+Stmt Store(Buffer buffer, std::vector<Expr> indices, Expr value, Expr predicate = Expr());
+Stmt Allocate(Buffer buffer, Stmt body);
+Stmt IfThen(Expr condition, Stmt then_case, Stmt else_case = nullptr);
+Stmt Seq(std::vector<Stmt> stmts);  // flattens nested sequences, drops nulls
+
+// A top-level piece of a kernel: either a parallel loop over [0, extent) whose iterations are independent, or serial
+// code (extent 1). Phases run one after the other with a barrier between them. Parallel loops occur nowhere else.
+struct Phase {
+  Expr var;  // the parallel loop's variable; null when serial
+  int64_t extent = 1;
+  Stmt body;  // all scratch of scope kThread and kLocal is allocated within
+};
+
+// A lowered kernel.
+struct Function {
+  std::string name;
+  std::vector<Buffer> arguments;  // inputs in parameter order, then outputs
+  int64_t input_count = 0;
+  std::vector<Buffer> shared;  // scratch of scope kShared, allocated for the whole call
+  std::vector<Phase> phases;
+};
+
+std::string ToString(const Stmt& stmt, int indent = 0);
+std::string ToString(const Function& function);
+
+}  // namespace smelt::kernels::ir

@@ -1,0 +1,67 @@
+// A compiled program: kernels, opaque operations and control flow over one planned arena.
+//
+//   auto executable = Executable::Compile(fused_module, target, options).value();
+//   std::vector<hlo::Literal> outputs = executable->Run(inputs).value();      // leaves of the result, in order
+//
+// Each instruction of an executed computation that is a fusion, or does arithmetic, is one kernel. An instruction
+// without a loop nest runs as an opaque operation through the evaluator; kernels() says which and why.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "hlo/literal.h"
+#include "hlo/module.h"
+#include "kernels/compile/compile.h"
+#include "kernels/target.h"
+
+namespace smelt::kernels::runtime {
+
+struct KernelInfo {
+  std::string name;         // of the instruction in the fused module
+  std::string computation;  // in which it stands
+  hlo::Hash128 hash;        // canonical kernel hash
+  bool opaque = false;
+  std::string opaque_reason;  // why it is no loop nest
+  double flops = 0;
+  double bytes = 0;  // read plus written
+  std::string tile;
+  std::string trace;
+  double compile_seconds = 0;
+};
+
+struct ExecutableOptions {
+  KernelCache* cache = nullptr;
+  // Tiles by canonical kernel hash; others take their default.
+  absl::flat_hash_map<hlo::Hash128, space::Tile> tiles;
+};
+
+struct RunOptions {
+  std::vector<std::vector<double>>* kernel_seconds =
+      nullptr;                                // one list an entry of kernels(): the time of every execution
+  const std::atomic<bool>* cancel = nullptr;  // checked between kernels: ends with CancelledError
+};
+
+class Executable {
+ public:
+  virtual ~Executable() = default;
+  static absl::StatusOr<std::unique_ptr<Executable>> Compile(const hlo::Module& module, const Target& target,
+                                                             const ExecutableOptions& options);
+
+  virtual const std::vector<KernelInfo>& kernels() const = 0;
+  virtual double compile_seconds() const = 0;
+  virtual int64_t arena_bytes() const = 0;
+  // Inputs: one literal a parameter leaf. Not thread-safe: the arena is one.
+  virtual absl::StatusOr<std::vector<hlo::Literal>> Run(absl::Span<const hlo::Literal* const> inputs,
+                                                        const RunOptions& options = {}) = 0;
+  // As Run, with results in buffers of the caller (64-byte aligned, of each output leaf's byte size): what timing loops
+  // call, no allocation.
+  virtual absl::Status RunInto(absl::Span<const void* const> inputs, absl::Span<void* const> outputs,
+                               const RunOptions& options = {}) = 0;
+};
+
+}  // namespace smelt::kernels::runtime

@@ -1,0 +1,19 @@
+// From a kernel's HLO computation to tensor expressions: the one place that turns HLO semantics into index expressions.
+#pragma once
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "hlo/computation.h"
+#include "kernels/te/tensor.h"
+
+namespace smelt::kernels::te {
+
+// Whether the instruction has a loop nest. If not, the status says why (an unsupported element type, sort, fft, ...)
+// and the instruction runs as an opaque operation of the runtime.
+absl::Status HasLoopNest(const hlo::Instruction& instruction);
+
+// One operation an instruction (and helper operations where one needs several); parameters become placeholders, the
+// root's leaves the graph's outputs. Every instruction must satisfy HasLoopNest.
+absl::StatusOr<Graph> FromHlo(const hlo::Computation& kernel);
+
+}  // namespace smelt::kernels::te
