@@ -27,6 +27,8 @@ class Literal {
   explicit Literal(Shape shape);
   // As the constructor, but refuses shapes that are too large for memory instead of throwing.
   static absl::StatusOr<Literal> Create(Shape shape, int64_t byte_limit = int64_t{1} << 40);
+  // As Create, with elements that hold anything until they are written: for code that fills every one.
+  static absl::StatusOr<Literal> CreateUninitialized(Shape shape, int64_t byte_limit = int64_t{1} << 40);
   static Literal Tuple(std::vector<Literal> elements);
 
   template <typename T>
@@ -82,6 +84,9 @@ class Literal {
   struct Free {
     void operator()(std::byte* bytes) const;
   };
+  // Gets memory for shape_ (of an array); false when there is none.
+  bool Allocate(bool zero);
+
   Shape shape_;
   std::unique_ptr<std::byte[], Free> bytes_;
   int64_t size_ = 0;
