@@ -1,0 +1,59 @@
+// The `smelt` tool: a table of verbs.
+#include <cstdio>
+#include <iostream>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "cli/verb.h"
+
+namespace smelt::cli {
+namespace {
+
+constexpr Verb kVerbs[] = {
+    {"inspect", "Opcodes, flops, bytes, fusible edges and kernels of a module",
+     "smelt inspect models/resnet18.hlo --fusion=priority", AddInspect},
+    {"opt", "Runs graph passes and a fusion, prints the module",
+     "smelt opt models/dqn.hlo --passes=default --fusion=tvm -o fused.hlo", AddOpt},
+    {"run", "Compiles and runs a module, checks it against a golden file or the evaluator",
+     "smelt run models/dqn.hlo --golden=models/golden/dqn.safetensors", AddRun},
+    {"bench", "Latency of a module, in total and by kernel", "smelt bench models/dqn.hlo --threads=1 --json", AddBench},
+    {"tune", "Searches fusion configurations and tiles, measures the best, verifies, writes a run folder",
+     "smelt tune models/dqn.hlo --out=run --hardware-seconds=10", AddTune},
+    {"predict", "Predicted seconds by kernel and in total",
+     "smelt predict models/dqn.hlo --model=models/cpu.smeltmodel", AddPredict},
+    {"rank", "Tile sizes of a kernel, best first", "smelt rank models/dqn.hlo --model=models/cpu.smeltmodel", AddRank},
+    {"profile", "Measures kernels of modules into a corpus",
+     "smelt profile models/dqn.hlo --task=fusion -o corpus --configs=20", AddProfile},
+    {"train", "Trains a model on a corpus", "smelt train corpus -o model.smeltmodel --epochs=20", AddTrain},
+    {"eval", "Errors of a model on a corpus, beside the baselines", "smelt eval models/cpu.smeltmodel corpus", AddEval},
+};
+
+}  // namespace
+
+absl::Status FailedQuietly() { return absl::CancelledError("smelt:quiet"); }
+bool IsQuiet(const absl::Status& status) { return absl::IsCancelled(status) && status.message() == "smelt:quiet"; }
+
+int Main(int argc, char** argv) {
+  CLI::App app("Smelt: fusion autotuner and performance predictor for XLA HLO programs", "smelt");
+  app.require_subcommand(1);
+  app.set_version_flag("--version", "smelt 0.1.0");
+  Action chosen;
+  for (const Verb& verb : kVerbs) {
+    CLI::App* sub = app.add_subcommand(std::string(verb.name), std::string(verb.summary));
+    sub->footer(absl::StrCat("Example:\n  ", verb.example));
+    sub->callback([&chosen, action = verb.add(*sub)] { chosen = action; });
+  }
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : 2;
+  }
+  const absl::Status status = chosen();
+  if (status.ok()) return std::fflush(stdout) == 0 ? 0 : 1;
+  if (!IsQuiet(status)) std::cerr << status.message() << std::endl;
+  return absl::IsOutOfRange(status) ? 2 : 1;
+}
+
+}  // namespace smelt::cli
+
+int main(int argc, char** argv) { return smelt::cli::Main(argc, argv); }

@@ -1,0 +1,40 @@
+// A verb of the command line: its words, a working example, and what it does once its flags are read.
+//
+// Data goes to standard output, everything else to standard error. A verb returns an error status to end with exit code
+// 1; wrong flags end with 2 before it runs.
+#pragma once
+
+#include <functional>
+#include <string_view>
+
+#include "CLI/CLI.hpp"
+#include "absl/status/status.h"
+
+namespace smelt::cli {
+
+using Action = std::function<absl::Status()>;
+
+struct Verb {
+  std::string_view name;
+  std::string_view summary;
+  std::string_view example;      // shown by --help; runs from the repository root
+  Action (*add)(CLI::App& app);  // declares flags and arguments
+};
+
+Action AddInspect(CLI::App& app);
+Action AddOpt(CLI::App& app);
+Action AddRun(CLI::App& app);
+Action AddBench(CLI::App& app);
+Action AddTune(CLI::App& app);
+Action AddPredict(CLI::App& app);
+Action AddRank(CLI::App& app);
+Action AddProfile(CLI::App& app);
+Action AddTrain(CLI::App& app);
+Action AddEval(CLI::App& app);
+
+// The verb has said all there is to say (a comparison that differs, for example): exit code 1 without a further
+// message.
+absl::Status FailedQuietly();
+bool IsQuiet(const absl::Status& status);
+
+}  // namespace smelt::cli

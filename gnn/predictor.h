@@ -1,0 +1,46 @@
+// What the search calls: seconds of kernels and scores of tiles under a trained model, remembered by canonical kernel
+// hash.
+//
+//   auto predictor = Predictor::Load("models/fusion.smeltmodel").value();
+//   double seconds = predictor->PredictSeconds(kernel).value();
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "fusion/kernel.h"
+#include "kernels/space/tiles.h"
+#include "kernels/target.h"
+
+namespace smelt::gnn {
+
+class Predictor {
+ public:
+  virtual ~Predictor() = default;
+  // A model file: weights, feature schema version, normalisation, target and training summary of the fusion and the
+  // tile task. Another schema version, a torn or foreign file is an error that says which version is needed and what
+  // was found.
+  static absl::StatusOr<std::unique_ptr<Predictor>> Load(const std::string& path);
+  // The analytical model behind the same interface.
+  static std::unique_ptr<Predictor> Analytical(const kernels::Target& target);
+
+  virtual std::string Describe() const = 0;  // model kind, target, training programs and examples, validation error
+  virtual bool HasFusionTask() const = 0;
+  virtual bool HasTileTask() const = 0;
+
+  // Seconds of one execution, of a batch of kernels in one forward pass. Thread-safe; predictions are kept by hash.
+  virtual absl::StatusOr<std::vector<double>> PredictSeconds(absl::Span<const fusion::Kernel* const> kernels) = 0;
+  absl::StatusOr<double> PredictSeconds(const fusion::Kernel& kernel);
+  // What is remembered for a hash. Never computes.
+  virtual std::optional<double> Known(const hlo::Hash128& hash) const = 0;
+
+  // Lower is better; comparable within one kernel only.
+  virtual absl::StatusOr<std::vector<double>> ScoreTiles(const fusion::Kernel& kernel,
+                                                         absl::Span<const kernels::space::Tile> tiles) = 0;
+};
+
+}  // namespace smelt::gnn
