@@ -1,0 +1,273 @@
+// The attribute table: which attributes each opcode takes, in the order in which they are printed.
+#include "absl/container/flat_hash_set.h"
+#include "hlo/text/attribute_codecs.h"
+
+namespace smelt::hlo::text {
+namespace {
+
+using enum Opcode;
+using enum Presence;
+
+constexpr std::string_view kDirections[] = {"EQ", "NE", "GE", "GT", "LE", "LT"};
+constexpr std::string_view kComparisonTypes[] = {"FLOAT", "TOTALORDER", "SIGNED", "UNSIGNED"};
+constexpr std::string_view kDistributions[] = {"rng_uniform", "rng_normal"};
+constexpr std::string_view kRandomAlgorithms[] = {"rng_default", "rng_three_fry", "rng_philox"};
+constexpr std::string_view kFftTypes[] = {"FFT", "IFFT", "RFFT", "IRFFT"};
+constexpr std::string_view kTransposes[] = {"NO_TRANSPOSE", "TRANSPOSE", "ADJOINT"};
+constexpr std::string_view kFusionKinds[] = {"kLoop", "kInput", "kOutput", "kCustom"};
+
+struct Row {
+  AttributeRule rule;
+  std::vector<Opcode> opcodes;
+};
+
+template <typename Codec>
+Row Attribute(std::string_view name, Presence presence, std::vector<Opcode> opcodes) {
+  return {{name, presence, &Codec::Read, &Codec::Print}, std::move(opcodes)};
+}
+
+template <bool (*Check)(Scanner&)>
+Row Raw(std::string_view name, std::vector<Opcode> opcodes) {
+  return Attribute<RawCodec<Check>>(name, kOptional, std::move(opcodes));
+}
+
+// true_computation and false_computation say by their name that the first operand is a predicate.
+template <int Index>
+struct PredicateBranchCodec {
+  static bool Read(AttributeReader& reader) {
+    std::get<ConditionalAttributes>(reader.draft.attributes).predicate_form = true;
+    return CalledCodec<Index>::Read(reader);
+  }
+  static bool Print(const AttributePrinter& printer, const Instruction& instruction, Presence presence) {
+    if (!instruction.attributes<ConditionalAttributes>().predicate_form) return false;
+    return CalledCodec<Index>::Print(printer, instruction, presence);
+  }
+};
+
+struct BranchesCodec {
+  static bool Read(AttributeReader& reader) { return CalledListCodec::Read(reader); }
+  static bool Print(const AttributePrinter& printer, const Instruction& instruction, Presence presence) {
+    if (instruction.attributes<ConditionalAttributes>().predicate_form) return false;
+    return CalledListCodec::Print(printer, instruction, presence);
+  }
+};
+
+// A custom call's one computation is to_apply or called_computations={...}: several are always the list.
+struct CustomCallApplyCodec {
+  static bool Read(AttributeReader& reader) { return CalledCodec<0>::Read(reader); }
+  static bool Print(const AttributePrinter&, const Instruction&, Presence) { return false; }
+};
+
+struct ControlPredecessorsCodec {
+  static bool Read(AttributeReader& reader) {
+    if (!reader.scanner.Expect('{')) return false;
+    if (reader.scanner.Try('}')) return true;
+    do {
+      if (!reader.host.ReadInstructionName(&reader.draft.control_predecessors.emplace_back())) return false;
+    } while (reader.scanner.Try(','));
+    return reader.scanner.Expect('}');
+  }
+  static bool Print(const AttributePrinter& printer, const Instruction& instruction, Presence) {
+    if (instruction.control_predecessors().empty()) return false;
+    printer.out += '{';
+    bool first = true;
+    for (const Instruction* predecessor : instruction.control_predecessors()) {
+      StrAppend(&printer.out, first ? "" : ", ", printer.percent, printer.instruction_name(*predecessor));
+      first = false;
+    }
+    printer.out += '}';
+    return true;
+  }
+};
+
+const std::vector<Opcode> kDots = {kDot, kRaggedDot, kScaledDot};
+const std::vector<Opcode> kGroupCollectives = {kAllGather,     kAllGatherStart, kAllReduce,      kAllReduceStart,
+                                               kAllToAll,      kCollectiveBroadcast, kRaggedAllToAll, kReduceScatter};
+const std::vector<Opcode> kChannelCollectives = {kAllGather,         kAllGatherStart,         kAllReduce,
+                                                 kAllReduceStart,    kAllToAll,               kCollectiveBroadcast,
+                                                 kCollectivePermute, kCollectivePermuteStart, kRaggedAllToAll,
+                                                 kReduceScatter};
+const std::vector<Opcode> kTransfers = {kSend, kSendDone, kRecv, kRecvDone};
+const std::vector<Opcode> kAsync = {kAsyncStart, kAsyncUpdate, kAsyncDone};
+const std::vector<Opcode> kInexact = {kAcos, kAcosh, kAsin,  kAsinh, kAtan2, kAtanh,    kCbrt, kCos,  kCosh, kErf, kExp,
+                                      kExpm1, kLog,  kLog1p, kLogistic, kPower, kRsqrt, kSin, kSinh, kSqrt, kTan, kTanh};
+
+std::vector<Row> Rows() {
+  return {
+      Attribute<IntegerListCodec<&DimensionsAttributes::dimensions>>(
+          "dimensions", kRequired, {kConcatenate, kReduce, kReverse, kTranspose, kGetDimensionSize, kSetDimensionSize}),
+      Attribute<IntegerListCodec<&DimensionsAttributes::dimensions>>("dimensions", kAlwaysPrinted, {kBroadcast, kMap}),
+      Attribute<IntegerCodec<&IotaAttributes::dimension>>("iota_dimension", kRequired, {kIota}),
+      Attribute<IntegerCodec<&TupleIndexAttributes::index>>("index", kRequired, {kGetTupleElement}),
+      Attribute<EnumeratorCodec<&CompareAttributes::direction, kDirections>>("direction", kRequired, {kCompare}),
+      Attribute<OptionalEnumeratorCodec<&CompareAttributes::type, kComparisonTypes>>("type", kOptional, {kCompare}),
+      Attribute<ValueCodec<&SliceAttributes::dimensions, ReadSlices, AppendSlices>>("slice", kRequired, {kSlice}),
+      Attribute<IntegerListCodec<&DynamicSliceAttributes::sizes>>("dynamic_slice_sizes", kRequired, {kDynamicSlice}),
+      Attribute<ValueCodec<&PadAttributes::dimensions, ReadPadding, AppendPadding>>("padding", kRequired, {kPad}),
+
+      Attribute<IntegerListCodec<&DotAttributes::lhs_batch>>("lhs_batch_dims", kOptional, kDots),
+      Attribute<IntegerListCodec<&DotAttributes::lhs_contracting>>("lhs_contracting_dims", kAlwaysPrinted, kDots),
+      Attribute<IntegerListCodec<&DotAttributes::rhs_batch>>("rhs_batch_dims", kOptional, kDots),
+      Attribute<IntegerListCodec<&DotAttributes::rhs_contracting>>("rhs_contracting_dims", kAlwaysPrinted, kDots),
+      Attribute<IntegerListCodec<&DotAttributes::lhs_ragged>>("lhs_ragged_dims", kOptional, {kRaggedDot}),
+      Attribute<IntegerListCodec<&DotAttributes::rhs_group>>("rhs_group_dims", kOptional, {kRaggedDot}),
+
+      Attribute<ValueCodec<&WindowAttributes::window, ReadWindow, AppendWindow>>("window", kOptional,
+                                                                                 {kReduceWindow, kSelectAndScatter}),
+      Attribute<ValueCodec<&ConvolutionAttributes::window, ReadWindow, AppendWindow>>("window", kOptional, {kConvolution}),
+      Attribute<ValueCodec<&ConvolutionAttributes::dimensions, ReadDimensionLabels, AppendDimensionLabels>>(
+          "dim_labels", kRequired, {kConvolution}),
+      Attribute<IntegerCodec<&ConvolutionAttributes::feature_group_count>>("feature_group_count", kOptional, {kConvolution}),
+      Attribute<IntegerCodec<&ConvolutionAttributes::batch_group_count>>("batch_group_count", kOptional, {kConvolution}),
+
+      Attribute<IntegerListCodec<&GatherAttributes::offset_dims>>("offset_dims", kRequired, {kGather}),
+      Attribute<IntegerListCodec<&GatherAttributes::collapsed_slice_dims>>("collapsed_slice_dims", kRequired, {kGather}),
+      Attribute<IntegerListCodec<&GatherAttributes::start_index_map>>("start_index_map", kRequired, {kGather}),
+      Attribute<IntegerListCodec<&GatherAttributes::operand_batching_dims>>("operand_batching_dims", kOptional, {kGather}),
+      Attribute<IntegerListCodec<&GatherAttributes::start_indices_batching_dims>>("start_indices_batching_dims", kOptional,
+                                                                                  {kGather}),
+      Attribute<IntegerCodec<&GatherAttributes::index_vector_dim>>("index_vector_dim", kRequired, {kGather}),
+      Attribute<IntegerListCodec<&GatherAttributes::slice_sizes>>("slice_sizes", kRequired, {kGather}),
+      Attribute<BooleanCodec<&GatherAttributes::indices_are_sorted>>("indices_are_sorted", kOptional, {kGather}),
+
+      Attribute<IntegerListCodec<&ScatterAttributes::update_window_dims>>("update_window_dims", kRequired, {kScatter}),
+      Attribute<IntegerListCodec<&ScatterAttributes::inserted_window_dims>>("inserted_window_dims", kRequired, {kScatter}),
+      Attribute<IntegerListCodec<&ScatterAttributes::scatter_dims_to_operand_dims>>("scatter_dims_to_operand_dims",
+                                                                                    kRequired, {kScatter}),
+      Attribute<IntegerListCodec<&ScatterAttributes::input_batching_dims>>("input_batching_dims", kOptional, {kScatter}),
+      Attribute<IntegerListCodec<&ScatterAttributes::scatter_indices_batching_dims>>("scatter_indices_batching_dims",
+                                                                                     kOptional, {kScatter}),
+      Attribute<IntegerCodec<&ScatterAttributes::index_vector_dim>>("index_vector_dim", kRequired, {kScatter}),
+      Attribute<BooleanCodec<&ScatterAttributes::indices_are_sorted>>("indices_are_sorted", kOptional, {kScatter}),
+      Attribute<BooleanCodec<&ScatterAttributes::unique_indices>>("unique_indices", kOptional, {kScatter}),
+
+      Attribute<OneIntegerCodec<&SortAttributes::dimension>>("dimensions", kRequired, {kSort}),
+      Attribute<BooleanCodec<&SortAttributes::is_stable>>("is_stable", kOptional, {kSort}),
+      Attribute<IntegerCodec<&TopKAttributes::k>>("k", kRequired, {kTopK}),
+      Attribute<BooleanCodec<&TopKAttributes::largest>>("largest", kAlwaysPrinted, {kTopK}),
+      Attribute<BooleanCodec<&TopKAttributes::is_stable>>("is_stable", kOptional, {kTopK}),
+      Attribute<EnumeratorCodec<&RngAttributes::distribution, kDistributions>>("distribution", kRequired, {kRng}),
+      Attribute<EnumeratorCodec<&RngBitGeneratorAttributes::algorithm, kRandomAlgorithms>>("algorithm", kRequired,
+                                                                                           {kRngBitGenerator}),
+      Attribute<IntegerCodec<&RngStateAttributes::delta>>("delta", kRequired, {kRngGetAndUpdateState}),
+      Attribute<EnumeratorCodec<&FftAttributes::type, kFftTypes>>("fft_type", kRequired, {kFft}),
+      Attribute<IntegerListCodec<&FftAttributes::lengths>>("fft_length", kRequired, {kFft}),
+      Attribute<BooleanCodec<&CholeskyAttributes::lower>>("lower", kOptional, {kCholesky}),
+      Attribute<BooleanCodec<&TriangularSolveAttributes::left_side>>("left_side", kOptional, {kTriangularSolve}),
+      Attribute<BooleanCodec<&TriangularSolveAttributes::lower>>("lower", kOptional, {kTriangularSolve}),
+      Attribute<BooleanCodec<&TriangularSolveAttributes::unit_diagonal>>("unit_diagonal", kOptional, {kTriangularSolve}),
+      Attribute<EnumeratorCodec<&TriangularSolveAttributes::transpose_a, kTransposes>>("transpose_a", kAlwaysPrinted,
+                                                                                       {kTriangularSolve}),
+      Attribute<FloatCodec<&BatchNormAttributes::epsilon>>("epsilon", kRequired,
+                                                           {kBatchNormGrad, kBatchNormInference, kBatchNormTraining}),
+      Attribute<IntegerCodec<&BatchNormAttributes::feature_index>>(
+          "feature_index", kRequired, {kBatchNormGrad, kBatchNormInference, kBatchNormTraining}),
+      Attribute<IntegerCodec<&ReducePrecisionAttributes::exponent_bits>>("exponent_bits", kRequired, {kReducePrecision}),
+      Attribute<IntegerCodec<&ReducePrecisionAttributes::mantissa_bits>>("mantissa_bits", kRequired, {kReducePrecision}),
+
+      Attribute<EnumeratorCodec<&FusionAttributes::kind, kFusionKinds>>("kind", kRequired, {kFusion}),
+      Attribute<OneIntegerCodec<&ScanAttributes::dimension>>("dimensions", kRequired, {kScan}),
+      Attribute<IntegerCodec<&ScanAttributes::num_carries>>("num_carries", kRequired, {kScan}),
+      Attribute<BooleanCodec<&ScanAttributes::is_reverse>>("is_reverse", kOptional, {kScan}),
+      Attribute<BooleanCodec<&ScanAttributes::is_associative>>("is_associative", kOptional, {kScan}),
+      Attribute<ValueCodec<&CustomCallAttributes::target, ReadString, AppendString>>("custom_call_target", kRequired,
+                                                                                    {kCustomCall}),
+      Attribute<BooleanCodec<&CustomCallAttributes::has_side_effect>>("custom_call_has_side_effect", kOptional,
+                                                                      {kCustomCall}),
+
+      Attribute<OptionalIntegerCodec<&CollectiveAttributes::channel_id>>("channel_id", kOptional, kChannelCollectives),
+      Attribute<ValueCodec<&CollectiveAttributes::replica_groups, ReadReplicaGroups, AppendText>>("replica_groups", kOptional,
+                                                                                                  kGroupCollectives),
+      Attribute<IntegerListCodec<&CollectiveAttributes::dimensions>>("dimensions", kRequired,
+                                                                     {kAllGather, kAllGatherStart, kReduceScatter}),
+      Attribute<IntegerListCodec<&CollectiveAttributes::dimensions>>("dimensions", kOptional, {kAllToAll, kRaggedAllToAll}),
+
+      // Called computations: the places are those of Instruction::called.
+      Attribute<CalledCodec<1>>("condition", kRequired, {kWhile}),
+      Attribute<CalledCodec<0>>("body", kRequired, {kWhile}),
+      Attribute<PredicateBranchCodec<0>>("true_computation", kOptional, {kConditional}),
+      Attribute<PredicateBranchCodec<1>>("false_computation", kOptional, {kConditional}),
+      Attribute<BranchesCodec>("branch_computations", kOptional, {kConditional}),
+      Attribute<CalledCodec<0>>("select", kRequired, {kSelectAndScatter}),
+      Attribute<CalledCodec<1>>("scatter", kRequired, {kSelectAndScatter}),
+      Attribute<CalledCodec<0>>("calls", kRequired, {kFusion}),
+      Attribute<CalledCodec<0>>("calls", kOptional, kAsync),
+      Attribute<CalledCodec<0>>("to_apply", kRequired,
+                                {kAllReduce, kAllReduceStart, kCall, kMap, kReduce, kReduceScatter, kReduceWindow, kScan,
+                                 kScatter, kSort}),
+      Attribute<CustomCallApplyCodec>("to_apply", kOptional, {kCustomCall}),
+      Attribute<CalledListCodec>("called_computations", kOptional, {kCustomCall}),
+
+      // Carried as written.
+      Raw<CheckInteger>("channel_id", kTransfers),
+      Raw<CheckBoolean>("is_host_transfer", kTransfers),
+      Raw<CheckBoolean>("constrain_layout", {kAllGather, kAllGatherStart, kAllReduce, kAllReduceStart, kAllToAll, kReduceScatter}),
+      Raw<CheckBoolean>("use_global_device_ids", {kAllGather, kAllGatherStart, kAllReduce, kAllReduceStart, kReduceScatter}),
+      Raw<CheckWord>("mode", {kAllReduce, kAllReduceStart, kReduceScatter}),
+      Raw<CheckBoolean>("has_dynamic_root", {kCollectiveBroadcast}),
+      Raw<CheckIntegerLists>("source_target_pairs", {kCollectivePermute, kCollectivePermuteStart}),
+      Raw<CheckIntegerLists>("slice_sizes", {kCollectivePermute, kCollectivePermuteStart}),
+      Raw<CheckString>("async_execution_thread", kAsync),
+      Raw<CheckAliasing>("output_to_operand_aliasing", {kAsyncStart, kAsyncUpdate, kAsyncDone, kCustomCall, kFusion}),
+      Raw<CheckBoolean>("is_composite", {kCall}),
+      Raw<CheckInteger>("cross_program_prefetch_index", {kCopyStart}),
+      Raw<CheckBraces>("domain", {kDomain}),
+      Raw<CheckString>("infeed_config", {kInfeed}),
+      Raw<CheckString>("outfeed_config", {kOutfeed}),
+      Raw<CheckShape>("outfeed_shape", {kOutfeed}),
+      Raw<CheckInteger>("inferred_dimension", {kReshape}),
+      Raw<CheckBraces>("operand_precision", {kConvolution, kCustomCall, kDot, kRaggedDot, kScaledDot}),
+      Raw<CheckWord>("algorithm", {kConvolution, kDot, kScaledDot}),
+      Raw<CheckWord>("convolution_kind", {kConvolution}),
+      Raw<CheckBraces>("sparsity_config", {kConvolution}),
+      Raw<CheckBraces>("result_accuracy", kInexact),
+      Raw<CheckWindow>("window", {kCustomCall}),
+      Raw<CheckUnknownLabels>("dim_labels", {kCustomCall}),
+      Raw<CheckInteger>("feature_group_count", {kCustomCall}),
+      Raw<CheckInteger>("batch_group_count", {kCustomCall}),
+      Raw<CheckShapeList>("operand_layout_constraints", {kCustomCall}),
+      Raw<CheckWord>("padding_type", {kCustomCall}),
+      Raw<CheckLiteral>("literal", {kCustomCall}),
+      Raw<CheckWord>("schedule", {kCustomCall}),
+      Raw<CheckApiVersion>("api_version", {kCustomCall}),
+  };
+}
+
+struct Table {
+  std::vector<AttributeRule> by_opcode[kOpcodeCount];
+  std::vector<AttributeRule> common;
+  absl::flat_hash_set<std::string_view> names;
+};
+
+const Table& TheTable() {
+  static const Table& table = *[] {
+    auto* made = new Table();
+    for (const Row& row : Rows()) {
+      made->names.insert(row.rule.name);
+      for (Opcode opcode : row.opcodes) made->by_opcode[static_cast<int>(opcode)].push_back(row.rule);
+    }
+    const Row common[] = {
+        Attribute<ControlPredecessorsCodec>("control-predecessors", kOptional, {}),
+        Raw<CheckBraces>("metadata", {}),
+        Raw<CheckSharding>("sharding", {}),
+        Raw<CheckBackendConfig>("backend_config", {}),
+        Raw<CheckBraces>("frontend_attributes", {}),
+        Raw<CheckBraces>("statistics", {}),
+        Raw<CheckBooleans>("parameter_replication", {}),
+        Raw<CheckBraces>("origin", {}),
+    };
+    for (const Row& row : common) made->common.push_back(row.rule);
+    return made;
+  }();
+  return table;
+}
+
+}  // namespace
+
+absl::Span<const AttributeRule> AttributeRules(Opcode opcode) { return TheTable().by_opcode[static_cast<int>(opcode)]; }
+
+absl::Span<const AttributeRule> CommonAttributeRules() { return TheTable().common; }
+
+bool IsKnownAttribute(std::string_view name) { return TheTable().names.contains(name); }
+
+}  // namespace smelt::hlo::text

@@ -1,0 +1,66 @@
+// The values of attributes that have a form of their own: lists, windows, dimension labels, slices, paddings, and those that are only checked
+// and kept as written.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "hlo/attributes.h"
+#include "hlo/text/scanner.h"
+
+namespace smelt::hlo::text {
+
+// {0,2,1}
+bool ReadIntegerList(Scanner& scanner, std::vector<int64_t>* values);
+void AppendIntegerList(std::string* out, absl::Span<const int64_t> values);
+
+// One of the names; its index.
+bool ReadEnumerator(Scanner& scanner, absl::Span<const std::string_view> names, int* index);
+
+// {[0:4:2], [1:3]}
+bool ReadSlices(Scanner& scanner, std::vector<SliceDimension>* slices);
+void AppendSlices(std::string* out, absl::Span<const SliceDimension> slices);
+
+// 0_1_0x2_3
+bool ReadPadding(Scanner& scanner, std::vector<PadDimension>* padding);
+void AppendPadding(std::string* out, absl::Span<const PadDimension> padding);
+
+// {size=3x3 stride=2x2 pad=1_1x1_1 lhs_dilate=1x1 rhs_dilate=1x1 rhs_reversal=0x0}
+bool ReadWindow(Scanner& scanner, Window* window);
+void AppendWindow(std::string* out, const Window& window);
+
+// b01f_01io->b01f
+bool ReadDimensionLabels(Scanner& scanner, ConvolutionDimensions* dimensions);
+void AppendDimensionLabels(std::string* out, const ConvolutionDimensions& dimensions);
+
+// {{0,1},{2,3}}, [2,4]<=[4,2]T(1,0), mesh['a'=2,'b'=4] {'a'}; kept as written.
+bool ReadReplicaGroups(Scanner& scanner, std::string* text);
+void AppendText(std::string* out, const std::string& text);
+
+// "foo\"bar", without the escapes
+bool ReadString(Scanner& scanner, std::string* content);
+void AppendString(std::string* out, const std::string& content);
+
+// Checks of values that are kept as written. Each leaves the scanner after the value.
+bool CheckSharding(Scanner& scanner);
+bool CheckBraces(Scanner& scanner);         // {...} with balanced braces, braces in strings aside
+bool CheckBackendConfig(Scanner& scanner);  // a string or balanced braces
+bool CheckString(Scanner& scanner);
+bool CheckInteger(Scanner& scanner);
+bool CheckBoolean(Scanner& scanner);
+bool CheckWord(Scanner& scanner);
+bool CheckIntegerLists(Scanner& scanner);  // {{0,1},{1,2}}
+bool CheckShape(Scanner& scanner);
+bool CheckShapeList(Scanner& scanner);  // {f32[2]{0}, (s32[], f32[])}
+bool CheckBooleans(Scanner& scanner);   // {true,false} or true
+bool CheckLiteral(Scanner& scanner);    // f32[2] {1, 2}
+bool CheckWindow(Scanner& scanner);
+bool CheckApiVersion(Scanner& scanner);
+bool CheckAliasing(Scanner& scanner);   // {{0}: (1, {}), {1}: (0, {0}, may-alias)}
+bool CheckUnknownLabels(Scanner& scanner);  // ?b01f_0?1io->b01?f
+// The value of an attribute that is not known: strings, balanced brackets and words up to a comma, a line end or a closing bracket.
+bool CheckAnything(Scanner& scanner);
+
+}  // namespace smelt::hlo::text
