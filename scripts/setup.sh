@@ -1,0 +1,65 @@
+#!/usr/bin/env bash
+# Installs everything that building and testing Smelt needs on Debian 12.
+#
+#   scripts/setup.sh          Debian packages; does nothing, in a moment, when all are there
+#   scripts/setup.sh --jax    also .venv/ with JAX, for models/dump.py and bench/compare_xla.py only
+#
+# Needs root or sudo where a package is missing.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+build=(cmake ninja-build ccache mold g++ pkg-config protobuf-compiler)
+libraries=(llvm-19-dev libtorch-dev libopenblas0-openmp libprotobuf-dev libabsl-dev libsqlite3-dev libcli11-dev
+  nlohmann-json3-dev libzstd-dev zlib1g-dev)
+tests=(libgtest-dev libgmock-dev libbenchmark-dev python3)
+style=(clang-format clang-tidy)
+jax=()
+jax_packages=(numpy==2.4.6 ml_dtypes==0.6.0 jax==0.10.2 jaxlib==0.10.2 safetensors==0.8.0)
+
+with_jax=no
+for argument in "$@"; do
+  case $argument in
+    --jax) with_jax=yes jax=(python3-venv) ;;
+    -h | --help) sed -n '2,/^set /{s/^# \{0,1\}//p}' "$0"; exit 0 ;;
+    *) echo "setup.sh: unknown argument $argument (known: --jax)" >&2; exit 2 ;;
+  esac
+done
+
+if ! command -v dpkg-query >/dev/null; then
+  echo "setup.sh: this is no Debian. Install what corresponds to: ${build[*]} ${libraries[*]} ${tests[*]} ${style[*]}" >&2
+  exit 1
+fi
+
+missing=()
+for package in "${build[@]}" "${libraries[@]}" "${tests[@]}" "${style[@]}" "${jax[@]}"; do
+  if [[ $(dpkg-query -W -f='${db:Status-Status}' "$package" 2>/dev/null) != installed ]]; then missing+=("$package"); fi
+done
+
+if ((${#missing[@]})); then
+  echo "installing: ${missing[*]}" >&2
+  as_root=()
+  if [[ $(id -u) != 0 ]]; then
+    command -v sudo >/dev/null || { echo "setup.sh: run this as root, or install sudo" >&2; exit 1; }
+    as_root=(sudo)
+  fi
+  # The log is shown only when something fails: a successful installation has nothing to say.
+  log=$(mktemp)
+  trap 'rm -f "$log"' EXIT
+  if ! { "${as_root[@]}" apt-get update -q &&
+         "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends "${missing[@]}"; } \
+         >"$log" 2>&1 </dev/null; then
+    tail -n 40 "$log" >&2
+    echo "setup.sh: apt-get failed, see above; the packages are those of Debian 12 (bookworm) and its updates" >&2
+    exit 1
+  fi
+fi
+
+if [[ $with_jax == yes ]]; then
+  # The pins are written beside the installation, so that a newer list installs again.
+  if [[ ! -x .venv/bin/python || $(cat .venv/smelt-packages 2>/dev/null) != "${jax_packages[*]}" ]]; then
+    echo "making .venv with ${jax_packages[*]}" >&2
+    python3 -m venv .venv
+    .venv/bin/python -m pip install -q --disable-pip-version-check "${jax_packages[@]}" >&2
+    echo "${jax_packages[*]}" >.venv/smelt-packages
+  fi
+fi

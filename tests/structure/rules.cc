@@ -1,0 +1,244 @@
+#include <set>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
+#include "tests/structure/source_tree.h"
+
+namespace smelt::structure {
+namespace {
+
+// The pipeline. A folder may include itself and what its line lists; `tests` and `bench` may include everything.
+struct FolderRule {
+  absl::string_view folder;
+  std::vector<absl::string_view> may_include;
+};
+const FolderRule kFolderRules[] = {
+    {"hlo", {}},
+    {"fusion", {"hlo"}},
+    {"kernels", {"hlo", "fusion"}},
+    {"gnn", {"hlo", "fusion", "kernels"}},
+    {"tuner", {"hlo", "fusion", "kernels", "gnn"}},
+    {"cli", {"hlo", "fusion", "kernels", "gnn", "tuner"}},
+    {"bench", {"hlo", "fusion", "kernels", "gnn", "tuner", "cli"}},
+    {"tests", {"hlo", "fusion", "kernels", "gnn", "tuner", "cli", "bench"}},
+};
+
+// Where a heavy dependency may be included. Everything else stays quick to compile and free of the dependency's types.
+struct Door {
+  absl::string_view dependency;
+  std::vector<absl::string_view> include_prefixes;
+  absl::string_view folder;
+};
+const Door kDoors[] = {
+    {"LLVM", {"llvm/", "llvm-c/"}, "kernels/codegen/"},
+    {"LibTorch", {"torch/", "ATen/", "c10/"}, "gnn/"},
+    {"SQLite", {"sqlite3.h"}, "tuner/"},
+    {"Protocol Buffers", {"google/protobuf/", "gnn/corpus/kernel_example.pb.h"}, "gnn/"},
+};
+
+struct Include {
+  int line = 0;
+  std::string path;
+  bool quoted = false;
+};
+
+bool IsCode(absl::string_view path) { return absl::EndsWith(path, ".h") || absl::EndsWith(path, ".cc"); }
+
+std::vector<Include> IncludesOf(const std::string& text) {
+  std::vector<Include> includes;
+  int number = 0;
+  for (absl::string_view line : absl::StrSplit(text, '\n')) {
+    ++number;
+    line = absl::StripAsciiWhitespace(line);
+    if (!absl::ConsumePrefix(&line, "#")) continue;
+    line = absl::StripLeadingAsciiWhitespace(line);
+    if (!absl::ConsumePrefix(&line, "include")) continue;
+    line = absl::StripLeadingAsciiWhitespace(line);
+    if (line.empty() || (line[0] != '"' && line[0] != '<')) continue;
+    const bool quoted = line[0] == '"';
+    const size_t end = line.find(quoted ? '"' : '>', 1);
+    if (end != absl::string_view::npos) includes.push_back({number, std::string(line.substr(1, end - 1)), quoted});
+  }
+  return includes;
+}
+
+absl::string_view TopFolder(absl::string_view path) {
+  const size_t slash = path.find('/');
+  return slash == absl::string_view::npos ? absl::string_view() : path.substr(0, slash);
+}
+
+const FolderRule* RuleOf(absl::string_view folder) {
+  for (const FolderRule& rule : kFolderRules) {
+    if (rule.folder == folder) return &rule;
+  }
+  return nullptr;
+}
+
+bool Contains(const std::vector<absl::string_view>& list, absl::string_view value) {
+  for (absl::string_view item : list) {
+    if (item == value) return true;
+  }
+  return false;
+}
+
+bool MatchesAny(absl::string_view path, const std::vector<absl::string_view>& prefixes) {
+  for (absl::string_view prefix : prefixes) {
+    if (absl::StartsWith(path, prefix)) return true;
+  }
+  return false;
+}
+
+// The number of the line of `text` in which position `at` lies.
+int LineOf(absl::string_view text, size_t at) {
+  int line = 1;
+  for (size_t i = 0; i < at; ++i) line += text[i] == '\n';
+  return line;
+}
+
+}  // namespace
+
+std::vector<std::string> CheckFolderIncludes(const SourceTree& tree) {
+  std::vector<std::string> violations;
+  for (const auto& [path, text] : tree) {
+    const FolderRule* rule = RuleOf(TopFolder(path));
+    if (!IsCode(path) || rule == nullptr) continue;
+    for (const Include& include : IncludesOf(text)) {
+      const absl::string_view folder = TopFolder(include.path);
+      if (RuleOf(folder) != nullptr) {
+        if (folder == rule->folder || Contains(rule->may_include, folder)) continue;
+        violations.push_back(
+            absl::StrCat(path, ":", include.line, ": includes ", include.path, "; ", rule->folder, "/ may include ",
+                         rule->may_include.empty() ? "no other folder" : absl::StrCat("only folders before it"),
+                         " in the pipeline"));
+      } else if (include.quoted && tree.count(absl::StrCat(path.substr(0, path.rfind('/') + 1), include.path)) > 0) {
+        violations.push_back(absl::StrCat(path, ":", include.line, ": includes ", include.path,
+                                          "; write the path from the repository's root"));
+      }
+    }
+  }
+  return violations;
+}
+
+std::vector<std::string> CheckDependencyDoors(const SourceTree& tree) {
+  std::vector<std::string> violations;
+  for (const Door& door : kDoors) {
+    // Headers through which the dependency is seen, directly or through other headers. They grow until nothing is
+    // added.
+    std::set<std::string> carriers;
+    for (bool grew = true; grew;) {
+      grew = false;
+      for (const auto& [path, text] : tree) {
+        if (!absl::EndsWith(path, ".h") || carriers.count(path) > 0) continue;
+        for (const Include& include : IncludesOf(text)) {
+          if (MatchesAny(include.path, door.include_prefixes) || carriers.count(include.path) > 0) {
+            carriers.insert(path);
+            grew = true;
+            break;
+          }
+        }
+      }
+    }
+    for (const auto& [path, text] : tree) {
+      if (!IsCode(path) || absl::StartsWith(path, door.folder)) continue;
+      for (const Include& include : IncludesOf(text)) {
+        if (MatchesAny(include.path, door.include_prefixes)) {
+          violations.push_back(absl::StrCat(path, ":", include.line, ": includes ", include.path, "; ", door.dependency,
+                                            " belongs behind ", door.folder));
+        } else if (carriers.count(include.path) > 0) {
+          violations.push_back(absl::StrCat(path, ":", include.line, ": sees ", door.dependency, " through ",
+                                            include.path, "; a header that leaves ", door.folder,
+                                            " must not include it"));
+        }
+      }
+    }
+  }
+  return violations;
+}
+
+std::vector<std::string> CheckReadmes(const SourceTree& tree) {
+  std::set<std::string> folders;
+  for (const auto& [path, text] : tree) {
+    const absl::string_view folder = TopFolder(path);
+    const bool code = IsCode(path) || absl::EndsWith(path, ".py") || absl::EndsWith(path, ".hlo");
+    if (code && folder != "tests") folders.insert(std::string(folder));
+  }
+  std::vector<std::string> violations;
+  for (const std::string& folder : folders) {
+    if (folder.empty()) continue;
+    const std::string path = absl::StrCat(folder, "/README.md");
+    const auto readme = tree.find(path);
+    if (readme == tree.end()) {
+      violations.push_back(
+          absl::StrCat(path, ":1: missing; it says what comes in, what goes out, which file to open first"));
+    } else if (absl::StripAsciiWhitespace(readme->second).size() < 200) {
+      violations.push_back(absl::StrCat(path, ":1: says nothing; about ten lines are expected"));
+    }
+  }
+  return violations;
+}
+
+std::vector<std::string> CheckAbsolutePaths(const SourceTree& tree) {
+  // In two parts, so that this file does not break its own rule.
+  const std::string places[] = {absl::StrCat("/", "home/"), absl::StrCat("/", "work/"), absl::StrCat("/", "root/"),
+                                absl::StrCat("/", "tmp/"), absl::StrCat("/", "Users/")};
+  std::vector<std::string> violations;
+  for (const auto& [path, text] : tree) {
+    for (const std::string& place : places) {
+      for (size_t at = text.find(place); at != std::string::npos; at = text.find(place, at + 1)) {
+        const char before = at == 0 ? ' ' : text[at - 1];
+        // `build/tmp/x` and `https://host/home/x` are no places of a machine; `${ROOT}/home/` is none either.
+        if (absl::ascii_isalnum(before) || before == '.' || before == '_' || before == '-' || before == '}') continue;
+        violations.push_back(absl::StrCat(path, ":", LineOf(text, at), ": names ", place, ", a place of one machine"));
+      }
+    }
+  }
+  return violations;
+}
+
+std::vector<std::string> CheckFileLengths(const SourceTree& tree, int limit) {
+  std::vector<std::string> violations;
+  for (const auto& [path, text] : tree) {
+    if (!IsCode(path) && !absl::EndsWith(path, ".py") && !absl::EndsWith(path, ".sh") && !absl::EndsWith(path, ".md"))
+      continue;
+    const int lines = LineOf(text, text.size()) - (absl::EndsWith(text, "\n") ? 1 : 0);
+    if (lines > limit)
+      violations.push_back(absl::StrCat(path, ":", limit + 1, ": has ", lines, " lines; split it by concept"));
+  }
+  return violations;
+}
+
+std::vector<std::string> CheckFileNames(const SourceTree& tree) {
+  const std::vector<absl::string_view> vague = {"utils", "util", "helpers", "helper", "common", "misc"};
+  std::vector<std::string> violations;
+  for (const auto& [path, text] : tree) {
+    const std::string stem =
+        path.substr(0, path.rfind('.') > path.rfind('/') || path.find('/') == std::string::npos ? path.rfind('.')
+                                                                                                : std::string::npos);
+    for (absl::string_view part : absl::StrSplit(stem, absl::ByAnyChar("/_-"))) {
+      if (Contains(vague, part))
+        violations.push_back(absl::StrCat(path, ":1: \"", part, "\" does not say what the file holds"));
+    }
+  }
+  return violations;
+}
+
+std::vector<std::string> CheckMarkers(const SourceTree& tree) {
+  const std::string markers[] = {absl::StrCat("TO", "DO"), absl::StrCat("FIX", "ME"), absl::StrCat("XX", "X")};
+  std::vector<std::string> violations;
+  for (const auto& [path, text] : tree) {
+    if (!IsCode(path) && !absl::EndsWith(path, ".py") && !absl::EndsWith(path, ".sh")) continue;
+    for (const std::string& marker : markers) {
+      const size_t at = text.find(marker);
+      if (at != std::string::npos) {
+        violations.push_back(absl::StrCat(path, ":", LineOf(text, at), ": ", marker, " marks unfinished work"));
+      }
+    }
+  }
+  return violations;
+}
+
+}  // namespace smelt::structure
