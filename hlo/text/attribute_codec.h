@@ -4,11 +4,11 @@
 // `name=` into a draft of the instruction, and one that prints it again. attribute_table.cc holds the rows, attribute_codecs.h the codecs.
 #pragma once
 
-#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/types/span.h"
 #include "hlo/instruction.h"
 #include "hlo/text/scanner.h"
@@ -40,12 +40,23 @@ struct AttributeReader {
   std::string_view name;  // of the attribute
 };
 
-// What a codec prints with: names differ from the module's own in canonical text.
+// How names are printed: as they are, or as `v` and `c` with a position, so that canonical texts do not depend on them.
+class PrintedNames {
+ public:
+  void Number(const Instruction& instruction) { instructions_.emplace(&instruction, instructions_.size()); }
+  void Number(const Computation& computation) { computations_.emplace(&computation, computations_.size()); }
+  // Appends `%` and the name.
+  void Append(std::string* out, const Instruction& instruction) const;
+  void Append(std::string* out, const Computation& computation) const;
+
+ private:
+  absl::flat_hash_map<const Instruction*, int64_t> instructions_;  // empty: own names
+  absl::flat_hash_map<const Computation*, int64_t> computations_;
+};
+
 struct AttributePrinter {
   std::string& out;
-  std::function<std::string_view(const Computation&)> computation_name;
-  std::function<std::string_view(const Instruction&)> instruction_name;
-  std::string_view percent;  // before names: "%" or nothing
+  const PrintedNames& names;
 };
 
 enum class Presence : uint8_t {

@@ -173,7 +173,7 @@ struct CalledCodec {
   }
   static bool Print(const AttributePrinter& printer, const Instruction& instruction, Presence) {
     if (static_cast<int64_t>(instruction.called().size()) <= Index) return false;
-    StrAppend(&printer.out, printer.percent, printer.computation_name(*instruction.called(Index)));
+    printer.names.Append(&printer.out, *instruction.called(Index));
     return true;
   }
 };
@@ -192,7 +192,8 @@ struct CalledListCodec {
     if (instruction.called().empty()) return false;
     printer.out += '{';
     for (size_t i = 0; i < instruction.called().size(); ++i) {
-      StrAppend(&printer.out, i > 0 ? ", " : "", printer.percent, printer.computation_name(*instruction.called(i)));
+      if (i > 0) printer.out += ", ";
+      printer.names.Append(&printer.out, *instruction.called(i));
     }
     printer.out += '}';
     return true;

@@ -70,10 +70,9 @@ struct ControlPredecessorsCodec {
   static bool Print(const AttributePrinter& printer, const Instruction& instruction, Presence) {
     if (instruction.control_predecessors().empty()) return false;
     printer.out += '{';
-    bool first = true;
     for (const Instruction* predecessor : instruction.control_predecessors()) {
-      StrAppend(&printer.out, first ? "" : ", ", printer.percent, printer.instruction_name(*predecessor));
-      first = false;
+      if (printer.out.back() != '{') printer.out += ", ";
+      printer.names.Append(&printer.out, *predecessor);
     }
     printer.out += '}';
     return true;

@@ -1,5 +1,6 @@
 #include "hlo/text/literal_text.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <cstring>
@@ -224,7 +225,7 @@ bool ParseElement(Scanner& scanner, PrimitiveType type, int64_t index, Literal* 
   return ParseReal(scanner, type, &real) && SetReal(scanner, at, real, type, index, literal);
 }
 
-bool FillElided(Scanner& scanner, ElidedValues& values, Literal* literal) {
+bool FillElided(Scanner& scanner, ConstantFill& values, Literal* literal) {
   const int64_t bytes = literal->byte_size();
   const uint32_t mask = literal->shape().element_type == PrimitiveType::kPred ? 0x01010101u : ~0u;
   uint32_t* words = static_cast<uint32_t*>(literal->raw());
@@ -242,6 +243,21 @@ bool FillElided(Scanner& scanner, ElidedValues& values, Literal* literal) {
     }
   }
   return !scanner.failed();
+}
+
+// f32[2,3] constant(1)
+bool FillWithOneValue(Scanner& scanner, Literal* literal) {
+  if (literal->element_count() == 0) {
+    Literal scalar(Shape::Scalar(literal->shape().element_type));
+    return ParseElement(scanner, scalar.shape().element_type, 0, &scalar);
+  }
+  if (!ParseElement(scanner, literal->shape().element_type, 0, literal)) return false;
+  char* bytes = static_cast<char*>(literal->raw());
+  const int64_t size = StorageBytes(literal->shape().element_type);
+  for (int64_t done = size; done < literal->byte_size(); done *= 2) {
+    std::memcpy(bytes + done, bytes, std::min(done, literal->byte_size() - done));
+  }
+  return true;
 }
 
 // Walks over the nested braces. Commas are skipped wherever they stand, as in XLA; braces and counts must be right.
@@ -294,7 +310,7 @@ bool ParseDense(Scanner& scanner, const Shape& shape, Literal* literal) {
   return index == count || scanner.Fail(StrCat(count, " elements of ", shape.ToString(), " instead of ", index));
 }
 
-bool ParseTuple(Scanner& scanner, const Shape& shape, ElidedValues& elided_values, Literal* literal, bool* elided, int depth) {
+bool ParseTuple(Scanner& scanner, const Shape& shape, ConstantFill& fill, Literal* literal, bool* elided, int depth) {
   if (!scanner.Expect('(')) return false;
   std::vector<Literal> elements;
   elements.reserve(shape.tuple_shapes.size());
@@ -307,7 +323,7 @@ bool ParseTuple(Scanner& scanner, const Shape& shape, ElidedValues& elided_value
       if (!ParseShape(scanner, &written)) return false;
       if (!written.SameAs(element)) return scanner.FailAt(at, element.ToString(), written.ToString());
     }
-    if (!ParseLiteral(scanner, element, elided_values, &elements.emplace_back(), elided, depth + 1)) return false;
+    if (!ParseLiteral(scanner, element, fill, &elements.emplace_back(), elided, depth + 1)) return false;
   }
   *literal = Literal::Tuple(std::move(elements));
   return scanner.Expect(')');
@@ -397,10 +413,10 @@ void AppendElement(std::string* out, const Literal& literal, int64_t index) {
 
 }  // namespace
 
-bool ParseLiteral(Scanner& scanner, const Shape& shape, ElidedValues& elided_values, Literal* literal, bool* elided,
+bool ParseLiteral(Scanner& scanner, const Shape& shape, ConstantFill& fill, Literal* literal, bool* elided,
                   int depth) {
   if (depth > kNestingLimit) return scanner.Fail(StrCat("at most ", kNestingLimit, " nested tuples"));
-  if (shape.IsTuple()) return ParseTuple(scanner, shape, elided_values, literal, elided, depth);
+  if (shape.IsTuple()) return ParseTuple(scanner, shape, fill, literal, elided, depth);
   if (!shape.IsArray()) return scanner.Fail(StrCat("a constant of an array type, not of ", shape.ToString()));
   if (shape.IsDynamic()) return scanner.Fail(StrCat("a constant of fixed size, not of ", shape.ToString()));
   const char* start = (scanner.SkipSpace(), scanner.at());
@@ -411,11 +427,12 @@ bool ParseLiteral(Scanner& scanner, const Shape& shape, ElidedValues& elided_val
     if (!dots) scanner.set_at(start);
   }
   const int64_t count = shape.ElementCount();
-  if (dots) {
-    if (shape.ByteSize() > elided_values.bytes_left) {
-      return scanner.FailAt(start, "elided constants of at most 512 MiB in all", shape.ToString());
+  const bool splat = shape.rank() > 0 && scanner.Here() != '{';
+  if (dots || splat) {
+    if (shape.ByteSize() > fill.bytes_left) {
+      return scanner.FailAt(start, "constants without values of at most 512 MiB in all", shape.ToString());
     }
-    elided_values.bytes_left -= shape.ByteSize();
+    fill.bytes_left -= shape.ByteSize();
   } else if (count > scanner.end() - start) {
     // Each element takes a character at least: what cannot be there is not allocated.
     return scanner.FailAt(start, StrCat(count, " values of ", shape.ToString()), "a shorter text");
@@ -425,8 +442,9 @@ bool ParseLiteral(Scanner& scanner, const Shape& shape, ElidedValues& elided_val
   *literal = std::move(created).value();
   if (dots) {
     *elided = true;
-    return FillElided(scanner, elided_values, literal);
+    return FillElided(scanner, fill, literal);
   }
+  if (splat) return FillWithOneValue(scanner, literal);
   return ParseDense(scanner, shape, literal);
 }
 

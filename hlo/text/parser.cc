@@ -66,7 +66,7 @@ class ModuleParser : public AttributeHost {
   std::unique_ptr<Module> module_;
   absl::flat_hash_map<std::string_view, Computation*> computations_;
   Scope* scope_ = nullptr;
-  ElidedValues elided_values_;
+  ConstantFill constant_fill_;
   std::vector<Instruction*> operands_;  // of the instruction that is being read
   std::string_view instruction_name_;
   int depth_ = 0;
@@ -330,7 +330,7 @@ bool ModuleParser::ReadOperands(const char* opcode_at, InstructionDraft& draft, 
     if (shape == nullptr) return scanner_.FailAt(opcode_at, "the shape of the constant");
     Literal literal;
     ConstantAttributes& attributes = std::get<ConstantAttributes>(draft.attributes);
-    if (!ParseLiteral(scanner_, *shape, elided_values_, &literal, &attributes.elided)) return false;
+    if (!ParseLiteral(scanner_, *shape, constant_fill_, &literal, &attributes.elided)) return false;
     attributes.literal = std::make_shared<const Literal>(std::move(literal));
     return scanner_.Expect(')');
   }

@@ -318,7 +318,7 @@ bool CheckLiteral(Scanner& scanner) {
   }
   Shape shape;
   if (!ParseShape(scanner, &shape)) return false;
-  ElidedValues values;
+  ConstantFill values;
   Literal literal;
   bool elided = false;
   return ParseLiteral(scanner, shape, values, &literal, &elided);

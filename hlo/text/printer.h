@@ -1,0 +1,36 @@
+// Modules to HLO text.
+//
+//   std::string text = ToText(module);                        // everything; reads back to an equal module, here and in XLA
+//   std::string text = ToText(module, {PrintStyle::kShort});
+//
+// Reading the text and printing it again gives the same text. Linear in the size of the module and its constants.
+#pragma once
+
+#include <string>
+
+#include "hlo/module.h"
+
+namespace smelt::hlo {
+
+enum class PrintStyle : uint8_t {
+  kFull,       // everything that was read, to be read again
+  kShort,      // to be looked at: no metadata, origin, statistics, sharding, frontend attributes and backend configuration
+  kCanonical,  // to be compared: short, and names give way to positions, default layouts and header attributes are left out
+};
+
+struct PrintOptions {
+  PrintStyle style = PrintStyle::kFull;
+  // Constants with more elements print as `{...}`, which loses their values.
+  int64_t largest_constant = INT64_MAX;
+};
+
+std::string ToText(const Module& module, const PrintOptions& options = {});
+// The computation only, without what it calls.
+std::string ToText(const Computation& computation, const PrintOptions& options = {});
+// One line, without indentation.
+std::string ToText(const Instruction& instruction, const PrintOptions& options = {});
+
+// Whether an attribute that is kept as written changes what an instruction of this opcode computes. Metadata and its like do not.
+bool ChangesMeaning(const RawAttribute& attribute, Opcode opcode);
+
+}  // namespace smelt::hlo
