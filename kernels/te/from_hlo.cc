@@ -1,0 +1,218 @@
+#include "kernels/te/from_hlo.h"
+
+#include <algorithm>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "hlo/status_macros.h"
+#include "kernels/te/hlo/rules.h"
+
+namespace smelt::kernels::te {
+namespace {
+
+using hlo::Opcode;
+
+struct Entry {
+  Opcode opcode;
+  Rule rule;
+  RuleCheck check = nullptr;
+};
+
+// What has a loop nest, besides the elementwise opcodes.
+constexpr Entry kRules[] = {
+    {Opcode::kConstant, ConstantRule, CheckConstant},
+    {Opcode::kIota, IotaRule},
+    {Opcode::kMap, MapRule, CheckMap},
+    {Opcode::kBroadcast, BroadcastRule},
+    {Opcode::kReshape, ReshapeRule},
+    {Opcode::kBitcast, BitcastRule, CheckBitcast},
+    {Opcode::kTranspose, TransposeRule},
+    {Opcode::kSlice, SliceRule},
+    {Opcode::kReverse, ReverseRule},
+    {Opcode::kPad, PadRule},
+    {Opcode::kConcatenate, ConcatenateRule},
+    {Opcode::kDynamicSlice, DynamicSliceRule},
+    {Opcode::kDynamicUpdateSlice, DynamicUpdateSliceRule},
+    {Opcode::kGather, GatherRule},
+    {Opcode::kReduce, ReduceRule, CheckReduce},
+    {Opcode::kReduceWindow, ReduceWindowRule, CheckReduce},
+    {Opcode::kDot, DotRule},
+    {Opcode::kConvolution, ConvolutionRule},
+};
+
+constexpr Entry kElementwise{Opcode::kAdd, ElementwiseRule, CheckElementwise};
+
+const Entry* FindRule(Opcode opcode) {
+  for (const Entry& entry : kRules) {
+    if (entry.opcode == opcode) return &entry;
+  }
+  return hlo::IsElementwise(opcode) ? &kElementwise : nullptr;
+}
+
+// Why those that run as opaque operations do.
+struct Reason {
+  Opcode opcode;
+  std::string_view why;
+};
+constexpr Reason kOpaque[] = {
+    {Opcode::kSort, "a sort compares elements in an order that data decides"},
+    {Opcode::kTopK, "top-k orders elements as data decides"},
+    {Opcode::kScatter, "a scatter writes where data says, possibly twice"},
+    {Opcode::kSelectAndScatter, "select-and-scatter writes where data says"},
+    {Opcode::kFft, "a Fourier transform is not one loop nest"},
+    {Opcode::kCholesky, "a factorisation carries its result from step to step"},
+    {Opcode::kTriangularSolve, "a triangular solve carries its result from step to step"},
+    {Opcode::kScan, "a scan carries its result from step to step"},
+    {Opcode::kRng, "a random number generator has a state"},
+    {Opcode::kRngBitGenerator, "a random number generator has a state"},
+    {Opcode::kRngGetAndUpdateState, "a random number generator has a state"},
+    {Opcode::kCustomCall, "what a custom call does is not known here"},
+    {Opcode::kBatchNormTraining, "batch norm is expanded by a pass before kernels are made"},
+    {Opcode::kBatchNormInference, "batch norm is expanded by a pass before kernels are made"},
+    {Opcode::kBatchNormGrad, "batch norm is expanded by a pass before kernels are made"},
+    {Opcode::kFusion, "a fusion's own computation is the kernel"},
+};
+
+constexpr PrimitiveType kLoopTypes[] = {
+    PrimitiveType::kPred, PrimitiveType::kS8,  PrimitiveType::kS16, PrimitiveType::kS32, PrimitiveType::kS64,
+    PrimitiveType::kU8,   PrimitiveType::kU16, PrimitiveType::kU32, PrimitiveType::kU64, PrimitiveType::kF16,
+    PrimitiveType::kBF16, PrimitiveType::kF32, PrimitiveType::kF64,
+};
+
+absl::Status CheckShape(const hlo::Instruction& instruction, const hlo::Shape& shape, const std::string& what) {
+  const auto refuse = [&](const std::string& why) {
+    return absl::UnimplementedError(absl::StrCat(instruction.name(), ": ", what, " ", shape.ToString(), " ", why));
+  };
+  if (shape.IsTuple()) {
+    for (const hlo::Shape& element : shape.tuple_shapes) {
+      if (element.IsTuple()) return refuse("nests tuples, which have no loop nest");
+      SMELT_RETURN_IF_ERROR(CheckShape(instruction, element, what));
+    }
+    return absl::OkStatus();
+  }
+  if (!shape.IsArray()) return refuse("is not an array, so there is no loop nest");
+  if (std::find(std::begin(kLoopTypes), std::end(kLoopTypes), shape.element_type) == std::end(kLoopTypes)) {
+    return refuse(absl::StrCat("has element type ", std::string(hlo::PrimitiveTypeName(shape.element_type)),
+                               ", for which loop nests are not generated"));
+  }
+  if (shape.IsDynamic()) return refuse("has dynamic dimensions, which loop nests do not");
+  if (shape.ElementCount() == 0) return refuse("has no elements to loop over");
+  return absl::OkStatus();
+}
+
+// Names follow from opcodes and order, not from the program's names, so that equal kernels have equal traces.
+std::string StageName(const hlo::Instruction& instruction, int64_t number) {
+  return absl::StrCat(absl::StrReplaceAll(std::string(hlo::OpcodeName(instruction.opcode())), {{"-", "_"}}), "_",
+                      number);
+}
+
+// A tensor of its own, for an output that is an input, a constant or another output as well.
+Tensor CopyOf(const Value& value, const hlo::Shape& shape, std::string name) {
+  return Compute(
+      std::move(name), shape.dimensions,
+      [&](Indices indices) { return value.At(std::vector<Expr>(indices.begin(), indices.end())); }, "copy");
+}
+
+class Translator {
+ public:
+  absl::StatusOr<Graph> Run(const hlo::Computation& kernel) {
+    int64_t number = 0;
+    std::vector<const hlo::Instruction*> parameters;
+    for (const hlo::Instruction* parameter : kernel.Parameters()) {
+      if (parameter == nullptr) return absl::InvalidArgumentError(absl::StrCat(kernel.name(), " lacks a parameter"));
+      SMELT_RETURN_IF_ERROR(CheckShape(*parameter, parameter->shape(), "parameter"));
+      if (!parameter->shape().IsArray()) {
+        return absl::UnimplementedError(
+            absl::StrCat(parameter->name(), ": a kernel's parameters are arrays, this is a tuple"));
+      }
+      Tensor tensor = Placeholder(absl::StrCat("p", inputs_.size()), parameter->shape().dimensions,
+                                  parameter->shape().element_type);
+      inputs_.push_back(tensor);
+      values_[parameter] = {Value{tensor, Expr()}};
+    }
+    for (const hlo::Instruction* instruction : kernel.PostOrder()) {
+      if (instruction->opcode() == Opcode::kParameter) continue;
+      SMELT_RETURN_IF_ERROR(Translate(*instruction, number++));
+    }
+    SMELT_RETURN_IF_ERROR(Outputs(*kernel.root()));
+    return MakeGraph(inputs_, outputs_);
+  }
+
+ private:
+  absl::Status Translate(const hlo::Instruction& instruction, int64_t number) {
+    std::vector<Value>& results = values_[&instruction];
+    if (instruction.opcode() == Opcode::kTuple) {
+      for (const hlo::Instruction* operand : instruction.operands()) {
+        const std::vector<Value>& of_operand = values_.at(operand);
+        results.insert(results.end(), of_operand.begin(), of_operand.end());
+      }
+      return absl::OkStatus();
+    }
+    if (instruction.opcode() == Opcode::kGetTupleElement) {
+      const std::vector<Value>& tuple = values_.at(instruction.operand(0));
+      const int64_t index = instruction.attributes<hlo::TupleIndexAttributes>().index;
+      if (index < 0 || index >= static_cast<int64_t>(tuple.size())) {
+        return absl::InvalidArgumentError(
+            absl::StrCat(instruction.name(), " takes element ", index, " of ", tuple.size()));
+      }
+      results = {tuple[index]};
+      return absl::OkStatus();
+    }
+    SMELT_RETURN_IF_ERROR(HasLoopNest(instruction));
+    RuleInput input{instruction, {}, StageName(instruction, number)};
+    for (const hlo::Instruction* operand : instruction.operands()) input.operands.push_back(values_.at(operand)[0]);
+    SMELT_ASSIGN_OR_RETURN(results, FindRule(instruction.opcode())->rule(input));
+    return absl::OkStatus();
+  }
+
+  absl::Status Outputs(const hlo::Instruction& root) {
+    std::vector<const hlo::Shape*> shapes;
+    root.shape().AppendLeaves(&shapes);
+    const std::vector<Value>& values = values_.at(&root);
+    if (shapes.size() != values.size()) {
+      return absl::UnimplementedError(absl::StrCat(root.name(), ": a kernel's result is an array or a flat tuple"));
+    }
+    absl::flat_hash_set<std::pair<const Operation*, int>> taken;
+    for (size_t i = 0; i < values.size(); ++i) {
+      const Value& value = values[i];
+      const bool fresh = !value.IsUniform() && value.tensor.op->kind == OperationKind::kCompute &&
+                         taken.insert({value.tensor.op.get(), value.tensor.output}).second;
+      outputs_.push_back(fresh ? value.tensor : CopyOf(value, *shapes[i], absl::StrCat("output_", i)));
+    }
+    return absl::OkStatus();
+  }
+
+  std::vector<Tensor> inputs_;
+  std::vector<Tensor> outputs_;
+  absl::flat_hash_map<const hlo::Instruction*, std::vector<Value>> values_;
+};
+
+}  // namespace
+
+Value RuleInput::Emit(const std::function<Expr(Indices)>& body) const {
+  return {Compute(name, dimensions(), body, std::string(hlo::OpcodeName(instruction.opcode()))), Expr()};
+}
+
+absl::Status HasLoopNest(const hlo::Instruction& instruction) {
+  const Opcode opcode = instruction.opcode();
+  const Entry* entry = FindRule(opcode);
+  if (entry == nullptr) {
+    for (const Reason& reason : kOpaque) {
+      if (reason.opcode == opcode)
+        return absl::UnimplementedError(absl::StrCat(instruction.name(), ": ", std::string(reason.why)));
+    }
+    return absl::UnimplementedError(
+        absl::StrCat(instruction.name(), ": ", std::string(hlo::OpcodeName(opcode)), " has no loop nest"));
+  }
+  SMELT_RETURN_IF_ERROR(CheckShape(instruction, instruction.shape(), "the result"));
+  for (const hlo::Instruction* operand : instruction.operands()) {
+    SMELT_RETURN_IF_ERROR(CheckShape(instruction, operand->shape(), absl::StrCat("operand ", operand->name())));
+  }
+  return entry->check == nullptr ? absl::OkStatus() : entry->check(instruction);
+}
+
+absl::StatusOr<Graph> FromHlo(const hlo::Computation& kernel) { return Translator().Run(kernel); }
+
+}  // namespace smelt::kernels::te

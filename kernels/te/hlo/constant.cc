@@ -1,0 +1,52 @@
+#include "absl/strings/str_cat.h"
+#include "hlo/literal.h"
+#include "kernels/te/hlo/index.h"
+#include "kernels/te/hlo/rules.h"
+
+namespace smelt::kernels::te {
+namespace {
+
+// Larger tables belong in memory: fusion keeps them outside kernels.
+constexpr int64_t kTableLimit = 64;
+
+Expr Element(const hlo::Literal& literal, int64_t index) {
+  const PrimitiveType type = literal.shape().element_type;
+  if (hlo::IsFloat(type)) return FloatConst({type, 1}, literal.GetDouble(index));
+  return IntConst({type, 1}, literal.GetInteger(index));
+}
+
+// A balanced tree of selects over the flat index.
+Expr Table(const hlo::Literal& literal, const Expr& flat, int64_t begin, int64_t end) {
+  if (end - begin == 1) return Element(literal, begin);
+  const int64_t middle = (begin + end) / 2;
+  Expr left = Table(literal, flat, begin, middle);
+  Expr right = Table(literal, flat, middle, end);
+  return left.Same(right) ? left : Select(flat < middle, left, right);
+}
+
+}  // namespace
+
+absl::Status CheckConstant(const hlo::Instruction& instruction) {
+  const hlo::Literal& literal = instruction.literal();
+  if (literal.element_count() <= kTableLimit || literal.IsUniform()) return absl::OkStatus();
+  return absl::UnimplementedError(absl::StrCat(instruction.name(), ": a constant of ", literal.element_count(),
+                                               " different elements cannot stand inside a kernel; pass it as a "
+                                               "parameter"));
+}
+
+absl::StatusOr<std::vector<Value>> ConstantRule(const RuleInput& input) {
+  const hlo::Literal& literal = input.instruction.literal();
+  if (literal.element_count() == 1 || literal.IsUniform()) return std::vector<Value>{{{}, Element(literal, 0)}};
+  absl::Status status = CheckConstant(input.instruction);
+  if (!status.ok()) return status;
+  return std::vector<Value>{input.Emit([&](Indices indices) {
+    return Table(literal, Linearize(indices, input.dimensions()), 0, literal.element_count());
+  })};
+}
+
+absl::StatusOr<std::vector<Value>> IotaRule(const RuleInput& input) {
+  const int64_t dimension = input.instruction.attributes<hlo::IotaAttributes>().dimension;
+  return std::vector<Value>{input.Emit([&](Indices indices) { return Cast({input.type(), 1}, indices[dimension]); })};
+}
+
+}  // namespace smelt::kernels::te

@@ -1,0 +1,96 @@
+#include <algorithm>
+
+#include "kernels/te/hlo/rules.h"
+
+namespace smelt::kernels::te {
+namespace {
+
+std::vector<Expr> Copy(Indices indices) { return std::vector<Expr>(indices.begin(), indices.end()); }
+
+// A start index as HLO clamps it: the slice lies within the operand whatever the data says.
+Expr ClampStart(const Expr& start, int64_t size, int64_t slice_size) {
+  if (size == slice_size) return Expr(0);
+  return Max(Min(Cast(kIndex, start), size - slice_size), 0);
+}
+
+// Start indices of dynamic-slice and dynamic-update-slice: scalars from operand `first` on, or one vector (the form
+// that older programs use).
+std::vector<Expr> StartIndices(const RuleInput& input, int64_t first, const std::vector<int64_t>& sizes,
+                               const std::vector<int64_t>& slice_sizes) {
+  const bool vector = input.operands.size() > static_cast<size_t>(first) && input.operand_dimensions(first).size() == 1;
+  std::vector<Expr> starts;
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    Expr start = vector ? input.operand(first).At({Expr(static_cast<int64_t>(i))}) : input.operand(first + i).At({});
+    starts.push_back(ClampStart(start, sizes[i], slice_sizes[i]));
+  }
+  return starts;
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<Value>> DynamicSliceRule(const RuleInput& input) {
+  const std::vector<Expr> starts = StartIndices(input, 1, input.operand_dimensions(0), input.dimensions());
+  return std::vector<Value>{input.Emit([&](Indices indices) {
+    std::vector<Expr> position;
+    for (size_t i = 0; i < indices.size(); ++i) position.push_back(starts[i] + indices[i]);
+    return input.operand(0).At(position);
+  })};
+}
+
+absl::StatusOr<std::vector<Value>> DynamicUpdateSliceRule(const RuleInput& input) {
+  const std::vector<int64_t>& update = input.operand_dimensions(1);
+  const std::vector<Expr> starts = StartIndices(input, 2, input.dimensions(), update);
+  return std::vector<Value>{input.Emit([&](Indices indices) {
+    Expr inside = Bool(true);
+    std::vector<Expr> position;
+    for (size_t i = 0; i < indices.size(); ++i) {
+      position.push_back(indices[i] - starts[i]);
+      if (update[i] == input.dimensions()[i]) continue;
+      inside = inside && indices[i] >= starts[i] && indices[i] < starts[i] + update[i];
+    }
+    return If(inside, input.operand(1).At(position), input.operand(0).At(Copy(indices)));
+  })};
+}
+
+// Element of the result at `indices`: the batch dimensions say which row of the start indices applies, the offset
+// dimensions where in the slice that begins there.
+absl::StatusOr<std::vector<Value>> GatherRule(const RuleInput& input) {
+  const hlo::GatherAttributes& gather = input.instruction.attributes<hlo::GatherAttributes>();
+  const std::vector<int64_t>& operand = input.operand_dimensions(0);
+  const int64_t start_rank = static_cast<int64_t>(input.operand_dimensions(1).size());
+  const auto contains = [](const std::vector<int64_t>& list, int64_t value) {
+    return std::find(list.begin(), list.end(), value) != list.end();
+  };
+  return std::vector<Value>{input.Emit([&](Indices indices) {
+    std::vector<Expr> batch;
+    std::vector<Expr> offsets;
+    for (int64_t i = 0; i < static_cast<int64_t>(indices.size()); ++i) {
+      (contains(gather.offset_dims, i) ? offsets : batch).push_back(indices[i]);
+    }
+    const auto start_index = [&](int64_t component) {
+      std::vector<Expr> position = batch;
+      if (gather.index_vector_dim < start_rank) {
+        position.insert(position.begin() + gather.index_vector_dim, Expr(component));
+      }
+      return input.operand(1).At(position);
+    };
+    std::vector<Expr> position(operand.size(), Expr(0));
+    for (size_t i = 0; i < gather.start_index_map.size(); ++i) {
+      const int64_t d = gather.start_index_map[i];
+      position[d] = ClampStart(start_index(static_cast<int64_t>(i)), operand[d], gather.slice_sizes[d]);
+    }
+    for (size_t i = 0; i < gather.operand_batching_dims.size(); ++i) {
+      // The batch dimension of the result that the start indices' batching dimension became.
+      const int64_t d = gather.start_indices_batching_dims[i];
+      position[gather.operand_batching_dims[i]] = batch[d - (d > gather.index_vector_dim ? 1 : 0)];
+    }
+    size_t next_offset = 0;
+    for (int64_t d = 0; d < static_cast<int64_t>(operand.size()); ++d) {
+      if (contains(gather.collapsed_slice_dims, d) || contains(gather.operand_batching_dims, d)) continue;
+      position[d] = position[d] + offsets[next_offset++];
+    }
+    return input.operand(0).At(position);
+  })};
+}
+
+}  // namespace smelt::kernels::te

@@ -1,0 +1,108 @@
+// Rules that say, for each family of HLO opcodes, which tensor expression an instruction is. te/from_hlo.cc holds the
+// table that picks the rule; each rule lives in the file of its family.
+//
+// A value is a tensor, or one expression that stands for every element (a constant, a broadcast of one, arithmetic on
+// such): these never become stages.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "hlo/instruction.h"
+#include "kernels/te/tensor.h"
+
+namespace smelt::kernels::te {
+
+struct Value {
+  Tensor tensor;
+  Expr uniform;  // where set, `tensor` is not
+
+  bool IsUniform() const { return static_cast<bool>(uniform); }
+  Expr At(std::vector<Expr> indices) const { return uniform ? uniform : tensor(std::move(indices)); }
+};
+
+// An instruction under translation: what it is, what its operands have become, and the name its operation gets.
+struct RuleInput {
+  const hlo::Instruction& instruction;
+  std::vector<Value> operands;
+  std::string name;
+
+  const Value& operand(int64_t i) const { return operands[i]; }
+  const std::vector<int64_t>& dimensions() const { return instruction.shape().dimensions; }
+  const std::vector<int64_t>& operand_dimensions(int64_t i) const { return instruction.operand(i)->shape().dimensions; }
+  PrimitiveType type() const { return instruction.shape().element_type; }
+  // An operation over the instruction's own dimensions, tagged with its opcode.
+  Value Emit(const std::function<Expr(Indices)>& body) const;
+};
+
+// One value a leaf of the result.
+using Rule = absl::StatusOr<std::vector<Value>> (*)(const RuleInput& input);
+// Whether the rule takes this instruction, beyond the checks on types that all instructions go through.
+using RuleCheck = absl::Status (*)(const hlo::Instruction& instruction);
+
+// hlo/elementwise.cc
+absl::StatusOr<std::vector<Value>> ElementwiseRule(const RuleInput& input);
+absl::Status CheckElementwise(const hlo::Instruction& instruction);
+// The element that an elementwise instruction computes from its operands' elements.
+absl::StatusOr<Expr> ElementwiseExpr(const hlo::Instruction& instruction, const std::vector<Expr>& operands);
+
+// hlo/scalar_computation.cc: computations of scalars, as reduce, reduce-window and map call them.
+absl::Status CheckScalarComputation(const hlo::Computation& computation);
+absl::StatusOr<std::vector<Expr>> ScalarComputation(const hlo::Computation& computation,
+                                                    const std::vector<Expr>& arguments);
+absl::StatusOr<std::vector<Value>> MapRule(const RuleInput& input);
+absl::Status CheckMap(const hlo::Instruction& instruction);
+
+// hlo/constant.cc
+absl::StatusOr<std::vector<Value>> ConstantRule(const RuleInput& input);
+absl::Status CheckConstant(const hlo::Instruction& instruction);
+absl::StatusOr<std::vector<Value>> IotaRule(const RuleInput& input);
+
+// hlo/movement.cc
+absl::StatusOr<std::vector<Value>> BroadcastRule(const RuleInput& input);
+absl::StatusOr<std::vector<Value>> ReshapeRule(const RuleInput& input);
+absl::StatusOr<std::vector<Value>> BitcastRule(const RuleInput& input);
+absl::Status CheckBitcast(const hlo::Instruction& instruction);
+absl::StatusOr<std::vector<Value>> TransposeRule(const RuleInput& input);
+absl::StatusOr<std::vector<Value>> SliceRule(const RuleInput& input);
+absl::StatusOr<std::vector<Value>> ReverseRule(const RuleInput& input);
+absl::StatusOr<std::vector<Value>> PadRule(const RuleInput& input);
+absl::StatusOr<std::vector<Value>> ConcatenateRule(const RuleInput& input);
+
+// hlo/indexed.cc: positions that are data.
+absl::StatusOr<std::vector<Value>> DynamicSliceRule(const RuleInput& input);
+absl::StatusOr<std::vector<Value>> DynamicUpdateSliceRule(const RuleInput& input);
+absl::StatusOr<std::vector<Value>> GatherRule(const RuleInput& input);
+
+// hlo/reduction.cc, hlo/window.cc
+absl::StatusOr<std::vector<Value>> ReduceRule(const RuleInput& input);
+absl::Status CheckReduce(const hlo::Instruction& instruction);
+absl::StatusOr<std::vector<Value>> ReduceWindowRule(const RuleInput& input);
+
+// A reduction's combiner from its called computation, ready for te::ReduceMany. Sums and products of 16-bit floats are
+// accumulated in f32 and rounded once: `types` are the accumulators'.
+struct Reducer {
+  std::shared_ptr<const Combiner> combiner;
+  std::vector<PrimitiveType> types;
+  std::vector<Expr> init;
+};
+absl::StatusOr<Reducer> MakeReducer(const RuleInput& input);
+// The results of an operation that reduces into `reducer.types`, converted to the instruction's types.
+std::vector<Value> FinishReduction(const RuleInput& input, const Reducer& reducer, OperationRef reduction);
+
+// hlo/dot.cc, hlo/convolution.cc
+absl::StatusOr<std::vector<Value>> DotRule(const RuleInput& input);
+absl::StatusOr<std::vector<Value>> ConvolutionRule(const RuleInput& input);
+
+// The type in which products of `type` are accumulated.
+PrimitiveType AccumulatorType(PrimitiveType type);
+// `source` summed over `axes` in the accumulator type of the result and converted to it, over the dimensions `shape`.
+Value EmitContraction(const RuleInput& input, const std::vector<int64_t>& shape,
+                      const std::function<Expr(Indices, PrimitiveType)>& source, const std::vector<ReduceAxis>& axes,
+                      std::string_view suffix = "");
+
+}  // namespace smelt::kernels::te
