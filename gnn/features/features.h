@@ -1,0 +1,50 @@
+// Features of kernels and tiles: what the learned models see.
+//
+//   KernelGraph graph = ExtractFeatures(kernel.computation(), target);
+//   std::vector<float> tile = TileFeatures(kernel.computation(), tile, target);
+//
+// After the TPU papers (MLSys 2021, Section 3.1; TpuGraphs 2023) with what they lack: contraction dimensions of dots, flops, bytes, and the analytical
+// estimate. The tables in node_features.cc, kernel_features.cc and tile_features.cc list every column once; a model file carries the schema version and
+// the names of the columns, and a model of another schema is refused. Everything with a range is log(x + 1); models standardise by training statistics.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "hlo/computation.h"
+#include "kernels/space/tiles.h"
+#include "kernels/target.h"
+
+namespace smelt::gnn {
+
+// Raised whenever a column is added, removed, moved or changes its meaning.
+inline constexpr int kFeatureSchemaVersion = 1;
+
+// Nodes in topological order; an edge from each operand to its user.
+struct KernelGraph {
+  std::vector<int32_t> opcodes;         // hlo::Opcode by number, one a node
+  std::vector<float> node_features;     // nodes x NodeColumns().size(), row-major
+  std::vector<int32_t> operand_begin;   // nodes + 1: operands of node i are operands[operand_begin[i] .. operand_begin[i + 1])
+  std::vector<int32_t> operands;        // node numbers
+  std::vector<float> kernel_features;   // KernelColumns().size()
+
+  int64_t node_count() const { return static_cast<int64_t>(opcodes.size()); }
+};
+
+// Name and meaning of one column.
+struct Column {
+  std::string_view name;
+  std::string_view meaning;
+};
+const std::vector<Column>& NodeColumns();
+const std::vector<Column>& KernelColumns();
+const std::vector<Column>& TileColumns();
+
+KernelGraph ExtractFeatures(const hlo::Computation& kernel, const kernels::Target& target);
+
+// One row a tile, TileColumns().size() wide.
+std::vector<float> TileFeatures(const hlo::Computation& kernel, absl::Span<const kernels::space::Tile> tiles, const kernels::Target& target);
+
+}  // namespace smelt::gnn

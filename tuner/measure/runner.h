@@ -1,0 +1,80 @@
+// Times kernels and programs in a child process and survives what they do.
+//
+//   Runner runner({.worker = {.target = "cpu:threads=1"}});
+//   Outcome kernel = runner.TimeKernel(kernel, std::nullopt);
+//   std::vector<Outcome> programs = runner.TimePrograms({default_text, tuned_text}, 5, 10.0);
+//
+// A child that crashed, hung or ran out of memory is replaced; the trial becomes an Outcome that says so. Not
+// thread-safe.
+#pragma once
+
+#include <atomic>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "fusion/kernel.h"
+#include "hlo/literal.h"
+#include "kernels/space/tiles.h"
+#include "tuner/measure/outcome.h"
+#include "tuner/measure/worker_process.h"
+
+namespace smelt::tuner {
+
+// How things are timed; part of every record and corpus example.
+struct MeasurePolicy {
+  int repeats = 5;               // samples of a kernel, rounds of programs; never fewer than three
+  double seconds = 2.0;          // no further sample once a trial took this long
+  double build_timeout = 120;    // seconds of compiling
+  double run_timeout = 60;       // seconds beyond `seconds` after which the child is killed
+  std::string ToString() const;  // "repeats=5 seconds=2 warm"
+};
+
+// A fused program as HLO text, with the tiles that differ from the default, by kernel hash.
+struct Candidate {
+  std::string module_text;
+  std::map<std::string, std::string> tiles;  // 32 hexadecimal digits -> "1x8x32"
+};
+
+class Runner {
+ public:
+  Runner(WorkerOptions worker, MeasurePolicy policy) : worker_options_(std::move(worker)), policy_(policy) {}
+
+  struct KernelResult {
+    Outcome outcome;
+    std::string trace;
+    std::string tile;
+    bool opaque = false;
+  };
+  KernelResult TimeKernel(const fusion::Kernel& kernel, const std::optional<kernels::space::Tile>& tile);
+
+  // Compiles all, then times them interleaved in one child, `rounds` samples each. A candidate that fails alone (build,
+  // crash) gets its failure; the others are timed without it.
+  std::vector<Outcome> TimePrograms(const std::vector<Candidate>& candidates, int rounds, double seconds);
+
+  // Runs one candidate on the default inputs and returns the leaves of its result (see hlo::ToStorable for their
+  // types).
+  absl::StatusOr<std::vector<hlo::Literal>> Outputs(const Candidate& candidate, const std::string& scratch_file);
+
+  // Breaks the child for real: what tests use. Returns the outcome as a trial would.
+  Outcome Inject(const std::string& fault, double timeout_seconds);
+
+  const MeasurePolicy& policy() const { return policy_; }
+  // Seconds that children spent on trials so far: the hardware budget.
+  double hardware_seconds() const { return hardware_seconds_; }
+
+ private:
+  // The reply, or the failure as an outcome's reason. `building` tells a time-out while compiling from one while
+  // running.
+  absl::StatusOr<nlohmann::json> Call(const nlohmann::json& request, double timeout, bool building, Outcome* outcome);
+
+  WorkerOptions worker_options_;
+  MeasurePolicy policy_;
+  std::unique_ptr<WorkerProcess> worker_;
+  double hardware_seconds_ = 0;
+};
+
+}  // namespace smelt::tuner

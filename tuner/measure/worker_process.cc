@@ -1,0 +1,141 @@
+#include "tuner/measure/worker_process.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "tuner/measure/channel.h"
+
+namespace smelt::tuner {
+namespace {
+
+struct Pipe {
+  int read = -1;
+  int write = -1;
+  ~Pipe() {
+    if (read >= 0) ::close(read);
+    if (write >= 0) ::close(write);
+  }
+  bool Open() {
+    int descriptors[2];
+    if (::pipe2(descriptors, O_CLOEXEC) != 0) return false;
+    read = descriptors[0];
+    write = descriptors[1];
+    return true;
+  }
+};
+
+// Between fork and exec only functions that are safe there.
+[[noreturn]] void RunChild(const char* program, char* const* arguments, const Pipe& requests, const Pipe& replies,
+                           pid_t parent, rlim_t memory) {
+  ::setpgid(0, 0);
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (::getppid() != parent) ::_exit(1);  // the parent died before the line above
+  ::dup2(requests.read, STDIN_FILENO);
+  // Replies go to descriptor 3: standard output belongs to whoever prints in the child, and is not ours.
+  if (replies.write == 3) {
+    ::fcntl(3, F_SETFD, 0);
+  } else {
+    ::dup2(replies.write, 3);
+  }
+  ::dup2(STDERR_FILENO, STDOUT_FILENO);
+  rlimit limit{memory, memory};
+  ::setrlimit(RLIMIT_DATA, &limit);
+  rlimit no_core{0, 0};
+  ::setrlimit(RLIMIT_CORE, &no_core);
+  ::signal(SIGINT, SIG_IGN);  // Ctrl-C goes to the tuner, which ends its children
+  ::execv(program, arguments);
+  ::_exit(127);
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<WorkerProcess>> WorkerProcess::Start(const WorkerOptions& options) {
+  Pipe requests, replies;
+  if (!requests.Open() || !replies.Open())
+    return absl::UnavailableError(absl::StrCat("no pipe for the measuring process: ", std::strerror(errno)));
+  const std::string program = options.program.empty() ? "/proc/self/exe" : options.program;
+  std::vector<std::string> words = {program, "measure-worker", absl::StrCat("--target=", options.target),
+                                    absl::StrCat("--cache=", options.cache_folder)};
+  std::vector<char*> arguments;
+  for (std::string& word : words) arguments.push_back(word.data());
+  arguments.push_back(nullptr);
+  ::signal(SIGPIPE, SIG_IGN);
+  const pid_t parent = ::getpid();
+  const pid_t pid = ::fork();
+  if (pid < 0)
+    return absl::UnavailableError(absl::StrCat("the measuring process cannot be started: ", std::strerror(errno)));
+  if (pid == 0)
+    RunChild(program.c_str(), arguments.data(), requests, replies, parent,
+             static_cast<rlim_t>(options.memory_limit_bytes));
+  ::setpgid(pid, pid);
+  std::unique_ptr<WorkerProcess> worker(
+      new WorkerProcess(pid, std::exchange(requests.write, -1), std::exchange(replies.read, -1)));
+  ::close(std::exchange(requests.read, -1));
+  ::close(std::exchange(replies.write, -1));
+  absl::StatusOr<nlohmann::json> hello = worker->Call({{"do", "hello"}}, 60);
+  if (!hello.ok()) {
+    return absl::UnavailableError(absl::StrCat(
+        "the measuring process (", program, " measure-worker) did not start: ", std::string(hello.status().message())));
+  }
+  return worker;
+}
+
+WorkerProcess::~WorkerProcess() { Finish(); }
+
+int WorkerProcess::Finish() {
+  if (pid_ <= 0) return 0;
+  ::kill(-pid_, SIGKILL);
+  ::kill(pid_, SIGKILL);
+  int status = 0;
+  while (::waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
+  }
+  ::close(to_child_);
+  ::close(from_child_);
+  pid_ = -1;
+  return status;
+}
+
+absl::StatusOr<nlohmann::json> WorkerProcess::Call(const nlohmann::json& request, double timeout_seconds) {
+  if (!alive()) return absl::FailedPreconditionError("the measuring process has ended");
+  absl::Status sent = SendMessage(to_child_, request);
+  absl::StatusOr<nlohmann::json> reply = sent.ok() ? ReceiveMessage(from_child_, timeout_seconds) : sent;
+  if (reply.ok()) return reply;
+  if (absl::IsDeadlineExceeded(reply.status())) {
+    Finish();
+    return absl::DeadlineExceededError(absl::StrCat("no answer in ", timeout_seconds, " s"));
+  }
+  // The child is going or gone: its own exit status says why, so give it a moment before it is killed.
+  int status = 0;
+  bool reaped = false;
+  for (int i = 0; i < 200 && !reaped; ++i) {
+    reaped = ::waitpid(pid_, &status, WNOHANG) == pid_;
+    if (!reaped) ::usleep(5000);
+  }
+  if (reaped) {
+    ::kill(-pid_, SIGKILL);
+    ::close(to_child_);
+    ::close(from_child_);
+    pid_ = -1;
+  } else {
+    status = Finish();
+  }
+  if (WIFEXITED(status) && WEXITSTATUS(status) == kOutOfMemoryExit) {
+    return absl::ResourceExhaustedError("the measuring process reached its memory limit");
+  }
+  if (WIFSIGNALED(status)) {
+    return absl::AbortedError(absl::StrCat("the measuring process died of signal ", WTERMSIG(status), " (",
+                                           strsignal(WTERMSIG(status)), ")"));
+  }
+  return absl::AbortedError(absl::StrCat("the measuring process ended with status ", WEXITSTATUS(status)));
+}
+
+}  // namespace smelt::tuner

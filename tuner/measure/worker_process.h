@@ -1,0 +1,55 @@
+// The measuring child: a process of its own group with limits, that compiles and times what it is sent, and may die of
+// it.
+//
+//   auto worker = WorkerProcess::Start({.threads = 1}).value();
+//   auto reply = worker->Call({{"do", "load"}, {"module", text}}, 60);
+//
+// The child is this program started again with the hidden verb `measure-worker` (or another program given in the
+// options). It dies with its parent, and within a second of a call's limit. A dead child is replaced by the next Start;
+// Runner does so.
+#pragma once
+
+#include <sys/types.h>
+
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "nlohmann/json.hpp"
+
+namespace smelt::tuner {
+
+struct WorkerOptions {
+  std::string program;         // path of the smelt tool; empty: /proc/self/exe
+  std::string target = "cpu";  // Target::Parse
+  std::string cache_folder;    // of compiled kernels; empty: in memory only
+  int64_t memory_limit_bytes = int64_t{12} << 30;
+};
+
+class WorkerProcess {
+ public:
+  static absl::StatusOr<std::unique_ptr<WorkerProcess>> Start(const WorkerOptions& options);
+  ~WorkerProcess();
+  WorkerProcess(const WorkerProcess&) = delete;
+  WorkerProcess& operator=(const WorkerProcess&) = delete;
+
+  // Sends a request and waits for its reply. Errors: DeadlineExceeded (the child was killed), Aborted (it crashed; the
+  // message names the signal), ResourceExhausted (it ran out of its memory limit). After an error the child is gone.
+  absl::StatusOr<nlohmann::json> Call(const nlohmann::json& request, double timeout_seconds);
+  bool alive() const { return pid_ > 0; }
+  pid_t pid() const { return pid_; }
+
+ private:
+  WorkerProcess(pid_t pid, int to_child, int from_child) : pid_(pid), to_child_(to_child), from_child_(from_child) {}
+  // Kills the group and reaps the child; returns its wait status.
+  int Finish();
+
+  pid_t pid_;
+  int to_child_;
+  int from_child_;
+};
+
+// Exit code of a child that ran out of memory.
+inline constexpr int kOutOfMemoryExit = 86;
+
+}  // namespace smelt::tuner

@@ -1,0 +1,59 @@
+// Measurements in an SQLite database (WAL): each is committed before the next starts, so that a kill loses at most the
+// one in progress.
+//
+//   auto records = Records::Open("run/records.db").value();
+//   records->Add(record);
+//   std::optional<Record> known = records->Find(record.key).value();
+//
+// A record's key names everything that a time depends on, so that a stale one is never used. Several processes may
+// write. The only door to SQLite.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "tuner/measure/outcome.h"
+
+namespace smelt::tuner {
+
+struct RecordKey {
+  std::string
+      subject;  // hash of what was timed: a kernel with its tile, or a module's fingerprint with its configuration
+  std::string target;    // Target::ToString()
+  std::string device;    // CPU model
+  std::string compiler;  // codegen::CompilerVersion()
+  std::string policy;    // MeasurePolicy::ToString()
+  bool operator==(const RecordKey&) const = default;
+};
+
+struct Record {
+  RecordKey key;
+  std::string kind;              // "program" or "kernel"
+  std::string description;       // for people: the configuration's decisions as bits, or the tile
+  double predicted_seconds = 0;  // 0: not predicted
+  Outcome outcome;
+  int64_t unix_seconds = 0;  // when; filled by Add
+};
+
+class Records {
+ public:
+  virtual ~Records() = default;
+  // Makes the file, or opens it and brings an older schema up to date. A newer schema, a torn or a foreign file is an
+  // error that says so.
+  static absl::StatusOr<std::unique_ptr<Records>> Open(const std::string& path);
+
+  virtual absl::Status Add(const Record& record) = 0;
+  // The latest record of a key.
+  virtual absl::StatusOr<std::optional<Record>> Find(const RecordKey& key) = 0;
+  // In order of insertion.
+  virtual absl::StatusOr<std::vector<Record>> All() = 0;
+};
+
+// The CPU's model name as the system gives it.
+std::string DeviceName();
+
+}  // namespace smelt::tuner
