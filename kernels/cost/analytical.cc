@@ -1,0 +1,285 @@
+#include "kernels/cost/analytical.h"
+
+#include <cmath>
+
+#include "absl/container/flat_hash_map.h"
+#include "hlo/status_macros.h"
+#include "kernels/cost/contraction_shape.h"
+#include "kernels/cost/opcode_cost.h"
+
+namespace smelt::kernels::cost {
+namespace {
+
+using hlo::Instruction;
+using hlo::Opcode;
+using hlo::OpcodeCategory;
+
+// What a kernel spends its time on; each kind reaches its own share of the machine's peaks.
+enum class Kind : uint8_t { kElementwise, kMovement, kRowReduction, kColumnReduction, kWindow, kContraction, kKinds };
+
+// Share of the peak arithmetic and of each level's bandwidth that generated code reaches, by kind: fitted to profiles.
+struct Coefficients {
+  double compute;
+  double bandwidth;
+};
+constexpr Coefficients kCoefficients[static_cast<int>(Kind::kKinds)] = {
+    {0.60, 0.80},  // elementwise chains
+    {0.40, 0.50},  // transposes, gathers, concatenations
+    {0.45, 0.75},  // rows: vectors meet at the end of each
+    {0.50, 0.65},  // columns
+    {0.35, 0.60},  // pooling
+    {0.70, 0.70},  // matrix products and convolutions
+};
+const Coefficients& Of(Kind kind) { return kCoefficients[static_cast<int>(kind)]; }
+
+// Elements an operation that moves single elements (a gather, the far side of a transpose) handles per peak flop.
+constexpr double kScalarElementCost = 24;
+
+struct Use {
+  double evaluations = 0;  // times the instruction's elements are computed, over all users
+  double shared = 0;       // the most that users at the same index ask for
+  bool reads_all = false;  // read by something other than a slice
+};
+
+bool SameIndex(Opcode opcode) {
+  return hlo::IsElementwise(opcode) || opcode == Opcode::kReshape || opcode == Opcode::kBitcast ||
+         opcode == Opcode::kTranspose || opcode == Opcode::kReverse || opcode == Opcode::kMap ||
+         opcode == Opcode::kTuple || opcode == Opcode::kReduce;
+}
+
+double Elements(const hlo::Shape& shape) {
+  if (shape.IsTuple()) return shape.tuple_shapes.empty() ? 0 : Elements(shape.tuple_shapes[0]);
+  return shape.IsArray() ? static_cast<double>(shape.ElementCount()) : 0;
+}
+
+// The reduced dimensions include the innermost one that is longer than 1.
+bool ReducesRows(const Instruction& reduce) {
+  const hlo::Shape& from = reduce.operand(0)->shape();
+  int64_t last = from.rank() - 1;
+  while (last > 0 && from.dimensions[last] == 1) --last;
+  for (int64_t d : reduce.attributes<hlo::DimensionsAttributes>().dimensions) {
+    if (d == last) return true;
+  }
+  return false;
+}
+
+// Fraction of the vectors' lanes and of the register tile's rows that do useful work.
+double TileEfficiency(const ContractionShape& shape, double rows, double columns, double lanes) {
+  const double vectors = std::ceil(std::min(columns, shape.n) / lanes);
+  const double lane_use = std::min(columns, shape.n) / (vectors * lanes);
+  const double accumulators = std::min(rows, shape.m) * std::min(vectors, 2.0);
+  // Two units of four cycles' latency want eight sums in flight.
+  return lane_use * std::min(1.0, accumulators / 8) * (shape.k / (shape.k + 8));
+}
+
+// Everything that both estimates need; computed in one walk from the root.
+struct Walk {
+  double compute = 0;  // in peak flops, elementwise and reductions, each divided by its kind's share
+  double contraction_flops = 0;
+  double contraction_compute = 0;  // flops divided by the efficiency of its tile
+  double panel_bytes = 0;          // written and read again by packing
+  double bytes = 0;                // parameters read and results written, each once
+  double scratch_bytes = 0;        // intermediate arrays that are kept whole
+  int phases = 1;
+  Kind kind = Kind::kElementwise;
+};
+
+double LanesOf(hlo::PrimitiveType type, const Target& target) {
+  const int64_t bytes = std::max<int64_t>(hlo::StorageBytes(type), 4);
+  return static_cast<double>(target.vector_bytes) / static_cast<double>(bytes);
+}
+
+void WalkContraction(const Instruction& instruction, const Target& target, const space::Tile* tile, Walk& walk) {
+  const ContractionShape shape = ShapeOfContraction(instruction);
+  const double lanes = LanesOf(instruction.shape().element_type, target);
+  double rows = 12;
+  double columns = 2 * lanes;
+  double panels = 1;  // times that the left operand is read from beyond the nearest cache
+  if (tile != nullptr && !tile->extents.empty()) {
+    columns = static_cast<double>(tile->extents.back());
+    rows = 1;
+    for (size_t i = 0; i + 1 < tile->extents.size(); ++i) rows *= static_cast<double>(tile->extents[i]);
+    rows = std::min(rows, 12.0);
+    panels = std::ceil(shape.n / columns);
+  }
+  const double element_bytes = static_cast<double>(hlo::StorageBytes(instruction.shape().element_type));
+  const double factor = TypeFactor(instruction.shape().element_type);
+  walk.contraction_flops += shape.flops();
+  walk.contraction_compute += shape.flops() * factor / std::max(0.02, TileEfficiency(shape, rows, columns, lanes));
+  // A panel is packed where several rows use it; one row streams it.
+  if (shape.m > 4) walk.panel_bytes += 2 * element_bytes * shape.batch * shape.k * shape.n;
+  walk.panel_bytes += element_bytes * shape.batch * shape.m * shape.k * (panels - 1) * 0.25;
+  walk.kind = Kind::kContraction;
+}
+
+Walk WalkKernel(const hlo::Computation& kernel, const Target& target, const space::Tile* tile) {
+  Walk walk;
+  const std::vector<Instruction*> order = kernel.PostOrder();
+  absl::flat_hash_map<const Instruction*, Use> uses;
+  uses.reserve(order.size());
+  const Instruction* root = kernel.root();
+  uses[root] = {0, Elements(root->shape()), true};
+  for (size_t i = order.size(); i-- > 0;) {
+    const Instruction& instruction = *order[i];
+    const auto found = uses.find(&instruction);
+    if (found == uses.end()) continue;  // dead
+    const Use use = found->second;
+    const Opcode opcode = instruction.opcode();
+    const hlo::OpcodeInfo& info = hlo::GetOpcodeInfo(opcode);
+    const double elements = Elements(instruction.shape());
+    const double asked = use.evaluations + use.shared;
+    if (opcode == Opcode::kParameter) {
+      const double read = use.reads_all ? elements : std::min(asked, elements);
+      walk.bytes += read * static_cast<double>(hlo::StorageBytes(instruction.shape().element_type));
+      continue;
+    }
+    // Reductions and contractions are computed once whatever reads them.
+    const bool kept = info.category == OpcodeCategory::kReduction || info.category == OpcodeCategory::kContraction;
+    const double evaluations = opcode == Opcode::kTuple || opcode == Opcode::kGetTupleElement ? 0
+                               : kept                                                         ? elements
+                                                                                              : asked;
+    double operand_evaluations = asked;
+    bool reads_all = use.reads_all;
+    switch (info.category) {
+      case OpcodeCategory::kContraction:
+        WalkContraction(instruction, target, tile, walk);
+        operand_evaluations = 0;
+        reads_all = true;
+        break;
+      case OpcodeCategory::kReduction: {
+        const double read = Elements(instruction.operand(0)->shape());
+        double steps = read;
+        Kind kind = Kind::kWindow;
+        if (opcode == Opcode::kReduce) {
+          kind = ReducesRows(instruction) ? Kind::kRowReduction : Kind::kColumnReduction;
+        } else if (opcode == Opcode::kReduceWindow) {
+          steps = elements;
+          for (const hlo::WindowDimension& w : instruction.attributes<hlo::WindowAttributes>().window.dimensions) {
+            steps *= static_cast<double>(w.size);
+          }
+        }
+        walk.compute += steps * 2 * TypeFactor(instruction.operand(0)->shape().element_type) / Of(kind).compute;
+        if (kind == Kind::kRowReduction) walk.compute += elements * 100;  // lanes meet
+        if (walk.kind == Kind::kElementwise || walk.kind == Kind::kMovement) walk.kind = kind;
+        if (&instruction != root) ++walk.phases;
+        operand_evaluations = steps;
+        reads_all = true;
+        break;
+      }
+      default: {
+        const double cost = ElementCost(opcode, instruction.shape().element_type);
+        walk.compute += evaluations * cost / Of(Kind::kElementwise).compute;
+        const bool scattered = opcode == Opcode::kGather || opcode == Opcode::kTranspose;
+        if (scattered) {
+          // Contiguous in the last dimension: vectors are read whole.
+          bool contiguous = false;
+          if (opcode == Opcode::kTranspose && instruction.shape().rank() > 0) {
+            contiguous =
+                instruction.attributes<hlo::DimensionsAttributes>().dimensions.back() == instruction.shape().rank() - 1;
+          } else if (opcode == Opcode::kGather) {
+            contiguous = instruction.attributes<hlo::GatherAttributes>().slice_sizes.back() > 8;
+          }
+          if (!contiguous) walk.compute += evaluations * kScalarElementCost;
+          if (walk.kind == Kind::kElementwise) walk.kind = Kind::kMovement;
+        }
+        if (info.category == OpcodeCategory::kDataMovement && opcode != Opcode::kBroadcast && opcode != Opcode::kIota &&
+            walk.kind == Kind::kElementwise) {
+          walk.kind = Kind::kMovement;
+        }
+        if (opcode == Opcode::kBroadcast) {
+          // What stands behind a broadcast is computed once for all its copies.
+          operand_evaluations = std::min(asked, Elements(instruction.operand(0)->shape()));
+        }
+        if (opcode == Opcode::kSlice || opcode == Opcode::kDynamicSlice || opcode == Opcode::kGather) reads_all = false;
+        break;
+      }
+    }
+    for (int64_t o = 0; o < instruction.operand_count(); ++o) {
+      const Instruction* operand = instruction.operand(o);
+      Use& of_operand = uses[operand];
+      const double whole = Elements(operand->shape());
+      if (opcode == Opcode::kConcatenate) {
+        of_operand.evaluations += asked * whole / std::max(elements, 1.0);
+      } else if (opcode == Opcode::kTuple) {
+        of_operand.shared = std::max(of_operand.shared, whole);
+      } else if (info.category == OpcodeCategory::kContraction) {
+        of_operand.shared = std::max(of_operand.shared, whole);
+      } else if (opcode == Opcode::kReduceWindow && o == 0) {
+        // Overlapping windows: a fused producer is computed for each, memory is read once.
+        of_operand.evaluations += operand_evaluations;
+      } else if (SameIndex(opcode) || opcode == Opcode::kBroadcast) {
+        of_operand.shared = std::max(of_operand.shared, std::min(operand_evaluations, std::max(whole, asked)));
+      } else {
+        of_operand.evaluations += std::min(operand_evaluations, std::max(whole, asked));
+      }
+      of_operand.reads_all = of_operand.reads_all || reads_all;
+    }
+  }
+  std::vector<const hlo::Shape*> leaves;
+  root->shape().AppendLeaves(&leaves);
+  for (const hlo::Shape* leaf : leaves) walk.bytes += static_cast<double>(leaf->ByteSize());
+  return walk;
+}
+
+// Where a working set of so many bytes is found again.
+double Bandwidth(const Target& target, double bytes) {
+  if (bytes <= static_cast<double>(target.l1_bytes)) return target.l1_bandwidth;
+  if (bytes <= static_cast<double>(target.l2_bytes)) return target.l2_bandwidth;
+  if (bytes <= static_cast<double>(target.l3_bytes)) return target.l3_bandwidth;
+  return target.memory_bandwidth;
+}
+
+CostEstimate FromWalk(const Walk& walk, const Target& target) {
+  const Coefficients& kind = Of(walk.kind);
+  CostEstimate estimate;
+  estimate.compute_seconds =
+      (walk.compute + walk.contraction_compute / Of(Kind::kContraction).compute) / target.peak_flops_f32;
+  estimate.memory_seconds = walk.bytes / (Bandwidth(target, walk.bytes) * kind.bandwidth) +
+                            walk.panel_bytes / (target.l2_bandwidth * kind.bandwidth);
+  estimate.launch_seconds = target.launch_seconds;
+  // Large kernels are shared by the target's workers.
+  const double serial = std::max(estimate.compute_seconds, estimate.memory_seconds);
+  if (target.threads > 1 && serial > 2 * target.fork_seconds) {
+    const double workers = 0.9 * target.threads;
+    estimate.compute_seconds /= workers;
+    estimate.memory_seconds /= walk.bytes > static_cast<double>(target.l3_bytes) ? std::sqrt(workers) : workers;
+    estimate.launch_seconds += target.fork_seconds * walk.phases;
+  }
+  return estimate;
+}
+
+}  // namespace
+
+CostEstimate EstimateKernel(const hlo::Computation& kernel, const Target& target) {
+  return FromWalk(WalkKernel(kernel, target, nullptr), target);
+}
+
+absl::StatusOr<CostEstimate> EstimateTile(const hlo::Computation& kernel, const space::Tile& tile,
+                                          const Target& target) {
+  SMELT_ASSIGN_OR_RETURN(std::vector<int64_t> dimensions, space::TiledDimensions(kernel));
+  if (dimensions.size() != tile.extents.size()) {
+    return absl::InvalidArgumentError("tile " + tile.ToString() + " has " + std::to_string(tile.extents.size()) +
+                                      " extents, the kernel's main operation has " + std::to_string(dimensions.size()) +
+                                      " dimensions");
+  }
+  const Walk walk = WalkKernel(kernel, target, &tile);
+  CostEstimate estimate = FromWalk(walk, target);
+  // Loop overhead: a tile costs a few dozen cycles; and lanes beyond the innermost extent do nothing.
+  double tiles = 1;
+  for (size_t i = 0; i < dimensions.size(); ++i) {
+    tiles *= std::ceil(static_cast<double>(dimensions[i]) / static_cast<double>(tile.extents[i]));
+  }
+  constexpr double kTileSeconds = 8e-9;
+  estimate.compute_seconds += tiles * kTileSeconds;
+  if (walk.kind != Kind::kContraction && !tile.extents.empty()) {
+    const double lanes = static_cast<double>(target.vector_bytes) / 4;
+    const double inner = static_cast<double>(tile.extents.back());
+    if (dimensions.back() >= static_cast<int64_t>(lanes)) {
+      const double use = inner / (std::ceil(inner / lanes) * lanes);
+      estimate.compute_seconds += walk.compute / target.peak_flops_f32 * (1 / use - 1);
+    }
+  }
+  return estimate;
+}
+
+}  // namespace smelt::kernels::cost
