@@ -12,6 +12,7 @@
 // type (see BinaryOp).
 #pragma once
 
+#include <concepts>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -20,6 +21,10 @@
 
 #include "hlo/hash.h"
 #include "hlo/primitive_type.h"
+
+namespace smelt::kernels::ir {
+struct BufferNode;  // ir/stmt.h
+}
 
 namespace smelt::kernels::te {
 
@@ -113,7 +118,6 @@ enum class CompareOp : uint8_t { kEq, kNe, kLt, kLe, kGt, kGe };
 
 struct ExprNode;
 class Operation;    // te/tensor.h
-struct BufferNode;  // ir/stmt.h
 struct Combiner;    // te/tensor.h
 
 class Expr {
@@ -147,10 +151,11 @@ struct ExprNode {
   // {base, stride}; kTensorRead, kLoad: indices; kReduce: sources, one a combiner output
   std::vector<Expr> operands;
   std::shared_ptr<const Operation> tensor;   // kTensorRead
-  std::shared_ptr<const BufferNode> buffer;  // kLoad
+  std::shared_ptr<const ir::BufferNode> buffer;  // kLoad
   Expr predicate;                            // kLoad: performed only where true, otherwise the value is 0; may be null
   std::shared_ptr<const Combiner> combiner;  // kReduce
   std::vector<Expr> reduce_axes;             // kReduce: kVar nodes
+  std::vector<int64_t> reduce_extents;       // kReduce: of reduce_axes
   std::vector<Expr> init;                    // kReduce: initial accumulators, one an output
   hlo::Hash128 hash;                         // structural; variables by id
 
@@ -177,7 +182,7 @@ Expr Cast(DataType type, Expr x);
 Expr BitCast(DataType type, Expr x);
 Expr Ramp(Expr base, Expr stride, int lanes);
 Expr Splat(Expr x, int lanes);
-Expr Load(std::shared_ptr<const BufferNode> buffer, std::vector<Expr> indices, Expr predicate = Expr());
+Expr Load(std::shared_ptr<const ir::BufferNode> buffer, std::vector<Expr> indices, Expr predicate = Expr());
 // A copy of `node` with other operands (and predicate), re-made through the factories and so consed and
 // constant-folded.
 Expr WithOperands(const Expr& node, std::vector<Expr> operands, Expr predicate = Expr());
@@ -194,7 +199,14 @@ Expr operator<(const Expr& a, const Expr& b);
 Expr operator<=(const Expr& a, const Expr& b);
 Expr operator>=(const Expr& a, const Expr& b);
 Expr operator==(const Expr& a, const Expr& b);
-Expr operator&&(const Expr& a, const Expr& b);
+Expr And(const Expr& a, const Expr& b);
+Expr Or(const Expr& a, const Expr& b);
+Expr Not(const Expr& a);
+// Only between two expressions: with a bool on one side, && is C++'s, and an Expr converts to whether it is set.
+template <std::derived_from<Expr> A, std::derived_from<Expr> B>
+Expr operator&&(const A& a, const B& b) {
+  return And(a, b);
+}
 
 bool IsConstInt(const Expr& e, int64_t* value = nullptr);
 std::string ToString(const Expr& e);

@@ -1,0 +1,190 @@
+// Visiting and rebuilding expressions: always with explicit stacks, each distinct node once.
+#include <algorithm>
+#include <utility>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
+#include "hlo/check.h"
+#include "kernels/ir/stmt.h"
+#include "kernels/te/expr.h"
+#include "kernels/te/intern.h"
+
+namespace smelt::kernels::te {
+namespace {
+
+// Calls `f` on every expression directly below the node.
+template <typename F>
+void ForEachChild(const ExprNode& node, const F& f) {
+  for (const Expr& e : node.operands) f(e);
+  if (node.predicate) f(node.predicate);
+  for (const Expr& e : node.init) f(e);
+}
+
+bool SameExprs(const std::vector<Expr>& a, const std::vector<Expr>& b) {
+  for (size_t i = 0; i < a.size(); ++i) {
+    if (!a[i].Same(b[i])) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+Expr Load(std::shared_ptr<const ir::BufferNode> buffer, std::vector<Expr> indices, Expr predicate) {
+  ExprNode node;
+  node.kind = ExprKind::kLoad;
+  int lanes = predicate ? predicate.type().lanes : 1;
+  for (const Expr& index : indices) lanes = std::max(lanes, index.type().lanes);
+  for (Expr& index : indices) {
+    if (index.type().lanes != lanes) index = Splat(index, lanes);
+  }
+  if (predicate && predicate.type().lanes != lanes) predicate = Splat(predicate, lanes);
+  const Expr bare = predicate && predicate->kind == ExprKind::kSplat ? predicate->operands[0] : predicate;
+  int64_t constant = 0;
+  if (bare && IsConstInt(bare, &constant) && constant != 0) predicate = Expr();
+  node.type = DataType{buffer->type, lanes};
+  if (bare && IsConstInt(bare, &constant) && constant == 0) {
+    return hlo::IsFloat(buffer->type) ? FloatConst(node.type, 0) : IntConst(node.type, 0);
+  }
+  node.buffer = std::move(buffer);
+  node.operands = std::move(indices);
+  node.predicate = std::move(predicate);
+  return Intern(std::move(node));
+}
+
+Expr Remake(const ExprNode& node, std::vector<Expr> operands, Expr predicate, std::vector<Expr> init) {
+  switch (node.kind) {
+    case ExprKind::kInt:
+    case ExprKind::kFloat:
+    case ExprKind::kVar:
+      break;
+    case ExprKind::kUnary:
+      return Unary(node.unary(), std::move(operands[0]));
+    case ExprKind::kBinary:
+      return Binary(node.binary(), std::move(operands[0]), std::move(operands[1]));
+    case ExprKind::kCompare:
+      return Compare(node.compare(), std::move(operands[0]), std::move(operands[1]));
+    case ExprKind::kSelect:
+      return Select(std::move(operands[0]), std::move(operands[1]), std::move(operands[2]));
+    case ExprKind::kIf:
+      return If(std::move(operands[0]), std::move(operands[1]), std::move(operands[2]));
+    case ExprKind::kCast:
+      return Cast(node.type.WithLanes(operands[0].type().lanes), std::move(operands[0]));
+    case ExprKind::kBitCast:
+      return BitCast(node.type.WithLanes(operands[0].type().lanes), std::move(operands[0]));
+    case ExprKind::kRamp:
+      return Ramp(std::move(operands[0]), std::move(operands[1]), node.type.lanes);
+    case ExprKind::kSplat:
+      return Splat(std::move(operands[0]), node.type.lanes);
+    case ExprKind::kLoad:
+      return Load(node.buffer, std::move(operands), std::move(predicate));
+    case ExprKind::kTensorRead:
+    case ExprKind::kReduce: {
+      ExprNode copy = node;
+      copy.operands = std::move(operands);
+      copy.predicate = Expr();
+      copy.init = std::move(init);
+      return Intern(std::move(copy));
+    }
+  }
+  Check(false, "leaf with operands");
+  return Expr();
+}
+
+Expr WithOperands(const Expr& node, std::vector<Expr> operands, Expr predicate) {
+  if (operands.empty() && !predicate && node->kind != ExprKind::kTensorRead) return node;
+  return Remake(*node, std::move(operands), std::move(predicate), node->init);
+}
+
+Expr Rewrite(const Expr& root, const std::function<Expr(const Expr&)>& leaf) {
+  if (!root) return root;
+  absl::flat_hash_map<const ExprNode*, Expr> done;
+  struct Frame {
+    Expr node;
+    bool expanded;
+  };
+  std::vector<Frame> stack{{root, false}};
+  while (!stack.empty()) {
+    Frame& top = stack.back();
+    const Expr e = top.node;
+    if (!top.expanded) {
+      if (done.contains(e.get())) {
+        stack.pop_back();
+        continue;
+      }
+      if (Expr replacement = leaf(e)) {
+        done.emplace(e.get(), std::move(replacement));
+        stack.pop_back();
+        continue;
+      }
+      if (e->operands.empty() && !e->predicate && e->init.empty()) {
+        done.emplace(e.get(), e);
+        stack.pop_back();
+        continue;
+      }
+      top.expanded = true;
+      ForEachChild(*e, [&](const Expr& child) {
+        if (!done.contains(child.get())) stack.push_back({child, false});
+      });
+      continue;
+    }
+    stack.pop_back();
+    if (done.contains(e.get())) continue;
+    std::vector<Expr> operands, init;
+    operands.reserve(e->operands.size());
+    for (const Expr& child : e->operands) operands.push_back(done.at(child.get()));
+    for (const Expr& child : e->init) init.push_back(done.at(child.get()));
+    Expr predicate = e->predicate ? done.at(e->predicate.get()) : Expr();
+    const bool same =
+        SameExprs(operands, e->operands) && SameExprs(init, e->init) && predicate.Same(e->predicate);
+    Expr result = same ? e : Remake(*e, std::move(operands), std::move(predicate), std::move(init));
+    done.emplace(e.get(), std::move(result));
+  }
+  return done.at(root.get());
+}
+
+Expr Substitute(const Expr& e, const std::vector<std::pair<Expr, Expr>>& replacements) {
+  if (replacements.empty()) return e;
+  if (replacements.size() <= 4) {
+    return Rewrite(e, [&](const Expr& node) {
+      if (node->kind != ExprKind::kVar) return Expr();
+      for (const auto& [var, value] : replacements) {
+        if (var.Same(node)) return value;
+      }
+      return node;
+    });
+  }
+  absl::flat_hash_map<const ExprNode*, Expr> map;
+  for (const auto& [var, value] : replacements) map.emplace(var.get(), value);
+  return Rewrite(e, [&](const Expr& node) {
+    if (node->kind != ExprKind::kVar) return Expr();
+    auto it = map.find(node.get());
+    return it == map.end() ? node : it->second;
+  });
+}
+
+void Visit(const Expr& root, const std::function<void(const Expr&)>& visit) {
+  if (!root) return;
+  absl::flat_hash_set<const ExprNode*> seen;
+  struct Frame {
+    Expr node;
+    bool expanded;
+  };
+  std::vector<Frame> stack{{root, false}};
+  while (!stack.empty()) {
+    Frame frame = stack.back();
+    stack.pop_back();
+    if (frame.expanded) {
+      visit(frame.node);
+      continue;
+    }
+    if (!seen.insert(frame.node.get()).second) continue;
+    stack.push_back({frame.node, true});
+    const size_t first = stack.size();
+    ForEachChild(*frame.node, [&](const Expr& child) {
+      if (!seen.contains(child.get())) stack.push_back({child, false});
+    });
+    std::reverse(stack.begin() + first, stack.end());  // operands are visited left to right
+  }
+}
+
+}  // namespace smelt::kernels::te
