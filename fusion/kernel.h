@@ -1,6 +1,13 @@
 // A kernel: a computation of its own that runs in one piece, cut out of a program, with its canonical hash.
+//
+//   for (const hlo::Instruction* i : fused.entry()->PostOrder()) {
+//     if (!IsKernel(*i)) continue;
+//     Kernel kernel = ExtractKernel(*i).value();
+//     // i's operand kernel.operands[p] is the kernel's parameter p
+//   }
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -13,11 +20,12 @@ namespace smelt::fusion {
 
 // The entry computation of `module` is the kernel: parameters in order of first use in the kernel's post order, a root
 // that is an array, or a tuple of the outputs. Equal kernels have equal hashes wherever they come from, whatever their
-// names.
+// names. Parameters that the kernel does not use are left out.
 struct Kernel {
   std::unique_ptr<hlo::Module> module;
   hlo::Hash128 hash;
-  std::string name;  // of the instruction that it was cut from
+  std::string name;               // of the instruction that it was cut from
+  std::vector<int64_t> operands;  // parameter p of the kernel is operand operands[p] of that instruction
 
   const hlo::Computation& computation() const { return *module->entry(); }
 };
@@ -26,8 +34,9 @@ struct Kernel {
 // flow, after-all and the like.
 bool IsKernel(const hlo::Instruction& instruction);
 
-// The kernel of one instruction of a (fused) module: a fusion's computation, or the instruction alone. Scalar constants
-// that it reads come along inside.
+// The kernel of one instruction of a (fused) module: a fusion's computation, with nested fusions and calls inlined, or
+// the instruction alone. Scalar constants that it reads come along inside. Linear in the kernel. Errors: an instruction
+// that is no kernel, or a fusion whose computation does not fit it.
 absl::StatusOr<Kernel> ExtractKernel(const hlo::Instruction& instruction);
 
 // All kernels of the executed computations, each distinct hash once, in order of first appearance; `counts`, where
