@@ -19,7 +19,7 @@ jax_packages=(numpy==2.4.6 ml_dtypes==0.6.0 jax==0.10.2 jaxlib==0.10.2 safetenso
 with_jax=no
 for argument in "$@"; do
   case $argument in
-    --jax) with_jax=yes jax=(python3-venv) ;;
+    --jax) with_jax=yes jax=(python3-venv ca-certificates) ;;
     -h | --help) sed -n '2,/^set /{s/^# \{0,1\}//p}' "$0"; exit 0 ;;
     *) echo "setup.sh: unknown argument $argument (known: --jax)" >&2; exit 2 ;;
   esac
