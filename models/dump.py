@@ -19,7 +19,6 @@ os.environ["XLA_FLAGS"] = "--xla_cpu_enable_fast_math=false --xla_allow_excess_p
 import jax
 import numpy as np
 from jaxlib import _hlo as hlo
-from safetensors.numpy import save_file
 
 from layers import Leaf
 from programs import PROGRAMS
@@ -62,6 +61,18 @@ def hlo_text(lowered):
     return text if text.endswith("\n") else text + "\n"
 
 
+def save_safetensors(path, tensors, metadata):
+    """Writes a safetensors file, the same bytes for the same tensors: a header in JSON after its length, then the data."""
+    names = {"float32": "F32", "int64": "I64"}
+    header, begin = {"__metadata__": metadata}, 0
+    for name, value in tensors.items():
+        header[name] = {"dtype": names[str(value.dtype)], "shape": list(value.shape), "data_offsets": [begin, begin + value.nbytes]}
+        begin += value.nbytes
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % 8)
+    path.write_bytes(len(text).to_bytes(8, "little") + text + b"".join(value.tobytes() for value in tensors.values()))
+
+
 def write_golden(path, name, leaves, outputs):
     tensors, described = {}, []
     choose = np.random.default_rng(0)
@@ -74,7 +85,7 @@ def write_golden(path, name, leaves, outputs):
             tensors[f"out.{k}.index"] = index
             tensors[f"out.{k}.value"] = value.reshape(-1)[index]
     inputs = [{"type": KINDS[leaf.dtype], "dims": list(leaf.shape), "low": leaf.low, "high": leaf.high} for leaf in leaves]
-    save_file(tensors, path, metadata={
+    save_safetensors(path, tensors, {
         "module": f"{name}.hlo", "inputs": json.dumps(inputs), "outputs": json.dumps(described), "first_stream": str(FIRST_STREAM),
         "metric": "rms", "tolerance": str(TOLERANCE), "integer_mismatch": "0", "exact": "false"})
 

@@ -14,7 +14,7 @@ libraries=(llvm-19-dev libtorch-dev libopenblas0-openmp libprotobuf-dev libabsl-
 tests=(libgtest-dev libgmock-dev libbenchmark-dev python3)
 style=(clang-format clang-tidy)
 jax=()
-jax_packages=(numpy==2.4.6 ml_dtypes==0.6.0 jax==0.10.2 jaxlib==0.10.2 safetensors==0.8.0)
+jax_packages=(numpy==2.4.6 ml_dtypes==0.6.0 jax==0.10.2 jaxlib==0.10.2)
 
 with_jax=no
 for argument in "$@"; do
