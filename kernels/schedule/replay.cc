@@ -1,0 +1,139 @@
+// Applies a printed trace to a fresh schedule.
+#include <functional>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "hlo/status_macros.h"
+#include "kernels/schedule/state.h"
+#include "kernels/schedule/words.h"
+
+namespace smelt::kernels::schedule {
+namespace {
+
+constexpr std::string_view kTails[] = {"guard", "predicate", "round_up", "shift_inwards"};
+constexpr std::string_view kScopes[] = {"argument", "shared", "thread", "local"};
+
+using Words = std::vector<std::string>;
+
+absl::StatusOr<int64_t> Number(const std::string& word) {
+  int64_t value = 0;
+  if (!absl::SimpleAtoi(word, &value)) return absl::InvalidArgumentError(absl::StrCat("`", word, "` is not a number"));
+  return value;
+}
+
+absl::Status ReplaySplit(Schedule& schedule, const Words& words, bool parts) {
+  SMELT_ASSIGN_OR_RETURN(const int64_t factor, Number(words[2]));
+  const auto tail = TailFromName(words[3]);
+  if (!tail) return absl::InvalidArgumentError(absl::StrCat("`", words[3], "` is no tail strategy"));
+  return parts ? schedule.SplitParts(words[0], words[1], factor, *tail).status()
+               : schedule.Split(words[0], words[1], factor, *tail).status();
+}
+
+absl::StatusOr<ir::Scope> ReadScope(const std::string& word) {
+  const auto scope = ScopeFromName(word);
+  if (!scope) return absl::InvalidArgumentError(absl::StrCat("`", word, "` is no scope"));
+  return *scope;
+}
+
+absl::Status ReplayLayout(Schedule& schedule, const Words& words) {
+  std::vector<std::pair<int, int64_t>> layout;
+  for (size_t i = 1; i < words.size(); ++i) {
+    const Words parts = absl::StrSplit(words[i], ':');
+    if (parts.size() != 2)
+      return absl::InvalidArgumentError(absl::StrCat("`", words[i], "` is not of the form axis:block"));
+    SMELT_ASSIGN_OR_RETURN(const int64_t axis, Number(parts[0]));
+    SMELT_ASSIGN_OR_RETURN(const int64_t block, Number(parts[1]));
+    if (axis < 0 || axis > 1000) return absl::InvalidArgumentError(absl::StrCat("no axis ", axis));
+    layout.emplace_back(static_cast<int>(axis), block);
+  }
+  return schedule.TransformLayout(words[0], layout);
+}
+
+Words From(const Words& words, size_t first) { return Words(words.begin() + first, words.end()); }
+
+struct Primitive {
+  std::string_view name;
+  size_t fewest, most;  // arguments
+  absl::Status (*apply)(Schedule&, const Words&);
+};
+
+constexpr size_t kAny = 1000;
+
+const Primitive kPrimitives[] = {
+    {"split", 4, 4, [](Schedule& s, const Words& w) { return ReplaySplit(s, w, false); }},
+    {"split_parts", 4, 4, [](Schedule& s, const Words& w) { return ReplaySplit(s, w, true); }},
+    {"fuse", 3, 3, [](Schedule& s, const Words& w) { return s.Fuse(w[0], w[1], w[2]).status(); }},
+    {"reorder", 2, kAny, [](Schedule& s, const Words& w) { return s.Reorder(w[0], From(w, 1)); }},
+    {"vectorize", 2, 2, [](Schedule& s, const Words& w) { return s.Vectorize(w[0], w[1]); }},
+    {"unroll", 2, 2, [](Schedule& s, const Words& w) { return s.Unroll(w[0], w[1]); }},
+    {"parallel", 2, 2, [](Schedule& s, const Words& w) { return s.Parallel(w[0], w[1]); }},
+    {"compute_at", 3, 3, [](Schedule& s, const Words& w) { return s.ComputeAt(w[0], w[1], w[2]); }},
+    {"compute_inline", 1, 1, [](Schedule& s, const Words& w) { return s.ComputeInline(w[0]); }},
+    {"compute_root", 1, 1, [](Schedule& s, const Words& w) { return s.ComputeRoot(w[0]); }},
+    {"cache_read", 3, kAny,
+     [](Schedule& s, const Words& w) -> absl::Status {
+       SMELT_ASSIGN_OR_RETURN(const ir::Scope scope, ReadScope(w[1]));
+       return s.CacheRead(w[0], scope, From(w, 2)).status();
+     }},
+    {"cache_write", 2, 2,
+     [](Schedule& s, const Words& w) -> absl::Status {
+       SMELT_ASSIGN_OR_RETURN(const ir::Scope scope, ReadScope(w[1]));
+       return s.CacheWrite(w[0], scope).status();
+     }},
+    {"rfactor", 2, 2, [](Schedule& s, const Words& w) { return s.Rfactor(w[0], w[1]).status(); }},
+    {"set_scope", 2, 2,
+     [](Schedule& s, const Words& w) -> absl::Status {
+       SMELT_ASSIGN_OR_RETURN(const ir::Scope scope, ReadScope(w[1]));
+       return s.SetScope(w[0], scope);
+     }},
+    {"transform_layout", 2, kAny, ReplayLayout},
+};
+
+absl::Status ReplayLine(Schedule& schedule, const Words& words) {
+  for (const Primitive& primitive : kPrimitives) {
+    if (primitive.name != words[0]) continue;
+    const size_t count = words.size() - 1;
+    if (count < primitive.fewest || count > primitive.most) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("`", words[0], "` takes ", primitive.fewest, " words, found ", count));
+    }
+    return primitive.apply(schedule, From(words, 1));
+  }
+  return absl::InvalidArgumentError(absl::StrCat("`", words[0], "` is no primitive"));
+}
+
+}  // namespace
+
+std::string TailName(TailStrategy tail) { return std::string(kTails[static_cast<int>(tail)]); }
+std::string ScopeName(ir::Scope scope) { return std::string(kScopes[static_cast<int>(scope)]); }
+
+std::optional<TailStrategy> TailFromName(std::string_view name) {
+  for (int i = 0; i < 4; ++i) {
+    if (kTails[i] == name) return static_cast<TailStrategy>(i);
+  }
+  return std::nullopt;
+}
+
+std::optional<ir::Scope> ScopeFromName(std::string_view name) {
+  for (int i = 0; i < 4; ++i) {
+    if (kScopes[i] == name) return static_cast<ir::Scope>(i);
+  }
+  return std::nullopt;
+}
+
+absl::StatusOr<Schedule> Schedule::Replay(te::Graph graph, std::string_view trace) {
+  Schedule schedule(std::move(graph));
+  int number = 0;
+  for (const auto& line : absl::StrSplit(absl::string_view(trace.data(), trace.size()), '\n')) {
+    ++number;
+    const Words words = absl::StrSplit(line, ' ', absl::SkipWhitespace());
+    if (words.empty()) continue;
+    if (absl::Status status = ReplayLine(schedule, words); !status.ok()) {
+      return absl::InvalidArgumentError(absl::StrCat("line ", number, " of the trace: ", status.message()));
+    }
+  }
+  return schedule;
+}
+
+}  // namespace smelt::kernels::schedule

@@ -1,0 +1,136 @@
+// What a schedule has decided so far: its stages, their loops, and where each is computed. Primitives change it, lowering
+// reads it; users of Schedule need not look here.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/statusor.h"
+#include "kernels/ir/stmt.h"
+#include "kernels/schedule/schedule.h"
+#include "kernels/te/tensor.h"
+
+namespace smelt::kernels::schedule {
+
+using te::PrimitiveType;
+
+struct Loop {
+  std::string name;
+  int64_t extent = 1;  // over the whole domain of the stage; lowering infers what a compute_at stage really needs
+  bool reduce = false;
+  ir::ForKind kind = ir::ForKind::kSerial;
+};
+
+enum class RelationKind : uint8_t { kSplit, kSplitParts, kFuse };
+
+// How loops came from others, by their number in Stage::loops. kSplit, kSplitParts: parent = outer * inner's extent +
+// inner. kFuse: parent is the fused loop that replaced outer and inner.
+struct Relation {
+  RelationKind kind;
+  int parent, outer, inner;
+  int64_t factor = 0;  // kSplit: iterations of inner; kSplitParts: of outer
+  TailStrategy tail = TailStrategy::kGuard;
+};
+
+enum class Attach : uint8_t { kRoot, kInline, kAt };
+
+struct Stage {
+  std::string name;
+  te::OperationRef identity;  // what a kTensorRead of this stage's values refers to
+  bool placeholder = false;
+  bool output = false;  // some output is a result of the kernel
+  std::vector<int64_t> shape;
+  std::vector<PrimitiveType> types;
+  std::vector<te::IterVar> axes;
+  std::vector<te::IterVar> reduce_axes;
+  std::vector<te::Expr> bodies;  // as te::Operation::bodies; reads of inlined stages stay until ResolveInlined
+
+  std::vector<Loop> loops;          // all there ever were: first the axes, then the reduce axes, then derived ones
+  std::vector<Relation> relations;  // in the order in which they were made
+  std::vector<int> leaves;          // the loops that remain, outer first
+
+  Attach attach = Attach::kRoot;
+  std::string attach_stage;  // kAt
+  int attach_loop = -1;      // kAt: number of the loop in that stage
+  ir::Scope scope = ir::Scope::kShared;
+  std::vector<std::pair<int, int64_t>> layout;  // see TransformLayout; empty: row-major
+
+  int AxisCount() const { return static_cast<int>(axes.size()); }
+  // Number of a leaf loop, -1 when there is none of that name.
+  int FindLeaf(std::string_view loop) const;
+  // Position among the leaves.
+  int LeafPosition(int loop) const;
+};
+
+// A result of the kernel.
+struct OutputRef {
+  std::string stage;
+  int output = 0;
+};
+
+struct State {
+  te::Graph graph;
+  std::vector<Stage> stages;  // producers first
+  std::vector<OutputRef> outputs;
+  std::vector<Step> trace;
+
+  explicit State(te::Graph graph);
+  int IndexOf(std::string_view name) const;  // -1 when there is none
+  int IndexOf(const te::Operation* identity) const;
+  absl::StatusOr<Stage*> Find(std::string_view name);
+  // Inserts before position `at`; gives the stage a name of its own if its name is taken.
+  Stage& Insert(int at, Stage stage);
+  // The stages that the bodies read, after inlining, by number, each once.
+  std::vector<int> Reads(const Stage& stage) const;
+  // The stages, not inlined, that read `stage`, directly or through inlined stages.
+  std::vector<int> Readers(int stage) const;
+  // Whether something is computed at a loop of `stage`.
+  bool HasAttached(std::string_view stage) const;
+  // The name of a stage that is computed at this loop, empty when none is.
+  std::string AttachedAt(std::string_view stage, int loop) const;
+
+ private:
+  void Reindex();
+  absl::flat_hash_map<std::string, int> by_name_;
+  absl::flat_hash_map<const te::Operation*, int> by_identity_;
+};
+
+// A stage of the operation, with its axes as loops and nothing decided.
+Stage StageOf(const te::Operation& op, te::OperationRef identity);
+// Sets the loops to one for each axis and reduce axis.
+void ResetLoops(Stage* stage);
+// A new identity for values of the given shape and types.
+te::OperationRef MakeIdentity(std::string name, std::vector<int64_t> shape, std::vector<PrimitiveType> types);
+// An element of a stage's output.
+te::Expr ReadOf(const Stage& stage, int output, std::vector<te::Expr> indices);
+
+// `e` with the reads of inlined stages replaced by their bodies, as often as needed.
+te::Expr ResolveInlined(const State& state, const te::Expr& e);
+// The same for all bodies of a stage, in place.
+void ResolveInlined(const State& state, Stage* stage);
+
+// An error that names stage and loop.
+absl::Status Illegal(std::string_view primitive, std::string_view stage, std::string_view why);
+
+// The primitives; each checks before it changes anything.
+absl::StatusOr<std::pair<std::string, std::string>> SplitLoop(State& state, std::string_view stage,
+                                                              std::string_view loop, RelationKind kind, int64_t factor,
+                                                              TailStrategy tail);
+absl::StatusOr<std::string> FuseLoops(State& state, std::string_view stage, std::string_view outer,
+                                      std::string_view inner);
+absl::Status ReorderLoops(State& state, std::string_view stage, const std::vector<std::string>& loops);
+absl::Status AnnotateLoop(State& state, std::string_view stage, std::string_view loop, ir::ForKind kind);
+absl::Status AttachStage(State& state, std::string_view stage, std::string_view consumer, std::string_view loop);
+absl::Status InlineStage(State& state, std::string_view stage);
+absl::Status RootStage(State& state, std::string_view stage);
+absl::Status ScopeStage(State& state, std::string_view stage, ir::Scope scope);
+absl::Status LayoutStage(State& state, std::string_view stage, const std::vector<std::pair<int, int64_t>>& layout);
+absl::StatusOr<std::string> CacheReads(State& state, std::string_view tensor, ir::Scope scope,
+                                       const std::vector<std::string>& readers);
+absl::StatusOr<std::string> CacheWrites(State& state, std::string_view stage, ir::Scope scope);
+absl::StatusOr<std::string> FactorReduction(State& state, std::string_view stage, std::string_view loop);
+
+}  // namespace smelt::kernels::schedule

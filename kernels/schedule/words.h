@@ -1,0 +1,17 @@
+// The words of a trace that stand for enumerators.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "kernels/schedule/schedule.h"
+
+namespace smelt::kernels::schedule {
+
+std::string TailName(TailStrategy tail);
+std::optional<TailStrategy> TailFromName(std::string_view name);
+std::string ScopeName(ir::Scope scope);
+std::optional<ir::Scope> ScopeFromName(std::string_view name);
+
+}  // namespace smelt::kernels::schedule
