@@ -215,12 +215,13 @@ std::vector<std::string> CheckFileNames(const SourceTree& tree) {
   const std::vector<absl::string_view> vague = {"utils", "util", "helpers", "helper", "common", "misc"};
   std::vector<std::string> violations;
   for (const auto& [path, text] : tree) {
-    const std::string stem =
-        path.substr(0, path.rfind('.') > path.rfind('/') || path.find('/') == std::string::npos ? path.rfind('.')
-                                                                                                : std::string::npos);
-    for (absl::string_view part : absl::StrSplit(stem, absl::ByAnyChar("/_-"))) {
-      if (Contains(vague, part))
-        violations.push_back(absl::StrCat(path, ":1: \"", part, "\" does not say what the file holds"));
+    for (absl::string_view part : absl::StrSplit(path, '/')) {
+      // The last word is the noun: `common_subexpressions` says what it holds, `passes_common` does not.
+      const absl::string_view stem = part.substr(0, part.find('.'));
+      const std::vector<absl::string_view> words = absl::StrSplit(stem, absl::ByAnyChar("_-"));
+      if (Contains(vague, words.back())) {
+        violations.push_back(absl::StrCat(path, ":1: \"", words.back(), "\" does not say what the file holds"));
+      }
     }
   }
   return violations;
