@@ -1,5 +1,6 @@
 #include "hlo/text/parser.h"
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -8,11 +9,13 @@
 #include "hlo/str_cat.h"
 #include "hlo/attribute_family.h"
 #include "hlo/literal.h"
+#include "hlo/shape_inference/shape_inference.h"
 #include "hlo/text/attribute_codecs.h"
 #include "hlo/text/attribute_values.h"
 #include "hlo/text/literal_text.h"
 #include "hlo/text/scanner.h"
 #include "hlo/text/shape_text.h"
+#include "hlo/verifier/verifier.h"
 
 namespace smelt::hlo {
 namespace text {
@@ -24,6 +27,9 @@ class ModuleParser : public AttributeHost {
 
   absl::StatusOr<std::unique_ptr<Module>> Parse() {
     if (!ReadModule()) return scanner_.error();
+    if (options_.verify) {
+      if (const std::optional<Problem> problem = FindProblem(*module_)) return Locate(*problem);
+    }
     return std::move(module_);
   }
 
@@ -57,9 +63,16 @@ class ModuleParser : public AttributeHost {
   bool ReadOperand(Instruction** operand);
   bool ReadTupleElements(Instruction** operand);
   bool ReadAttributes(InstructionDraft& draft, const char* opcode_at);
+  bool CheckReplication(const Instruction& parameter, const InstructionDraft& draft, const char* opcode_at);
+  bool CheckCounts(const InstructionDraft& draft, const char* opcode_at);
   bool ReadOpcode(std::string_view* word, Opcode* opcode);
   Instruction* Make(const char* at, Opcode opcode, Shape shape, std::vector<Instruction*> operands, Attributes attributes,
                     std::string_view name, std::vector<Computation*> called = {});
+
+  // The problem with its place in the text.
+  absl::Status Locate(const Problem& problem) const;
+
+  void SetPosition(int64_t id, const char* at);
 
   Scanner scanner_;
   const ParseOptions& options_;
@@ -72,6 +85,24 @@ class ModuleParser : public AttributeHost {
   int depth_ = 0;
   std::vector<const char*> positions_;  // by id
 };
+
+// XLA's grammar holds these to their rules even where nothing is verified.
+bool IsCheckedByGrammar(Opcode opcode) {
+  switch (opcode) {
+    case Opcode::kAsyncStart:
+    case Opcode::kAsyncUpdate:
+    case Opcode::kAsyncDone:
+    case Opcode::kConditional:
+    case Opcode::kDynamicReshape:
+    case Opcode::kGetDimensionSize:
+    case Opcode::kSetDimensionSize:
+    case Opcode::kRecv:
+    case Opcode::kReduceScatter:
+      return true;
+    default:
+      return false;
+  }
+}
 
 // Counts a level of nesting while it lives.
 struct Nesting {
@@ -190,6 +221,7 @@ bool ModuleParser::ReadTopLevelComputation() {
   Shape result;
   if (!ReadSignature(&has_result, &result)) return false;
   Computation* computation = module_->AddComputation(name);
+  SetPosition(computation->id(), name_at);
   if (!ReadBody(computation, false)) return false;
   computations_[name] = computation;
   if (is_entry) module_->set_entry(computation);
@@ -294,25 +326,45 @@ bool ModuleParser::ReadOperation(const char* start, std::string_view name, bool 
   if (!ReadOperands(opcode_at, draft, has_shape ? &shape : nullptr)) return false;
   if (!nested && !ReadAttributes(draft, opcode_at)) return false;
   if (!has_shape) {
-    return scanner_.FailAt(opcode_at, "a shape before the opcode");
+    absl::StatusOr<Shape> inferred = InferShape(draft.opcode, operands_, draft.attributes, draft.called);
+    if (!inferred.ok()) {
+      scanner_.Complain(opcode_at, inferred.status());
+      return false;
+    }
+    shape = *std::move(inferred);
   }
   Instruction* instruction =
       Make(start, draft.opcode, std::move(shape), std::move(operands_), std::move(draft.attributes), name, std::move(draft.called));
   operands_ = std::move(outer_operands);
   instruction_name_ = outer_name;
+  if (instruction->opcode() == Opcode::kParameter && !CheckReplication(*instruction, draft, opcode_at)) return false;
   instruction->raw_attributes() = std::move(draft.raw);
   for (Instruction* predecessor : draft.control_predecessors) instruction->AddControlPredecessor(predecessor);
   *made = instruction;
-  return true;
+  if (!IsCheckedByGrammar(instruction->opcode())) return true;
+  const absl::Status status = CheckShape(*instruction);
+  return status.ok() || scanner_.Complain(opcode_at, status);
 }
 
 Instruction* ModuleParser::Make(const char* at, Opcode opcode, Shape shape, std::vector<Instruction*> operands,
                                 Attributes attributes, std::string_view name, std::vector<Computation*> called) {
   Instruction* instruction = scope_->computation->Add(opcode, std::move(shape), std::move(operands), std::move(attributes),
                                                       name, std::move(called));
-  if (static_cast<int64_t>(positions_.size()) <= instruction->id()) positions_.resize(instruction->id() + 1);
-  positions_[instruction->id()] = at;
+  SetPosition(instruction->id(), at);
   return instruction;
+}
+
+void ModuleParser::SetPosition(int64_t id, const char* at) {
+  if (static_cast<int64_t>(positions_.size()) <= id) positions_.resize(id + 1);
+  positions_[id] = at;
+}
+
+absl::Status ModuleParser::Locate(const Problem& problem) const {
+  const int64_t id = problem.instruction != nullptr   ? problem.instruction->id()
+                     : problem.computation != nullptr ? problem.computation->id()
+                                                      : -1;
+  const bool known = id >= 0 && id < static_cast<int64_t>(positions_.size()) && positions_[id] != nullptr;
+  return scanner_.ErrorAt(known ? positions_[id] : scanner_.at(), problem.message);
 }
 
 bool ModuleParser::ReadOperands(const char* opcode_at, InstructionDraft& draft, const Shape* shape) {
@@ -444,8 +496,43 @@ bool ModuleParser::ReadAttributes(InstructionDraft& draft, const char* opcode_at
       return scanner_.FailAt(opcode_at, StrCat("attribute ", rules[i].name, " of ", OpcodeName(draft.opcode)), "none");
     }
   }
+  if (!CheckCounts(draft, opcode_at)) return false;
   for (const Computation* called : draft.called) {
     if (called == nullptr) return scanner_.FailAt(opcode_at, StrCat("all computations that ", OpcodeName(draft.opcode), " calls"), "only some");
+  }
+  return true;
+}
+
+// parameter_replication has a value for each leaf of the parameter.
+bool ModuleParser::CheckReplication(const Instruction& parameter, const InstructionDraft& draft, const char* opcode_at) {
+  for (const RawAttribute& raw : draft.raw) {
+    if (raw.name != "parameter_replication" || raw.value[0] != '{') continue;
+    const bool empty = raw.value.find_first_of("tf01") == std::string::npos;
+    const int64_t count = empty ? 0 : std::count(raw.value.begin(), raw.value.end(), ',') + 1;
+    const int64_t leaves = parameter.shape().LeafCount();
+    if (count != leaves) {
+      return scanner_.FailAt(opcode_at, StrCat("parameter_replication of ", leaves, " leaf buffers"), StrCat(count));
+    }
+  }
+  return true;
+}
+
+// Lists that are kept as written must still have as many entries as there are operands or leaves.
+bool ModuleParser::CheckCounts(const InstructionDraft& draft, const char* opcode_at) {
+  for (const RawAttribute& raw : draft.raw) {
+    if (raw.name != "operand_layout_constraints") continue;
+    Scanner list(raw.value, "");
+    size_t count = 0;
+    list.Expect('{');
+    while (list.Peek() != '}' && !list.AtEnd()) {
+      Shape shape;
+      ParseShape(list, &shape);
+      ++count;
+      if (!list.Try(',')) break;
+    }
+    if (count != operands_.size()) {
+      return scanner_.FailAt(opcode_at, StrCat(operands_.size(), " operand layout constraints"), StrCat(count));
+    }
   }
   return true;
 }

@@ -156,6 +156,11 @@ bool Scanner::FailAt(const char* at, std::string_view expected, std::string_view
   return false;
 }
 
+bool Scanner::Complain(const char* at, const absl::Status& complaint) {
+  if (!failed()) error_ = ErrorAt(at, std::string(complaint.message()));
+  return false;
+}
+
 absl::Status Scanner::ErrorAt(const char* at, std::string_view message) const {
   int64_t line = 1;
   const char* line_start = begin_;

@@ -97,6 +97,8 @@ class Scanner {
   bool Fail(std::string_view expected) { return FailAt(at_, expected); }
   bool FailAt(const char* at, std::string_view expected);
   bool FailAt(const char* at, std::string_view expected, std::string_view found);
+  // Records a complaint that comes from elsewhere, such as shape inference, at this place. Always false.
+  bool Complain(const char* at, const absl::Status& complaint);
   bool failed() const { return !error_.ok(); }
   const absl::Status& error() const { return error_; }
   // `FILE:LINE:COLUMN: message`, the line and a caret, for complaints that do not come from scanning.
