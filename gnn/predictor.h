@@ -1,7 +1,7 @@
 // What the search calls: seconds of kernels and scores of tiles under a trained model, remembered by canonical kernel
 // hash.
 //
-//   auto predictor = Predictor::Load("models/fusion.smeltmodel").value();
+//   auto predictor = Predictor::Load("models/cpu.smeltmodel", Target::Host()).value();
 //   double seconds = predictor->PredictSeconds(kernel).value();
 #pragma once
 
@@ -24,7 +24,7 @@ class Predictor {
   // A model file: weights, feature schema version, normalisation, target and training summary of the fusion and the
   // tile task. Another schema version, a torn or foreign file is an error that says which version is needed and what
   // was found.
-  static absl::StatusOr<std::unique_ptr<Predictor>> Load(const std::string& path);
+  static absl::StatusOr<std::unique_ptr<Predictor>> Load(const std::string& path, const kernels::Target& target);
   // The analytical model behind the same interface.
   static std::unique_ptr<Predictor> Analytical(const kernels::Target& target);
 

@@ -3,9 +3,10 @@
 //   KernelGraph graph = ExtractFeatures(kernel.computation(), target);
 //   std::vector<float> tile = TileFeatures(kernel.computation(), tile, target);
 //
-// After the TPU papers (MLSys 2021, Section 3.1; TpuGraphs 2023) with what they lack: contraction dimensions of dots, flops, bytes, and the analytical
-// estimate. The tables in node_features.cc, kernel_features.cc and tile_features.cc list every column once; a model file carries the schema version and
-// the names of the columns, and a model of another schema is refused. Everything with a range is log(x + 1); models standardise by training statistics.
+// After the TPU papers (MLSys 2021, Section 3.1; TpuGraphs 2023) with what they lack: contraction dimensions of dots,
+// flops, bytes, and the analytical estimate. The tables in node_features.cc, kernel_features.cc and tile_features.cc
+// list every column once; a model file carries the schema version and the names of the columns, and a model of another
+// schema is refused. Everything with a range is log(x + 1); models standardise by training statistics.
 #pragma once
 
 #include <cstdint>
@@ -24,11 +25,12 @@ inline constexpr int kFeatureSchemaVersion = 1;
 
 // Nodes in topological order; an edge from each operand to its user.
 struct KernelGraph {
-  std::vector<int32_t> opcodes;         // hlo::Opcode by number, one a node
-  std::vector<float> node_features;     // nodes x NodeColumns().size(), row-major
-  std::vector<int32_t> operand_begin;   // nodes + 1: operands of node i are operands[operand_begin[i] .. operand_begin[i + 1])
-  std::vector<int32_t> operands;        // node numbers
-  std::vector<float> kernel_features;   // KernelColumns().size()
+  std::vector<int32_t> opcodes;      // hlo::Opcode by number, one a node
+  std::vector<float> node_features;  // nodes x NodeColumns().size(), row-major
+  std::vector<int32_t>
+      operand_begin;  // nodes + 1: operands of node i are operands[operand_begin[i] .. operand_begin[i + 1])
+  std::vector<int32_t> operands;       // node numbers
+  std::vector<float> kernel_features;  // KernelColumns().size()
 
   int64_t node_count() const { return static_cast<int64_t>(opcodes.size()); }
 };
@@ -45,6 +47,7 @@ const std::vector<Column>& TileColumns();
 KernelGraph ExtractFeatures(const hlo::Computation& kernel, const kernels::Target& target);
 
 // One row a tile, TileColumns().size() wide.
-std::vector<float> TileFeatures(const hlo::Computation& kernel, absl::Span<const kernels::space::Tile> tiles, const kernels::Target& target);
+std::vector<float> TileFeatures(const hlo::Computation& kernel, absl::Span<const kernels::space::Tile> tiles,
+                                const kernels::Target& target);
 
 }  // namespace smelt::gnn

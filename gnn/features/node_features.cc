@@ -1,9 +1,10 @@
+#include "gnn/features/node_features.h"
+
 #include <algorithm>
 #include <array>
 #include <cmath>
 
 #include "gnn/features/features.h"
-#include "gnn/features/node_features.h"
 #include "hlo/module.h"
 
 namespace smelt::gnn {
@@ -62,9 +63,9 @@ void FillWindow(const Instruction& node, Field field, float* out) {
 void FillElementType(const Instruction& node, float* out) {
   const hlo::Shape* shape = &node.shape();
   while (shape->IsTuple() && !shape->tuple_shapes.empty()) shape = &shape->tuple_shapes[0];
-  static constexpr std::array kTypes = {hlo::PrimitiveType::kPred, hlo::PrimitiveType::kS8,   hlo::PrimitiveType::kU8,
-                                        hlo::PrimitiveType::kS32,  hlo::PrimitiveType::kU32,  hlo::PrimitiveType::kS64,
-                                        hlo::PrimitiveType::kU64,  hlo::PrimitiveType::kF16,  hlo::PrimitiveType::kBF16,
+  static constexpr std::array kTypes = {hlo::PrimitiveType::kPred, hlo::PrimitiveType::kS8,  hlo::PrimitiveType::kU8,
+                                        hlo::PrimitiveType::kS32,  hlo::PrimitiveType::kU32, hlo::PrimitiveType::kS64,
+                                        hlo::PrimitiveType::kU64,  hlo::PrimitiveType::kF16, hlo::PrimitiveType::kBF16,
                                         hlo::PrimitiveType::kF32,  hlo::PrimitiveType::kF64};
   auto it = std::find(kTypes.begin(), kTypes.end(), shape->element_type);
   out[it - kTypes.begin()] = 1;  // the last column: any other
@@ -86,8 +87,8 @@ void FillDimensions(const Instruction& node, float* out) {
   }
 }
 
-// Which output or operand dimensions the attribute `dimensions` names, as bits, minor first: a transpose of the minor dimension costs, one of the
-// major dimensions does not.
+// Which output or operand dimensions the attribute `dimensions` names, as bits, minor first: a transpose of the minor
+// dimension costs, one of the major dimensions does not.
 void FillAttributeDimensions(const Instruction& node, float* out) {
   auto* attributes = std::get_if<hlo::DimensionsAttributes>(&node.all_attributes());
   if (attributes == nullptr || node.operand_count() == 0) return;
@@ -177,7 +178,9 @@ void FillWork(const Instruction& node, float* out) {
   out[1] = Log1p(node.shape().ByteSize());
   out[2] = Log1p(std::max(elements, read_elements));
   out[3] = hlo::HasFlag(node.opcode(), hlo::kExpensive);
-  out[4] = node.opcode() == Opcode::kReduce && !node.called().empty() ? 1.0f + static_cast<float>(node.called(0)->instruction_count()) : 0.0f;
+  out[4] = node.opcode() == Opcode::kReduce && !node.called().empty()
+               ? 1.0f + static_cast<float>(node.called(0)->instruction_count())
+               : 0.0f;
 }
 
 constexpr Group kGroups[] = {
@@ -186,18 +189,36 @@ constexpr Group kGroups[] = {
     {"dims", kDims + 2, "output dimensions outer first, sum, product", FillDimensions},
     {"dimensions", kDims, "dimensions named by the attribute, minor first", FillAttributeDimensions},
     {"window_size", kSpatial + 2, "window sizes, sum, product",
-     [](const Instruction& node, float* out) { FillWindow(node, [](const auto& d) { return d.size; }, out); }},
+     [](const Instruction& node, float* out) {
+       FillWindow(
+           node, [](const auto& d) { return d.size; }, out);
+     }},
     {"window_stride", kSpatial + 2, "window strides, sum, product",
-     [](const Instruction& node, float* out) { FillWindow(node, [](const auto& d) { return d.stride; }, out); }},
+     [](const Instruction& node, float* out) {
+       FillWindow(
+           node, [](const auto& d) { return d.stride; }, out);
+     }},
     {"window_padding", kSpatial + 2, "padding low and high together, sum, product",
-     [](const Instruction& node, float* out) { FillWindow(node, [](const auto& d) { return d.padding_low + d.padding_high; }, out); }},
+     [](const Instruction& node, float* out) {
+       FillWindow(
+           node, [](const auto& d) { return d.padding_low + d.padding_high; }, out);
+     }},
     {"window_dilation", kSpatial + 2, "window dilation, sum, product",
-     [](const Instruction& node, float* out) { FillWindow(node, [](const auto& d) { return d.window_dilation; }, out); }},
+     [](const Instruction& node, float* out) {
+       FillWindow(
+           node, [](const auto& d) { return d.window_dilation; }, out);
+     }},
     {"base_dilation", kSpatial + 2, "base dilation, sum, product",
-     [](const Instruction& node, float* out) { FillWindow(node, [](const auto& d) { return d.base_dilation; }, out); }},
-    {"contraction", 12, "dot: batch, m, n, k, lhs transposed, rhs transposed; convolution: input and output features, groups, layout, reversal",
+     [](const Instruction& node, float* out) {
+       FillWindow(
+           node, [](const auto& d) { return d.base_dilation; }, out);
+     }},
+    {"contraction", 12,
+     "dot: batch, m, n, k, lhs transposed, rhs transposed; convolution: input and output features, groups, layout, "
+     "reversal",
      FillContraction},
-    {"slicing", 8, "slice start, stride, minor stride; dynamic-slice size; pad low, high, interior; gather slice", FillSlicing},
+    {"slicing", 8, "slice start, stride, minor stride; dynamic-slice size; pad low, high, interior; gather slice",
+     FillSlicing},
     {"work", 5, "bytes read, bytes written, elements visited, is expensive, size of a reducer", FillWork},
 };
 

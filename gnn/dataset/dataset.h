@@ -1,0 +1,65 @@
+// A corpus as the models see it: featurised kernels with labels, split by program.
+//
+//   Dataset data = LoadDataset("corpus", target, {}).value();
+//   Split split = SplitByProgram(data, {.seed = 1});
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "gnn/features/features.h"
+#include "hlo/hash.h"
+#include "kernels/target.h"
+
+namespace smelt::gnn {
+
+// One kernel with its measured times.
+struct Example {
+  std::string program;
+  hlo::Hash128 hash;
+  KernelGraph graph;
+  double seconds = 0;             // of the default tile, minimum of the repeats; 0: not measured
+  double analytical_seconds = 0;  // the analytical model's estimate
+  double noise = 0;               // (median - minimum) / minimum over the repeats
+  std::string kind;               // of the kernel's main operation: per-kind coefficients of the analytical model
+  // The tile task: one row of features, one time and one analytical estimate a tile, at least two of them or none.
+  std::vector<float> tile_features;
+  std::vector<double> tile_seconds;
+  std::vector<double> tile_analytical;
+};
+
+struct Dataset {
+  std::vector<Example> examples;
+  std::vector<std::string> warnings;  // torn tails and skipped examples
+
+  std::vector<std::string> Programs() const;  // sorted, each once
+};
+
+struct LoadOptions {
+  int64_t tiles_per_kernel = 128;  // rows kept; more are thinned evenly
+  int64_t max_nodes = 4000;        // larger kernels are skipped
+};
+
+// Reads and featurises a corpus (or several, separated by commas). A kernel that appears more than once with the same
+// program is kept once.
+absl::StatusOr<Dataset> LoadDataset(const std::string& folders, const kernels::Target& target,
+                                    const LoadOptions& options);
+
+// Example numbers by use. Programs never straddle.
+struct Split {
+  std::vector<int64_t> train, validation, test;
+};
+struct SplitOptions {
+  double validation = 0.1;  // share of programs
+  double test = 0.1;
+  uint64_t seed = 1;
+  std::vector<std::string>
+      test_programs;  // where given, exactly these are the test set (the manual split of the papers)
+};
+// Deterministic: which set a program falls in depends on its name and the seed only, so that a growing corpus keeps its
+// split. A kernel whose hash is in the training set is dropped from the other two: equal kernels of other programs are
+// no unseen kernels.
+Split SplitByProgram(const Dataset& data, const SplitOptions& options);
+
+}  // namespace smelt::gnn

@@ -1,0 +1,67 @@
+// Errors of models on a corpus, in the layout of the TPU paper's Tables 2 and 3 (Kaufman et al., MLSys 2021).
+//
+//   EvalTable table = EvaluateModels(data, split.test, {{"graphsage", &model.tasks["fusion"]}}, factors).value();
+//   PrintTable(table)
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "gnn/dataset/dataset.h"
+#include "gnn/model/model_file.h"
+#include "nlohmann/json.hpp"
+
+namespace smelt::gnn {
+
+// A contender: networks for the tasks that it was trained for, or none of them for the analytical model.
+struct Contender {
+  std::string name;
+  const TaskModel* fusion = nullptr;
+  const TaskModel* tile = nullptr;
+  bool analytical = false;  // the estimate times the factor of the kernel's kind
+};
+
+// Fusion task, kernels at least or below 5 us (the paper's line): mean absolute percentage error and Kendall's tau, by
+// program and over programs.
+struct FusionError {
+  double mape = 0;  // a share: 0.05 is 5 %
+  double tau = 0;
+  int64_t kernels = 0;
+};
+struct TileError {
+  double tau = 0;  // mean over kernels
+  double ape = 0;  // program level: time of the chosen tiles over time of the best tiles, minus 1
+  double slowdown1 = 0, slowdown5 = 0, slowdown10 = 0;  // mean over kernels
+  int64_t kernels = 0;
+};
+
+struct ContenderErrors {
+  std::string name;
+  std::map<std::string, FusionError> large, small;  // by program: >= 5 us, < 5 us
+  std::map<std::string, TileError> tiles;           // by program
+};
+
+struct EvalTable {
+  std::vector<ContenderErrors> contenders;
+  double noise = 0;  // median spread of repeats of the same kernel: nothing can be better than that
+  int64_t kernels = 0;
+};
+
+inline constexpr double kLargeKernelSeconds = 5e-6;
+
+// Median measured / estimated time by kernel kind: what makes the analytical model's units those of this machine.
+std::map<std::string, double> FitAnalyticalFactors(const Dataset& data, const std::vector<int64_t>& examples);
+
+absl::StatusOr<EvalTable> EvaluateModels(const Dataset& data, const std::vector<int64_t>& examples,
+                                         const std::vector<Contender>& contenders,
+                                         const std::map<std::string, double>& analytical_factors);
+
+// A table for people: one row a program, then median and mean.
+std::string FormatTable(const EvalTable& table);
+nlohmann::json TableToJson(const EvalTable& table);
+// Predicted against measured, logarithmic axes: a self-contained SVG.
+std::string ScatterSvg(const Dataset& data, const std::vector<int64_t>& examples, const TaskModel& fusion);
+
+}  // namespace smelt::gnn

@@ -1,0 +1,127 @@
+#include <algorithm>
+#include <cmath>
+
+#include "absl/container/flat_hash_map.h"
+#include "gnn/features/features.h"
+#include "gnn/features/node_features.h"
+#include "hlo/cost_analysis.h"
+#include "kernels/cost/analytical.h"
+
+namespace smelt::gnn {
+namespace {
+
+using hlo::Instruction;
+using hlo::Opcode;
+
+float Log1p(double x) { return static_cast<float>(std::log1p(std::max(x, 0.0))); }
+// Seconds in units of 100 ns, so that the logarithm spreads over the range of kernels.
+float LogTime(double seconds) { return static_cast<float>(std::log(std::max(seconds, 1e-9) / 1e-7)); }
+
+// What every column of a kernel is made from.
+struct Summary {
+  const hlo::Computation& kernel;
+  const kernels::Target& target;
+  kernels::cost::CostEstimate estimate;
+  hlo::CostAnalysis cost;
+  double bytes_in = 0, bytes_out = 0, largest = 0;
+  double nodes = 0, parameters = 0, outputs = 1, expensive = 0, contractions = 0, reductions = 0, movements = 0;
+};
+
+Summary Summarise(const hlo::Computation& kernel, const kernels::Target& target) {
+  Summary s{kernel, target, kernels::cost::EstimateKernel(kernel, target), hlo::AnalyzeCost(kernel)};
+  for (const Instruction* node : kernel.Instructions()) {
+    ++s.nodes;
+    const hlo::OpcodeInfo& info = hlo::GetOpcodeInfo(node->opcode());
+    if (node->opcode() == Opcode::kParameter) {
+      ++s.parameters;
+      s.bytes_in += node->shape().ByteSize();
+    }
+    s.largest = std::max<double>(s.largest, node->shape().ByteSize());
+    s.expensive += hlo::HasFlag(node->opcode(), hlo::kExpensive) && hlo::IsElementwise(node->opcode())
+                       ? node->shape().ElementCount()
+                       : 0;
+    s.contractions += info.category == hlo::OpcodeCategory::kContraction;
+    s.reductions += info.category == hlo::OpcodeCategory::kReduction;
+    s.movements += info.category == hlo::OpcodeCategory::kDataMovement;
+  }
+  s.bytes_out = kernel.root()->shape().ByteSize();
+  s.outputs = kernel.root()->shape().LeafCount();
+  return s;
+}
+
+struct KernelColumn {
+  Column column;
+  float (*value)(const Summary&);
+};
+
+constexpr KernelColumn kKernelColumns[] = {
+    {{"estimate", "log of the analytical model's seconds"},
+     [](const Summary& s) { return LogTime(s.estimate.seconds()); }},
+    {{"estimate_compute", "log of its compute seconds"},
+     [](const Summary& s) { return LogTime(s.estimate.compute_seconds); }},
+    {{"estimate_memory", "log of its memory seconds"},
+     [](const Summary& s) { return LogTime(s.estimate.memory_seconds); }},
+    {{"flops", "arithmetic operations"}, [](const Summary& s) { return Log1p(s.cost.flops); }},
+    {{"transcendentals", "elements through exp, log, divide and the like"},
+     [](const Summary& s) { return Log1p(s.cost.transcendentals); }},
+    {{"bytes_accessed", "bytes really read and written"},
+     [](const Summary& s) { return Log1p(s.cost.bytes_read + s.cost.bytes_written); }},
+    {{"intensity", "arithmetic operations a byte"},
+     [](const Summary& s) { return Log1p(s.cost.flops / std::max(1.0, s.cost.bytes_read + s.cost.bytes_written)); }},
+    {{"bytes_in", "bytes of all parameters"}, [](const Summary& s) { return Log1p(s.bytes_in); }},
+    {{"bytes_out", "bytes of all outputs"}, [](const Summary& s) { return Log1p(s.bytes_out); }},
+    {{"largest", "bytes of the largest value inside"}, [](const Summary& s) { return Log1p(s.largest); }},
+    {{"over_l1", "bytes in and out over the first-level cache"},
+     [](const Summary& s) { return Log1p((s.bytes_in + s.bytes_out) / static_cast<double>(s.target.l1_bytes)); }},
+    {{"over_l2", "bytes in and out over the second-level cache"},
+     [](const Summary& s) { return Log1p((s.bytes_in + s.bytes_out) / static_cast<double>(s.target.l2_bytes)); }},
+    {{"over_l3", "bytes in and out over the shared cache"},
+     [](const Summary& s) { return Log1p((s.bytes_in + s.bytes_out) / static_cast<double>(s.target.l3_bytes)); }},
+    {{"nodes", "instructions"}, [](const Summary& s) { return Log1p(s.nodes); }},
+    {{"parameters", "operands of the kernel"}, [](const Summary& s) { return Log1p(s.parameters); }},
+    {{"outputs", "results of the kernel"}, [](const Summary& s) { return Log1p(s.outputs); }},
+    {{"expensive", "elements through expensive elementwise operations"},
+     [](const Summary& s) { return Log1p(s.expensive); }},
+    {{"contractions", "dots and convolutions"}, [](const Summary& s) { return Log1p(s.contractions); }},
+    {{"reductions", "reductions"}, [](const Summary& s) { return Log1p(s.reductions); }},
+    {{"movements", "data movement operations"}, [](const Summary& s) { return Log1p(s.movements); }},
+    {{"threads", "workers of the target"}, [](const Summary& s) { return Log1p(s.target.threads); }},
+    {{"vector_bytes", "widest vector of the target"}, [](const Summary& s) { return Log1p(s.target.vector_bytes); }},
+    {{"peak_flops", "peak of one core"}, [](const Summary& s) { return Log1p(s.target.peak_flops_f32); }},
+    {{"memory_bandwidth", "copy bandwidth of one core"},
+     [](const Summary& s) { return Log1p(s.target.memory_bandwidth); }},
+};
+
+}  // namespace
+
+const std::vector<Column>& KernelColumns() {
+  static const auto& columns = *[] {
+    auto* list = new std::vector<Column>();
+    for (const KernelColumn& column : kKernelColumns) list->push_back(column.column);
+    return list;
+  }();
+  return columns;
+}
+
+KernelGraph ExtractFeatures(const hlo::Computation& kernel, const kernels::Target& target) {
+  KernelGraph graph;
+  const std::vector<Instruction*> order = kernel.PostOrder();
+  const size_t width = NodeColumns().size();
+  absl::flat_hash_map<const Instruction*, int32_t> number;
+  number.reserve(order.size());
+  graph.node_features.resize(order.size() * width);
+  graph.operand_begin.push_back(0);
+  for (size_t i = 0; i < order.size(); ++i) {
+    const Instruction& node = *order[i];
+    number[&node] = static_cast<int32_t>(i);
+    graph.opcodes.push_back(static_cast<int32_t>(node.opcode()));
+    FillNodeFeatures(node, &graph.node_features[i * width]);
+    for (const Instruction* operand : node.operands()) graph.operands.push_back(number.at(operand));
+    graph.operand_begin.push_back(static_cast<int32_t>(graph.operands.size()));
+  }
+  const Summary summary = Summarise(kernel, target);
+  for (const KernelColumn& column : kKernelColumns) graph.kernel_features.push_back(column.value(summary));
+  return graph;
+}
+
+}  // namespace smelt::gnn

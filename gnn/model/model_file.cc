@@ -1,0 +1,204 @@
+#include "gnn/model/model_file.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cmath>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+
+#include "absl/strings/str_cat.h"
+#include "gnn/corpus/crc32c.h"
+#include "gnn/features/features.h"
+#include "hlo/status_macros.h"
+#include "nlohmann/json.hpp"
+
+namespace smelt::gnn {
+namespace {
+
+using nlohmann::json;
+
+constexpr char kMagic[8] = {'S', 'M', 'E', 'L', 'T', 'M', 'D', 'L'};
+constexpr int kFormatVersion = 1;
+
+json ToJson(const Normalizer& n) { return {{"mean", n.mean}, {"scale", n.scale}, {"low", n.low}, {"high", n.high}}; }
+
+Normalizer NormalizerFrom(const json& j) {
+  return {j.at("mean").get<std::vector<float>>(), j.at("scale").get<std::vector<float>>(),
+          j.at("low").get<std::vector<float>>(), j.at("high").get<std::vector<float>>()};
+}
+
+json ColumnNames(const std::vector<Column>& columns) {
+  json names = json::array();
+  for (const Column& column : columns) names.push_back(std::string(column.name));
+  return names;
+}
+
+json Columns() {
+  return {{"node", ColumnNames(NodeColumns())},
+          {"kernel", ColumnNames(KernelColumns())},
+          {"tile", ColumnNames(TileColumns())}};
+}
+
+const char* KindName(NetworkKind kind) { return kind == NetworkKind::kLstm ? "lstm" : "graphsage"; }
+
+absl::Status Damaged(const std::string& path, const std::string& what) {
+  return absl::DataLossError(
+      absl::StrCat(path, ": is no whole model file: ", what, ". Train again with `smelt train`, or copy it again"));
+}
+
+bool SameWidths(const TaskModel& task) {
+  auto fits = [](const Normalizer& n, size_t width) {
+    return n.mean.size() == width && n.scale.size() == width && n.low.size() == width && n.high.size() == width;
+  };
+  return fits(task.nodes, NodeColumns().size()) && fits(task.kernels, KernelColumns().size()) &&
+         fits(task.tiles, TileColumns().size());
+}
+
+}  // namespace
+
+Normalizer Normalizer::Fit(const std::vector<float>& rows, int64_t width) {
+  Normalizer n{std::vector<float>(width, 0), std::vector<float>(width, 0), std::vector<float>(width, 0),
+               std::vector<float>(width, 0)};
+  const int64_t count = width == 0 ? 0 : static_cast<int64_t>(rows.size()) / width;
+  if (count == 0) return n;
+  for (int64_t c = 0; c < width; ++c) {
+    double sum = 0, squares = 0;
+    float low = rows[c], high = rows[c];
+    for (int64_t r = 0; r < count; ++r) {
+      const float x = rows[r * width + c];
+      sum += x;
+      low = std::min(low, x);
+      high = std::max(high, x);
+    }
+    const double mean = sum / count;
+    for (int64_t r = 0; r < count; ++r) {
+      const double d = rows[r * width + c] - mean;
+      squares += d * d;
+    }
+    const double deviation = std::sqrt(squares / count);
+    n.mean[c] = static_cast<float>(mean);
+    n.scale[c] = deviation > 1e-6 ? static_cast<float>(1 / deviation) : 0.0f;
+    n.low[c] = low;
+    n.high[c] = high;
+  }
+  return n;
+}
+
+void Normalizer::Apply(float* row) const {
+  for (size_t c = 0; c < mean.size(); ++c) row[c] = (std::clamp(row[c], low[c], high[c]) - mean[c]) * scale[c];
+}
+
+absl::Status SaveModel(const std::string& path, const ModelFile& model) {
+  json header{{"format", kFormatVersion}, {"schema", kFeatureSchemaVersion},
+              {"columns", Columns()},     {"target", model.target},
+              {"summary", model.summary}, {"analytical_factors", model.analytical_factors},
+              {"tasks", json::object()}};
+  std::string data;
+  for (const auto& [name, task] : model.tasks) {
+    json tensors = json::object();
+    for (const auto& [tensor, value] : task.weights) {
+      tensors[tensor] = {{"shape", value.shape}, {"offset", data.size()}};
+      data.append(reinterpret_cast<const char*>(value.values.data()), value.values.size() * sizeof(float));
+    }
+    header["tasks"][name] = {{"kind", KindName(task.kind)}, {"hidden", task.hidden},
+                             {"layers", task.layers},       {"embedding", task.embedding},
+                             {"nodes", ToJson(task.nodes)}, {"kernels", ToJson(task.kernels)},
+                             {"tiles", ToJson(task.tiles)}, {"tensors", tensors}};
+  }
+  const std::string text = header.dump();
+  std::string bytes(kMagic, sizeof(kMagic));
+  const uint64_t length = text.size();
+  bytes.append(reinterpret_cast<const char*>(&length), sizeof(length));
+  bytes += text;
+  bytes += data;
+  const uint32_t crc = Crc32c(bytes);
+  bytes.append(reinterpret_cast<const char*>(&crc), sizeof(crc));
+  const std::string temporary = absl::StrCat(path, ".", ::getpid(), ".tmp");
+  {
+    std::ofstream file(temporary, std::ios::binary);
+    file << bytes;
+    file.close();
+    if (!file) {
+      std::error_code ignored;
+      std::filesystem::remove(temporary, ignored);
+      return absl::UnavailableError(
+          absl::StrCat(path, ": cannot be written (", std::strerror(errno), "); an older model of that name is kept"));
+    }
+  }
+  std::error_code error;
+  std::filesystem::rename(temporary, path, error);
+  if (error) return absl::UnavailableError(absl::StrCat(path, ": cannot be written: ", error.message()));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<ModelFile> LoadModel(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file)
+    return absl::NotFoundError(absl::StrCat(path, ": cannot be opened: ", std::strerror(errno),
+                                            ". `smelt train CORPUS -o ", path, "` makes a model"));
+  const std::string bytes((std::istreambuf_iterator<char>(file)), {});
+  constexpr size_t kPrefix = sizeof(kMagic) + sizeof(uint64_t);
+  if (bytes.size() < sizeof(kMagic) || std::memcmp(bytes.data(), kMagic, sizeof(kMagic)) != 0)
+    return Damaged(path, "it does not begin as one");
+  if (bytes.size() < kPrefix + sizeof(uint32_t))
+    return Damaged(path, absl::StrCat("it ends after ", bytes.size(), " bytes"));
+  uint64_t length;
+  std::memcpy(&length, bytes.data() + sizeof(kMagic), sizeof(length));
+  uint32_t crc;
+  std::memcpy(&crc, bytes.data() + bytes.size() - sizeof(crc), sizeof(crc));
+  if (crc != Crc32c({bytes.data(), bytes.size() - sizeof(crc)})) return Damaged(path, "its checksum does not match");
+  if (length > bytes.size() - kPrefix - sizeof(crc)) return Damaged(path, "its header is longer than the file");
+  const json header =
+      json::parse(bytes.begin() + kPrefix, bytes.begin() + kPrefix + static_cast<int64_t>(length), nullptr, false);
+  if (header.is_discarded()) return Damaged(path, "its header is no JSON");
+  const char* data = bytes.data() + kPrefix + length;
+  const size_t data_size = bytes.size() - kPrefix - length - sizeof(crc);
+  ModelFile model;
+  try {  // the checksum matched, so what is thrown here is a file of another program version
+    if (header.at("format") != kFormatVersion) {
+      return absl::FailedPreconditionError(absl::StrCat(path, ": has format version ", header.at("format").dump(),
+                                                        ", and this program reads version ", kFormatVersion,
+                                                        ". Use the program version that trained it, or train again"));
+    }
+    if (header.at("schema") != kFeatureSchemaVersion || header.at("columns") != Columns()) {
+      return absl::FailedPreconditionError(absl::StrCat(path, ": was trained on feature schema version ",
+                                                        header.at("schema").dump(), ", and this program makes version ",
+                                                        kFeatureSchemaVersion,
+                                                        ". Use the program version that trained it, or train again"));
+    }
+    model.target = header.at("target").get<std::string>();
+    model.summary = header.at("summary").get<std::string>();
+    model.analytical_factors = header.at("analytical_factors").get<std::map<std::string, double>>();
+    for (const auto& [name, j] : header.at("tasks").items()) {
+      TaskModel& task = model.tasks[name];
+      task.kind = j.at("kind") == "lstm" ? NetworkKind::kLstm : NetworkKind::kGraphSage;
+      task.hidden = j.at("hidden").get<int64_t>();
+      task.layers = j.at("layers").get<int64_t>();
+      task.embedding = j.at("embedding").get<int64_t>();
+      task.nodes = NormalizerFrom(j.at("nodes"));
+      task.kernels = NormalizerFrom(j.at("kernels"));
+      task.tiles = NormalizerFrom(j.at("tiles"));
+      if (!SameWidths(task))
+        return Damaged(path, absl::StrCat("the normalisation of task `", name, "` has other widths than its columns"));
+      for (const auto& [tensor, t] : j.at("tensors").items()) {
+        WeightTensor& weight = task.weights[tensor];
+        weight.shape = t.at("shape").get<std::vector<int64_t>>();
+        size_t count = 1;
+        for (int64_t d : weight.shape) count *= static_cast<size_t>(std::max<int64_t>(d, 0));
+        const size_t offset = t.at("offset").get<size_t>();
+        if (offset > data_size || count > (data_size - offset) / sizeof(float))
+          return Damaged(path, absl::StrCat("tensor `", tensor, "` lies outside of it"));
+        weight.values.resize(count);
+        std::memcpy(weight.values.data(), data + offset, count * sizeof(float));
+      }
+    }
+  } catch (const json::exception& error) {
+    return Damaged(path, error.what());
+  }
+  return model;
+}
+
+}  // namespace smelt::gnn

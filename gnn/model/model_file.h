@@ -1,0 +1,59 @@
+// A trained model as a file: everything that prediction needs, and how it came to be.
+//
+// Magic, length, JSON header (format and schema versions, columns, network shape, normalisation, training summary,
+// tensors with offsets), raw f32 data, CRC-32C over all of it. Written to a temporary name and renamed. A torn or
+// foreign file, or another schema, is an error that says what was found and what is needed.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+namespace smelt::gnn {
+
+// Standardisation of one feature table by training statistics: (clip(x, low, high) - mean) * scale. Constant columns
+// have scale 0.
+struct Normalizer {
+  std::vector<float> mean, scale, low, high;
+
+  // Statistics of rows of width mean.size(); `rows` is row-major.
+  static Normalizer Fit(const std::vector<float>& rows, int64_t width);
+  void Apply(float* row) const;
+  bool operator==(const Normalizer&) const = default;
+};
+
+struct WeightTensor {
+  std::vector<int64_t> shape;
+  std::vector<float> values;
+  bool operator==(const WeightTensor&) const = default;
+};
+
+enum class NetworkKind : uint8_t { kGraphSage, kLstm };
+
+// One network for one task.
+struct TaskModel {
+  NetworkKind kind = NetworkKind::kGraphSage;
+  int64_t hidden = 128;
+  int64_t layers = 3;
+  int64_t embedding = 32;  // width of the opcode embedding
+  Normalizer nodes, kernels, tiles;
+  std::map<std::string, WeightTensor> weights;
+};
+
+struct ModelFile {
+  // Task name ("fusion", "tile") -> network.
+  std::map<std::string, TaskModel> tasks;
+  // Per-kind factors of the analytical model, fitted to the training set: a kernel kind's median measured / estimated
+  // time.
+  std::map<std::string, double> analytical_factors;
+  std::string target;
+  std::string summary;  // for people: corpus, programs, epochs, validation errors
+};
+
+absl::Status SaveModel(const std::string& path, const ModelFile& model);
+absl::StatusOr<ModelFile> LoadModel(const std::string& path);
+
+}  // namespace smelt::gnn

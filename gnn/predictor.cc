@@ -1,0 +1,173 @@
+#include "gnn/predictor.h"
+
+#include <cmath>
+#include <mutex>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
+#include "gnn/dataset/kernel_kind.h"
+#include "gnn/features/features.h"
+#include "gnn/model/model_file.h"
+#include "gnn/native/engine.h"
+#include "hlo/status_macros.h"
+#include "kernels/cost/analytical.h"
+
+namespace smelt::gnn {
+namespace {
+
+using fusion::Kernel;
+using kernels::Target;
+using kernels::space::Tile;
+
+double Seconds(double log_time) { return std::exp(log_time) * 1e-7; }
+
+// Predictions by kernel hash, over all searches of a process.
+class Memory {
+ public:
+  std::optional<double> Find(const hlo::Hash128& hash) const {
+    absl::ReaderMutexLock lock(&mutex_);
+    auto it = seconds_.find(hash);
+    if (it == seconds_.end()) return std::nullopt;
+    return it->second;
+  }
+  void Insert(const hlo::Hash128& hash, double seconds) {
+    absl::MutexLock lock(&mutex_);
+    seconds_.emplace(hash, seconds);
+  }
+
+ private:
+  mutable absl::Mutex mutex_;
+  absl::flat_hash_map<hlo::Hash128, double> seconds_;
+};
+
+// Remembers, and asks `Compute` for what is not known.
+class RememberingPredictor : public Predictor {
+ public:
+  absl::StatusOr<std::vector<double>> PredictSeconds(absl::Span<const Kernel* const> kernels) override {
+    std::vector<double> seconds(kernels.size());
+    std::vector<const Kernel*> unknown;
+    std::vector<size_t> places;
+    for (size_t i = 0; i < kernels.size(); ++i) {
+      if (const std::optional<double> known = memory_.Find(kernels[i]->hash)) {
+        seconds[i] = *known;
+      } else {
+        unknown.push_back(kernels[i]);
+        places.push_back(i);
+      }
+    }
+    if (unknown.empty()) return seconds;
+    SMELT_ASSIGN_OR_RETURN(const std::vector<double> computed, Compute(unknown));
+    for (size_t i = 0; i < unknown.size(); ++i) {
+      memory_.Insert(unknown[i]->hash, computed[i]);
+      seconds[places[i]] = computed[i];
+    }
+    return seconds;
+  }
+  std::optional<double> Known(const hlo::Hash128& hash) const override { return memory_.Find(hash); }
+
+ protected:
+  virtual absl::StatusOr<std::vector<double>> Compute(absl::Span<const Kernel* const> kernels) = 0;
+
+ private:
+  Memory memory_;
+};
+
+class AnalyticalPredictor : public RememberingPredictor {
+ public:
+  explicit AnalyticalPredictor(Target target) : target_(std::move(target)) {}
+  std::string Describe() const override { return absl::StrCat("analytical model of ", target_.ToString()); }
+  bool HasFusionTask() const override { return true; }
+  bool HasTileTask() const override { return true; }
+
+  absl::StatusOr<std::vector<double>> ScoreTiles(const Kernel& kernel, absl::Span<const Tile> tiles) override {
+    std::vector<double> scores;
+    for (const Tile& tile : tiles) {
+      SMELT_ASSIGN_OR_RETURN(const kernels::cost::CostEstimate estimate,
+                             kernels::cost::EstimateTile(kernel.computation(), tile, target_));
+      scores.push_back(estimate.seconds());
+    }
+    return scores;
+  }
+
+ protected:
+  absl::StatusOr<std::vector<double>> Compute(absl::Span<const Kernel* const> kernels) override {
+    std::vector<double> seconds;
+    for (const Kernel* kernel : kernels)
+      seconds.push_back(kernels::cost::EstimateKernel(kernel->computation(), target_).seconds());
+    return seconds;
+  }
+
+ private:
+  Target target_;
+};
+
+class LearnedPredictor : public RememberingPredictor {
+ public:
+  LearnedPredictor(ModelFile model, Target target, std::unique_ptr<Engine> fusion, std::unique_ptr<Engine> tile)
+      : model_(std::move(model)), target_(std::move(target)), fusion_(std::move(fusion)), tile_(std::move(tile)) {}
+
+  std::string Describe() const override { return model_.summary; }
+  bool HasFusionTask() const override { return fusion_ != nullptr; }
+  bool HasTileTask() const override { return tile_ != nullptr; }
+
+  absl::StatusOr<std::vector<double>> ScoreTiles(const Kernel& kernel, absl::Span<const Tile> tiles) override {
+    if (tile_ == nullptr)
+      return absl::FailedPreconditionError(
+          "the model was not trained for the tile task; train it with --task=tile or --task=both");
+    const KernelGraph graph = ExtractFeatures(kernel.computation(), target_);
+    return tile_->ScoreTiles(graph, TileFeatures(kernel.computation(), tiles, target_));
+  }
+
+ protected:
+  absl::StatusOr<std::vector<double>> Compute(absl::Span<const Kernel* const> kernels) override {
+    if (fusion_ == nullptr) {
+      return absl::FailedPreconditionError(
+          "the model was not trained for the fusion task; train it with --task=fusion or --task=both");
+    }
+    std::vector<KernelGraph> graphs;
+    std::vector<const KernelGraph*> pointers;
+    graphs.reserve(kernels.size());
+    for (const Kernel* kernel : kernels) graphs.push_back(ExtractFeatures(kernel->computation(), target_));
+    for (const KernelGraph& graph : graphs) pointers.push_back(&graph);
+    std::vector<double> seconds = fusion_->PredictLogTimes(pointers);
+    for (double& s : seconds) s = Seconds(s);
+    return seconds;
+  }
+
+ private:
+  ModelFile model_;
+  Target target_;
+  std::unique_ptr<Engine> fusion_, tile_;
+};
+
+}  // namespace
+
+absl::StatusOr<double> Predictor::PredictSeconds(const Kernel& kernel) {
+  const Kernel* pointer = &kernel;
+  SMELT_ASSIGN_OR_RETURN(const std::vector<double> seconds, PredictSeconds(absl::MakeConstSpan(&pointer, 1)));
+  return seconds[0];
+}
+
+absl::StatusOr<std::unique_ptr<Predictor>> Predictor::Load(const std::string& path, const Target& target) {
+  SMELT_ASSIGN_OR_RETURN(ModelFile model, LoadModel(path));
+  std::unique_ptr<Engine> engines[2];
+  const char* names[] = {"fusion", "tile"};
+  for (int i = 0; i < 2; ++i) {
+    auto it = model.tasks.find(names[i]);
+    if (it == model.tasks.end()) continue;
+    absl::StatusOr<std::unique_ptr<Engine>> engine = Engine::Create(it->second);
+    if (!engine.ok())
+      return absl::InvalidArgumentError(absl::StrCat(path, ": task `", names[i], "`: ", engine.status().message()));
+    engines[i] = *std::move(engine);
+  }
+  if (engines[0] == nullptr && engines[1] == nullptr)
+    return absl::InvalidArgumentError(absl::StrCat(path, ": holds neither a fusion nor a tile network"));
+  return std::make_unique<LearnedPredictor>(std::move(model), target, std::move(engines[0]), std::move(engines[1]));
+}
+
+std::unique_ptr<Predictor> Predictor::Analytical(const Target& target) {
+  return std::make_unique<AnalyticalPredictor>(target);
+}
+
+}  // namespace smelt::gnn

@@ -1,0 +1,241 @@
+#include "gnn/train/train.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <filesystem>
+#include <sstream>
+
+#include "absl/strings/str_cat.h"
+#include "gnn/eval/metrics.h"
+#include "gnn/torch/batches.h"
+#include "hlo/status_macros.h"
+
+namespace smelt::gnn {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// Pairwise logistic loss: for every pair of tiles of one kernel whose times differ, log(1 + exp(score of the faster -
+// score of the slower)), averaged.
+torch::Tensor RankLoss(const torch::Tensor& scores, const Batch& batch) {
+  const torch::Tensor faster = (batch.labels.unsqueeze(1) + 1e-3 < batch.labels.unsqueeze(0)) &
+                               (batch.kernel_of_row.unsqueeze(1) == batch.kernel_of_row.unsqueeze(0));
+  const torch::Tensor weight = faster.to(torch::kFloat);
+  const torch::Tensor difference = scores.unsqueeze(1) - scores.unsqueeze(0);  // of pair (faster row, slower column)
+  return (torch::softplus(difference * 4.0) * weight).sum() / weight.sum().clamp_min(1.0);
+}
+
+// What a checkpoint holds beside weights and optimiser: enough to go on as if nothing had happened.
+struct Position {
+  int64_t epoch = 0;  // completed
+  double best = 1e30;
+  int64_t best_epoch = 0;
+  std::string identity;  // of data, split and options: a checkpoint of another training is not resumed
+};
+
+class Trainer {
+ public:
+  Trainer(const Dataset& data, const Split& split, const TrainOptions& options) : data_(data), options_(options) {
+    auto usable = [&](const std::vector<int64_t>& all) {
+      std::vector<int64_t> result;
+      for (int64_t i : all) {
+        const Example& example = data.examples[i];
+        if (Tile() ? !example.tile_seconds.empty() : example.seconds > 0) result.push_back(i);
+      }
+      return result;
+    };
+    train_ = usable(split.train);
+    validation_ = usable(split.validation);
+  }
+
+  absl::StatusOr<TaskModel> Run(TrainReport* report) {
+    const char* task = Tile() ? "tile" : "fusion";
+    if (train_.empty()) {
+      return absl::InvalidArgumentError(absl::StrCat("the training split holds no kernel for the ", task,
+                                                     " task. Profile more programs with --task=", task));
+    }
+    // Without held-out programs the training error is all there is to choose by.
+    if (validation_.empty()) validation_ = train_;
+    torch::manual_seed(options_.seed);
+    if (options_.threads > 0) torch::set_num_threads(options_.threads);
+    normalizers_ = FitNormalizers(data_, train_);
+    Network network(options_.kind, options_.hidden, options_.layers, options_.embedding, Tile());
+    torch::optim::AdamW optimizer(
+        network->parameters(), torch::optim::AdamWOptions(options_.learning_rate).weight_decay(options_.weight_decay));
+    Position position;
+    position.identity = Identity();
+    std::map<std::string, WeightTensor> best;
+    SMELT_RETURN_IF_ERROR(Resume(network, optimizer, &position, &best));
+    report->resumed_epoch = position.epoch;
+    const auto start = Clock::now();
+    while (position.epoch < options_.epochs && position.epoch - position.best_epoch < options_.patience) {
+      const double loss = Epoch(network, optimizer, position.epoch);
+      ++position.epoch;
+      const double error = Validate(network);
+      if (error < position.best || best.empty()) {
+        position.best = error;
+        position.best_epoch = position.epoch;
+        best = network->Export();
+      }
+      SMELT_RETURN_IF_ERROR(Checkpoint(network, optimizer, position, best));
+      const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
+      if (options_.progress && !options_.progress({position.epoch, options_.epochs, loss, error, seconds})) break;
+    }
+    report->epochs = position.epoch;
+    report->best_validation = position.best;
+    report->seconds = std::chrono::duration<double>(Clock::now() - start).count();
+    if (best.empty()) best = network->Export();
+    return TaskModel{options_.kind,      options_.hidden,      options_.layers,    options_.embedding,
+                     normalizers_.nodes, normalizers_.kernels, normalizers_.tiles, std::move(best)};
+  }
+
+ private:
+  bool Tile() const { return options_.task == Task::kTile; }
+
+  std::string Identity() const {
+    hlo::Hasher hasher;
+    for (int64_t i : train_) hasher.Add(data_.examples[i].hash);
+    hasher.Add(static_cast<int64_t>(validation_.size()));
+    return absl::StrCat(hasher.Finish().ToHex(), " ", static_cast<int>(options_.task), " ",
+                        static_cast<int>(options_.kind), " ", options_.hidden, " ", options_.layers, " ",
+                        options_.embedding, " ", options_.epochs, " ", options_.seed, " ", options_.learning_rate,
+                        " schema ", kFeatureSchemaVersion);
+  }
+
+  double Epoch(Network& network, torch::optim::AdamW& optimizer, int64_t epoch) {
+    // The order depends on seed and epoch alone, so that a resumed run sees what an unbroken one would have seen.
+    std::mt19937_64 random(options_.seed * 1000003 + static_cast<uint64_t>(epoch));
+    std::vector<int64_t> order = train_;
+    std::shuffle(order.begin(), order.end(), random);
+    const int64_t size = Tile() ? options_.tile_kernels_per_batch : options_.kernels_per_batch;
+    const int64_t steps = (static_cast<int64_t>(order.size()) + size - 1) / size;
+    network->train();
+    double total = 0;
+    for (int64_t step = 0; step < steps; ++step) {
+      const double progress = (static_cast<double>(epoch) + static_cast<double>(step) / steps) / options_.epochs;
+      const double rate = options_.learning_rate * (0.02 + 0.98 * 0.5 * (1 + std::cos(M_PI * progress)));
+      for (auto& group : optimizer.param_groups()) static_cast<torch::optim::AdamWOptions&>(group.options()).lr(rate);
+      const int64_t begin = step * size;
+      const auto examples = absl::MakeConstSpan(order).subspan(begin, size);
+      const Batch batch = Tile() ? MakeTileBatch(data_, examples, normalizers_, options_.tiles_per_kernel, &random)
+                                 : MakeFusionBatch(data_, examples, normalizers_);
+      optimizer.zero_grad();
+      const torch::Tensor output = network->forward(batch);
+      const torch::Tensor loss = Tile() ? RankLoss(output, batch) : torch::mse_loss(output, batch.labels);
+      loss.backward();
+      torch::nn::utils::clip_grad_norm_(network->parameters(), 1.0);
+      optimizer.step();
+      total += loss.item<double>();
+    }
+    return total / static_cast<double>(steps);
+  }
+
+  double Validate(Network& network) {
+    torch::NoGradGuard no_gradients;
+    network->eval();
+    double sum = 0;
+    int64_t count = 0;
+    constexpr int64_t kBatch = 64;
+    for (size_t begin = 0; begin < validation_.size(); begin += kBatch) {
+      const auto examples = absl::MakeConstSpan(validation_).subspan(begin, kBatch);
+      const Batch batch = Tile() ? MakeTileBatch(data_, examples, normalizers_, 0, nullptr)
+                                 : MakeFusionBatch(data_, examples, normalizers_);
+      const torch::Tensor output = network->forward(batch).to(torch::kDouble).contiguous();
+      const double* values = output.data_ptr<double>();
+      if (!Tile()) {
+        for (int64_t i : examples) {
+          sum += std::fabs(std::exp(*values++ - LogTime(data_.examples[i].seconds)) - 1);
+          ++count;
+        }
+        continue;
+      }
+      for (int64_t i : examples) {
+        const std::vector<double>& seconds = data_.examples[i].tile_seconds;
+        sum += 1 - KendallTau(std::vector<double>(values, values + seconds.size()), seconds);
+        values += seconds.size();
+        ++count;
+      }
+    }
+    return sum / static_cast<double>(std::max<int64_t>(count, 1));
+  }
+
+  absl::Status Checkpoint(Network& network, torch::optim::AdamW& optimizer, const Position& position,
+                          const std::map<std::string, WeightTensor>& best) {
+    if (options_.checkpoint.empty()) return absl::OkStatus();
+    const std::string temporary = options_.checkpoint + ".tmp";
+    try {
+      torch::serialize::OutputArchive archive, weights, state, kept;
+      network->save(weights);
+      optimizer.save(state);
+      for (const auto& [name, tensor] : best) kept.write(name, torch::tensor(tensor.values).view(tensor.shape));
+      archive.write("network", weights);
+      archive.write("optimizer", state);
+      archive.write("best", kept);
+      archive.write("position", torch::tensor({static_cast<double>(position.epoch), position.best,
+                                               static_cast<double>(position.best_epoch)},
+                                              torch::kFloat64));
+      archive.write("identity", c10::IValue(position.identity));
+      archive.save_to(temporary);
+    } catch (const std::exception& error) {
+      return absl::UnavailableError(absl::StrCat(options_.checkpoint, ": cannot be written: ", error.what()));
+    }
+    std::error_code error;
+    std::filesystem::rename(temporary, options_.checkpoint, error);
+    if (error)
+      return absl::UnavailableError(absl::StrCat(options_.checkpoint, ": cannot be written: ", error.message()));
+    return absl::OkStatus();
+  }
+
+  // A checkpoint of another training (other data, other options) or a torn one is not used; training then begins anew.
+  absl::Status Resume(Network& network, torch::optim::AdamW& optimizer, Position* position,
+                      std::map<std::string, WeightTensor>* best) {
+    if (options_.checkpoint.empty() || !std::filesystem::exists(options_.checkpoint)) return absl::OkStatus();
+    try {
+      torch::serialize::InputArchive archive, weights, state, kept;
+      archive.load_from(options_.checkpoint);
+      c10::IValue identity;
+      archive.read("identity", identity);
+      if (identity.toStringRef() != position->identity) return absl::OkStatus();
+      archive.read("network", weights);
+      archive.read("optimizer", state);
+      archive.read("best", kept);
+      torch::Tensor numbers;
+      archive.read("position", numbers);
+      network->load(weights);
+      optimizer.load(state);
+      for (auto& [name, fresh] : network->Export()) {
+        torch::Tensor tensor;
+        kept.read(name, tensor);
+        tensor = tensor.contiguous();
+        (*best)[name] = {fresh.shape,
+                         std::vector<float>(tensor.data_ptr<float>(), tensor.data_ptr<float>() + tensor.numel())};
+      }
+      position->epoch = static_cast<int64_t>(numbers[0].item<double>());
+      position->best = numbers[1].item<double>();
+      position->best_epoch = static_cast<int64_t>(numbers[2].item<double>());
+    } catch (const std::exception& error) {
+      return absl::DataLossError(
+          absl::StrCat(options_.checkpoint, ": is no whole checkpoint; delete it to train from the beginning"));
+    }
+    return absl::OkStatus();
+  }
+
+  const Dataset& data_;
+  const TrainOptions& options_;
+  std::vector<int64_t> train_, validation_;
+  Normalizers normalizers_;
+};
+
+}  // namespace
+
+absl::StatusOr<TaskModel> TrainTask(const Dataset& data, const Split& split, const TrainOptions& options,
+                                    TrainReport* report) {
+  try {
+    return Trainer(data, split, options).Run(report);
+  } catch (const c10::Error& error) {
+    return absl::InternalError(absl::StrCat("LibTorch failed: ", error.what_without_backtrace()));
+  }
+}
+
+}  // namespace smelt::gnn
