@@ -1,0 +1,281 @@
+#include "fusion/graph.h"
+
+#include <algorithm>
+
+#include "absl/container/flat_hash_set.h"
+#include "absl/container/inlined_vector.h"
+#include "fusion/edge_rules.h"
+#include "fusion/instruction_hash.h"
+#include "fusion/kernel.h"
+#include "hlo/passes/side_effects.h"
+#include "hlo/str_cat.h"
+
+namespace smelt::fusion {
+namespace {
+
+using hlo::Instruction;
+using hlo::Opcode;
+
+const hlo::Shape& FirstLeaf(const hlo::Shape& shape) {
+  return shape.IsTuple() && !shape.tuple_shapes.empty() ? shape.tuple_shapes[0] : shape;
+}
+
+int64_t Elements(const hlo::Shape& shape) { return shape.IsArray() ? shape.ElementCount() : 0; }
+
+Role RoleOf(const Instruction& instruction) {
+  if (!IsKernel(instruction) || instruction.opcode() == Opcode::kFusion) return Role::kOutside;
+  if (!HasLoopNest(instruction)) return Role::kOpaque;
+  switch (instruction.opcode()) {
+    case Opcode::kDot:
+    case Opcode::kConvolution:
+      return Role::kContraction;
+    case Opcode::kReduce:
+    case Opcode::kReduceWindow:
+      return Role::kReduction;
+    default:
+      return Role::kInjective;
+  }
+}
+
+// Elements of the result if every reduced dimension lies inside all kept ones and a row is not too long; -1 otherwise.
+int64_t RowsOf(const Instruction& reduction, const FusionTarget& target) {
+  if (reduction.opcode() != Opcode::kReduce) return -1;
+  const hlo::Shape& from = reduction.operand(0)->shape();
+  std::vector<bool> reduced(from.dimensions.size());
+  for (int64_t d : reduction.attributes<hlo::DimensionsAttributes>().dimensions) reduced[d] = true;
+  bool inside = false;
+  int64_t row = 1;
+  for (size_t d = 0; d < reduced.size(); ++d) {
+    if (from.dimensions[d] == 1) continue;
+    if (inside && !reduced[d]) return -1;
+    inside = reduced[d];
+    if (inside) row *= from.dimensions[d];
+  }
+  if (row * hlo::StorageBytes(from.element_type) > target.max_row_bytes) return -1;
+  return FirstLeaf(reduction.shape()).ElementCount();
+}
+
+bool IsElementwiseNode(const Instruction& instruction) {
+  if (!hlo::IsElementwise(instruction.opcode()) && instruction.opcode() != Opcode::kMap &&
+      instruction.opcode() != Opcode::kBitcastConvert) {
+    return false;
+  }
+  const int64_t elements = Elements(instruction.shape());
+  return std::all_of(instruction.operands().begin(), instruction.operands().end(), [&](const Instruction* operand) {
+    return Elements(operand->shape()) == elements || Elements(operand->shape()) == 1;
+  });
+}
+
+}  // namespace
+
+absl::StatusOr<Graph> Graph::Build(const hlo::Module& module, const FusionTarget& target) {
+  if (module.entry() == nullptr) {
+    return absl::InvalidArgumentError(StrCat("module `", module.name(), "` has no entry computation"));
+  }
+  // A computation that is also the body of a reduce, sort or the like stays as it is.
+  absl::flat_hash_set<const hlo::Computation*> regions;
+  const std::vector<hlo::Computation*> executed = module.ExecutedComputations();
+  for (const hlo::Computation* computation : executed) {
+    for (const Instruction* instruction : computation->Instructions()) {
+      if (instruction->opcode() == Opcode::kFusion) {
+        return absl::FailedPreconditionError(
+            StrCat("`", instruction->name(), "` in `", computation->name(),
+                   "` is a fusion already: take the module's fusions apart first (Unfuse in fusion/unfuse.h)"));
+      }
+      if (!IsKernel(*instruction)) continue;
+      regions.insert(instruction->called().begin(), instruction->called().end());
+    }
+  }
+  Graph graph;
+  InstructionHasher hasher;
+  for (const hlo::Computation* computation : executed) {
+    if (regions.contains(computation)) continue;
+    const int32_t number = static_cast<int32_t>(graph.computations_.size());
+    graph.computations_.push_back(computation);
+    for (const Instruction* instruction : computation->PostOrder()) {
+      graph.AddNode(*instruction, number, target);
+      graph.nodes_.back().local = hasher.Local(*instruction);
+    }
+  }
+  graph.MarkLive(module);
+  graph.FindFreeRiders();
+  for (int32_t n = 0; n < static_cast<int32_t>(graph.nodes_.size()); ++n) graph.AddSlots(n, target);
+  for (const hlo::Computation* computation : graph.computations_) graph.CountUses(*computation);
+  graph.SortOutEdges();
+  return graph;
+}
+
+int32_t Graph::NodeOf(const Instruction& instruction) const {
+  auto it = node_of_.find(&instruction);
+  return it == node_of_.end() ? -1 : it->second;
+}
+
+void Graph::AddNode(const Instruction& instruction, int32_t computation, const FusionTarget& target) {
+  Node node;
+  node.instruction = &instruction;
+  node.computation = computation;
+  for (const Instruction* before : instruction.operands()) {
+    node.level = std::max(node.level, nodes_[node_of_.at(before)].level + 1);
+  }
+  for (const Instruction* before : instruction.control_predecessors()) {
+    node.level = std::max(node.level, nodes_[node_of_.at(before)].level + 1);
+  }
+  node.role = RoleOf(instruction);
+  node.tuple_result = !instruction.shape().IsArray();
+  node.ordered = !instruction.control_predecessors().empty() || !instruction.control_successors().empty();
+  node.elements = Elements(FirstLeaf(instruction.shape()));
+  node.bytes = instruction.shape().ByteSize();
+  node.domain = node.elements;
+  node.parameter = InstructionHasher::Parameter(instruction.shape());
+  if (IsLoopNest(node.role)) {
+    node.elementwise = IsElementwiseNode(instruction);
+    node.dynamic_update = instruction.opcode() == Opcode::kDynamicUpdateSlice;
+    node.cost = static_cast<float>(ElementCost(instruction));
+    if (node.role == Role::kReduction) {
+      node.rows = RowsOf(instruction, target);
+      node.domain = Elements(instruction.operand(0)->shape());
+    }
+  }
+  node_of_.emplace(&instruction, static_cast<int32_t>(nodes_.size()));
+  nodes_.push_back(node);
+}
+
+void Graph::MarkLive(const hlo::Module& module) {
+  const hlo::SideEffects effects(module);
+  for (const hlo::Computation* computation : computations_) {
+    nodes_[node_of_.at(computation->root())].live = true;
+  }
+  for (int32_t n = static_cast<int32_t>(nodes_.size()) - 1; n >= 0; --n) {
+    Node& node = nodes_[n];
+    if (effects.Has(*node.instruction)) {
+      node.live = true;
+      node.ordered = true;
+    }
+    if (!node.live) continue;
+    for (const Instruction* before : node.instruction->operands()) nodes_[node_of_.at(before)].live = true;
+    for (const Instruction* before : node.instruction->control_predecessors()) nodes_[node_of_.at(before)].live = true;
+  }
+}
+
+void Graph::FindFreeRiders() {
+  // What needs no source, producers first.
+  for (Node& node : nodes_) {
+    const Instruction& instruction = *node.instruction;
+    if (node.ordered) continue;
+    switch (instruction.opcode()) {
+      case Opcode::kConstant:
+        if (instruction.shape().IsScalar() && HasLoopNest(instruction)) node.role = Role::kFree;
+        break;
+      case Opcode::kIota:
+        if (node.role == Role::kInjective) node.role = Role::kFree;
+        break;
+      case Opcode::kBroadcast:
+      case Opcode::kBitcast: {
+        const Node& operand = nodes_[node_of_.at(instruction.operand(0))];
+        if (node.role == Role::kInjective && operand.role == Role::kFree &&
+            (instruction.opcode() == Opcode::kBitcast || operand.elements == 1)) {
+          node.role = Role::kFree;
+        }
+        break;
+      }
+      default:
+        break;
+    }
+  }
+  // Bitcasts of other values, consumers first: all users must be able to hold them.
+  for (int32_t n = static_cast<int32_t>(nodes_.size()) - 1; n >= 0; --n) {
+    Node& node = nodes_[n];
+    const Instruction& instruction = *node.instruction;
+    if (instruction.opcode() != Opcode::kBitcast || node.role != Role::kInjective || node.ordered || !node.live ||
+        instruction.IsRoot()) {
+      continue;
+    }
+    const bool held = std::all_of(instruction.users().begin(), instruction.users().end(), [&](const Instruction* user) {
+      const Node& consumer = nodes_[node_of_.at(user)];
+      if (!consumer.live) return true;
+      // A dynamic-update-slice writes over its operand in place only if it reads it as it is.
+      if (consumer.dynamic_update && user->operand(0) == &instruction) return false;
+      return IsLoopNest(consumer.role) || (consumer.role == Role::kFree && user->opcode() == Opcode::kBitcast);
+    });
+    if (held) node.role = Role::kFree;
+  }
+}
+
+void Graph::AddSlots(int32_t n, const FusionTarget& target) {
+  Node& node = nodes_[n];
+  node.slots_begin = node.slots_end = static_cast<int32_t>(slots_.size());
+  node.in_begin = node.in_end = static_cast<int32_t>(edges_.size());
+  if (!node.live || node.role == Role::kOutside) return;
+  const Instruction& instruction = *node.instruction;
+  for (int64_t i = 0; i < instruction.operand_count(); ++i) {
+    Slot slot{node_of_.at(instruction.operand(i)), -1, -1};
+    const Node& top = nodes_[slot.top];
+    bool linear = true;
+    if (top.role != Role::kFree) {
+      slot.source = slot.top;
+    } else {
+      // Down the bitcasts; each has its own slot with the source already.
+      if (top.instruction->operand_count() > 0) slot.source = slots_[top.slots_begin].source;
+      const Instruction* rider = top.instruction;
+      while (rider->opcode() == Opcode::kBitcast && nodes_[node_of_.at(rider)].role == Role::kFree) {
+        linear &= IsLinearBitcast(*rider);
+        ++node.code;
+        rider = rider->operand(0);
+      }
+      if (rider->opcode() != Opcode::kBitcast && slot.source < 0) ++node.code;
+    }
+    if (slot.source >= 0 && node.role != Role::kFree && IsLoopNest(nodes_[slot.source].role)) {
+      EdgeAccess access = OperandAccess(instruction, i);
+      if (!linear) access.access = Access::kOther;
+      auto begin = edges_.begin() + node.in_begin;
+      auto known = std::find_if(begin, edges_.end(), [&](const Edge& e) { return e.producer == slot.source; });
+      if (known == edges_.end()) {
+        slot.edge = static_cast<int32_t>(edges_.size());
+        edges_.push_back({slot.source, n, static_cast<float>(access.reuse), access.access,
+                          EdgeRule(nodes_[slot.source], node, i, target)});
+        if (!node.elementwise && node.role == Role::kInjective && edges_.back().reason == Reason::kLegal &&
+            nodes_[slot.source].role == Role::kReduction && access.access == Access::kOther && access.reuse > 1) {
+          edges_.back().reason = Reason::kReductionConsumer;
+        }
+      } else {
+        slot.edge = static_cast<int32_t>(known - edges_.begin());
+        known->reuse = std::max(known->reuse, static_cast<float>(access.reuse));
+        if (known->access != access.access) known->access = Access::kOther;
+      }
+    }
+    slots_.push_back(slot);
+  }
+  node.slots_end = static_cast<int32_t>(slots_.size());
+  node.in_end = static_cast<int32_t>(edges_.size());
+}
+
+void Graph::CountUses(const hlo::Computation& computation) {
+  for (const Instruction* instruction : computation.Instructions()) {
+    const Node& node = nodes_[node_of_.at(instruction)];
+    if (!node.live || (node.role != Role::kOutside && node.role != Role::kOpaque)) continue;
+    absl::InlinedVector<const Instruction*, 8> operands(instruction->operands().begin(), instruction->operands().end());
+    std::sort(operands.begin(), operands.end());
+    operands.erase(std::unique(operands.begin(), operands.end()), operands.end());
+    for (const Instruction* operand : operands) ++nodes_[node_of_.at(operand)].fixed_uses;
+  }
+  ++nodes_[node_of_.at(computation.root())].fixed_uses;
+}
+
+void Graph::SortOutEdges() {
+  for (const Edge& edge : edges_) {
+    if (edge.reason == Reason::kLegal) ++nodes_[edge.producer].out_end;
+    if (edge.reason != Reason::kLegal) ++nodes_[edge.producer].fixed_uses;
+  }
+  int32_t next = 0;
+  for (Node& node : nodes_) {
+    const int32_t count = node.out_end;
+    node.out_begin = node.out_end = next;
+    next += count;
+  }
+  out_edges_.resize(next);
+  for (int32_t e = 0; e < static_cast<int32_t>(edges_.size()); ++e) {
+    if (edges_[e].reason == Reason::kLegal) out_edges_[nodes_[edges_[e].producer].out_end++] = e;
+  }
+}
+
+}  // namespace smelt::fusion

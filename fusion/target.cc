@@ -1,0 +1,147 @@
+#include "fusion/target.h"
+
+#include <algorithm>
+
+#include "hlo/computation.h"
+
+namespace smelt::fusion {
+namespace {
+
+using hlo::Instruction;
+using hlo::Opcode;
+using hlo::PrimitiveType;
+
+constexpr PrimitiveType kLoopTypes[] = {
+    PrimitiveType::kPred, PrimitiveType::kS8,  PrimitiveType::kS16, PrimitiveType::kS32, PrimitiveType::kS64,
+    PrimitiveType::kU8,   PrimitiveType::kU16, PrimitiveType::kU32, PrimitiveType::kU64, PrimitiveType::kF16,
+    PrimitiveType::kBF16, PrimitiveType::kF32, PrimitiveType::kF64,
+};
+
+// Beside the elementwise opcodes.
+constexpr Opcode kLoopOpcodes[] = {
+    Opcode::kConstant,
+    Opcode::kIota,
+    Opcode::kMap,
+    Opcode::kBroadcast,
+    Opcode::kReshape,
+    Opcode::kBitcast,
+    Opcode::kTranspose,
+    Opcode::kSlice,
+    Opcode::kReverse,
+    Opcode::kPad,
+    Opcode::kConcatenate,
+    Opcode::kDynamicSlice,
+    Opcode::kDynamicUpdateSlice,
+    Opcode::kGather,
+    Opcode::kReduce,
+    Opcode::kReduceWindow,
+    Opcode::kDot,
+    Opcode::kConvolution,
+    Opcode::kBitcastConvert,
+};
+
+constexpr Opcode kScalarComputationOpcodes[] = {
+    Opcode::kParameter, Opcode::kConstant, Opcode::kTuple, Opcode::kBroadcast, Opcode::kReshape, Opcode::kBitcast,
+};
+
+template <size_t n, typename T>
+bool Contains(const T (&list)[n], T value) {
+  return std::find(std::begin(list), std::end(list), value) != std::end(list);
+}
+
+bool LoopShape(const hlo::Shape& shape) {
+  if (shape.IsTuple()) {
+    return std::all_of(shape.tuple_shapes.begin(), shape.tuple_shapes.end(),
+                       [](const hlo::Shape& s) { return s.IsArray() && LoopShape(s); });
+  }
+  return shape.IsArray() && Contains(kLoopTypes, shape.element_type) && !shape.IsDynamic() && shape.ElementCount() > 0;
+}
+
+bool ElementwiseLoop(const Instruction& instruction) {
+  switch (instruction.opcode()) {
+    case Opcode::kStochasticConvert:
+    case Opcode::kComplex:
+      return false;
+    case Opcode::kMulhi:
+      return hlo::BitWidth(instruction.shape().element_type) <= 32;
+    case Opcode::kReducePrecision:
+      return instruction.attributes<hlo::ReducePrecisionAttributes>().exponent_bits >= 1;
+    default:
+      return true;
+  }
+}
+
+bool ScalarComputation(const hlo::Computation& computation) {
+  for (const Instruction* instruction : computation.Instructions()) {
+    const Opcode opcode = instruction->opcode();
+    if (opcode == Opcode::kTuple ? instruction != computation.root() : !instruction->shape().IsScalar()) return false;
+    if (opcode != Opcode::kTuple && !LoopShape(instruction->shape())) return false;
+    if (Contains(kScalarComputationOpcodes, opcode)) continue;
+    if (!hlo::IsElementwise(opcode) || !ElementwiseLoop(*instruction)) return false;
+  }
+  return true;
+}
+
+bool SameBits(const Instruction& instruction) {
+  const hlo::Shape& from = instruction.operand(0)->shape();
+  const hlo::Shape& to = instruction.shape();
+  return hlo::BitWidth(from.element_type) == hlo::BitWidth(to.element_type) && from.ElementCount() == to.ElementCount();
+}
+
+}  // namespace
+
+bool HasLoopNest(const Instruction& instruction) {
+  const Opcode opcode = instruction.opcode();
+  const bool elementwise = hlo::IsElementwise(opcode);
+  if (!elementwise && !Contains(kLoopOpcodes, opcode)) return false;
+  if (elementwise && !ElementwiseLoop(instruction)) return false;
+  if (!LoopShape(instruction.shape())) return false;
+  for (const Instruction* operand : instruction.operands()) {
+    if (!operand->shape().IsArray() || !LoopShape(operand->shape())) return false;
+  }
+  switch (opcode) {
+    case Opcode::kBitcast:
+    case Opcode::kBitcastConvert:
+      return SameBits(instruction);
+    case Opcode::kMap:
+    case Opcode::kReduce:
+    case Opcode::kReduceWindow:
+      return instruction.called().size() == 1 && ScalarComputation(*instruction.called(0));
+    default:
+      return true;
+  }
+}
+
+double ElementCost(const Instruction& instruction) {
+  switch (instruction.opcode()) {
+    case Opcode::kMap:
+      return static_cast<double>(instruction.called(0)->instruction_count());
+    case Opcode::kGather:
+    case Opcode::kDynamicSlice:
+    case Opcode::kDynamicUpdateSlice:
+    case Opcode::kPad:
+    case Opcode::kConcatenate:
+      return 1;
+    case Opcode::kConvert:
+    case Opcode::kCopy:
+      return 0;
+    default:
+      break;
+  }
+  if (!hlo::IsElementwise(instruction.opcode())) return 0;
+  return hlo::HasFlag(instruction.opcode(), hlo::kExpensive) ? 8 : 1;
+}
+
+hlo::Hash128 FusionTarget::Hash() const {
+  hlo::Hasher hasher;
+  hasher.Add(name);
+  for (int64_t limit :
+       {int64_t{max_operands_and_outputs}, int64_t{max_instructions}, int64_t{max_depth}, int64_t{max_reductions},
+        max_scratch_bytes, max_row_bytes, int64_t{reduction_copies}, int64_t{reads_through_contraction_operands},
+        sibling_bytes, int64_t{max_concatenate_operands}, static_cast<int64_t>(recompute_factor * 1024)}) {
+    hasher.Add(limit);
+  }
+  return hasher.Finish();
+}
+
+}  // namespace smelt::fusion
