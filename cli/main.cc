@@ -40,7 +40,7 @@ int Main(int argc, char** argv) {
   Action chosen;
   for (const Verb& verb : kVerbs) {
     CLI::App* sub = app.add_subcommand(std::string(verb.name), std::string(verb.summary));
-    sub->footer(absl::StrCat("Example:\n  ", verb.example));
+    sub->footer(absl::StrCat("Example:\n  ", std::string(verb.example)));
     sub->callback([&chosen, action = verb.add(*sub)] { chosen = action; });
   }
   try {

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <functional>
+#include <string>
 #include <string_view>
 
 #include "CLI/CLI.hpp"
@@ -31,6 +32,9 @@ Action AddRank(CLI::App& app);
 Action AddProfile(CLI::App& app);
 Action AddTrain(CLI::App& app);
 Action AddEval(CLI::App& app);
+
+// Validator of --fusion: the names that tuner::FuseProgram knows, or a file that exists.
+std::string CheckFusion(const std::string& value);
 
 // The verb has said all there is to say (a comparison that differs, for example): exit code 1 without a further
 // message.

@@ -1,0 +1,90 @@
+// smelt eval: errors of models on the programs that training held out, beside the baselines.
+#include <cstdio>
+#include <fstream>
+#include <memory>
+
+#include "absl/strings/str_cat.h"
+#include "cli/interrupt.h"
+#include "cli/verb.h"
+#include "gnn/dataset/dataset.h"
+#include "gnn/eval/evaluate.h"
+#include "gnn/model/model_file.h"
+#include "hlo/status_macros.h"
+#include "kernels/target.h"
+
+namespace smelt::cli {
+namespace {
+
+struct Flags {
+  std::string model, corpus, baseline, target = "cpu:threads=1", test_programs, scatter;
+  double validation = 0.1, test = 0.1;
+  uint64_t seed = 1;
+  bool all = false, json = false;
+};
+
+const gnn::TaskModel* TaskOf(const gnn::ModelFile& file, const std::string& task) {
+  auto it = file.tasks.find(task);
+  return it == file.tasks.end() ? nullptr : &it->second;
+}
+
+gnn::Contender ContenderOf(const gnn::ModelFile& file, const std::string& fallback_name) {
+  gnn::Contender contender{fallback_name, TaskOf(file, "fusion"), TaskOf(file, "tile"), false};
+  const gnn::TaskModel* any = contender.fusion != nullptr ? contender.fusion : contender.tile;
+  if (any != nullptr) contender.name = any->kind == gnn::NetworkKind::kLstm ? "lstm" : "graphsage";
+  return contender;
+}
+
+absl::Status Eval(const Flags& flags) {
+  SMELT_ASSIGN_OR_RETURN(const kernels::Target target, kernels::Target::Parse(flags.target));
+  SMELT_ASSIGN_OR_RETURN(const gnn::ModelFile model, gnn::LoadModel(flags.model));
+  SMELT_ASSIGN_OR_RETURN(const gnn::Dataset data, gnn::LoadDataset(flags.corpus, target, {}));
+  for (const std::string& warning : data.warnings) std::fprintf(stderr, "%s\n", warning.c_str());
+  SMELT_ASSIGN_OR_RETURN(const gnn::SplitOptions split_options, ReadSplit(flags.validation, flags.test, flags.seed, flags.test_programs));
+  gnn::Split split = gnn::SplitByProgram(data, split_options);
+  std::vector<int64_t> examples = split.test;
+  if (flags.all) {
+    examples.resize(data.examples.size());
+    for (size_t i = 0; i < examples.size(); ++i) examples[i] = static_cast<int64_t>(i);
+  }
+  if (examples.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat(flags.corpus, ": the split holds out no program; give --test, --test-programs or --all"));
+  }
+  std::vector<gnn::Contender> contenders = {ContenderOf(model, "model")};
+  gnn::ModelFile baseline;
+  if (!flags.baseline.empty()) {
+    SMELT_ASSIGN_OR_RETURN(baseline, gnn::LoadModel(flags.baseline));
+    contenders.push_back(ContenderOf(baseline, "baseline"));
+  }
+  contenders.push_back({"analytical", nullptr, nullptr, true});
+  SMELT_ASSIGN_OR_RETURN(const gnn::EvalTable table, gnn::EvaluateModels(data, examples, contenders, model.analytical_factors));
+  if (!flags.scatter.empty()) {
+    const gnn::TaskModel* fusion = TaskOf(model, "fusion");
+    if (fusion == nullptr) return absl::InvalidArgumentError(absl::StrCat(flags.model, ": has no fusion network to draw a scatter plot of"));
+    std::ofstream file(flags.scatter);
+    file << gnn::ScatterSvg(data, examples, *fusion);
+    file.close();
+    if (!file) return absl::UnavailableError(absl::StrCat(flags.scatter, ": cannot be written"));
+  }
+  std::fputs(flags.json ? absl::StrCat(gnn::TableToJson(table).dump(2), "\n").c_str() : gnn::FormatTable(table).c_str(), stdout);
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+Action AddEval(CLI::App& app) {
+  auto flags = std::make_shared<Flags>();
+  app.add_option("MODEL", flags->model, "Model file")->required();
+  app.add_option("CORPUS", flags->corpus, "Corpus folder, or several separated by commas")->required();
+  app.add_option("--baseline", flags->baseline, "A second model beside it, for example an LSTM");
+  app.add_option("--target", flags->target, "Target that the corpus was measured on")->capture_default_str();
+  app.add_option("--seed", flags->seed, "Seed of the split, as in training")->capture_default_str();
+  app.add_option("--validation", flags->validation, "Share of programs for validation, as in training")->check(CLI::Range(0.0, 0.9))->capture_default_str();
+  app.add_option("--test", flags->test, "Share of programs held out, as in training")->check(CLI::Range(0.0, 0.9))->capture_default_str();
+  app.add_option("--test-programs", flags->test_programs, "File with the programs held out, one a line");
+  app.add_flag("--all", flags->all, "Evaluate on everything, training programs included");
+  app.add_option("--scatter", flags->scatter, "Write a scatter plot of predicted against measured to this SVG file");
+  app.add_flag("--json", flags->json, "Machine-readable table on standard output");
+  return [flags] { return Eval(*flags); };
+}
+
+}  // namespace smelt::cli

@@ -1,0 +1,129 @@
+#include "cli/values.h"
+
+#include <cmath>
+#include <cstdio>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "hlo/golden/safetensors.h"
+#include "hlo/status_macros.h"
+
+namespace smelt::cli {
+namespace {
+
+void AppendLeaves(const hlo::Literal& value, std::vector<const hlo::Literal*>* leaves) {
+  if (value.shape().IsTuple()) {
+    for (const hlo::Literal& element : value.elements()) AppendLeaves(element, leaves);
+  } else if (value.IsArray()) {
+    leaves->push_back(&value);
+  }
+}
+
+hlo::Literal AssembleFrom(const hlo::Shape& shape, std::vector<hlo::Literal>& leaves, size_t* next) {
+  if (shape.IsTuple()) {
+    std::vector<hlo::Literal> elements;
+    for (const hlo::Shape& element : shape.tuple_shapes) elements.push_back(AssembleFrom(element, leaves, next));
+    return hlo::Literal::Tuple(std::move(elements));
+  }
+  if (!shape.IsArray()) return hlo::Literal(shape);
+  return std::move(leaves[(*next)++]);
+}
+
+// What a compiled kernel may differ by from the evaluator, which rounds in another order: by the width of the type.
+double ToleranceOf(hlo::PrimitiveType type) {
+  if (!hlo::IsFloat(type) && !hlo::IsComplex(type)) return 1e-3;
+  if (type == hlo::PrimitiveType::kF64 || type == hlo::PrimitiveType::kC128) return 1e-8;
+  return hlo::BitWidth(type) >= 32 ? 1e-4 : hlo::BitWidth(type) == 16 ? 2e-2 : 2e-1;
+}
+
+}  // namespace
+
+std::vector<const hlo::Literal*> Leaves(const std::vector<hlo::Literal>& values) {
+  std::vector<const hlo::Literal*> leaves;
+  for (const hlo::Literal& value : values) AppendLeaves(value, &leaves);
+  return leaves;
+}
+
+hlo::Literal Assemble(const hlo::Shape& shape, std::vector<hlo::Literal>& leaves) {
+  size_t next = 0;
+  return AssembleFrom(shape, leaves, &next);
+}
+
+absl::StatusOr<std::vector<hlo::Literal>> ReadInputs(const std::string& path, const hlo::Module& module) {
+  SMELT_ASSIGN_OR_RETURN(hlo::SafetensorsFile file, hlo::ReadSafetensors(path));
+  std::vector<hlo::Literal> inputs;
+  int64_t leaf = 0;
+  for (const hlo::Instruction* parameter : module.entry()->Parameters()) {
+    std::vector<const hlo::Shape*> shapes;
+    parameter->shape().AppendLeaves(&shapes);
+    std::vector<hlo::Literal> leaves;
+    for (const hlo::Shape* shape : shapes) {
+      if (!shape->IsArray()) continue;
+      const std::string name = absl::StrCat("in.", leaf++);
+      const hlo::Literal* stored = file.Find(name);
+      if (stored == nullptr) {
+        return absl::InvalidArgumentError(absl::StrCat(path, ": has no tensor `", name, "` for a leaf of parameter `", parameter->name(), "`, of shape ",
+                                                       shape->ToString()));
+      }
+      absl::StatusOr<hlo::Literal> literal = hlo::FromStorable(*stored, *shape);
+      if (!literal.ok()) return absl::InvalidArgumentError(absl::StrCat(path, ": tensor `", name, "`: ", literal.status().message()));
+      leaves.push_back(*std::move(literal));
+    }
+    inputs.push_back(Assemble(parameter->shape(), leaves));
+  }
+  return inputs;
+}
+
+absl::Status WriteOutputs(const std::string& path, const hlo::Literal& result) {
+  std::vector<const hlo::Literal*> leaves;
+  AppendLeaves(result, &leaves);
+  hlo::SafetensorsFile file;
+  for (size_t i = 0; i < leaves.size(); ++i) file.tensors.push_back({absl::StrCat("out.", i), hlo::ToStorable(*leaves[i])});
+  return hlo::WriteSafetensors(path, file);
+}
+
+absl::StatusOr<std::vector<hlo::OutputComparison>> CompareResults(const hlo::Literal& want, const hlo::Literal& got) {
+  std::vector<const hlo::Literal*> wants, gots;
+  AppendLeaves(want, &wants);
+  AppendLeaves(got, &gots);
+  if (wants.size() != gots.size()) return absl::InternalError(absl::StrCat("expected ", wants.size(), " outputs, got ", gots.size()));
+  std::vector<hlo::OutputComparison> comparisons;
+  for (size_t i = 0; i < wants.size(); ++i) {
+    hlo::OutputComparison& comparison = comparisons.emplace_back();
+    comparison.index = static_cast<int64_t>(i);
+    SMELT_ASSIGN_OR_RETURN(comparison.error, hlo::ComparisonError(*wants[i], *gots[i], hlo::GoldenMetric::kRms));
+    comparison.tolerance = ToleranceOf(wants[i]->shape().element_type);
+    comparison.ok = comparison.error <= *comparison.tolerance;
+  }
+  return comparisons;
+}
+
+bool PrintComparisons(const std::vector<hlo::OutputComparison>& comparisons) {
+  bool all = true;
+  for (const hlo::OutputComparison& c : comparisons) {
+    const std::string tolerance = c.tolerance ? absl::StrFormat("%g", *c.tolerance) : "none";
+    std::printf("out.%ld error=%.3g tolerance=%s %s\n", c.index, c.error, tolerance.c_str(), c.ok ? "ok" : "differs");
+    all &= c.ok;
+  }
+  return all;
+}
+
+void PrintSummary(const hlo::Literal& result) {
+  std::vector<const hlo::Literal*> leaves;
+  AppendLeaves(result, &leaves);
+  for (size_t k = 0; k < leaves.size(); ++k) {
+    const hlo::Literal& leaf = *leaves[k];
+    double low = INFINITY, high = -INFINITY, sum = 0;
+    for (int64_t i = 0; i < leaf.element_count(); ++i) {
+      const double x = leaf.GetDouble(i);
+      low = std::min(low, x);
+      high = std::max(high, x);
+      sum += x;
+    }
+    std::printf("out.%zu %s", k, leaf.shape().ToString().c_str());
+    if (leaf.element_count() > 0) std::printf(" min=%.6g max=%.6g mean=%.6g", low, high, sum / static_cast<double>(leaf.element_count()));
+    std::printf("\n");
+  }
+}
+
+}  // namespace smelt::cli
