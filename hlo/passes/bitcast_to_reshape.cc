@@ -1,0 +1,32 @@
+#include "hlo/passes/bitcast_to_reshape.h"
+
+#include "hlo/passes/graph_builder.h"
+#include "hlo/passes/row_major.h"
+
+namespace smelt::hlo {
+namespace {
+
+bool MayChange(const Instruction& x) {
+  return x.opcode() == Opcode::kBitcast && IsRowMajor(x.shape()) && IsRowMajor(x.operand(0)->shape()) &&
+         x.shape().element_type == x.operand(0)->shape().element_type && !x.shape().IsDynamic() &&
+         !x.operand(0)->shape().IsDynamic() && x.control_predecessors().empty() && x.control_successors().empty();
+}
+
+}  // namespace
+
+absl::StatusOr<bool> BitcastsToReshapes(Module& module) {
+  bool changed = false;
+  for (Computation* computation : module.Computations()) {
+    for (Instruction* instruction : computation->Instructions()) {
+      if (!MayChange(*instruction)) continue;
+      GraphBuilder build(*instruction);
+      Instruction* written = build.Add(Opcode::kReshape, instruction->shape(), {instruction->operand(0)});
+      instruction->ReplaceAllUsesWith(written);
+      computation->Remove(instruction);
+      changed = true;
+    }
+  }
+  return changed;
+}
+
+}  // namespace smelt::hlo

@@ -1,0 +1,63 @@
+#include "hlo/passes/transpose_folding.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "hlo/passes/graph_builder.h"
+
+namespace smelt::hlo {
+namespace {
+
+bool Contains(const std::vector<int64_t>& list, int64_t value) {
+  return std::find(list.begin(), list.end(), value) != list.end();
+}
+
+// Rewrites dimension numbers of a transposed operand to those of the transpose's operand; false where the order of the
+// free dimensions would change.
+bool Absorb(const std::vector<int64_t>& permutation, std::vector<int64_t>* contracting, std::vector<int64_t>* batch) {
+  int64_t last = -1;
+  for (size_t d = 0; d < permutation.size(); ++d) {
+    if (Contains(*contracting, d) || Contains(*batch, d)) continue;
+    if (permutation[d] < last) return false;
+    last = permutation[d];
+  }
+  for (std::vector<int64_t>* list : {contracting, batch}) {
+    for (int64_t& d : *list) d = permutation[d];
+  }
+  return true;
+}
+
+bool FoldInto(Instruction& dot) {
+  bool changed = false;
+  for (int64_t side = 0; side < 2; ++side) {
+    Instruction& transpose = *dot.operand(side);
+    if (transpose.opcode() != Opcode::kTranspose || transpose.shape().IsDynamic()) continue;
+    if (!transpose.control_predecessors().empty() || !transpose.control_successors().empty()) continue;
+    DotAttributes attributes = dot.attributes<DotAttributes>();
+    const bool absorbed = Absorb(transpose.attributes<DimensionsAttributes>().dimensions,
+                                 side == 0 ? &attributes.lhs_contracting : &attributes.rhs_contracting,
+                                 side == 0 ? &attributes.lhs_batch : &attributes.rhs_batch);
+    if (!absorbed) continue;
+    dot.mutable_attributes<DotAttributes>() = std::move(attributes);
+    dot.ReplaceOperand(side, transpose.operand(0));
+    RemoveIfDead(&transpose);
+    changed = true;
+  }
+  return changed;
+}
+
+}  // namespace
+
+absl::StatusOr<bool> FoldTransposes(Module& module) {
+  bool changed = false;
+  for (Computation* computation : module.Computations()) {
+    std::vector<Instruction*> dots;
+    for (Instruction* instruction : computation->Instructions()) {
+      if (instruction->opcode() == Opcode::kDot) dots.push_back(instruction);
+    }
+    for (Instruction* dot : dots) changed |= FoldInto(*dot);
+  }
+  return changed;
+}
+
+}  // namespace smelt::hlo

@@ -1,0 +1,319 @@
+#include "hlo/passes/while_simplifier.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
+#include "hlo/passes/constants.h"
+#include "hlo/passes/dead_code.h"
+#include "hlo/passes/graph_builder.h"
+#include "hlo/passes/inline_body.h"
+#include "hlo/passes/while_trip_count.h"
+
+namespace smelt::hlo {
+namespace {
+
+using References = absl::flat_hash_map<const Computation*, int64_t>;
+
+int64_t IndexOf(const Instruction& get) { return get.attributes<TupleIndexAttributes>().index; }
+
+bool ReadsOnlyElements(const Instruction& tuple) {
+  return std::all_of(tuple.users().begin(), tuple.users().end(),
+                     [](const Instruction* user) { return user->opcode() == Opcode::kGetTupleElement; });
+}
+
+bool HasControlDependencies(const Computation& computation) {
+  for (const Instruction* instruction : computation.Instructions()) {
+    if (!instruction->control_predecessors().empty()) return true;
+  }
+  return false;
+}
+
+Instruction* State(const Computation& computation) {
+  const std::vector<Instruction*> parameters = computation.Parameters();
+  return parameters.size() == 1 ? parameters[0] : nullptr;
+}
+
+// The form that can be rewritten: a state tuple that body and condition read by element, and that the body makes anew.
+bool HasPlainForm(const Instruction& loop) {
+  const Instruction* in_body = State(*loop.called(0));
+  const Instruction* in_condition = State(*loop.called(1));
+  return loop.called(0) != loop.called(1) && in_body != nullptr && in_condition != nullptr && loop.shape().IsTuple() &&
+         loop.called(0)->root()->opcode() == Opcode::kTuple && ReadsOnlyElements(*in_body) &&
+         ReadsOnlyElements(*in_condition) && loop.control_predecessors().empty() && loop.control_successors().empty() &&
+         !HasControlDependencies(*loop.called(0)) && !HasControlDependencies(*loop.called(1)) && !in_body->IsRoot() &&
+         !in_condition->IsRoot();
+}
+
+bool IsConstantOrItsBroadcast(const Instruction& x) {
+  return x.opcode() == Opcode::kConstant ||
+         (x.opcode() == Opcode::kBroadcast && x.operand(0)->opcode() == Opcode::kConstant);
+}
+
+// What is to become of each element of the state.
+struct Plan {
+  std::vector<bool> invariant;  // the body hands it on as it is
+  std::vector<bool> sunk;       // a constant that moves inside
+  std::vector<bool> kept;       // stays in the tuple
+  bool changes_anything = false;
+};
+
+class LoopAnalysis {
+ public:
+  LoopAnalysis(const Instruction& loop, const SideEffects& effects) : loop_(loop), effects_(effects) {}
+
+  Plan MakePlan() {
+    const Instruction& root = *loop_.called(0)->root();
+    const Instruction& init = *loop_.operand(0);
+    const int64_t count = root.operand_count();
+    plan_.invariant.resize(count);
+    plan_.sunk.resize(count);
+    plan_.kept.resize(count);
+    for (int64_t i = 0; i < count; ++i) {
+      const Instruction& next = *root.operand(i);
+      plan_.invariant[i] = next.opcode() == Opcode::kGetTupleElement &&
+                           next.operand(0)->opcode() == Opcode::kParameter && IndexOf(next) == i;
+      plan_.sunk[i] =
+          plan_.invariant[i] && init.opcode() == Opcode::kTuple && IsConstantOrItsBroadcast(*init.operand(i));
+    }
+    MarkNeeded();
+    const bool by_element = ReadsOnlyElements(loop_) && !loop_.IsRoot();
+    if (!by_element || std::find(plan_.kept.begin(), plan_.kept.end(), true) == plan_.kept.end()) {
+      plan_.kept.assign(count, true);
+    }
+    plan_.changes_anything = std::find(plan_.kept.begin(), plan_.kept.end(), false) != plan_.kept.end();
+    for (const Computation* inside : {loop_.called(0), loop_.called(1)}) {
+      for (const Instruction* get : State(*inside)->users()) {
+        // A sunk element that only the root hands on is not read.
+        const bool read =
+            get->user_count() > 1 || (get->user_count() == 1 && get->users()[0] != &root) || get->IsRoot();
+        plan_.changes_anything |= plan_.sunk[IndexOf(*get)] && read;
+      }
+    }
+    for (const Instruction* get : loop_.users()) {
+      plan_.changes_anything |= by_element && plan_.invariant[IndexOf(*get)] && get->user_count() + get->IsRoot() > 0;
+    }
+    return plan_;
+  }
+
+ private:
+  // An element is needed if the condition reads it, something after the loop does, or a needed one is computed from it.
+  void MarkNeeded() {
+    const Computation& body = *loop_.called(0);
+    for (const Instruction* get : State(*loop_.called(1))->users()) Need(IndexOf(*get));
+    if (ReadsOnlyElements(loop_)) {
+      for (const Instruction* get : loop_.users()) {
+        if (!plan_.invariant[IndexOf(*get)]) Need(IndexOf(*get));
+      }
+    }
+    for (const Instruction* instruction : body.Instructions()) {
+      if (effects_.Has(*instruction)) Follow(instruction);
+    }
+    while (!open_.empty()) {
+      const Instruction* instruction = open_.back();
+      open_.pop_back();
+      if (instruction->opcode() == Opcode::kGetTupleElement &&
+          instruction->operand(0)->opcode() == Opcode::kParameter) {
+        Need(IndexOf(*instruction));
+        continue;
+      }
+      for (const Instruction* operand : instruction->operands()) Follow(operand);
+    }
+  }
+
+  void Need(int64_t index) {
+    if (plan_.sunk[index] || plan_.kept[index]) return;
+    plan_.kept[index] = true;
+    Follow(loop_.called(0)->root()->operand(index));
+  }
+
+  void Follow(const Instruction* instruction) {
+    if (seen_.insert(instruction).second) open_.push_back(instruction);
+  }
+
+  const Instruction& loop_;
+  const SideEffects& effects_;
+  Plan plan_;
+  absl::flat_hash_set<const Instruction*> seen_;
+  std::vector<const Instruction*> open_;
+};
+
+class LoopRewrite {
+ public:
+  LoopRewrite(Instruction& loop, const Plan& plan, const SideEffects& effects)
+      : loop_(loop), plan_(plan), effects_(effects) {
+    std::vector<Shape> shapes;
+    for (size_t i = 0; i < plan.kept.size(); ++i) {
+      new_index_.push_back(static_cast<int64_t>(shapes.size()));
+      if (plan.kept[i]) shapes.push_back(loop.shape().tuple_shapes[i]);
+    }
+    shape_ = Shape::Tuple(std::move(shapes));
+  }
+
+  void Run(Computation* body, Computation* condition) {
+    RewriteInside(*body, true);
+    RewriteInside(*condition, false);
+    Computation& computation = *loop_.parent();
+    GraphBuilder build(loop_);
+    std::vector<Instruction*> initial;
+    for (size_t i = 0; i < plan_.kept.size(); ++i) {
+      if (plan_.kept[i]) initial.push_back(Initial(static_cast<int64_t>(i), build));
+    }
+    Instruction* init = build.Tuple(std::move(initial));
+    init->shape() = shape_;
+    Instruction* fresh =
+        computation.Add(Opcode::kWhile, shape_, {init}, loop_.all_attributes(), loop_.name(), {body, condition});
+    // What a backend noted about elements of the tuple by number no longer holds.
+    for (const RawAttribute& attribute : loop_.raw_attributes()) {
+      if (attribute.name == "metadata" || attribute.name == "frontend_attributes") {
+        fresh->raw_attributes().push_back(attribute);
+      }
+    }
+    RewriteUsers(fresh, build);
+    Instruction* old_init = loop_.operand(0);
+    computation.Remove(&loop_);
+    RemoveIfDead(old_init);
+  }
+
+ private:
+  Instruction* Initial(int64_t index, GraphBuilder& build) {
+    Instruction* init = loop_.operand(0);
+    return init->opcode() == Opcode::kTuple ? init->operand(index) : build.GetTupleElement(init, index);
+  }
+
+  // Body and condition: a new parameter, constants in place of sunk elements, and a root with the kept elements.
+  void RewriteInside(Computation& inside, bool is_body) {
+    Instruction* old_state = State(inside);
+    Instruction* state = inside.Add(Opcode::kParameter, shape_, {}, ParameterAttributes{0}, old_state->name());
+    const std::vector<Instruction*> gets(old_state->users().begin(), old_state->users().end());
+    GraphBuilder build(inside);
+    for (Instruction* get : gets) {
+      const int64_t index = IndexOf(*get);
+      Instruction* element = nullptr;
+      if (plan_.sunk[index]) {
+        element = CopyConstant(*loop_.operand(0)->operand(index), inside);
+      } else if (plan_.kept[index]) {
+        element = build.GetTupleElement(state, new_index_[index]);
+        element->raw_attributes() = get->raw_attributes();
+      } else {
+        continue;  // read only on the way to elements that go
+      }
+      get->ReplaceAllUsesWith(element);
+    }
+    if (is_body) {
+      Instruction* old_root = inside.root();
+      std::vector<Instruction*> elements;
+      for (size_t i = 0; i < plan_.kept.size(); ++i) {
+        if (!plan_.kept[i]) continue;
+        // A sunk element that stays in the tuple is handed on as it was.
+        elements.push_back(plan_.sunk[i] ? build.GetTupleElement(state, new_index_[i]) : old_root->operand(i));
+      }
+      Instruction* root = build.Tuple(std::move(elements));
+      root->shape() = shape_;
+      root->raw_attributes() = MetadataOf(*old_root);
+      inside.set_root(root);
+    }
+    RemoveDeadInstructions(inside, effects_);
+    inside.Remove(old_state);
+  }
+
+  static Instruction* CopyConstant(const Instruction& constant, Computation& inside) {
+    if (constant.opcode() == Opcode::kConstant) return inside.AddClone(constant, {});
+    return inside.AddClone(constant, {inside.AddClone(*constant.operand(0), {})});
+  }
+
+  void RewriteUsers(Instruction* fresh, GraphBuilder& build) {
+    if (!ReadsOnlyElements(loop_) || loop_.IsRoot()) {
+      loop_.ReplaceAllUsesWith(fresh);
+      return;
+    }
+    const std::vector<Instruction*> gets(loop_.users().begin(), loop_.users().end());
+    for (Instruction* get : gets) {
+      const int64_t index = IndexOf(*get);
+      Instruction* element = nullptr;
+      if (plan_.invariant[index]) {
+        element = Initial(index, build);
+        if (!CanReplace(*get, *element)) element = nullptr;
+      }
+      if (element == nullptr && plan_.kept[index]) {
+        element = build.GetTupleElement(fresh, new_index_[index]);
+        element->shape() = get->shape();
+      }
+      if (element == nullptr) element = Initial(index, build);
+      get->ReplaceAllUsesWith(element);
+      loop_.parent()->Remove(get);
+    }
+  }
+
+  Instruction& loop_;
+  const Plan& plan_;
+  const SideEffects& effects_;
+  Shape shape_;
+  std::vector<int64_t> new_index_;
+};
+
+// A loop of known, small count is no loop.
+bool Unroll(Instruction& loop, const SideEffects& effects, References& references) {
+  if (!loop.control_predecessors().empty() || !loop.control_successors().empty() || effects.Has(*loop.called(1))) {
+    return false;
+  }
+  const std::optional<int64_t> count = TripCount(loop);
+  if (!count || *count > 1) return false;
+  Instruction* result = loop.operand(0);
+  if (*count == 1) {
+    result = InlineBody(*loop.called(0), {result}, *loop.parent());
+    for (const Instruction* copied : loop.called(0)->Instructions()) {
+      for (const Computation* called : copied->called()) ++references[called];
+    }
+  }
+  loop.ReplaceAllUsesWith(result);
+  loop.parent()->Remove(&loop);
+  return true;
+}
+
+// The computation itself where only this loop refers to it, else a copy.
+Computation* Own(Computation* computation, References& references, Module& module) {
+  if (references[computation] <= 1) return computation;
+  --references[computation];
+  Computation* copy = module.CloneComputation(*computation);
+  references[copy] = 1;
+  return copy;
+}
+
+}  // namespace
+
+absl::StatusOr<bool> SimplifyWhileLoops(Module& module) {
+  References references;
+  const std::vector<Computation*> computations = module.PostOrder();
+  for (const Computation* computation : computations) {
+    for (const Instruction* instruction : computation->Instructions()) {
+      for (const Computation* called : instruction->called()) ++references[called];
+    }
+  }
+  const SideEffects effects(module);
+  bool changed = false;
+  for (Computation* computation : computations) {
+    std::vector<Instruction*> loops;
+    for (Instruction* instruction : computation->PostOrder()) {
+      if (instruction->opcode() == Opcode::kWhile && !effects.Has(*instruction)) loops.push_back(instruction);
+    }
+    for (Instruction* loop : loops) {
+      if (Unroll(*loop, effects, references)) {
+        changed = true;
+        continue;
+      }
+      if (!HasPlainForm(*loop)) continue;
+      const Plan plan = LoopAnalysis(*loop, effects).MakePlan();
+      if (!plan.changes_anything) continue;
+      Computation* body = Own(loop->called(0), references, module);
+      Computation* condition = Own(loop->called(1), references, module);
+      loop->set_called({body, condition});
+      LoopRewrite(*loop, plan, effects).Run(body, condition);
+      changed = true;
+    }
+  }
+  return changed;
+}
+
+}  // namespace smelt::hlo
