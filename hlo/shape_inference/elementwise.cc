@@ -122,15 +122,10 @@ absl::StatusOr<Shape> ElementwiseBinary(const Request& request) {
   SMELT_RETURN_IF_ERROR(ExpectArray(request, 0));
   SMELT_RETURN_IF_ERROR(ExpectArray(request, 1));
   Shape shape = request.shape(0);
-  const PrimitiveType other = request.shape(1).element_type;
-  if (shape.element_type != other) {
-    if (!BothFloat(shape.element_type, other)) {
-      return Refuse(request, "operands must have the same element type, are ", Describe(request, 0), " and ", Describe(request, 1));
-    }
-    // Mixed floats: XLA computes in the wider one.
-    if (BitWidth(other) > BitWidth(shape.element_type)) shape.element_type = other;
+  if (shape.element_type != request.shape(1).element_type) {
+    return Refuse(request, "operands must have the same element type, are ", Describe(request, 0), " and ", Describe(request, 1));
   }
-  if (request.opcode == kCompare && IsComplex(other)) {
+  if (request.opcode == kCompare && IsComplex(shape.element_type)) {
     const ComparisonDirection direction = request.Get<CompareAttributes>().direction;
     if (direction != ComparisonDirection::kEq && direction != ComparisonDirection::kNe) {
       return Refuse(request, "complex numbers are equal or not, they have no order");
@@ -151,10 +146,7 @@ absl::StatusOr<Shape> Select(const Request& request) {
   SMELT_RETURN_IF_ERROR(ExpectArray(request, 1));
   SMELT_RETURN_IF_ERROR(ExpectArray(request, 2));
   if (shape.element_type != request.shape(2).element_type) {
-    if (!BothFloat(shape.element_type, request.shape(2).element_type)) {
-      return Refuse(request, "operands 1 and 2 must have the same element type, are ", Describe(request, 1), " and ", Describe(request, 2));
-    }
-    if (BitWidth(request.shape(2).element_type) > BitWidth(shape.element_type)) shape.element_type = request.shape(2).element_type;
+    return Refuse(request, "operands 1 and 2 must have the same element type, are ", Describe(request, 1), " and ", Describe(request, 2));
   }
   SMELT_RETURN_IF_ERROR(MergeDimensions(request, 2, &shape));
   if (!request.shape(0).IsScalar()) SMELT_RETURN_IF_ERROR(MergeDimensions(request, 0, &shape));

@@ -214,12 +214,11 @@ absl::StatusOr<Shape> Concatenate(const Request& request) {
   for (int64_t i = 1; i < request.operand_count(); ++i) {
     SMELT_RETURN_IF_ERROR(ExpectArray(request, i));
     const Shape& next = request.shape(i);
-    bool same = next.rank() == shape.rank() && (next.element_type == shape.element_type || BothFloat(next.element_type, shape.element_type));
+    bool same = next.rank() == shape.rank() && next.element_type == shape.element_type;
     for (int64_t d = 0; same && d < shape.rank(); ++d) same = d == along || SizesAgree(next.dimensions[d], shape.dimensions[d]);
     if (!same) {
       return Refuse(request, "operands must be alike but for dimension ", along, ", are ", Describe(request, 0), " and ", Describe(request, i));
     }
-    if (BitWidth(next.element_type) > BitWidth(shape.element_type)) shape.element_type = next.element_type;
     if (shape.dimensions[along] == kUnboundedSize || next.dimensions[along] == kUnboundedSize) {
       shape.dimensions[along] = kUnboundedSize;
     } else if (__builtin_add_overflow(shape.dimensions[along], next.dimensions[along], &shape.dimensions[along])) {

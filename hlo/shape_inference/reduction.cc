@@ -48,13 +48,13 @@ absl::Status ExpectReducer(const Request& request, const Computation& reducer, a
     if (parameters[i] == nullptr) return Refuse(request, "computation `", reducer.name(), "` has no parameter ", i);
     const Shape& shape = parameters[i]->shape();
     const PrimitiveType wanted = types[i % n];
-    if (!shape.IsScalar() || (shape.element_type != wanted && !BothFloat(shape.element_type, wanted))) {
+    if (!shape.IsScalar() || shape.element_type != wanted) {
       return Refuse(request, "parameter ", i, " of computation `", reducer.name(), "` must be ", PrimitiveTypeName(wanted), "[], is ", shape.ToString());
     }
   }
   for (size_t i = 0; i < n; ++i) {
     const Shape& result = tuple ? root.tuple_shapes[i] : root;
-    if (!result.IsScalar() || (result.element_type != types[i] && !BothFloat(result.element_type, types[i]))) {
+    if (!result.IsScalar() || result.element_type != types[i]) {
       return Refuse(request, "result ", i, " of computation `", reducer.name(), "` must be ", PrimitiveTypeName(types[i]), "[], is ", result.ToString());
     }
   }
@@ -75,7 +75,7 @@ absl::StatusOr<int64_t> ExpectArraysAndStarts(const Request& request) {
     bool same = array.rank() == request.shape(0).rank();
     for (int64_t d = 0; same && d < array.rank(); ++d) same = SizesAgree(array.dimensions[d], request.shape(0).dimensions[d]);
     if (!same) return Refuse(request, "all arrays must have the same dimensions, are ", Describe(request, 0), " and ", Describe(request, i));
-    if (!start.IsScalar() || (start.element_type != array.element_type && !BothFloat(start.element_type, array.element_type))) {
+    if (!start.IsScalar() || start.element_type != array.element_type) {
       return Refuse(request, "the start value of ", Describe(request, i), " must be a scalar of its type, is ", Describe(request, n + i));
     }
     types.push_back(start.element_type);

@@ -138,7 +138,6 @@ inline bool IsUnbounded(const Shape& shape) {
 }
 // Equal sizes, or one is not known.
 inline bool SizesAgree(int64_t a, int64_t b) { return a == b || a == kUnboundedSize || b == kUnboundedSize; }
-inline bool BothFloat(PrimitiveType a, PrimitiveType b) { return IsFloat(a) && IsFloat(b); }
 
 // The shape, unless it is too large.
 absl::StatusOr<Shape> Sized(const Request& request, Shape shape);
