@@ -1,0 +1,191 @@
+#include "gnn/train/train.h"
+
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <random>
+#include <set>
+
+#include "gmock/gmock.h"
+#include "gnn/eval/evaluate.h"
+#include "gnn/eval/metrics.h"
+#include "gnn/native/engine.h"
+#include "gtest/gtest.h"
+#include "hlo/opcode.h"
+
+namespace smelt::gnn {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+
+// Chains of nodes whose time follows from the opcodes on them and from one feature; the estimate knows nothing of it.
+Dataset MakeData(int kernels, uint64_t seed, bool tiles = false) {
+  std::mt19937_64 random(seed);
+  std::uniform_real_distribution<float> uniform(0, 1);
+  Dataset data;
+  const size_t width = NodeColumns().size();
+  for (int k = 0; k < kernels; ++k) {
+    Example& example = data.examples.emplace_back();
+    example.program = "program" + std::to_string(k % 20);
+    example.hash = hlo::HashOf(std::to_string(seed) + "/" + std::to_string(k));
+    example.kind = k % 2 == 0 ? "elementwise" : "reduce";
+    KernelGraph& graph = example.graph;
+    const int nodes = 2 + static_cast<int>(uniform(random) * 8);
+    double work = 1;
+    graph.operand_begin.push_back(0);
+    for (int i = 0; i < nodes; ++i) {
+      const bool heavy = uniform(random) < 0.4;
+      graph.opcodes.push_back(static_cast<int32_t>(heavy ? hlo::Opcode::kExp : hlo::Opcode::kAdd));
+      for (size_t c = 0; c < width; ++c) graph.node_features.push_back(c == 5 ? uniform(random) : 0.0f);
+      work += heavy ? 3 : 0.3;
+      if (i > 0) graph.operands.push_back(i - 1);
+      graph.operand_begin.push_back(static_cast<int32_t>(graph.operands.size()));
+    }
+    graph.kernel_features.assign(KernelColumns().size(), 0.0f);
+    graph.kernel_features[0] = static_cast<float>(std::log(10e-6 / 1e-7));
+    example.analytical_seconds = 10e-6;
+    example.seconds = 1e-6 * work;
+    if (!tiles) continue;
+    for (int t = 0; t < 12; ++t) {
+      const float x = uniform(random);
+      for (size_t c = 0; c < TileColumns().size(); ++c) example.tile_features.push_back(c == 2 ? x : 0.0f);
+      example.tile_seconds.push_back(1e-6 * (1 + (x - 0.4) * (x - 0.4)));
+      example.tile_analytical.push_back(1e-6);
+    }
+  }
+  return data;
+}
+
+TrainOptions Quick(Task task) {
+  TrainOptions options;
+  options.task = task;
+  options.hidden = 32;
+  options.layers = 2;
+  options.embedding = 8;
+  options.epochs = 12;
+  options.kernels_per_batch = 32;
+  options.learning_rate = 5e-3;
+  options.threads = 1;
+  return options;
+}
+
+TEST(Train, LearnsTimesThatTheEstimateDoesNotKnow) {
+  const Dataset data = MakeData(400, 1);
+  const Split split = SplitByProgram(data, {.validation = 0.2, .test = 0.2, .seed = 3});
+  ASSERT_FALSE(split.test.empty());
+  for (NetworkKind kind : {NetworkKind::kGraphSage, NetworkKind::kLstm}) {
+    TrainOptions options = Quick(Task::kFusion);
+    options.kind = kind;
+    TrainReport report;
+    auto model = TrainTask(data, split, options, &report);
+    ASSERT_TRUE(model.ok()) << model.status();
+    const auto factors = FitAnalyticalFactors(data, split.train);
+    auto table = EvaluateModels(
+        data, split.test, {{"learned", &*model, nullptr, false}, {"analytical", nullptr, nullptr, true}}, factors);
+    ASSERT_TRUE(table.ok());
+    auto mean = [](const std::map<std::string, FusionError>& errors) {
+      std::vector<double> values;
+      for (const auto& [program, e] : errors) values.push_back(e.mape);
+      return Mean(values);
+    };
+    EXPECT_LT(mean(table->contenders[0].large), 0.1);
+    EXPECT_GT(mean(table->contenders[1].large), 0.2);
+  }
+}
+
+TEST(Train, RanksTiles) {
+  const Dataset data = MakeData(120, 2, /*tiles=*/true);
+  const Split split = SplitByProgram(data, {.validation = 0.2, .test = 0.2, .seed = 3});
+  TrainReport report;
+  auto model = TrainTask(data, split, Quick(Task::kTile), &report);
+  ASSERT_TRUE(model.ok()) << model.status();
+  auto table = EvaluateModels(data, split.test, {{"learned", nullptr, &*model, false}}, {});
+  ASSERT_TRUE(table.ok());
+  for (const auto& [program, error] : table->contenders[0].tiles) EXPECT_GT(error.tau, 0.6) << program;
+}
+
+TEST(Train, AnInterruptedRunEndsWhereAnUnbrokenOneDoes) {
+  const Dataset data = MakeData(100, 4);
+  const Split split = SplitByProgram(data, {.seed = 1});
+  const fs::path checkpoint = fs::path(::testing::TempDir()) / "resume.checkpoint";
+  fs::remove(checkpoint);
+  TrainOptions options = Quick(Task::kFusion);
+  options.epochs = 6;
+  TrainReport report;
+  auto unbroken = TrainTask(data, split, options, &report);
+  ASSERT_TRUE(unbroken.ok());
+  options.checkpoint = checkpoint.string();
+  options.progress = [](const TrainProgress& p) { return p.epoch < 3; };
+  ASSERT_TRUE(TrainTask(data, split, options, &report).ok());
+  EXPECT_EQ(report.epochs, 3);
+  options.progress = nullptr;
+  auto resumed = TrainTask(data, split, options, &report);
+  ASSERT_TRUE(resumed.ok());
+  EXPECT_EQ(report.resumed_epoch, 3);
+  EXPECT_EQ(resumed->weights, unbroken->weights);
+  fs::remove(checkpoint);
+}
+
+TEST(Train, RefusesATornCheckpointNamingIt) {
+  const Dataset data = MakeData(40, 4);
+  const fs::path checkpoint = fs::path(::testing::TempDir()) / "torn.checkpoint";
+  std::ofstream(checkpoint) << "not a checkpoint";
+  TrainOptions options = Quick(Task::kFusion);
+  options.checkpoint = checkpoint.string();
+  TrainReport report;
+  auto model = TrainTask(data, SplitByProgram(data, {}), options, &report);
+  ASSERT_FALSE(model.ok());
+  EXPECT_THAT(std::string(model.status().message()), HasSubstr("torn.checkpoint"));
+  fs::remove(checkpoint);
+}
+
+TEST(ModelFile, GivesTheSamePredictionsAfterSavingAndIsRefusedWhenCutAnywhere) {
+  const Dataset data = MakeData(60, 6);
+  TrainOptions options = Quick(Task::kFusion);
+  options.epochs = 2;
+  TrainReport report;
+  auto task = TrainTask(data, SplitByProgram(data, {}), options, &report);
+  ASSERT_TRUE(task.ok());
+  ModelFile file;
+  file.tasks["fusion"] = *task;
+  file.summary = "test";
+  const fs::path path = fs::path(::testing::TempDir()) / "model.smeltmodel";
+  ASSERT_TRUE(SaveModel(path.string(), file).ok());
+  auto loaded = LoadModel(path.string());
+  ASSERT_TRUE(loaded.ok()) << loaded.status();
+  EXPECT_EQ(loaded->tasks["fusion"].weights, task->weights);
+  auto before = Engine::Create(*task), after = Engine::Create(loaded->tasks["fusion"]);
+  ASSERT_TRUE(before.ok() && after.ok());
+  const KernelGraph* graph = &data.examples[0].graph;
+  EXPECT_EQ((*before)->PredictLogTimes({&graph, 1}), (*after)->PredictLogTimes({&graph, 1}));
+
+  const auto size = fs::file_size(path);
+  for (uintmax_t length = 0; length < size; length += 1 + size / 50) {
+    const fs::path cut = path.string() + ".cut";
+    fs::copy_file(path, cut, fs::copy_options::overwrite_existing);
+    fs::resize_file(cut, length);
+    auto torn = LoadModel(cut.string());
+    ASSERT_FALSE(torn.ok());
+    EXPECT_THAT(std::string(torn.status().message()), HasSubstr("model.smeltmodel.cut"));
+    fs::remove(cut);
+  }
+  fs::remove(path);
+}
+
+TEST(Split, KeepsProgramsWholeAndDropsKernelsSeenInTraining) {
+  Dataset data = MakeData(200, 8);
+  data.examples[0].program = "program_of_test";
+  const Split split = SplitByProgram(data, {.test_programs = {"program3", "program_of_test"}});
+  std::set<std::string> train, test;
+  for (int64_t i : split.train) train.insert(data.examples[i].program);
+  for (int64_t i : split.test) test.insert(data.examples[i].program);
+  EXPECT_EQ(test, (std::set<std::string>{"program3", "program_of_test"}));
+  EXPECT_FALSE(train.contains("program3"));
+  data.examples[3].hash = data.examples[4].hash;  // example 3 is program3's, 4 is program4's
+  const Split again = SplitByProgram(data, {.validation = 0, .test_programs = {"program3"}});
+  EXPECT_EQ(std::count(again.test.begin(), again.test.end(), 3), 0);
+}
+
+}  // namespace
+}  // namespace smelt::gnn
