@@ -68,9 +68,9 @@ Expr Remake(const ExprNode& node, std::vector<Expr> operands, Expr predicate, st
     case ExprKind::kIf:
       return If(std::move(operands[0]), std::move(operands[1]), std::move(operands[2]));
     case ExprKind::kCast:
-      return Cast(node.type.WithLanes(operands[0].type().lanes), std::move(operands[0]));
+      return Cast(node.type.WithLanes(operands[0].type().lanes), operands[0]);
     case ExprKind::kBitCast:
-      return BitCast(node.type.WithLanes(operands[0].type().lanes), std::move(operands[0]));
+      return BitCast(node.type.WithLanes(operands[0].type().lanes), operands[0]);
     case ExprKind::kRamp:
       return Ramp(std::move(operands[0]), std::move(operands[1]), node.type.lanes);
     case ExprKind::kSplat:
