@@ -1,0 +1,39 @@
+// How element types lie in memory and in registers, and the rounding between the two.
+//
+// Registers: pred is i1; f16 and bf16 are float values that the narrow format represents exactly, because HLO computes
+// them in f32 and rounds after every operation; the rest are themselves. Memory: pred is a byte, f16 and bf16 their
+// 16-bit patterns.
+//
+// Internal to codegen/: includes LLVM.
+#pragma once
+
+#include <llvm/IR/IRBuilder.h>
+
+#include "absl/status/status.h"
+#include "kernels/te/expr.h"
+
+namespace smelt::kernels::codegen {
+
+using Builder = llvm::IRBuilder<>;
+
+// Unimplemented, naming the type, for types that code generation does not know (complex, 8-bit floats, sub-byte).
+absl::Status CheckElementType(te::PrimitiveType type);
+
+llvm::Type* RegisterType(llvm::LLVMContext& context, te::DataType type);
+llvm::Type* MemoryType(llvm::LLVMContext& context, te::DataType type);
+// `element` or a vector of it.
+llvm::Type* WithLanes(llvm::Type* element, int lanes);
+int LanesOf(llvm::Type* type);
+
+// The constant of a register type, in all lanes.
+llvm::Value* RealConstant(llvm::Type* type, double value);
+llvm::Value* IntegerConstant(llvm::Type* type, int64_t value);
+
+// `value` in registers of `type`, from and to its pattern in memory.
+llvm::Value* FromMemory(Builder& builder, te::PrimitiveType type, llvm::Value* value);
+llvm::Value* ToMemory(Builder& builder, te::PrimitiveType type, llvm::Value* value);
+
+// Rounds float lanes to the values of f16 or bf16; the identity for other types. NaNs stay NaNs.
+llvm::Value* RoundToElement(Builder& builder, te::PrimitiveType type, llvm::Value* value);
+
+}  // namespace smelt::kernels::codegen

@@ -1,0 +1,77 @@
+#include "kernels/codegen/target_machine.h"
+
+#include <llvm/ADT/StringMap.h>
+#include <llvm/MC/MCSubtargetInfo.h>
+#include <llvm/MC/TargetRegistry.h>
+#include <llvm/Support/TargetSelect.h>
+#include <llvm/TargetParser/Host.h>
+
+#include <algorithm>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "kernels/codegen/codegen.h"
+
+namespace smelt::kernels::codegen {
+namespace {
+
+constexpr const char* kTriples[] = {"x86_64-unknown-linux-gnu", "aarch64-unknown-linux-gnu"};
+
+void InitializeTargets() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    LLVMInitializeX86TargetInfo();
+    LLVMInitializeX86Target();
+    LLVMInitializeX86TargetMC();
+    LLVMInitializeX86AsmPrinter();
+    LLVMInitializeAArch64TargetInfo();
+    LLVMInitializeAArch64Target();
+    LLVMInitializeAArch64TargetMC();
+    LLVMInitializeAArch64AsmPrinter();
+  });
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<llvm::TargetMachine>> MakeTargetMachine(const Target& target) {
+  InitializeTargets();
+  for (const char* triple : kTriples) {
+    std::string error;
+    const llvm::Target* found = llvm::TargetRegistry::lookupTarget(triple, error);
+    if (found == nullptr)
+      return absl::InternalError(absl::StrCat("LLVM has no code generator for ", triple, ": ", error));
+    // An empty CPU first, because an unknown name makes LLVM print a warning.
+    std::unique_ptr<llvm::MCSubtargetInfo> subtarget(found->createMCSubtargetInfo(triple, "", ""));
+    if (subtarget == nullptr || !subtarget->isCPUStringValid(target.cpu)) continue;
+    llvm::TargetOptions options;
+    options.EnableFastISel = false;
+    std::unique_ptr<llvm::TargetMachine> machine(
+        found->createTargetMachine(triple, target.cpu, target.features, options, llvm::Reloc::PIC_,
+                                   llvm::CodeModel::Small, llvm::CodeGenOptLevel::Default));
+    if (machine == nullptr) return absl::InternalError(absl::StrCat("LLVM made no target machine for ", triple));
+    return machine;
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("`", target.cpu, "` is no CPU that LLVM ", CompilerVersion(), " knows on x86-64 or AArch64"));
+}
+
+void DescribeHost(std::string* cpu, std::string* features) {
+  *cpu = llvm::sys::getHostCPUName().str();
+  // What the name promises may be hidden by a hypervisor, so every feature is spelled out, in a fixed order.
+  std::vector<std::string> words;
+  for (const auto& feature : llvm::sys::getHostCPUFeatures()) {
+    words.push_back(absl::StrCat(feature.second ? "+" : "-", feature.first().str()));
+  }
+  std::sort(words.begin(), words.end(), [](const std::string& a, const std::string& b) {
+    return std::string_view(a).substr(1) < std::string_view(b).substr(1);
+  });
+  *features = absl::StrJoin(words, ",");
+}
+
+std::string CompilerVersion() { return LLVM_VERSION_STRING; }
+
+}  // namespace smelt::kernels::codegen
