@@ -1,0 +1,128 @@
+#pragma GCC optimize("O3")
+
+#include <bit>
+#include <cmath>
+#include <limits>
+
+#include "hlo/evaluator/kernel_table.h"
+
+namespace smelt::hlo {
+namespace {
+
+template <typename T>
+using Bits = std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>;
+
+// NaN wins. Of two equal numbers, which differ at most in the sign of zero, the positive one.
+constexpr auto kMaximum = []<typename T>(T a, T b) -> T {
+  if (a != a || b != b) return a != a ? a : b;
+  const T same = std::bit_cast<T>(std::bit_cast<Bits<T>>(a) & std::bit_cast<Bits<T>>(b));
+  return a > b ? a : b > a ? b : same;
+};
+constexpr auto kMinimum = []<typename T>(T a, T b) -> T {
+  if (a != a || b != b) return a != a ? a : b;
+  const T same = std::bit_cast<T>(std::bit_cast<Bits<T>>(a) | std::bit_cast<Bits<T>>(b));
+  return a < b ? a : b < a ? b : same;
+};
+
+constexpr auto kSign = []<typename T>(T x) -> T { return x > 0 ? T{1} : x < 0 ? T{-1} : x; };
+
+template <typename T>
+void ReducePrecisionLoop(const void* const* operands, void* result, int64_t count, const ElementwiseKernel& kernel) {
+  using U = Bits<T>;
+  constexpr int kMantissa = std::numeric_limits<T>::digits - 1;
+  constexpr int kBias = std::numeric_limits<T>::max_exponent - 1;
+  const T* a = static_cast<const T*>(operands[0]);
+  T* r = static_cast<T*>(result);
+  const int dropped = std::max(0, kMantissa - kernel.mantissa_bits);
+  const int bias = (1 << (kernel.exponent_bits - 1)) - 1;
+  const bool narrower = bias < kBias;
+  constexpr U kSignBit = U{1} << (sizeof(T) * 8 - 1);
+  constexpr U kInfinity = U((U{1} << (sizeof(T) * 8 - 1 - kMantissa)) - 1) << kMantissa;
+  for (int64_t i = 0; i < count; ++i) {
+    U bits = std::bit_cast<U>(a[i]);
+    const U sign = bits & kSignBit;
+    U magnitude = bits & ~kSignBit;
+    if (magnitude > kInfinity) {
+      r[i] = a[i];
+      continue;
+    }
+    if (dropped > 0 && magnitude < kInfinity) {
+      const U half = U{1} << (dropped - 1);
+      magnitude += half - 1 + (magnitude >> dropped & 1);
+      magnitude &= ~((U{1} << dropped) - 1);
+    }
+    if (narrower) {
+      // Beyond the largest exponent: infinity. Below the smallest normal one: zero, subnormals of the format are
+      // flushed.
+      const int exponent = static_cast<int>(magnitude >> kMantissa) - kBias;
+      if (exponent > bias) magnitude = kInfinity;
+      if (exponent < 1 - bias) magnitude = 0;
+    }
+    r[i] = std::bit_cast<T>(static_cast<U>(sign | magnitude));
+  }
+}
+
+}  // namespace
+
+void AddFloatKernels(KernelTable& table) {
+  auto unary = [&](Opcode opcode, auto f) { AddUnary<float, double>(table, opcode, f); };
+  auto binary = [&](Opcode opcode, auto f) { AddBinary<float, double>(table, opcode, f); };
+
+  unary(Opcode::kAbs, []<typename T>(T x) -> T { return std::fabs(x); });
+  unary(Opcode::kNegate, []<typename T>(T x) -> T { return -x; });
+  unary(Opcode::kCopy, []<typename T>(T x) -> T { return x; });
+  unary(Opcode::kReal, []<typename T>(T x) -> T { return x; });
+  unary(Opcode::kImag, []<typename T>(T) -> T { return T{0}; });
+  unary(Opcode::kSign, kSign);
+  unary(Opcode::kCeil, []<typename T>(T x) -> T { return std::ceil(x); });
+  unary(Opcode::kFloor, []<typename T>(T x) -> T { return std::floor(x); });
+  unary(Opcode::kRoundNearestAfz, []<typename T>(T x) -> T { return std::round(x); });
+  unary(Opcode::kRoundNearestEven, []<typename T>(T x) -> T { return std::nearbyint(x); });
+  unary(Opcode::kIsFinite, []<typename T>(T x) -> Pred {
+    return {static_cast<uint8_t>(std::fabs(x) < std::numeric_limits<T>::infinity())};
+  });
+
+  unary(Opcode::kSqrt, []<typename T>(T x) -> T { return std::sqrt(x); });
+  unary(Opcode::kRsqrt, []<typename T>(T x) -> T { return T{1} / std::sqrt(x); });
+  unary(Opcode::kCbrt, []<typename T>(T x) -> T { return std::cbrt(x); });
+  unary(Opcode::kExp, []<typename T>(T x) -> T { return std::exp(x); });
+  unary(Opcode::kExpm1, []<typename T>(T x) -> T { return std::expm1(x); });
+  unary(Opcode::kLog, []<typename T>(T x) -> T { return std::log(x); });
+  unary(Opcode::kLog1p, []<typename T>(T x) -> T { return std::log1p(x); });
+  unary(Opcode::kLogistic, []<typename T>(T x) -> T { return T{1} / (T{1} + std::exp(-x)); });
+  unary(Opcode::kErf, []<typename T>(T x) -> T { return std::erf(x); });
+  unary(Opcode::kSin, []<typename T>(T x) -> T { return std::sin(x); });
+  unary(Opcode::kCos, []<typename T>(T x) -> T { return std::cos(x); });
+  unary(Opcode::kTan, []<typename T>(T x) -> T { return std::tan(x); });
+  unary(Opcode::kSinh, []<typename T>(T x) -> T { return std::sinh(x); });
+  unary(Opcode::kCosh, []<typename T>(T x) -> T { return std::cosh(x); });
+  unary(Opcode::kTanh, []<typename T>(T x) -> T { return std::tanh(x); });
+  unary(Opcode::kAsin, []<typename T>(T x) -> T { return std::asin(x); });
+  unary(Opcode::kAcos, []<typename T>(T x) -> T { return std::acos(x); });
+  unary(Opcode::kAsinh, []<typename T>(T x) -> T { return std::asinh(x); });
+  unary(Opcode::kAcosh, []<typename T>(T x) -> T { return std::acosh(x); });
+  unary(Opcode::kAtanh, []<typename T>(T x) -> T { return std::atanh(x); });
+
+  binary(Opcode::kAdd, []<typename T>(T a, T b) -> T { return a + b; });
+  binary(Opcode::kSubtract, []<typename T>(T a, T b) -> T { return a - b; });
+  binary(Opcode::kMultiply, []<typename T>(T a, T b) -> T { return a * b; });
+  binary(Opcode::kDivide, []<typename T>(T a, T b) -> T { return a / b; });
+  binary(Opcode::kRemainder, []<typename T>(T a, T b) -> T { return std::fmod(a, b); });
+  binary(Opcode::kMaximum, kMaximum);
+  binary(Opcode::kMinimum, kMinimum);
+  binary(Opcode::kPower, []<typename T>(T a, T b) -> T { return std::pow(a, b); });
+  binary(Opcode::kAtan2, []<typename T>(T a, T b) -> T { return std::atan2(a, b); });
+  binary(Opcode::kComplex, []<typename T>(T a, T b) -> std::complex<T> { return {a, b}; });
+
+  AddTernary<float, double>(table, Opcode::kClamp, []<typename T>(T low, T x, T high) -> T {
+    return decltype(kMinimum){}(decltype(kMaximum){}(low, x), high);
+  });
+}
+
+ElementwiseKernel::Function FindReducePrecisionLoop(PrimitiveType type) {
+  if (type == PrimitiveType::kF32) return &ReducePrecisionLoop<float>;
+  if (type == PrimitiveType::kF64) return &ReducePrecisionLoop<double>;
+  return nullptr;
+}
+
+}  // namespace smelt::hlo

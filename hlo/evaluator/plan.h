@@ -1,0 +1,38 @@
+// Inside the evaluator: how a computation runs. Made once per computation and evaluation, since loop bodies run
+// thousands of times.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "absl/container/inlined_vector.h"
+#include "absl/status/statusor.h"
+#include "hlo/computation.h"
+#include "hlo/evaluator/elementwise_kernel.h"
+#include "hlo/evaluator/evaluation.h"
+#include "hlo/evaluator/scalar_program.h"
+
+namespace smelt::hlo {
+
+struct Step {
+  const Instruction* instruction = nullptr;
+  Handler handler = nullptr;                 // of parameters: nullptr
+  absl::InlinedVector<int32_t, 4> operands;  // steps that made them
+  absl::InlinedVector<bool, 4>
+      last_use;  // per operand: this step is the last to read it, and reads it no second time after
+  std::optional<ElementwiseKernel> kernel;  // of elementwise opcodes
+  std::vector<std::unique_ptr<ScalarProgram>>
+      programs;    // of called computations that work on scalars, where they can be compiled; else null
+  Value constant;  // of constants
+};
+
+struct Plan {
+  std::vector<Step> steps;
+  std::vector<int32_t> parameter_steps;  // by parameter number; -1 where nothing reads it
+  int32_t root = 0;
+};
+
+absl::StatusOr<std::unique_ptr<Plan>> MakePlan(const Computation& computation);
+
+}  // namespace smelt::hlo

@@ -1,0 +1,46 @@
+// A value during evaluation: an array, a tuple of values, or a token, shared by reference count.
+//
+// Counts are what makes updates in place possible: an operation that holds the last reference to an operand may write
+// its result there.
+#pragma once
+
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "hlo/literal.h"
+
+namespace smelt::hlo {
+
+class Value {
+ public:
+  Value() = default;  // a token
+  explicit Value(std::shared_ptr<Literal> array) : array_(std::move(array)) {}
+  explicit Value(std::vector<Value> elements) : elements_(std::make_shared<std::vector<Value>>(std::move(elements))) {}
+
+  bool IsArray() const { return array_ != nullptr; }
+  bool IsTuple() const { return elements_ != nullptr; }
+
+  const Literal& array() const { return *array_; }
+  const std::vector<Value>& elements() const { return *elements_; }
+
+  const Shape& shape() const { return array_->shape(); }
+  template <typename T>
+  const T* data() const {
+    return static_cast<const T*>(std::as_const(*array_).raw());
+  }
+
+  // Whether this is the only reference to the array, so that it may be written.
+  bool IsUnique() const { return array_.use_count() == 1; }
+  // The array itself, leaving this empty; write to it only where IsUnique() held.
+  std::shared_ptr<Literal> TakeArray() { return std::move(array_); }
+  // Whether nobody else holds the tuple, so that its elements may be moved out.
+  bool IsUniqueTuple() const { return elements_.use_count() == 1; }
+  std::vector<Value>& mutable_elements() { return *elements_; }
+
+ private:
+  std::shared_ptr<Literal> array_;
+  std::shared_ptr<std::vector<Value>> elements_;
+};
+
+}  // namespace smelt::hlo
