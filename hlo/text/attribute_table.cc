@@ -1,4 +1,6 @@
 // The attribute table: which attributes each opcode takes, in the order in which they are printed.
+#include <algorithm>
+
 #include "absl/container/flat_hash_set.h"
 #include "hlo/text/attribute_codecs.h"
 
@@ -58,6 +60,31 @@ struct CustomCallApplyCodec {
   static bool Print(const AttributePrinter&, const Instruction&, Presence) { return false; }
 };
 
+// Labels with unknown dimensions (`?`) have no typed form: they are kept as written, and such a convolution does not verify.
+struct DimensionLabelsCodec {
+  using Known = ValueCodec<&ConvolutionAttributes::dimensions, ReadDimensionLabels, AppendDimensionLabels>;
+  static bool Read(AttributeReader& reader) {
+    reader.scanner.SkipSpace();
+    const char* start = reader.scanner.at();
+    if (!CheckUnknownLabels(reader.scanner)) return false;
+    const std::string_view labels = reader.scanner.From(start);
+    // Without exactly one of each letter on either side, the question marks do not help.
+    if (labels.find('?') != std::string_view::npos && labels.find_first_of("bfio") != std::string_view::npos &&
+        std::count(labels.begin(), labels.end(), 'b') == 2 && std::count(labels.begin(), labels.end(), 'f') == 2) {
+      reader.draft.raw.push_back({std::string(reader.name), std::string(labels)});
+      return true;
+    }
+    reader.scanner.set_at(start);
+    return Known::Read(reader);
+  }
+  static bool Print(const AttributePrinter& printer, const Instruction& instruction, Presence presence) {
+    for (const RawAttribute& raw : instruction.raw_attributes()) {
+      if (raw.name == "dim_labels") return false;
+    }
+    return Known::Print(printer, instruction, presence);
+  }
+};
+
 struct ControlPredecessorsCodec {
   static bool Read(AttributeReader& reader) {
     if (!reader.scanner.Expect('{')) return false;
@@ -114,8 +141,7 @@ std::vector<Row> Rows() {
       Attribute<ValueCodec<&WindowAttributes::window, ReadWindow, AppendWindow>>("window", kOptional,
                                                                                  {kReduceWindow, kSelectAndScatter}),
       Attribute<ValueCodec<&ConvolutionAttributes::window, ReadWindow, AppendWindow>>("window", kOptional, {kConvolution}),
-      Attribute<ValueCodec<&ConvolutionAttributes::dimensions, ReadDimensionLabels, AppendDimensionLabels>>(
-          "dim_labels", kRequired, {kConvolution}),
+      Attribute<DimensionLabelsCodec>("dim_labels", kRequired, {kConvolution}),
       Attribute<IntegerCodec<&ConvolutionAttributes::feature_group_count>>("feature_group_count", kOptional, {kConvolution}),
       Attribute<IntegerCodec<&ConvolutionAttributes::batch_group_count>>("batch_group_count", kOptional, {kConvolution}),
 

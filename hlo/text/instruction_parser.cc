@@ -133,10 +133,9 @@ bool ModuleParser::ReadOperation(const char* start, std::string_view name, bool 
     }
     shape = *std::move(inferred);
   }
-  // Some texts copy between float types, which is what a convert does.
-  if (draft.opcode == Opcode::kCopy && IsFloat(shape.element_type) && IsFloat(operands_[0]->shape().element_type) &&
-      shape.element_type != operands_[0]->shape().element_type) {
-    draft.opcode = Opcode::kConvert;
+  if (!operands_.empty() && IsFloat(shape.element_type) && operands_[0]->shape().element_type != shape.element_type &&
+      !MakeConversionExplicit(start, shape, draft)) {
+    return false;
   }
   Instruction* instruction =
       Make(start, draft.opcode, std::move(shape), std::move(operands_), std::move(draft.attributes), name, std::move(draft.called));
@@ -149,6 +148,23 @@ bool ModuleParser::ReadOperation(const char* start, std::string_view name, bool 
   if (!IsCheckedByGrammar(instruction->opcode())) return true;
   const absl::Status status = CheckShape(*instruction);
   return status.ok() || scanner_.Complain(opcode_at, status);
+}
+
+// XLA lets a copy or a reduction round its result to another float type, as a convert does. Here the convert is an instruction.
+bool ModuleParser::MakeConversionExplicit(const char* start, const Shape& shape, InstructionDraft& draft) {
+  if (!IsFloat(operands_[0]->shape().element_type)) return true;
+  if (draft.opcode == Opcode::kCopy) draft.opcode = Opcode::kConvert;
+  if (draft.opcode != Opcode::kReduce) return true;
+  const absl::StatusOr<Shape> inferred = InferShape(draft.opcode, operands_, draft.attributes, draft.called);
+  // What breaks the rule is the verifier's business.
+  if (!inferred.ok() || !inferred->IsArray() || inferred->element_type == shape.element_type) return true;
+  Instruction* reduce =
+      Make(start, draft.opcode, *inferred, std::move(operands_), std::move(draft.attributes), "", std::move(draft.called));
+  operands_ = {reduce};
+  draft.called.clear();
+  draft.opcode = Opcode::kConvert;
+  draft.attributes = EmptyAttributes(draft.opcode);
+  return true;
 }
 
 Instruction* ModuleParser::Make(const char* at, Opcode opcode, Shape shape, std::vector<Instruction*> operands,

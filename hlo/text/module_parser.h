@@ -59,6 +59,8 @@ class ModuleParser : public AttributeHost {
   };
 
   bool ReadModule();
+  absl::Status Verify();
+  bool RemoveUnreachableComputations();
   bool ReadHeader();
   bool ReadTables();
   bool ReadHeaderlessInstruction();
@@ -71,6 +73,7 @@ class ModuleParser : public AttributeHost {
   bool ReadOperation(const char* start, std::string_view name, bool nested, Instruction** made);
   bool ReadOperands(const char* opcode_at, InstructionDraft& draft, const Shape* shape, AsyncPart part);
   bool ReadOperand(Instruction** operand);
+  bool MakeConversionExplicit(const char* start, const Shape& shape, InstructionDraft& draft);
   bool ReadTupleElements(Instruction** operand);
   bool ReadAttributes(InstructionDraft& draft, const char* opcode_at, AsyncPart part);
   bool CheckReplication(const Instruction& parameter, const InstructionDraft& draft, const char* opcode_at);
