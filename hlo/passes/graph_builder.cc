@@ -182,7 +182,9 @@ void RemoveIfDead(Instruction* instruction, std::vector<int64_t>* removed) {
     }
     if (removed != nullptr) removed->push_back(dead->id());
     dead->parent()->Remove(dead);
-    open.insert(open.end(), operands.begin(), operands.end());
+    for (Instruction* operand : operands) {
+      if (operand->user_count() == 0) open.push_back(operand);  // once: when its last user goes
+    }
   }
 }
 

@@ -48,6 +48,7 @@ Instruction* ReduceOfReshape(Instruction& x, GraphBuilder& build) {
   if (!IsSingle(x) || reshape.opcode() != Opcode::kReshape) return nullptr;
   Instruction* y = reshape.operand(0);
   const Dimensions& to = reshape.shape().dimensions;
+  if (OnlyOnesDiffer(to, y->shape().dimensions)) return nullptr;  // such a reshape is what is left of ones
   const std::vector<DimensionGroup> groups = GroupDimensions(to, y->shape().dimensions);
   if (groups.empty()) return nullptr;
   // Reduced dimensions of size 1 in a group that is kept would leave the initial value out.
