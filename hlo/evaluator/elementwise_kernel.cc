@@ -59,7 +59,7 @@ void ConvertDoubleToSmallFloat(const void* const* operands, void* result, int64_
   EncodeFloats(kernel.result_type, static_cast<const double*>(operands[0]), result, count);
 }
 
-void CopySignBits(const void* const* operands, void* result, int64_t count, const ElementwiseKernel& kernel) {
+void CopyBits(const void* const* operands, void* result, int64_t count, const ElementwiseKernel& kernel) {
   std::memcpy(result, operands[0], static_cast<size_t>(count * StorageBytes(kernel.result_type)));
 }
 
@@ -68,7 +68,9 @@ void CopySignBits(const void* const* operands, void* result, int64_t count, cons
 ElementwiseKernel::Function FindBitLoop(Opcode opcode, absl::Span<const PrimitiveType> operand_types,
                                         PrimitiveType result_type) {
   if (opcode == Opcode::kSelect) return FindSelectLoop(result_type);
-  if (opcode == Opcode::kCopy || (opcode == Opcode::kConvert && operand_types[0] == result_type)) return &CopySignBits;
+  const bool same_bits = BitWidth(operand_types[0]) == BitWidth(result_type);
+  if ((opcode == Opcode::kBitcastConvert || opcode == Opcode::kBitcast) && same_bits) return &CopyBits;
+  if (opcode == Opcode::kCopy || (opcode == Opcode::kConvert && operand_types[0] == result_type)) return &CopyBits;
   return nullptr;
 }
 

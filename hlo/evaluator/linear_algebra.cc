@@ -12,21 +12,39 @@ namespace {
 
 using Complex = std::complex<double>;
 
-// The element as a number of type T (double, or Complex for complex types).
+// The element as a number of type T: float, double or a complex number of either.
 template <typename T>
 T Get(const Literal& literal, int64_t index) {
-  if constexpr (std::is_same_v<T, double>) {
-    return literal.GetDouble(index);
+  if constexpr (std::is_floating_point_v<T>) {
+    return static_cast<T>(literal.GetDouble(index));
   } else {
-    return literal.GetComplex(index);
+    return T(literal.GetComplex(index));
   }
 }
-void Set(Literal* literal, int64_t index, double value) { literal->SetDouble(index, value); }
-void Set(Literal* literal, int64_t index, Complex value) { literal->SetComplex(index, value); }
-double Conjugate(double value) { return value; }
-Complex Conjugate(Complex value) { return std::conj(value); }
-double RealPart(double value) { return value; }
-double RealPart(Complex value) { return value.real(); }
+template <typename T>
+void Set(Literal* literal, int64_t index, T value) {
+  if constexpr (std::is_floating_point_v<T>) {
+    literal->SetDouble(index, value);
+  } else {
+    literal->SetComplex(index, Complex(value));
+  }
+}
+template <typename T>
+T Conjugate(T value) {
+  if constexpr (std::is_floating_point_v<T>) {
+    return value;
+  } else {
+    return std::conj(value);
+  }
+}
+template <typename T>
+auto RealPart(T value) {
+  if constexpr (std::is_floating_point_v<T>) {
+    return value;
+  } else {
+    return value.real();
+  }
+}
 
 // L with L L^H = a from the lower triangle (upper: U^H U from the upper one). A matrix that is not positive definite
 // gives NaN.
@@ -40,20 +58,22 @@ void CholeskyMatrix(const Literal& a, int64_t base, int64_t n, bool lower, Liter
   std::vector<T> l(static_cast<size_t>(n * n), T(0));
   bool failed = false;
   for (int64_t j = 0; j < n; ++j) {
-    double diagonal = RealPart(element(j, j));
-    for (int64_t k = 0; k < j; ++k) diagonal -= RealPart(l[j * n + k] * Conjugate(l[j * n + k]));
+    // Products are summed first and then subtracted, as XLA's expansion does.
+    auto squares = RealPart(T(0));
+    for (int64_t k = 0; k < j; ++k) squares += RealPart(l[j * n + k] * Conjugate(l[j * n + k]));
+    const auto diagonal = RealPart(element(j, j)) - squares;
     if (!(diagonal > 0)) failed = true;
-    const double root = std::sqrt(diagonal);
+    const auto root = std::sqrt(diagonal);
     l[j * n + j] = root;
     for (int64_t i = j + 1; i < n; ++i) {
-      T sum = element(i, j);
-      for (int64_t k = 0; k < j; ++k) sum -= l[i * n + k] * Conjugate(l[j * n + k]);
-      l[i * n + j] = sum / root;
+      T sum(0);
+      for (int64_t k = 0; k < j; ++k) sum += l[i * n + k] * Conjugate(l[j * n + k]);
+      l[i * n + j] = (element(i, j) - sum) / root;
     }
   }
   for (int64_t i = 0; i < n; ++i) {
     for (int64_t j = 0; j < n; ++j) {
-      T value = failed ? T(std::numeric_limits<double>::quiet_NaN()) : l[i * n + j];
+      T value = failed ? T(std::numeric_limits<float>::quiet_NaN()) : l[i * n + j];
       if (j > i) value = T(0);
       Set(result, at(i, j), lower ? value : Conjugate(value));
     }
@@ -100,10 +120,18 @@ absl::StatusOr<Value> EvaluateCholesky(const Call& call) {
   const bool lower = call.instruction.attributes<CholeskyAttributes>().lower;
   for (int64_t m = 0; m < matrices; ++m) {
     SMELT_RETURN_IF_ERROR(call.evaluation.CheckLimits());
-    if (IsComplex(a.shape().element_type)) {
-      CholeskyMatrix<Complex>(a, m * n * n, n, lower, result.get());
-    } else {
-      CholeskyMatrix<double>(a, m * n * n, n, lower, result.get());
+    switch (a.shape().element_type) {
+      case PrimitiveType::kF64:
+        CholeskyMatrix<double>(a, m * n * n, n, lower, result.get());
+        break;
+      case PrimitiveType::kC64:
+        CholeskyMatrix<std::complex<float>>(a, m * n * n, n, lower, result.get());
+        break;
+      case PrimitiveType::kC128:
+        CholeskyMatrix<Complex>(a, m * n * n, n, lower, result.get());
+        break;
+      default:
+        CholeskyMatrix<float>(a, m * n * n, n, lower, result.get());
     }
   }
   return Value(std::move(result));

@@ -111,7 +111,6 @@ class ScalarProgram::Compiler {
         program_->constants_.push_back({target, instruction.literal()});
         return std::vector<int32_t>{target};
       }
-      case Opcode::kBitcast:
       case Opcode::kReshape:
       case Opcode::kBroadcast:
       case Opcode::kTranspose:
@@ -123,7 +122,8 @@ class ScalarProgram::Compiler {
       default:
         break;
     }
-    if (!IsElementwise(instruction.opcode())) return std::nullopt;
+    const bool same_bits = instruction.opcode() == Opcode::kBitcast || instruction.opcode() == Opcode::kBitcastConvert;
+    if (!IsElementwise(instruction.opcode()) && !same_bits) return std::nullopt;
     absl::StatusOr<ElementwiseKernel> kernel = FindElementwiseKernel(instruction);
     if (!kernel.ok()) return std::nullopt;
     Operation operation{.kernel = *std::move(kernel), .operands = {0, 0, 0}};
