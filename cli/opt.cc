@@ -1,0 +1,85 @@
+// smelt opt: graph passes and a fusion, the module printed.
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <fstream>
+#include <memory>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "cli/verb.h"
+#include "hlo/passes/pipeline.h"
+#include "hlo/status_macros.h"
+#include "hlo/text/printer.h"
+#include "hlo/text/read.h"
+#include "kernels/target.h"
+#include "tuner/program.h"
+
+namespace smelt::cli {
+namespace {
+
+struct Flags {
+  std::string module, passes = "none", fusion, output, target = "cpu";
+  bool no_verify = false, dump = false, list = false;
+};
+
+absl::Status Write(const std::string& path, const std::string& text) {
+  if (path.empty() || path == "-") {
+    std::fputs(text.c_str(), stdout);
+    return absl::OkStatus();
+  }
+  for (const char* known : {".hlo", ".txt"}) {
+    if (!path.ends_with(known)) continue;
+    std::ofstream file(path, std::ios::binary);
+    file << text;
+    file.close();
+    if (!file) return absl::UnavailableError(absl::StrCat(path, ": cannot be written: ", std::strerror(errno)));
+    return absl::OkStatus();
+  }
+  return absl::UnimplementedError(absl::StrCat(path, ": this extension is not written yet; .hlo and .txt are HLO text"));
+}
+
+absl::Status ListPasses() {
+  for (const hlo::Pass& pass : hlo::Passes()) std::printf("%-28s %s\n", std::string(pass.name).c_str(), std::string(pass.why).c_str());
+  return absl::OkStatus();
+}
+
+absl::Status Opt(const Flags& flags) {
+  if (flags.list) return ListPasses();
+  if (flags.module.empty()) return absl::InvalidArgumentError("opt needs a MODULE (or --list-passes)");
+  SMELT_ASSIGN_OR_RETURN(std::unique_ptr<hlo::Module> module, hlo::ReadModuleFile(flags.module, !flags.no_verify));
+  if (flags.passes != "none") {
+    hlo::PassOptions options;
+    if (flags.dump) {
+      options.dump = [](std::string_view pass, const hlo::Module& now) {
+        std::fprintf(stderr, "// %s: %ld instructions\n%s\n", pass.empty() ? "before passes" : absl::StrCat("after ", std::string(pass)).c_str(),
+                     now.instruction_count(), hlo::ToText(now, {}).c_str());
+        return absl::OkStatus();
+      };
+    }
+    SMELT_RETURN_IF_ERROR(hlo::RunPasses(*module, std::vector<std::string>(absl::StrSplit(flags.passes, ',', absl::SkipEmpty())), options).status());
+  }
+  if (!flags.fusion.empty()) {
+    SMELT_ASSIGN_OR_RETURN(const kernels::Target target, kernels::Target::Parse(flags.target));
+    SMELT_ASSIGN_OR_RETURN(tuner::FusedProgram fused, tuner::FuseModule(*module, flags.fusion, target));
+    return Write(flags.output, hlo::ToText(*fused.module, {}));
+  }
+  return Write(flags.output, hlo::ToText(*module, {}));
+}
+
+}  // namespace
+
+Action AddOpt(CLI::App& app) {
+  auto flags = std::make_shared<Flags>();
+  app.add_option("MODULE", flags->module, "HLO text");
+  app.add_option("--passes", flags->passes, "default, none, or names separated by commas (--list-passes)")->capture_default_str();
+  app.add_option("--fusion", flags->fusion, tuner::kFusionHelp)->check(CheckFusion);
+  app.add_option("-o,--output", flags->output, "File to write; standard output without it");
+  app.add_option("--target", flags->target, "Target whose rules the fusion follows")->capture_default_str();
+  app.add_flag("--no-verify", flags->no_verify, "Accept a module that the verifier would refuse");
+  app.add_flag("--print-after-all", flags->dump, "Print the module to standard error before the first pass and after each that changed it");
+  app.add_flag("--list-passes", flags->list, "List the passes and why each exists");
+  return [flags] { return Opt(*flags); };
+}
+
+}  // namespace smelt::cli

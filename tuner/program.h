@@ -1,0 +1,56 @@
+// How a file becomes a program that can be tuned, and how a configuration's name becomes its kernels.
+//
+//   Program program = LoadProgram("models/resnet18.hlo").value();
+//   FusedProgram fused = FuseProgram(program, "priority", target).value();
+//   // fused.module has fusion instructions and computes what program.original does
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/statusor.h"
+#include "fusion/config.h"
+#include "fusion/space.h"
+#include "fusion/unfuse.h"
+#include "hlo/module.h"
+#include "kernels/space/tiles.h"
+#include "kernels/target.h"
+
+namespace smelt::tuner {
+
+struct Program {
+  std::string path;
+  std::unique_ptr<hlo::Module> original;  // as read, verified: what the evaluator runs
+  // Where fusion starts: taken apart if it came fused, after the default passes. `given` remembers the fusions that it came with.
+  fusion::Unfused flat;
+
+  const hlo::Module& module() const { return *flat.module; }
+};
+
+// Reads, verifies and simplifies a module file.
+absl::StatusOr<Program> LoadProgram(const std::string& path);
+absl::StatusOr<Program> PrepareProgram(std::unique_ptr<hlo::Module> original, std::string path);
+
+inline constexpr const char* kFusionHelp =
+    "none, tvm, xla-cpu, priority, random[:SEED], given (the fusions that the module came with), or a *.fusion.json file";
+// Whether `spec` is a name of the list above, as against a file.
+bool IsFusionName(const std::string& spec);
+
+// The legal configuration of that name, or of that file. `priority` follows the analytical cost of the target.
+absl::StatusOr<fusion::Config> FusionConfig(const fusion::Space& space, const fusion::Unfused& flat, const std::string& spec,
+                                            const kernels::Target& target);
+
+struct FusedProgram {
+  std::unique_ptr<hlo::Module> module;
+  fusion::Config config;
+  // Tiles that a configuration file chose, by canonical kernel hash; other kernels take their default.
+  absl::flat_hash_map<hlo::Hash128, kernels::space::Tile> tiles;
+};
+
+absl::StatusOr<FusedProgram> FuseProgram(const Program& program, const std::string& spec, const kernels::Target& target);
+// Without passes: of a module as it is.
+absl::StatusOr<FusedProgram> FuseModule(const hlo::Module& module, const std::string& spec, const kernels::Target& target);
+
+}  // namespace smelt::tuner
