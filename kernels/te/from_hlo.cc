@@ -25,6 +25,7 @@ constexpr Entry kRules[] = {
     {Opcode::kConstant, ConstantRule, CheckConstant},
     {Opcode::kIota, IotaRule},
     {Opcode::kMap, MapRule, CheckMap},
+    {Opcode::kBitcastConvert, ElementwiseRule, CheckElementwise},
     {Opcode::kBroadcast, BroadcastRule},
     {Opcode::kReshape, ReshapeRule},
     {Opcode::kBitcast, BitcastRule, CheckBitcast},

@@ -1,0 +1,114 @@
+#include "kernels/compile/compile.h"
+
+#include <chrono>
+
+#include "absl/strings/str_cat.h"
+#include "hlo/fingerprint.h"
+#include "hlo/status_macros.h"
+#include "kernels/codegen/codegen.h"
+#include "kernels/lower/lower.h"
+#include "kernels/space/kernel_schedule.h"
+#include "kernels/space/structure.h"
+#include "kernels/space/templates/templates.h"
+#include "kernels/te/from_hlo.h"
+
+namespace smelt::kernels {
+namespace {
+
+// Raised whenever schedules or generated code change, so that cached code of an older version is not taken.
+constexpr int64_t kSchemaVersion = 1;
+// Tiles tried when the compiler spills vectors in a contraction; each costs a compilation.
+constexpr size_t kSpillTrials = 3;
+
+hlo::Hash128 KeyOf(const hlo::Computation& kernel, const Target& target, const CompileOptions& options) {
+  hlo::Hasher hasher;
+  hasher.Add("smelt kernel").Add(kSchemaVersion).Add(hlo::FingerprintComputation(kernel)).Add(target.CodeHash());
+  hasher.Add(codegen::CompilerVersion()).Add(options.tile ? options.tile->ToString() : "default");
+  // What schedules depend on beyond the instruction set.
+  hasher.Add(int64_t{target.threads}).Add(target.l1_bytes).Add(target.l2_bytes).Add(target.l3_bytes);
+  return hasher.Finish();
+}
+
+struct Candidate {
+  schedule::Schedule schedule;
+  codegen::ObjectCode object;
+  std::string tile;
+  std::string note;  // a comment line for the trace
+};
+
+class Compilation {
+ public:
+  Compilation(const space::Structure& structure, const Target& target) : structure_(structure), target_(target) {}
+
+  absl::StatusOr<Candidate> Build(schedule::Schedule schedule, const space::Tile& tile) {
+    SMELT_ASSIGN_OR_RETURN(ir::Function function,
+                           lower::Lower(schedule, {.name = "kernel", .vector_bytes = target_.vector_bytes}));
+    SMELT_ASSIGN_OR_RETURN(codegen::ObjectCode object, codegen::EmitObject(function, target_));
+    return Candidate{std::move(schedule), std::move(object), tile.ToString(), ""};
+  }
+
+  absl::StatusOr<Candidate> BuildTile(const space::Tile& tile) {
+    SMELT_ASSIGN_OR_RETURN(schedule::Schedule schedule, space::ScheduleStructure(structure_, tile.extents, target_));
+    return Build(std::move(schedule), tile);
+  }
+
+  // The preferred tile; where it spills in a contraction, the one of its successors that spills least.
+  absl::StatusOr<Candidate> BuildDefault() {
+    const space::Nest& nest = structure_.main_nest();
+    std::vector<std::vector<int64_t>> tiles = space::PreferredTiles(nest, target_);
+    absl::StatusOr<Candidate> best = BuildTile({tiles[0]});
+    if (!best.ok() || !space::IsContraction(*nest.main)) return best;
+    for (size_t i = 1; i < std::min(tiles.size(), kSpillTrials) && best->object.vector_spills > 0; ++i) {
+      absl::StatusOr<Candidate> next = BuildTile({tiles[i]});
+      if (next.ok() && next->object.vector_spills < best->object.vector_spills) best = std::move(next);
+    }
+    return best;
+  }
+
+  absl::StatusOr<Candidate> BuildFallback(const absl::Status& why) {
+    SMELT_ASSIGN_OR_RETURN(schedule::Schedule schedule, space::FallbackSchedule(structure_, target_));
+    SMELT_ASSIGN_OR_RETURN(Candidate candidate, Build(std::move(schedule), {}));
+    candidate.tile = "fallback";
+    candidate.note = absl::StrCat("# fallback: ", std::string(why.message()), "\n");
+    return candidate;
+  }
+
+ private:
+  const space::Structure& structure_;
+  const Target& target_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::shared_ptr<const CompiledKernel>> CompileKernel(const hlo::Computation& kernel,
+                                                                    const Target& target, const CompileOptions& options,
+                                                                    KernelCache* cache) {
+  const hlo::Hash128 key = KeyOf(kernel, target, options);
+  if (cache != nullptr) {
+    if (std::shared_ptr<const CompiledKernel> found = cache->Find(key)) return found;
+  }
+  const auto start = std::chrono::steady_clock::now();
+  SMELT_ASSIGN_OR_RETURN(te::Graph graph, te::FromHlo(kernel));
+  const space::Structure structure = space::AnalyseStructure(std::move(graph), target);
+  if (options.tile && options.tile->extents.size() != space::TiledExtents(structure.main_nest()).size()) {
+    return absl::InvalidArgumentError(absl::StrCat("tile ", options.tile->ToString(),
+                                                   " does not fit the kernel: its main operation has ",
+                                                   space::TiledExtents(structure.main_nest()).size(), " dimensions"));
+  }
+  Compilation compilation(structure, target);
+  absl::StatusOr<Candidate> built = options.tile ? compilation.BuildTile(*options.tile) : compilation.BuildDefault();
+  if (!built.ok()) built = compilation.BuildFallback(built.status());
+  if (!built.ok()) return built.status();
+  SMELT_ASSIGN_OR_RETURN(std::shared_ptr<runtime::KernelCode> code, codegen::LoadObject(built->object));
+
+  auto compiled = std::make_shared<CompiledKernel>();
+  compiled->code = std::move(code);
+  compiled->trace = absl::StrCat(built->note, built->schedule.ToString());
+  compiled->tile = built->tile;
+  compiled->vector_spills = built->object.vector_spills;
+  compiled->compile_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  if (cache != nullptr) cache->Insert(key, compiled, built->object.elf);
+  return std::shared_ptr<const CompiledKernel>(std::move(compiled));
+}
+
+}  // namespace smelt::kernels

@@ -1,0 +1,17 @@
+// The schedule of a whole kernel: one template a nest.
+#pragma once
+
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "kernels/schedule/schedule.h"
+#include "kernels/space/structure.h"
+#include "kernels/target.h"
+
+namespace smelt::kernels::space {
+
+// `tile` divides the main nest; the others take what they prefer.
+absl::StatusOr<schedule::Schedule> ScheduleStructure(const Structure& structure, const std::vector<int64_t>& tile,
+                                                     const Target& target);
+
+}  // namespace smelt::kernels::space

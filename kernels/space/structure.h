@@ -1,0 +1,60 @@
+// How a kernel's graph falls into loop nests: which operations are computed where they are read, which are kept in
+// memory, and at whose loops. Templates then schedule one nest each.
+#pragma once
+
+#include <vector>
+
+#include "kernels/space/access.h"
+#include "kernels/space/axis_match.h"
+#include "kernels/target.h"
+#include "kernels/te/tensor.h"
+
+namespace smelt::kernels::space {
+
+enum class NestKind : uint8_t {
+  kInjective,     // elementwise and data movement: nothing is computed at the root's loops
+  kRows,          // softmax, layer norm: reductions and what they share, computed once for each outer iteration
+  kRowReduction,  // the root sums along contiguous memory
+  kTiled,         // the root, or what is computed at its tiles, reduces with vectors over kept elements: contractions,
+                  // convolutions, pooling, sums over columns
+};
+
+// An operation computed at the loops of a nest's root.
+struct Attached {
+  te::OperationRef operation;
+  int depth = 0;  // root axes outside it; 0: computed at the root's tiles, see `match`
+  AxisMatch match;
+};
+
+struct Nest {
+  te::OperationRef root;
+  NestKind kind = NestKind::kInjective;
+  std::vector<Attached> attached;  // producers first
+  te::OperationRef main;           // what takes the time: the root or an attached operation
+  // What the root and the attached operations read once the rest is inlined, each distinct read once.
+  std::vector<Access> accesses;
+
+  double Work() const;  // steps of its operations, contractions counted as what they are
+};
+
+struct Structure {
+  te::Graph graph;
+  std::vector<te::OperationRef> inlined;
+  std::vector<Nest> nests;  // producers first
+  size_t main = 0;          // the nest that dominates: the one that a tile divides
+
+  const Nest& main_nest() const { return nests[main]; }
+};
+
+// Decides by arithmetic saved against memory moved. Deterministic; never fails.
+Structure AnalyseStructure(te::Graph graph, const Target& target);
+
+// Whether an operation is a dot or convolution.
+bool IsContraction(const te::Operation& operation);
+// The kept axis along which all reads of a reduction are contiguous or constant, so that vectors run over it; -1 when
+// there is none.
+int VectorAxis(const te::Operation& reduction, const std::vector<Access>& accesses);
+// Arithmetic of one element of the operation's own bodies, in the units of cost/opcode_cost.h.
+double BodyCost(const te::Operation& operation);
+
+}  // namespace smelt::kernels::space

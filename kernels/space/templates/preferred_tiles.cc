@@ -1,0 +1,158 @@
+// The handful of tiles that are worth a look for a nest, by its kind.
+#include <algorithm>
+#include <cmath>
+
+#include "kernels/space/templates/register_tile.h"
+#include "kernels/space/templates/templates.h"
+
+namespace smelt::kernels::space {
+namespace {
+
+// Elements of an elementwise tile: a loop long enough to forget its start, short enough to share out.
+constexpr int64_t kChunk = 8192;
+// Side of a tile of a transpose: a cache line of f32.
+constexpr int64_t kTransposeSide = 16;
+constexpr int64_t kStreamedColumns = 2048;
+
+int64_t RoundUp(int64_t value, int64_t multiple) { return (value + multiple - 1) / multiple * multiple; }
+
+// Inner dimensions whole, as many as fit a chunk.
+std::vector<int64_t> ChunkTile(const std::vector<int64_t>& shape, int64_t chunk) {
+  std::vector<int64_t> tile(shape.size(), 1);
+  int64_t room = chunk;
+  for (size_t i = shape.size(); i-- > 0;) {
+    tile[i] = std::min(shape[i], std::max<int64_t>(room, 1));
+    room /= tile[i];
+    if (tile[i] < shape[i]) break;
+  }
+  return tile;
+}
+
+std::vector<std::vector<int64_t>> InjectiveTiles(const Nest& nest) {
+  const te::Operation& root = *nest.root;
+  const std::vector<int64_t>& shape = root.shape;
+  std::vector<std::vector<int64_t>> tiles;
+  const int last = static_cast<int>(shape.size()) - 1;
+  for (const Access& access : nest.accesses) {
+    const std::optional<int64_t> along = Stride(access, root.axes[last].var);
+    if (!along || *along == 0 || *along == 1) continue;
+    for (int a = 0; a < last; ++a) {
+      const std::optional<int64_t> stride = Stride(access, root.axes[a].var);
+      if (!stride || *stride != 1 || shape[a] < 4) continue;
+      std::vector<int64_t> tile(shape.size(), 1);
+      tile[a] = std::min(shape[a], kTransposeSide);
+      tile[last] = std::min(shape[last], 4 * kTransposeSide);
+      tiles.push_back(std::move(tile));
+      break;
+    }
+    if (!tiles.empty()) break;
+  }
+  tiles.push_back(ChunkTile(shape, kChunk));
+  tiles.push_back(ChunkTile(shape, 4 * kChunk));
+  tiles.push_back(ChunkTile(shape, kChunk / 8));
+  return tiles;
+}
+
+std::vector<std::vector<int64_t>> TiledTiles(const Nest& nest, const Target& target) {
+  const te::Operation& main = *nest.main;
+  const std::vector<int64_t>& shape = main.shape;
+  const RegisterTile whole = ChooseRegisterTile(nest, shape, target);
+  std::vector<int64_t> tile(shape.size(), 1);
+  if (whole.vector_axis < 0) return {tile};
+  const int64_t extent = shape[whole.vector_axis];
+  int64_t& columns = tile[whole.vector_axis];
+  switch (FormOf(nest, target)) {
+    case TiledForm::kStreamed: {
+      const int64_t share = target.threads > 1 ? (extent + target.threads - 1) / target.threads : extent;
+      columns = std::min(extent, std::min(kStreamedColumns, RoundUp(share, whole.lanes)));
+      return {tile};
+    }
+    case TiledForm::kDots:
+      columns = std::min<int64_t>(extent, 16);
+      return {tile};
+    case TiledForm::kRegisters:
+      break;
+  }
+  if (whole.row_axis >= 0) tile[whole.row_axis] = shape[whole.row_axis];
+  columns = std::min(extent, whole.width());
+  std::vector<std::vector<int64_t>> tiles{tile};
+  if (!IsContraction(main)) return tiles;
+  // A wide left operand is read once for each tile of columns: wider tiles, as far as the panel stays near.
+  double rows = 1;
+  for (size_t a = 0; a < shape.size(); ++a) {
+    if (static_cast<int>(a) != whole.vector_axis) rows *= static_cast<double>(shape[a]);
+  }
+  const double sum = Steps(main) / Elements(main);
+  const bool streams = rows * sum * 4 > static_cast<double>(target.l2_bytes) / 2;
+  std::vector<std::vector<int64_t>> wider;
+  for (int64_t width = 2 * whole.width(); width <= std::min<int64_t>(extent, 256); width *= 2) {
+    if (static_cast<double>(width) * sum * 4 > static_cast<double>(target.l2_bytes) / 2) break;
+    columns = width;
+    wider.push_back(tile);
+  }
+  if (streams) {
+    std::reverse(wider.begin(), wider.end());
+    tiles.insert(tiles.begin(), wider.begin(), wider.end());
+  } else {
+    tiles.insert(tiles.end(), wider.begin(), wider.end());
+  }
+  return tiles;
+}
+
+}  // namespace
+
+const std::vector<int64_t>& TiledExtents(const Nest& nest) {
+  return nest.kind == NestKind::kTiled ? nest.main->shape : nest.root->shape;
+}
+
+double TileFootprint(const Nest& nest, const std::vector<int64_t>& tile) {
+  const te::Operation& tiled = nest.kind == NestKind::kTiled ? *nest.main : *nest.root;
+  double bytes = 4;
+  for (int64_t extent : tile) bytes *= static_cast<double>(extent);
+  for (const Access& access : nest.accesses) {
+    if (access.reader.get() != &tiled) continue;
+    double elements = 1;
+    for (size_t d = 0; d < access.indices.size(); ++d) {
+      double span = 1;
+      const auto add = [&](const te::Expr& variable, int64_t steps) {
+        const std::optional<int64_t> coefficient = Coefficient(access.indices[d], variable);
+        span += coefficient ? std::abs(static_cast<double>(*coefficient)) * static_cast<double>(steps - 1)
+                            : static_cast<double>(access.tensor->shape[d]);
+      };
+      for (size_t a = 0; a < tiled.axes.size(); ++a) add(tiled.axes[a].var, tile[a]);
+      for (const te::IterVar& axis : tiled.reduce_axes) add(axis.var, axis.extent);
+      elements *= std::min(span, static_cast<double>(access.tensor->shape[d]));
+    }
+    bytes += elements * static_cast<double>(hlo::StorageBytes(access.tensor->types[access.output]));
+  }
+  return bytes;
+}
+
+std::vector<std::vector<int64_t>> PreferredTiles(const Nest& nest, const Target& target) {
+  const std::vector<int64_t>& shape = TiledExtents(nest);
+  if (shape.empty()) return {{}};
+  switch (nest.kind) {
+    case NestKind::kInjective:
+      return InjectiveTiles(nest);
+    case NestKind::kTiled:
+      return TiledTiles(nest, target);
+    case NestKind::kRows:
+    case NestKind::kRowReduction:
+      break;
+  }
+  int depth = static_cast<int>(shape.size());
+  if (nest.kind == NestKind::kRows) {
+    depth = 0;
+    for (const Attached& attached : nest.attached) depth = std::max(depth, attached.depth);
+  }
+  std::vector<int64_t> one(shape.size(), 1);
+  for (size_t i = depth; i < shape.size(); ++i) one[i] = shape[i];
+  std::vector<std::vector<int64_t>> tiles{one};
+  if (depth > 0 && shape[depth - 1] >= 4) {
+    one[depth - 1] = 4;
+    tiles.push_back(one);
+  }
+  return tiles;
+}
+
+}  // namespace smelt::kernels::space

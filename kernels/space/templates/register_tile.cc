@@ -1,0 +1,143 @@
+#include "kernels/space/templates/register_tile.h"
+
+#include <algorithm>
+
+#include "kernels/space/templates/templates.h"
+
+namespace smelt::kernels::space {
+namespace {
+
+// Accumulators that fit beside the operands: of 32 registers, with room for what the compiler needs.
+constexpr int64_t kAccumulators = 24;
+// Rows that share a matrix which is read once: below this, packing it costs more than it saves.
+constexpr double kFewRows = 5;
+
+bool ReadDependsOn(const Access& access, const te::Expr& variable) {
+  return std::any_of(access.indices.begin(), access.indices.end(),
+                     [&](const te::Expr& index) { return DependsOn(index, variable); });
+}
+
+// The largest divisor of `extent` up to `limit`, unless that is poor: then the limit, with a tail.
+int64_t RowsFor(int64_t extent, int64_t limit) {
+  if (extent <= limit) return std::max<int64_t>(extent, 1);
+  for (int64_t rows = limit; rows * 2 > limit; --rows) {
+    if (extent % rows == 0) return rows;
+  }
+  // The fewest passes, evenly filled.
+  const int64_t passes = (extent + limit - 1) / limit;
+  return (extent + passes - 1) / passes;
+}
+
+const Access* LargestVectorAccess(const Nest& nest, const te::Operation& contraction, int vector_axis) {
+  const Access* best = nullptr;
+  for (const Access& access : nest.accesses) {
+    if (access.reader.get() != &contraction) continue;
+    if (!ReadDependsOn(access, contraction.axes[vector_axis].var)) continue;
+    if (best == nullptr || Elements(*access.tensor) > Elements(*best->tensor)) best = &access;
+  }
+  return best;
+}
+
+}  // namespace
+
+double Reuse(const te::Operation& operation, const Access& access) {
+  double reuse = 1;
+  for (const te::IterVar& axis : operation.axes) {
+    if (!ReadDependsOn(access, axis.var)) reuse *= static_cast<double>(axis.extent);
+  }
+  return reuse;
+}
+
+int VectorAxisOf(const Nest& nest) {
+  const te::Operation& main = *nest.main;
+  if (!IsContraction(main)) return VectorAxis(main, AccessesOf(nest, main));
+  // The axis that the root's last dimension walks over.
+  const te::Operation& root = *nest.root;
+  int last = static_cast<int>(root.axes.size()) - 1;
+  while (last > 0 && root.shape[last] == 1) --last;
+  if (last < 0) return -1;
+  if (nest.main == nest.root) return last;
+  for (const Attached& attached : nest.attached) {
+    if (attached.operation != nest.main) continue;
+    for (size_t d = 0; d < attached.match.sources.size(); ++d) {
+      const AxisSource& source = attached.match.sources[d];
+      if (!source.axes.empty() && source.axes.back() == last && source.divisor == 1) return static_cast<int>(d);
+    }
+  }
+  return -1;
+}
+
+TiledForm FormOf(const Nest& nest, const Target& target) {
+  const te::Operation& main = *nest.main;
+  const int axis = VectorAxisOf(nest);
+  if (!IsContraction(main) || axis < 0) return TiledForm::kRegisters;
+  const Access* access = LargestVectorAccess(nest, main, axis);
+  if (access == nullptr) return TiledForm::kRegisters;
+  const double reuse = Reuse(main, *access);
+  const std::optional<int64_t> stride = Stride(*access, main.axes[axis].var);
+  if (reuse >= kFewRows || main.reduce_axes.empty()) return TiledForm::kRegisters;
+  if (stride && *stride == 1) {
+    // Worth it where the accumulators of a register tile would cut the rows of the matrix into short pieces.
+    const bool wide = main.axes[axis].extent >= 8 * LanesOf(main, target);
+    return wide && Steps(main) / Elements(main) >= 16 ? TiledForm::kStreamed : TiledForm::kRegisters;
+  }
+  for (const te::IterVar& reduce : main.reduce_axes) {
+    const std::optional<int64_t> along = Stride(*access, reduce.var);
+    if (along && *along == 1 && reduce.extent >= LanesOf(main, target)) return TiledForm::kDots;
+  }
+  return TiledForm::kRegisters;
+}
+
+RegisterTile ChooseRegisterTile(const Nest& nest, const std::vector<int64_t>& tile, const Target& target) {
+  const te::Operation& main = *nest.main;
+  RegisterTile registers;
+  registers.vector_axis = VectorAxisOf(nest);
+  registers.lanes = LanesOf(main, target);
+  if (registers.vector_axis < 0) return registers;
+  const std::vector<Access> accesses = AccessesOf(nest, main);
+  // Rows: the last axis, other than the vectors', along which some operand is reused.
+  for (int a = static_cast<int>(main.axes.size()) - 1; a >= 0; --a) {
+    if (a == registers.vector_axis || main.axes[a].extent == 1 || tile[a] == 1) continue;
+    bool reused = !IsContraction(main);
+    for (const Access& access : accesses) {
+      if (!ReadDependsOn(access, main.axes[a].var) && ReadDependsOn(access, main.axes[registers.vector_axis].var)) {
+        reused = true;
+      }
+    }
+    if (!reused) continue;
+    if (registers.row_axis < 0 || tile[registers.row_axis] < 3) registers.row_axis = a;
+  }
+  const int64_t width = tile[registers.vector_axis];
+  const int64_t wanted = std::max<int64_t>(1, (width + registers.lanes - 1) / registers.lanes);
+  const int64_t row_extent = registers.row_axis >= 0 ? tile[registers.row_axis] : 1;
+  const bool windowed = main.tag == "reduce-window" || Steps(main) / Elements(main) < 32;
+  if (!IsContraction(main) || windowed) {
+    // Sums over columns keep a few vectors in flight; windows share what neighbouring rows read.
+    registers.vectors = std::min<int64_t>(wanted, row_extent > 1 ? 1 : 4);
+    registers.rows = RowsFor(row_extent, 4);
+    if (wanted >= 2 && row_extent > 1) registers.vectors = 2;
+    return registers;
+  }
+  registers.vectors = std::min<int64_t>(wanted, row_extent >= 7 ? 2 : row_extent >= 4 ? 4 : row_extent >= 2 ? 6 : 8);
+  registers.rows = RowsFor(row_extent, std::min<int64_t>(12, kAccumulators / registers.vectors));
+  return registers;
+}
+
+const Access* PanelAccess(const Nest& nest, const te::Operation& contraction, const RegisterTile& registers) {
+  if (!IsContraction(contraction) || registers.vector_axis < 0) return nullptr;
+  const Access* access = LargestVectorAccess(nest, contraction, registers.vector_axis);
+  if (access == nullptr) return nullptr;
+  // Depthwise: every read runs along the vectors and nothing is shared.
+  if (Reuse(contraction, *access) < kFewRows * static_cast<double>(registers.rows)) return nullptr;
+  if (Steps(contraction) / Elements(contraction) < 8) return nullptr;
+  const std::optional<int64_t> stride = Stride(*access, contraction.axes[registers.vector_axis].var);
+  // Already as narrow as a panel.
+  if (stride && *stride == 1 && access->tensor->shape.back() <= registers.width()) return nullptr;
+  for (const Access& other : nest.accesses) {
+    // Read twice in different ways: one copy would not serve both.
+    if (&other != access && other.reader.get() == &contraction && other.tensor == access->tensor) return nullptr;
+  }
+  return access;
+}
+
+}  // namespace smelt::kernels::space

@@ -1,0 +1,43 @@
+// The register tile of a reduction over vectors of kept elements: which axes it spans, how many accumulators it holds,
+// and which operand is worth packing.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "kernels/space/structure.h"
+#include "kernels/target.h"
+
+namespace smelt::kernels::space {
+
+struct RegisterTile {
+  int vector_axis = -1;  // axis of the main operation that vectors run over
+  int row_axis = -1;     // axis of the accumulators' rows; -1: one row
+  int64_t lanes = 1;
+  int64_t vectors = 1;
+  int64_t rows = 1;
+  int64_t width() const { return lanes * vectors; }
+};
+
+// How a nest of kind kTiled is computed.
+enum class TiledForm : uint8_t {
+  kRegisters,  // accumulators in registers over the whole sum
+  kStreamed,   // few rows share a large matrix that lies along the vectors: it streams by, accumulators in cache
+  kDots,       // few rows share a matrix that lies along the sum: vectors over the sum
+};
+
+// The main operation's axis that the nest's root stores contiguously; for sums that are no contraction the axis along
+// which operands are contiguous.
+int VectorAxisOf(const Nest& nest);
+TiledForm FormOf(const Nest& nest, const Target& target);
+// For a tile, extents over the main operation's axes.
+RegisterTile ChooseRegisterTile(const Nest& nest, const std::vector<int64_t>& tile, const Target& target);
+
+// The read of a contraction that depends on the vector axis and that several rows share: the one that is packed.
+// Null where packing would not pay.
+const Access* PanelAccess(const Nest& nest, const te::Operation& contraction, const RegisterTile& registers);
+
+// Times that each element of the read is used.
+double Reuse(const te::Operation& operation, const Access& access);
+
+}  // namespace smelt::kernels::space

@@ -1,0 +1,281 @@
+// Contractions, convolutions, pooling and sums over columns: a tile of accumulators in registers, computed inside the
+// loops of what follows, so that bias, residual and activation happen in the store.
+//
+//   for tiles of the vector axis            panel of the shared operand packed here
+//     for the other tiles
+//       accumulators[rows][vectors] = 0
+//       for the sum: accumulators += broadcast * vector       unrolled over rows and vectors
+//       root[...] = epilogue(accumulators)
+#include <algorithm>
+
+#include "hlo/status_macros.h"
+#include "kernels/space/templates/register_tile.h"
+#include "kernels/space/templates/templates.h"
+
+namespace smelt::kernels::space {
+namespace {
+
+using schedule::Schedule;
+
+// Windows of at most this many taps are unrolled whole.
+constexpr int64_t kUnrolledTaps = 32;
+
+class TiledNest {
+ public:
+  TiledNest(Schedule& schedule, const NestInput& input)
+      : schedule_(schedule),
+        input_(input),
+        root_(*input.nest.root),
+        main_(*input.nest.main),
+        registers_(ChooseRegisterTile(input.nest, input.tile, input.target)) {}
+
+  absl::Status Run() {
+    SMELT_RETURN_IF_ERROR(PlaceSums());
+    SMELT_RETURN_IF_ERROR(SplitRoot());
+    for (const std::string& sum : sums_) SMELT_RETURN_IF_ERROR(ScheduleSum(sum));
+    SMELT_RETURN_IF_ERROR(Pack());
+    return ParallelizeOutermost(schedule_, root_.name, outer_, input_.nest.Work());
+  }
+
+ private:
+  // The stages that hold the sums, and the root's loop of each of the main operation's axes.
+  absl::Status PlaceSums() {
+    if (input_.nest.main == input_.nest.root) {
+      SMELT_ASSIGN_OR_RETURN(std::string sum, schedule_.CacheWrite(root_.name, ir::Scope::kLocal));
+      sums_.push_back(sum);
+      for (size_t i = 0; i < root_.axes.size(); ++i) loops_.push_back(AxisName(static_cast<int>(i)));
+      return absl::OkStatus();
+    }
+    for (const Attached& attached : input_.nest.attached) {
+      sums_.push_back(attached.operation->name);
+      SMELT_RETURN_IF_ERROR(schedule_.SetScope(attached.operation->name, ir::Scope::kLocal));
+    }
+    SMELT_ASSIGN_OR_RETURN(loops_, LoopsOfProducer(schedule_, root_.name, input_.nest.attached[0].match));
+    return absl::OkStatus();
+  }
+
+  absl::Status SplitRoot() {
+    const size_t rank = main_.axes.size();
+    std::vector<std::string> others_outer;
+    std::vector<std::string> others_inner;
+    std::string vector_outer;
+    std::string row_inner;
+    std::string vector_inner;
+    int64_t vector_extent = 1;
+    int64_t row_extent = 1;
+    for (size_t a = 0; a < rank; ++a) {
+      if (loops_[a].empty()) continue;
+      const int64_t extent = main_.axes[a].extent;
+      const int64_t tile = std::min(input_.tile[a], extent);
+      const bool is_vector = static_cast<int>(a) == registers_.vector_axis;
+      const bool is_row = static_cast<int>(a) == registers_.row_axis;
+      std::string outer;
+      std::string inner = loops_[a];
+      if (tile < extent && (tile > 1 || is_vector || is_row)) {
+        SMELT_ASSIGN_OR_RETURN(auto split, schedule_.Split(root_.name, inner, tile));
+        outer = split.first;
+        inner = split.second;
+      } else if (tile < extent) {
+        outer = inner;
+        inner.clear();
+      }
+      if (is_vector) {
+        vector_outer = outer;
+        vector_inner = inner;
+        vector_extent = tile;
+        continue;
+      }
+      if (!outer.empty()) others_outer.push_back(outer);
+      if (inner.empty()) continue;
+      if (is_row) {
+        row_inner = inner;
+        row_extent = tile;
+      } else {
+        others_inner.push_back(inner);
+      }
+    }
+    // Passes over the register tile within the tile.
+    std::string row_pass;
+    std::string vector_pass;
+    if (row_extent > registers_.rows) {
+      SMELT_ASSIGN_OR_RETURN(auto split, schedule_.Split(root_.name, row_inner, registers_.rows));
+      row_pass = split.first;
+      row_inner = split.second;
+    }
+    if (vector_extent > registers_.width()) {
+      SMELT_ASSIGN_OR_RETURN(auto split, schedule_.Split(root_.name, vector_inner, registers_.width()));
+      vector_pass = split.first;
+      vector_inner = split.second;
+    }
+    const auto any_outer = [&] {
+      return !vector_outer.empty() || !others_outer.empty() || !others_inner.empty() || !row_pass.empty() ||
+             !vector_pass.empty();
+    };
+    if (!any_outer()) {
+      // Everything is one tile; a loop of one iteration holds it.
+      const std::string whole = vector_inner.empty() ? loops_[0] : vector_inner;
+      SMELT_ASSIGN_OR_RETURN(auto split, schedule_.Split(root_.name, whole, vector_extent));
+      vector_outer = split.first;
+      vector_inner = split.second;
+    }
+    if (!vector_outer.empty()) outer_.push_back(vector_outer);
+    outer_.insert(outer_.end(), others_outer.begin(), others_outer.end());
+    std::vector<std::string> order = outer_;
+    order.insert(order.end(), others_inner.begin(), others_inner.end());
+    for (const std::string* loop : {&row_pass, &vector_pass}) {
+      if (!loop->empty()) order.push_back(*loop);
+    }
+    tile_loop_ = order.back();
+    panel_loop_ = vector_outer;
+    if (!row_inner.empty()) order.push_back(row_inner);
+    if (!vector_inner.empty()) {
+      const int64_t width = std::min(vector_extent, registers_.width());
+      SMELT_ASSIGN_OR_RETURN(auto split, VectorizeLoop(schedule_, root_.name, vector_inner, width, registers_.lanes));
+      if (!split.first.empty()) {
+        SMELT_RETURN_IF_ERROR(schedule_.Unroll(root_.name, split.first));
+        order.push_back(split.first);
+      }
+      order.push_back(split.second);
+    }
+    SMELT_RETURN_IF_ERROR(schedule_.Reorder(root_.name, order));
+    if (!row_inner.empty()) SMELT_RETURN_IF_ERROR(schedule_.Unroll(root_.name, row_inner));
+    return absl::OkStatus();
+  }
+
+  // Sum loops outside, rows and vectors of accumulators unrolled inside.
+  absl::Status ScheduleSum(const std::string& sum) {
+    SMELT_RETURN_IF_ERROR(schedule_.ComputeAt(sum, root_.name, tile_loop_));
+    std::vector<std::string> order;
+    for (size_t a = 0; a < main_.axes.size(); ++a) {
+      if (static_cast<int>(a) == registers_.vector_axis || static_cast<int>(a) == registers_.row_axis) continue;
+      order.push_back(AxisName(static_cast<int>(a)));
+    }
+    int64_t taps = 1;
+    for (size_t r = 0; r < main_.reduce_axes.size(); ++r) {
+      order.push_back(ReduceName(static_cast<int>(r)));
+      taps *= main_.reduce_axes[r].extent;
+    }
+    if (registers_.row_axis >= 0) order.push_back(AxisName(registers_.row_axis));
+    if (registers_.vector_axis >= 0) {
+      const std::string axis = AxisName(registers_.vector_axis);
+      SMELT_ASSIGN_OR_RETURN(
+          auto split, VectorizeLoop(schedule_, sum, axis, main_.axes[registers_.vector_axis].extent, registers_.lanes));
+      if (!split.first.empty()) {
+        SMELT_RETURN_IF_ERROR(schedule_.Unroll(sum, split.first));
+        order.push_back(split.first);
+      }
+      order.push_back(split.second);
+    }
+    SMELT_RETURN_IF_ERROR(schedule_.Reorder(sum, order));
+    if (registers_.row_axis >= 0) SMELT_RETURN_IF_ERROR(schedule_.Unroll(sum, AxisName(registers_.row_axis)));
+    for (size_t r = main_.reduce_axes.size(); r-- > 0;) {
+      const bool all = taps <= kUnrolledTaps && taps * registers_.rows * registers_.vectors <= 512;
+      const bool short_inner = r + 1 == main_.reduce_axes.size() && main_.reduce_axes[r].extent <= 4;
+      if (all || short_inner) SMELT_RETURN_IF_ERROR(schedule_.Unroll(sum, ReduceName(static_cast<int>(r))));
+    }
+    return absl::OkStatus();
+  }
+
+  // The operand that every row reads, in the order in which the sum walks over it.
+  absl::Status Pack() {
+    if (panel_loop_.empty()) return absl::OkStatus();
+    for (const std::string& sum : sums_) {
+      const te::Operation& operation = input_.nest.main == input_.nest.root ? root_ : OperationOf(sum);
+      const Access* access = PanelAccess(input_.nest, operation, registers_);
+      if (access == nullptr) continue;
+      SMELT_ASSIGN_OR_RETURN(std::string panel, schedule_.CacheRead(access->tensor->name, ir::Scope::kThread, {sum}));
+      SMELT_RETURN_IF_ERROR(schedule_.ComputeAt(panel, root_.name, panel_loop_));
+      const te::Expr& variable = operation.axes[registers_.vector_axis].var;
+      int along = -1;
+      for (size_t d = 0; d < access->indices.size(); ++d) {
+        if (DependsOn(access->indices[d], variable)) along = static_cast<int>(d);
+      }
+      const int rank = static_cast<int>(access->tensor->shape.size());
+      std::vector<std::string> order;
+      std::vector<std::pair<int, int64_t>> layout;
+      const int64_t tile = std::min(input_.tile[registers_.vector_axis], operation.axes[registers_.vector_axis].extent);
+      if (tile > registers_.width()) layout.emplace_back(along, registers_.width());
+      for (int d = 0; d < rank; ++d) {
+        if (d == along) continue;
+        order.push_back(AxisName(d));
+        layout.emplace_back(d, 1);
+      }
+      layout.emplace_back(along, tile > registers_.width() ? 0 : 1);
+      if (tile > registers_.width() || along != rank - 1) {
+        SMELT_RETURN_IF_ERROR(schedule_.TransformLayout(panel, layout));
+      }
+      if (along == rank - 1) {
+        SMELT_ASSIGN_OR_RETURN(auto split, VectorizeLoop(schedule_, panel, AxisName(along),
+                                                         access->tensor->shape[along], registers_.lanes));
+        if (!split.first.empty()) order.push_back(split.first);
+        order.push_back(split.second);
+      } else {
+        order.push_back(AxisName(along));
+      }
+      SMELT_RETURN_IF_ERROR(schedule_.Reorder(panel, order));
+    }
+    return absl::OkStatus();
+  }
+
+  const te::Operation& OperationOf(const std::string& stage) const {
+    for (const Attached& attached : input_.nest.attached) {
+      if (attached.operation->name == stage) return *attached.operation;
+    }
+    return main_;
+  }
+
+  Schedule& schedule_;
+  const NestInput& input_;
+  const te::Operation& root_;
+  const te::Operation& main_;
+  const RegisterTile registers_;
+  std::vector<std::string> sums_;
+  std::vector<std::string> loops_;  // the root's loop of each axis of the main operation
+  std::vector<std::string> outer_;
+  std::string tile_loop_;   // the accumulators live inside it
+  std::string panel_loop_;  // the packed operand lives inside it
+};
+
+// Few rows against a matrix whose rows are contiguous along the sum.
+absl::Status ScheduleDots(Schedule& schedule, const NestInput& input) {
+  const te::Operation& root = *input.nest.root;
+  if (input.nest.main == input.nest.root) return ScheduleRowReduction(schedule, input);
+  SMELT_ASSIGN_OR_RETURN(std::vector<std::string> loops,
+                         LoopsOfProducer(schedule, root.name, input.nest.attached[0].match));
+  std::vector<std::string> outer;
+  std::vector<std::string> inner;
+  for (size_t a = 0; a < loops.size(); ++a) {
+    if (loops[a].empty()) continue;
+    const int64_t extent = input.nest.main->axes[a].extent;
+    const int64_t tile = std::min(input.tile[a], extent);
+    SMELT_ASSIGN_OR_RETURN(auto split, schedule.Split(root.name, loops[a], tile));
+    outer.push_back(split.first);
+    inner.push_back(split.second);
+  }
+  std::vector<std::string> order = outer;
+  order.insert(order.end(), inner.begin(), inner.end());
+  SMELT_RETURN_IF_ERROR(schedule.Reorder(root.name, order));
+  for (size_t i = input.nest.attached.size(); i-- > 0;) {
+    const te::Operation& sum = *input.nest.attached[i].operation;
+    SMELT_RETURN_IF_ERROR(schedule.SetScope(sum.name, ir::Scope::kThread));
+    SMELT_RETURN_IF_ERROR(schedule.ComputeAt(sum.name, root.name, outer.back()));
+    SMELT_RETURN_IF_ERROR(VectorizeReduction(schedule, sum, AccessesOf(input.nest, sum), input.target));
+  }
+  return ParallelizeOutermost(schedule, root.name, outer, input.nest.Work());
+}
+
+}  // namespace
+
+absl::Status ScheduleTiled(Schedule& schedule, const NestInput& input) {
+  switch (FormOf(input.nest, input.target)) {
+    case TiledForm::kDots:
+      return ScheduleDots(schedule, input);
+    case TiledForm::kStreamed:
+      return ScheduleStreamed(schedule, input);
+    case TiledForm::kRegisters:
+      break;
+  }
+  return TiledNest(schedule, input).Run();
+}
+
+}  // namespace smelt::kernels::space

@@ -1,0 +1,351 @@
+#include "tests/kernels/agreement/snippets.h"
+
+#include "absl/strings/str_cat.h"
+#include "hlo/check.h"
+#include "hlo/text/parser.h"
+
+namespace smelt::kernels {
+namespace {
+
+constexpr const char* kReducers = R"(
+add { a = f32[] parameter(0)  b = f32[] parameter(1)  ROOT r = f32[] add(a, b) }
+mul { a = f32[] parameter(0)  b = f32[] parameter(1)  ROOT r = f32[] multiply(a, b) }
+max { a = f32[] parameter(0)  b = f32[] parameter(1)  ROOT r = f32[] maximum(a, b) }
+min { a = f32[] parameter(0)  b = f32[] parameter(1)  ROOT r = f32[] minimum(a, b) }
+add_f64 { a = f64[] parameter(0)  b = f64[] parameter(1)  ROOT r = f64[] add(a, b) }
+add_bf16 { a = bf16[] parameter(0)  b = bf16[] parameter(1)  ROOT r = bf16[] add(a, b) }
+max_bf16 { a = bf16[] parameter(0)  b = bf16[] parameter(1)  ROOT r = bf16[] maximum(a, b) }
+add_s32 { a = s32[] parameter(0)  b = s32[] parameter(1)  ROOT r = s32[] add(a, b) }
+min_u8 { a = u8[] parameter(0)  b = u8[] parameter(1)  ROOT r = u8[] minimum(a, b) }
+or { a = pred[] parameter(0)  b = pred[] parameter(1)  ROOT r = pred[] or(a, b) }
+and { a = pred[] parameter(0)  b = pred[] parameter(1)  ROOT r = pred[] and(a, b) }
+call_add { a = f32[] parameter(0)  b = f32[] parameter(1)  ROOT r = f32[] call(b, a), to_apply=add }
+larger_magnitude {
+  a = f32[] parameter(0)  b = f32[] parameter(1)
+  m = f32[] abs(a)  n = f32[] abs(b)
+  c = pred[] compare(m, n), direction=GE
+  ROOT r = f32[] select(c, m, n)
+}
+argmax {
+  a = f32[] parameter(0)  i = s32[] parameter(1)  b = f32[] parameter(2)  j = s32[] parameter(3)
+  gt = pred[] compare(a, b), direction=GT
+  eq = pred[] compare(a, b), direction=EQ
+  lt = pred[] compare(i, j), direction=LT
+  tie = pred[] and(eq, lt)
+  left = pred[] or(gt, tie)
+  v = f32[] select(left, a, b)
+  k = s32[] select(left, i, j)
+  ROOT r = (f32[], s32[]) tuple(v, k)
+}
+square_plus { a = f32[] parameter(0)  b = f32[] parameter(1)  s = f32[] multiply(a, a)  ROOT r = f32[] add(s, b) }
+)";
+
+const std::vector<Snippet>* MakeSnippets() {
+  return new std::vector<Snippet>{
+      // Elementwise.
+      {"AddVector", "x = f32[37] parameter(0)  y = f32[37] parameter(1)  ROOT r = f32[37] add(x, y)"},
+      {"ScalarChain",
+       "x = f32[] parameter(0)  y = f32[] parameter(1)  m = f32[] multiply(x, y)  ROOT r = f32[] exponential(m)"},
+      {"Chain", R"(x = f32[5,33] parameter(0)  y = f32[5,33] parameter(1)
+        c = f32[] constant(0.5)  b = f32[5,33] broadcast(c), dimensions={}
+        m = f32[5,33] multiply(x, b)  t = f32[5,33] tanh(m)  ROOT r = f32[5,33] subtract(t, y))"},
+      {"Activations", R"(x = f32[3,70] parameter(0)
+        e = f32[3,70] exponential(x)  l = f32[3,70] logistic(x)  s = f32[3,70] sine(x)  a = f32[3,70] add(e, l)
+        ROOT r = f32[3,70] multiply(a, s))"},
+      {"Logarithms", R"(x = f32[41] parameter(0)  a = f32[41] abs(x)  l = f32[41] log(a)  p = f32[41] log-plus-one(a)
+        q = f32[41] rsqrt(a)  s = f32[41] sqrt(a)  u = f32[41] add(l, p)  v = f32[41] add(q, s)
+        ROOT r = f32[41] add(u, v))"},
+      {"Rounding", R"(x = f32[40] parameter(0)  c = f32[] constant(7)  b = f32[40] broadcast(c), dimensions={}
+        m = f32[40] multiply(x, b)  f = f32[40] floor(m)  g = f32[40] ceil(m)  n = f32[40] round-nearest-even(m)
+        z = f32[40] round-nearest-afz(m)  s = f32[40] sign(x)  u = f32[40] add(f, g)  v = f32[40] add(n, z)
+        w = f32[40] add(u, v)  ROOT r = f32[40] add(w, s))"},
+      {"PowerAtan2", R"(x = f32[29] parameter(0)  y = f32[29] parameter(1)  a = f32[29] abs(x)
+        p = f32[29] power(a, y)  t = f32[29] atan2(x, y)  ROOT r = f32[29] add(p, t))"},
+      {"ErfCbrtTan", R"(x = f32[50] parameter(0)  e = f32[50] erf(x)  c = f32[50] cbrt(x)  t = f32[50] tan(x)
+        m = f32[50] exponential-minus-one(x)  k = f32[50] cosine(x)  a = f32[50] add(e, c)  b = f32[50] add(t, m)
+        d = f32[50] add(a, b)  ROOT r = f32[50] add(d, k))"},
+      {"Clamp", R"(lo = f32[] parameter(0)  x = f32[17] parameter(1)  hi = f32[17] parameter(2)
+        l = f32[17] broadcast(lo), dimensions={}  ROOT r = f32[17] clamp(l, x, hi))"},
+      {"ClampScalars",
+       "lo = f32[] parameter(0)  x = f32[17] parameter(1)  hi = f32[] parameter(2)  ROOT r = f32[17] clamp(lo, x, hi)"},
+      {"CompareSelect", R"(x = f32[4,9] parameter(0)  y = f32[4,9] parameter(1)
+        c = pred[4,9] compare(x, y), direction=LT  ROOT r = f32[4,9] select(c, x, y))"},
+      {"ComparePred", "x = f32[19] parameter(0)  y = f32[19] parameter(1)  ROOT c = pred[19] compare(x, y), direction=GE"},
+      {"TotalOrder", R"(x = f32[19] parameter(0)  y = f32[19] parameter(1)
+        ROOT c = pred[19] compare(x, y), direction=GT, type=TOTALORDER)"},
+      {"Predicates", R"(p = pred[33] parameter(0)  q = pred[33] parameter(1)  a = pred[33] and(p, q)
+        o = pred[33] or(p, q)  n = pred[33] not(a)  ROOT x = pred[33] xor(n, o))"},
+      {"PredArithmetic", R"(p = pred[33] parameter(0)  q = pred[33] parameter(1)  a = pred[33] add(p, q)
+        m = pred[33] multiply(a, q)  x = pred[33] maximum(m, p)  ROOT r = pred[33] compare(x, q), direction=EQ)"},
+      {"Integers", R"(x = s32[31] parameter(0)  y = s32[31] parameter(1)  d = s32[31] divide(x, y)
+        m = s32[31] remainder(x, y)  s = s32[31] shift-left(x, y)  a = s32[31] add(d, m)  n = s32[31] negate(a)
+        ROOT r = s32[31] xor(n, s))"},
+      {"Unsigned8", R"(x = u8[65] parameter(0)  y = u8[65] parameter(1)  a = u8[65] subtract(x, y)
+        m = u8[65] multiply(a, a)  ROOT r = u8[65] maximum(m, y))"},
+      {"Signed64", R"(x = s64[11] parameter(0)  y = s64[11] parameter(1)  m = s64[11] multiply(x, y)
+        c = s64[11] count-leading-zeros(m)  p = s64[11] popcnt(y)  ROOT r = s64[11] add(c, p))"},
+      {"Doubles", R"(x = f64[21] parameter(0)  y = f64[21] parameter(1)  e = f64[21] exponential(x)
+        ROOT r = f64[21] multiply(e, y))"},
+      {"BFloat16", R"(x = bf16[45] parameter(0)  y = bf16[45] parameter(1)  m = bf16[45] multiply(x, y)
+        ROOT r = bf16[45] add(m, x))"},
+      {"Half", R"(x = f16[45] parameter(0)  y = f16[45] parameter(1)  m = f16[45] multiply(x, y)
+        ROOT r = f16[45] subtract(m, x))"},
+      {"Converts", R"(x = f32[39] parameter(0)  c = f32[] constant(9)  b = f32[39] broadcast(c), dimensions={}
+        m = f32[39] multiply(x, b)  i = s32[39] convert(m)  j = s8[39] convert(i)  h = bf16[39] convert(x)
+        f = f32[39] convert(h)  g = f32[39] convert(j)  p = pred[39] convert(i)  q = f32[39] convert(p)
+        s = f32[39] add(f, g)  ROOT r = f32[39] add(s, q))"},
+      {"BitcastConvert", R"(x = f32[23] parameter(0)  i = s32[23] bitcast-convert(x)  c = s32[] constant(2147483647)
+        b = s32[23] broadcast(c), dimensions={}  a = s32[23] and(i, b)  ROOT r = f32[23] bitcast-convert(a))"},
+      {"ReducePrecision", "x = f32[37] parameter(0)  ROOT r = f32[37] reduce-precision(x), exponent_bits=5, mantissa_bits=10"},
+      {"IsFinite", "x = f32[12] parameter(0)  l = f32[12] log(x)  ROOT r = pred[12] is-finite(l)"},
+      // Data movement.
+      {"BroadcastBias", R"(x = f32[7,19] parameter(0)  b = f32[19] parameter(1)
+        c = f32[7,19] broadcast(b), dimensions={1}  ROOT r = f32[7,19] add(x, c))"},
+      {"BroadcastRows", R"(x = f32[7,19] parameter(0)  b = f32[7] parameter(1)
+        c = f32[7,19] broadcast(b), dimensions={0}  ROOT r = f32[7,19] multiply(x, c))"},
+      {"BroadcastExpensive", R"(x = f32[40,35] parameter(0)  b = f32[35] parameter(1)  s = f32[35] exponential(b)
+        c = f32[40,35] broadcast(s), dimensions={1}  ROOT r = f32[40,35] multiply(x, c))"},
+      {"BroadcastOnly", "x = f32[5] parameter(0)  ROOT r = f32[3,5,2] broadcast(x), dimensions={1}"},
+      {"Iota", "i = s32[4,13] iota(), iota_dimension=1  x = s32[4,13] parameter(0)  ROOT r = s32[4,13] add(i, x)"},
+      {"IotaRoot", "ROOT i = f32[6,5] iota(), iota_dimension=0"},
+      {"ConstantRoot", "c = f32[] constant(2.5)  ROOT b = f32[3,4] broadcast(c), dimensions={}"},
+      {"SmallConstant", R"(c = s32[5] constant({3, 1, 4, 1, 5})  x = s32[5] parameter(0)  ROOT r = s32[5] multiply(c, x))"},
+      {"ReshapeMerge", "x = f32[6,5,4] parameter(0)  n = f32[6,5,4] negate(x)  ROOT r = f32[6,20] reshape(n)"},
+      {"ReshapeSplit", "x = f32[3,24] parameter(0)  y = f32[3,4,6] reshape(x)  ROOT r = f32[3,4,6] abs(y)"},
+      {"ReshapeOdd", "x = f32[4,15] parameter(0)  n = f32[4,15] negate(x)  ROOT r = f32[10,6] reshape(n)"},
+      {"ReshapeUnit", "x = f32[1,9,1] parameter(0)  n = f32[1,9,1] negate(x)  ROOT r = f32[9] reshape(n)"},
+      {"Transpose2D", "x = f32[35,22] parameter(0)  ROOT r = f32[22,35] transpose(x), dimensions={1,0}"},
+      {"Transpose4D", "x = f32[2,7,5,18] parameter(0)  ROOT r = f32[2,18,7,5] transpose(x), dimensions={0,3,1,2}"},
+      {"TransposeOuter", "x = f32[3,5,20] parameter(0)  e = f32[3,5,20] exponential(x)  ROOT r = f32[5,3,20] transpose(e), dimensions={1,0,2}"},
+      {"BitcastLayout", "x = f32[4,6]{0,1} parameter(0)  ROOT r = f32[6,4]{1,0} bitcast(x)"},
+      {"BitcastReshape", "x = f32[4,6]{1,0} parameter(0)  n = f32[4,6]{1,0} negate(x)  ROOT r = f32[24]{0} bitcast(n)"},
+      {"Slice", "x = f32[9,20] parameter(0)  ROOT r = f32[3,15] slice(x), slice={[2:8:2],[5:20]}"},
+      {"SliceStencil", R"(x = f32[50] parameter(0)  a = f32[48] slice(x), slice={[0:48]}  b = f32[48] slice(x), slice={[1:49]}
+        c = f32[48] slice(x), slice={[2:50]}  d = f32[48] add(a, b)  ROOT r = f32[48] add(d, c))"},
+      {"Reverse", "x = f32[4,21] parameter(0)  ROOT r = f32[4,21] reverse(x), dimensions={0,1}"},
+      {"Pad", "x = f32[5,6] parameter(0)  z = f32[] constant(-1)  ROOT r = f32[9,10] pad(x, z), padding=1_3x2_2"},
+      {"PadNegative", "x = f32[9,12] parameter(0)  z = f32[] parameter(1)  ROOT r = f32[6,13] pad(x, z), padding=-2_-1x3_-2"},
+      {"PadInterior", "x = f32[5,4] parameter(0)  z = f32[] constant(0)  ROOT r = f32[15,8] pad(x, z), padding=1_1_2x0_1_1"},
+      {"Concatenate", R"(x = f32[3,7] parameter(0)  y = f32[3,2] parameter(1)  z = f32[3,11] parameter(2)
+        n = f32[3,2] negate(y)  ROOT r = f32[3,20] concatenate(x, n, z), dimensions={1})"},
+      {"ConcatenateOuter", R"(x = f32[3,7] parameter(0)  y = f32[2,7] parameter(1)
+        ROOT r = f32[5,7] concatenate(x, y), dimensions={0})"},
+      {"DynamicSlice", R"(x = f32[10,9] parameter(0)  i = s32[] parameter(1)  j = s32[] parameter(2)
+        ROOT r = f32[4,5] dynamic-slice(x, i, j), dynamic_slice_sizes={4,5})"},
+      {"DynamicUpdateSlice", R"(x = f32[10,9] parameter(0)  u = f32[3,9] parameter(1)  i = s32[] parameter(2)
+        z = s32[] constant(0)  ROOT r = f32[10,9] dynamic-update-slice(x, u, i, z))"},
+      {"GatherRows", R"(t = f32[12,18] parameter(0)  i = s32[5,1] parameter(1)
+        ROOT r = f32[5,18] gather(t, i), offset_dims={1}, collapsed_slice_dims={0}, start_index_map={0}, index_vector_dim=1, slice_sizes={1,18})"},
+      {"GatherElements", R"(t = f32[8,9] parameter(0)  i = s32[7,2] parameter(1)
+        ROOT r = f32[7] gather(t, i), offset_dims={}, collapsed_slice_dims={0,1}, start_index_map={0,1}, index_vector_dim=1, slice_sizes={1,1})"},
+      {"GatherWindows", R"(t = f32[9,8] parameter(0)  i = s32[4,2] parameter(1)
+        ROOT r = f32[3,4,2] gather(t, i), offset_dims={0,2}, collapsed_slice_dims={}, start_index_map={1,0}, index_vector_dim=1, slice_sizes={3,2})"},
+      {"GatherBatched", R"(t = f32[3,9] parameter(0)  i = s32[3,4,1] parameter(1)
+        ROOT r = f32[3,4] gather(t, i), offset_dims={}, collapsed_slice_dims={1}, start_index_map={1}, index_vector_dim=2, slice_sizes={1,1}, operand_batching_dims={0}, start_indices_batching_dims={0})"},
+      {"Map", "x = f32[4,9] parameter(0)  y = f32[4,9] parameter(1)  ROOT r = f32[4,9] map(x, y), dimensions={0,1}, to_apply=square_plus"},
+      // Reductions.
+      {"SumRows", "x = f32[9,70] parameter(0)  z = f32[] constant(0)  ROOT r = f32[9] reduce(x, z), dimensions={1}, to_apply=add"},
+      {"SumRowsEven", "x = f32[9,256] parameter(0)  z = f32[] constant(0)  ROOT r = f32[9] reduce(x, z), dimensions={1}, to_apply=add"},
+      {"SumRowsInit", "x = f32[9,50] parameter(0)  z = f32[] parameter(1)  ROOT r = f32[9] reduce(x, z), dimensions={1}, to_apply=add"},
+      {"SumColumns", "x = f32[33,75] parameter(0)  z = f32[] constant(0)  ROOT r = f32[75] reduce(x, z), dimensions={0}, to_apply=add"},
+      {"SumMiddle", "x = f32[4,9,37] parameter(0)  z = f32[] constant(0)  ROOT r = f32[4,37] reduce(x, z), dimensions={1}, to_apply=add"},
+      {"SumOuterAndInner", "x = f32[4,9,37] parameter(0)  z = f32[] constant(0)  ROOT r = f32[9] reduce(x, z), dimensions={0,2}, to_apply=add"},
+      {"SumAll", "x = f32[7,45] parameter(0)  z = f32[] constant(0)  ROOT r = f32[] reduce(x, z), dimensions={0,1}, to_apply=add"},
+      {"SumNothing", "x = f32[7] parameter(0)  z = f32[] parameter(1)  ROOT r = f32[7] reduce(x, z), dimensions={}, to_apply=add"},
+      {"MeanOfSquares", R"(x = f32[6,100] parameter(0)  s = f32[6,100] multiply(x, x)  z = f32[] constant(0)
+        t = f32[6] reduce(s, z), dimensions={1}, to_apply=add  n = f32[] constant(0.01)  b = f32[6] broadcast(n), dimensions={}
+        ROOT r = f32[6] multiply(t, b))"},
+      {"MaxRows", "x = f32[5,33] parameter(0)  z = f32[] constant(-inf)  ROOT r = f32[5] reduce(x, z), dimensions={1}, to_apply=max"},
+      {"ProductAndMin", R"(x = f32[6,8] parameter(0)  o = f32[] constant(1)  i = f32[] constant(inf)
+        p = f32[6] reduce(x, o), dimensions={1}, to_apply=mul  m = f32[6] reduce(x, i), dimensions={1}, to_apply=min
+        ROOT r = f32[6] add(p, m))"},
+      {"SumBFloat16", "x = bf16[6,130] parameter(0)  z = bf16[] constant(0)  ROOT r = bf16[6] reduce(x, z), dimensions={1}, to_apply=add_bf16"},
+      {"MaxBFloat16", "x = bf16[6,30] parameter(0)  z = bf16[] constant(-inf)  ROOT r = bf16[6] reduce(x, z), dimensions={1}, to_apply=max_bf16"},
+      {"SumDoubles", "x = f64[6,30] parameter(0)  z = f64[] constant(0)  ROOT r = f64[6] reduce(x, z), dimensions={1}, to_apply=add_f64"},
+      {"SumIntegers", "x = s32[6,90] parameter(0)  z = s32[] constant(0)  ROOT r = s32[6] reduce(x, z), dimensions={1}, to_apply=add_s32"},
+      {"MinU8Columns", "x = u8[9,130] parameter(0)  z = u8[] constant(255)  ROOT r = u8[130] reduce(x, z), dimensions={0}, to_apply=min_u8"},
+      {"AnyOf", "x = pred[6,90] parameter(0)  z = pred[] constant(false)  ROOT r = pred[6] reduce(x, z), dimensions={1}, to_apply=or"},
+      {"AllOfColumns", "x = pred[3,90] parameter(0)  z = pred[] constant(true)  ROOT r = pred[90] reduce(x, z), dimensions={0}, to_apply=and"},
+      {"CombinerCalls", "x = f32[5,40] parameter(0)  z = f32[] constant(0)  ROOT r = f32[5] reduce(x, z), dimensions={1}, to_apply=call_add"},
+      {"StrangeCombiner", "x = f32[5,40] parameter(0)  z = f32[] constant(0)  ROOT r = f32[5] reduce(x, z), dimensions={1}, to_apply=larger_magnitude"},
+      {"ArgMaxRows", R"(x = f32[5,40] parameter(0)  i = s32[5,40] iota(), iota_dimension=1  z = f32[] constant(-inf)
+        o = s32[] constant(0)  t = (f32[5], s32[5]) reduce(x, i, z, o), dimensions={1}, to_apply=argmax
+        ROOT r = s32[5] get-tuple-element(t), index=1)"},
+      {"ArgMaxColumns", R"(x = f32[11,40] parameter(0)  i = s32[11,40] iota(), iota_dimension=0  z = f32[] constant(-inf)
+        o = s32[] constant(0)  ROOT t = (f32[40], s32[40]) reduce(x, i, z, o), dimensions={0}, to_apply=argmax)"},
+      {"MaxPool", R"(x = f32[2,9,9,5] parameter(0)  z = f32[] constant(-inf)
+        ROOT r = f32[2,5,5,5] reduce-window(x, z), window={size=1x3x3x1 stride=1x2x2x1 pad=0_0x1_1x1_1x0_0}, to_apply=max)"},
+      {"AveragePool", R"(x = f32[1,8,8,24] parameter(0)  z = f32[] constant(0)
+        s = f32[1,4,4,24] reduce-window(x, z), window={size=1x2x2x1 stride=1x2x2x1}, to_apply=add
+        q = f32[] constant(0.25)  b = f32[1,4,4,24] broadcast(q), dimensions={}  ROOT r = f32[1,4,4,24] multiply(s, b))"},
+      {"WindowDilated", R"(x = f32[20] parameter(0)  z = f32[] constant(0)
+        ROOT r = f32[19] reduce-window(x, z), window={size=3 pad=1_2 rhs_dilate=2}, to_apply=add)"},
+      {"WindowBaseDilated", R"(x = f32[6] parameter(0)  z = f32[] constant(0)
+        ROOT r = f32[10] reduce-window(x, z), window={size=2 lhs_dilate=2}, to_apply=add)"},
+      {"CumulativeSumShort", R"(x = f32[3,20] parameter(0)  z = f32[] constant(0)
+        ROOT r = f32[3,20] reduce-window(x, z), window={size=1x20 pad=0_0x19_0}, to_apply=add)"},
+      {"CumulativeSumLong", R"(x = f32[300,2] parameter(0)  z = f32[] constant(0)
+        ROOT r = f32[300,2] reduce-window(x, z), window={size=300x1 pad=299_0x0_0}, to_apply=add)"},
+      {"CumulativeMaxReversed", R"(x = f32[2,133] parameter(0)  z = f32[] constant(-inf)
+        ROOT r = f32[2,133] reduce-window(x, z), window={size=1x133 pad=0_0x0_132}, to_apply=max)"},
+      // Contractions.
+      {"Dot", "a = f32[19,23] parameter(0)  b = f32[23,37] parameter(1)  ROOT r = f32[19,37] dot(a, b), lhs_contracting_dims={1}, rhs_contracting_dims={0}"},
+      {"DotLarge", "a = f32[64,96] parameter(0)  b = f32[96,160] parameter(1)  ROOT r = f32[64,160] dot(a, b), lhs_contracting_dims={1}, rhs_contracting_dims={0}"},
+      {"DotTransposedRight", "a = f32[19,23] parameter(0)  b = f32[37,23] parameter(1)  ROOT r = f32[19,37] dot(a, b), lhs_contracting_dims={1}, rhs_contracting_dims={1}"},
+      {"DotTransposedLeft", "a = f32[23,19] parameter(0)  b = f32[23,37] parameter(1)  ROOT r = f32[19,37] dot(a, b), lhs_contracting_dims={0}, rhs_contracting_dims={0}"},
+      {"DotVector", "a = f32[1,70] parameter(0)  b = f32[70,300] parameter(1)  ROOT r = f32[1,300] dot(a, b), lhs_contracting_dims={1}, rhs_contracting_dims={0}"},
+      {"DotVectorRows", "a = f32[1,70] parameter(0)  b = f32[45,70] parameter(1)  ROOT r = f32[1,45] dot(a, b), lhs_contracting_dims={1}, rhs_contracting_dims={1}"},
+      {"DotMatrixVector", "a = f32[33,70] parameter(0)  b = f32[70] parameter(1)  ROOT r = f32[33] dot(a, b), lhs_contracting_dims={1}, rhs_contracting_dims={0}"},
+      {"DotInner", "a = f32[70] parameter(0)  b = f32[70] parameter(1)  ROOT r = f32[] dot(a, b), lhs_contracting_dims={0}, rhs_contracting_dims={0}"},
+      {"DotOuter", "a = f32[7] parameter(0)  b = f32[30] parameter(1)  ROOT r = f32[7,30] dot(a, b), lhs_contracting_dims={}, rhs_contracting_dims={}"},
+      {"DotBatched", "a = f32[3,18,20] parameter(0)  b = f32[3,20,35] parameter(1)  ROOT r = f32[3,18,35] dot(a, b), lhs_batch_dims={0}, rhs_batch_dims={0}, lhs_contracting_dims={2}, rhs_contracting_dims={1}"},
+      {"DotAttention", "q = f32[2,9,3,16] parameter(0)  k = f32[2,11,3,16] parameter(1)  ROOT r = f32[2,3,9,11] dot(q, k), lhs_batch_dims={0,2}, rhs_batch_dims={0,2}, lhs_contracting_dims={3}, rhs_contracting_dims={3}"},
+      {"DotTwoContracted", "a = f32[9,4,6] parameter(0)  b = f32[4,6,33] parameter(1)  ROOT r = f32[9,33] dot(a, b), lhs_contracting_dims={1,2}, rhs_contracting_dims={0,1}"},
+      {"DotBiasRelu", R"(a = f32[10,24] parameter(0)  b = f32[24,48] parameter(1)  c = f32[48] parameter(2)
+        d = f32[10,48] dot(a, b), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+        e = f32[10,48] broadcast(c), dimensions={1}  s = f32[10,48] add(d, e)  z = f32[] constant(0)
+        y = f32[10,48] broadcast(z), dimensions={}  ROOT r = f32[10,48] maximum(s, y))"},
+      {"DotVectorBias", R"(a = f32[1,40] parameter(0)  b = f32[40,256] parameter(1)  c = f32[256] parameter(2)
+        d = f32[1,256] dot(a, b), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+        e = f32[1,256] reshape(c)  s = f32[1,256] add(d, e)  ROOT r = f32[1,256] tanh(s))"},
+      {"DotSum", R"(a = f32[8,24] parameter(0)  b = f32[24,48] parameter(1)  c = f32[8,13] parameter(2)  e = f32[13,48] parameter(3)
+        d = f32[8,48] dot(a, b), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+        f = f32[8,48] dot(c, e), lhs_contracting_dims={1}, rhs_contracting_dims={0}  ROOT r = f32[8,48] add(d, f))"},
+      {"DotTransposedOut", R"(a = f32[2,3,9,8] parameter(0)  b = f32[2,3,8,16] parameter(1)
+        d = f32[2,3,9,16] dot(a, b), lhs_batch_dims={0,1}, rhs_batch_dims={0,1}, lhs_contracting_dims={3}, rhs_contracting_dims={2}
+        t = f32[2,9,3,16] transpose(d), dimensions={0,2,1,3}  ROOT r = f32[2,9,48] reshape(t))"},
+      {"DotSplitOut", R"(a = f32[9,20] parameter(0)  b = f32[20,48] parameter(1)
+        d = f32[9,48] dot(a, b), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+        s = f32[9,3,16] reshape(d)  ROOT t = f32[3,9,16] transpose(s), dimensions={1,0,2})"},
+      {"DotMergedRows", R"(a = f32[2,5,20] parameter(0)  b = f32[20,48] parameter(1)  c = f32[48] parameter(2)
+        d = f32[2,5,48] dot(a, b), lhs_contracting_dims={2}, rhs_contracting_dims={0}
+        e = f32[2,5,48] broadcast(c), dimensions={2}  ROOT r = f32[2,5,48] add(d, e))"},
+      {"DotFusedOperands", R"(a = f32[20,24] parameter(0)  b = f32[24,48] parameter(1)  e = f32[20,24] exponential(a)
+        n = f32[24,48] negate(b)  ROOT d = f32[20,48] dot(e, n), lhs_contracting_dims={1}, rhs_contracting_dims={0})"},
+      {"DotBFloat16", "a = bf16[9,40] parameter(0)  b = bf16[40,33] parameter(1)  ROOT r = bf16[9,33] dot(a, b), lhs_contracting_dims={1}, rhs_contracting_dims={0}"},
+      {"DotBFloat16Wide", "a = bf16[9,40] parameter(0)  b = bf16[40,33] parameter(1)  ROOT r = f32[9,33] dot(a, b), lhs_contracting_dims={1}, rhs_contracting_dims={0}"},
+      {"DotInt8", "a = s8[9,40] parameter(0)  b = s8[40,33] parameter(1)  ROOT r = s32[9,33] dot(a, b), lhs_contracting_dims={1}, rhs_contracting_dims={0}"},
+      {"DotDouble", "a = f64[9,40] parameter(0)  b = f64[40,33] parameter(1)  ROOT r = f64[9,33] dot(a, b), lhs_contracting_dims={1}, rhs_contracting_dims={0}"},
+      {"DotNarrow", "a = f32[100,50] parameter(0)  b = f32[50,3] parameter(1)  ROOT r = f32[100,3] dot(a, b), lhs_contracting_dims={1}, rhs_contracting_dims={0}"},
+      {"Convolution", R"(x = f32[1,10,11,6] parameter(0)  w = f32[3,3,6,34] parameter(1)
+        ROOT r = f32[1,10,11,34] convolution(x, w), window={size=3x3 pad=1_1x1_1}, dim_labels=b01f_01io->b01f)"},
+      {"ConvolutionStrided", R"(x = f32[2,13,13,3] parameter(0)  w = f32[7,7,3,16] parameter(1)
+        ROOT r = f32[2,7,7,16] convolution(x, w), window={size=7x7 stride=2x2 pad=3_3x3_3}, dim_labels=b01f_01io->b01f)"},
+      {"Convolution1x1", R"(x = f32[1,7,7,20] parameter(0)  w = f32[1,1,20,48] parameter(1)
+        ROOT r = f32[1,7,7,48] convolution(x, w), window={size=1x1}, dim_labels=b01f_01io->b01f)"},
+      {"Convolution1x1Strided", R"(x = f32[1,8,8,20] parameter(0)  w = f32[1,1,20,48] parameter(1)
+        ROOT r = f32[1,4,4,48] convolution(x, w), window={size=1x1 stride=2x2}, dim_labels=b01f_01io->b01f)"},
+      {"ConvolutionBiasRelu", R"(x = f32[1,9,9,8] parameter(0)  w = f32[3,3,8,32] parameter(1)  b = f32[32] parameter(2)
+        y = f32[1,9,9,32] parameter(3)
+        c = f32[1,9,9,32] convolution(x, w), window={size=3x3 pad=1_1x1_1}, dim_labels=b01f_01io->b01f
+        d = f32[1,9,9,32] broadcast(b), dimensions={3}  e = f32[1,9,9,32] add(c, d)  f = f32[1,9,9,32] add(e, y)
+        z = f32[] constant(0)  g = f32[1,9,9,32] broadcast(z), dimensions={}  ROOT r = f32[1,9,9,32] maximum(f, g))"},
+      {"ConvolutionFusedInput", R"(x = f32[1,9,9,8] parameter(0)  w = f32[3,3,8,32] parameter(1)  s = f32[8] parameter(2)
+        t = f32[1,9,9,8] broadcast(s), dimensions={3}  u = f32[1,9,9,8] multiply(x, t)  z = f32[] constant(0)
+        g = f32[1,9,9,8] broadcast(z), dimensions={}  v = f32[1,9,9,8] maximum(u, g)
+        ROOT c = f32[1,9,9,32] convolution(v, w), window={size=3x3 pad=1_1x1_1}, dim_labels=b01f_01io->b01f)"},
+      {"ConvolutionNCHW", R"(x = f32[2,6,9,10] parameter(0)  w = f32[17,6,3,3] parameter(1)
+        ROOT r = f32[2,17,9,10] convolution(x, w), window={size=3x3 pad=1_1x1_1}, dim_labels=bf01_oi01->bf01)"},
+      {"Depthwise", R"(x = f32[1,9,9,24] parameter(0)  w = f32[3,3,1,24] parameter(1)
+        ROOT r = f32[1,9,9,24] convolution(x, w), window={size=3x3 pad=1_1x1_1}, dim_labels=b01f_01io->b01f, feature_group_count=24)"},
+      {"DepthwiseStridedMultiplier", R"(x = f32[1,9,9,6] parameter(0)  w = f32[3,3,1,12] parameter(1)
+        ROOT r = f32[1,4,4,12] convolution(x, w), window={size=3x3 stride=2x2}, dim_labels=b01f_01io->b01f, feature_group_count=6)"},
+      {"Grouped", R"(x = f32[1,8,8,12] parameter(0)  w = f32[3,3,4,18] parameter(1)
+        ROOT r = f32[1,6,6,18] convolution(x, w), window={size=3x3}, dim_labels=b01f_01io->b01f, feature_group_count=3)"},
+      {"BatchGrouped", R"(x = f32[6,8,8,4] parameter(0)  w = f32[3,3,4,6] parameter(1)
+        ROOT r = f32[2,6,6,6] convolution(x, w), window={size=3x3}, dim_labels=b01f_01io->b01f, batch_group_count=3)"},
+      {"ConvolutionTransposed", R"(x = f32[1,4,4,8] parameter(0)  w = f32[4,4,8,18] parameter(1)
+        ROOT r = f32[1,8,8,18] convolution(x, w), window={size=4x4 pad=2_2x2_2 lhs_dilate=2x2}, dim_labels=b01f_01io->b01f)"},
+      {"ConvolutionTransposedOdd", R"(x = f32[1,5,4,6] parameter(0)  w = f32[5,3,6,7] parameter(1)
+        b = f32[7] parameter(2)
+        c = f32[1,9,11,7] convolution(x, w), window={size=5x3 pad=2_2x1_2 lhs_dilate=2x3}, dim_labels=b01f_01io->b01f
+        d = f32[1,9,11,7] broadcast(b), dimensions={3}  e = f32[1,9,11,7] add(c, d)  ROOT r = f32[1,9,11,7] tanh(e))"},
+      {"ConvolutionDilatedReversed", R"(x = f32[1,9,9,4] parameter(0)  w = f32[3,3,4,5] parameter(1)
+        ROOT r = f32[1,5,5,5] convolution(x, w), window={size=3x3 rhs_dilate=2x2 rhs_reversal=1x1}, dim_labels=b01f_01io->b01f)"},
+      {"ConvolutionWeightGradient", R"(x = f32[4,9,9,5] parameter(0)  g = f32[4,9,9,17] parameter(1)
+        ROOT r = f32[3,3,5,17] convolution(x, g), window={size=9x9 pad=1_1x1_1}, dim_labels=f01b_i01o->01bf)"},
+      {"Convolution1D", R"(x = f32[2,30,6] parameter(0)  w = f32[5,6,20] parameter(1)
+        ROOT r = f32[2,26,20] convolution(x, w), window={size=5}, dim_labels=b0f_0io->b0f)"},
+      {"ConvolutionNegativePadding", R"(x = f32[1,9,9,4] parameter(0)  w = f32[3,3,4,5] parameter(1)
+        ROOT r = f32[1,5,5,5] convolution(x, w), window={size=3x3 pad=-1_-1x-1_-1}, dim_labels=b01f_01io->b01f)"},
+      // Several stages.
+      {"Softmax", R"(x = f32[6,50] parameter(0)  i = f32[] constant(-inf)  z = f32[] constant(0)
+        m = f32[6] reduce(x, i), dimensions={1}, to_apply=max  mb = f32[6,50] broadcast(m), dimensions={0}
+        d = f32[6,50] subtract(x, mb)  e = f32[6,50] exponential(d)
+        s = f32[6] reduce(e, z), dimensions={1}, to_apply=add  sb = f32[6,50] broadcast(s), dimensions={0}
+        ROOT r = f32[6,50] divide(e, sb))"},
+      {"SoftmaxHeads", R"(x = f32[2,3,5,33] parameter(0)  i = f32[] constant(-inf)  z = f32[] constant(0)
+        m = f32[2,3,5] reduce(x, i), dimensions={3}, to_apply=max  mb = f32[2,3,5,33] broadcast(m), dimensions={0,1,2}
+        d = f32[2,3,5,33] subtract(x, mb)  e = f32[2,3,5,33] exponential(d)
+        s = f32[2,3,5] reduce(e, z), dimensions={3}, to_apply=add  sb = f32[2,3,5,33] broadcast(s), dimensions={0,1,2}
+        ROOT r = f32[2,3,5,33] divide(e, sb))"},
+      {"LogSumExp", R"(x = f32[6,50] parameter(0)  i = f32[] constant(-inf)  z = f32[] constant(0)
+        m = f32[6] reduce(x, i), dimensions={1}, to_apply=max  mb = f32[6,50] broadcast(m), dimensions={0}
+        d = f32[6,50] subtract(x, mb)  e = f32[6,50] exponential(d)
+        s = f32[6] reduce(e, z), dimensions={1}, to_apply=add  l = f32[6] log(s)  ROOT r = f32[6] add(l, m))"},
+      {"LayerNorm", R"(x = f32[5,64] parameter(0)  g = f32[64] parameter(1)  h = f32[64] parameter(2)
+        z = f32[] constant(0)  n = f32[] constant(0.015625)  eps = f32[] constant(0.001)
+        s = f32[5] reduce(x, z), dimensions={1}, to_apply=add  nb = f32[5] broadcast(n), dimensions={}
+        mean = f32[5] multiply(s, nb)  mb = f32[5,64] broadcast(mean), dimensions={0}  d = f32[5,64] subtract(x, mb)
+        q = f32[5,64] multiply(d, d)  t = f32[5] reduce(q, z), dimensions={1}, to_apply=add
+        v = f32[5] multiply(t, nb)  eb = f32[5] broadcast(eps), dimensions={}  ve = f32[5] add(v, eb)
+        rs = f32[5] rsqrt(ve)  rb = f32[5,64] broadcast(rs), dimensions={0}  y = f32[5,64] multiply(d, rb)
+        gb = f32[5,64] broadcast(g), dimensions={1}  hb = f32[5,64] broadcast(h), dimensions={1}
+        u = f32[5,64] multiply(y, gb)  ROOT r = f32[5,64] add(u, hb))"},
+      {"BatchNormTraining", R"(x = f32[4,5,5,20] parameter(0)  z = f32[] constant(0)  n = f32[] constant(0.01)
+        s = f32[20] reduce(x, z), dimensions={0,1,2}, to_apply=add  nb = f32[20] broadcast(n), dimensions={}
+        mean = f32[20] multiply(s, nb)  mb = f32[4,5,5,20] broadcast(mean), dimensions={3}
+        d = f32[4,5,5,20] subtract(x, mb)  q = f32[4,5,5,20] multiply(d, d)
+        t = f32[20] reduce(q, z), dimensions={0,1,2}, to_apply=add  v = f32[20] multiply(t, nb)
+        rs = f32[20] rsqrt(v)  rb = f32[4,5,5,20] broadcast(rs), dimensions={3}
+        ROOT r = f32[4,5,5,20] multiply(d, rb))"},
+      {"SumAllEpilogue", R"(x = f32[7,45] parameter(0)  z = f32[] constant(0)
+        s = f32[] reduce(x, z), dimensions={0,1}, to_apply=add  ROOT r = f32[] sqrt(s))"},
+      {"NormalizeByTotal", R"(x = f32[7,45] parameter(0)  z = f32[] constant(0)  a = f32[7,45] abs(x)
+        s = f32[] reduce(a, z), dimensions={0,1}, to_apply=add  b = f32[7,45] broadcast(s), dimensions={}
+        ROOT r = f32[7,45] divide(x, b))"},
+      {"DotSoftmax", R"(a = f32[9,20] parameter(0)  b = f32[20,33] parameter(1)  i = f32[] constant(-inf)  z = f32[] constant(0)
+        x = f32[9,33] dot(a, b), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+        m = f32[9] reduce(x, i), dimensions={1}, to_apply=max  mb = f32[9,33] broadcast(m), dimensions={0}
+        d = f32[9,33] subtract(x, mb)  e = f32[9,33] exponential(d)
+        s = f32[9] reduce(e, z), dimensions={1}, to_apply=add  sb = f32[9,33] broadcast(s), dimensions={0}
+        ROOT r = f32[9,33] divide(e, sb))"},
+      {"DotDot", R"(a = f32[9,20] parameter(0)  b = f32[20,33] parameter(1)  c = f32[33,18] parameter(2)
+        x = f32[9,33] dot(a, b), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+        ROOT y = f32[9,18] dot(x, c), lhs_contracting_dims={1}, rhs_contracting_dims={0})"},
+      {"DotSumRows", R"(a = f32[9,20] parameter(0)  b = f32[20,33] parameter(1)  z = f32[] constant(0)
+        x = f32[9,33] dot(a, b), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+        ROOT s = f32[9] reduce(x, z), dimensions={1}, to_apply=add)"},
+      // Several outputs.
+      {"TwoOutputs", R"(x = f32[5,30] parameter(0)  e = f32[5,30] exponential(x)  n = f32[5,30] negate(e)
+        ROOT t = (f32[5,30], f32[5,30]) tuple(e, n))"},
+      {"OutputsOfDifferentShape", R"(x = f32[5,30] parameter(0)  z = f32[] constant(0)  e = f32[5,30] exponential(x)
+        s = f32[5] reduce(e, z), dimensions={1}, to_apply=add  ROOT t = (f32[5,30], f32[5]) tuple(e, s))"},
+      {"OutputIsParameter", R"(x = f32[5,30] parameter(0)  n = f32[5,30] negate(x)
+        ROOT t = (f32[5,30], f32[5,30], f32[5,30]) tuple(x, n, n))"},
+      {"SiblingReductions", R"(x = f32[40,35] parameter(0)  z = f32[] constant(0)  q = f32[40,35] multiply(x, x)
+        s = f32[35] reduce(x, z), dimensions={0}, to_apply=add  t = f32[35] reduce(q, z), dimensions={0}, to_apply=add
+        ROOT r = (f32[35], f32[35]) tuple(s, t))"},
+      {"ConvolutionAndStatistics", R"(x = f32[1,8,8,6] parameter(0)  w = f32[3,3,6,18] parameter(1)  z = f32[] constant(0)
+        c = f32[1,8,8,18] convolution(x, w), window={size=3x3 pad=1_1x1_1}, dim_labels=b01f_01io->b01f
+        s = f32[18] reduce(c, z), dimensions={0,1,2}, to_apply=add
+        ROOT r = (f32[1,8,8,18], f32[18]) tuple(c, s))"},
+  };
+}
+
+}  // namespace
+
+const std::vector<Snippet>& Snippets() {
+  static const std::vector<Snippet>* const snippets = MakeSnippets();
+  return *snippets;
+}
+
+std::unique_ptr<hlo::Module> ParseSnippet(const Snippet& snippet) {
+  // One instruction a line, wherever the snippet breaks its lines.
+  const std::string text = absl::StrCat("HloModule ", snippet.name, "\n", kReducers, "\nENTRY entry {\n", snippet.entry, "\n}\n");
+  absl::StatusOr<std::unique_ptr<hlo::Module>> module = hlo::ParseModule(text);
+  Check(module.ok(), module.status().ToString());
+  return std::move(*module);
+}
+
+}  // namespace smelt::kernels

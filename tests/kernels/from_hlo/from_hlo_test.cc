@@ -1,0 +1,66 @@
+#include "kernels/te/from_hlo.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "hlo/text/parser.h"
+#include "tests/kernels/agreement/agreement.h"
+#include "tests/kernels/agreement/snippets.h"
+#include "tests/kernels/from_hlo/graph_interpreter.h"
+
+namespace smelt::kernels::te {
+namespace {
+
+using ::testing::HasSubstr;
+
+class FromHloSnippet : public ::testing::TestWithParam<Snippet> {};
+
+TEST_P(FromHloSnippet, MeansWhatTheEvaluatorComputes) {
+  const std::unique_ptr<hlo::Module> module = ParseSnippet(GetParam());
+  const Reference reference = MakeReference(*module);
+  const absl::StatusOr<Graph> graph = FromHlo(*module->entry());
+  ASSERT_TRUE(graph.ok()) << graph.status();
+  EXPECT_EQ(Difference(Interpret(*graph, reference.inputs), reference.outputs), "") << ToString(*graph);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, FromHloSnippet, ::testing::ValuesIn(Snippets()),
+                         [](const auto& info) { return std::string(info.param.name); });
+
+std::unique_ptr<hlo::Module> Parse(const std::string& text) {
+  absl::StatusOr<std::unique_ptr<hlo::Module>> module = hlo::ParseModule(text);
+  EXPECT_TRUE(module.ok()) << module.status();
+  return std::move(*module);
+}
+
+struct Refusal {
+  const char* entry;
+  const char* reason;
+};
+
+TEST(HasLoopNest, NamesWhatItRefusesAndWhy) {
+  const Refusal refusals[] = {
+      {"x = c64[4] parameter(0)  ROOT r = c64[4] negate(x)", "element type c64"},
+      {"x = f32[4] parameter(0)  ROOT r = c64[3] fft(x), fft_type=RFFT, fft_length={4}", "r: a Fourier transform"},
+      {"x = f32[0,4] parameter(0)  ROOT r = f32[0,4] negate(x)", "no elements"},
+      {"x = f32[4,4] parameter(0)  ROOT r = f32[4,4] cholesky(x), lower=true", "r: a factorisation"},
+      {"x = u8[4,4] parameter(0)  ROOT r = u32[4] bitcast-convert(x)", "different width"},
+  };
+  for (const Refusal& refusal : refusals) {
+    const auto module = Parse(std::string("HloModule m\nENTRY e {\n") + refusal.entry + "\n}\n");
+    const absl::Status status = HasLoopNest(*module->entry()->root());
+    EXPECT_EQ(status.code(), absl::StatusCode::kUnimplemented) << refusal.entry;
+    EXPECT_THAT(std::string(status.message()), HasSubstr(refusal.reason));
+    EXPECT_FALSE(FromHlo(*module->entry()).ok());
+  }
+}
+
+TEST(FromHlo, GivesEqualKernelsEqualStageNames) {
+  const auto a =
+      Parse("HloModule m\nENTRY e { x = f32[4] parameter(0)  y = f32[4] exponential(x)  ROOT z = f32[4] negate(y) }");
+  const auto b =
+      Parse("HloModule n\nENTRY f { q = f32[4] parameter(0)  s = f32[4] exponential(q)  ROOT t = f32[4] negate(s) }");
+  EXPECT_EQ(ToString(FromHlo(*a->entry()).value()), ToString(FromHlo(*b->entry()).value()));
+}
+
+}  // namespace
+}  // namespace smelt::kernels::te

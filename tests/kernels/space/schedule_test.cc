@@ -1,0 +1,102 @@
+// Every snippet gets a schedule from every tile that the space enumerates, and from the fallback.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "kernels/space/kernel_schedule.h"
+#include "kernels/space/structure.h"
+#include "kernels/space/templates/templates.h"
+#include "kernels/space/tiles.h"
+#include "kernels/te/from_hlo.h"
+#include "tests/kernels/agreement/snippets.h"
+
+namespace smelt::kernels::space {
+namespace {
+
+class SpaceSnippet : public ::testing::TestWithParam<Snippet> {};
+
+TEST_P(SpaceSnippet, EveryTileMapsToAScheduleThatReplays) {
+  const std::unique_ptr<hlo::Module> module = ParseSnippet(GetParam());
+  const Target target;
+  const absl::StatusOr<std::vector<Tile>> tiles = EnumerateTiles(*module->entry(), target, 12);
+  ASSERT_TRUE(tiles.ok()) << tiles.status();
+  ASSERT_FALSE(tiles->empty());
+  EXPECT_EQ((*tiles)[0], DefaultTile(*module->entry(), target).value());
+  for (const Tile& tile : *tiles) {
+    const absl::StatusOr<schedule::Schedule> schedule = ScheduleForTile(*module->entry(), tile, target);
+    ASSERT_TRUE(schedule.ok()) << tile.ToString() << ": " << schedule.status();
+    const auto replayed = schedule::Schedule::Replay(te::FromHlo(*module->entry()).value(), schedule->ToString());
+    ASSERT_TRUE(replayed.ok()) << replayed.status() << "\n" << schedule->ToString();
+    EXPECT_EQ(replayed->trace(), schedule->trace());
+  }
+}
+
+TEST_P(SpaceSnippet, HasAFallback) {
+  const std::unique_ptr<hlo::Module> module = ParseSnippet(GetParam());
+  const Target target;
+  const Structure structure = AnalyseStructure(te::FromHlo(*module->entry()).value(), target);
+  EXPECT_TRUE(FallbackSchedule(structure, target).ok());
+}
+
+INSTANTIATE_TEST_SUITE_P(All, SpaceSnippet, ::testing::ValuesIn(Snippets()),
+                         [](const auto& info) { return std::string(info.param.name); });
+
+const Snippet& Find(const std::string& name) {
+  for (const Snippet& snippet : Snippets()) {
+    if (snippet.name == name) return snippet;
+  }
+  ADD_FAILURE() << name;
+  return Snippets()[0];
+}
+
+Structure StructureOf(const std::string& name) {
+  const std::unique_ptr<hlo::Module> module = ParseSnippet(Find(name));
+  return AnalyseStructure(te::FromHlo(*module->entry()).value(), Target());
+}
+
+TEST(Structure, SoftmaxIsOneNestWithItsRowInScratch) {
+  const Structure structure = StructureOf("Softmax");
+  ASSERT_EQ(structure.nests.size(), 1);
+  EXPECT_EQ(structure.nests[0].kind, NestKind::kRows);
+  // The maximum, the exponentials that two passes share, and the sum.
+  EXPECT_EQ(structure.nests[0].attached.size(), 3);
+}
+
+TEST(Structure, BiasAndActivationHappenInTheStoreOfAContraction) {
+  for (const char* name : {"DotBiasRelu", "DotSum", "DotTransposedOut", "DotSplitOut", "ConvolutionTransposed"}) {
+    const Structure structure = StructureOf(name);
+    const Nest& nest = structure.main_nest();
+    EXPECT_EQ(nest.kind, NestKind::kTiled) << name;
+    EXPECT_NE(nest.main, nest.root) << name;
+    EXPECT_TRUE(IsContraction(*nest.main)) << name;
+  }
+}
+
+TEST(Structure, ExpensiveOperandOfABroadcastIsComputedOnce) {
+  EXPECT_EQ(StructureOf("BroadcastExpensive").nests.size(), 2);
+  EXPECT_EQ(StructureOf("BroadcastBias").nests.size(), 1);
+}
+
+TEST(Structure, PaddedInputOfAConvolutionIsAStageOfItsOwn) {
+  EXPECT_EQ(StructureOf("Convolution").nests.size(), 2);
+  EXPECT_EQ(StructureOf("Convolution1x1").nests.size(), 1);
+}
+
+TEST(Tile, ParsesWhatItPrints) {
+  const Tile tile{{1, 14, 14, 32}};
+  EXPECT_EQ(tile.ToString(), "1x14x14x32");
+  EXPECT_EQ(Tile::Parse(tile.ToString()).value(), tile);
+  EXPECT_EQ(Tile::Parse(Tile().ToString()).value(), Tile());
+  for (const char* bad : {"", "x", "1x", "1x-2", "0", "axb", "1 x 2", "99999999999999999999"}) {
+    EXPECT_FALSE(Tile::Parse(bad).ok()) << bad;
+  }
+}
+
+TEST(ScheduleForTile, RefusesATileThatDoesNotFitTheKernel) {
+  const std::unique_ptr<hlo::Module> module = ParseSnippet(Find("Dot"));
+  EXPECT_FALSE(ScheduleForTile(*module->entry(), Tile{{4}}, Target()).ok());
+  EXPECT_FALSE(ScheduleForTile(*module->entry(), Tile{{4, 0}}, Target()).ok());
+  EXPECT_FALSE(ScheduleForTile(*module->entry(), Tile{{4, 38}}, Target()).ok());
+}
+
+}  // namespace
+}  // namespace smelt::kernels::space
