@@ -11,7 +11,7 @@
 
 #include <cstdint>
 
-#include "absl/container/flat_hash_map.h"
+#include "hlo/fingerprint.h"
 #include "hlo/hash.h"
 #include "hlo/module.h"
 
@@ -25,13 +25,9 @@ class InstructionHasher {
   hlo::Hash128 Local(const hlo::Instruction& instruction);
   // Of a parameter of this type.
   static hlo::Hash128 Parameter(const hlo::Shape& shape);
-  // Of a computation with all that it calls; its parameters count by number.
-  hlo::Hash128 Computation(const hlo::Computation& computation);
 
  private:
-  hlo::Hash128 Body(const hlo::Computation& computation);
-  hlo::Hash128 Alone(const hlo::Instruction& instruction);  // without called computations
-  absl::flat_hash_map<const hlo::Computation*, hlo::Hash128> computations_;
+  hlo::Fingerprinter called_;
 };
 
 // The stream. Inline, since searches hash some kernels for every move.

@@ -7,6 +7,7 @@
 #include "fusion/instruction_hash.h"
 #include "hlo/status_macros.h"
 #include "hlo/str_cat.h"
+#include "hlo/text/printer.h"
 
 namespace smelt::fusion {
 namespace {
@@ -123,7 +124,9 @@ class CanonicalOrder {
       Instruction* copy =
           computation->Add(value.instruction->opcode(), value.instruction->shape(), std::move(operands),
                            value.instruction->all_attributes(), value.instruction->name(), std::move(callees));
-      if (copy->opcode() == Opcode::kCustomCall) copy->raw_attributes() = value.instruction->raw_attributes();
+      for (const hlo::RawAttribute& raw : value.instruction->raw_attributes()) {
+        if (hlo::ChangesMeaning(raw, copy->opcode())) copy->raw_attributes().push_back(raw);
+      }
       copies.push_back(copy);
     }
     Instruction* root = copies[outputs_[0]];

@@ -5,7 +5,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
-#include "fusion/instruction_hash.h"
+#include "hlo/fingerprint.h"
 #include "hlo/status_macros.h"
 #include "hlo/str_cat.h"
 
@@ -22,7 +22,7 @@ absl::StatusOr<Space> Space::Build(const hlo::Module& module, const FusionTarget
   space.target_ = target;
   SMELT_ASSIGN_OR_RETURN(Graph graph, Graph::Build(module, target));
   space.graph_ = std::make_unique<Graph>(std::move(graph));
-  space.fingerprint_ = InstructionHasher().Computation(*module.entry());
+  space.fingerprint_ = hlo::Fingerprint(module);
   space.AddEdges();
   space.AddShares();
   space.AddSiblings();
@@ -102,12 +102,14 @@ void Space::FindPatterns() {
     const unsigned __int128 product = static_cast<unsigned __int128>(a ^ 0x9E3779B97F4A7C15) * (b ^ 0xD6E8FEB86659FD93);
     return static_cast<uint64_t>(product) ^ static_cast<uint64_t>(product >> 64);
   };
-  for (int32_t n = 0; n < count; ++n) colour[n] = graph_->node(n).local.low;
+  // Of what comes from outside, only the type: its place among the parameters is no part of a pattern.
+  const auto own = [&](const Node& node) { return node.role == Role::kOutside ? node.parameter : node.local; };
+  for (int32_t n = 0; n < count; ++n) colour[n] = own(graph_->node(n)).low;
   for (int round = 0; round < 2; ++round) {
     std::fill(users.begin(), users.end(), 0);
     for (int32_t n = 0; n < count; ++n) {
       const Node& node = graph_->node(n);
-      uint64_t value = mix(colour[n], graph_->node(n).local.high);
+      uint64_t value = mix(colour[n], own(node).high);
       uint64_t position = 0;
       for (const Slot& slot : graph_->slots(node)) {
         value = mix(value, slot.source < 0 ? colour[slot.top] : colour[slot.source]);

@@ -1,0 +1,22 @@
+// Computations from the bodies of kernels: what `Apply` puts into fusions and what searches hand to models.
+#pragma once
+
+#include <functional>
+#include <string_view>
+
+#include "fusion/graph.h"
+#include "fusion/kernel.h"
+#include "fusion/partition.h"
+
+namespace smelt::fusion {
+
+// Adds a computation with the body's instructions, parameters in order of first use, and a tuple as root where there
+// are several outputs. `callee` maps computations that instructions call into the module.
+hlo::Computation* AddKernelComputation(const Graph& graph, const KernelBody& body, std::string_view name,
+                                       const std::function<hlo::Computation*(const hlo::Computation&)>& callee,
+                                       hlo::Module* module);
+
+// The body as a kernel of its own. It was not cut out of a module, so `operands` stays empty.
+Kernel BuildKernel(const Graph& graph, const KernelBody& body, const hlo::Hash128& hash);
+
+}  // namespace smelt::fusion
