@@ -1,0 +1,366 @@
+// Builds the loop nests: stages inside the loops where they are computed, reductions with initialisation before their
+// outermost reduce loop, guards as far out as their variables allow.
+#include <algorithm>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/str_cat.h"
+#include "hlo/check.h"
+#include "hlo/status_macros.h"
+#include "kernels/ir/mutate.h"
+#include "kernels/lower/lowering.h"
+
+namespace smelt::kernels::lower {
+namespace {
+
+using schedule::Attach;
+using schedule::Stage;
+using te::DataType;
+using te::ExprKind;
+
+Expr ZeroOf(DataType type) {
+  return hlo::IsFloat(type.element) ? te::FloatConst(type, 0) : te::IntConst(type, 0);
+}
+
+class Builder {
+ public:
+  explicit Builder(Lowering& lowering)
+      : lowering_(lowering), state_(lowering.state), simplifier_(lowering.simplifier) {}
+
+  absl::Status Run() {
+    SMELT_RETURN_IF_ERROR(MakeBuffers());
+    for (size_t s = 0; s < state_.stages.size(); ++s) {
+      if (lowering_.nests[s].live && state_.stages[s].attach == Attach::kRoot) AddPhase(static_cast<int>(s));
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  absl::Status MakeBuffers() {
+    ir::Function& function = lowering_.function;
+    function.name = lowering_.options.name;
+    function.input_count = static_cast<int64_t>(state_.graph.inputs.size());
+    const auto argument = [&](const std::string& name, PrimitiveType type, const std::vector<int64_t>& shape) {
+      ir::BufferNode node{.name = name, .type = type, .shape = shape};
+      node.argument = static_cast<int64_t>(function.arguments.size());
+      function.arguments.push_back(std::make_shared<const ir::BufferNode>(std::move(node)));
+      return function.arguments.back();
+    };
+    for (const te::Tensor& input : state_.graph.inputs) {
+      const Stage& stage = state_.stages[state_.IndexOf(input.op.get())];
+      const ir::Buffer buffer = argument(stage.name, stage.types[0], Flat(stage.shape));
+      inputs_.try_emplace(input.op.get(), buffer);
+    }
+    for (size_t s = 0; s < state_.stages.size(); ++s) {
+      if (lowering_.nests[s].live) lowering_.nests[s].buffers.resize(state_.stages[s].types.size());
+    }
+    for (size_t i = 0; i < state_.outputs.size(); ++i) {
+      const auto& [name, output] = state_.outputs[i];
+      const int s = state_.IndexOf(name);
+      const Stage& stage = state_.stages[s];
+      lowering_.nests[s].buffers[output] = argument(absl::StrCat("out", i), stage.types[output], Flat(stage.shape));
+    }
+    for (size_t s = 0; s < state_.stages.size(); ++s) {
+      Nest& nest = lowering_.nests[s];
+      const Stage& stage = state_.stages[s];
+      for (size_t o = 0; o < nest.buffers.size(); ++o) {
+        if (nest.buffers[o] != nullptr) continue;
+        ir::BufferNode node{.name = nest.buffers.size() > 1 ? absl::StrCat(stage.name, ".", o) : stage.name,
+                            .type = stage.types[o]};
+        node.shape = {StorageCount(stage, nest)};
+        node.scope = stage.scope;
+        // Inside a loop of another stage the memory of one iteration is its own.
+        if (stage.attach == Attach::kAt && stage.scope == ir::Scope::kShared) node.scope = ir::Scope::kThread;
+        if (stage.attach == Attach::kRoot) node.scope = ir::Scope::kShared;
+        if (node.scope == ir::Scope::kLocal && node.ByteSize() > lowering_.options.local_limit_bytes) {
+          return absl::InvalidArgumentError(
+              absl::StrCat("stage `", stage.name, "` takes ", node.ByteSize(), " bytes of local memory where it is "
+                           "computed, at most ", lowering_.options.local_limit_bytes,
+                           " are allowed: compute it deeper inside, or use scope thread"));
+        }
+        constexpr int64_t kLargest = int64_t{1} << 36;
+        if (node.ElementCount() > kLargest)
+          return absl::InvalidArgumentError(
+              absl::StrCat("stage `", stage.name, "` would store ", node.ElementCount(), " elements of scratch"));
+        nest.buffers[o] = std::make_shared<const ir::BufferNode>(std::move(node));
+        if (stage.attach == Attach::kRoot) lowering_.function.shared.push_back(nest.buffers[o]);
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  using PrimitiveType = te::PrimitiveType;
+
+  static std::vector<int64_t> Flat(const std::vector<int64_t>& shape) {
+    int64_t count = 1;
+    for (int64_t extent : shape) count *= extent;
+    return {count};
+  }
+
+  // Dimensions of the storage, outer first, by TransformLayout.
+  struct StorageDimension {
+    int axis;
+    int64_t block;  // 1: whole axis; > 1: quotient; 0: remainder
+    int64_t extent;
+  };
+  static std::vector<StorageDimension> StorageOf(const Stage& stage, const Nest& nest) {
+    std::vector<StorageDimension> dimensions;
+    if (stage.layout.empty()) {
+      for (int d = 0; d < stage.AxisCount(); ++d) dimensions.push_back({d, 1, nest.room[d]});
+      return dimensions;
+    }
+    absl::flat_hash_map<int, int64_t> blocks;
+    for (const auto& [axis, block] : stage.layout) {
+      if (block > 1) blocks[axis] = block;
+      const int64_t extent =
+          block == 1 ? nest.room[axis] : block > 1 ? (nest.room[axis] + block - 1) / block : blocks[axis];
+      dimensions.push_back({axis, block, extent});
+    }
+    return dimensions;
+  }
+
+  static int64_t StorageCount(const Stage& stage, const Nest& nest) {
+    int64_t count = 1;
+    for (const StorageDimension& dimension : StorageOf(stage, nest)) {
+      if (__builtin_mul_overflow(count, dimension.extent, &count)) return INT64_MAX / 16;
+    }
+    return std::max<int64_t>(count, 1);
+  }
+
+  // Position of the element with these global indices in the stage's memory.
+  Expr FlatIndex(const Stage& stage, const Nest* nest, const std::vector<Expr>& indices) {
+    Expr flat(0);
+    if (nest == nullptr || stage.output) {
+      for (size_t d = 0; d < indices.size(); ++d) flat = flat * Expr(stage.shape[d]) + indices[d];
+      return simplifier_.Simplify(flat);
+    }
+    absl::flat_hash_map<int, int64_t> blocks;
+    for (const StorageDimension& dimension : StorageOf(stage, *nest)) {
+      const Expr relative = simplifier_.Simplify(indices[dimension.axis] - nest->base[dimension.axis]);
+      Expr coordinate = relative;
+      if (dimension.block > 1) {
+        blocks[dimension.axis] = dimension.block;
+        coordinate = FloorDiv(relative, dimension.block);
+      } else if (dimension.block == 0) {
+        coordinate = FloorMod(relative, blocks[dimension.axis]);
+      }
+      flat = flat * Expr(dimension.extent) + coordinate;
+    }
+    return simplifier_.Simplify(flat);
+  }
+
+  // Whether every dimension of the read is known to stay in what is stored.
+  bool StaysInside(const Stage& stage, const Nest* nest, const std::vector<Expr>& indices) {
+    for (size_t d = 0; d < indices.size(); ++d) {
+      const bool relative = nest != nullptr && !stage.output;
+      const Expr index = simplifier_.Simplify(relative ? indices[d] - nest->base[d] : indices[d]);
+      const te::Interval range = simplifier_.Bounds(index);
+      if (range.lo < 0 || range.hi >= (relative ? nest->room[d] : stage.shape[d])) return false;
+    }
+    return true;
+  }
+
+  // Reads of tensors become loads of buffers. Where the reading nest overshoots, loads that may then leave their buffer
+  // are made conditional.
+  Expr ToLoads(const Nest& reader, const Expr& value) {
+    const Expr loads = te::Rewrite(value, [&](const Expr& e) {
+      if (e->kind != ExprKind::kTensorRead) return Expr();
+      const int s = state_.IndexOf(e->tensor.get());
+      const Stage& stage = state_.stages[s];
+      std::vector<Expr> indices;
+      for (const Expr& index : e->operands) indices.push_back(ToLoads(reader, index));
+      const Nest* nest = stage.placeholder ? nullptr : &lowering_.nests[s];
+      const ir::Buffer& buffer = stage.placeholder ? inputs_.at(e->tensor.get()) : nest->buffers[e->int_value];
+      const Expr load = te::Load(buffer, {FlatIndex(stage, nest, indices)});
+      if (!reader.load_condition || StaysInside(stage, nest, indices)) return load;
+      return te::If(reader.load_condition, load, ZeroOf(load.type()));
+    });
+    return simplifier_.Simplify(loads);
+  }
+
+  void AddPhase(int s) {
+    const Nest& nest = lowering_.nests[s];
+    const bool parallel =
+        !nest.loops.empty() && nest.loops[0].kind == ir::ForKind::kParallel && nest.loops[0].extent > 1;
+    Stmt body = BuildStage(s, parallel);
+    std::vector<ir::Phase>& phases = lowering_.function.phases;
+    if (body == nullptr) return;
+    if (parallel) {
+      phases.push_back({nest.loops[0].var, nest.loops[0].extent, std::move(body)});
+    } else if (!phases.empty() && !phases.back().var) {
+      phases.back().body = ir::Seq({phases.back().body, std::move(body)});
+    } else {
+      phases.push_back({Expr(), 1, std::move(body)});
+    }
+  }
+
+  // The whole nest of a stage with what is attached to it; without its outermost loop when the phase runs that.
+  Stmt BuildStage(int s, bool skip_outermost) {
+    const Stage& stage = state_.stages[s];
+    Nest& nest = lowering_.nests[s];
+    const int depth = static_cast<int>(nest.loops.size());
+    int first_reduce = depth;
+    for (int i = depth; i-- > 0;) {
+      if (nest.loops[i].reduce) first_reduce = i;
+    }
+    // Guards by the innermost loop that they mention; -1: none of this nest's.
+    std::vector<std::vector<Guard>> guards(depth + 1);
+    for (const Guard& guard : nest.guards) {
+      int innermost = -1;
+      for (int i = 0; i < depth; ++i) {
+        if (simplifier_.Mentions(guard.condition, nest.loops[i].var)) innermost = i;
+      }
+      guards[innermost + 1].push_back(guard);
+    }
+    Stmt body = stage.reduce_axes.empty() ? StoreValues(s, nest.values) : StoreUpdate(s);
+    body = WithMasks(nest, body, false);
+    for (int i = depth; i-- > 0;) {
+      const NestLoop& loop = nest.loops[i];
+      body = WithAttached(stage, stage.leaves[i], std::move(body));
+      body = WithGuards(guards[i + 1], std::move(body));
+      if (i > 0 || !skip_outermost) body = MakeFor(loop, std::move(body));
+      if (i == first_reduce) body = ir::Seq({BuildInit(s, first_reduce, guards), std::move(body)});
+    }
+    return WithGuards(guards[0], std::move(body));
+  }
+
+  static Stmt MakeFor(const NestLoop& loop, Stmt body) {
+    const ir::ForKind kind = loop.kind == ir::ForKind::kParallel ? ir::ForKind::kSerial : loop.kind;
+    return ir::For(loop.var, Expr(0), Expr(loop.extent), kind, std::move(body));
+  }
+
+  static Stmt WithGuards(const std::vector<Guard>& guards, Stmt body) {
+    for (size_t i = guards.size(); i-- > 0;) {
+      if (!guards[i].mask) body = ir::IfThen(guards[i].condition, std::move(body));
+    }
+    return body;
+  }
+
+  bool MentionsReduceLoop(const Nest& nest, const Guard& guard) {
+    return std::any_of(nest.loops.begin(), nest.loops.end(), [&](const NestLoop& loop) {
+      return loop.reduce && simplifier_.Mentions(guard.condition, loop.var);
+    });
+  }
+
+  // Masks stand on the stores themselves, and on the loads of what they store.
+  Stmt WithMasks(const Nest& nest, const Stmt& stmt, bool spatial_only) {
+    Expr mask = te::Bool(true);
+    for (const Guard& guard : nest.guards) {
+      if (guard.mask && !(spatial_only && MentionsReduceLoop(nest, guard))) mask = And(mask, guard.condition);
+    }
+    return Masked(stmt, mask);
+  }
+
+  static Stmt Masked(const Stmt& stmt, const Expr& mask) {
+    if (stmt == nullptr || te::IsConstInt(mask)) return stmt;
+    if (stmt->kind == ir::StmtKind::kSeq) {
+      std::vector<Stmt> stmts;
+      for (const Stmt& child : stmt->stmts) stmts.push_back(Masked(child, mask));
+      return ir::Seq(std::move(stmts));
+    }
+    if (stmt->kind == ir::StmtKind::kAllocate) return ir::Allocate(stmt->buffer, Masked(stmt->body(), mask));
+    const Expr value = te::If(mask, stmt->value, ZeroOf(stmt->value.type()));
+    return ir::Store(stmt->buffer, stmt->indices, value, mask);
+  }
+
+  // Producers that are computed at this loop come before the rest of its body.
+  Stmt WithAttached(const Stage& stage, int loop, Stmt body) {
+    for (size_t p = state_.stages.size(); p-- > 0;) {
+      const Stage& producer = state_.stages[p];
+      if (!lowering_.nests[p].live || producer.attach != Attach::kAt || producer.attach_loop != loop ||
+          producer.attach_stage != stage.name)
+        continue;
+      body = ir::Seq({BuildStage(static_cast<int>(p), false), std::move(body)});
+      for (const ir::Buffer& buffer : lowering_.nests[p].buffers) body = ir::Allocate(buffer, std::move(body));
+    }
+    return body;
+  }
+
+  // One store an output.
+  Stmt StoreValues(int s, const std::vector<Expr>& values) {
+    const Stage& stage = state_.stages[s];
+    const Nest& nest = lowering_.nests[s];
+    const Expr index = FlatIndex(stage, &nest, nest.indices);
+    std::vector<Stmt> stores;
+    for (size_t o = 0; o < values.size(); ++o)
+      stores.push_back(ir::Store(nest.buffers[o], {index}, ToLoads(nest, values[o])));
+    return ir::Seq(std::move(stores));
+  }
+
+  // The initial accumulators, over copies of the spatial loops inside the outermost reduce loop.
+  Stmt BuildInit(int s, int first_reduce, const std::vector<std::vector<Guard>>& guards) {
+    const Nest& nest = lowering_.nests[s];
+    const Stage& stage = state_.stages[s];
+    std::vector<Expr> values;
+    for (size_t o = 0; o < stage.bodies.size(); ++o) values.push_back(nest.init[stage.bodies[o]->int_value]);
+    Stmt body = WithMasks(nest, StoreValues(s, values), true);
+    std::vector<std::pair<Expr, Expr>> fresh;
+    for (int i = static_cast<int>(nest.loops.size()); i-- > first_reduce;) {
+      const NestLoop& loop = nest.loops[i];
+      std::vector<Guard> spatial;
+      for (const Guard& guard : guards[i + 1]) {
+        if (!MentionsReduceLoop(nest, guard)) spatial.push_back(guard);
+      }
+      body = WithGuards(spatial, std::move(body));
+      if (loop.reduce) continue;
+      const te::Var var(loop.var->name);
+      simplifier_.Bind(var, {0, std::max<int64_t>(0, loop.extent - 1)});
+      NestLoop copy = loop;
+      copy.var = var;
+      fresh.emplace_back(loop.var, var);
+      body = MakeFor(copy, std::move(body));
+    }
+    return ir::Substitute(body, fresh);
+  }
+
+  // accumulator = combine(accumulator, source). Results that read an accumulator which an earlier store of the same
+  // point has replaced go through a scratch element first.
+  Stmt StoreUpdate(int s) {
+    const Stage& stage = state_.stages[s];
+    const Nest& nest = lowering_.nests[s];
+    const te::Combiner& combiner = *stage.bodies[0]->combiner;
+    const Expr index = FlatIndex(stage, &nest, nest.indices);
+    // Output o holds combiner result `which[o]`.
+    std::vector<std::pair<Expr, Expr>> replacements;
+    const size_t count = combiner.results.size();
+    std::vector<int> output_of(count, -1);
+    for (size_t o = 0; o < stage.bodies.size(); ++o) output_of[stage.bodies[o]->int_value] = static_cast<int>(o);
+    for (size_t r = 0; r < count; ++r) {
+      Check(output_of[r] >= 0, "a reduction that does not keep all results of its combiner");
+      replacements.emplace_back(combiner.lhs[r], te::Load(nest.buffers[output_of[r]], {index}));
+      replacements.emplace_back(combiner.rhs[r], ToLoads(nest, nest.values[r]));
+    }
+    std::vector<Stmt> stores, late;
+    std::vector<ir::Buffer> temporaries;
+    for (size_t r = 0; r < count; ++r) {
+      const ir::Buffer& buffer = nest.buffers[output_of[r]];
+      const Expr value = simplifier_.Simplify(te::Substitute(combiner.results[r], replacements));
+      bool needed_later = false;
+      for (size_t later = r + 1; later < count; ++later)
+        needed_later |= simplifier_.Mentions(combiner.results[later], combiner.lhs[r]);
+      if (!needed_later) {
+        stores.push_back(ir::Store(buffer, {index}, value));
+        continue;
+      }
+      ir::BufferNode node{.name = absl::StrCat(buffer->name, ".next"), .type = buffer->type, .shape = {1}};
+      node.scope = ir::Scope::kLocal;
+      temporaries.push_back(std::make_shared<const ir::BufferNode>(std::move(node)));
+      stores.push_back(ir::Store(temporaries.back(), {Expr(0)}, value));
+      late.push_back(ir::Store(buffer, {index}, te::Load(temporaries.back(), {Expr(0)})));
+    }
+    stores.insert(stores.end(), late.begin(), late.end());
+    Stmt body = ir::Seq(std::move(stores));
+    for (const ir::Buffer& buffer : temporaries) body = ir::Allocate(buffer, std::move(body));
+    return body;
+  }
+
+  Lowering& lowering_;
+  const schedule::State& state_;
+  te::Simplifier& simplifier_;
+  absl::flat_hash_map<const te::Operation*, ir::Buffer> inputs_;
+};
+
+}  // namespace
+
+void BuildLoopNests(Lowering& lowering) { lowering.status = Builder(lowering).Run(); }
+
+}  // namespace smelt::kernels::lower

@@ -1,0 +1,180 @@
+// Scratch memory: allocations that nothing reads go, and neighbours whose lives do not overlap share one buffer.
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
+#include "kernels/ir/mutate.h"
+#include "kernels/lower/lowering.h"
+
+namespace smelt::kernels::lower {
+namespace {
+
+using ir::BufferNode;
+using ir::StmtKind;
+using te::ExprKind;
+
+using BufferSet = absl::flat_hash_set<const BufferNode*>;
+
+BufferSet ReadBuffers(const ir::Function& function) {
+  BufferSet read;
+  for (const ir::Phase& phase : function.phases) {
+    ir::VisitStmts(phase.body, [&](const ir::StmtNode& node) {
+      ir::ForEachExpr(node, [&](const Expr& root) {
+        te::Visit(root, [&](const Expr& e) {
+          if (e->kind != ExprKind::kLoad) return;
+          // An accumulator that only its own update reads is not read.
+          if (node.kind == StmtKind::kStore && node.buffer == e->buffer) return;
+          read.insert(e->buffer.get());
+        });
+      });
+    });
+  }
+  return read;
+}
+
+// Drops stores to scratch that nothing reads, with its allocation.
+Stmt RemoveDead(const Stmt& stmt, const BufferSet& read, bool* changed) {
+  if (stmt == nullptr) return nullptr;
+  const auto dead = [&](const ir::Buffer& buffer) {
+    return buffer->scope != ir::Scope::kArgument && !read.contains(buffer.get());
+  };
+  if (stmt->kind == StmtKind::kStore && dead(stmt->buffer)) {
+    *changed = true;
+    return nullptr;
+  }
+  if (stmt->kind == StmtKind::kAllocate && dead(stmt->buffer)) {
+    *changed = true;
+    return RemoveDead(stmt->body(), read, changed);
+  }
+  return ir::MapChildren(stmt, [&](const Stmt& child) { return RemoveDead(child, read, changed); });
+}
+
+void Mentioned(const Stmt& stmt, BufferSet* buffers) {
+  ir::VisitStmts(stmt, [&](const ir::StmtNode& node) {
+    if (node.kind == StmtKind::kStore) buffers->insert(node.buffer.get());
+    ir::ForEachExpr(node, [&](const Expr& root) {
+      te::Visit(root, [&](const Expr& e) {
+        if (e->kind == ExprKind::kLoad) buffers->insert(e->buffer.get());
+      });
+    });
+  });
+}
+
+Stmt RenameBuffers(const Stmt& stmt, const absl::flat_hash_map<const BufferNode*, ir::Buffer>& names) {
+  if (stmt == nullptr) return nullptr;
+  const auto rename = [&](const Expr& root) {
+    return te::Rewrite(root, [&](const Expr& e) {
+      if (e->kind != ExprKind::kLoad) return Expr();
+      auto it = names.find(e->buffer.get());
+      if (it == names.end()) return Expr();
+      // Indices hold loads only for gathers, and those rename on their own.
+      std::vector<Expr> indices;
+      for (const Expr& index : e->operands) {
+        indices.push_back(te::Rewrite(index, [&](const Expr& inner) {
+          auto found = inner->kind == ExprKind::kLoad ? names.find(inner->buffer.get()) : names.end();
+          return found == names.end() ? Expr() : te::Load(found->second, inner->operands, inner->predicate);
+        }));
+      }
+      return te::Load(it->second, std::move(indices), e->predicate);
+    });
+  };
+  Stmt own = ir::MapExprs(stmt, rename);
+  if (own->kind == StmtKind::kStore) {
+    auto it = names.find(own->buffer.get());
+    if (it != names.end()) own = ir::Store(it->second, own->indices, own->value, own->predicate);
+  }
+  return ir::MapChildren(own, [&](const Stmt& child) { return RenameBuffers(child, names); });
+}
+
+// One allocation per chain of Allocate nodes above a sequence: a buffer whose last use lies before the first use of
+// another of the same scope and type lends it its memory.
+Stmt ShareAllocations(const Stmt& stmt) {
+  if (stmt == nullptr) return nullptr;
+  const Stmt own = ir::MapChildren(stmt, ShareAllocations);
+  if (own == nullptr || own->kind != StmtKind::kAllocate) return own;
+  // Allocations at one level: this one and those directly within, each possibly after some statements.
+  std::vector<ir::Buffer> buffers;
+  std::vector<Stmt> stmts;
+  Stmt at = own;
+  while (at != nullptr) {
+    if (at->kind == StmtKind::kAllocate) {
+      buffers.push_back(at->buffer);
+      at = at->body();
+    } else if (at->kind == StmtKind::kSeq && at->stmts.back()->kind == StmtKind::kAllocate) {
+      stmts.insert(stmts.end(), at->stmts.begin(), at->stmts.end() - 1);
+      at = at->stmts.back();
+    } else if (at->kind == StmtKind::kSeq) {
+      stmts.insert(stmts.end(), at->stmts.begin(), at->stmts.end());
+      at = nullptr;
+    } else {
+      stmts.push_back(at);
+      at = nullptr;
+    }
+  }
+  if (buffers.size() < 2) return own;
+  struct Life {
+    int first = -1, last = -1;
+  };
+  absl::flat_hash_map<const BufferNode*, Life> lives;
+  for (size_t i = 0; i < stmts.size(); ++i) {
+    BufferSet mentioned;
+    Mentioned(stmts[i], &mentioned);
+    for (const ir::Buffer& buffer : buffers) {
+      if (!mentioned.contains(buffer.get())) continue;
+      Life& life = lives[buffer.get()];
+      if (life.first < 0) life.first = static_cast<int>(i);
+      life.last = static_cast<int>(i);
+    }
+  }
+  struct Slot {
+    BufferNode node;
+    int last;
+    std::vector<const BufferNode*> members;
+  };
+  std::vector<Slot> slots;
+  for (const ir::Buffer& buffer : buffers) {
+    const Life life = lives[buffer.get()];
+    if (life.first < 0) continue;  // unused
+    Slot* free = nullptr;
+    for (Slot& slot : slots) {
+      if (buffer->scope == ir::Scope::kThread && slot.node.scope == buffer->scope && slot.node.type == buffer->type &&
+          slot.last < life.first)
+        free = &slot;
+    }
+    if (free == nullptr) {
+      slots.push_back({*buffer, life.last, {buffer.get()}});
+      continue;
+    }
+    free->node.shape = {std::max(free->node.ElementCount(), buffer->ElementCount())};
+    free->last = life.last;
+    free->members.push_back(buffer.get());
+  }
+  if (slots.size() == buffers.size()) return own;
+  absl::flat_hash_map<const BufferNode*, ir::Buffer> names;
+  std::vector<ir::Buffer> shared;
+  for (Slot& slot : slots) {
+    shared.push_back(std::make_shared<const BufferNode>(std::move(slot.node)));
+    for (const BufferNode* member : slot.members) names.emplace(member, shared.back());
+  }
+  Stmt body = RenameBuffers(ir::Seq(std::move(stmts)), names);
+  for (size_t i = shared.size(); i-- > 0;) body = ir::Allocate(shared[i], std::move(body));
+  return body;
+}
+
+}  // namespace
+
+void ReuseStorage(Lowering& lowering) {
+  ir::Function& function = lowering.function;
+  bool changed = true;
+  while (changed) {
+    changed = false;
+    const BufferSet read = ReadBuffers(function);
+    for (ir::Phase& phase : function.phases) phase.body = RemoveDead(phase.body, read, &changed);
+  }
+  BufferSet used;
+  for (ir::Phase& phase : function.phases) {
+    phase.body = ShareAllocations(phase.body);
+    Mentioned(phase.body, &used);
+  }
+  std::erase_if(function.shared, [&](const ir::Buffer& buffer) { return !used.contains(buffer.get()); });
+}
+
+}  // namespace smelt::kernels::lower

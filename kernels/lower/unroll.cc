@@ -1,0 +1,62 @@
+// Unrolled loops become straight code. All loops of a nest are unrolled in one descent, so that every final statement is
+// made and simplified once.
+#include "kernels/ir/mutate.h"
+#include "kernels/lower/lowering.h"
+
+namespace smelt::kernels::lower {
+namespace {
+
+using ir::StmtKind;
+
+// Statements that the body would become.
+int64_t UnrolledSize(const Stmt& stmt) {
+  if (stmt == nullptr) return 0;
+  int64_t size = stmt->kind == StmtKind::kStore ? 1 : 0;
+  size += UnrolledSize(stmt->then_case) + UnrolledSize(stmt->else_case);
+  for (const Stmt& child : stmt->stmts) size += UnrolledSize(child);
+  int64_t extent = 0;
+  if (stmt->kind == StmtKind::kFor && stmt->for_kind == ir::ForKind::kUnrolled && te::IsConstInt(stmt->extent, &extent)) {
+    if (__builtin_mul_overflow(size, extent, &size)) return INT64_MAX / 4;
+  }
+  return size;
+}
+
+class Unroller {
+ public:
+  explicit Unroller(Lowering& lowering) : simplifier_(lowering.simplifier), limit_(lowering.options.unroll_limit) {}
+
+  Stmt Visit(const Stmt& stmt) {
+    if (stmt == nullptr) return nullptr;
+    int64_t min = 0, extent = 0;
+    if (stmt->kind == StmtKind::kFor && stmt->for_kind == ir::ForKind::kUnrolled) {
+      if (!te::IsConstInt(stmt->min, &min) || !te::IsConstInt(stmt->extent, &extent) || UnrolledSize(stmt) > limit_) {
+        return ir::For(stmt->var, Apply(stmt->min), Apply(stmt->extent), ir::ForKind::kSerial, Visit(stmt->body()));
+      }
+      std::vector<Stmt> copies;
+      for (int64_t i = 0; i < extent; ++i) {
+        values_.emplace_back(stmt->var, Expr(min + i));
+        copies.push_back(Visit(stmt->body()));
+        values_.pop_back();
+      }
+      return ir::Seq(std::move(copies));
+    }
+    if (values_.empty()) return ir::MapChildren(stmt, [&](const Stmt& child) { return Visit(child); });
+    const Stmt own = ir::MapExprs(stmt, [&](const Expr& e) { return Apply(e); });
+    return ir::MapChildren(own, [&](const Stmt& child) { return Visit(child); });
+  }
+
+ private:
+  Expr Apply(const Expr& e) { return simplifier_.Simplify(te::Substitute(e, values_)); }
+
+  te::Simplifier& simplifier_;
+  const int64_t limit_;
+  std::vector<std::pair<Expr, Expr>> values_;
+};
+
+}  // namespace
+
+void UnrollLoops(Lowering& lowering) {
+  for (ir::Phase& phase : lowering.function.phases) phase.body = Unroller(lowering).Visit(phase.body);
+}
+
+}  // namespace smelt::kernels::lower
