@@ -40,11 +40,13 @@ double Quantile(std::vector<double> values, double q) {
 absl::Status Bench(const Flags& flags) {
   Interrupt interrupt;
   SMELT_ASSIGN_OR_RETURN(const tuner::Program program, tuner::LoadProgram(flags.module));
-  SMELT_ASSIGN_OR_RETURN(const kernels::Target target, kernels::Target::Parse(absl::StrCat("cpu:threads=", flags.threads)));
+  SMELT_ASSIGN_OR_RETURN(const kernels::Target target,
+                         kernels::Target::Parse(absl::StrCat("cpu:threads=", flags.threads)));
   const auto start = Clock::now();
   SMELT_ASSIGN_OR_RETURN(const tuner::FusedProgram fused, tuner::FuseProgram(program, flags.fusion, target));
   kernels::KernelCache cache(flags.no_cache ? "" : kernels::KernelCache::DefaultFolder());
-  SMELT_ASSIGN_OR_RETURN(auto executable, kernels::runtime::Executable::Compile(*fused.module, target, {.cache = &cache, .tiles = fused.tiles}));
+  SMELT_ASSIGN_OR_RETURN(auto executable, kernels::runtime::Executable::Compile(
+                                              *fused.module, target, {.cache = &cache, .tiles = fused.tiles}));
   const double compile_seconds = Since(start);
 
   std::vector<hlo::Literal> inputs;
@@ -66,7 +68,9 @@ absl::Status Bench(const Flags& flags) {
   std::vector<void*> output_pointers;
   for (hlo::Literal& output : outputs) output_pointers.push_back(output.raw());
 
-  auto run = [&](const kernels::runtime::RunOptions& options) { return executable->RunInto(input_pointers, output_pointers, options); };
+  auto run = [&](const kernels::runtime::RunOptions& options) {
+    return executable->RunInto(input_pointers, output_pointers, options);
+  };
   const kernels::runtime::RunOptions plain{.cancel = interrupt.flag()};
   // Warm-up: twice, and for up to a fifth of the time.
   const auto warm = Clock::now();
@@ -82,11 +86,18 @@ absl::Status Bench(const Flags& flags) {
   // Kernels are timed in runs of their own, so that the clock does not slow the totals.
   std::vector<std::vector<double>> kernel_seconds(executable->kernels().size());
   const int64_t kernel_runs = std::clamp<int64_t>(static_cast<int64_t>(times.size()) / 2, 3, 20);
-  for (int64_t i = 0; i < kernel_runs; ++i) SMELT_RETURN_IF_ERROR(run({.kernel_seconds = &kernel_seconds, .cancel = interrupt.flag()}));
+  for (int64_t i = 0; i < kernel_runs; ++i)
+    SMELT_RETURN_IF_ERROR(run({.kernel_seconds = &kernel_seconds, .cancel = interrupt.flag()}));
 
-  nlohmann::json result{{"module", flags.module},       {"threads", flags.threads},           {"fusion", flags.fusion},
-                        {"min_ms", 1e3 * Quantile(times, 0)}, {"median_ms", 1e3 * Quantile(times, 0.5)}, {"p90_ms", 1e3 * Quantile(times, 0.9)},
-                        {"runs", times.size()},         {"compile_s", compile_seconds},       {"arena_bytes", executable->arena_bytes()},
+  nlohmann::json result{{"module", flags.module},
+                        {"threads", flags.threads},
+                        {"fusion", flags.fusion},
+                        {"min_ms", 1e3 * Quantile(times, 0)},
+                        {"median_ms", 1e3 * Quantile(times, 0.5)},
+                        {"p90_ms", 1e3 * Quantile(times, 0.9)},
+                        {"runs", times.size()},
+                        {"compile_s", compile_seconds},
+                        {"arena_bytes", executable->arena_bytes()},
                         {"kernels", nlohmann::json::array()}};
   struct Row {
     const kernels::runtime::KernelInfo* info;
@@ -98,23 +109,29 @@ absl::Status Bench(const Flags& flags) {
     for (double s : kernel_seconds[i]) total += s;
     const kernels::runtime::KernelInfo& info = executable->kernels()[i];
     rows.push_back({&info, Quantile(kernel_seconds[i], 0.5), total / static_cast<double>(kernel_runs)});
-    result["kernels"].push_back({{"name", info.name},       {"median_us", 1e6 * rows.back().median},
-                                 {"us_per_run", 1e6 * rows.back().total}, {"flops", info.flops},
-                                 {"bytes", info.bytes},     {"hash", info.hash.ToHex()},
-                                 {"opaque", info.opaque},   {"tile", info.tile}});
+    result["kernels"].push_back({{"name", info.name},
+                                 {"median_us", 1e6 * rows.back().median},
+                                 {"us_per_run", 1e6 * rows.back().total},
+                                 {"flops", info.flops},
+                                 {"bytes", info.bytes},
+                                 {"hash", info.hash.ToHex()},
+                                 {"opaque", info.opaque},
+                                 {"tile", info.tile}});
   }
   if (flags.json) {
     std::printf("%s\n", result.dump(2).c_str());
     return absl::OkStatus();
   }
-  std::printf("%s: min %.4f ms  median %.4f ms  p90 %.4f ms  (%zu runs, %d threads, %zu kernels, compiled in %.2f s)\n", flags.module.c_str(),
-              1e3 * Quantile(times, 0), 1e3 * Quantile(times, 0.5), 1e3 * Quantile(times, 0.9), times.size(), flags.threads, rows.size(), compile_seconds);
+  std::printf("%s: min %.4f ms  median %.4f ms  p90 %.4f ms  (%zu runs, %d threads, %zu kernels, compiled in %.2f s)\n",
+              flags.module.c_str(), 1e3 * Quantile(times, 0), 1e3 * Quantile(times, 0.5), 1e3 * Quantile(times, 0.9),
+              times.size(), flags.threads, rows.size(), compile_seconds);
   std::stable_sort(rows.begin(), rows.end(), [](const Row& a, const Row& b) { return a.total > b.total; });
   std::printf("%10s %10s %9s %9s  %s\n", "us a run", "median us", "GFLOP/s", "GB/s", "kernel");
   for (const Row& row : rows) {
     const double s = std::max(row.median, 1e-9);
-    std::printf("%10.2f %10.2f %9.1f %9.1f  %s%s%s\n", 1e6 * row.total, 1e6 * row.median, row.info->flops / s * 1e-9, row.info->bytes / s * 1e-9,
-                row.info->name.c_str(), row.info->opaque ? " (opaque)" : "", row.info->tile.empty() ? "" : absl::StrCat("  tile ", row.info->tile).c_str());
+    std::printf("%10.2f %10.2f %9.1f %9.1f  %s%s%s\n", 1e6 * row.total, 1e6 * row.median, row.info->flops / s * 1e-9,
+                row.info->bytes / s * 1e-9, row.info->name.c_str(), row.info->opaque ? " (opaque)" : "",
+                row.info->tile.empty() ? "" : absl::StrCat("  tile ", row.info->tile).c_str());
   }
   return absl::OkStatus();
 }
@@ -124,11 +141,17 @@ absl::Status Bench(const Flags& flags) {
 Action AddBench(CLI::App& app) {
   auto flags = std::make_shared<Flags>();
   app.add_option("MODULE", flags->module, "HLO text")->required();
-  app.add_option("--threads", flags->threads, "Threads of one kernel")->check(CLI::Range(1, 1024))->capture_default_str();
+  app.add_option("--threads", flags->threads, "Threads of one kernel")
+      ->check(CLI::Range(1, 1024))
+      ->capture_default_str();
   app.add_option("--fusion", flags->fusion, tuner::kFusionHelp)->check(CheckFusion)->capture_default_str();
   app.add_option("--golden", flags->golden, "Take the inputs' ranges from this golden file");
-  app.add_option("--repeat", flags->repeat, "Runs; 0: as many as fit in --seconds")->check(CLI::Range(0, 1000000))->capture_default_str();
-  app.add_option("--seconds", flags->seconds, "Seconds of measuring")->check(CLI::PositiveNumber)->capture_default_str();
+  app.add_option("--repeat", flags->repeat, "Runs; 0: as many as fit in --seconds")
+      ->check(CLI::Range(0, 1000000))
+      ->capture_default_str();
+  app.add_option("--seconds", flags->seconds, "Seconds of measuring")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
   app.add_flag("--no-cache", flags->no_cache, "Compile afresh, without the kernel cache");
   app.add_flag("--json", flags->json, "Machine-readable result on standard output");
   return [flags] { return Bench(*flags); };

@@ -39,7 +39,8 @@ absl::Status Eval(const Flags& flags) {
   SMELT_ASSIGN_OR_RETURN(const gnn::ModelFile model, gnn::LoadModel(flags.model));
   SMELT_ASSIGN_OR_RETURN(const gnn::Dataset data, gnn::LoadDataset(flags.corpus, target, {}));
   for (const std::string& warning : data.warnings) std::fprintf(stderr, "%s\n", warning.c_str());
-  SMELT_ASSIGN_OR_RETURN(const gnn::SplitOptions split_options, ReadSplit(flags.validation, flags.test, flags.seed, flags.test_programs));
+  SMELT_ASSIGN_OR_RETURN(const gnn::SplitOptions split_options,
+                         ReadSplit(flags.validation, flags.test, flags.seed, flags.test_programs));
   gnn::Split split = gnn::SplitByProgram(data, split_options);
   std::vector<int64_t> examples = split.test;
   if (flags.all) {
@@ -47,7 +48,8 @@ absl::Status Eval(const Flags& flags) {
     for (size_t i = 0; i < examples.size(); ++i) examples[i] = static_cast<int64_t>(i);
   }
   if (examples.empty()) {
-    return absl::InvalidArgumentError(absl::StrCat(flags.corpus, ": the split holds out no program; give --test, --test-programs or --all"));
+    return absl::InvalidArgumentError(
+        absl::StrCat(flags.corpus, ": the split holds out no program; give --test, --test-programs or --all"));
   }
   std::vector<gnn::Contender> contenders = {ContenderOf(model, "model")};
   gnn::ModelFile baseline;
@@ -56,16 +58,19 @@ absl::Status Eval(const Flags& flags) {
     contenders.push_back(ContenderOf(baseline, "baseline"));
   }
   contenders.push_back({"analytical", nullptr, nullptr, true});
-  SMELT_ASSIGN_OR_RETURN(const gnn::EvalTable table, gnn::EvaluateModels(data, examples, contenders, model.analytical_factors));
+  SMELT_ASSIGN_OR_RETURN(const gnn::EvalTable table,
+                         gnn::EvaluateModels(data, examples, contenders, model.analytical_factors));
   if (!flags.scatter.empty()) {
     const gnn::TaskModel* fusion = TaskOf(model, "fusion");
-    if (fusion == nullptr) return absl::InvalidArgumentError(absl::StrCat(flags.model, ": has no fusion network to draw a scatter plot of"));
+    if (fusion == nullptr)
+      return absl::InvalidArgumentError(absl::StrCat(flags.model, ": has no fusion network to draw a scatter plot of"));
     std::ofstream file(flags.scatter);
     file << gnn::ScatterSvg(data, examples, *fusion);
     file.close();
     if (!file) return absl::UnavailableError(absl::StrCat(flags.scatter, ": cannot be written"));
   }
-  std::fputs(flags.json ? absl::StrCat(gnn::TableToJson(table).dump(2), "\n").c_str() : gnn::FormatTable(table).c_str(), stdout);
+  std::fputs(flags.json ? absl::StrCat(gnn::TableToJson(table).dump(2), "\n").c_str() : gnn::FormatTable(table).c_str(),
+             stdout);
   return absl::OkStatus();
 }
 
@@ -78,8 +83,12 @@ Action AddEval(CLI::App& app) {
   app.add_option("--baseline", flags->baseline, "A second model beside it, for example an LSTM");
   app.add_option("--target", flags->target, "Target that the corpus was measured on")->capture_default_str();
   app.add_option("--seed", flags->seed, "Seed of the split, as in training")->capture_default_str();
-  app.add_option("--validation", flags->validation, "Share of programs for validation, as in training")->check(CLI::Range(0.0, 0.9))->capture_default_str();
-  app.add_option("--test", flags->test, "Share of programs held out, as in training")->check(CLI::Range(0.0, 0.9))->capture_default_str();
+  app.add_option("--validation", flags->validation, "Share of programs for validation, as in training")
+      ->check(CLI::Range(0.0, 0.9))
+      ->capture_default_str();
+  app.add_option("--test", flags->test, "Share of programs held out, as in training")
+      ->check(CLI::Range(0.0, 0.9))
+      ->capture_default_str();
   app.add_option("--test-programs", flags->test_programs, "File with the programs held out, one a line");
   app.add_flag("--all", flags->all, "Evaluate on everything, training programs included");
   app.add_option("--scatter", flags->scatter, "Write a scatter plot of predicted against measured to this SVG file");

@@ -30,7 +30,8 @@ Interrupt::~Interrupt() {
 bool Interrupt::Requested() const { return requested; }
 const std::atomic<bool>* Interrupt::flag() const { return &requested; }
 
-absl::StatusOr<gnn::SplitOptions> ReadSplit(double validation, double test, uint64_t seed, const std::string& test_programs_file) {
+absl::StatusOr<gnn::SplitOptions> ReadSplit(double validation, double test, uint64_t seed,
+                                            const std::string& test_programs_file) {
   gnn::SplitOptions options{validation, test, seed, {}};
   if (test_programs_file.empty()) return options;
   std::ifstream file(test_programs_file);
@@ -39,7 +40,8 @@ absl::StatusOr<gnn::SplitOptions> ReadSplit(double validation, double test, uint
   while (std::getline(file, line)) {
     if (!line.empty() && line[0] != '#') options.test_programs.push_back(line);
   }
-  if (options.test_programs.empty()) return absl::InvalidArgumentError(absl::StrCat(test_programs_file, ": names no program; expected one a line"));
+  if (options.test_programs.empty())
+    return absl::InvalidArgumentError(absl::StrCat(test_programs_file, ": names no program; expected one a line"));
   return options;
 }
 

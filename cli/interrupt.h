@@ -19,6 +19,7 @@ class Interrupt {
 };
 
 // The split that `train` and `eval` must agree on: equal flags give equal splits.
-absl::StatusOr<gnn::SplitOptions> ReadSplit(double validation, double test, uint64_t seed, const std::string& test_programs_file);
+absl::StatusOr<gnn::SplitOptions> ReadSplit(double validation, double test, uint64_t seed,
+                                            const std::string& test_programs_file);
 
 }  // namespace smelt::cli

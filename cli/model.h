@@ -10,10 +10,11 @@
 
 namespace smelt::cli {
 
-inline constexpr const char* kModelHelp = "Model file; `analytical`: the analytical model; by default the shipped model";
+inline constexpr const char* kModelHelp =
+    "Model file; `analytical`: the analytical model; by default the shipped model";
 
-// The file named, or models/cpu.smeltmodel as shipped, or the analytical model where that is asked for. Says on standard error which one when the choice was
-// not the user's.
+// The file named, or models/cpu.smeltmodel as shipped, or the analytical model where that is asked for. Says on
+// standard error which one when the choice was not the user's.
 absl::StatusOr<std::unique_ptr<gnn::Predictor>> OpenPredictor(const std::string& name, const kernels::Target& target);
 
 }  // namespace smelt::cli

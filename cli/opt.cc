@@ -36,11 +36,13 @@ absl::Status Write(const std::string& path, const std::string& text) {
     if (!file) return absl::UnavailableError(absl::StrCat(path, ": cannot be written: ", std::strerror(errno)));
     return absl::OkStatus();
   }
-  return absl::UnimplementedError(absl::StrCat(path, ": this extension is not written yet; .hlo and .txt are HLO text"));
+  return absl::UnimplementedError(
+      absl::StrCat(path, ": this extension is not written yet; .hlo and .txt are HLO text"));
 }
 
 absl::Status ListPasses() {
-  for (const hlo::Pass& pass : hlo::Passes()) std::printf("%-28s %s\n", std::string(pass.name).c_str(), std::string(pass.why).c_str());
+  for (const hlo::Pass& pass : hlo::Passes())
+    std::printf("%-28s %s\n", std::string(pass.name).c_str(), std::string(pass.why).c_str());
   return absl::OkStatus();
 }
 
@@ -52,12 +54,15 @@ absl::Status Opt(const Flags& flags) {
     hlo::PassOptions options;
     if (flags.dump) {
       options.dump = [](std::string_view pass, const hlo::Module& now) {
-        std::fprintf(stderr, "// %s: %ld instructions\n%s\n", pass.empty() ? "before passes" : absl::StrCat("after ", std::string(pass)).c_str(),
+        std::fprintf(stderr, "// %s: %ld instructions\n%s\n",
+                     pass.empty() ? "before passes" : absl::StrCat("after ", std::string(pass)).c_str(),
                      now.instruction_count(), hlo::ToText(now, {}).c_str());
         return absl::OkStatus();
       };
     }
-    SMELT_RETURN_IF_ERROR(hlo::RunPasses(*module, std::vector<std::string>(absl::StrSplit(flags.passes, ',', absl::SkipEmpty())), options).status());
+    SMELT_RETURN_IF_ERROR(
+        hlo::RunPasses(*module, std::vector<std::string>(absl::StrSplit(flags.passes, ',', absl::SkipEmpty())), options)
+            .status());
   }
   if (!flags.fusion.empty()) {
     SMELT_ASSIGN_OR_RETURN(const kernels::Target target, kernels::Target::Parse(flags.target));
@@ -72,12 +77,14 @@ absl::Status Opt(const Flags& flags) {
 Action AddOpt(CLI::App& app) {
   auto flags = std::make_shared<Flags>();
   app.add_option("MODULE", flags->module, "HLO text");
-  app.add_option("--passes", flags->passes, "default, none, or names separated by commas (--list-passes)")->capture_default_str();
+  app.add_option("--passes", flags->passes, "default, none, or names separated by commas (--list-passes)")
+      ->capture_default_str();
   app.add_option("--fusion", flags->fusion, tuner::kFusionHelp)->check(CheckFusion);
   app.add_option("-o,--output", flags->output, "File to write; standard output without it");
   app.add_option("--target", flags->target, "Target whose rules the fusion follows")->capture_default_str();
   app.add_flag("--no-verify", flags->no_verify, "Accept a module that the verifier would refuse");
-  app.add_flag("--print-after-all", flags->dump, "Print the module to standard error before the first pass and after each that changed it");
+  app.add_flag("--print-after-all", flags->dump,
+               "Print the module to standard error before the first pass and after each that changed it");
   app.add_flag("--list-passes", flags->list, "List the passes and why each exists");
   return [flags] { return Opt(*flags); };
 }

@@ -32,23 +32,32 @@ absl::Status Predict(const Flags& flags) {
   double total = 0;
   for (size_t i = 0; i < kernels.size(); ++i) total += seconds[i] * static_cast<double>(counts[i]);
   if (flags.json) {
-    nlohmann::json result{{"module", flags.module}, {"model", predictor->Describe()}, {"total_ms", 1e3 * total}, {"kernels", nlohmann::json::array()}};
+    nlohmann::json result{{"module", flags.module},
+                          {"model", predictor->Describe()},
+                          {"total_ms", 1e3 * total},
+                          {"kernels", nlohmann::json::array()}};
     for (size_t i = 0; i < kernels.size(); ++i) {
-      result["kernels"].push_back({{"name", kernels[i].name}, {"hash", kernels[i].hash.ToHex()}, {"count", counts[i]}, {"predicted_us", 1e6 * seconds[i]}});
+      result["kernels"].push_back({{"name", kernels[i].name},
+                                   {"hash", kernels[i].hash.ToHex()},
+                                   {"count", counts[i]},
+                                   {"predicted_us", 1e6 * seconds[i]}});
     }
     std::printf("%s\n", result.dump(2).c_str());
     return absl::OkStatus();
   }
   std::vector<size_t> order(kernels.size());
   for (size_t i = 0; i < order.size(); ++i) order[i] = i;
-  std::stable_sort(order.begin(), order.end(),
-                   [&](size_t a, size_t b) { return seconds[a] * static_cast<double>(counts[a]) > seconds[b] * static_cast<double>(counts[b]); });
+  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+    return seconds[a] * static_cast<double>(counts[a]) > seconds[b] * static_cast<double>(counts[b]);
+  });
   std::printf("%12s %6s %12s  %s\n", "predicted us", "times", "together us", "kernel");
   for (size_t i : order) {
-    std::printf("%12.2f %6ld %12.2f  %s\n", 1e6 * seconds[i], counts[i], 1e6 * seconds[i] * static_cast<double>(counts[i]), kernels[i].name.c_str());
+    std::printf("%12.2f %6ld %12.2f  %s\n", 1e6 * seconds[i], counts[i],
+                1e6 * seconds[i] * static_cast<double>(counts[i]), kernels[i].name.c_str());
   }
-  std::printf("%s: %.4f ms predicted for %zu distinct kernels (each counted as often as it stands in the program) by %s\n", flags.module.c_str(), 1e3 * total,
-              kernels.size(), predictor->Describe().c_str());
+  std::printf(
+      "%s: %.4f ms predicted for %zu distinct kernels (each counted as often as it stands in the program) by %s\n",
+      flags.module.c_str(), 1e3 * total, kernels.size(), predictor->Describe().c_str());
   return absl::OkStatus();
 }
 

@@ -33,7 +33,8 @@ absl::Status Rank(const Flags& flags) {
   for (const fusion::Kernel& kernel : kernels) {
     if (!flags.kernel.empty() && kernel.name != flags.kernel) continue;
     found = true;
-    const absl::StatusOr<std::vector<kernels::space::Tile>> tiles = kernels::space::EnumerateTiles(kernel.computation(), target, flags.limit);
+    const absl::StatusOr<std::vector<kernels::space::Tile>> tiles =
+        kernels::space::EnumerateTiles(kernel.computation(), target, flags.limit);
     if (!tiles.ok()) {
       std::fprintf(stderr, "%s: no tiles: %s\n", kernel.name.c_str(), std::string(tiles.status().message()).c_str());
       continue;
@@ -44,14 +45,17 @@ absl::Status Rank(const Flags& flags) {
     std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return scores[a] < scores[b]; });
     order.resize(std::min<size_t>(order.size(), static_cast<size_t>(flags.top)));
     nlohmann::json rows = nlohmann::json::array();
-    if (!flags.json) std::printf("%s: %zu tiles, default %s\n", kernel.name.c_str(), tiles->size(), tiles->front().ToString().c_str());
+    if (!flags.json)
+      std::printf("%s: %zu tiles, default %s\n", kernel.name.c_str(), tiles->size(), tiles->front().ToString().c_str());
     for (size_t i : order) {
       if (!flags.json) std::printf("  %10.4f  %s\n", scores[i], (*tiles)[i].ToString().c_str());
       rows.push_back({{"tile", (*tiles)[i].ToString()}, {"score", scores[i]}});
     }
     result.push_back({{"name", kernel.name}, {"hash", kernel.hash.ToHex()}, {"tiles", tiles->size()}, {"best", rows}});
   }
-  if (!found) return absl::NotFoundError(absl::StrCat(flags.module, ": has no kernel `", flags.kernel, "`; `smelt predict` lists them"));
+  if (!found)
+    return absl::NotFoundError(
+        absl::StrCat(flags.module, ": has no kernel `", flags.kernel, "`; `smelt predict` lists them"));
   if (flags.json) std::printf("%s\n", result.dump(2).c_str());
   return absl::OkStatus();
 }
@@ -60,12 +64,17 @@ absl::Status Rank(const Flags& flags) {
 
 Action AddRank(CLI::App& app) {
   auto flags = std::make_shared<Flags>();
-  app.add_option("KERNEL", flags->module, "HLO text of a kernel, or of a program whose kernels are ranked one by one")->required();
+  app.add_option("KERNEL", flags->module, "HLO text of a kernel, or of a program whose kernels are ranked one by one")
+      ->required();
   app.add_option("--model", flags->model, kModelHelp);
   app.add_option("--fusion", flags->fusion, tuner::kFusionHelp)->check(CheckFusion)->capture_default_str();
   app.add_option("--kernel", flags->kernel, "Only the kernel of this name");
-  app.add_option("--top", flags->top, "Tiles to show of each kernel")->check(CLI::Range(1, 1000000))->capture_default_str();
-  app.add_option("--limit", flags->limit, "Tiles to rank of each kernel, spread evenly where there are more")->check(CLI::Range(2, 500000))->capture_default_str();
+  app.add_option("--top", flags->top, "Tiles to show of each kernel")
+      ->check(CLI::Range(1, 1000000))
+      ->capture_default_str();
+  app.add_option("--limit", flags->limit, "Tiles to rank of each kernel, spread evenly where there are more")
+      ->check(CLI::Range(2, 500000))
+      ->capture_default_str();
   app.add_option("--target", flags->target, "What the kernel would be compiled for")->capture_default_str();
   app.add_flag("--json", flags->json, "Machine-readable result on standard output");
   return [flags] { return Rank(*flags); };

@@ -22,19 +22,22 @@ struct Flags {
   bool check = false, no_cache = false;
 };
 
-absl::StatusOr<hlo::Literal> RunEvaluator(const hlo::Module& module, const std::vector<hlo::Literal>& inputs, const Interrupt& interrupt) {
+absl::StatusOr<hlo::Literal> RunEvaluator(const hlo::Module& module, const std::vector<hlo::Literal>& inputs,
+                                          const Interrupt& interrupt) {
   std::vector<const hlo::Literal*> arguments;
   for (const hlo::Literal& input : inputs) arguments.push_back(&input);
   return hlo::Evaluate(module, arguments, {.cancel = interrupt.flag()});
 }
 
-absl::StatusOr<hlo::Literal> RunCompiled(const Flags& flags, const tuner::Program& program, const std::vector<hlo::Literal>& inputs,
-                                         const Interrupt& interrupt) {
+absl::StatusOr<hlo::Literal> RunCompiled(const Flags& flags, const tuner::Program& program,
+                                         const std::vector<hlo::Literal>& inputs, const Interrupt& interrupt) {
   SMELT_ASSIGN_OR_RETURN(const kernels::Target target, kernels::Target::Parse(flags.target));
   SMELT_ASSIGN_OR_RETURN(const tuner::FusedProgram fused, tuner::FuseProgram(program, flags.fusion, target));
   kernels::KernelCache cache(flags.no_cache ? "" : kernels::KernelCache::DefaultFolder());
-  SMELT_ASSIGN_OR_RETURN(auto executable, kernels::runtime::Executable::Compile(*fused.module, target, {.cache = &cache, .tiles = fused.tiles}));
-  SMELT_ASSIGN_OR_RETURN(std::vector<hlo::Literal> leaves, executable->Run(Leaves(inputs), {.cancel = interrupt.flag()}));
+  SMELT_ASSIGN_OR_RETURN(auto executable, kernels::runtime::Executable::Compile(
+                                              *fused.module, target, {.cache = &cache, .tiles = fused.tiles}));
+  SMELT_ASSIGN_OR_RETURN(std::vector<hlo::Literal> leaves,
+                         executable->Run(Leaves(inputs), {.cancel = interrupt.flag()}));
   std::erase_if(leaves, [](const hlo::Literal& leaf) { return !leaf.IsArray(); });
   return Assemble(program.original->entry()->root()->shape(), leaves);
 }
@@ -53,8 +56,9 @@ absl::Status Run(const Flags& flags) {
   } else {
     SMELT_ASSIGN_OR_RETURN(inputs, hlo::MakeInputs(module));
   }
-  SMELT_ASSIGN_OR_RETURN(const hlo::Literal result, flags.engine == "evaluator" ? RunEvaluator(module, inputs, interrupt)
-                                                                                 : RunCompiled(flags, program, inputs, interrupt));
+  SMELT_ASSIGN_OR_RETURN(const hlo::Literal result, flags.engine == "evaluator"
+                                                        ? RunEvaluator(module, inputs, interrupt)
+                                                        : RunCompiled(flags, program, inputs, interrupt));
   if (!flags.outputs.empty()) SMELT_RETURN_IF_ERROR(WriteOutputs(flags.outputs, result));
   std::vector<hlo::OutputComparison> comparisons;
   if (golden) {
@@ -74,11 +78,15 @@ absl::Status Run(const Flags& flags) {
 Action AddRun(CLI::App& app) {
   auto flags = std::make_shared<Flags>();
   app.add_option("MODULE", flags->module, "HLO text")->required();
-  app.add_option("--engine", flags->engine, "compiled or evaluator")->check(CLI::IsMember({"compiled", "evaluator"}))->capture_default_str();
+  app.add_option("--engine", flags->engine, "compiled or evaluator")
+      ->check(CLI::IsMember({"compiled", "evaluator"}))
+      ->capture_default_str();
   app.add_option("--fusion", flags->fusion, tuner::kFusionHelp)->check(CheckFusion)->capture_default_str();
-  CLI::Option* golden = app.add_option("--golden", flags->golden, "Safetensors file with inputs' ranges, outputs and tolerances to compare with");
+  CLI::Option* golden = app.add_option("--golden", flags->golden,
+                                       "Safetensors file with inputs' ranges, outputs and tolerances to compare with");
   CLI::Option* check = app.add_flag("--check", flags->check, "Compare the compiled result with the evaluator's");
-  app.add_option("--inputs", flags->inputs, "Safetensors file with tensors in.0, in.1, ... instead of random inputs")->excludes(golden);
+  app.add_option("--inputs", flags->inputs, "Safetensors file with tensors in.0, in.1, ... instead of random inputs")
+      ->excludes(golden);
   app.add_option("--outputs", flags->outputs, "Keep the results in this safetensors file, as out.0, out.1, ...");
   app.add_option("--target", flags->target, "What to compile for, for example cpu:threads=2")->capture_default_str();
   app.add_flag("--no-cache", flags->no_cache, "Compile afresh, without the kernel cache");

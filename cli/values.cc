@@ -62,11 +62,12 @@ absl::StatusOr<std::vector<hlo::Literal>> ReadInputs(const std::string& path, co
       const std::string name = absl::StrCat("in.", leaf++);
       const hlo::Literal* stored = file.Find(name);
       if (stored == nullptr) {
-        return absl::InvalidArgumentError(absl::StrCat(path, ": has no tensor `", name, "` for a leaf of parameter `", parameter->name(), "`, of shape ",
-                                                       shape->ToString()));
+        return absl::InvalidArgumentError(absl::StrCat(path, ": has no tensor `", name, "` for a leaf of parameter `",
+                                                       parameter->name(), "`, of shape ", shape->ToString()));
       }
       absl::StatusOr<hlo::Literal> literal = hlo::FromStorable(*stored, *shape);
-      if (!literal.ok()) return absl::InvalidArgumentError(absl::StrCat(path, ": tensor `", name, "`: ", literal.status().message()));
+      if (!literal.ok())
+        return absl::InvalidArgumentError(absl::StrCat(path, ": tensor `", name, "`: ", literal.status().message()));
       leaves.push_back(*std::move(literal));
     }
     inputs.push_back(Assemble(parameter->shape(), leaves));
@@ -78,7 +79,8 @@ absl::Status WriteOutputs(const std::string& path, const hlo::Literal& result) {
   std::vector<const hlo::Literal*> leaves;
   AppendLeaves(result, &leaves);
   hlo::SafetensorsFile file;
-  for (size_t i = 0; i < leaves.size(); ++i) file.tensors.push_back({absl::StrCat("out.", i), hlo::ToStorable(*leaves[i])});
+  for (size_t i = 0; i < leaves.size(); ++i)
+    file.tensors.push_back({absl::StrCat("out.", i), hlo::ToStorable(*leaves[i])});
   return hlo::WriteSafetensors(path, file);
 }
 
@@ -86,7 +88,8 @@ absl::StatusOr<std::vector<hlo::OutputComparison>> CompareResults(const hlo::Lit
   std::vector<const hlo::Literal*> wants, gots;
   AppendLeaves(want, &wants);
   AppendLeaves(got, &gots);
-  if (wants.size() != gots.size()) return absl::InternalError(absl::StrCat("expected ", wants.size(), " outputs, got ", gots.size()));
+  if (wants.size() != gots.size())
+    return absl::InternalError(absl::StrCat("expected ", wants.size(), " outputs, got ", gots.size()));
   std::vector<hlo::OutputComparison> comparisons;
   for (size_t i = 0; i < wants.size(); ++i) {
     hlo::OutputComparison& comparison = comparisons.emplace_back();
@@ -121,7 +124,8 @@ void PrintSummary(const hlo::Literal& result) {
       sum += x;
     }
     std::printf("out.%zu %s", k, leaf.shape().ToString().c_str());
-    if (leaf.element_count() > 0) std::printf(" min=%.6g max=%.6g mean=%.6g", low, high, sum / static_cast<double>(leaf.element_count()));
+    if (leaf.element_count() > 0)
+      std::printf(" min=%.6g max=%.6g mean=%.6g", low, high, sum / static_cast<double>(leaf.element_count()));
     std::printf("\n");
   }
 }

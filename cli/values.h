@@ -21,7 +21,8 @@ absl::StatusOr<std::vector<hlo::Literal>> ReadInputs(const std::string& path, co
 // Tensors `out.0`, `out.1`, ...
 absl::Status WriteOutputs(const std::string& path, const hlo::Literal& result);
 
-// The compiled result against the evaluator's, leaf by leaf: root-mean-square error of floats, share of integers that differ.
+// The compiled result against the evaluator's, leaf by leaf: root-mean-square error of floats, share of integers that
+// differ.
 absl::StatusOr<std::vector<hlo::OutputComparison>> CompareResults(const hlo::Literal& want, const hlo::Literal& got);
 
 // `out.0 error=1.2e-07 tolerance=0.001 ok`, a line an output; returns whether all are ok.

@@ -33,7 +33,8 @@ absl::StatusOr<Program> PrepareProgram(std::unique_ptr<hlo::Module> original, st
   Program program;
   program.path = std::move(path);
   SMELT_ASSIGN_OR_RETURN(program.flat, fusion::Unfuse(*original));
-  // Passes may remove instructions that `fusion_of` names, so a module that came fused is only taken apart: it was optimised already.
+  // Passes may remove instructions that `fusion_of` names, so a module that came fused is only taken apart: it was
+  // optimised already.
   if (program.flat.fusions == 0) {
     SMELT_RETURN_IF_ERROR(hlo::RunPasses(*program.flat.module, {"default"}).status());
   }
@@ -47,23 +48,27 @@ bool IsFusionName(const std::string& spec) {
   return std::find(names.begin(), names.end(), spec) != names.end();
 }
 
-absl::StatusOr<fusion::Config> FusionConfig(const fusion::Space& space, const fusion::Unfused& flat, const std::string& spec,
-                                            const kernels::Target& target) {
+absl::StatusOr<fusion::Config> FusionConfig(const fusion::Space& space, const fusion::Unfused& flat,
+                                            const std::string& spec, const kernels::Target& target) {
   if (spec == "given") return fusion::GivenFusion(space, flat);
   if (IsFusionName(spec)) {
     fusion::HeuristicOptions options;
-    options.kernel_seconds = [&](const hlo::Computation& kernel) { return kernels::cost::EstimateKernel(kernel, target).seconds(); };
+    options.kernel_seconds = [&](const hlo::Computation& kernel) {
+      return kernels::cost::EstimateKernel(kernel, target).seconds();
+    };
     return fusion::Heuristic(spec, space, options);
   }
   SMELT_ASSIGN_OR_RETURN(const fusion::SavedConfig saved, fusion::LoadConfig(spec, space));
   return saved.config;
 }
 
-absl::StatusOr<FusedProgram> FuseProgram(const Program& program, const std::string& spec, const kernels::Target& target) {
+absl::StatusOr<FusedProgram> FuseProgram(const Program& program, const std::string& spec,
+                                         const kernels::Target& target) {
   return Fuse(program.flat, spec, target);
 }
 
-absl::StatusOr<FusedProgram> FuseModule(const hlo::Module& module, const std::string& spec, const kernels::Target& target) {
+absl::StatusOr<FusedProgram> FuseModule(const hlo::Module& module, const std::string& spec,
+                                        const kernels::Target& target) {
   SMELT_ASSIGN_OR_RETURN(const fusion::Unfused flat, fusion::Unfuse(module));
   return Fuse(flat, spec, target);
 }

@@ -23,7 +23,8 @@ namespace smelt::tuner {
 struct Program {
   std::string path;
   std::unique_ptr<hlo::Module> original;  // as read, verified: what the evaluator runs
-  // Where fusion starts: taken apart if it came fused, after the default passes. `given` remembers the fusions that it came with.
+  // Where fusion starts: taken apart if it came fused, after the default passes. `given` remembers the fusions that it
+  // came with.
   fusion::Unfused flat;
 
   const hlo::Module& module() const { return *flat.module; }
@@ -34,13 +35,14 @@ absl::StatusOr<Program> LoadProgram(const std::string& path);
 absl::StatusOr<Program> PrepareProgram(std::unique_ptr<hlo::Module> original, std::string path);
 
 inline constexpr const char* kFusionHelp =
-    "none, tvm, xla-cpu, priority, random[:SEED], given (the fusions that the module came with), or a *.fusion.json file";
+    "none, tvm, xla-cpu, priority, random[:SEED], given (the fusions that the module came with), or a *.fusion.json "
+    "file";
 // Whether `spec` is a name of the list above, as against a file.
 bool IsFusionName(const std::string& spec);
 
 // The legal configuration of that name, or of that file. `priority` follows the analytical cost of the target.
-absl::StatusOr<fusion::Config> FusionConfig(const fusion::Space& space, const fusion::Unfused& flat, const std::string& spec,
-                                            const kernels::Target& target);
+absl::StatusOr<fusion::Config> FusionConfig(const fusion::Space& space, const fusion::Unfused& flat,
+                                            const std::string& spec, const kernels::Target& target);
 
 struct FusedProgram {
   std::unique_ptr<hlo::Module> module;
@@ -49,8 +51,10 @@ struct FusedProgram {
   absl::flat_hash_map<hlo::Hash128, kernels::space::Tile> tiles;
 };
 
-absl::StatusOr<FusedProgram> FuseProgram(const Program& program, const std::string& spec, const kernels::Target& target);
+absl::StatusOr<FusedProgram> FuseProgram(const Program& program, const std::string& spec,
+                                         const kernels::Target& target);
 // Without passes: of a module as it is.
-absl::StatusOr<FusedProgram> FuseModule(const hlo::Module& module, const std::string& spec, const kernels::Target& target);
+absl::StatusOr<FusedProgram> FuseModule(const hlo::Module& module, const std::string& spec,
+                                        const kernels::Target& target);
 
 }  // namespace smelt::tuner

@@ -1,0 +1,179 @@
+// smelt inspect: what is in a module, whether it is valid, what would be fused and why not.
+#include <algorithm>
+#include <cstdio>
+#include <map>
+#include <memory>
+
+#include "absl/strings/str_cat.h"
+#include "cli/verb.h"
+#include "fusion/kernel.h"
+#include "fusion/legality.h"
+#include "fusion/reason.h"
+#include "fusion/target.h"
+#include "hlo/cost_analysis.h"
+#include "hlo/fingerprint.h"
+#include "hlo/status_macros.h"
+#include "hlo/text/read.h"
+#include "kernels/te/from_hlo.h"
+#include "nlohmann/json.hpp"
+#include "tuner/program.h"
+
+namespace smelt::cli {
+namespace {
+
+using nlohmann::json;
+
+struct Flags {
+  std::string module, fusion, why, target = "cpu";
+  bool no_verify = false, kernels = false, json = false;
+};
+
+// Why an instruction shares no kernel with each of those around it, under the configuration.
+absl::Status ExplainWhy(const Flags& flags, const tuner::Program& program, const kernels::Target& target,
+                        json* result) {
+  SMELT_ASSIGN_OR_RETURN(const fusion::Space space,
+                         fusion::Space::Build(program.module(), fusion::FusionTarget::Cpu()));
+  SMELT_ASSIGN_OR_RETURN(
+      const fusion::Config config,
+      tuner::FusionConfig(space, program.flat, flags.fusion.empty() ? "priority" : flags.fusion, target));
+  const hlo::Instruction* subject = nullptr;
+  for (const hlo::Computation* computation : program.module().ExecutedComputations()) {
+    for (const hlo::Instruction* instruction : computation->Instructions()) {
+      if (instruction->name() == flags.why) subject = instruction;
+    }
+  }
+  if (subject == nullptr) {
+    return absl::NotFoundError(
+        absl::StrCat(flags.module, ": has no instruction `", flags.why,
+                     "` after simplification; `smelt opt --passes=default` prints those that there are"));
+  }
+  json edges = json::array();
+  auto explain = [&](const hlo::Instruction& producer, const hlo::Instruction& consumer) {
+    const fusion::Explanation why = fusion::Why(space, config, producer, consumer);
+    const fusion::ReasonInfo reason = fusion::Describe(why.reason);
+    edges.push_back({{"producer", producer.name()},
+                     {"consumer", consumer.name()},
+                     {"fused", why.reason == fusion::Reason::kLegal},
+                     {"code", std::string(reason.code)},
+                     {"reason", std::string(reason.text)}});
+    if (!flags.json) {
+      std::printf("%s -> %s: %s [%s] %s\n", producer.name().c_str(), consumer.name().c_str(),
+                  why.reason == fusion::Reason::kLegal ? "fused" : "not fused", std::string(reason.code).c_str(),
+                  std::string(reason.text).c_str());
+    }
+  };
+  for (const hlo::Instruction* operand : subject->operands()) explain(*operand, *subject);
+  for (const hlo::Instruction* user : subject->users()) explain(*subject, *user);
+  (*result)["why"] = std::move(edges);
+  return absl::OkStatus();
+}
+
+// The kernels of a fused module: what each is made of, and whether the compiler has a loop nest for it.
+absl::Status ListKernels(const Flags& flags, const hlo::Module& fused, json* result) {
+  std::vector<int64_t> counts;
+  SMELT_ASSIGN_OR_RETURN(const std::vector<fusion::Kernel> kernels, fusion::ExtractKernels(fused, &counts));
+  int64_t total = 0;
+  double flops = 0, bytes = 0;
+  json list = json::array();
+  for (size_t i = 0; i < kernels.size(); ++i) {
+    const hlo::CostAnalysis cost = hlo::AnalyzeCost(kernels[i].computation());
+    total += counts[i];
+    flops += cost.flops * static_cast<double>(counts[i]);
+    bytes += cost.bytes() * static_cast<double>(counts[i]);
+    std::string opaque;
+    for (const hlo::Instruction* instruction : kernels[i].computation().Instructions()) {
+      if (const absl::Status status = kernels::te::HasLoopNest(*instruction); !status.ok() && opaque.empty())
+        opaque = std::string(status.message());
+    }
+    list.push_back({{"name", kernels[i].name},
+                    {"hash", kernels[i].hash.ToHex()},
+                    {"count", counts[i]},
+                    {"instructions", kernels[i].computation().instruction_count()},
+                    {"flops", cost.flops},
+                    {"bytes", cost.bytes()},
+                    {"opaque", opaque}});
+    if (flags.kernels && !flags.json) {
+      std::printf("  %-40s x%-4ld %4ld instructions %12.0f flops %12.0f bytes  %s\n", kernels[i].name.c_str(),
+                  counts[i], kernels[i].computation().instruction_count(), cost.flops, cost.bytes(),
+                  opaque.empty() ? "loop nest" : absl::StrCat("opaque: ", opaque).c_str());
+    }
+  }
+  (*result)["kernels"] = total;
+  (*result)["distinct_kernels"] = kernels.size();
+  (*result)["flops"] = flops;
+  (*result)["bytes"] = bytes;
+  if (flags.kernels) (*result)["kernel_list"] = std::move(list);
+  return absl::OkStatus();
+}
+
+absl::Status Inspect(const Flags& flags) {
+  SMELT_ASSIGN_OR_RETURN(std::unique_ptr<hlo::Module> module, hlo::ReadModuleFile(flags.module, !flags.no_verify));
+  std::map<std::string, int64_t> opcodes;
+  for (const hlo::Computation* computation : module->Computations()) {
+    for (const hlo::Instruction* instruction : computation->Instructions())
+      ++opcodes[std::string(hlo::OpcodeName(instruction->opcode()))];
+  }
+  json result{{"module", module->name()},
+              {"instructions", module->instruction_count()},
+              {"computations", module->Computations().size()},
+              {"opcodes", opcodes}};
+  if (!flags.json) {
+    std::printf("%s: %ld instructions in %zu computations\n", module->name().c_str(), module->instruction_count(),
+                module->Computations().size());
+    std::vector<std::pair<int64_t, std::string>> sorted;
+    for (const auto& [name, count] : opcodes) sorted.push_back({-count, name});
+    std::sort(sorted.begin(), sorted.end());
+    std::string line = " ";
+    for (const auto& [count, name] : sorted) absl::StrAppend(&line, " ", name, " ", -count);
+    std::printf("%s\n", line.c_str());
+  }
+  // An unverified module is only read: passes and fusion take for granted what the verifier checks.
+  if (flags.no_verify) {
+    if (flags.json) std::printf("%s\n", result.dump(2).c_str());
+    return absl::OkStatus();
+  }
+  const hlo::Hash128 fingerprint = hlo::Fingerprint(*module);
+  result["fingerprint"] = fingerprint.ToHex();
+  if (flags.json || !flags.fusion.empty() || flags.kernels || !flags.why.empty()) {
+    SMELT_ASSIGN_OR_RETURN(const kernels::Target target, kernels::Target::Parse(flags.target));
+    SMELT_ASSIGN_OR_RETURN(const tuner::Program program, tuner::PrepareProgram(std::move(module), flags.module));
+    if (!flags.why.empty()) {
+      SMELT_RETURN_IF_ERROR(ExplainWhy(flags, program, target, &result));
+    } else {
+      SMELT_ASSIGN_OR_RETURN(const tuner::FusedProgram fused,
+                             tuner::FuseProgram(program, flags.fusion.empty() ? "priority" : flags.fusion, target));
+      result["decisions"] = fused.config.size();
+      result["decisions_set"] = fused.config.Count();
+      SMELT_RETURN_IF_ERROR(ListKernels(flags, *fused.module, &result));
+      if (!flags.json) {
+        std::printf("fusion %s: %ld of %ld decisions, %ld kernels (%ld distinct), %.3g flops, %.3g bytes moved\n",
+                    flags.fusion.empty() ? "priority" : flags.fusion.c_str(), fused.config.Count(), fused.config.size(),
+                    result["kernels"].get<int64_t>(), result["distinct_kernels"].get<int64_t>(),
+                    result["flops"].get<double>(), result["bytes"].get<double>());
+      }
+    }
+  } else {
+    const hlo::CostAnalysis cost = hlo::AnalyzeProgramCost(*module);
+    std::printf("%.3g flops, %.3g transcendentals, %.3g bytes moved without fusion; fingerprint %s\n", cost.flops,
+                cost.transcendentals, cost.bytes(), fingerprint.ToHex().c_str());
+  }
+  if (flags.json) std::printf("%s\n", result.dump(2).c_str());
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+Action AddInspect(CLI::App& app) {
+  auto flags = std::make_shared<Flags>();
+  app.add_option("MODULE", flags->module, "HLO text")->required();
+  app.add_option("--fusion", flags->fusion, tuner::kFusionHelp)->check(CheckFusion);
+  app.add_flag("--kernels", flags->kernels, "List the kernels, and which of them are opaque operations and why");
+  app.add_option("--why", flags->why,
+                 "Say for each neighbour of this instruction whether they share a kernel, and which rule forbids it");
+  app.add_option("--target", flags->target, "Target whose rules apply")->capture_default_str();
+  app.add_flag("--no-verify", flags->no_verify, "Only read the module, without verifying it");
+  app.add_flag("--json", flags->json, "Machine-readable result on standard output");
+  return [flags] { return Inspect(*flags); };
+}
+
+}  // namespace smelt::cli
