@@ -40,6 +40,8 @@ absl::StatusOr<std::shared_ptr<runtime::KernelCode>> LoadObject(const ObjectCode
 
 // Detected host for Target::Host: LLVM's CPU name and feature string.
 void DescribeHost(std::string* cpu, std::string* features);
+// Vector width and registers of a CPU by LLVM's name. InvalidArgument when LLVM does not know it.
+absl::Status DescribeVectors(const std::string& cpu, const std::string& features, int* vector_bytes, int* registers);
 // LLVM's version, for cache keys and records.
 std::string CompilerVersion();
 

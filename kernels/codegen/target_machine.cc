@@ -14,6 +14,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "hlo/status_macros.h"
 #include "kernels/codegen/codegen.h"
 
 namespace smelt::kernels::codegen {
@@ -70,6 +71,32 @@ void DescribeHost(std::string* cpu, std::string* features) {
     return std::string_view(a).substr(1) < std::string_view(b).substr(1);
   });
   *features = absl::StrJoin(words, ",");
+}
+
+absl::Status DescribeVectors(const std::string& cpu, const std::string& features, int* vector_bytes, int* registers) {
+  Target target;
+  target.cpu = cpu;
+  target.features = features;
+  SMELT_ASSIGN_OR_RETURN(std::unique_ptr<llvm::TargetMachine> machine, MakeTargetMachine(target));
+  const llvm::MCSubtargetInfo& subtarget = *machine->getMCSubtargetInfo();
+  struct Unit {
+    const char* feature;
+    int bytes;
+    int registers;
+  };
+  // Widest first; an architecture that has none of these has no vectors worth the name.
+  const Unit x86[] = {{"+avx512f", 64, 32}, {"+avx", 32, 16}, {"+sse2", 16, 16}};
+  const Unit aarch64[] = {{"+neon", 16, 32}};
+  *vector_bytes = 8;
+  *registers = 16;
+  for (const Unit& unit :
+       machine->getTargetTriple().isX86() ? llvm::ArrayRef<Unit>(x86) : llvm::ArrayRef<Unit>(aarch64)) {
+    if (!subtarget.checkFeatures(unit.feature)) continue;
+    *vector_bytes = unit.bytes;
+    *registers = unit.registers;
+    break;
+  }
+  return absl::OkStatus();
 }
 
 std::string CompilerVersion() { return LLVM_VERSION_STRING; }

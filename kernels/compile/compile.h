@@ -40,12 +40,19 @@ class KernelCache {
   static std::string DefaultFolder();  // $SMELT_CACHE, or $XDG_CACHE_HOME/smelt, or ~/.cache/smelt
 
   std::shared_ptr<const CompiledKernel> Find(const hlo::Hash128& key);
+  // A full disk or a folder that cannot be written costs only the file; TakeWarning then says so.
   void Insert(const hlo::Hash128& key, std::shared_ptr<const CompiledKernel> kernel, const std::string& elf);
+  // What a user should know about the folder, once; empty when all is well.
+  std::string TakeWarning();
 
  private:
+  void MakeRoom();  // under mutex_
+
   std::string folder_;
   std::mutex mutex_;
   absl::flat_hash_map<hlo::Hash128, std::shared_ptr<const CompiledKernel>> kernels_;
+  std::string warning_;
+  bool warned_ = false;
 };
 
 // Errors: Unimplemented naming the instruction that has no loop nest (the executor then runs it as an opaque

@@ -1,0 +1,222 @@
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+
+#include "absl/strings/str_cat.h"
+#include "kernels/codegen/codegen.h"
+#include "kernels/compile/compile.h"
+
+namespace smelt::kernels {
+namespace {
+
+// A cache file: magic, version, hash of the rest, then fields, each a length and bytes. A version change forgets all.
+constexpr char kMagic[8] = {'s', 'm', 'e', 'l', 't', 'k', 'c', '\n'};
+constexpr int64_t kVersion = 1;
+constexpr size_t kHeaderBytes = sizeof(kMagic) + 3 * sizeof(int64_t);
+// Kernels kept in memory beside those that somebody holds.
+constexpr size_t kMaxInMemory = 8192;
+
+class Writer {
+ public:
+  void Add(int64_t value) { bytes_.append(reinterpret_cast<const char*>(&value), sizeof(value)); }
+  void Add(const std::string& text) {
+    Add(static_cast<int64_t>(text.size()));
+    bytes_ += text;
+  }
+  const std::string& bytes() const { return bytes_; }
+
+ private:
+  std::string bytes_;
+};
+
+class Reader {
+ public:
+  explicit Reader(std::string_view bytes) : bytes_(bytes) {}
+  bool Read(int64_t* value) {
+    if (bytes_.size() < sizeof(*value)) return false;
+    std::memcpy(value, bytes_.data(), sizeof(*value));
+    bytes_.remove_prefix(sizeof(*value));
+    return true;
+  }
+  bool Read(std::string* text) {
+    int64_t size;
+    if (!Read(&size) || size < 0 || static_cast<size_t>(size) > bytes_.size()) return false;
+    text->assign(bytes_.substr(0, size));
+    bytes_.remove_prefix(size);
+    return true;
+  }
+  // A count of things that take at least eight bytes each.
+  bool ReadCount(int64_t* count) {
+    return Read(count) && *count >= 0 && static_cast<size_t>(*count) <= bytes_.size() / sizeof(int64_t);
+  }
+  bool done() const { return bytes_.empty(); }
+
+ private:
+  std::string_view bytes_;
+};
+
+std::string Serialize(const CompiledKernel& kernel, const std::string& elf) {
+  const runtime::KernelDescriptor& descriptor = kernel.code->descriptor();
+  Writer body;
+  body.Add(descriptor.name);
+  body.Add(descriptor.input_count);
+  body.Add(descriptor.output_count);
+  body.Add(static_cast<int64_t>(descriptor.shared_bytes.size()));
+  for (int64_t bytes : descriptor.shared_bytes) body.Add(bytes);
+  body.Add(descriptor.thread_scratch_bytes);
+  body.Add(static_cast<int64_t>(descriptor.phases.size()));
+  for (const runtime::PhaseDescriptor& phase : descriptor.phases) {
+    body.Add(phase.symbol);
+    body.Add(phase.extent);
+  }
+  body.Add(kernel.trace);
+  body.Add(kernel.tile);
+  body.Add(int64_t{kernel.vector_spills});
+  body.Add(elf);
+  const hlo::Hash128 hash = hlo::HashOf(body.bytes());
+  Writer file;
+  file.Add(kVersion);
+  file.Add(static_cast<int64_t>(hash.high));
+  file.Add(static_cast<int64_t>(hash.low));
+  return std::string(kMagic, sizeof(kMagic)) + file.bytes() + body.bytes();
+}
+
+std::shared_ptr<const CompiledKernel> Deserialize(std::string_view file) {
+  if (file.size() < kHeaderBytes || std::memcmp(file.data(), kMagic, sizeof(kMagic)) != 0) return nullptr;
+  Reader header(file.substr(sizeof(kMagic), 3 * sizeof(int64_t)));
+  const std::string_view body = file.substr(kHeaderBytes);
+  int64_t version, high, low;
+  if (!header.Read(&version) || !header.Read(&high) || !header.Read(&low) || version != kVersion) return nullptr;
+  const hlo::Hash128 expected{static_cast<uint64_t>(high), static_cast<uint64_t>(low)};
+  if (hlo::HashOf(body) != expected) return nullptr;
+
+  Reader reader(body);
+  codegen::ObjectCode object;
+  runtime::KernelDescriptor& descriptor = object.descriptor;
+  auto kernel = std::make_shared<CompiledKernel>();
+  int64_t count, spills;
+  if (!reader.Read(&descriptor.name) || !reader.Read(&descriptor.input_count) ||
+      !reader.Read(&descriptor.output_count) || !reader.ReadCount(&count)) {
+    return nullptr;
+  }
+  descriptor.shared_bytes.resize(count);
+  for (int64_t& bytes : descriptor.shared_bytes) {
+    if (!reader.Read(&bytes)) return nullptr;
+  }
+  if (!reader.Read(&descriptor.thread_scratch_bytes) || !reader.ReadCount(&count)) return nullptr;
+  descriptor.phases.resize(count);
+  for (runtime::PhaseDescriptor& phase : descriptor.phases) {
+    if (!reader.Read(&phase.symbol) || !reader.Read(&phase.extent)) return nullptr;
+  }
+  if (!reader.Read(&kernel->trace) || !reader.Read(&kernel->tile) || !reader.Read(&spills) ||
+      !reader.Read(&object.elf) || !reader.done()) {
+    return nullptr;
+  }
+  kernel->vector_spills = static_cast<int>(spills);
+  absl::StatusOr<std::shared_ptr<runtime::KernelCode>> code = codegen::LoadObject(object);
+  if (!code.ok()) return nullptr;
+  kernel->code = std::move(*code);
+  return kernel;
+}
+
+// A folder for every first byte of the key keeps folders small.
+std::filesystem::path PathOf(const std::string& folder, const hlo::Hash128& key) {
+  const std::string hex = key.ToHex();
+  return std::filesystem::path(folder) / hex.substr(0, 2) / (hex + ".kernel");
+}
+
+// Writes beside the final name and renames, so that no reader ever sees half a file. False when the disk is full or the
+// folder cannot be written.
+bool WriteAtomically(const std::filesystem::path& path, const std::string& bytes) {
+  std::error_code error;
+  std::filesystem::create_directories(path.parent_path(), error);
+  static std::atomic<uint64_t> serial = 0;
+  const std::string temporary = absl::StrCat(path.string(), ".", getpid(), ".", serial++, ".tmp");
+  const int file = open(temporary.c_str(), O_CREAT | O_WRONLY | O_EXCL | O_CLOEXEC, 0644);
+  if (file < 0) return false;
+  size_t written = 0;
+  while (written < bytes.size()) {
+    const ssize_t n = write(file, bytes.data() + written, bytes.size() - written);
+    if (n <= 0) break;
+    written += static_cast<size_t>(n);
+  }
+  const bool closed = close(file) == 0;
+  if (written == bytes.size() && closed && rename(temporary.c_str(), path.c_str()) == 0) return true;
+  unlink(temporary.c_str());
+  return false;
+}
+
+std::string ReadFile(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return "";
+  return std::string(std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>());
+}
+
+}  // namespace
+
+std::string KernelCache::DefaultFolder() {
+  auto variable = [](const char* name) -> std::string {
+    const char* value = std::getenv(name);
+    return value == nullptr ? "" : value;
+  };
+  if (std::string folder = variable("SMELT_CACHE"); !folder.empty()) return folder;
+  if (std::string folder = variable("XDG_CACHE_HOME"); !folder.empty()) return folder + "/smelt";
+  if (std::string home = variable("HOME"); !home.empty()) return home + "/.cache/smelt";
+  return "";
+}
+
+std::shared_ptr<const CompiledKernel> KernelCache::Find(const hlo::Hash128& key) {
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (auto at = kernels_.find(key); at != kernels_.end()) return at->second;
+  }
+  if (folder_.empty()) return nullptr;
+  std::shared_ptr<const CompiledKernel> kernel = Deserialize(ReadFile(PathOf(folder_, key)));
+  if (kernel == nullptr) return nullptr;
+  std::lock_guard<std::mutex> lock(mutex_);
+  MakeRoom();
+  return kernels_.try_emplace(key, std::move(kernel)).first->second;
+}
+
+void KernelCache::Insert(const hlo::Hash128& key, std::shared_ptr<const CompiledKernel> kernel,
+                         const std::string& elf) {
+  if (!folder_.empty()) {
+    const bool written = WriteAtomically(PathOf(folder_, key), Serialize(*kernel, elf));
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (!written && warning_.empty()) {
+      warning_ = absl::StrCat("cannot keep compiled kernels in ", folder_, ": ", std::strerror(errno),
+                              "; they are compiled again next time");
+    }
+  }
+  std::lock_guard<std::mutex> lock(mutex_);
+  MakeRoom();
+  kernels_[key] = std::move(kernel);
+}
+
+void KernelCache::MakeRoom() {
+  // Each kernel maps pages of its own, and a process may only have so many mappings. With a folder, what goes comes
+  // back.
+  if (kernels_.size() < kMaxInMemory) return;
+  for (auto at = kernels_.begin(); at != kernels_.end();) {
+    if (at->second.use_count() == 1) {
+      kernels_.erase(at++);
+    } else {
+      ++at;
+    }
+  }
+}
+
+std::string KernelCache::TakeWarning() {
+  std::lock_guard<std::mutex> lock(mutex_);
+  if (warning_.empty() || warned_) return "";
+  warned_ = true;
+  return warning_;
+}
+
+}  // namespace smelt::kernels

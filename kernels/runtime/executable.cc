@@ -1,0 +1,186 @@
+#include "kernels/runtime/executable.h"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "hlo/check.h"
+#include "hlo/status_macros.h"
+#include "hlo/str_cat.h"
+#include "kernels/runtime/coalesce.h"
+#include "kernels/runtime/execution.h"
+#include "kernels/runtime/plan_arena.h"
+#include "kernels/runtime/program_builder.h"
+
+namespace smelt::kernels::runtime {
+namespace {
+
+constexpr uintptr_t kAlignment = 64;
+
+// What a job became: its code, or why it has none.
+struct CompiledJob {
+  std::shared_ptr<const CompiledKernel> kernel;
+  std::string reason;
+};
+
+int64_t LeafCountOfParameters(const hlo::Computation& kernel) {
+  int64_t count = 0;
+  for (const hlo::Instruction* parameter : kernel.Parameters()) count += parameter->shape().LeafCount();
+  return count;
+}
+
+CompiledJob CompileJob(const fusion::Kernel& kernel, const Target& target, const ExecutableOptions& options) {
+  CompileOptions compile;
+  if (auto tile = options.tiles.find(kernel.hash); tile != options.tiles.end()) compile.tile = tile->second;
+  absl::StatusOr<std::shared_ptr<const CompiledKernel>> compiled =
+      CompileKernel(kernel.computation(), target, compile, options.cache);
+  if (!compiled.ok()) return {nullptr, std::string(compiled.status().message())};
+  const KernelDescriptor& descriptor = (*compiled)->code->descriptor();
+  Check(descriptor.input_count == LeafCountOfParameters(kernel.computation()) &&
+            descriptor.output_count == kernel.computation().root()->shape().LeafCount(),
+        "a compiled kernel takes its computation's parameters and gives its results");
+  return {std::move(*compiled), ""};
+}
+
+std::vector<CompiledJob> CompileJobs(const std::vector<fusion::Kernel>& kernels, const Target& target,
+                                     const ExecutableOptions& options) {
+  std::vector<CompiledJob> compiled(kernels.size());
+  std::atomic<size_t> next = 0;
+  ThreadPool pool(std::min<int>(target.threads, static_cast<int>(kernels.size())));
+  // Each worker takes the next kernel: compile times differ a lot.
+  pool.ParallelFor(pool.threads(), [&](int, int64_t begin, int64_t end) {
+    for (int64_t worker = begin; worker < end; ++worker) {
+      for (size_t i = next++; i < kernels.size(); i = next++) compiled[i] = CompileJob(kernels[i], target, options);
+    }
+  });
+  return compiled;
+}
+
+// Kernels get their shared scratch as further buffers to write; those without code become opaque.
+void FinishSteps(const std::vector<ProgramJob>& jobs, Program* program, Sequence* steps) {
+  for (Step& step : *steps) {
+    for (Sequence& sequence : step.sequences) FinishSteps(jobs, program, &sequence);
+    if (step.kind != Step::Kind::kKernel) continue;
+    const ProgramJob& job = jobs[step.job];
+    if (job.compiled == nullptr) {
+      step.kind = Step::Kind::kOpaque;
+      continue;
+    }
+    for (int64_t bytes : job.compiled->code->descriptor().shared_bytes) {
+      step.writes.push_back(static_cast<BufferId>(program->buffers.size()));
+      ProgramBuffer scratch;
+      scratch.bytes = bytes;
+      program->buffers.push_back(scratch);
+    }
+  }
+}
+
+class CompiledExecutable : public Executable {
+ public:
+  static absl::StatusOr<std::unique_ptr<Executable>> Make(const hlo::Module& module, const Target& target,
+                                                          const ExecutableOptions& options) {
+    const auto start = std::chrono::steady_clock::now();
+    auto executable = std::make_unique<CompiledExecutable>();
+    SMELT_ASSIGN_OR_RETURN(BuiltProgram built, BuildProgram(module));
+    std::vector<CompiledJob> compiled = CompileJobs(built.jobs, target, options);
+    executable->AddKernelInfo(built.sites, compiled);
+    for (size_t i = 0; i < built.jobs.size(); ++i) {
+      executable->jobs_.push_back({std::move(built.jobs[i]), std::move(compiled[i].kernel)});
+    }
+    Program& program = executable->program_;
+    program = std::move(built.program);
+    FinishSteps(executable->jobs_, &program, &program.steps);
+    CoalesceCopies(&program);
+    SMELT_ASSIGN_OR_RETURN(executable->arena_bytes_, PlanArena(&program));
+    SMELT_ASSIGN_OR_RETURN(
+        executable->execution_,
+        Execution::Create(program, executable->jobs_, executable->arena_bytes_, std::max(target.threads, 1)));
+    executable->compile_seconds_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    return std::unique_ptr<Executable>(std::move(executable));
+  }
+
+  const std::vector<KernelInfo>& kernels() const override { return kernels_; }
+  double compile_seconds() const override { return compile_seconds_; }
+  int64_t arena_bytes() const override { return arena_bytes_; }
+
+  absl::StatusOr<std::vector<hlo::Literal>> Run(absl::Span<const hlo::Literal* const> inputs,
+                                                const RunOptions& options) override {
+    if (inputs.size() != program_.inputs.size()) return WrongCount("inputs", inputs.size(), program_.inputs.size());
+    std::vector<const void*> input_pointers;
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      if (!inputs[i]->shape().SameAs(program_.inputs[i])) {
+        return absl::InvalidArgumentError(StrCat("input ", i, " is ", inputs[i]->shape().ToString(),
+                                                 ", the program takes ", program_.inputs[i].ToString()));
+      }
+      input_pointers.push_back(inputs[i]->raw());
+    }
+    std::vector<hlo::Literal> outputs;
+    std::vector<void*> output_pointers;
+    for (const hlo::Shape& shape : program_.outputs) {
+      SMELT_ASSIGN_OR_RETURN(hlo::Literal literal, hlo::Literal::CreateUninitialized(shape));
+      outputs.push_back(std::move(literal));
+      output_pointers.push_back(outputs.back().raw());
+    }
+    SMELT_RETURN_IF_ERROR(RunInto(input_pointers, output_pointers, options));
+    return outputs;
+  }
+
+  absl::Status RunInto(absl::Span<const void* const> inputs, absl::Span<void* const> outputs,
+                       const RunOptions& options) override {
+    if (inputs.size() != program_.inputs.size()) return WrongCount("inputs", inputs.size(), program_.inputs.size());
+    if (outputs.size() != program_.outputs.size()) {
+      return WrongCount("outputs", outputs.size(), program_.outputs.size());
+    }
+    for (size_t i = 0; i < inputs.size(); ++i) SMELT_RETURN_IF_ERROR(CheckAligned("input", i, inputs[i]));
+    for (size_t i = 0; i < outputs.size(); ++i) SMELT_RETURN_IF_ERROR(CheckAligned("output", i, outputs[i]));
+    if (options.kernel_seconds != nullptr) options.kernel_seconds->resize(kernels_.size());
+    return execution_->Run(inputs, outputs, options);
+  }
+
+ private:
+  static absl::Status WrongCount(const char* what, size_t got, size_t wanted) {
+    return absl::InvalidArgumentError(StrCat("the program has ", wanted, " ", what, ", ", got, " were given"));
+  }
+
+  static absl::Status CheckAligned(const char* what, size_t i, const void* pointer) {
+    if (reinterpret_cast<uintptr_t>(pointer) % kAlignment == 0) return absl::OkStatus();
+    return absl::InvalidArgumentError(StrCat(what, " ", i, " is not aligned to ", kAlignment, " bytes"));
+  }
+
+  void AddKernelInfo(const std::vector<KernelSite>& sites, const std::vector<CompiledJob>& compiled) {
+    for (const KernelSite& site : sites) {
+      KernelInfo info;
+      info.name = site.name;
+      info.computation = site.computation;
+      info.hash = site.hash;
+      info.bytes = site.bytes;
+      if (site.job < 0) {
+        info.trace = "# the executor overwrites the slice in place\n";
+      } else if (compiled[site.job].kernel == nullptr) {
+        info.opaque = true;
+        info.opaque_reason = compiled[site.job].reason;
+      } else {
+        info.tile = compiled[site.job].kernel->tile;
+        info.trace = compiled[site.job].kernel->trace;
+        info.compile_seconds = compiled[site.job].kernel->compile_seconds;
+      }
+      kernels_.push_back(std::move(info));
+    }
+  }
+
+  Program program_;
+  std::vector<ProgramJob> jobs_;
+  std::vector<KernelInfo> kernels_;
+  std::unique_ptr<Execution> execution_;
+  int64_t arena_bytes_ = 0;
+  double compile_seconds_ = 0;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Executable>> Executable::Compile(const hlo::Module& module, const Target& target,
+                                                                const ExecutableOptions& options) {
+  return CompiledExecutable::Make(module, target, options);
+}
+
+}  // namespace smelt::kernels::runtime

@@ -1,0 +1,103 @@
+#include "kernels/runtime/plan_arena.h"
+
+#include <algorithm>
+#include <map>
+#include <queue>
+
+#include "kernels/runtime/liveness.h"
+
+namespace smelt::kernels::runtime {
+namespace {
+
+constexpr int64_t kAlignment = 64;
+constexpr int64_t kMaxArena = int64_t{1} << 46;
+
+// Free pieces by offset. What lies beyond the end is free too: the arena grows.
+class FreeList {
+ public:
+  int64_t end() const { return end_; }
+
+  // The smallest piece that fits, else the end.
+  int64_t Take(int64_t bytes) {
+    auto best = free_.end();
+    for (auto at = free_.begin(); at != free_.end(); ++at) {
+      if (at->second >= bytes && (best == free_.end() || at->second < best->second)) best = at;
+    }
+    if (best == free_.end()) {
+      // A free piece that touches the end grows with it.
+      if (!free_.empty()) {
+        auto last = std::prev(free_.end());
+        if (last->first + last->second == end_) {
+          const int64_t offset = last->first;
+          free_.erase(last);
+          end_ = offset + bytes;
+          return offset;
+        }
+      }
+      const int64_t offset = end_;
+      end_ += bytes;
+      return offset;
+    }
+    const int64_t offset = best->first;
+    const int64_t rest = best->second - bytes;
+    free_.erase(best);
+    if (rest > 0) free_[offset + bytes] = rest;
+    return offset;
+  }
+
+  void Give(int64_t offset, int64_t bytes) {
+    auto next = free_.lower_bound(offset);
+    if (next != free_.end() && offset + bytes == next->first) {
+      bytes += next->second;
+      next = free_.erase(next);
+    }
+    if (next != free_.begin()) {
+      auto before = std::prev(next);
+      if (before->first + before->second == offset) {
+        before->second += bytes;
+        return;
+      }
+    }
+    free_[offset] = bytes;
+  }
+
+ private:
+  std::map<int64_t, int64_t> free_;
+  int64_t end_ = 0;
+};
+
+}  // namespace
+
+absl::StatusOr<int64_t> PlanArena(Program* program) {
+  struct Life {
+    BufferId id;
+    int64_t begin, end, bytes;
+  };
+  const LiveRanges ranges = ComputeLiveRanges(*program);
+  std::vector<Life> lives;
+  for (size_t i = 0; i < program->buffers.size(); ++i) {
+    const ProgramBuffer& buffer = program->buffers[i];
+    if (buffer.kind != ProgramBuffer::Kind::kArena || ranges[i].empty() || buffer.bytes == 0) continue;
+    if (buffer.bytes > kMaxArena) {
+      return absl::ResourceExhaustedError("a value of the program has more bytes than any memory");
+    }
+    const int64_t bytes = (buffer.bytes + kAlignment - 1) / kAlignment * kAlignment;
+    lives.push_back({static_cast<BufferId>(i), ranges[i].front().begin, ranges[i].back().end, bytes});
+  }
+  std::stable_sort(lives.begin(), lives.end(), [](const Life& a, const Life& b) { return a.begin < b.begin; });
+  auto later = [](const Life* a, const Life* b) { return a->end > b->end; };
+  std::priority_queue<const Life*, std::vector<const Life*>, decltype(later)> alive(later);
+  FreeList free;
+  for (const Life& life : lives) {
+    while (!alive.empty() && alive.top()->end < life.begin) {
+      free.Give(program->buffers[alive.top()->id].offset, alive.top()->bytes);
+      alive.pop();
+    }
+    program->buffers[life.id].offset = free.Take(life.bytes);
+    if (free.end() > kMaxArena) return absl::ResourceExhaustedError("the values of the program do not fit any memory");
+    alive.push(&life);
+  }
+  return free.end();
+}
+
+}  // namespace smelt::kernels::runtime

@@ -1,0 +1,389 @@
+#include "kernels/runtime/program_builder.h"
+
+#include <utility>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
+#include "hlo/check.h"
+#include "hlo/status_macros.h"
+#include "hlo/str_cat.h"
+#include "kernels/runtime/update_slice.h"
+
+namespace smelt::kernels::runtime {
+namespace {
+
+using hlo::Computation;
+using hlo::Instruction;
+using hlo::Opcode;
+using Leaves = std::vector<BufferId>;
+
+constexpr int64_t kMaxSteps = int64_t{4} << 20;
+constexpr int kMaxDepth = 256;
+
+class Builder {
+ public:
+  absl::StatusOr<BuiltProgram> Run(const hlo::Module& module) {
+    const Computation& entry = *module.entry();
+    std::vector<Leaves> parameters;
+    for (const Instruction* parameter : entry.Parameters()) {
+      if (parameter == nullptr) return absl::InvalidArgumentError("the entry computation misses a parameter number");
+      SMELT_RETURN_IF_ERROR(CheckShape(*parameter));
+      Leaves leaves;
+      for (const hlo::Shape* leaf : LeafShapes(parameter->shape())) {
+        leaves.push_back(NewBuffer(leaf->ByteSize(), ProgramBuffer::Kind::kInput));
+        program().buffers.back().number = static_cast<int64_t>(program().inputs.size());
+        program().inputs.push_back(*leaf);
+      }
+      parameters.push_back(std::move(leaves));
+    }
+    SMELT_ASSIGN_OR_RETURN(Leaves result, Inline(entry, parameters, 0, &program().steps));
+    program().result = entry.root()->shape();
+    for (const hlo::Shape* leaf : LeafShapes(program().result)) {
+      const int64_t number = static_cast<int64_t>(program().outputs.size());
+      program().outputs.push_back(*leaf);
+      const BufferId output = NewBuffer(leaf->ByteSize(), ProgramBuffer::Kind::kOutput);
+      program().buffers.back().number = number;
+      AddCopy(result[number], output, &program().steps);
+    }
+    return std::move(built_);
+  }
+
+ private:
+  using Values = absl::flat_hash_map<const Instruction*, Leaves>;
+
+  Program& program() { return built_.program; }
+
+  static std::vector<const hlo::Shape*> LeafShapes(const hlo::Shape& shape) {
+    std::vector<const hlo::Shape*> leaves;
+    shape.AppendLeaves(&leaves);
+    return leaves;
+  }
+
+  static absl::Status CheckShape(const Instruction& instruction) {
+    for (const hlo::Shape* leaf : LeafShapes(instruction.shape())) {
+      if (leaf->IsToken()) continue;
+      if (!leaf->IsArray() || leaf->IsDynamic() || !leaf->SizeFits()) {
+        return absl::UnimplementedError(StrCat("`", instruction.name(), "` has shape ", instruction.shape().ToString(),
+                                               ": only arrays of static size run compiled"));
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  BufferId NewBuffer(int64_t bytes, ProgramBuffer::Kind kind = ProgramBuffer::Kind::kArena) {
+    ProgramBuffer buffer;
+    buffer.kind = kind;
+    buffer.bytes = bytes;
+    program().buffers.push_back(buffer);
+    return static_cast<BufferId>(program().buffers.size() - 1);
+  }
+
+  Leaves NewLeaves(const hlo::Shape& shape) {
+    Leaves leaves;
+    for (const hlo::Shape* leaf : LeafShapes(shape)) leaves.push_back(NewBuffer(leaf->ByteSize()));
+    return leaves;
+  }
+
+  static void AddCopy(BufferId from, BufferId to, Sequence* out) {
+    if (from == to) return;
+    Step step;
+    step.kind = Step::Kind::kCopy;
+    step.reads = {from};
+    step.writes = {to};
+    out->push_back(std::move(step));
+  }
+
+  // What the root needs, and what has a side effect.
+  static absl::flat_hash_set<const Instruction*> Needed(const Computation& computation,
+                                                        const std::vector<Instruction*>& order) {
+    absl::flat_hash_set<const Instruction*> needed = {computation.root()};
+    for (auto at = order.rbegin(); at != order.rend(); ++at) {
+      if ((*at)->opcode() != Opcode::kParameter && (*at)->HasSideEffect()) needed.insert(*at);
+      if (!needed.contains(*at)) continue;
+      for (const Instruction* operand : (*at)->operands()) needed.insert(operand);
+    }
+    return needed;
+  }
+
+  // Appends the computation's steps; returns the leaves of its root.
+  absl::StatusOr<Leaves> Inline(const Computation& computation, const std::vector<Leaves>& parameters, int depth,
+                                Sequence* out) {
+    if (depth > kMaxDepth) {
+      return absl::ResourceExhaustedError(
+          StrCat("computation `", computation.name(), "` is called more than ", kMaxDepth, " levels deep"));
+    }
+    const std::vector<Instruction*> order = computation.PostOrder();
+    const absl::flat_hash_set<const Instruction*> needed = Needed(computation, order);
+    Values values;
+    for (const Instruction* instruction : order) {
+      if (!needed.contains(instruction)) continue;
+      if (++steps_ > kMaxSteps) {
+        return absl::ResourceExhaustedError(StrCat("inlining the calls of the module gives more than ", kMaxSteps,
+                                                   " steps, at `", instruction->name(), "`"));
+      }
+      if (instruction->opcode() == Opcode::kParameter) {
+        const int64_t number = instruction->attributes<hlo::ParameterAttributes>().number;
+        if (number < 0 || number >= static_cast<int64_t>(parameters.size())) {
+          return absl::InvalidArgumentError(
+              StrCat("`", computation.name(), "` is called without its parameter ", number));
+        }
+        values[instruction] = parameters[number];
+        continue;
+      }
+      SMELT_RETURN_IF_ERROR(CheckShape(*instruction));
+      SMELT_ASSIGN_OR_RETURN(Leaves leaves, Visit(*instruction, values, depth, out));
+      values[instruction] = std::move(leaves);
+    }
+    return values.at(computation.root());
+  }
+
+  absl::StatusOr<Leaves> Visit(const Instruction& instruction, const Values& values, int depth, Sequence* out) {
+    auto operand = [&](int64_t i) -> const Leaves& { return values.at(instruction.operand(i)); };
+    switch (instruction.opcode()) {
+      case Opcode::kConstant:
+        return Constant(instruction);
+      case Opcode::kTuple: {
+        Leaves leaves;
+        for (int64_t i = 0; i < instruction.operand_count(); ++i) {
+          leaves.insert(leaves.end(), operand(i).begin(), operand(i).end());
+        }
+        return leaves;
+      }
+      case Opcode::kGetTupleElement: {
+        const int64_t index = instruction.attributes<hlo::TupleIndexAttributes>().index;
+        int64_t first = 0;
+        for (int64_t i = 0; i < index; ++i) first += instruction.operand(0)->shape().tuple_shapes[i].LeafCount();
+        const auto begin = operand(0).begin() + first;
+        return Leaves(begin, begin + instruction.shape().LeafCount());
+      }
+      case Opcode::kReshape:
+      case Opcode::kCopy:
+      case Opcode::kDomain:
+      case Opcode::kAddDependency:
+      case Opcode::kOptimizationBarrier:
+        return operand(0);
+      case Opcode::kBitcast:
+        if (SameOrder(instruction)) return operand(0);
+        return Kernel(instruction, values, out);
+      case Opcode::kAfterAll:
+        return NewLeaves(instruction.shape());
+      case Opcode::kCall: {
+        std::vector<Leaves> arguments;
+        for (int64_t i = 0; i < instruction.operand_count(); ++i) arguments.push_back(operand(i));
+        return Inline(*instruction.called(0), arguments, depth + 1, out);
+      }
+      case Opcode::kWhile:
+        return While(instruction, operand(0), depth, out);
+      case Opcode::kConditional:
+        return Conditional(instruction, values, depth, out);
+      case Opcode::kDynamicUpdateSlice:
+        if (instruction.shape().rank() > kMaxUpdateRank) return Kernel(instruction, values, out);
+        return UpdateSlice(instruction, values, out);
+      default:
+        if (!fusion::IsKernel(instruction)) {
+          return absl::UnimplementedError(StrCat("`", instruction.name(), "` is a ",
+                                                 hlo::OpcodeName(instruction.opcode()),
+                                                 ", which has no compiled form"));
+        }
+        return Kernel(instruction, values, out);
+    }
+  }
+
+  // Whether a bitcast keeps the row-major order of elements, so that both sides are the same bytes.
+  static bool SameOrder(const Instruction& bitcast) {
+    const hlo::Shape& from = bitcast.operand(0)->shape();
+    const hlo::Shape& to = bitcast.shape();
+    if (from.ByteSize() != to.ByteSize()) return false;
+    if (from.HasDefaultLayout() && to.HasDefaultLayout()) return true;
+    return from.dimensions == to.dimensions && from.layout.has_value() && to.layout.has_value() &&
+           from.layout->minor_to_major == to.layout->minor_to_major;
+  }
+
+  absl::StatusOr<Leaves> Constant(const Instruction& instruction) {
+    const std::shared_ptr<const hlo::Literal>& literal = instruction.attributes<hlo::ConstantAttributes>().literal;
+    if (auto at = constants_.find(literal.get()); at != constants_.end()) return at->second;
+    Leaves leaves;
+    std::vector<const hlo::Literal*> open = {literal.get()};
+    while (!open.empty()) {
+      const hlo::Literal* next = open.back();
+      open.pop_back();
+      if (next->shape().IsTuple()) {
+        for (auto at = next->elements().rbegin(); at != next->elements().rend(); ++at) open.push_back(&*at);
+        continue;
+      }
+      leaves.push_back(NewBuffer(next->byte_size(), ProgramBuffer::Kind::kConstant));
+      program().buffers.back().data = next->raw();
+    }
+    program().constants.push_back(literal);
+    constants_[literal.get()] = leaves;
+    return leaves;
+  }
+
+  // The entry of Executable::kernels() of an instruction; one for all places that its computation is inlined at.
+  int32_t SiteOf(const Instruction& instruction, int32_t job, hlo::Hash128 hash) {
+    auto [at, inserted] = sites_.try_emplace(&instruction, static_cast<int32_t>(built_.sites.size()));
+    if (inserted) {
+      KernelSite site;
+      site.name = instruction.name();
+      site.computation = instruction.parent()->name();
+      site.job = job;
+      site.hash = hash;
+      site.bytes = static_cast<double>(instruction.shape().ByteSize());
+      for (const Instruction* operand : instruction.operands()) {
+        site.bytes += static_cast<double>(operand->shape().ByteSize());
+      }
+      built_.sites.push_back(std::move(site));
+    }
+    return at->second;
+  }
+
+  absl::StatusOr<Leaves> Kernel(const Instruction& instruction, const Values& values, Sequence* out) {
+    auto known = cut_.find(&instruction);
+    if (known == cut_.end()) {
+      SMELT_ASSIGN_OR_RETURN(fusion::Kernel kernel, fusion::ExtractKernel(instruction));
+      Cut cut;
+      cut.operands = kernel.operands;
+      cut.hash = kernel.hash;
+      auto [job, inserted] = jobs_.try_emplace(kernel.hash, static_cast<int32_t>(built_.jobs.size()));
+      if (inserted) built_.jobs.push_back(std::move(kernel));
+      cut.job = job->second;
+      known = cut_.emplace(&instruction, std::move(cut)).first;
+    }
+    const Cut& cut = known->second;
+    Step step;
+    step.kind = Step::Kind::kKernel;
+    step.job = cut.job;
+    step.info = SiteOf(instruction, cut.job, cut.hash);
+    for (int64_t operand : cut.operands) {
+      const Leaves& leaves = values.at(instruction.operand(operand));
+      step.reads.insert(step.reads.end(), leaves.begin(), leaves.end());
+    }
+    step.writes = NewLeaves(instruction.shape());
+    Leaves leaves = step.writes;
+    // Nothing to compute where every result is empty.
+    if (instruction.shape().ByteSize() > 0 || instruction.HasSideEffect()) out->push_back(std::move(step));
+    return leaves;
+  }
+
+  absl::StatusOr<Leaves> UpdateSlice(const Instruction& instruction, const Values& values, Sequence* out) {
+    const hlo::PrimitiveType index_type =
+        instruction.operand_count() > 2 ? instruction.operand(2)->shape().element_type : hlo::PrimitiveType::kS32;
+    const BufferId result = NewBuffer(instruction.shape().ByteSize());
+    AddCopy(values.at(instruction.operand(0))[0], result, out);
+    Step step;
+    step.kind = Step::Kind::kUpdateSlice;
+    step.info = SiteOf(instruction, -1, {});
+    for (int64_t i = 1; i < instruction.operand_count(); ++i)
+      step.reads.push_back(values.at(instruction.operand(i))[0]);
+    step.writes = {result};
+    step.update = static_cast<int32_t>(program().updates.size());
+    program().updates.push_back({instruction.shape(), instruction.operand(1)->shape(), index_type});
+    if (instruction.operand(1)->shape().ByteSize() > 0) out->push_back(std::move(step));
+    return Leaves{result};
+  }
+
+  // For every leaf of a while's state, whether the body returns the leaf of its parameter untouched.
+  static std::vector<bool> PassedThrough(const Computation& body) {
+    const int64_t count = body.root()->shape().LeafCount();
+    std::vector<bool> same(count, false);
+    const Instruction* root = body.root();
+    auto is_parameter = [](const Instruction* instruction) { return instruction->opcode() == Opcode::kParameter; };
+    if (is_parameter(root)) return std::vector<bool>(count, true);
+    if (root->opcode() != Opcode::kTuple) return same;
+    int64_t first = 0;
+    for (int64_t i = 0; i < root->operand_count(); ++i) {
+      const Instruction* element = root->operand(i);
+      const int64_t leaves = element->shape().LeafCount();
+      if (element->opcode() == Opcode::kGetTupleElement && is_parameter(element->operand(0)) &&
+          element->attributes<hlo::TupleIndexAttributes>().index == i) {
+        for (int64_t leaf = first; leaf < first + leaves; ++leaf) same[leaf] = true;
+      }
+      first += leaves;
+    }
+    return same;
+  }
+
+  absl::StatusOr<Leaves> While(const Instruction& instruction, const Leaves& init, int depth, Sequence* out) {
+    const Computation& body = *instruction.called(0);
+    const Computation& condition = *instruction.called(1);
+    const std::vector<bool> passed_through = PassedThrough(body);
+    Leaves state;
+    for (size_t i = 0; i < init.size(); ++i) {
+      if (passed_through[i]) {
+        state.push_back(init[i]);
+        continue;
+      }
+      state.push_back(NewBuffer(program().buffers[init[i]].bytes));
+      AddCopy(init[i], state[i], out);
+    }
+    Step step;
+    step.kind = Step::Kind::kWhile;
+    step.sequences.resize(2);
+    SMELT_ASSIGN_OR_RETURN(Leaves predicate, Inline(condition, {state}, depth + 1, &step.sequences[0]));
+    step.reads = {predicate[0]};
+    Sequence& steps = step.sequences[1];
+    SMELT_ASSIGN_OR_RETURN(Leaves next, Inline(body, {state}, depth + 1, &steps));
+    // All of the next state is assigned at once: a leaf that comes from another leaf of the old state is saved before
+    // that one is overwritten.
+    absl::flat_hash_map<BufferId, size_t> state_leaf;
+    for (size_t i = 0; i < state.size(); ++i) {
+      if (!passed_through[i]) state_leaf[state[i]] = i;
+    }
+    for (size_t i = 0; i < state.size(); ++i) {
+      if (next[i] == state[i] || !state_leaf.contains(next[i])) continue;
+      const BufferId saved = NewBuffer(program().buffers[state[i]].bytes);
+      AddCopy(next[i], saved, &steps);
+      next[i] = saved;
+    }
+    for (size_t i = 0; i < state.size(); ++i) AddCopy(next[i], state[i], &steps);
+    out->push_back(std::move(step));
+    return state;
+  }
+
+  absl::StatusOr<Leaves> Conditional(const Instruction& instruction, const Values& values, int depth, Sequence* out) {
+    const int64_t branches = static_cast<int64_t>(instruction.called().size());
+    if (branches == 0 || instruction.operand_count() != branches + 1) {
+      return absl::InvalidArgumentError(
+          StrCat("conditional `", instruction.name(), "` needs one operand for each of its branches"));
+    }
+    Step step;
+    step.kind = Step::Kind::kConditional;
+    step.reads = {values.at(instruction.operand(0))[0]};
+    step.predicate_form = instruction.operand(0)->shape().element_type == hlo::PrimitiveType::kPred;
+    step.sequences.resize(branches);
+    const Leaves result = NewLeaves(instruction.shape());
+    for (int64_t i = 0; i < branches; ++i) {
+      Sequence& steps = step.sequences[i];
+      SMELT_ASSIGN_OR_RETURN(
+          Leaves leaves, Inline(*instruction.called(i), {values.at(instruction.operand(i + 1))}, depth + 1, &steps));
+      for (size_t leaf = 0; leaf < result.size(); ++leaf) AddCopy(leaves[leaf], result[leaf], &steps);
+    }
+    out->push_back(std::move(step));
+    return result;
+  }
+
+  // A kernel as it was cut from an instruction: which operands it reads.
+  struct Cut {
+    int32_t job;
+    hlo::Hash128 hash;
+    std::vector<int64_t> operands;
+  };
+
+  BuiltProgram built_;
+  int64_t steps_ = 0;
+  absl::flat_hash_map<const hlo::Literal*, Leaves> constants_;
+  absl::flat_hash_map<const Instruction*, Cut> cut_;
+  absl::flat_hash_map<hlo::Hash128, int32_t> jobs_;
+  absl::flat_hash_map<const Instruction*, int32_t> sites_;
+};
+
+}  // namespace
+
+absl::StatusOr<BuiltProgram> BuildProgram(const hlo::Module& module) {
+  if (module.entry() == nullptr || module.entry()->root() == nullptr) {
+    return absl::InvalidArgumentError("the module has no entry computation");
+  }
+  return Builder().Run(module);
+}
+
+}  // namespace smelt::kernels::runtime

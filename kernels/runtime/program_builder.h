@@ -1,0 +1,35 @@
+// From a fused module to a program: which instructions run as kernels, and the buffers that values live in.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "fusion/kernel.h"
+#include "hlo/module.h"
+#include "kernels/runtime/program.h"
+
+namespace smelt::kernels::runtime {
+
+// One executed instruction that is a kernel, an opaque operation or an update in place.
+struct KernelSite {
+  std::string name;
+  std::string computation;
+  int32_t job = -1;  // -1: an update in place
+  hlo::Hash128 hash;
+  double bytes = 0;
+};
+
+struct BuiltProgram {
+  Program program;
+  std::vector<KernelSite> sites;     // Step::info counts these
+  std::vector<fusion::Kernel> jobs;  // distinct kernels; Step::job counts these
+};
+
+// Tuples, get-tuple-element, reshape, bitcast and copy are other names of the same buffer. A while keeps its state in
+// buffers of its own, one a leaf: leaves that the body passes through unchanged stay where they are. Calls are inlined.
+// Errors: Unimplemented, naming the instruction, for asynchronous operations, transfers and dynamic shapes;
+// ResourceExhausted where inlining would make a program of more than four million steps or 256 levels.
+absl::StatusOr<BuiltProgram> BuildProgram(const hlo::Module& module);
+
+}  // namespace smelt::kernels::runtime
