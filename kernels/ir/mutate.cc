@@ -70,8 +70,10 @@ Stmt MapExprs(const Stmt& stmt, const std::function<Expr(const Expr&)>& map) {
 
 Stmt Substitute(const Stmt& stmt, const std::vector<std::pair<Expr, Expr>>& replacements) {
   if (stmt == nullptr || replacements.empty()) return stmt;
-  const Stmt own = MapExprs(stmt, [&](const Expr& e) { return te::Substitute(e, replacements); });
-  return MapChildren(own, [&](const Stmt& child) { return Substitute(child, replacements); });
+  // Below first: with a constant condition the statement itself gives way to one of its branches.
+  const Stmt below = MapChildren(stmt, [&](const Stmt& child) { return Substitute(child, replacements); });
+  if (below == nullptr) return nullptr;
+  return MapExprs(below, [&](const Expr& e) { return te::Substitute(e, replacements); });
 }
 
 void VisitStmts(const Stmt& stmt, const std::function<void(const StmtNode&)>& visit) {

@@ -12,7 +12,8 @@ namespace smelt::kernels::ir {
 
 // The statement with every statement directly below it replaced; null removes it. Keeps the node when nothing changed.
 Stmt MapChildren(const Stmt& stmt, const std::function<Stmt(const Stmt&)>& map);
-// The statement with its own expressions (not those of statements below) replaced.
+// The statement with its own expressions (not those of statements below) replaced. An `if` whose condition becomes
+// constant gives way to its branch, so replace below before replacing here.
 Stmt MapExprs(const Stmt& stmt, const std::function<Expr(const Expr&)>& map);
 // Replaces variables in all expressions of the statement and of those below it. Loops keep theirs.
 Stmt Substitute(const Stmt& stmt, const std::vector<std::pair<Expr, Expr>>& replacements);

@@ -45,8 +45,8 @@ class Predicator {
       case StmtKind::kFor: {
         const bool vectorized = stmt->for_kind == ir::ForKind::kVectorized;
         if (vectorized) lanes_.push_back(stmt->var);
-        const Stmt result = ir::MapChildren(ir::MapExprs(stmt, [&](const Expr& e) { return Push(e, mask); }),
-                                            [&](const Stmt& child) { return Visit(child, mask); });
+        Stmt result = ir::MapChildren(stmt, [&](const Stmt& child) { return Visit(child, mask); });
+        if (result != nullptr) result = ir::MapExprs(result, [&](const Expr& e) { return Push(e, mask); });
         if (vectorized) lanes_.pop_back();
         return result;
       }

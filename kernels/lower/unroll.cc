@@ -41,6 +41,12 @@ class Unroller {
       return ir::Seq(std::move(copies));
     }
     if (values_.empty()) return ir::MapChildren(stmt, [&](const Stmt& child) { return Visit(child); });
+    if (stmt->kind == StmtKind::kIf) {
+      const Expr condition = Apply(stmt->condition);
+      int64_t constant = 0;
+      if (te::IsConstInt(condition, &constant)) return Visit(constant != 0 ? stmt->then_case : stmt->else_case);
+      return ir::IfThen(condition, Visit(stmt->then_case), Visit(stmt->else_case));
+    }
     const Stmt own = ir::MapExprs(stmt, [&](const Expr& e) { return Apply(e); });
     return ir::MapChildren(own, [&](const Stmt& child) { return Visit(child); });
   }

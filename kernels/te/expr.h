@@ -202,11 +202,9 @@ Expr operator==(const Expr& a, const Expr& b);
 Expr And(const Expr& a, const Expr& b);
 Expr Or(const Expr& a, const Expr& b);
 Expr Not(const Expr& a);
-// Only between two expressions: with a bool on one side, && is C++'s, and an Expr converts to whether it is set.
+// Would be read either as And or as "both are set"; say which.
 template <std::derived_from<Expr> A, std::derived_from<Expr> B>
-Expr operator&&(const A& a, const B& b) {
-  return And(a, b);
-}
+Expr operator&&(const A& a, const B& b) = delete;
 
 bool IsConstInt(const Expr& e, int64_t* value = nullptr);
 std::string ToString(const Expr& e);
