@@ -55,7 +55,7 @@ class Executable {
   virtual const std::vector<KernelInfo>& kernels() const = 0;
   virtual double compile_seconds() const = 0;
   virtual int64_t arena_bytes() const = 0;
-  // Inputs: one literal a parameter leaf. Not thread-safe: the arena is one.
+  // Inputs: one literal an array leaf of the parameters; tokens have none. Not thread-safe: the arena is one.
   virtual absl::StatusOr<std::vector<hlo::Literal>> Run(absl::Span<const hlo::Literal* const> inputs,
                                                         const RunOptions& options = {}) = 0;
   // As Run, with results in buffers of the caller (64-byte aligned, of each output leaf's byte size): what timing loops

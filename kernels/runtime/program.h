@@ -66,9 +66,8 @@ struct Program {
   Sequence steps;
   std::vector<SliceUpdate> updates;
   std::vector<std::shared_ptr<const hlo::Literal>> constants;  // keeps kConstant data alive
-  std::vector<hlo::Shape> inputs;                              // one a parameter leaf
-  hlo::Shape result;
-  std::vector<hlo::Shape> outputs;  // leaves of the result
+  std::vector<hlo::Shape> inputs;                              // array leaves of the parameters
+  std::vector<hlo::Shape> outputs;                             // array leaves of the result
 };
 
 }  // namespace smelt::kernels::runtime

@@ -30,6 +30,10 @@ class Builder {
       SMELT_RETURN_IF_ERROR(CheckShape(*parameter));
       Leaves leaves;
       for (const hlo::Shape* leaf : LeafShapes(parameter->shape())) {
+        if (leaf->IsToken()) {
+          leaves.push_back(NewBuffer(0));
+          continue;
+        }
         leaves.push_back(NewBuffer(leaf->ByteSize(), ProgramBuffer::Kind::kInput));
         program().buffers.back().number = static_cast<int64_t>(program().inputs.size());
         program().inputs.push_back(*leaf);
@@ -37,13 +41,13 @@ class Builder {
       parameters.push_back(std::move(leaves));
     }
     SMELT_ASSIGN_OR_RETURN(Leaves result, Inline(entry, parameters, 0, &program().steps));
-    program().result = entry.root()->shape();
-    for (const hlo::Shape* leaf : LeafShapes(program().result)) {
-      const int64_t number = static_cast<int64_t>(program().outputs.size());
-      program().outputs.push_back(*leaf);
-      const BufferId output = NewBuffer(leaf->ByteSize(), ProgramBuffer::Kind::kOutput);
-      program().buffers.back().number = number;
-      AddCopy(result[number], output, &program().steps);
+    const std::vector<const hlo::Shape*> leaves = LeafShapes(entry.root()->shape());
+    for (size_t i = 0; i < leaves.size(); ++i) {
+      if (leaves[i]->IsToken()) continue;
+      const BufferId output = NewBuffer(leaves[i]->ByteSize(), ProgramBuffer::Kind::kOutput);
+      program().buffers.back().number = static_cast<int64_t>(program().outputs.size());
+      program().outputs.push_back(*leaves[i]);
+      AddCopy(result[i], output, &program().steps);
     }
     return std::move(built_);
   }
