@@ -28,6 +28,12 @@ void ModuleParser::BindOperand(AsyncChain& chain, const Shape& shape) {
 void ModuleParser::CloseAsyncChain(AsyncChain& chain) {
   if (std::exchange(chain.closed, true)) return;
   InstructionDraft& wrapped = chain.wrapped;
+  // An operation that never got all its operands can be carried, but it is not what its name says.
+  const int arity = GetOpcodeInfo(wrapped.opcode).arity;
+  if (arity != kVariadic && arity != chain.computation->instruction_count()) {
+    wrapped.attributes = CustomCallAttributes{StrCat("incomplete ", OpcodeName(wrapped.opcode)), false};
+    wrapped.opcode = Opcode::kCustomCall;
+  }
   Instruction* root = chain.computation->Add(wrapped.opcode, chain.result, chain.computation->Instructions(),
                                              std::move(wrapped.attributes), "", std::move(wrapped.called));
   SetPosition(root->id(), chain.at);

@@ -118,9 +118,11 @@ bool ParseDimensions(Scanner& scanner, Shape* shape) {
       if (!scanner.Integer(&size, "the size of a dimension, `<=` and a bound, or `?`")) return false;
       if (size < 0) return scanner.FailAt(at, "a size that is not negative");
     }
-    if (dynamic && shape->dynamic.empty()) shape->dynamic.resize(shape->dimensions.size());
+    if (dynamic || !shape->dynamic.empty()) {
+      shape->dynamic.resize(shape->dimensions.size());  // fixed sizes before the first dynamic one
+      shape->dynamic.push_back(dynamic);
+    }
     shape->dimensions.push_back(size);
-    if (!shape->dynamic.empty()) shape->dynamic.resize(shape->dimensions.size(), dynamic);
   } while (scanner.Try(','));
   return scanner.Expect(']');
 }
