@@ -33,7 +33,7 @@ class Inliner {
           Rebuild(frame.node);
           break;
         case Step::kBodyDone:
-          done_.emplace(frame.node.get(), done_.at(frame.body.get()));
+          done_.emplace(frame.node.get(), Expr(done_.at(frame.body.get())));  // a copy: emplace may move the table
           break;
       }
     }

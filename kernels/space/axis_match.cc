@@ -41,11 +41,6 @@ bool MatchFused(const te::Operation& consumer, const Expr& e, std::vector<int>* 
     if (!te::IsConstInt(scaled->operands[0], &factor)) return false;
   }
   if (factor != consumer.shape[axis] || !MatchFused(consumer, outer, axes)) return false;
-  // Only loops that are neighbours can be fused, axes of extent 1 aside.
-  for (int between = axes->back() + 1; between < axis; ++between) {
-    if (consumer.shape[between] != 1) return false;
-  }
-  if (axes->back() >= axis) return false;
   axes->push_back(axis);
   return true;
 }
@@ -125,11 +120,14 @@ absl::StatusOr<std::vector<std::string>> LoopsOfProducer(schedule::Schedule& sch
     }
     std::string loop = absl::StrCat("i", source.axes[0]);
     for (size_t i = 1; i < source.axes.size(); ++i) {
-      // Axes of extent 1 may stand between; they go out of the way.
-      std::string inner = absl::StrCat("i", source.axes[i]);
-      for (int between = source.axes[i - 1] + 1; between < source.axes[i]; ++between) {
-        SMELT_RETURN_IF_ERROR(schedule.Reorder(consumer, {absl::StrCat("i", between), loop}));
+      // Only neighbours fuse: the inner loop moves next to the outer one.
+      const std::string inner = absl::StrCat("i", source.axes[i]);
+      std::vector<std::string> order;
+      for (const std::string& other : schedule.Loops(consumer)) {
+        if (other != inner) order.push_back(other);
+        if (other == loop) order.push_back(inner);
       }
+      SMELT_RETURN_IF_ERROR(schedule.Reorder(consumer, order));
       SMELT_ASSIGN_OR_RETURN(loop, schedule.Fuse(consumer, loop, inner));
     }
     loops[d] = loop;

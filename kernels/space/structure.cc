@@ -298,6 +298,7 @@ class Analysis {
   }
 
   NestKind KindOfReduction(const Operation& operation) const {
+    if (Elements(operation) == 1) return NestKind::kRowReduction;
     if (IsContraction(operation)) return NestKind::kTiled;
     std::vector<Access> accesses;
     for (const Nest& nest : structure_.nests) {
@@ -311,7 +312,7 @@ class Analysis {
 
   // Whether the operation can be computed tile by tile inside the loops of its one reader, a nest of elementwise work.
   bool TileMatch(const Operation& operation, const std::vector<Access>& contexts, size_t* nest, AxisMatch* match) {
-    if (contexts.size() != 1 || operation.axes.empty()) return false;
+    if (contexts.size() != 1 || Elements(operation) == 1) return false;
     const Access& context = contexts[0];
     const Place& place = places_.at(context.reader.get());
     const Nest& of_reader = structure_.nests[place.nest];

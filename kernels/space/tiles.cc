@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -60,7 +61,8 @@ absl::StatusOr<Tile> Tile::Parse(std::string_view text) {
   if (view == "scalar") return tile;
   for (absl::string_view part : absl::StrSplit(view, 'x')) {
     int64_t extent = 0;
-    if (!absl::SimpleAtoi(part, &extent) || extent < 1) {
+    if (part.empty() || !absl::ascii_isdigit(part[0]) || !absl::SimpleAtoi(part, &extent) || extent < 1 ||
+        !absl::ascii_isdigit(part.back())) {
       return absl::InvalidArgumentError(
           absl::StrCat("tile `", view, "`: expected positive integers joined by x, such as 1x14x14x32"));
     }

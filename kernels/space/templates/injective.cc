@@ -115,7 +115,7 @@ absl::Status ScheduleInjective(schedule::Schedule& schedule, const NestInput& in
   SMELT_ASSIGN_OR_RETURN(auto split, VectorizeLoop(schedule, stage, inner.back(), inner_extents.back(), lanes));
   if (!split.first.empty()) order.push_back(split.first);
   order.push_back(split.second);
-  SMELT_RETURN_IF_ERROR(schedule.Reorder(stage, order));
+  SMELT_RETURN_IF_ERROR(ReorderLoops(schedule, stage, order));
   order.pop_back();
   return ParallelizeOutermost(schedule, stage, order, Elements(root) * (1 + BodyCost(root)));
 }

@@ -29,6 +29,10 @@ int64_t LanesOf(const te::Operation& operation, const Target& target) {
   return std::max<int64_t>(1, target.vector_bytes / std::max<int64_t>(widest, 1));
 }
 
+absl::Status ReorderLoops(Schedule& schedule, const std::string& stage, const std::vector<std::string>& loops) {
+  return loops.size() < 2 ? absl::OkStatus() : schedule.Reorder(stage, loops);
+}
+
 absl::StatusOr<std::pair<std::string, std::string>> VectorizeLoop(Schedule& schedule, const std::string& stage,
                                                                   const std::string& loop, int64_t extent,
                                                                   int64_t lanes) {
@@ -87,7 +91,7 @@ absl::Status VectorizeReduction(Schedule& schedule, const te::Operation& operati
       if (l != lane) order.push_back(l);
     }
     order.push_back(lane);
-    SMELT_RETURN_IF_ERROR(schedule.Reorder(partial, order));
+    SMELT_RETURN_IF_ERROR(ReorderLoops(schedule, partial, order));
     SMELT_ASSIGN_OR_RETURN(auto split, VectorizeLoop(schedule, partial, lane, width, lanes));
     if (!split.first.empty()) SMELT_RETURN_IF_ERROR(schedule.Unroll(partial, split.first));
     return partial;
@@ -137,7 +141,7 @@ absl::Status ScheduleSmallStage(Schedule& schedule, const te::OperationRef& oper
   if (!split.first.empty()) order.push_back(split.first);
   for (size_t r = 0; r < operation->reduce_axes.size(); ++r) order.push_back(ReduceName(static_cast<int>(r)));
   order.push_back(split.second);
-  return schedule.Reorder(stage, order);
+  return ReorderLoops(schedule, stage, order);
 }
 
 absl::Status ParallelizeOutermost(Schedule& schedule, const std::string& stage,
@@ -153,7 +157,7 @@ absl::Status ParallelizeOutermost(Schedule& schedule, const std::string& stage,
       if (loop == outer_loops[i]) break;
       order.push_back(loop);
     }
-    SMELT_RETURN_IF_ERROR(schedule.Reorder(stage, order));
+    SMELT_RETURN_IF_ERROR(ReorderLoops(schedule, stage, order));
     return schedule.Parallel(stage, outer_loops[i]);
   }
   return absl::OkStatus();

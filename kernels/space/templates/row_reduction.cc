@@ -24,7 +24,7 @@ absl::Status ScheduleRowReduction(schedule::Schedule& schedule, const NestInput&
   }
   std::vector<std::string> order = outer;
   order.insert(order.end(), inner.begin(), inner.end());
-  SMELT_RETURN_IF_ERROR(schedule.Reorder(root.name, order));
+  SMELT_RETURN_IF_ERROR(ReorderLoops(schedule, root.name, order));
   SMELT_RETURN_IF_ERROR(VectorizeReduction(schedule, root, AccessesOf(input.nest, root), input.target));
   return ParallelizeOutermost(schedule, root.name, order, Steps(root));
 }

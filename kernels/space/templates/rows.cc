@@ -32,7 +32,7 @@ absl::Status ScheduleRows(schedule::Schedule& schedule, const NestInput& input) 
   }
   std::vector<std::string> order = outer;
   order.insert(order.end(), inner.begin(), inner.end());
-  SMELT_RETURN_IF_ERROR(schedule.Reorder(stage, order));
+  SMELT_RETURN_IF_ERROR(ReorderLoops(schedule, stage, order));
   if (depth < rank && !root.IsReduction()) {
     SMELT_RETURN_IF_ERROR(
         VectorizeLoop(schedule, stage, inner.back(), root.shape.back(), LanesOf(root, input.target)).status());

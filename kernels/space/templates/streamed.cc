@@ -49,7 +49,7 @@ absl::Status ScheduleStreamed(schedule::Schedule& schedule, const NestInput& inp
                                        std::min(input.tile[vector_axis], main.axes[vector_axis].extent), lanes));
   if (!root_split.first.empty()) order.push_back(root_split.first);
   order.push_back(root_split.second);
-  SMELT_RETURN_IF_ERROR(schedule.Reorder(root.name, order));
+  SMELT_RETURN_IF_ERROR(ReorderLoops(schedule, root.name, order));
 
   for (size_t i = sums.size(); i-- > 0;) {
     const std::string& sum = sums[i];
@@ -72,7 +72,7 @@ absl::Status ScheduleStreamed(schedule::Schedule& schedule, const NestInput& inp
     if (!split.first.empty()) sum_order.push_back(split.first);
     sum_order.push_back(at_once);
     sum_order.push_back(split.second);
-    SMELT_RETURN_IF_ERROR(schedule.Reorder(sum, sum_order));
+    SMELT_RETURN_IF_ERROR(ReorderLoops(schedule, sum, sum_order));
     SMELT_RETURN_IF_ERROR(schedule.Unroll(sum, at_once));
   }
   return ParallelizeOutermost(schedule, root.name, outer, input.nest.Work());

@@ -44,6 +44,9 @@ double TileFootprint(const Nest& nest, const std::vector<int64_t>& tile);
 int64_t LanesOf(const te::Operation& operation, const Target& target);
 std::string AxisName(int axis);    // "i2"
 std::string ReduceName(int axis);  // "r0"
+// Schedule::Reorder, also of fewer than two loops.
+absl::Status ReorderLoops(schedule::Schedule& schedule, const std::string& stage,
+                          const std::vector<std::string>& loops);
 // Splits the loop by the lanes where it is longer and vectorises the inner part. Returns {rest, vector loop}; rest is
 // empty where the loop became the vector.
 absl::StatusOr<std::pair<std::string, std::string>> VectorizeLoop(schedule::Schedule& schedule,

@@ -137,7 +137,7 @@ class TiledNest {
       }
       order.push_back(split.second);
     }
-    SMELT_RETURN_IF_ERROR(schedule_.Reorder(root_.name, order));
+    SMELT_RETURN_IF_ERROR(ReorderLoops(schedule_, root_.name, order));
     if (!row_inner.empty()) SMELT_RETURN_IF_ERROR(schedule_.Unroll(root_.name, row_inner));
     return absl::OkStatus();
   }
@@ -166,7 +166,7 @@ class TiledNest {
       }
       order.push_back(split.second);
     }
-    SMELT_RETURN_IF_ERROR(schedule_.Reorder(sum, order));
+    SMELT_RETURN_IF_ERROR(ReorderLoops(schedule_, sum, order));
     if (registers_.row_axis >= 0) SMELT_RETURN_IF_ERROR(schedule_.Unroll(sum, AxisName(registers_.row_axis)));
     for (size_t r = main_.reduce_axes.size(); r-- > 0;) {
       const bool all = taps <= kUnrolledTaps && taps * registers_.rows * registers_.vectors <= 512;
@@ -212,7 +212,7 @@ class TiledNest {
       } else {
         order.push_back(AxisName(along));
       }
-      SMELT_RETURN_IF_ERROR(schedule_.Reorder(panel, order));
+      SMELT_RETURN_IF_ERROR(ReorderLoops(schedule_, panel, order));
     }
     return absl::OkStatus();
   }
@@ -254,7 +254,7 @@ absl::Status ScheduleDots(Schedule& schedule, const NestInput& input) {
   }
   std::vector<std::string> order = outer;
   order.insert(order.end(), inner.begin(), inner.end());
-  SMELT_RETURN_IF_ERROR(schedule.Reorder(root.name, order));
+  SMELT_RETURN_IF_ERROR(ReorderLoops(schedule, root.name, order));
   for (size_t i = input.nest.attached.size(); i-- > 0;) {
     const te::Operation& sum = *input.nest.attached[i].operation;
     SMELT_RETURN_IF_ERROR(schedule.SetScope(sum.name, ir::Scope::kThread));

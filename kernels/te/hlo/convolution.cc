@@ -100,9 +100,9 @@ absl::StatusOr<std::vector<Value>> ConvolutionRule(const RuleInput& input) {
             const int64_t dilation = s.phases > 1 ? 1 : s.window.base_dilation;
             const int64_t span = (s.input - 1) * dilation + 1;
             Expr spread = indices[d.input_spatial[i]] - border[i].low;
-            if (border[i].low > 0) inside = inside && spread >= 0;
-            if (border[i].extent - border[i].low > span) inside = inside && spread < span;
-            if (dilation > 1) inside = inside && FloorMod(spread, dilation) == 0;
+            if (border[i].low > 0) inside = And(inside, spread >= 0);
+            if (border[i].extent - border[i].low > span) inside = And(inside, spread < span);
+            if (dilation > 1) inside = And(inside, FloorMod(spread, dilation) == 0);
             position[d.input_spatial[i]] = FloorDiv(spread, dilation);
           }
           Expr element = input.operand(0).At(position);
@@ -148,7 +148,7 @@ absl::StatusOr<std::vector<Value>> ConvolutionRule(const RuleInput& input) {
         const Expr from_pad = Expr(s.window.padding_low) - phase[i];
         position = block[i] + tap - FloorDiv(from_pad, s.phases) + border[i].low;
         tap = tap * s.phases + FloorMod(from_pad, s.phases);
-        if (s.window.size % s.phases != 0) tap_exists = tap_exists && tap < s.window.size;
+        if (s.window.size % s.phases != 0) tap_exists = And(tap_exists, tap < s.window.size);
       } else {
         position = block[i] * s.window.stride + tap * s.window.window_dilation;
         if (s.identity() == false) position = position + (border[i].low - s.window.padding_low);

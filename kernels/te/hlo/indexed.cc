@@ -46,7 +46,7 @@ absl::StatusOr<std::vector<Value>> DynamicUpdateSliceRule(const RuleInput& input
     for (size_t i = 0; i < indices.size(); ++i) {
       position.push_back(indices[i] - starts[i]);
       if (update[i] == input.dimensions()[i]) continue;
-      inside = inside && indices[i] >= starts[i] && indices[i] < starts[i] + update[i];
+      inside = And(And(inside, indices[i] >= starts[i]), indices[i] < starts[i] + update[i]);
     }
     return If(inside, input.operand(1).At(position), input.operand(0).At(Copy(indices)));
   })};

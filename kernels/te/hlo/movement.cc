@@ -126,10 +126,10 @@ absl::StatusOr<std::vector<Value>> PadRule(const RuleInput& input) {
       const int64_t step = padding[i].interior + 1;
       const int64_t span = (from[i] - 1) * step + 1;  // operand with its interior padding
       Expr spread = indices[i] - padding[i].low;
-      if (padding[i].low > 0) inside = inside && spread >= 0;
+      if (padding[i].low > 0) inside = And(inside, spread >= 0);
       // Where the result ends before the operand does, no upper check is needed.
-      if (input.dimensions()[i] - 1 - padding[i].low >= span) inside = inside && spread < span;
-      if (step > 1) inside = inside && FloorMod(spread, step) == 0;
+      if (input.dimensions()[i] - 1 - padding[i].low >= span) inside = And(inside, spread < span);
+      if (step > 1) inside = And(inside, FloorMod(spread, step) == 0);
       position.push_back(FloorDiv(spread, step));
     }
     Expr element = input.operand(0).At(position);

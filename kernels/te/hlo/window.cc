@@ -64,7 +64,7 @@ std::vector<Value> EmitScan(const RuleInput& input, const Reducer& reducer, cons
         Expr source = input.operand(0).At(position);
         if (source.type() != type) source = Cast(type, source);
         Expr covered = Expr(step) <= indices.back();
-        if (size % block != 0) covered = covered && element < size;
+        if (size % block != 0) covered = And(covered, element < size);
         return Reduce(reducer.combiner, If(covered, source, identity), {step});
       },
       "reduce-window");
@@ -122,9 +122,9 @@ absl::StatusOr<std::vector<Value>> ReduceWindowRule(const RuleInput& input) {
           Expr spread = indices[d] * w.stride + offset * w.window_dilation - w.padding_low;
           const int64_t last = (to[d] - 1) * w.stride + (w.size - 1) * w.window_dilation - w.padding_low;
           const int64_t span = (from[d] - 1) * w.base_dilation + 1;
-          if (w.padding_low > 0) inside = inside && spread >= 0;
-          if (last >= span) inside = inside && spread < span;
-          if (w.base_dilation > 1) inside = inside && FloorMod(spread, w.base_dilation) == 0;
+          if (w.padding_low > 0) inside = And(inside, spread >= 0);
+          if (last >= span) inside = And(inside, spread < span);
+          if (w.base_dilation > 1) inside = And(inside, FloorMod(spread, w.base_dilation) == 0);
           position.push_back(FloorDiv(spread, w.base_dilation));
         }
         int64_t always = 0;

@@ -87,7 +87,7 @@ TEST(Tile, ParsesWhatItPrints) {
   EXPECT_EQ(Tile::Parse(tile.ToString()).value(), tile);
   EXPECT_EQ(Tile::Parse(Tile().ToString()).value(), Tile());
   for (const char* bad : {"", "x", "1x", "1x-2", "0", "axb", "1 x 2", "99999999999999999999"}) {
-    EXPECT_FALSE(Tile::Parse(bad).ok()) << bad;
+    EXPECT_FALSE(Tile::Parse(bad).ok()) << "`" << bad << "`";
   }
 }
 

@@ -1,0 +1,60 @@
+// Every snippet under several tiles, lowered and run by the loop IR's interpreter, which checks every access: what the
+// schedules mean is what the evaluator computes.
+#include <gtest/gtest.h>
+
+#include "kernels/ir/interpret.h"
+#include "kernels/lower/lower.h"
+#include "kernels/space/kernel_schedule.h"
+#include "kernels/space/structure.h"
+#include "kernels/space/templates/templates.h"
+#include "kernels/space/tiles.h"
+#include "kernels/te/from_hlo.h"
+#include "tests/kernels/agreement/agreement.h"
+#include "tests/kernels/agreement/snippets.h"
+
+namespace smelt::kernels {
+namespace {
+
+class LoweredSnippet : public ::testing::TestWithParam<Snippet> {};
+
+void ExpectAgreement(const schedule::Schedule& schedule, const Reference& reference, const std::string& what) {
+  const absl::StatusOr<ir::Function> function = lower::Lower(schedule, {});
+  ASSERT_TRUE(function.ok()) << what << ": " << function.status() << "\n" << schedule.ToString();
+  std::vector<hlo::Literal> outputs;
+  std::vector<void*> arguments;
+  for (const hlo::Literal& input : reference.inputs) arguments.push_back(const_cast<void*>(input.raw()));
+  for (const hlo::Literal& want : reference.outputs) outputs.emplace_back(want.shape());
+  for (hlo::Literal& output : outputs) arguments.push_back(output.raw());
+  const absl::Status status = ir::Interpret(*function, arguments, {.reverse_parallel = true});
+  ASSERT_TRUE(status.ok()) << what << ": " << status << "\n" << schedule.ToString() << ir::ToString(*function);
+  ASSERT_EQ(Difference(outputs, reference.outputs), "")
+      << what << "\n" << schedule.ToString() << ir::ToString(*function);
+}
+
+TEST_P(LoweredSnippet, AgreesWithTheEvaluatorUnderEveryTile) {
+  const std::unique_ptr<hlo::Module> module = ParseSnippet(GetParam());
+  const Reference reference = MakeReference(*module);
+  const Target target;
+  const std::vector<space::Tile> tiles = space::EnumerateTiles(*module->entry(), target, 5).value();
+  for (const space::Tile& tile : tiles) {
+    const absl::StatusOr<schedule::Schedule> schedule = space::ScheduleForTile(*module->entry(), tile, target);
+    ASSERT_TRUE(schedule.ok()) << tile.ToString() << ": " << schedule.status();
+    ExpectAgreement(*schedule, reference, "tile " + tile.ToString());
+    if (HasFailure()) return;
+  }
+}
+
+TEST_P(LoweredSnippet, AgreesWithTheEvaluatorUnderTheFallback) {
+  const std::unique_ptr<hlo::Module> module = ParseSnippet(GetParam());
+  const Target target;
+  const space::Structure structure = space::AnalyseStructure(te::FromHlo(*module->entry()).value(), target);
+  const absl::StatusOr<schedule::Schedule> schedule = space::FallbackSchedule(structure, target);
+  ASSERT_TRUE(schedule.ok()) << schedule.status();
+  ExpectAgreement(*schedule, MakeReference(*module), "fallback");
+}
+
+INSTANTIATE_TEST_SUITE_P(All, LoweredSnippet, ::testing::ValuesIn(Snippets()),
+                         [](const auto& info) { return std::string(info.param.name); });
+
+}  // namespace
+}  // namespace smelt::kernels
