@@ -64,7 +64,7 @@ const Primitive kPrimitives[] = {
     {"split", 4, 4, [](Schedule& s, const Words& w) { return ReplaySplit(s, w, false); }},
     {"split_parts", 4, 4, [](Schedule& s, const Words& w) { return ReplaySplit(s, w, true); }},
     {"fuse", 3, 3, [](Schedule& s, const Words& w) { return s.Fuse(w[0], w[1], w[2]).status(); }},
-    {"reorder", 2, kAny, [](Schedule& s, const Words& w) { return s.Reorder(w[0], From(w, 1)); }},
+    {"reorder", 1, kAny, [](Schedule& s, const Words& w) { return s.Reorder(w[0], From(w, 1)); }},
     {"vectorize", 2, 2, [](Schedule& s, const Words& w) { return s.Vectorize(w[0], w[1]); }},
     {"unroll", 2, 2, [](Schedule& s, const Words& w) { return s.Unroll(w[0], w[1]); }},
     {"parallel", 2, 2, [](Schedule& s, const Words& w) { return s.Parallel(w[0], w[1]); }},
@@ -87,7 +87,7 @@ const Primitive kPrimitives[] = {
        SMELT_ASSIGN_OR_RETURN(const ir::Scope scope, ReadScope(w[1]));
        return s.SetScope(w[0], scope);
      }},
-    {"transform_layout", 2, kAny, ReplayLayout},
+    {"transform_layout", 1, kAny, ReplayLayout},
 };
 
 absl::Status ReplayLine(Schedule& schedule, const Words& words) {
