@@ -227,7 +227,11 @@ class CanonicalOrder {
       if (fusion_ && parameter >= instruction_.operand_count()) return Misfit(*instruction);
       const int64_t next = static_cast<int64_t>(top.operands.size());
       if (parameter < 0 && next < instruction->operand_count()) {
-        SMELT_ASSIGN_OR_RETURN(const Ref operand, Resolve({top.ref.frame, instruction->operand(next)}));
+        Ref operand{top.ref.frame, instruction->operand(next)};
+        // An instruction alone ends at its operands, whatever made them.
+        if (fusion_) {
+          SMELT_ASSIGN_OR_RETURN(operand, Resolve(operand));
+        }
         if (auto it = done(operand); it != number_.end()) {
           top.operands.push_back(it->second);
         } else {
