@@ -153,6 +153,7 @@ class CompiledExecutable : public Executable {
       info.name = site.name;
       info.computation = site.computation;
       info.hash = site.hash;
+      info.flops = site.flops;
       info.bytes = site.bytes;
       if (site.job < 0) {
         info.trace = "# the executor overwrites the slice in place\n";

@@ -4,7 +4,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
-#include "hlo/check.h"
+#include "hlo/cost_analysis.h"
 #include "hlo/status_macros.h"
 #include "hlo/str_cat.h"
 #include "kernels/runtime/update_slice.h"
@@ -232,10 +232,9 @@ class Builder {
       site.computation = instruction.parent()->name();
       site.job = job;
       site.hash = hash;
-      site.bytes = static_cast<double>(instruction.shape().ByteSize());
-      for (const Instruction* operand : instruction.operands()) {
-        site.bytes += static_cast<double>(operand->shape().ByteSize());
-      }
+      const hlo::CostAnalysis cost = hlo::AnalyzeCost(instruction);
+      site.flops = cost.flops + cost.transcendentals;
+      site.bytes = cost.bytes();
       built_.sites.push_back(std::move(site));
     }
     return at->second;

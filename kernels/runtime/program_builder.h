@@ -17,6 +17,7 @@ struct KernelSite {
   std::string computation;
   int32_t job = -1;  // -1: an update in place
   hlo::Hash128 hash;
+  double flops = 0;  // transcendental functions count one
   double bytes = 0;
 };
 
