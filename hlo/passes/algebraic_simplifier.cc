@@ -7,6 +7,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "hlo/passes/algebra/rule.h"
+#include "hlo/str_cat.h"
 
 namespace smelt::hlo {
 namespace {
@@ -22,20 +23,17 @@ std::vector<Rule> AllRules() {
   return rules;
 }
 
-const RuleTable& RulesByOpcode() {
-  static const auto* const table = [] {
-    auto* rules = new RuleTable;
-    for (const Rule& rule : AllRules()) (*rules)[static_cast<size_t>(rule.opcode)].push_back(rule);
-    return rules;
-  }();
-  return *table;
+RuleTable ByOpcode(const std::vector<Rule>& rules) {
+  RuleTable table;
+  for (const Rule& rule : rules) table[static_cast<size_t>(rule.opcode)].push_back(rule);
+  return table;
 }
 
 bool IsPlainArray(const Instruction& x) { return x.shape().IsArray() && !x.shape().IsDynamic(); }
 
 class Simplification {
  public:
-  explicit Simplification(Computation& computation) : computation_(computation) {}
+  Simplification(Computation& computation, const RuleTable& rules) : computation_(computation), rules_(rules) {}
 
   bool Run() {
     // Some rules look at more than an instruction and its operands: sweeps go on until one finds nothing.
@@ -65,7 +63,7 @@ class Simplification {
   }
 
   void Enqueue(Instruction* instruction) {
-    if (RulesByOpcode()[static_cast<size_t>(instruction->opcode())].empty()) return;
+    if (rules_[static_cast<size_t>(instruction->opcode())].empty()) return;
     if (queued_.insert(instruction->id()).second) queue_.push_back(instruction->id());
   }
 
@@ -75,7 +73,7 @@ class Simplification {
     for (const Instruction* operand : x.operands()) {
       if (!IsPlainArray(*operand)) return false;
     }
-    for (const Rule& rule : RulesByOpcode()[static_cast<size_t>(x.opcode())]) {
+    for (const Rule& rule : rules_[static_cast<size_t>(x.opcode())]) {
       if (Apply(rule, x)) return true;
     }
     return false;
@@ -119,18 +117,31 @@ class Simplification {
   }
 
   Computation& computation_;
+  const RuleTable& rules_;
   absl::flat_hash_map<int64_t, Instruction*> alive_;
   std::deque<int64_t> queue_;
   absl::flat_hash_set<int64_t> queued_;
   int64_t rewrites_left_ = 0;
 };
 
+bool Simplify(Module& module, const RuleTable& rules) {
+  bool changed = false;
+  for (Computation* computation : module.Computations()) changed |= Simplification(*computation, rules).Run();
+  return changed;
+}
+
 }  // namespace
 
 absl::StatusOr<bool> SimplifyAlgebra(Module& module) {
-  bool changed = false;
-  for (Computation* computation : module.Computations()) changed |= Simplification(*computation).Run();
-  return changed;
+  static const auto* const rules = new RuleTable(ByOpcode(AllRules()));
+  return Simplify(module, *rules);
+}
+
+absl::StatusOr<bool> ApplyAlgebraicRule(Module& module, std::string_view rule) {
+  std::vector<Rule> rules = AllRules();
+  std::erase_if(rules, [&](const Rule& candidate) { return candidate.name != rule; });
+  if (rules.empty()) return absl::InvalidArgumentError(StrCat("there is no algebraic rule `", rule, "`"));
+  return Simplify(module, ByOpcode(rules));
 }
 
 std::vector<std::string> AlgebraicRuleNames() {

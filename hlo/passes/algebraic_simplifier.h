@@ -12,6 +12,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -23,5 +24,9 @@ absl::StatusOr<bool> SimplifyAlgebra(Module& module);
 
 // Names of all rules, in the order in which they are tried.
 std::vector<std::string> AlgebraicRuleNames();
+
+// Applies one rule of the table only, for tests and for finding out what a rule does to a program. An unknown name is an
+// InvalidArgumentError.
+absl::StatusOr<bool> ApplyAlgebraicRule(Module& module, std::string_view rule);
 
 }  // namespace smelt::hlo

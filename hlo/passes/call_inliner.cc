@@ -24,7 +24,7 @@ bool MayInline(const Instruction& instruction) {
 }  // namespace
 
 absl::StatusOr<bool> InlineCalls(Module& module) {
-  const int64_t limit = std::max<int64_t>(1 << 20, 16 * module.instruction_count());
+  const int64_t limit = std::max<int64_t>(1 << 17, 8 * module.instruction_count());
   int64_t size = module.instruction_count();
   bool changed = false;
   for (Computation* computation : module.PostOrder()) {

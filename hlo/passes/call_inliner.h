@@ -7,7 +7,7 @@
 // branches and reductions are not inlined, but calls inside them are. Callees first, so that one walk is enough.
 //
 // Functions that call functions twice over and over would grow without bound: a call is left as it is where the module
-// would exceed the larger of a million instructions and sixteen times its size. Calls marked inlineable="false" and
+// would exceed the larger of 131,072 instructions and eight times its size. Calls marked inlineable="false" and
 // calls with control dependencies stay too. Linear in the size of the result. Returns true if the module changed.
 #pragma once
 

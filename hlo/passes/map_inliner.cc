@@ -51,7 +51,7 @@ Instruction* Inline(Instruction& map) {
 }  // namespace
 
 absl::StatusOr<bool> InlineMaps(Module& module) {
-  int64_t left = std::max<int64_t>(1 << 20, 16 * module.instruction_count());
+  int64_t left = std::max<int64_t>(1 << 17, 8 * module.instruction_count());
   bool changed = false;
   for (Computation* computation : module.PostOrder()) {
     for (Instruction* map : computation->Instructions()) {

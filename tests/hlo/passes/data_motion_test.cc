@@ -1,0 +1,132 @@
+// reshape_mover, transpose_folding, convert_mover, copy_removal, barrier_removal, bitcasts.
+#include "hlo/passes/barrier_removal.h"
+#include "hlo/passes/bitcast_to_reshape.h"
+#include "hlo/passes/convert_mover.h"
+#include "hlo/passes/copy_removal.h"
+#include "hlo/passes/reshape_mover.h"
+#include "hlo/passes/reshape_to_bitcast.h"
+#include "hlo/passes/transpose_folding.h"
+#include "tests/hlo/passes/pass_testing.h"
+
+namespace smelt::hlo {
+namespace {
+
+TEST(MoveReshapes, TwoTransposesBecomeOneBehindAChain) {
+  const auto module = Apply(R"(ENTRY e { x = f32[3,4] parameter(0) y = f32[3,4] parameter(1) z = f32[3,4] parameter(2)
+      a = f32[4,3] transpose(x), dimensions={1,0} b = f32[4,3] transpose(y), dimensions={1,0} c = f32[4,3] transpose(z), dimensions={1,0}
+      s = f32[4,3] add(a, b) ROOT r = f32[4,3] multiply(s, c) })",
+                            MoveReshapes);
+  EXPECT_EQ(OpcodesOf(*module), "add multiply transpose");
+}
+
+TEST(MoveReshapes, MeetsARearrangementBehindElementwiseWork) {
+  const auto module = Apply(R"(ENTRY e { x = f32[3,4] parameter(0) a = f32[4,3] transpose(x), dimensions={1,0}
+      two = f32[] constant(2) b = f32[4,3] broadcast(two), dimensions={} m = f32[4,3] multiply(a, b)
+      ROOT r = f32[3,4] transpose(m), dimensions={1,0} })",
+                            MoveReshapes);
+  EXPECT_EQ(OpcodesOf(*module), "broadcast multiply transpose transpose");
+}
+
+TEST(MoveReshapes, StaysWhereNothingIsGained) {
+  Apply(
+      R"(ENTRY e { x = f32[3,4] parameter(0) a = f32[4,3] transpose(x), dimensions={1,0} ROOT r = f32[4,3] negate(a) })",
+      MoveReshapes, false);
+  Apply(R"(ENTRY e { x = f32[12] parameter(0) y = f32[2,6] parameter(1) a = f32[3,4] reshape(x) b = f32[3,4] reshape(y)
+      ROOT r = f32[3,4] add(a, b) })",
+        MoveReshapes, false);
+}
+
+TEST(FoldTransposes, DotReadsEitherOrder) {
+  const auto module =
+      Apply(R"(ENTRY e { x = f32[4,3] parameter(0) y = f32[5,4] parameter(1) a = f32[3,4] transpose(x), dimensions={1,0}
+      b = f32[4,5] transpose(y), dimensions={1,0} ROOT r = f32[3,5] dot(a, b), lhs_contracting_dims={1}, rhs_contracting_dims={0} })",
+            FoldTransposes);
+  EXPECT_EQ(OpcodesOf(*module), "dot");
+}
+
+TEST(FoldTransposes, BatchDimensionsMayStandAnywhere) {
+  const auto module = Apply(
+      R"(ENTRY e { x = f32[3,2,4] parameter(0) y = f32[2,4,5] parameter(1) a = f32[2,3,4] transpose(x), dimensions={1,0,2}
+      ROOT r = f32[2,3,5] dot(a, y), lhs_batch_dims={0}, rhs_batch_dims={0}, lhs_contracting_dims={2}, rhs_contracting_dims={1} })",
+      FoldTransposes);
+  EXPECT_EQ(OpcodesOf(*module), "dot");
+}
+
+TEST(FoldTransposes, TheSameTransposeOnBothSides) {
+  const auto module = Apply(R"(ENTRY e { x = f32[4,3] parameter(0) a = f32[3,4] transpose(x), dimensions={1,0}
+      ROOT r = f32[3,3] dot(a, a), lhs_contracting_dims={1}, rhs_contracting_dims={1} })",
+                            FoldTransposes);
+  EXPECT_EQ(OpcodesOf(*module), "dot");
+}
+
+TEST(FoldTransposes, KeepsTheOrderOfFreeDimensions) {
+  Apply(R"(ENTRY e { x = f32[2,3,4] parameter(0) y = f32[4] parameter(1) a = f32[3,2,4] transpose(x), dimensions={1,0,2}
+      ROOT r = f32[3,2] dot(a, y), lhs_contracting_dims={2}, rhs_contracting_dims={0} })",
+        FoldTransposes, /*expect_change=*/false);
+}
+
+TEST(MoveConverts, WideningWaits) {
+  const auto module =
+      Apply(R"(ENTRY e { x = bf16[3,4] parameter(0) a = f32[3,4] convert(x) b = f32[4,3] transpose(a), dimensions={1,0}
+      ROOT r = f32[2,3] slice(b), slice={[0:2], [0:3]} })",
+            MoveConverts);
+  EXPECT_EQ(OpcodesOf(*module), "transpose slice convert");
+}
+
+TEST(MoveConverts, NarrowingComesEarly) {
+  const auto module =
+      Apply(R"(ENTRY e { x = f32[3,4] parameter(0) a = f32[4,3] transpose(x), dimensions={1,0} b = f32[12] reshape(a)
+      ROOT r = bf16[12] convert(b) })",
+            MoveConverts);
+  EXPECT_EQ(OpcodesOf(*module), "convert transpose reshape");
+}
+
+TEST(MoveConverts, StaysWhereBothAreUsed) {
+  Apply(
+      R"(ENTRY e { x = f32[3,4] parameter(0) a = f32[12] reshape(x) b = bf16[12] convert(a) ROOT r = (f32[12], bf16[12]) tuple(a, b) })",
+      MoveConverts, /*expect_change=*/false);
+}
+
+TEST(RemoveCopies, ACopyIsTheIdentity) {
+  const auto module = Apply(
+      R"(ENTRY e { x = f32[3,4] parameter(0) a = f32[3,4] copy(x) b = f32[3,4] copy(a) ROOT r = f32[3,4] negate(b) })",
+      RemoveCopies);
+  EXPECT_EQ(OpcodesOf(*module), "negate");
+}
+
+TEST(RemoveCopies, KeepsALayoutThatABitcastReads) {
+  Apply(R"(HloModule m
+    ENTRY e { x = f32[3,4]{1,0} parameter(0) a = f32[3,4]{0,1} copy(x) ROOT r = f32[4,3]{1,0} bitcast(a) })",
+        RemoveCopies, /*expect_change=*/false);
+  Apply(R"(HloModule m
+    ENTRY e { x = f32[3,4]{1,0} parameter(0) a = f32[3,4]{0,1} copy(x) ROOT r = f32[3,4]{0,1} negate(a) })",
+        RemoveCopies);
+}
+
+TEST(RemoveBarriers, ValuesPassThrough) {
+  const auto module =
+      Apply(R"(ENTRY e { x = f32[4] parameter(0) t = (f32[4], f32[4]) tuple(x, x) b = (f32[4], f32[4]) opt-barrier(t)
+      ROOT r = f32[4] get-tuple-element(b), index=1 })",
+            RemoveBarriers);
+  EXPECT_EQ(OpcodesOf(*module), "tuple get-tuple-element");
+}
+
+TEST(Bitcasts, AreReshapesWhereMemoryIsRowMajor) {
+  constexpr std::string_view kText = R"(HloModule m
+    ENTRY e { x = f32[2,3]{1,0} parameter(0) a = f32[6]{0} bitcast(x) b = f32[6,1]{0,1} bitcast(a) ROOT r = f32[6,1]{0,1} negate(b) })";
+  const auto reshapes = Apply(kText, BitcastsToReshapes);
+  EXPECT_EQ(OpcodesOf(*reshapes), "reshape reshape negate");
+  const auto bitcasts = Apply(ToText(*reshapes), ReshapesToBitcasts);
+  EXPECT_EQ(Fingerprint(*bitcasts), Fingerprint(*Parse(kText)));
+}
+
+TEST(Bitcasts, StayWhereMemoryIsNotRowMajorOrTypesDiffer) {
+  Apply(R"(HloModule m
+    ENTRY e { x = f32[2,3]{0,1} parameter(0) a = f32[3,2]{1,0} bitcast(x) ROOT r = f32[3,2]{1,0} negate(a) })",
+        BitcastsToReshapes, /*expect_change=*/false);
+  const auto typed = Parse("ENTRY e { x = f32[2,3] parameter(0) ROOT a = s32[6] bitcast(x) }");
+  EXPECT_FALSE(*BitcastsToReshapes(*typed));
+}
+
+}  // namespace
+}  // namespace smelt::hlo
