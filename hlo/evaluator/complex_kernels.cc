@@ -87,7 +87,13 @@ Complex Acos(Complex z) { return std::acos(z); }
 Complex Asinh(Complex z) { return std::asinh(z); }
 Complex Acosh(Complex z) { return std::acosh(z); }
 Complex Atanh(Complex z) { return std::atanh(z); }
-Complex Divide(Complex a, Complex b) { return a / b; }
+
+// The library recovers infinities from quotients of infinite or zero operands, as XLA does; not when the numerator's
+// real part is NaN.
+Complex Divide(Complex a, Complex b) {
+  if (std::isnan(a.real())) return {a.real(), a.real()};
+  return a / b;
+}
 
 }  // namespace
 

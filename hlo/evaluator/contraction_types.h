@@ -42,6 +42,16 @@ inline absl::StatusOr<Value> ConvertedTo(Evaluation& evaluation, Value value, Pr
   return Value(*std::move(result));
 }
 
+// What a contraction computed, in its result's type: through f16 for 8-bit and narrower floats, as XLA does.
+inline absl::StatusOr<Value> RoundedTo(Evaluation& evaluation, Value value, PrimitiveType type) {
+  if (ComputesInF16(type)) {
+    absl::StatusOr<Value> half = ConvertedTo(evaluation, std::move(value), PrimitiveType::kF16);
+    if (!half.ok()) return half.status();
+    value = *std::move(half);
+  }
+  return ConvertedTo(evaluation, std::move(value), type);
+}
+
 // Calls f with a value of the C++ type of a contraction type.
 template <typename F>
 auto VisitContractionType(PrimitiveType type, F f) {

@@ -11,6 +11,8 @@
 namespace smelt::hlo {
 namespace {
 
+constexpr double kMostlyPadding =
+    0.1;  // share of window elements inside the input below which a matrix of them is a waste
 constexpr int64_t kMaxTable = int64_t{1} << 27;  // entries of output size times window size in one dimension
 
 // Every convolution is brought to input [batch, spatial..., channel], kernel [window..., channel of a group, feature]
@@ -29,6 +31,7 @@ struct Geometry {
   int64_t window_elements = 1;
   int64_t input_positions = 1;  // product of the spatial sizes
   int64_t output_positions = 1;
+  double valid_share = 1;  // of pairs of output position and window element that meet an input element
   // By spatial dimension: input position, times its stride in positions, that window element w of output o reads; -1
   // outside. [o * size + w]
   std::vector<std::vector<int64_t>> position;
@@ -61,14 +64,17 @@ absl::StatusOr<Geometry> MakeGeometry(const Call& call) {
     const int64_t in = input.dimensions[dims.input_spatial[d]], out = call.shape().dimensions[dims.output_spatial[d]];
     if (window.size > kMaxTable / std::max<int64_t>(1, out))
       return absl::ResourceExhaustedError("has a window that is too large");
+    int64_t valid = 0;
     for (int64_t o = 0; o < out; ++o) {
       for (int64_t w = 0; w < window.size; ++w) {
         const int64_t tap = window.reversal ? window.size - 1 - w : w;
         const int64_t at = o * window.stride + tap * window.window_dilation - window.padding_low;
         const bool inside = at >= 0 && at % window.base_dilation == 0 && at / window.base_dilation < in;
         g.position[d].push_back(inside ? at / window.base_dilation * stride : -1);
+        valid += inside;
       }
     }
+    g.valid_share *= static_cast<double>(valid) / static_cast<double>(std::max<size_t>(1, g.position[d].size()));
     g.input_sizes.insert(g.input_sizes.begin(), in);
     g.output_sizes.insert(g.output_sizes.begin(), out);
     g.window_elements *= window.size;
@@ -112,6 +118,7 @@ class Convolver {
 
   absl::Status Run(Evaluation& evaluation) {
     if (g_.feature_groups > 1 && g_.group_channels == 1 && g_.group_features() == 1) return Depthwise(evaluation);
+    if (g_.valid_share < kMostlyPadding) return Sparse(evaluation);
     const int64_t depth = g_.window_elements * g_.group_channels;
     const int64_t width = g_.group_features();
     if (GemmIsThin<T>(g_.batch * g_.output_positions, width, depth)) {
@@ -206,6 +213,51 @@ class Convolver {
     }
   }
 
+  // Only the window elements that meet an input element, one small product each.
+  absl::Status Sparse(Evaluation& evaluation) {
+    const int64_t rows = g_.batch * g_.output_positions;
+    const double seconds = static_cast<double>(g_.window_elements) *
+                           (g_.valid_share * static_cast<double>(g_.group_channels * g_.features) * 0.3e-9 + 1e-9);
+    const int64_t rows_per_part = std::max<int64_t>(64, static_cast<int64_t>(0.5 / seconds));
+    for (int64_t first = 0; first < rows; first += rows_per_part) {
+      SMELT_RETURN_IF_ERROR(evaluation.CheckLimits());
+      evaluation.ParallelFor(std::min(rows_per_part, rows - first), seconds, [&](int64_t begin, int64_t end) {
+        std::vector<T> sums(static_cast<size_t>(g_.group_features()));
+        for (int64_t row = first + begin; row < first + end; ++row) {
+          std::fill_n(output_ + row * g_.features, g_.features, T{});
+          for (int64_t group = 0; group < g_.groups(); ++group) {
+            const int64_t image = row / g_.output_positions + (g_.batch_groups > 1 ? group * g_.batch : 0);
+            const int64_t channel = g_.feature_groups > 1 ? group * g_.group_channels : 0;
+            SparseDimension(0, row % g_.output_positions, g_.output_positions, 0, 0,
+                            input_ + image * g_.input_positions * g_.channels + channel, group, row, &sums);
+          }
+        }
+      });
+    }
+    return absl::OkStatus();
+  }
+
+  void SparseDimension(size_t d, int64_t output, int64_t positions, int64_t offset, int64_t tap, const T* source,
+                       int64_t group, int64_t row, std::vector<T>* sums) {
+    const int64_t width = g_.group_features();
+    if (d == g_.window.size()) {
+      const T* weights = kernel_ + tap * g_.group_channels * g_.features + group * width;
+      GemmThin<T>(source + offset * g_.channels, 1, g_.group_channels, 1, weights, g_.features, 1, g_.group_channels,
+                  width, sums->data(), width);
+      T* target = output_ + row * g_.features + group * width;
+      for (int64_t i = 0; i < width; ++i) target[i] += (*sums)[i];
+      return;
+    }
+    positions /= g_.output_sizes[d];
+    const int64_t size = g_.window[d].size;
+    const int64_t* table = g_.position[d].data() + output / positions * size;
+    for (int64_t w = 0; w < size; ++w) {
+      if (table[w] < 0) continue;
+      SparseDimension(d + 1, output % positions, positions, offset + table[w], tap * size + w, source, group, row,
+                      sums);
+    }
+  }
+
   // One channel per feature: channels side by side, no matrix.
   absl::Status Depthwise(Evaluation& evaluation) {
     const int64_t rows = g_.batch * g_.output_positions;
@@ -280,7 +332,7 @@ absl::StatusOr<Value> EvaluateConvolution(const Call& call) {
   std::vector<int64_t> back(output_order.size());
   for (size_t i = 0; i < output_order.size(); ++i) back[output_order[i]] = static_cast<int64_t>(i);
   SMELT_ASSIGN_OR_RETURN(Value result, Permuted(call.evaluation, Value(std::move(output)), back));
-  SMELT_ASSIGN_OR_RETURN(result, ConvertedTo(call.evaluation, std::move(result), shape.element_type));
+  SMELT_ASSIGN_OR_RETURN(result, RoundedTo(call.evaluation, std::move(result), shape.element_type));
   std::shared_ptr<Literal> array = result.TakeArray();
   array->Reshape(shape.dimensions);
   return Value(std::move(array));

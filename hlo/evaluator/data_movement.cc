@@ -228,12 +228,4 @@ absl::StatusOr<Value> EvaluateIota(const Call& call) {
   return CopyIntoNew(call, Value(std::move(line)), std::move(strides), 0);
 }
 
-absl::StatusOr<Value> EvaluateGetDimensionSize(const Call& call) {
-  const Shape& operand = call.instruction.operand(0)->shape();
-  if (operand.IsDynamic()) return absl::UnimplementedError("get-dimension-size of a dynamic dimension");
-  SMELT_ASSIGN_OR_RETURN(std::shared_ptr<Literal> result, call.evaluation.NewArray(call.shape()));
-  result->SetInteger(0, operand.dimensions[call.instruction.attributes<DimensionsAttributes>().dimensions[0]]);
-  return Value(std::move(result));
-}
-
 }  // namespace smelt::hlo

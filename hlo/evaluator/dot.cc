@@ -1,5 +1,9 @@
+#include "hlo/evaluator/dot.h"
+
 #include <algorithm>
+#include <atomic>
 #include <numeric>
+#include <optional>
 
 #include "hlo/evaluator/contraction_types.h"
 #include "hlo/evaluator/gemm.h"
@@ -143,13 +147,13 @@ absl::Status MultiplyBatches(Evaluation& evaluation, const Matrix& lhs, const Ma
 
 }  // namespace
 
-absl::StatusOr<Value> EvaluateDot(const Call& call) {
-  const auto& attributes = call.instruction.attributes<DotAttributes>();
-  const PrimitiveType result_type = call.shape().element_type;
+absl::StatusOr<Value> DotProduct(Evaluation& evaluation, Value lhs_operand, Value rhs_operand,
+                                 const DotAttributes& attributes, const Shape& result_shape) {
+  const PrimitiveType result_type = result_shape.element_type;
   const PrimitiveType type =
-      ContractionType(call.operand(0).shape().element_type, call.operand(1).shape().element_type, result_type);
-  SMELT_ASSIGN_OR_RETURN(Value lhs, ConvertedTo(call.evaluation, std::move(call.operand(0)), type));
-  SMELT_ASSIGN_OR_RETURN(Value rhs, ConvertedTo(call.evaluation, std::move(call.operand(1)), type));
+      ContractionType(lhs_operand.shape().element_type, rhs_operand.shape().element_type, result_type);
+  SMELT_ASSIGN_OR_RETURN(Value lhs, ConvertedTo(evaluation, std::move(lhs_operand), type));
+  SMELT_ASSIGN_OR_RETURN(Value rhs, ConvertedTo(evaluation, std::move(rhs_operand), type));
   const Shape lhs_shape = lhs.shape(), rhs_shape = rhs.shape();
 
   // Contracting dimensions in the order of the left side: their order does not matter, as long as both sides have the
@@ -168,18 +172,21 @@ absl::StatusOr<Value> EvaluateDot(const Call& call) {
   const int64_t batches = SizeOf(lhs_shape, attributes.lhs_batch), k = SizeOf(lhs_shape, lhs_depth);
   const int64_t m = SizeOf(lhs_shape, lhs_rows), n = SizeOf(rhs_shape, rhs_rows);
   SMELT_ASSIGN_OR_RETURN(std::shared_ptr<Literal> result,
-                         call.evaluation.NewArray(Shape::Array(type, call.shape().dimensions)));
+                         evaluation.NewArray(Shape::Array(type, result_shape.dimensions)));
   if (batches * m * n > 0) {
-    SMELT_ASSIGN_OR_RETURN(Matrix a,
-                           AsMatrix(call.evaluation, std::move(lhs), attributes.lhs_batch, lhs_rows, lhs_depth));
-    SMELT_ASSIGN_OR_RETURN(Matrix b,
-                           AsMatrix(call.evaluation, std::move(rhs), attributes.rhs_batch, rhs_rows, rhs_depth));
+    SMELT_ASSIGN_OR_RETURN(Matrix a, AsMatrix(evaluation, std::move(lhs), attributes.lhs_batch, lhs_rows, lhs_depth));
+    SMELT_ASSIGN_OR_RETURN(Matrix b, AsMatrix(evaluation, std::move(rhs), attributes.rhs_batch, rhs_rows, rhs_depth));
     SMELT_RETURN_IF_ERROR(VisitContractionType(type, [&](auto element) {
       using T = decltype(element);
-      return MultiplyBatches<T>(call.evaluation, a, b, batches, m, n, k, static_cast<T*>(result->raw()));
+      return MultiplyBatches<T>(evaluation, a, b, batches, m, n, k, static_cast<T*>(result->raw()));
     }));
   }
-  return ConvertedTo(call.evaluation, Value(std::move(result)), result_type);
+  return RoundedTo(evaluation, Value(std::move(result)), result_type);
+}
+
+absl::StatusOr<Value> EvaluateDot(const Call& call) {
+  return DotProduct(call.evaluation, std::move(call.operand(0)), std::move(call.operand(1)),
+                    call.instruction.attributes<DotAttributes>(), call.shape());
 }
 
 }  // namespace smelt::hlo

@@ -50,6 +50,11 @@ absl::StatusOr<Value> EvaluateElementwise(const Call& call) {
     }
   }
 
+  std::vector<int64_t> runtime_sizes;
+  for (const Value& operand : call.operands) {
+    if (operand.runtime_sizes() != nullptr && operand.shape().rank() == shape.rank())
+      runtime_sizes = *operand.runtime_sizes();
+  }
   // In place where an operand of the same storage size dies here: loops read an element before they write it.
   std::shared_ptr<Literal> result;
   for (int i = 0; i < kernel.arity && result == nullptr; ++i) {
@@ -72,7 +77,9 @@ absl::StatusOr<Value> EvaluateElementwise(const Call& call) {
       kernel.Run(block, target + start * result_bytes, std::min(step, end - start));
     }
   });
-  return Value(std::move(result));
+  Value value(std::move(result));
+  if (!runtime_sizes.empty()) value.set_runtime_sizes(std::move(runtime_sizes));
+  return value;
 }
 
 absl::StatusOr<Value> EvaluateMap(const Call& call) {

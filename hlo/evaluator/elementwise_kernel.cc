@@ -104,12 +104,17 @@ void ElementwiseKernel::Run(const void* const* operands, void* result, int64_t c
     void* block_result = static_cast<char*>(result) + start * result_bytes;
     if (IsSmallFloat(result_type)) {
       function(block_operands, computed, block, *this);
+      for (int64_t i = 0; through_f16 && i < block; ++i) computed[i] = Float16ToFloat(FloatToFloat16(computed[i]));
       EncodeFloats(result_type, computed, block_result, block);
     } else {
       function(block_operands, block_result, block, *this);
       if (IsSubByteInteger(result_type)) WrapSubByte(result_type, block_result, block);
     }
   }
+}
+
+bool ComputesInF16(PrimitiveType type) {
+  return IsFloat(type) && BitWidth(type) <= 8 && type != PrimitiveType::kF8E8M0FNU;
 }
 
 absl::StatusOr<ElementwiseKernel> FindElementwiseKernel(Opcode opcode, absl::Span<const PrimitiveType> operand_types,
@@ -127,6 +132,8 @@ absl::StatusOr<ElementwiseKernel> FindElementwiseKernel(Opcode opcode, absl::Spa
   if (kernel.function != nullptr) return kernel;
   for (PrimitiveType type : operand_types) kernel.direct = kernel.direct && !IsSmallFloat(type);
   kernel.direct = kernel.direct && !IsSmallFloat(result_type) && !IsSubByteInteger(result_type);
+
+  kernel.through_f16 = opcode != Opcode::kConvert && ComputesInF16(result_type);
 
   const PrimitiveType from = operand_types[0];
   const PrimitiveType computed = ComputeType(from);

@@ -28,7 +28,9 @@ struct ElementwiseKernel {
   int arity = 0;
   std::array<PrimitiveType, 3> operand_types{};
   PrimitiveType result_type{};
-  bool direct = true;  // no operand or result needs widening
+  bool direct = true;        // no operand or result needs widening
+  bool through_f16 = false;  // the result is rounded to f16 first: XLA computes 8-bit and narrower floats in f16, but
+                             // converts straight
   // reduce-precision only.
   int exponent_bits = 0;
   int mantissa_bits = 0;
@@ -38,6 +40,9 @@ struct ElementwiseKernel {
 
 // The type in which elements of `type` are computed.
 PrimitiveType ComputeType(PrimitiveType type);
+
+// Floats whose results pass through f16, see ElementwiseKernel::through_f16.
+bool ComputesInF16(PrimitiveType type);
 
 absl::StatusOr<ElementwiseKernel> FindElementwiseKernel(Opcode opcode, absl::Span<const PrimitiveType> operand_types,
                                                         PrimitiveType result_type, const Attributes& attributes = {});

@@ -12,8 +12,10 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "hlo/evaluator/handlers.h"
 #include "hlo/evaluator/plan.h"
 #include "hlo/status_macros.h"
+#include "hlo/str_cat.h"
 
 namespace smelt::hlo {
 namespace {
@@ -177,6 +179,13 @@ absl::StatusOr<Value> Evaluation::Run(const Computation& computation, std::vecto
         values[step.operands[i]] = Value();
       } else {
         operands.push_back(values[step.operands[i]]);
+      }
+    }
+    for (const Value& operand : operands) {
+      if (operand.runtime_sizes() != nullptr && !HandlesRuntimeSizes(step.instruction->opcode())) {
+        return absl::UnimplementedError(StrCat("instruction `", step.instruction->name(),
+                                               "`: the evaluator does not run ", OpcodeName(step.instruction->opcode()),
+                                               " on arrays whose size is known only at run time"));
       }
     }
     absl::StatusOr<Value> value = step.handler({*this, step, *step.instruction, absl::MakeSpan(operands)});

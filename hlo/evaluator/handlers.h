@@ -35,7 +35,15 @@ absl::StatusOr<Value> EvaluateReverse(const Call& call);
 absl::StatusOr<Value> EvaluateConcatenate(const Call& call);
 absl::StatusOr<Value> EvaluatePad(const Call& call);
 absl::StatusOr<Value> EvaluateIota(const Call& call);
+
+// dynamic_size.cc
+absl::StatusOr<Value> EvaluateSetDimensionSize(const Call& call);
 absl::StatusOr<Value> EvaluateGetDimensionSize(const Call& call);
+absl::StatusOr<Value> EvaluateDynamicReshape(const Call& call);
+// Whether an opcode minds sizes that are known only at run time; the others refuse such operands.
+bool HandlesRuntimeSizes(Opcode opcode);
+// The array with the element at `fill` beyond its runtime sizes; the value itself when it has none.
+absl::StatusOr<Value> WithoutRuntimeSizes(Evaluation& evaluation, const Value& value, const void* fill);
 
 // dynamic_slice.cc, gather.cc, scatter.cc
 absl::StatusOr<Value> EvaluateDynamicSlice(const Call& call);
@@ -43,16 +51,19 @@ absl::StatusOr<Value> EvaluateDynamicUpdateSlice(const Call& call);
 absl::StatusOr<Value> EvaluateGather(const Call& call);
 absl::StatusOr<Value> EvaluateScatter(const Call& call);
 
-// reduce.cc, reduce_window.cc, select_and_scatter.cc, batch_norm.cc
+// reduce.cc, reduce_window.cc, select_and_scatter.cc, scan.cc, batch_norm.cc
 absl::StatusOr<Value> EvaluateReduce(const Call& call);
 absl::StatusOr<Value> EvaluateReduceWindow(const Call& call);
 absl::StatusOr<Value> EvaluateSelectAndScatter(const Call& call);
+absl::StatusOr<Value> EvaluateScan(const Call& call);
 absl::StatusOr<Value> EvaluateBatchNormTraining(const Call& call);
 absl::StatusOr<Value> EvaluateBatchNormInference(const Call& call);
 absl::StatusOr<Value> EvaluateBatchNormGrad(const Call& call);
 
-// dot.cc, convolution.cc
+// dot.cc, ragged_dot.cc, convolution.cc
 absl::StatusOr<Value> EvaluateDot(const Call& call);
+absl::StatusOr<Value> EvaluateRaggedDot(const Call& call);
+absl::StatusOr<Value> EvaluateScaledDot(const Call& call);
 absl::StatusOr<Value> EvaluateConvolution(const Call& call);
 
 // sort.cc, random.cc, fft.cc, linear_algebra.cc, custom_call.cc

@@ -30,6 +30,10 @@ absl::StatusOr<Value> EvaluateScatter(const Call& call) {
   const auto& attributes = call.instruction.attributes<ScatterAttributes>();
   const size_t arrays = call.operands.size() / 2;
   const Shape operand = call.operand(0).shape();
+  const std::vector<int64_t> operand_sizes =
+      call.operand(0).runtime_sizes() != nullptr ? *call.operand(0).runtime_sizes() : operand.dimensions;
+  std::vector<int64_t> update_sizes = call.operand(static_cast<int64_t>(arrays) + 1).shape().dimensions;
+  if (const auto* sizes = call.operand(static_cast<int64_t>(arrays) + 1).runtime_sizes()) update_sizes = *sizes;
   const Literal& indices = call.operand(static_cast<int64_t>(arrays)).array();
   const Shape& updates = call.operand(static_cast<int64_t>(arrays) + 1).shape();
   const std::vector<int64_t> operand_strides = operand.Strides(), update_strides = updates.Strides(),
@@ -61,7 +65,7 @@ absl::StatusOr<Value> EvaluateScatter(const Call& call) {
   for (int64_t d = 0; d < operand.rank(); ++d) {
     if (Contains(attributes.inserted_window_dims, d) || Contains(attributes.input_batching_dims, d)) continue;
     const int64_t u = attributes.update_window_dims[next_window++];
-    window_size[d] = updates.dimensions[u];
+    window_size[d] = update_sizes[u];
     if (window_size[d] == 1) continue;
     walk.sizes.push_back(window_size[d]);
     walk.update_strides.push_back(update_strides[u]);
@@ -82,7 +86,7 @@ absl::StatusOr<Value> EvaluateScatter(const Call& call) {
     if (d == attributes.index_vector_dim) continue;
     while (Contains(attributes.update_window_dims, update_dim)) ++update_dim;
     batch_of_index_dim[d] = static_cast<int64_t>(batch_sizes.size());
-    batch_sizes.push_back(indices.shape().dimensions[d]);
+    batch_sizes.push_back(update_sizes[update_dim]);
     batch_index_strides.push_back(index_strides[d]);
     batch_update_strides.push_back(update_strides[update_dim++]);
   }
@@ -95,7 +99,7 @@ absl::StatusOr<Value> EvaluateScatter(const Call& call) {
   std::vector<int64_t> batch(batch_sizes.size(), 0), position(walk.sizes.size());
   std::vector<int64_t> start(operand.rank());
   int64_t visited = 0;
-  if (updates.ElementCount() > 0) {
+  if (!HasZero(update_sizes)) {
     do {
       if (++visited % 4096 == 0) SMELT_RETURN_IF_ERROR(call.evaluation.CheckLimits());
       int64_t index_offset = 0, update_base = 0, operand_base = 0;
@@ -114,7 +118,7 @@ absl::StatusOr<Value> EvaluateScatter(const Call& call) {
       }
       bool inside = true;
       for (int64_t d = 0; d < operand.rank(); ++d) {
-        inside = inside && start[d] >= 0 && start[d] <= operand.dimensions[d] - window_size[d];
+        inside = inside && start[d] >= 0 && start[d] <= operand_sizes[d] - window_size[d];
         if (inside) operand_base += start[d] * operand_strides[d];
       }
       if (!inside) continue;
@@ -133,7 +137,11 @@ absl::StatusOr<Value> EvaluateScatter(const Call& call) {
       } while (NextIndex(walk.sizes, &position));
     } while (NextIndex(batch_sizes, &batch));
   }
-  if (!call.shape().IsTuple()) return Value(std::move(results[0]));
+  if (!call.shape().IsTuple()) {
+    Value value(std::move(results[0]));
+    if (operand_sizes != operand.dimensions) value.set_runtime_sizes(operand_sizes);
+    return value;
+  }
   std::vector<Value> elements;
   for (std::shared_ptr<Literal>& result : results) elements.push_back(Value(std::move(result)));
   return Value(std::move(elements));

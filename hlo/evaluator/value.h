@@ -30,6 +30,13 @@ class Value {
     return static_cast<const T*>(std::as_const(*array_).raw());
   }
 
+  // Sizes known only at run time, one per dimension, of an array whose shape gives their bounds; nullptr when the shape
+  // says it all. Elements beyond them are there but mean nothing.
+  const std::vector<int64_t>* runtime_sizes() const { return runtime_sizes_.get(); }
+  void set_runtime_sizes(std::vector<int64_t> sizes) {
+    runtime_sizes_ = std::make_shared<const std::vector<int64_t>>(std::move(sizes));
+  }
+
   // Whether this is the only reference to the array, so that it may be written.
   bool IsUnique() const { return array_.use_count() == 1; }
   // The array itself, leaving this empty; write to it only where IsUnique() held.
@@ -41,6 +48,7 @@ class Value {
  private:
   std::shared_ptr<Literal> array_;
   std::shared_ptr<std::vector<Value>> elements_;
+  std::shared_ptr<const std::vector<int64_t>> runtime_sizes_;
 };
 
 }  // namespace smelt::hlo
