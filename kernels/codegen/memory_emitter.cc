@@ -140,8 +140,11 @@ llvm::Value* PhaseEmitter::EmitLoad(const te::ExprNode& load) {
   llvm::Value* predicate = load.predicate ? At(load.predicate) : nullptr;
   llvm::Value* zero = llvm::Constant::getNullValue(type);
   llvm::Value* pattern;
-  const bool one_predicate = predicate != nullptr && !predicate->getType()->isVectorTy();
-  if (one_predicate && lanes > 1) {
+  // One condition for all lanes, where there is one.
+  llvm::Value* uniform = nullptr;
+  if (predicate != nullptr && !predicate->getType()->isVectorTy()) uniform = predicate;
+  if (predicate != nullptr && load.predicate->kind == ExprKind::kSplat) uniform = At(load.predicate->operands[0]);
+  if (uniform == predicate && uniform != nullptr && lanes > 1) {
     predicate = builder_.CreateVectorSplat(lanes, predicate);
   }
   if (address.kind == Address::Kind::kScalar) {
@@ -153,8 +156,16 @@ llvm::Value* PhaseEmitter::EmitLoad(const te::ExprNode& load) {
   } else if (address.kind == Address::Kind::kStrided && predicate == nullptr) {
     pattern = LoadStrided(buffer, address, lanes);
   } else if (address.kind == Address::Kind::kStrided && address.stride == 1) {
-    llvm::Value* pointer = Pointer(buffer, address.index);
-    pattern = Tag(buffer, builder_.CreateMaskedLoad(type, pointer, align, predicate, zero));
+    llvm::Value* index = address.index;
+    // Masked loads of addresses that are not mapped take a thousand cycles on some CPUs: the buffer's start stands in.
+    if (uniform != nullptr) index = builder_.CreateSelect(uniform, index, builder_.getInt64(0));
+    llvm::Value* pointer = Pointer(buffer, index);
+    if (uniform != nullptr && buffer.ElementCount() >= lanes) {
+      pattern = Tag(buffer, builder_.CreateAlignedLoad(type, pointer, align));
+      pattern = builder_.CreateSelect(uniform, pattern, zero);
+    } else {
+      pattern = Tag(buffer, builder_.CreateMaskedLoad(type, pointer, align, predicate, zero));
+    }
   } else {
     llvm::Value* index = address.index;
     if (address.kind == Address::Kind::kStrided) {
