@@ -28,11 +28,15 @@ class Widener {
       case StmtKind::kStore:
         return WidenStore(*stmt);
       case StmtKind::kAllocate: {
-        ir::BufferNode wide = *stmt->buffer;
-        wide.shape = {wide.ElementCount() * lanes_};
-        auto buffer = std::make_shared<const ir::BufferNode>(std::move(wide));
-        expanded_[stmt->buffer.get()] = buffer;
-        return ir::Allocate(buffer, Visit(stmt->body()));
+        // Partition may have copied the allocation: all copies share the memo, so they share the buffer.
+        ir::Buffer& buffer = expanded_[stmt->buffer.get()];
+        if (buffer == nullptr) {
+          ir::BufferNode wide = *stmt->buffer;
+          wide.shape = {wide.ElementCount() * lanes_};
+          buffer = std::make_shared<const ir::BufferNode>(std::move(wide));
+        }
+        const ir::Buffer kept = buffer;
+        return ir::Allocate(kept, Visit(stmt->body()));
       }
       default:
         // Bounds and conditions are the same for all lanes here.

@@ -1,5 +1,7 @@
 // Random graphs under random schedules against direct evaluation. Prints the seed of what fails, with the trace and the
-// loop IR; SMELT_FUZZ_SEED runs one seed, SMELT_FUZZ_COUNT as many as asked for.
+// loop IR; SMELT_FUZZ_SEED runs one seed, SMELT_FUZZ_COUNT as many as asked for,
+// SMELT_FUZZ_DUMP prints the loop IR after every pass.
+#include <cstdio>
 #include <cstdlib>
 #include <random>
 
@@ -186,7 +188,9 @@ TEST(LoweringFuzz, RandomGraphsUnderRandomSchedules) {
     const te::Graph graph = fuzzer.MakeRandomGraph();
     Schedule s(graph);
     fuzzer.ScheduleAtRandom(&s);
-    const auto function = Lower(s, {});
+    std::string dump;
+    const auto function = Lower(s, {.dump = std::getenv("SMELT_FUZZ_DUMP") != nullptr ? &dump : nullptr});
+    std::fputs(dump.c_str(), stderr);
     if (!function.ok()) {
       // Refused with a reason that names a stage: fine, as long as it is not the rule.
       EXPECT_EQ(function.status().code(), absl::StatusCode::kInvalidArgument) << function.status() << " seed " << seed;
