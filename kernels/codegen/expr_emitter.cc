@@ -62,8 +62,7 @@ void PhaseEmitter::Dependencies(const ExprNode& node, Width width, std::vector<K
     }
   }
   if (node.kind == ExprKind::kLoad) {
-    AddressDependencies(node.operands[0], keys);
-    if (node.predicate) add(node.predicate, Width::kFull);
+    LoadDependencies(node, keys);
     return;
   }
   if (node.kind == ExprKind::kCompare) {

@@ -26,7 +26,31 @@ bool IsStrided(const Expr& index, int64_t* stride) {
   return index->kind == ExprKind::kRamp && te::IsConstInt(index->operands[1], stride);
 }
 
+// The conditions that all lanes of a predicate share: those that a conjunction splats.
+std::vector<Expr> UniformConditions(const Expr& predicate) {
+  std::vector<Expr> uniform;
+  std::vector<Expr> open = {predicate};
+  while (!open.empty()) {
+    const Expr next = open.back();
+    open.pop_back();
+    if (next->kind == ExprKind::kSplat) {
+      uniform.push_back(next->operands[0]);
+    } else if (next->kind == ExprKind::kBinary && next->binary() == te::BinaryOp::kAnd) {
+      open.insert(open.end(), next->operands.begin(), next->operands.end());
+    }
+  }
+  return uniform;
+}
+
 }  // namespace
+
+void PhaseEmitter::LoadDependencies(const te::ExprNode& load, std::vector<Key>* keys) {
+  AddressDependencies(load.operands[0], keys);
+  if (!load.predicate) return;
+  keys->push_back({load.predicate.get(), Width::kFull});
+  if (load.type.lanes == 1) return;
+  for (const Expr& condition : UniformConditions(load.predicate)) keys->push_back({condition.get(), Width::kFull});
+}
 
 void PhaseEmitter::AddressDependencies(const Expr& index, std::vector<Key>* keys) {
   int64_t stride;

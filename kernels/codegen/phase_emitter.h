@@ -77,6 +77,7 @@ class PhaseEmitter {
   llvm::Value* LoadStrided(const ir::BufferNode& buffer, const Address& address, int lanes);
   llvm::Value* LoadGather(const ir::BufferNode& buffer, llvm::Value* index, llvm::Value* mask, int lanes);
   void EmitStore(const ir::StmtNode& store);
+  void LoadDependencies(const te::ExprNode& load, std::vector<Key>* keys);
   void AddressDependencies(const te::Expr& index, std::vector<Key>* keys);
   llvm::Value* Pointer(const ir::BufferNode& buffer, llvm::Value* index);
   llvm::Value* Offset(llvm::Value* base, int64_t offset);
