@@ -43,6 +43,8 @@ int Main(int argc, char** argv) {
     sub->footer(absl::StrCat("Example:\n  ", std::string(verb.example)));
     sub->callback([&chosen, action = verb.add(*sub)] { chosen = action; });
   }
+  CLI::App* worker = app.add_subcommand("measure-worker", "")->group("");
+  worker->callback([&chosen, action = AddMeasureWorker(*worker)] { chosen = action; });
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -32,6 +32,8 @@ Action AddRank(CLI::App& app);
 Action AddProfile(CLI::App& app);
 Action AddTrain(CLI::App& app);
 Action AddEval(CLI::App& app);
+// Hidden: the measuring child (tuner/measure/worker_main.h).
+Action AddMeasureWorker(CLI::App& app);
 
 // Validator of --fusion: the names that tuner::FuseProgram knows, or a file that exists.
 std::string CheckFusion(const std::string& value);

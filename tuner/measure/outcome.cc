@@ -15,11 +15,19 @@ double Outcome::best() const {
   return seconds.empty() ? std::numeric_limits<double>::infinity() : *std::min_element(seconds.begin(), seconds.end());
 }
 
-double Outcome::median() const {
-  if (seconds.empty()) return std::numeric_limits<double>::infinity();
-  std::vector<double> sorted = seconds;
-  std::nth_element(sorted.begin(), sorted.begin() + sorted.size() / 2, sorted.end());
-  return sorted[sorted.size() / 2];
+double Median(std::vector<double> values) {
+  if (values.empty()) return std::numeric_limits<double>::infinity();
+  std::nth_element(values.begin(), values.begin() + values.size() / 2, values.end());
+  return values[values.size() / 2];
+}
+
+double Outcome::median() const { return Median(seconds); }
+
+double Outcome::relative() const {
+  std::vector<double> ratios;
+  for (size_t i = 0; i < std::min(seconds.size(), reference_seconds.size()); ++i)
+    ratios.push_back(seconds[i] / reference_seconds[i]);
+  return Median(std::move(ratios));
 }
 
 }  // namespace smelt::tuner

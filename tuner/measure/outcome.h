@@ -24,11 +24,19 @@ struct Outcome {
   Failure failure = Failure::kNone;
   std::string message;          // for people: what happened, and how to see it again
   std::vector<double> seconds;  // every repeat
+  // Of the reference program, one an entry of `seconds`, timed in turn with it in the same child; empty without one.
+  std::vector<double> reference_seconds;
   double compile_seconds = 0;
 
   bool ok() const { return failure == Failure::kNone; }
   double best() const;  // minimum of the repeats, infinity when there are none
   double median() const;
+  // Median over the repeats of time over the reference's time: comparable between trials although the machine's speed
+  // drifts. Infinity when there are none.
+  double relative() const;
 };
+
+// Middle of the values (the upper of two), infinity when there are none.
+double Median(std::vector<double> values);
 
 }  // namespace smelt::tuner

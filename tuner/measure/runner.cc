@@ -1,5 +1,6 @@
 #include "tuner/measure/runner.h"
 
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
 
@@ -14,12 +15,6 @@ namespace {
 using nlohmann::json;
 using Clock = std::chrono::steady_clock;
 
-json LoadRequest(const Candidate& candidate) {
-  json request{{"do", "load"}, {"module", candidate.module_text}};
-  if (!candidate.tiles.empty()) request["tiles"] = candidate.tiles;
-  return request;
-}
-
 }  // namespace
 
 std::string MeasurePolicy::ToString() const { return absl::StrCat("repeats=", repeats, " seconds=", seconds, " warm"); }
@@ -33,12 +28,14 @@ absl::StatusOr<json> Runner::Call(const json& request, double timeout, bool buil
       return worker.status();
     }
     worker_ = *std::move(worker);
+    loaded_.clear();
   }
   const auto start = Clock::now();
   absl::StatusOr<json> reply = worker_->Call(request, timeout);
   hardware_seconds_ += std::chrono::duration<double>(Clock::now() - start).count();
   if (!reply.ok()) {
     worker_.reset();
+    loaded_.clear();
     outcome->message = std::string(reply.status().message());
     outcome->failure = absl::IsDeadlineExceeded(reply.status())
                            ? (building ? Failure::kBuildTimedOut : Failure::kRunTimedOut)
@@ -54,14 +51,54 @@ absl::StatusOr<json> Runner::Call(const json& request, double timeout, bool buil
   return reply;
 }
 
+const Runner::Loaded* Runner::Load(const Candidate& candidate, Outcome* outcome) {
+  for (const Loaded& loaded : loaded_) {
+    if (loaded.candidate == candidate) return &loaded;
+  }
+  json request{{"do", "load"}, {"module", candidate.module_text}};
+  if (!candidate.tiles.empty()) request["tiles"] = candidate.tiles;
+  absl::StatusOr<json> reply = Call(request, policy_.build_timeout, /*building=*/true, outcome);
+  if (!reply.ok()) return nullptr;
+  Loaded loaded{candidate, reply->value("id", -1), reply->value("compile_seconds", 0.0), {}};
+  for (const json& kernel : (*reply)["kernels"]) {
+    loaded.kernels.push_back(
+        {kernel.value("name", ""), kernel.value("hash", ""), kernel.value("tile", ""), kernel.value("opaque", false)});
+  }
+  loaded_.push_back(std::move(loaded));
+  return &loaded_.back();
+}
+
+void Runner::Keep(std::initializer_list<const Candidate*> kept) {
+  std::vector<Loaded> left;
+  for (Loaded& loaded : loaded_) {
+    const bool keep =
+        std::any_of(kept.begin(), kept.end(), [&](const Candidate* c) { return *c == loaded.candidate; });
+    if (keep) {
+      left.push_back(std::move(loaded));
+    } else if (worker_ != nullptr) {
+      Outcome ignored;
+      (void)Call({{"do", "unload"}, {"id", loaded.id}}, 10, false, &ignored);
+      if (worker_ == nullptr) return;  // it died of it, and with it went everything that was loaded
+    }
+  }
+  loaded_ = std::move(left);
+}
+
+namespace {
+
+json KernelRequest(const char* what, const fusion::Kernel& kernel, const std::optional<kernels::space::Tile>& tile) {
+  json request{{"do", what}, {"module", hlo::ToText(*kernel.module, {})}, {"hash", kernel.hash.ToHex()}};
+  if (tile) request["tile"] = tile->ToString();
+  return request;
+}
+
+}  // namespace
+
 Runner::KernelResult Runner::TimeKernel(const fusion::Kernel& kernel, const std::optional<kernels::space::Tile>& tile) {
   KernelResult result;
-  json request{{"do", "time_kernel"},
-               {"module", hlo::ToText(*kernel.module, {})},
-               {"hash", kernel.hash.ToHex()},
-               {"repeats", policy_.repeats},
-               {"seconds", policy_.seconds}};
-  if (tile) request["tile"] = tile->ToString();
+  json request = KernelRequest("time_kernel", kernel, tile);
+  request["repeats"] = policy_.repeats;
+  request["seconds"] = policy_.seconds;
   absl::StatusOr<json> reply =
       Call(request, policy_.build_timeout + policy_.seconds + policy_.run_timeout, /*building=*/true, &result.outcome);
   if (!reply.ok()) return result;
@@ -73,34 +110,65 @@ Runner::KernelResult Runner::TimeKernel(const fusion::Kernel& kernel, const std:
   return result;
 }
 
+Outcome Runner::CompileKernel(const fusion::Kernel& kernel, const std::optional<kernels::space::Tile>& tile) {
+  Outcome outcome;
+  absl::StatusOr<json> reply =
+      Call(KernelRequest("compile", kernel, tile), policy_.build_timeout, /*building=*/true, &outcome);
+  if (reply.ok()) outcome.compile_seconds = reply->value("compile_seconds", 0.0);
+  return outcome;
+}
+
+Runner::ProgramResult Runner::TimeProgram(const Candidate& candidate, const Candidate& reference, int rounds,
+                                          double seconds, int kernel_rounds) {
+  ProgramResult result;
+  Keep({&candidate, &reference});
+  const Loaded* base = Load(reference, &result.outcome);
+  if (base == nullptr) {
+    result.outcome.message = absl::StrCat("the reference program failed: ", result.outcome.message);
+    return result;
+  }
+  const int base_id = base->id;
+  const Loaded* loaded = Load(candidate, &result.outcome);
+  if (loaded == nullptr) return result;
+  result.outcome.compile_seconds = loaded->compile_seconds;
+  result.kernels = loaded->kernels;
+  const int id = loaded->id;
+  absl::StatusOr<json> reply =
+      Call({{"do", "time"}, {"ids", {base_id, id}}, {"rounds", rounds}, {"seconds", seconds}},
+           seconds + policy_.run_timeout, /*building=*/false, &result.outcome);
+  if (!reply.ok()) return result;
+  result.outcome.reference_seconds = (*reply)["seconds"].at(0).get<std::vector<double>>();
+  result.outcome.seconds = (*reply)["seconds"].at(1).get<std::vector<double>>();
+  if (kernel_rounds == 0) return result;
+  reply = Call({{"do", "kernel_seconds"}, {"id", id}, {"rounds", kernel_rounds}}, policy_.run_timeout, false,
+               &result.outcome);
+  if (!reply.ok()) return result;
+  const std::vector<double> times = reply->value("seconds", std::vector<double>());
+  for (size_t k = 0; k < std::min(times.size(), result.kernels.size()); ++k) result.kernels[k].seconds = times[k];
+  return result;
+}
+
 std::vector<Outcome> Runner::TimePrograms(const std::vector<Candidate>& candidates, int rounds, double seconds) {
   std::vector<Outcome> outcomes(candidates.size());
   // A candidate may kill the child while the others are loaded in it: those still without a result are then tried again
   // without the culprit, so this ends after at most one turn a candidate.
   for (size_t attempt = 0; attempt <= candidates.size(); ++attempt) {
     worker_.reset();  // programs of an earlier call would take memory and caches
+    loaded_.clear();
     std::vector<int> ids;
     std::vector<size_t> which;
     bool died = false;
     for (size_t i = 0; i < candidates.size() && !died; ++i) {
       if (!outcomes[i].ok()) continue;
-      absl::StatusOr<json> reply =
-          Call(LoadRequest(candidates[i]), policy_.build_timeout, /*building=*/true, &outcomes[i]);
-      if (!reply.ok()) {
-        died = worker_ == nullptr;
-        continue;
-      }
+      // Equal candidates are loaded each on its own: that is how noise is measured.
+      json request{{"do", "load"}, {"module", candidates[i].module_text}};
+      if (!candidates[i].tiles.empty()) request["tiles"] = candidates[i].tiles;
+      absl::StatusOr<json> reply = Call(request, policy_.build_timeout, /*building=*/true, &outcomes[i]);
+      died = worker_ == nullptr;
+      if (!reply.ok()) continue;
       outcomes[i].compile_seconds = reply->value("compile_seconds", 0.0);
       ids.push_back(reply->value("id", -1));
       which.push_back(i);
-      // Its first run alone tells who crashes.
-      reply = Call({{"do", "time"}, {"ids", {ids.back()}}, {"rounds", 1}, {"seconds", 0}}, policy_.run_timeout,
-                   /*building=*/false, &outcomes[i]);
-      if (!reply.ok()) {
-        died = worker_ == nullptr;
-        ids.pop_back();
-        which.pop_back();
-      }
     }
     if (died) continue;
     if (ids.empty()) return outcomes;
@@ -124,14 +192,12 @@ std::vector<Outcome> Runner::TimePrograms(const std::vector<Candidate>& candidat
 
 absl::StatusOr<std::vector<hlo::Literal>> Runner::Outputs(const Candidate& candidate, const std::string& scratch_file) {
   Outcome outcome;
-  SMELT_ASSIGN_OR_RETURN(json loaded, Call(LoadRequest(candidate), policy_.build_timeout, true, &outcome));
-  const int id = loaded.value("id", -1);
-  absl::StatusOr<json> reply = Call({{"do", "outputs"}, {"id", id}, {"file", scratch_file}},
+  const Loaded* loaded = Load(candidate, &outcome);
+  if (loaded == nullptr) return absl::InternalError(outcome.message);
+  absl::StatusOr<json> reply = Call({{"do", "outputs"}, {"id", loaded->id}, {"file", scratch_file}},
                                     policy_.run_timeout + policy_.seconds, false, &outcome);
-  if (!reply.ok()) return reply.status();
-  Outcome ignored;
-  (void)Call({{"do", "unload"}, {"id", id}}, 10, false, &ignored);
-  absl::StatusOr<hlo::SafetensorsFile> file = hlo::ReadSafetensors(scratch_file);
+  absl::StatusOr<hlo::SafetensorsFile> file =
+      reply.ok() ? hlo::ReadSafetensors(scratch_file) : absl::StatusOr<hlo::SafetensorsFile>(reply.status());
   std::error_code error;
   std::filesystem::remove(scratch_file, error);
   if (!file.ok()) return file.status();

@@ -8,7 +8,7 @@
 // thread-safe.
 #pragma once
 
-#include <atomic>
+#include <initializer_list>
 #include <map>
 #include <memory>
 #include <optional>
@@ -26,10 +26,10 @@ namespace smelt::tuner {
 
 // How things are timed; part of every record and corpus example.
 struct MeasurePolicy {
-  int repeats = 5;               // samples of a kernel, rounds of programs; never fewer than three
-  double seconds = 2.0;          // no further sample once a trial took this long
-  double build_timeout = 120;    // seconds of compiling
-  double run_timeout = 60;       // seconds beyond `seconds` after which the child is killed
+  int repeats = 5;             // samples of a kernel, rounds of programs; never fewer than three
+  double seconds = 2.0;        // no further sample once a trial took this long
+  double build_timeout = 120;  // seconds of compiling
+  double run_timeout = 60;     // seconds beyond `seconds` after which the child is killed
   std::string ToString() const;  // "repeats=5 seconds=2 warm"
 };
 
@@ -37,6 +37,7 @@ struct MeasurePolicy {
 struct Candidate {
   std::string module_text;
   std::map<std::string, std::string> tiles;  // 32 hexadecimal digits -> "1x8x32"
+  bool operator==(const Candidate&) const = default;
 };
 
 class Runner {
@@ -45,18 +46,37 @@ class Runner {
 
   struct KernelResult {
     Outcome outcome;
-    std::string trace;
+    std::string trace;  // schedule
     std::string tile;
-    bool opaque = false;
+    bool opaque = false;  // it has no loop nest: the evaluator's time
   };
   KernelResult TimeKernel(const fusion::Kernel& kernel, const std::optional<kernels::space::Tile>& tile);
+  // Compiles it into the cache folder that the workers share, without running it.
+  Outcome CompileKernel(const fusion::Kernel& kernel, const std::optional<kernels::space::Tile>& tile);
 
-  // Compiles all, then times them interleaved in one child, `rounds` samples each. A candidate that fails alone (build,
-  // crash) gets its failure; the others are timed without it.
+  // One kernel of a program as it stands in it.
+  struct KernelTime {
+    std::string name;
+    std::string hash;  // 32 hexadecimal digits
+    std::string tile;
+    bool opaque = false;
+    double seconds = 0;  // of all its executions in one run of the program
+  };
+  struct ProgramResult {
+    Outcome outcome;
+    std::vector<KernelTime> kernels;  // in the program's order
+  };
+  // Times a candidate in turn with a reference, which stays loaded for the next trial. The reference's failure fails the
+  // trial. `kernel_rounds`: runs in which kernels are timed one by one; 0: none.
+  ProgramResult TimeProgram(const Candidate& candidate, const Candidate& reference, int rounds, double seconds,
+                            int kernel_rounds);
+
+  // Compiles all in one new child, then times them interleaved, `rounds` samples each. A candidate that fails alone
+  // (build, crash) gets its failure; the others are timed without it.
   std::vector<Outcome> TimePrograms(const std::vector<Candidate>& candidates, int rounds, double seconds);
 
-  // Runs one candidate on the default inputs and returns the leaves of its result (see hlo::ToStorable for their
-  // types).
+  // Runs one candidate on the default inputs and returns the array leaves of its result (see hlo::ToStorable for their
+  // types). They come through `scratch_file`, which is removed.
   absl::StatusOr<std::vector<hlo::Literal>> Outputs(const Candidate& candidate, const std::string& scratch_file);
 
   // Breaks the child for real: what tests use. Returns the outcome as a trial would.
@@ -67,13 +87,24 @@ class Runner {
   double hardware_seconds() const { return hardware_seconds_; }
 
  private:
+  struct Loaded {
+    Candidate candidate;
+    int id = -1;
+    double compile_seconds = 0;
+    std::vector<KernelTime> kernels;
+  };
   // The reply, or the failure as an outcome's reason. `building` tells a time-out while compiling from one while
   // running.
   absl::StatusOr<nlohmann::json> Call(const nlohmann::json& request, double timeout, bool building, Outcome* outcome);
+  // Loads the candidate unless it is; nullptr when it failed.
+  const Loaded* Load(const Candidate& candidate, Outcome* outcome);
+  // Unloads all but these.
+  void Keep(std::initializer_list<const Candidate*> kept);
 
   WorkerOptions worker_options_;
   MeasurePolicy policy_;
   std::unique_ptr<WorkerProcess> worker_;
+  std::vector<Loaded> loaded_;
   double hardware_seconds_ = 0;
 };
 

@@ -1,23 +1,27 @@
 #include "tuner/measure/worker_main.h"
 
+#include <sched.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstdlib>
 #include <map>
 #include <memory>
 #include <new>
+#include <optional>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "hlo/golden/inputs.h"
 #include "hlo/golden/safetensors.h"
 #include "hlo/status_macros.h"
-#include "hlo/text/parser.h"
 #include "kernels/compile/compile.h"
 #include "kernels/runtime/executable.h"
 #include "tuner/measure/channel.h"
+#include "tuner/measure/loaded_program.h"
 #include "tuner/measure/worker_process.h"
 
 namespace smelt::tuner {
@@ -25,62 +29,11 @@ namespace {
 
 using kernels::KernelCache;
 using kernels::Target;
-using kernels::runtime::Executable;
+using kernels::runtime::ExecutableOptions;
 using nlohmann::json;
 using Clock = std::chrono::steady_clock;
 
 double Since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
-
-// A loaded program with its inputs and room for its outputs.
-struct Program {
-  std::unique_ptr<Executable> executable;
-  std::vector<hlo::Literal> inputs;   // leaves
-  std::vector<hlo::Literal> outputs;  // leaves
-  std::vector<const void*> input_pointers;
-  std::vector<void*> output_pointers;
-
-  absl::Status Run() { return executable->RunInto(input_pointers, output_pointers); }
-};
-
-void AppendLeaves(hlo::Literal literal, std::vector<hlo::Literal>* leaves) {
-  if (!literal.shape().IsTuple()) {
-    leaves->push_back(std::move(literal));
-    return;
-  }
-  for (hlo::Literal& element : literal.elements()) AppendLeaves(std::move(element), leaves);
-}
-
-absl::StatusOr<std::unique_ptr<Program>> Load(const std::string& text, const Target& target,
-                                              const kernels::runtime::ExecutableOptions& options) {
-  SMELT_ASSIGN_OR_RETURN(std::unique_ptr<hlo::Module> module, hlo::ParseModule(text, {.file_name = "candidate"}));
-  auto program = std::make_unique<Program>();
-  SMELT_ASSIGN_OR_RETURN(program->executable, Executable::Compile(*module, target, options));
-  SMELT_ASSIGN_OR_RETURN(std::vector<hlo::Literal> arguments, hlo::MakeInputs(*module));
-  for (hlo::Literal& argument : arguments) AppendLeaves(std::move(argument), &program->inputs);
-  std::vector<const hlo::Shape*> shapes;
-  module->entry()->root()->shape().AppendLeaves(&shapes);
-  for (const hlo::Shape* shape : shapes) {
-    SMELT_ASSIGN_OR_RETURN(hlo::Literal output, hlo::Literal::Create(*shape));
-    program->outputs.push_back(std::move(output));
-  }
-  for (const hlo::Literal& input : program->inputs) program->input_pointers.push_back(input.raw());
-  for (hlo::Literal& output : program->outputs) program->output_pointers.push_back(output.raw());
-  return program;
-}
-
-// One sample: enough runs that the clock's resolution does not matter, averaged.
-absl::StatusOr<double> Sample(Program& program, int64_t runs) {
-  const auto start = Clock::now();
-  for (int64_t i = 0; i < runs; ++i) SMELT_RETURN_IF_ERROR(program.Run());
-  return Since(start) / static_cast<double>(runs);
-}
-
-// Warms up and returns how many runs make a sample of at least 50 us.
-absl::StatusOr<int64_t> RunsPerSample(Program& program) {
-  SMELT_RETURN_IF_ERROR(program.Run());
-  SMELT_ASSIGN_OR_RETURN(const double once, Sample(program, 1));
-  return std::clamp<int64_t>(static_cast<int64_t>(50e-6 / std::max(once, 1e-8)), 1, 1000);
-}
 
 class Worker {
  public:
@@ -95,61 +48,68 @@ class Worker {
 
  private:
   absl::StatusOr<json> Dispatch(const json& request) {
+    using Handler = absl::StatusOr<json> (Worker::*)(const json&);
+    static constexpr std::pair<std::string_view, Handler> kHandlers[] = {
+        {"hello", &Worker::Hello},
+        {"load", &Worker::Load},
+        {"time", &Worker::Time},
+        {"kernel_seconds", &Worker::KernelSeconds},
+        {"time_kernel", &Worker::TimeKernel},
+        {"compile", &Worker::Compile},
+        {"outputs", &Worker::Outputs},
+        {"unload", &Worker::Unload},
+        {"inject", &Worker::Inject},
+    };
     const std::string what = request.value("do", "");
-    if (what == "hello") return json{{"pid", ::getpid()}};
-    if (what == "load") return LoadProgram(request);
-    if (what == "time") return Time(request);
-    if (what == "time_kernel") return TimeKernel(request);
-    if (what == "outputs") return Outputs(request);
-    if (what == "unload") {
-      programs_.erase(request.value("id", -1));
-      return json::object();
+    for (const auto& [name, handler] : kHandlers) {
+      if (name == what) return (this->*handler)(request);
     }
-    if (what == "inject") return Inject(request.value("fault", ""));
     return absl::InvalidArgumentError(absl::StrCat("unknown request `", what, "`"));
   }
 
-  absl::StatusOr<Program*> Find(int id) {
+  absl::StatusOr<LoadedProgram*> Find(int id) {
     auto it = programs_.find(id);
     if (it == programs_.end()) return absl::NotFoundError(absl::StrCat("no program ", id, " is loaded"));
     return it->second.get();
   }
 
-  absl::StatusOr<json> LoadProgram(const json& request) {
+  absl::StatusOr<json> Hello(const json&) { return json{{"pid", ::getpid()}}; }
+
+  absl::StatusOr<json> Load(const json& request) {
     building_ = true;
-    SMELT_ASSIGN_OR_RETURN(kernels::runtime::ExecutableOptions options, Options(request));
-    SMELT_ASSIGN_OR_RETURN(std::unique_ptr<Program> program, Load(request.value("module", ""), target_, options));
+    ExecutableOptions options{.cache = &cache_};
+    if (request.contains("tiles")) {
+      for (const auto& [hex, text] : request["tiles"].items()) {
+        SMELT_RETURN_IF_ERROR(AddTile(hex, text.get<std::string>(), &options));
+      }
+    }
+    SMELT_ASSIGN_OR_RETURN(std::unique_ptr<LoadedProgram> program,
+                           LoadedProgram::Load(request.value("module", ""), target_, options, inputs_));
     json kernels = json::array();
-    for (const auto& kernel : program->executable->kernels()) {
+    for (const auto& kernel : program->executable().kernels()) {
       kernels.push_back(
           {{"name", kernel.name}, {"hash", kernel.hash.ToHex()}, {"opaque", kernel.opaque}, {"tile", kernel.tile}});
     }
-    const double compile_seconds = program->executable->compile_seconds();
+    const double compile_seconds = program->executable().compile_seconds();
+    building_ = false;
+    SMELT_RETURN_IF_ERROR(program->Prepare());  // here, so that a crash falls to the program that causes it
     const int id = next_id_++;
     programs_[id] = std::move(program);
-    return json{{"id", id}, {"compile_seconds", compile_seconds}, {"kernels", kernels}};
+    return json{{"id", id}, {"compile_seconds", compile_seconds}, {"kernels", std::move(kernels)}};
   }
 
-  // "tiles": {hash: "1x8x32"}.
-  absl::StatusOr<kernels::runtime::ExecutableOptions> Options(const json& request) {
-    kernels::runtime::ExecutableOptions options;
-    options.cache = &cache_;
-    if (!request.contains("tiles")) return options;
-    for (const auto& [hex, text] : request["tiles"].items()) {
-      auto hash = hlo::Hash128::FromHex(hex);
-      if (!hash) return absl::InvalidArgumentError(absl::StrCat("`", hex, "` is no kernel hash"));
-      SMELT_ASSIGN_OR_RETURN(options.tiles[*hash], kernels::space::Tile::Parse(text.get<std::string>()));
-    }
-    return options;
+  static absl::Status AddTile(const std::string& hex, const std::string& text, ExecutableOptions* options) {
+    const std::optional<hlo::Hash128> hash = hlo::Hash128::FromHex(hex);
+    if (!hash) return absl::InvalidArgumentError(absl::StrCat("`", hex, "` is no kernel hash"));
+    SMELT_ASSIGN_OR_RETURN(options->tiles[*hash], kernels::space::Tile::Parse(text));
+    return absl::OkStatus();
   }
 
   absl::StatusOr<json> Time(const json& request) {
-    std::vector<Program*> programs;
-    std::vector<int64_t> runs;
+    std::vector<LoadedProgram*> programs;
     for (int id : request.value("ids", std::vector<int>())) {
-      SMELT_ASSIGN_OR_RETURN(Program * program, Find(id));
-      SMELT_ASSIGN_OR_RETURN(runs.emplace_back(), RunsPerSample(*program));
-      programs.push_back(program);
+      SMELT_ASSIGN_OR_RETURN(programs.emplace_back(), Find(id));
+      SMELT_RETURN_IF_ERROR(programs.back()->Run());
     }
     const int rounds = request.value("rounds", 5);
     const double limit = request.value("seconds", 10.0);
@@ -159,36 +119,48 @@ class Worker {
       // Every other round goes backwards, so that none always runs on the caches that another leaves.
       for (size_t k = 0; k < programs.size(); ++k) {
         const size_t i = round % 2 == 0 ? k : programs.size() - 1 - k;
-        SMELT_ASSIGN_OR_RETURN(const double sample, Sample(*programs[i], runs[i]));
+        SMELT_ASSIGN_OR_RETURN(const double sample, programs[i]->Sample());
         seconds[i].push_back(sample);
       }
     }
     return json{{"seconds", seconds}};
   }
 
-  absl::StatusOr<json> TimeKernel(const json& request) {
+  absl::StatusOr<json> KernelSeconds(const json& request) {
+    SMELT_ASSIGN_OR_RETURN(LoadedProgram * program, Find(request.value("id", -1)));
+    SMELT_ASSIGN_OR_RETURN(const std::vector<double> seconds, program->KernelSeconds(request.value("rounds", 3)));
+    return json{{"seconds", seconds}};
+  }
+
+  absl::StatusOr<std::unique_ptr<LoadedProgram>> LoadKernel(const json& request) {
     building_ = true;
-    kernels::runtime::ExecutableOptions options;
-    options.cache = &cache_;
+    ExecutableOptions options{.cache = &cache_};
     const std::string tile = request.value("tile", "");
-    if (!tile.empty()) {
-      auto hash = hlo::Hash128::FromHex(request.value("hash", ""));
-      if (!hash) return absl::InvalidArgumentError("a tile needs the kernel's hash");
-      SMELT_ASSIGN_OR_RETURN(options.tiles[*hash], kernels::space::Tile::Parse(tile));
-    }
-    SMELT_ASSIGN_OR_RETURN(std::unique_ptr<Program> program, Load(request.value("module", ""), target_, options));
+    if (!tile.empty()) SMELT_RETURN_IF_ERROR(AddTile(request.value("hash", ""), tile, &options));
+    SMELT_ASSIGN_OR_RETURN(std::unique_ptr<LoadedProgram> program,
+                           LoadedProgram::Load(request.value("module", ""), target_, options, inputs_));
     building_ = false;
-    SMELT_ASSIGN_OR_RETURN(const int64_t runs, RunsPerSample(*program));
-    const int repeats = request.value("repeats", 3);
+    return program;
+  }
+
+  absl::StatusOr<json> TimeKernel(const json& request) {
+    SMELT_ASSIGN_OR_RETURN(std::unique_ptr<LoadedProgram> program, LoadKernel(request));
+    SMELT_RETURN_IF_ERROR(program->Prepare());
+    // At least `repeats` samples, and more of short kernels: what disturbs a machine lasts for milliseconds.
+    constexpr double kEnoughSeconds = 5e-3;
+    constexpr int kMostSamples = 25;
+    const int repeats = std::max(request.value("repeats", 3), 3);
     const double limit = request.value("seconds", 2.0);
     std::vector<double> seconds;
     const auto start = Clock::now();
-    for (int i = 0; i < repeats && (i < 3 || Since(start) < limit); ++i) {
-      SMELT_ASSIGN_OR_RETURN(seconds.emplace_back(), Sample(*program, runs));
+    for (int i = 0; i < kMostSamples; ++i) {
+      if (i >= repeats && Since(start) >= kEnoughSeconds) break;
+      if (i >= 3 && Since(start) >= limit) break;
+      SMELT_ASSIGN_OR_RETURN(seconds.emplace_back(), program->Sample());
     }
-    json reply{{"seconds", seconds}, {"compile_seconds", program->executable->compile_seconds()}};
-    if (program->executable->kernels().size() == 1) {
-      const auto& kernel = program->executable->kernels()[0];
+    json reply{{"seconds", seconds}, {"compile_seconds", program->executable().compile_seconds()}};
+    if (program->executable().kernels().size() == 1) {
+      const auto& kernel = program->executable().kernels()[0];
       reply["trace"] = kernel.trace;
       reply["tile"] = kernel.tile;
       reply["opaque"] = kernel.opaque;
@@ -196,23 +168,34 @@ class Worker {
     return reply;
   }
 
+  absl::StatusOr<json> Compile(const json& request) {
+    SMELT_ASSIGN_OR_RETURN(std::unique_ptr<LoadedProgram> program, LoadKernel(request));
+    return json{{"compile_seconds", program->executable().compile_seconds()}};
+  }
+
+  absl::StatusOr<json> Unload(const json& request) {
+    programs_.erase(request.value("id", -1));
+    return json::object();
+  }
+
   absl::StatusOr<json> Outputs(const json& request) {
-    SMELT_ASSIGN_OR_RETURN(Program * program, Find(request.value("id", -1)));
+    SMELT_ASSIGN_OR_RETURN(LoadedProgram * program, Find(request.value("id", -1)));
     SMELT_RETURN_IF_ERROR(program->Run());
     hlo::SafetensorsFile file;
-    for (size_t i = 0; i < program->outputs.size(); ++i) {
-      if (program->outputs[i].shape().IsToken()) continue;
-      file.tensors.push_back({absl::StrCat("out.", i), hlo::ToStorable(program->outputs[i])});
+    for (size_t i = 0; i < program->outputs().size(); ++i) {
+      if (!program->outputs()[i].IsArray()) continue;
+      file.tensors.push_back({absl::StrCat("out.", i), hlo::ToStorable(program->outputs()[i])});
     }
     SMELT_RETURN_IF_ERROR(hlo::WriteSafetensors(request.value("file", ""), file));
     return json::object();
   }
 
-  absl::StatusOr<json> Inject(const std::string& fault) {
+  absl::StatusOr<json> Inject(const json& request) {
+    const std::string fault = request.value("fault", "");
     if (fault == "crash") std::abort();
     if (fault == "spin") {
-      for (volatile uint64_t i = 0;; i = i + 1) {
-      }
+      static std::atomic<uint64_t> turns{0};  // an endless loop without side effect could be taken for unreachable
+      for (;;) turns.fetch_add(1, std::memory_order_relaxed);
     }
     if (fault == "memory") {
       std::vector<std::unique_ptr<char[]>> blocks;
@@ -226,14 +209,21 @@ class Worker {
 
   Target target_;
   KernelCache cache_;
-  std::map<int, std::unique_ptr<Program>> programs_;
+  InputPool inputs_;
+  std::map<int, std::unique_ptr<LoadedProgram>> programs_;
   int next_id_ = 0;
   bool building_ = false;
 };
 
 }  // namespace
 
-int WorkerMain(const std::string& target_text, const std::string& cache_folder) {
+int WorkerMain(const std::string& target_text, const std::string& cache_folder, int cpu) {
+  if (cpu >= 0) {
+    cpu_set_t cores;
+    CPU_ZERO(&cores);
+    CPU_SET(cpu, &cores);
+    ::sched_setaffinity(0, sizeof(cores), &cores);  // where it is not allowed, times are noisier and that is all
+  }
   std::set_new_handler([] { ::_exit(kOutOfMemoryExit); });
   absl::StatusOr<Target> target = Target::Parse(target_text);
   if (!target.ok()) return 2;

@@ -5,17 +5,23 @@
 
 namespace smelt::tuner {
 
-// Serves requests on standard input, replies on descriptor 3, until the input ends. Returns the exit code.
+// Serves requests on standard input, replies on descriptor 3, until the input ends. Returns the exit code. `cpu` is the
+// core to stay on, -1 for any.
 //
-//   {"do": "load", "module": TEXT, "threads": N}         -> {"id", "compile_seconds", "kernels": [{name, hash, opaque,
-//   flops, bytes, tile}]}
-//   {"do": "time", "ids": [..], "rounds": R, "seconds": S}  -> {"seconds": [[..], ..]}: interleaved, one list an id
-//   {"do": "time_kernel", "module": TEXT, "tile": "1x8", "repeats": R, "seconds": S} -> {"seconds": [..],
-//   "compile_seconds", "trace", "tile"}
-//   {"do": "outputs", "id": N, "file": PATH}             -> {}: results on the default inputs as a safetensors file
-//   {"do": "unload", "id": N}                            -> {}
+//   {"do": "hello"}                                        -> {"pid"}
+//   {"do": "load", "module": TEXT, "tiles": {HASH: TILE}}  -> {"id", "compile_seconds", "kernels": [{name, hash,
+//                                                             opaque, tile}]}
+//   {"do": "time", "ids": [..], "rounds": R, "seconds": S} -> {"seconds": [[..], ..]}: interleaved, one list an id
+//   {"do": "kernel_seconds", "id": N, "rounds": R}         -> {"seconds": [..]}: one an entry of "kernels"
+//   {"do": "time_kernel", "module": TEXT, "hash": HASH, "tile": TILE, "repeats": R, "seconds": S}
+//                                                          -> {"seconds": [..], "compile_seconds", "trace", "tile",
+//                                                             "opaque"}
+//   {"do": "compile", "module": TEXT, "hash": HASH, "tile": TILE} -> {"compile_seconds"}: into the kernel cache's folder
+//   {"do": "outputs", "id": N, "file": PATH}               -> {}: results on the default inputs, as a safetensors file
+//   {"do": "unload", "id": N}                              -> {}
 //   {"do": "inject", "fault": "crash" | "spin" | "memory"}: what tests use to break this process for real
-// Every reply has "error" (text) and "build" (bool: while compiling) instead when the request failed.
-int WorkerMain(const std::string& target, const std::string& cache_folder);
+//
+// A request that fails is answered with {"error": text, "build": whether it failed while compiling}.
+int WorkerMain(const std::string& target, const std::string& cache_folder, int cpu);
 
 }  // namespace smelt::tuner

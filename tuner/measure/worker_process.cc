@@ -1,6 +1,7 @@
 #include "tuner/measure/worker_process.h"
 
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -64,7 +65,7 @@ absl::StatusOr<std::unique_ptr<WorkerProcess>> WorkerProcess::Start(const Worker
     return absl::UnavailableError(absl::StrCat("no pipe for the measuring process: ", std::strerror(errno)));
   const std::string program = options.program.empty() ? "/proc/self/exe" : options.program;
   std::vector<std::string> words = {program, "measure-worker", absl::StrCat("--target=", options.target),
-                                    absl::StrCat("--cache=", options.cache_folder)};
+                                    absl::StrCat("--cache=", options.cache_folder), absl::StrCat("--cpu=", options.cpu)};
   std::vector<char*> arguments;
   for (std::string& word : words) arguments.push_back(word.data());
   arguments.push_back(nullptr);
@@ -87,6 +88,16 @@ absl::StatusOr<std::unique_ptr<WorkerProcess>> WorkerProcess::Start(const Worker
         "the measuring process (", program, " measure-worker) did not start: ", std::string(hello.status().message())));
   }
   return worker;
+}
+
+int MeasuringCpu() {
+  cpu_set_t allowed;
+  CPU_ZERO(&allowed);
+  if (::sched_getaffinity(0, sizeof(allowed), &allowed) != 0) return -1;
+  for (int cpu = CPU_SETSIZE - 1; cpu >= 0; --cpu) {
+    if (CPU_ISSET(cpu, &allowed)) return cpu;
+  }
+  return -1;
 }
 
 WorkerProcess::~WorkerProcess() { Finish(); }

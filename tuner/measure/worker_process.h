@@ -24,6 +24,7 @@ struct WorkerOptions {
   std::string target = "cpu";  // Target::Parse
   std::string cache_folder;    // of compiled kernels; empty: in memory only
   int64_t memory_limit_bytes = int64_t{12} << 30;
+  int cpu = -1;  // core to stay on; -1: any
 };
 
 class WorkerProcess {
@@ -48,6 +49,10 @@ class WorkerProcess {
   int to_child_;
   int from_child_;
 };
+
+// The core on which one-threaded measurements run: the last of those that this process may use, since the first serves
+// most interrupts.
+int MeasuringCpu();
 
 // Exit code of a child that ran out of memory.
 inline constexpr int kOutOfMemoryExit = 86;

@@ -29,6 +29,10 @@ constexpr const char* kMigrations[] = {
       );
       CREATE INDEX measurement_key ON measurement (subject, target, device, compiler, policy);
     )sql",
+    R"sql(
+      ALTER TABLE measurement ADD COLUMN reference_seconds TEXT NOT NULL DEFAULT '[]';
+      ALTER TABLE measurement ADD COLUMN hardware_seconds REAL NOT NULL DEFAULT 0;
+    )sql",
 };
 constexpr int kSchemaVersion = static_cast<int>(std::size(kMigrations));
 constexpr int kApplicationId = 0x534D4C54;  // "SMLT": tells our files from other databases
@@ -85,8 +89,8 @@ class SqliteRecords : public Records {
     SMELT_ASSIGN_OR_RETURN(
         Statement insert,
         Compile("INSERT INTO measurement (subject, target, device, compiler, policy, kind, description, "
-                "predicted_seconds, failure, message, seconds, compile_seconds, unix_seconds) "
-                "VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?)"));
+                "predicted_seconds, failure, message, seconds, compile_seconds, unix_seconds, reference_seconds, "
+                "hardware_seconds) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"));
     BindKey(insert.get(), record.key);
     BindText(insert.get(), 6, record.kind);
     BindText(insert.get(), 7, record.description);
@@ -98,6 +102,8 @@ class SqliteRecords : public Records {
     sqlite3_bind_int64(
         insert.get(), 13,
         std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch()).count());
+    BindText(insert.get(), 14, nlohmann::json(record.outcome.reference_seconds).dump());
+    sqlite3_bind_double(insert.get(), 15, record.hardware_seconds);
     if (sqlite3_step(insert.get()) != SQLITE_DONE) return Error("a measurement cannot be written");
     return absl::OkStatus();
   }
@@ -126,8 +132,7 @@ class SqliteRecords : public Records {
  private:
   static constexpr const char* kSelect =
       "SELECT subject, target, device, compiler, policy, kind, description, predicted_seconds, failure, message, "
-      "seconds, compile_seconds, "
-      "unix_seconds FROM measurement";
+      "seconds, compile_seconds, unix_seconds, reference_seconds, hardware_seconds FROM measurement";
 
   static void BindText(sqlite3_stmt* statement, int index, const std::string& text) {
     sqlite3_bind_text(statement, index, text.data(), static_cast<int>(text.size()), SQLITE_TRANSIENT);
@@ -139,6 +144,15 @@ class SqliteRecords : public Records {
     BindText(statement, 4, key.compiler);
     BindText(statement, 5, key.policy);
   }
+  static std::vector<double> ReadSeconds(sqlite3_stmt* row, int column) {
+    const nlohmann::json list = nlohmann::json::parse(Text(row, column), nullptr, /*allow_exceptions=*/false);
+    std::vector<double> seconds;
+    if (!list.is_array()) return seconds;
+    for (const auto& item : list) {
+      if (item.is_number()) seconds.push_back(item.get<double>());
+    }
+    return seconds;
+  }
   static Record ReadRow(sqlite3_stmt* row) {
     Record record;
     record.key = {Text(row, 0), Text(row, 1), Text(row, 2), Text(row, 3), Text(row, 4)};
@@ -148,14 +162,11 @@ class SqliteRecords : public Records {
     record.outcome.failure =
         static_cast<Failure>(std::clamp(sqlite3_column_int(row, 8), 0, static_cast<int>(Failure::kResourceLimit)));
     record.outcome.message = Text(row, 9);
-    const nlohmann::json seconds = nlohmann::json::parse(Text(row, 10), nullptr, /*allow_exceptions=*/false);
-    if (seconds.is_array()) {
-      for (const auto& s : seconds) {
-        if (s.is_number()) record.outcome.seconds.push_back(s.get<double>());
-      }
-    }
+    record.outcome.seconds = ReadSeconds(row, 10);
     record.outcome.compile_seconds = sqlite3_column_double(row, 11);
     record.unix_seconds = sqlite3_column_int64(row, 12);
+    record.outcome.reference_seconds = ReadSeconds(row, 13);
+    record.hardware_seconds = sqlite3_column_double(row, 14);
     return record;
   }
 

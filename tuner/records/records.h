@@ -21,8 +21,7 @@
 namespace smelt::tuner {
 
 struct RecordKey {
-  std::string
-      subject;  // hash of what was timed: a kernel with its tile, or a module's fingerprint with its configuration
+  std::string subject;   // what was timed: kernel hash and tile, or program fingerprint, kernels' hash and tiles
   std::string target;    // Target::ToString()
   std::string device;    // CPU model
   std::string compiler;  // codegen::CompilerVersion()
@@ -36,6 +35,7 @@ struct Record {
   std::string description;       // for people: the configuration's decisions as bits, or the tile
   double predicted_seconds = 0;  // 0: not predicted
   Outcome outcome;
+  double hardware_seconds = 0;  // that the trial took, compilation included: what a budget counts
   int64_t unix_seconds = 0;  // when; filled by Add
 };
 

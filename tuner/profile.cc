@@ -1,0 +1,305 @@
+#include "tuner/profile.h"
+
+#include <chrono>
+#include <condition_variable>
+#include <cstdio>
+#include <deque>
+#include <filesystem>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <random>
+#include <thread>
+
+#include "absl/container/flat_hash_set.h"
+#include "absl/strings/str_cat.h"
+#include "fusion/evaluator.h"
+#include "fusion/heuristics/heuristics.h"
+#include "fusion/target.h"
+#include "gnn/corpus/corpus.h"
+#include "hlo/status_macros.h"
+#include "hlo/text/printer.h"
+#include "kernels/codegen/codegen.h"
+#include "kernels/cost/analytical.h"
+#include "tuner/program.h"
+#include "tuner/records/records.h"
+
+namespace smelt::tuner {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using fusion::Kernel;
+
+double Since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+// A kernel on its way from the configuration that it was found in to the corpus.
+struct Job {
+  Kernel kernel;
+  std::vector<std::optional<kernels::space::Tile>> tiles;  // nullopt: the default
+};
+
+// Kernels that the compiling child has put into the cache, for the timing child. Bounded, so that little is lost when a program's time is up.
+class Pipeline {
+ public:
+  Pipeline(const WorkerOptions& worker, const MeasurePolicy& policy) : compiler_(worker, policy), thread_([this] { Compile(); }) {}
+  ~Pipeline() {
+    {
+      std::lock_guard lock(mutex_);
+      closed_ = true;
+    }
+    changed_.notify_all();
+    thread_.join();
+  }
+
+  void Push(Job job) {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return waiting_.size() + ready_.size() < kAhead; });
+    waiting_.push_back(std::move(job));
+    changed_.notify_all();
+  }
+  bool Full() const {
+    std::lock_guard lock(mutex_);
+    return waiting_.size() + ready_.size() >= kAhead;
+  }
+  // The next compiled job; nothing when all that was pushed has been taken.
+  std::optional<Job> Pop() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return !ready_.empty() || (waiting_.empty() && !compiling_); });
+    if (ready_.empty()) return std::nullopt;
+    Job job = std::move(ready_.front());
+    ready_.pop_front();
+    changed_.notify_all();
+    return job;
+  }
+
+ private:
+  static constexpr size_t kAhead = 24;
+
+  void Compile() {
+    std::unique_lock lock(mutex_);
+    for (;;) {
+      changed_.wait(lock, [&] { return closed_ || !waiting_.empty(); });
+      if (closed_) return;
+      Job job = std::move(waiting_.front());
+      waiting_.pop_front();
+      compiling_ = true;
+      lock.unlock();
+      // A failure shows again, and is recorded, when the kernel is timed.
+      for (const auto& tile : job.tiles) (void)compiler_.CompileKernel(job.kernel, tile);
+      lock.lock();
+      compiling_ = false;
+      ready_.push_back(std::move(job));
+      changed_.notify_all();
+    }
+  }
+
+  Runner compiler_;
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<Job> waiting_, ready_;
+  bool compiling_ = false, closed_ = false;
+  std::thread thread_;
+};
+
+// Walks over the configurations of a program and hands out kernels that were not seen before.
+class KernelSource {
+ public:
+  KernelSource(const fusion::Space& space, const kernels::Target& target, const ProfileOptions& options, uint64_t seed)
+      : space_(space), target_(target), options_(options), random_(seed) {
+    cost_.kernel_seconds = [this](const hlo::Computation& kernel) { return kernels::cost::EstimateKernel(kernel, target_).seconds(); };
+  }
+
+  // Calls `visit` with every kernel of one more configuration; false when there are no more configurations.
+  bool Next(const std::function<void(fusion::Evaluator&, const fusion::KernelRef&)>& visit) {
+    static constexpr const char* kHeuristics[] = {"priority", "none", "tvm", "xla-cpu"};
+    const int64_t i = next_++;
+    const int64_t heuristics = options_.task == ProfileTask::kTile ? 1 : static_cast<int64_t>(std::size(kHeuristics));
+    if (i < heuristics) {
+      fusion::Evaluator evaluator(space_, fusion::Heuristic(kHeuristics[i], space_, cost_).value());
+      for (const fusion::KernelRef& kernel : evaluator.Kernels()) visit(evaluator, kernel);
+      return true;
+    }
+    if (options_.task == ProfileTask::kTile || i - heuristics >= options_.configurations || space_.size() == 0) return false;
+    // Half are random vectors of various densities, half are walks around the default, where searches spend their time.
+    if (i % 2 == 0) {
+      const double probability = std::uniform_real_distribution<double>(0.05, 0.98)(random_);
+      fusion::Evaluator evaluator(space_, fusion::RandomFusion(space_, probability, random_()));
+      for (const fusion::KernelRef& kernel : evaluator.Kernels()) visit(evaluator, kernel);
+      return true;
+    }
+    if (!priority_) priority_ = fusion::Heuristic("priority", space_, cost_).value();
+    fusion::Evaluator evaluator(space_, *priority_);
+    const int64_t steps = std::min<int64_t>(20 + space_.size() / 4, 400);
+    for (int64_t step = 0; step < steps; ++step) {
+      evaluator.Apply(fusion::FlipMove(static_cast<int32_t>(random_() % static_cast<uint64_t>(space_.size()))));
+      for (const fusion::KernelRef& kernel : evaluator.added()) visit(evaluator, kernel);
+    }
+    return true;
+  }
+
+ private:
+  const fusion::Space& space_;
+  const kernels::Target& target_;
+  const ProfileOptions& options_;
+  std::mt19937_64 random_;
+  fusion::HeuristicOptions cost_;
+  std::optional<fusion::Config> priority_;
+  int64_t next_ = 0;
+};
+
+class Profiler {
+ public:
+  explicit Profiler(const ProfileOptions& options)
+      : options_(options), timer_(TimingWorker(options), options.policy), device_(DeviceName()), compiler_(kernels::codegen::CompilerVersion()) {}
+
+  absl::StatusOr<ProfileReport> Run(const std::vector<std::string>& modules) {
+    SMELT_ASSIGN_OR_RETURN(writer_, gnn::CorpusWriter::Open(options_.output));
+    absl::StatusOr<gnn::CorpusReport> existing = gnn::ReadCorpus(options_.output, [&](const gnn::KernelExample& example) {
+      done_.insert(example.hash);
+      return absl::OkStatus();
+    });
+    if (!existing.ok()) return existing.status();
+    report_.known = static_cast<int64_t>(done_.size());
+    for (size_t m = static_cast<size_t>(options_.shard); m < modules.size() && !Cancelled(); m += static_cast<size_t>(options_.shards)) {
+      const std::string name = std::filesystem::path(modules[m]).filename().string();
+      program_name_ = name.substr(0, name.find('.'));
+      place_ = absl::StrCat("program ", m / static_cast<size_t>(options_.shards) + 1, "/", (modules.size() + options_.shards - 1) / options_.shards, " ", program_name_);
+      remaining_programs_ = static_cast<double>((modules.size() - m - 1) / static_cast<size_t>(options_.shards));
+      absl::StatusOr<Program> program = LoadProgram(modules[m]);
+      if (!program.ok()) {
+        report_.refused.push_back(absl::StrCat(modules[m], ": ", program.status().message()));
+        continue;
+      }
+      SMELT_RETURN_IF_ERROR(ProfileProgram(*program));
+      ++report_.programs;
+    }
+    if (options_.progress) std::fprintf(stderr, "\n");
+    report_.cancelled = Cancelled();
+    report_.seconds = Since(start_);
+    return report_;
+  }
+
+ private:
+  static WorkerOptions TimingWorker(const ProfileOptions& options) {
+    WorkerOptions worker = options.worker;
+    if (options.target.threads == 1) worker.cpu = MeasuringCpu();
+    return worker;
+  }
+  bool Cancelled() const { return options_.cancel != nullptr && *options_.cancel; }
+
+  absl::Status ProfileProgram(const Program& program) {
+    SMELT_ASSIGN_OR_RETURN(const fusion::Space space, fusion::Space::Build(program.module(), fusion::FusionTarget::Cpu()));
+    KernelSource source(space, options_.target, options_, options_.seed);
+    Pipeline pipeline(options_.worker, options_.policy);
+    const auto start = Clock::now();
+    int64_t found = 0;
+    std::deque<Job> jobs;
+    auto enough = [&] { return Cancelled() || found >= options_.kernels_per_program || Since(start) > options_.seconds_per_program; };
+    auto visit = [&](fusion::Evaluator& evaluator, const fusion::KernelRef& reference) {
+      if (enough() || !done_.insert(reference.hash).second) return;
+      Job job{evaluator.KernelFor(reference), {std::nullopt}};
+      if (!Wanted(job)) return;
+      ++found;
+      jobs.push_back(std::move(job));
+    };
+    bool more = true;
+    while ((more || !jobs.empty()) && !Cancelled() && Since(start) < options_.seconds_per_program) {
+      while (more && jobs.empty() && !enough()) more = source.Next(visit);
+      if (enough()) more = false;
+      while (!jobs.empty() && !pipeline.Full()) {
+        pipeline.Push(std::move(jobs.front()));
+        jobs.pop_front();
+      }
+      if (jobs.empty() && more && !pipeline.Full()) continue;
+      std::optional<Job> job = pipeline.Pop();
+      if (!job) {
+        if (jobs.empty() && !more) break;
+        continue;
+      }
+      SMELT_RETURN_IF_ERROR(Time(*job));
+    }
+    while (!Cancelled()) {
+      std::optional<Job> job = pipeline.Pop();
+      if (!job) break;
+      SMELT_RETURN_IF_ERROR(Time(*job));
+    }
+    return absl::OkStatus();
+  }
+
+  // Sizes, and the tiles to time.
+  bool Wanted(Job& job) {
+    int64_t bytes = 0;
+    for (const hlo::Instruction* parameter : job.kernel.computation().Parameters()) bytes += parameter->shape().ByteSize();
+    const double estimate = kernels::cost::EstimateKernel(job.kernel.computation(), options_.target).seconds();
+    if (bytes > options_.input_limit_bytes || estimate > options_.kernel_limit_seconds) {
+      ++report_.skipped;
+      return false;
+    }
+    if (options_.task == ProfileTask::kFusion) return true;
+    absl::StatusOr<std::vector<kernels::space::Tile>> tiles =
+        kernels::space::EnumerateTiles(job.kernel.computation(), options_.target, options_.tiles);
+    if (!tiles.ok() || tiles->size() < 2) return false;  // nothing to rank
+    job.tiles.assign(tiles->begin(), tiles->end());
+    return true;
+  }
+
+  absl::Status Time(const Job& job) {
+    gnn::KernelExample example;
+    example.program = program_name_;
+    example.kernel_text = hlo::ToText(*job.kernel.module, {});
+    example.hash = job.kernel.hash;
+    example.target = options_.target.ToString();
+    example.device = device_;
+    example.policy = options_.policy.ToString();
+    example.compiler = compiler_;
+    for (size_t i = 0; i < job.tiles.size() && !Cancelled(); ++i) {
+      const Runner::KernelResult result = timer_.TimeKernel(job.kernel, job.tiles[i]);
+      gnn::Measurement& m = example.measurements.emplace_back();
+      m.default_tile = i == 0;
+      if (job.tiles[i]) {
+        m.tile = *job.tiles[i];
+      } else if (absl::StatusOr<kernels::space::Tile> tile = kernels::space::Tile::Parse(result.tile); tile.ok()) {
+        m.tile = *tile;
+      }
+      m.seconds = result.outcome.seconds;
+      if (!result.outcome.ok()) {
+        m.error = absl::StrCat(std::string(FailureName(result.outcome.failure)), ": ", result.outcome.message);
+        ++report_.failed;
+      }
+      if (i == 0) example.trace = result.trace;
+    }
+    if (Cancelled()) return absl::OkStatus();
+    SMELT_RETURN_IF_ERROR(writer_->Append(example));
+    ++report_.kernels;
+    if (options_.progress && Since(last_line_) > 1) {
+      last_line_ = Clock::now();
+      const double seconds = Since(start_);
+      const double left = std::min(remaining_programs_ * options_.seconds_per_program,
+                                   seconds / std::max<double>(1, static_cast<double>(report_.programs) + 0.5) * (remaining_programs_ + 0.5));
+      std::fprintf(stderr, "\r%s: %ld kernels, %.1f a second, %ld failed, about %.0f s left   ", place_.c_str(), report_.kernels,
+                   static_cast<double>(report_.kernels) / std::max(seconds, 1e-3), report_.failed, left);
+    }
+    return absl::OkStatus();
+  }
+
+  const ProfileOptions& options_;
+  Runner timer_;
+  std::string device_, compiler_;
+  std::unique_ptr<gnn::CorpusWriter> writer_;
+  absl::flat_hash_set<hlo::Hash128> done_;
+  std::string program_name_, place_;
+  double remaining_programs_ = 0;
+  ProfileReport report_;
+  Clock::time_point start_ = Clock::now(), last_line_ = Clock::now();
+};
+
+}  // namespace
+
+absl::StatusOr<ProfileReport> Profile(const std::vector<std::string>& modules, const ProfileOptions& options) {
+  if (options.worker.cache_folder.empty()) {
+    return absl::InvalidArgumentError("profiling needs a kernel cache folder: the compiling process hands kernels to the timing process through it");
+  }
+  return Profiler(options).Run(modules);
+}
+
+}  // namespace smelt::tuner
