@@ -1,5 +1,7 @@
 #include "kernels/ir/mutate.h"
 
+#include "kernels/te/rewriter.h"
+
 namespace smelt::kernels::ir {
 
 Stmt MapChildren(const Stmt& stmt, const std::function<Stmt(const Stmt&)>& map) {
@@ -68,12 +70,21 @@ Stmt MapExprs(const Stmt& stmt, const std::function<Expr(const Expr&)>& map) {
   return stmt;
 }
 
+namespace {
+
+Stmt RewriteAll(const Stmt& stmt, te::Rewriter& rewriter) {
+  // Below first: with a constant condition the statement itself gives way to one of its branches.
+  const Stmt below = MapChildren(stmt, [&](const Stmt& child) { return RewriteAll(child, rewriter); });
+  if (below == nullptr) return nullptr;
+  return MapExprs(below, [&](const Expr& e) { return rewriter(e); });
+}
+
+}  // namespace
+
 Stmt Substitute(const Stmt& stmt, const std::vector<std::pair<Expr, Expr>>& replacements) {
   if (stmt == nullptr || replacements.empty()) return stmt;
-  // Below first: with a constant condition the statement itself gives way to one of its branches.
-  const Stmt below = MapChildren(stmt, [&](const Stmt& child) { return Substitute(child, replacements); });
-  if (below == nullptr) return nullptr;
-  return MapExprs(below, [&](const Expr& e) { return te::Substitute(e, replacements); });
+  te::Rewriter rewriter(replacements);
+  return RewriteAll(stmt, rewriter);
 }
 
 void VisitStmts(const Stmt& stmt, const std::function<void(const StmtNode&)>& visit) {

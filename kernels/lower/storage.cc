@@ -13,16 +13,37 @@ using te::ExprKind;
 
 using BufferSet = absl::flat_hash_set<const BufferNode*>;
 
+// Visits every load below an expression, each distinct node once over all calls.
+class LoadVisitor {
+ public:
+  template <typename F>
+  void Visit(const Expr& root, const F& visit) {
+    stack_.assign(1, root.get());
+    while (!stack_.empty()) {
+      const te::ExprNode* node = stack_.back();
+      stack_.pop_back();
+      if (node->operands.empty() || !seen_.insert(node).second) continue;
+      if (node->kind == ExprKind::kLoad) visit(*node);
+      for (const Expr& child : node->operands) stack_.push_back(child.get());
+      if (node->predicate) stack_.push_back(node->predicate.get());
+    }
+  }
+
+ private:
+  absl::flat_hash_set<const te::ExprNode*> seen_;
+  std::vector<const te::ExprNode*> stack_;
+};
+
+// The buffers that are read. An accumulator that only its own updates read is not.
 BufferSet ReadBuffers(const ir::Function& function) {
   BufferSet read;
+  absl::flat_hash_map<const BufferNode*, LoadVisitor> visitors;  // by the buffer that the statement stores to
   for (const ir::Phase& phase : function.phases) {
     ir::VisitStmts(phase.body, [&](const ir::StmtNode& node) {
+      LoadVisitor& visitor = visitors[node.buffer.get()];
       ir::ForEachExpr(node, [&](const Expr& root) {
-        te::Visit(root, [&](const Expr& e) {
-          if (e->kind != ExprKind::kLoad) return;
-          // An accumulator that only its own update reads is not read.
-          if (node.kind == StmtKind::kStore && node.buffer == e->buffer) return;
-          read.insert(e->buffer.get());
+        visitor.Visit(root, [&](const te::ExprNode& load) {
+          if (load.buffer != node.buffer) read.insert(load.buffer.get());
         });
       });
     });
@@ -48,12 +69,11 @@ Stmt RemoveDead(const Stmt& stmt, const BufferSet& read, bool* changed) {
 }
 
 void Mentioned(const Stmt& stmt, BufferSet* buffers) {
+  LoadVisitor visitor;
   ir::VisitStmts(stmt, [&](const ir::StmtNode& node) {
     if (node.kind == StmtKind::kStore) buffers->insert(node.buffer.get());
     ir::ForEachExpr(node, [&](const Expr& root) {
-      te::Visit(root, [&](const Expr& e) {
-        if (e->kind == ExprKind::kLoad) buffers->insert(e->buffer.get());
-      });
+      visitor.Visit(root, [&](const te::ExprNode& load) { buffers->insert(load.buffer.get()); });
     });
   });
 }
@@ -163,6 +183,11 @@ Stmt ShareAllocations(const Stmt& stmt) {
 
 void ReuseStorage(Lowering& lowering) {
   ir::Function& function = lowering.function;
+  bool scratch = !function.shared.empty();
+  for (const ir::Phase& phase : function.phases) {
+    ir::VisitStmts(phase.body, [&](const ir::StmtNode& node) { scratch |= node.kind == StmtKind::kAllocate; });
+  }
+  if (!scratch) return;
   bool changed = true;
   while (changed) {
     changed = false;

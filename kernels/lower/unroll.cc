@@ -1,7 +1,10 @@
 // Unrolled loops become straight code. All loops of a nest are unrolled in one descent, so that every final statement is
 // made and simplified once.
+#include <optional>
+
 #include "kernels/ir/mutate.h"
 #include "kernels/lower/lowering.h"
+#include "kernels/te/rewriter.h"
 
 namespace smelt::kernels::lower {
 namespace {
@@ -35,9 +38,11 @@ class Unroller {
       std::vector<Stmt> copies;
       for (int64_t i = 0; i < extent; ++i) {
         values_.emplace_back(stmt->var, Expr(min + i));
+        rewriter_.reset();
         copies.push_back(Visit(stmt->body()));
         values_.pop_back();
       }
+      rewriter_.reset();
       return ir::Seq(std::move(copies));
     }
     if (values_.empty()) return ir::MapChildren(stmt, [&](const Stmt& child) { return Visit(child); });
@@ -52,11 +57,15 @@ class Unroller {
   }
 
  private:
-  Expr Apply(const Expr& e) { return simplifier_.Simplify(te::Substitute(e, values_)); }
+  Expr Apply(const Expr& e) {
+    if (!rewriter_) rewriter_.emplace(values_);
+    return simplifier_.Simplify((*rewriter_)(e));
+  }
 
   te::Simplifier& simplifier_;
   const int64_t limit_;
-  std::vector<std::pair<Expr, Expr>> values_;
+  std::vector<std::pair<Expr, Expr>> values_;  // of the loops around that are being unrolled
+  std::optional<te::Rewriter> rewriter_;       // puts them in; made anew when they change
 };
 
 }  // namespace

@@ -2,12 +2,12 @@
 #include <algorithm>
 #include <utility>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "hlo/check.h"
 #include "kernels/ir/stmt.h"
 #include "kernels/te/expr.h"
 #include "kernels/te/intern.h"
+#include "kernels/te/rewriter.h"
 
 namespace smelt::kernels::te {
 namespace {
@@ -95,71 +95,56 @@ Expr WithOperands(const Expr& node, std::vector<Expr> operands, Expr predicate) 
   return Remake(*node, std::move(operands), std::move(predicate), node->init);
 }
 
-Expr Rewrite(const Expr& root, const std::function<Expr(const Expr&)>& leaf) {
-  if (!root) return root;
-  absl::flat_hash_map<const ExprNode*, Expr> done;
-  struct Frame {
-    Expr node;
-    bool expanded;
-  };
-  std::vector<Frame> stack{{root, false}};
-  while (!stack.empty()) {
-    Frame& top = stack.back();
-    const Expr e = top.node;
-    if (!top.expanded) {
-      if (done.contains(e.get())) {
-        stack.pop_back();
-        continue;
-      }
-      if (Expr replacement = leaf(e)) {
-        done.emplace(e.get(), std::move(replacement));
-        stack.pop_back();
-        continue;
-      }
-      if (e->operands.empty() && !e->predicate && e->init.empty()) {
-        done.emplace(e.get(), e);
-        stack.pop_back();
-        continue;
-      }
-      top.expanded = true;
-      ForEachChild(*e, [&](const Expr& child) {
-        if (!done.contains(child.get())) stack.push_back({child, false});
-      });
-      continue;
-    }
-    stack.pop_back();
-    if (done.contains(e.get())) continue;
-    std::vector<Expr> operands, init;
-    operands.reserve(e->operands.size());
-    for (const Expr& child : e->operands) operands.push_back(done.at(child.get()));
-    for (const Expr& child : e->init) init.push_back(done.at(child.get()));
-    Expr predicate = e->predicate ? done.at(e->predicate.get()) : Expr();
-    const bool same =
-        SameExprs(operands, e->operands) && SameExprs(init, e->init) && predicate.Same(e->predicate);
-    Expr result = same ? e : Remake(*e, std::move(operands), std::move(predicate), std::move(init));
-    done.emplace(e.get(), std::move(result));
-  }
-  return done.at(root.get());
+Rewriter::Rewriter(const std::vector<std::pair<Expr, Expr>>& replacements) {
+  for (const auto& [var, value] : replacements) done_.emplace(var.get(), Entry{var, value});
+  leaf_ = [](const Expr&) { return Expr(); };
 }
 
-Expr Substitute(const Expr& e, const std::vector<std::pair<Expr, Expr>>& replacements) {
-  if (replacements.empty()) return e;
-  if (replacements.size() <= 4) {
-    return Rewrite(e, [&](const Expr& node) {
-      if (node->kind != ExprKind::kVar) return Expr();
-      for (const auto& [var, value] : replacements) {
-        if (var.Same(node)) return value;
+Expr Rewriter::operator()(const Expr& root) {
+  if (!root) return root;
+  stack_.push_back({root, false});
+  while (!stack_.empty()) {
+    Frame& top = stack_.back();
+    if (!top.expanded) {
+      const auto [entry, added] = done_.try_emplace(top.node.get());
+      if (!added && entry->second.result) {
+        stack_.pop_back();
+        continue;
       }
-      return node;
-    });
+      const Expr e = top.node;
+      if (added) {
+        entry->second.input = e;
+        const bool bare = e->operands.empty() && !e->predicate && e->init.empty();
+        Expr replacement = leaf_(e);
+        if (!replacement && bare) replacement = e;
+        if (replacement) {
+          done_.at(e.get()).result = std::move(replacement);
+          stack_.pop_back();
+          continue;
+        }
+      }
+      top.expanded = true;
+      ForEachChild(*e, [&](const Expr& child) { stack_.push_back({child, false}); });
+      continue;
+    }
+    const Expr e = std::move(top.node);
+    stack_.pop_back();
+    std::vector<Expr> operands, init;
+    operands.reserve(e->operands.size());
+    for (const Expr& child : e->operands) operands.push_back(done_.at(child.get()).result);
+    for (const Expr& child : e->init) init.push_back(done_.at(child.get()).result);
+    Expr predicate = e->predicate ? done_.at(e->predicate.get()).result : Expr();
+    const bool same = SameExprs(operands, e->operands) && SameExprs(init, e->init) && predicate.Same(e->predicate);
+    Expr result = same ? e : Remake(*e, std::move(operands), std::move(predicate), std::move(init));
+    done_.at(e.get()).result = std::move(result);
   }
-  absl::flat_hash_map<const ExprNode*, Expr> map;
-  for (const auto& [var, value] : replacements) map.emplace(var.get(), value);
-  return Rewrite(e, [&](const Expr& node) {
-    if (node->kind != ExprKind::kVar) return Expr();
-    auto it = map.find(node.get());
-    return it == map.end() ? node : it->second;
-  });
+  return done_.at(root.get()).result;
+}
+
+Expr Rewrite(const Expr& root, const std::function<Expr(const Expr&)>& leaf) { return Rewriter(leaf)(root); }
+
+Expr Substitute(const Expr& e, const std::vector<std::pair<Expr, Expr>>& replacements) {
+  return replacements.empty() ? e : Rewriter(replacements)(e);
 }
 
 void Visit(const Expr& root, const std::function<void(const Expr&)>& visit) {
