@@ -54,6 +54,8 @@ class Module {
   // For Computation and Instruction: the next free id, and a name that no instruction of the module has yet.
   int64_t NextId() { return next_id_++; }
   std::string UniqueInstructionName(std::string_view wanted);
+  // Makes room for this many names at once; a hint.
+  void ReserveNames(int64_t count) { instruction_names_.reserve(count); }
 
  private:
   friend class Computation;

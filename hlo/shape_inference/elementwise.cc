@@ -110,6 +110,19 @@ absl::Status MergeDimensions(const Request& request, int64_t operand, Shape* sha
 
 }  // namespace
 
+bool ElementwiseFitsAtAGlance(const Request& request) {
+  if (request.operands.empty() || request.declared == nullptr) return false;
+  const Shape &result = *request.declared, &first = request.shape(0);
+  if (first.dimensions != result.dimensions || !first.IsArray() || !result.IsArray()) return false;
+  for (const Instruction* operand : request.operands) {
+    if (operand->shape().element_type != first.element_type || operand->shape().dimensions != first.dimensions) return false;
+  }
+  const ElementRule rule = RuleFor(request.opcode);
+  if ((KindBit(first.element_type) & rule.kinds) == 0) return false;
+  if (rule.result == ElementRule::kPredicate) return result.element_type == PrimitiveType::kPred && !IsComplex(first.element_type);
+  return rule.result == ElementRule::kSame && result.element_type == first.element_type;
+}
+
 absl::StatusOr<Shape> ElementwiseUnary(const Request& request) {
   if (request.opcode == kCopy) return request.shape(0);
   SMELT_RETURN_IF_ERROR(ExpectArray(request, 0));

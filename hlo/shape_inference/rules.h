@@ -110,6 +110,10 @@ absl::StatusOr<Shape> SendDone(const Request&);
 absl::StatusOr<Shape> Recv(const Request&);
 absl::StatusOr<Shape> RecvDone(const Request&);
 
+// Whether an elementwise instruction with this declared shape is right at a glance: equal fixed dimensions and the right types. False says
+// nothing: the rule decides. Most instructions of a module pass here without building a shape.
+bool ElementwiseFitsAtAGlance(const Request& request);
+
 // An error that begins with the opcode.
 template <typename... T>
 absl::Status Refuse(const Request& request, const T&... pieces) {

@@ -230,6 +230,13 @@ absl::StatusOr<Instruction*> AddInferred(Computation& computation, Opcode opcode
 }
 
 absl::Status CheckShape(const Instruction& instruction) {
+  const OpcodeInfo& info = GetOpcodeInfo(instruction.opcode());
+  if (info.arity == instruction.operand_count() && HasFamilyOf(instruction.all_attributes(), instruction.opcode()) &&
+      (info.category == OpcodeCategory::kElementwiseUnary || info.category == OpcodeCategory::kElementwiseBinary) &&
+      shape_inference::ElementwiseFitsAtAGlance(
+          {instruction.opcode(), instruction.operands(), instruction.all_attributes(), instruction.called(), &instruction.shape()})) {
+    return absl::OkStatus();
+  }
   SMELT_ASSIGN_OR_RETURN(const Shape shape, ApplyRule({instruction.opcode(), instruction.operands(), instruction.all_attributes(),
                                                        instruction.called(), &instruction.shape()}));
   if (Agree(shape, instruction.shape())) return absl::OkStatus();

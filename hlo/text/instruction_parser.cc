@@ -64,12 +64,11 @@ bool ModuleParser::ReadInstruction() {
   const char* name_at = scanner_.at();
   std::string_view name;
   if (!scanner_.Name(&name, "the name of an instruction") || !scanner_.Expect('=')) return false;
-  if (scope_->names.contains(name)) {
-    return scanner_.FailAt(name_at, "a name that no instruction of the computation has", StrCat("`", name, "` again"));
-  }
   Instruction* instruction;
   if (!ReadOperation(name_at, name, /*nested=*/false, &instruction)) return false;
-  scope_->names[name] = instruction;
+  if (!scope_->names.try_emplace(name, instruction).second) {
+    return scanner_.FailAt(name_at, "a name that no instruction of the computation has", StrCat("`", name, "` again"));
+  }
   scope_->last = instruction;
   if (is_root) scope_->computation->set_root(instruction);
   return true;
@@ -208,6 +207,7 @@ bool ModuleParser::ReadOperands(const char* opcode_at, InstructionDraft& draft, 
     return scanner_.Expect(')');
   }
   if (!scanner_.Try(')')) {
+    operands_.reserve(std::max(GetOpcodeInfo(draft.opcode).arity, 2));
     do {
       Instruction* operand;
       if (!ReadOperand(&operand)) return false;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "absl/container/inlined_vector.h"
 #include "hlo/str_cat.h"
 
 namespace smelt::hlo::text {
@@ -109,6 +110,7 @@ bool ParseLayout(Scanner& scanner, Shape* shape) {
 
 bool ParseDimensions(Scanner& scanner, Shape* shape) {
   if (scanner.Try(']')) return true;
+  absl::InlinedVector<int64_t, 8> sizes;  // counted first, so that the shape allocates once
   do {
     int64_t size = kUnboundedSize;
     bool dynamic = true;
@@ -119,11 +121,12 @@ bool ParseDimensions(Scanner& scanner, Shape* shape) {
       if (size < 0) return scanner.FailAt(at, "a size that is not negative");
     }
     if (dynamic || !shape->dynamic.empty()) {
-      shape->dynamic.resize(shape->dimensions.size());  // fixed sizes before the first dynamic one
+      shape->dynamic.resize(sizes.size());  // fixed sizes before the first dynamic one
       shape->dynamic.push_back(dynamic);
     }
-    shape->dimensions.push_back(size);
+    sizes.push_back(size);
   } while (scanner.Try(','));
+  shape->dimensions.assign(sizes.begin(), sizes.end());
   return scanner.Expect(']');
 }
 

@@ -47,10 +47,11 @@ class Verifier {
   bool Check(const Computation& computation) {
     computation_ = &computation;
     const std::vector<Instruction*> order = computation.PostOrder();
-    position_.clear();
-    position_.reserve(order.size());
-    for (size_t i = 0; i < order.size(); ++i) position_[order[i]] = static_cast<int64_t>(i);
-    if (computation.root() == nullptr || !position_.contains(computation.root())) {
+    for (size_t i = 0; i < order.size(); ++i) {
+      if (static_cast<int64_t>(position_.size()) <= order[i]->id()) position_.resize(2 * order[i]->id() + 64);
+      position_[order[i]->id()] = static_cast<int64_t>(i);
+    }
+    if (computation.root() == nullptr || computation.root()->parent() != &computation) {
       return Fail(nullptr, "a computation must have a root among its instructions");
     }
     if (!CheckParameters(order)) return false;
@@ -105,11 +106,10 @@ class Verifier {
   }
 
   bool CheckBefore(const Instruction& instruction, const Instruction& before, int64_t position, std::string_view role) {
-    const auto found = position_.find(&before);
-    if (found == position_.end()) {
+    if (before.parent() != computation_) {
       return Fail(&instruction, StrCat(role, " `", before.name(), "` must be in the same computation"));
     }
-    if (found->second >= position) return Fail(&instruction, StrCat(role, " `", before.name(), "` depends on it: a cycle"));
+    if (position_[before.id()] >= position) return Fail(&instruction, StrCat(role, " `", before.name(), "` depends on it: a cycle"));
     return true;
   }
 
@@ -121,7 +121,7 @@ class Verifier {
   const Module& module_;
   const Computation* computation_ = nullptr;
   absl::flat_hash_map<const Computation*, int64_t> computation_position_;
-  absl::flat_hash_map<const Instruction*, int64_t> position_;  // of the computation at hand
+  std::vector<int64_t> position_;  // in the post order of its computation, by id
   Problem problem_;
 };
 
