@@ -1,4 +1,6 @@
 // smelt profile: modules in, a corpus of timed kernels out.
+#include "tuner/profile.h"
+
 #include <cstdio>
 #include <memory>
 
@@ -9,7 +11,6 @@
 #include "hlo/status_macros.h"
 #include "kernels/compile/compile.h"
 #include "nlohmann/json.hpp"
-#include "tuner/profile.h"
 
 namespace smelt::cli {
 namespace {
@@ -30,7 +31,8 @@ absl::Status Profile(Flags& flags) {
     if (slash == std::string::npos || !absl::SimpleAtoi(flags.shard.substr(0, slash), &options.shard) ||
         !absl::SimpleAtoi(flags.shard.substr(slash + 1), &options.shards) || options.shards < 1 || options.shard < 0 ||
         options.shard >= options.shards) {
-      return absl::InvalidArgumentError(absl::StrCat("--shard=", flags.shard, ": expected I/N with 0 <= I < N, for example 0/4"));
+      return absl::InvalidArgumentError(
+          absl::StrCat("--shard=", flags.shard, ": expected I/N with 0 <= I < N, for example 0/4"));
     }
   }
   SMELT_ASSIGN_OR_RETURN(options.target, kernels::Target::Parse(flags.target));
@@ -52,9 +54,11 @@ absl::Status Profile(Flags& flags) {
                             .dump(2)
                             .c_str());
   } else {
-    std::printf("%s: %ld kernels of %ld programs timed in %.0f s (%ld were known, %ld failed and are recorded, %ld too large)%s\n", options.output.c_str(),
-                report.kernels, report.programs, report.seconds, report.known, report.failed, report.skipped,
-                report.cancelled ? "; interrupted: the same command goes on" : "");
+    std::printf(
+        "%s: %ld kernels of %ld programs timed in %.0f s (%ld were known, %ld failed and are recorded, %ld too "
+        "large)%s\n",
+        options.output.c_str(), report.kernels, report.programs, report.seconds, report.known, report.failed,
+        report.skipped, report.cancelled ? "; interrupted: the same command goes on" : "");
   }
   return absl::OkStatus();
 }
@@ -66,16 +70,23 @@ Action AddProfile(CLI::App& app) {
   tuner::ProfileOptions& options = flags->profile;
   app.add_option("MODULES", flags->modules, "HLO texts")->required();
   app.add_option("-o,--output", options.output, "Corpus folder; continued when it exists")->required();
-  app.add_option("--task", flags->task, "fusion: kernels of many configurations; tile: many tiles of the default's kernels")
+  app.add_option("--task", flags->task,
+                 "fusion: kernels of many configurations; tile: many tiles of the default's kernels")
       ->check(CLI::IsMember({"fusion", "tile"}))
       ->capture_default_str();
-  app.add_option("--configs", options.configurations, "Random configurations of each program")->check(CLI::Range(0, 1000000))->capture_default_str();
-  app.add_option("--kernels", options.kernels_per_program, "At most so many new kernels of each program")->check(CLI::Range(1, 100000000))->capture_default_str();
+  app.add_option("--configs", options.configurations, "Random configurations of each program")
+      ->check(CLI::Range(0, 1000000))
+      ->capture_default_str();
+  app.add_option("--kernels", options.kernels_per_program, "At most so many new kernels of each program")
+      ->check(CLI::Range(1, 100000000))
+      ->capture_default_str();
   app.add_option("--tiles", options.tiles, "Tiles of each kernel")->check(CLI::Range(2, 500000))->capture_default_str();
   app.add_option("--seconds-per-program", options.seconds_per_program, "No further kernel of a program after so long")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
-  app.add_option("--repeats", options.policy.repeats, "Samples of each kernel")->check(CLI::Range(3, 1000))->capture_default_str();
+  app.add_option("--repeats", options.policy.repeats, "Samples of each kernel")
+      ->check(CLI::Range(3, 1000))
+      ->capture_default_str();
   app.add_option("--seed", options.seed, "Seed of the configurations")->capture_default_str();
   app.add_option("--shard", flags->shard, "I/N: only every N-th program, beginning with the I-th");
   app.add_option("--target", flags->target, "What to compile for and measure on")->capture_default_str();

@@ -7,6 +7,7 @@
 #include "absl/strings/str_format.h"
 #include "hlo/golden/safetensors.h"
 #include "hlo/status_macros.h"
+#include "tuner/verify.h"
 
 namespace smelt::cli {
 namespace {
@@ -27,13 +28,6 @@ hlo::Literal AssembleFrom(const hlo::Shape& shape, std::vector<hlo::Literal>& le
   }
   if (!shape.IsArray()) return hlo::Literal(shape);
   return std::move(leaves[(*next)++]);
-}
-
-// What a compiled kernel may differ by from the evaluator, which rounds in another order: by the width of the type.
-double ToleranceOf(hlo::PrimitiveType type) {
-  if (!hlo::IsFloat(type) && !hlo::IsComplex(type)) return 1e-3;
-  if (type == hlo::PrimitiveType::kF64 || type == hlo::PrimitiveType::kC128) return 1e-8;
-  return hlo::BitWidth(type) >= 32 ? 1e-4 : hlo::BitWidth(type) == 16 ? 2e-2 : 2e-1;
 }
 
 }  // namespace
@@ -95,7 +89,7 @@ absl::StatusOr<std::vector<hlo::OutputComparison>> CompareResults(const hlo::Lit
     hlo::OutputComparison& comparison = comparisons.emplace_back();
     comparison.index = static_cast<int64_t>(i);
     SMELT_ASSIGN_OR_RETURN(comparison.error, hlo::ComparisonError(*wants[i], *gots[i], hlo::GoldenMetric::kRms));
-    comparison.tolerance = ToleranceOf(wants[i]->shape().element_type);
+    comparison.tolerance = tuner::VerifyTolerance(wants[i]->shape().element_type);
     comparison.ok = comparison.error <= *comparison.tolerance;
   }
   return comparisons;

@@ -150,6 +150,7 @@ std::string ConfigToJson(const Space& space, const SavedConfig& saved) {
     decisions.push_back(std::move(decision));
   }
   json["decisions"] = std::move(decisions);
+  if (!saved.tiles.empty()) json["tiles"] = saved.tiles;
   return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
@@ -167,11 +168,20 @@ absl::StatusOr<SavedConfig> ConfigFromJson(const std::string& text, const std::s
   }
   absl::StatusOr<std::string> fingerprint = StringField(json, "fingerprint", "the configuration");
   if (!fingerprint.ok()) return Malformed(origin, std::string(fingerprint.status().message()));
-  SavedConfig saved{Config(space.size()), {}, {}};
+  SavedConfig saved{Config(space.size()), {}, {}, {}};
   for (const auto& [key, seconds] : {std::pair("predicted_seconds", &saved.predicted_seconds),
                                      std::pair("measured_seconds", &saved.measured_seconds)}) {
     if (absl::Status status = ReadSeconds(json, key, seconds); !status.ok()) {
       return Malformed(origin, std::string(status.message()));
+    }
+  }
+  if (auto tiles = json.find("tiles"); tiles != json.end()) {
+    if (!tiles->is_object()) return Malformed(origin, "`tiles` is no object");
+    for (const auto& [hash, tile] : tiles->items()) {
+      if (!hlo::Hash128::FromHex(hash) || !tile.is_string()) {
+        return Malformed(origin, StrCat("the tile of `", hash, "` is no text, or that is no kernel hash"));
+      }
+      saved.tiles[hash] = tile.get<std::string>();
     }
   }
   auto decisions = json.find("decisions");

@@ -6,9 +6,10 @@
 //
 // The file is one JSON object: `format` (1), `module` (name), `fingerprint` (of the module before fusion), `target`,
 // `decisions` (those that are set: kind, computation, producer and consumer, or first and second), `predicted_seconds`
-// and `measured_seconds` (numbers, where known).
+// and `measured_seconds` (numbers, where known), and `tiles` (kernel hash to tile, where some were tuned).
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 
@@ -23,6 +24,9 @@ struct SavedConfig {
   Config config;
   std::optional<double> predicted_seconds;
   std::optional<double> measured_seconds;
+  // Tiles that differ from the default, by canonical kernel hash (32 hexadecimal digits): "1x8x32". The kernel compiler
+  // reads them; to fusion they are text.
+  std::map<std::string, std::string> tiles;
 };
 
 // Writes a temporary file beside it and renames it, so that a reader sees the old or the new file. The file is equal

@@ -38,10 +38,12 @@ struct Job {
   std::vector<std::optional<kernels::space::Tile>> tiles;  // nullopt: the default
 };
 
-// Kernels that the compiling child has put into the cache, for the timing child. Bounded, so that little is lost when a program's time is up.
+// Kernels that the compiling child has put into the cache, for the timing child. Bounded, so that little is lost when a
+// program's time is up.
 class Pipeline {
  public:
-  Pipeline(const WorkerOptions& worker, const MeasurePolicy& policy) : compiler_(worker, policy), thread_([this] { Compile(); }) {}
+  Pipeline(const WorkerOptions& worker, const MeasurePolicy& policy)
+      : compiler_(worker, policy), thread_([this] { Compile(); }) {}
   ~Pipeline() {
     {
       std::lock_guard lock(mutex_);
@@ -106,7 +108,9 @@ class KernelSource {
  public:
   KernelSource(const fusion::Space& space, const kernels::Target& target, const ProfileOptions& options, uint64_t seed)
       : space_(space), target_(target), options_(options), random_(seed) {
-    cost_.kernel_seconds = [this](const hlo::Computation& kernel) { return kernels::cost::EstimateKernel(kernel, target_).seconds(); };
+    cost_.kernel_seconds = [this](const hlo::Computation& kernel) {
+      return kernels::cost::EstimateKernel(kernel, target_).seconds();
+    };
   }
 
   // Calls `visit` with every kernel of one more configuration; false when there are no more configurations.
@@ -119,7 +123,8 @@ class KernelSource {
       for (const fusion::KernelRef& kernel : evaluator.Kernels()) visit(evaluator, kernel);
       return true;
     }
-    if (options_.task == ProfileTask::kTile || i - heuristics >= options_.configurations || space_.size() == 0) return false;
+    if (options_.task == ProfileTask::kTile || i - heuristics >= options_.configurations || space_.size() == 0)
+      return false;
     // Half are random vectors of various densities, half are walks around the default, where searches spend their time.
     if (i % 2 == 0) {
       const double probability = std::uniform_real_distribution<double>(0.05, 0.98)(random_);
@@ -150,20 +155,26 @@ class KernelSource {
 class Profiler {
  public:
   explicit Profiler(const ProfileOptions& options)
-      : options_(options), timer_(TimingWorker(options), options.policy), device_(DeviceName()), compiler_(kernels::codegen::CompilerVersion()) {}
+      : options_(options),
+        timer_(TimingWorker(options), options.policy),
+        device_(DeviceName()),
+        compiler_(kernels::codegen::CompilerVersion()) {}
 
   absl::StatusOr<ProfileReport> Run(const std::vector<std::string>& modules) {
     SMELT_ASSIGN_OR_RETURN(writer_, gnn::CorpusWriter::Open(options_.output));
-    absl::StatusOr<gnn::CorpusReport> existing = gnn::ReadCorpus(options_.output, [&](const gnn::KernelExample& example) {
-      done_.insert(example.hash);
-      return absl::OkStatus();
-    });
+    absl::StatusOr<gnn::CorpusReport> existing =
+        gnn::ReadCorpus(options_.output, [&](const gnn::KernelExample& example) {
+          done_.insert(example.hash);
+          return absl::OkStatus();
+        });
     if (!existing.ok()) return existing.status();
     report_.known = static_cast<int64_t>(done_.size());
-    for (size_t m = static_cast<size_t>(options_.shard); m < modules.size() && !Cancelled(); m += static_cast<size_t>(options_.shards)) {
+    for (size_t m = static_cast<size_t>(options_.shard); m < modules.size() && !Cancelled();
+         m += static_cast<size_t>(options_.shards)) {
       const std::string name = std::filesystem::path(modules[m]).filename().string();
       program_name_ = name.substr(0, name.find('.'));
-      place_ = absl::StrCat("program ", m / static_cast<size_t>(options_.shards) + 1, "/", (modules.size() + options_.shards - 1) / options_.shards, " ", program_name_);
+      place_ = absl::StrCat("program ", m / static_cast<size_t>(options_.shards) + 1, "/",
+                            (modules.size() + options_.shards - 1) / options_.shards, " ", program_name_);
       remaining_programs_ = static_cast<double>((modules.size() - m - 1) / static_cast<size_t>(options_.shards));
       absl::StatusOr<Program> program = LoadProgram(modules[m]);
       if (!program.ok()) {
@@ -188,13 +199,16 @@ class Profiler {
   bool Cancelled() const { return options_.cancel != nullptr && *options_.cancel; }
 
   absl::Status ProfileProgram(const Program& program) {
-    SMELT_ASSIGN_OR_RETURN(const fusion::Space space, fusion::Space::Build(program.module(), fusion::FusionTarget::Cpu()));
+    SMELT_ASSIGN_OR_RETURN(const fusion::Space space,
+                           fusion::Space::Build(program.module(), fusion::FusionTarget::Cpu()));
     KernelSource source(space, options_.target, options_, options_.seed);
     Pipeline pipeline(options_.worker, options_.policy);
     const auto start = Clock::now();
     int64_t found = 0;
     std::deque<Job> jobs;
-    auto enough = [&] { return Cancelled() || found >= options_.kernels_per_program || Since(start) > options_.seconds_per_program; };
+    auto enough = [&] {
+      return Cancelled() || found >= options_.kernels_per_program || Since(start) > options_.seconds_per_program;
+    };
     auto visit = [&](fusion::Evaluator& evaluator, const fusion::KernelRef& reference) {
       if (enough() || !done_.insert(reference.hash).second) return;
       Job job{evaluator.KernelFor(reference), {std::nullopt}};
@@ -229,7 +243,8 @@ class Profiler {
   // Sizes, and the tiles to time.
   bool Wanted(Job& job) {
     int64_t bytes = 0;
-    for (const hlo::Instruction* parameter : job.kernel.computation().Parameters()) bytes += parameter->shape().ByteSize();
+    for (const hlo::Instruction* parameter : job.kernel.computation().Parameters())
+      bytes += parameter->shape().ByteSize();
     const double estimate = kernels::cost::EstimateKernel(job.kernel.computation(), options_.target).seconds();
     if (bytes > options_.input_limit_bytes || estimate > options_.kernel_limit_seconds) {
       ++report_.skipped;
@@ -274,10 +289,12 @@ class Profiler {
     if (options_.progress && Since(last_line_) > 1) {
       last_line_ = Clock::now();
       const double seconds = Since(start_);
-      const double left = std::min(remaining_programs_ * options_.seconds_per_program,
-                                   seconds / std::max<double>(1, static_cast<double>(report_.programs) + 0.5) * (remaining_programs_ + 0.5));
-      std::fprintf(stderr, "\r%s: %ld kernels, %.1f a second, %ld failed, about %.0f s left   ", place_.c_str(), report_.kernels,
-                   static_cast<double>(report_.kernels) / std::max(seconds, 1e-3), report_.failed, left);
+      const double left = std::min(
+          remaining_programs_ * options_.seconds_per_program,
+          seconds / std::max<double>(1, static_cast<double>(report_.programs) + 0.5) * (remaining_programs_ + 0.5));
+      std::fprintf(stderr, "\r%s: %ld kernels, %.1f a second, %ld failed, about %.0f s left   ", place_.c_str(),
+                   report_.kernels, static_cast<double>(report_.kernels) / std::max(seconds, 1e-3), report_.failed,
+                   left);
     }
     return absl::OkStatus();
   }
@@ -297,7 +314,8 @@ class Profiler {
 
 absl::StatusOr<ProfileReport> Profile(const std::vector<std::string>& modules, const ProfileOptions& options) {
   if (options.worker.cache_folder.empty()) {
-    return absl::InvalidArgumentError("profiling needs a kernel cache folder: the compiling process hands kernels to the timing process through it");
+    return absl::InvalidArgumentError(
+        "profiling needs a kernel cache folder: the compiling process hands kernels to the timing process through it");
   }
   return Profiler(options).Run(modules);
 }

@@ -3,8 +3,9 @@
 //
 //   ProfileReport report = Profile({"models/dqn.hlo"}, {.output = "corpus", .configurations = 50}).value();
 //
-// Kernels are compiled ahead by a second child on the other core, so that the timing child only loads code. Every example is appended to the corpus before
-// the next is timed; an existing corpus is continued: kernels that it holds are not timed again.
+// Kernels are compiled ahead by a second child on the other core, so that the timing child only loads code. Every
+// example is appended to the corpus before the next is timed; an existing corpus is continued: kernels that it holds
+// are not timed again.
 #pragma once
 
 #include <atomic>
@@ -30,20 +31,20 @@ struct ProfileOptions {
   double kernel_limit_seconds = 0.05;  // kernels that the analytical model puts beyond it are skipped
   int64_t input_limit_bytes = int64_t{512} << 20;  // kernels with more bytes of operands are skipped
   uint64_t seed = 1;
-  int shard = 0, shards = 1;           // only every shards-th program
+  int shard = 0, shards = 1;  // only every shards-th program
   kernels::Target target;
   WorkerOptions worker;
   MeasurePolicy policy{.repeats = 5, .seconds = 0.25, .build_timeout = 20, .run_timeout = 20};
   const std::atomic<bool>* cancel = nullptr;
-  bool progress = true;                // a line on standard error, rewritten
+  bool progress = true;  // a line on standard error, rewritten
 };
 
 struct ProfileReport {
   int64_t programs = 0;
-  int64_t kernels = 0;   // timed now
-  int64_t known = 0;     // in the corpus already
-  int64_t failed = 0;    // recorded with the reason
-  int64_t skipped = 0;   // too large
+  int64_t kernels = 0;  // timed now
+  int64_t known = 0;    // in the corpus already
+  int64_t failed = 0;   // recorded with the reason
+  int64_t skipped = 0;  // too large
   double seconds = 0;
   std::vector<std::string> refused;  // programs that could not be read, with the reason
   bool cancelled = false;

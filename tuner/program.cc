@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "absl/strings/str_cat.h"
 #include "fusion/apply.h"
 #include "fusion/config_file.h"
 #include "fusion/heuristics/heuristics.h"
@@ -17,7 +18,19 @@ namespace {
 absl::StatusOr<FusedProgram> Fuse(const fusion::Unfused& flat, const std::string& spec, const kernels::Target& target) {
   SMELT_ASSIGN_OR_RETURN(const fusion::Space space, fusion::Space::Build(*flat.module, fusion::FusionTarget::Cpu()));
   FusedProgram fused;
-  SMELT_ASSIGN_OR_RETURN(fused.config, FusionConfig(space, flat, spec, target));
+  if (IsFusionName(spec)) {
+    SMELT_ASSIGN_OR_RETURN(fused.config, FusionConfig(space, flat, spec, target));
+  } else {
+    SMELT_ASSIGN_OR_RETURN(const fusion::SavedConfig saved, fusion::LoadConfig(spec, space));
+    fused.config = saved.config;
+    for (const auto& [hash, text] : saved.tiles) {
+      absl::StatusOr<kernels::space::Tile> tile = kernels::space::Tile::Parse(text);
+      if (!tile.ok())
+        return absl::InvalidArgumentError(
+            absl::StrCat(spec, ": the tile of kernel ", hash, ": ", tile.status().message()));
+      fused.tiles[*hlo::Hash128::FromHex(hash)] = *std::move(tile);
+    }
+  }
   fused.module = fusion::Apply(space, fused.config);
   return fused;
 }

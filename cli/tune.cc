@@ -1,0 +1,116 @@
+// smelt tune: the main job.
+#include <cstdio>
+#include <memory>
+
+#include "absl/strings/str_cat.h"
+#include "cli/interrupt.h"
+#include "cli/model.h"
+#include "cli/verb.h"
+#include "hlo/status_macros.h"
+#include "kernels/compile/compile.h"
+#include "nlohmann/json.hpp"
+#include "tuner/session.h"
+#include "tuner/session_report.h"
+
+namespace smelt::cli {
+namespace {
+
+struct Flags {
+  std::string module, model, mode = "model", cache;
+  tuner::TuneOptions tune;
+  int threads = 1;
+  bool no_tiles = false, json = false, quiet = false;
+};
+
+absl::Status Tune(Flags& flags) {
+  Interrupt interrupt;
+  tuner::TuneOptions& options = flags.tune;
+  const std::string target = absl::StrCat("cpu:threads=", flags.threads);
+  SMELT_ASSIGN_OR_RETURN(options.target, kernels::Target::Parse(target));
+  SMELT_ASSIGN_OR_RETURN(const std::unique_ptr<gnn::Predictor> predictor, OpenPredictor(flags.model, options.target));
+  SMELT_ASSIGN_OR_RETURN(const tuner::Program program, tuner::LoadProgram(flags.module));
+  options.mode = flags.mode == "hardware" ? tuner::TuneMode::kHardware : tuner::TuneMode::kModel;
+  options.worker.target = target;
+  options.worker.cache_folder = flags.cache.empty() ? kernels::KernelCache::DefaultFolder() : flags.cache;
+  options.tiles = !flags.no_tiles;
+  options.cancel = interrupt.flag();
+  options.progress = !flags.quiet;
+  SMELT_ASSIGN_OR_RETURN(const tuner::TuneReport report, tuner::Tune(program, options, *predictor));
+  if (options.progress) std::fprintf(stderr, "\n");
+  if (report.cancelled)
+    std::fprintf(stderr, "interrupted: the best so far is written; the same command goes on from %s\n",
+                 options.folder.c_str());
+  if (!flags.json) {
+    std::fputs(tuner::FormatReport(flags.module, options, report).c_str(), stdout);
+    return absl::OkStatus();
+  }
+  nlohmann::json tiles = nlohmann::json::array();
+  for (const tuner::ChangedKernel& kernel : report.tiles) {
+    tiles.push_back({{"name", kernel.name},
+                     {"tile", kernel.tile},
+                     {"default_us", 1e6 * kernel.seconds},
+                     {"tuned_us", 1e6 * kernel.tuned_seconds}});
+  }
+  std::printf("%s\n", nlohmann::json{{"module", flags.module},
+                                     {"default_ms", 1e3 * report.default_seconds},
+                                     {"best_ms", 1e3 * report.best_seconds},
+                                     {"speedup", report.default_seconds / report.best_seconds},
+                                     {"improved", report.improved},
+                                     {"noise", report.noise},
+                                     {"verified", report.verified},
+                                     {"moves", report.moves},
+                                     {"moves_per_second", report.moves_per_second},
+                                     {"measured", report.measured},
+                                     {"known", report.known},
+                                     {"failed", report.failed},
+                                     {"hardware_seconds", report.hardware_seconds},
+                                     {"default_predicted_ms", 1e3 * report.default_predicted},
+                                     {"best_predicted_ms", 1e3 * report.best_predicted},
+                                     {"kernels_gone", report.kernels_gone},
+                                     {"kernels_new", report.kernels_new},
+                                     {"tiles", tiles},
+                                     {"cancelled", report.cancelled},
+                                     {"model", predictor->Describe()},
+                                     {"folder", options.folder}}
+                          .dump(2)
+                          .c_str());
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+Action AddTune(CLI::App& app) {
+  auto flags = std::make_shared<Flags>();
+  tuner::TuneOptions& options = flags->tune;
+  app.add_option("MODULE", flags->module, "HLO text")->required();
+  app.add_option("--out", options.folder, "Run folder; gone on from when it exists")->required();
+  app.add_option("--model", flags->model, kModelHelp);
+  app.add_option("--seed", options.seed, "Seed of the search")->capture_default_str();
+  app.add_option("--moves", options.moves, "Moves of all chains together")
+      ->check(CLI::Range(1L, 1000000000L))
+      ->capture_default_str();
+  app.add_option("--hardware-seconds", options.hardware_seconds, "Seconds of compiling and timing candidates")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  app.add_option("--start", options.start, "Where the chains start")
+      ->check(CLI::IsMember({"priority", "none", "random"}))
+      ->capture_default_str();
+  app.add_option("--mode", flags->mode,
+                 "model: search under the model, measure the best; hardware: search with measurements alone")
+      ->check(CLI::IsMember({"model", "hardware"}))
+      ->capture_default_str();
+  app.add_option("--chains", options.chains, "Chains of annealing")->check(CLI::Range(1, 1024))->capture_default_str();
+  app.add_option("--candidates", options.candidates, "Configurations kept for measuring")
+      ->check(CLI::Range(1, 100000))
+      ->capture_default_str();
+  app.add_option("--threads", flags->threads, "Threads of one kernel")
+      ->check(CLI::Range(1, 1024))
+      ->capture_default_str();
+  app.add_flag("--no-tiles", flags->no_tiles, "Leave the tiles at their default");
+  app.add_option("--cache", flags->cache, "Kernel cache folder; by default $SMELT_CACHE or ~/.cache/smelt");
+  app.add_flag("--quiet", flags->quiet, "No progress line");
+  app.add_flag("--json", flags->json, "Machine-readable result on standard output");
+  return [flags] { return Tune(*flags); };
+}
+
+}  // namespace smelt::cli

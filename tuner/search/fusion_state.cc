@@ -1,0 +1,101 @@
+#include "tuner/search/fusion_state.h"
+
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "hlo/status_macros.h"
+
+namespace smelt::tuner {
+
+absl::StatusOr<std::unique_ptr<FusionState>> FusionState::Create(const fusion::Space& space,
+                                                                 const fusion::Config& start,
+                                                                 gnn::Predictor& predictor) {
+  std::unique_ptr<FusionState> state(new FusionState(space, start, predictor));
+  SMELT_ASSIGN_OR_RETURN(state->cost_, state->SecondsOf(state->evaluator_.Kernels()));
+  return state;
+}
+
+absl::StatusOr<double> FusionState::SecondsOf(absl::Span<const fusion::KernelRef> kernels) {
+  std::vector<fusion::Kernel> unknown;
+  for (const fusion::KernelRef& kernel : kernels) {
+    if (seconds_.contains(kernel.hash)) continue;
+    if (const std::optional<double> known = predictor_.Known(kernel.hash)) {
+      seconds_[kernel.hash] = *known;
+      continue;
+    }
+    seconds_[kernel.hash] = 0;  // so that the same kernel twice is asked about once
+    unknown.push_back(evaluator_.KernelFor(kernel));
+  }
+  if (!unknown.empty()) {
+    std::vector<const fusion::Kernel*> pointers;
+    for (const fusion::Kernel& kernel : unknown) pointers.push_back(&kernel);
+    SMELT_ASSIGN_OR_RETURN(const std::vector<double> predicted, predictor_.PredictSeconds(pointers));
+    for (size_t i = 0; i < unknown.size(); ++i) seconds_[unknown[i].hash] = predicted[i];
+    predicted_ += static_cast<int64_t>(unknown.size());
+  }
+  double sum = 0;
+  for (const fusion::KernelRef& kernel : kernels) sum += seconds_.find(kernel.hash)->second;
+  return sum;
+}
+
+fusion::Move FusionState::Propose(Random& random) const {
+  const uint64_t kind = random() % 16;
+  const uint64_t decisions = static_cast<uint64_t>(space_.size());
+  const int32_t decision = static_cast<int32_t>(random() % decisions);
+  if (kind < 11) return fusion::FlipMove(decision);
+  if (kind < 14) return fusion::ProducerMove(space_, space_.decision(decision).first, random() % 2 == 0);
+  return fusion::PatternMove(space_, space_.PatternOf(decision), random() % 2 == 0);
+}
+
+absl::StatusOr<double> FusionState::Mutate(Random& random, bool* changed) {
+  cost_before_ = cost_;
+  if (space_.size() == 0) {
+    *changed = false;
+    return cost_;
+  }
+  evaluator_.Apply(Propose(random));
+  *changed = evaluator_.changed();
+  if (!*changed) return cost_;
+  SMELT_ASSIGN_OR_RETURN(const double added, SecondsOf(evaluator_.added()));
+  double removed = 0;
+  for (const fusion::KernelRef& kernel : evaluator_.removed()) removed += seconds_.find(kernel.hash)->second;
+  cost_ = cost_ + added - removed;
+  return cost_;
+}
+
+void FusionState::Undo() {
+  evaluator_.Undo();
+  cost_ = cost_before_;
+}
+
+std::string FusionState::Snapshot() const { return ConfigText(evaluator_.config()); }
+
+std::string ConfigText(const fusion::Config& config) {
+  static constexpr char kDigits[] = "0123456789abcdef";
+  std::string text;
+  for (int64_t i = 0; i < config.size(); i += 4) {
+    int digit = 0;
+    for (int64_t j = 0; j < 4 && i + j < config.size(); ++j) digit |= config.Get(i + j) << j;
+    text += kDigits[digit];
+  }
+  return text;
+}
+
+absl::StatusOr<fusion::Config> ConfigFromText(const std::string& text, int64_t size) {
+  if (static_cast<int64_t>(text.size()) != (size + 3) / 4) {
+    return absl::InvalidArgumentError(absl::StrCat("a configuration of ", size, " decisions has ", (size + 3) / 4,
+                                                   " digits, this one has ", text.size()));
+  }
+  fusion::Config config(size);
+  for (int64_t i = 0; i < size; ++i) {
+    const char c = text[static_cast<size_t>(i / 4)];
+    const int digit = c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+    if (digit < 0)
+      return absl::InvalidArgumentError(
+          absl::StrCat("`", std::string(1, c), "` is no hexadecimal digit of a configuration"));
+    config.Set(i, digit >> (i % 4) & 1);
+  }
+  return config;
+}
+
+}  // namespace smelt::tuner

@@ -1,0 +1,80 @@
+// The main job: a program in, its best measured and verified configuration out, in a folder that a later run goes on
+// from.
+//
+//   TuneReport report = Tune(program, {.folder = "run", .hardware_seconds = 30}, *predictor).value();
+//
+// Chains of simulated annealing search fusion configurations under the model; the best distinct ones are compiled and
+// timed in a child process in order of predicted cost until the hardware budget is spent; the first result of every new
+// best is compared with the evaluator; tiles of the kernels that take most of the time are then ranked by the model and
+// the best few measured. At the end default and best are compared in interleaved rounds: if the gain is not beyond
+// twice the noise, the default is the answer (Kaufman et al., MLSys 2021, Section 6.3).
+//
+// The folder: best.fusion.json, fused.hlo, records.db (every trial, committed before the next starts), report.txt,
+// log.txt.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "gnn/predictor.h"
+#include "kernels/target.h"
+#include "tuner/measure/runner.h"
+#include "tuner/program.h"
+
+namespace smelt::tuner {
+
+enum class TuneMode : uint8_t {
+  kModel,     // annealing under the model, then measurements of the best
+  kHardware,  // annealing with measurements alone: the papers' baseline
+};
+
+struct TuneOptions {
+  std::string folder;
+  std::string start = "priority";  // priority, none or random
+  TuneMode mode = TuneMode::kModel;
+  uint64_t seed = 1;
+  int64_t moves = 20000;         // of all chains together
+  int chains = 4;                // run one after the other on one core, or side by side on several
+  double hardware_seconds = 30;  // of compiling and timing candidates
+  int64_t candidates = 64;       // distinct configurations kept for measuring
+  bool tiles = true;             // also tune tiles
+  int64_t tiled_kernels = 8;     // those that take most of the time
+  int64_t tiles_per_kernel = 6;  // measured of each
+  int final_rounds = 15;         // of the comparison with the default
+  kernels::Target target;
+  WorkerOptions worker;
+  MeasurePolicy policy{.repeats = 5, .seconds = 1.0};
+  const std::atomic<bool>* cancel = nullptr;
+  bool progress = true;
+};
+
+struct ChangedKernel {
+  std::string name;
+  double seconds = 0;  // of its default tile and of the chosen one
+  double tuned_seconds = 0;
+  std::string tile;
+};
+
+struct TuneReport {
+  double default_seconds = 0, best_seconds = 0;  // medians of the interleaved comparison
+  double noise = 0;                              // relative spread of the default's rounds
+  bool improved = false;                         // false: the default is the answer
+  bool verified = false;
+  bool cancelled = false;
+  double default_predicted = 0, best_predicted = 0;
+  int64_t moves = 0;
+  double moves_per_second = 0;
+  int64_t measured = 0;  // programs timed now
+  int64_t known = 0;     // taken from records
+  int64_t failed = 0;
+  double hardware_seconds = 0;
+  std::vector<std::string> kernels_gone, kernels_new;  // names, of the default and of the tuned program
+  std::vector<ChangedKernel> tiles;
+};
+
+absl::StatusOr<TuneReport> Tune(const Program& program, const TuneOptions& options, gnn::Predictor& predictor);
+
+}  // namespace smelt::tuner

@@ -1,0 +1,20 @@
+// What a tuning session tells people: which kernels changed, and a report as text.
+#pragma once
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "hlo/module.h"
+#include "tuner/session.h"
+
+namespace smelt::tuner {
+
+// Fills kernels_gone and kernels_new from the two fused programs, by canonical hash.
+absl::Status NameChangedKernels(const hlo::Module& usual, const hlo::Module& tuned, TuneReport* report);
+
+std::string FormatReport(const std::string& path, const TuneOptions& options, const TuneReport& report);
+
+// Replaces the file at once: a temporary file beside it, renamed.
+absl::Status WriteFile(const std::string& path, const std::string& text);
+
+}  // namespace smelt::tuner

@@ -1,0 +1,54 @@
+#include "tuner/verify.h"
+
+#include "absl/strings/str_cat.h"
+#include "hlo/evaluator/evaluator.h"
+#include "hlo/golden/golden.h"
+#include "hlo/golden/inputs.h"
+#include "hlo/golden/safetensors.h"
+#include "hlo/status_macros.h"
+
+namespace smelt::tuner {
+namespace {
+
+void AppendLeaves(hlo::Literal value, std::vector<hlo::Literal>* leaves) {
+  if (value.shape().IsTuple()) {
+    for (hlo::Literal& element : value.elements()) AppendLeaves(std::move(element), leaves);
+  } else if (value.IsArray()) {
+    leaves->push_back(std::move(value));
+  }
+}
+
+}  // namespace
+
+double VerifyTolerance(hlo::PrimitiveType type) {
+  if (!hlo::IsFloat(type) && !hlo::IsComplex(type)) return 1e-3;
+  if (type == hlo::PrimitiveType::kF64 || type == hlo::PrimitiveType::kC128) return 1e-8;
+  if (hlo::BitWidth(type) >= 32) return 1e-4;
+  return hlo::BitWidth(type) == 16 ? 2e-2 : 2e-1;
+}
+
+absl::StatusOr<std::unique_ptr<Verifier>> Verifier::Create(const hlo::Module& module, const std::atomic<bool>* cancel) {
+  SMELT_ASSIGN_OR_RETURN(const std::vector<hlo::Literal> inputs, hlo::MakeInputs(module));
+  std::vector<const hlo::Literal*> arguments;
+  for (const hlo::Literal& input : inputs) arguments.push_back(&input);
+  SMELT_ASSIGN_OR_RETURN(hlo::Literal result, hlo::Evaluate(module, arguments, {.cancel = cancel}));
+  std::vector<hlo::Literal> expected;
+  AppendLeaves(std::move(result), &expected);
+  return std::unique_ptr<Verifier>(new Verifier(std::move(expected)));
+}
+
+std::string Verifier::Compare(const std::vector<hlo::Literal>& outputs) const {
+  if (outputs.size() != expected_.size())
+    return absl::StrCat("expected ", expected_.size(), " outputs, got ", outputs.size());
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    const absl::StatusOr<hlo::Literal> got = hlo::FromStorable(outputs[i], expected_[i].shape());
+    if (!got.ok()) return absl::StrCat("out.", i, ": ", got.status().message());
+    const absl::StatusOr<double> error = hlo::ComparisonError(expected_[i], *got, hlo::GoldenMetric::kRms);
+    if (!error.ok()) return absl::StrCat("out.", i, ": ", error.status().message());
+    const double tolerance = VerifyTolerance(expected_[i].shape().element_type);
+    if (!(*error <= tolerance)) return absl::StrCat("out.", i, ": error ", *error, " over the tolerance ", tolerance);
+  }
+  return "";
+}
+
+}  // namespace smelt::tuner
