@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "hlo/evaluator/evaluation.h"
 #include "hlo/evaluator/plan.h"
+#include "hlo/evaluator/strided_copy.h"
 #include "hlo/status_macros.h"
 
 namespace smelt::hlo {
@@ -22,6 +23,17 @@ Value Borrow(const Literal& literal) {
   return Value(std::shared_ptr<Literal>(std::shared_ptr<void>(), const_cast<Literal*>(&literal)));
 }
 
+// A result whose sizes are known only at run time: its elements side by side at the front of an array of its bounds, as
+// XLA hands them out.
+absl::StatusOr<Literal> Packed(const Value& value) {
+  const Shape& shape = value.shape();
+  SMELT_ASSIGN_OR_RETURN(Literal literal, Literal::Create(Shape::Array(shape.element_type, shape.dimensions)));
+  const std::vector<int64_t>& sizes = *value.runtime_sizes();
+  RunStridedCopy({sizes, shape.Strides(), Shape::Array(shape.element_type, sizes).Strides()},
+                 StorageBytes(shape.element_type), value.array().raw(), literal.raw());
+  return literal;
+}
+
 absl::StatusOr<Literal> ToLiteral(Value value) {
   if (value.IsTuple()) {
     std::vector<Literal> elements;
@@ -33,6 +45,7 @@ absl::StatusOr<Literal> ToLiteral(Value value) {
     return Literal::Tuple(std::move(elements));
   }
   if (!value.IsArray()) return Literal::Create(Shape::Token());
+  if (value.runtime_sizes() != nullptr) return Packed(value);
   if (value.IsUnique()) return std::move(*value.TakeArray());
   return Literal(value.array());
 }

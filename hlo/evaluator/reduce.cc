@@ -5,7 +5,6 @@
 #include "hlo/evaluator/handlers.h"
 #include "hlo/evaluator/scalar_function.h"
 #include "hlo/evaluator/strided_copy.h"
-#include "hlo/small_float.h"
 #include "hlo/status_macros.h"
 
 namespace smelt::hlo {
@@ -91,10 +90,10 @@ class RowReducer {
  private:
   static constexpr int64_t kWidth = 1024;
 
-  // Elements in the type of the accumulators: the elements themselves, or f32 in a buffer.
+  // Elements in the type of the accumulators: the elements themselves, or wider ones in a buffer.
   const void* Kept(const char* elements, int64_t count) {
     if (kernel_.result_type == type_) return elements;
-    DecodeFloats(type_, elements, reinterpret_cast<float*>(wide_), count);
+    ToKeptType(type_, kernel_.result_type, elements, wide_, count);
     return wide_;
   }
   void Widen(const void* elements, void* target, int64_t count) {
@@ -105,11 +104,7 @@ class RowReducer {
     kernel_.Run(operands, accumulator, count);
   }
   void Store(const char* accumulator, char* target, int64_t count) {
-    if (kernel_.result_type == type_) {
-      std::memcpy(target, accumulator, count * bytes_);
-    } else {
-      EncodeFloats(type_, reinterpret_cast<const float*>(accumulator), target, count);
-    }
+    FromKeptType(kernel_.result_type, type_, accumulator, target, count);
   }
   void StartFromInitial(char* accumulator, int64_t count) {
     for (int64_t i = 0; i < count; ++i) std::memcpy(accumulator + i * kept_bytes_, initial_, kept_bytes_);

@@ -91,10 +91,45 @@ absl::Status ScalarFunction::ApplyByEvaluation(absl::Span<const void* const> par
 
 std::optional<ElementwiseKernel> AccumulatingKernel(const ScalarProgram* program, PrimitiveType type) {
   if (program == nullptr || !program->SingleBinary() || program->result_types()[0] != type) return std::nullopt;
-  const PrimitiveType kept = IsFloat(type) ? ComputeType(type) : type;
+  const bool rounds = *program->SingleBinary() == Opcode::kAdd || *program->SingleBinary() == Opcode::kMultiply;
+  const PrimitiveType kept = !IsFloat(type) ? type : rounds ? PrimitiveType::kF64 : ComputeType(type);
   absl::StatusOr<ElementwiseKernel> kernel = FindElementwiseKernel(*program->SingleBinary(), {kept, kept}, kept);
   if (!kernel.ok()) return std::nullopt;
   return *std::move(kernel);
+}
+
+void ToKeptType(PrimitiveType type, PrimitiveType kept, const void* elements, void* target, int64_t count) {
+  if (type == kept) {
+    std::memcpy(target, elements, count * StorageBytes(type));
+    return;
+  }
+  if (kept == PrimitiveType::kF32) return DecodeFloats(type, elements, static_cast<float*>(target), count);
+  auto* wide = static_cast<double*>(target);
+  if (type == PrimitiveType::kF32) {
+    const auto* narrow = static_cast<const float*>(elements);
+    for (int64_t i = 0; i < count; ++i) wide[i] = narrow[i];
+    return;
+  }
+  constexpr int64_t kBlock = 256;
+  float block[kBlock];
+  for (int64_t start = 0; start < count; start += kBlock) {
+    const int64_t size = std::min(kBlock, count - start);
+    DecodeFloats(type, static_cast<const char*>(elements) + start * StorageBytes(type), block, size);
+    for (int64_t i = 0; i < size; ++i) wide[start + i] = block[i];
+  }
+}
+
+void FromKeptType(PrimitiveType kept, PrimitiveType type, const void* elements, void* target, int64_t count) {
+  if (type == kept) {
+    std::memcpy(target, elements, count * StorageBytes(type));
+  } else if (kept == PrimitiveType::kF32) {
+    EncodeFloats(type, static_cast<const float*>(elements), target, count);
+  } else if (type == PrimitiveType::kF32) {
+    const auto* wide = static_cast<const double*>(elements);
+    for (int64_t i = 0; i < count; ++i) static_cast<float*>(target)[i] = static_cast<float>(wide[i]);
+  } else {
+    EncodeFloats(type, static_cast<const double*>(elements), target, count);
+  }
 }
 
 LaneReducer::LaneReducer(Evaluation& evaluation, const Computation& computation, const ScalarProgram* program,
@@ -115,12 +150,8 @@ LaneReducer::LaneReducer(Evaluation& evaluation, const Computation& computation,
 
 void LaneReducer::Start(int64_t lanes) {
   for (size_t a = 0; a < types_.size(); ++a) {
-    const void* initial = initial_[a];
-    float widened;
-    if (kept_types_[a] != types_[a]) {
-      DecodeFloats(types_[a], initial, &widened, 1);
-      initial = &widened;
-    }
+    alignas(16) char initial[16];
+    ToKeptType(types_[a], kept_types_[a], initial_[a], initial, 1);
     const int64_t bytes = StorageBytes(kept_types_[a]);
     char* target = static_cast<char*>(accumulators_[a].raw());
     for (int64_t i = 0; i < lanes; ++i) std::memcpy(target + i * bytes, initial, bytes);
@@ -145,7 +176,7 @@ absl::Status LaneReducer::Add(absl::Span<const char* const> elements, absl::Span
       source = gathered_[a].raw();
     }
     if (kept_types_[a] != types_[a]) {
-      DecodeFloats(types_[a], source, widened_[a].data<float>().data(), count);
+      ToKeptType(types_[a], kept_types_[a], source, widened_[a].raw(), count);
       source = widened_[a].raw();
     }
     all.push_back(source);
@@ -159,11 +190,7 @@ absl::Status LaneReducer::Add(absl::Span<const char* const> elements, absl::Span
 
 void LaneReducer::Finish(absl::Span<char* const> results, int64_t lanes) {
   for (size_t a = 0; a < types_.size(); ++a) {
-    if (kept_types_[a] != types_[a]) {
-      EncodeFloats(types_[a], accumulators_[a].data<float>().data(), results[a], lanes);
-    } else {
-      std::memcpy(results[a], accumulators_[a].raw(), lanes * StorageBytes(types_[a]));
-    }
+    FromKeptType(kept_types_[a], types_[a], accumulators_[a].raw(), results[a], lanes);
   }
 }
 

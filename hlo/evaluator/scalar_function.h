@@ -40,7 +40,7 @@ class ScalarFunction {
 // Accumulates lanes by a reduction's computation: accumulator = f(accumulator, element) for one or several arrays at
 // once.
 //
-// Sums and products of bf16, f16 and narrower floats are kept in f32 and rounded once, in Finish.
+// Sums and products of floats are kept in f64 and rounded once, in Finish.
 class LaneReducer {
  public:
   static constexpr int64_t kLanes = ScalarProgram::kLanes;
@@ -71,5 +71,9 @@ class LaneReducer {
 // The kernel for reducing elements of `type` by one binary operation, in the type in which accumulators are kept;
 // nothing when the body is more.
 std::optional<ElementwiseKernel> AccumulatingKernel(const ScalarProgram* program, PrimitiveType type);
+
+// Elements of `type` to and from the type in which AccumulatingKernel keeps them.
+void ToKeptType(PrimitiveType type, PrimitiveType kept, const void* elements, void* target, int64_t count);
+void FromKeptType(PrimitiveType kept, PrimitiveType type, const void* elements, void* target, int64_t count);
 
 }  // namespace smelt::hlo

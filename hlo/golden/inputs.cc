@@ -64,11 +64,20 @@ void FillFloats(uint64_t stream, const FloatFormula<T>& formula, Literal* litera
       literal->SetComplex(
           i, {static_cast<double>(formula(Mix(stream + at))), static_cast<double>(formula(Mix(stream + at + 1)))});
     }
-  } else if (type == PrimitiveType::kF32) {
-    float* values = literal->data<float>().data();
-    for (int64_t i = 0; i < count; ++i) values[i] = static_cast<float>(formula(Mix(stream + static_cast<uint64_t>(i))));
   } else {
-    for (int64_t i = 0; i < count; ++i) literal->SetDouble(i, formula(Mix(stream + static_cast<uint64_t>(i))));
+    constexpr int64_t kBlock = 512;
+    T block[kBlock];
+    for (int64_t start = 0; start < count; start += kBlock) {
+      const int64_t size = std::min(kBlock, count - start);
+      for (int64_t i = 0; i < size; ++i) block[i] = formula(Mix(stream + static_cast<uint64_t>(start + i)));
+      if (type == PrimitiveType::kF32) {
+        std::copy_n(block, size, literal->data<float>().data() + start);
+      } else if (type == PrimitiveType::kF64) {
+        std::copy_n(block, size, literal->data<double>().data() + start);
+      } else {
+        EncodeFloats(type, block, static_cast<char*>(literal->raw()) + start * StorageBytes(type), size);
+      }
+    }
   }
 }
 
