@@ -2,7 +2,8 @@
 //
 //   Attributes a = EmptyAttributes(Opcode::kDot);   // holds DotAttributes{}
 //
-// An instruction whose variant holds another struct than its opcode's is malformed: the verifier refuses it, and the parser never makes one.
+// An instruction whose variant holds another struct than its opcode's is malformed: the verifier refuses it, and the
+// parser never makes one.
 #pragma once
 
 #include "hlo/attributes.h"

@@ -20,10 +20,8 @@ struct Parts {
   }
   static void Add(Hasher& h, const std::string& value) { h.Add(std::string_view(value)); }
   template <typename T>
-    requires std::is_enum_v<T>
-  static void Add(Hasher& h, T value) {
-    h.Add(static_cast<int64_t>(value));
-  }
+  requires std::is_enum_v<T>
+  static void Add(Hasher& h, T value) { h.Add(static_cast<int64_t>(value)); }
   static void Add(Hasher& h, const std::vector<int64_t>& values) {
     h.Add(static_cast<int64_t>(values.size()));
     for (int64_t value : values) h.Add(value);
@@ -46,14 +44,14 @@ struct Parts {
     Fields(h, d.size, d.stride, d.padding_low, d.padding_high, d.window_dilation, d.base_dilation, d.reversal);
   }
   template <typename T>
-    requires std::is_class_v<T>
+  requires std::is_class_v<T>
   static void Add(Hasher& h, const std::vector<T>& values) {
     h.Add(static_cast<int64_t>(values.size()));
     for (const T& value : values) Add(h, value);
   }
   static void Add(Hasher& h, const ConvolutionDimensions& d) {
-    Fields(h, d.input_batch, d.input_feature, d.input_spatial, d.kernel_input_feature, d.kernel_output_feature, d.kernel_spatial,
-           d.output_batch, d.output_feature, d.output_spatial);
+    Fields(h, d.input_batch, d.input_feature, d.input_spatial, d.kernel_input_feature, d.kernel_output_feature,
+           d.kernel_spatial, d.output_batch, d.output_feature, d.output_spatial);
   }
 
   static void AddShape(Hasher& h, const Shape& shape) {
@@ -90,12 +88,12 @@ struct Parts {
     Fields(h, a.window.dimensions, a.dimensions, a.feature_group_count, a.batch_group_count);
   }
   static void Add(Hasher& h, const GatherAttributes& a) {
-    Fields(h, a.offset_dims, a.collapsed_slice_dims, a.start_index_map, a.index_vector_dim, a.slice_sizes, a.operand_batching_dims,
-           a.start_indices_batching_dims, a.indices_are_sorted);
+    Fields(h, a.offset_dims, a.collapsed_slice_dims, a.start_index_map, a.index_vector_dim, a.slice_sizes,
+           a.operand_batching_dims, a.start_indices_batching_dims, a.indices_are_sorted);
   }
   static void Add(Hasher& h, const ScatterAttributes& a) {
-    Fields(h, a.update_window_dims, a.inserted_window_dims, a.scatter_dims_to_operand_dims, a.index_vector_dim, a.input_batching_dims,
-           a.scatter_indices_batching_dims, a.indices_are_sorted, a.unique_indices);
+    Fields(h, a.update_window_dims, a.inserted_window_dims, a.scatter_dims_to_operand_dims, a.index_vector_dim,
+           a.input_batching_dims, a.scatter_indices_batching_dims, a.indices_are_sorted, a.unique_indices);
   }
   static void Add(Hasher& h, const SortAttributes& a) { Fields(h, a.dimension, a.is_stable); }
   static void Add(Hasher& h, const TopKAttributes& a) { Fields(h, a.k, a.largest, a.is_stable); }
@@ -104,12 +102,18 @@ struct Parts {
   static void Add(Hasher& h, const RngStateAttributes& a) { Fields(h, a.delta); }
   static void Add(Hasher& h, const FftAttributes& a) { Fields(h, a.type, a.lengths); }
   static void Add(Hasher& h, const CholeskyAttributes& a) { Fields(h, a.lower); }
-  static void Add(Hasher& h, const TriangularSolveAttributes& a) { Fields(h, a.left_side, a.lower, a.unit_diagonal, a.transpose_a); }
+  static void Add(Hasher& h, const TriangularSolveAttributes& a) {
+    Fields(h, a.left_side, a.lower, a.unit_diagonal, a.transpose_a);
+  }
   static void Add(Hasher& h, const BatchNormAttributes& a) { Fields(h, a.epsilon, a.feature_index); }
   static void Add(Hasher& h, const ReducePrecisionAttributes& a) { Fields(h, a.exponent_bits, a.mantissa_bits); }
   static void Add(Hasher& h, const FusionAttributes& a) { Fields(h, a.kind); }
-  static void Add(Hasher& h, const ConditionalAttributes&) { h.Add(0); }  // the two forms of a predicate's branches mean the same
-  static void Add(Hasher& h, const ScanAttributes& a) { Fields(h, a.dimension, a.num_carries, a.is_reverse, a.is_associative); }
+  static void Add(Hasher& h, const ConditionalAttributes&) {
+    h.Add(0);
+  }  // the two forms of a predicate's branches mean the same
+  static void Add(Hasher& h, const ScanAttributes& a) {
+    Fields(h, a.dimension, a.num_carries, a.is_reverse, a.is_associative);
+  }
   static void Add(Hasher& h, const CustomCallAttributes& a) { Fields(h, a.target, a.has_side_effect); }
   static void Add(Hasher& h, const CollectiveAttributes& a) { Fields(h, a.dimensions, a.channel_id, a.replica_groups); }
 
@@ -130,8 +134,8 @@ struct Parts {
   }
 };
 
-// Numbers instructions by a walk from the root along operands, which does not depend on how they were added, and hashes each with the numbers of
-// its operands: the numbers say which values are shared.
+// Numbers instructions by a walk from the root along operands, which does not depend on how they were added, and hashes
+// each with the numbers of its operands: the numbers say which values are shared.
 class Walk {
  public:
   Walk(const Computation& computation, const absl::flat_hash_map<const Computation*, Hash128>& called)
@@ -164,7 +168,8 @@ class Walk {
       const int64_t operands = instruction->operand_count();
       const int64_t edges = operands + static_cast<int64_t>(instruction->control_predecessors().size());
       if (next < edges) {
-        const Instruction* before = next < operands ? instruction->operand(next) : instruction->control_predecessors()[next - operands];
+        const Instruction* before =
+            next < operands ? instruction->operand(next) : instruction->control_predecessors()[next - operands];
         ++next;
         if (numbers_.emplace(before, -1).second) stack_.push_back({before, 0});
         continue;
@@ -184,7 +189,8 @@ class Walk {
     for (const Instruction* before : instruction.control_predecessors()) hasher_.Add(numbers_.at(before));
     for (const Computation* called : instruction.called()) {
       const auto found = called_.find(called);
-      hasher_.Add(found != called_.end() ? found->second : Hash128{});  // missing: recursion, which only an unverified module has
+      hasher_.Add(found != called_.end() ? found->second
+                                         : Hash128{});  // missing: recursion, which only an unverified module has
     }
     if (instruction.opcode() == Opcode::kBitcast) {
       Parts::AddLayout(hasher_, instruction.shape());

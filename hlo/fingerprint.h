@@ -2,13 +2,14 @@
 //
 //   Fingerprint(module) == Fingerprint(*module.Clone())   // and of the module with all its instructions renamed
 //
-// Two computations have the same fingerprint when their graphs are the same: opcodes, shapes, attributes with all constant values, the
-// computations that they call, and how operands are connected. Names, ids, metadata, and the order in which instructions were added do not
-// count; the order of operands and the numbers of parameters do, and so does sharing: x + x is not x + y, whatever x and y are. Layouts count
-// only where they change values, at a bitcast. Instructions that the root does not need count if they have side effects.
+// Two computations have the same fingerprint when their graphs are the same: opcodes, shapes, attributes with all
+// constant values, the computations that they call, and how operands are connected. Names, ids, metadata, and the order
+// in which instructions were added do not count; the order of operands and the numbers of parameters do, and so does
+// sharing: x + x is not x + y, whatever x and y are. Layouts count only where they change values, at a bitcast.
+// Instructions that the root does not need count if they have side effects.
 //
-// Linear in the size of the computation and of what it calls; kernel caches and records are keyed by it, so its value must not change
-// between versions without a reason.
+// Linear in the size of the computation and of what it calls; kernel caches and records are keyed by it, so its value
+// must not change between versions without a reason.
 #pragma once
 
 #include "absl/container/flat_hash_map.h"

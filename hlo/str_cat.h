@@ -1,4 +1,5 @@
-// absl::StrCat and absl::StrAppend that also take std::string_view, which Debian's Abseil (built with a string_view of its own) does not.
+// absl::StrCat and absl::StrAppend that also take std::string_view, which Debian's Abseil (built with a string_view of
+// its own) does not.
 #pragma once
 
 #include <string>

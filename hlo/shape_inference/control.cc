@@ -16,7 +16,8 @@ absl::StatusOr<Shape> GetTupleElement(const Request& request) {
   const Shape& tuple = request.shape(0);
   if (!tuple.IsTuple()) return Refuse(request, "takes a tuple, not ", Describe(request, 0));
   if (index < 0 || index >= static_cast<int64_t>(tuple.tuple_shapes.size())) {
-    return Refuse(request, "index ", index, " must be below ", tuple.tuple_shapes.size(), ", the size of tuple `", request.operands[0]->name(), "`");
+    return Refuse(request, "index ", index, " must be below ", tuple.tuple_shapes.size(), ", the size of tuple `",
+                  request.operands[0]->name(), "`");
   }
   return tuple.tuple_shapes[index];
 }
@@ -26,13 +27,14 @@ absl::StatusOr<Shape> Call(const Request& request) {
   const Computation& called = *request.called[0];
   const std::vector<Instruction*> parameters = called.Parameters();
   if (static_cast<int64_t>(parameters.size()) != request.operand_count()) {
-    return Refuse(request, "computation `", called.name(), "` takes ", parameters.size(), " parameters, but there are ", request.operand_count(), " operands");
+    return Refuse(request, "computation `", called.name(), "` takes ", parameters.size(), " parameters, but there are ",
+                  request.operand_count(), " operands");
   }
   for (int64_t i = 0; i < request.operand_count(); ++i) {
     if (parameters[i] == nullptr) return Refuse(request, "computation `", called.name(), "` has no parameter ", i);
     if (!parameters[i]->shape().SameAs(request.shape(i))) {
-      return Refuse(request, "operand ", i, " must be ", parameters[i]->shape().ToString(), ", which computation `", called.name(), "` takes, is ",
-                    Describe(request, i));
+      return Refuse(request, "operand ", i, " must be ", parameters[i]->shape().ToString(), ", which computation `",
+                    called.name(), "` takes, is ", Describe(request, i));
     }
   }
   return called.root()->shape();
@@ -45,10 +47,12 @@ absl::StatusOr<Shape> While(const Request& request) {
   SMELT_RETURN_IF_ERROR(ExpectParameters(request, body, {state}));
   SMELT_RETURN_IF_ERROR(ExpectParameters(request, condition, {state}));
   if (!body.root()->shape().SameAs(state)) {
-    return Refuse(request, "body `", body.name(), "` must give the loop's state ", state.ToString(), ", gives ", body.root()->shape().ToString());
+    return Refuse(request, "body `", body.name(), "` must give the loop's state ", state.ToString(), ", gives ",
+                  body.root()->shape().ToString());
   }
   if (!condition.root()->shape().SameAs(Shape::Scalar(PrimitiveType::kPred))) {
-    return Refuse(request, "condition `", condition.name(), "` must give pred[], gives ", condition.root()->shape().ToString());
+    return Refuse(request, "condition `", condition.name(), "` must give pred[], gives ",
+                  condition.root()->shape().ToString());
   }
   return state;
 }
@@ -58,7 +62,8 @@ absl::StatusOr<Shape> Conditional(const Request& request) {
   if (branches == 0) return Refuse(request, "takes a branch at least");
   SMELT_RETURN_IF_ERROR(ExpectCalled(request, branches));
   if (request.operand_count() != branches + 1) {
-    return Refuse(request, "takes a selector and an operand for each of ", branches, " branches, has ", request.operand_count(), " operands");
+    return Refuse(request, "takes a selector and an operand for each of ", branches, " branches, has ",
+                  request.operand_count(), " operands");
   }
   const Shape& selector = request.shape(0);
   const bool predicate = selector.SameAs(Shape::Scalar(PrimitiveType::kPred));
@@ -66,15 +71,18 @@ absl::StatusOr<Shape> Conditional(const Request& request) {
     return Refuse(request, "the first operand must be a scalar of pred or s32, is ", Describe(request, 0));
   }
   if (request.Get<ConditionalAttributes>().predicate_form && !predicate) {
-    return Refuse(request, "true_computation and false_computation need a selector of pred[], not ", Describe(request, 0));
+    return Refuse(request, "true_computation and false_computation need a selector of pred[], not ",
+                  Describe(request, 0));
   }
-  if (predicate && branches != 2) return Refuse(request, "a selector of pred[] needs two branches, there are ", branches);
+  if (predicate && branches != 2)
+    return Refuse(request, "a selector of pred[] needs two branches, there are ", branches);
   const Shape& result = request.called[0]->root()->shape();
   for (int64_t i = 0; i < branches; ++i) {
     SMELT_RETURN_IF_ERROR(ExpectParameters(request, *request.called[i], {request.shape(i + 1)}));
     if (!request.called[i]->root()->shape().SameAs(result)) {
-      return Refuse(request, "branches must give the same shape, but `", request.called[0]->name(), "` gives ", result.ToString(), " and `",
-                    request.called[i]->name(), "` gives ", request.called[i]->root()->shape().ToString());
+      return Refuse(request, "branches must give the same shape, but `", request.called[0]->name(), "` gives ",
+                    result.ToString(), " and `", request.called[i]->name(), "` gives ",
+                    request.called[i]->root()->shape().ToString());
     }
   }
   return result;

@@ -23,7 +23,8 @@ enum Kinds : uint8_t {
 };
 
 uint8_t KindBit(PrimitiveType type) { return IsArrayType(type) ? 1 << static_cast<int>(TypeInfo(type).kind) : 0; }
-static_assert(1 << static_cast<int>(TypeKind::kPredKind) == kPredBit && 1 << static_cast<int>(TypeKind::kComplexKind) == kComplexBit);
+static_assert(1 << static_cast<int>(TypeKind::kPredKind) == kPredBit &&
+              1 << static_cast<int>(TypeKind::kComplexKind) == kComplexBit);
 
 struct ElementRule {
   uint8_t kinds;  // of the operands
@@ -37,14 +38,14 @@ ElementRule RuleFor(Opcode opcode) {
   };
   static const Row rows[] = {
       {{kFloatBit, ElementRule::kSame}, {kFloor, kCeil, kRoundNearestAfz, kRoundNearestEven, kErf, kReducePrecision}},
-      {{kInexact, ElementRule::kSame},
-       {kAcos, kAcosh, kAsin, kAsinh, kAtanh, kAtan2, kCbrt, kCos, kCosh, kExp, kExpm1, kLog, kLog1p, kLogistic, kRsqrt,
-        kSin, kSinh, kSqrt, kTan, kTanh}},
+      {{kInexact, ElementRule::kSame}, {kAcos,  kAcosh, kAsin,  kAsinh,    kAtanh, kAtan2, kCbrt, kCos,  kCosh, kExp,
+                                        kExpm1, kLog,   kLog1p, kLogistic, kRsqrt, kSin,   kSinh, kSqrt, kTan,  kTanh}},
       {{kInexact, ElementRule::kRealPart}, {kReal, kImag}},
       {{kSignedBit | kInexact, ElementRule::kRealPart}, {kAbs}},
       {{kSignedBit | kInexact, ElementRule::kSame}, {kSign}},
       {{kNumbers, ElementRule::kSame}, {kNegate, kDivide, kRemainder, kPower, kSubtract}},
-      {{kIntegers, ElementRule::kSame}, {kClz, kPopulationCount, kMulhi, kShiftLeft, kShiftRightArithmetic, kShiftRightLogical}},
+      {{kIntegers, ElementRule::kSame},
+       {kClz, kPopulationCount, kMulhi, kShiftLeft, kShiftRightArithmetic, kShiftRightLogical}},
       {{kIntegers | kPredBit, ElementRule::kSame}, {kNot, kAnd, kOr, kXor}},
       {{kFloatBit, ElementRule::kPredicate}, {kIsFinite}},
       {{kAll, ElementRule::kSame}, {kAdd, kMultiply, kMaximum, kMinimum, kCopy}},
@@ -62,8 +63,11 @@ ElementRule RuleFor(Opcode opcode) {
 }
 
 std::string KindNames(uint8_t kinds) {
-  static constexpr std::pair<uint8_t, std::string_view> kNames[] = {
-      {kPredBit, "pred"}, {kSignedBit, "signed"}, {kUnsignedBit, "unsigned"}, {kFloatBit, "floating-point"}, {kComplexBit, "complex"}};
+  static constexpr std::pair<uint8_t, std::string_view> kNames[] = {{kPredBit, "pred"},
+                                                                    {kSignedBit, "signed"},
+                                                                    {kUnsignedBit, "unsigned"},
+                                                                    {kFloatBit, "floating-point"},
+                                                                    {kComplexBit, "complex"}};
   std::string text;
   for (const auto& [bit, name] : kNames) {
     if (kinds & bit) StrAppend(&text, text.empty() ? "" : ", ", name);
@@ -100,7 +104,9 @@ absl::Status MergeDimensions(const Request& request, int64_t operand, Shape* sha
     same = SizesAgree(shape->dimensions[i], other.dimensions[i]);
     if (shape->dimensions[i] == kUnboundedSize) shape->dimensions[i] = other.dimensions[i];
   }
-  if (!same) return Refuse(request, "operands must have the same dimensions, are ", Describe(request, 0), " and ", Describe(request, operand));
+  if (!same)
+    return Refuse(request, "operands must have the same dimensions, are ", Describe(request, 0), " and ",
+                  Describe(request, operand));
   if (!other.dynamic.empty()) {
     shape->dynamic.resize(shape->dimensions.size());
     for (size_t i = 0; i < other.dynamic.size(); ++i) shape->dynamic[i] = shape->dynamic[i] || other.dynamic[i];
@@ -115,11 +121,13 @@ bool ElementwiseFitsAtAGlance(const Request& request) {
   const Shape &result = *request.declared, &first = request.shape(0);
   if (first.dimensions != result.dimensions || !first.IsArray() || !result.IsArray()) return false;
   for (const Instruction* operand : request.operands) {
-    if (operand->shape().element_type != first.element_type || operand->shape().dimensions != first.dimensions) return false;
+    if (operand->shape().element_type != first.element_type || operand->shape().dimensions != first.dimensions)
+      return false;
   }
   const ElementRule rule = RuleFor(request.opcode);
   if ((KindBit(first.element_type) & rule.kinds) == 0) return false;
-  if (rule.result == ElementRule::kPredicate) return result.element_type == PrimitiveType::kPred && !IsComplex(first.element_type);
+  if (rule.result == ElementRule::kPredicate)
+    return result.element_type == PrimitiveType::kPred && !IsComplex(first.element_type);
   return rule.result == ElementRule::kSame && result.element_type == first.element_type;
 }
 
@@ -136,7 +144,8 @@ absl::StatusOr<Shape> ElementwiseBinary(const Request& request) {
   SMELT_RETURN_IF_ERROR(ExpectArray(request, 1));
   Shape shape = request.shape(0);
   if (shape.element_type != request.shape(1).element_type) {
-    return Refuse(request, "operands must have the same element type, are ", Describe(request, 0), " and ", Describe(request, 1));
+    return Refuse(request, "operands must have the same element type, are ", Describe(request, 0), " and ",
+                  Describe(request, 1));
   }
   if (request.opcode == kCompare && IsComplex(shape.element_type)) {
     const ComparisonDirection direction = request.Get<CompareAttributes>().direction;
@@ -159,7 +168,8 @@ absl::StatusOr<Shape> Select(const Request& request) {
   SMELT_RETURN_IF_ERROR(ExpectArray(request, 1));
   SMELT_RETURN_IF_ERROR(ExpectArray(request, 2));
   if (shape.element_type != request.shape(2).element_type) {
-    return Refuse(request, "operands 1 and 2 must have the same element type, are ", Describe(request, 1), " and ", Describe(request, 2));
+    return Refuse(request, "operands 1 and 2 must have the same element type, are ", Describe(request, 1), " and ",
+                  Describe(request, 2));
   }
   SMELT_RETURN_IF_ERROR(MergeDimensions(request, 2, &shape));
   if (!request.shape(0).IsScalar()) SMELT_RETURN_IF_ERROR(MergeDimensions(request, 0, &shape));
@@ -170,7 +180,8 @@ absl::StatusOr<Shape> Clamp(const Request& request) {
   for (int64_t i = 0; i < 3; ++i) {
     SMELT_RETURN_IF_ERROR(ExpectArray(request, i));
     if (request.shape(i).element_type != request.shape(1).element_type) {
-      return Refuse(request, "operands must have the same element type, are ", Describe(request, 1), " and ", Describe(request, i));
+      return Refuse(request, "operands must have the same element type, are ", Describe(request, 1), " and ",
+                    Describe(request, i));
     }
   }
   Shape shape = request.shape(1);
@@ -184,7 +195,8 @@ absl::StatusOr<Shape> Convert(const Request& request) {
   SMELT_RETURN_IF_ERROR(ExpectArray(request, 0));
   SMELT_ASSIGN_OR_RETURN(const Shape declared, DeclaredArray(request));
   if (IsComplex(request.shape(0).element_type) && !IsComplex(declared.element_type)) {
-    return Refuse(request, "a complex number converts to complex only, not to ", declared.ToString(), "; use real or imag");
+    return Refuse(request, "a complex number converts to complex only, not to ", declared.ToString(),
+                  "; use real or imag");
   }
   Shape shape = request.shape(0);
   shape.element_type = declared.element_type;
@@ -197,7 +209,8 @@ absl::StatusOr<Shape> StochasticConvert(const Request& request) {
   SMELT_RETURN_IF_ERROR(ExpectArray(request, 1));
   if (!IsUnsigned(request.shape(1).element_type) ||
       BitWidth(request.shape(1).element_type) != BitWidth(request.shape(0).element_type)) {
-    return Refuse(request, "operand 1 must be unsigned integers as wide as operand 0, ", Describe(request, 0), ", is ", Describe(request, 1));
+    return Refuse(request, "operand 1 must be unsigned integers as wide as operand 0, ", Describe(request, 0), ", is ",
+                  Describe(request, 1));
   }
   Shape shape = request.shape(0);
   SMELT_RETURN_IF_ERROR(MergeDimensions(request, 1, &shape));
@@ -210,7 +223,8 @@ absl::StatusOr<Shape> BitcastConvert(const Request& request) {
   SMELT_RETURN_IF_ERROR(ExpectArray(request, 0));
   SMELT_ASSIGN_OR_RETURN(const Shape declared, DeclaredArray(request));
   const PrimitiveType from = request.shape(0).element_type, to = declared.element_type;
-  if (IsComplex(from) != IsComplex(to)) return Refuse(request, "no bits of ", Describe(request, 0), " can be those of ", declared.ToString());
+  if (IsComplex(from) != IsComplex(to))
+    return Refuse(request, "no bits of ", Describe(request, 0), " can be those of ", declared.ToString());
   Shape shape = request.shape(0);
   const int from_bits = BitWidth(from), to_bits = BitWidth(to);
   shape.element_type = to;
@@ -222,7 +236,8 @@ absl::StatusOr<Shape> BitcastConvert(const Request& request) {
     return shape;
   }
   if (shape.dimensions.empty() || !SizesAgree(shape.dimensions.back(), to_bits / from_bits)) {
-    return Refuse(request, "the last dimension of ", Describe(request, 0), " must be ", to_bits / from_bits, " to make ", declared.ToString());
+    return Refuse(request, "the last dimension of ", Describe(request, 0), " must be ", to_bits / from_bits,
+                  " to make ", declared.ToString());
   }
   shape.dimensions.pop_back();
   if (!shape.dynamic.empty()) shape.dynamic.pop_back();
@@ -241,10 +256,13 @@ absl::StatusOr<Shape> Map(const Request& request) {
   }
   SMELT_RETURN_IF_ERROR(ExpectParameters(request, *request.called[0], scalars));
   const Shape& result = request.called[0]->root()->shape();
-  if (!result.IsScalar()) return Refuse(request, "computation `", request.called[0]->name(), "` must give a scalar, gives ", result.ToString());
+  if (!result.IsScalar())
+    return Refuse(request, "computation `", request.called[0]->name(), "` must give a scalar, gives ",
+                  result.ToString());
   const std::vector<int64_t>& dimensions = request.Get<DimensionsAttributes>().dimensions;
   for (size_t i = 0; i < dimensions.size(); ++i) {
-    if (dimensions[i] != static_cast<int64_t>(i)) return Refuse(request, "dimensions must be 0, 1, 2, ..., are ", ToString(dimensions));
+    if (dimensions[i] != static_cast<int64_t>(i))
+      return Refuse(request, "dimensions must be 0, 1, 2, ..., are ", ToString(dimensions));
   }
   if (!dimensions.empty() && static_cast<int64_t>(dimensions.size()) != shape.rank()) {
     return Refuse(request, "dimensions ", ToString(dimensions), " must be all of ", Describe(request, 0));

@@ -25,7 +25,8 @@ absl::StatusOr<Shape> Fft(const Request& request) {
   const Shape& operand = request.shape(0);
   const int64_t rank = static_cast<int64_t>(a.lengths.size());
   if (rank < 1 || rank > 3) return Refuse(request, "fft_length must have 1 to 3 dimensions, has ", rank);
-  if (operand.rank() < rank) return Refuse(request, "fft_length ", ToString(a.lengths), " has more dimensions than ", Describe(request, 0));
+  if (operand.rank() < rank)
+    return Refuse(request, "fft_length ", ToString(a.lengths), " has more dimensions than ", Describe(request, 0));
   const bool real_input = a.type == FftType::kRfft;
   const PrimitiveType type = operand.element_type;
   if (real_input ? type != PrimitiveType::kF32 && type != PrimitiveType::kF64 : !IsComplex(type)) {
@@ -40,7 +41,8 @@ absl::StatusOr<Shape> Fft(const Request& request) {
     // A complex transform of another length is XLA's to define; only the real ones tie sizes together.
     if (a.type == FftType::kFft || a.type == FftType::kIfft) continue;
     if (!SizesAgree(operand.dimensions[d], wanted)) {
-      return Refuse(request, "dimension ", d, " of ", Describe(request, 0), " must be ", wanted, " for fft_length ", ToString(a.lengths));
+      return Refuse(request, "dimension ", d, " of ", Describe(request, 0), " must be ", wanted, " for fft_length ",
+                    ToString(a.lengths));
     }
   }
   if (a.type == FftType::kRfft) {
@@ -66,14 +68,16 @@ absl::StatusOr<Shape> TriangularSolve(const Request& request) {
   for (int64_t d = 0; fits && d < a.rank() - 2; ++d) fits = SizesAgree(a.dimensions[d], b.dimensions[d]);
   const int64_t side = request.Get<TriangularSolveAttributes>().left_side ? 2 : 1;
   fits = fits && SizesAgree(a.dimensions.back(), b.dimensions[b.rank() - side]);
-  if (!fits) return Refuse(request, "the right-hand side ", Describe(request, 1), " does not fit ", Describe(request, 0));
+  if (!fits)
+    return Refuse(request, "the right-hand side ", Describe(request, 1), " does not fit ", Describe(request, 0));
   return b;
 }
 
 absl::StatusOr<Shape> Rng(const Request& request) {
   SMELT_RETURN_IF_ERROR(ExpectOperands(request, 2));
   for (int64_t i = 0; i < 2; ++i) {
-    if (!request.shape(i).IsScalar()) return Refuse(request, "takes two scalars, operand ", i, " is ", Describe(request, i));
+    if (!request.shape(i).IsScalar())
+      return Refuse(request, "takes two scalars, operand ", i, " is ", Describe(request, i));
   }
   return DeclaredArray(request);
 }
@@ -84,14 +88,16 @@ absl::StatusOr<Shape> RngBitGenerator(const Request& request) {
   if (declared.IsArray()) return declared;  // a result without the new state, which some lowerings drop
   if (!declared.IsTuple() || declared.tuple_shapes.size() != 2 || !declared.tuple_shapes[0].SameAs(request.shape(0)) ||
       !declared.tuple_shapes[1].IsArray()) {
-    return Refuse(request, "the result must be a tuple of the state ", request.shape(0).ToString(), " and an array, is ", declared.ToString());
+    return Refuse(request, "the result must be a tuple of the state ", request.shape(0).ToString(),
+                  " and an array, is ", declared.ToString());
   }
   return declared;
 }
 
 absl::StatusOr<Shape> RngState(const Request& request) {
   SMELT_ASSIGN_OR_RETURN(Shape declared, DeclaredArray(request));
-  if (declared.element_type != PrimitiveType::kU64) return Refuse(request, "the state is u64, not ", declared.ToString());
+  if (declared.element_type != PrimitiveType::kU64)
+    return Refuse(request, "the state is u64, not ", declared.ToString());
   return declared;
 }
 

@@ -11,14 +11,16 @@ bool IsDynamicAt(const Shape& shape, size_t dimension) { return !shape.dynamic.e
 
 absl::Status ExpectSameType(const Request& request, const Shape& declared) {
   if (declared.element_type == request.shape(0).element_type) return absl::OkStatus();
-  return Refuse(request, "the element type must stay that of ", Describe(request, 0), ", the result is ", declared.ToString());
+  return Refuse(request, "the element type must stay that of ", Describe(request, 0), ", the result is ",
+                declared.ToString());
 }
 
 // Start indices of dynamic slices: one scalar for each dimension, or, in old texts, one vector.
 absl::Status ExpectIndices(const Request& request, int64_t first, int64_t rank) {
   const int64_t count = request.operand_count() - first;
   if (count == 1 && request.shape(first).IsArray() && request.shape(first).rank() == 1) {
-    if (IsInteger(request.shape(first).element_type) && SizesAgree(request.shape(first).dimensions[0], rank)) return absl::OkStatus();
+    if (IsInteger(request.shape(first).element_type) && SizesAgree(request.shape(first).dimensions[0], rank))
+      return absl::OkStatus();
     return Refuse(request, "the start indices must be ", rank, " integers, are ", Describe(request, first));
   }
   if (count != rank) return Refuse(request, "takes a start index for each of ", rank, " dimensions, has ", count);
@@ -27,7 +29,8 @@ absl::Status ExpectIndices(const Request& request, int64_t first, int64_t rank) 
       return Refuse(request, "start indices must be integer scalars, operand ", i, " is ", Describe(request, i));
     }
     if (request.shape(i).element_type != request.shape(first).element_type) {
-      return Refuse(request, "start indices must have the same type, are ", Describe(request, first), " and ", Describe(request, i));
+      return Refuse(request, "start indices must have the same type, are ", Describe(request, first), " and ",
+                    Describe(request, i));
     }
   }
   return absl::OkStatus();
@@ -39,9 +42,10 @@ absl::StatusOr<Shape> Reshape(const Request& request) {
   SMELT_RETURN_IF_ERROR(ExpectArray(request, 0));
   SMELT_ASSIGN_OR_RETURN(Shape declared, DeclaredArray(request));
   SMELT_RETURN_IF_ERROR(ExpectSameType(request, declared));
-  if (!IsUnbounded(declared) && !IsUnbounded(request.shape(0)) && declared.ElementCount() != request.shape(0).ElementCount()) {
-    return Refuse(request, "the number of elements must stay ", request.shape(0).ElementCount(), ", that of ", Describe(request, 0),
-                  ", but ", declared.ToString(), " has ", declared.ElementCount());
+  if (!IsUnbounded(declared) && !IsUnbounded(request.shape(0)) &&
+      declared.ElementCount() != request.shape(0).ElementCount()) {
+    return Refuse(request, "the number of elements must stay ", request.shape(0).ElementCount(), ", that of ",
+                  Describe(request, 0), ", but ", declared.ToString(), " has ", declared.ElementCount());
   }
   return declared;
 }
@@ -52,7 +56,8 @@ absl::StatusOr<Shape> DynamicReshape(const Request& request) {
   SMELT_RETURN_IF_ERROR(ExpectArray(request, 0));
   SMELT_RETURN_IF_ERROR(ExpectSameType(request, declared));
   if (request.operand_count() - 1 != declared.rank()) {
-    return Refuse(request, "takes one dimension size for each result dimension: ", declared.rank(), ", has ", request.operand_count() - 1);
+    return Refuse(request, "takes one dimension size for each result dimension: ", declared.rank(), ", has ",
+                  request.operand_count() - 1);
   }
   for (int64_t i = 1; i < request.operand_count(); ++i) {
     if (!request.shape(i).IsScalar() || request.shape(i).element_type != PrimitiveType::kS32) {
@@ -73,7 +78,8 @@ absl::StatusOr<Shape> Bitcast(const Request& request) {
   const __int128 before = static_cast<__int128>(operand.ElementCount()) * BitWidth(operand.element_type);
   const __int128 after = static_cast<__int128>(declared.ElementCount()) * BitWidth(declared.element_type);
   if (before != after && !IsUnbounded(operand) && !IsUnbounded(declared)) {
-    return Refuse(request, "the number of bits must stay that of ", Describe(request, 0), ", but the result is ", declared.ToString());
+    return Refuse(request, "the number of bits must stay that of ", Describe(request, 0), ", but the result is ",
+                  declared.ToString());
   }
   return declared;
 }
@@ -85,13 +91,14 @@ absl::StatusOr<Shape> Broadcast(const Request& request) {
   const std::vector<int64_t>& dimensions = request.Get<DimensionsAttributes>().dimensions;
   const Shape& operand = request.shape(0);
   if (static_cast<int64_t>(dimensions.size()) != operand.rank()) {
-    return Refuse(request, "dimensions ", ToString(dimensions), " must have one entry for each dimension of ", Describe(request, 0));
+    return Refuse(request, "dimensions ", ToString(dimensions), " must have one entry for each dimension of ",
+                  Describe(request, 0));
   }
   SMELT_RETURN_IF_ERROR(ExpectDistinct(request, "dimensions", dimensions, declared.rank()));
   for (int64_t i = 0; i < operand.rank(); ++i) {
     if (!SizesAgree(operand.dimensions[i], declared.dimensions[dimensions[i]])) {
-      return Refuse(request, "dimension ", dimensions[i], " of the result ", declared.ToString(), " must be as large as dimension ", i, " of ",
-                    Describe(request, 0));
+      return Refuse(request, "dimension ", dimensions[i], " of the result ", declared.ToString(),
+                    " must be as large as dimension ", i, " of ", Describe(request, 0));
     }
   }
   return declared;
@@ -103,7 +110,8 @@ absl::StatusOr<Shape> Transpose(const Request& request) {
   const Shape& operand = request.shape(0);
   SMELT_RETURN_IF_ERROR(ExpectDistinct(request, "dimensions", dimensions, operand.rank()));
   if (static_cast<int64_t>(dimensions.size()) != operand.rank()) {
-    return Refuse(request, "dimensions ", ToString(dimensions), " must be a permutation of the dimensions of ", Describe(request, 0));
+    return Refuse(request, "dimensions ", ToString(dimensions), " must be a permutation of the dimensions of ",
+                  Describe(request, 0));
   }
   Shape shape = Shape::Array(operand.element_type, {});
   for (int64_t d : dimensions) {
@@ -124,9 +132,10 @@ absl::StatusOr<Shape> Slice(const Request& request) {
   for (int64_t i = 0; i < operand.rank(); ++i) {
     const SliceDimension& slice = slices[i];
     const bool known = operand.dimensions[i] != kUnboundedSize;
-    if (slice.start < 0 || slice.limit < slice.start || slice.stride <= 0 || (known && slice.limit > operand.dimensions[i])) {
-      return Refuse(request, "range [", slice.start, ":", slice.limit, ":", slice.stride, "] must lie within dimension ", i, " of ",
-                    Describe(request, 0), ", with a positive stride");
+    if (slice.start < 0 || slice.limit < slice.start || slice.stride <= 0 ||
+        (known && slice.limit > operand.dimensions[i])) {
+      return Refuse(request, "range [", slice.start, ":", slice.limit, ":", slice.stride,
+                    "] must lie within dimension ", i, " of ", Describe(request, 0), ", with a positive stride");
     }
     const int64_t span = slice.limit - slice.start;
     shape.dimensions.push_back(span / slice.stride + (span % slice.stride != 0));
@@ -141,11 +150,13 @@ absl::StatusOr<Shape> DynamicSlice(const Request& request) {
   SMELT_RETURN_IF_ERROR(ExpectIndices(request, 1, operand.rank()));
   const std::vector<int64_t>& sizes = request.Get<DynamicSliceAttributes>().sizes;
   if (static_cast<int64_t>(sizes.size()) != operand.rank()) {
-    return Refuse(request, "dynamic_slice_sizes ", ToString(sizes), " must have one size for each dimension of ", Describe(request, 0));
+    return Refuse(request, "dynamic_slice_sizes ", ToString(sizes), " must have one size for each dimension of ",
+                  Describe(request, 0));
   }
   for (int64_t i = 0; i < operand.rank(); ++i) {
     if (sizes[i] < 0 || (operand.dimensions[i] != kUnboundedSize && sizes[i] > operand.dimensions[i])) {
-      return Refuse(request, "slice size ", sizes[i], " must be from 0 to the size of dimension ", i, " of ", Describe(request, 0));
+      return Refuse(request, "slice size ", sizes[i], " must be from 0 to the size of dimension ", i, " of ",
+                    Describe(request, 0));
     }
   }
   return Shape::Array(operand.element_type, sizes);
@@ -158,7 +169,8 @@ absl::StatusOr<Shape> DynamicUpdateSlice(const Request& request) {
   const Shape &operand = request.shape(0), &update = request.shape(1);
   SMELT_RETURN_IF_ERROR(ExpectIndices(request, 2, operand.rank()));
   if (update.rank() != operand.rank() || update.element_type != operand.element_type) {
-    return Refuse(request, "the update must have type and rank of ", Describe(request, 0), ", is ", Describe(request, 1));
+    return Refuse(request, "the update must have type and rank of ", Describe(request, 0), ", is ",
+                  Describe(request, 1));
   }
   for (int64_t i = 0; i < operand.rank(); ++i) {
     if (operand.dimensions[i] != kUnboundedSize && update.dimensions[i] > operand.dimensions[i]) {
@@ -173,7 +185,8 @@ absl::StatusOr<Shape> Pad(const Request& request) {
   SMELT_RETURN_IF_ERROR(ExpectArray(request, 1));
   const Shape& operand = request.shape(0);
   if (!request.shape(1).IsScalar() || request.shape(1).element_type != operand.element_type) {
-    return Refuse(request, "the padding value must be a scalar of the type of ", Describe(request, 0), ", is ", Describe(request, 1));
+    return Refuse(request, "the padding value must be a scalar of the type of ", Describe(request, 0), ", is ",
+                  Describe(request, 1));
   }
   const std::vector<PadDimension>& padding = request.Get<PadAttributes>().dimensions;
   if (static_cast<int64_t>(padding.size()) != operand.rank()) {
@@ -182,7 +195,8 @@ absl::StatusOr<Shape> Pad(const Request& request) {
   Shape shape = Shape::Array(operand.element_type, {});
   for (int64_t i = 0; i < operand.rank(); ++i) {
     const PadDimension& p = padding[i];
-    if (p.interior < 0) return Refuse(request, "interior padding must not be negative, is ", p.interior, " in dimension ", i);
+    if (p.interior < 0)
+      return Refuse(request, "interior padding must not be negative, is ", p.interior, " in dimension ", i);
     if (operand.dimensions[i] == kUnboundedSize) {
       shape.dimensions.push_back(kUnboundedSize);
       continue;
@@ -190,8 +204,8 @@ absl::StatusOr<Shape> Pad(const Request& request) {
     const __int128 size = static_cast<__int128>(operand.dimensions[i]) + p.low + p.high +
                           static_cast<__int128>(p.interior) * std::max<int64_t>(operand.dimensions[i] - 1, 0);
     if (size < 0 || size > INT64_MAX / 2) {
-      return Refuse(request, "padding ", p.low, "_", p.high, "_", p.interior, " of dimension ", i, " of ", Describe(request, 0),
-                    " gives no possible size");
+      return Refuse(request, "padding ", p.low, "_", p.high, "_", p.interior, " of dimension ", i, " of ",
+                    Describe(request, 0), " gives no possible size");
     }
     shape.dimensions.push_back(static_cast<int64_t>(size));
   }
@@ -215,9 +229,11 @@ absl::StatusOr<Shape> Concatenate(const Request& request) {
     SMELT_RETURN_IF_ERROR(ExpectArray(request, i));
     const Shape& next = request.shape(i);
     bool same = next.rank() == shape.rank() && next.element_type == shape.element_type;
-    for (int64_t d = 0; same && d < shape.rank(); ++d) same = d == along || SizesAgree(next.dimensions[d], shape.dimensions[d]);
+    for (int64_t d = 0; same && d < shape.rank(); ++d)
+      same = d == along || SizesAgree(next.dimensions[d], shape.dimensions[d]);
     if (!same) {
-      return Refuse(request, "operands must be alike but for dimension ", along, ", are ", Describe(request, 0), " and ", Describe(request, i));
+      return Refuse(request, "operands must be alike but for dimension ", along, ", are ", Describe(request, 0),
+                    " and ", Describe(request, i));
     }
     if (shape.dimensions[along] == kUnboundedSize || next.dimensions[along] == kUnboundedSize) {
       shape.dimensions[along] = kUnboundedSize;
@@ -230,7 +246,8 @@ absl::StatusOr<Shape> Concatenate(const Request& request) {
 
 absl::StatusOr<Shape> Reverse(const Request& request) {
   SMELT_RETURN_IF_ERROR(ExpectArray(request, 0));
-  SMELT_RETURN_IF_ERROR(ExpectDistinct(request, "dimensions", request.Get<DimensionsAttributes>().dimensions, request.shape(0).rank()));
+  SMELT_RETURN_IF_ERROR(
+      ExpectDistinct(request, "dimensions", request.Get<DimensionsAttributes>().dimensions, request.shape(0).rank()));
   return request.shape(0);
 }
 

@@ -110,8 +110,8 @@ absl::StatusOr<Shape> SendDone(const Request&);
 absl::StatusOr<Shape> Recv(const Request&);
 absl::StatusOr<Shape> RecvDone(const Request&);
 
-// Whether an elementwise instruction with this declared shape is right at a glance: equal fixed dimensions and the right types. False says
-// nothing: the rule decides. Most instructions of a module pass here without building a shape.
+// Whether an elementwise instruction with this declared shape is right at a glance: equal fixed dimensions and the
+// right types. False says nothing: the rule decides. Most instructions of a module pass here without building a shape.
 bool ElementwiseFitsAtAGlance(const Request& request);
 
 // An error that begins with the opcode.
@@ -129,7 +129,8 @@ absl::Status ExpectArray(const Request& request, int64_t operand);
 absl::StatusOr<Shape> Declared(const Request& request);
 absl::StatusOr<Shape> DeclaredArray(const Request& request);
 // In range [0, rank) and none twice.
-absl::Status ExpectDistinct(const Request& request, std::string_view what, absl::Span<const int64_t> dimensions, int64_t rank);
+absl::Status ExpectDistinct(const Request& request, std::string_view what, absl::Span<const int64_t> dimensions,
+                            int64_t rank);
 // Called computation `index` must take these shapes.
 absl::Status ExpectParameters(const Request& request, const Computation& called, absl::Span<const Shape> shapes);
 absl::Status ExpectCalled(const Request& request, int64_t count);
@@ -146,8 +147,10 @@ inline bool SizesAgree(int64_t a, int64_t b) { return a == b || a == kUnboundedS
 // The shape, unless it is too large.
 absl::StatusOr<Shape> Sized(const Request& request, Shape shape);
 
-// Number of positions of a window along one dimension. Not overflowing whatever the numbers; kUnboundedSize for an unknown size.
-absl::StatusOr<int64_t> WindowPositions(const Request& request, int64_t size, const WindowDimension& window, int64_t dimension);
+// Number of positions of a window along one dimension. Not overflowing whatever the numbers; kUnboundedSize for an
+// unknown size.
+absl::StatusOr<int64_t> WindowPositions(const Request& request, int64_t size, const WindowDimension& window,
+                                        int64_t dimension);
 absl::Status ExpectWindow(const Request& request, const Window& window, int64_t rank);
 
 // A reducer of n values: 2n scalar parameters, accumulators first, and n scalars as a result.

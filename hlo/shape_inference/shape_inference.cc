@@ -145,7 +145,8 @@ absl::Status ExpectDistinct(const Request& request, std::string_view what, absl:
   absl::InlinedVector<bool, 16> seen(rank);
   for (int64_t d : dimensions) {
     if (d < 0 || d >= rank) {
-      return Refuse(request, what, " ", ToString(dimensions), " must be dimensions of an array of rank ", rank, ", ", d, " is not");
+      return Refuse(request, what, " ", ToString(dimensions), " must be dimensions of an array of rank ", rank, ", ", d,
+                    " is not");
     }
     if (seen[d]) return Refuse(request, what, " ", ToString(dimensions), " names dimension ", d, " twice");
     seen[d] = true;
@@ -155,7 +156,8 @@ absl::Status ExpectDistinct(const Request& request, std::string_view what, absl:
 
 absl::Status ExpectCalled(const Request& request, int64_t count) {
   if (static_cast<int64_t>(request.called.size()) != count) {
-    return Refuse(request, "calls ", count, count == 1 ? " computation" : " computations", ", has ", request.called.size());
+    return Refuse(request, "calls ", count, count == 1 ? " computation" : " computations", ", has ",
+                  request.called.size());
   }
   for (const Computation* called : request.called) {
     if (called == nullptr || called->root() == nullptr) return Refuse(request, "calls a computation without a root");
@@ -166,13 +168,14 @@ absl::Status ExpectCalled(const Request& request, int64_t count) {
 absl::Status ExpectParameters(const Request& request, const Computation& called, absl::Span<const Shape> shapes) {
   const std::vector<Instruction*> parameters = called.Parameters();
   if (parameters.size() != shapes.size()) {
-    return Refuse(request, "computation `", called.name(), "` must take ", shapes.size(), " parameters, takes ", parameters.size());
+    return Refuse(request, "computation `", called.name(), "` must take ", shapes.size(), " parameters, takes ",
+                  parameters.size());
   }
   for (size_t i = 0; i < shapes.size(); ++i) {
     if (parameters[i] == nullptr) return Refuse(request, "computation `", called.name(), "` has no parameter ", i);
     if (!parameters[i]->shape().SameAs(shapes[i])) {
-      return Refuse(request, "parameter ", i, " of computation `", called.name(), "` must be ", shapes[i].ToString(), ", is ",
-                    parameters[i]->shape().ToString());
+      return Refuse(request, "parameter ", i, " of computation `", called.name(), "` must be ", shapes[i].ToString(),
+                    ", is ", parameters[i]->shape().ToString());
     }
   }
   return absl::OkStatus();
@@ -216,14 +219,15 @@ bool Agree(const Shape& a, const Shape& b) {
 
 }  // namespace
 
-absl::StatusOr<Shape> InferShape(Opcode opcode, absl::Span<const Instruction* const> operands, const Attributes& attributes,
-                                 absl::Span<Computation* const> called) {
+absl::StatusOr<Shape> InferShape(Opcode opcode, absl::Span<const Instruction* const> operands,
+                                 const Attributes& attributes, absl::Span<Computation* const> called) {
   const bool none = std::holds_alternative<std::monostate>(attributes);
   return ApplyRule({opcode, operands, none ? EmptyAttributes(opcode) : attributes, called, nullptr});
 }
 
 absl::StatusOr<Instruction*> AddInferred(Computation& computation, Opcode opcode, std::vector<Instruction*> operands,
-                                         Attributes attributes, std::vector<Computation*> called, std::string_view name) {
+                                         Attributes attributes, std::vector<Computation*> called,
+                                         std::string_view name) {
   if (std::holds_alternative<std::monostate>(attributes)) attributes = EmptyAttributes(opcode);
   SMELT_ASSIGN_OR_RETURN(Shape shape, InferShape(opcode, operands, attributes, called));
   return computation.Add(opcode, std::move(shape), std::move(operands), std::move(attributes), name, std::move(called));
@@ -233,15 +237,17 @@ absl::Status CheckShape(const Instruction& instruction) {
   const OpcodeInfo& info = GetOpcodeInfo(instruction.opcode());
   if (info.arity == instruction.operand_count() && HasFamilyOf(instruction.all_attributes(), instruction.opcode()) &&
       (info.category == OpcodeCategory::kElementwiseUnary || info.category == OpcodeCategory::kElementwiseBinary) &&
-      shape_inference::ElementwiseFitsAtAGlance(
-          {instruction.opcode(), instruction.operands(), instruction.all_attributes(), instruction.called(), &instruction.shape()})) {
+      shape_inference::ElementwiseFitsAtAGlance({instruction.opcode(), instruction.operands(),
+                                                 instruction.all_attributes(), instruction.called(),
+                                                 &instruction.shape()})) {
     return absl::OkStatus();
   }
-  SMELT_ASSIGN_OR_RETURN(const Shape shape, ApplyRule({instruction.opcode(), instruction.operands(), instruction.all_attributes(),
-                                                       instruction.called(), &instruction.shape()}));
+  SMELT_ASSIGN_OR_RETURN(const Shape shape,
+                         ApplyRule({instruction.opcode(), instruction.operands(), instruction.all_attributes(),
+                                    instruction.called(), &instruction.shape()}));
   if (Agree(shape, instruction.shape())) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      StrCat(OpcodeName(instruction.opcode()), ": the result must be ", shape.ToString(), ", is ", instruction.shape().ToString()));
+  return absl::InvalidArgumentError(StrCat(OpcodeName(instruction.opcode()), ": the result must be ", shape.ToString(),
+                                           ", is ", instruction.shape().ToString()));
 }
 
 }  // namespace smelt::hlo

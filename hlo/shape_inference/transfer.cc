@@ -5,7 +5,9 @@
 namespace smelt::hlo::shape_inference {
 namespace {
 
-Shape OneOrTuple(std::vector<Shape> shapes) { return shapes.size() == 1 ? std::move(shapes[0]) : Shape::Tuple(std::move(shapes)); }
+Shape OneOrTuple(std::vector<Shape> shapes) {
+  return shapes.size() == 1 ? std::move(shapes[0]) : Shape::Tuple(std::move(shapes));
+}
 
 absl::Status ExpectSomeArrays(const Request& request) {
   if (request.operands.empty()) return Refuse(request, "takes an operand at least");
@@ -18,12 +20,14 @@ absl::StatusOr<std::vector<Shape>> DeclaredArrays(const Request& request) {
   SMELT_ASSIGN_OR_RETURN(const Shape declared, Declared(request));
   std::vector<Shape> shapes = declared.IsTuple() ? declared.tuple_shapes : std::vector<Shape>{declared};
   if (static_cast<int64_t>(shapes.size()) != request.operand_count()) {
-    return Refuse(request, "the result must have an array for each of ", request.operand_count(), " operands, is ", declared.ToString());
+    return Refuse(request, "the result must have an array for each of ", request.operand_count(), " operands, is ",
+                  declared.ToString());
   }
   return shapes;
 }
 
-// How many times larger one dimension is on one side than on the other depends on the devices, which the text need not tell.
+// How many times larger one dimension is on one side than on the other depends on the devices, which the text need not
+// tell.
 absl::StatusOr<Shape> OneDimensionScaled(const Request& request, bool grows) {
   SMELT_RETURN_IF_ERROR(ExpectSomeArrays(request));
   const std::vector<int64_t>& dimensions = request.Get<CollectiveAttributes>().dimensions;
@@ -39,7 +43,8 @@ absl::StatusOr<Shape> OneDimensionScaled(const Request& request, bool grows) {
       fits = SizesAgree(small, large) || (d == dimensions[0] && small > 0 && large % small == 0);
     }
     if (!fits) {
-      return Refuse(request, "result ", result.ToString(), " must differ from ", Describe(request, i), " by a factor in dimension ", dimensions[0], " only");
+      return Refuse(request, "result ", result.ToString(), " must differ from ", Describe(request, i),
+                    " by a factor in dimension ", dimensions[0], " only");
     }
   }
   return *request.declared;
@@ -63,13 +68,14 @@ bool IsAsyncPart(const Instruction& instruction) {
 
 absl::Status ExpectAsyncOperand(const Request& request) {
   if (request.operands.empty()) return Refuse(request, "takes the asynchronous operation as an operand, has none");
-  if (request.operands[0]->opcode() == Opcode::kAsyncDone) return Refuse(request, "cannot have an async-done as operand: `", request.operands[0]->name(), "`");
+  if (request.operands[0]->opcode() == Opcode::kAsyncDone)
+    return Refuse(request, "cannot have an async-done as operand: `", request.operands[0]->name(), "`");
   SMELT_RETURN_IF_ERROR(ExpectAsyncShape(request, request.shape(0)));
   // What a chain runs, all its parts must agree on.
   if (!request.called.empty() && IsAsyncPart(*request.operands[0]) && !request.operands[0]->called().empty() &&
       request.operands[0]->called(0) != request.called[0]) {
-    return Refuse(request, "must call `", request.operands[0]->called(0)->name(), "`, as `", request.operands[0]->name(), "` does, calls `",
-                  request.called[0]->name(), "`");
+    return Refuse(request, "must call `", request.operands[0]->called(0)->name(), "`, as `",
+                  request.operands[0]->name(), "` does, calls `", request.called[0]->name(), "`");
   }
   return absl::OkStatus();
 }
@@ -89,8 +95,10 @@ absl::StatusOr<Shape> AllToAll(const Request& request) {
   SMELT_RETURN_IF_ERROR(ExpectSomeArrays(request));
   SMELT_ASSIGN_OR_RETURN(const std::vector<Shape> results, DeclaredArrays(request));
   for (int64_t i = 0; i < request.operand_count(); ++i) {
-    if (results[i].element_type != request.shape(i).element_type || results[i].ElementCount() != request.shape(i).ElementCount()) {
-      return Refuse(request, "result ", results[i].ToString(), " must have type and number of elements of ", Describe(request, i));
+    if (results[i].element_type != request.shape(i).element_type ||
+        results[i].ElementCount() != request.shape(i).ElementCount()) {
+      return Refuse(request, "result ", results[i].ToString(), " must have type and number of elements of ",
+                    Describe(request, i));
     }
   }
   return *request.declared;
@@ -114,7 +122,8 @@ absl::StatusOr<Shape> CopyStart(const Request& request) {
 }
 
 absl::StatusOr<Shape> CopyDone(const Request& request) {
-  if (!request.shape(0).IsTuple() || request.shape(0).tuple_shapes.empty()) return Refuse(request, "takes a copy-start, not ", Describe(request, 0));
+  if (!request.shape(0).IsTuple() || request.shape(0).tuple_shapes.empty())
+    return Refuse(request, "takes a copy-start, not ", Describe(request, 0));
   return request.shape(0).tuple_shapes[0];
 }
 
@@ -128,7 +137,8 @@ absl::StatusOr<Shape> AsyncStart(const Request& request) {
   }
   for (int64_t i = 0; i < request.operand_count(); ++i) {
     if (!bound[i].SameAs(request.shape(i))) {
-      return Refuse(request, "operand ", i, " must be ", bound[i].ToString(), ", as the shape says, is ", Describe(request, i));
+      return Refuse(request, "operand ", i, " must be ", bound[i].ToString(), ", as the shape says, is ",
+                    Describe(request, i));
     }
   }
   return declared;
@@ -182,9 +192,11 @@ absl::StatusOr<Shape> Recv(const Request& request) {
 
 absl::StatusOr<Shape> RecvDone(const Request& request) {
   const Shape& started = request.shape(0);
-  if (!started.IsTuple() || started.tuple_shapes.empty()) return Refuse(request, "takes a recv, not ", Describe(request, 0));
+  if (!started.IsTuple() || started.tuple_shapes.empty())
+    return Refuse(request, "takes a recv, not ", Describe(request, 0));
   // Texts disagree with themselves about what arrives, and XLA lets them: only the form is sure.
-  if (request.declared != nullptr && request.declared->IsTuple() && request.declared->tuple_shapes.size() == 2) return *request.declared;
+  if (request.declared != nullptr && request.declared->IsTuple() && request.declared->tuple_shapes.size() == 2)
+    return *request.declared;
   return Shape::Tuple({started.tuple_shapes[0], Shape::Token()});
 }
 

@@ -1,7 +1,8 @@
 // Asynchronous operations under the name of what they run: `dot-start`, `dot-update`, `dot-done`.
 //
-// They are the short spelling of async-start, async-update and async-done that call a computation with one dot in it. We make that computation;
-// its parameters appear as operands are bound, which may be as late as the -done, and its root when the operation is complete.
+// They are the short spelling of async-start, async-update and async-done that call a computation with one dot in it.
+// We make that computation; its parameters appear as operands are bound, which may be as late as the -done, and its
+// root when the operation is complete.
 #include <algorithm>
 #include <utility>
 
@@ -21,7 +22,8 @@ bool IsUnbound(const Shape& shape) { return shape.IsTuple() && shape.tuple_shape
 
 void ModuleParser::BindOperand(AsyncChain& chain, const Shape& shape) {
   const int64_t number = chain.computation->instruction_count();
-  Instruction* parameter = chain.computation->Add(Opcode::kParameter, shape, {}, ParameterAttributes{number}, "async_param");
+  Instruction* parameter =
+      chain.computation->Add(Opcode::kParameter, shape, {}, ParameterAttributes{number}, "async_param");
   SetPosition(parameter->id(), chain.at);
 }
 
@@ -45,8 +47,8 @@ void ModuleParser::CloseAsyncChains(Scope& scope) {
   for (AsyncChain& chain : scope.chains) CloseAsyncChain(chain);
 }
 
-bool ModuleParser::ReadAsync(const char* start, const char* opcode_at, std::string_view name, const Shape* shape, AsyncPart part,
-                             InstructionDraft& wrapped, Instruction** made) {
+bool ModuleParser::ReadAsync(const char* start, const char* opcode_at, std::string_view name, const Shape* shape,
+                             AsyncPart part, InstructionDraft& wrapped, Instruction** made) {
   // The thread belongs to the asynchronous instruction, the other attributes to what it runs.
   std::vector<RawAttribute> own;
   const auto thread = std::find_if(wrapped.raw.begin(), wrapped.raw.end(),
@@ -60,14 +62,16 @@ bool ModuleParser::ReadAsync(const char* start, const char* opcode_at, std::stri
     return scanner_.FailAt(opcode_at, "the shape ((operand shapes), result shape, ...) before the opcode",
                            shape == nullptr ? "none" : shape->ToString());
   }
-  const auto found = part == AsyncPart::kStart || operands_.empty() ? scope_->chain_of.end() : scope_->chain_of.find(operands_[0]);
+  const auto found =
+      part == AsyncPart::kStart || operands_.empty() ? scope_->chain_of.end() : scope_->chain_of.find(operands_[0]);
   size_t index = scope_->chains.size();
   size_t first_bound = part == AsyncPart::kStart ? 0 : 1;
   if (found != scope_->chain_of.end()) {
     index = found->second;
     const Opcode running = scope_->chains[index].wrapped.opcode;
     if (running != wrapped.opcode) {
-      return scanner_.FailAt(opcode_at, StrCat("the continuation of ", OpcodeName(running)), OpcodeName(wrapped.opcode));
+      return scanner_.FailAt(opcode_at, StrCat("the continuation of ", OpcodeName(running)),
+                             OpcodeName(wrapped.opcode));
     }
   } else {
     if (part != AsyncPart::kStart && (operands_.empty() || !IsAsyncShape(operands_[0]->shape()))) {
@@ -82,12 +86,15 @@ bool ModuleParser::ReadAsync(const char* start, const char* opcode_at, std::stri
     scope_->chains.back().wrapped.opcode = opcode;
     if (part != AsyncPart::kStart) {
       // A chain that began elsewhere, for example before a loop: the shape tells what was bound there.
-      for (const Shape& bound : operands_[0]->shape().tuple_shapes[0].tuple_shapes) BindOperand(scope_->chains.back(), bound);
+      for (const Shape& bound : operands_[0]->shape().tuple_shapes[0].tuple_shapes)
+        BindOperand(scope_->chains.back(), bound);
       scope_->chains.back().result = operands_[0]->shape().tuple_shapes[1];
     }
   }
   AsyncChain& chain = scope_->chains[index];
-  if (chain.closed) return scanner_.FailAt(opcode_at, "an asynchronous operation that is not done", StrCat("`", operands_[0]->name(), "`"));
+  if (chain.closed)
+    return scanner_.FailAt(opcode_at, "an asynchronous operation that is not done",
+                           StrCat("`", operands_[0]->name(), "`"));
   for (size_t i = first_bound; i < operands_.size(); ++i) BindOperand(chain, operands_[i]->shape());
   if (part != AsyncPart::kDone) {
     if (!IsUnbound(shape->tuple_shapes[1]) || IsUnbound(chain.result)) chain.result = shape->tuple_shapes[1];
@@ -99,7 +106,8 @@ bool ModuleParser::ReadAsync(const char* start, const char* opcode_at, std::stri
   const Opcode opcode = part == AsyncPart::kStart    ? Opcode::kAsyncStart
                         : part == AsyncPart::kUpdate ? Opcode::kAsyncUpdate
                                                      : Opcode::kAsyncDone;
-  *made = Make(start, opcode, part == AsyncPart::kDone ? chain.result : *shape, std::move(operands_), {}, name, {chain.computation});
+  *made = Make(start, opcode, part == AsyncPart::kDone ? chain.result : *shape, std::move(operands_), {}, name,
+               {chain.computation});
   (*made)->raw_attributes() = std::move(own);
   for (Instruction* predecessor : predecessors) (*made)->AddControlPredecessor(predecessor);
   scope_->chain_of[*made] = index;

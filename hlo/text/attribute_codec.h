@@ -1,7 +1,8 @@
 // Reading and printing of one attribute of an instruction, and the table that says which opcode takes which.
 //
-// A row of the table is a name, the opcodes that take it, whether it must be there, and a codec: a function that reads the value after
-// `name=` into a draft of the instruction, and one that prints it again. attribute_table.cc holds the rows, attribute_codecs.h the codecs.
+// A row of the table is a name, the opcodes that take it, whether it must be there, and a codec: a function that reads
+// the value after `name=` into a draft of the instruction, and one that prints it again. attribute_table.cc holds the
+// rows, attribute_codecs.h the codecs.
 #pragma once
 
 #include <string>
@@ -77,7 +78,8 @@ struct AttributeRule {
 absl::Span<const AttributeRule> AttributeRules(Opcode opcode);
 // Those that every opcode takes: metadata, sharding, ...
 absl::Span<const AttributeRule> CommonAttributeRules();
-// Whether some opcode takes this attribute. An instruction with a known attribute of another opcode is an error; unknown ones are kept.
+// Whether some opcode takes this attribute. An instruction with a known attribute of another opcode is an error;
+// unknown ones are kept.
 bool IsKnownAttribute(std::string_view name);
 
 }  // namespace smelt::hlo::text

@@ -5,8 +5,8 @@
 #include <optional>
 
 #include "absl/strings/escaping.h"
-#include "hlo/str_cat.h"
 #include "hlo/computation.h"
+#include "hlo/str_cat.h"
 #include "hlo/text/attribute_codec.h"
 #include "hlo/text/attribute_values.h"
 
@@ -32,7 +32,9 @@ struct FieldOf {
 // {0,2,1}
 template <auto Member>
 struct IntegerListCodec {
-  static bool Read(AttributeReader& reader) { return ReadIntegerList(reader.scanner, &FieldOf<Member>::Of(reader.draft)); }
+  static bool Read(AttributeReader& reader) {
+    return ReadIntegerList(reader.scanner, &FieldOf<Member>::Of(reader.draft));
+  }
   static bool Print(const AttributePrinter& printer, const Instruction& instruction, Presence presence) {
     if (presence == Presence::kOptional && FieldOf<Member>::IsDefault(instruction)) return false;
     AppendIntegerList(&printer.out, FieldOf<Member>::Of(instruction));
@@ -71,7 +73,9 @@ struct IntegerCodec {
 // 3, where absence is no number at all
 template <auto Member>
 struct OptionalIntegerCodec {
-  static bool Read(AttributeReader& reader) { return reader.scanner.Integer(&FieldOf<Member>::Of(reader.draft).emplace()); }
+  static bool Read(AttributeReader& reader) {
+    return reader.scanner.Integer(&FieldOf<Member>::Of(reader.draft).emplace());
+  }
   static bool Print(const AttributePrinter& printer, const Instruction& instruction, Presence) {
     if (!FieldOf<Member>::Of(instruction)) return false;
     StrAppend(&printer.out, *FieldOf<Member>::Of(instruction));

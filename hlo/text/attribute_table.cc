@@ -60,7 +60,8 @@ struct CustomCallApplyCodec {
   static bool Print(const AttributePrinter&, const Instruction&, Presence) { return false; }
 };
 
-// Labels with unknown dimensions (`?`) have no typed form: they are kept as written, and such a convolution does not verify.
+// Labels with unknown dimensions (`?`) have no typed form: they are kept as written, and such a convolution does not
+// verify.
 struct DimensionLabelsCodec {
   using Known = ValueCodec<&ConvolutionAttributes::dimensions, ReadDimensionLabels, AppendDimensionLabels>;
   static bool Read(AttributeReader& reader) {
@@ -82,6 +83,21 @@ struct DimensionLabelsCodec {
       if (raw.name == "dim_labels") return false;
     }
     return Known::Print(printer, instruction, presence);
+  }
+};
+
+// `{}` and nothing both mean all devices; XLA writes the former.
+struct ReplicaGroupsCodec {
+  static bool Read(AttributeReader& reader) {
+    std::string& groups = std::get<CollectiveAttributes>(reader.draft.attributes).replica_groups;
+    if (!ReadReplicaGroups(reader.scanner, &groups)) return false;
+    if (groups == "{}") groups.clear();
+    return true;
+  }
+  static bool Print(const AttributePrinter& printer, const Instruction& instruction, Presence) {
+    const std::string& groups = instruction.attributes<CollectiveAttributes>().replica_groups;
+    printer.out += groups.empty() ? "{}" : groups;
+    return true;
   }
 };
 
@@ -107,16 +123,16 @@ struct ControlPredecessorsCodec {
 };
 
 const std::vector<Opcode> kDots = {kDot, kRaggedDot, kScaledDot};
-const std::vector<Opcode> kGroupCollectives = {kAllGather,     kAllGatherStart, kAllReduce,      kAllReduceStart,
-                                               kAllToAll,      kCollectiveBroadcast, kRaggedAllToAll, kReduceScatter};
-const std::vector<Opcode> kChannelCollectives = {kAllGather,         kAllGatherStart,         kAllReduce,
-                                                 kAllReduceStart,    kAllToAll,               kCollectiveBroadcast,
-                                                 kCollectivePermute, kCollectivePermuteStart, kRaggedAllToAll,
-                                                 kReduceScatter};
+const std::vector<Opcode> kGroupCollectives = {kAllGather, kAllGatherStart,      kAllReduce,      kAllReduceStart,
+                                               kAllToAll,  kCollectiveBroadcast, kRaggedAllToAll, kReduceScatter};
+const std::vector<Opcode> kChannelCollectives = {
+    kAllGather,         kAllGatherStart,         kAllReduce,      kAllReduceStart, kAllToAll, kCollectiveBroadcast,
+    kCollectivePermute, kCollectivePermuteStart, kRaggedAllToAll, kReduceScatter};
 const std::vector<Opcode> kTransfers = {kSend, kSendDone, kRecv, kRecvDone};
 const std::vector<Opcode> kAsync = {kAsyncStart, kAsyncUpdate, kAsyncDone};
-const std::vector<Opcode> kInexact = {kAcos, kAcosh, kAsin,  kAsinh, kAtan2, kAtanh,    kCbrt, kCos,  kCosh, kErf, kExp,
-                                      kExpm1, kLog,  kLog1p, kLogistic, kPower, kRsqrt, kSin, kSinh, kSqrt, kTan, kTanh};
+const std::vector<Opcode> kInexact = {kAcos,  kAcosh, kAsin, kAsinh, kAtan2, kAtanh, kCbrt,     kCos,
+                                      kCosh,  kErf,   kExp,  kExpm1, kLog,   kLog1p, kLogistic, kPower,
+                                      kRsqrt, kSin,   kSinh, kSqrt,  kTan,   kTanh};
 
 std::vector<Row> Rows() {
   return {
@@ -140,26 +156,33 @@ std::vector<Row> Rows() {
 
       Attribute<ValueCodec<&WindowAttributes::window, ReadWindow, AppendWindow>>("window", kOptional,
                                                                                  {kReduceWindow, kSelectAndScatter}),
-      Attribute<ValueCodec<&ConvolutionAttributes::window, ReadWindow, AppendWindow>>("window", kOptional, {kConvolution}),
+      Attribute<ValueCodec<&ConvolutionAttributes::window, ReadWindow, AppendWindow>>("window", kOptional,
+                                                                                      {kConvolution}),
       Attribute<DimensionLabelsCodec>("dim_labels", kRequired, {kConvolution}),
-      Attribute<IntegerCodec<&ConvolutionAttributes::feature_group_count>>("feature_group_count", kOptional, {kConvolution}),
-      Attribute<IntegerCodec<&ConvolutionAttributes::batch_group_count>>("batch_group_count", kOptional, {kConvolution}),
+      Attribute<IntegerCodec<&ConvolutionAttributes::feature_group_count>>("feature_group_count", kOptional,
+                                                                           {kConvolution}),
+      Attribute<IntegerCodec<&ConvolutionAttributes::batch_group_count>>("batch_group_count", kOptional,
+                                                                         {kConvolution}),
 
       Attribute<IntegerListCodec<&GatherAttributes::offset_dims>>("offset_dims", kRequired, {kGather}),
-      Attribute<IntegerListCodec<&GatherAttributes::collapsed_slice_dims>>("collapsed_slice_dims", kRequired, {kGather}),
+      Attribute<IntegerListCodec<&GatherAttributes::collapsed_slice_dims>>("collapsed_slice_dims", kRequired,
+                                                                           {kGather}),
       Attribute<IntegerListCodec<&GatherAttributes::start_index_map>>("start_index_map", kRequired, {kGather}),
-      Attribute<IntegerListCodec<&GatherAttributes::operand_batching_dims>>("operand_batching_dims", kOptional, {kGather}),
-      Attribute<IntegerListCodec<&GatherAttributes::start_indices_batching_dims>>("start_indices_batching_dims", kOptional,
-                                                                                  {kGather}),
+      Attribute<IntegerListCodec<&GatherAttributes::operand_batching_dims>>("operand_batching_dims", kOptional,
+                                                                            {kGather}),
+      Attribute<IntegerListCodec<&GatherAttributes::start_indices_batching_dims>>("start_indices_batching_dims",
+                                                                                  kOptional, {kGather}),
       Attribute<IntegerCodec<&GatherAttributes::index_vector_dim>>("index_vector_dim", kRequired, {kGather}),
       Attribute<IntegerListCodec<&GatherAttributes::slice_sizes>>("slice_sizes", kRequired, {kGather}),
       Attribute<BooleanCodec<&GatherAttributes::indices_are_sorted>>("indices_are_sorted", kOptional, {kGather}),
 
       Attribute<IntegerListCodec<&ScatterAttributes::update_window_dims>>("update_window_dims", kRequired, {kScatter}),
-      Attribute<IntegerListCodec<&ScatterAttributes::inserted_window_dims>>("inserted_window_dims", kRequired, {kScatter}),
+      Attribute<IntegerListCodec<&ScatterAttributes::inserted_window_dims>>("inserted_window_dims", kRequired,
+                                                                            {kScatter}),
       Attribute<IntegerListCodec<&ScatterAttributes::scatter_dims_to_operand_dims>>("scatter_dims_to_operand_dims",
                                                                                     kRequired, {kScatter}),
-      Attribute<IntegerListCodec<&ScatterAttributes::input_batching_dims>>("input_batching_dims", kOptional, {kScatter}),
+      Attribute<IntegerListCodec<&ScatterAttributes::input_batching_dims>>("input_batching_dims", kOptional,
+                                                                           {kScatter}),
       Attribute<IntegerListCodec<&ScatterAttributes::scatter_indices_batching_dims>>("scatter_indices_batching_dims",
                                                                                      kOptional, {kScatter}),
       Attribute<IntegerCodec<&ScatterAttributes::index_vector_dim>>("index_vector_dim", kRequired, {kScatter}),
@@ -180,15 +203,18 @@ std::vector<Row> Rows() {
       Attribute<BooleanCodec<&CholeskyAttributes::lower>>("lower", kOptional, {kCholesky}),
       Attribute<BooleanCodec<&TriangularSolveAttributes::left_side>>("left_side", kOptional, {kTriangularSolve}),
       Attribute<BooleanCodec<&TriangularSolveAttributes::lower>>("lower", kOptional, {kTriangularSolve}),
-      Attribute<BooleanCodec<&TriangularSolveAttributes::unit_diagonal>>("unit_diagonal", kOptional, {kTriangularSolve}),
+      Attribute<BooleanCodec<&TriangularSolveAttributes::unit_diagonal>>("unit_diagonal", kOptional,
+                                                                         {kTriangularSolve}),
       Attribute<EnumeratorCodec<&TriangularSolveAttributes::transpose_a, kTransposes>>("transpose_a", kAlwaysPrinted,
                                                                                        {kTriangularSolve}),
       Attribute<FloatCodec<&BatchNormAttributes::epsilon>>("epsilon", kRequired,
                                                            {kBatchNormGrad, kBatchNormInference, kBatchNormTraining}),
       Attribute<IntegerCodec<&BatchNormAttributes::feature_index>>(
           "feature_index", kRequired, {kBatchNormGrad, kBatchNormInference, kBatchNormTraining}),
-      Attribute<IntegerCodec<&ReducePrecisionAttributes::exponent_bits>>("exponent_bits", kRequired, {kReducePrecision}),
-      Attribute<IntegerCodec<&ReducePrecisionAttributes::mantissa_bits>>("mantissa_bits", kRequired, {kReducePrecision}),
+      Attribute<IntegerCodec<&ReducePrecisionAttributes::exponent_bits>>("exponent_bits", kRequired,
+                                                                         {kReducePrecision}),
+      Attribute<IntegerCodec<&ReducePrecisionAttributes::mantissa_bits>>("mantissa_bits", kRequired,
+                                                                         {kReducePrecision}),
 
       Attribute<EnumeratorCodec<&FusionAttributes::kind, kFusionKinds>>("kind", kRequired, {kFusion}),
       Attribute<OneIntegerCodec<&ScanAttributes::dimension>>("dimensions", kRequired, {kScan}),
@@ -196,16 +222,16 @@ std::vector<Row> Rows() {
       Attribute<BooleanCodec<&ScanAttributes::is_reverse>>("is_reverse", kOptional, {kScan}),
       Attribute<BooleanCodec<&ScanAttributes::is_associative>>("is_associative", kOptional, {kScan}),
       Attribute<ValueCodec<&CustomCallAttributes::target, ReadString, AppendString>>("custom_call_target", kRequired,
-                                                                                    {kCustomCall}),
+                                                                                     {kCustomCall}),
       Attribute<BooleanCodec<&CustomCallAttributes::has_side_effect>>("custom_call_has_side_effect", kOptional,
                                                                       {kCustomCall}),
 
       Attribute<OptionalIntegerCodec<&CollectiveAttributes::channel_id>>("channel_id", kOptional, kChannelCollectives),
-      Attribute<ValueCodec<&CollectiveAttributes::replica_groups, ReadReplicaGroups, AppendText>>("replica_groups", kOptional,
-                                                                                                  kGroupCollectives),
+      Attribute<ReplicaGroupsCodec>("replica_groups", kAlwaysPrinted, kGroupCollectives),
       Attribute<IntegerListCodec<&CollectiveAttributes::dimensions>>("dimensions", kRequired,
                                                                      {kAllGather, kAllGatherStart, kReduceScatter}),
-      Attribute<IntegerListCodec<&CollectiveAttributes::dimensions>>("dimensions", kOptional, {kAllToAll, kRaggedAllToAll}),
+      Attribute<IntegerListCodec<&CollectiveAttributes::dimensions>>("dimensions", kOptional,
+                                                                     {kAllToAll, kRaggedAllToAll}),
 
       // Called computations: the places are those of Instruction::called.
       Attribute<CalledCodec<1>>("condition", kRequired, {kWhile}),
@@ -217,17 +243,19 @@ std::vector<Row> Rows() {
       Attribute<CalledCodec<1>>("scatter", kRequired, {kSelectAndScatter}),
       Attribute<CalledCodec<0>>("calls", kRequired, {kFusion}),
       Attribute<CalledCodec<0>>("calls", kOptional, kAsync),
-      Attribute<CalledCodec<0>>("to_apply", kRequired,
-                                {kAllReduce, kAllReduceStart, kCall, kMap, kReduce, kReduceScatter, kReduceWindow, kScan,
-                                 kScatter, kSort}),
+      Attribute<CalledCodec<0>>(
+          "to_apply", kRequired,
+          {kAllReduce, kAllReduceStart, kCall, kMap, kReduce, kReduceScatter, kReduceWindow, kScan, kScatter, kSort}),
       Attribute<CustomCallApplyCodec>("to_apply", kOptional, {kCustomCall}),
       Attribute<CalledListCodec>("called_computations", kOptional, {kCustomCall}),
 
       // Carried as written.
       Raw<CheckInteger>("channel_id", kTransfers),
       Raw<CheckBoolean>("is_host_transfer", kTransfers),
-      Raw<CheckBoolean>("constrain_layout", {kAllGather, kAllGatherStart, kAllReduce, kAllReduceStart, kAllToAll, kReduceScatter}),
-      Raw<CheckBoolean>("use_global_device_ids", {kAllGather, kAllGatherStart, kAllReduce, kAllReduceStart, kReduceScatter}),
+      Raw<CheckBoolean>("constrain_layout",
+                        {kAllGather, kAllGatherStart, kAllReduce, kAllReduceStart, kAllToAll, kReduceScatter}),
+      Raw<CheckBoolean>("use_global_device_ids",
+                        {kAllGather, kAllGatherStart, kAllReduce, kAllReduceStart, kReduceScatter}),
       Raw<CheckWord>("mode", {kAllReduce, kAllReduceStart, kReduceScatter}),
       Raw<CheckBoolean>("has_dynamic_root", {kCollectiveBroadcast}),
       Raw<CheckIntegerLists>("source_target_pairs", {kCollectivePermute, kCollectivePermuteStart}),

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "absl/strings/escaping.h"
-#include "hlo/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "hlo/str_cat.h"
 
 namespace smelt::hlo::text {
 namespace {
@@ -108,7 +108,8 @@ bool ReadPadding(Scanner& scanner, std::vector<PadDimension>* padding) {
 }
 
 void AppendPadding(std::string* out, absl::Span<const PadDimension> padding) {
-  const bool interior = std::any_of(padding.begin(), padding.end(), [](const PadDimension& p) { return p.interior != 0; });
+  const bool interior =
+      std::any_of(padding.begin(), padding.end(), [](const PadDimension& p) { return p.interior != 0; });
   for (size_t i = 0; i < padding.size(); ++i) {
     StrAppend(out, i > 0 ? "x" : "", padding[i].low, "_", padding[i].high);
     if (interior) StrAppend(out, "_", padding[i].interior);
@@ -192,10 +193,9 @@ void AppendWindow(std::string* out, const Window& window) {
   const auto append = [&](std::string_view name, bool needed, auto&& value) {
     if (!needed) return;
     if (out->back() != '{') *out += ' ';
-    StrAppend(out, name, "=",
-                    absl::StrJoin(window.dimensions, "x", [&](std::string* text, const WindowDimension& d) {
-                      StrAppend(text, value(d));
-                    }));
+    StrAppend(out, name, "=", absl::StrJoin(window.dimensions, "x", [&](std::string* text, const WindowDimension& d) {
+                StrAppend(text, value(d));
+              }));
   };
   const auto any = [&](auto&& differs) {
     return std::any_of(window.dimensions.begin(), window.dimensions.end(), differs);
@@ -206,7 +206,8 @@ void AppendWindow(std::string* out, const Window& window) {
   append("stride", any([](const D& d) { return d.stride != 1; }), [](const D& d) { return d.stride; });
   append("pad", any([](const D& d) { return d.padding_low != 0 || d.padding_high != 0; }),
          [](const D& d) { return StrCat(d.padding_low, "_", d.padding_high); });
-  append("lhs_dilate", any([](const D& d) { return d.base_dilation != 1; }), [](const D& d) { return d.base_dilation; });
+  append("lhs_dilate", any([](const D& d) { return d.base_dilation != 1; }),
+         [](const D& d) { return d.base_dilation; });
   append("rhs_dilate", any([](const D& d) { return d.window_dilation != 1; }),
          [](const D& d) { return d.window_dilation; });
   append("rhs_reversal", any([](const D& d) { return d.reversal; }), [](const D& d) { return d.reversal ? 1 : 0; });
@@ -236,16 +237,17 @@ bool ReadDimensionLabels(Scanner& scanner, ConvolutionDimensions* dimensions) {
                         std::vector<int64_t>* spatial) {
     const int64_t rank = static_cast<int64_t>(text.size()) - 2;
     if (rank < 0 || rank > 10) {
-      return scanner.FailAt(text.data(), "dimension labels such as b01f_01io->b01f, with at most 10 spatial dimensions");
+      return scanner.FailAt(text.data(),
+                            "dimension labels such as b01f_01io->b01f, with at most 10 spatial dimensions");
     }
     *first = *second = -1;
     spatial->assign(rank, -1);
     for (size_t i = 0; i < text.size(); ++i) {
       const char c = text[i];
-      int64_t* place = c == letters[0]                          ? first
-                       : c == letters[1]                        ? second
-                       : c >= '0' && c < '0' + rank             ? &(*spatial)[c - '0']
-                                                                : nullptr;
+      int64_t* place = c == letters[0]              ? first
+                       : c == letters[1]            ? second
+                       : c >= '0' && c < '0' + rank ? &(*spatial)[c - '0']
+                                                    : nullptr;
       const char* at = text.data() + i;
       if (place == nullptr) {
         const std::string digits = rank > 0 ? StrCat("0-", rank - 1) : "";
@@ -279,11 +281,9 @@ void AppendDimensionLabels(std::string* out, const ConvolutionDimensions& d) {
     return text;
   };
   StrAppend(out, side('b', d.input_batch, 'f', d.input_feature, d.input_spatial), "_",
-                  side('i', d.kernel_input_feature, 'o', d.kernel_output_feature, d.kernel_spatial), "->",
-                  side('b', d.output_batch, 'f', d.output_feature, d.output_spatial));
+            side('i', d.kernel_input_feature, 'o', d.kernel_output_feature, d.kernel_spatial), "->",
+            side('b', d.output_batch, 'f', d.output_feature, d.output_spatial));
 }
-
-void AppendText(std::string* out, const std::string& text) { *out += text; }
 
 bool ReadString(Scanner& scanner, std::string* content) {
   scanner.SkipSpace();
@@ -294,7 +294,8 @@ bool ReadString(Scanner& scanner, std::string* content) {
     *content = raw;
     return true;
   }
-  return absl::CUnescape(absl::string_view(raw.data(), raw.size()), content) || scanner.FailAt(at, "a string whose backslash escapes are those of C");
+  return absl::CUnescape(absl::string_view(raw.data(), raw.size()), content) ||
+         scanner.FailAt(at, "a string whose backslash escapes are those of C");
 }
 
 void AppendString(std::string* out, const std::string& content) {

@@ -1,5 +1,5 @@
-// The values of attributes that have a form of their own: lists, windows, dimension labels, slices, paddings, and those that are only checked
-// and kept as written.
+// The values of attributes that have a form of their own: lists, windows, dimension labels, slices, paddings, and those
+// that are only checked and kept as written.
 #pragma once
 
 #include <cstdint>
@@ -37,7 +37,6 @@ void AppendDimensionLabels(std::string* out, const ConvolutionDimensions& dimens
 
 // {{0,1},{2,3}}, [2,4]<=[4,2]T(1,0), mesh['a'=2,'b'=4] {'a'}; kept as written.
 bool ReadReplicaGroups(Scanner& scanner, std::string* text);
-void AppendText(std::string* out, const std::string& text);
 
 // "foo\"bar", without the escapes
 bool ReadString(Scanner& scanner, std::string* content);
@@ -58,9 +57,10 @@ bool CheckBooleans(Scanner& scanner);   // {true,false} or true
 bool CheckLiteral(Scanner& scanner);    // f32[2] {1, 2}
 bool CheckWindow(Scanner& scanner);
 bool CheckApiVersion(Scanner& scanner);
-bool CheckAliasing(Scanner& scanner);   // {{0}: (1, {}), {1}: (0, {0}, may-alias)}
+bool CheckAliasing(Scanner& scanner);       // {{0}: (1, {}), {1}: (0, {0}, may-alias)}
 bool CheckUnknownLabels(Scanner& scanner);  // ?b01f_0?1io->b01?f
-// The value of an attribute that is not known: strings, balanced brackets and words up to a comma, a line end or a closing bracket.
+// The value of an attribute that is not known: strings, balanced brackets and words up to a comma, a line end or a
+// closing bracket.
 bool CheckAnything(Scanner& scanner);
 
 }  // namespace smelt::hlo::text

@@ -1,5 +1,6 @@
 // Instructions: shapes, opcodes, operands, attributes.
 #include <algorithm>
+#include <numeric>
 #include <utility>
 #include <vector>
 
@@ -33,7 +34,8 @@ bool IsCheckedByGrammar(Opcode opcode) {
   }
 }
 
-// Opcodes whose asynchronous spelling is short for async-start and so on. Those with start and done opcodes of their own have no other.
+// Opcodes whose asynchronous spelling is short for async-start and so on. Those with start and done opcodes of their
+// own have no other.
 bool RunsAsynchronously(Opcode opcode) {
   switch (opcode) {
     case Opcode::kAllGather:
@@ -59,7 +61,8 @@ bool ModuleParser::ReadInstruction() {
   scanner_.SkipSpace();
   const char* start = scanner_.at();
   const bool is_root = scanner_.Here() == 'R' && scanner_.Try(std::string_view("ROOT"));
-  if (is_root && scope_->computation->root() != nullptr) return scanner_.FailAt(start, "only one ROOT in a computation");
+  if (is_root && scope_->computation->root() != nullptr)
+    return scanner_.FailAt(start, "only one ROOT in a computation");
   scanner_.SkipSpace();
   const char* name_at = scanner_.at();
   std::string_view name;
@@ -113,6 +116,14 @@ bool ModuleParser::ReadOperation(const char* start, std::string_view name, bool 
   std::vector<Instruction*> outer_operands = std::exchange(operands_, {});
   if (!ReadOperands(opcode_at, draft, has_shape ? &shape : nullptr, part)) return false;
   if (!nested && !ReadAttributes(draft, opcode_at, part)) return false;
+  if (draft.opcode == Opcode::kMap && !operands_.empty()) {
+    // Absent dimensions are all of them.
+    std::vector<int64_t>& dimensions = std::get<DimensionsAttributes>(draft.attributes).dimensions;
+    if (dimensions.empty()) {
+      dimensions.resize(operands_[0]->shape().dimensions.size());
+      std::iota(dimensions.begin(), dimensions.end(), 0);
+    }
+  }
   if (part != AsyncPart::kNone) {
     if (!ReadAsync(start, opcode_at, name, has_shape ? &shape : nullptr, part, draft, made)) return false;
     operands_ = std::move(outer_operands);
@@ -120,7 +131,8 @@ bool ModuleParser::ReadOperation(const char* start, std::string_view name, bool 
     return true;
   }
   // The later parts of an asynchronous operation need not repeat what it calls.
-  if ((draft.opcode == Opcode::kAsyncUpdate || draft.opcode == Opcode::kAsyncDone) && draft.called.empty() && !operands_.empty() &&
+  if ((draft.opcode == Opcode::kAsyncUpdate || draft.opcode == Opcode::kAsyncDone) && draft.called.empty() &&
+      !operands_.empty() &&
       (operands_[0]->opcode() == Opcode::kAsyncStart || operands_[0]->opcode() == Opcode::kAsyncUpdate)) {
     draft.called = {operands_[0]->called().begin(), operands_[0]->called().end()};
   }
@@ -136,8 +148,8 @@ bool ModuleParser::ReadOperation(const char* start, std::string_view name, bool 
       !MakeConversionExplicit(start, shape, draft)) {
     return false;
   }
-  Instruction* instruction =
-      Make(start, draft.opcode, std::move(shape), std::move(operands_), std::move(draft.attributes), name, std::move(draft.called));
+  Instruction* instruction = Make(start, draft.opcode, std::move(shape), std::move(operands_),
+                                  std::move(draft.attributes), name, std::move(draft.called));
   operands_ = std::move(outer_operands);
   instruction_name_ = outer_name;
   if (instruction->opcode() == Opcode::kParameter && !CheckReplication(*instruction, draft, opcode_at)) return false;
@@ -149,7 +161,8 @@ bool ModuleParser::ReadOperation(const char* start, std::string_view name, bool 
   return status.ok() || scanner_.Complain(opcode_at, status);
 }
 
-// XLA lets a copy or a reduction round its result to another float type, as a convert does. Here the convert is an instruction.
+// XLA lets a copy or a reduction round its result to another float type, as a convert does. Here the convert is an
+// instruction.
 bool ModuleParser::MakeConversionExplicit(const char* start, const Shape& shape, InstructionDraft& draft) {
   if (!IsFloat(operands_[0]->shape().element_type)) return true;
   if (draft.opcode == Opcode::kCopy) draft.opcode = Opcode::kConvert;
@@ -157,8 +170,8 @@ bool ModuleParser::MakeConversionExplicit(const char* start, const Shape& shape,
   const absl::StatusOr<Shape> inferred = InferShape(draft.opcode, operands_, draft.attributes, draft.called);
   // What breaks the rule is the verifier's business.
   if (!inferred.ok() || !inferred->IsArray() || inferred->element_type == shape.element_type) return true;
-  Instruction* reduce =
-      Make(start, draft.opcode, *inferred, std::move(operands_), std::move(draft.attributes), "", std::move(draft.called));
+  Instruction* reduce = Make(start, draft.opcode, *inferred, std::move(operands_), std::move(draft.attributes), "",
+                             std::move(draft.called));
   operands_ = {reduce};
   draft.called.clear();
   draft.opcode = Opcode::kConvert;
@@ -168,8 +181,8 @@ bool ModuleParser::MakeConversionExplicit(const char* start, const Shape& shape,
 
 Instruction* ModuleParser::Make(const char* at, Opcode opcode, Shape shape, std::vector<Instruction*> operands,
                                 Attributes attributes, std::string_view name, std::vector<Computation*> called) {
-  Instruction* instruction = scope_->computation->Add(opcode, std::move(shape), std::move(operands), std::move(attributes),
-                                                      name, std::move(called));
+  Instruction* instruction = scope_->computation->Add(opcode, std::move(shape), std::move(operands),
+                                                      std::move(attributes), name, std::move(called));
   SetPosition(instruction->id(), at);
   return instruction;
 }
@@ -217,7 +230,8 @@ bool ModuleParser::ReadOperands(const char* opcode_at, InstructionDraft& draft, 
   }
   const int arity = GetOpcodeInfo(draft.opcode).arity;
   if (part == AsyncPart::kNone && arity != kVariadic && static_cast<int>(operands_.size()) != arity) {
-    return scanner_.FailAt(opcode_at, StrCat(arity, arity == 1 ? " operand" : " operands", " of ", OpcodeName(draft.opcode)),
+    return scanner_.FailAt(opcode_at,
+                           StrCat(arity, arity == 1 ? " operand" : " operands", " of ", OpcodeName(draft.opcode)),
                            StrCat(operands_.size()));
   }
   return true;
@@ -253,7 +267,8 @@ bool ModuleParser::ReadOperand(Instruction** operand) {
   *operand = found->second;
   if (scanner_.Here() == '#' && !ReadTupleElements(operand)) return false;
   if (has_shape && !shape.SameAs((*operand)->shape())) {
-    return scanner_.FailAt(start, StrCat((*operand)->shape().ToString(), ", the shape of `", name, "`"), shape.ToString());
+    return scanner_.FailAt(start, StrCat((*operand)->shape().ToString(), ", the shape of `", name, "`"),
+                           shape.ToString());
   }
   return true;
 }
@@ -267,7 +282,8 @@ bool ModuleParser::ReadTupleElements(Instruction** operand) {
     if (!scanner_.Integer(&index, "the index of a tuple element")) return false;
     const Shape& tuple = (*operand)->shape();
     if (!tuple.IsTuple()) {
-      return scanner_.FailAt(at, "a tuple before `#`", StrCat("`", (*operand)->name(), "` of shape ", tuple.ToString()));
+      return scanner_.FailAt(at, "a tuple before `#`",
+                             StrCat("`", (*operand)->name(), "` of shape ", tuple.ToString()));
     }
     if (index < 0 || index >= static_cast<int64_t>(tuple.tuple_shapes.size())) {
       return scanner_.FailAt(at, StrCat("an index below ", tuple.tuple_shapes.size(), ", the size of the tuple"),
@@ -275,7 +291,8 @@ bool ModuleParser::ReadTupleElements(Instruction** operand) {
     }
     Instruction*& element = scope_->elements[{*operand, index}];
     if (element == nullptr) {
-      element = Make(at, Opcode::kGetTupleElement, tuple.tuple_shapes[index], {*operand}, TupleIndexAttributes{index}, "");
+      element =
+          Make(at, Opcode::kGetTupleElement, tuple.tuple_shapes[index], {*operand}, TupleIndexAttributes{index}, "");
     }
     *operand = element;
   }
@@ -319,13 +336,16 @@ bool ModuleParser::ReadAttributes(InstructionDraft& draft, const char* opcode_at
   }
   if (!CheckCounts(draft, opcode_at)) return false;
   for (const Computation* called : draft.called) {
-    if (called == nullptr) return scanner_.FailAt(opcode_at, StrCat("all computations that ", OpcodeName(draft.opcode), " calls"), "only some");
+    if (called == nullptr)
+      return scanner_.FailAt(opcode_at, StrCat("all computations that ", OpcodeName(draft.opcode), " calls"),
+                             "only some");
   }
   return true;
 }
 
 // parameter_replication has a value for each leaf of the parameter.
-bool ModuleParser::CheckReplication(const Instruction& parameter, const InstructionDraft& draft, const char* opcode_at) {
+bool ModuleParser::CheckReplication(const Instruction& parameter, const InstructionDraft& draft,
+                                    const char* opcode_at) {
   for (const RawAttribute& raw : draft.raw) {
     if (raw.name != "parameter_replication" || raw.value[0] != '{') continue;
     const bool empty = raw.value.find_first_of("tf01") == std::string::npos;
@@ -384,7 +404,8 @@ bool ModuleParser::ReadInstructionName(Instruction** instruction) {
   const char* at = scanner_.at();
   const std::string_view name = scanner_.TryName();
   const auto found = scope_->names.find(name);
-  if (found == scope_->names.end()) return scanner_.FailAt(at, "an instruction that is defined above in this computation");
+  if (found == scope_->names.end())
+    return scanner_.FailAt(at, "an instruction that is defined above in this computation");
   *instruction = found->second;
   return true;
 }

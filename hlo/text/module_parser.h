@@ -1,5 +1,5 @@
-// The parser's state and its functions by file: modules and computations in parser.cc, instructions in instruction_parser.cc, the
-// asynchronous spellings `dot-start` and their like in async_parser.cc.
+// The parser's state and its functions by file: modules and computations in parser.cc, instructions in
+// instruction_parser.cc, the asynchronous spellings `dot-start` and their like in async_parser.cc.
 #pragma once
 
 #include <cstring>
@@ -18,7 +18,8 @@
 
 namespace smelt::hlo::text {
 
-// Hashes names eight bytes at a time: a text is mostly names, and std::hash would take a tenth of the time of reading it.
+// Hashes names eight bytes at a time: a text is mostly names, and std::hash would take a tenth of the time of reading
+// it.
 struct NameHash {
   size_t operator()(std::string_view name) const {
     uint64_t hash = name.size();
@@ -35,7 +36,8 @@ struct NameHash {
     return word;
   }
   static uint64_t Mix(uint64_t hash, uint64_t word) {
-    const unsigned __int128 product = static_cast<unsigned __int128>(hash ^ word ^ 0x9E3779B97F4A7C15) * 0xD6E8FEB86659FD93;
+    const unsigned __int128 product =
+        static_cast<unsigned __int128>(hash ^ word ^ 0x9E3779B97F4A7C15) * 0xD6E8FEB86659FD93;
     return static_cast<uint64_t>(product) ^ static_cast<uint64_t>(product >> 64);
   }
 };
@@ -49,7 +51,8 @@ struct Nesting {
 
 class ModuleParser : public AttributeHost {
  public:
-  ModuleParser(std::string_view text, const ParseOptions& options) : scanner_(text, options.file_name), options_(options) {}
+  ModuleParser(std::string_view text, const ParseOptions& options)
+      : scanner_(text, options.file_name), options_(options) {}
 
   absl::StatusOr<std::unique_ptr<Module>> Parse();
 
@@ -103,14 +106,15 @@ class ModuleParser : public AttributeHost {
   bool CheckCounts(const InstructionDraft& draft, const char* opcode_at);
   bool ReadOpcode(Opcode* opcode, AsyncPart* async_part);
 
-  // `dot-start`, `dot-update` and `dot-done` become asynchronous instructions that call a computation of our making with a dot in it.
+  // `dot-start`, `dot-update` and `dot-done` become asynchronous instructions that call a computation of our making
+  // with a dot in it.
   bool ReadAsync(const char* start, const char* opcode_at, std::string_view name, const Shape* shape, AsyncPart part,
                  InstructionDraft& wrapped, Instruction** made);
   void BindOperand(AsyncChain& chain, const Shape& shape);
   void CloseAsyncChain(AsyncChain& chain);
   void CloseAsyncChains(Scope& scope);
-  Instruction* Make(const char* at, Opcode opcode, Shape shape, std::vector<Instruction*> operands, Attributes attributes,
-                    std::string_view name, std::vector<Computation*> called = {});
+  Instruction* Make(const char* at, Opcode opcode, Shape shape, std::vector<Instruction*> operands,
+                    Attributes attributes, std::string_view name, std::vector<Computation*> called = {});
 
   // The problem with its place in the text.
   absl::Status Locate(const Problem& problem) const;

@@ -21,7 +21,8 @@ absl::StatusOr<std::unique_ptr<Module>> ModuleParser::Parse() {
 
 absl::Status ModuleParser::Verify() {
   std::optional<Problem> problem = FindProblem(*module_);
-  // Test files hold leftovers that nothing calls and XLA never looks at. Where they break a rule they are dropped, so that no pass meets them.
+  // Test files hold leftovers that nothing calls and XLA never looks at. Where they break a rule they are dropped, so
+  // that no pass meets them.
   if (problem && problem->computation != nullptr && RemoveUnreachableComputations()) problem = FindProblem(*module_);
   return problem ? Locate(*problem) : absl::OkStatus();
 }
@@ -166,9 +167,9 @@ bool ModuleParser::ReadTopLevelComputation() {
   computations_[name] = computation;
   if (is_entry) module_->set_entry(computation);
   if (has_result && !result.SameAs(computation->root()->shape())) {
-    return scanner_.FailAt(name_at, StrCat("a root of the declared shape ", result.ToString()),
-                           StrCat(computation->root()->shape().ToString(), ", the shape of root `",
-                                        computation->root()->name(), "`"));
+    return scanner_.FailAt(
+        name_at, StrCat("a root of the declared shape ", result.ToString()),
+        StrCat(computation->root()->shape().ToString(), ", the shape of root `", computation->root()->name(), "`"));
   }
   while (scanner_.Try(',')) {
     std::string_view attribute;

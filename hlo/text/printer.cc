@@ -154,7 +154,8 @@ class Printer {
       out_ += ')';
       return;
     }
-    const bool plain = !shape.layout || (shape.HasDefaultLayout() && shape.layout->tiles.empty() && shape.layout->rest.empty());
+    const bool plain =
+        !shape.layout || (shape.HasDefaultLayout() && shape.layout->tiles.empty() && shape.layout->rest.empty());
     AppendShape(&out_, shape, !plain);
   }
 
@@ -165,7 +166,8 @@ class Printer {
     }
     if (instruction.opcode() == Opcode::kConstant) {
       const ConstantAttributes& constant = instruction.attributes<ConstantAttributes>();
-      if (constant.literal == nullptr || constant.elided || constant.literal->element_count() > options_.largest_constant) {
+      if (constant.literal == nullptr || constant.elided ||
+          constant.literal->element_count() > options_.largest_constant) {
         out_ += "{...}";
       } else {
         AppendLiteral(&out_, *constant.literal);
@@ -213,12 +215,16 @@ std::string Print(const T& thing, const PrintOptions& options) {
 }  // namespace text
 
 std::string ToText(const Module& module, const PrintOptions& options) { return text::Print(module, options); }
-std::string ToText(const Computation& computation, const PrintOptions& options) { return text::Print(computation, options); }
-std::string ToText(const Instruction& instruction, const PrintOptions& options) { return text::Print(instruction, options); }
+std::string ToText(const Computation& computation, const PrintOptions& options) {
+  return text::Print(computation, options);
+}
+std::string ToText(const Instruction& instruction, const PrintOptions& options) {
+  return text::Print(instruction, options);
+}
 
 bool ChangesMeaning(const RawAttribute& attribute, Opcode opcode) {
-  static constexpr std::string_view kNeutral[] = {"metadata", "origin",   "statistics",
-                                                  "sharding", "frontend_attributes", "parameter_replication"};
+  static constexpr std::string_view kNeutral[] = {
+      "metadata", "origin", "statistics", "sharding", "frontend_attributes", "parameter_replication"};
   // A custom call's configuration says what it computes; elsewhere it says how.
   if (attribute.name == "backend_config") return opcode == Opcode::kCustomCall;
   return std::find(std::begin(kNeutral), std::end(kNeutral), attribute.name) == std::end(kNeutral);

@@ -1,7 +1,7 @@
 // Modules to HLO text.
 //
-//   std::string text = ToText(module);                        // everything; reads back to an equal module, here and in XLA
-//   std::string text = ToText(module, {PrintStyle::kShort});
+//   std::string text = ToText(module);                        // everything; reads back to an equal module, here and in
+//   XLA std::string text = ToText(module, {PrintStyle::kShort});
 //
 // Reading the text and printing it again gives the same text. Linear in the size of the module and its constants.
 #pragma once
@@ -13,9 +13,10 @@
 namespace smelt::hlo {
 
 enum class PrintStyle : uint8_t {
-  kFull,       // everything that was read, to be read again
-  kShort,      // to be looked at: no metadata, origin, statistics, sharding, frontend attributes and backend configuration
-  kCanonical,  // to be compared: short, and names give way to positions, default layouts and header attributes are left out
+  kFull,   // everything that was read, to be read again
+  kShort,  // to be looked at: no metadata, origin, statistics, sharding, frontend attributes and backend configuration
+  kCanonical,  // to be compared: short, and names give way to positions, default layouts and header attributes are left
+               // out
 };
 
 struct PrintOptions {
@@ -30,7 +31,8 @@ std::string ToText(const Computation& computation, const PrintOptions& options =
 // One line, without indentation.
 std::string ToText(const Instruction& instruction, const PrintOptions& options = {});
 
-// Whether an attribute that is kept as written changes what an instruction of this opcode computes. Metadata and its like do not.
+// Whether an attribute that is kept as written changes what an instruction of this opcode computes. Metadata and its
+// like do not.
 bool ChangesMeaning(const RawAttribute& attribute, Opcode opcode);
 
 }  // namespace smelt::hlo

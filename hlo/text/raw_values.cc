@@ -1,8 +1,8 @@
 // Checks of the attribute values that are kept as written.
 #include <algorithm>
 
-#include "hlo/str_cat.h"
 #include "hlo/literal.h"
+#include "hlo/str_cat.h"
 #include "hlo/text/attribute_values.h"
 #include "hlo/text/literal_text.h"
 #include "hlo/text/shape_text.h"
@@ -10,7 +10,8 @@
 namespace smelt::hlo::text {
 namespace {
 
-// Skips from an opening bracket behind the one that closes it. Brackets in strings do not count; those of other kinds need not match.
+// Skips from an opening bracket behind the one that closes it. Brackets in strings do not count; those of other kinds
+// need not match.
 bool SkipBrackets(Scanner& scanner, char open, char close, bool single_quotes = false) {
   const char* start = scanner.at();
   if (!scanner.Expect(open)) return false;
@@ -131,8 +132,7 @@ bool CheckTileSharding(Scanner& scanner) {
 bool CheckOneSharding(Scanner& scanner) {
   scanner.SkipSpace();
   const std::string_view left(scanner.at(), scanner.end() - scanner.at());
-  if (scanner.Here() == 'm' && (left.starts_with("mesh[") ||
-                                left.starts_with("maximal_mesh"))) {
+  if (scanner.Here() == 'm' && (left.starts_with("mesh[") || left.starts_with("maximal_mesh"))) {
     int64_t axes;
     if (!CheckMesh(scanner, &axes)) return false;
     while (scanner.Try(',')) {
@@ -141,7 +141,8 @@ bool CheckOneSharding(Scanner& scanner) {
         continue;
       }
       std::string_view word;
-      if (!scanner.Word(&word, "device_ids, replicated, unreduced, manual, metadata or the axes of each dimension")) return false;
+      if (!scanner.Word(&word, "device_ids, replicated, unreduced, manual, metadata or the axes of each dimension"))
+        return false;
       if (!scanner.Try('=')) continue;
       scanner.TryWord();  // unreduced=max{...}
       const char c = scanner.Peek();
@@ -150,8 +151,8 @@ bool CheckOneSharding(Scanner& scanner) {
     }
     return true;
   }
-  static constexpr std::string_view kFlags[] = {"replicated", "manual", "unknown", "unreduced", "maximal",
-                                                "last_tile_dim_replicate"};
+  static constexpr std::string_view kFlags[] = {"replicated", "manual",  "unknown",
+                                                "unreduced",  "maximal", "last_tile_dim_replicate"};
   for (;;) {
     if (scanner.Peek() == '}') return true;
     const char* at = scanner.at();
@@ -358,7 +359,8 @@ bool CheckAliasing(Scanner& scanner) {
 bool CheckUnknownLabels(Scanner& scanner) {
   const auto side = [&] {
     const char* from = scanner.at();
-    while (scanner.Here() == '?' || (IsA(scanner.Here(), kWordCharacter) && scanner.Here() != '_' && scanner.Here() != '-')) {
+    while (scanner.Here() == '?' ||
+           (IsA(scanner.Here(), kWordCharacter) && scanner.Here() != '_' && scanner.Here() != '-')) {
       scanner.set_at(scanner.at() + 1);
     }
     return scanner.at() != from;

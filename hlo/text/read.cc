@@ -4,8 +4,8 @@
 #include <cstdio>
 #include <cstring>
 
-#include "hlo/str_cat.h"
 #include "hlo/status_macros.h"
+#include "hlo/str_cat.h"
 #include "hlo/text/parser.h"
 
 namespace smelt::hlo {

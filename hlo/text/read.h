@@ -11,7 +11,8 @@
 
 namespace smelt::hlo {
 
-// Reads an HLO text (.hlo, .txt). Binary and text protos (.pb, .pbtxt) and compressed files (.gz, .zst) are refused by name.
+// Reads an HLO text (.hlo, .txt). Binary and text protos (.pb, .pbtxt) and compressed files (.gz, .zst) are refused by
+// name.
 absl::StatusOr<std::unique_ptr<Module>> ReadModuleFile(const std::string& path, bool verify = true);
 
 // The whole file, or an error that names it and the reason.

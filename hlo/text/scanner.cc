@@ -182,7 +182,7 @@ absl::Status Scanner::ErrorAt(const char* at, std::string_view message) const {
     if (static_cast<uint8_t>(c) < ' ') c = ' ';
   }
   return absl::InvalidArgumentError(StrCat(file_name_, ":", line, ":", column, ": ", message, "\n", shown, "\n",
-                                                 std::string(std::max<int64_t>(at - from, 0), ' '), "^"));
+                                           std::string(std::max<int64_t>(at - from, 0), ' '), "^"));
 }
 
 }  // namespace smelt::hlo::text

@@ -5,8 +5,8 @@
 //   scanner.Word(&word, "a type");      // "f32"
 //   scanner.Expect('[');
 //
-// The text is neither copied nor changed, and no token allocates. Functions that can fail return false after they have recorded an error;
-// the first error wins, and a caller only passes the false on. Linear in the text; keeps no stack.
+// The text is neither copied nor changed, and no token allocates. Functions that can fail return false after they have
+// recorded an error; the first error wins, and a caller only passes the false on. Linear in the text; keeps no stack.
 #pragma once
 
 #include <array>
@@ -34,8 +34,8 @@ inline constexpr std::array<uint8_t, 256> kCharacterClasses = MakeCharacterClass
 
 inline bool IsA(char c, uint8_t classes) { return (kCharacterClasses[static_cast<uint8_t>(c)] & classes) != 0; }
 
-// Parsers that recurse (nested operands, inline bodies, tuple shapes and literals) stop here, far above what any compiler writes and far below
-// what fills a stack.
+// Parsers that recurse (nested operands, inline bodies, tuple shapes and literals) stop here, far above what any
+// compiler writes and far below what fills a stack.
 inline constexpr int kNestingLimit = 200;
 
 class Scanner {

@@ -46,9 +46,9 @@ struct LayoutPart {
   enum { kTiles, kElementSize, kMemorySpace, kKept } meaning;
 };
 constexpr LayoutPart kLayoutParts[] = {
-    {"D", true, LayoutPart::kKept},         {"T", true, LayoutPart::kTiles},       {"L", true, LayoutPart::kKept},
-    {"#", true, LayoutPart::kKept},         {"*", true, LayoutPart::kKept},        {"E", true, LayoutPart::kElementSize},
-    {"SC", true, LayoutPart::kKept},        {"S", true, LayoutPart::kMemorySpace}, {"P", true, LayoutPart::kKept},
+    {"D", true, LayoutPart::kKept},  {"T", true, LayoutPart::kTiles},       {"L", true, LayoutPart::kKept},
+    {"#", true, LayoutPart::kKept},  {"*", true, LayoutPart::kKept},        {"E", true, LayoutPart::kElementSize},
+    {"SC", true, LayoutPart::kKept}, {"S", true, LayoutPart::kMemorySpace}, {"P", true, LayoutPart::kKept},
     {"M", true, LayoutPart::kKept},
 };
 
@@ -205,7 +205,8 @@ void AppendShape(std::string* out, const Shape& shape, bool with_layout) {
   *out += ']';
   if (!with_layout || !shape.layout) return;
   const Layout& layout = *shape.layout;
-  std::string_view before, middle, after;  // D | L # * | SC P M, as they stand around tiles, element size and memory space
+  std::string_view before, middle,
+      after;  // D | L # * | SC P M, as they stand around tiles, element size and memory space
   const std::string_view rest = layout.rest;
   size_t split = 0;
   if (!rest.empty() && rest[0] == 'D') split = std::min(rest.find(')'), rest.size() - 1) + 1;

@@ -11,7 +11,8 @@ namespace smelt::hlo::text {
 // Reads one shape. Refuses sizes that do not fit 63 bits of bytes and tuples nested deeper than kNestingLimit.
 bool ParseShape(Scanner& scanner, Shape* shape, int depth = 0);
 
-// Whether a shape starts here, as opposed to a name or an opcode: `(`, or a type followed by `[` (or by `(` for a buffer).
+// Whether a shape starts here, as opposed to a name or an opcode: `(`, or a type followed by `[` (or by `(` for a
+// buffer).
 bool AtShape(Scanner& scanner);
 
 // Appends a shape with its layout, where it has one, in the order in which XLA reads the parts of a layout.

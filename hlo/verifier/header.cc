@@ -23,10 +23,12 @@ std::string PathText(const std::vector<int64_t>& path) {
 }
 
 // (0, {1}, may-alias) behind the opening parenthesis.
-std::optional<std::string> ReadParameterPart(text::Scanner& scanner, const std::vector<Instruction*>& parameters, const Shape** part) {
+std::optional<std::string> ReadParameterPart(text::Scanner& scanner, const std::vector<Instruction*>& parameters,
+                                             const Shape** part) {
   int64_t number;
   std::vector<int64_t> path;
-  if (!scanner.Expect('(') || !scanner.Integer(&number) || !scanner.Expect(',') || !text::ReadIntegerList(scanner, &path)) {
+  if (!scanner.Expect('(') || !scanner.Integer(&number) || !scanner.Expect(',') ||
+      !text::ReadIntegerList(scanner, &path)) {
     return "expects (parameter, {index})";
   }
   if (scanner.Try(',')) scanner.TryWord();
@@ -35,7 +37,9 @@ std::optional<std::string> ReadParameterPart(text::Scanner& scanner, const std::
     return StrCat("names parameter ", number, ", but the entry computation takes ", parameters.size());
   }
   *part = Part(parameters[number]->shape(), path);
-  if (*part == nullptr) return StrCat("names part ", PathText(path), " of parameter ", number, ", which is ", parameters[number]->shape().ToString());
+  if (*part == nullptr)
+    return StrCat("names part ", PathText(path), " of parameter ", number, ", which is ",
+                  parameters[number]->shape().ToString());
   return std::nullopt;
 }
 
@@ -48,14 +52,17 @@ std::optional<std::string> AliasProblem(const Module& module, std::string_view v
     const Shape* output = nullptr;
     if (has_outputs) {
       std::vector<int64_t> path;
-      if (!text::ReadIntegerList(scanner, &path) || !scanner.Expect(':')) return "expects {index}: (parameter, {index})";
+      if (!text::ReadIntegerList(scanner, &path) || !scanner.Expect(':'))
+        return "expects {index}: (parameter, {index})";
       output = Part(result, path);
-      if (output == nullptr) return StrCat("names part ", PathText(path), " of the result, which is ", result.ToString());
+      if (output == nullptr)
+        return StrCat("names part ", PathText(path), " of the result, which is ", result.ToString());
     }
     const Shape* input = nullptr;
     if (std::optional<std::string> problem = ReadParameterPart(scanner, parameters, &input)) return problem;
     if (output != nullptr && output->IsArray() && input->IsArray() && output->ByteSize() != input->ByteSize()) {
-      return StrCat("gives the result part ", output->ToString(), " the buffer of ", input->ToString(), ", which has another size");
+      return StrCat("gives the result part ", output->ToString(), " the buffer of ", input->ToString(),
+                    ", which has another size");
     }
   } while (scanner.Try(','));
   return std::nullopt;
@@ -67,7 +74,8 @@ std::optional<std::string> HeaderProblem(const Module& module) {
   for (const RawAttribute& attribute : module.raw_attributes()) {
     const bool alias = attribute.name == "input_output_alias";
     if (!alias && attribute.name != "buffer_donor") continue;
-    if (std::optional<std::string> problem = AliasProblem(module, attribute.value, alias)) return StrCat(attribute.name, " ", *problem);
+    if (std::optional<std::string> problem = AliasProblem(module, attribute.value, alias))
+      return StrCat(attribute.name, " ", *problem);
   }
   return std::nullopt;
 }

@@ -71,11 +71,13 @@ class Verifier {
       }
       parameters.push_back(instruction);
     }
-    std::sort(parameters.begin(), parameters.end(), [](const Instruction* a, const Instruction* b) { return Number(a) < Number(b); });
+    std::sort(parameters.begin(), parameters.end(),
+              [](const Instruction* a, const Instruction* b) { return Number(a) < Number(b); });
     for (size_t i = 0; i < parameters.size(); ++i) {
       const int64_t number = Number(parameters[i]);
       if (number == static_cast<int64_t>(i)) continue;
-      if (i > 0 && number == Number(parameters[i - 1])) return Fail(parameters[i], StrCat("there must be one parameter ", number, ", there are two"));
+      if (i > 0 && number == Number(parameters[i - 1]))
+        return Fail(parameters[i], StrCat("there must be one parameter ", number, ", there are two"));
       return Fail(parameters[i], StrCat("parameters must be numbered 0, 1, 2, ..., but there is no parameter ", i));
     }
     return true;
@@ -92,14 +94,18 @@ class Verifier {
     }
     for (const Computation* called : instruction.called()) {
       const auto found = computation_position_.find(called);
-      if (found == computation_position_.end()) return Fail(&instruction, "calls a computation that is not in the module");
+      if (found == computation_position_.end())
+        return Fail(&instruction, "calls a computation that is not in the module");
       if (found->second >= computation_position_.at(computation_)) {
-        return Fail(&instruction, StrCat("calls `", called->name(), "`, which calls `", computation_->name(), "` again: recursion is not possible"));
+        return Fail(&instruction, StrCat("calls `", called->name(), "`, which calls `", computation_->name(),
+                                         "` again: recursion is not possible"));
       }
     }
-    if (!instruction.shape().SizeFits()) return Fail(&instruction, StrCat(instruction.shape().ToString(), " has more than 2^60 bytes"));
+    if (!instruction.shape().SizeFits())
+      return Fail(&instruction, StrCat(instruction.shape().ToString(), " has more than 2^60 bytes"));
     if (!IsLayoutValid(instruction.shape())) {
-      return Fail(&instruction, StrCat("the layout must name every dimension once, is ", instruction.shape().ToString(/*with_layout=*/true)));
+      return Fail(&instruction, StrCat("the layout must name every dimension once, is ",
+                                       instruction.shape().ToString(/*with_layout=*/true)));
     }
     const absl::Status status = CheckShape(instruction);
     return status.ok() || Fail(&instruction, std::string(status.message()));
@@ -109,7 +115,8 @@ class Verifier {
     if (before.parent() != computation_) {
       return Fail(&instruction, StrCat(role, " `", before.name(), "` must be in the same computation"));
     }
-    if (position_[before.id()] >= position) return Fail(&instruction, StrCat(role, " `", before.name(), "` depends on it: a cycle"));
+    if (position_[before.id()] >= position)
+      return Fail(&instruction, StrCat(role, " `", before.name(), "` depends on it: a cycle"));
     return true;
   }
 

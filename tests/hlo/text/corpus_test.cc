@@ -1,4 +1,6 @@
 // Every text of the corpora is read, verified and printed, and the print reads back to itself.
+#include "tests/hlo/text/corpus.h"
+
 #include <gtest/gtest.h>
 
 #include <string_view>
@@ -8,7 +10,6 @@
 #include "hlo/text/parser.h"
 #include "hlo/text/printer.h"
 #include "hlo/text/read.h"
-#include "tests/hlo/text/corpus.h"
 
 namespace smelt::hlo {
 namespace {
@@ -36,7 +37,7 @@ std::string RoundTripProblem(const Module& module, bool verify) {
 
 // Texts that are not modules, or that XLA refuses, too.
 bool IsNoModule(std::string_view name) {
-  static constexpr std::string_view kNoModules[] = {"EvaluatorSparse",    "NoTransposeOnBlackwellF8", "operand_upcaster",
+  static constexpr std::string_view kNoModules[] = {"EvaluatorSparse",   "NoTransposeOnBlackwellF8", "operand_upcaster",
                                                     "module_attributes", "stacktrace_to_location",   "list_passes"};
   for (std::string_view part : kNoModules) {
     if (name.find(part) != std::string_view::npos) return true;
@@ -66,7 +67,8 @@ TEST_P(CorpusTest, IsReadAndPrinted) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Folders, CorpusTest,
-                         testing::Values("programs", "xla/models", "xla/exec", "xla/lit", "xla/parser_ok", "xla/parser_limits"),
+                         testing::Values("programs", "xla/models", "xla/exec", "xla/lit", "xla/parser_ok",
+                                         "xla/parser_limits"),
                          [](const auto& info) {
                            std::string name = info.param;
                            std::replace(name.begin(), name.end(), '/', '_');

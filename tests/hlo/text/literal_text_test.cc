@@ -28,24 +28,14 @@ TEST(LiteralText, PrintsWhatItReads) {
   struct Case {
     const char *shape, *text;
   };
-  for (const Case& c : {Case{"f32[]", "0.1"},
-                        Case{"f32[2,2]", "{{1, 2}, {3, 4}}"},
-                        Case{"f32[4]", "{nan, -nan, inf, -inf}"},
-                        Case{"f32[3]", "{0, -0.0, 1e-45}"},
-                        Case{"bf16[2]", "{nan(0x7f), -nan(0x3f)}"},
-                        Case{"f64[1]", "{0.1}"},
-                        Case{"f16[2]", "{65504, -2}"},
-                        Case{"f8e4m3fn[3]", "{448, -nan, 0.5}"},
-                        Case{"f8e5m2[2]", "{nan(0x1), inf}"},
-                        Case{"s4[2]", "{-8, 7}"},
-                        Case{"u64[2]", "{18446744073709551615, 0}"},
-                        Case{"s64[1]", "{-9223372036854775808}"},
-                        Case{"pred[2]", "{true, false}"},
-                        Case{"c64[2]", "{(1, -2.5), (inf, nan)}"},
-                        Case{"f32[2,0]", "{{}, {}}"},
-                        Case{"f32[0]", "{}"},
-                        Case{"(f32[2], (pred[], s32[1]))", "({1, 2}, (true, {-3}))"},
-                        Case{"f32[2,1,2]", "{{{1, 2}}, {{3, 4}}}"}}) {
+  for (const Case& c :
+       {Case{"f32[]", "0.1"}, Case{"f32[2,2]", "{{1, 2}, {3, 4}}"}, Case{"f32[4]", "{nan, -nan, inf, -inf}"},
+        Case{"f32[3]", "{0, -0.0, 1e-45}"}, Case{"bf16[2]", "{nan(0x7f), -nan(0x3f)}"}, Case{"f64[1]", "{0.1}"},
+        Case{"f16[2]", "{65504, -2}"}, Case{"f8e4m3fn[3]", "{448, -nan, 0.5}"}, Case{"f8e5m2[2]", "{nan(0x1), inf}"},
+        Case{"s4[2]", "{-8, 7}"}, Case{"u64[2]", "{18446744073709551615, 0}"}, Case{"s64[1]", "{-9223372036854775808}"},
+        Case{"pred[2]", "{true, false}"}, Case{"c64[2]", "{(1, -2.5), (inf, nan)}"}, Case{"f32[2,0]", "{{}, {}}"},
+        Case{"f32[0]", "{}"}, Case{"(f32[2], (pred[], s32[1]))", "({1, 2}, (true, {-3}))"},
+        Case{"f32[2,1,2]", "{{{1, 2}}, {{3, 4}}}"}}) {
     EXPECT_EQ(Print(Constant(c.shape, c.text)), c.text) << c.shape;
   }
 }
@@ -62,12 +52,14 @@ TEST(LiteralText, FloatsReadBackToTheSameBits) {
 }
 
 TEST(LiteralText, EveryBitPatternOfSmallTypesReadsBack) {
-  for (PrimitiveType type : {PrimitiveType::kF8E5M2, PrimitiveType::kF8E4M3, PrimitiveType::kF8E4M3FN, PrimitiveType::kF8E4M3B11FNUZ,
-                             PrimitiveType::kF8E5M2FNUZ, PrimitiveType::kF8E4M3FNUZ, PrimitiveType::kF8E3M4}) {
+  for (PrimitiveType type :
+       {PrimitiveType::kF8E5M2, PrimitiveType::kF8E4M3, PrimitiveType::kF8E4M3FN, PrimitiveType::kF8E4M3B11FNUZ,
+        PrimitiveType::kF8E5M2FNUZ, PrimitiveType::kF8E4M3FNUZ, PrimitiveType::kF8E3M4}) {
     Literal all(Shape::Array(type, {256}));
     for (int i = 0; i < 256; ++i) all.data<uint8_t>()[i] = static_cast<uint8_t>(i);
     const Literal again = Constant(StrCat(PrimitiveTypeName(type), "[256]"), Print(all));
-    for (int i = 0; i < 256; ++i) EXPECT_EQ(all.data<uint8_t>()[i], again.data<uint8_t>()[i]) << PrimitiveTypeName(type) << " " << i;
+    for (int i = 0; i < 256; ++i)
+      EXPECT_EQ(all.data<uint8_t>()[i], again.data<uint8_t>()[i]) << PrimitiveTypeName(type) << " " << i;
   }
   Literal all(Shape::Array(PrimitiveType::kBF16, {65536}));
   for (int i = 0; i < 65536; ++i) all.data<uint16_t>()[i] = static_cast<uint16_t>(i);
@@ -79,12 +71,11 @@ TEST(LiteralText, IntegersHaveNoNegativeZero) {
   EXPECT_TRUE(std::signbit(Constant("f32[]", "-0.0").data<float>()[0]));
 }
 
-TEST(LiteralText, OneValueFillsAnArray) {
-  EXPECT_EQ(Print(Constant("s32[2,2]", "7")), "{{7, 7}, {7, 7}}");
-}
+TEST(LiteralText, OneValueFillsAnArray) { EXPECT_EQ(Print(Constant("s32[2,2]", "7")), "{{7, 7}, {7, 7}}"); }
 
 TEST(LiteralText, ElidedValuesCountOnAndPrintElided) {
-  const auto module = ParseModule("ENTRY e { a = u32[2] constant({...}) b = u32[2,1] constant({...}) ROOT t = (u32[2], u32[2,1]) tuple(a, b) }");
+  const auto module = ParseModule(
+      "ENTRY e { a = u32[2] constant({...}) b = u32[2,1] constant({...}) ROOT t = (u32[2], u32[2,1]) tuple(a, b) }");
   ASSERT_TRUE(module.ok()) << module.status();
   const Instruction& root = *(*module)->entry()->root();
   EXPECT_EQ(Print(root.operand(0)->literal()), "{0, 1}");

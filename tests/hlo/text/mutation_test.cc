@@ -1,4 +1,5 @@
-// Broken texts: whatever is cut, flipped, doubled or moved, the parser answers, and what it accepts can be printed and read again.
+// Broken texts: whatever is cut, flipped, doubled or moved, the parser answers, and what it accepts can be printed and
+// read again.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -67,13 +68,27 @@ class Mutator {
       const size_t at = Below(result.size());
       const size_t length = Below(std::min<size_t>(result.size() - at, 40)) + 1;
       switch (Below(8)) {
-        case 0: result.resize(at); break;
-        case 1: result[at] = static_cast<char>(Below(256)); break;
-        case 2: result.erase(at, length); break;
-        case 3: result.insert(at, result.substr(at, length)); break;
-        case 4: result.insert(Below(result.size()), result.substr(at, length)); break;
-        case 5: result[at] = "(){}[]<>,=#%\"'/*-0123456789xab_"[Below(31)]; break;
-        case 6: result.insert(at, kTokens[Below(std::size(kTokens))]); break;
+        case 0:
+          result.resize(at);
+          break;
+        case 1:
+          result[at] = static_cast<char>(Below(256));
+          break;
+        case 2:
+          result.erase(at, length);
+          break;
+        case 3:
+          result.insert(at, result.substr(at, length));
+          break;
+        case 4:
+          result.insert(Below(result.size()), result.substr(at, length));
+          break;
+        case 5:
+          result[at] = "(){}[]<>,=#%\"'/*-0123456789xab_"[Below(31)];
+          break;
+        case 6:
+          result.insert(at, kTokens[Below(std::size(kTokens))]);
+          break;
         case 7:
           if (!other.empty()) result.insert(at, other.substr(Below(other.size()), 60));
           break;
@@ -83,9 +98,24 @@ class Mutator {
   }
 
  private:
-  static constexpr const char* kTokens[] = {"-1",   "9223372036854775807", "-9223372036854775808", "99999999999999999999", "{...}", "f32[",
-                                            "((((", "nan(0x0)",            "ROOT ",                "0",                    "1e999", "<=",
-                                            "?",    "{",                   "}",                    "\n",                   "/*",    "s4[3]"};
+  static constexpr const char* kTokens[] = {"-1",
+                                            "9223372036854775807",
+                                            "-9223372036854775808",
+                                            "99999999999999999999",
+                                            "{...}",
+                                            "f32[",
+                                            "((((",
+                                            "nan(0x0)",
+                                            "ROOT ",
+                                            "0",
+                                            "1e999",
+                                            "<=",
+                                            "?",
+                                            "{",
+                                            "}",
+                                            "\n",
+                                            "/*",
+                                            "s4[3]"};
   size_t Below(size_t n) { return n == 0 ? 0 : random_() % n; }
   std::mt19937_64 random_;
 };
@@ -125,13 +155,16 @@ TEST(HostileTexts, AreRefusedAtOnce) {
   const std::string texts[] = {
       "HloModule m ENTRY e { ROOT p = " + repeat("(", 100'000) + "f32[]" + repeat(")", 100'000) + " parameter(0) }",
       repeat("f32[] negate(", 100'000) + "f32[] constant(0)" + repeat(")", 100'000),
-      "ENTRY e { ROOT c = " + repeat("(", 150) + "f32[]" + repeat(")", 150) + " constant(" + repeat("(", 100'000) + "0) }",
-      "ENTRY e { p = f32[] parameter(0) ROOT r = " + repeat("f32[] call(p), to_apply={ p = f32[] parameter(0) ROOT r = ", 100'000),
+      "ENTRY e { ROOT c = " + repeat("(", 150) + "f32[]" + repeat(")", 150) + " constant(" + repeat("(", 100'000) +
+          "0) }",
+      "ENTRY e { p = f32[] parameter(0) ROOT r = " +
+          repeat("f32[] call(p), to_apply={ p = f32[] parameter(0) ROOT r = ", 100'000),
       "ENTRY e { ROOT c = f32[1000000,1000000,1000] constant({...}) }",
       "ENTRY e { ROOT c = f32[100000000] constant({1}) }",
       "ENTRY e { ROOT c = f32[9223372036854775807,9223372036854775807] parameter(0) }",
       "ENTRY e { ROOT c = f32[1000000000] constant(1) }",
-      "ENTRY e { p = f32[8] parameter(0) c = f32[] constant(0) ROOT r = pad(p, c), padding=9223372036854775807_1_9223372036854775807 }",
+      "ENTRY e { p = f32[8] parameter(0) c = f32[] constant(0) ROOT r = pad(p, c), "
+      "padding=9223372036854775807_1_9223372036854775807 }",
       "ENTRY e { ROOT p = f32[] parameter(2147483647) }",
       repeat("{", 1'000'000),
       repeat("/*", 1'000'000),

@@ -70,12 +70,18 @@ INSTANTIATE_TEST_SUITE_P(
         BadText{"ENTRY e { ROOT x = f32[] parameter(0) ROOT y = f32[] negate(x) }", "only one ROOT"},
         BadText{"ENTRY e { x = f32[] parameter(0) } ENTRY f { x = f32[] parameter(0) }", "only one ENTRY"},
         BadText{"ENTRY e { x = f32[] parameter(0) ROOT y = f32[] neg(x) }", "expected an opcode of HLO, found `neg`"},
-        BadText{"ENTRY e { x = f32[] parameter(0) ROOT y = f32[] negate(x, x) }", "expected 1 operand of negate, found 2"},
-        BadText{"ENTRY e { x = f32[] parameter(0) ROOT y = f32[] negate(x), index=1 }", "unexpected attribute \"index\""},
-        BadText{"ENTRY e { x = f32[2] parameter(0) ROOT y = f32[2] transpose(x) }", "expected attribute dimensions of transpose, found none"},
-        BadText{"ENTRY e { x = f32[2] parameter(0) ROOT y = f32[2] transpose(x), dimensions={0}, dimensions={0} }", "attribute dimensions once"},
-        BadText{"ENTRY e { x = f32[2] parameter(0) ROOT y = f32[] call(x), to_apply=f }", "a computation that is defined above"},
-        BadText{"ENTRY e { x = f32[2] parameter(0) ROOT y = f32[3] negate(f32[3] x) }", "expected f32[2], the shape of `x`, found f32[3]"},
+        BadText{"ENTRY e { x = f32[] parameter(0) ROOT y = f32[] negate(x, x) }",
+                "expected 1 operand of negate, found 2"},
+        BadText{"ENTRY e { x = f32[] parameter(0) ROOT y = f32[] negate(x), index=1 }",
+                "unexpected attribute \"index\""},
+        BadText{"ENTRY e { x = f32[2] parameter(0) ROOT y = f32[2] transpose(x) }",
+                "expected attribute dimensions of transpose, found none"},
+        BadText{"ENTRY e { x = f32[2] parameter(0) ROOT y = f32[2] transpose(x), dimensions={0}, dimensions={0} }",
+                "attribute dimensions once"},
+        BadText{"ENTRY e { x = f32[2] parameter(0) ROOT y = f32[] call(x), to_apply=f }",
+                "a computation that is defined above"},
+        BadText{"ENTRY e { x = f32[2] parameter(0) ROOT y = f32[3] negate(f32[3] x) }",
+                "expected f32[2], the shape of `x`, found f32[3]"},
         BadText{"ENTRY e (x: f32[]) -> f32[2] { ROOT x = f32[] parameter(0) }", "a root of the declared shape f32[2]"},
         BadText{"ENTRY e { ROOT x = q32[] parameter(0) }", "expected a shape such as f32[2,3]"},
         BadText{"ENTRY e { ROOT x = f32[2 parameter(0) }", "expected `]`"},
@@ -86,8 +92,10 @@ INSTANTIATE_TEST_SUITE_P(
         BadText{"ENTRY e { ROOT c = pred[] constant(2) }", "a value within the range of pred"},
         BadText{"ENTRY e { ROOT c = s32[] constant(1.5) }", "an integer, since the constant is s32"},
         BadText{"ENTRY e { ROOT c = f32[] constant(1e39) }", "a value within the range of f32"},
-        BadText{"ENTRY e { ROOT c = f32[2] constant({1, 2, 3}) }", "expected `}` after 2 elements of f32[2], found `3`"},
-        BadText{"ENTRY e { ROOT c = f32[2,2] constant({{1, 2}, {3}}) }", "2 elements in dimension 1 of f32[2,2] instead of 1"},
+        BadText{"ENTRY e { ROOT c = f32[2] constant({1, 2, 3}) }",
+                "expected `}` after 2 elements of f32[2], found `3`"},
+        BadText{"ENTRY e { ROOT c = f32[2,2] constant({{1, 2}, {3}}) }",
+                "2 elements in dimension 1 of f32[2,2] instead of 1"},
         BadText{"ENTRY e { ROOT c = f32[2] constant({{1, 2}}) }", "values at 1 levels of braces"},
         BadText{"ENTRY e { ROOT c = f32[] parameter(0), metadata={op_name=\"x }", "a closing quote"},
         BadText{"ENTRY e { ROOT c = f32[] parameter(0), sharding={mirrored} }", "a sharding such as"}));
@@ -100,7 +108,8 @@ TEST(Parser, ReadsWindowsAndDimensionLabels) {
   })");
   ASSERT_NE(module, nullptr);
   const auto& a = Root(*module).attributes<ConvolutionAttributes>();
-  EXPECT_EQ(a.window.dimensions[0], (WindowDimension{.size = 3, .stride = 2, .padding_low = 0, .padding_high = 1, .reversal = true}));
+  EXPECT_EQ(a.window.dimensions[0],
+            (WindowDimension{.size = 3, .stride = 2, .padding_low = 0, .padding_high = 1, .reversal = true}));
   EXPECT_EQ(a.window.dimensions[1], (WindowDimension{.size = 3, .stride = 2, .padding_low = 1, .padding_high = 0}));
   EXPECT_EQ(a.dimensions.kernel_output_feature, 3);
   EXPECT_EQ(a.dimensions.output_spatial, (std::vector<int64_t>{1, 2}));
@@ -127,15 +136,18 @@ TEST(Parser, KeepsUnknownAttributesAsWritten) {
 }
 
 TEST(Parser, InfersMissingShapes) {
-  const auto module = Parse("ENTRY e { a = f32[2,3] parameter(0) b = f32[3,4] parameter(1) d = dot(a, b), lhs_contracting_dims={1}, "
-                            "rhs_contracting_dims={0} ROOT t = tuple(d, negate(d)) }");
+  const auto module = Parse(
+      "ENTRY e { a = f32[2,3] parameter(0) b = f32[3,4] parameter(1) d = dot(a, b), lhs_contracting_dims={1}, "
+      "rhs_contracting_dims={0} ROOT t = tuple(d, negate(d)) }");
   ASSERT_NE(module, nullptr);
   EXPECT_EQ(Root(*module).shape().ToString(), "(f32[2,4], f32[2,4])");
-  EXPECT_NE(Error("ENTRY e { a = f32[2] parameter(0) ROOT b = convert(a) }").find("so it must be given"), std::string::npos);
+  EXPECT_NE(Error("ENTRY e { a = f32[2] parameter(0) ROOT b = convert(a) }").find("so it must be given"),
+            std::string::npos);
 }
 
 TEST(Parser, ReadsNestedOperandsAndCompactTupleAccess) {
-  const auto module = Parse("ENTRY e { p = (f32[10], (f32[20], f32[20])) parameter(0) ROOT r = add(p#1#0, negate(p#1#1)) }");
+  const auto module =
+      Parse("ENTRY e { p = (f32[10], (f32[20], f32[20])) parameter(0) ROOT r = add(p#1#0, negate(p#1#1)) }");
   ASSERT_NE(module, nullptr);
   EXPECT_EQ(Root(*module).shape(), Shape::Array(PrimitiveType::kF32, {20}));
   EXPECT_EQ(Root(*module).operand(1)->opcode(), Opcode::kNegate);
@@ -157,7 +169,9 @@ TEST(Parser, TakesTheLastInstructionAndComputationWithoutRootAndEntry) {
 }
 
 TEST(Parser, KeepsNamesOfOtherComputationsApart) {
-  const auto module = Parse("f { x = f32[] parameter(0) ROOT y = f32[] negate(x) } ENTRY e { x = f32[] parameter(0) ROOT y = f32[] call(x), to_apply=f }");
+  const auto module = Parse(
+      "f { x = f32[] parameter(0) ROOT y = f32[] negate(x) } ENTRY e { x = f32[] parameter(0) ROOT y = f32[] call(x), "
+      "to_apply=f }");
   ASSERT_NE(module, nullptr);
   EXPECT_EQ(Root(*module).operand(0)->parent(), module->entry());
   EXPECT_NE(Root(*module).operand(0)->name(), module->Computations()[0]->Parameters()[0]->name());
@@ -175,13 +189,15 @@ TEST(Parser, MakesAsynchronousSpellingsExplicit) {
   const Instruction& start = *Root(*module).operand(0);
   EXPECT_EQ(start.opcode(), Opcode::kAsyncStart);
   EXPECT_EQ(start.called(0)->root()->opcode(), Opcode::kDot);
-  EXPECT_NE(Error("ENTRY e { a = f32[2] parameter(0) s = ((f32[2]), f32[2], u32[]) negate-start(a) ROOT d = f32[2] abs-done(s) }")
+  EXPECT_NE(Error("ENTRY e { a = f32[2] parameter(0) s = ((f32[2]), f32[2], u32[]) negate-start(a) ROOT d = f32[2] "
+                  "abs-done(s) }")
                 .find("expected the continuation of negate, found abs"),
             std::string::npos);
 }
 
 TEST(Parser, DropsUnreachableComputationsThatBreakRules) {
-  const auto module = Parse("f { x = f32[1] parameter(0) ROOT y = f32[3] negate(x) } ENTRY e { ROOT x = f32[] parameter(0) }");
+  const auto module =
+      Parse("f { x = f32[1] parameter(0) ROOT y = f32[3] negate(x) } ENTRY e { ROOT x = f32[] parameter(0) }");
   ASSERT_NE(module, nullptr);
   EXPECT_EQ(module->Computations().size(), 1);
 }
@@ -189,13 +205,15 @@ TEST(Parser, DropsUnreachableComputationsThatBreakRules) {
 TEST(Parser, ReadsEveryOpcodeOfTheTable) {
   // With no operands and no attributes most are wrong, but each is known by its name.
   for (int i = 0; i < kOpcodeCount; ++i) {
-    const std::string error = Error(StrCat("ENTRY e { ROOT x = f32[] ", OpcodeName(static_cast<Opcode>(i)), "() }"), false);
+    const std::string error =
+        Error(StrCat("ENTRY e { ROOT x = f32[] ", OpcodeName(static_cast<Opcode>(i)), "() }"), false);
     EXPECT_EQ(error.find("expected an opcode"), std::string::npos) << error;
   }
 }
 
 TEST(ReadModuleFile, NamesTheFileAndTheReason) {
-  EXPECT_NE(std::string(ReadModuleFile("/nowhere/x.hlo").status().message()).find("/nowhere/x.hlo: cannot be opened"), std::string::npos);
+  EXPECT_NE(std::string(ReadModuleFile("/nowhere/x.hlo").status().message()).find("/nowhere/x.hlo: cannot be opened"),
+            std::string::npos);
   EXPECT_EQ(ReadModuleFile("x.pb").status().code(), absl::StatusCode::kUnimplemented);
 }
 

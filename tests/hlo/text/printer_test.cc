@@ -13,7 +13,8 @@ std::unique_ptr<Module> Parse(std::string_view text) {
   return module.ok() ? *std::move(module) : nullptr;
 }
 
-constexpr char kText[] = R"(HloModule m, is_scheduled=true, entry_computation_layout={(f32[8,16]{1,0}, f32[])->f32[8]{0}}
+constexpr char kText[] =
+    R"(HloModule m, is_scheduled=true, entry_computation_layout={(f32[8,16]{1,0}, f32[])->f32[8]{0}}
 
 %add (x: f32[], y: f32[]) -> f32[] {
   %x = f32[] parameter(0)
@@ -32,12 +33,17 @@ TEST(Printer, PrintsWhatWasRead) { EXPECT_EQ(ToText(*Parse(kText)), kText); }
 
 TEST(Printer, ShortLeavesOutWhatDoesNotChangeMeaning) {
   const auto module = Parse(kText);
-  EXPECT_EQ(ToText(*module->entry()->root(), {PrintStyle::kShort}), "ROOT %r = f32[8]{0} reduce(%p, %z), dimensions={1}, to_apply=%add");
+  EXPECT_EQ(ToText(*module->entry()->root(), {PrintStyle::kShort}),
+            "ROOT %r = f32[8]{0} reduce(%p, %z), dimensions={1}, to_apply=%add");
 }
 
 TEST(Printer, CanonicalDoesNotDependOnNames) {
-  const auto one = Parse("f { a = f32[] parameter(0) ROOT b = f32[] negate(a) } ENTRY g { q = f32[] parameter(0) ROOT c = f32[] call(q), to_apply=f }");
-  const auto two = Parse("HloModule x\nc1 { z = f32[] parameter(0) ROOT y = f32[] negate(z) } ENTRY c0 { w = f32[] parameter(0) ROOT v = f32[] call(w), to_apply=c1, metadata={} }");
+  const auto one = Parse(
+      "f { a = f32[] parameter(0) ROOT b = f32[] negate(a) } ENTRY g { q = f32[] parameter(0) ROOT c = f32[] call(q), "
+      "to_apply=f }");
+  const auto two = Parse(
+      "HloModule x\nc1 { z = f32[] parameter(0) ROOT y = f32[] negate(z) } ENTRY c0 { w = f32[] parameter(0) ROOT v = "
+      "f32[] call(w), to_apply=c1, metadata={} }");
   EXPECT_EQ(ToText(*one, {PrintStyle::kCanonical}), ToText(*two, {PrintStyle::kCanonical}));
 }
 
@@ -57,7 +63,8 @@ TEST(Printer, HeaderFollowsAChangedEntry) {
 }
 
 TEST(Printer, LongListsAreNumbered) {
-  const auto module = Parse("ENTRY e { x = f32[] parameter(0) ROOT t = (f32[], f32[], f32[], f32[], f32[], f32[]) tuple(x, x, x, x, x, x) }");
+  const auto module = Parse(
+      "ENTRY e { x = f32[] parameter(0) ROOT t = (f32[], f32[], f32[], f32[], f32[], f32[]) tuple(x, x, x, x, x, x) }");
   EXPECT_EQ(ToText(*module->entry()->root()),
             "ROOT %t = (f32[], f32[], f32[], f32[], f32[], /*index=5*/f32[]) tuple(%x, %x, %x, %x, %x, /*index=5*/%x)");
 }

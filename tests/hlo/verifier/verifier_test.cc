@@ -33,20 +33,27 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"ENTRY e { ROOT a = f32[2,3]{0} parameter(0) }", "the layout must name every dimension once"},
         Case{"ENTRY e { ROOT a = f32[2,3]{1,1} parameter(0) }", "the layout must name every dimension once"},
         Case{"ENTRY e { a = f32[2] parameter(0) ROOT b = s32[2] negate(a) }", "the result must be f32[2], is s32[2]"},
-        Case{"ENTRY e { a = f32[2] parameter(0) b = s32[2] parameter(1) ROOT c = f32[2] add(a, b) }", "must have the same element type"},
-        Case{"ENTRY e { a = pred[2] parameter(0) ROOT c = pred[2] subtract(a, a) }", "takes elements that are signed, unsigned"},
-        Case{"f { x = f32[2] parameter(0) ROOT y = f32[2] negate(x) } ENTRY e { a = f32[] parameter(0) ROOT b = f32[2] call(a), to_apply=f }",
+        Case{"ENTRY e { a = f32[2] parameter(0) b = s32[2] parameter(1) ROOT c = f32[2] add(a, b) }",
+             "must have the same element type"},
+        Case{"ENTRY e { a = pred[2] parameter(0) ROOT c = pred[2] subtract(a, a) }",
+             "takes elements that are signed, unsigned"},
+        Case{"f { x = f32[2] parameter(0) ROOT y = f32[2] negate(x) } ENTRY e { a = f32[] parameter(0) ROOT b = f32[2] "
+             "call(a), to_apply=f }",
              "operand 0 must be f32[2], which computation `f` takes"},
-        Case{"f { x = f32[] parameter(0) ROOT y = f32[] negate(x) } ENTRY e { a = f32[4] parameter(0) z = f32[] constant(0) ROOT b = f32[] reduce(a, z), "
+        Case{"f { x = f32[] parameter(0) ROOT y = f32[] negate(x) } ENTRY e { a = f32[4] parameter(0) z = f32[] "
+             "constant(0) ROOT b = f32[] reduce(a, z), "
              "dimensions={0}, to_apply=f }",
              "computation `f` must take 2 parameters, takes 1"},
-        Case{"b { s = s32[] parameter(0) ROOT t = (s32[]) tuple(s) } c { s = s32[] parameter(0) ROOT p = pred[] constant(true) } "
+        Case{"b { s = s32[] parameter(0) ROOT t = (s32[]) tuple(s) } c { s = s32[] parameter(0) ROOT p = pred[] "
+             "constant(true) } "
              "ENTRY e { a = s32[] parameter(0) ROOT w = s32[] while(a), condition=c, body=b }",
              "must give the loop's state s32[]"},
-        Case{"f { x = f32[] parameter(0) y = f32[] parameter(1) ROOT s = f32[] subtract(x, y) } ENTRY e { a = f32[4] parameter(0) ROOT b = f32[4] "
+        Case{"f { x = f32[] parameter(0) y = f32[] parameter(1) ROOT s = f32[] subtract(x, y) } ENTRY e { a = f32[4] "
+             "parameter(0) ROOT b = f32[4] "
              "sort(a), dimensions={0}, to_apply=f }",
              "must give pred[]"},
-        Case{"HloModule m, input_output_alias={ {1}: (0, {}) }\nENTRY e { ROOT a = f32[] parameter(0) }", "names part {1} of the result"},
+        Case{"HloModule m, input_output_alias={ {1}: (0, {}) }\nENTRY e { ROOT a = f32[] parameter(0) }",
+             "names part {1} of the result"},
         Case{"HloModule m, buffer_donor={ (3, {}) }\nENTRY e { ROOT a = f32[] parameter(0) }", "names parameter 3"}));
 
 std::unique_ptr<Module> Small() {
@@ -89,13 +96,15 @@ TEST(Verifier, FindsOperandsOfOtherComputations) {
   Instruction* q = other->Add(Opcode::kParameter, Shape::Scalar(PrimitiveType::kF32), {}, ParameterAttributes{0});
   other->set_root(q);
   module->entry()->root()->ReplaceOperand(0, q);
-  EXPECT_NE(std::string(VerifyModule(*module).message()).find("must be in the same computation"), std::string::npos) << VerifyModule(*module);
+  EXPECT_NE(std::string(VerifyModule(*module).message()).find("must be in the same computation"), std::string::npos)
+      << VerifyModule(*module);
 }
 
 TEST(Verifier, FindsAttributesOfAnotherOpcode) {
   const auto module = Small();
   module->entry()->root()->set_attributes(IotaAttributes{0});
-  EXPECT_NE(std::string(VerifyModule(*module).message()).find("carries the attributes of another opcode"), std::string::npos);
+  EXPECT_NE(std::string(VerifyModule(*module).message()).find("carries the attributes of another opcode"),
+            std::string::npos);
 }
 
 TEST(Verifier, FindsAMissingRootAndEntry) {

@@ -1,5 +1,3 @@
-#include "hlo/text/literal_text.h"
-
 #include <algorithm>
 #include <charconv>
 #include <cmath>
@@ -7,41 +5,13 @@
 #include <limits>
 #include <type_traits>
 
-#include "absl/strings/numbers.h"
 #include "hlo/str_cat.h"
+#include "hlo/text/literal_text.h"
+#include "hlo/text/nan_payload.h"
 #include "hlo/text/shape_text.h"
 
 namespace smelt::hlo::text {
 namespace {
-
-// Bits of a NaN that the text can set. Types with a single NaN pattern (or none) have 0.
-int NanPayloadBits(PrimitiveType type) {
-  switch (type) {
-    case PrimitiveType::kF64:
-    case PrimitiveType::kC128:
-      return 52;
-    case PrimitiveType::kF32:
-    case PrimitiveType::kC64:
-      return 23;
-    case PrimitiveType::kF16:
-      return 10;
-    case PrimitiveType::kBF16:
-      return 7;
-    case PrimitiveType::kF8E3M4:
-      return 4;
-    case PrimitiveType::kF8E4M3:
-      return 3;
-    case PrimitiveType::kF8E5M2:
-      return 2;
-    default:
-      return 0;
-  }
-}
-
-// Width in bits of one real number of the type.
-int RealBits(PrimitiveType type) {
-  return IsComplex(type) ? BitWidth(ComplexPart(type)) : BitWidth(type);
-}
 
 // One real number of a float or complex type: a value, or the bits of a NaN.
 struct Real {
@@ -62,7 +32,8 @@ bool ParseNanPayload(Scanner& scanner, PrimitiveType type, Real* real) {
   scanner.Expect('(');
   const char* at = scanner.at();
   if (!scanner.Try(std::string_view("0x")) && scanner.Here() != '0') return scanner.Fail("a payload such as 0x7f");
-  if (scanner.Here() == '0' && scanner.end() - scanner.at() > 2 && scanner.at()[1] == 'x') scanner.set_at(scanner.at() + 2);
+  if (scanner.Here() == '0' && scanner.end() - scanner.at() > 2 && scanner.at()[1] == 'x')
+    scanner.set_at(scanner.at() + 2);
   const auto [stop, code] = std::from_chars(scanner.at(), scanner.end(), real->payload, 16);
   if (code != std::errc()) return scanner.FailAt(at, "a payload such as 0x7f");
   scanner.set_at(stop);
@@ -239,7 +210,8 @@ bool FillElided(Scanner& scanner, ConstantFill& values, Literal* literal) {
     uint8_t* data = static_cast<uint8_t*>(literal->raw());
     for (int64_t i = 0; i < bytes; ++i) {
       data[i] &= (1u << BitWidth(type)) - 1;
-      if (IsSigned(type)) literal->SetInteger(i, static_cast<int8_t>(data[i] << (8 - BitWidth(type))) >> (8 - BitWidth(type)));
+      if (IsSigned(type))
+        literal->SetInteger(i, static_cast<int8_t>(data[i] << (8 - BitWidth(type))) >> (8 - BitWidth(type)));
     }
   }
   return !scanner.failed();
@@ -282,15 +254,16 @@ bool ParseDense(Scanner& scanner, const Shape& shape, Literal* literal) {
       // Empty arrays are printed without their inner braces.
       const bool empty_below = count == 0 && seen[depth] == 0;
       if (seen[depth] != shape.dimensions[depth] && !empty_below) {
-        return scanner.Fail(StrCat(shape.dimensions[depth], " elements in dimension ", depth, " of ",
-                                         shape.ToString(), " instead of ", seen[depth]));
+        return scanner.Fail(StrCat(shape.dimensions[depth], " elements in dimension ", depth, " of ", shape.ToString(),
+                                   " instead of ", seen[depth]));
       }
       scanner.set_at(scanner.at() + 1);
     } else if (c == ',') {
       scanner.set_at(scanner.at() + 1);
     } else {
       if (depth != rank) {
-        return scanner.Fail(StrCat("`{`: values of ", shape.ToString(), " stand at ", rank, " levels of braces, not ", depth));
+        return scanner.Fail(
+            StrCat("`{`: values of ", shape.ToString(), " stand at ", rank, " levels of braces, not ", depth));
       }
       // The innermost run of values, without a look at the braces in between.
       const int64_t size = shape.dimensions[rank - 1];
@@ -329,92 +302,9 @@ bool ParseTuple(Scanner& scanner, const Shape& shape, ConstantFill& fill, Litera
   return scanner.Expect(')');
 }
 
-template <typename T>
-void AppendFloat(std::string* out, T value) {
-  if (value == 0) {
-    *out += std::signbit(value) ? "-0.0" : "0";
-    return;
-  }
-  if (std::isinf(value)) {
-    *out += value < 0 ? "-inf" : "inf";
-    return;
-  }
-  char buffer[40];
-  const auto result = std::to_chars(buffer, buffer + sizeof(buffer), value);
-  out->append(buffer, result.ptr - buffer);
-}
-
-void AppendNan(std::string* out, PrimitiveType type, uint64_t bits) {
-  const int mantissa = NanPayloadBits(type);
-  if (mantissa == 0) {
-    // One NaN, in some types with a sign.
-    *out += (bits >> (RealBits(type) - 1) & 1) != 0 && type == PrimitiveType::kF8E4M3FN ? "-nan" : "nan";
-    return;
-  }
-  *out += (bits >> (RealBits(type) - 1) & 1) != 0 ? "-nan" : "nan";
-  const uint64_t payload = bits & ((uint64_t{1} << mantissa) - 1);
-  if (payload != uint64_t{1} << (mantissa - 1)) StrAppend(out, "(0x", absl::Hex(payload), ")");
-}
-
-template <typename T>
-void AppendRealBits(std::string* out, PrimitiveType type, T value) {
-  if (std::isnan(value)) {
-    std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t> bits;
-    std::memcpy(&bits, &value, sizeof(bits));
-    AppendNan(out, type, bits);
-  } else {
-    AppendFloat(out, value);
-  }
-}
-
-void AppendElement(std::string* out, const Literal& literal, int64_t index) {
-  const PrimitiveType type = literal.shape().element_type;
-  switch (type) {
-    case PrimitiveType::kPred:
-      *out += literal.data<uint8_t>()[index] != 0 ? "true" : "false";
-      return;
-    case PrimitiveType::kU64:
-      StrAppend(out, literal.data<uint64_t>()[index]);
-      return;
-    case PrimitiveType::kF32:
-      return AppendRealBits(out, type, literal.data<float>()[index]);
-    case PrimitiveType::kF64:
-      return AppendRealBits(out, type, literal.data<double>()[index]);
-    case PrimitiveType::kC64:
-    case PrimitiveType::kC128: {
-      *out += '(';
-      for (int i = 0; i < 2; ++i) {
-        if (i > 0) *out += ", ";
-        if (type == PrimitiveType::kC64) {
-          AppendRealBits(out, type, literal.data<float>()[2 * index + i]);
-        } else {
-          AppendRealBits(out, type, literal.data<double>()[2 * index + i]);
-        }
-      }
-      *out += ')';
-      return;
-    }
-    default:
-      break;
-  }
-  if (!IsFloat(type)) {
-    StrAppend(out, literal.GetInteger(index));
-    return;
-  }
-  const double value = literal.GetDouble(index);
-  if (std::isnan(value)) {
-    uint64_t bits = 0;
-    std::memcpy(&bits, static_cast<const char*>(literal.raw()) + index * StorageBytes(type), StorageBytes(type));
-    AppendNan(out, type, bits);
-  } else {
-    AppendFloat(out, static_cast<float>(value));
-  }
-}
-
 }  // namespace
 
-bool ParseLiteral(Scanner& scanner, const Shape& shape, ConstantFill& fill, Literal* literal, bool* elided,
-                  int depth) {
+bool ParseLiteral(Scanner& scanner, const Shape& shape, ConstantFill& fill, Literal* literal, bool* elided, int depth) {
   if (depth > kNestingLimit) return scanner.Fail(StrCat("at most ", kNestingLimit, " nested tuples"));
   if (shape.IsTuple()) return ParseTuple(scanner, shape, fill, literal, elided, depth);
   if (!shape.IsArray()) return scanner.Fail(StrCat("a constant of an array type, not of ", shape.ToString()));
@@ -446,62 +336,6 @@ bool ParseLiteral(Scanner& scanner, const Shape& shape, ConstantFill& fill, Lite
   }
   if (splat) return FillWithOneValue(scanner, literal);
   return ParseDense(scanner, shape, literal);
-}
-
-void AppendLiteral(std::string* out, const Literal& literal) {
-  const Shape& shape = literal.shape();
-  if (shape.IsTuple()) {
-    *out += '(';
-    for (size_t i = 0; i < literal.elements().size(); ++i) {
-      if (i > 0) *out += ", ";
-      AppendLiteral(out, literal.elements()[i]);
-    }
-    *out += ')';
-    return;
-  }
-  const int64_t rank = shape.rank(), count = literal.element_count();
-  if (rank == 0) return AppendElement(out, literal, 0);
-  if (count == 0) {
-    // Braces down to the first empty dimension; a few million empty ones are no help to anybody.
-    int64_t braces = 1;
-    for (int64_t d = 0; d < rank && shape.dimensions[d] != 0; ++d) braces *= shape.dimensions[d];
-    if (braces > 1'000'000) {
-      *out += "{}";
-      return;
-    }
-    int64_t open = 0;
-    std::vector<int64_t> position(rank, 0);
-    *out += '{';
-    for (;;) {
-      if (shape.dimensions[open] != 0 && position[open] < shape.dimensions[open]) {
-        if (position[open] > 0) *out += ", ";
-        ++position[open++];
-        position[open] = 0;
-        *out += '{';
-        continue;
-      }
-      *out += '}';
-      if (open-- == 0) return;
-    }
-  }
-  // Odometer over the dimensions: `index` is a multiple of the sizes of the dimensions that open or close here.
-  for (int64_t index = 0; index < count; ++index) {
-    int64_t block = 1, opened = 0;
-    for (int64_t d = rank - 1; d >= 0; --d) {
-      block *= shape.dimensions[d];
-      if (index % block != 0) break;
-      ++opened;
-    }
-    if (index > 0) *out += ", ";
-    out->append(opened, '{');
-    AppendElement(out, literal, index);
-    block = 1;
-    for (int64_t d = rank - 1; d >= 0; --d) {
-      block *= shape.dimensions[d];
-      if ((index + 1) % block != 0) break;
-      *out += '}';
-    }
-  }
 }
 
 }  // namespace smelt::hlo::text
