@@ -158,8 +158,10 @@ absl::StatusOr<Value> Evaluation::Run(const Computation& computation, std::vecto
   for (size_t p = 0; p < plan->parameter_steps.size(); ++p) {
     const int32_t step = plan->parameter_steps[p];
     if (step < 0) continue;
-    if (p >= arguments.size())
-      return absl::InternalError(absl::StrCat(computation.name(), " is called with too few arguments"));
+    if (p >= arguments.size()) {
+      return absl::UnimplementedError(
+          absl::StrCat(computation.name(), " gets ", arguments.size(), " operands where it starts, and needs more"));
+    }
     values[step] = std::move(arguments[p]);
   }
   arguments.clear();

@@ -148,9 +148,10 @@ TEST(EvaluateElementwise, ArgumentsAreNeverOverwritten) {
 }
 
 TEST(EvaluateElementwise, UnsupportedTypesAreNamed) {
-  auto result = EvaluateText("ENTRY e { z = c64[1] parameter(0)  ROOT r = c64[1] floor(z) }",
-                             {Literal(Shape::Array(PrimitiveType::kC64, {1}))});
+  auto result = EvaluateText("ENTRY e { z = s4[1] parameter(0)  ROOT r = s4[1] popcnt(z) }",
+                             {Literal(Shape::Array(PrimitiveType::kS4, {1}))});
   ASSERT_FALSE(result.ok());
+  EXPECT_EQ(result.status().message(), "instruction `r`: popcnt on s4");
 }
 
 }  // namespace
