@@ -90,11 +90,7 @@ absl::StatusOr<std::shared_ptr<const CompiledKernel>> CompileKernel(const hlo::C
   const auto start = std::chrono::steady_clock::now();
   SMELT_ASSIGN_OR_RETURN(te::Graph graph, te::FromHlo(kernel));
   const space::Structure structure = space::AnalyseStructure(std::move(graph), target);
-  if (options.tile && options.tile->extents.size() != space::TiledExtents(structure.main_nest()).size()) {
-    return absl::InvalidArgumentError(absl::StrCat("tile ", options.tile->ToString(),
-                                                   " does not fit the kernel: its main operation has ",
-                                                   space::TiledExtents(structure.main_nest()).size(), " dimensions"));
-  }
+  if (options.tile) SMELT_RETURN_IF_ERROR(space::CheckTile(structure.main_nest(), *options.tile));
   Compilation compilation(structure, target);
   absl::StatusOr<Candidate> built = options.tile ? compilation.BuildTile(*options.tile) : compilation.BuildDefault();
   if (!built.ok()) built = compilation.BuildFallback(built.status());

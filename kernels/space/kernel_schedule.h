@@ -6,9 +6,13 @@
 #include "absl/status/statusor.h"
 #include "kernels/schedule/schedule.h"
 #include "kernels/space/structure.h"
+#include "kernels/space/tiles.h"
 #include "kernels/target.h"
 
 namespace smelt::kernels::space {
+
+// Whether the tile divides the nest: as many extents as dimensions, each between 1 and its dimension.
+absl::Status CheckTile(const Nest& nest, const Tile& tile);
 
 // `tile` divides the main nest; the others take what they prefer.
 absl::StatusOr<schedule::Schedule> ScheduleStructure(const Structure& structure, const std::vector<int64_t>& tile,

@@ -23,21 +23,6 @@ absl::StatusOr<Structure> StructureOf(const hlo::Computation& kernel, const Targ
   return AnalyseStructure(std::move(graph), target);
 }
 
-absl::Status CheckTile(const Tile& tile, const std::vector<int64_t>& extents) {
-  if (tile.extents.size() != extents.size()) {
-    return absl::InvalidArgumentError(absl::StrCat("tile ", tile.ToString(), " has ", tile.extents.size(),
-                                                   " extents; the kernel's main operation has dimensions ",
-                                                   absl::StrJoin(extents, "x")));
-  }
-  for (size_t i = 0; i < extents.size(); ++i) {
-    if (tile.extents[i] < 1 || tile.extents[i] > extents[i]) {
-      return absl::InvalidArgumentError(absl::StrCat("tile ", tile.ToString(), ": extent ", tile.extents[i],
-                                                     " of dimension ", i, " must lie between 1 and ", extents[i]));
-    }
-  }
-  return absl::OkStatus();
-}
-
 // Powers of two and divisors, ascending, the whole extent included.
 std::vector<int64_t> Choices(int64_t extent) {
   std::set<int64_t> choices{extent};
@@ -127,7 +112,7 @@ absl::StatusOr<Tile> DefaultTile(const hlo::Computation& kernel, const Target& t
 absl::StatusOr<schedule::Schedule> ScheduleForTile(const hlo::Computation& kernel, const Tile& tile,
                                                    const Target& target) {
   SMELT_ASSIGN_OR_RETURN(const Structure structure, StructureOf(kernel, target));
-  SMELT_RETURN_IF_ERROR(CheckTile(tile, TiledExtents(structure.main_nest())));
+  SMELT_RETURN_IF_ERROR(CheckTile(structure.main_nest(), tile));
   return ScheduleStructure(structure, tile.extents, target);
 }
 

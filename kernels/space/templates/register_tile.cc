@@ -38,6 +38,20 @@ const Access* LargestVectorAccess(const Nest& nest, const te::Operation& contrac
   return best;
 }
 
+// Whether the access reads the root of an elementwise nest that nothing but its reader reads and that is no output.
+bool IsPrivate(const Structure& structure, const Access& access) {
+  const Nest* of_tensor = nullptr;
+  for (const Nest& nest : structure.nests) {
+    if (nest.root == access.tensor) of_tensor = &nest;
+    for (const Access& other : nest.accesses) {
+      if (other.tensor == access.tensor && other.reader != access.reader) return false;
+    }
+  }
+  if (of_tensor == nullptr || of_tensor->kind != NestKind::kInjective || !of_tensor->attached.empty()) return false;
+  return std::none_of(structure.graph.outputs.begin(), structure.graph.outputs.end(),
+                      [&](const te::Tensor& output) { return output.op == access.tensor; });
+}
+
 }  // namespace
 
 double Reuse(const te::Operation& operation, const Access& access) {
@@ -123,20 +137,27 @@ RegisterTile ChooseRegisterTile(const Nest& nest, const std::vector<int64_t>& ti
   return registers;
 }
 
-const Access* PanelAccess(const Nest& nest, const te::Operation& contraction, const RegisterTile& registers) {
+const Access* PanelAccess(const Structure& structure, const Nest& nest, const te::Operation& contraction,
+                          const RegisterTile& registers, bool* computed) {
+  *computed = false;
   if (!IsContraction(contraction) || registers.vector_axis < 0) return nullptr;
   const Access* access = LargestVectorAccess(nest, contraction, registers.vector_axis);
   if (access == nullptr) return nullptr;
-  // Depthwise: every read runs along the vectors and nothing is shared.
-  if (Reuse(contraction, *access) < kFewRows * static_cast<double>(registers.rows)) return nullptr;
-  if (Steps(contraction) / Elements(contraction) < 8) return nullptr;
-  const std::optional<int64_t> stride = Stride(*access, contraction.axes[registers.vector_axis].var);
-  // Already as narrow as a panel.
-  if (stride && *stride == 1 && access->tensor->shape.back() <= registers.width()) return nullptr;
   for (const Access& other : nest.accesses) {
     // Read twice in different ways: one copy would not serve both.
     if (&other != access && other.reader.get() == &contraction && other.tensor == access->tensor) return nullptr;
   }
+  const double reuse = Reuse(contraction, *access);
+  if (reuse >= static_cast<double>(registers.rows) && IsPrivate(structure, *access)) {
+    *computed = true;
+    return access;
+  }
+  // Depthwise: every read runs along the vectors and nothing is shared.
+  if (reuse < kFewRows * static_cast<double>(registers.rows)) return nullptr;
+  if (Steps(contraction) / Elements(contraction) < 8) return nullptr;
+  const std::optional<int64_t> stride = Stride(*access, contraction.axes[registers.vector_axis].var);
+  // Already as narrow as a panel.
+  if (stride && *stride == 1 && access->tensor->shape.back() <= registers.width()) return nullptr;
   return access;
 }
 

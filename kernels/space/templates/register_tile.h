@@ -34,8 +34,10 @@ TiledForm FormOf(const Nest& nest, const Target& target);
 RegisterTile ChooseRegisterTile(const Nest& nest, const std::vector<int64_t>& tile, const Target& target);
 
 // The read of a contraction that depends on the vector axis and that several rows share: the one that is packed.
-// Null where packing would not pay.
-const Access* PanelAccess(const Nest& nest, const te::Operation& contraction, const RegisterTile& registers);
+// Null where packing would not pay. `computed` is set where the operand is the root of an elementwise nest that nothing
+// else reads: then the panel is computed in place of being copied.
+const Access* PanelAccess(const Structure& structure, const Nest& nest, const te::Operation& contraction,
+                          const RegisterTile& registers, bool* computed);
 
 // Times that each element of the read is used.
 double Reuse(const te::Operation& operation, const Access& access);

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
 #include "kernels/schedule/schedule.h"
 #include "kernels/space/structure.h"
@@ -19,6 +20,9 @@ struct NestInput {
   const Nest& nest;
   const Target& target;
   std::vector<int64_t> tile;
+  // Roots of other nests that a template has computed at its own loops instead: their nests are done. Nests are
+  // scheduled consumers first.
+  absl::flat_hash_set<const te::Operation*>* placed;
 };
 
 absl::Status ScheduleInjective(schedule::Schedule& schedule, const NestInput& input);     // injective.cc

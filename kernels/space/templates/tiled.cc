@@ -27,7 +27,13 @@ class TiledNest {
         input_(input),
         root_(*input.nest.root),
         main_(*input.nest.main),
-        registers_(ChooseRegisterTile(input.nest, input.tile, input.target)) {}
+        registers_(ChooseRegisterTile(input.nest, input.tile, input.target)) {
+    for (const te::Operation* operation : Sums()) {
+      Panel panel{operation, nullptr, false};
+      panel.access = PanelAccess(input.structure, input.nest, *operation, registers_, &panel.computed);
+      if (panel.access != nullptr) panels_.push_back(panel);
+    }
+  }
 
   absl::Status Run() {
     SMELT_RETURN_IF_ERROR(PlaceSums());
@@ -38,6 +44,28 @@ class TiledNest {
   }
 
  private:
+  // An operand that is packed: copied, or computed, inside the loop over tiles of the vector axis.
+  struct Panel {
+    const te::Operation* sum;
+    const Access* access;
+    bool computed;
+  };
+
+  std::vector<const te::Operation*> Sums() const {
+    if (input_.nest.main == input_.nest.root) return {&root_};
+    std::vector<const te::Operation*> sums;
+    for (const Attached& attached : input_.nest.attached) sums.push_back(attached.operation.get());
+    return sums;
+  }
+
+  // Whether some packed operand changes along the axis, as with the batch of a batched product.
+  bool PanelsDependOn(size_t axis) const {
+    return std::any_of(panels_.begin(), panels_.end(), [&](const Panel& panel) {
+      return std::any_of(panel.access->indices.begin(), panel.access->indices.end(),
+                         [&](const te::Expr& index) { return DependsOn(index, panel.sum->axes[axis].var); });
+    });
+  }
+
   // The stages that hold the sums, and the root's loop of each of the main operation's axes.
   absl::Status PlaceSums() {
     if (input_.nest.main == input_.nest.root) {
@@ -56,6 +84,7 @@ class TiledNest {
 
   absl::Status SplitRoot() {
     const size_t rank = main_.axes.size();
+    std::vector<std::string> panel_outer;  // loops that a panel depends on, besides the vectors'
     std::vector<std::string> others_outer;
     std::vector<std::string> others_inner;
     std::string vector_outer;
@@ -85,7 +114,7 @@ class TiledNest {
         vector_extent = tile;
         continue;
       }
-      if (!outer.empty()) others_outer.push_back(outer);
+      if (!outer.empty()) (PanelsDependOn(a) ? panel_outer : others_outer).push_back(outer);
       if (inner.empty()) continue;
       if (is_row) {
         row_inner = inner;
@@ -107,18 +136,18 @@ class TiledNest {
       vector_pass = split.first;
       vector_inner = split.second;
     }
-    const auto any_outer = [&] {
-      return !vector_outer.empty() || !others_outer.empty() || !others_inner.empty() || !row_pass.empty() ||
-             !vector_pass.empty();
-    };
-    if (!any_outer()) {
-      // Everything is one tile; a loop of one iteration holds it.
+    const bool any_outer = !vector_outer.empty() || !panel_outer.empty() || !others_outer.empty() ||
+                           !others_inner.empty() || !row_pass.empty() || !vector_pass.empty();
+    if (!any_outer || (!panels_.empty() && vector_outer.empty() && panel_outer.empty())) {
+      // Everything is one tile, or one panel; a loop of one iteration holds it.
       const std::string whole = vector_inner.empty() ? loops_[0] : vector_inner;
       SMELT_ASSIGN_OR_RETURN(auto split, schedule_.Split(root_.name, whole, vector_extent));
       vector_outer = split.first;
       vector_inner = split.second;
     }
+    outer_ = panel_outer;
     if (!vector_outer.empty()) outer_.push_back(vector_outer);
+    if (!outer_.empty()) panel_loop_ = outer_.back();
     outer_.insert(outer_.end(), others_outer.begin(), others_outer.end());
     std::vector<std::string> order = outer_;
     order.insert(order.end(), others_inner.begin(), others_inner.end());
@@ -126,7 +155,6 @@ class TiledNest {
       if (!loop->empty()) order.push_back(*loop);
     }
     tile_loop_ = order.back();
-    panel_loop_ = vector_outer;
     if (!row_inner.empty()) order.push_back(row_inner);
     if (!vector_inner.empty()) {
       const int64_t width = std::min(vector_extent, registers_.width());
@@ -178,12 +206,17 @@ class TiledNest {
 
   // The operand that every row reads, in the order in which the sum walks over it.
   absl::Status Pack() {
-    if (panel_loop_.empty()) return absl::OkStatus();
-    for (const std::string& sum : sums_) {
-      const te::Operation& operation = input_.nest.main == input_.nest.root ? root_ : OperationOf(sum);
-      const Access* access = PanelAccess(input_.nest, operation, registers_);
-      if (access == nullptr) continue;
-      SMELT_ASSIGN_OR_RETURN(std::string panel, schedule_.CacheRead(access->tensor->name, ir::Scope::kThread, {sum}));
+    for (const Panel& packed : panels_) {
+      const te::Operation& operation = *packed.sum;
+      const Access* access = packed.access;
+      std::string panel = access->tensor->name;
+      if (packed.computed) {
+        SMELT_RETURN_IF_ERROR(schedule_.SetScope(panel, ir::Scope::kThread));
+        input_.placed->insert(access->tensor.get());
+      } else {
+        const std::string& sum = input_.nest.main == input_.nest.root ? sums_[0] : operation.name;
+        SMELT_ASSIGN_OR_RETURN(panel, schedule_.CacheRead(panel, ir::Scope::kThread, {sum}));
+      }
       SMELT_RETURN_IF_ERROR(schedule_.ComputeAt(panel, root_.name, panel_loop_));
       const te::Expr& variable = operation.axes[registers_.vector_axis].var;
       int along = -1;
@@ -217,18 +250,12 @@ class TiledNest {
     return absl::OkStatus();
   }
 
-  const te::Operation& OperationOf(const std::string& stage) const {
-    for (const Attached& attached : input_.nest.attached) {
-      if (attached.operation->name == stage) return *attached.operation;
-    }
-    return main_;
-  }
-
   Schedule& schedule_;
   const NestInput& input_;
   const te::Operation& root_;
   const te::Operation& main_;
   const RegisterTile registers_;
+  std::vector<Panel> panels_;
   std::vector<std::string> sums_;
   std::vector<std::string> loops_;  // the root's loop of each axis of the main operation
   std::vector<std::string> outer_;

@@ -131,46 +131,85 @@ absl::StatusOr<std::vector<Value>> ConvolutionRule(const RuleInput& input) {
   }
   const Expr input_feature = feature_axis >= 0 ? Expr(axes[feature_axis]) : Expr(0);
 
+  // Where tap `tap` of dimension i lies in the kernel. In a phased dimension, output o = phases*q + r reads spread
+  // position o + k - pad, a real element where phases divides it: k = phases*j + (pad - r) mod phases, and the element
+  // is q + j - floor((pad - r) / phases).
+  const auto kernel_position = [&](size_t i, const Expr& phase, const Expr& tap) {
+    const Spatial& s = spatial[i];
+    const Expr k = s.phases > 1 ? tap * s.phases + FloorMod(Expr(s.window.padding_low) - phase, s.phases) : tap;
+    return s.window.reversal ? Expr(s.window.size - 1) - k : k;
+  };
+  // Where the phases do not divide the window, some have a tap less than others: a copy of the kernel by phase and tap
+  // holds zeros there.
+  bool uneven = false;
+  for (const Spatial& s : spatial) uneven = uneven || s.window.size % s.phases != 0;
+  Value taps = input.operand(1);
+  if (uneven && !taps.IsUniform()) {
+    std::vector<int64_t> shape;
+    for (const Spatial& s : spatial) shape.push_back(s.phases);
+    for (const Spatial& s : spatial) shape.push_back(s.taps());
+    shape.push_back(features_per_group);
+    shape.push_back(out_features);
+    taps.tensor = Compute(
+        absl::StrCat(input.name, "_taps"), shape,
+        [&](Indices indices) {
+          std::vector<Expr> w(kernel.size());
+          Expr exists = Bool(true);
+          for (size_t i = 0; i < rank; ++i) {
+            w[d.kernel_spatial[i]] = kernel_position(i, indices[i], indices[rank + i]);
+            if (spatial[i].window.size % spatial[i].phases == 0) continue;
+            exists = And(exists, w[d.kernel_spatial[i]] >= 0);
+            exists = And(exists, w[d.kernel_spatial[i]] < spatial[i].window.size);
+          }
+          w[d.kernel_input_feature] = indices[2 * rank];
+          w[d.kernel_output_feature] = indices[2 * rank + 1];
+          Expr weight = input.operand(1).At(w);
+          const DataType type = weight.type();
+          return If(exists, weight, hlo::IsFloat(type.element) ? FloatConst(type, 0) : IntConst(type, 0));
+        },
+        "pad");
+  } else if (uneven) {
+    return absl::UnimplementedError(
+        absl::StrCat(input.instruction.name(), ": a transposed convolution with a constant kernel has no loop nest"));
+  }
+
   // Source of the sum at an output position; `phase` and `block` stand for a phased dimension's o mod phases and
   // o / phases.
   const auto product = [&](const std::vector<Expr>& phase, const std::vector<Expr>& block, const Expr& batch,
                            const Expr& feature, PrimitiveType type) {
     std::vector<Expr> x(in.size());
-    std::vector<Expr> w(kernel.size());
-    Expr tap_exists = Bool(true);
+    std::vector<Expr> w(uneven ? 2 * rank + 2 : kernel.size());
     for (size_t i = 0; i < rank; ++i) {
       const Spatial& s = spatial[i];
-      Expr tap = tap_axis[i] >= 0 ? Expr(axes[tap_axis[i]]) : Expr(0);
-      Expr position;
+      const Expr tap = tap_axis[i] >= 0 ? Expr(axes[tap_axis[i]]) : Expr(0);
+      const Expr of_phase = s.phases > 1 ? phase[i] : Expr(0);
       if (s.phases > 1) {
-        // Output o = phases*q + r reads spread position o + k - pad, a real element where phases divides it:
-        // k = phases*j + (pad - r) mod phases, and the element is q + j - floor((pad - r) / phases).
-        const Expr from_pad = Expr(s.window.padding_low) - phase[i];
-        position = block[i] + tap - FloorDiv(from_pad, s.phases) + border[i].low;
-        tap = tap * s.phases + FloorMod(from_pad, s.phases);
-        if (s.window.size % s.phases != 0) tap_exists = And(tap_exists, tap < s.window.size);
+        x[d.input_spatial[i]] =
+            block[i] + tap - FloorDiv(Expr(s.window.padding_low) - of_phase, s.phases) + border[i].low;
       } else {
-        position = block[i] * s.window.stride + tap * s.window.window_dilation;
-        if (s.identity() == false) position = position + (border[i].low - s.window.padding_low);
+        x[d.input_spatial[i]] = block[i] * s.window.stride + tap * s.window.window_dilation;
+        if (!s.identity()) {
+          x[d.input_spatial[i]] = x[d.input_spatial[i]] + (border[i].low - s.window.padding_low);
+        }
       }
-      x[d.input_spatial[i]] = position;
-      w[d.kernel_spatial[i]] = s.window.reversal ? Expr(s.window.size - 1) - tap : tap;
+      if (uneven) {
+        w[i] = of_phase;
+        w[rank + i] = tap;
+      } else {
+        w[d.kernel_spatial[i]] = kernel_position(i, of_phase, tap);
+      }
     }
     x[d.input_batch] = batch;
-    if (convolution.batch_group_count > 1)
+    if (convolution.batch_group_count > 1) {
       x[d.input_batch] = FloorDiv(feature, out_per_batch_group) * batch_per_group + batch;
+    }
     x[d.input_feature] = input_feature;
     if (convolution.feature_group_count > 1) {
       x[d.input_feature] = FloorDiv(feature, out_per_group) * features_per_group + input_feature;
     }
-    w[d.kernel_input_feature] = input_feature;
-    w[d.kernel_output_feature] = feature;
-    Expr weight = Accumulate(input.operand(1).At(w), type);
-    int64_t always = 0;
-    if (!(IsConstInt(tap_exists, &always) && always != 0)) {
-      weight = If(tap_exists, weight, hlo::IsFloat(type) ? FloatConst({type, 1}, 0) : IntConst({type, 1}, 0));
-    }
-    return Binary(BinaryOp::kMul, Accumulate(source.At(x), type), weight);
+    w[uneven ? 2 * rank : d.kernel_input_feature] = input_feature;
+    w[uneven ? 2 * rank + 1 : d.kernel_output_feature] = feature;
+    return Binary(BinaryOp::kMul, Accumulate(source.At(x), type), Accumulate(taps.At(w), type));
   };
 
   if (!phased) {

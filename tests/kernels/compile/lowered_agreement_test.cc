@@ -27,8 +27,8 @@ void ExpectAgreement(const schedule::Schedule& schedule, const Reference& refere
   for (hlo::Literal& output : outputs) arguments.push_back(output.raw());
   const absl::Status status = ir::Interpret(*function, arguments, {.reverse_parallel = true});
   ASSERT_TRUE(status.ok()) << what << ": " << status << "\n" << schedule.ToString() << ir::ToString(*function);
-  ASSERT_EQ(Difference(outputs, reference.outputs), "")
-      << what << "\n" << schedule.ToString() << ir::ToString(*function);
+  ASSERT_EQ(Difference(outputs, reference.outputs), "") << what << "\n"
+                                                        << schedule.ToString() << ir::ToString(*function);
 }
 
 TEST_P(LoweredSnippet, AgreesWithTheEvaluatorUnderEveryTile) {

@@ -1,0 +1,87 @@
+// Every snippet compiled for this machine, by its default tile and others, against the evaluator.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "kernels/space/tiles.h"
+#include "tests/kernels/agreement/agreement.h"
+#include "tests/kernels/agreement/snippets.h"
+#include "tests/kernels/compile/run_compiled.h"
+
+namespace smelt::kernels {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+const Target& HostTarget() {
+  static const Target* const target = new Target(Target::Host(/*measure=*/false));
+  return *target;
+}
+
+class CompiledSnippet : public ::testing::TestWithParam<Snippet> {};
+
+TEST_P(CompiledSnippet, AgreesWithTheEvaluator) {
+  const std::unique_ptr<hlo::Module> module = ParseSnippet(GetParam());
+  const Reference reference = MakeReference(*module);
+  std::vector<space::Tile> tiles = space::EnumerateTiles(*module->entry(), HostTarget(), 3).value();
+  for (const space::Tile& tile : tiles) {
+    const absl::StatusOr<CompiledRun> run = RunCompiled(*module, reference.inputs, HostTarget(), {.tile = tile});
+    ASSERT_TRUE(run.ok()) << tile.ToString() << ": " << run.status();
+    EXPECT_EQ(run->kernel->tile, tile.ToString());
+    // The templates schedule every snippet; the fallback is for what they do not foresee.
+    EXPECT_THAT(run->kernel->trace, Not(StartsWith("# fallback")));
+    ASSERT_EQ(Difference(run->outputs, reference.outputs), "") << tile.ToString() << "\n" << run->kernel->trace;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, CompiledSnippet, ::testing::ValuesIn(Snippets()),
+                         [](const auto& info) { return std::string(info.param.name); });
+
+const Snippet& Find(const std::string& name) {
+  for (const Snippet& snippet : Snippets()) {
+    if (snippet.name == name) return snippet;
+  }
+  ADD_FAILURE() << name;
+  return Snippets()[0];
+}
+
+TEST(CompileKernel, TakesCodeFromTheCacheWhateverTheNames) {
+  KernelCache cache;
+  const auto module = ParseSnippet(Find("Softmax"));
+  const auto first = CompileKernel(*module->entry(), HostTarget(), {}, &cache);
+  ASSERT_TRUE(first.ok()) << first.status();
+  for (hlo::Instruction* instruction : module->entry()->Instructions()) {
+    module->entry()->Rename(instruction, instruction->name() + "_renamed");
+  }
+  const auto second = CompileKernel(*module->entry(), HostTarget(), {}, &cache);
+  ASSERT_TRUE(second.ok());
+  EXPECT_EQ(*first, *second);
+  // Another tile is other code.
+  const auto third = CompileKernel(*module->entry(), HostTarget(), {.tile = space::Tile{{2, 50}}}, &cache);
+  ASSERT_TRUE(third.ok()) << third.status();
+  EXPECT_NE(*first, *third);
+}
+
+TEST(CompileKernel, NamesTheInstructionWithoutALoopNest) {
+  hlo::Module module("m");
+  hlo::Computation* entry = module.AddComputation("e");
+  const hlo::Shape shape = hlo::Shape::Array(hlo::PrimitiveType::kF32, {4, 4});
+  hlo::Instruction* x = entry->Add(hlo::Opcode::kParameter, shape, {}, hlo::ParameterAttributes{0}, "x");
+  entry->set_root(entry->Add(hlo::Opcode::kCholesky, shape, {x}, hlo::CholeskyAttributes{}, "factor"));
+  module.set_entry(entry);
+  const auto compiled = CompileKernel(*entry, HostTarget(), {}, nullptr);
+  EXPECT_EQ(compiled.status().code(), absl::StatusCode::kUnimplemented);
+  EXPECT_THAT(std::string(compiled.status().message()), HasSubstr("factor"));
+}
+
+TEST(CompileKernel, RefusesATileOfAnotherShape) {
+  const auto module = ParseSnippet(Find("Dot"));
+  for (const space::Tile& tile : {space::Tile{{4}}, space::Tile{{4, 0}}, space::Tile{{20, 4}}}) {
+    const auto compiled = CompileKernel(*module->entry(), HostTarget(), {.tile = tile}, nullptr);
+    EXPECT_EQ(compiled.status().code(), absl::StatusCode::kInvalidArgument) << tile.ToString();
+  }
+}
+
+}  // namespace
+}  // namespace smelt::kernels
