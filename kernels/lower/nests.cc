@@ -211,16 +211,68 @@ class Builder {
       }
       guards[innermost + 1].push_back(guard);
     }
+    // The same for conditions of the update alone, which lie within the outermost reduce loop or just around it.
+    std::vector<std::vector<Guard>> update_guards(depth + 1);
+    for (const Expr& condition : TakeUpdateConditions(stage, &nest)) {
+      int innermost = first_reduce - 1;
+      for (int i = first_reduce; i < depth; ++i) {
+        if (simplifier_.Mentions(condition, nest.loops[i].var)) innermost = i;
+      }
+      update_guards[innermost + 1].push_back({condition});
+    }
     Stmt body = stage.reduce_axes.empty() ? StoreValues(s, nest.values) : StoreUpdate(s);
     body = WithMasks(nest, body, false);
     for (int i = depth; i-- > 0;) {
       const NestLoop& loop = nest.loops[i];
       body = WithAttached(stage, stage.leaves[i], std::move(body));
+      if (i >= first_reduce) body = WithGuards(update_guards[i + 1], std::move(body));
       body = WithGuards(guards[i + 1], std::move(body));
       if (i > 0 || !skip_outermost) body = MakeFor(loop, std::move(body));
-      if (i == first_reduce) body = ir::Seq({BuildInit(s, first_reduce, guards), std::move(body)});
+      if (i == first_reduce) {
+        body = WithGuards(update_guards[i], std::move(body));
+        body = ir::Seq({BuildInit(s, first_reduce, guards), std::move(body)});
+      }
     }
     return WithGuards(guards[0], std::move(body));
+  }
+
+  // Where all sources of a reduction are the identity unless some condition holds (padding, taps that do not exist),
+  // the update need not happen: removes the conditions from the sources and returns them. Conditions that differ by
+  // lane stay: masked updates are slower than selecting.
+  std::vector<Expr> TakeUpdateConditions(const Stage& stage, Nest* nest) {
+    if (stage.reduce_axes.empty()) return {};
+    const std::vector<Expr>& identity = stage.bodies[0]->combiner->identity;
+    if (identity.size() != nest->values.size()) return {};
+    for (size_t r = 0; r < identity.size(); ++r) {
+      const Expr& value = nest->values[r];
+      if (value->kind != ExprKind::kIf || !value->operands[2].Same(identity[r]) ||
+          !value->operands[0].Same(nest->values[0]->operands[0]))
+        return {};
+    }
+    std::vector<Expr> uniform, pending{nest->values[0]->operands[0]};
+    Expr rest = te::Bool(true);
+    while (!pending.empty()) {
+      const Expr e = pending.back();
+      pending.pop_back();
+      if (e->kind == ExprKind::kBinary && e->binary() == te::BinaryOp::kAnd) {
+        pending.push_back(e->operands[1]);
+        pending.push_back(e->operands[0]);
+        continue;
+      }
+      bool reads = false;
+      te::Visit(e, [&](const Expr& node) { reads |= node->kind == ExprKind::kTensorRead; });
+      const bool varies = std::any_of(nest->loops.begin(), nest->loops.end(), [&](const NestLoop& loop) {
+        return loop.kind == ir::ForKind::kVectorized && simplifier_.Mentions(e, loop.var);
+      });
+      if (reads || varies) {
+        rest = And(rest, e);
+      } else {
+        uniform.push_back(e);
+      }
+    }
+    if (uniform.empty()) return uniform;
+    for (Expr& value : nest->values) value = te::If(rest, value->operands[1], value->operands[2]);
+    return uniform;
   }
 
   static Stmt MakeFor(const NestLoop& loop, Stmt body) {

@@ -1,5 +1,6 @@
 // Conditions of kIf move onto the loads below it, and the kIf becomes a selection, so that no branch is needed and no
 // load leaves its buffer. Inside vectorised loops the same happens to `if` statements whose condition differs by lane.
+#include <cmath>
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
@@ -19,6 +20,12 @@ using te::ExprNode;
 // Distinct (node, condition) pairs of one function: beyond it, nested conditionals share so much that the code would
 // grow without bound.
 constexpr size_t kMostNodes = 400000;
+
+bool IsZero(const Expr& e) {
+  // Not -0: a load gives +0.
+  if (e->kind == ExprKind::kFloat) return e->float_value == 0 && !std::signbit(e->float_value);
+  return e->kind == ExprKind::kInt && e->int_value == 0;
+}
 
 class Predicator {
  public:
@@ -158,7 +165,10 @@ class Predicator {
       }
       Expr result;
       if (frame.e->kind == ExprKind::kIf) {
-        result = te::Select(operands[0], operands[1], operands[2]);
+        // A masked load is 0 where its mask is false: no selection is needed for that.
+        const ExprNode* under = frame.keys[1].second;
+        const bool masked = operands[1]->kind == ExprKind::kLoad && operands[1]->predicate.get() == under;
+        result = masked && IsZero(operands[2]) ? operands[1] : te::Select(operands[0], operands[1], operands[2]);
       } else if (frame.e->kind == ExprKind::kLoad) {
         result = MakeLoad(*frame.e, std::move(operands), Conjoin(frame.condition, predicate));
       } else {

@@ -1,6 +1,7 @@
 // Random graphs under random schedules against direct evaluation. Prints the seed of what fails, with the trace and the
 // loop IR; SMELT_FUZZ_SEED runs one seed, SMELT_FUZZ_COUNT as many as asked for,
 // SMELT_FUZZ_DUMP prints the loop IR after every pass.
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <random>
@@ -85,7 +86,9 @@ class Fuzzer {
       }
       at.push_back(index);
     }
-    return te::If(condition, t(at), Constant(3));
+    // Sometimes the identity of a sum or of a maximum: such updates are skipped.
+    const int64_t otherwise = Int(0, 3);
+    return te::If(condition, t(at), Constant(otherwise == 0 ? 0 : otherwise == 1 ? -INFINITY : 3));
   }
 
   Tensor RandomStage(const std::string& name, const std::vector<Tensor>& all) {
@@ -181,7 +184,7 @@ TEST(LoweringFuzz, RandomGraphsUnderRandomSchedules) {
   const char* one = std::getenv("SMELT_FUZZ_SEED");
   const char* count = std::getenv("SMELT_FUZZ_COUNT");
   const uint64_t first = one != nullptr ? std::strtoull(one, nullptr, 10) : 1;
-  const uint64_t rounds = one != nullptr ? 1 : count != nullptr ? std::strtoull(count, nullptr, 10) : 1500;
+  const uint64_t rounds = one != nullptr ? 1 : count != nullptr ? std::strtoull(count, nullptr, 10) : 600;
   int lowered = 0, failures = 0;
   for (uint64_t seed = first; seed < first + rounds && failures < 3; ++seed) {
     Fuzzer fuzzer(seed);
