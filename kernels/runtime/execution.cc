@@ -111,7 +111,12 @@ absl::Status Execution::RunTimed(const Instruction& instruction) {
   const auto start = std::chrono::steady_clock::now();
   SMELT_RETURN_IF_ERROR(RunOne(instruction));
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
-  (*options_->kernel_seconds)[instruction.step->info].push_back(seconds.count());
+  std::vector<double>& runs = (*options_->kernel_seconds)[instruction.step->info];
+  if (instruction.step->continues && !runs.empty()) {
+    runs.back() += seconds.count();
+  } else {
+    runs.push_back(seconds.count());
+  }
   return absl::OkStatus();
 }
 

@@ -45,8 +45,9 @@ struct Step {
     kConditional,  // branches[reads[0]]
   };
   Kind kind = Kind::kCopy;
-  int32_t info = -1;  // of Executable::kernels(), for kernels, opaque operations and updates
-  int32_t job = -1;   // kKernel, kOpaque: which distinct kernel
+  int32_t info = -1;       // of Executable::kernels(), for kernels, opaque operations and updates
+  bool continues = false;  // its time belongs to the last run of the same entry
+  int32_t job = -1;        // kKernel, kOpaque: which distinct kernel
   std::vector<BufferId> reads;
   std::vector<BufferId> writes;
   int32_t update = -1;              // kUpdateSlice: which of Program::updates

@@ -1,5 +1,7 @@
 #include "kernels/runtime/program_builder.h"
 
+#include <memory>
+#include <optional>
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
@@ -7,6 +9,7 @@
 #include "hlo/cost_analysis.h"
 #include "hlo/status_macros.h"
 #include "hlo/str_cat.h"
+#include "kernels/runtime/peel_updates.h"
 #include "kernels/runtime/update_slice.h"
 
 namespace smelt::kernels::runtime {
@@ -167,7 +170,7 @@ class Builder {
       case Opcode::kOptimizationBarrier:
         return operand(0);
       case Opcode::kBitcast:
-        if (SameOrder(instruction)) return operand(0);
+        if (KeepsBytes(instruction)) return operand(0);
         return Kernel(instruction, values, out);
       case Opcode::kAfterAll:
         return NewLeaves(instruction.shape());
@@ -191,16 +194,6 @@ class Builder {
         }
         return Kernel(instruction, values, out);
     }
-  }
-
-  // Whether a bitcast keeps the row-major order of elements, so that both sides are the same bytes.
-  static bool SameOrder(const Instruction& bitcast) {
-    const hlo::Shape& from = bitcast.operand(0)->shape();
-    const hlo::Shape& to = bitcast.shape();
-    if (from.ByteSize() != to.ByteSize()) return false;
-    if (from.HasDefaultLayout() && to.HasDefaultLayout()) return true;
-    return from.dimensions == to.dimensions && from.layout.has_value() && to.layout.has_value() &&
-           from.layout->minor_to_major == to.layout->minor_to_major;
   }
 
   absl::StatusOr<Leaves> Constant(const Instruction& instruction) {
@@ -240,24 +233,55 @@ class Builder {
     return at->second;
   }
 
-  absl::StatusOr<Leaves> Kernel(const Instruction& instruction, const Values& values, Sequence* out) {
-    auto known = cut_.find(&instruction);
-    if (known == cut_.end()) {
-      SMELT_ASSIGN_OR_RETURN(fusion::Kernel kernel, fusion::ExtractKernel(instruction));
-      Cut cut;
-      cut.operands = kernel.operands;
-      cut.hash = kernel.hash;
-      auto [job, inserted] = jobs_.try_emplace(kernel.hash, static_cast<int32_t>(built_.jobs.size()));
-      if (inserted) built_.jobs.push_back(std::move(kernel));
-      cut.job = job->second;
-      known = cut_.emplace(&instruction, std::move(cut)).first;
+  int32_t JobOf(fusion::Kernel kernel) {
+    auto [job, inserted] = jobs_.try_emplace(kernel.hash, static_cast<int32_t>(built_.jobs.size()));
+    if (inserted) built_.jobs.push_back(std::move(kernel));
+    return job->second;
+  }
+
+  // A kernel as it was cut from an instruction, with its updates of slices peeled off where it has any.
+  struct Cut {
+    hlo::Hash128 hash;
+    std::vector<int64_t> operands;
+    int32_t job = -1;
+    std::optional<PeeledKernel> peeled;
+    std::unique_ptr<hlo::Module> module;  // what `peeled` points into
+    int32_t index_job = -1;
+  };
+
+  absl::StatusOr<const Cut*> CutOut(const Instruction& instruction) {
+    if (auto known = cut_.find(&instruction); known != cut_.end()) return known->second.get();
+    SMELT_ASSIGN_OR_RETURN(fusion::Kernel kernel, fusion::ExtractKernel(instruction));
+    auto cut = std::make_unique<Cut>();
+    cut->hash = kernel.hash;
+    cut->operands = kernel.operands;
+    SMELT_ASSIGN_OR_RETURN(cut->peeled, PeelSliceUpdates(kernel));
+    if (cut->peeled.has_value()) {
+      cut->module = std::move(kernel.module);
+      if (cut->peeled->index) {
+        const std::vector<int64_t> operands = cut->peeled->index->operands;
+        cut->index_job = JobOf(std::move(*cut->peeled->index));
+        cut->peeled->index->operands = operands;
+      }
+      if (cut->peeled->compute) {
+        const std::vector<int64_t> operands = cut->peeled->compute->operands;
+        cut->job = JobOf(std::move(*cut->peeled->compute));
+        cut->peeled->compute->operands = operands;
+      }
+    } else {
+      cut->job = JobOf(std::move(kernel));
     }
-    const Cut& cut = known->second;
+    return cut_.emplace(&instruction, std::move(cut)).first->second.get();
+  }
+
+  absl::StatusOr<Leaves> Kernel(const Instruction& instruction, const Values& values, Sequence* out) {
+    SMELT_ASSIGN_OR_RETURN(const Cut* cut, CutOut(instruction));
+    if (cut->peeled.has_value()) return Peeled(instruction, *cut, values, out);
     Step step;
     step.kind = Step::Kind::kKernel;
-    step.job = cut.job;
-    step.info = SiteOf(instruction, cut.job, cut.hash);
-    for (int64_t operand : cut.operands) {
+    step.job = cut->job;
+    step.info = SiteOf(instruction, cut->job, cut->hash);
+    for (int64_t operand : cut->operands) {
       const Leaves& leaves = values.at(instruction.operand(operand));
       step.reads.insert(step.reads.end(), leaves.begin(), leaves.end());
     }
@@ -268,9 +292,78 @@ class Builder {
     return leaves;
   }
 
-  absl::StatusOr<Leaves> UpdateSlice(const Instruction& instruction, const Values& values, Sequence* out) {
+  // The steps of a kernel whose updates were peeled off: the rest of it, the indices, and the updates.
+  absl::StatusOr<Leaves> Peeled(const Instruction& instruction, const Cut& cut, const Values& values, Sequence* out) {
+    const int32_t info = SiteOf(instruction, cut.job, cut.hash);
+    auto parameter = [&](int64_t number) { return values.at(instruction.operand(cut.operands[number]))[0]; };
+    bool first = true;
+    auto emit = [&](Step step) {
+      step.info = info;
+      step.continues = !first;
+      first = false;
+      out->push_back(std::move(step));
+    };
+    auto run = [&](const std::optional<fusion::Kernel>& kernel, int32_t job) {
+      Leaves results;
+      if (!kernel.has_value()) return results;
+      Step step;
+      step.kind = Step::Kind::kKernel;
+      step.job = job;
+      for (int64_t number : kernel->operands) step.reads.push_back(parameter(number));
+      results = NewLeaves(built_.jobs[job].computation().root()->shape());
+      step.writes = results;
+      emit(std::move(step));
+      return results;
+    };
+    const Leaves computed = run(cut.peeled->compute, cut.job);
+    const Leaves indices = run(cut.peeled->index, cut.index_job);
+    auto buffer = [&](const PeeledValue& value) -> absl::StatusOr<BufferId> {
+      switch (value.source) {
+        case PeeledValue::Source::kParameter:
+          return parameter(value.number);
+        case PeeledValue::Source::kCompute:
+          return computed[value.number];
+        case PeeledValue::Source::kIndex:
+          return indices[value.number];
+        case PeeledValue::Source::kConstant:
+          break;
+      }
+      SMELT_ASSIGN_OR_RETURN(const Leaves leaves, Constant(*value.constant));
+      return leaves[0];
+    };
+    Leaves result;
+    for (const PeeledOutput& output : cut.peeled->outputs) {
+      SMELT_ASSIGN_OR_RETURN(const BufferId value, buffer(output.value));
+      if (output.update == nullptr) {
+        result.push_back(value);
+        continue;
+      }
+      const Instruction& update = *output.update;
+      const BufferId array = NewBuffer(update.shape().ByteSize());
+      AddCopy(parameter(output.array), array, out);
+      Step step;
+      step.kind = Step::Kind::kUpdateSlice;
+      step.reads = {value};
+      for (const PeeledValue& start : output.starts) {
+        SMELT_ASSIGN_OR_RETURN(const BufferId at, buffer(start));
+        step.reads.push_back(at);
+      }
+      step.writes = {array};
+      step.update = AddUpdate(update);
+      if (update.operand(1)->shape().ByteSize() > 0) emit(std::move(step));
+      result.push_back(array);
+    }
+    return result;
+  }
+
+  int32_t AddUpdate(const Instruction& update) {
     const hlo::PrimitiveType index_type =
-        instruction.operand_count() > 2 ? instruction.operand(2)->shape().element_type : hlo::PrimitiveType::kS32;
+        update.operand_count() > 2 ? update.operand(2)->shape().element_type : hlo::PrimitiveType::kS32;
+    program().updates.push_back({update.shape(), update.operand(1)->shape(), index_type});
+    return static_cast<int32_t>(program().updates.size()) - 1;
+  }
+
+  absl::StatusOr<Leaves> UpdateSlice(const Instruction& instruction, const Values& values, Sequence* out) {
     const BufferId result = NewBuffer(instruction.shape().ByteSize());
     AddCopy(values.at(instruction.operand(0))[0], result, out);
     Step step;
@@ -279,8 +372,7 @@ class Builder {
     for (int64_t i = 1; i < instruction.operand_count(); ++i)
       step.reads.push_back(values.at(instruction.operand(i))[0]);
     step.writes = {result};
-    step.update = static_cast<int32_t>(program().updates.size());
-    program().updates.push_back({instruction.shape(), instruction.operand(1)->shape(), index_type});
+    step.update = AddUpdate(instruction);
     if (instruction.operand(1)->shape().ByteSize() > 0) out->push_back(std::move(step));
     return Leaves{result};
   }
@@ -365,17 +457,10 @@ class Builder {
     return result;
   }
 
-  // A kernel as it was cut from an instruction: which operands it reads.
-  struct Cut {
-    int32_t job;
-    hlo::Hash128 hash;
-    std::vector<int64_t> operands;
-  };
-
   BuiltProgram built_;
   int64_t steps_ = 0;
   absl::flat_hash_map<const hlo::Literal*, Leaves> constants_;
-  absl::flat_hash_map<const Instruction*, Cut> cut_;
+  absl::flat_hash_map<const Instruction*, std::unique_ptr<Cut>> cut_;
   absl::flat_hash_map<hlo::Hash128, int32_t> jobs_;
   absl::flat_hash_map<const Instruction*, int32_t> sites_;
 };

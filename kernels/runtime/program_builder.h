@@ -15,7 +15,7 @@ namespace smelt::kernels::runtime {
 struct KernelSite {
   std::string name;
   std::string computation;
-  int32_t job = -1;  // -1: an update in place
+  int32_t job = -1;  // -1: only updates in place
   hlo::Hash128 hash;
   double flops = 0;  // transcendental functions count one
   double bytes = 0;

@@ -241,6 +241,58 @@ ENTRY main { p = f32[3,5,4] parameter(0)
   ROOT r = (f32[3,5,4], f32[3,5,4], f32[3,5,4]) tuple(u, d, v) })");
 }
 
+// A loop whose fused kernel updates two arrays and reads one of them, with an index that it computes.
+constexpr char kFusedUpdateLoop[] = R"(HloModule m
+fused { a = f32[6,4] parameter(0)
+  b = f32[6,4] parameter(1)
+  x = f32[4] parameter(2)
+  i = s32[] parameter(3)
+  n = s32[] constant(6)
+  z = s32[] constant(0)
+  neg = pred[] compare(i, z), direction=LT
+  wrapped = s32[] add(i, n)
+  at = s32[] select(neg, wrapped, i)
+  row = f32[1,4] dynamic-slice(a, at, z), dynamic_slice_sizes={1,4}
+  flat = f32[4] reshape(row)
+  y = f32[4] subtract(x, flat)
+  new = f32[1,4] reshape(y)
+  u = f32[6,4] dynamic-update-slice(a, new, at, z)
+  keep = f32[1,4] reshape(x)
+  v = f32[6,4] dynamic-update-slice(b, keep, i, z)
+  e = f32[4] multiply(y, y)
+  ROOT t = (f32[6,4], f32[4], f32[6,4]) tuple(u, e, v) }
+body { s = (f32[6,4], s32[], f32[4], f32[6,4]) parameter(0)
+  a = f32[6,4] get-tuple-element(s), index=0
+  i = s32[] get-tuple-element(s), index=1
+  x = f32[4] get-tuple-element(s), index=2
+  b = f32[6,4] get-tuple-element(s), index=3
+  one = s32[] constant(1)
+  j = s32[] add(i, one)
+  f = (f32[6,4], f32[4], f32[6,4]) fusion(a, b, x, i), kind=kLoop, calls=fused
+  u = f32[6,4] get-tuple-element(f), index=0
+  e = f32[4] get-tuple-element(f), index=1
+  v = f32[6,4] get-tuple-element(f), index=2
+  ROOT t = (f32[6,4], s32[], f32[4], f32[6,4]) tuple(u, j, e, v) }
+cond { s = (f32[6,4], s32[], f32[4], f32[6,4]) parameter(0)
+  i = s32[] get-tuple-element(s), index=1
+  n = s32[] constant(8)
+  ROOT l = pred[] compare(i, n), direction=LT }
+ENTRY main { p = f32[6,4] parameter(0)
+  q = f32[4] parameter(1)
+  z = s32[] constant(-2)
+  t = (f32[6,4], s32[], f32[4], f32[6,4]) tuple(p, z, q, p)
+  w = (f32[6,4], s32[], f32[4], f32[6,4]) while(t), condition=cond, body=body
+  a = f32[6,4] get-tuple-element(w), index=0
+  b = f32[6,4] get-tuple-element(w), index=3
+  ROOT r = (f32[6,4], f32[6,4], f32[6,4]) tuple(a, p, b) })";
+
+TEST(Executable, PeelsFusedUpdatesAndMakesThemInPlace) {
+  Outcome outcome = RunBoth(kFusedUpdateLoop);
+  ASSERT_NE(outcome.executable, nullptr);
+  // Both arrays are updated in the caller's buffers: the arena holds rows only.
+  EXPECT_LE(outcome.executable->arena_bytes(), 6 * 64);
+}
+
 TEST(Executable, TakesBranches) {
   for (const char* which : {"-1", "0", "1", "2", "7"}) {
     RunBoth(absl::StrCat(R"(HloModule m
@@ -343,21 +395,23 @@ ENTRY main { p = f32[8] parameter(0) ROOT w = f32[8] while(p), condition=cond, b
 }
 
 TEST(Executable, TimesEveryRunOfEveryKernel) {
-  auto module = hlo::ParseModule(kUpdateLoop);
-  ASSERT_TRUE(module.ok());
-  auto executable = Executable::Compile(**module, TestTarget(), {});
-  ASSERT_TRUE(executable.ok()) << executable.status();
-  auto inputs = hlo::MakeInputs(**module);
-  std::vector<const hlo::Literal*> arguments;
-  for (const hlo::Literal& input : *inputs) arguments.push_back(&input);
-  std::vector<std::vector<double>> seconds;
-  RunOptions options;
-  options.kernel_seconds = &seconds;
-  ASSERT_TRUE((*executable)->Run(arguments, options).ok());
-  ASSERT_EQ(seconds.size(), (*executable)->kernels().size());
-  for (size_t i = 0; i < seconds.size(); ++i) {
-    const KernelInfo& kernel = (*executable)->kernels()[i];
-    EXPECT_EQ(seconds[i].size(), kernel.computation == "cond" ? 10 : 9) << kernel.name;
+  for (const auto& [text, runs] : {std::pair{kUpdateLoop, size_t{9}}, std::pair{kFusedUpdateLoop, size_t{10}}}) {
+    auto module = hlo::ParseModule(text);
+    ASSERT_TRUE(module.ok()) << module.status();
+    auto executable = Executable::Compile(**module, TestTarget(), {});
+    ASSERT_TRUE(executable.ok()) << executable.status();
+    auto inputs = hlo::MakeInputs(**module);
+    std::vector<const hlo::Literal*> arguments;
+    for (const hlo::Literal& input : *inputs) arguments.push_back(&input);
+    std::vector<std::vector<double>> seconds;
+    RunOptions options;
+    options.kernel_seconds = &seconds;
+    ASSERT_TRUE((*executable)->Run(arguments, options).ok());
+    ASSERT_EQ(seconds.size(), (*executable)->kernels().size());
+    for (size_t i = 0; i < seconds.size(); ++i) {
+      const KernelInfo& kernel = (*executable)->kernels()[i];
+      EXPECT_EQ(seconds[i].size(), kernel.computation == "cond" ? runs + 1 : runs) << kernel.name;
+    }
   }
 }
 

@@ -1,0 +1,319 @@
+// Loads and stores of every kind, scratch of every scope and phases: generated code against the interpreter of the loop
+// IR, which checks bounds.
+#include <random>
+
+#include "kernels/ir/interpret.h"
+#include "kernels/te/scalar.h"
+#include "tests/kernels/codegen/vector_kernel.h"
+
+namespace smelt::kernels::codegen {
+namespace {
+
+using te::Expr;
+using te::PrimitiveType;
+
+constexpr int64_t kSize = 256;
+constexpr int kLanes = 16;
+
+Expr Splat(int64_t value) { return te::Splat(Expr(value), kLanes); }
+Expr Lane() { return te::Ramp(0, 1, kLanes); }
+
+// Runs a function of flat arguments of kSize elements both ways, from the same contents.
+void ExpectAsInterpreted(const ir::Function& function, const std::string& what) {
+  auto code = CompileForHost(function);
+  ASSERT_NE(code, nullptr) << what;
+  std::vector<std::unique_ptr<Array<char>>> ours, theirs;
+  std::vector<void*> our_buffers, their_buffers;
+  std::mt19937 random(5);
+  for (const ir::Buffer& buffer : function.arguments) {
+    const int64_t bytes = buffer->ByteSize();
+    ours.push_back(std::make_unique<Array<char>>(bytes));
+    theirs.push_back(std::make_unique<Array<char>>(bytes));
+    for (int64_t i = 0; i < buffer->ElementCount(); ++i) {
+      te::Scalar value{static_cast<int64_t>(random() % 200) - 100, static_cast<double>(random() % 2000) / 8 - 100};
+      value = te::RoundTo(buffer->type, value);
+      te::StoreElement(buffer->type, ours.back()->data(), i, value);
+      te::StoreElement(buffer->type, theirs.back()->data(), i, value);
+    }
+    our_buffers.push_back(ours.back()->data());
+    their_buffers.push_back(theirs.back()->data());
+  }
+  std::vector<std::unique_ptr<Array<char>>> scratch;
+  for (int64_t bytes : code->descriptor().shared_bytes) {
+    scratch.push_back(std::make_unique<Array<char>>(bytes));
+    our_buffers.push_back(scratch.back()->data());
+  }
+  Execute(*code, our_buffers);
+  absl::Status interpreted = ir::Interpret(function, their_buffers);
+  ASSERT_TRUE(interpreted.ok()) << what << ": " << interpreted;
+  for (size_t a = 0; a < function.arguments.size(); ++a) {
+    const ir::BufferNode& buffer = *function.arguments[a];
+    for (int64_t i = 0; i < buffer.ElementCount(); ++i) {
+      const te::Scalar got = te::LoadElement(buffer.type, ours[a]->data(), i);
+      const te::Scalar want = te::LoadElement(buffer.type, theirs[a]->data(), i);
+      ASSERT_TRUE(got.i == want.i && (got.f == want.f || (got.f != got.f && want.f != want.f)))
+          << what << ": " << buffer.name << "[" << i << "] is " << got.i << " / " << got.f << ", not " << want.i
+          << " / " << want.f;
+    }
+  }
+}
+
+struct Buffers {
+  explicit Buffers(PrimitiveType type) : in(Argument("in", type, kSize, 0)), out(Argument("out", type, kSize, 1)) {}
+  ir::Function Function(ir::Stmt body) const {
+    ir::Function function;
+    function.name = "memory";
+    function.arguments = {in, out};
+    function.input_count = 1;
+    ir::Phase phase;
+    phase.body = std::move(body);
+    function.phases = {phase};
+    return function;
+  }
+  ir::Buffer in, out;
+};
+
+class MemoryTest : public testing::TestWithParam<PrimitiveType> {};
+
+TEST_P(MemoryTest, LoadsLanesAtAnyDistance) {
+  const Buffers buffers(GetParam());
+  for (int64_t stride : {0, 1, 2, 3, 4, 5, 7, -1, -2, -3}) {
+    const int64_t first = stride < 0 ? -stride * (kLanes - 1) : 0;
+    te::Var i("i");
+    // Up to the very last element that exists.
+    const int64_t last = kSize - 1 - std::abs(stride) * (kLanes - 1);
+    ExpectAsInterpreted(buffers.Function(ir::For(
+                            i, 0, 8, ir::ForKind::kSerial,
+                            ir::Store(buffers.out, {te::Ramp(i * kLanes, 1, kLanes)},
+                                      te::Load(buffers.in, {te::Ramp(te::Min(i * 9, last) + first, stride, kLanes)})))),
+                        "stride " + std::to_string(stride));
+  }
+}
+
+TEST_P(MemoryTest, StoresLanesAtAnyDistance) {
+  const Buffers buffers(GetParam());
+  for (int64_t stride : {1, 2, 3, 5, -1, -4}) {
+    const int64_t first = stride < 0 ? -stride * (kLanes - 1) : 0;
+    te::Var i("i");
+    ExpectAsInterpreted(buffers.Function(ir::For(i, 0, 4, ir::ForKind::kSerial,
+                                                 ir::Store(buffers.out, {te::Ramp(i + first, stride, kLanes)},
+                                                           te::Load(buffers.in, {te::Ramp(i * kLanes, 1, kLanes)})))),
+                        "stride " + std::to_string(stride));
+  }
+}
+
+TEST_P(MemoryTest, GathersAndScattersByIndexArithmetic) {
+  const Buffers buffers(GetParam());
+  te::Var i("i");
+  const Expr flat = te::Ramp(i * kLanes, 1, kLanes);
+  // A transposition of 16 by 16: (x mod 16) * 16 + x / 16.
+  const Expr moved = te::FloorMod(flat, Splat(16)) * Splat(16) + te::FloorDiv(flat, Splat(16));
+  ExpectAsInterpreted(buffers.Function(ir::For(i, 0, 16, ir::ForKind::kSerial,
+                                               ir::Store(buffers.out, {flat}, te::Load(buffers.in, {moved})))),
+                      "gather");
+  ExpectAsInterpreted(buffers.Function(ir::For(i, 0, 16, ir::ForKind::kSerial,
+                                               ir::Store(buffers.out, {moved}, te::Load(buffers.in, {flat})))),
+                      "scatter");
+  // Floor division of negative numbers.
+  const Expr negative = te::FloorDiv(flat - Splat(100), Splat(3)) + Splat(40);
+  ExpectAsInterpreted(buffers.Function(ir::For(i, 0, 16, ir::ForKind::kSerial,
+                                               ir::Store(buffers.out, {flat}, te::Load(buffers.in, {negative})))),
+                      "negative");
+}
+
+TEST_P(MemoryTest, PerformsOnlyWhatThePredicateAllows) {
+  const Buffers buffers(GetParam());
+  te::Var i("i");
+  const Expr flat = te::Ramp(i * kLanes, 1, kLanes);
+  const Expr some = Lane() < te::Splat(i, kLanes);
+  const Expr row = te::Splat(te::And(Expr(2) <= i, i < Expr(9)), kLanes);
+  struct Case {
+    const char* name;
+    Expr index, predicate;
+  };
+  const Case cases[] = {
+      {"lanes", te::Ramp(i * kLanes, 1, kLanes), some},
+      // Whole vectors outside of the buffer, far away on both sides.
+      {"row", te::Ramp(i * 100000 - 300000, 1, kLanes), te::Splat(i == Expr(3), kLanes)},
+      {"row and lanes", te::Ramp(i * kLanes - 32, 1, kLanes), te::And(row, some)},
+      {"strided", te::Ramp(i * 8, 3, kLanes), some},
+      {"gathered", te::FloorMod(flat * Splat(7), Splat(kSize)), some},
+      {"beyond the end", te::Ramp(kSize - 5, 1, kLanes), Lane() < Splat(5)},
+  };
+  for (const Case& c : cases) {
+    ExpectAsInterpreted(
+        buffers.Function(ir::For(i, 0, 16, ir::ForKind::kSerial,
+                                 ir::Store(buffers.out, {flat}, te::Load(buffers.in, {c.index}, c.predicate)))),
+        std::string("load ") + c.name);
+    ExpectAsInterpreted(
+        buffers.Function(ir::For(i, 0, 16, ir::ForKind::kSerial,
+                                 ir::Store(buffers.out, {c.index}, te::Load(buffers.in, {flat}), c.predicate))),
+        std::string("store ") + c.name);
+  }
+  te::Var j("j");
+  ExpectAsInterpreted(
+      buffers.Function(ir::For(j, 0, kSize, ir::ForKind::kSerial,
+                               ir::Store(buffers.out, {j}, te::Load(buffers.in, {j * 3}, j * 3 < Expr(kSize)),
+                                         te::FloorMod(j, 5) < Expr(3)))),
+      "scalars");
+}
+
+TEST_P(MemoryTest, KeepsScratchOfEveryScopeApart) {
+  const Buffers buffers(GetParam());
+  ir::Buffer shared = Scratch("shared", GetParam(), kSize, ir::Scope::kShared);
+  ir::Buffer thread = Scratch("thread", GetParam(), kLanes, ir::Scope::kThread);
+  ir::Buffer other = Scratch("other", GetParam(), kLanes, ir::Scope::kThread);
+  ir::Buffer local = Scratch("local", GetParam(), kLanes, ir::Scope::kLocal);
+  te::Var i("i"), j("j");
+  const Expr flat_i = te::Ramp(i * kLanes, 1, kLanes), flat_j = te::Ramp(j * kLanes, 1, kLanes);
+  auto max = [](Expr a, Expr b) { return te::Binary(te::BinaryOp::kMax, a, b); };
+  ir::Function function = buffers.Function(nullptr);
+  function.shared = {shared};
+  ir::Phase first, second;
+  first.var = i;
+  first.extent = 16;
+  first.body = ir::Allocate(
+      thread, ir::Seq({ir::Store(thread, {Lane()}, te::Load(buffers.in, {flat_i})),
+                       ir::Allocate(
+                           other, ir::Seq({ir::Store(other, {Lane()}, te::Load(buffers.in, {te::Ramp(240, 1, kLanes)})),
+                                           ir::Store(shared, {flat_i},
+                                                     max(te::Load(thread, {Lane()}), te::Load(other, {Lane()})))}))}));
+  second.var = j;
+  second.extent = 16;
+  te::Var k("k");
+  second.body = ir::Allocate(
+      local,
+      ir::Seq({ir::Store(local, {Lane()}, te::Load(shared, {flat_j})),
+               ir::For(k, 0, 16, ir::ForKind::kSerial,
+                       ir::Store(local, {Lane()},
+                                 max(te::Load(local, {Lane()}), te::Load(shared, {te::Ramp(k * kLanes, 1, kLanes)})))),
+               ir::Store(buffers.out, {flat_j}, te::Load(local, {Lane()})),
+               // One element of a vector that lives in registers.
+               ir::Store(buffers.out, {j * kLanes}, te::Load(local, {3}))}));
+  function.phases = {first, second};
+  ExpectAsInterpreted(function, "scopes");
+}
+
+TEST_P(MemoryTest, BranchesAndReadsWhatItHasJustWritten) {
+  const Buffers buffers(GetParam());
+  te::Var i("i"), j("j");
+  ir::Stmt body = ir::For(
+      i, 1, kSize - 1, ir::ForKind::kSerial,
+      ir::Seq({ir::IfThen(te::FloorMod(i, 3) == Expr(0), ir::Store(buffers.out, {i}, te::Load(buffers.in, {i})),
+                          ir::IfThen(i < Expr(100), ir::Store(buffers.out, {i}, te::Load(buffers.out, {i - 1})))),
+               ir::For(j, i, te::Min(Expr(kSize) - i, 2), ir::ForKind::kSerial,
+                       ir::Store(buffers.out, {j},
+                                 te::Binary(te::BinaryOp::kMin, te::Load(buffers.out, {j}),
+                                            te::Load(buffers.out, {i - 1}))))}));
+  ExpectAsInterpreted(buffers.Function(body), "branches");
+}
+
+INSTANTIATE_TEST_SUITE_P(Types, MemoryTest,
+                         testing::Values(PrimitiveType::kF32, PrimitiveType::kF64, PrimitiveType::kBF16,
+                                         PrimitiveType::kF16, PrimitiveType::kS8, PrimitiveType::kS32,
+                                         PrimitiveType::kPred),
+                         [](const auto& info) { return std::string(hlo::PrimitiveTypeName(info.param)); });
+
+// acc[i] += a[k] * b[k, i] over `accumulators` vectors.
+ir::Function RegisterTile(int accumulators) {
+  constexpr int64_t kSteps = 64;
+  ir::Function function;
+  function.name = "tile";
+  function.input_count = 2;
+  function.arguments = {Argument("a", PrimitiveType::kF32, kSteps * accumulators, 0),
+                        Argument("b", PrimitiveType::kF32, kSteps * kLanes, 1),
+                        Argument("c", PrimitiveType::kF32, int64_t{accumulators} * kLanes, 2)};
+  ir::Buffer local = Scratch("local", PrimitiveType::kF32, int64_t{accumulators} * kLanes, ir::Scope::kLocal);
+  te::Var k("k");
+  std::vector<ir::Stmt> begin, loop, end;
+  for (int i = 0; i < accumulators; ++i) {
+    const Expr at = te::Ramp(i * kLanes, 1, kLanes);
+    begin.push_back(ir::Store(local, {at}, te::Splat(te::FloatConst({PrimitiveType::kF32, 1}, 0), kLanes)));
+    const Expr product =
+        te::Binary(te::BinaryOp::kMul, te::Splat(te::Load(function.arguments[0], {k * accumulators + i}), kLanes),
+                   te::Load(function.arguments[1], {te::Ramp(k * kLanes, 1, kLanes)}));
+    loop.push_back(ir::Store(local, {at}, te::Binary(te::BinaryOp::kAdd, te::Load(local, {at}), product)));
+    end.push_back(ir::Store(function.arguments[2], {at}, te::Load(local, {at})));
+  }
+  ir::Phase phase;
+  phase.body = ir::Allocate(
+      local, ir::Seq({ir::Seq(begin), ir::For(k, 0, kSteps, ir::ForKind::kSerial, ir::Seq(loop)), ir::Seq(end)}));
+  function.phases = {phase};
+  return function;
+}
+
+TEST(VectorSpills, AreNoneWhileAccumulatorsFitTheRegistersAndSomeBeyond) {
+  const Target target = HostTarget();
+  auto fits = EmitObject(RegisterTile(8), target);
+  auto spills = EmitObject(RegisterTile(48), target);
+  ASSERT_TRUE(fits.ok() && spills.ok()) << fits.status() << spills.status();
+  EXPECT_EQ(fits->vector_spills, 0);
+  EXPECT_GT(spills->vector_spills, 0);
+}
+
+TEST(EmitObject, IsDeterministic) {
+  const Target target = HostTarget();
+  auto first = EmitObject(RegisterTile(12), target);
+  auto second = EmitObject(RegisterTile(12), target);
+  ASSERT_TRUE(first.ok() && second.ok());
+  EXPECT_EQ(first->elf, second->elf);
+}
+
+TEST(EmitObject, CompilesForOtherProcessors) {
+  std::string sizes;
+  for (const char* cpu : {"x86-64", "haswell", "skylake-avx512", "znver4", "neoverse-n1", "apple-m1"}) {
+    Target target;
+    target.cpu = cpu;
+    int registers;
+    ASSERT_TRUE(DescribeVectors(cpu, "", &target.vector_bytes, &registers).ok()) << cpu;
+    auto object = EmitObject(RegisterTile(8), target);
+    ASSERT_TRUE(object.ok()) << cpu << ": " << object.status();
+    EXPECT_EQ(object->elf.substr(0, 4),
+              "\x7f"
+              "ELF");
+    if (std::string(cpu) == "neoverse-n1") {
+      absl::Status loaded = LoadObject(*object).status();
+      EXPECT_EQ(loaded.code(), absl::StatusCode::kInvalidArgument);
+      EXPECT_NE(loaded.message().find("aarch64"), std::string::npos) << loaded;
+    }
+  }
+  Target unknown;
+  unknown.cpu = "abacus-2";
+  absl::Status status = EmitObject(RegisterTile(8), unknown).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_NE(status.message().find("abacus-2"), std::string::npos) << status;
+}
+
+TEST(EmitObject, RefusesWhatItHasNoCodeForByName) {
+  ir::Function function =
+      Elementwise({PrimitiveType::kC64}, PrimitiveType::kC64, 16, 1, [](const std::vector<Expr>& x) { return x[0]; });
+  absl::Status status = EmitObject(function, HostTarget()).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kUnimplemented);
+  EXPECT_NE(status.message().find("c64"), std::string::npos) << status;
+}
+
+TEST(EmitObject, SurvivesADeepExpression) {
+  ir::Function function =
+      Elementwise({PrimitiveType::kF32}, PrimitiveType::kF32, 16, 16, [](const std::vector<Expr>& x) {
+        Expr sum = x[0];
+        for (int i = 0; i < 5000; ++i) sum = te::Binary(i % 2 ? te::BinaryOp::kAdd : te::BinaryOp::kMul, sum, x[0]);
+        return sum;
+      });
+  EXPECT_TRUE(EmitObject(function, HostTarget()).ok());
+}
+
+TEST(LoadObject, RefusesWhatIsNoObject) {
+  auto object = EmitObject(RegisterTile(2), HostTarget());
+  ASSERT_TRUE(object.ok());
+  ObjectCode broken = *object;
+  broken.elf.resize(broken.elf.size() / 2);
+  EXPECT_FALSE(LoadObject(broken).ok());
+  broken.elf = "no object";
+  EXPECT_FALSE(LoadObject(broken).ok());
+  broken = *object;
+  broken.descriptor.phases[0].symbol = "elsewhere";
+  EXPECT_FALSE(LoadObject(broken).ok());
+}
+
+}  // namespace
+}  // namespace smelt::kernels::codegen
