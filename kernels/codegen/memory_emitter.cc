@@ -28,6 +28,7 @@ bool IsStrided(const Expr& index, int64_t* stride) {
 
 // The conditions that all lanes of a predicate share: those that a conjunction splats.
 std::vector<Expr> UniformConditions(const Expr& predicate) {
+  if (predicate.type().lanes == 1) return {predicate};
   std::vector<Expr> uniform;
   std::vector<Expr> open = {predicate};
   while (!open.empty()) {
@@ -182,7 +183,9 @@ llvm::Value* PhaseEmitter::EmitLoad(const te::ExprNode& load) {
   } else if (address.kind == Address::Kind::kStrided && address.stride == 1) {
     llvm::Value* index = address.index;
     // Masked loads of addresses that are not mapped take a thousand cycles on some CPUs: the buffer's start stands in.
-    if (uniform != nullptr) index = builder_.CreateSelect(uniform, index, builder_.getInt64(0));
+    for (const Expr& condition : UniformConditions(load.predicate)) {
+      index = builder_.CreateSelect(At(condition), index, builder_.getInt64(0));
+    }
     llvm::Value* pointer = Pointer(buffer, index);
     if (uniform != nullptr && buffer.ElementCount() >= lanes) {
       pattern = Tag(buffer, builder_.CreateAlignedLoad(type, pointer, align));
