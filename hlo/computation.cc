@@ -37,6 +37,9 @@ void Computation::Remove(Instruction* instruction) {
   instruction->DropControlDependencies();
   std::vector<Instruction*> operands = std::move(instruction->operands_);
   instruction->operands_.clear();
+  // Each operand once: looking again for a user that has gone would read the whole list of users.
+  std::sort(operands.begin(), operands.end());
+  operands.erase(std::unique(operands.begin(), operands.end()), operands.end());
   for (Instruction* operand : operands) operand->DropUser(instruction);
   parent_->instruction_names_.erase(instruction->name_);
   const int64_t slot = instruction->slot_;

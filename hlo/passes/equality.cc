@@ -6,6 +6,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/hash/hash.h"
 #include "hlo/literal.h"
+#include "hlo/passes/graph_builder.h"
 #include "hlo/text/printer.h"
 
 namespace smelt::hlo {
@@ -21,6 +22,11 @@ bool SameRawAttributes(const Instruction& a, const Instruction& b) {
     if (i == x.size() || j == y.size()) return i == x.size() && j == y.size();
     if (x[i++] != y[j++]) return false;
   }
+}
+
+// A layout that is absent and one that says the default are the same.
+bool SameShape(const Shape& a, const Shape& b) {
+  return a == b || (a.SameAs(b) && a.dynamic == b.dynamic && SameLayout(a, b));
 }
 
 bool SameAttributes(const Attributes& a, const Attributes& b) {
@@ -77,12 +83,15 @@ absl::flat_hash_map<const Instruction*, int64_t> Positions(const std::vector<Ins
 }  // namespace
 
 bool SameOperation(const Instruction& a, const Instruction& b) {
-  return a.opcode() == b.opcode() && a.operand_count() == b.operand_count() && a.shape() == b.shape() &&
+  return a.opcode() == b.opcode() && a.operand_count() == b.operand_count() && SameShape(a.shape(), b.shape()) &&
          a.called() == b.called() && SameAttributes(a.all_attributes(), b.all_attributes()) && SameRawAttributes(a, b);
 }
 
 uint64_t HashOperation(const Instruction& instruction) {
-  const uint64_t attributes = std::visit(AttributeHash{}, instruction.all_attributes());
+  uint64_t attributes = std::visit(AttributeHash{}, instruction.all_attributes());
+  for (const RawAttribute& raw : instruction.raw_attributes()) {
+    if (ChangesMeaning(raw, instruction.opcode())) attributes = absl::HashOf(attributes, raw.name, raw.value);
+  }
   return absl::HashOf(static_cast<int>(instruction.opcode()), static_cast<int>(instruction.shape().element_type),
                       instruction.shape().dimensions, attributes, instruction.called().size());
 }

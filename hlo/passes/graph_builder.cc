@@ -112,6 +112,8 @@ bool SameLayout(const Shape& a, const Shape& b) {
     return std::equal(a_leaves.begin(), a_leaves.end(), b_leaves.begin(), b_leaves.end(),
                       [](const Shape* x, const Shape* y) { return SameLayout(*x, *y); });
   }
+  if (a.layout == b.layout) return true;
+  if ((a.layout && !a.layout->tiles.empty()) || (b.layout && !b.layout->tiles.empty())) return false;
   if (a.HasDefaultLayout() && b.HasDefaultLayout()) return true;
   return a.layout && b.layout && a.layout->minor_to_major == b.layout->minor_to_major;
 }

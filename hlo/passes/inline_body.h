@@ -3,8 +3,8 @@
 //   Instruction* result = InlineBody(*call.called(0), call.operands(), *call.parent());
 //   Replace(call, result);
 //
-// Instructions are cloned with their names, attributes and control dependencies; computations that they call are shared
-// with the original. Linear in the body. The operands must match the parameters by type and dimensions.
+// Instructions that the root or a side effect needs are cloned with their names, attributes and control dependencies;
+// computations that they call are shared with the original. Linear in the body. The operands must match the parameters by type and dimensions.
 #pragma once
 
 #include "absl/types/span.h"

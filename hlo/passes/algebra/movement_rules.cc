@@ -247,7 +247,10 @@ Instruction* ConcatenateOfConcatenate(Instruction& x, GraphBuilder& build) {
       operands.push_back(operand);
     }
   }
-  return changed ? NewConcatenate(x, std::move(operands), build) : nullptr;
+  // Bounded, so that a long chain of concatenations is not copied over and over.
+  constexpr size_t kMostOperands = 64;
+  if (!changed || operands.size() > kMostOperands) return nullptr;
+  return NewConcatenate(x, std::move(operands), build);
 }
 
 // Whether b continues a along the dimension: two slices of one array that are one slice.

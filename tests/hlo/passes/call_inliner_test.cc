@@ -36,6 +36,17 @@ TEST(InlineCalls, ABodyThatIsItsParameterIsTheArgument) {
   EXPECT_EQ(module->entry()->root()->name(), "y");
 }
 
+TEST(InlineCalls, DeadInstructionsDoNotPileUp) {
+  std::string text = "HloModule m\nf0 { p = f32[] parameter(0) d = f32[] exponential(p) ROOT n = f32[] negate(p) }\n";
+  for (int i = 1; i <= 200; ++i) {
+    text += StrCat("f", i, " { p = f32[] parameter(0) d = f32[] exponential(p) ROOT b = f32[] call(p), to_apply=f",
+                   i - 1, " }\n");
+  }
+  text += "ENTRY e { x = f32[] parameter(0) ROOT c = f32[] call(x), to_apply=f200 }";
+  const auto module = Apply(text, InlineCalls);
+  EXPECT_EQ(module->entry()->instruction_count(), 2);
+}
+
 TEST(InlineCalls, RespectsTheFrontEnd) {
   Apply(R"(HloModule m
     f { p = f32[] parameter(0) ROOT n = f32[] negate(p) }

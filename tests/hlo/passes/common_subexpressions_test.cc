@@ -22,6 +22,14 @@ TEST(EliminateCommonSubexpressions, TellsAttributesShapesAndConstantsApart) {
       EliminateCommonSubexpressions, /*expect_change=*/false);
 }
 
+TEST(EliminateCommonSubexpressions, AnUnwrittenLayoutIsTheDefault) {
+  const auto module = Apply(R"(HloModule m
+      ENTRY e { x = f32[4,2]{1,0} parameter(0) a = f32[4,2] exponential(x) b = f32[4,2]{1,0} exponential(x)
+      ROOT r = f32[4,2]{1,0} subtract(a, b) })",
+                            EliminateCommonSubexpressions);
+  EXPECT_EQ(OpcodesOf(*module), "exponential subtract");
+}
+
 TEST(EliminateCommonSubexpressions, SubtractionDoesNotCommute) {
   Apply(R"(ENTRY e { x = f32[4] parameter(0) y = f32[4] parameter(1) a = f32[4] subtract(x, y) b = f32[4] subtract(y, x)
       ROOT r = f32[4] multiply(a, b) })",

@@ -98,7 +98,7 @@ TEST(DefaultPipeline, KeepsTheResultsOfTheExamplePrograms) {
 }
 
 TEST(DefaultPipeline, KeepsTheResultsOfRealPrograms) {
-  const std::vector<Program> programs = CorpusPrograms(56);
+  const std::vector<Program> programs = CorpusPrograms(40);
   if (programs.empty()) GTEST_SKIP() << "no corpus of programs at ../shared/corpora/programs";
   for (const Program& program : programs) ExpectKeepsResults(program, "default");
 }
