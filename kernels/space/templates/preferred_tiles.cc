@@ -67,6 +67,26 @@ std::vector<std::vector<int64_t>> TiledTiles(const Nest& nest, const Target& tar
       columns = std::min(extent, std::min(kStreamedColumns, RoundUp(share, whole.lanes)));
       return {tile};
     }
+    case TiledForm::kBlocked: {
+      // Columns for long runs of memory, then as many rows as keep the accumulators near.
+      columns = std::min<int64_t>(extent, 16 * whole.lanes);
+      int64_t room = target.l2_bytes / 4 / (columns * 4);
+      std::vector<size_t> rows_first;
+      if (whole.row_axis >= 0) rows_first.push_back(whole.row_axis);
+      for (size_t a = shape.size(); a-- > 0;) {
+        if (static_cast<int>(a) != whole.row_axis && static_cast<int>(a) != whole.vector_axis) rows_first.push_back(a);
+      }
+      for (size_t a : rows_first) {
+        tile[a] = std::clamp<int64_t>(room, 1, shape[a]);
+        room /= tile[a];
+      }
+      std::vector<std::vector<int64_t>> tiles{tile};
+      if (columns > 4 * whole.lanes) {
+        columns /= 2;
+        tiles.push_back(tile);
+      }
+      return tiles;
+    }
     case TiledForm::kDots:
       columns = std::min<int64_t>(extent, 16);
       return {tile};

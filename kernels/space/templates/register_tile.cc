@@ -89,7 +89,19 @@ TiledForm FormOf(const Nest& nest, const Target& target) {
   if (access == nullptr) return TiledForm::kRegisters;
   const double reuse = Reuse(main, *access);
   const std::optional<int64_t> stride = Stride(*access, main.axes[axis].var);
-  if (reuse >= kFewRows || main.reduce_axes.empty()) return TiledForm::kRegisters;
+  if (reuse >= kFewRows) {
+    // Blocks pay where one panel of a register tile's width over the whole sum crowds the cache, or where the operand
+    // comes from memory, which likes long runs.
+    if (!stride || *stride != 1 || reuse < 32) return TiledForm::kRegisters;
+    const double bytes = static_cast<double>(hlo::StorageBytes(access->tensor->types[0]));
+    const double sum = Steps(main) / Elements(main);
+    const double panel = sum * 2 * static_cast<double>(LanesOf(main, target)) * bytes;
+    const double whole = Elements(*access->tensor) * bytes;
+    const bool wide = main.axes[axis].extent >= 4 * LanesOf(main, target);
+    const bool crowds = panel > static_cast<double>(target.l2_bytes) / 4;
+    const bool from_memory = whole > 4 * static_cast<double>(target.l2_bytes);
+    return wide && (crowds || from_memory) ? TiledForm::kBlocked : TiledForm::kRegisters;
+  }
   if (stride && *stride == 1) {
     // Worth it where the accumulators of a register tile would cut the rows of the matrix into short pieces.
     const bool wide = main.axes[axis].extent >= 8 * LanesOf(main, target);
@@ -100,6 +112,14 @@ TiledForm FormOf(const Nest& nest, const Target& target) {
     if (along && *along == 1 && reduce.extent >= LanesOf(main, target)) return TiledForm::kDots;
   }
   return TiledForm::kRegisters;
+}
+
+int64_t SumBlock(const Nest& nest, const std::vector<int64_t>& tile, const Target& target) {
+  const int axis = VectorAxisOf(nest);
+  const int64_t columns = axis >= 0 ? std::min(tile[axis], nest.main->axes[axis].extent) : 1;
+  const int64_t bytes = std::max<int64_t>(4, hlo::StorageBytes(nest.main->types[0]));
+  const int64_t block = target.l2_bytes / 8 / (columns * bytes);
+  return std::clamp<int64_t>(block / 16 * 16, 32, 512);
 }
 
 RegisterTile ChooseRegisterTile(const Nest& nest, const std::vector<int64_t>& tile, const Target& target) {

@@ -3,8 +3,11 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
+#include "absl/status/status.h"
+#include "kernels/schedule/schedule.h"
 #include "kernels/space/structure.h"
 #include "kernels/target.h"
 
@@ -22,6 +25,7 @@ struct RegisterTile {
 // How a nest of kind kTiled is computed.
 enum class TiledForm : uint8_t {
   kRegisters,  // accumulators in registers over the whole sum
+  kBlocked,    // the shared operand outgrows the caches: the sum is cut into blocks, see blocked.cc
   kStreamed,   // few rows share a large matrix that lies along the vectors: it streams by, accumulators in cache
   kDots,       // few rows share a matrix that lies along the sum: vectors over the sum
 };
@@ -38,6 +42,13 @@ RegisterTile ChooseRegisterTile(const Nest& nest, const std::vector<int64_t>& ti
 // else reads: then the panel is computed in place of being copied.
 const Access* PanelAccess(const Structure& structure, const Nest& nest, const te::Operation& contraction,
                           const RegisterTile& registers, bool* computed);
+
+// Stores the panel stage, a copy of (or the operation) `access.tensor`, in the order in which register tiles read it.
+// tiled.cc
+absl::Status LayOutPanel(schedule::Schedule& schedule, const std::string& panel, const te::Operation& sum,
+                         const Access& access, const RegisterTile& registers, int64_t tile);
+// Of kBlocked: how much of the innermost reduce axis one block takes.
+int64_t SumBlock(const Nest& nest, const std::vector<int64_t>& tile, const Target& target);
 
 // Times that each element of the read is used.
 double Reuse(const te::Operation& operation, const Access& access);

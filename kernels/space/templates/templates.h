@@ -32,6 +32,9 @@ absl::Status ScheduleTiled(schedule::Schedule& schedule, const NestInput& input)
 // A product of few rows with a large matrix, which is read once: the matrix streams by.
 absl::Status ScheduleStreamed(schedule::Schedule& schedule, const NestInput& input);  // streamed.cc
 
+// A sum that is cut into blocks because its shared operand is large. blocked.cc
+absl::Status ScheduleBlocked(schedule::Schedule& schedule, const NestInput& input);
+
 // Every operation that is not inlined in a nest of its own, with plain loops: correct for every graph. fallback.cc
 absl::StatusOr<schedule::Schedule> FallbackSchedule(const Structure& structure, const Target& target);
 

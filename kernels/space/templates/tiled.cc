@@ -218,34 +218,8 @@ class TiledNest {
         SMELT_ASSIGN_OR_RETURN(panel, schedule_.CacheRead(panel, ir::Scope::kThread, {sum}));
       }
       SMELT_RETURN_IF_ERROR(schedule_.ComputeAt(panel, root_.name, panel_loop_));
-      const te::Expr& variable = operation.axes[registers_.vector_axis].var;
-      int along = -1;
-      for (size_t d = 0; d < access->indices.size(); ++d) {
-        if (DependsOn(access->indices[d], variable)) along = static_cast<int>(d);
-      }
-      const int rank = static_cast<int>(access->tensor->shape.size());
-      std::vector<std::string> order;
-      std::vector<std::pair<int, int64_t>> layout;
-      const int64_t tile = std::min(input_.tile[registers_.vector_axis], operation.axes[registers_.vector_axis].extent);
-      if (tile > registers_.width()) layout.emplace_back(along, registers_.width());
-      for (int d = 0; d < rank; ++d) {
-        if (d == along) continue;
-        order.push_back(AxisName(d));
-        layout.emplace_back(d, 1);
-      }
-      layout.emplace_back(along, tile > registers_.width() ? 0 : 1);
-      if (tile > registers_.width() || along != rank - 1) {
-        SMELT_RETURN_IF_ERROR(schedule_.TransformLayout(panel, layout));
-      }
-      if (along == rank - 1) {
-        SMELT_ASSIGN_OR_RETURN(auto split, VectorizeLoop(schedule_, panel, AxisName(along),
-                                                         access->tensor->shape[along], registers_.lanes));
-        if (!split.first.empty()) order.push_back(split.first);
-        order.push_back(split.second);
-      } else {
-        order.push_back(AxisName(along));
-      }
-      SMELT_RETURN_IF_ERROR(ReorderLoops(schedule_, panel, order));
+      SMELT_RETURN_IF_ERROR(
+          LayOutPanel(schedule_, panel, operation, *access, registers_, input_.tile[registers_.vector_axis]));
     }
     return absl::OkStatus();
   }
@@ -293,12 +267,45 @@ absl::Status ScheduleDots(Schedule& schedule, const NestInput& input) {
 
 }  // namespace
 
+absl::Status LayOutPanel(Schedule& schedule, const std::string& panel, const te::Operation& sum, const Access& access,
+                         const RegisterTile& registers, int64_t tile) {
+  const te::IterVar& vector = sum.axes[registers.vector_axis];
+  tile = std::min(tile, vector.extent);
+  int along = -1;
+  for (size_t d = 0; d < access.indices.size(); ++d) {
+    if (DependsOn(access.indices[d], vector.var)) along = static_cast<int>(d);
+  }
+  const int rank = static_cast<int>(access.tensor->shape.size());
+  const bool several = tile > registers.width();
+  std::vector<std::string> order;
+  std::vector<std::pair<int, int64_t>> layout;
+  if (several) layout.emplace_back(along, registers.width());
+  for (int d = 0; d < rank; ++d) {
+    if (d == along) continue;
+    order.push_back(AxisName(d));
+    layout.emplace_back(d, 1);
+  }
+  layout.emplace_back(along, several ? 0 : 1);
+  if (several || along != rank - 1) SMELT_RETURN_IF_ERROR(schedule.TransformLayout(panel, layout));
+  if (along == rank - 1) {
+    SMELT_ASSIGN_OR_RETURN(
+        auto split, VectorizeLoop(schedule, panel, AxisName(along), access.tensor->shape[along], registers.lanes));
+    if (!split.first.empty()) order.push_back(split.first);
+    order.push_back(split.second);
+  } else {
+    order.push_back(AxisName(along));
+  }
+  return ReorderLoops(schedule, panel, order);
+}
+
 absl::Status ScheduleTiled(Schedule& schedule, const NestInput& input) {
   switch (FormOf(input.nest, input.target)) {
     case TiledForm::kDots:
       return ScheduleDots(schedule, input);
     case TiledForm::kStreamed:
       return ScheduleStreamed(schedule, input);
+    case TiledForm::kBlocked:
+      return ScheduleBlocked(schedule, input);
     case TiledForm::kRegisters:
       break;
   }

@@ -87,33 +87,30 @@ absl::StatusOr<std::vector<Value>> ConvolutionRule(const RuleInput& input) {
     }
   }
   Value source = input.operand(0);
-  if (padded && !source.IsUniform()) {
+  if (padded) {  // a constant input has its border, too
     std::vector<int64_t> shape = in;
     for (size_t i = 0; i < rank; ++i) shape[d.input_spatial[i]] = border[i].extent;
-    source.tensor = Compute(
-        absl::StrCat(input.name, "_pad"), shape,
-        [&](Indices indices) {
-          std::vector<Expr> position(indices.begin(), indices.end());
-          Expr inside = Bool(true);
-          for (size_t i = 0; i < rank; ++i) {
-            const Spatial& s = spatial[i];
-            const int64_t dilation = s.phases > 1 ? 1 : s.window.base_dilation;
-            const int64_t span = (s.input - 1) * dilation + 1;
-            Expr spread = indices[d.input_spatial[i]] - border[i].low;
-            if (border[i].low > 0) inside = And(inside, spread >= 0);
-            if (border[i].extent - border[i].low > span) inside = And(inside, spread < span);
-            if (dilation > 1) inside = And(inside, FloorMod(spread, dilation) == 0);
-            position[d.input_spatial[i]] = FloorDiv(spread, dilation);
-          }
-          Expr element = input.operand(0).At(position);
-          const DataType type = element.type();
-          return If(inside, element, hlo::IsFloat(type.element) ? FloatConst(type, 0) : IntConst(type, 0));
-        },
-        "pad");
-  } else if (padded) {
-    // Uniform input: its border is zero all the same.
-    return absl::UnimplementedError(
-        absl::StrCat(input.instruction.name(), ": a padded convolution of a constant has no loop nest"));
+    source = {Compute(
+                  absl::StrCat(input.name, "_pad"), shape,
+                  [&](Indices indices) {
+                    std::vector<Expr> position(indices.begin(), indices.end());
+                    Expr inside = Bool(true);
+                    for (size_t i = 0; i < rank; ++i) {
+                      const Spatial& s = spatial[i];
+                      const int64_t dilation = s.phases > 1 ? 1 : s.window.base_dilation;
+                      const int64_t span = (s.input - 1) * dilation + 1;
+                      Expr spread = indices[d.input_spatial[i]] - border[i].low;
+                      if (border[i].low > 0) inside = And(inside, spread >= 0);
+                      if (border[i].extent - border[i].low > span) inside = And(inside, spread < span);
+                      if (dilation > 1) inside = And(inside, FloorMod(spread, dilation) == 0);
+                      position[d.input_spatial[i]] = FloorDiv(spread, dilation);
+                    }
+                    Expr element = input.operand(0).At(position);
+                    const DataType type = element.type();
+                    return If(inside, element, hlo::IsFloat(type.element) ? FloatConst(type, 0) : IntConst(type, 0));
+                  },
+                  "pad"),
+              Expr()};
   }
 
   // Window taps, then input features. A dimension of one tap needs no axis.
@@ -144,33 +141,31 @@ absl::StatusOr<std::vector<Value>> ConvolutionRule(const RuleInput& input) {
   bool uneven = false;
   for (const Spatial& s : spatial) uneven = uneven || s.window.size % s.phases != 0;
   Value taps = input.operand(1);
-  if (uneven && !taps.IsUniform()) {
+  if (uneven) {
     std::vector<int64_t> shape;
     for (const Spatial& s : spatial) shape.push_back(s.phases);
     for (const Spatial& s : spatial) shape.push_back(s.taps());
     shape.push_back(features_per_group);
     shape.push_back(out_features);
-    taps.tensor = Compute(
-        absl::StrCat(input.name, "_taps"), shape,
-        [&](Indices indices) {
-          std::vector<Expr> w(kernel.size());
-          Expr exists = Bool(true);
-          for (size_t i = 0; i < rank; ++i) {
-            w[d.kernel_spatial[i]] = kernel_position(i, indices[i], indices[rank + i]);
-            if (spatial[i].window.size % spatial[i].phases == 0) continue;
-            exists = And(exists, w[d.kernel_spatial[i]] >= 0);
-            exists = And(exists, w[d.kernel_spatial[i]] < spatial[i].window.size);
-          }
-          w[d.kernel_input_feature] = indices[2 * rank];
-          w[d.kernel_output_feature] = indices[2 * rank + 1];
-          Expr weight = input.operand(1).At(w);
-          const DataType type = weight.type();
-          return If(exists, weight, hlo::IsFloat(type.element) ? FloatConst(type, 0) : IntConst(type, 0));
-        },
-        "pad");
-  } else if (uneven) {
-    return absl::UnimplementedError(
-        absl::StrCat(input.instruction.name(), ": a transposed convolution with a constant kernel has no loop nest"));
+    taps = {Compute(
+                absl::StrCat(input.name, "_taps"), shape,
+                [&](Indices indices) {
+                  std::vector<Expr> w(kernel.size());
+                  Expr exists = Bool(true);
+                  for (size_t i = 0; i < rank; ++i) {
+                    w[d.kernel_spatial[i]] = kernel_position(i, indices[i], indices[rank + i]);
+                    if (spatial[i].window.size % spatial[i].phases == 0) continue;
+                    exists = And(exists, w[d.kernel_spatial[i]] >= 0);
+                    exists = And(exists, w[d.kernel_spatial[i]] < spatial[i].window.size);
+                  }
+                  w[d.kernel_input_feature] = indices[2 * rank];
+                  w[d.kernel_output_feature] = indices[2 * rank + 1];
+                  Expr weight = input.operand(1).At(w);
+                  const DataType type = weight.type();
+                  return If(exists, weight, hlo::IsFloat(type.element) ? FloatConst(type, 0) : IntConst(type, 0));
+                },
+                "pad"),
+            Expr()};
   }
 
   // Source of the sum at an output position; `phase` and `block` stand for a phased dimension's o mod phases and
