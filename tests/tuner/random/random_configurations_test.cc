@@ -1,7 +1,8 @@
-// Random legal configurations of every example program: valid by the verifier, printed and read back alike, compiled, run, and equal to the evaluator's result on the
-// unfused program.
+// Random legal configurations of every example program: valid by the verifier, printed and read back alike, compiled,
+// run, and equal to the evaluator's result on the unfused program.
 //
-// SMELT_RANDOM_CONFIGURATIONS=200 build/release/tests/tuner/tuner_test --gtest_filter='*RandomConfigurations*' is the long form; 10 of each by default.
+// SMELT_RANDOM_CONFIGURATIONS=200 build/release/tests/tuner/tuner_test --gtest_filter='*RandomConfigurations*' is the
+// long form; 10 of each by default.
 #include <cstdlib>
 #include <filesystem>
 
@@ -84,7 +85,8 @@ TEST_P(RandomConfigurations, ComputeWhatTheUnfusedProgramComputes) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Models, RandomConfigurations,
-                         ::testing::Values("resnet18", "mobilenet", "lstm_lm", "dqn", "dcgan_generator", "bert_block", "attention", "train_step"),
+                         ::testing::Values("resnet18", "mobilenet", "lstm_lm", "dqn", "dcgan_generator", "bert_block",
+                                           "attention", "train_step"),
                          [](const auto& info) { return info.param; });
 
 }  // namespace
