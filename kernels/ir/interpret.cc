@@ -18,7 +18,8 @@ using te::Scalar;
 class Interpreter {
  public:
   Interpreter(const Function& function, const InterpretOptions& options)
-      : function_(function), options_(options),
+      : function_(function),
+        options_(options),
         program_([this](const ExprNode& load, absl::Span<const int64_t> indices, Scalar* value) {
           return Load(load, indices, value);
         }) {}
@@ -51,8 +52,8 @@ class Interpreter {
   absl::Status FlatIndex(const BufferNode& buffer, absl::Span<const int64_t> indices, int64_t* flat) {
     *flat = 0;
     if (indices.size() != buffer.shape.size())
-      return absl::InternalError(absl::StrCat(buffer.name, " has ", buffer.shape.size(), " dimensions, indexed by ",
-                                              indices.size()));
+      return absl::InternalError(
+          absl::StrCat(buffer.name, " has ", buffer.shape.size(), " dimensions, indexed by ", indices.size()));
     for (size_t d = 0; d < indices.size(); ++d) {
       if (indices[d] < 0 || indices[d] >= buffer.shape[d])
         return absl::OutOfRangeError(absl::StrCat("access of ", buffer.name, "[", absl::StrJoin(indices, ", "),

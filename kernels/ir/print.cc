@@ -10,8 +10,8 @@ constexpr const char* kForNames[] = {"for", "parallel", "vectorized", "unrolled"
 constexpr const char* kScopeNames[] = {"argument", "shared", "thread", "local"};
 
 std::string BufferText(const BufferNode& buffer) {
-  return absl::StrCat(std::string(hlo::PrimitiveTypeName(buffer.type)), " ", buffer.name, "[", absl::StrJoin(buffer.shape, ", "),
-                      "]");
+  return absl::StrCat(std::string(hlo::PrimitiveTypeName(buffer.type)), " ", buffer.name, "[",
+                      absl::StrJoin(buffer.shape, ", "), "]");
 }
 
 void Print(const Stmt& stmt, int indent, std::string* out) {
@@ -29,8 +29,8 @@ void Print(const Stmt& stmt, int indent, std::string* out) {
     case StmtKind::kStore: {
       std::vector<std::string> indices;
       for (const Expr& index : stmt->indices) indices.push_back(te::ToString(index));
-      absl::StrAppend(out, pad, stmt->buffer->name, "[", absl::StrJoin(indices, ", "), "] = ",
-                      te::ToString(stmt->value));
+      absl::StrAppend(out, pad, stmt->buffer->name, "[", absl::StrJoin(indices, ", "),
+                      "] = ", te::ToString(stmt->value));
       if (stmt->predicate) absl::StrAppend(out, " where ", te::ToString(stmt->predicate));
       absl::StrAppend(out, ";\n");
       return;

@@ -38,15 +38,15 @@ void RestoreParallelVariables(Lowering& lowering) {
 absl::StatusOr<ir::Function> Lower(const schedule::Schedule& schedule, const LowerOptions& options) {
   Lowering lowering{.state = schedule.state(), .options = options};
   Pipeline pipeline(lowering);
-  pipeline.Run("bounds", InferBounds);          // every loop gets its extent, every stage its region
-  pipeline.Run("nests", BuildLoopNests);        // stages become loops where the schedule puts them, indices flat
-  pipeline.Run("simplify", SimplifyFunction);   // loops of one iteration go, decided guards too
-  pipeline.Run("partition", PartitionLoops);    // tails and borders leave the steady part, so that it has no branch
-  pipeline.Run("predicate", PredicateLoads);    // what conditions remain become masks of loads and stores
-  pipeline.Run("vectorize", VectorizeLoops);    // after partition: lanes never straddle a tail
-  pipeline.Run("unroll", UnrollLoops);          // after vectorize: indices of local memory become constants
-  pipeline.Run("simplify", SimplifyFunction);   // vector masks that always hold go
-  pipeline.Run("storage", ReuseStorage);        // what nothing reads goes, short lives share memory
+  pipeline.Run("bounds", InferBounds);         // every loop gets its extent, every stage its region
+  pipeline.Run("nests", BuildLoopNests);       // stages become loops where the schedule puts them, indices flat
+  pipeline.Run("simplify", SimplifyFunction);  // loops of one iteration go, decided guards too
+  pipeline.Run("partition", PartitionLoops);   // tails and borders leave the steady part, so that it has no branch
+  pipeline.Run("predicate", PredicateLoads);   // what conditions remain become masks of loads and stores
+  pipeline.Run("vectorize", VectorizeLoops);   // after partition: lanes never straddle a tail
+  pipeline.Run("unroll", UnrollLoops);         // after vectorize: indices of local memory become constants
+  pipeline.Run("simplify", SimplifyFunction);  // vector masks that always hold go
+  pipeline.Run("storage", ReuseStorage);       // what nothing reads goes, short lives share memory
   pipeline.Run("restore", RestoreParallelVariables);  // partition named the pieces of parallel loops for itself
   if (!lowering.status.ok()) return lowering.status;
   return std::move(lowering.function);

@@ -17,9 +17,7 @@ using schedule::Stage;
 using te::DataType;
 using te::ExprKind;
 
-Expr ZeroOf(DataType type) {
-  return hlo::IsFloat(type.element) ? te::FloatConst(type, 0) : te::IntConst(type, 0);
-}
+Expr ZeroOf(DataType type) { return hlo::IsFloat(type.element) ? te::FloatConst(type, 0) : te::IntConst(type, 0); }
 
 class Builder {
  public:
@@ -72,10 +70,11 @@ class Builder {
         if (stage.attach == Attach::kAt && stage.scope == ir::Scope::kShared) node.scope = ir::Scope::kThread;
         if (stage.attach == Attach::kRoot) node.scope = ir::Scope::kShared;
         if (node.scope == ir::Scope::kLocal && node.ByteSize() > lowering_.options.local_limit_bytes) {
-          return absl::InvalidArgumentError(
-              absl::StrCat("stage `", stage.name, "` takes ", node.ByteSize(), " bytes of local memory where it is "
-                           "computed, at most ", lowering_.options.local_limit_bytes,
-                           " are allowed: compute it deeper inside, or use scope thread"));
+          return absl::InvalidArgumentError(absl::StrCat(
+              "stage `", stage.name, "` takes ", node.ByteSize(),
+              " bytes of local memory where it is "
+              "computed, at most ",
+              lowering_.options.local_limit_bytes, " are allowed: compute it deeper inside, or use scope thread"));
         }
         constexpr int64_t kLargest = int64_t{1} << 36;
         if (node.ElementCount() > kLargest)
@@ -111,8 +110,9 @@ class Builder {
     absl::flat_hash_map<int, int64_t> blocks;
     for (const auto& [axis, block] : stage.layout) {
       if (block > 1) blocks[axis] = block;
-      const int64_t extent =
-          block == 1 ? nest.room[axis] : block > 1 ? (nest.room[axis] + block - 1) / block : blocks[axis];
+      const int64_t extent = block == 1  ? nest.room[axis]
+                             : block > 1 ? (nest.room[axis] + block - 1) / block
+                                         : blocks[axis];
       dimensions.push_back({axis, block, extent});
     }
     return dimensions;

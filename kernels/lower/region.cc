@@ -12,8 +12,8 @@ using te::Expr;
 using te::ExprKind;
 using te::Interval;
 
-constexpr int kDeepest = 64;                     // beyond it constant bounds do
-constexpr int64_t kWidest = int64_t{1} << 40;    // wider is no useful bound
+constexpr int kDeepest = 64;                   // beyond it constant bounds do
+constexpr int64_t kWidest = int64_t{1} << 40;  // wider is no useful bound
 
 }  // namespace
 
@@ -109,8 +109,8 @@ bool RegionAnalysis::Join(const Region& a, const Region& b, Region* joined) {
   const Interval range = simplifier_.Bounds(difference);
   if (!range.IsFinite() || range.lo < -kWidest || range.hi > kWidest) return false;
   // From the lower base to the higher end, wherever within the range the distance is.
-  const int64_t width = std::max({a.width, b.width + std::max<int64_t>(range.hi, 0),
-                                  a.width + std::max<int64_t>(-range.lo, 0), b.width});
+  const int64_t width =
+      std::max({a.width, b.width + std::max<int64_t>(range.hi, 0), a.width + std::max<int64_t>(-range.lo, 0), b.width});
   if (range.lo >= 0) {
     *joined = {a.base, std::max(a.width, range.hi + b.width)};
   } else if (range.hi <= 0) {

@@ -1,5 +1,5 @@
-// Unrolled loops become straight code. All loops of a nest are unrolled in one descent, so that every final statement is
-// made and simplified once.
+// Unrolled loops become straight code. All loops of a nest are unrolled in one descent, so that every final statement
+// is made and simplified once.
 #include <optional>
 
 #include "kernels/ir/mutate.h"
@@ -18,7 +18,8 @@ int64_t UnrolledSize(const Stmt& stmt) {
   size += UnrolledSize(stmt->then_case) + UnrolledSize(stmt->else_case);
   for (const Stmt& child : stmt->stmts) size += UnrolledSize(child);
   int64_t extent = 0;
-  if (stmt->kind == StmtKind::kFor && stmt->for_kind == ir::ForKind::kUnrolled && te::IsConstInt(stmt->extent, &extent)) {
+  if (stmt->kind == StmtKind::kFor && stmt->for_kind == ir::ForKind::kUnrolled &&
+      te::IsConstInt(stmt->extent, &extent)) {
     if (__builtin_mul_overflow(size, extent, &size)) return INT64_MAX / 4;
   }
   return size;

@@ -51,8 +51,10 @@ absl::StatusOr<std::string> CacheReads(State& state, std::string_view tensor, ir
       return Illegal("cache_read", tensor, absl::StrCat("reader `", name, "` is named twice"));
     SMELT_ASSIGN_OR_RETURN(Stage * reader, state.Find(name));
     if (reader->attach == Attach::kInline)
-      return Illegal("cache_read", tensor, absl::StrCat("reader `", name, "` is inlined; name the stage that it is "
-                                                                          "inlined into"));
+      return Illegal("cache_read", tensor,
+                     absl::StrCat("reader `", name,
+                                  "` is inlined; name the stage that it is "
+                                  "inlined into"));
     resolved.push_back(*reader);
     ResolveInlined(state, &resolved.back());
     if (!ReadsTensor(resolved.back(), identity.get()))

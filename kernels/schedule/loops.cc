@@ -9,7 +9,7 @@
 namespace smelt::kernels::schedule {
 namespace {
 
-constexpr size_t kMostLeaves = 64;       // of one stage: a nest deeper than this is a mistake
+constexpr size_t kMostLeaves = 64;  // of one stage: a nest deeper than this is a mistake
 constexpr int64_t kLargestFactor = int64_t{1} << 40;
 
 std::string LeafNames(const Stage& stage) {
@@ -31,8 +31,9 @@ absl::StatusOr<int> FindFree(const State& state, const Stage& stage, std::string
                    absl::StrCat("loop `", std::string(loop), "` is annotated already; change its shape before that"));
   }
   if (std::string attached = state.AttachedAt(stage.name, leaf); !attached.empty()) {
-    return Illegal(primitive, stage.name, absl::StrCat("stage `", attached, "` is computed at loop `",
-                                                       std::string(loop), "`; change its shape before compute_at"));
+    return Illegal(primitive, stage.name,
+                   absl::StrCat("stage `", attached, "` is computed at loop `", std::string(loop),
+                                "`; change its shape before compute_at"));
   }
   return leaf;
 }
@@ -47,9 +48,11 @@ absl::StatusOr<Stage*> FindLooped(State& state, std::string_view primitive, std:
 absl::Status CheckTail(const Stage& stage, const Loop& loop, TailStrategy tail) {
   if (tail == TailStrategy::kRoundUp) {
     if (stage.output)
-      return Illegal("split", stage.name, "round_up computes beyond the extent, and a result of the kernel has no room");
+      return Illegal("split", stage.name,
+                     "round_up computes beyond the extent, and a result of the kernel has no room");
     if (loop.reduce)
-      return Illegal("split", stage.name, absl::StrCat("round_up of the reduce loop `", loop.name, "` would add to it"));
+      return Illegal("split", stage.name,
+                     absl::StrCat("round_up of the reduce loop `", loop.name, "` would add to it"));
   }
   if (tail == TailStrategy::kShiftInwards && !stage.reduce_axes.empty())
     return Illegal("split", stage.name, "shift_inwards computes elements twice, which a reduction must not");
@@ -73,10 +76,8 @@ absl::StatusOr<std::pair<std::string, std::string>> SplitLoop(State& state, std:
   const int64_t other = (loop.extent + factor - 1) / factor;
   const bool by_factor = kind == RelationKind::kSplit;
   const int outer = static_cast<int>(stage->loops.size()), inner = outer + 1;
-  stage->loops.push_back(
-      {.name = loop.name + ".outer", .extent = by_factor ? other : factor, .reduce = loop.reduce});
-  stage->loops.push_back(
-      {.name = loop.name + ".inner", .extent = by_factor ? factor : other, .reduce = loop.reduce});
+  stage->loops.push_back({.name = loop.name + ".outer", .extent = by_factor ? other : factor, .reduce = loop.reduce});
+  stage->loops.push_back({.name = loop.name + ".inner", .extent = by_factor ? factor : other, .reduce = loop.reduce});
   stage->relations.push_back(
       {.kind = kind, .parent = parent, .outer = outer, .inner = inner, .factor = factor, .tail = tail});
   const int position = stage->LeafPosition(parent);
@@ -92,8 +93,9 @@ absl::StatusOr<std::string> FuseLoops(State& state, std::string_view name, std::
   SMELT_ASSIGN_OR_RETURN(const int inner, FindFree(state, *stage, "fuse", inner_name));
   const int position = stage->LeafPosition(outer);
   if (stage->LeafPosition(inner) != position + 1) {
-    return Illegal("fuse", name, absl::StrCat("loop `", std::string(inner_name), "` is not just inside `",
-                                              std::string(outer_name), "`; the order is: ", LeafNames(*stage)));
+    return Illegal("fuse", name,
+                   absl::StrCat("loop `", std::string(inner_name), "` is not just inside `", std::string(outer_name),
+                                "`; the order is: ", LeafNames(*stage)));
   }
   const Loop a = stage->loops[outer], b = stage->loops[inner];
   if (a.reduce != b.reduce)
@@ -149,8 +151,9 @@ absl::Status AnnotateLoop(State& state, std::string_view name, std::string_view 
                      absl::StrCat("stage `", attached, "` is computed at loop `", loop.name, "`, inside of a vector"));
     if (loop.reduce)
       return Illegal(primitive, name,
-                     absl::StrCat("loop `", loop.name, "` is a reduce loop; use rfactor and vectorize the partial "
-                                                       "results"));
+                     absl::StrCat("loop `", loop.name,
+                                  "` is a reduce loop; use rfactor and vectorize the partial "
+                                  "results"));
     for (int other : stage->leaves) {
       if (other != leaf && stage->loops[other].kind == ir::ForKind::kVectorized)
         return Illegal(primitive, name,
@@ -158,16 +161,17 @@ absl::Status AnnotateLoop(State& state, std::string_view name, std::string_view 
     }
     constexpr int64_t kMostLanes = 256;
     if (loop.extent > kMostLanes)
-      return Illegal(primitive, name, absl::StrCat("loop `", loop.name, "` has ", loop.extent,
-                                                   " iterations; split it to at most ", kMostLanes, " first"));
+      return Illegal(primitive, name,
+                     absl::StrCat("loop `", loop.name, "` has ", loop.extent, " iterations; split it to at most ",
+                                  kMostLanes, " first"));
   }
   if (kind == ir::ForKind::kParallel) {
     if (loop.reduce) return Illegal(primitive, name, absl::StrCat("loop `", loop.name, "` is a reduce loop"));
     if (stage->attach != Attach::kRoot)
       return Illegal(primitive, name, "it is computed inside another stage; only root stages run in parallel");
     if (stage->leaves[0] != leaf)
-      return Illegal(primitive, name, absl::StrCat("loop `", loop.name, "` is not the outermost one: ",
-                                                   LeafNames(*stage)));
+      return Illegal(primitive, name,
+                     absl::StrCat("loop `", loop.name, "` is not the outermost one: ", LeafNames(*stage)));
   }
   loop.kind = kind;
   return absl::OkStatus();

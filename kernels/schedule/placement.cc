@@ -36,13 +36,14 @@ absl::Status AttachStage(State& state, std::string_view name, std::string_view c
     return Illegal("compute_at", name, absl::StrCat("stage `", consumer->name, "` has no loops"));
   const int leaf = consumer->FindLeaf(loop_name);
   if (leaf < 0) {
-    return Illegal("compute_at", name, absl::StrCat("stage `", consumer->name, "` has no loop `",
-                                                    std::string(loop_name), "` (any more)"));
+    return Illegal("compute_at", name,
+                   absl::StrCat("stage `", consumer->name, "` has no loop `", std::string(loop_name), "` (any more)"));
   }
   const ir::ForKind kind = consumer->loops[leaf].kind;
   if (kind == ir::ForKind::kVectorized)
-    return Illegal("compute_at", name, absl::StrCat("loop `", std::string(loop_name), "` of stage `", consumer->name,
-                                                    "` is vectorized and has no inside"));
+    return Illegal("compute_at", name,
+                   absl::StrCat("loop `", std::string(loop_name), "` of stage `", consumer->name,
+                                "` is vectorized and has no inside"));
   const int index = state.IndexOf(name);
   if (state.IndexOf(consumer_name) <= index)
     return Illegal("compute_at", name, absl::StrCat("stage `", consumer->name, "` does not consume it"));
@@ -52,10 +53,10 @@ absl::Status AttachStage(State& state, std::string_view name, std::string_view c
   }
   for (int reader : state.Readers(index)) {
     if (!IsInside(state, state.stages[reader], *consumer, leaf)) {
-      return Illegal("compute_at", name,
-                     absl::StrCat("stage `", state.stages[reader].name, "` reads it outside of loop `",
-                                  std::string(loop_name), "` of stage `", consumer->name,
-                                  "`; place the consumers first"));
+      return Illegal(
+          "compute_at", name,
+          absl::StrCat("stage `", state.stages[reader].name, "` reads it outside of loop `", std::string(loop_name),
+                       "` of stage `", consumer->name, "`; place the consumers first"));
     }
   }
   stage->attach = Attach::kAt;
@@ -111,8 +112,9 @@ absl::Status LayoutStage(State& state, std::string_view name, const std::vector<
     const int next = block == 0 ? 3 : block == 1 ? 1 : 2;
     if (next == 3 ? seen[axis] != 2 : seen[axis] != 0) {
       return Illegal("transform_layout", name,
-                     absl::StrCat(entry, " does not follow: an axis stands once (block 1), or first with its block and "
-                                         "later, for the remainder, with 0"));
+                     absl::StrCat(entry,
+                                  " does not follow: an axis stands once (block 1), or first with its block and "
+                                  "later, for the remainder, with 0"));
     }
     seen[axis] = next;
   }

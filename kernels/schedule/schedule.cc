@@ -52,8 +52,7 @@ absl::StatusOr<int64_t> Schedule::Extent(std::string_view stage, std::string_vie
 absl::StatusOr<std::pair<std::string, std::string>> Schedule::Split(std::string_view stage, std::string_view loop,
                                                                     int64_t factor, TailStrategy tail) {
   auto result = SplitLoop(*state_, stage, loop, RelationKind::kSplit, factor, tail);
-  if (result.ok())
-    state_->trace.push_back({"split", {Word(stage), Word(loop), absl::StrCat(factor), TailName(tail)}});
+  if (result.ok()) state_->trace.push_back({"split", {Word(stage), Word(loop), absl::StrCat(factor), TailName(tail)}});
   return result;
 }
 

@@ -87,9 +87,8 @@ State::State(te::Graph g) : graph(std::move(g)) {
   for (const te::Tensor& output : graph.outputs) {
     Stage* stage = &stages[IndexOf(output.op.get())];
     if (stage->placeholder || !taken.insert({output.op.get(), output.output}).second) {
-      const te::Tensor copy = te::Compute(absl::StrCat(stage->name, ".copy"), output.op->shape, [&](te::Indices i) {
-        return output(std::vector<Expr>(i.begin(), i.end()));
-      });
+      const te::Tensor copy = te::Compute(absl::StrCat(stage->name, ".copy"), output.op->shape,
+                                          [&](te::Indices i) { return output(std::vector<Expr>(i.begin(), i.end())); });
       stage = &Insert(static_cast<int>(stages.size()), StageOf(*copy.op, copy.op));
       stage->output = true;
       outputs.push_back({stage->name, 0});
@@ -144,8 +143,7 @@ absl::StatusOr<Stage*> State::Find(std::string_view name) {
     }
     absl::StrAppend(&known, known.empty() ? "" : " ", stage.name);
   }
-  return absl::InvalidArgumentError(
-      absl::StrCat("no stage `", std::string(name), "`; the stages are: ", known));
+  return absl::InvalidArgumentError(absl::StrCat("no stage `", std::string(name), "`; the stages are: ", known));
 }
 
 std::vector<int> State::Reads(const Stage& stage) const {
@@ -196,9 +194,8 @@ std::vector<int> State::Readers(int stage) const {
 }
 
 bool State::HasAttached(std::string_view stage) const {
-  return std::any_of(stages.begin(), stages.end(), [&](const Stage& other) {
-    return other.attach == Attach::kAt && other.attach_stage == stage;
-  });
+  return std::any_of(stages.begin(), stages.end(),
+                     [&](const Stage& other) { return other.attach == Attach::kAt && other.attach_stage == stage; });
 }
 
 std::string State::AttachedAt(std::string_view stage, int loop) const {

@@ -1,5 +1,5 @@
-// What a schedule has decided so far: its stages, their loops, and where each is computed. Primitives change it, lowering
-// reads it; users of Schedule need not look here.
+// What a schedule has decided so far: its stages, their loops, and where each is computed. Primitives change it,
+// lowering reads it; users of Schedule need not look here.
 #pragma once
 
 #include <string>

@@ -31,9 +31,11 @@ bool IsEmpty(const std::vector<IterVar>& axes) {
 class OperationEvaluator {
  public:
   OperationEvaluator(const Operation& op, const Values& values)
-      : op_(op), body_([&values](const ExprNode& node, absl::Span<const int64_t> indices, Scalar* value) {
+      : op_(op),
+        body_([&values](const ExprNode& node, absl::Span<const int64_t> indices, Scalar* value) {
           return Read(values, node, indices, value);
-        }), combine_([](const ExprNode&, absl::Span<const int64_t>, Scalar*) {
+        }),
+        combine_([](const ExprNode&, absl::Span<const int64_t>, Scalar*) {
           return absl::InternalError("a read inside a combiner");
         }) {}
 
@@ -127,8 +129,8 @@ absl::StatusOr<std::vector<hlo::Literal>> Evaluate(const Graph& graph, absl::Spa
   for (size_t i = 0; i < inputs.size(); ++i) {
     const Operation& op = *graph.inputs[i].op;
     if (!inputs[i]->shape().SameAs(hlo::Shape::Array(op.types[0], op.shape)))
-      return absl::InvalidArgumentError(absl::StrCat("input ", i, " `", op.name, "` has the wrong shape ",
-                                                     inputs[i]->shape().ToString()));
+      return absl::InvalidArgumentError(
+          absl::StrCat("input ", i, " `", op.name, "` has the wrong shape ", inputs[i]->shape().ToString()));
     values[&op] = {*inputs[i]};
   }
   for (const OperationRef& op : graph.operations) {

@@ -117,8 +117,8 @@ enum class BinaryOp : uint8_t {
 enum class CompareOp : uint8_t { kEq, kNe, kLt, kLe, kGt, kGe };
 
 struct ExprNode;
-class Operation;    // te/tensor.h
-struct Combiner;    // te/tensor.h
+class Operation;  // te/tensor.h
+struct Combiner;  // te/tensor.h
 
 class Expr {
  public:
@@ -150,7 +150,7 @@ struct ExprNode {
   // kUnary, kCast, kBitCast, kSplat: {x}; kBinary, kCompare: {a, b}; kSelect, kIf: {condition, then, else}; kRamp:
   // {base, stride}; kTensorRead, kLoad: indices; kReduce: sources, one a combiner output
   std::vector<Expr> operands;
-  std::shared_ptr<const Operation> tensor;   // kTensorRead
+  std::shared_ptr<const Operation> tensor;       // kTensorRead
   std::shared_ptr<const ir::BufferNode> buffer;  // kLoad
   Expr predicate;                            // kLoad: performed only where true, otherwise the value is 0; may be null
   std::shared_ptr<const Combiner> combiner;  // kReduce

@@ -1,5 +1,5 @@
-// Printing expressions. A node that several others use is printed once, as `let t1 = ...`, where repeating it would make
-// the text long; so is a piece of a very deep chain. The text is linear in the size of the expression.
+// Printing expressions. A node that several others use is printed once, as `let t1 = ...`, where repeating it would
+// make the text long; so is a piece of a very deep chain. The text is linear in the size of the expression.
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -11,17 +11,17 @@ namespace smelt::kernels::te {
 namespace {
 
 constexpr const char* kUnaryNames[] = {
-    "-",    "abs",  "!",     "sign", "floor", "ceil", "round_even", "round_afz", "sqrt", "rsqrt", "cbrt",
-    "exp",  "expm1", "log",  "log1p", "tanh", "logistic", "sin",    "cos",       "tan",  "erf",   "asin",
-    "acos", "atan", "sinh",  "cosh", "asinh", "acosh", "atanh",     "is_finite", "popcount", "clz"};
+    "-",    "abs",   "!",    "sign",  "floor", "ceil",     "round_even", "round_afz", "sqrt",     "rsqrt", "cbrt",
+    "exp",  "expm1", "log",  "log1p", "tanh",  "logistic", "sin",        "cos",       "tan",      "erf",   "asin",
+    "acos", "atan",  "sinh", "cosh",  "asinh", "acosh",    "atanh",      "is_finite", "popcount", "clz"};
 
 struct BinaryName {
   const char* text;
   bool infix;
 };
-constexpr BinaryName kBinaryNames[] = {{"+", true},   {"-", true},     {"*", true},       {"/", true},    {"rem", false},
-                                       {"//", true},  {"%", true},     {"min", false},    {"max", false}, {"&", true},
-                                       {"|", true},   {"^", true},     {"<<", true},      {">>>", true},  {">>", true},
+constexpr BinaryName kBinaryNames[] = {{"+", true},    {"-", true},     {"*", true},    {"/", true},    {"rem", false},
+                                       {"//", true},   {"%", true},     {"min", false}, {"max", false}, {"&", true},
+                                       {"|", true},    {"^", true},     {"<<", true},   {">>>", true},  {">>", true},
                                        {"pow", false}, {"atan2", false}};
 constexpr const char* kCompareNames[] = {"==", "!=", "<", "<=", ">", ">="};
 
@@ -67,8 +67,8 @@ std::string PrintNode(const ExprNode& node, const std::vector<std::string>& x, c
     case ExprKind::kBitCast:
       return absl::StrCat("bits_", TypeName(node.type), "(", x[0], ")");
     case ExprKind::kTensorRead:
-      return absl::StrCat(node.tensor->name, node.int_value != 0 ? absl::StrCat(".", node.int_value) : "", "[",
-                          List(x), "]");
+      return absl::StrCat(node.tensor->name, node.int_value != 0 ? absl::StrCat(".", node.int_value) : "", "[", List(x),
+                          "]");
     case ExprKind::kReduce: {
       std::vector<std::string> axes;
       for (const Expr& axis : node.reduce_axes) axes.push_back(axis->name);

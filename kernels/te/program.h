@@ -39,8 +39,8 @@ class Program {
     Expr e;
     std::vector<int> operands;
     int predicate = -1;
-    int first = 0;        // of its lanes in values_
-    int64_t round = -1;   // in which it was evaluated last; kAlways for constants and variables
+    int first = 0;       // of its lanes in values_
+    int64_t round = -1;  // in which it was evaluated last; kAlways for constants and variables
   };
   static constexpr int64_t kAlways = INT64_MAX;
 

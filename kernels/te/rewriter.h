@@ -15,7 +15,8 @@ namespace smelt::kernels::te {
 
 class Rewriter {
  public:
-  // `leaf` returns a replacement, or a null Expr to keep the node and go on below it. Asked once for each distinct node.
+  // `leaf` returns a replacement, or a null Expr to keep the node and go on below it. Asked once for each distinct
+  // node.
   explicit Rewriter(std::function<Expr(const Expr&)> leaf) : leaf_(std::move(leaf)) {}
   // Replaces variables.
   explicit Rewriter(const std::vector<std::pair<Expr, Expr>>& replacements);

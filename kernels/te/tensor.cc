@@ -232,8 +232,8 @@ std::string ToString(const Graph& graph) {
       continue;
     }
     for (size_t i = 0; i < op->bodies.size(); ++i) {
-      absl::StrAppend(&text, op->name, op->bodies.size() > 1 ? absl::StrCat(".", i) : "", ": ", shape_of(*op, i),
-                      " = ", ToString(op->bodies[i]), op->tag.empty() ? "" : absl::StrCat("  # ", op->tag), "\n");
+      absl::StrAppend(&text, op->name, op->bodies.size() > 1 ? absl::StrCat(".", i) : "", ": ", shape_of(*op, i), " = ",
+                      ToString(op->bodies[i]), op->tag.empty() ? "" : absl::StrCat("  # ", op->tag), "\n");
     }
   }
   absl::StrAppend(&text, "outputs:");

@@ -7,7 +7,8 @@ namespace smelt::kernels::te {
 Interval RangeOfType(PrimitiveType type) {
   if (type == PrimitiveType::kPred) return {0, 1};
   const int bits = hlo::BitWidth(type);
-  if (hlo::IsSigned(type)) return bits >= 64 ? Interval{} : Interval{-(int64_t{1} << (bits - 1)), (int64_t{1} << (bits - 1)) - 1};
+  if (hlo::IsSigned(type))
+    return bits >= 64 ? Interval{} : Interval{-(int64_t{1} << (bits - 1)), (int64_t{1} << (bits - 1)) - 1};
   if (hlo::IsUnsigned(type)) return bits >= 64 ? Interval{} : Interval{0, (int64_t{1} << bits) - 1};
   return {};
 }

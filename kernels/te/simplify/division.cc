@@ -50,7 +50,8 @@ std::vector<int64_t> Candidates(const LinearSum& x, int64_t d) {
   std::vector<int64_t> candidates;
   for (const auto& [atom, coefficient] : x.terms) {
     const int64_t g = std::gcd(coefficient, d);
-    if (g > 1 && g < d && std::find(candidates.begin(), candidates.end(), g) == candidates.end()) candidates.push_back(g);
+    if (g > 1 && g < d && std::find(candidates.begin(), candidates.end(), g) == candidates.end())
+      candidates.push_back(g);
   }
   std::sort(candidates.rbegin(), candidates.rend());
   return candidates;
@@ -196,8 +197,7 @@ bool Simplifier::JoinOnce(LinearSum* sum) {
       const Expr quotient = Divide(atom->operands[0], d);
       if (CoefficientOf(*sum, quotient) != wanted) continue;
       const std::optional<LinearSum> x = ToLinear(atom->operands[0]);
-      const std::optional<LinearSum> joined =
-          x ? Exchange(*sum, atom, quotient, *x, coefficient) : std::nullopt;
+      const std::optional<LinearSum> joined = x ? Exchange(*sum, atom, quotient, *x, coefficient) : std::nullopt;
       if (joined) {
         *sum = *joined;
         return true;
@@ -211,8 +211,7 @@ bool Simplifier::JoinOnce(LinearSum* sum) {
       bool contained = true;
       for (const auto& [part, part_coefficient] : x->terms) {
         int64_t wanted;
-        contained &= !__builtin_mul_overflow(part_coefficient, factor, &wanted) &&
-                     CoefficientOf(*sum, part) == wanted;
+        contained &= !__builtin_mul_overflow(part_coefficient, factor, &wanted) && CoefficientOf(*sum, part) == wanted;
       }
       if (!contained) continue;
       const Expr remainder = Modulo(atom->operands[0], d);

@@ -78,8 +78,10 @@ bool Collect(const Expr& root, LinearSum* sum) {
 
 bool Normalize(LinearSum* sum) {
   auto& terms = sum->terms;
-  if (!std::is_sorted(terms.begin(), terms.end(), [](const auto& a, const auto& b) { return Precedes(a.first, b.first); }))
-    std::stable_sort(terms.begin(), terms.end(), [](const auto& a, const auto& b) { return Precedes(a.first, b.first); });
+  if (!std::is_sorted(terms.begin(), terms.end(),
+                      [](const auto& a, const auto& b) { return Precedes(a.first, b.first); }))
+    std::stable_sort(terms.begin(), terms.end(),
+                     [](const auto& a, const auto& b) { return Precedes(a.first, b.first); });
   size_t kept = 0;
   for (size_t i = 0; i < terms.size();) {
     int64_t coefficient = terms[i].second;

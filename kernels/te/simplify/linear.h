@@ -1,5 +1,6 @@
 // Canonical linear sums: constant + sum of coefficient * atom, where an atom is anything that is not itself a sum (a
-// variable, a quotient, a minimum, ...). Two index expressions that are equal as linear sums have equal canonical forms.
+// variable, a quotient, a minimum, ...). Two index expressions that are equal as linear sums have equal canonical
+// forms.
 #pragma once
 
 #include <optional>

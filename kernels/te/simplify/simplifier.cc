@@ -21,7 +21,7 @@ CompareOp Swapped(CompareOp op) {
 
 // -1: never, 1: always, 0: unknown, for `difference op 0`.
 int Decide(CompareOp op, const Interval& difference) {
-  const bool negative = difference.hi < 0, positive = difference.lo > 0;
+  const bool negative = difference.hi<0, positive = difference.lo> 0;
   const bool not_negative = difference.lo >= 0, not_positive = difference.hi <= 0;
   const bool zero = difference.lo == 0 && difference.hi == 0;
   switch (op) {
@@ -111,7 +111,8 @@ Expr Simplifier::SimplifyNode(const Expr& e, std::vector<Expr> operands, Expr pr
       if (e.type().lanes == 1 && (op == BinaryOp::kAdd || op == BinaryOp::kSub || op == BinaryOp::kMul) &&
           hlo::IsInteger(e.type().element)) {
         const Expr low_a = LowBitsOf(a), low_b = LowBitsOf(b);
-        if (low_a.get() != nullptr && low_b.get() != nullptr && (a->kind == ExprKind::kCast || b->kind == ExprKind::kCast))
+        if (low_a.get() != nullptr && low_b.get() != nullptr &&
+            (a->kind == ExprKind::kCast || b->kind == ExprKind::kCast))
           return Cast(e.type(), SimplifyBinary(op, low_a, low_b));
       }
       break;
@@ -207,7 +208,8 @@ Expr Simplifier::SimplifyCompare(CompareOp op, const Expr& a, const Expr& b) {
         const Interval range = Bounds(e);
         return range.lo >= whole.lo && range.hi <= whole.hi;
       };
-      if (low_a.get() != nullptr && low_b.get() != nullptr && fits(low_a) && fits(low_b)) return SimplifyCompare(op, low_a, low_b);
+      if (low_a.get() != nullptr && low_b.get() != nullptr && fits(low_a) && fits(low_b))
+        return SimplifyCompare(op, low_a, low_b);
       const int decided = Decide(op, Bounds(a) - Bounds(b));
       if (decided != 0) return Bool(decided > 0);
     }

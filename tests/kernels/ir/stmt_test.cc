@@ -73,8 +73,7 @@ TEST(Interpreter, RunsLoopsAndParallelPhases) {
   for (const bool parallel : {false, true}) {
     for (const bool reverse : {false, true}) {
       std::vector<float> in{1, 2, 3, 4}, out(4);
-      ASSERT_TRUE(
-          Interpret(Doubling(4, parallel), {in.data(), out.data()}, {.reverse_parallel = reverse}).ok());
+      ASSERT_TRUE(Interpret(Doubling(4, parallel), {in.data(), out.data()}, {.reverse_parallel = reverse}).ok());
       EXPECT_THAT(out, testing::ElementsAre(2, 4, 6, 8));
     }
   }
@@ -86,7 +85,8 @@ TEST(Interpreter, CatchesAccessesOutsideOfTheirBuffer) {
   const Expr load = te::Load(f.arguments[0], {i + 1});
   f.phases[0].body = For(i, Expr(0), Expr(4), ForKind::kSerial, Store(f.arguments[1], {i}, load));
   std::vector<float> in(4), out(4);
-  EXPECT_THAT(std::string(Interpret(f, {in.data(), out.data()}).message()), HasSubstr("access of in[4] outside of [4]"));
+  EXPECT_THAT(std::string(Interpret(f, {in.data(), out.data()}).message()),
+              HasSubstr("access of in[4] outside of [4]"));
   const Expr masked = te::Load(f.arguments[0], {i + 1}, i < Expr(3));
   f.phases[0].body = For(i, Expr(0), Expr(4), ForKind::kSerial, Store(f.arguments[1], {i}, masked));
   EXPECT_TRUE(Interpret(f, {in.data(), out.data()}).ok());

@@ -12,13 +12,11 @@ te::Graph Softmax(int64_t rows, int64_t columns) {
   Tensor max = Compute("max", {rows}, [&](Indices i) {
     return te::Reduce(te::SimpleCombiner(te::BinaryOp::kMax, PrimitiveType::kF32), a(i[0], k), {k});
   });
-  Tensor e = Compute("e", {rows, columns}, [&](Indices i) {
-    return Exp(te::Binary(te::BinaryOp::kSub, a(i[0], i[1]), max(i[0])));
-  });
+  Tensor e = Compute("e", {rows, columns},
+                     [&](Indices i) { return Exp(te::Binary(te::BinaryOp::kSub, a(i[0], i[1]), max(i[0]))); });
   Tensor sum = Compute("sum", {rows}, [&](Indices i) { return Sum(e(i[0], l), {l}); });
-  Tensor out = Compute("out", {rows, columns}, [&](Indices i) {
-    return te::Binary(te::BinaryOp::kDiv, e(i[0], i[1]), sum(i[0]));
-  });
+  Tensor out = Compute("out", {rows, columns},
+                       [&](Indices i) { return te::Binary(te::BinaryOp::kDiv, e(i[0], i[1]), sum(i[0])); });
   return MakeGraph({a}, {out});
 }
 
@@ -146,8 +144,7 @@ TEST(Stages, CachedReadsInsideAReduceLoop) {
 TEST(Stages, ConcatenationAndPadSplitTheLoop) {
   Tensor a = Placeholder("a", {10}, PrimitiveType::kF32), b = Placeholder("b", {23}, PrimitiveType::kF32);
   Tensor c = Compute("c", {40}, [&](Indices i) {
-    return te::If(i[0] < Expr(10), a(i[0]),
-                  te::If(i[0] < Expr(33), b(i[0] - 10), Constant(7)));
+    return te::If(i[0] < Expr(10), a(i[0]), te::If(i[0] < Expr(33), b(i[0] - 10), Constant(7)));
   });
   Schedule s(MakeGraph({a, b}, {c}));
   EXPECT_LOWERS_RIGHT(s);

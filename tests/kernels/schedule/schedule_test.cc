@@ -21,9 +21,8 @@ using testing::HasSubstr;
 // a[20,12] -> b = a + a -> c = sum over the columns of b, plus d = c * 2 as the result.
 te::Graph Chain() {
   Tensor a = Placeholder("a", {20, 12}, PrimitiveType::kF32);
-  Tensor b = Compute("b", {20, 12}, [&](Indices i) {
-    return te::Binary(te::BinaryOp::kAdd, a(i[0], i[1]), a(i[0], i[1]));
-  });
+  Tensor b =
+      Compute("b", {20, 12}, [&](Indices i) { return te::Binary(te::BinaryOp::kAdd, a(i[0], i[1]), a(i[0], i[1])); });
   ReduceAxis k(12, "k");
   Tensor c = Compute("c", {20}, [&](Indices i) { return te::Sum(b(i[0], k), {k}); });
   Tensor d = Compute("d", {20}, [&](Indices i) { return te::Binary(te::BinaryOp::kAdd, c(i[0]), c(i[0])); });
@@ -103,7 +102,8 @@ TEST(Schedule, ReplayNamesTheLineThatFails) {
   const auto message = [](const std::string& trace) {
     return std::string(Schedule::Replay(Chain(), trace).status().message());
   };
-  EXPECT_THAT(message("split b i0 4 guard\nsplit b i0 4 guard\n"), HasSubstr("line 2 of the trace: split of stage `b`"));
+  EXPECT_THAT(message("split b i0 4 guard\nsplit b i0 4 guard\n"),
+              HasSubstr("line 2 of the trace: split of stage `b`"));
   EXPECT_THAT(message("cut b i0"), HasSubstr("`cut` is no primitive"));
   EXPECT_THAT(message("split b i0"), HasSubstr("takes 4 words, found 2"));
   EXPECT_THAT(message("split b i0 x guard"), HasSubstr("`x` is not a number"));
@@ -124,48 +124,100 @@ TEST(Schedule, CopiesAreIndependent) {
 
 TEST(Schedule, RefusesShapesThatCannotBe) {
   Schedule s(Chain());
-  ExpectRefused(s, [&] { return s.Split("x", "i0", 4).status(); }, "no stage `x`; the stages are: a b c d");
-  ExpectRefused(s, [&] { return s.Split("b", "i5", 4).status(); }, "no loop `i5`; its loops are: i0 i1");
-  ExpectRefused(s, [&] { return s.Split("a", "i0", 4).status(); }, "input of the kernel");
-  ExpectRefused(s, [&] { return s.Split("b", "i0", 0).status(); }, "factor 0 of loop `i0`");
-  ExpectRefused(s, [&] { return s.Split("d", "i0", 4, TailStrategy::kRoundUp).status(); }, "no room");
-  ExpectRefused(s, [&] { return s.Split("c", "r0", 5, TailStrategy::kRoundUp).status(); }, "would add to it");
-  ExpectRefused(s, [&] { return s.Split("c", "i0", 3, TailStrategy::kShiftInwards).status(); }, "computes elements twice");
-  ExpectRefused(s, [&] { return s.Fuse("b", "i1", "i0").status(); }, "not just inside `i1`");
-  ExpectRefused(s, [&] { return s.Fuse("c", "i0", "r0").status(); }, "only one is a reduce loop");
-  ExpectRefused(s, [&] { return s.Reorder("b", {"i0", "i0"}); }, "named twice");
-  ExpectRefused(s, [&] { return s.Vectorize("c", "r0"); }, "use rfactor");
-  ExpectRefused(s, [&] { return s.Parallel("b", "i1"); }, "not the outermost");
-  ExpectRefused(s, [&] { return s.Parallel("c", "r0"); }, "reduce loop");
+  ExpectRefused(
+      s, [&] { return s.Split("x", "i0", 4).status(); }, "no stage `x`; the stages are: a b c d");
+  ExpectRefused(
+      s, [&] { return s.Split("b", "i5", 4).status(); }, "no loop `i5`; its loops are: i0 i1");
+  ExpectRefused(
+      s, [&] { return s.Split("a", "i0", 4).status(); }, "input of the kernel");
+  ExpectRefused(
+      s, [&] { return s.Split("b", "i0", 0).status(); }, "factor 0 of loop `i0`");
+  ExpectRefused(
+      s, [&] { return s.Split("d", "i0", 4, TailStrategy::kRoundUp).status(); }, "no room");
+  ExpectRefused(
+      s, [&] { return s.Split("c", "r0", 5, TailStrategy::kRoundUp).status(); }, "would add to it");
+  ExpectRefused(
+      s, [&] { return s.Split("c", "i0", 3, TailStrategy::kShiftInwards).status(); }, "computes elements twice");
+  ExpectRefused(
+      s, [&] { return s.Fuse("b", "i1", "i0").status(); }, "not just inside `i1`");
+  ExpectRefused(
+      s, [&] { return s.Fuse("c", "i0", "r0").status(); }, "only one is a reduce loop");
+  ExpectRefused(
+      s,
+      [&] {
+        return s.Reorder("b", {"i0", "i0"});
+      },
+      "named twice");
+  ExpectRefused(
+      s, [&] { return s.Vectorize("c", "r0"); }, "use rfactor");
+  ExpectRefused(
+      s, [&] { return s.Parallel("b", "i1"); }, "not the outermost");
+  ExpectRefused(
+      s, [&] { return s.Parallel("c", "r0"); }, "reduce loop");
   ASSERT_TRUE(s.Vectorize("b", "i1").ok());
-  ExpectRefused(s, [&] { return s.Vectorize("b", "i0"); }, "vectorized already");
-  ExpectRefused(s, [&] { return s.Split("b", "i1", 4).status(); }, "annotated already");
+  ExpectRefused(
+      s, [&] { return s.Vectorize("b", "i0"); }, "vectorized already");
+  ExpectRefused(
+      s, [&] { return s.Split("b", "i1", 4).status(); }, "annotated already");
   ASSERT_TRUE(s.Parallel("b", "i0").ok());
-  ExpectRefused(s, [&] { return s.Reorder("b", {"i1", "i0"}); }, "must stay outermost");
+  ExpectRefused(
+      s,
+      [&] {
+        return s.Reorder("b", {"i1", "i0"});
+      },
+      "must stay outermost");
 }
 
 TEST(Schedule, RefusesPlacesThatCannotBe) {
   Schedule s(Chain());
-  ExpectRefused(s, [&] { return s.ComputeAt("d", "c", "i0"); }, "result of the kernel");
-  ExpectRefused(s, [&] { return s.ComputeAt("c", "b", "i0"); }, "does not consume it");
-  ExpectRefused(s, [&] { return s.ComputeAt("b", "d", "i0"); }, "stage `c` reads it outside");
-  ExpectRefused(s, [&] { return s.ComputeInline("c"); }, "it is a reduction");
-  ExpectRefused(s, [&] { return s.ComputeInline("d"); }, "result of the kernel");
-  ExpectRefused(s, [&] { return s.SetScope("a", ir::Scope::kLocal); }, "argument");
-  ExpectRefused(s, [&] { return s.SetScope("b", ir::Scope::kArgument); }, "cannot become an argument");
-  ExpectRefused(s, [&] { return s.TransformLayout("b", {{0, 1}}); }, "axis 1 is missing");
-  ExpectRefused(s, [&] { return s.TransformLayout("b", {{0, 0}, {1, 1}}); }, "does not follow");
-  ExpectRefused(s, [&] { return s.TransformLayout("b", {{0, 4}, {1, 1}}); }, "axis 0 is missing, or its remainder");
-  ExpectRefused(s, [&] { return s.CacheRead("a", ir::Scope::kThread, {"c"}).status(); }, "`c` does not read it");
-  ExpectRefused(s, [&] { return s.Rfactor("c", "i0").status(); }, "not a reduce loop");
+  ExpectRefused(
+      s, [&] { return s.ComputeAt("d", "c", "i0"); }, "result of the kernel");
+  ExpectRefused(
+      s, [&] { return s.ComputeAt("c", "b", "i0"); }, "does not consume it");
+  ExpectRefused(
+      s, [&] { return s.ComputeAt("b", "d", "i0"); }, "stage `c` reads it outside");
+  ExpectRefused(
+      s, [&] { return s.ComputeInline("c"); }, "it is a reduction");
+  ExpectRefused(
+      s, [&] { return s.ComputeInline("d"); }, "result of the kernel");
+  ExpectRefused(
+      s, [&] { return s.SetScope("a", ir::Scope::kLocal); }, "argument");
+  ExpectRefused(
+      s, [&] { return s.SetScope("b", ir::Scope::kArgument); }, "cannot become an argument");
+  ExpectRefused(
+      s,
+      [&] {
+        return s.TransformLayout("b", {{0, 1}});
+      },
+      "axis 1 is missing");
+  ExpectRefused(
+      s,
+      [&] {
+        return s.TransformLayout("b", {{0, 0}, {1, 1}});
+      },
+      "does not follow");
+  ExpectRefused(
+      s,
+      [&] {
+        return s.TransformLayout("b", {{0, 4}, {1, 1}});
+      },
+      "axis 0 is missing, or its remainder");
+  ExpectRefused(
+      s, [&] { return s.CacheRead("a", ir::Scope::kThread, {"c"}).status(); }, "`c` does not read it");
+  ExpectRefused(
+      s, [&] { return s.Rfactor("c", "i0").status(); }, "not a reduce loop");
   ASSERT_TRUE(s.ComputeAt("c", "d", "i0").ok());
-  ExpectRefused(s, [&] { return s.Split("d", "i0", 4).status(); }, "stage `c` is computed at loop `i0`");
-  ExpectRefused(s, [&] { return s.CacheWrite("d", ir::Scope::kLocal).status(); }, "cache before that");
+  ExpectRefused(
+      s, [&] { return s.Split("d", "i0", 4).status(); }, "stage `c` is computed at loop `i0`");
+  ExpectRefused(
+      s, [&] { return s.CacheWrite("d", ir::Scope::kLocal).status(); }, "cache before that");
   ASSERT_TRUE(s.ComputeAt("b", "d", "i0").ok());  // its reader c is inside now
   ASSERT_TRUE(s.ComputeRoot("b").ok());
   ASSERT_TRUE(s.ComputeInline("b").ok());
-  ExpectRefused(s, [&] { return s.ComputeAt("b", "c", "i0"); }, "inlined already");
-  ExpectRefused(s, [&] { return s.CacheRead("b", ir::Scope::kThread, {"c"}).status(); }, "inlined and not stored");
+  ExpectRefused(
+      s, [&] { return s.ComputeAt("b", "c", "i0"); }, "inlined already");
+  ExpectRefused(
+      s, [&] { return s.CacheRead("b", ir::Scope::kThread, {"c"}).status(); }, "inlined and not stored");
   ASSERT_TRUE(s.CacheRead("a", ir::Scope::kThread, {"c"}).ok());  // c reads a through b now
 }
 

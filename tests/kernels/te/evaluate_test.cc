@@ -17,7 +17,9 @@ Scalar F(double value) { return {.f = value}; }
 Scalar I(int64_t value) { return {.i = value}; }
 
 TEST(Scalar, IntegersHaveTheSemanticsOfHlo) {
-  const auto s8 = [](BinaryOp op, int64_t a, int64_t b) { return EvaluateBinary(op, PrimitiveType::kS8, I(a), I(b)).i; };
+  const auto s8 = [](BinaryOp op, int64_t a, int64_t b) {
+    return EvaluateBinary(op, PrimitiveType::kS8, I(a), I(b)).i;
+  };
   EXPECT_EQ(s8(BinaryOp::kAdd, 120, 10), -126);
   EXPECT_EQ(s8(BinaryOp::kDiv, 5, 0), -1);
   EXPECT_EQ(s8(BinaryOp::kRem, 5, 0), 5);
@@ -56,8 +58,11 @@ TEST(Scalar, FloatsHaveTheSemanticsOfHlo) {
 }
 
 TEST(Scalar, ElementsKeepTheirValueThroughMemory) {
-  for (auto [type, value] : {std::pair{PrimitiveType::kS4, -8}, {PrimitiveType::kU16, 65535}, {PrimitiveType::kS64, -5},
-                             {PrimitiveType::kPred, 1}, {PrimitiveType::kU8, 200}}) {
+  for (auto [type, value] : {std::pair{PrimitiveType::kS4, -8},
+                             {PrimitiveType::kU16, 65535},
+                             {PrimitiveType::kS64, -5},
+                             {PrimitiveType::kPred, 1},
+                             {PrimitiveType::kU8, 200}}) {
     unsigned char memory[16] = {};
     StoreElement(type, memory, 1, I(value));
     EXPECT_EQ(LoadElement(type, memory, 1).i, value);

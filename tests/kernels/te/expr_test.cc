@@ -114,9 +114,8 @@ TEST(Tensor, MatrixProductPrintsAsWritten) {
   Tensor a = Placeholder("a", {64, 32}, PrimitiveType::kF32);
   Tensor b = Placeholder("b", {32, 16}, PrimitiveType::kF32);
   ReduceAxis k(32, "k");
-  Tensor c = Compute("c", {64, 16}, [&](Indices i) {
-    return Sum(Binary(BinaryOp::kMul, a(i[0], k), b(k, i[1])), {k});
-  });
+  Tensor c =
+      Compute("c", {64, 16}, [&](Indices i) { return Sum(Binary(BinaryOp::kMul, a(i[0], k), b(k, i[1])), {k}); });
   EXPECT_TRUE(c.op->IsReduction());
   EXPECT_EQ(c.op->reduce_axes[0].extent, 32);
   Graph graph = MakeGraph({a, b}, {c});

@@ -57,9 +57,7 @@ TEST_F(SimplifyTest, ComparisonsAreDecidedOrNormalised) {
   EXPECT_EQ(S(And(i_ < 3, i_ < 5)), "(i < 3)");
 }
 
-TEST_F(SimplifyTest, LoadedValuesMayWrapSoComparisonsKeepTheirSides) {
-  EXPECT_EQ(S(u_ < u_ + 1), "(u < (u + 1))");
-}
+TEST_F(SimplifyTest, LoadedValuesMayWrapSoComparisonsKeepTheirSides) { EXPECT_EQ(S(u_ < u_ + 1), "(u < (u + 1))"); }
 
 TEST_F(SimplifyTest, NarrowIotaComparisonsBecomeIndexComparisons) {
   const DataType s32{PrimitiveType::kS32, 1};
@@ -145,8 +143,9 @@ TEST(SimplifierFuzz, SimplifiedExpressionsHaveTheSameValuesWithinTheirBounds) {
       for (size_t v = 0; v < vars.size(); ++v)
         values.emplace_back(vars[v], Scalar{.i = generator.Int(ranges[v].lo, ranges[v].hi)});
       const int64_t want = EvaluateScalar(e, values).value().i, got = EvaluateScalar(s, values).value().i;
-      ASSERT_EQ(want, got) << "round " << round << ": " << ToString(e) << " became " << ToString(s) << " at a="
-                           << values[0].second.i << " b=" << values[1].second.i << " c=" << values[2].second.i;
+      ASSERT_EQ(want, got) << "round " << round << ": " << ToString(e) << " became " << ToString(s)
+                           << " at a=" << values[0].second.i << " b=" << values[1].second.i
+                           << " c=" << values[2].second.i;
       ASSERT_TRUE(bounds.Contains(got)) << ToString(s) << " is " << got << " outside of [" << bounds.lo << ", "
                                         << bounds.hi << "]";
     }
@@ -164,8 +163,9 @@ TEST(SimplifierFuzz, EveryRuleOfTheTableHolds) {
       if (rule.when != nullptr && !rule.when(a, b)) continue;
       ++tried;
       const std::vector<std::pair<Expr, Scalar>> values{
-          {table.x, {.i = draw()}},  {table.y, {.i = draw()}}, {table.z, {.i = draw()}}, {table.a, {.i = a}},
-          {table.b, {.i = b}},       {table.condition, {.i = static_cast<int64_t>(random() & 1)}}};
+          {table.x, {.i = draw()}}, {table.y, {.i = draw()}},
+          {table.z, {.i = draw()}}, {table.a, {.i = a}},
+          {table.b, {.i = b}},      {table.condition, {.i = static_cast<int64_t>(random() & 1)}}};
       ASSERT_EQ(EvaluateScalar(rule.from, values).value().i, EvaluateScalar(rule.to, values).value().i) << rule.name;
     }
     EXPECT_GT(tried, 100) << rule.name;
