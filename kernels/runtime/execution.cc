@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <optional>
 
 #include "hlo/status_macros.h"
 #include "hlo/str_cat.h"
@@ -29,7 +30,10 @@ absl::StatusOr<std::unique_ptr<Execution>> Execution::Create(const Program& prog
     }
   }
   for (const ProgramJob& job : jobs) {
-    if (job.compiled == nullptr) continue;
+    if (job.compiled == nullptr) {
+      execution->has_opaque_ = true;
+      continue;
+    }
     execution->scratch_stride_ =
         std::max(execution->scratch_stride_, (job.compiled->code->descriptor().thread_scratch_bytes + 63) / 64 * 64);
   }
@@ -89,6 +93,8 @@ absl::Status Execution::Run(absl::Span<const void* const> inputs, absl::Span<voi
   for (const CallerPointer& at : output_places_) pointers_[at.place] = outputs[at.number];
   options_ = &options;
   ScopedFlushSubnormals flush;
+  std::optional<ThreadPool::CallerPin> pin;
+  if (!has_opaque_) pin.emplace(pool_);
   return RunList(list_);
 }
 

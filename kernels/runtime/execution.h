@@ -62,6 +62,7 @@ class Execution {
   AlignedBuffer arena_;
   AlignedBuffer scratch_;
   int64_t scratch_stride_ = 0;
+  bool has_opaque_ = false;  // then the caller is not pinned: the evaluator's threads would inherit it
   InstructionList list_;
   std::vector<void*> pointers_;
   std::vector<CallerPointer> input_places_, output_places_;

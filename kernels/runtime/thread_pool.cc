@@ -34,24 +34,27 @@ std::vector<int> AllowedProcessors() {
   return processors;
 }
 
+void Pin(pthread_t thread, const std::vector<int>& processors) {
+  cpu_set_t mask;
+  CPU_ZERO(&mask);
+  for (int processor : processors) CPU_SET(processor, &mask);
+  pthread_setaffinity_np(thread, sizeof(mask), &mask);
+}
+
 }  // namespace
 
 struct ThreadPool::Impl {
   using Body = std::function<void(int, int64_t, int64_t)>;
 
   explicit Impl(int count) : threads(std::max(count, 1)) {
-    const std::vector<int> processors = AllowedProcessors();
+    processors = AllowedProcessors();
     // More workers than processors would wait for each other while they spin.
     may_spin = threads <= std::max<int>(static_cast<int>(processors.size()), 1);
     for (int worker = 1; worker < threads; ++worker) {
       workers.emplace_back([this, worker] { Work(worker); });
-      if (may_spin && !processors.empty()) {
-        // The caller is wherever it is; workers take the processors from the end of the mask.
-        cpu_set_t mask;
-        CPU_ZERO(&mask);
-        CPU_SET(processors[(processors.size() - worker) % processors.size()], &mask);
-        pthread_setaffinity_np(workers.back().native_handle(), sizeof(mask), &mask);
-      }
+      // The first processor of the mask is the caller's; workers take the others from the end.
+      if (may_spin && !processors.empty())
+        Pin(workers.back().native_handle(), {processors[processors.size() - worker]});
     }
   }
 
@@ -92,6 +95,7 @@ struct ThreadPool::Impl {
 
   const int threads;
   bool may_spin = true;
+  std::vector<int> processors;  // that this process may use
   std::vector<std::thread> workers;
   std::mutex mutex;
   std::condition_variable wake;
@@ -106,6 +110,16 @@ struct ThreadPool::Impl {
 ThreadPool::ThreadPool(int threads) : impl_(std::make_unique<Impl>(threads)) {}
 ThreadPool::~ThreadPool() = default;
 int ThreadPool::threads() const { return impl_->threads; }
+
+ThreadPool::CallerPin::CallerPin(const ThreadPool& pool) {
+  if (pool.threads() == 1 || !pool.impl_->may_spin || pool.impl_->processors.empty()) return;
+  processors_ = AllowedProcessors();
+  Pin(pthread_self(), {pool.impl_->processors[0]});
+}
+
+ThreadPool::CallerPin::~CallerPin() {
+  if (!processors_.empty()) Pin(pthread_self(), processors_);
+}
 
 void ThreadPool::ParallelFor(int64_t extent, const std::function<void(int, int64_t, int64_t)>& body) {
   if (extent <= 0) return;

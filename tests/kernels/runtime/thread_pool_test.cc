@@ -1,5 +1,7 @@
 #include "kernels/runtime/thread_pool.h"
 
+#include <sched.h>
+
 #include <atomic>
 #include <thread>
 #include <vector>
@@ -32,6 +34,18 @@ TEST(ThreadPool, StaysOnTheCallingThreadWhereThereIsNothingToShare) {
   ThreadPool pool(4);
   const std::thread::id caller = std::this_thread::get_id();
   pool.ParallelFor(1, [&](int, int64_t, int64_t) { EXPECT_EQ(std::this_thread::get_id(), caller); });
+}
+
+TEST(ThreadPool, GivesTheCallersProcessorsBack) {
+  cpu_set_t before, after;
+  ASSERT_EQ(sched_getaffinity(0, sizeof(before), &before), 0);
+  ThreadPool pool(2);
+  {
+    ThreadPool::CallerPin pin(pool);
+    pool.ParallelFor(2, [](int, int64_t, int64_t) {});
+  }
+  ASSERT_EQ(sched_getaffinity(0, sizeof(after), &after), 0);
+  EXPECT_TRUE(CPU_EQUAL(&before, &after));
 }
 
 TEST(ThreadPool, FinishesEveryCallOfManyInARowAndAfterPauses) {
