@@ -136,7 +136,9 @@ class Printer {
       if (parameter == nullptr) continue;
       if (!first) out_ += ", ";
       first = false;
-      StrAppend(&out_, parameter->name(), ": ");
+      // A name that begins with a digit is one only behind its sign.
+      const bool digit = !parameter->name().empty() && parameter->name()[0] >= '0' && parameter->name()[0] <= '9';
+      StrAppend(&out_, digit ? "%" : "", parameter->name(), ": ");
       AppendShape(&out_, parameter->shape(), /*with_layout=*/false);
     }
     out_ += ") -> ";

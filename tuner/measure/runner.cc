@@ -86,8 +86,26 @@ void Runner::Keep(std::initializer_list<const Candidate*> kept) {
 
 namespace {
 
+// The kernel as a program of one fusion: alone in a module, its instructions would be taken for kernels of their own.
+std::string KernelProgram(const fusion::Kernel& kernel) {
+  if (kernel.computation().root()->opcode() == hlo::Opcode::kFusion) return hlo::ToText(*kernel.module, {});
+  const std::unique_ptr<hlo::Module> module = kernel.module->Clone();
+  hlo::Computation* body = module->entry();
+  hlo::Computation* main = module->AddComputation("run_kernel");
+  std::vector<hlo::Instruction*> operands;
+  for (const hlo::Instruction* parameter : body->Parameters()) {
+    operands.push_back(main->Add(hlo::Opcode::kParameter, parameter->shape(), {},
+                                 hlo::ParameterAttributes{static_cast<int64_t>(operands.size())}));
+  }
+  main->set_root(
+      main->Add(hlo::Opcode::kFusion, body->root()->shape(), operands, hlo::FusionAttributes{}, "kernel", {body}));
+  module->set_entry(main);
+  module->raw_attributes().clear();  // a layout of the old entry
+  return hlo::ToText(*module, {});
+}
+
 json KernelRequest(const char* what, const fusion::Kernel& kernel, const std::optional<kernels::space::Tile>& tile) {
-  json request{{"do", what}, {"module", hlo::ToText(*kernel.module, {})}, {"hash", kernel.hash.ToHex()}};
+  json request{{"do", what}, {"module", KernelProgram(kernel)}, {"hash", kernel.hash.ToHex()}};
   if (tile) request["tile"] = tile->ToString();
   return request;
 }
