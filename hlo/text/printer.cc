@@ -46,7 +46,9 @@ class Printer {
         for (const Instruction* instruction : computation->PostOrder()) names_.Number(*instruction);
       }
     }
-    StrAppend(&out_, "HloModule ", Canonical() ? std::string("module") : module.name());
+    // A module's name has no sign that would let it begin with a digit.
+    const bool digit = !module.name().empty() && module.name()[0] >= '0' && module.name()[0] <= '9';
+    StrAppend(&out_, "HloModule ", digit && !Canonical() ? "_" : "", Canonical() ? std::string("module") : module.name());
     if (!Canonical()) PrintHeaderAttributes(module);
     out_ += '\n';
     if (options_.style == PrintStyle::kFull && !module.tables().empty()) StrAppend(&out_, "\n", module.tables(), "\n");

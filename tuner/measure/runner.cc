@@ -114,6 +114,15 @@ json KernelRequest(const char* what, const fusion::Kernel& kernel, const std::op
 
 Runner::KernelResult Runner::TimeKernel(const fusion::Kernel& kernel, const std::optional<kernels::space::Tile>& tile) {
   KernelResult result;
+  if (tile) {
+    const absl::StatusOr<std::vector<int64_t>> tiled = kernels::space::TiledDimensions(kernel.computation());
+    if (tiled.ok() && tiled->size() != tile->extents.size()) {
+      result.outcome.failure = Failure::kBuildFailed;
+      result.outcome.message = absl::StrCat("tile ", tile->ToString(), " has ", tile->extents.size(), " extents, kernel `",
+                                            kernel.name, "` has ", tiled->size(), " tiled dimensions");
+      return result;
+    }
+  }
   json request = KernelRequest("time_kernel", kernel, tile);
   request["repeats"] = policy_.repeats;
   request["seconds"] = policy_.seconds;
