@@ -1,4 +1,5 @@
 // The `smelt` tool: a table of verbs.
+#include <csignal>
 #include <cstdio>
 #include <iostream>
 #include <string>
@@ -34,6 +35,7 @@ absl::Status FailedQuietly() { return absl::CancelledError("smelt:quiet"); }
 bool IsQuiet(const absl::Status& status) { return absl::IsCancelled(status) && status.message() == "smelt:quiet"; }
 
 int Main(int argc, char** argv) {
+  std::signal(SIGXFSZ, SIG_IGN);  // a write beyond a limit of the disk is an error to report, not an end
   CLI::App app("Smelt: fusion autotuner and performance predictor for XLA HLO programs", "smelt");
   app.require_subcommand(1);
   app.set_version_flag("--version", "smelt 0.1.0");

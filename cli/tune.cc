@@ -40,9 +40,15 @@ absl::Status Tune(Flags& flags) {
   if (report.cancelled)
     std::fprintf(stderr, "interrupted: the best so far is written; the same command goes on from %s\n",
                  options.folder.c_str());
+  // A program whose default is wrong has no answer to rely on.
+  const absl::Status result = report.difference.empty() ? absl::OkStatus() : FailedQuietly();
+  if (!result.ok()) {
+    std::fprintf(stderr, "%s: the default program differs from the evaluator: %s\n", flags.module.c_str(),
+                 report.difference.c_str());
+  }
   if (!flags.json) {
     std::fputs(tuner::FormatReport(flags.module, options, report).c_str(), stdout);
-    return absl::OkStatus();
+    return result;
   }
   nlohmann::json tiles = nlohmann::json::array();
   for (const tuner::ChangedKernel& kernel : report.tiles) {
@@ -51,30 +57,33 @@ absl::Status Tune(Flags& flags) {
                      {"default_us", 1e6 * kernel.seconds},
                      {"tuned_us", 1e6 * kernel.tuned_seconds}});
   }
-  std::printf("%s\n", nlohmann::json{{"module", flags.module},
-                                     {"default_ms", 1e3 * report.default_seconds},
-                                     {"best_ms", 1e3 * report.best_seconds},
-                                     {"speedup", report.default_seconds / report.best_seconds},
-                                     {"improved", report.improved},
-                                     {"noise", report.noise},
-                                     {"verified", report.verified},
-                                     {"moves", report.moves},
-                                     {"moves_per_second", report.moves_per_second},
-                                     {"measured", report.measured},
-                                     {"known", report.known},
-                                     {"failed", report.failed},
-                                     {"hardware_seconds", report.hardware_seconds},
-                                     {"default_predicted_ms", 1e3 * report.default_predicted},
-                                     {"best_predicted_ms", 1e3 * report.best_predicted},
-                                     {"kernels_gone", report.kernels_gone},
-                                     {"kernels_new", report.kernels_new},
-                                     {"tiles", tiles},
-                                     {"cancelled", report.cancelled},
-                                     {"model", predictor->Describe()},
-                                     {"folder", options.folder}}
-                          .dump(2)
-                          .c_str());
-  return absl::OkStatus();
+  std::printf("%s\n",
+              nlohmann::json{{"module", flags.module},
+                             {"default_ms", 1e3 * report.default_seconds},
+                             {"best_ms", 1e3 * report.best_seconds},
+                             {"speedup", report.best_seconds > 0 ? report.default_seconds / report.best_seconds : 1.0},
+                             {"improved", report.improved},
+                             {"noise", report.noise},
+                             {"verified", report.verified},
+                             {"difference", report.difference},
+                             {"unchecked", report.unchecked},
+                             {"moves", report.moves},
+                             {"moves_per_second", report.moves_per_second},
+                             {"measured", report.measured},
+                             {"known", report.known},
+                             {"failed", report.failed},
+                             {"hardware_seconds", report.hardware_seconds},
+                             {"default_predicted_ms", 1e3 * report.default_predicted},
+                             {"best_predicted_ms", 1e3 * report.best_predicted},
+                             {"kernels_gone", report.kernels_gone},
+                             {"kernels_new", report.kernels_new},
+                             {"tiles", tiles},
+                             {"cancelled", report.cancelled},
+                             {"model", predictor->Describe()},
+                             {"folder", options.folder}}
+                  .dump(2)
+                  .c_str());
+  return result;
 }
 
 }  // namespace

@@ -29,4 +29,4 @@ endif()
 
 find_package(absl REQUIRED)
 find_package(Threads REQUIRED)
-include_directories(${CMAKE_SOURCE_DIR} ${CMAKE_BINARY_DIR})
+include_directories(${CMAKE_SOURCE_DIR})

@@ -38,7 +38,9 @@ class Application {
       hlo::Computation* fresh = module_->AddComputation(computation->name());
       fresh->raw_attributes() = computation->raw_attributes();
       computations_[computation] = fresh;
-      if (auto it = number.find(computation); it != number.end()) {
+      // What only dead instructions call stays as it is, too.
+      auto it = number.find(computation);
+      if (it != number.end() && graph_.node(graph_.NodeOf(*computation->root())).live) {
         Fuse(*computation, ranges[it->second].first, ranges[it->second].second, fresh);
       } else {
         Copy(*computation, fresh);

@@ -140,20 +140,21 @@ void Graph::AddNode(const Instruction& instruction, int32_t computation, const F
   nodes_.push_back(node);
 }
 
+// From the entry: what roots and side effects need, in the computations that live instructions call.
 void Graph::MarkLive(const hlo::Module& module) {
   const hlo::SideEffects effects(module);
-  for (const hlo::Computation* computation : computations_) {
-    nodes_[node_of_.at(computation->root())].live = true;
-  }
+  absl::flat_hash_set<const hlo::Computation*> reached = {module.entry()};
+  // Callers come after their callees, users after their operands.
   for (int32_t n = static_cast<int32_t>(nodes_.size()) - 1; n >= 0; --n) {
     Node& node = nodes_[n];
-    if (effects.Has(*node.instruction)) {
-      node.live = true;
-      node.ordered = true;
-    }
+    const Instruction& instruction = *node.instruction;
+    const bool effect = effects.Has(instruction);
+    node.ordered |= effect;
+    node.live = (node.live || effect || instruction.IsRoot()) && reached.contains(instruction.parent());
     if (!node.live) continue;
-    for (const Instruction* before : node.instruction->operands()) nodes_[node_of_.at(before)].live = true;
-    for (const Instruction* before : node.instruction->control_predecessors()) nodes_[node_of_.at(before)].live = true;
+    reached.insert(instruction.called().begin(), instruction.called().end());
+    for (const Instruction* before : instruction.operands()) nodes_[node_of_.at(before)].live = true;
+    for (const Instruction* before : instruction.control_predecessors()) nodes_[node_of_.at(before)].live = true;
   }
 }
 
@@ -164,7 +165,7 @@ void Graph::FindFreeRiders() {
     if (node.ordered) continue;
     switch (instruction.opcode()) {
       case Opcode::kConstant:
-        if (instruction.shape().IsScalar() && HasLoopNest(instruction)) node.role = Role::kFree;
+        if (instruction.shape().IsScalar()) node.role = Role::kFree;
         break;
       case Opcode::kIota:
         if (node.role == Role::kInjective) node.role = Role::kFree;
@@ -216,13 +217,12 @@ void Graph::AddSlots(int32_t n, const FusionTarget& target) {
     } else {
       // Down the bitcasts; each has its own slot with the source already.
       if (top.instruction->operand_count() > 0) slot.source = slots_[top.slots_begin].source;
-      const Instruction* rider = top.instruction;
-      while (rider->opcode() == Opcode::kBitcast && nodes_[node_of_.at(rider)].role == Role::kFree) {
-        linear &= IsLinearBitcast(*rider);
+      for (const Instruction* rider = top.instruction;; rider = rider->operand(0)) {
+        if (nodes_[node_of_.at(rider)].role != Role::kFree) break;
         ++node.code;
-        rider = rider->operand(0);
+        if (rider->opcode() == Opcode::kBitcast) linear &= IsLinearBitcast(*rider);
+        if (rider->operand_count() == 0) break;
       }
-      if (rider->opcode() != Opcode::kBitcast && slot.source < 0) ++node.code;
     }
     if (slot.source >= 0 && node.role != Role::kFree && IsLoopNest(nodes_[slot.source].role)) {
       EdgeAccess access = OperandAccess(instruction, i);

@@ -117,7 +117,8 @@ Reason Partition::JoinRows(const Edge& edge, const Up& producer, Up* up) const {
     const bool same_rows = edge.access == Access::kLinear && producer.rows > 0 && producer.rows == consumer.rows;
     return same_rows ? Reason::kLegal : Reason::kReductionRows;
   }
-  if (edge.access == Access::kOther) return Reason::kReductionConsumer;
+  const bool broadcast = consumer.instruction->opcode() == hlo::Opcode::kBroadcast;
+  if (edge.access == Access::kOther) return broadcast ? Reason::kReductionRows : Reason::kReductionConsumer;
   if (edge.access == Access::kBroadcast && producer.rows < 0) return Reason::kReductionRows;
   if (up->rows != 0 && up->rows != producer.rows) return Reason::kReductionRows;
   return Reason::kLegal;

@@ -117,6 +117,14 @@ void Partition::Regroup(absl::Span<const int32_t> flipped_merges) {
     if (edge_on_[e] == edge_before_[e] - 1) continue;
     touch(graph_.edge(e).producer);
     reach(graph_.edge(e).consumer);
+    // Merges find kernels through first consumers: where that is another one now, the old way may lead elsewhere.
+    for (int32_t out : graph_.out_edges(graph_.node(graph_.edge(e).producer))) {
+      const bool before = edge_before_[out] != 0 ? edge_before_[out] - 1 : edge_on_[out];
+      if (before) {
+        reach(graph_.edge(out).consumer);
+        break;
+      }
+    }
   }
   while (!stack_.empty()) {
     const int32_t n = stack_.back();

@@ -194,6 +194,7 @@ class Profiler {
   static WorkerOptions TimingWorker(const ProfileOptions& options) {
     WorkerOptions worker = options.worker;
     if (options.target.threads == 1) worker.cpu = MeasuringCpu();
+    worker.cancel = options.cancel;
     return worker;
   }
   bool Cancelled() const { return options_.cancel != nullptr && *options_.cancel; }

@@ -4,13 +4,14 @@
 //   TuneReport report = Tune(program, {.folder = "run", .hardware_seconds = 30}, *predictor).value();
 //
 // Chains of simulated annealing search fusion configurations under the model; the best distinct ones are compiled and
-// timed in a child process in order of predicted cost until the hardware budget is spent; the first result of every new
-// best is compared with the evaluator; tiles of the kernels that take most of the time are then ranked by the model and
-// the best few measured. At the end default and best are compared in interleaved rounds: if the gain is not beyond
-// twice the noise, the default is the answer (Kaufman et al., MLSys 2021, Section 6.3).
+// timed in a child process in order of predicted cost, in turn with the default; what their kernels took corrects the
+// costs of the next round of search, until the hardware budget is spent. The first result of every new best is compared
+// with the evaluator. Tiles of the kernels that take most of the time are then ranked by the model and the best few
+// measured. At the end default and best are compared in interleaved rounds: if the gain is not beyond twice the noise,
+// the default is the answer (Kaufman et al., MLSys 2021, Section 6.3).
 //
 // The folder: best.fusion.json, fused.hlo, records.db (every trial, committed before the next starts), report.txt,
-// log.txt.
+// log.txt. The budget is the folder's: a second run takes what the first measured from the records.
 #pragma once
 
 #include <atomic>
@@ -36,14 +37,16 @@ struct TuneOptions {
   std::string start = "priority";  // priority, none or random
   TuneMode mode = TuneMode::kModel;
   uint64_t seed = 1;
-  int64_t moves = 20000;         // of all chains together
+  int64_t moves = 60000;         // of all chains together
   int chains = 4;                // run one after the other on one core, or side by side on several
   double hardware_seconds = 30;  // of compiling and timing candidates
-  int64_t candidates = 64;       // distinct configurations kept for measuring
+  int64_t candidates = 64;       // distinct configurations kept for measuring, of each round of search
   bool tiles = true;             // also tune tiles
   int64_t tiled_kernels = 8;     // those that take most of the time
   int64_t tiles_per_kernel = 6;  // measured of each
-  int final_rounds = 15;         // of the comparison with the default
+  int final_children = 3;        // of the comparison with the default: processes, and rounds in each
+  int final_rounds = 7;
+  double verify_seconds = 300;  // limit of the evaluator
   kernels::Target target;
   WorkerOptions worker;
   MeasurePolicy policy{.repeats = 5, .seconds = 1.0};
@@ -62,7 +65,9 @@ struct TuneReport {
   double default_seconds = 0, best_seconds = 0;  // medians of the interleaved comparison
   double noise = 0;                              // relative spread of the default's rounds
   bool improved = false;                         // false: the default is the answer
-  bool verified = false;
+  bool verified = false;                         // the answer computes what the evaluator computes
+  std::string difference;                        // where it does not
+  std::string unchecked;                         // why the evaluator could not say
   bool cancelled = false;
   double default_predicted = 0, best_predicted = 0;
   int64_t moves = 0;

@@ -47,7 +47,13 @@ std::string FormatReport(const std::string& path, const TuneOptions& options, co
             "  nothing measured beat the default by more than twice the noise (%.1f %%): the default is the answer\n",
             100 * report.noise));
   }
-  absl::StrAppend(&text, "  verified  ", report.verified ? "yes, against the evaluator" : "no", "\n",
+  const std::string verified =
+      report.verified              ? "yes, against the evaluator"
+      : !report.difference.empty() ? absl::StrCat("NO: ", report.difference)
+      : !report.unchecked.empty()
+          ? absl::StrCat("only against another compilation: the evaluator stopped: ", report.unchecked)
+          : "no: interrupted";
+  absl::StrAppend(&text, "  verified  ", verified, "\n",
                   absl::StrFormat("  search    %d moves, %.0f a second; %d configurations measured, %d from records, "
                                   "%d failed; %.1f s of hardware time\n",
                                   report.moves, report.moves_per_second, report.measured, report.known, report.failed,

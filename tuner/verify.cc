@@ -27,13 +27,31 @@ double VerifyTolerance(hlo::PrimitiveType type) {
   return hlo::BitWidth(type) == 16 ? 2e-2 : 2e-1;
 }
 
-absl::StatusOr<std::unique_ptr<Verifier>> Verifier::Create(const hlo::Module& module, const std::atomic<bool>* cancel) {
+absl::StatusOr<std::unique_ptr<Verifier>> Verifier::Create(const hlo::Module& module, double max_seconds,
+                                                           const std::atomic<bool>* cancel) {
   SMELT_ASSIGN_OR_RETURN(const std::vector<hlo::Literal> inputs, hlo::MakeInputs(module));
   std::vector<const hlo::Literal*> arguments;
   for (const hlo::Literal& input : inputs) arguments.push_back(&input);
-  SMELT_ASSIGN_OR_RETURN(hlo::Literal result, hlo::Evaluate(module, arguments, {.cancel = cancel}));
+  SMELT_ASSIGN_OR_RETURN(hlo::Literal result,
+                         hlo::Evaluate(module, arguments, {.max_seconds = max_seconds, .cancel = cancel}));
   std::vector<hlo::Literal> expected;
   AppendLeaves(std::move(result), &expected);
+  return std::unique_ptr<Verifier>(new Verifier(std::move(expected)));
+}
+
+absl::StatusOr<std::unique_ptr<Verifier>> Verifier::FromOutputs(const hlo::Module& module,
+                                                                const std::vector<hlo::Literal>& outputs) {
+  std::vector<const hlo::Shape*> shapes;
+  module.entry()->root()->shape().AppendLeaves(&shapes);
+  std::erase_if(shapes, [](const hlo::Shape* shape) { return !shape->IsArray(); });
+  if (shapes.size() != outputs.size()) {
+    return absl::InternalError(absl::StrCat("expected ", shapes.size(), " outputs, got ", outputs.size()));
+  }
+  std::vector<hlo::Literal> expected;
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    SMELT_ASSIGN_OR_RETURN(hlo::Literal literal, hlo::FromStorable(outputs[i], *shapes[i]));
+    expected.push_back(std::move(literal));
+  }
   return std::unique_ptr<Verifier>(new Verifier(std::move(expected)));
 }
 

@@ -14,8 +14,12 @@ namespace smelt::tuner {
 
 class Verifier {
  public:
-  // Evaluates the module on its default inputs (hlo/golden/inputs.h), once.
-  static absl::StatusOr<std::unique_ptr<Verifier>> Create(const hlo::Module& module, const std::atomic<bool>* cancel);
+  // Evaluates the module on its default inputs (hlo/golden/inputs.h), once, in at most `max_seconds` (0: no limit).
+  static absl::StatusOr<std::unique_ptr<Verifier>> Create(const hlo::Module& module, double max_seconds,
+                                                          const std::atomic<bool>* cancel);
+  // Expects these outputs of the module, stored as the measuring child stores them.
+  static absl::StatusOr<std::unique_ptr<Verifier>> FromOutputs(const hlo::Module& module,
+                                                               const std::vector<hlo::Literal>& outputs);
 
   // Empty when every leaf agrees within the tolerance of its type; otherwise which does not, and by how much. Leaves as
   // the measuring child stores them (hlo::ToStorable).

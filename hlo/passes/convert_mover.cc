@@ -27,18 +27,18 @@ bool Narrows(const Instruction& convert) {
          BitWidth(convert.operand(0)->shape().element_type) > BitWidth(convert.shape().element_type);
 }
 
-// movement(convert(x), ...) -> convert(movement(x, ...))
-bool PostponeWidening(Instruction& movement) {
+// movement(convert(x), ...) -> convert(movement(x, ...)); returns the new movement, or nullptr where it stays.
+Instruction* PostponeWidening(Instruction& movement) {
   const bool moves =
       Rearranges(movement.opcode()) || movement.opcode() == Opcode::kSlice || movement.opcode() == Opcode::kConcatenate;
-  if (!moves || !IsFree(movement) || movement.operand_count() == 0) return false;
+  if (!moves || !IsFree(movement) || movement.operand_count() == 0) return nullptr;
   const PrimitiveType narrow = movement.operand(0)->operand_count() == 1
                                    ? movement.operand(0)->operand(0)->shape().element_type
                                    : movement.shape().element_type;
   std::vector<Instruction*> sources;
   for (Instruction* operand : movement.operands()) {
-    if (!Widens(*operand) || operand->user_count() > 1) return false;
-    if (operand->operand(0)->shape().element_type != narrow) return false;
+    if (!Widens(*operand) || operand->user_count() > 1) return nullptr;
+    if (operand->operand(0)->shape().element_type != narrow) return nullptr;
     sources.push_back(operand->operand(0));
   }
   GraphBuilder build(movement);
@@ -48,7 +48,7 @@ bool PostponeWidening(Instruction& movement) {
   widened->shape().layout = movement.shape().layout;
   movement.ReplaceAllUsesWith(widened);
   RemoveIfDead(&movement);
-  return true;
+  return moved;
 }
 
 // convert(movement(x)) -> movement(convert(x)); returns the new conversion, or nullptr where it stays.
@@ -74,7 +74,9 @@ absl::StatusOr<bool> MoveConverts(Module& module) {
   for (Computation* computation : module.Computations()) {
     // Forward for what waits, so that it passes a whole chain; backward for what comes early. Either walk removes only
     // instructions that it has already passed, or the one at hand.
-    for (Instruction* instruction : computation->PostOrder()) changed |= PostponeWidening(*instruction);
+    for (Instruction* movement : computation->PostOrder()) {
+      while ((movement = PostponeWidening(*movement)) != nullptr) changed = true;
+    }
     std::vector<Instruction*> narrowings;
     for (Instruction* instruction : computation->PostOrder()) {
       if (Narrows(*instruction)) narrowings.push_back(instruction);

@@ -16,6 +16,8 @@ using te::UnaryOp;
 
 namespace {
 
+// Distinct expressions and statements of a kernel. LLVM takes seconds for this many; no schedule unrolls that far.
+constexpr size_t kMaxNodes = 60000;
 constexpr int kMaxDepth = 512;      // of statements
 constexpr int kMaxLanes = 1 << 12;  // of a vector
 
@@ -65,6 +67,8 @@ class Checker {
   absl::Status CheckStmt(const ir::Stmt& stmt, int depth) {
     if (stmt == nullptr) return absl::OkStatus();
     if (depth > kMaxDepth) return absl::ResourceExhaustedError("loops are nested too deeply to generate code for");
+    ++statements_;
+    SMELT_RETURN_IF_ERROR(CheckSize());
     switch (stmt->kind) {
       case ir::StmtKind::kFor:
         SMELT_RETURN_IF_ERROR(CheckExpr(stmt->min));
@@ -91,6 +95,12 @@ class Checker {
   }
 
  private:
+  absl::Status CheckSize() const {
+    if (seen_.size() + statements_ <= kMaxNodes) return absl::OkStatus();
+    return absl::ResourceExhaustedError(
+        absl::StrCat("it has more than ", kMaxNodes, " expressions and statements, too many to compile in one piece"));
+  }
+
   absl::Status CheckAccess(const ir::BufferNode& buffer, const std::vector<te::Expr>& indices) {
     SMELT_RETURN_IF_ERROR(CheckElementType(buffer.type));
     if (indices.size() == 1) return absl::OkStatus();
@@ -104,6 +114,7 @@ class Checker {
       const te::ExprNode* node = open.back();
       open.pop_back();
       if (!seen_.insert(node).second) continue;
+      SMELT_RETURN_IF_ERROR(CheckSize());
       SMELT_RETURN_IF_ERROR(CheckNode(*node));
       for (const te::Expr& operand : node->operands) open.push_back(operand.get());
       if (node->predicate) open.push_back(node->predicate.get());
@@ -145,6 +156,7 @@ class Checker {
 
   absl::flat_hash_set<const ir::BufferNode*>* written_;
   absl::flat_hash_set<const te::ExprNode*> seen_;
+  size_t statements_ = 0;
 };
 
 }  // namespace

@@ -8,8 +8,8 @@
 namespace smelt::kernels::codegen {
 
 // Unimplemented: an element type or an operation on it that has no code. Internal: a form that lowering should have
-// removed (reads of tensors, conditionals, accesses with several indices). Fills `written` with the buffers that the
-// function stores to.
+// removed (reads of tensors, conditionals, accesses with several indices). ResourceExhausted: more than LLVM compiles
+// in seconds. Fills `written` with the buffers that the function stores to.
 absl::Status CheckFunction(const ir::Function& function, absl::flat_hash_set<const ir::BufferNode*>* written);
 
 }  // namespace smelt::kernels::codegen

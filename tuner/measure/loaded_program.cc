@@ -37,8 +37,7 @@ absl::StatusOr<std::shared_ptr<const hlo::Literal>> InputPool::Get(const hlo::Sh
       it = literals_.erase(it);
     }
   }
-  SMELT_ASSIGN_OR_RETURN(hlo::Literal literal,
-                         hlo::MakeInput(plain, leaf, hlo::DefaultInputRange(plain.element_type)));
+  SMELT_ASSIGN_OR_RETURN(hlo::Literal literal, hlo::MakeInput(plain, leaf, hlo::DefaultInputRange(plain.element_type)));
   bytes_ += literal.byte_size();
   return literals_[key] = std::make_shared<const hlo::Literal>(std::move(literal));
 }
@@ -88,20 +87,21 @@ absl::StatusOr<double> LoadedProgram::Sample() {
   return Since(start) / static_cast<double>(runs_per_sample_);
 }
 
-absl::StatusOr<std::vector<double>> LoadedProgram::KernelSeconds(int rounds) {
-  std::vector<double> least(executable_->kernels().size(), std::numeric_limits<double>::infinity());
+absl::StatusOr<LoadedProgram::KernelTimes> LoadedProgram::TimeKernels(int rounds) {
+  const size_t count = executable_->kernels().size();
+  KernelTimes times{std::vector<double>(count, std::numeric_limits<double>::infinity()), std::vector<int64_t>(count)};
   std::vector<std::vector<double>> executions;
   for (int round = 0; round < rounds; ++round) {
-    executions.assign(least.size(), {});
-    SMELT_RETURN_IF_ERROR(
-        executable_->RunInto(input_pointers_, output_pointers_, {.kernel_seconds = &executions}));
-    for (size_t k = 0; k < std::min(least.size(), executions.size()); ++k) {
+    executions.assign(count, {});
+    SMELT_RETURN_IF_ERROR(executable_->RunInto(input_pointers_, output_pointers_, {.kernel_seconds = &executions}));
+    for (size_t k = 0; k < count; ++k) {
       double sum = 0;
       for (double seconds : executions[k]) sum += seconds;
-      least[k] = std::min(least[k], sum);
+      times.seconds[k] = std::min(times.seconds[k], sum);
+      times.executions[k] = static_cast<int64_t>(executions[k].size());
     }
   }
-  return least;
+  return times;
 }
 
 }  // namespace smelt::tuner

@@ -43,9 +43,12 @@ class LoadedProgram {
   absl::Status Prepare();
   // Seconds of one run, averaged over a sample's runs.
   absl::StatusOr<double> Sample();
-  // Seconds that each kernel takes in one run of the program, all its executions together; one entry an entry of
-  // executable().kernels(), minimum over the rounds.
-  absl::StatusOr<std::vector<double>> KernelSeconds(int rounds);
+  struct KernelTimes {
+    std::vector<double> seconds;      // in one run of the program, all executions together; minimum over the rounds
+    std::vector<int64_t> executions;  // in one run
+  };
+  // One entry an entry of executable().kernels().
+  absl::StatusOr<KernelTimes> TimeKernels(int rounds);
 
   const kernels::runtime::Executable& executable() const { return *executable_; }
   const std::vector<hlo::Literal>& outputs() const { return outputs_; }  // of the last run; leaves

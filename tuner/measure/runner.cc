@@ -8,6 +8,7 @@
 #include "hlo/golden/safetensors.h"
 #include "hlo/status_macros.h"
 #include "hlo/text/printer.h"
+#include "tuner/measure/kernel_program.h"
 
 namespace smelt::tuner {
 namespace {
@@ -71,8 +72,7 @@ const Runner::Loaded* Runner::Load(const Candidate& candidate, Outcome* outcome)
 void Runner::Keep(std::initializer_list<const Candidate*> kept) {
   std::vector<Loaded> left;
   for (Loaded& loaded : loaded_) {
-    const bool keep =
-        std::any_of(kept.begin(), kept.end(), [&](const Candidate* c) { return *c == loaded.candidate; });
+    const bool keep = std::any_of(kept.begin(), kept.end(), [&](const Candidate* c) { return *c == loaded.candidate; });
     if (keep) {
       left.push_back(std::move(loaded));
     } else if (worker_ != nullptr) {
@@ -86,26 +86,13 @@ void Runner::Keep(std::initializer_list<const Candidate*> kept) {
 
 namespace {
 
-// The kernel as a program of one fusion: alone in a module, its instructions would be taken for kernels of their own.
-std::string KernelProgram(const fusion::Kernel& kernel) {
-  if (kernel.computation().root()->opcode() == hlo::Opcode::kFusion) return hlo::ToText(*kernel.module, {});
-  const std::unique_ptr<hlo::Module> module = kernel.module->Clone();
-  hlo::Computation* body = module->entry();
-  hlo::Computation* main = module->AddComputation("run_kernel");
-  std::vector<hlo::Instruction*> operands;
-  for (const hlo::Instruction* parameter : body->Parameters()) {
-    operands.push_back(main->Add(hlo::Opcode::kParameter, parameter->shape(), {},
-                                 hlo::ParameterAttributes{static_cast<int64_t>(operands.size())}));
-  }
-  main->set_root(
-      main->Add(hlo::Opcode::kFusion, body->root()->shape(), operands, hlo::FusionAttributes{}, "kernel", {body}));
-  module->set_entry(main);
-  module->raw_attributes().clear();  // a layout of the old entry
-  return hlo::ToText(*module, {});
+json TimeRequest(const std::vector<int>& ids, int rounds, double seconds) {
+  constexpr double kLeastSeconds = 0.03;
+  return {{"do", "time"}, {"ids", ids}, {"rounds", rounds}, {"seconds", seconds}, {"least_seconds", kLeastSeconds}};
 }
 
 json KernelRequest(const char* what, const fusion::Kernel& kernel, const std::optional<kernels::space::Tile>& tile) {
-  json request{{"do", what}, {"module", KernelProgram(kernel)}, {"hash", kernel.hash.ToHex()}};
+  json request{{"do", what}, {"module", hlo::ToText(*ProgramOfKernel(kernel), {})}, {"hash", kernel.hash.ToHex()}};
   if (tile) request["tile"] = tile->ToString();
   return request;
 }
@@ -151,7 +138,7 @@ Runner::ProgramResult Runner::TimeProgram(const Candidate& candidate, const Cand
   Keep({&candidate, &reference});
   const Loaded* base = Load(reference, &result.outcome);
   if (base == nullptr) {
-    result.outcome.message = absl::StrCat("the reference program failed: ", result.outcome.message);
+    result.reference_failed = true;
     return result;
   }
   const int base_id = base->id;
@@ -160,9 +147,8 @@ Runner::ProgramResult Runner::TimeProgram(const Candidate& candidate, const Cand
   result.outcome.compile_seconds = loaded->compile_seconds;
   result.kernels = loaded->kernels;
   const int id = loaded->id;
-  absl::StatusOr<json> reply =
-      Call({{"do", "time"}, {"ids", {base_id, id}}, {"rounds", rounds}, {"seconds", seconds}},
-           seconds + policy_.run_timeout, /*building=*/false, &result.outcome);
+  absl::StatusOr<json> reply = Call(TimeRequest({base_id, id}, rounds, seconds), seconds + policy_.run_timeout,
+                                    /*building=*/false, &result.outcome);
   if (!reply.ok()) return result;
   result.outcome.reference_seconds = (*reply)["seconds"].at(0).get<std::vector<double>>();
   result.outcome.seconds = (*reply)["seconds"].at(1).get<std::vector<double>>();
@@ -171,7 +157,11 @@ Runner::ProgramResult Runner::TimeProgram(const Candidate& candidate, const Cand
                &result.outcome);
   if (!reply.ok()) return result;
   const std::vector<double> times = reply->value("seconds", std::vector<double>());
-  for (size_t k = 0; k < std::min(times.size(), result.kernels.size()); ++k) result.kernels[k].seconds = times[k];
+  const std::vector<int64_t> executions = reply->value("executions", std::vector<int64_t>());
+  for (size_t k = 0; k < std::min({times.size(), executions.size(), result.kernels.size()}); ++k) {
+    result.kernels[k].seconds = times[k];
+    result.kernels[k].executions = executions[k];
+  }
   return result;
 }
 
@@ -200,9 +190,8 @@ std::vector<Outcome> Runner::TimePrograms(const std::vector<Candidate>& candidat
     if (died) continue;
     if (ids.empty()) return outcomes;
     Outcome together;
-    absl::StatusOr<json> reply =
-        Call({{"do", "time"}, {"ids", ids}, {"rounds", rounds}, {"seconds", seconds}}, seconds + policy_.run_timeout,
-             /*building=*/false, &together);
+    absl::StatusOr<json> reply = Call(TimeRequest(ids, rounds, seconds), seconds + policy_.run_timeout,
+                                      /*building=*/false, &together);
     for (size_t k = 0; k < which.size(); ++k) {
       Outcome& outcome = outcomes[which[k]];
       if (reply.ok()) {

@@ -26,10 +26,10 @@ namespace smelt::tuner {
 
 // How things are timed; part of every record and corpus example.
 struct MeasurePolicy {
-  int repeats = 5;             // samples of a kernel, rounds of programs; never fewer than three
-  double seconds = 2.0;        // no further sample once a trial took this long
-  double build_timeout = 120;  // seconds of compiling
-  double run_timeout = 60;     // seconds beyond `seconds` after which the child is killed
+  int repeats = 5;               // samples of a kernel, rounds of programs; never fewer than three
+  double seconds = 2.0;          // no further sample once a trial took this long
+  double build_timeout = 120;    // seconds of compiling
+  double run_timeout = 60;       // seconds beyond `seconds` after which the child is killed
   std::string ToString() const;  // "repeats=5 seconds=2 warm"
 };
 
@@ -61,13 +61,16 @@ class Runner {
     std::string tile;
     bool opaque = false;
     double seconds = 0;  // of all its executions in one run of the program
+    int64_t executions = 0;
   };
   struct ProgramResult {
     Outcome outcome;
     std::vector<KernelTime> kernels;  // in the program's order
+    bool reference_failed = false;    // the outcome's failure is the reference's
   };
-  // Times a candidate in turn with a reference, which stays loaded for the next trial. The reference's failure fails the
-  // trial. `kernel_rounds`: runs in which kernels are timed one by one; 0: none.
+  // `rounds` are a least number; of short programs there are more. Times a candidate in turn with a reference, which
+  // stays loaded for the next trial. The reference's failure fails the trial. `kernel_rounds`: runs in which kernels
+  // are timed one by one; 0: none.
   ProgramResult TimeProgram(const Candidate& candidate, const Candidate& reference, int rounds, double seconds,
                             int kernel_rounds);
 

@@ -113,9 +113,13 @@ class Worker {
     }
     const int rounds = request.value("rounds", 5);
     const double limit = request.value("seconds", 10.0);
+    // Short programs get more rounds: what disturbs a machine lasts for milliseconds.
+    const double least_seconds = std::min(request.value("least_seconds", 0.0), limit);
+    constexpr int kMostRounds = 100;
     std::vector<std::vector<double>> seconds(programs.size());
     const auto start = Clock::now();
-    for (int round = 0; round < rounds && (round < 3 || Since(start) < limit); ++round) {
+    for (int round = 0; round < 3 || Since(start) < limit; ++round) {
+      if (round >= rounds && (round >= kMostRounds || Since(start) >= least_seconds)) break;
       // Every other round goes backwards, so that none always runs on the caches that another leaves.
       for (size_t k = 0; k < programs.size(); ++k) {
         const size_t i = round % 2 == 0 ? k : programs.size() - 1 - k;
@@ -128,8 +132,8 @@ class Worker {
 
   absl::StatusOr<json> KernelSeconds(const json& request) {
     SMELT_ASSIGN_OR_RETURN(LoadedProgram * program, Find(request.value("id", -1)));
-    SMELT_ASSIGN_OR_RETURN(const std::vector<double> seconds, program->KernelSeconds(request.value("rounds", 3)));
-    return json{{"seconds", seconds}};
+    SMELT_ASSIGN_OR_RETURN(const LoadedProgram::KernelTimes times, program->TimeKernels(request.value("rounds", 3)));
+    return json{{"seconds", times.seconds}, {"executions", times.executions}};
   }
 
   absl::StatusOr<std::unique_ptr<LoadedProgram>> LoadKernel(const json& request) {
@@ -139,6 +143,11 @@ class Worker {
     if (!tile.empty()) SMELT_RETURN_IF_ERROR(AddTile(request.value("hash", ""), tile, &options));
     SMELT_ASSIGN_OR_RETURN(std::unique_ptr<LoadedProgram> program,
                            LoadedProgram::Load(request.value("module", ""), target_, options, inputs_));
+    // Else the times would be of something else than the kernel.
+    if (program->executable().kernels().size() != 1) {
+      return absl::InternalError(
+          absl::StrCat("the kernel compiles to ", program->executable().kernels().size(), " kernels instead of one"));
+    }
     building_ = false;
     return program;
   }
@@ -158,14 +167,12 @@ class Worker {
       if (i >= 3 && Since(start) >= limit) break;
       SMELT_ASSIGN_OR_RETURN(seconds.emplace_back(), program->Sample());
     }
-    json reply{{"seconds", seconds}, {"compile_seconds", program->executable().compile_seconds()}};
-    if (program->executable().kernels().size() == 1) {
-      const auto& kernel = program->executable().kernels()[0];
-      reply["trace"] = kernel.trace;
-      reply["tile"] = kernel.tile;
-      reply["opaque"] = kernel.opaque;
-    }
-    return reply;
+    const kernels::runtime::KernelInfo& kernel = program->executable().kernels()[0];
+    return json{{"seconds", seconds},
+                {"compile_seconds", program->executable().compile_seconds()},
+                {"trace", kernel.trace},
+                {"tile", kernel.tile},
+                {"opaque", kernel.opaque}};
   }
 
   absl::StatusOr<json> Compile(const json& request) {

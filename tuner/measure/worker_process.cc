@@ -65,7 +65,8 @@ absl::StatusOr<std::unique_ptr<WorkerProcess>> WorkerProcess::Start(const Worker
     return absl::UnavailableError(absl::StrCat("no pipe for the measuring process: ", std::strerror(errno)));
   const std::string program = options.program.empty() ? "/proc/self/exe" : options.program;
   std::vector<std::string> words = {program, "measure-worker", absl::StrCat("--target=", options.target),
-                                    absl::StrCat("--cache=", options.cache_folder), absl::StrCat("--cpu=", options.cpu)};
+                                    absl::StrCat("--cache=", options.cache_folder),
+                                    absl::StrCat("--cpu=", options.cpu)};
   std::vector<char*> arguments;
   for (std::string& word : words) arguments.push_back(word.data());
   arguments.push_back(nullptr);
@@ -79,7 +80,7 @@ absl::StatusOr<std::unique_ptr<WorkerProcess>> WorkerProcess::Start(const Worker
              static_cast<rlim_t>(options.memory_limit_bytes));
   ::setpgid(pid, pid);
   std::unique_ptr<WorkerProcess> worker(
-      new WorkerProcess(pid, std::exchange(requests.write, -1), std::exchange(replies.read, -1)));
+      new WorkerProcess(pid, std::exchange(requests.write, -1), std::exchange(replies.read, -1), options.cancel));
   ::close(std::exchange(requests.read, -1));
   ::close(std::exchange(replies.write, -1));
   absl::StatusOr<nlohmann::json> hello = worker->Call({{"do", "hello"}}, 60);
@@ -118,11 +119,15 @@ int WorkerProcess::Finish() {
 absl::StatusOr<nlohmann::json> WorkerProcess::Call(const nlohmann::json& request, double timeout_seconds) {
   if (!alive()) return absl::FailedPreconditionError("the measuring process has ended");
   absl::Status sent = SendMessage(to_child_, request);
-  absl::StatusOr<nlohmann::json> reply = sent.ok() ? ReceiveMessage(from_child_, timeout_seconds) : sent;
+  absl::StatusOr<nlohmann::json> reply = sent.ok() ? ReceiveMessage(from_child_, timeout_seconds, cancel_) : sent;
   if (reply.ok()) return reply;
   if (absl::IsDeadlineExceeded(reply.status())) {
     Finish();
     return absl::DeadlineExceededError(absl::StrCat("no answer in ", timeout_seconds, " s"));
+  }
+  if (absl::IsCancelled(reply.status())) {
+    Finish();
+    return reply.status();
   }
   // The child is going or gone: its own exit status says why, so give it a moment before it is killed.
   int status = 0;

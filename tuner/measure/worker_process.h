@@ -11,6 +11,7 @@
 
 #include <sys/types.h>
 
+#include <atomic>
 #include <memory>
 #include <string>
 
@@ -24,7 +25,8 @@ struct WorkerOptions {
   std::string target = "cpu";  // Target::Parse
   std::string cache_folder;    // of compiled kernels; empty: in memory only
   int64_t memory_limit_bytes = int64_t{12} << 30;
-  int cpu = -1;  // core to stay on; -1: any
+  int cpu = -1;                               // core to stay on; -1: any
+  const std::atomic<bool>* cancel = nullptr;  // once true, a call in progress ends and the child with it
 };
 
 class WorkerProcess {
@@ -35,19 +37,22 @@ class WorkerProcess {
   WorkerProcess& operator=(const WorkerProcess&) = delete;
 
   // Sends a request and waits for its reply. Errors: DeadlineExceeded (the child was killed), Aborted (it crashed; the
-  // message names the signal), ResourceExhausted (it ran out of its memory limit). After an error the child is gone.
+  // message names the signal), ResourceExhausted (it ran out of its memory limit), Cancelled. After an error the child
+  // is gone.
   absl::StatusOr<nlohmann::json> Call(const nlohmann::json& request, double timeout_seconds);
   bool alive() const { return pid_ > 0; }
   pid_t pid() const { return pid_; }
 
  private:
-  WorkerProcess(pid_t pid, int to_child, int from_child) : pid_(pid), to_child_(to_child), from_child_(from_child) {}
+  WorkerProcess(pid_t pid, int to_child, int from_child, const std::atomic<bool>* cancel)
+      : pid_(pid), to_child_(to_child), from_child_(from_child), cancel_(cancel) {}
   // Kills the group and reaps the child; returns its wait status.
   int Finish();
 
   pid_t pid_;
   int to_child_;
   int from_child_;
+  const std::atomic<bool>* cancel_;
 };
 
 // The core on which one-threaded measurements run: the last of those that this process may use, since the first serves

@@ -33,6 +33,9 @@ constexpr const char* kMigrations[] = {
       ALTER TABLE measurement ADD COLUMN reference_seconds TEXT NOT NULL DEFAULT '[]';
       ALTER TABLE measurement ADD COLUMN hardware_seconds REAL NOT NULL DEFAULT 0;
     )sql",
+    R"sql(
+      ALTER TABLE measurement ADD COLUMN kernels TEXT NOT NULL DEFAULT '[]';  -- [[hash, seconds, executions], ..]
+    )sql",
 };
 constexpr int kSchemaVersion = static_cast<int>(std::size(kMigrations));
 constexpr int kApplicationId = 0x534D4C54;  // "SMLT": tells our files from other databases
@@ -90,7 +93,7 @@ class SqliteRecords : public Records {
         Statement insert,
         Compile("INSERT INTO measurement (subject, target, device, compiler, policy, kind, description, "
                 "predicted_seconds, failure, message, seconds, compile_seconds, unix_seconds, reference_seconds, "
-                "hardware_seconds) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"));
+                "hardware_seconds, kernels) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"));
     BindKey(insert.get(), record.key);
     BindText(insert.get(), 6, record.kind);
     BindText(insert.get(), 7, record.description);
@@ -104,6 +107,10 @@ class SqliteRecords : public Records {
         std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch()).count());
     BindText(insert.get(), 14, nlohmann::json(record.outcome.reference_seconds).dump());
     sqlite3_bind_double(insert.get(), 15, record.hardware_seconds);
+    nlohmann::json kernels = nlohmann::json::array();
+    for (const KernelRecord& kernel : record.kernels)
+      kernels.push_back({kernel.hash, kernel.seconds, kernel.executions});
+    BindText(insert.get(), 16, kernels.dump());
     if (sqlite3_step(insert.get()) != SQLITE_DONE) return Error("a measurement cannot be written");
     return absl::OkStatus();
   }
@@ -132,7 +139,7 @@ class SqliteRecords : public Records {
  private:
   static constexpr const char* kSelect =
       "SELECT subject, target, device, compiler, policy, kind, description, predicted_seconds, failure, message, "
-      "seconds, compile_seconds, unix_seconds, reference_seconds, hardware_seconds FROM measurement";
+      "seconds, compile_seconds, unix_seconds, reference_seconds, hardware_seconds, kernels FROM measurement";
 
   static void BindText(sqlite3_stmt* statement, int index, const std::string& text) {
     sqlite3_bind_text(statement, index, text.data(), static_cast<int>(text.size()), SQLITE_TRANSIENT);
@@ -153,6 +160,18 @@ class SqliteRecords : public Records {
     }
     return seconds;
   }
+  static std::vector<KernelRecord> ReadKernels(sqlite3_stmt* row, int column) {
+    const nlohmann::json list = nlohmann::json::parse(Text(row, column), nullptr, /*allow_exceptions=*/false);
+    std::vector<KernelRecord> kernels;
+    if (!list.is_array()) return kernels;
+    for (const auto& item : list) {
+      if (!item.is_array() || item.size() != 3 || !item[0].is_string() || !item[1].is_number() ||
+          !item[2].is_number_integer())
+        continue;
+      kernels.push_back({item[0].get<std::string>(), item[1].get<double>(), item[2].get<int64_t>()});
+    }
+    return kernels;
+  }
   static Record ReadRow(sqlite3_stmt* row) {
     Record record;
     record.key = {Text(row, 0), Text(row, 1), Text(row, 2), Text(row, 3), Text(row, 4)};
@@ -167,6 +186,7 @@ class SqliteRecords : public Records {
     record.unix_seconds = sqlite3_column_int64(row, 12);
     record.outcome.reference_seconds = ReadSeconds(row, 13);
     record.hardware_seconds = sqlite3_column_double(row, 14);
+    record.kernels = ReadKernels(row, 15);
     return record;
   }
 

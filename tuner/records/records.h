@@ -29,14 +29,22 @@ struct RecordKey {
   bool operator==(const RecordKey&) const = default;
 };
 
+// A kernel as it ran inside a program.
+struct KernelRecord {
+  std::string hash;    // 32 hexadecimal digits
+  double seconds = 0;  // of one execution
+  int64_t executions = 0;
+};
+
 struct Record {
   RecordKey key;
   std::string kind;              // "program" or "kernel"
   std::string description;       // for people: the configuration's decisions as bits, or the tile
   double predicted_seconds = 0;  // 0: not predicted
   Outcome outcome;
-  double hardware_seconds = 0;  // that the trial took, compilation included: what a budget counts
-  int64_t unix_seconds = 0;  // when; filled by Add
+  std::vector<KernelRecord> kernels;  // of a program, where they were timed one by one
+  double hardware_seconds = 0;        // that the trial took, compilation included: what a budget counts
+  int64_t unix_seconds = 0;           // when; filled by Add
 };
 
 class Records {

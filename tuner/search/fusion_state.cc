@@ -1,5 +1,6 @@
 #include "tuner/search/fusion_state.h"
 
+#include <optional>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -9,42 +10,59 @@ namespace smelt::tuner {
 
 absl::StatusOr<std::unique_ptr<FusionState>> FusionState::Create(const fusion::Space& space,
                                                                  const fusion::Config& start,
-                                                                 gnn::Predictor& predictor) {
-  std::unique_ptr<FusionState> state(new FusionState(space, start, predictor));
+                                                                 const ComputationCounts& counts, KernelCosts& costs) {
+  std::unique_ptr<FusionState> state(new FusionState(space, start, counts, costs));
   SMELT_ASSIGN_OR_RETURN(state->cost_, state->SecondsOf(state->evaluator_.Kernels()));
   return state;
 }
 
+double FusionState::ExecutionsOf(const fusion::KernelRef& kernel) const {
+  auto count = counts_.find(kernel.computation);
+  return count == counts_.end() ? 1 : count->second;
+}
+
+std::vector<WeightedKernel> FusionState::Kernels() const {
+  std::vector<WeightedKernel> kernels;
+  for (const fusion::KernelRef& kernel : evaluator_.Kernels()) kernels.push_back({kernel.hash, ExecutionsOf(kernel)});
+  return kernels;
+}
+
 absl::StatusOr<double> FusionState::SecondsOf(absl::Span<const fusion::KernelRef> kernels) {
-  std::vector<fusion::Kernel> unknown;
-  for (const fusion::KernelRef& kernel : kernels) {
-    if (seconds_.contains(kernel.hash)) continue;
-    if (const std::optional<double> known = predictor_.Known(kernel.hash)) {
-      seconds_[kernel.hash] = *known;
-      continue;
-    }
-    seconds_[kernel.hash] = 0;  // so that the same kernel twice is asked about once
-    unknown.push_back(evaluator_.KernelFor(kernel));
-  }
-  if (!unknown.empty()) {
-    std::vector<const fusion::Kernel*> pointers;
-    for (const fusion::Kernel& kernel : unknown) pointers.push_back(&kernel);
-    SMELT_ASSIGN_OR_RETURN(const std::vector<double> predicted, predictor_.PredictSeconds(pointers));
-    for (size_t i = 0; i < unknown.size(); ++i) seconds_[unknown[i].hash] = predicted[i];
-    predicted_ += static_cast<int64_t>(unknown.size());
-  }
   double sum = 0;
-  for (const fusion::KernelRef& kernel : kernels) sum += seconds_.find(kernel.hash)->second;
+  std::vector<const fusion::KernelRef*> unknown;
+  for (const fusion::KernelRef& kernel : kernels) {
+    auto known = seconds_.find(kernel.hash);
+    if (known == seconds_.end()) {
+      const std::optional<double> seconds = costs_.Find(kernel.hash);
+      if (!seconds) {
+        unknown.push_back(&kernel);
+        continue;
+      }
+      known = seconds_.emplace(kernel.hash, *seconds).first;
+    }
+    sum += known->second * ExecutionsOf(kernel);
+  }
+  if (unknown.empty()) return sum;
+  std::vector<fusion::Kernel> modules;
+  for (const fusion::KernelRef* kernel : unknown) modules.push_back(evaluator_.KernelFor(*kernel));
+  std::vector<const fusion::Kernel*> pointers;
+  for (const fusion::Kernel& kernel : modules) pointers.push_back(&kernel);
+  SMELT_RETURN_IF_ERROR(costs_.Predict(pointers));
+  predicted_ += static_cast<int64_t>(unknown.size());
+  for (const fusion::KernelRef* kernel : unknown) {
+    const double seconds = costs_.Find(kernel->hash).value_or(0);
+    seconds_.emplace(kernel->hash, seconds);
+    sum += seconds * ExecutionsOf(*kernel);
+  }
   return sum;
 }
 
-fusion::Move FusionState::Propose(Random& random) const {
+fusion::Move ProposeMove(const fusion::Space& space, Random& random) {
   const uint64_t kind = random() % 16;
-  const uint64_t decisions = static_cast<uint64_t>(space_.size());
-  const int32_t decision = static_cast<int32_t>(random() % decisions);
+  const int32_t decision = static_cast<int32_t>(random() % static_cast<uint64_t>(space.size()));
   if (kind < 11) return fusion::FlipMove(decision);
-  if (kind < 14) return fusion::ProducerMove(space_, space_.decision(decision).first, random() % 2 == 0);
-  return fusion::PatternMove(space_, space_.PatternOf(decision), random() % 2 == 0);
+  if (kind < 14) return fusion::ProducerMove(space, space.decision(decision).first, random() % 2 == 0);
+  return fusion::PatternMove(space, space.PatternOf(decision), random() % 2 == 0);
 }
 
 absl::StatusOr<double> FusionState::Mutate(Random& random, bool* changed) {
@@ -53,12 +71,13 @@ absl::StatusOr<double> FusionState::Mutate(Random& random, bool* changed) {
     *changed = false;
     return cost_;
   }
-  evaluator_.Apply(Propose(random));
+  evaluator_.Apply(ProposeMove(space_, random));
   *changed = evaluator_.changed();
   if (!*changed) return cost_;
   SMELT_ASSIGN_OR_RETURN(const double added, SecondsOf(evaluator_.added()));
   double removed = 0;
-  for (const fusion::KernelRef& kernel : evaluator_.removed()) removed += seconds_.find(kernel.hash)->second;
+  for (const fusion::KernelRef& kernel : evaluator_.removed())
+    removed += seconds_.find(kernel.hash)->second * ExecutionsOf(kernel);
   cost_ = cost_ + added - removed;
   return cost_;
 }

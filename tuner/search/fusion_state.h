@@ -1,29 +1,34 @@
-// A fusion configuration under annealing: what a move changes, and what the program costs after it under a model.
+// A fusion configuration under annealing: what a move changes, and what the program costs after it.
 //
-//   FusionState state = FusionState::Create(space, start, predictor).value();
-//   Anneal(state, options)
+//   KernelCosts costs(predictor);
+//   auto state = FusionState::Create(space, start, ExecutionCounts(space.module()), costs).value();
+//   Anneal(*state, options)
 //
-// The cost is the sum over the kernels of the program text of their predicted seconds, kept up to date by the kernels
-// that a move takes away and adds. Kernels that were never predicted before are predicted in one batch; all others cost
-// a look-up by hash.
+// The cost is the sum over the kernels of their seconds times how often they run, kept up to date by the kernels that a
+// move takes away and adds. Kernels that were never predicted before are predicted in one batch; all others cost a
+// look-up by hash.
 #pragma once
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
 #include "fusion/evaluator.h"
-#include "gnn/predictor.h"
 #include "tuner/search/annealing.h"
+#include "tuner/search/kernel_costs.h"
 
 namespace smelt::tuner {
 
+using ComputationCounts = absl::flat_hash_map<const hlo::Computation*, double>;
+
 class FusionState : public SearchState {
  public:
-  // Predicts the kernels of the start.
+  // Predicts the kernels of the start. Everything passed must outlive the state; `costs` must not change while it
+  // lives.
   static absl::StatusOr<std::unique_ptr<FusionState>> Create(const fusion::Space& space, const fusion::Config& start,
-                                                             gnn::Predictor& predictor);
+                                                             const ComputationCounts& counts, KernelCosts& costs);
 
   absl::StatusOr<double> Mutate(Random& random, bool* changed) override;
   void Undo() override;
@@ -32,22 +37,28 @@ class FusionState : public SearchState {
   std::string Snapshot() const override;
 
   const fusion::Config& config() const { return evaluator_.config(); }
+  std::vector<WeightedKernel> Kernels() const;
   int64_t predicted() const { return predicted_; }  // kernels that the model was asked about
 
  private:
-  FusionState(const fusion::Space& space, const fusion::Config& start, gnn::Predictor& predictor)
-      : space_(space), predictor_(predictor), evaluator_(space, start) {}
-  // A flip of one decision mostly; sometimes all edges of a producer, or a pattern over all layers at once.
-  fusion::Move Propose(Random& random) const;
+  FusionState(const fusion::Space& space, const fusion::Config& start, const ComputationCounts& counts,
+              KernelCosts& costs)
+      : space_(space), counts_(counts), costs_(costs), evaluator_(space, start) {}
   absl::StatusOr<double> SecondsOf(absl::Span<const fusion::KernelRef> kernels);
+  double ExecutionsOf(const fusion::KernelRef& kernel) const;
 
   const fusion::Space& space_;
-  gnn::Predictor& predictor_;
+  const ComputationCounts& counts_;
+  KernelCosts& costs_;
   fusion::Evaluator evaluator_;
-  absl::flat_hash_map<hlo::Hash128, double> seconds_;
+  absl::flat_hash_map<hlo::Hash128, double> seconds_;  // of one execution; spares the shared table's lock
   double cost_ = 0, cost_before_ = 0;
   int64_t predicted_ = 0;
 };
+
+// A move of any kind: a flip of one decision mostly; sometimes all edges of a producer, or a pattern over all layers at
+// once. The space must not be empty.
+fusion::Move ProposeMove(const fusion::Space& space, Random& random);
 
 // A configuration as hexadecimal digits, four decisions each, and back.
 std::string ConfigText(const fusion::Config& config);

@@ -10,8 +10,9 @@ namespace {
 
 // Elements of an elementwise tile: a loop long enough to forget its start, short enough to share out.
 constexpr int64_t kChunk = 8192;
-// Side of a tile of a transpose: a cache line of f32.
-constexpr int64_t kTransposeSide = 16;
+// A tile of a transpose reads as many streams as a cache line of the output has elements, each in a long run.
+constexpr int64_t kTransposeStreams = 16;
+constexpr int64_t kTransposeRun = 1024;
 constexpr int64_t kStreamedColumns = 2048;
 
 int64_t RoundUp(int64_t value, int64_t multiple) { return (value + multiple - 1) / multiple * multiple; }
@@ -40,8 +41,8 @@ std::vector<std::vector<int64_t>> InjectiveTiles(const Nest& nest) {
       const std::optional<int64_t> stride = Stride(access, root.axes[a].var);
       if (!stride || *stride != 1 || shape[a] < 4) continue;
       std::vector<int64_t> tile(shape.size(), 1);
-      tile[a] = std::min(shape[a], kTransposeSide);
-      tile[last] = std::min(shape[last], 4 * kTransposeSide);
+      tile[a] = std::min(shape[a], kTransposeRun);
+      tile[last] = std::min(shape[last], kTransposeStreams);
       tiles.push_back(std::move(tile));
       break;
     }
@@ -69,7 +70,7 @@ std::vector<std::vector<int64_t>> TiledTiles(const Nest& nest, const Target& tar
     }
     case TiledForm::kBlocked: {
       // Columns for long runs of memory, then as many rows as keep the accumulators near.
-      columns = std::min<int64_t>(extent, 16 * whole.lanes);
+      columns = std::min<int64_t>(extent, 32 * whole.lanes);
       int64_t room = target.l2_bytes / 4 / (columns * 4);
       std::vector<size_t> rows_first;
       if (whole.row_axis >= 0) rows_first.push_back(whole.row_axis);
@@ -140,7 +141,10 @@ double TileFootprint(const Nest& nest, const std::vector<int64_t>& tile) {
                             : static_cast<double>(access.tensor->shape[d]);
       };
       for (size_t a = 0; a < tiled.axes.size(); ++a) add(tiled.axes[a].var, tile[a]);
-      for (const te::IterVar& axis : tiled.reduce_axes) add(axis.var, axis.extent);
+      // What a plain sum reads passes by; what a contraction shares is used again.
+      if (IsContraction(tiled)) {
+        for (const te::IterVar& axis : tiled.reduce_axes) add(axis.var, axis.extent);
+      }
       elements *= std::min(span, static_cast<double>(access.tensor->shape[d]));
     }
     bytes += elements * static_cast<double>(hlo::StorageBytes(access.tensor->types[access.output]));

@@ -62,6 +62,14 @@ double Reuse(const te::Operation& operation, const Access& access) {
   return reuse;
 }
 
+bool IsDepthwise(const Nest& nest) {
+  const int axis = VectorAxisOf(nest);
+  if (axis < 0 || !IsContraction(*nest.main)) return false;
+  const std::vector<Access> accesses = AccessesOf(nest, *nest.main);
+  return std::all_of(accesses.begin(), accesses.end(),
+                     [&](const Access& access) { return ReadDependsOn(access, nest.main->axes[axis].var); });
+}
+
 int VectorAxisOf(const Nest& nest) {
   const te::Operation& main = *nest.main;
   if (!IsContraction(main)) return VectorAxis(main, AccessesOf(nest, main));
@@ -84,7 +92,13 @@ int VectorAxisOf(const Nest& nest) {
 TiledForm FormOf(const Nest& nest, const Target& target) {
   const te::Operation& main = *nest.main;
   const int axis = VectorAxisOf(nest);
-  if (!IsContraction(main) || axis < 0) return TiledForm::kRegisters;
+  if (axis < 0) return TiledForm::kRegisters;
+  if (!IsContraction(main)) {
+    // A sum over columns of a wide array reads whole rows; what has windows reuses them instead.
+    const int64_t width = main.axes[axis].extent;
+    const bool long_sum = Steps(main) / Elements(main) >= 64 && main.tag == "reduce";
+    return long_sum && width > 4 * LanesOf(main, target) ? TiledForm::kStreamed : TiledForm::kRegisters;
+  }
   const Access* access = LargestVectorAccess(nest, main, axis);
   if (access == nullptr) return TiledForm::kRegisters;
   const double reuse = Reuse(main, *access);

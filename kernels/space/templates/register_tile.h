@@ -50,6 +50,9 @@ absl::Status LayOutPanel(schedule::Schedule& schedule, const std::string& panel,
 // Of kBlocked: how much of the innermost reduce axis one block takes.
 int64_t SumBlock(const Nest& nest, const std::vector<int64_t>& tile, const Target& target);
 
+// A contraction all of whose operands run along the vectors: nothing is shared between channels.
+bool IsDepthwise(const Nest& nest);
+
 // Times that each element of the read is used.
 double Reuse(const te::Operation& operation, const Access& access);
 

@@ -146,9 +146,12 @@ class TiledNest {
       vector_inner = split.second;
     }
     outer_ = panel_outer;
-    if (!vector_outer.empty()) outer_.push_back(vector_outer);
+    // A matrix that rows share stays near while they pass; pixels of windows are read whole.
+    const bool shared = IsContraction(main_) && !IsDepthwise(input_.nest);
+    if (!vector_outer.empty() && shared) outer_.push_back(vector_outer);
     if (!outer_.empty()) panel_loop_ = outer_.back();
     outer_.insert(outer_.end(), others_outer.begin(), others_outer.end());
+    if (!vector_outer.empty() && !shared) outer_.push_back(vector_outer);
     std::vector<std::string> order = outer_;
     order.insert(order.end(), others_inner.begin(), others_inner.end());
     for (const std::string* loop : {&row_pass, &vector_pass}) {

@@ -58,14 +58,7 @@ absl::StatusOr<Reducer> MakeReducer(const RuleInput& input) {
     reducer.combiner = SimpleCombiner(op, reducer.types[0]);
     return reducer;
   }
-  // HLO lets a reduction use the initial values as often as it likes, so constants serve as the identity. That holds
-  // for the variadic reductions that programs have (arg-max and its kin); a strange combiner of one value is left in
-  // order.
-  if (count > 1 && std::all_of(reducer.init.begin(), reducer.init.end(), [](const Expr& e) {
-        return e->kind == ExprKind::kInt || e->kind == ExprKind::kFloat;
-      })) {
-    combiner.identity = reducer.init;
-  }
+  // Others keep the order of the elements: where an arg-max meets two NaNs, the first one wins.
   reducer.combiner = std::make_shared<const Combiner>(std::move(combiner));
   return reducer;
 }

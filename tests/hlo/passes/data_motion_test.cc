@@ -73,6 +73,13 @@ TEST(MoveConverts, WideningWaits) {
   EXPECT_EQ(OpcodesOf(*module), "transpose slice convert");
 }
 
+TEST(MoveConverts, WideningInTwoStepsWaitsAtOnce) {
+  const auto module = Apply(R"(ENTRY e { x = s4[3,4] parameter(0) a = s8[3,4] convert(x) b = bf16[3,4] convert(a)
+      ROOT r = bf16[4,3] transpose(b), dimensions={1,0} })",
+                            MoveConverts);
+  EXPECT_EQ(OpcodesOf(*module), "transpose convert convert");
+}
+
 TEST(MoveConverts, NarrowingComesEarly) {
   const auto module =
       Apply(R"(ENTRY e { x = f32[3,4] parameter(0) a = f32[4,3] transpose(x), dimensions={1,0} b = f32[12] reshape(a)

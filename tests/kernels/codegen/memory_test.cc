@@ -302,6 +302,18 @@ TEST(EmitObject, SurvivesADeepExpression) {
   EXPECT_TRUE(EmitObject(function, HostTarget()).ok());
 }
 
+TEST(EmitObject, RefusesWhatWouldTakeMinutes) {
+  ir::Function function =
+      Elementwise({PrimitiveType::kF32}, PrimitiveType::kF32, 16, 16, [](const std::vector<Expr>& x) {
+        Expr sum = x[0];
+        for (int i = 0; i < 100000; ++i) {
+          sum = te::Binary(i % 2 ? te::BinaryOp::kAdd : te::BinaryOp::kMul, sum, x[0]);
+        }
+        return sum;
+      });
+  EXPECT_EQ(EmitObject(function, HostTarget()).status().code(), absl::StatusCode::kResourceExhausted);
+}
+
 TEST(LoadObject, RefusesWhatIsNoObject) {
   auto object = EmitObject(RegisterTile(2), HostTarget());
   ASSERT_TRUE(object.ok());

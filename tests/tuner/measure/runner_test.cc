@@ -11,7 +11,8 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "hlo/text/parser.h"
-#include "hlo/text/printer.h"
+#include "hlo/verifier/verifier.h"
+#include "tuner/measure/kernel_program.h"
 
 namespace smelt::tuner {
 namespace {
@@ -48,6 +49,15 @@ fusion::Kernel FusedKernel() {
   auto module = hlo::ParseModule(kProgram);
   EXPECT_TRUE(module.ok()) << module.status();
   return fusion::ExtractKernel(*(*module)->entry()->root()->operand(0)).value();
+}
+
+TEST(Runner, TimesAKernelOfSeveralInstructionsAsOne) {
+  const std::unique_ptr<hlo::Module> program = ProgramOfKernel(FusedKernel());
+  ASSERT_TRUE(hlo::VerifyModule(*program).ok()) << hlo::VerifyModule(*program);
+  auto kernels = fusion::ExtractKernels(*program);
+  ASSERT_TRUE(kernels.ok()) << kernels.status();
+  ASSERT_THAT(*kernels, SizeIs(1));
+  EXPECT_EQ((*kernels)[0].hash, FusedKernel().hash);
 }
 
 TEST(Runner, TimesAKernelAndSaysHowItWasScheduled) {
@@ -93,13 +103,6 @@ TEST(Runner, ACandidateThatDoesNotCompileFailsAlone) {
   EXPECT_EQ(outcomes[1].failure, Failure::kBuildFailed);
   EXPECT_THAT(outcomes[1].message, HasSubstr("candidate"));
   EXPECT_TRUE(outcomes[2].ok()) << outcomes[2].message;
-}
-
-TEST(Runner, ATileThatDoesNotFitIsAFailureThatNamesIt) {
-  Runner runner = MakeRunner();
-  const Runner::KernelResult result = runner.TimeKernel(FusedKernel(), kernels::space::Tile{{1, 2, 3, 4, 5}});
-  EXPECT_EQ(result.outcome.failure, Failure::kBuildFailed);
-  EXPECT_FALSE(result.outcome.message.empty());
 }
 
 // Each fault breaks a real child; the next trial works in a new one.

@@ -1,0 +1,112 @@
+// How many fusion moves a second the search makes under a model: cold (every kernel must be predicted) and remembered.
+//
+//   build/release/bench/moves models/resnet18.hlo [--model=models/cpu.smeltmodel] [--moves=20000] [--json]
+//
+// One chain on one core, as `smelt tune` runs it. "cold" begins with an empty memory of predictions; "remembered" makes
+// the same moves again, from the same seed, with every kernel known.
+#include <chrono>
+#include <cstdio>
+#include <memory>
+#include <string>
+
+#include "CLI/CLI.hpp"
+#include "fusion/target.h"
+#include "gnn/predictor.h"
+#include "hlo/status_macros.h"
+#include "kernels/target.h"
+#include "nlohmann/json.hpp"
+#include "tuner/program.h"
+#include "tuner/search/annealing.h"
+#include "tuner/search/execution_counts.h"
+#include "tuner/search/fusion_state.h"
+#include "tuner/search/kernel_costs.h"
+#include "tuner/shipped_model.h"
+
+namespace smelt::tuner {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+struct Flags {
+  std::string module = "models/resnet18.hlo", model, start = "priority";
+  int64_t moves = 20000;
+  uint64_t seed = 1;
+  bool json = false;
+};
+
+struct Run {
+  double seconds = 0;
+  int64_t moves = 0, accepted = 0, predicted = 0;
+  double rate() const { return static_cast<double>(moves) / seconds; }
+};
+
+absl::StatusOr<Run> Search(const fusion::Space& space, const fusion::Config& start, gnn::Predictor& predictor,
+                           const Flags& flags) {
+  const ComputationCounts counts = ExecutionCounts(space.module());
+  KernelCosts costs(predictor);
+  SMELT_ASSIGN_OR_RETURN(const std::unique_ptr<FusionState> state, FusionState::Create(space, start, counts, costs));
+  const int64_t of_start = state->predicted();
+  const auto begin = Clock::now();
+  SMELT_ASSIGN_OR_RETURN(const AnnealingResult result, Anneal(*state, {.moves = flags.moves, .seed = flags.seed}));
+  return Run{std::chrono::duration<double>(Clock::now() - begin).count(), result.moves, result.accepted,
+             state->predicted() - of_start};
+}
+
+absl::Status Measure(const Flags& flags) {
+  SMELT_ASSIGN_OR_RETURN(const kernels::Target target, kernels::Target::Parse("cpu:threads=1"));
+  const std::string path = flags.model.empty() ? ShippedModelPath() : flags.model;
+  std::unique_ptr<gnn::Predictor> predictor;
+  if (path.empty() || path == "analytical") {
+    predictor = gnn::Predictor::Analytical(target);
+  } else {
+    SMELT_ASSIGN_OR_RETURN(predictor, gnn::Predictor::Load(path, target));
+  }
+  SMELT_ASSIGN_OR_RETURN(const Program program, LoadProgram(flags.module));
+  SMELT_ASSIGN_OR_RETURN(const fusion::Space space,
+                         fusion::Space::Build(program.module(), fusion::FusionTarget::Cpu()));
+  SMELT_ASSIGN_OR_RETURN(const fusion::Config start, FusionConfig(space, program.flat, flags.start, target));
+  SMELT_ASSIGN_OR_RETURN(const Run cold, Search(space, start, *predictor, flags));
+  SMELT_ASSIGN_OR_RETURN(const Run known, Search(space, start, *predictor, flags));
+  if (flags.json) {
+    std::printf("%s\n", nlohmann::json{{"module", flags.module},
+                                       {"model", predictor->Describe()},
+                                       {"decisions", space.size()},
+                                       {"moves", flags.moves},
+                                       {"kernels_predicted", cold.predicted},
+                                       {"cold_moves_per_second", cold.rate()},
+                                       {"remembered_moves_per_second", known.rate()}}
+                            .dump(2)
+                            .c_str());
+    return absl::OkStatus();
+  }
+  std::printf("%s: %ld decisions, start %s, %s\n", flags.module.c_str(), space.size(), flags.start.c_str(),
+              predictor->Describe().c_str());
+  std::printf("%-12s %10s %10s %12s %14s\n", "", "moves", "accepted", "predicted", "moves/second");
+  for (const auto& [name, run] : {std::pair("cold", cold), std::pair("remembered", known)}) {
+    std::printf("%-12s %10ld %10ld %12ld %14.0f\n", name, run.moves, run.accepted, run.predicted, run.rate());
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+int Main(int argc, char** argv) {
+  Flags flags;
+  CLI::App app("Fusion moves a second under a model", "moves");
+  app.add_option("MODULE", flags.module, "HLO text")->capture_default_str();
+  app.add_option("--model", flags.model, "Model file, or `analytical`; by default the shipped model");
+  app.add_option("--start", flags.start, kFusionHelp)->capture_default_str();
+  app.add_option("--moves", flags.moves, "Moves of each run")
+      ->check(CLI::Range(1L, 1000000000L))
+      ->capture_default_str();
+  app.add_option("--seed", flags.seed, "Seed of the moves")->capture_default_str();
+  app.add_flag("--json", flags.json, "Machine-readable result");
+  CLI11_PARSE(app, argc, argv);
+  const absl::Status status = Measure(flags);
+  if (!status.ok()) std::fprintf(stderr, "%s\n", std::string(status.message()).c_str());
+  return status.ok() ? 0 : 1;
+}
+
+}  // namespace smelt::tuner
+
+int main(int argc, char** argv) { return smelt::tuner::Main(argc, argv); }

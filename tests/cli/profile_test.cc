@@ -1,0 +1,146 @@
+// `smelt profile` from outside: corpora that survive kills and full disks.
+#include <signal.h>
+#include <unistd.h>
+
+#include <random>
+#include <set>
+
+#include "gmock/gmock.h"
+#include "gnn/corpus/corpus.h"
+#include "gtest/gtest.h"
+#include "tests/cli/tool.h"
+
+namespace smelt::cli {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+using ::testing::IsSupersetOf;
+
+class ProfileTest : public ::testing::Test {
+ protected:
+  ProfileTest() : folder_(FreshFolder(::testing::UnitTest::GetInstance()->current_test_info()->name())) {
+    WriteFile(folder_ / "small.hlo", SmallProgram());
+    WriteFile(folder_ / "other.hlo", OtherProgram());
+  }
+  ~ProfileTest() override { fs::remove_all(folder_); }
+
+  std::vector<std::string> Words(const std::vector<std::string>& more = {}) const {
+    std::vector<std::string> words = {"profile", (folder_ / "small.hlo").string(), (folder_ / "other.hlo").string(),
+                                      "-o",      (folder_ / "corpus").string(),    "--json"};
+    words.insert(words.end(), more.begin(), more.end());
+    return words;
+  }
+  // Hashes in the corpus; each must be there once.
+  std::set<std::string> Hashes(std::vector<std::string>* warnings = nullptr) const {
+    std::set<std::string> hashes;
+    if (!fs::exists(folder_ / "corpus")) return hashes;
+    auto report = gnn::ReadCorpus((folder_ / "corpus").string(), [&](gnn::KernelExample example) {
+      EXPECT_TRUE(hashes.insert(example.hash.ToHex()).second) << "twice: " << example.hash.ToHex();
+      return absl::OkStatus();
+    });
+    EXPECT_TRUE(report.ok()) << report.status();
+    if (report.ok() && warnings != nullptr) *warnings = report->warnings;
+    return hashes;
+  }
+
+  fs::path folder_;
+};
+
+TEST_F(ProfileTest, RecordsEveryKernelOnceWithItsRepeatsAndWhereItComesFrom) {
+  const ToolResult result = RunTool(Words({"--configs=20"}));
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  std::set<std::string> programs;
+  int64_t examples = 0;
+  auto report = gnn::ReadCorpus((folder_ / "corpus").string(), [&](gnn::KernelExample example) {
+    ++examples;
+    programs.insert(example.program);
+    EXPECT_EQ(example.measurements.size(), 1u);
+    for (const gnn::Measurement& measurement : example.measurements) {
+      EXPECT_TRUE(measurement.error.empty()) << measurement.error;
+      EXPECT_GE(measurement.seconds.size(), 3u);
+      EXPECT_TRUE(measurement.default_tile);
+    }
+    EXPECT_THAT(example.kernel_text, HasSubstr("ENTRY"));
+    return absl::OkStatus();
+  });
+  ASSERT_TRUE(report.ok()) << report.status();
+  EXPECT_EQ(programs, (std::set<std::string>{"small", "other"}));
+  EXPECT_EQ(result.json()["kernels"], examples);
+  EXPECT_GT(examples, 15);
+}
+
+TEST_F(ProfileTest, ATileCorpusHasSeveralTilesOfEachKernelTheDefaultFirst) {
+  const ToolResult result = RunTool(Words({"--task=tile", "--tiles=5"}));
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  int64_t examples = 0;
+  auto report = gnn::ReadCorpus((folder_ / "corpus").string(), [&](gnn::KernelExample example) {
+    ++examples;
+    EXPECT_GE(example.measurements.size(), 2u);
+    EXPECT_LE(example.measurements.size(), 5u);
+    EXPECT_TRUE(example.measurements[0].default_tile);
+    return absl::OkStatus();
+  });
+  ASSERT_TRUE(report.ok()) << report.status();
+  EXPECT_GT(examples, 0);
+}
+
+TEST_F(ProfileTest, KilledAtAnyMomentItLosesNothingThatWasWrittenAndGoesOn) {
+  const uint32_t seed = std::random_device()();
+  SCOPED_TRACE("seed " + std::to_string(seed));
+  std::mt19937 random(seed);
+  std::set<std::string> before;
+  for (int kill = 0; kill < 4; ++kill) {
+    Tool tool = Tool::Start(Words({"--configs=100000", "--kernels=100000"}));
+    ::usleep(200000 + random() % 2500000);
+    tool.Signal(SIGKILL);
+    EXPECT_EQ(tool.Wait().signal, SIGKILL);
+    const std::set<std::string> now = Hashes();
+    EXPECT_THAT(now, IsSupersetOf(before));
+    before = now;
+  }
+  const ToolResult result = RunTool(Words({"--configs=10"}));
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_EQ(result.json()["known"].get<size_t>(), before.size());
+  EXPECT_THAT(Hashes(), IsSupersetOf(before));
+}
+
+TEST_F(ProfileTest, InterruptedItEndsSoonAndSaysThatItGoesOn) {
+  Tool tool = Tool::Start(Words({"--configs=100000", "--kernels=100000"}));
+  ::usleep(1500000);
+  tool.Signal(SIGINT);
+  const ToolResult result = tool.Wait(30);
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_EQ(result.json()["cancelled"], true);
+}
+
+TEST_F(ProfileTest, ATornCorpusGoesOnAfterItsLastWholeRecord) {
+  ASSERT_EQ(RunTool(Words({"--configs=5"})).exit_code, 0);
+  const std::set<std::string> all = Hashes();
+  fs::path shard;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder_ / "corpus")) shard = entry.path();
+  fs::resize_file(shard, fs::file_size(shard) - 7);
+  std::vector<std::string> warnings;
+  EXPECT_EQ(Hashes(&warnings).size(), all.size() - 1);
+  ASSERT_EQ(warnings.size(), 1u);
+  EXPECT_THAT(warnings[0], HasSubstr(shard.filename().string()));
+  const ToolResult result = RunTool(Words({"--configs=5"}));
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_EQ(Hashes(&warnings), all);
+  EXPECT_TRUE(warnings.empty());
+}
+
+TEST_F(ProfileTest, OnAFullDiskItSaysSoAndTheCorpusStaysReadable) {
+  const ToolResult full =
+      RunTool(Words({"--configs=200", "--cache=" + (folder_ / "cache").string()}), {.file_size_limit = 20000});
+  EXPECT_NE(full.exit_code, 0);
+  EXPECT_THAT(full.err, HasSubstr("corpus"));
+  const std::set<std::string> before = Hashes();
+  EXPECT_FALSE(before.empty());
+  const ToolResult result = RunTool(Words({"--configs=5"}));
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(Hashes(), IsSupersetOf(before));
+}
+
+}  // namespace
+}  // namespace smelt::cli

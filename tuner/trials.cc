@@ -1,0 +1,169 @@
+#include "tuner/trials.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <limits>
+#include <set>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "fusion/apply.h"
+#include "fusion/evaluator.h"
+#include "hlo/status_macros.h"
+#include "hlo/text/printer.h"
+#include "kernels/codegen/codegen.h"
+
+namespace smelt::tuner {
+
+namespace fs = std::filesystem;
+
+absl::Status Trials::Open(const std::string& folder) {
+  folder_ = folder;
+  std::error_code error;
+  fs::create_directories(folder, error);
+  if (error) return absl::UnavailableError(absl::StrCat(folder, ": cannot be made: ", error.message()));
+  log_.open(Path("log.txt"), std::ios::app);
+  if (!log_) return absl::UnavailableError(absl::StrCat(Path("log.txt"), ": cannot be written"));
+  SMELT_ASSIGN_OR_RETURN(records_, Records::Open(Path("records.db")));
+  return absl::OkStatus();
+}
+
+std::string Trials::Path(const std::string& name) const { return (fs::path(folder_) / name).string(); }
+void Trials::Log(const std::string& line) { log_ << line << std::endl; }
+
+Candidate Trials::ToCandidate(const Trial& trial) const {
+  return {hlo::ToText(*fusion::Apply(space_, trial.config), {}), trial.tiles};
+}
+
+std::string Trials::SubjectOf(const Trial& trial) const {
+  hlo::Hasher hasher;
+  hasher.Add(space_.fingerprint());
+  for (const Trial* t : {&usual_, &trial}) {
+    std::vector<std::pair<std::string, hlo::Hash128>> kernels;
+    for (const fusion::KernelRef& kernel : fusion::Evaluator(space_, t->config).Kernels())
+      kernels.push_back({kernel.computation->name(), kernel.hash});
+    std::sort(kernels.begin(), kernels.end());
+    hasher.Add(static_cast<int64_t>(kernels.size()));
+    for (const auto& [computation, hash] : kernels) hasher.Add(computation).Add(hash);
+    for (const auto& [hash, tile] : t->tiles) hasher.Add(hash).Add(tile);
+  }
+  return hasher.Finish().ToHex();
+}
+
+RecordKey Trials::KeyOf(const std::string& subject) const {
+  return {subject, options_.target.ToString(), DeviceName(), kernels::codegen::CompilerVersion(),
+          options_.policy.ToString()};
+}
+
+absl::StatusOr<TrialResult> Trials::Measure(const Trial& trial) {
+  Record record{KeyOf(SubjectOf(trial)), "program", absl::StrCat("config ", ConfigText(trial.config)),
+                trial.predicted_seconds};
+  TrialResult result;
+  SMELT_ASSIGN_OR_RETURN(const std::optional<Record> known, records_->Find(record.key));
+  if (known) {
+    record = *known;
+    result = {record.outcome, record.kernels, true};
+    if (seen_.insert(record.key.subject).second) {  // not one of this run, whose seconds count already
+      recorded_seconds_ += record.hardware_seconds;
+      ++known_;
+    }
+  } else {
+    const double before = runner_.hardware_seconds();
+    Runner::ProgramResult timed = runner_.TimeProgram(ToCandidate(trial), ToCandidate(usual_), options_.policy.repeats,
+                                                      options_.policy.seconds, options_.kernel_rounds);
+    if (Cancelled()) return absl::CancelledError("interrupted");
+    if (timed.reference_failed) {
+      return absl::InternalError(absl::StrCat(
+          program_.path, ": the default program cannot be measured: ", std::string(FailureName(timed.outcome.failure)),
+          ": ", timed.outcome.message));
+    }
+    result.outcome = std::move(timed.outcome);
+    for (const Runner::KernelTime& kernel : timed.kernels) {
+      if (kernel.executions > 0)
+        result.kernels.push_back(
+            {kernel.hash, kernel.seconds / static_cast<double>(kernel.executions), kernel.executions});
+    }
+    if (result.outcome.ok() && result.outcome.relative() < best_relative())
+      SMELT_RETURN_IF_ERROR(Confirm(trial, &result.outcome));
+    record.hardware_seconds = runner_.hardware_seconds() - before;
+    seen_.insert(record.key.subject);
+    ++measured_;
+  }
+  // A new best must be right before it counts, one from the records included: it may not have been best when it was
+  // measured.
+  bool changed = !known;
+  if (result.outcome.ok() && result.outcome.relative() < best_relative()) {
+    SMELT_ASSIGN_OR_RETURN(const Check check, Verify(trial));
+    if (check.verdict == Verdict::kWrong) {
+      result.outcome.failure = Failure::kWrongAnswer;
+      result.outcome.message = check.difference;
+      changed = true;
+    }
+  }
+  record.outcome = result.outcome;
+  record.kernels = result.kernels;
+  if (changed) SMELT_RETURN_IF_ERROR(records_->Add(record));
+  if (!result.outcome.ok()) {
+    ++failed_;
+    Log(absl::StrCat("trial ", record.key.subject, ": ", std::string(FailureName(result.outcome.failure)), ": ",
+                     result.outcome.message));
+    return result;
+  }
+  Log(absl::StrFormat("trial %s: predicted %.4f ms, took %.4f of the default%s", record.key.subject,
+                      1e3 * trial.predicted_seconds, result.outcome.relative(), known ? ", from the records" : ""));
+  if (result.outcome.relative() < best_relative()) {
+    best_ = trial;
+    best_outcome_ = result.outcome;
+  }
+  return result;
+}
+
+absl::Status Trials::Confirm(const Trial& trial, Outcome* outcome) {
+  constexpr int kTurns = 2;
+  for (int turn = 0; turn < kTurns && outcome->relative() < best_relative(); ++turn) {
+    Runner::ProgramResult again = runner_.TimeProgram(ToCandidate(trial), ToCandidate(usual_), options_.policy.repeats,
+                                                      options_.policy.seconds, /*kernel_rounds=*/0);
+    if (Cancelled()) return absl::CancelledError("interrupted");
+    if (!again.outcome.ok()) {
+      outcome->failure = again.outcome.failure;
+      outcome->message = again.outcome.message;
+      return absl::OkStatus();
+    }
+    outcome->seconds.insert(outcome->seconds.end(), again.outcome.seconds.begin(), again.outcome.seconds.end());
+    outcome->reference_seconds.insert(outcome->reference_seconds.end(), again.outcome.reference_seconds.begin(),
+                                      again.outcome.reference_seconds.end());
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Trials::PrepareVerifier() {
+  if (verifier_ != nullptr) return absl::OkStatus();
+  absl::StatusOr<std::unique_ptr<Verifier>> evaluated =
+      Verifier::Create(*program_.original, options_.verify_seconds, options_.cancel);
+  if (evaluated.ok()) {
+    verifier_ = *std::move(evaluated);
+    return absl::OkStatus();
+  }
+  if (Cancelled()) return absl::CancelledError("interrupted");
+  why_unchecked_ = std::string(evaluated.status().message());
+  Log(absl::StrCat("the evaluator cannot check this program: ", why_unchecked_,
+                   "; results are compared with those of the program without fusion"));
+  const Trial unfused{fusion::Config(space_.size()), {}, 0};
+  SMELT_ASSIGN_OR_RETURN(const std::vector<hlo::Literal> outputs,
+                         runner_.Outputs(ToCandidate(unfused), Path("outputs.safetensors")));
+  SMELT_ASSIGN_OR_RETURN(verifier_, Verifier::FromOutputs(*program_.original, outputs));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Trials::Check> Trials::Verify(const Trial& trial) {
+  SMELT_RETURN_IF_ERROR(PrepareVerifier());
+  absl::StatusOr<std::vector<hlo::Literal>> outputs = runner_.Outputs(ToCandidate(trial), Path("outputs.safetensors"));
+  if (Cancelled()) return absl::CancelledError("interrupted");
+  if (!outputs.ok()) return Check{Verdict::kWrong, std::string(outputs.status().message())};
+  std::string difference = verifier_->Compare(*outputs);
+  if (!difference.empty()) return Check{Verdict::kWrong, std::move(difference)};
+  return Check{why_unchecked_.empty() ? Verdict::kRight : Verdict::kUnchecked, ""};
+}
+
+}  // namespace smelt::tuner

@@ -1,0 +1,129 @@
+// Trials of configurations on the machine: each is timed in turn with the default program in the measuring child, the
+// first result of every new best is compared with the evaluator, and the record is committed before the next starts.
+//
+//   Trials trials(program, space, default_config, options...);
+//   trials.Open("run").ok();
+//   TrialResult result = trials.Measure({config}).value();
+//   if (result.outcome.ok()) result.outcome.relative()      // below 1: faster than the default
+//
+// What the records hold already is not measured again. Not thread-safe.
+#pragma once
+
+#include <atomic>
+#include <fstream>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "fusion/config.h"
+#include "fusion/space.h"
+#include "kernels/target.h"
+#include "tuner/measure/runner.h"
+#include "tuner/program.h"
+#include "tuner/records/records.h"
+#include "tuner/search/fusion_state.h"
+#include "tuner/verify.h"
+
+namespace smelt::tuner {
+
+// A configuration with the tiles that differ from their default, by kernel hash.
+struct Trial {
+  fusion::Config config;
+  std::map<std::string, std::string> tiles;
+  double predicted_seconds = 0;  // 0: not predicted
+};
+
+struct TrialResult {
+  Outcome outcome;
+  std::vector<KernelRecord> kernels;
+  bool from_records = false;
+};
+
+struct TrialOptions {
+  kernels::Target target;
+  WorkerOptions worker;
+  MeasurePolicy policy;
+  int kernel_rounds = 3;      // runs in which kernels are timed one by one; 0: none
+  double verify_seconds = 0;  // limit of the evaluator; 0: none
+  const std::atomic<bool>* cancel = nullptr;
+};
+
+class Trials {
+ public:
+  Trials(const Program& program, const fusion::Space& space, Trial usual, const TrialOptions& options)
+      : program_(program),
+        space_(space),
+        usual_(std::move(usual)),
+        options_(options),
+        runner_(options.worker, options.policy) {}
+
+  // Makes or opens the run folder: records.db, log.txt.
+  absl::Status Open(const std::string& folder);
+
+  // Fails only where the records cannot be kept, or with Cancelled, when nothing is recorded.
+  absl::StatusOr<TrialResult> Measure(const Trial& trial);
+
+  // How the answer was compared.
+  enum class Verdict : uint8_t {
+    kRight,      // equal to the evaluator's result
+    kWrong,      // not
+    kUnchecked,  // the evaluator cannot run the program: compared with another compilation of it, without fusion
+  };
+  struct Check {
+    Verdict verdict;
+    std::string difference;  // kWrong
+  };
+  // Of a trial's results; evaluates the program first if that was not done yet.
+  absl::StatusOr<Check> Verify(const Trial& trial);
+
+  const Trial& best() const { return best_ ? *best_ : usual_; }
+  const Outcome* best_outcome() const { return best_ ? &best_outcome_ : nullptr; }
+  double best_relative() const { return best_ ? best_outcome_.relative() : 1; }
+  const Trial& usual() const { return usual_; }
+
+  Candidate ToCandidate(const Trial& trial) const;
+  Runner& runner() { return runner_; }
+  Records& records() { return *records_; }
+  RecordKey KeyOf(const std::string& subject) const;
+
+  bool Cancelled() const { return options_.cancel != nullptr && *options_.cancel; }
+  // Spent on trials of this folder, by this and earlier runs.
+  double hardware_seconds() const { return runner_.hardware_seconds() + recorded_seconds_; }
+  int64_t measured() const { return measured_; }
+  int64_t known() const { return known_; }
+  int64_t failed() const { return failed_; }
+  const std::string& why_unchecked() const { return why_unchecked_; }
+
+  void Log(const std::string& line);
+  std::string Path(const std::string& name) const;
+
+ private:
+  // Rounds again where a trial seems to be a new best: of many trials the luckiest looks best, and is not.
+  absl::Status Confirm(const Trial& trial, Outcome* outcome);
+  // What makes two trials one: kernels with their counts, and tiles. Names and bits without effect do not.
+  std::string SubjectOf(const Trial& trial) const;
+  absl::Status PrepareVerifier();
+
+  const Program& program_;
+  const fusion::Space& space_;
+  const Trial usual_;
+  const TrialOptions options_;
+  Runner runner_;
+  std::string folder_;
+  std::unique_ptr<Records> records_;
+  std::ofstream log_;
+  std::unique_ptr<Verifier> verifier_;
+  std::string why_unchecked_;
+  std::optional<Trial> best_;
+  Outcome best_outcome_;
+  std::set<std::string> seen_;  // subjects of this run
+  double recorded_seconds_ = 0;
+  int64_t measured_ = 0, known_ = 0, failed_ = 0;
+};
+
+}  // namespace smelt::tuner
