@@ -1,6 +1,5 @@
 // smelt eval: errors of models on the programs that training held out, beside the baselines.
 #include <cstdio>
-#include <fstream>
 #include <memory>
 
 #include "absl/strings/str_cat.h"
@@ -10,6 +9,7 @@
 #include "gnn/eval/evaluate.h"
 #include "gnn/model/model_file.h"
 #include "hlo/status_macros.h"
+#include "hlo/write_file.h"
 #include "kernels/target.h"
 
 namespace smelt::cli {
@@ -64,10 +64,7 @@ absl::Status Eval(const Flags& flags) {
     const gnn::TaskModel* fusion = TaskOf(model, "fusion");
     if (fusion == nullptr)
       return absl::InvalidArgumentError(absl::StrCat(flags.model, ": has no fusion network to draw a scatter plot of"));
-    std::ofstream file(flags.scatter);
-    file << gnn::ScatterSvg(data, examples, *fusion);
-    file.close();
-    if (!file) return absl::UnavailableError(absl::StrCat(flags.scatter, ": cannot be written"));
+    SMELT_RETURN_IF_ERROR(WriteFile(flags.scatter, gnn::ScatterSvg(data, examples, *fusion)));
   }
   std::fputs(flags.json ? absl::StrCat(gnn::TableToJson(table).dump(2), "\n").c_str() : gnn::FormatTable(table).c_str(),
              stdout);

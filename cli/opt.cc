@@ -1,8 +1,6 @@
 // smelt opt: graph passes and a fusion, the module printed.
-#include <cerrno>
 #include <cstdio>
 #include <cstring>
-#include <fstream>
 #include <memory>
 
 #include "absl/strings/str_cat.h"
@@ -12,6 +10,7 @@
 #include "hlo/status_macros.h"
 #include "hlo/text/printer.h"
 #include "hlo/text/read.h"
+#include "hlo/write_file.h"
 #include "kernels/target.h"
 #include "tuner/program.h"
 
@@ -30,11 +29,7 @@ absl::Status Write(const std::string& path, const std::string& text) {
   }
   for (const char* known : {".hlo", ".txt"}) {
     if (!path.ends_with(known)) continue;
-    std::ofstream file(path, std::ios::binary);
-    file << text;
-    file.close();
-    if (!file) return absl::UnavailableError(absl::StrCat(path, ": cannot be written: ", std::strerror(errno)));
-    return absl::OkStatus();
+    return WriteFile(path, text);
   }
   return absl::UnimplementedError(
       absl::StrCat(path, ": this extension is not written yet; .hlo and .txt are HLO text"));

@@ -44,18 +44,19 @@ absl::Status Train(const Flags& flags) {
   Interrupt interrupt;
   for (const auto& [name, task] :
        {std::pair<std::string, gnn::Task>{"fusion", gnn::Task::kFusion}, {"tile", gnn::Task::kTile}}) {
-    if (flags.task != "both" && flags.task != name) continue;
+    if (interrupt.Requested() || (flags.task != "both" && flags.task != name)) continue;
     gnn::TrainOptions options = flags.train;
     options.task = task;
     options.kind = flags.model == "lstm" ? gnn::NetworkKind::kLstm : gnn::NetworkKind::kGraphSage;
     options.checkpoint = absl::StrCat(flags.output, ".", name, ".checkpoint");
     if (flags.restart) std::filesystem::remove(options.checkpoint);
-    options.progress = [&, task_name = name](const gnn::TrainProgress& p) {
+    options.progress = [&, task_name = name, first_epoch = int64_t{-1}](const gnn::TrainProgress& p) mutable {
+      if (first_epoch < 0) first_epoch = p.epoch - 1;  // of this run; a resumed one begins later
       const double left =
-          p.seconds / static_cast<double>(std::max<int64_t>(p.epoch, 1)) * static_cast<double>(p.epochs - p.epoch);
-      std::fprintf(stderr, "%s epoch %ld/%ld  loss %.4f  validation %s %.2f %%  %.0f s, at most %.0f s left\n",
-                   task_name.c_str(), p.epoch, p.epochs, p.train_loss, task_name == "tile" ? "1-tau" : "MAPE",
-                   100 * p.validation, p.seconds, left);
+          p.seconds / static_cast<double>(p.epoch - first_epoch) * static_cast<double>(p.epochs - p.epoch);
+      std::fprintf(stderr, "%s epoch %ld/%ld  loss %.4f  validation %s %.4f  %.0f s, at most %.0f s left\n",
+                   task_name.c_str(), p.epoch, p.epochs, p.train_loss, task_name == "tile" ? "1-tau" : "log error",
+                   p.validation, p.seconds, left);
       return !interrupt.Requested();
     };
     gnn::TrainReport report;
@@ -70,7 +71,7 @@ absl::Status Train(const Flags& flags) {
                    options.checkpoint.c_str());
     file.tasks[name] = *std::move(model);
     absl::StrAppend(&file.summary, "; ", name, ": ", report.epochs, " epochs, validation ",
-                    absl::StrFormat(name == "tile" ? "1-tau %.1f %%" : "MAPE %.1f %%", 100 * report.best_validation));
+                    absl::StrFormat(name == "tile" ? "1-tau %.3f" : "log error %.3f", report.best_validation));
     json_tasks[name] = {{"epochs", report.epochs}, {"validation", report.best_validation}, {"seconds", report.seconds}};
   }
   SMELT_RETURN_IF_ERROR(gnn::SaveModel(flags.output, file));
@@ -112,6 +113,9 @@ Action AddTrain(CLI::App& app) {
   app.add_option("--layers", flags->train.layers, "GraphSAGE layers")->check(CLI::Range(0, 8))->capture_default_str();
   app.add_option("--learning-rate", flags->train.learning_rate, "First learning rate")
       ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  app.add_option("--dropout", flags->train.dropout, "Share of values set to zero while training")
+      ->check(CLI::Range(0.0, 0.9))
       ->capture_default_str();
   app.add_option("--patience", flags->train.patience, "Epochs without a better validation error before it ends")
       ->capture_default_str();

@@ -1,7 +1,5 @@
 #include "fusion/config_file.h"
 
-#include <unistd.h>
-
 #include <cerrno>
 #include <cmath>
 #include <cstdio>
@@ -15,6 +13,7 @@
 #include "fusion/legality.h"
 #include "hlo/status_macros.h"
 #include "hlo/str_cat.h"
+#include "hlo/write_file.h"
 
 namespace smelt::fusion {
 namespace {
@@ -226,20 +225,7 @@ absl::StatusOr<SavedConfig> ConfigFromJson(const std::string& text, const std::s
 }
 
 absl::Status SaveConfig(const std::string& path, const Space& space, const SavedConfig& saved) {
-  const std::string text = ConfigToJson(space, saved);
-  const std::string temporary = StrCat(path, ".", static_cast<int64_t>(getpid()), ".tmp");
-  const auto failed = [&](std::string_view what) {
-    const int error = errno;
-    std::remove(temporary.c_str());
-    return absl::InternalError(StrCat(path, ": cannot ", what, ": ", std::string(std::strerror(error))));
-  };
-  std::FILE* file = std::fopen(temporary.c_str(), "wb");
-  if (file == nullptr) return failed("create the file");
-  const bool written = std::fwrite(text.data(), 1, text.size(), file) == text.size() && std::fflush(file) == 0 &&
-                       fsync(fileno(file)) == 0;
-  if (std::fclose(file) != 0 || !written) return failed("write the file");
-  if (std::rename(temporary.c_str(), path.c_str()) != 0) return failed("replace the file");
-  return absl::OkStatus();
+  return WriteFile(path, ConfigToJson(space, saved));
 }
 
 absl::StatusOr<SavedConfig> LoadConfig(const std::string& path, const Space& space) {

@@ -88,6 +88,27 @@ struct Probe {
   }
 };
 
+// Seconds of a call that does nothing, on one thread or split over all.
+double MeasureCall(int threads) {
+  auto nothing = [](void* const*, void*, int64_t, int64_t) {};
+  runtime::KernelDescriptor descriptor;
+  descriptor.phases.push_back({"nothing", threads});
+  const runtime::KernelCode code(descriptor, {nothing}, nullptr);
+  runtime::ThreadPool pool(threads);
+  void* buffers[] = {nullptr};
+  double best = 1;
+  for (int run = 0; run < 20; ++run) {
+    constexpr int kCalls = 200;
+    const auto start = std::chrono::steady_clock::now();
+    for (int i = 0; i < kCalls; ++i) runtime::RunKernel(code, buffers, nullptr, 0, pool);
+    const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+    best = std::min(best, seconds.count() / kCalls);
+  }
+  return best;
+}
+
+}  // namespace
+
 absl::StatusOr<double> MeasurePeakFlops(const Target& target) {
   const int lanes = static_cast<int>(target.vector_bytes / kFloatBytes);
   const int accumulators = target.vector_registers >= 32 ? 24 : 12;
@@ -127,27 +148,6 @@ absl::StatusOr<double> MeasureCopyBandwidth(const Target& target, int64_t bytes)
   SMELT_ASSIGN_OR_RETURN(Probe probe, Probe::Make(Repeat(in, out, body), target));
   return 2.0 * static_cast<double>(in->ByteSize()) / probe.Seconds();
 }
-
-// Seconds of a call that does nothing, on one thread or split over all.
-double MeasureCall(int threads) {
-  auto nothing = [](void* const*, void*, int64_t, int64_t) {};
-  runtime::KernelDescriptor descriptor;
-  descriptor.phases.push_back({"nothing", threads});
-  const runtime::KernelCode code(descriptor, {nothing}, nullptr);
-  runtime::ThreadPool pool(threads);
-  void* buffers[] = {nullptr};
-  double best = 1;
-  for (int run = 0; run < 20; ++run) {
-    constexpr int kCalls = 200;
-    const auto start = std::chrono::steady_clock::now();
-    for (int i = 0; i < kCalls; ++i) runtime::RunKernel(code, buffers, nullptr, 0, pool);
-    const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
-    best = std::min(best, seconds.count() / kCalls);
-  }
-  return best;
-}
-
-}  // namespace
 
 absl::Status MeasureTarget(Target* target) {
   SMELT_ASSIGN_OR_RETURN(target->peak_flops_f32, MeasurePeakFlops(*target));

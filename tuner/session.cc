@@ -18,6 +18,7 @@
 #include "fusion/target.h"
 #include "hlo/status_macros.h"
 #include "hlo/text/printer.h"
+#include "hlo/write_file.h"
 #include "tuner/comparison.h"
 #include "tuner/search/execution_counts.h"
 #include "tuner/search/fusion_state.h"

@@ -1,11 +1,7 @@
 #include "tuner/session_report.h"
 
-#include <unistd.h>
-
-#include <cerrno>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <map>
 
 #include "absl/strings/str_cat.h"
@@ -70,24 +66,6 @@ std::string FormatReport(const std::string& path, const TuneOptions& options, co
   }
   absl::StrAppend(&text, "  answer    ", (std::filesystem::path(options.folder) / "best.fusion.json").string(), "\n");
   return text;
-}
-
-absl::Status WriteFile(const std::string& path, const std::string& text) {
-  const std::string temporary = absl::StrCat(path, ".", ::getpid(), ".tmp");
-  std::error_code error;
-  {
-    std::ofstream file(temporary, std::ios::binary);
-    file << text;
-    file.close();
-    if (!file) {
-      const std::string why = std::strerror(errno);
-      std::filesystem::remove(temporary, error);
-      return absl::UnavailableError(absl::StrCat(path, ": cannot be written: ", why));
-    }
-  }
-  std::filesystem::rename(temporary, path, error);
-  if (error) return absl::UnavailableError(absl::StrCat(path, ": cannot be written: ", error.message()));
-  return absl::OkStatus();
 }
 
 }  // namespace smelt::tuner

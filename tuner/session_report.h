@@ -14,7 +14,4 @@ absl::Status NameChangedKernels(const hlo::Module& usual, const hlo::Module& tun
 
 std::string FormatReport(const std::string& path, const TuneOptions& options, const TuneReport& report);
 
-// Replaces the file at once: a temporary file beside it, renamed.
-absl::Status WriteFile(const std::string& path, const std::string& text);
-
 }  // namespace smelt::tuner

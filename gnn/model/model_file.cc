@@ -1,18 +1,16 @@
 #include "gnn/model/model_file.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cerrno>
 #include <cmath>
 #include <cstring>
-#include <filesystem>
 #include <fstream>
 
 #include "absl/strings/str_cat.h"
 #include "gnn/corpus/crc32c.h"
 #include "gnn/features/features.h"
 #include "hlo/status_macros.h"
+#include "hlo/write_file.h"
 #include "nlohmann/json.hpp"
 
 namespace smelt::gnn {
@@ -116,22 +114,7 @@ absl::Status SaveModel(const std::string& path, const ModelFile& model) {
   bytes += data;
   const uint32_t crc = Crc32c(bytes);
   bytes.append(reinterpret_cast<const char*>(&crc), sizeof(crc));
-  const std::string temporary = absl::StrCat(path, ".", ::getpid(), ".tmp");
-  {
-    std::ofstream file(temporary, std::ios::binary);
-    file << bytes;
-    file.close();
-    if (!file) {
-      std::error_code ignored;
-      std::filesystem::remove(temporary, ignored);
-      return absl::UnavailableError(
-          absl::StrCat(path, ": cannot be written (", std::strerror(errno), "); an older model of that name is kept"));
-    }
-  }
-  std::error_code error;
-  std::filesystem::rename(temporary, path, error);
-  if (error) return absl::UnavailableError(absl::StrCat(path, ": cannot be written: ", error.message()));
-  return absl::OkStatus();
+  return WriteFile(path, bytes);
 }
 
 absl::StatusOr<ModelFile> LoadModel(const std::string& path) {

@@ -16,8 +16,9 @@ torch::Tensor NetworkImpl::Weight(const std::string& name, std::vector<int64_t> 
   return weights_[name] = register_parameter(registered, weight);
 }
 
-NetworkImpl::NetworkImpl(NetworkKind kind, int64_t hidden, int64_t layers, int64_t embedding, bool tiles)
-    : kind_(kind), hidden_(hidden), layers_(kind == NetworkKind::kLstm ? 1 : layers), tiles_(tiles) {
+NetworkImpl::NetworkImpl(NetworkKind kind, int64_t hidden, int64_t layers, int64_t embedding, bool tiles,
+                         double dropout)
+    : kind_(kind), hidden_(hidden), layers_(kind == NetworkKind::kLstm ? 1 : layers), tiles_(tiles), dropout_(dropout) {
   const int64_t node_columns = static_cast<int64_t>(NodeColumns().size());
   const int64_t kernel_columns = static_cast<int64_t>(KernelColumns().size());
   Weight("embedding", {hlo::kOpcodeCount, embedding}, 3);
@@ -119,10 +120,12 @@ torch::Tensor NetworkImpl::forward(const Batch& batch) {
     }
     pooled = Pool(batch, h);
   }
+  pooled = torch::dropout(pooled, dropout_, is_training());
   torch::Tensor joined =
       linear(pooled, "head.pooled") + linear(batch.kernels, "head.kernel") + weights_.at("head.bias");
   if (tiles_) joined = joined.index_select(0, batch.kernel_of_row) + linear(batch.tiles, "head.tile");
-  const torch::Tensor hidden = torch::relu(linear(torch::relu(joined), "hidden.weight") + weights_.at("hidden.bias"));
+  const torch::Tensor first = torch::dropout(torch::relu(joined), dropout_, is_training());
+  const torch::Tensor hidden = torch::relu(linear(first, "hidden.weight") + weights_.at("hidden.bias"));
   return batch.base + (linear(hidden, "out.weight") + weights_.at("out.bias")).squeeze(1);
 }
 

@@ -10,8 +10,9 @@
 // pooling by the last state over the nodes in topological order.
 //
 // The head joins a tile late: relu(W_kernel k + W_tile t + b), relu(W_hidden . + b), w_out . + b: the kernel is
-// embedded once for all of its tiles. Output: added to the logarithm of the analytical estimate (of the kernel, or of
-// the tile) that the caller gives as `base`.
+// embedded once for all of its tiles. While training, a share `dropout` of the pooled values and of the head's hidden
+// values is zero: kernels of held-out programs are what counts. Output: added to the logarithm of the analytical
+// estimate (of the kernel, or of the tile) that the caller gives as `base`.
 #pragma once
 
 #include <torch/torch.h>
@@ -41,7 +42,7 @@ struct Batch {
 
 class NetworkImpl : public torch::nn::Module {
  public:
-  NetworkImpl(NetworkKind kind, int64_t hidden, int64_t layers, int64_t embedding, bool tiles);
+  NetworkImpl(NetworkKind kind, int64_t hidden, int64_t layers, int64_t embedding, bool tiles, double dropout);
   torch::Tensor forward(const Batch& batch);  // [rows]
   std::map<std::string, WeightTensor> Export() const;
 
@@ -53,6 +54,7 @@ class NetworkImpl : public torch::nn::Module {
   NetworkKind kind_;
   int64_t hidden_, layers_;
   bool tiles_;
+  double dropout_;
   std::map<std::string, torch::Tensor> weights_;
 };
 TORCH_MODULE(Network);

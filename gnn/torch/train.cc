@@ -10,6 +10,7 @@
 #include "gnn/eval/metrics.h"
 #include "gnn/torch/batches.h"
 #include "hlo/status_macros.h"
+#include "hlo/write_file.h"
 
 namespace smelt::gnn {
 namespace {
@@ -60,7 +61,7 @@ class Trainer {
     torch::manual_seed(options_.seed);
     if (options_.threads > 0) torch::set_num_threads(options_.threads);
     normalizers_ = FitNormalizers(data_, train_);
-    Network network(options_.kind, options_.hidden, options_.layers, options_.embedding, Tile());
+    Network network(options_.kind, options_.hidden, options_.layers, options_.embedding, Tile(), options_.dropout);
     torch::optim::AdamW optimizer(
         network->parameters(), torch::optim::AdamWOptions(options_.learning_rate).weight_decay(options_.weight_decay));
     Position position;
@@ -99,8 +100,8 @@ class Trainer {
     hasher.Add(static_cast<int64_t>(validation_.size()));
     return absl::StrCat(hasher.Finish().ToHex(), " ", static_cast<int>(options_.task), " ",
                         static_cast<int>(options_.kind), " ", options_.hidden, " ", options_.layers, " ",
-                        options_.embedding, " ", options_.epochs, " ", options_.seed, " ", options_.learning_rate,
-                        " schema ", kFeatureSchemaVersion);
+                        options_.embedding, " ", options_.epochs, " ", options_.seed, " ", options_.learning_rate, " ",
+                        options_.dropout, " schema ", kFeatureSchemaVersion);
   }
 
   double Epoch(Network& network, torch::optim::AdamW& optimizer, int64_t epoch) {
@@ -111,6 +112,7 @@ class Trainer {
     const int64_t size = Tile() ? options_.tile_kernels_per_batch : options_.kernels_per_batch;
     const int64_t steps = (static_cast<int64_t>(order.size()) + size - 1) / size;
     network->train();
+    torch::manual_seed(options_.seed * 1000003 + static_cast<uint64_t>(epoch));  // what dropout draws, likewise
     double total = 0;
     for (int64_t step = 0; step < steps; ++step) {
       const double progress = (static_cast<double>(epoch) + static_cast<double>(step) / steps) / options_.epochs;
@@ -145,7 +147,7 @@ class Trainer {
       const double* values = output.data_ptr<double>();
       if (!Tile()) {
         for (int64_t i : examples) {
-          sum += std::fabs(std::exp(*values++ - LogTime(data_.examples[i].seconds)) - 1);
+          sum += std::fabs(*values++ - LogTime(data_.examples[i].seconds));
           ++count;
         }
         continue;
@@ -163,7 +165,8 @@ class Trainer {
   absl::Status Checkpoint(Network& network, torch::optim::AdamW& optimizer, const Position& position,
                           const std::map<std::string, WeightTensor>& best) {
     if (options_.checkpoint.empty()) return absl::OkStatus();
-    const std::string temporary = options_.checkpoint + ".tmp";
+    // Through memory: on a full disk, LibTorch's own writer ends the process.
+    std::ostringstream bytes;
     try {
       torch::serialize::OutputArchive archive, weights, state, kept;
       network->save(weights);
@@ -176,15 +179,11 @@ class Trainer {
                                                static_cast<double>(position.best_epoch)},
                                               torch::kFloat64));
       archive.write("identity", c10::IValue(position.identity));
-      archive.save_to(temporary);
+      archive.save_to(bytes);
     } catch (const std::exception& error) {
       return absl::UnavailableError(absl::StrCat(options_.checkpoint, ": cannot be written: ", error.what()));
     }
-    std::error_code error;
-    std::filesystem::rename(temporary, options_.checkpoint, error);
-    if (error)
-      return absl::UnavailableError(absl::StrCat(options_.checkpoint, ": cannot be written: ", error.message()));
-    return absl::OkStatus();
+    return WriteFile(options_.checkpoint, bytes.str());
   }
 
   // A checkpoint of another training (other data, other options) or a torn one is not used; training then begins anew.

@@ -23,7 +23,7 @@ enum class Task : uint8_t { kFusion, kTile };
 struct TrainProgress {
   int64_t epoch = 0, epochs = 0;
   double train_loss = 0;
-  double validation = 0;  // fusion: mean absolute percentage error; tile: 1 - mean tau
+  double validation = 0;  // fusion: mean absolute error of log time; tile: 1 - mean tau
   double seconds = 0;     // of this run
 };
 
@@ -39,6 +39,7 @@ struct TrainOptions {
   int64_t tiles_per_kernel = 32;  // sampled afresh in every epoch
   double learning_rate = 1e-3;
   double weight_decay = 1e-4;
+  double dropout = 0.1;   // share of values set to zero while training
   int64_t patience = 12;  // epochs without a better validation error before it ends
   uint64_t seed = 1;
   int threads = 0;         // 0: LibTorch's choice

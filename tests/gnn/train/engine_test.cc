@@ -40,7 +40,7 @@ TEST(Engine, AgreesWithLibTorchOnRandomGraphs) {
   torch::NoGradGuard no_gradients;
   for (NetworkKind kind : {NetworkKind::kGraphSage, NetworkKind::kLstm}) {
     for (bool tiles : {false, true}) {
-      Network network(kind, 48, 2, 8, tiles);
+      Network network(kind, 48, 2, 8, tiles, /*dropout=*/0);
       for (torch::Tensor& p : network->parameters()) p.uniform_(-0.3, 0.3);
       const Batch batch =
           tiles ? MakeTileBatch(data, all, normalizers, 0, nullptr) : MakeFusionBatch(data, all, normalizers);

@@ -1,0 +1,85 @@
+// `smelt train` from outside: a training that survives kills.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "tests/cli/tool.h"
+
+namespace smelt::cli {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+
+class TrainTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = FreshFolder("train");
+    WriteFile(folder_ / "program.hlo", SmallProgram());
+    const ToolResult profiled = RunTool({"profile", (folder_ / "program.hlo").string(), "-o",
+                                         (folder_ / "corpus").string(), "--configs=30", "--kernels=60"});
+    ASSERT_EQ(profiled.exit_code, 0) << profiled.err;
+  }
+  std::vector<std::string> Words(const std::string& output, int epochs) const {
+    // One program cannot be split by program: everything is trained on.
+    return {"train",
+            (folder_ / "corpus").string(),
+            "-o",
+            (folder_ / output).string(),
+            "--task=fusion",
+            "--validation=0",
+            "--test=0",
+            "--hidden=32",
+            "--layers=1",
+            "--threads=1",
+            "--patience=100000",
+            "--epochs=" + std::to_string(epochs)};
+  }
+  fs::path Checkpoint(const std::string& output) const { return folder_ / (output + ".fusion.checkpoint"); }
+
+  fs::path folder_;
+};
+
+TEST_F(TrainTest, KilledItGoesOnFromItsCheckpointToTheSameModel) {
+  constexpr int kEpochs = 60;
+  const ToolResult unbroken = RunTool(Words("unbroken.smeltmodel", kEpochs));
+  ASSERT_EQ(unbroken.exit_code, 0) << unbroken.err;
+  for (int kill = 0; kill < 3; ++kill) {
+    Tool tool = Tool::Start(Words("killed.smeltmodel", kEpochs));
+    // After its first checkpoint, or the next after a resumption.
+    std::error_code error;
+    const fs::file_time_type before = fs::last_write_time(Checkpoint("killed.smeltmodel"), error);
+    while (tool.Running() && fs::last_write_time(Checkpoint("killed.smeltmodel"), error) == before) ::usleep(2000);
+    tool.Signal(SIGKILL);
+    tool.Wait();
+  }
+  const ToolResult last = RunTool(Words("killed.smeltmodel", kEpochs));
+  ASSERT_EQ(last.exit_code, 0) << last.err;
+  EXPECT_THAT(last.err, HasSubstr("went on from epoch"));
+  EXPECT_TRUE(ReadFile(folder_ / "killed.smeltmodel") == ReadFile(folder_ / "unbroken.smeltmodel"));
+  EXPECT_FALSE(fs::exists(Checkpoint("killed.smeltmodel")));
+}
+
+TEST_F(TrainTest, ATornCheckpointIsOneClearError) {
+  WriteFile(Checkpoint("model"), "PK no archive");
+  const ToolResult result = RunTool(Words("model", 2));
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_THAT(result.err, HasSubstr("model.fusion.checkpoint: is no whole checkpoint"));
+}
+
+TEST_F(TrainTest, OnAFullDiskItSaysSoAndTheLastModelStays) {
+  ASSERT_EQ(RunTool(Words("model", 1)).exit_code, 0);
+  const std::string before = ReadFile(folder_ / "model");
+  const ToolResult full = RunTool(Words("model", 3), {.file_size_limit = 3000});
+  EXPECT_EQ(full.exit_code, 1);
+  EXPECT_THAT(full.err, HasSubstr("cannot be written"));
+  EXPECT_TRUE(ReadFile(folder_ / "model") == before);
+}
+
+}  // namespace
+}  // namespace smelt::cli
