@@ -96,9 +96,9 @@ double LibraryCopyBandwidth(int64_t bytes) {
 // Several rounds, the best of each: a machine that others use is at its own speed only at times.
 absl::Status Measure(const kernels::Target& target, int rounds, Machine* machine) {
   if (machine->levels.empty()) {
-    // Arrays that fill half of each cache, all of the first two, and sizes in between to the last.
+    // Arrays that fill half and all of the first two caches, and sizes from there to half of the last.
     std::vector<int64_t> sizes{target.l1_bytes / 2, target.l1_bytes, target.l2_bytes / 2, target.l2_bytes};
-    while (sizes.back() * 4 <= target.l3_bytes) sizes.push_back(sizes.back() * 2);
+    while (sizes.back() * 4 <= std::min(target.l3_bytes, int64_t{64} << 20)) sizes.push_back(sizes.back() * 2);
     for (int64_t bytes : sizes) machine->levels.push_back({SizeName(bytes), bytes});
     machine->levels.push_back({"memory", INT64_MAX});
   }
@@ -114,6 +114,12 @@ absl::Status Measure(const kernels::Target& target, int rounds, Machine* machine
       level.read = std::max(level.read, read);
       level.copy = std::max({level.copy, copy, LibraryCopyBandwidth(bytes / 2)});
     }
+  }
+  // What serves large arrays serves small ones as fast: a lower figure was disturbed.
+  for (size_t i = machine->levels.size() - 1; i-- > 0;) {
+    Level& level = machine->levels[i];
+    level.read = std::max(level.read, machine->levels[i + 1].read);
+    level.copy = std::max(level.copy, machine->levels[i + 1].copy);
   }
   return absl::OkStatus();
 }
