@@ -275,6 +275,22 @@ bool IsKernel(const Instruction& instruction) {
   return std::find(std::begin(kNoKernel), std::end(kNoKernel), instruction.opcode()) == std::end(kNoKernel);
 }
 
+bool KeepsBytes(const Instruction& instruction) {
+  if (instruction.opcode() == Opcode::kReshape || instruction.opcode() == Opcode::kCopy) return true;
+  if (instruction.opcode() != Opcode::kBitcast) return false;
+  const hlo::Shape& from = instruction.operand(0)->shape();
+  const hlo::Shape& to = instruction.shape();
+  if (from.ByteSize() != to.ByteSize()) return false;
+  if (from.HasDefaultLayout() && to.HasDefaultLayout()) return true;
+  return from.dimensions == to.dimensions && from.layout.has_value() && to.layout.has_value() &&
+         from.layout->minor_to_major == to.layout->minor_to_major;
+}
+
+bool IsFree(const hlo::Computation& kernel) {
+  const Instruction& root = *kernel.root();
+  return KeepsBytes(root) && root.operand(0)->opcode() == Opcode::kParameter;
+}
+
 absl::StatusOr<Kernel> ExtractKernel(const Instruction& instruction) {
   SMELT_RETURN_IF_ERROR(CheckIsKernel(instruction));
   CanonicalOrder order(instruction);

@@ -34,6 +34,12 @@ struct Kernel {
 // flow, after-all and the like.
 bool IsKernel(const hlo::Instruction& instruction);
 
+// Whether the result is the same bytes as the operand: a reshape, a copy, a bitcast between orders that agree. Where it
+// stands alone the executor runs nothing for it.
+bool KeepsBytes(const hlo::Instruction& instruction);
+// Whether a kernel is such an instruction alone.
+bool IsFree(const hlo::Computation& kernel);
+
 // The kernel of one instruction of a (fused) module: a fusion's computation, with nested fusions and calls inlined, or
 // the instruction alone. Scalar constants that it reads come along inside. Linear in the kernel. Errors: an instruction
 // that is no kernel, or a fusion whose computation does not fit it.

@@ -51,6 +51,8 @@ class RememberingPredictor : public Predictor {
     for (size_t i = 0; i < kernels.size(); ++i) {
       if (const std::optional<double> known = memory_.Find(kernels[i]->hash)) {
         seconds[i] = *known;
+      } else if (fusion::IsFree(kernels[i]->computation())) {
+        memory_.Insert(kernels[i]->hash, 0);
       } else {
         unknown.push_back(kernels[i]);
         places.push_back(i);

@@ -243,6 +243,7 @@ class Profiler {
 
   // Sizes, and the tiles to time.
   bool Wanted(Job& job) {
+    if (fusion::IsFree(job.kernel.computation())) return false;
     int64_t bytes = 0;
     for (const hlo::Instruction* parameter : job.kernel.computation().Parameters())
       bytes += parameter->shape().ByteSize();

@@ -12,7 +12,7 @@ using Source = PeeledValue::Source;
 
 // What an instruction stands for in memory.
 const Instruction* SameBytes(const Instruction* instruction) {
-  while (KeepsBytes(*instruction)) instruction = instruction->operand(0);
+  while (fusion::KeepsBytes(*instruction)) instruction = instruction->operand(0);
   return instruction;
 }
 
@@ -62,17 +62,6 @@ absl::StatusOr<fusion::Kernel> Compute(const fusion::Kernel& kernel, const std::
 }
 
 }  // namespace
-
-bool KeepsBytes(const Instruction& instruction) {
-  if (instruction.opcode() == Opcode::kReshape || instruction.opcode() == Opcode::kCopy) return true;
-  if (instruction.opcode() != Opcode::kBitcast) return false;
-  const hlo::Shape& from = instruction.operand(0)->shape();
-  const hlo::Shape& to = instruction.shape();
-  if (from.ByteSize() != to.ByteSize()) return false;
-  if (from.HasDefaultLayout() && to.HasDefaultLayout()) return true;
-  return from.dimensions == to.dimensions && from.layout.has_value() && to.layout.has_value() &&
-         from.layout->minor_to_major == to.layout->minor_to_major;
-}
 
 absl::StatusOr<std::optional<PeeledKernel>> PeelSliceUpdates(const fusion::Kernel& kernel) {
   for (const Instruction* parameter : kernel.computation().Parameters()) {

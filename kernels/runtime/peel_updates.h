@@ -41,7 +41,4 @@ struct PeeledKernel {
 // Nothing when no output is an update of a parameter.
 absl::StatusOr<std::optional<PeeledKernel>> PeelSliceUpdates(const fusion::Kernel& kernel);
 
-// Whether the result of a bitcast, reshape or copy is the same bytes as its operand.
-bool KeepsBytes(const hlo::Instruction& instruction);
-
 }  // namespace smelt::kernels::runtime

@@ -170,7 +170,7 @@ class Builder {
       case Opcode::kOptimizationBarrier:
         return operand(0);
       case Opcode::kBitcast:
-        if (KeepsBytes(instruction)) return operand(0);
+        if (fusion::KeepsBytes(instruction)) return operand(0);
         return Kernel(instruction, values, out);
       case Opcode::kAfterAll:
         return NewLeaves(instruction.shape());
