@@ -38,8 +38,8 @@ struct Job {
   std::vector<std::optional<kernels::space::Tile>> tiles;  // nullopt: the default
 };
 
-// Kernels that the compiling child has put into the cache, for the timing child. Bounded, so that little is lost when a
-// program's time is up.
+// Kernels that the compiling child has put into the cache, for the timing child. Bounded, so that little is left to do
+// when a program's time is up.
 class Pipeline {
  public:
   Pipeline(const WorkerOptions& worker, const MeasurePolicy& policy)
@@ -55,13 +55,14 @@ class Pipeline {
 
   void Push(Job job) {
     std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] { return waiting_.size() + ready_.size() < kAhead; });
+    changed_.wait(lock, [&] { return ahead_ < kAhead; });
+    ahead_ += job.tiles.size();
     waiting_.push_back(std::move(job));
     changed_.notify_all();
   }
   bool Full() const {
     std::lock_guard lock(mutex_);
-    return waiting_.size() + ready_.size() >= kAhead;
+    return ahead_ >= kAhead;
   }
   // The next compiled job; nothing when all that was pushed has been taken.
   std::optional<Job> Pop() {
@@ -70,12 +71,13 @@ class Pipeline {
     if (ready_.empty()) return std::nullopt;
     Job job = std::move(ready_.front());
     ready_.pop_front();
+    ahead_ -= job.tiles.size();
     changed_.notify_all();
     return job;
   }
 
  private:
-  static constexpr size_t kAhead = 24;
+  static constexpr size_t kAhead = 24;  // measurements
 
   void Compile() {
     std::unique_lock lock(mutex_);
@@ -99,6 +101,7 @@ class Pipeline {
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<Job> waiting_, ready_;
+  size_t ahead_ = 0;
   bool compiling_ = false, closed_ = false;
   std::thread thread_;
 };

@@ -16,6 +16,7 @@
 #include "absl/strings/str_join.h"
 #include "hlo/status_macros.h"
 #include "kernels/codegen/codegen.h"
+#include "kernels/codegen/source_version.h"
 
 namespace smelt::kernels::codegen {
 namespace {
@@ -57,7 +58,7 @@ absl::StatusOr<std::unique_ptr<llvm::TargetMachine>> MakeTargetMachine(const Tar
     return machine;
   }
   return absl::InvalidArgumentError(
-      absl::StrCat("`", target.cpu, "` is no CPU that LLVM ", CompilerVersion(), " knows on x86-64 or AArch64"));
+      absl::StrCat("`", target.cpu, "` is no CPU that LLVM ", LLVM_VERSION_STRING, " knows on x86-64 or AArch64"));
 }
 
 void DescribeHost(std::string* cpu, std::string* features) {
@@ -99,6 +100,6 @@ absl::Status DescribeVectors(const std::string& cpu, const std::string& features
   return absl::OkStatus();
 }
 
-std::string CompilerVersion() { return LLVM_VERSION_STRING; }
+std::string CompilerVersion() { return absl::StrCat("LLVM ", LLVM_VERSION_STRING, " smelt ", SourceVersion()); }
 
 }  // namespace smelt::kernels::codegen

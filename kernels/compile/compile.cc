@@ -15,14 +15,12 @@
 namespace smelt::kernels {
 namespace {
 
-// Raised whenever schedules or generated code change, so that cached code of an older version is not taken.
-constexpr int64_t kSchemaVersion = 1;
 // Tiles tried when the compiler spills vectors in a contraction; each costs a compilation.
 constexpr size_t kSpillTrials = 3;
 
 hlo::Hash128 KeyOf(const hlo::Computation& kernel, const Target& target, const CompileOptions& options) {
   hlo::Hasher hasher;
-  hasher.Add("smelt kernel").Add(kSchemaVersion).Add(hlo::FingerprintComputation(kernel)).Add(target.CodeHash());
+  hasher.Add("smelt kernel").Add(hlo::FingerprintComputation(kernel)).Add(target.CodeHash());
   hasher.Add(codegen::CompilerVersion()).Add(options.tile ? options.tile->ToString() : "default");
   // What schedules depend on beyond the instruction set.
   hasher.Add(int64_t{target.threads}).Add(target.l1_bytes).Add(target.l2_bytes).Add(target.l3_bytes);

@@ -1,0 +1,11 @@
+# Writes OUTPUT, which defines kernels/codegen's SourceVersion(): a hash of the C++ sources of FOLDER.
+file(GLOB_RECURSE sources RELATIVE ${FOLDER} ${FOLDER}/*.cc ${FOLDER}/*.h)
+list(SORT sources)
+set(hashes "")
+foreach(source IN LISTS sources)
+  file(SHA256 ${FOLDER}/${source} hash)
+  string(APPEND hashes "${source} ${hash}\n")
+endforeach()
+string(SHA256 version "${hashes}")
+string(SUBSTRING ${version} 0 12 version)
+file(WRITE ${OUTPUT} "#include \"kernels/codegen/source_version.h\"\n\nnamespace smelt::kernels::codegen {\nconst char* SourceVersion() { return \"${version}\"; }\n}  // namespace smelt::kernels::codegen\n")
