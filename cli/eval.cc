@@ -35,8 +35,9 @@ gnn::Contender ContenderOf(const gnn::ModelFile& file, const std::string& fallba
 }
 
 absl::Status Eval(const Flags& flags) {
-  SMELT_ASSIGN_OR_RETURN(const kernels::Target target, kernels::Target::Parse(flags.target));
+  SMELT_ASSIGN_OR_RETURN(kernels::Target target, kernels::Target::Parse(flags.target));
   SMELT_ASSIGN_OR_RETURN(const gnn::ModelFile model, gnn::LoadModel(flags.model));
+  SMELT_RETURN_IF_ERROR(target.SetFigures(model.target_figures));
   SMELT_ASSIGN_OR_RETURN(const gnn::Dataset data, gnn::LoadDataset(flags.corpus, target, {}));
   for (const std::string& warning : data.warnings) std::fprintf(stderr, "%s\n", warning.c_str());
   SMELT_ASSIGN_OR_RETURN(const gnn::SplitOptions split_options,
@@ -55,6 +56,11 @@ absl::Status Eval(const Flags& flags) {
   gnn::ModelFile baseline;
   if (!flags.baseline.empty()) {
     SMELT_ASSIGN_OR_RETURN(baseline, gnn::LoadModel(flags.baseline));
+    if (baseline.target_figures != model.target_figures) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(flags.baseline, ": was trained under other measured figures of the machine than ", flags.model,
+                       "; train both on one machine without clearing its cache folder between"));
+    }
     contenders.push_back(ContenderOf(baseline, "baseline"));
   }
   contenders.push_back({"analytical", nullptr, nullptr, true});

@@ -37,6 +37,7 @@ absl::Status Train(const Flags& flags) {
                split.test.size());
   gnn::ModelFile file;
   file.target = target.ToString();
+  file.target_figures = target.Figures();
   file.analytical_factors = gnn::FitAnalyticalFactors(data, split.train);
   nlohmann::json json_tasks = nlohmann::json::object();
   file.summary = absl::StrCat(flags.model, " trained on ", split.train.size(), " kernels of ", data.Programs().size(),

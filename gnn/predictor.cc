@@ -153,6 +153,9 @@ absl::StatusOr<double> Predictor::PredictSeconds(const Kernel& kernel) {
 
 absl::StatusOr<std::unique_ptr<Predictor>> Predictor::Load(const std::string& path, const Target& target) {
   SMELT_ASSIGN_OR_RETURN(ModelFile model, LoadModel(path));
+  Target trained_under = target;
+  if (const absl::Status figures = trained_under.SetFigures(model.target_figures); !figures.ok())
+    return absl::InvalidArgumentError(absl::StrCat(path, ": ", figures.message()));
   std::unique_ptr<Engine> engines[2];
   const char* names[] = {"fusion", "tile"};
   for (int i = 0; i < 2; ++i) {
@@ -165,7 +168,8 @@ absl::StatusOr<std::unique_ptr<Predictor>> Predictor::Load(const std::string& pa
   }
   if (engines[0] == nullptr && engines[1] == nullptr)
     return absl::InvalidArgumentError(absl::StrCat(path, ": holds neither a fusion nor a tile network"));
-  return std::make_unique<LearnedPredictor>(std::move(model), target, std::move(engines[0]), std::move(engines[1]));
+  return std::make_unique<LearnedPredictor>(std::move(model), std::move(trained_under), std::move(engines[0]),
+                                            std::move(engines[1]));
 }
 
 std::unique_ptr<Predictor> Predictor::Analytical(const Target& target) {

@@ -52,7 +52,7 @@ int64_t CacheBytes(int name, int64_t otherwise) {
 std::string MachineId(const Target& target) {
   hlo::Hasher hasher;
   hasher.Add(target.cpu).Add(target.features).Add(target.l1_bytes).Add(target.l2_bytes).Add(target.l3_bytes);
-  hasher.Add(int64_t{target.threads}).Add(codegen::CompilerVersion());
+  hasher.Add(int64_t{target.threads});
   std::ifstream info("/proc/cpuinfo");
   for (std::string line; std::getline(info, line);) {
     if (line.rfind("model name", 0) == 0) {
@@ -160,6 +160,23 @@ absl::StatusOr<Target> Target::Parse(std::string_view text) {
   absl::Status known = codegen::DescribeVectors(cpu, "", &target.vector_bytes, &target.vector_registers);
   if (!known.ok()) return absl::InvalidArgumentError(StrCat("target `", text, "`: ", std::string(known.message())));
   return target;
+}
+
+std::map<std::string, double> Target::Figures() const {
+  std::map<std::string, double> figures;
+  for (const Figure& figure : kFigures) figures[figure.name] = this->*figure.field;
+  return figures;
+}
+
+absl::Status Target::SetFigures(const std::map<std::string, double>& figures) {
+  for (const auto& [name, value] : figures) {
+    const Figure* found = std::find_if(std::begin(kFigures), std::end(kFigures),
+                                       [&, &wanted = name](const Figure& figure) { return wanted == figure.name; });
+    if (found == std::end(kFigures)) return absl::InvalidArgumentError(StrCat("`", name, "` is no figure of a target"));
+    if (!(value > 0)) return absl::InvalidArgumentError(StrCat("figure `", name, "` of a target is not above 0"));
+    this->*found->field = value;
+  }
+  return absl::OkStatus();
 }
 
 std::string Target::ToString() const { return StrCat("cpu:", cpu, ",threads=", threads); }

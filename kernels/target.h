@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <string_view>
 
@@ -34,6 +35,11 @@ struct Target {
   // Detects the CPU; `measure` runs micro-benchmarks (about a second) unless the cache folder has this machine's.
   static Target Host(bool measure = true);
   std::string ToString() const;  // parses back (names, not peaks)
+  // The measured figures (flop/s, bytes/s, seconds) by name. Features of kernels follow them, so a trained model
+  // carries those that it was trained under: they differ a little from one measurement to the next.
+  std::map<std::string, double> Figures() const;
+  // InvalidArgument: a name that is no figure, or a value that is not above 0.
+  absl::Status SetFigures(const std::map<std::string, double>& figures);
   // Of what changes generated code: cpu, features, vector width. Part of every cache key.
   hlo::Hash128 CodeHash() const;
 };

@@ -19,7 +19,7 @@ namespace {
 using nlohmann::json;
 
 constexpr char kMagic[8] = {'S', 'M', 'E', 'L', 'T', 'M', 'D', 'L'};
-constexpr int kFormatVersion = 1;
+constexpr int kFormatVersion = 2;
 
 json ToJson(const Normalizer& n) { return {{"mean", n.mean}, {"scale", n.scale}, {"low", n.low}, {"high", n.high}}; }
 
@@ -90,9 +90,13 @@ void Normalizer::Apply(float* row) const {
 }
 
 absl::Status SaveModel(const std::string& path, const ModelFile& model) {
-  json header{{"format", kFormatVersion}, {"schema", kFeatureSchemaVersion},
-              {"columns", Columns()},     {"target", model.target},
-              {"summary", model.summary}, {"analytical_factors", model.analytical_factors},
+  json header{{"format", kFormatVersion},
+              {"schema", kFeatureSchemaVersion},
+              {"columns", Columns()},
+              {"target", model.target},
+              {"target_figures", model.target_figures},
+              {"summary", model.summary},
+              {"analytical_factors", model.analytical_factors},
               {"tasks", json::object()}};
   std::string data;
   for (const auto& [name, task] : model.tasks) {
@@ -153,6 +157,7 @@ absl::StatusOr<ModelFile> LoadModel(const std::string& path) {
                                                         ". Use the program version that trained it, or train again"));
     }
     model.target = header.at("target").get<std::string>();
+    model.target_figures = header.at("target_figures").get<std::map<std::string, double>>();
     model.summary = header.at("summary").get<std::string>();
     model.analytical_factors = header.at("analytical_factors").get<std::map<std::string, double>>();
     for (const auto& [name, j] : header.at("tasks").items()) {

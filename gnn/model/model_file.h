@@ -50,6 +50,8 @@ struct ModelFile {
   // time.
   std::map<std::string, double> analytical_factors;
   std::string target;
+  // kernels::Target::Figures() of the machine when it was trained: what its features are made with.
+  std::map<std::string, double> target_figures;
   std::string summary;  // for people: corpus, programs, epochs, validation errors
 };
 
