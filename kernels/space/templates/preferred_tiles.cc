@@ -72,10 +72,15 @@ std::vector<std::vector<int64_t>> TiledTiles(const Nest& nest, const Target& tar
       // Columns for long runs of memory, then as many rows as keep the accumulators near.
       columns = std::min<int64_t>(extent, 32 * whole.lanes);
       int64_t room = target.l2_bytes / 4 / (columns * 4);
+      const Access* shared = LargestVectorAccess(nest, main, whole.vector_axis);
       std::vector<size_t> rows_first;
       if (whole.row_axis >= 0) rows_first.push_back(whole.row_axis);
       for (size_t a = shape.size(); a-- > 0;) {
-        if (static_cast<int>(a) != whole.row_axis && static_cast<int>(a) != whole.vector_axis) rows_first.push_back(a);
+        if (static_cast<int>(a) == whole.row_axis || static_cast<int>(a) == whole.vector_axis) continue;
+        // A block of the shared operand serves one batch, or one phase of a transposed convolution.
+        const auto depends = [&](const te::Expr& index) { return DependsOn(index, main.axes[a].var); };
+        if (std::any_of(shared->indices.begin(), shared->indices.end(), depends)) continue;
+        rows_first.push_back(a);
       }
       for (size_t a : rows_first) {
         tile[a] = std::clamp<int64_t>(room, 1, shape[a]);

@@ -11,6 +11,8 @@ namespace {
 constexpr int64_t kAccumulators = 24;
 // Rows that share a matrix which is read once: below this, packing it costs more than it saves.
 constexpr double kFewRows = 5;
+// Rows that pay for keeping accumulators in scratch between blocks of the sum.
+constexpr double kManyRows = 12;
 
 bool ReadDependsOn(const Access& access, const te::Expr& variable) {
   return std::any_of(access.indices.begin(), access.indices.end(),
@@ -28,16 +30,6 @@ int64_t RowsFor(int64_t extent, int64_t limit) {
   return (extent + passes - 1) / passes;
 }
 
-const Access* LargestVectorAccess(const Nest& nest, const te::Operation& contraction, int vector_axis) {
-  const Access* best = nullptr;
-  for (const Access& access : nest.accesses) {
-    if (access.reader.get() != &contraction) continue;
-    if (!ReadDependsOn(access, contraction.axes[vector_axis].var)) continue;
-    if (best == nullptr || Elements(*access.tensor) > Elements(*best->tensor)) best = &access;
-  }
-  return best;
-}
-
 // Whether the access reads the root of an elementwise nest that nothing but its reader reads and that is no output.
 bool IsPrivate(const Structure& structure, const Access& access) {
   const Nest* of_tensor = nullptr;
@@ -53,6 +45,16 @@ bool IsPrivate(const Structure& structure, const Access& access) {
 }
 
 }  // namespace
+
+const Access* LargestVectorAccess(const Nest& nest, const te::Operation& contraction, int vector_axis) {
+  const Access* best = nullptr;
+  for (const Access& access : nest.accesses) {
+    if (access.reader.get() != &contraction) continue;
+    if (!ReadDependsOn(access, contraction.axes[vector_axis].var)) continue;
+    if (best == nullptr || Elements(*access.tensor) > Elements(*best->tensor)) best = &access;
+  }
+  return best;
+}
 
 double Reuse(const te::Operation& operation, const Access& access) {
   double reuse = 1;
@@ -106,7 +108,7 @@ TiledForm FormOf(const Nest& nest, const Target& target) {
   if (reuse >= kFewRows) {
     // Blocks pay where one panel of a register tile's width over the whole sum crowds the cache, or where the operand
     // comes from memory, which likes long runs.
-    if (!stride || *stride != 1 || reuse < 32) return TiledForm::kRegisters;
+    if (!stride || *stride != 1 || reuse < kManyRows) return TiledForm::kRegisters;
     const double bytes = static_cast<double>(hlo::StorageBytes(access->tensor->types[0]));
     const double sum = Steps(main) / Elements(main);
     const double panel = sum * 2 * static_cast<double>(LanesOf(main, target)) * bytes;

@@ -53,6 +53,10 @@ int64_t SumBlock(const Nest& nest, const std::vector<int64_t>& tile, const Targe
 // A contraction all of whose operands run along the vectors: nothing is shared between channels.
 bool IsDepthwise(const Nest& nest);
 
+// The read of the largest operand among those that depend on the vector axis; null where there is none. It points into
+// the nest.
+const Access* LargestVectorAccess(const Nest& nest, const te::Operation& contraction, int vector_axis);
+
 // Times that each element of the read is used.
 double Reuse(const te::Operation& operation, const Access& access);
 

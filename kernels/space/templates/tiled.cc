@@ -19,6 +19,8 @@ using schedule::Schedule;
 
 // Windows of at most this many taps are unrolled whole.
 constexpr int64_t kUnrolledTaps = 32;
+// Elements of an operand's row that are packed before the next row is.
+constexpr int64_t kPackedRun = 128;
 
 class TiledNest {
  public:
@@ -291,8 +293,18 @@ absl::Status LayOutPanel(Schedule& schedule, const std::string& panel, const te:
   layout.emplace_back(along, several ? 0 : 1);
   if (several || along != rank - 1) SMELT_RETURN_IF_ERROR(schedule.TransformLayout(panel, layout));
   if (along == rank - 1) {
-    SMELT_ASSIGN_OR_RETURN(
-        auto split, VectorizeLoop(schedule, panel, AxisName(along), access.tensor->shape[along], registers.lanes));
+    std::string loop = AxisName(along);
+    int64_t extent = access.tensor->shape[along];
+    // A row of the operand goes to as many strips of the panel, which lie a multiple of the cache's way apart: a few at
+    // a time, in runs that are still long.
+    const int64_t run = std::max(kPackedRun / registers.width(), int64_t{1}) * registers.width();
+    if (several && tile > run && tile % run == 0) {
+      SMELT_ASSIGN_OR_RETURN(auto split, schedule.Split(panel, loop, run));
+      order.insert(order.begin(), split.first);
+      loop = split.second;
+      extent = run;
+    }
+    SMELT_ASSIGN_OR_RETURN(auto split, VectorizeLoop(schedule, panel, loop, extent, registers.lanes));
     if (!split.first.empty()) order.push_back(split.first);
     order.push_back(split.second);
   } else {

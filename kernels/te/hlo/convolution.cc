@@ -131,10 +131,13 @@ absl::StatusOr<std::vector<Value>> ConvolutionRule(const RuleInput& input) {
   // Where tap `tap` of dimension i lies in the kernel. In a phased dimension, output o = phases*q + r reads spread
   // position o + k - pad, a real element where phases divides it: k = phases*j + (pad - r) mod phases, and the element
   // is q + j - floor((pad - r) / phases).
-  const auto kernel_position = [&](size_t i, const Expr& phase, const Expr& tap) {
+  const auto tap_position = [&](size_t i, const Expr& phase, const Expr& tap) {
     const Spatial& s = spatial[i];
-    const Expr k = s.phases > 1 ? tap * s.phases + FloorMod(Expr(s.window.padding_low) - phase, s.phases) : tap;
-    return s.window.reversal ? Expr(s.window.size - 1) - k : k;
+    return s.phases > 1 ? tap * s.phases + FloorMod(Expr(s.window.padding_low) - phase, s.phases) : tap;
+  };
+  const auto kernel_position = [&](size_t i, const Expr& phase, const Expr& tap) {
+    const Expr k = tap_position(i, phase, tap);
+    return spatial[i].window.reversal ? Expr(spatial[i].window.size - 1) - k : k;
   };
   // Where the phases do not divide the window, some have a tap less than others: a copy of the kernel by phase and tap
   // holds zeros there.
@@ -204,7 +207,16 @@ absl::StatusOr<std::vector<Value>> ConvolutionRule(const RuleInput& input) {
     }
     w[uneven ? 2 * rank : d.kernel_input_feature] = input_feature;
     w[uneven ? 2 * rank + 1 : d.kernel_output_feature] = feature;
-    return Binary(BinaryOp::kMul, Accumulate(source.At(x), type), Accumulate(taps.At(w), type));
+    const Expr term = Binary(BinaryOp::kMul, Accumulate(source.At(x), type), Accumulate(taps.At(w), type));
+    if (!uneven) return term;
+    // Loops skip the taps that a phase does not have.
+    Expr exists = Bool(true);
+    for (size_t i = 0; i < rank; ++i) {
+      if (spatial[i].window.size % spatial[i].phases == 0) continue;
+      exists = And(exists, tap_position(i, phase[i], tap_axis[i] >= 0 ? Expr(axes[tap_axis[i]]) : Expr(0)) <
+                               spatial[i].window.size);
+    }
+    return If(exists, term, hlo::IsFloat(type) ? FloatConst({type, 1}, 0) : IntConst({type, 1}, 0));
   };
 
   if (!phased) {
