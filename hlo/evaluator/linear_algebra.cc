@@ -1,5 +1,5 @@
-// Cholesky factors and triangular systems, in double precision whatever the element type: exactness is worth more than
-// speed here.
+// Cholesky factors in the element's own precision and in the order of XLA's expansion, since which nearly singular
+// matrices have a factor depends on the rounding; triangular systems in double precision.
 #include <cmath>
 #include <complex>
 #include <limits>
