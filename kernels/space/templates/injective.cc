@@ -9,7 +9,8 @@ namespace {
 
 // Operations whose value depends on the position itself, so that fusing loops would bring divisions into vectors.
 bool ReadsPosition(const Structure& structure) {
-  constexpr const char* kTags[] = {"iota", "pad", "concatenate", "dynamic-update-slice", "constant", "interleave"};
+  constexpr const char* kTags[] = {"iota",     "pad",       "taps", "concatenate", "dynamic-update-slice",
+                                   "constant", "interleave"};
   const auto positional = [&](const te::OperationRef& operation) {
     return std::any_of(std::begin(kTags), std::end(kTags), [&](const char* tag) { return operation->tag == tag; });
   };

@@ -14,6 +14,10 @@ constexpr double kFewRows = 5;
 // Rows that pay for keeping accumulators in scratch between blocks of the sum.
 constexpr double kManyRows = 12;
 
+// A convolution to fewer features than that fills no vector with them; its rows must be this wide instead.
+constexpr int64_t kFewFeatures = 4;
+constexpr int64_t kWidth = 16;
+
 bool ReadDependsOn(const Access& access, const te::Expr& variable) {
   return std::any_of(access.indices.begin(), access.indices.end(),
                      [&](const te::Expr& index) { return DependsOn(index, variable); });
@@ -80,6 +84,7 @@ int VectorAxisOf(const Nest& nest) {
   int last = static_cast<int>(root.axes.size()) - 1;
   while (last > 0 && root.shape[last] == 1) --last;
   if (last < 0) return -1;
+  if (const std::optional<WidthVectors> width = WidthVectorsOf(nest)) return width->axis;
   if (nest.main == nest.root) return last;
   for (const Attached& attached : nest.attached) {
     if (attached.operation != nest.main) continue;
@@ -91,10 +96,43 @@ int VectorAxisOf(const Nest& nest) {
   return -1;
 }
 
+std::optional<WidthVectors> WidthVectorsOf(const Nest& nest) {
+  const te::Operation& main = *nest.main;
+  if (main.tag != "convolution") return std::nullopt;
+  const std::vector<Access> accesses = AccessesOf(nest, main);
+  if (accesses.size() != 2) return std::nullopt;
+  for (const Access& picture : accesses) {
+    const Access& taps = &picture == &accesses[0] ? accesses[1] : accesses[0];
+    if (picture.tensor->tag != "pad" || picture.tensor->types.size() != 1) continue;
+    // Features: kept axes that the kernel alone runs over. What both run over is a group, or a phase.
+    int64_t features = 1;
+    bool grouped = false;
+    for (const te::IterVar& axis : main.axes) {
+      if (!ReadDependsOn(taps, axis.var)) continue;
+      if (ReadDependsOn(picture, axis.var)) {
+        grouped = grouped || axis.extent > kFewFeatures;
+      } else {
+        features *= axis.extent;
+      }
+    }
+    if (grouped || features > kFewFeatures) continue;
+    for (int a = static_cast<int>(main.axes.size()) - 1; a >= 0; --a) {
+      const te::Expr& var = main.axes[a].var;
+      if (main.axes[a].extent < kWidth || ReadDependsOn(taps, var)) continue;
+      for (size_t d = 0; d < picture.indices.size(); ++d) {
+        const std::optional<int64_t> step = Coefficient(picture.indices[d], var);
+        if (step && *step == 1) return WidthVectors{a, picture.tensor, static_cast<int>(d)};
+      }
+    }
+  }
+  return std::nullopt;
+}
+
 TiledForm FormOf(const Nest& nest, const Target& target) {
   const te::Operation& main = *nest.main;
   const int axis = VectorAxisOf(nest);
   if (axis < 0) return TiledForm::kRegisters;
+  if (WidthVectorsOf(nest)) return TiledForm::kRegisters;
   if (!IsContraction(main)) {
     // A sum over columns of a wide array reads whole rows; what has windows reuses them instead.
     const int64_t width = main.axes[axis].extent;
@@ -176,7 +214,7 @@ RegisterTile ChooseRegisterTile(const Nest& nest, const std::vector<int64_t>& ti
 const Access* PanelAccess(const Structure& structure, const Nest& nest, const te::Operation& contraction,
                           const RegisterTile& registers, bool* computed) {
   *computed = false;
-  if (!IsContraction(contraction) || registers.vector_axis < 0) return nullptr;
+  if (!IsContraction(contraction) || registers.vector_axis < 0 || WidthVectorsOf(nest)) return nullptr;
   const Access* access = LargestVectorAccess(nest, contraction, registers.vector_axis);
   if (access == nullptr) return nullptr;
   for (const Access& other : nest.accesses) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -29,6 +30,15 @@ enum class TiledForm : uint8_t {
   kStreamed,   // few rows share a large matrix that lies along the vectors: it streams by, accumulators in cache
   kDots,       // few rows share a matrix that lies along the sum: vectors over the sum
 };
+
+// A convolution to very few features, such as the channels of a picture: vectors run along the width, and the padded
+// input, a stage of its own, is stored with that dimension innermost.
+struct WidthVectors {
+  int axis = -1;  // of the main operation
+  te::OperationRef input;
+  int dimension = -1;  // of the input
+};
+std::optional<WidthVectors> WidthVectorsOf(const Nest& nest);
 
 // The main operation's axis that the nest's root stores contiguously; for sums that are no contraction the axis along
 // which operands are contiguous.

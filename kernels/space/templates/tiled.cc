@@ -42,6 +42,12 @@ class TiledNest {
     SMELT_RETURN_IF_ERROR(SplitRoot());
     for (const std::string& sum : sums_) SMELT_RETURN_IF_ERROR(ScheduleSum(sum));
     SMELT_RETURN_IF_ERROR(Pack());
+    if (const std::optional<WidthVectors> width = WidthVectorsOf(input_.nest)) {
+      SMELT_RETURN_IF_ERROR(StoreInnermost(width->input->name, width->input->shape.size(), width->dimension));
+      for (const std::string& sum : sums_) {
+        SMELT_RETURN_IF_ERROR(StoreInnermost(sum, main_.axes.size(), registers_.vector_axis));
+      }
+    }
     return ParallelizeOutermost(schedule_, root_.name, outer_, input_.nest.Work());
   }
 
@@ -66,6 +72,15 @@ class TiledNest {
       return std::any_of(panel.access->indices.begin(), panel.access->indices.end(),
                          [&](const te::Expr& index) { return DependsOn(index, panel.sum->axes[axis].var); });
     });
+  }
+
+  absl::Status StoreInnermost(const std::string& stage, size_t rank, int dimension) {
+    std::vector<std::pair<int, int64_t>> layout;
+    for (int d = 0; d < static_cast<int>(rank); ++d) {
+      if (d != dimension) layout.emplace_back(d, 1);
+    }
+    layout.emplace_back(dimension, 1);
+    return schedule_.TransformLayout(stage, layout);
   }
 
   // The stages that hold the sums, and the root's loop of each of the main operation's axes.

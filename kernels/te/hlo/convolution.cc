@@ -167,7 +167,7 @@ absl::StatusOr<std::vector<Value>> ConvolutionRule(const RuleInput& input) {
                   const DataType type = weight.type();
                   return If(exists, weight, hlo::IsFloat(type.element) ? FloatConst(type, 0) : IntConst(type, 0));
                 },
-                "pad"),
+                "taps"),
             Expr()};
   }
 
