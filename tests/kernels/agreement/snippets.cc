@@ -260,6 +260,11 @@ const std::vector<Snippet>* MakeSnippets() {
         b = f32[7] parameter(2)
         c = f32[1,9,11,7] convolution(x, w), window={size=5x3 pad=2_2x1_2 lhs_dilate=2x3}, dim_labels=b01f_01io->b01f
         d = f32[1,9,11,7] broadcast(b), dimensions={3}  e = f32[1,9,11,7] add(c, d)  ROOT r = f32[1,9,11,7] tanh(e))"},
+      {"ConvolutionToPicture", R"(x = f32[1,4,18,4] parameter(0)  w = f32[5,5,4,3] parameter(1)
+        c = f32[1,8,36,3] convolution(x, w), window={size=5x5 pad=3_2x3_2 lhs_dilate=2x2}, dim_labels=b01f_01io->b01f
+        ROOT r = f32[1,8,36,3] tanh(c))"},
+      {"ConvolutionToOneFeature", R"(x = f32[1,7,33,6] parameter(0)  w = f32[3,3,6,1] parameter(1)
+        ROOT r = f32[1,7,33,1] convolution(x, w), window={size=3x3 pad=1_1x1_1}, dim_labels=b01f_01io->b01f)"},
       {"ConvolutionDilatedReversed", R"(x = f32[1,9,9,4] parameter(0)  w = f32[3,3,4,5] parameter(1)
         ROOT r = f32[1,5,5,5] convolution(x, w), window={size=3x3 rhs_dilate=2x2 rhs_reversal=1x1}, dim_labels=b01f_01io->b01f)"},
       {"ConvolutionWeightGradient", R"(x = f32[4,9,9,5] parameter(0)  g = f32[4,9,9,17] parameter(1)
