@@ -40,7 +40,9 @@ absl::Status Train(const Flags& flags) {
   file.target_figures = target.Figures();
   file.analytical_factors = gnn::FitAnalyticalFactors(data, split.train);
   nlohmann::json json_tasks = nlohmann::json::object();
-  file.summary = absl::StrCat(flags.model, " trained on ", split.train.size(), " kernels of ", data.Programs().size(),
+  std::set<std::string> trained_on;
+  for (int64_t i : split.train) trained_on.insert(data.examples[i].program);
+  file.summary = absl::StrCat(flags.model, " trained on ", split.train.size(), " kernels of ", trained_on.size(),
                               " programs for ", target.ToString());
   Interrupt interrupt;
   for (const auto& [name, task] :

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <set>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
@@ -66,6 +67,19 @@ absl::StatusOr<Example> Featurise(const KernelExample& record, const kernels::Ta
   return example;
 }
 
+// Adds what another measurement of the same kernel has and this one lacks.
+void Complete(Example other, Example* example) {
+  if (example->seconds <= 0) {
+    example->seconds = other.seconds;
+    example->noise = other.noise;
+  }
+  if (example->tile_seconds.empty()) {
+    example->tile_features = std::move(other.tile_features);
+    example->tile_seconds = std::move(other.tile_seconds);
+    example->tile_analytical = std::move(other.tile_analytical);
+  }
+}
+
 // In [0, 1), from the program's name and the seed alone.
 double Position(const std::string& program, uint64_t seed) {
   const hlo::Hash128 hash = hlo::Hasher().Add(program).Add(static_cast<int64_t>(seed)).Finish();
@@ -83,18 +97,25 @@ std::vector<std::string> Dataset::Programs() const {
 absl::StatusOr<Dataset> LoadDataset(const std::string& folders, const kernels::Target& target,
                                     const LoadOptions& options) {
   Dataset data;
-  absl::flat_hash_set<std::pair<std::string, hlo::Hash128>> seen;
+  absl::flat_hash_map<std::pair<std::string, hlo::Hash128>, size_t> seen;  // number of the example
   for (absl::string_view folder : absl::StrSplit(folders, ',', absl::SkipEmpty())) {
     SMELT_ASSIGN_OR_RETURN(CorpusReport report, ReadCorpus(std::string(folder), [&](KernelExample record) {
-                             if (!seen.insert({record.program, record.hash}).second) return absl::OkStatus();
+                             const std::pair key(record.program, record.hash);
+                             const auto known = seen.find(key);
+                             if (known != seen.end() && record.measurements.size() < 2) return absl::OkStatus();
                              absl::StatusOr<Example> example = Featurise(record, target, options);
                              if (!example.ok()) {
                                data.warnings.push_back(absl::StrCat("skipped kernel ", record.hash.ToHex(), " of ",
                                                                     record.program, ": ", example.status().message()));
                                return absl::OkStatus();
                              }
-                             if (example->seconds > 0 || !example->tile_seconds.empty())
-                               data.examples.push_back(*std::move(example));
+                             if (example->seconds <= 0 && example->tile_seconds.empty()) return absl::OkStatus();
+                             if (known != seen.end()) {
+                               Complete(*std::move(example), &data.examples[known->second]);
+                               return absl::OkStatus();
+                             }
+                             seen[key] = data.examples.size();
+                             data.examples.push_back(*std::move(example));
                              return absl::OkStatus();
                            }));
     data.warnings.insert(data.warnings.end(), report.warnings.begin(), report.warnings.end());

@@ -42,7 +42,7 @@ struct LoadOptions {
 };
 
 // Reads and featurises a corpus (or several, separated by commas). A kernel that appears more than once with the same
-// program is kept once.
+// program is one example: the first corpus with its time, the first with its tiles.
 absl::StatusOr<Dataset> LoadDataset(const std::string& folders, const kernels::Target& target,
                                     const LoadOptions& options);
 
