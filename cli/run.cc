@@ -13,6 +13,7 @@
 #include "kernels/compile/compile.h"
 #include "kernels/runtime/executable.h"
 #include "tuner/program.h"
+#include "tuner/verify.h"
 
 namespace smelt::cli {
 namespace {
@@ -64,7 +65,13 @@ absl::Status Run(const Flags& flags) {
   if (golden) {
     SMELT_ASSIGN_OR_RETURN(comparisons, golden->Compare(result));
   } else if (flags.check) {
-    SMELT_ASSIGN_OR_RETURN(const hlo::Literal want, RunEvaluator(module, inputs, interrupt));
+    SMELT_ASSIGN_OR_RETURN(hlo::Literal want, RunEvaluator(module, inputs, interrupt));
+    if (tuner::FiniteShare(Leaves(absl::MakeConstSpan(&want, 1))) == 0) {
+      std::fprintf(stderr,
+                   "%s: no result is a finite number under these inputs, so that equal results say little; give others "
+                   "with --inputs, or known ones with --golden\n",
+                   flags.module.c_str());
+    }
     SMELT_ASSIGN_OR_RETURN(comparisons, CompareResults(want, result));
   } else {
     PrintSummary(result);

@@ -32,7 +32,7 @@ hlo::Literal AssembleFrom(const hlo::Shape& shape, std::vector<hlo::Literal>& le
 
 }  // namespace
 
-std::vector<const hlo::Literal*> Leaves(const std::vector<hlo::Literal>& values) {
+std::vector<const hlo::Literal*> Leaves(absl::Span<const hlo::Literal> values) {
   std::vector<const hlo::Literal*> leaves;
   for (const hlo::Literal& value : values) AppendLeaves(value, &leaves);
   return leaves;

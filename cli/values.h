@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
 #include "hlo/golden/golden.h"
 #include "hlo/literal.h"
 #include "hlo/module.h"
@@ -12,7 +13,7 @@
 namespace smelt::cli {
 
 // Array leaves of values, in order; tokens are left out.
-std::vector<const hlo::Literal*> Leaves(const std::vector<hlo::Literal>& values);
+std::vector<const hlo::Literal*> Leaves(absl::Span<const hlo::Literal> values);
 // Puts leaves back into a literal of that shape; the leaves are moved out of `leaves`.
 hlo::Literal Assemble(const hlo::Shape& shape, std::vector<hlo::Literal>& leaves);
 

@@ -100,6 +100,8 @@ class Session {
   }
 
   absl::Status Search(const fusion::Config& start) {
+    Progress("evaluating the program, to compare with");
+    SMELT_RETURN_IF_ERROR(trials_.PrepareVerifier());
     // The default in turn with itself: the first measurement, and its kernels' times.
     SMELT_ASSIGN_OR_RETURN(const TrialResult usual, Measure(trials_.usual()));
     if (!usual.outcome.ok()) {

@@ -143,6 +143,8 @@ absl::Status Trials::PrepareVerifier() {
       Verifier::Create(*program_.original, options_.verify_seconds, options_.cancel);
   if (evaluated.ok()) {
     verifier_ = *std::move(evaluated);
+    runner_.UseInputs(verifier_->inputs());
+    NoteUselessResults();
     return absl::OkStatus();
   }
   if (Cancelled()) return absl::CancelledError("interrupted");
@@ -150,10 +152,24 @@ absl::Status Trials::PrepareVerifier() {
   Log(absl::StrCat("the evaluator cannot check this program: ", why_unchecked_,
                    "; results are compared with those of the program without fusion"));
   const Trial unfused{fusion::Config(space_.size()), {}, 0};
-  SMELT_ASSIGN_OR_RETURN(const std::vector<hlo::Literal> outputs,
-                         runner_.Outputs(ToCandidate(unfused), Path("outputs.safetensors")));
-  SMELT_ASSIGN_OR_RETURN(verifier_, Verifier::FromOutputs(*program_.original, outputs));
+  for (const InputKind kind : kInputKinds) {
+    runner_.UseInputs(kind);
+    SMELT_ASSIGN_OR_RETURN(const std::vector<hlo::Literal> outputs,
+                           runner_.Outputs(ToCandidate(unfused), Path("outputs.safetensors")));
+    SMELT_ASSIGN_OR_RETURN(std::unique_ptr<Verifier> verifier,
+                           Verifier::FromOutputs(*program_.original, outputs, kind));
+    if (verifier_ == nullptr || verifier->finite() > verifier_->finite()) verifier_ = std::move(verifier);
+    if (verifier_->finite() == 1) break;
+  }
+  runner_.UseInputs(verifier_->inputs());
+  NoteUselessResults();
   return absl::OkStatus();
+}
+
+void Trials::NoteUselessResults() {
+  if (verifier_->finite() > 0) return;
+  why_unchecked_ = "none of its results is a finite number under any inputs that were tried";
+  Log(absl::StrCat("comparisons say nothing: ", why_unchecked_));
 }
 
 absl::StatusOr<Trials::Check> Trials::Verify(const Trial& trial) {

@@ -68,17 +68,21 @@ class Trials {
   // Fails only where the records cannot be kept, or with Cancelled, when nothing is recorded.
   absl::StatusOr<TrialResult> Measure(const Trial& trial);
 
+  // Evaluates the program, which also decides the inputs that trials run on; once, before the first of them.
+  absl::Status PrepareVerifier();
+
   // How the answer was compared.
   enum class Verdict : uint8_t {
     kRight,      // equal to the evaluator's result
     kWrong,      // not
-    kUnchecked,  // the evaluator cannot run the program: compared with another compilation of it, without fusion
+    kUnchecked,  // the evaluator cannot run the program: compared with another compilation of it, without fusion; or
+                 // no result is finite
   };
   struct Check {
     Verdict verdict;
     std::string difference;  // kWrong
   };
-  // Of a trial's results; evaluates the program first if that was not done yet.
+  // Of a trial's results.
   absl::StatusOr<Check> Verify(const Trial& trial);
 
   const Trial& best() const { return best_ ? *best_ : usual_; }
@@ -107,7 +111,7 @@ class Trials {
   absl::Status Confirm(const Trial& trial, Outcome* outcome);
   // What makes two trials one: kernels with their counts, and tiles. Names and bits without effect do not.
   std::string SubjectOf(const Trial& trial) const;
-  absl::Status PrepareVerifier();
+  void NoteUselessResults();
 
   const Program& program_;
   const fusion::Space& space_;

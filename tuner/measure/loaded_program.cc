@@ -19,13 +19,14 @@ double Since(Clock::time_point start) { return std::chrono::duration<double>(Clo
 
 }  // namespace
 
-absl::StatusOr<std::shared_ptr<const hlo::Literal>> InputPool::Get(const hlo::Shape& shape, int64_t leaf) {
+absl::StatusOr<std::shared_ptr<const hlo::Literal>> InputPool::Get(const hlo::Shape& shape, int64_t leaf,
+                                                                   InputKind kind) {
   if (!shape.IsArray()) {
     SMELT_ASSIGN_OR_RETURN(hlo::Literal token, hlo::Literal::Create(shape));
     return std::make_shared<const hlo::Literal>(std::move(token));
   }
   const hlo::Shape plain = hlo::Shape::Array(shape.element_type, shape.dimensions);
-  const std::string key = absl::StrCat(leaf, " ", plain.ToString());
+  const std::string key = absl::StrCat(leaf, " ", plain.ToString(), " ", static_cast<int>(kind));
   if (auto known = literals_.find(key); known != literals_.end()) return known->second;
   if (bytes_ > kLimitBytes) {
     for (auto it = literals_.begin(); it != literals_.end();) {
@@ -37,7 +38,7 @@ absl::StatusOr<std::shared_ptr<const hlo::Literal>> InputPool::Get(const hlo::Sh
       it = literals_.erase(it);
     }
   }
-  SMELT_ASSIGN_OR_RETURN(hlo::Literal literal, hlo::MakeInput(plain, leaf, hlo::DefaultInputRange(plain.element_type)));
+  SMELT_ASSIGN_OR_RETURN(hlo::Literal literal, hlo::MakeInput(plain, leaf, RangeOf(kind, plain)));
   bytes_ += literal.byte_size();
   return literals_[key] = std::make_shared<const hlo::Literal>(std::move(literal));
 }
@@ -45,7 +46,7 @@ absl::StatusOr<std::shared_ptr<const hlo::Literal>> InputPool::Get(const hlo::Sh
 absl::StatusOr<std::unique_ptr<LoadedProgram>> LoadedProgram::Load(const std::string& text,
                                                                    const kernels::Target& target,
                                                                    const kernels::runtime::ExecutableOptions& options,
-                                                                   InputPool& inputs) {
+                                                                   InputPool& inputs, InputKind kind) {
   SMELT_ASSIGN_OR_RETURN(std::unique_ptr<hlo::Module> module, hlo::ParseModule(text, {.file_name = "candidate"}));
   std::unique_ptr<LoadedProgram> program(new LoadedProgram);
   SMELT_ASSIGN_OR_RETURN(program->executable_, Executable::Compile(*module, target, options));
@@ -54,7 +55,7 @@ absl::StatusOr<std::unique_ptr<LoadedProgram>> LoadedProgram::Load(const std::st
     std::vector<const hlo::Shape*> shapes;
     parameter->shape().AppendLeaves(&shapes);
     for (const hlo::Shape* shape : shapes) {
-      SMELT_ASSIGN_OR_RETURN(std::shared_ptr<const hlo::Literal> input, inputs.Get(*shape, arrays));
+      SMELT_ASSIGN_OR_RETURN(std::shared_ptr<const hlo::Literal> input, inputs.Get(*shape, arrays, kind));
       arrays += shape->IsArray();
       program->input_pointers_.push_back(input->raw());
       program->inputs_.push_back(std::move(input));

@@ -16,6 +16,7 @@
 #include "hlo/literal.h"
 #include "kernels/runtime/executable.h"
 #include "kernels/target.h"
+#include "tuner/measure/test_inputs.h"
 
 namespace smelt::tuner {
 
@@ -23,7 +24,7 @@ namespace smelt::tuner {
 class InputPool {
  public:
   // For the `leaf`-th array parameter (tokens: any number).
-  absl::StatusOr<std::shared_ptr<const hlo::Literal>> Get(const hlo::Shape& shape, int64_t leaf);
+  absl::StatusOr<std::shared_ptr<const hlo::Literal>> Get(const hlo::Shape& shape, int64_t leaf, InputKind kind);
 
  private:
   static constexpr int64_t kLimitBytes = int64_t{1} << 30;  // beyond it, what no program uses goes
@@ -36,7 +37,7 @@ class LoadedProgram {
   // Parses and compiles. `text` is a fused module's.
   static absl::StatusOr<std::unique_ptr<LoadedProgram>> Load(const std::string& text, const kernels::Target& target,
                                                              const kernels::runtime::ExecutableOptions& options,
-                                                             InputPool& inputs);
+                                                             InputPool& inputs, InputKind kind = InputKind::kUnit);
 
   absl::Status Run();
   // Warms up and finds how many runs make one sample of at least 100 us.

@@ -52,13 +52,23 @@ absl::StatusOr<json> Runner::Call(const json& request, double timeout, bool buil
   return reply;
 }
 
+void Runner::UseInputs(InputKind kind) {
+  if (kind == inputs_) return;
+  Keep({});
+  inputs_ = kind;
+}
+
+json Runner::LoadRequest(const Candidate& candidate) const {
+  json request{{"do", "load"}, {"module", candidate.module_text}, {"inputs", std::string(InputKindName(inputs_))}};
+  if (!candidate.tiles.empty()) request["tiles"] = candidate.tiles;
+  return request;
+}
+
 const Runner::Loaded* Runner::Load(const Candidate& candidate, Outcome* outcome) {
   for (const Loaded& loaded : loaded_) {
     if (loaded.candidate == candidate) return &loaded;
   }
-  json request{{"do", "load"}, {"module", candidate.module_text}};
-  if (!candidate.tiles.empty()) request["tiles"] = candidate.tiles;
-  absl::StatusOr<json> reply = Call(request, policy_.build_timeout, /*building=*/true, outcome);
+  absl::StatusOr<json> reply = Call(LoadRequest(candidate), policy_.build_timeout, /*building=*/true, outcome);
   if (!reply.ok()) return nullptr;
   Loaded loaded{candidate, reply->value("id", -1), reply->value("compile_seconds", 0.0), {}};
   for (const json& kernel : (*reply)["kernels"]) {
@@ -105,8 +115,9 @@ Runner::KernelResult Runner::TimeKernel(const fusion::Kernel& kernel, const std:
     const absl::StatusOr<std::vector<int64_t>> tiled = kernels::space::TiledDimensions(kernel.computation());
     if (tiled.ok() && tiled->size() != tile->extents.size()) {
       result.outcome.failure = Failure::kBuildFailed;
-      result.outcome.message = absl::StrCat("tile ", tile->ToString(), " has ", tile->extents.size(), " extents, kernel `",
-                                            kernel.name, "` has ", tiled->size(), " tiled dimensions");
+      result.outcome.message =
+          absl::StrCat("tile ", tile->ToString(), " has ", tile->extents.size(), " extents, kernel `", kernel.name,
+                       "` has ", tiled->size(), " tiled dimensions");
       return result;
     }
   }
@@ -178,9 +189,8 @@ std::vector<Outcome> Runner::TimePrograms(const std::vector<Candidate>& candidat
     for (size_t i = 0; i < candidates.size() && !died; ++i) {
       if (!outcomes[i].ok()) continue;
       // Equal candidates are loaded each on its own: that is how noise is measured.
-      json request{{"do", "load"}, {"module", candidates[i].module_text}};
-      if (!candidates[i].tiles.empty()) request["tiles"] = candidates[i].tiles;
-      absl::StatusOr<json> reply = Call(request, policy_.build_timeout, /*building=*/true, &outcomes[i]);
+      absl::StatusOr<json> reply =
+          Call(LoadRequest(candidates[i]), policy_.build_timeout, /*building=*/true, &outcomes[i]);
       died = worker_ == nullptr;
       if (!reply.ok()) continue;
       outcomes[i].compile_seconds = reply->value("compile_seconds", 0.0);

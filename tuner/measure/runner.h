@@ -20,6 +20,7 @@
 #include "hlo/literal.h"
 #include "kernels/space/tiles.h"
 #include "tuner/measure/outcome.h"
+#include "tuner/measure/test_inputs.h"
 #include "tuner/measure/worker_process.h"
 
 namespace smelt::tuner {
@@ -78,7 +79,10 @@ class Runner {
   // (build, crash) gets its failure; the others are timed without it.
   std::vector<Outcome> TimePrograms(const std::vector<Candidate>& candidates, int rounds, double seconds);
 
-  // Runs one candidate on the default inputs and returns the array leaves of its result (see hlo::ToStorable for their
+  // Of programs; kUnit until it is called. Kernels alone have the formula's default.
+  void UseInputs(InputKind kind);
+
+  // Runs one candidate on these inputs and returns the array leaves of its result (see hlo::ToStorable for their
   // types). They come through `scratch_file`, which is removed.
   absl::StatusOr<std::vector<hlo::Literal>> Outputs(const Candidate& candidate, const std::string& scratch_file);
 
@@ -99,6 +103,7 @@ class Runner {
   // The reply, or the failure as an outcome's reason. `building` tells a time-out while compiling from one while
   // running.
   absl::StatusOr<nlohmann::json> Call(const nlohmann::json& request, double timeout, bool building, Outcome* outcome);
+  nlohmann::json LoadRequest(const Candidate& candidate) const;
   // Loads the candidate unless it is; nullptr when it failed.
   const Loaded* Load(const Candidate& candidate, Outcome* outcome);
   // Unloads all but these.
@@ -108,6 +113,7 @@ class Runner {
   MeasurePolicy policy_;
   std::unique_ptr<WorkerProcess> worker_;
   std::vector<Loaded> loaded_;
+  InputKind inputs_ = InputKind::kUnit;
   double hardware_seconds_ = 0;
 };
 

@@ -83,8 +83,10 @@ class Worker {
         SMELT_RETURN_IF_ERROR(AddTile(hex, text.get<std::string>(), &options));
       }
     }
+    SMELT_ASSIGN_OR_RETURN(const InputKind inputs,
+                           ParseInputKind(request.value("inputs", std::string(InputKindName(InputKind::kUnit)))));
     SMELT_ASSIGN_OR_RETURN(std::unique_ptr<LoadedProgram> program,
-                           LoadedProgram::Load(request.value("module", ""), target_, options, inputs_));
+                           LoadedProgram::Load(request.value("module", ""), target_, options, inputs_, inputs));
     json kernels = json::array();
     for (const auto& kernel : program->executable().kernels()) {
       kernels.push_back(
