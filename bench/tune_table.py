@@ -34,10 +34,18 @@ def searches(factor):
     ]
 
 
+def module_of(program):
+    return pathlib.Path(program) if program.endswith(".hlo") else ROOT / "models" / f"{program}.hlo"
+
+
+def name_of(program):
+    return pathlib.Path(program).name.split(".")[0]
+
+
 def tune(arguments, program, words, seconds):
     """One run of `smelt tune`, as its JSON, or None where it failed (its message is shown)."""
     with tempfile.TemporaryDirectory() as folder:
-        command = [arguments.smelt, "tune", str(ROOT / "models" / f"{program}.hlo"), f"--out={folder}/run", f"--hardware-seconds={seconds:g}",
+        command = [arguments.smelt, "tune", str(module_of(program)), f"--out={folder}/run", f"--hardware-seconds={seconds:g}",
                    f"--seed={arguments.seed}", "--json", "--quiet", *words]
         if arguments.moves:
             command.append(f"--moves={arguments.moves}")
@@ -79,7 +87,7 @@ def table(rows, columns):
 
 
 def document(rows, columns, arguments, model):
-    command = " ".join(["bench/tune_table.py", *sys.argv[1:]])
+    command = " ".join(["bench/tune_table.py", *(word if word.startswith("-") else name_of(word) for word in sys.argv[1:])])
     return f"""# What tuning gains
 
 How much less time the tuned program takes than the default fusion (`priority`), on one core of {cpu()}, {datetime.date.today()}.
@@ -101,7 +109,7 @@ def cpu():
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("programs", nargs="*", default=PROGRAMS, help="names in models/")
+    parser.add_argument("programs", nargs="*", default=PROGRAMS, help="names in models/, or HLO files")
     parser.add_argument("--smelt", default=str(ROOT / "build/release/smelt"))
     parser.add_argument("--seconds", type=float, default=20, help="hardware seconds of a search")
     parser.add_argument("--factor", type=float, default=10, help="the last column's times the hardware seconds")
@@ -116,11 +124,11 @@ def main():
     for program in arguments.programs:
         runs = []
         for name, words, times in searches(arguments.factor):
-            print(f"{program}: {name}", file=sys.stderr)
+            print(f"{name_of(program)}: {name}", file=sys.stderr)
             runs.append(tune(arguments, program, words, arguments.seconds * times))
             if runs[-1]:
                 model = runs[-1]["model"]
-        rows.append((program, runs))
+        rows.append((name_of(program), runs))
         # Written after every program, so that a long run shows what it has.
         pathlib.Path(arguments.out).parent.mkdir(parents=True, exist_ok=True)
         pathlib.Path(arguments.out).write_text(document(rows, columns, arguments, model))

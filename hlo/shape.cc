@@ -48,7 +48,6 @@ int64_t Shape::ByteSize() const {
 }
 
 bool Shape::SizeFits() const {
-  // 2^60 elements leave room for 16-byte elements under 2^63 once the byte count is checked too.
   constexpr int64_t kLimit = int64_t{1} << 60;
   if (IsTuple()) {
     int64_t bytes = 0;
@@ -66,7 +65,7 @@ bool Shape::SizeFits() const {
     if (d < 0) return false;
     if (__builtin_mul_overflow(count, std::max<int64_t>(d, 1), &count) || count > kLimit) return false;
   }
-  return count * StorageBytes(element_type) < kLimit;
+  return count < kLimit / std::max<int64_t>(StorageBytes(element_type), 1);
 }
 
 int64_t Shape::LeafCount() const {
