@@ -48,8 +48,10 @@ struct Pipe {
     ::dup2(replies.write, 3);
   }
   ::dup2(STDERR_FILENO, STDOUT_FILENO);
+#if !defined(__SANITIZE_ADDRESS__)  // its shadow memory is larger than any limit
   rlimit limit{memory, memory};
   ::setrlimit(RLIMIT_DATA, &limit);
+#endif
   rlimit no_core{0, 0};
   ::setrlimit(RLIMIT_CORE, &no_core);
   ::signal(SIGINT, SIG_IGN);  // Ctrl-C goes to the tuner, which ends its children
