@@ -36,7 +36,7 @@ struct Pipe {
 
 // Between fork and exec only functions that are safe there.
 [[noreturn]] void RunChild(const char* program, char* const* arguments, const Pipe& requests, const Pipe& replies,
-                           pid_t parent, rlim_t memory) {
+                           pid_t parent, [[maybe_unused]] rlim_t memory) {
   ::setpgid(0, 0);
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != parent) ::_exit(1);  // the parent died before the line above
