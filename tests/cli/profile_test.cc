@@ -107,7 +107,9 @@ TEST_F(ProfileTest, KilledAtAnyMomentItLosesNothingThatWasWrittenAndGoesOn) {
 
 TEST_F(ProfileTest, InterruptedItEndsSoonAndSaysThatItGoesOn) {
   Tool tool = Tool::Start(Words({"--configs=100000", "--kernels=100000"}));
-  ::usleep(1500000);
+  // Once it writes it listens.
+  while (tool.Running() && !fs::exists(folder_ / "corpus")) ::usleep(10000);
+  ::usleep(500000);
   tool.Signal(SIGINT);
   const ToolResult result = tool.Wait(30);
   EXPECT_EQ(result.exit_code, 0) << result.err;
