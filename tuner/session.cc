@@ -176,10 +176,12 @@ class Session {
       search.proceed = [&, round](int64_t moves, double best) {
         const int64_t total = report_.moves + moves;
         const double rate = static_cast<double>(total) / std::max(seconds + Since(search_start_), 1e-6);
-        Progress(
-            absl::StrFormat("search %d/%d: %d moves, %.0f a second, predicted %.4f ms, default %.4f; %.0f s left; %s",
-                            round + 1, kRounds, total, rate, 1e3 * best, 1e3 * report_.default_predicted,
-                            static_cast<double>(search.moves - moves) / std::max(rate, 1.0), BestSoFar()));
+        // Before the first moves there is no rate to tell the time left from.
+        const std::string left =
+            moves > 0 ? absl::StrFormat("%.0f s left", static_cast<double>(search.moves - moves) / rate) : "starting";
+        Progress(absl::StrFormat("search %d/%d: %d moves, %.0f a second, predicted %.4f ms, default %.4f; %s; %s",
+                                 round + 1, kRounds, total, rate, 1e3 * best, 1e3 * report_.default_predicted, left,
+                                 BestSoFar()));
         return !Cancelled();
       };
       search_start_ = Clock::now();
