@@ -119,6 +119,11 @@ def main():
     parser.add_argument("--out", default=str(ROOT / "docs/tuning.md"))
     parser.add_argument("--json", help="all figures, as smelt tune prints them")
     arguments = parser.parse_args()
+    for program in arguments.programs:
+        if not module_of(program).is_file():
+            parser.error(f"no module at {module_of(program)}")
+    if not os.access(arguments.smelt, os.X_OK):
+        parser.error(f"no program at {arguments.smelt}: build it (scripts/test.sh), or give --smelt")
     columns = [name for name, _, _ in searches(arguments.factor)]
     rows, model = [], "unknown"
     for program in arguments.programs:
