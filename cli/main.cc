@@ -1,7 +1,4 @@
 // The `smelt` tool: a table of verbs.
-#include <csignal>
-#include <cstdio>
-#include <iostream>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -29,13 +26,7 @@ constexpr Verb kVerbs[] = {
     {"eval", "Errors of a model on a corpus, beside the baselines", "smelt eval models/cpu.smeltmodel corpus", AddEval},
 };
 
-}  // namespace
-
-absl::Status FailedQuietly() { return absl::CancelledError("smelt:quiet"); }
-bool IsQuiet(const absl::Status& status) { return absl::IsCancelled(status) && status.message() == "smelt:quiet"; }
-
-int Main(int argc, char** argv) {
-  std::signal(SIGXFSZ, SIG_IGN);  // a write beyond a limit of the disk is an error to report, not an end
+int Smelt(int argc, char** argv) {
   CLI::App app("Smelt: fusion autotuner and performance predictor for XLA HLO programs", "smelt");
   app.require_subcommand(1);
   app.set_version_flag("--version", "smelt 0.1.0");
@@ -47,17 +38,10 @@ int Main(int argc, char** argv) {
   }
   CLI::App* worker = app.add_subcommand("measure-worker", "")->group("");
   worker->callback([&chosen, action = AddMeasureWorker(*worker)] { chosen = action; });
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : 2;
-  }
-  const absl::Status status = chosen();
-  if (status.ok()) return std::fflush(stdout) == 0 ? 0 : 1;
-  if (!IsQuiet(status)) std::cerr << status.message() << std::endl;
-  return absl::IsOutOfRange(status) ? 2 : 1;
+  return Main(app, chosen, argc, argv);
 }
 
+}  // namespace
 }  // namespace smelt::cli
 
-int main(int argc, char** argv) { return smelt::cli::Main(argc, argv); }
+int main(int argc, char** argv) { return smelt::cli::Smelt(argc, argv); }

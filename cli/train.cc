@@ -1,142 +1,39 @@
-// smelt train: a corpus in, a model file out.
-#include "gnn/train/train.h"
+// smelt train: becomes the program smelt-train, which alone is linked with LibTorch.
+#include <unistd.h>
 
-#include <cstdio>
+#include <cerrno>
+#include <cstring>
 #include <filesystem>
-#include <memory>
+#include <string>
+#include <system_error>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
-#include "cli/interrupt.h"
 #include "cli/verb.h"
-#include "gnn/dataset/dataset.h"
-#include "gnn/eval/evaluate.h"
-#include "hlo/status_macros.h"
-#include "kernels/target.h"
-#include "nlohmann/json.hpp"
 
 namespace smelt::cli {
 namespace {
 
-struct Flags {
-  std::string corpus, output, target = "cpu:threads=1", task = "both", model = "graphsage", test_programs;
-  gnn::TrainOptions train;
-  double validation = 0.1, test = 0.1;
-  bool json = false, restart = false;
-};
-
-absl::Status Train(const Flags& flags) {
-  SMELT_ASSIGN_OR_RETURN(const kernels::Target target, kernels::Target::Parse(flags.target));
-  SMELT_ASSIGN_OR_RETURN(const gnn::Dataset data, gnn::LoadDataset(flags.corpus, target, {}));
-  for (const std::string& warning : data.warnings) std::fprintf(stderr, "%s\n", warning.c_str());
-  SMELT_ASSIGN_OR_RETURN(const gnn::SplitOptions split_options,
-                         ReadSplit(flags.validation, flags.test, flags.train.seed, flags.test_programs));
-  const gnn::Split split = gnn::SplitByProgram(data, split_options);
-  std::fprintf(stderr, "%zu kernels of %zu programs: %zu to train, %zu to validate, %zu held out\n",
-               data.examples.size(), data.Programs().size(), split.train.size(), split.validation.size(),
-               split.test.size());
-  gnn::ModelFile file;
-  file.target = target.ToString();
-  file.target_figures = target.Figures();
-  file.analytical_factors = gnn::FitAnalyticalFactors(data, split.train);
-  nlohmann::json json_tasks = nlohmann::json::object();
-  std::set<std::string> trained_on;
-  for (int64_t i : split.train) trained_on.insert(data.examples[i].program);
-  file.summary = absl::StrCat(flags.model, " trained on ", split.train.size(), " kernels of ", trained_on.size(),
-                              " programs for ", target.ToString());
-  Interrupt interrupt;
-  for (const auto& [name, task] :
-       {std::pair<std::string, gnn::Task>{"fusion", gnn::Task::kFusion}, {"tile", gnn::Task::kTile}}) {
-    if (interrupt.Requested() || (flags.task != "both" && flags.task != name)) continue;
-    gnn::TrainOptions options = flags.train;
-    options.task = task;
-    options.kind = flags.model == "lstm" ? gnn::NetworkKind::kLstm : gnn::NetworkKind::kGraphSage;
-    options.checkpoint = absl::StrCat(flags.output, ".", name, ".checkpoint");
-    if (flags.restart) std::filesystem::remove(options.checkpoint);
-    options.progress = [&, task_name = name, first_epoch = int64_t{-1}](const gnn::TrainProgress& p) mutable {
-      if (first_epoch < 0) first_epoch = p.epoch - 1;  // of this run; a resumed one begins later
-      const double left =
-          p.seconds / static_cast<double>(p.epoch - first_epoch) * static_cast<double>(p.epochs - p.epoch);
-      std::fprintf(stderr, "%s epoch %ld/%ld  loss %.4f  validation %s %.4f  %.0f s, at most %.0f s left\n",
-                   task_name.c_str(), p.epoch, p.epochs, p.train_loss, task_name == "tile" ? "1-tau" : "log error",
-                   p.validation, p.seconds, left);
-      return !interrupt.Requested();
-    };
-    gnn::TrainReport report;
-    absl::StatusOr<gnn::TaskModel> model = gnn::TrainTask(data, split, options, &report);
-    if (!model.ok() && flags.task == "both" && name == "tile" && absl::IsInvalidArgument(model.status())) {
-      std::fprintf(stderr, "no tile task: %s\n", std::string(model.status().message()).c_str());
-      continue;
-    }
-    if (!model.ok()) return model.status();
-    if (report.resumed_epoch > 0)
-      std::fprintf(stderr, "%s: went on from epoch %ld of %s\n", name.c_str(), report.resumed_epoch,
-                   options.checkpoint.c_str());
-    file.tasks[name] = *std::move(model);
-    absl::StrAppend(&file.summary, "; ", name, ": ", report.epochs, " epochs, validation ",
-                    absl::StrFormat(name == "tile" ? "1-tau %.3f" : "log error %.3f", report.best_validation));
-    json_tasks[name] = {{"epochs", report.epochs}, {"validation", report.best_validation}, {"seconds", report.seconds}};
-  }
-  SMELT_RETURN_IF_ERROR(gnn::SaveModel(flags.output, file));
-  // An interrupted training keeps its checkpoint, so that the same command goes on.
-  if (!interrupt.Requested()) {
-    for (const char* name : {"fusion", "tile"})
-      std::filesystem::remove(absl::StrCat(flags.output, ".", name, ".checkpoint"));
-  }
-  if (flags.json) {
-    std::printf("%s\n",
-                nlohmann::json{{"model", flags.output}, {"kernels", data.examples.size()}, {"tasks", json_tasks}}
-                    .dump(2)
-                    .c_str());
-  } else {
-    std::printf("%s: %s\n", flags.output.c_str(), file.summary.c_str());
-  }
-  return absl::OkStatus();
+// Returns only where the program cannot be started.
+absl::Status BecomeTraining(std::vector<std::string> words) {
+  std::error_code error;
+  const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", error);
+  const std::string program = self.parent_path() / "smelt-train";
+  words.insert(words.begin(), "smelt train");
+  std::vector<char*> argv;
+  for (std::string& word : words) argv.push_back(word.data());
+  argv.push_back(nullptr);
+  ::execv(program.c_str(), argv.data());
+  return absl::NotFoundError(absl::StrCat("smelt train: cannot start ", program, ": ", std::strerror(errno),
+                                          "; the build puts it beside smelt, keep the two together"));
 }
 
 }  // namespace
 
 Action AddTrain(CLI::App& app) {
-  auto flags = std::make_shared<Flags>();
-  app.add_option("CORPUS", flags->corpus, "Corpus folder, or several separated by commas")->required();
-  app.add_option("-o,--output", flags->output, "Model file to write")->required();
-  app.add_option("--task", flags->task, "fusion, tile or both")
-      ->check(CLI::IsMember({"fusion", "tile", "both"}))
-      ->capture_default_str();
-  app.add_option("--model", flags->model, "graphsage or lstm")
-      ->check(CLI::IsMember({"graphsage", "lstm"}))
-      ->capture_default_str();
-  app.add_option("--target", flags->target, "Target that the corpus was measured on")->capture_default_str();
-  app.add_option("--epochs", flags->train.epochs, "Passes over the training set")
-      ->check(CLI::Range(1, 100000))
-      ->capture_default_str();
-  app.add_option("--hidden", flags->train.hidden, "Width of the network")
-      ->check(CLI::Range(8, 1024))
-      ->capture_default_str();
-  app.add_option("--layers", flags->train.layers, "GraphSAGE layers")->check(CLI::Range(0, 8))->capture_default_str();
-  app.add_option("--learning-rate", flags->train.learning_rate, "First learning rate")
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str();
-  app.add_option("--dropout", flags->train.dropout, "Share of values set to zero while training")
-      ->check(CLI::Range(0.0, 0.9))
-      ->capture_default_str();
-  app.add_option("--patience", flags->train.patience, "Epochs without a better validation error before it ends")
-      ->capture_default_str();
-  app.add_option("--seed", flags->train.seed, "Seed of split, weights and order")->capture_default_str();
-  app.add_option("--threads", flags->train.threads, "Threads of LibTorch; 0: its choice")
-      ->check(CLI::Range(0, 1024))
-      ->capture_default_str();
-  app.add_option("--validation", flags->validation, "Share of programs for validation")
-      ->check(CLI::Range(0.0, 0.9))
-      ->capture_default_str();
-  app.add_option("--test", flags->test, "Share of programs held out for `smelt eval`")
-      ->check(CLI::Range(0.0, 0.9))
-      ->capture_default_str();
-  app.add_option("--test-programs", flags->test_programs,
-                 "File with the programs to hold out, one a line, instead of a random share");
-  app.add_flag("--restart", flags->restart, "Ignore a checkpoint of an interrupted training");
-  app.add_flag("--json", flags->json, "Machine-readable summary on standard output");
-  return [flags] { return Train(*flags); };
+  app.set_help_flag();  // --help, too, is for the program
+  app.prefix_command();
+  return [&app] { return BecomeTraining(app.remaining()); };
 }
 
 }  // namespace smelt::cli

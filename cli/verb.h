@@ -30,7 +30,7 @@ Action AddTune(CLI::App& app);
 Action AddPredict(CLI::App& app);
 Action AddRank(CLI::App& app);
 Action AddProfile(CLI::App& app);
-Action AddTrain(CLI::App& app);
+Action AddTrain(CLI::App& app);  // hands its words to the program smelt-train (training/)
 Action AddEval(CLI::App& app);
 // Hidden: the measuring child (tuner/measure/worker_main.h).
 Action AddMeasureWorker(CLI::App& app);
@@ -42,5 +42,9 @@ std::string CheckFusion(const std::string& value);
 // message.
 absl::Status FailedQuietly();
 bool IsQuiet(const absl::Status& status);
+
+// Reads the words, runs the action that `chosen` holds once they are read, and says on standard error why it failed.
+// Returns the exit code: 0, 1 where the work failed, 2 where the words are wrong.
+int Main(CLI::App& app, const Action& chosen, int argc, char** argv);
 
 }  // namespace smelt::cli

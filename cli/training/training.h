@@ -1,0 +1,10 @@
+// What the program smelt-train does.
+#pragma once
+
+#include "cli/verb.h"
+
+namespace smelt::cli {
+
+Action AddTraining(CLI::App& app);
+
+}  // namespace smelt::cli

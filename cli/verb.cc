@@ -1,0 +1,25 @@
+#include "cli/verb.h"
+
+#include <csignal>
+#include <cstdio>
+#include <iostream>
+
+namespace smelt::cli {
+
+absl::Status FailedQuietly() { return absl::CancelledError("smelt:quiet"); }
+bool IsQuiet(const absl::Status& status) { return absl::IsCancelled(status) && status.message() == "smelt:quiet"; }
+
+int Main(CLI::App& app, const Action& chosen, int argc, char** argv) {
+  std::signal(SIGXFSZ, SIG_IGN);  // a write beyond a limit of the disk is an error to report, not an end
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : 2;
+  }
+  const absl::Status status = chosen();
+  if (status.ok()) return std::fflush(stdout) == 0 ? 0 : 1;
+  if (!IsQuiet(status)) std::cerr << status.message() << std::endl;
+  return absl::IsOutOfRange(status) ? 2 : 1;
+}
+
+}  // namespace smelt::cli
