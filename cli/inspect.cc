@@ -13,7 +13,9 @@
 #include "hlo/cost_analysis.h"
 #include "hlo/fingerprint.h"
 #include "hlo/status_macros.h"
+#include "hlo/text/printer.h"
 #include "hlo/text/read.h"
+#include "kernels/compile/compile.h"
 #include "kernels/te/from_hlo.h"
 #include "nlohmann/json.hpp"
 #include "tuner/program.h"
@@ -24,7 +26,7 @@ namespace {
 using nlohmann::json;
 
 struct Flags {
-  std::string module, fusion, why, target = "cpu";
+  std::string module, fusion, why, kernel, tile, target = "cpu";
   bool no_verify = false, kernels = false, json = false;
 };
 
@@ -106,6 +108,36 @@ absl::Status ListKernels(const Flags& flags, const hlo::Module& fused, json* res
   return absl::OkStatus();
 }
 
+// One kernel the whole way down: HLO, schedule, loop IR, assembler.
+absl::Status ShowKernel(const Flags& flags, const hlo::Module& fused, const kernels::Target& target, json* result) {
+  SMELT_ASSIGN_OR_RETURN(const std::vector<fusion::Kernel> kernels, fusion::ExtractKernels(fused));
+  const auto found =
+      std::find_if(kernels.begin(), kernels.end(), [&](const fusion::Kernel& k) { return k.name == flags.kernel; });
+  if (found == kernels.end()) {
+    return absl::NotFoundError(absl::StrCat(flags.module, ": has no kernel `", flags.kernel,
+                                            "` under this fusion; --kernels lists those that there are"));
+  }
+  kernels::KernelListing listing;
+  kernels::CompileOptions options{.listing = &listing};
+  if (!flags.tile.empty()) {
+    SMELT_ASSIGN_OR_RETURN(options.tile, kernels::space::Tile::Parse(flags.tile));
+  }
+  SMELT_ASSIGN_OR_RETURN(const auto compiled, kernels::CompileKernel(found->computation(), target, options, nullptr));
+  (*result)["kernel"] = {{"name", found->name},
+                         {"hlo", hlo::ToText(*found->module)},
+                         {"tile", compiled->tile},
+                         {"schedule", compiled->trace},
+                         {"loops", listing.loops},
+                         {"assembly", listing.assembly},
+                         {"vector_spills", compiled->vector_spills}};
+  if (!flags.json) {
+    std::printf("%s\ntile %s, %d spilled vectors\n\n%s\n%s\n%s", hlo::ToText(*found->module).c_str(),
+                compiled->tile.c_str(), compiled->vector_spills, compiled->trace.c_str(), listing.loops.c_str(),
+                listing.assembly.c_str());
+  }
+  return absl::OkStatus();
+}
+
 absl::Status Inspect(const Flags& flags) {
   SMELT_ASSIGN_OR_RETURN(std::unique_ptr<hlo::Module> module, hlo::ReadModuleFile(flags.module, !flags.no_verify));
   std::map<std::string, int64_t> opcodes;
@@ -134,7 +166,7 @@ absl::Status Inspect(const Flags& flags) {
   }
   const hlo::Hash128 fingerprint = hlo::Fingerprint(*module);
   result["fingerprint"] = fingerprint.ToHex();
-  if (flags.json || !flags.fusion.empty() || flags.kernels || !flags.why.empty()) {
+  if (flags.json || !flags.fusion.empty() || flags.kernels || !flags.why.empty() || !flags.kernel.empty()) {
     SMELT_ASSIGN_OR_RETURN(const kernels::Target target, kernels::Target::Parse(flags.target));
     SMELT_ASSIGN_OR_RETURN(const tuner::Program program, tuner::PrepareProgram(std::move(module), flags.module));
     if (!flags.why.empty()) {
@@ -144,8 +176,12 @@ absl::Status Inspect(const Flags& flags) {
                              tuner::FuseProgram(program, flags.fusion.empty() ? "priority" : flags.fusion, target));
       result["decisions"] = fused.config.size();
       result["decisions_set"] = fused.config.Count();
-      SMELT_RETURN_IF_ERROR(ListKernels(flags, *fused.module, &result));
-      if (!flags.json) {
+      if (!flags.kernel.empty()) {
+        SMELT_RETURN_IF_ERROR(ShowKernel(flags, *fused.module, target, &result));
+      } else {
+        SMELT_RETURN_IF_ERROR(ListKernels(flags, *fused.module, &result));
+      }
+      if (!flags.json && flags.kernel.empty()) {
         std::printf("fusion %s: %ld of %ld decisions, %ld kernels (%ld distinct), %.3g flops, %.3g bytes moved\n",
                     flags.fusion.empty() ? "priority" : flags.fusion.c_str(), fused.config.Count(), fused.config.size(),
                     result["kernels"].get<int64_t>(), result["distinct_kernels"].get<int64_t>(),
@@ -170,6 +206,8 @@ Action AddInspect(CLI::App& app) {
   app.add_flag("--kernels", flags->kernels, "List the kernels, and which of them are opaque operations and why");
   app.add_option("--why", flags->why,
                  "Say for each neighbour of this instruction whether they share a kernel, and which rule forbids it");
+  app.add_option("--kernel", flags->kernel, "Show one kernel the whole way down: HLO, schedule, loop IR, assembler");
+  app.add_option("--tile", flags->tile, "With --kernel: under this tile, as `smelt rank` prints them");
   app.add_option("--target", flags->target, "Target whose rules apply")->capture_default_str();
   app.add_flag("--no-verify", flags->no_verify, "Only read the module, without verifying it");
   app.add_flag("--json", flags->json, "Machine-readable result on standard output");

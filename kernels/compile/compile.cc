@@ -6,6 +6,7 @@
 #include "hlo/fingerprint.h"
 #include "hlo/status_macros.h"
 #include "kernels/codegen/codegen.h"
+#include "kernels/ir/stmt.h"
 #include "kernels/lower/lower.h"
 #include "kernels/space/kernel_schedule.h"
 #include "kernels/space/structure.h"
@@ -32,17 +33,25 @@ struct Candidate {
   codegen::ObjectCode object;
   std::string tile;
   std::string note;  // a comment line for the trace
+  KernelListing listing;
 };
 
 class Compilation {
  public:
-  Compilation(const space::Structure& structure, const Target& target) : structure_(structure), target_(target) {}
+  Compilation(const space::Structure& structure, const Target& target, bool list)
+      : structure_(structure), target_(target), list_(list) {}
 
   absl::StatusOr<Candidate> Build(schedule::Schedule schedule, const space::Tile& tile) {
     SMELT_ASSIGN_OR_RETURN(ir::Function function,
                            lower::Lower(schedule, {.name = "kernel", .vector_bytes = target_.vector_bytes}));
-    SMELT_ASSIGN_OR_RETURN(codegen::ObjectCode object, codegen::EmitObject(function, target_));
-    return Candidate{std::move(schedule), std::move(object), tile.ToString(), ""};
+    KernelListing listing;
+    codegen::CodegenOptions options;
+    if (list_) {
+      listing.loops = ir::ToString(function);
+      options.assembly_text = &listing.assembly;
+    }
+    SMELT_ASSIGN_OR_RETURN(codegen::ObjectCode object, codegen::EmitObject(function, target_, options));
+    return Candidate{std::move(schedule), std::move(object), tile.ToString(), "", std::move(listing)};
   }
 
   absl::StatusOr<Candidate> BuildTile(const space::Tile& tile) {
@@ -74,6 +83,7 @@ class Compilation {
  private:
   const space::Structure& structure_;
   const Target& target_;
+  const bool list_;
 };
 
 }  // namespace
@@ -81,6 +91,7 @@ class Compilation {
 absl::StatusOr<std::shared_ptr<const CompiledKernel>> CompileKernel(const hlo::Computation& kernel,
                                                                     const Target& target, const CompileOptions& options,
                                                                     KernelCache* cache) {
+  if (options.listing != nullptr) cache = nullptr;
   const hlo::Hash128 key = KeyOf(kernel, target, options);
   if (cache != nullptr) {
     if (std::shared_ptr<const CompiledKernel> found = cache->Find(key)) return found;
@@ -89,12 +100,13 @@ absl::StatusOr<std::shared_ptr<const CompiledKernel>> CompileKernel(const hlo::C
   SMELT_ASSIGN_OR_RETURN(te::Graph graph, te::FromHlo(kernel));
   const space::Structure structure = space::AnalyseStructure(std::move(graph), target);
   if (options.tile) SMELT_RETURN_IF_ERROR(space::CheckTile(structure.main_nest(), *options.tile));
-  Compilation compilation(structure, target);
+  Compilation compilation(structure, target, options.listing != nullptr);
   absl::StatusOr<Candidate> built = options.tile ? compilation.BuildTile(*options.tile) : compilation.BuildDefault();
   if (!built.ok()) built = compilation.BuildFallback(built.status());
   if (!built.ok()) return built.status();
   SMELT_ASSIGN_OR_RETURN(std::shared_ptr<runtime::KernelCode> code, codegen::LoadObject(built->object));
 
+  if (options.listing != nullptr) *options.listing = std::move(built->listing);
   auto compiled = std::make_shared<CompiledKernel>();
   compiled->code = std::move(code);
   compiled->trace = absl::StrCat(built->note, built->schedule.ToString());

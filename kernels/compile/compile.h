@@ -20,8 +20,15 @@
 
 namespace smelt::kernels {
 
+// What a kernel became on its way, for people to read.
+struct KernelListing {
+  std::string loops;     // loop IR
+  std::string assembly;  // of the target
+};
+
 struct CompileOptions {
-  std::optional<space::Tile> tile;  // absent: the default tile
+  std::optional<space::Tile> tile;   // absent: the default tile
+  KernelListing* listing = nullptr;  // filled in; the cache, which does not keep listings, is then left alone
 };
 
 struct CompiledKernel {

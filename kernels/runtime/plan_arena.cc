@@ -10,7 +10,17 @@ namespace smelt::kernels::runtime {
 namespace {
 
 constexpr int64_t kAlignment = 64;
+// Arrays of whole pages, as powers of two are, would all begin at the same place of a page, and a kernel that walks over
+// several of them in step would find them in the same few sets of the cache: 11 us in place of 5 for a depthwise window
+// over 7x7x1024. So what is larger than a page is followed by a gap that is no divisor of one.
+constexpr int64_t kPage = 4096;
+constexpr int64_t kGap = 17 * kAlignment;
 constexpr int64_t kMaxArena = int64_t{1} << 46;
+
+int64_t SpaceFor(int64_t bytes) {
+  if (bytes < kPage) return (bytes + kAlignment - 1) / kAlignment * kAlignment;
+  return (bytes + kPage - 1) / kPage * kPage + kGap;
+}
 
 // Free pieces by offset. What lies beyond the end is free too: the arena grows.
 class FreeList {
@@ -81,8 +91,7 @@ absl::StatusOr<int64_t> PlanArena(Program* program) {
     if (buffer.bytes > kMaxArena) {
       return absl::ResourceExhaustedError("a value of the program has more bytes than any memory");
     }
-    const int64_t bytes = (buffer.bytes + kAlignment - 1) / kAlignment * kAlignment;
-    lives.push_back({static_cast<BufferId>(i), ranges[i].front().begin, ranges[i].back().end, bytes});
+    lives.push_back({static_cast<BufferId>(i), ranges[i].front().begin, ranges[i].back().end, SpaceFor(buffer.bytes)});
   }
   std::stable_sort(lives.begin(), lives.end(), [](const Life& a, const Life& b) { return a.begin < b.begin; });
   auto later = [](const Life* a, const Life* b) { return a->end > b->end; };

@@ -20,6 +20,8 @@ constexpr size_t kContextLimit = 24;
 // Arithmetic per element whose repetition outweighs a store and a load in the nearest cache, and in memory.
 constexpr double kKeepNear = 24;
 constexpr double kKeepFar = 120;
+// Taps of a window whose code is unrolled whole, so that what lies beyond the border is known when it is compiled.
+constexpr double kUnrolledTaps = 25;
 // Scratch of one iteration that is still near.
 constexpr double kNearElements = 32 * 1024;
 
@@ -85,6 +87,29 @@ double Evaluations(const Access& access) {
   for (const te::IterVar& axis : reader.axes) loop(axis);
   for (const te::IterVar& axis : reader.reduce_axes) loop(axis);
   return until_last;
+}
+
+// A border around an array: inside, the array's element at the same distance from each other.
+bool IsBorder(const Operation& operation) {
+  if (operation.tag != "pad") return false;
+  bool plain = true;
+  for (const Expr& body : operation.bodies) {
+    te::Visit(body, [&](const Expr& e) {
+      if (e->kind == ExprKind::kBinary && (e->binary() == BinaryOp::kFloorMod || e->binary() == BinaryOp::kFloorDiv))
+        plain = false;
+    });
+  }
+  return plain;
+}
+
+// A small window over each channel apart, channels last: every element of the picture is read for a few products only,
+// so that a bordered copy of it would cost as much as they do.
+bool IsDepthwiseWindow(const OperationRef& operation) {
+  if (operation->tag != "convolution" || Steps(*operation) > kUnrolledTaps * Elements(*operation)) return false;
+  const std::vector<Access> reads = DirectReads(operation);
+  return std::all_of(reads.begin(), reads.end(), [&](const Access& read) {
+    return Stride(read, operation->axes.back().var) == std::optional<int64_t>(1);
+  });
 }
 
 class Analysis {
@@ -171,6 +196,11 @@ class Analysis {
     if (contexts.size() > kContextLimit) return true;
     const double own = BodyCost(operation);
     if (own == 0) return false;  // movement alone is index arithmetic wherever it is read
+    // Partition takes the border out of the steady part of its loops.
+    if (IsBorder(operation) && own == chain_cost_[&operation] &&
+        std::all_of(contexts.begin(), contexts.end(), [](const Access& c) { return IsDepthwiseWindow(c.reader); })) {
+      return false;
+    }
     const double elements = Elements(operation);
     double evaluations = 0;
     bool feeds_contraction = false;

@@ -14,6 +14,8 @@ constexpr int64_t kChunk = 8192;
 constexpr int64_t kTransposeStreams = 16;
 constexpr int64_t kTransposeRun = 1024;
 constexpr int64_t kStreamedColumns = 2048;
+// Lines of a depthwise window's output for each block of channels: they share the taps, and the lines that windows overlap.
+constexpr int64_t kWindowLines = 4;
 
 int64_t RoundUp(int64_t value, int64_t multiple) { return (value + multiple - 1) / multiple * multiple; }
 
@@ -103,6 +105,17 @@ std::vector<std::vector<int64_t>> TiledTiles(const Nest& nest, const Target& tar
   columns = std::min(extent, whole.width());
   std::vector<std::vector<int64_t>> tiles{tile};
   if (!IsContraction(main)) return tiles;
+  if (IsDepthwise(nest)) {
+    int lines = whole.row_axis - 1;
+    while (lines > 0 && shape[lines] == 1) --lines;
+    if (lines >= 0 && lines != whole.vector_axis && shape[lines] > 1) {
+      tile[lines] = std::min(shape[lines], kWindowLines);
+      tiles.insert(tiles.begin(), tile);
+      columns = std::min(extent, 2 * whole.width());
+      tiles.insert(tiles.begin(), tile);
+    }
+    return tiles;
+  }
   // A wide left operand is read once for each tile of columns: wider tiles, as far as the panel stays near.
   double rows = 1;
   for (size_t a = 0; a < shape.size(); ++a) {
