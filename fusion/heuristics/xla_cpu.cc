@@ -1,7 +1,7 @@
 // XLA's instruction fusion for CPUs as a configuration. The pass itself (xla_cpu_pass.h) makes kernels in which the
 // same instruction may lie with different companions; a configuration says of an edge only whether its producer is
-// computed wherever its consumer is. An edge is set where most of the consumer's kernels hold the producer. What this
-// space forbids (edge_rules.h, legality.h) is dropped afterwards.
+// computed wherever its consumer is. An edge is set where all of the consumer's kernels hold the producer, so that
+// none grows beyond XLA's. What this space forbids (edge_rules.h, legality.h) is dropped afterwards.
 #include <vector>
 
 #include "fusion/heuristics/heuristics.h"
@@ -43,7 +43,7 @@ Config XlaCpuFusion(const Space& space) {
   Config config(space.size());
   for (int32_t e = 0; e < static_cast<int32_t>(inside.size()); ++e) {
     const int32_t decision = space.DecisionOfEdge(e);
-    if (decision >= 0 && inside[e] > outside[e]) config.Set(decision, true);
+    if (decision >= 0 && inside[e] > 0 && outside[e] == 0) config.Set(decision, true);
   }
   return Legalize(space, config);
 }
