@@ -14,7 +14,8 @@ constexpr int64_t kChunk = 8192;
 constexpr int64_t kTransposeStreams = 16;
 constexpr int64_t kTransposeRun = 1024;
 constexpr int64_t kStreamedColumns = 2048;
-// Lines of a depthwise window's output for each block of channels: they share the taps, and the lines that windows overlap.
+// Lines of a depthwise window's output for each block of channels: they share the taps, and the lines that windows
+// overlap.
 constexpr int64_t kWindowLines = 4;
 
 int64_t RoundUp(int64_t value, int64_t multiple) { return (value + multiple - 1) / multiple * multiple; }
@@ -101,7 +102,9 @@ std::vector<std::vector<int64_t>> TiledTiles(const Nest& nest, const Target& tar
     case TiledForm::kRegisters:
       break;
   }
-  if (whole.row_axis >= 0) tile[whole.row_axis] = shape[whole.row_axis];
+  for (int axis : {whole.row_axis, whole.plane_axis}) {
+    if (axis >= 0) tile[axis] = shape[axis];
+  }
   columns = std::min(extent, whole.width());
   std::vector<std::vector<int64_t>> tiles{tile};
   if (!IsContraction(main)) return tiles;

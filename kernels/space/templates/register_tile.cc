@@ -9,8 +9,12 @@ namespace {
 
 // Accumulators that fit beside the operands: of 32 registers, with room for what the compiler needs.
 constexpr int64_t kAccumulators = 24;
+// Accumulators that hide the latency of the multiply-adds into them; with fewer, more rows are worth having.
+constexpr int64_t kLatencyAccumulators = 8;
 // Rows that share a matrix which is read once: below this, packing it costs more than it saves.
 constexpr double kFewRows = 5;
+// Passes over the rows from which on a shared matrix that does not lie along the vectors is packed.
+constexpr double kGatheredPasses = 2;
 // Rows that pay for keeping accumulators in scratch between blocks of the sum.
 constexpr double kManyRows = 12;
 
@@ -184,15 +188,14 @@ RegisterTile ChooseRegisterTile(const Nest& nest, const std::vector<int64_t>& ti
   if (registers.vector_axis < 0) return registers;
   const std::vector<Access> accesses = AccessesOf(nest, main);
   // Rows: the last axis, other than the vectors', along which some operand is reused.
+  const auto reused = [&](int a) {
+    if (a == registers.vector_axis || main.axes[a].extent == 1 || tile[a] == 1) return false;
+    return !IsContraction(main) || std::any_of(accesses.begin(), accesses.end(), [&](const Access& access) {
+      return !ReadDependsOn(access, main.axes[a].var) && ReadDependsOn(access, main.axes[registers.vector_axis].var);
+    });
+  };
   for (int a = static_cast<int>(main.axes.size()) - 1; a >= 0; --a) {
-    if (a == registers.vector_axis || main.axes[a].extent == 1 || tile[a] == 1) continue;
-    bool reused = !IsContraction(main);
-    for (const Access& access : accesses) {
-      if (!ReadDependsOn(access, main.axes[a].var) && ReadDependsOn(access, main.axes[registers.vector_axis].var)) {
-        reused = true;
-      }
-    }
-    if (!reused) continue;
+    if (!reused(a)) continue;
     if (registers.row_axis < 0 || tile[registers.row_axis] < 3) registers.row_axis = a;
   }
   const int64_t width = tile[registers.vector_axis];
@@ -208,6 +211,13 @@ RegisterTile ChooseRegisterTile(const Nest& nest, const std::vector<int64_t>& ti
   }
   registers.vectors = std::min<int64_t>(wanted, row_extent >= 7 ? 2 : row_extent >= 4 ? 4 : row_extent >= 2 ? 6 : 8);
   registers.rows = RowsFor(row_extent, std::min<int64_t>(12, kAccumulators / registers.vectors));
+  const int64_t accumulators = registers.rows * registers.vectors;
+  for (int a = static_cast<int>(main.axes.size()) - 1; a >= 0 && accumulators < kLatencyAccumulators; --a) {
+    if (a == registers.row_axis || !reused(a) || tile[a] * accumulators > kAccumulators) continue;
+    registers.plane_axis = a;
+    registers.planes = tile[a];
+    break;
+  }
   return registers;
 }
 
@@ -226,10 +236,12 @@ const Access* PanelAccess(const Structure& structure, const Nest& nest, const te
     *computed = true;
     return access;
   }
-  // Depthwise: every read runs along the vectors and nothing is shared.
-  if (reuse < kFewRows * static_cast<double>(registers.rows)) return nullptr;
-  if (Steps(contraction) / Elements(contraction) < 8) return nullptr;
   const std::optional<int64_t> stride = Stride(*access, contraction.axes[registers.vector_axis].var);
+  // What does not lie along the vectors is gathered on every pass over the rows, or once.
+  const double passes = stride && *stride == 1 ? kFewRows : kGatheredPasses;
+  // Depthwise: every read runs along the vectors and nothing is shared.
+  if (reuse < passes * static_cast<double>(registers.rows)) return nullptr;
+  if (Steps(contraction) / Elements(contraction) < 8) return nullptr;
   // Already as narrow as a panel.
   if (stride && *stride == 1 && access->tensor->shape.back() <= registers.width()) return nullptr;
   return access;

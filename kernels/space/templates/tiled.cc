@@ -74,6 +74,10 @@ class TiledNest {
     });
   }
 
+  bool IsRow(size_t axis) const {
+    return static_cast<int>(axis) == registers_.row_axis || static_cast<int>(axis) == registers_.plane_axis;
+  }
+
   absl::Status StoreInnermost(const std::string& stage, size_t rank, int dimension) {
     std::vector<std::pair<int, int64_t>> layout;
     for (int d = 0; d < static_cast<int>(rank); ++d) {
@@ -106,6 +110,7 @@ class TiledNest {
     std::vector<std::string> others_inner;
     std::string vector_outer;
     std::string row_inner;
+    std::string plane_inner;
     std::string vector_inner;
     int64_t vector_extent = 1;
     int64_t row_extent = 1;
@@ -136,6 +141,8 @@ class TiledNest {
       if (is_row) {
         row_inner = inner;
         row_extent = tile;
+      } else if (static_cast<int>(a) == registers_.plane_axis) {
+        plane_inner = inner;
       } else {
         others_inner.push_back(inner);
       }
@@ -175,7 +182,9 @@ class TiledNest {
       if (!loop->empty()) order.push_back(*loop);
     }
     tile_loop_ = order.back();
-    if (!row_inner.empty()) order.push_back(row_inner);
+    for (const std::string* loop : {&plane_inner, &row_inner}) {
+      if (!loop->empty()) order.push_back(*loop);
+    }
     if (!vector_inner.empty()) {
       const int64_t width = std::min(vector_extent, registers_.width());
       SMELT_ASSIGN_OR_RETURN(auto split, VectorizeLoop(schedule_, root_.name, vector_inner, width, registers_.lanes));
@@ -186,7 +195,9 @@ class TiledNest {
       order.push_back(split.second);
     }
     SMELT_RETURN_IF_ERROR(ReorderLoops(schedule_, root_.name, order));
-    if (!row_inner.empty()) SMELT_RETURN_IF_ERROR(schedule_.Unroll(root_.name, row_inner));
+    for (const std::string* loop : {&plane_inner, &row_inner}) {
+      if (!loop->empty()) SMELT_RETURN_IF_ERROR(schedule_.Unroll(root_.name, *loop));
+    }
     return absl::OkStatus();
   }
 
@@ -195,7 +206,7 @@ class TiledNest {
     SMELT_RETURN_IF_ERROR(schedule_.ComputeAt(sum, root_.name, tile_loop_));
     std::vector<std::string> order;
     for (size_t a = 0; a < main_.axes.size(); ++a) {
-      if (static_cast<int>(a) == registers_.vector_axis || static_cast<int>(a) == registers_.row_axis) continue;
+      if (static_cast<int>(a) == registers_.vector_axis || IsRow(a)) continue;
       order.push_back(AxisName(static_cast<int>(a)));
     }
     int64_t taps = 1;
@@ -203,7 +214,9 @@ class TiledNest {
       order.push_back(ReduceName(static_cast<int>(r)));
       taps *= main_.reduce_axes[r].extent;
     }
-    if (registers_.row_axis >= 0) order.push_back(AxisName(registers_.row_axis));
+    for (int axis : {registers_.plane_axis, registers_.row_axis}) {
+      if (axis >= 0) order.push_back(AxisName(axis));
+    }
     if (registers_.vector_axis >= 0) {
       const std::string axis = AxisName(registers_.vector_axis);
       SMELT_ASSIGN_OR_RETURN(
@@ -215,9 +228,11 @@ class TiledNest {
       order.push_back(split.second);
     }
     SMELT_RETURN_IF_ERROR(ReorderLoops(schedule_, sum, order));
-    if (registers_.row_axis >= 0) SMELT_RETURN_IF_ERROR(schedule_.Unroll(sum, AxisName(registers_.row_axis)));
+    for (int axis : {registers_.plane_axis, registers_.row_axis}) {
+      if (axis >= 0) SMELT_RETURN_IF_ERROR(schedule_.Unroll(sum, AxisName(axis)));
+    }
     for (size_t r = main_.reduce_axes.size(); r-- > 0;) {
-      const bool all = taps <= kUnrolledTaps && taps * registers_.rows * registers_.vectors <= 512;
+      const bool all = taps <= kUnrolledTaps && taps * registers_.planes * registers_.rows * registers_.vectors <= 512;
       const bool short_inner = r + 1 == main_.reduce_axes.size() && main_.reduce_axes[r].extent <= 4;
       if (all || short_inner) SMELT_RETURN_IF_ERROR(schedule_.Unroll(sum, ReduceName(static_cast<int>(r))));
     }
