@@ -15,6 +15,7 @@
 #include "absl/strings/str_split.h"
 #include "hlo/status_macros.h"
 #include "hlo/str_cat.h"
+#include "hlo/write_file.h"
 #include "kernels/codegen/codegen.h"
 #include "kernels/compile/compile.h"
 #include "kernels/target_probe.h"
@@ -90,14 +91,11 @@ bool ReadFigures(const std::filesystem::path& path, Target* target) {
 void WriteFigures(const std::filesystem::path& path, const Target& target) {
   std::error_code error;
   std::filesystem::create_directories(path.parent_path(), error);
-  const std::string temporary = StrCat(path.string(), ".", getpid(), ".tmp");
-  std::ofstream file(temporary);
-  file << kFileHeader << "\n";
-  file.precision(17);
-  for (const Figure& figure : kFigures) file << figure.name << " " << target.*figure.field << "\n";
-  file.close();
-  if (file.good()) std::filesystem::rename(temporary, path, error);
-  std::filesystem::remove(temporary, error);
+  std::ostringstream text;
+  text << kFileHeader << "\n";
+  text.precision(17);
+  for (const Figure& figure : kFigures) text << figure.name << " " << target.*figure.field << "\n";
+  WriteFile(path.string(), text.str()).IgnoreError();  // without the file the next process measures again
 }
 
 }  // namespace

@@ -248,6 +248,17 @@ const std::vector<Snippet>* MakeSnippets() {
         ROOT r = f32[2,17,9,10] convolution(x, w), window={size=3x3 pad=1_1x1_1}, dim_labels=bf01_oi01->bf01)"},
       {"Depthwise", R"(x = f32[1,9,9,24] parameter(0)  w = f32[3,3,1,24] parameter(1)
         ROOT r = f32[1,9,9,24] convolution(x, w), window={size=3x3 pad=1_1x1_1}, dim_labels=b01f_01io->b01f, feature_group_count=24)"},
+      {"DepthwiseFiveStridedUneven", R"(x = f32[2,11,8,40] parameter(0)  w = f32[5,5,1,40] parameter(1)  s = f32[40] parameter(2)
+        c = f32[2,6,4,40] convolution(x, w), window={size=5x5 stride=2x2 pad=2_3x1_2}, dim_labels=b01f_01io->b01f, feature_group_count=40
+        t = f32[2,6,4,40] broadcast(s), dimensions={3}  ROOT r = f32[2,6,4,40] multiply(c, t))"},
+      {"DepthwiseDilated", R"(x = f32[1,12,9,20] parameter(0)  w = f32[3,3,1,20] parameter(1)
+        ROOT r = f32[1,12,9,20] convolution(x, w), window={size=3x3 pad=2_2x2_2 rhs_dilate=2x2}, dim_labels=b01f_01io->b01f, feature_group_count=20)"},
+      {"DepthwiseLarge", R"(x = f32[1,10,10,16] parameter(0)  w = f32[7,7,1,16] parameter(1)
+        ROOT r = f32[1,10,10,16] convolution(x, w), window={size=7x7 pad=3_3x3_3}, dim_labels=b01f_01io->b01f, feature_group_count=16)"},
+      {"KernelGradient", R"(x = f32[8,12,12,1] parameter(0)  g = f32[8,6,6,16] parameter(1)  w = f32[3,3,1,16] parameter(2)
+        c = f32[3,3,1,16] convolution(x, g), window={size=6x6 pad=0_1x0_1 rhs_dilate=2x2}, dim_labels=f01b_i01o->01bf
+        ROOT r = f32[3,3,1,16] add(w, c))"},
+      {"DotTransposedRightShared", "a = f32[32,64] parameter(0)  b = f32[96,64] parameter(1)  ROOT r = f32[32,96] dot(a, b), lhs_contracting_dims={1}, rhs_contracting_dims={1}"},
       {"DepthwiseStridedMultiplier", R"(x = f32[1,9,9,6] parameter(0)  w = f32[3,3,1,12] parameter(1)
         ROOT r = f32[1,4,4,12] convolution(x, w), window={size=3x3 stride=2x2}, dim_labels=b01f_01io->b01f, feature_group_count=6)"},
       {"Grouped", R"(x = f32[1,8,8,12] parameter(0)  w = f32[3,3,4,18] parameter(1)

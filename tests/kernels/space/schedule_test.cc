@@ -4,6 +4,7 @@
 
 #include "kernels/space/kernel_schedule.h"
 #include "kernels/space/structure.h"
+#include "kernels/space/templates/register_tile.h"
 #include "kernels/space/templates/templates.h"
 #include "kernels/space/tiles.h"
 #include "kernels/te/from_hlo.h"
@@ -79,6 +80,29 @@ TEST(Structure, ExpensiveOperandOfABroadcastIsComputedOnce) {
 TEST(Structure, PaddedInputOfAConvolutionIsAStageOfItsOwn) {
   EXPECT_EQ(StructureOf("Convolution").nests.size(), 2);
   EXPECT_EQ(StructureOf("Convolution1x1").nests.size(), 1);
+}
+
+TEST(Structure, ASmallDepthwiseWindowReadsItsInputUnpadded) {
+  EXPECT_EQ(StructureOf("Depthwise").nests.size(), 1);
+  EXPECT_EQ(StructureOf("DepthwiseDilated").nests.size(), 1);
+  // Its taps are not unrolled: the border would be asked for at each of them.
+  EXPECT_EQ(StructureOf("DepthwiseLarge").nests.size(), 2);
+}
+
+TEST(RegisterTile, TakesASecondAxisOfRowsWhereOneLeavesRegistersEmpty) {
+  const Structure structure = StructureOf("KernelGradient");
+  const Nest& nest = structure.main_nest();
+  const RegisterTile tile = ChooseRegisterTile(nest, nest.main->shape, Target());
+  EXPECT_GE(tile.plane_axis, 0);
+  EXPECT_EQ(tile.rows * tile.planes * tile.vectors, 9);
+}
+
+TEST(RegisterTile, AMatrixAcrossTheVectorsIsPackedForTwoPassesOverTheRows) {
+  const Structure structure = StructureOf("DotTransposedRightShared");
+  const Nest& nest = structure.main_nest();
+  const RegisterTile tile = ChooseRegisterTile(nest, nest.main->shape, Target());
+  bool computed = false;
+  EXPECT_NE(PanelAccess(structure, nest, *nest.main, tile, &computed), nullptr);
 }
 
 TEST(Tile, ParsesWhatItPrints) {
