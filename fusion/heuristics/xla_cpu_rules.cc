@@ -179,9 +179,11 @@ bool IsExpensive(const Instruction& instruction) {
              instruction.operand(0)->shape().element_type == PrimitiveType::kF32;
     case Opcode::kDivide:
     case Opcode::kRemainder: {
-      if (!hlo::IsInteger(instruction.shape().element_type)) return true;
-      const Instruction& by = *instruction.operand(1);
-      return !IsScalarConstant(by) && !(by.opcode() == Opcode::kBroadcast && IsScalarConstant(*by.operand(0)));
+      // XLA means divisors that are known, whose division becomes a multiplication, but looks at the dividend.
+      const Instruction& known = *instruction.operand(0);
+      const bool constant =
+          IsScalarConstant(known) || (known.opcode() == Opcode::kBroadcast && IsScalarConstant(*known.operand(0)));
+      return !hlo::IsInteger(instruction.shape().element_type) || !constant;
     }
     default:
       return true;
