@@ -99,7 +99,8 @@ absl::StatusOr<Graph> Graph::Build(const hlo::Module& module, const FusionTarget
   }
   graph.MarkLive(module);
   graph.FindFreeRiders();
-  for (int32_t n = 0; n < static_cast<int32_t>(graph.nodes_.size()); ++n) graph.AddSlots(n, target);
+  std::vector<int32_t> last_edge(graph.nodes_.size(), -1);
+  for (int32_t n = 0; n < static_cast<int32_t>(graph.nodes_.size()); ++n) graph.AddSlots(n, target, &last_edge);
   for (const hlo::Computation* computation : graph.computations_) graph.CountUses(*computation);
   graph.SortOutEdges();
   return graph;
@@ -202,7 +203,7 @@ void Graph::FindFreeRiders() {
   }
 }
 
-void Graph::AddSlots(int32_t n, const FusionTarget& target) {
+void Graph::AddSlots(int32_t n, const FusionTarget& target, std::vector<int32_t>* last_edge) {
   Node& node = nodes_[n];
   node.slots_begin = node.slots_end = static_cast<int32_t>(slots_.size());
   node.in_begin = node.in_end = static_cast<int32_t>(edges_.size());
@@ -227,10 +228,8 @@ void Graph::AddSlots(int32_t n, const FusionTarget& target) {
     if (slot.source >= 0 && node.role != Role::kFree && IsLoopNest(nodes_[slot.source].role)) {
       EdgeAccess access = OperandAccess(instruction, i);
       if (!linear) access.access = Access::kOther;
-      auto begin = edges_.begin() + node.in_begin;
-      auto known = std::find_if(begin, edges_.end(), [&](const Edge& e) { return e.producer == slot.source; });
-      if (known == edges_.end()) {
-        slot.edge = static_cast<int32_t>(edges_.size());
+      if ((*last_edge)[slot.source] < node.in_begin) {
+        slot.edge = (*last_edge)[slot.source] = static_cast<int32_t>(edges_.size());
         edges_.push_back({slot.source, n, static_cast<float>(access.reuse), access.access,
                           EdgeRule(nodes_[slot.source], node, i, target)});
         if (!node.elementwise && node.role == Role::kInjective && edges_.back().reason == Reason::kLegal &&
@@ -238,9 +237,10 @@ void Graph::AddSlots(int32_t n, const FusionTarget& target) {
           edges_.back().reason = Reason::kReductionConsumer;
         }
       } else {
-        slot.edge = static_cast<int32_t>(known - edges_.begin());
-        known->reuse = std::max(known->reuse, static_cast<float>(access.reuse));
-        if (known->access != access.access) known->access = Access::kOther;
+        slot.edge = (*last_edge)[slot.source];
+        Edge& known = edges_[slot.edge];
+        known.reuse = std::max(known.reuse, static_cast<float>(access.reuse));
+        if (known.access != access.access) known.access = Access::kOther;
       }
     }
     slots_.push_back(slot);

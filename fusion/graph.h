@@ -100,7 +100,8 @@ class Graph {
   void AddNode(const hlo::Instruction& instruction, int32_t computation, const FusionTarget& target);
   void MarkLive(const hlo::Module& module);
   void FindFreeRiders();
-  void AddSlots(int32_t n, const FusionTarget& target);
+  // `last_edge`: by producer, the edge that was added last.
+  void AddSlots(int32_t n, const FusionTarget& target, std::vector<int32_t>* last_edge);
   void CountUses(const hlo::Computation& computation);
   void SortOutEdges();
 

@@ -1,6 +1,8 @@
 // Greedy fusion by modelled benefit, after XLA's priority fusion for GPUs: the producer whose fusion into all its
 // consumers saves most time goes first, until nothing saves time. What a fusion saves is the difference of the costs of
-// the kernels that it takes away and makes; after each fusion only the neighbours' savings are computed again.
+// the kernels that it takes away and makes; after each fusion only the neighbours' savings are computed again, those of
+// a producer with many consumers once in a while: one such computation touches all its consumers' kernels, and each of
+// them changing would ask for it.
 //
 // Second outputs and siblings follow, once each, under the same measure.
 #include <algorithm>
@@ -15,6 +17,10 @@
 namespace smelt::fusion {
 namespace {
 
+// Changes around a producer, for each of so many consumers, after which its saving is computed again. Up to so many
+// consumers it is never out of date.
+constexpr int32_t kConsumersPerChange = 16;
+
 class Priority {
  public:
   Priority(const Space& space, const HeuristicOptions& options)
@@ -23,6 +29,7 @@ class Priority {
         options_(options),
         partition_(space, /*hashes=*/static_cast<bool>(options.kernel_seconds)),
         version_(graph_.nodes().size()),
+        changes_(graph_.nodes().size()),
         queued_(graph_.nodes().size()) {}
 
   Config Run() {
@@ -36,6 +43,7 @@ class Priority {
       heap_.pop_back();
       if (best.version != version_[best.producer]) continue;
       FlipsOf(best.producer);
+      if (changes_[best.producer] > 0 && (flips_.empty() || Saved() <= 0)) continue;
       partition_.Change(flips_);
       for (int32_t slot : partition_.added()) RememberCost(slot);
       RequeueNeighbours(best.producer);
@@ -94,6 +102,7 @@ class Priority {
 
   void Enqueue(int32_t producer) {
     ++version_[producer];
+    changes_[producer] = 0;
     FlipsOf(producer);
     if (flips_.empty()) return;
     const double saved = Saved();
@@ -120,7 +129,8 @@ class Priority {
     }
     for (int32_t n : neighbours_) {
       queued_[n] = 0;
-      Enqueue(n);
+      const auto consumers = static_cast<int32_t>(graph_.out_edges(graph_.node(n)).size());
+      if (++changes_[n] * kConsumersPerChange >= consumers) Enqueue(n);
     }
   }
 
@@ -130,6 +140,7 @@ class Priority {
   Partition partition_;
   std::vector<double> cost_;  // by slot, of kernels that are alive
   std::vector<int32_t> version_;
+  std::vector<int32_t> changes_;  // around a producer since its saving was computed
   std::vector<uint8_t> queued_;
   std::vector<Candidate> heap_;
   std::vector<int32_t> flips_;

@@ -62,19 +62,20 @@ void Fused::Add(const Instruction& instruction, Indexers indexers) {
 
 int64_t Fused::Evaluations(const Indexers& indexers) const {
   int64_t total = 0;
-  for (int32_t indexer : indexers) total += indexer == kWhole ? 1 : evaluations_[indexer];
+  for (int32_t indexer : indexers) {
+    total += indexer == kWhole ? 1 : evaluations_[indexer];
+    if (total > kCodeDuplication) return kCodeDuplication + 1;
+  }
   return total;
 }
 
 int64_t Fused::Evaluations(const Instruction& operand) const { return Evaluations(operands_.at(&operand).indexers); }
 
-int64_t Fused::ReadersOf(const Instruction& operand) const {
+bool Fused::HasSeveralReaders(const Instruction& operand) const {
   auto it = operands_.find(&operand);
-  if (it == operands_.end()) return 0;
-  int32_t last = -1;
-  int64_t count = 0;
-  for (const auto& [reader, position] : it->second.readers) count += std::exchange(last, reader) != reader;
-  return count;
+  if (it == operands_.end()) return false;
+  const auto& readers = it->second.readers;
+  return std::any_of(readers.begin(), readers.end(), [&](const auto& r) { return r.first != readers[0].first; });
 }
 
 const Instruction* Fused::OperandOfRoot(int64_t operand) const {

@@ -12,6 +12,9 @@
 
 namespace smelt::fusion::xla_cpu {
 
+// Copies of an instruction's code that a fusion may come to hold.
+inline constexpr int64_t kCodeDuplication = 15;
+
 class Fused {
  public:
   explicit Fused(const hlo::Instruction& root);
@@ -29,10 +32,10 @@ class Fused {
   // Of an operand. Reuse is XLA's estimate: an operand of a producer that was reused is reused, two ways of using an
   // operand that came one after the other are not added up.
   bool Reuses(const hlo::Instruction& operand) const { return reused_.contains(&operand); }
-  // How many copies of the operand's code the loop would hold: one for each index at which it is read.
+  // How many copies of the operand's code the loop would hold: one for each index at which it is read. Not counted
+  // beyond kCodeDuplication + 1.
   int64_t Evaluations(const hlo::Instruction& operand) const;
-  // Copies that read the operand.
-  int64_t ReadersOf(const hlo::Instruction& operand) const;
+  bool HasSeveralReaders(const hlo::Instruction& operand) const;
   // Whether work other than the root's moves elements that come from the operand. Whether bitcasts do, XLA sees so and
   // so.
   bool MovesElementsOf(const hlo::Instruction& operand, bool bitcasts_move) const;

@@ -16,7 +16,6 @@ using hlo::Instruction;
 using hlo::Opcode;
 
 constexpr int kReductions = 5;
-constexpr int64_t kCodeDuplication = 15;
 // Instructions that the search for paths between a producer and its users may visit, over the computation's size.
 // Networks stay far below it.
 constexpr int64_t kPathVisits = 64;
@@ -144,12 +143,8 @@ class Pass {
     if (evaluations > kCodeDuplication) return true;
     if (!StartsBlocks(p)) return false;
     if (evaluations > 1) return true;
-    int64_t uses = 0;
-    for (int32_t user : users_[producer]) {
-      uses += IsFusion(user) ? fusions_[fusion_of_[user]].ReadersOf(p) : 1;
-      if (uses > 1) return true;
-    }
-    return false;
+    if (users_[producer].size() > 1) return true;
+    return fusion.HasSeveralReaders(p);
   }
 
   // A dynamic-update-slice at the root writes over its operand, which then must not be read in another place: neither
