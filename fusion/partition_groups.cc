@@ -113,12 +113,16 @@ void Partition::Regroup(absl::Span<const int32_t> flipped_merges) {
     computed_.seen[n] = reached;
     stack_.push_back(n);
   };
+  const uint32_t led = NextStamp(&read_);
   for (int32_t e : touched_edges_) {
     if (edge_on_[e] == edge_before_[e] - 1) continue;
-    touch(graph_.edge(e).producer);
+    const int32_t producer = graph_.edge(e).producer;
+    touch(producer);
     reach(graph_.edge(e).consumer);
+    if (read_.seen[producer] == led) continue;
+    read_.seen[producer] = led;
     // Merges find kernels through first consumers: where that is another one now, the old way may lead elsewhere.
-    for (int32_t out : graph_.out_edges(graph_.node(graph_.edge(e).producer))) {
+    for (int32_t out : graph_.out_edges(graph_.node(producer))) {
       const bool before = edge_before_[out] != 0 ? edge_before_[out] - 1 : edge_on_[out];
       if (before) {
         reach(graph_.edge(out).consumer);

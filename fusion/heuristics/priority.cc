@@ -17,9 +17,8 @@
 namespace smelt::fusion {
 namespace {
 
-// Changes around a producer, for each of so many consumers, after which its saving is computed again. Up to so many
-// consumers it is never out of date.
-constexpr int32_t kConsumersPerChange = 16;
+// Producers of more consumers are weighed again only when changes around them make half that number.
+constexpr int32_t kManyConsumers = 16;
 
 class Priority {
  public:
@@ -130,7 +129,7 @@ class Priority {
     for (int32_t n : neighbours_) {
       queued_[n] = 0;
       const auto consumers = static_cast<int32_t>(graph_.out_edges(graph_.node(n)).size());
-      if (++changes_[n] * kConsumersPerChange >= consumers) Enqueue(n);
+      if (++changes_[n] * 2 >= consumers || consumers <= kManyConsumers) Enqueue(n);
     }
   }
 
