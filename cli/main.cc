@@ -24,6 +24,10 @@ constexpr Verb kVerbs[] = {
      "smelt profile models/dqn.hlo --task=fusion -o corpus --configs=20", AddProfile},
     {"train", "Trains a model on a corpus", "smelt train corpus -o model.smeltmodel --epochs=20", AddTrain},
     {"eval", "Errors of a model on a corpus, beside the baselines", "smelt eval models/cpu.smeltmodel corpus", AddEval},
+    {"fuzz", "Random modules under random fusions, compiled against evaluated; minimises what differs",
+     "smelt fuzz --modules=20 --seed=1 --out=findings", AddFuzz},
+    {"reduce", "Shrinks a module while a command keeps failing on it",
+     "smelt reduce models/dqn.hlo -o small.hlo -- sh -c '! grep -q convolution $0' {}", AddReduce},
 };
 
 int Smelt(int argc, char** argv) {

@@ -32,6 +32,8 @@ Action AddRank(CLI::App& app);
 Action AddProfile(CLI::App& app);
 Action AddTrain(CLI::App& app);  // hands its words to the program smelt-train (training/)
 Action AddEval(CLI::App& app);
+Action AddFuzz(CLI::App& app);
+Action AddReduce(CLI::App& app);
 // Hidden: the measuring child (tuner/measure/worker_main.h).
 Action AddMeasureWorker(CLI::App& app);
 

@@ -22,9 +22,10 @@ const FolderRule kFolderRules[] = {
     {"kernels", {"hlo", "fusion"}},
     {"gnn", {"hlo", "fusion", "kernels"}},
     {"tuner", {"hlo", "fusion", "kernels", "gnn"}},
-    {"cli", {"hlo", "fusion", "kernels", "gnn", "tuner"}},
-    {"bench", {"hlo", "fusion", "kernels", "gnn", "tuner", "cli"}},
-    {"tests", {"hlo", "fusion", "kernels", "gnn", "tuner", "cli", "bench"}},
+    {"fuzz", {"hlo", "fusion", "kernels", "gnn", "tuner"}},
+    {"cli", {"hlo", "fusion", "kernels", "gnn", "tuner", "fuzz"}},
+    {"bench", {"hlo", "fusion", "kernels", "gnn", "tuner", "fuzz", "cli"}},
+    {"tests", {"hlo", "fusion", "kernels", "gnn", "tuner", "fuzz", "cli", "bench"}},
 };
 
 // Where a heavy dependency may be included. Everything else stays quick to compile and free of the dependency's types.

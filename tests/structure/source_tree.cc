@@ -9,7 +9,7 @@
 namespace smelt::structure {
 namespace {
 
-constexpr std::string_view kTopFolders[] = {"hlo",   "fusion", "kernels", "gnn",     "tuner", "cli", "tests",
+constexpr std::string_view kTopFolders[] = {"hlo",   "fusion", "kernels", "gnn",     "tuner", "fuzz", "cli", "tests",
                                             "bench", "models", "docs",    "scripts", "cmake", ".ci"};
 
 bool IsText(const std::filesystem::path& path) {

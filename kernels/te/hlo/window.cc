@@ -91,6 +91,19 @@ std::vector<Value> EmitScan(const RuleInput& input, const Reducer& reducer, cons
   })};
 }
 
+// The combiner with one value more, a predicate: elements for which it is false leave the accumulators as they are.
+std::shared_ptr<const Combiner> SkippingCombiner(const Combiner& combiner) {
+  const DataType predicate{PrimitiveType::kPred, 1};
+  Combiner skipping = combiner;
+  skipping.lhs.push_back(Var("lhs_inside", predicate));
+  skipping.rhs.push_back(Var("rhs_inside", predicate));
+  for (size_t i = 0; i < combiner.results.size(); ++i) {
+    skipping.results[i] = If(skipping.rhs.back(), combiner.results[i], combiner.lhs[i]);
+  }
+  skipping.results.push_back(Or(skipping.lhs.back(), skipping.rhs.back()));
+  return std::make_shared<const Combiner>(std::move(skipping));
+}
+
 }  // namespace
 
 absl::StatusOr<std::vector<Value>> ReduceWindowRule(const RuleInput& input) {
@@ -129,14 +142,21 @@ absl::StatusOr<std::vector<Value>> ReduceWindowRule(const RuleInput& input) {
         }
         int64_t always = 0;
         const bool padded = !(IsConstInt(inside, &always) && always != 0);
+        // Padding is no element: it must not bring in the initial value once more, which need not be the identity.
+        const bool has_identity = !reducer.combiner->identity.empty();
         std::vector<Expr> sources;
         for (size_t i = 0; i < reducer.types.size(); ++i) {
           const DataType type{reducer.types[i], 1};
           Expr source = input.operand(i).At(position);
           if (source.type() != type) source = Cast(type, source);
-          sources.push_back(padded ? If(inside, source, reducer.init[i]) : source);
+          const Expr& outside = has_identity ? reducer.combiner->identity[i] : reducer.init[i];
+          sources.push_back(padded ? If(inside, source, outside) : source);
         }
-        return ReduceMany(reducer.combiner, sources, axes, reducer.init);
+        if (!padded || has_identity) return ReduceMany(reducer.combiner, sources, axes, reducer.init);
+        sources.push_back(inside);
+        std::vector<Expr> init = reducer.init;
+        init.push_back(Bool(true));
+        return ReduceMany(SkippingCombiner(*reducer.combiner), sources, axes, init);
       },
       "reduce-window");
   return FinishReduction(input, reducer, reduction);

@@ -1,0 +1,220 @@
+#include "fuzz/campaign.h"
+
+#include <chrono>
+#include <cstdio>
+#include <filesystem>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_split.h"
+#include "fuzz/generate/random.h"
+#include "fuzz/reduce/reduce.h"
+#include "hlo/status_macros.h"
+#include "hlo/text/printer.h"
+#include "hlo/write_file.h"
+
+namespace smelt::fuzz {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double Since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+// Without the names and numbers of one module, so that equal reasons count as one.
+std::string Reason(const std::string& detail) {
+  std::string reason;
+  bool quoted = false;
+  for (char c : detail.substr(0, detail.find('\n'))) {
+    if (c == '`') quoted = !quoted;
+    if (quoted || c == '`') continue;
+    if (c >= '0' && c <= '9') c = '#';
+    if (c != '#' || reason.empty() || reason.back() != '#') reason += c;
+  }
+  return reason;
+}
+
+class Campaign {
+ public:
+  explicit Campaign(const CampaignOptions& options) : options_(options) {}
+
+  absl::StatusOr<CampaignReport> Run() {
+    struct Slot {
+      uint64_t index;
+      std::unique_ptr<Child> child;
+    };
+    std::vector<Slot> slots;
+    int64_t started = 0;
+    while (!Cancelled()) {
+      const bool more = started < options_.modules && !TimeIsUp() &&
+                        static_cast<int64_t>(report_.findings.size()) < options_.max_findings;
+      if (more && static_cast<int>(slots.size()) < options_.jobs) {
+        const uint64_t index = options_.first + static_cast<uint64_t>(started++);
+        SMELT_ASSIGN_OR_RETURN(std::unique_ptr<Child> child, Start(index));
+        slots.push_back({index, std::move(child)});
+        continue;
+      }
+      if (slots.empty()) break;
+      std::vector<Child*> children;
+      for (const Slot& slot : slots) children.push_back(slot.child.get());
+      Child::WaitAny(children, 0.05);
+      for (size_t i = 0; i < slots.size();) {
+        if (!slots[i].child->Finished()) {
+          ++i;
+          continue;
+        }
+        const Slot done = std::move(slots[i]);
+        slots.erase(slots.begin() + static_cast<int64_t>(i));
+        SMELT_RETURN_IF_ERROR(Take(done.index, VerdictOf(done.child->outcome())));
+      }
+      ShowProgress(false);
+    }
+    report_.interrupted = Cancelled();
+    report_.seconds = Since(start_);
+    ShowProgress(true);
+    return std::move(report_);
+  }
+
+ private:
+  bool Cancelled() const { return options_.cancel != nullptr && *options_.cancel; }
+  bool TimeIsUp() const { return options_.seconds > 0 && Since(start_) > options_.seconds; }
+
+  TrialOptions TrialOf(uint64_t index) const {
+    TrialOptions trial = options_.trial;
+    trial.seed = TrialSeed(options_.seed, index);
+    trial.folder.clear();
+    return trial;
+  }
+
+  absl::StatusOr<std::unique_ptr<Child>> Start(uint64_t index) const {
+    const TrialOptions trial = TrialOf(index);
+    return Child::Start(
+        [this, trial, index](Report& report) {
+          report.Stage("generate");
+          const std::unique_ptr<hlo::Module> module = GenerateModule(options_.seed, index, options_.generator);
+          report.Finish(ToText(TryModule(*module, trial, &report)));
+        },
+        options_.limits);
+  }
+
+  absl::Status Take(uint64_t index, const Verdict& verdict) {
+    ++report_.modules;
+    report_.unstable += verdict.kind == VerdictKind::kUnstable;
+    if (verdict.kind == VerdictKind::kRefused) {
+      ++report_.refused;
+      ++report_.refusals[Reason(verdict.detail)];
+    }
+    if (!verdict.IsFinding()) return absl::OkStatus();
+    CampaignFinding finding{index, verdict, "", 0};
+    if (options_.progress) {
+      std::fprintf(stderr, "\r\033[Kmodule %llu of seed %llu: %s in %s: %s\n", static_cast<unsigned long long>(index),
+                   static_cast<unsigned long long>(options_.seed), std::string(VerdictName(verdict.kind)).c_str(),
+                   verdict.stage.c_str(), verdict.detail.c_str());
+    }
+    // A generator that crashed has no module to minimise.
+    if (verdict.stage != "generate") SMELT_RETURN_IF_ERROR(Minimise(finding));
+    report_.findings.push_back(std::move(finding));
+    return absl::OkStatus();
+  }
+
+  absl::Status Minimise(CampaignFinding& finding) {
+    const std::unique_ptr<hlo::Module> module = GenerateModule(options_.seed, finding.index, options_.generator);
+    TrialOptions trial = TrialOf(finding.index);
+    trial.only_config = finding.verdict.config;
+    ChildLimits limits = options_.limits;
+    // A hang is one again after a much shorter time, and no other failure waits for the limit.
+    if (finding.verdict.kind == VerdictKind::kHang) limits.seconds = std::min(limits.seconds, 10.0);
+    const auto verdict_of = [&](const hlo::Module& candidate) -> absl::StatusOr<Verdict> {
+      SMELT_ASSIGN_OR_RETURN(
+          const ChildOutcome outcome,
+          RunInChild([&](Report& report) { report.Finish(ToText(TryModule(candidate, trial, &report))); }, limits,
+                     [this] { return Cancelled(); }));
+      return VerdictOf(outcome);
+    };
+    std::unique_ptr<hlo::Module> reduced = module->Clone();
+    if (options_.minimise_seconds > 0) {
+      ReduceOptions reduce;
+      reduce.keep_reducers = true;
+      reduce.max_seconds = options_.minimise_seconds;
+      reduce.fails = [&](const hlo::Module& candidate) {
+        const absl::StatusOr<Verdict> verdict = verdict_of(candidate);
+        return verdict.ok() && verdict->SameAs(finding.verdict) &&
+               (finding.verdict.kind != VerdictKind::kError ||
+                Reason(verdict->detail) == Reason(finding.verdict.detail));
+      };
+      reduce.progress = [&](const ReduceProgress& progress, const hlo::Module&, bool) {
+        if (options_.progress) {
+          std::fprintf(stderr, "\r\033[Kminimising module %llu: %lld instructions after %lld tries",
+                       static_cast<unsigned long long>(finding.index), static_cast<long long>(progress.instructions),
+                       static_cast<long long>(progress.tried));
+        }
+        return !Cancelled();
+      };
+      reduced = Reduce(*module, reduce);
+    }
+    finding.instructions = reduced->instruction_count();
+    if (options_.folder.empty()) return absl::OkStatus();
+    finding.folder = absl::StrCat(options_.folder, "/", options_.seed, "-", finding.index);
+    std::error_code error;
+    std::filesystem::create_directories(finding.folder, error);
+    if (error) return absl::UnavailableError(absl::StrCat(finding.folder, ": ", error.message()));
+    SMELT_RETURN_IF_ERROR(smelt::WriteFile(finding.folder + "/module.hlo", hlo::ToText(*module)));
+    SMELT_RETURN_IF_ERROR(smelt::WriteFile(finding.folder + "/reduced.hlo", hlo::ToText(*reduced)));
+    trial.folder = finding.folder;
+    const absl::StatusOr<Verdict> last = verdict_of(*reduced);
+    return smelt::WriteFile(finding.folder + "/finding.txt", Describe(finding, last.ok() ? *last : finding.verdict));
+  }
+
+  std::string Describe(const CampaignFinding& finding, const Verdict& reduced) const {
+    const std::string config =
+        finding.verdict.config < 0
+            ? "every configuration"
+            : absl::StrCat("configuration ", finding.verdict.config, " (",
+                           FusionName(TrialSeed(options_.seed, finding.index), finding.verdict.config), ")");
+    return absl::StrCat(
+        std::string(VerdictName(finding.verdict.kind)), " in ", finding.verdict.stage, ", ", config, "\n",
+        finding.verdict.detail, "\n\nAs reduced: ", reduced.detail,
+        "\n\nAgain, as generated:\n  smelt fuzz --seed=", options_.seed, " --first=", finding.index,
+        " --modules=1\nAgain, as reduced, in this folder:\n",
+        "  smelt run reduced.hlo --fusion=config.fusion.json --inputs=inputs.safetensors --check --no-cache\n");
+  }
+
+  void ShowProgress(bool last) {
+    if (!options_.progress) return;
+    const double seconds = Since(start_);
+    if (!last && seconds - shown_ < 0.5) return;
+    shown_ = seconds;
+    const double rate = seconds > 0 ? static_cast<double>(report_.modules) / seconds : 0;
+    std::string left;
+    if (rate > 0 && !last) {
+      double remaining = static_cast<double>(options_.modules - report_.modules) / rate;
+      if (options_.seconds > 0) remaining = std::min(remaining, std::max(0.0, options_.seconds - seconds));
+      const int64_t whole = static_cast<int64_t>(remaining);
+      left = whole >= 3600 ? absl::StrFormat(", %d:%02d:%02d left", whole / 3600, whole / 60 % 60, whole % 60)
+                           : absl::StrFormat(", %d:%02d left", whole / 60, whole % 60);
+    }
+    std::fprintf(stderr, "\r\033[K%lld of %lld modules, %.1f a second, %zu findings, %lld unstable, %lld refused%s%s",
+                 static_cast<long long>(report_.modules), static_cast<long long>(options_.modules), rate,
+                 report_.findings.size(), static_cast<long long>(report_.unstable),
+                 static_cast<long long>(report_.refused), left.c_str(), last ? "\n" : "");
+  }
+
+  const CampaignOptions& options_;
+  CampaignReport report_;
+  Clock::time_point start_ = Clock::now();
+  double shown_ = -1;
+};
+
+}  // namespace
+
+uint64_t TrialSeed(uint64_t seed, uint64_t index) { return Random(seed ^ 0x747269616C, index).Next() >> 16; }
+
+absl::StatusOr<CampaignReport> RunCampaign(const CampaignOptions& options) {
+  if (!options.folder.empty()) {
+    std::error_code error;
+    std::filesystem::create_directories(options.folder, error);
+    if (error) return absl::UnavailableError(absl::StrCat(options.folder, ": ", error.message()));
+  }
+  return Campaign(options).Run();
+}
+
+}  // namespace smelt::fuzz

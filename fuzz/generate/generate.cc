@@ -1,0 +1,154 @@
+#include "fuzz/generate/generate.h"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+#include "fuzz/generate/rules.h"
+#include "hlo/check.h"
+#include "hlo/golden/inputs.h"
+#include "hlo/hash.h"
+#include "hlo/passes/dead_code.h"
+#include "hlo/status_macros.h"
+#include "hlo/str_cat.h"
+
+namespace smelt::fuzz {
+namespace {
+
+using hlo::PrimitiveType;
+using hlo::Shape;
+
+Palette MakePalette(Random& random, int64_t max_elements) {
+  static const std::vector<PrimitiveType> kEveryDay = {PrimitiveType::kF32,  PrimitiveType::kF32, PrimitiveType::kF32,
+                                                       PrimitiveType::kBF16, PrimitiveType::kF16, PrimitiveType::kF64,
+                                                       PrimitiveType::kS32,  PrimitiveType::kPred};
+  static const std::vector<PrimitiveType> kRare = {
+      PrimitiveType::kS4,         PrimitiveType::kU4,       PrimitiveType::kS8,
+      PrimitiveType::kU8,         PrimitiveType::kS16,      PrimitiveType::kU16,
+      PrimitiveType::kU32,        PrimitiveType::kS64,      PrimitiveType::kU64,
+      PrimitiveType::kC64,        PrimitiveType::kC128,     PrimitiveType::kF8E5M2,
+      PrimitiveType::kF8E4M3,     PrimitiveType::kF8E4M3FN, PrimitiveType::kF8E5M2FNUZ,
+      PrimitiveType::kF8E4M3FNUZ, PrimitiveType::kF8E3M4,   PrimitiveType::kF8E4M3B11FNUZ,
+      PrimitiveType::kF4E2M1FN,   PrimitiveType::kS2,       PrimitiveType::kU2,
+      PrimitiveType::kF8E8M0FNU};
+  static const std::vector<int64_t> kSizes = {1, 1, 2, 3, 4, 5, 6, 7, 8, 9, 13, 15, 16, 17, 24, 31, 33, 50};
+  Palette palette;
+  palette.largest = random.Chance(1.0 / 16) ? 32 * max_elements : max_elements;
+  for (int64_t count = random.Between(1, 3); count > 0; --count) palette.types.push_back(random.Pick(kEveryDay));
+  if (random.Chance(0.5)) palette.types.push_back(random.Pick(kRare));
+  for (int64_t count = random.Between(2, 4); count > 0; --count) palette.sizes.push_back(random.Pick(kSizes));
+  if (random.Chance(0.05)) palette.sizes.push_back(0);
+  return palette;
+}
+
+}  // namespace
+
+const std::vector<OpcodeRule>& Rules() {
+  static const std::vector<OpcodeRule>& rules = *[] {
+    auto* all = new std::vector<OpcodeRule>;
+    for (const absl::Span<const OpcodeRule> family :
+         {ElementwiseRules(), MovementRules(), IndexedRules(), ContractionRules(), ReductionRules(), ControlRules(),
+          SpecialRules()}) {
+      all->insert(all->end(), family.begin(), family.end());
+    }
+    return all;
+  }();
+  return rules;
+}
+
+void Grow(Draft& draft, int64_t count) {
+  int64_t total = 0;
+  for (const OpcodeRule& rule : Rules()) total += rule.weight;
+  const absl::Span<const OpcodeRule> control = ControlRules();
+  for (int64_t added = 0, attempts = 0; added < count && attempts < 4 * count; ++attempts) {
+    int64_t ticket = draft.random.Below(total);
+    const OpcodeRule* rule = nullptr;
+    for (const OpcodeRule& candidate : Rules()) {
+      rule = &candidate;
+      if ((ticket -= candidate.weight) < 0) break;
+    }
+    if (draft.depth > 0 && !rule->nested) continue;
+    const bool calls = std::any_of(control.begin(), control.end(),
+                                   [&](const OpcodeRule& other) { return other.opcode == rule->opcode; });
+    if (calls && draft.depth >= 2) continue;
+    added += rule->add(draft, rule->opcode);
+  }
+  if (draft.values().empty()) draft.Parameter(draft.AnyShape(AnyElement, 0, 3));
+}
+
+hlo::Computation* ScalarOperation(Draft& draft, hlo::Opcode opcode, PrimitiveType type) {
+  const std::string name = StrCat(hlo::OpcodeName(opcode), "_", hlo::PrimitiveTypeName(type));
+  for (hlo::Computation* computation : draft.module().Computations()) {
+    if (computation->name() == name) return computation;
+  }
+  hlo::Computation* computation = draft.module().AddComputation(name);
+  const Shape scalar = Shape::Scalar(type);
+  hlo::Instruction* x = computation->Add(hlo::Opcode::kParameter, scalar, {}, hlo::ParameterAttributes{0});
+  hlo::Instruction* y = computation->Add(hlo::Opcode::kParameter, scalar, {}, hlo::ParameterAttributes{1});
+  computation->set_root(computation->Add(opcode, scalar, {x, y}));
+  return computation;
+}
+
+std::unique_ptr<hlo::Module> GenerateModule(uint64_t seed, uint64_t index, const GeneratorOptions& options) {
+  Random random(seed, index);
+  auto module = std::make_unique<hlo::Module>(StrCat("fuzz_", seed, "_", index));
+  hlo::Computation* entry = module->AddComputation("main");
+  const Palette palette = MakePalette(random, options.max_elements);
+  Draft draft(*entry, random, palette, 0);
+  Grow(draft, random.Between(2, options.max_instructions));
+  // Values that nothing reads are results: the last few at least, and any of them if there is none.
+  std::vector<Value> results;
+  for (auto value = draft.values().rbegin(); value != draft.values().rend() && results.size() < 6; ++value) {
+    if (value->instruction->user_count() == 0 && value->instruction->opcode() != hlo::Opcode::kParameter)
+      results.push_back(*value);
+  }
+  if (results.empty()) results.push_back(draft.values().back());
+  entry->set_root(results.size() == 1 && random.Chance(0.7) ? results[0].instruction
+                                                            : draft.Tuple(results).instruction);
+  module->set_entry(entry);
+  const absl::StatusOr<bool> cleaned = hlo::EliminateDeadCode(*module);
+  Check(cleaned.ok(), "dead code of a generated module cannot be removed");
+  return module;
+}
+
+absl::StatusOr<std::vector<hlo::Literal>> GenerateInputs(const hlo::Module& module, uint64_t seed) {
+  struct Maker {
+    uint64_t seed;
+    absl::StatusOr<hlo::Literal> Make(const Shape& shape, const std::string& name) {
+      if (shape.IsTuple()) {
+        std::vector<hlo::Literal> elements;
+        for (size_t i = 0; i < shape.tuple_shapes.size(); ++i) {
+          SMELT_ASSIGN_OR_RETURN(hlo::Literal element, Make(shape.tuple_shapes[i], StrCat(name, ".", i)));
+          elements.push_back(std::move(element));
+        }
+        return hlo::Literal::Tuple(std::move(elements));
+      }
+      if (!shape.IsArray()) return hlo::Literal::Create(shape);
+      Random random(seed, hlo::Hasher().Add(name).Finish().low);
+      const PrimitiveType type = shape.element_type;
+      hlo::InputRange range{-2, 2};
+      if (type == PrimitiveType::kF8E8M0FNU) {
+        range = {-2, 2};
+      } else if (hlo::IsInteger(type)) {
+        const int bits = std::min(hlo::BitWidth(type) - (hlo::IsSigned(type) ? 1 : 0), 52);
+        const double most = std::exp2(bits), least = hlo::IsSigned(type) ? -most : 0;
+        range = random.Chance(0.3)
+                    ? hlo::InputRange{least, most}
+                    : hlo::InputRange{std::max(least, random.Chance(0.5) ? -8.0 : 0.0), std::min(most, 8.0)};
+      } else if (random.Chance(0.1)) {
+        range = {0.25, 1};
+      }
+      return hlo::MakeInput(shape, static_cast<int64_t>(random.Next() & 0xFFFFFF), range);
+    }
+  };
+  Maker maker{seed};
+  std::vector<hlo::Literal> inputs;
+  for (const hlo::Instruction* parameter : module.entry()->Parameters()) {
+    if (parameter == nullptr) return absl::InvalidArgumentError("the entry computation lacks a parameter number");
+    SMELT_ASSIGN_OR_RETURN(hlo::Literal literal, maker.Make(parameter->shape(), parameter->name()));
+    inputs.push_back(std::move(literal));
+  }
+  return inputs;
+}
+
+}  // namespace smelt::fuzz

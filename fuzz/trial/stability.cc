@@ -1,0 +1,243 @@
+#include "fuzz/trial/stability.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
+#include "fuzz/generate/random.h"
+#include "hlo/literal.h"
+#include "tuner/verify.h"
+
+namespace smelt::fuzz {
+namespace {
+
+using hlo::Instruction;
+using hlo::Opcode;
+using hlo::PrimitiveType;
+using hlo::Shape;
+
+bool IsInexact(const Shape& shape) {
+  return shape.IsArray() && (hlo::IsFloat(shape.element_type) || hlo::IsComplex(shape.element_type));
+}
+
+bool HasInexact(const Shape& shape) {
+  if (!shape.IsTuple()) return IsInexact(shape);
+  return std::any_of(shape.tuple_shapes.begin(), shape.tuple_shapes.end(), HasInexact);
+}
+
+// Rare flips of the last bit of a narrow type are left to Perturbed: a tolerance for them would hide wrong elements.
+double Tolerance(PrimitiveType type) { return std::min(tuner::VerifyTolerance(type), 1e-3); }
+
+// What went into a value: the coarsest tolerance of the rounded types below it.
+class Ancestry {
+ public:
+  double Of(const Instruction& instruction) {
+    double tolerance = 0;
+    absl::flat_hash_set<const Instruction*> seen = {&instruction};
+    std::vector<const Instruction*> stack = {&instruction};
+    while (!stack.empty()) {
+      const Instruction& next = *stack.back();
+      stack.pop_back();
+      tolerance = std::max(tolerance, Own(next));
+      for (const Instruction* operand : next.operands()) {
+        if (seen.insert(operand).second) stack.push_back(operand);
+      }
+    }
+    return tolerance;
+  }
+
+ private:
+  double Own(const Instruction& instruction) {
+    double tolerance = 0;
+    if (RoundsResult(instruction)) {
+      std::vector<const Shape*> leaves;
+      instruction.shape().AppendLeaves(&leaves);
+      for (const Shape* leaf : leaves) {
+        if (IsInexact(*leaf)) tolerance = std::max(tolerance, Tolerance(leaf->element_type));
+      }
+    }
+    for (const hlo::Computation* called : instruction.called()) {
+      auto [found, is_new] = computations_.try_emplace(called, 0);
+      if (is_new) {
+        double most = 0;
+        for (const Instruction* inside : called->Instructions()) most = std::max(most, Own(*inside));
+        computations_[called] = most;
+      }
+      tolerance = std::max(tolerance, computations_[called]);
+    }
+    return tolerance;
+  }
+
+  absl::flat_hash_map<const hlo::Computation*, double> computations_;
+};
+
+// Factors 1 + k units in the last place.
+hlo::Literal Factors(const Shape& shape, Random& random) {
+  hlo::Literal factors(Shape::Array(shape.element_type, shape.dimensions));
+  const PrimitiveType type = shape.element_type;
+  const PrimitiveType part = hlo::IsComplex(type) ? hlo::ComplexPart(type) : type;
+  const bool wide = hlo::BitWidth(part) >= 32, tiny = hlo::BitWidth(part) <= 8;
+  for (int64_t i = 0; i < factors.element_count(); ++i) {
+    double factor = 1;
+    if (wide) {
+      factor += static_cast<double>(random.Between(-8, 8)) * (part == PrimitiveType::kF64 ? 0x1p-52 : 0x1p-23);
+    } else if (random.Chance(tiny ? 0.25 : 0.5)) {
+      // The neighbours of 1 in the type.
+      static constexpr double kSteps[] = {0x1p-11, 0x1p-10, 0x1p-9, 0x1p-8, 0x1p-7, 0x1p-6,
+                                          0x1p-5,  0x1p-4,  0x1p-3, 0x1p-2, 0.5,    1};
+      const double sign = random.Chance(0.5) ? -1 : 1;
+      for (double step : kSteps) {
+        factors.SetDouble(i, 1 + sign * step);
+        factor = factors.GetDouble(i);
+        if (factor != 1) break;
+      }
+    }
+    factors.SetComplex(i, {factor, 0});
+  }
+  return factors;
+}
+
+// Operations that sum: their operands are disturbed too, because what is lost is relative to the terms, not the sum.
+bool Accumulates(Opcode opcode) {
+  using enum Opcode;
+  return opcode == kDot || opcode == kConvolution || opcode == kReduce || opcode == kReduceWindow ||
+         opcode == kScatter || opcode == kSelectAndScatter || opcode == kScan || opcode == kFft ||
+         opcode == kCholesky || opcode == kTriangularSolve || opcode == kBatchNormGrad ||
+         opcode == kBatchNormInference || opcode == kBatchNormTraining || opcode == kAdd || opcode == kSubtract;
+}
+
+class Perturbation {
+ public:
+  explicit Perturbation(uint64_t seed) : random_(seed, 0x70657274) {}
+
+  void Run(hlo::Computation& computation) {
+    for (Instruction* instruction : computation.PostOrder()) {
+      if (instruction->opcode() == Opcode::kGetTupleElement) {
+        if (IsInexact(instruction->shape()) && RoundsResult(*instruction->operand(0))) Disturb(*instruction);
+        continue;
+      }
+      if (!RoundsResult(*instruction)) continue;
+      if (Accumulates(instruction->opcode())) {
+        for (int64_t i = 0; i < instruction->operand_count(); ++i) {
+          const Shape& shape = instruction->operand(i)->shape();
+          if (!IsInexact(shape) || hlo::BitWidth(shape.element_type) < 32) continue;
+          Instruction* const operand = instruction->operand(i);
+          instruction->ReplaceOperand(i, Product(*operand));
+        }
+      }
+      if (IsInexact(instruction->shape())) Disturb(*instruction);
+    }
+  }
+
+ private:
+  Instruction* Product(Instruction& value) {
+    hlo::Computation& computation = *value.parent();
+    const Shape shape = Shape::Array(value.shape().element_type, value.shape().dimensions);
+    Instruction* factors =
+        computation.Add(Opcode::kConstant, shape, {},
+                        hlo::ConstantAttributes{std::make_shared<const hlo::Literal>(Factors(shape, random_)), false});
+    return computation.Add(Opcode::kMultiply, shape, {&value, factors});
+  }
+  void Disturb(Instruction& value) {
+    if (value.shape().element_type == PrimitiveType::kF8E8M0FNU) return;
+    const std::vector<Instruction*> users(value.users().begin(), value.users().end());
+    const bool is_root = value.IsRoot();
+    Instruction* product = Product(value);
+    for (Instruction* user : users) value.ReplaceUsesIn(user, product);
+    if (is_root) value.parent()->set_root(product);
+  }
+
+  Random random_;
+};
+
+}  // namespace
+
+bool RoundsResult(const Instruction& instruction) {
+  using enum Opcode;
+  if (!HasInexact(instruction.shape())) return false;
+  switch (instruction.opcode()) {
+    case kAdd:
+    case kSubtract:
+    case kMultiply:
+    case kDivide:
+    case kRemainder:
+    case kPower:
+    case kAtan2:
+    case kExp:
+    case kExpm1:
+    case kLog:
+    case kLog1p:
+    case kSqrt:
+    case kRsqrt:
+    case kCbrt:
+    case kSin:
+    case kCos:
+    case kTan:
+    case kTanh:
+    case kLogistic:
+    case kErf:
+    case kAsin:
+    case kAcos:
+    case kAtanh:
+    case kAcosh:
+    case kAsinh:
+    case kSinh:
+    case kCosh:
+    case kDot:
+    case kConvolution:
+    case kRaggedDot:
+    case kScaledDot:
+    case kReduce:
+    case kReduceWindow:
+    case kScatter:
+    case kSelectAndScatter:
+    case kScan:
+    case kMap:
+    case kFft:
+    case kCholesky:
+    case kTriangularSolve:
+    case kBatchNormGrad:
+    case kBatchNormInference:
+    case kBatchNormTraining:
+    case kCustomCall:
+      return true;
+    case kAbs:
+      return hlo::IsComplex(instruction.operand(0)->shape().element_type);
+    case kConvert: {
+      // Narrowing rounds, but the same way everywhere; what it gets may have been rounded otherwise.
+      return false;
+    }
+    default:
+      return false;
+  }
+}
+
+std::vector<double> LeafTolerances(const hlo::Module& module) {
+  const Instruction& root = *module.entry()->root();
+  Ancestry ancestry;
+  std::vector<double> tolerances;
+  const auto append = [&](const Instruction& value) {
+    const double tolerance = ancestry.Of(value);
+    std::vector<const Shape*> leaves;
+    value.shape().AppendLeaves(&leaves);
+    for (const Shape* leaf : leaves) {
+      if (leaf->IsArray()) tolerances.push_back(IsInexact(*leaf) ? tolerance : 0);
+    }
+  };
+  if (root.opcode() == Opcode::kTuple) {
+    for (const Instruction* element : root.operands()) append(*element);
+  } else {
+    append(root);
+  }
+  return tolerances;
+}
+
+std::unique_ptr<hlo::Module> Perturbed(const hlo::Module& module, uint64_t seed) {
+  std::unique_ptr<hlo::Module> copy = module.Clone();
+  Perturbation perturbation(seed);
+  for (hlo::Computation* computation : copy->ExecutedComputations()) perturbation.Run(*computation);
+  return copy;
+}
+
+}  // namespace smelt::fuzz

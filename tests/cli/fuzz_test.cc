@@ -1,0 +1,94 @@
+// `smelt fuzz` and `smelt reduce` as a user starts them.
+#include <csignal>
+#include <thread>
+
+#include "gtest/gtest.h"
+#include "tests/cli/tool.h"
+
+namespace smelt::cli {
+namespace {
+
+constexpr char kModule[] = R"(HloModule m
+ENTRY e {
+  x = f32[16,8] parameter(0)
+  y = f32[16,8] parameter(1)
+  a = f32[16,8] add(x, y)
+  t = f32[16,8] tanh(a)
+  n = f32[16,8] negate(t)
+  ROOT r = (f32[16,8], f32[16,8]) tuple(n, a)
+}
+)";
+
+TEST(Fuzz, ReportsACleanRunAndItsSeed) {
+  const ToolResult result = RunTool({"fuzz", "--modules=2", "--seed=3", "--configs=2", "--json", "--quiet"});
+  ASSERT_EQ(result.exit_code, 0) << result.out << result.err;
+  EXPECT_EQ(result.json()["seed"], 3);
+  EXPECT_EQ(result.json()["modules"], 2);
+  EXPECT_TRUE(result.json()["findings"].empty());
+  EXPECT_EQ(result.err, "");
+}
+
+TEST(Fuzz, ModuleThatTakesTooLongIsAFindingAndTheStatusSaysSo) {
+  const ToolResult result =
+      RunTool({"fuzz", "--modules=1", "--seed=3", "--time-limit=0.0001", "--minimise=0", "--json", "--quiet"});
+  ASSERT_EQ(result.exit_code, 1) << result.err;
+  ASSERT_EQ(result.json()["findings"].size(), 1u);
+  EXPECT_EQ(result.json()["findings"][0]["kind"], "hang");
+}
+
+TEST(Fuzz, RefusesNonsenseFlags) {
+  EXPECT_EQ(RunTool({"fuzz", "--modules=-1"}).exit_code, 2);
+  EXPECT_EQ(RunTool({"fuzz", "--configs=0"}).exit_code, 2);
+}
+
+TEST(Fuzz, InterruptEndsItWithAReport) {
+  Tool tool = Tool::Start({"fuzz", "--modules=1000000", "--configs=1"});
+  std::this_thread::sleep_for(std::chrono::seconds(2));
+  tool.Signal(SIGINT);
+  const ToolResult result = tool.Wait(60);
+  EXPECT_EQ(result.signal, 0);
+  EXPECT_NE(result.out.find("interrupted"), std::string::npos) << result.out << result.err;
+}
+
+TEST(Reduce, KeepsWhatTheCommandFailsOn) {
+  const auto folder = FreshFolder("reduce");
+  WriteFile(folder / "m.hlo", kModule);
+  const std::string out = (folder / "small.hlo").string();
+  const ToolResult result =
+      RunTool({"reduce", (folder / "m.hlo").string(), "-o", out, "--", "sh", "-c", "! grep -q tanh $0", "{}"});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const std::string small = ReadFile(out);
+  EXPECT_NE(small.find("tanh"), std::string::npos) << small;
+  EXPECT_EQ(small.find("negate"), std::string::npos) << small;
+  EXPECT_EQ(small.find(" add("), std::string::npos) << small;
+  EXPECT_EQ(RunTool({"inspect", out}).exit_code, 0);
+  EXPECT_FALSE(std::filesystem::exists(out + ".candidate.hlo"));
+}
+
+TEST(Reduce, KeepsTheStatusThatItStartedWith) {
+  const auto folder = FreshFolder("reduce_status");
+  WriteFile(folder / "m.hlo", kModule);
+  const std::string out = (folder / "small.hlo").string();
+  // 3 with tanh, 4 without: the second is another failure.
+  const std::string script = "grep -q tanh $0 && exit 3; exit 4";
+  ASSERT_EQ(RunTool({"reduce", (folder / "m.hlo").string(), "-o", out, "--", "sh", "-c", script, "{}"}).exit_code, 0);
+  EXPECT_NE(ReadFile(out).find("tanh"), std::string::npos);
+  ASSERT_EQ(RunTool({"reduce", (folder / "m.hlo").string(), "-o", out, "--exit=any", "--", "sh", "-c", script, "{}"})
+                .exit_code,
+            0);
+  EXPECT_EQ(ReadFile(out).find("tanh"), std::string::npos);
+}
+
+TEST(Reduce, SaysWhyThereIsNothingToDo) {
+  const auto folder = FreshFolder("reduce_nothing");
+  WriteFile(folder / "m.hlo", kModule);
+  const std::string module = (folder / "m.hlo").string(), out = (folder / "small.hlo").string();
+  const ToolResult fine = RunTool({"reduce", module, "-o", out, "--", "true"});
+  EXPECT_EQ(fine.exit_code, 1);
+  EXPECT_NE(fine.err.find("status 0"), std::string::npos) << fine.err;
+  EXPECT_EQ(RunTool({"reduce", module, "-o", out, "--", "no-such-command-anywhere"}).exit_code, 1);
+  EXPECT_EQ(RunTool({"reduce", module, "-o", out}).exit_code, 2);
+}
+
+}  // namespace
+}  // namespace smelt::cli

@@ -1,0 +1,31 @@
+// What fuzzing costs a change: random modules, compiled under random fusions, must give what the evaluator gives.
+#include "fuzz/campaign.h"
+#include "gtest/gtest.h"
+
+namespace smelt::fuzz {
+namespace {
+
+TEST(Agreement, FiveHundredRandomModules) {
+  CampaignOptions options;
+  options.seed = 2026;
+  options.modules = 500;
+  options.jobs = 2;
+  options.minimise_seconds = 20;
+  options.max_findings = 3;
+  options.trial.configs = 3;
+  options.trial.target = kernels::Target::Host(/*measure=*/false);
+  options.generator.max_instructions = 8;
+  options.folder = ::testing::TempDir() + "/fuzz_agreement";
+  const CampaignReport report = RunCampaign(options).value();
+  for (const CampaignFinding& finding : report.findings) {
+    ADD_FAILURE() << "seed " << options.seed << ", module " << finding.index << ": "
+                  << VerdictName(finding.verdict.kind) << " in " << finding.verdict.stage << ": "
+                  << finding.verdict.detail << "\nsee " << finding.folder;
+  }
+  // A generator that makes what nothing runs would find nothing either.
+  EXPECT_LT(report.refused, 25);
+  EXPECT_LT(report.unstable, 25);
+}
+
+}  // namespace
+}  // namespace smelt::fuzz

@@ -1,0 +1,175 @@
+#include "fuzz/trial/trial.h"
+
+#include <unistd.h>
+
+#include <csignal>
+
+#include "fuzz/campaign.h"
+#include "fuzz/trial/child.h"
+#include "fuzz/trial/stability.h"
+#include "gtest/gtest.h"
+#include "hlo/evaluator/evaluator.h"
+#include "hlo/text/parser.h"
+
+namespace smelt::fuzz {
+namespace {
+
+std::unique_ptr<hlo::Module> Parse(const std::string& entry) {
+  return hlo::ParseModule("HloModule m\nENTRY e {\n" + entry + "\n}").value();
+}
+
+TrialOptions Options() {
+  TrialOptions options;
+  options.seed = 1;
+  options.target = kernels::Target::Host(/*measure=*/false);
+  return options;
+}
+
+TEST(Child, TellsHowWorkEnded) {
+  const ChildLimits limits{.seconds = 1, .bytes = int64_t{1} << 30};
+  using Kind = ChildOutcome::Kind;
+  const auto run = [&](const std::function<void(Report&)>& work) { return RunInChild(work, limits).value(); };
+  const ChildOutcome fine = run([](Report& report) {
+    report.Stage("one");
+    report.Stage("two");
+    report.Finish(std::string(200000, 'x'));
+  });
+  EXPECT_EQ(fine.kind, Kind::kFinished);
+  EXPECT_EQ(fine.stage, "two");
+  EXPECT_EQ(fine.text.size(), 200000u);
+  const ChildOutcome crash = run([](Report& report) {
+    report.Stage("compile, configuration 3");
+    ::raise(SIGSEGV);
+  });
+  EXPECT_EQ(crash.kind, Kind::kCrashed);
+  const Verdict verdict = VerdictOf(crash);
+  EXPECT_EQ(verdict.kind, VerdictKind::kCrash);
+  EXPECT_EQ(verdict.stage, "compile");
+  EXPECT_EQ(verdict.config, 3);
+  EXPECT_EQ(run([](Report&) {
+              for (;;) ::usleep(1000);
+            }).kind,
+            Kind::kTimedOut);
+#if !defined(__SANITIZE_ADDRESS__)
+  const auto fill = [](Report&) {
+    std::vector<std::string> memory;
+    for (;;) memory.emplace_back(size_t{1} << 24, 'x');
+  };
+  EXPECT_EQ(RunInChild(fill, {.seconds = 60, .bytes = int64_t{1} << 28}).value().kind, Kind::kOutOfMemory);
+#endif
+}
+
+TEST(Stability, ExactResultsMustBeEqual) {
+  const auto module = Parse(R"(
+  x = f32[4] parameter(0)
+  y = s32[4] parameter(1)
+  m = f32[4] maximum(x, x)
+  r = f32[4] reverse(m), dimensions={0}
+  s = s32[4] multiply(y, y)
+  e = bf16[4] convert(x)
+  t = f32[4] tanh(x)
+  u = f32[4] negate(t)
+  v = f64[4] convert(x)
+  w = f64[4] sine(v)
+  ROOT all = (f32[4], s32[4], bf16[4], f32[4], f64[4]) tuple(r, s, e, u, w))");
+  const std::vector<double> tolerances = LeafTolerances(*module);
+  EXPECT_EQ(tolerances[0], 0);
+  EXPECT_EQ(tolerances[1], 0);
+  EXPECT_EQ(tolerances[2], 0);
+  EXPECT_GT(tolerances[3], 0);
+  EXPECT_LT(tolerances[4], tolerances[3]);
+}
+
+TEST(Stability, PerturbationShowsWhatRoundingDecides) {
+  // The sign of a difference that is nothing but rounding.
+  const auto module = Parse(R"(
+  x = f32[64] parameter(0)
+  a = f32[64] sine(x)
+  b = f32[64] add(a, a)
+  h = f32[] constant(0.5)
+  hs = f32[64] broadcast(h), dimensions={}
+  c = f32[64] multiply(b, hs)
+  d = f32[64] subtract(c, a)
+  ROOT s = f32[64] sign(d))");
+  hlo::Literal x(hlo::Shape::Array(hlo::PrimitiveType::kF32, {64}));
+  for (int i = 0; i < 64; ++i) x.SetDouble(i, 0.1 + i);
+  const hlo::Literal want = hlo::Evaluate(*module, {&x}).value();
+  const hlo::Literal moved = hlo::Evaluate(*Perturbed(*module, 1), {&x}).value();
+  EXPECT_GT(LeafError(want, moved), 0.5);
+}
+
+TEST(Trial, AgreesOnAnOrdinaryProgram) {
+  const auto module = Parse(R"(
+  x = f32[5,7] parameter(0)
+  y = f32[7,3] parameter(1)
+  d = f32[5,3] dot(x, y), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  ROOT t = f32[5,3] tanh(d))");
+  const Verdict verdict = TryModule(*module, Options());
+  EXPECT_EQ(verdict.kind, VerdictKind::kAgrees) << verdict.detail;
+}
+
+TEST(Trial, FindsAPlantedWrongResult) {
+  const auto module = Parse(R"(
+  x = f32[5,7] parameter(0)
+  e = f32[5,7] tanh(x)
+  ROOT n = f32[5,7] negate(e))");
+  TrialOptions options = Options();
+  options.compare = [](const hlo::Literal& want, const hlo::Literal& got) {
+    hlo::Literal wrong = got;
+    wrong.SetDouble(3, got.GetDouble(3) + 0.5);
+    return LeafError(want, wrong);
+  };
+  const Verdict verdict = TryModule(*module, options);
+  EXPECT_EQ(verdict.kind, VerdictKind::kMismatch);
+  EXPECT_EQ(verdict.config, 0);
+  EXPECT_NE(verdict.detail.find("evaluated after fusion"), std::string::npos) << verdict.detail;
+}
+
+TEST(Trial, RefusesToJudgeWhatTheEvaluatorDoesNotRun) {
+  const auto module = Parse(R"(
+  x = f32[4] parameter(0)
+  ROOT c = f32[4] custom-call(x), custom_call_target="unheard_of")");
+  EXPECT_EQ(TryModule(*module, Options()).kind, VerdictKind::kRefused);
+}
+
+CampaignOptions Campaign(int64_t modules) {
+  CampaignOptions options;
+  options.seed = 4;
+  options.modules = modules;
+  options.trial = Options();
+  return options;
+}
+
+// A planted error, found among random modules and reduced to next to nothing.
+TEST(Campaign, MinimisesWhatItFindsIntoAFolder) {
+  CampaignOptions options = Campaign(6);
+  options.trial.configs = 1;
+  options.folder = ::testing::TempDir() + "/fuzz_findings";
+  options.max_findings = 1;
+  options.trial.compare = [](const hlo::Literal& want, const hlo::Literal& got) {
+    return want.element_count() > 0 ? 1e3 : LeafError(want, got);
+  };
+  const CampaignReport report = RunCampaign(options).value();
+  ASSERT_EQ(report.findings.size(), 1u);
+  const CampaignFinding& finding = report.findings[0];
+  EXPECT_EQ(finding.verdict.kind, VerdictKind::kMismatch);
+  EXPECT_LE(finding.instructions, 3);
+  for (const char* file : {"module.hlo", "reduced.hlo", "config.fusion.json", "inputs.safetensors", "finding.txt"}) {
+    EXPECT_EQ(::access((finding.folder + "/" + file).c_str(), R_OK), 0) << file;
+  }
+}
+
+TEST(Campaign, StopsWhenTimeIsUpAndWhenAskedTo) {
+  CampaignOptions options = Campaign(1000000);
+  options.trial.configs = 1;
+  options.seconds = 0.3;
+  const CampaignReport report = RunCampaign(options).value();
+  EXPECT_LT(report.modules, 1000000);
+  EXPECT_FALSE(report.interrupted);
+  const std::atomic<bool> cancel{true};
+  options.cancel = &cancel;
+  EXPECT_TRUE(RunCampaign(options).value().interrupted);
+}
+
+}  // namespace
+}  // namespace smelt::fuzz
