@@ -41,6 +41,25 @@ Palette MakePalette(Random& random, int64_t max_elements) {
   return palette;
 }
 
+// NaN, infinities and negative zeros; the ends of the range of integers.
+void AddSpecialNumbers(Random& random, hlo::Literal* literal) {
+  const PrimitiveType type = literal->shape().element_type;
+  static const std::vector<double> kSpecial = {NAN, HUGE_VAL, -HUGE_VAL, -0.0, 0.0, 1};
+  for (int64_t i = 0; i < literal->element_count(); ++i) {
+    if (!random.Chance(0.2)) continue;
+    if (FloatElement(type)) {
+      literal->SetDouble(i, random.Pick(kSpecial));
+    } else if (IntegerElement(type)) {
+      const int bits = std::min(hlo::BitWidth(type), 63);
+      const int64_t most = hlo::IsSigned(type) ? (bits == 63 ? INT64_MAX : (int64_t{1} << (bits - 1)) - 1)
+                                               : (bits == 63 ? INT64_MAX : (int64_t{1} << bits) - 1);
+      const std::vector<int64_t> special = {0, 1, most, hlo::IsSigned(type) ? -1 : most - 1,
+                                            hlo::IsSigned(type) ? -most - 1 : 0};
+      literal->SetInteger(i, random.Pick(special));
+    }
+  }
+}
+
 }  // namespace
 
 const std::vector<OpcodeRule>& Rules() {
@@ -138,7 +157,10 @@ absl::StatusOr<std::vector<hlo::Literal>> GenerateInputs(const hlo::Module& modu
       } else if (random.Chance(0.1)) {
         range = {0.25, 1};
       }
-      return hlo::MakeInput(shape, static_cast<int64_t>(random.Next() & 0xFFFFFF), range);
+      SMELT_ASSIGN_OR_RETURN(hlo::Literal literal,
+                             hlo::MakeInput(shape, static_cast<int64_t>(random.Next() & 0xFFFFFF), range));
+      if (random.Chance(0.12)) AddSpecialNumbers(random, &literal);
+      return literal;
     }
   };
   Maker maker{seed};

@@ -296,10 +296,14 @@ bool DropFromUsers(Instruction& instruction, int64_t index) {
 bool ReduceTuples(ReduceSearch& search) {
   bool changed = false;
   for (size_t next = 0; next < AllInstructions(search.best()).size() && !search.Stopped(); ++next) {
-    const auto is = [&](Opcode opcode) { return AllInstructions(search.best())[next]->opcode() == opcode; };
-    if (is(Opcode::kWhile)) {
-      for (int64_t i = 0;
-           i < static_cast<int64_t>(AllInstructions(search.best())[next]->shape().tuple_shapes.size());) {
+    // What is kept changes the positions: the next one is looked at only while it is what it was.
+    const auto has_element = [&](Opcode opcode, int64_t i) {
+      const std::vector<Instruction*> all = AllInstructions(search.best());
+      return next < all.size() && all[next]->opcode() == opcode &&
+             i < static_cast<int64_t>(all[next]->shape().tuple_shapes.size());
+    };
+    if (has_element(Opcode::kWhile, 0)) {
+      for (int64_t i = 0; has_element(Opcode::kWhile, i);) {
         const bool kept = search.Try([&](hlo::Module& module) {
           Instruction& loop = *AllInstructions(module)[next];
           return DropFromOperand(loop, 0, i) && DropFromParameter(*loop.called(0), 0, i) &&
@@ -308,9 +312,8 @@ bool ReduceTuples(ReduceSearch& search) {
         changed |= kept;
         if (!kept) ++i;
       }
-    } else if (is(Opcode::kConditional)) {
-      for (int64_t i = 0;
-           i < static_cast<int64_t>(AllInstructions(search.best())[next]->shape().tuple_shapes.size());) {
+    } else if (has_element(Opcode::kConditional, 0)) {
+      for (int64_t i = 0; has_element(Opcode::kConditional, i);) {
         const bool kept = search.Try([&](hlo::Module& module) {
           Instruction& branches = *AllInstructions(module)[next];
           for (hlo::Computation* branch : branches.called()) {

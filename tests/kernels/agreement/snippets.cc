@@ -182,6 +182,13 @@ const std::vector<Snippet>* MakeSnippets() {
         ROOT r = f32[19] reduce-window(x, z), window={size=3 pad=1_2 rhs_dilate=2}, to_apply=add)"},
       {"WindowBaseDilated", R"(x = f32[6] parameter(0)  z = f32[] constant(0)
         ROOT r = f32[10] reduce-window(x, z), window={size=2 lhs_dilate=2}, to_apply=add)"},
+      // Padding is skipped; a start value that is no identity counts once.
+      {"WindowPaddedStart", R"(x = f32[2,7] parameter(0)  z = f32[] constant(3)
+        ROOT r = f32[2,9] reduce-window(x, z), window={size=1x3 pad=0_0x2_2}, to_apply=add)"},
+      {"WindowPaddedPair", R"(x = f32[2,7] parameter(0)  i = s32[2,7] iota(), iota_dimension=1  z = f32[] constant(-1)
+        o = s32[] constant(5)  t = (f32[2,5], s32[2,5]) reduce-window(x, i, z, o), window={size=1x3 stride=1x2 pad=0_0x2_2}, to_apply=argmax
+        v = f32[2,5] get-tuple-element(t), index=0  w = s32[2,5] get-tuple-element(t), index=1  c = f32[2,5] convert(w)
+        ROOT r = f32[2,5] subtract(v, c))"},
       {"CumulativeSumShort", R"(x = f32[3,20] parameter(0)  z = f32[] constant(0)
         ROOT r = f32[3,20] reduce-window(x, z), window={size=1x20 pad=0_0x19_0}, to_apply=add)"},
       {"CumulativeSumLong", R"(x = f32[300,2] parameter(0)  z = f32[] constant(0)

@@ -1,0 +1,27 @@
+#!/bin/sh
+# Seeds for the targets from what the repository holds: make_corpus.sh FOLDER [SMELT]
+set -eu
+folder=$1
+smelt=${2:-build/release/smelt}
+root=$(cd "$(dirname "$0")/../../.." && pwd)
+mkdir -p "$folder/hlo_text" "$folder/fusion_config" "$folder/golden_file" "$folder/corpus_shard"
+for file in "$root"/models/*.hlo; do
+  head -c 20000 "$file" > "$folder/hlo_text/$(basename "$file")"
+done
+for file in "$root"/models/golden/*.safetensors; do
+  [ "$(wc -c < "$file")" -lt 100000 ] && cp "$file" "$folder/golden_file/"
+done
+cat > "$folder/seed.hlo" <<'END'
+HloModule seed
+ENTRY e {
+  x = f32[4,8] parameter(0)
+  a = f32[4,8] exponential(x)
+  b = f32[4,8] tanh(a)
+  ROOT c = f32[4,8] add(a, b)
+}
+END
+"$smelt" tune "$folder/seed.hlo" --out="$folder/run" --hardware-seconds=1 --quiet > /dev/null
+cp "$folder/run/best.fusion.json" "$folder/fusion_config/seed.fusion.json"
+"$smelt" profile "$folder/seed.hlo" --task=fusion -o "$folder/profile" --configs=2 > /dev/null
+find "$folder/profile" -type f -size -100k -exec cp {} "$folder/corpus_shard/" \;
+rm -r "$folder/run" "$folder/profile"
