@@ -155,9 +155,30 @@ bool AddConvolution(Draft& draft, Opcode opcode) {
   return true;
 }
 
+// Rows of the left side in groups, each with a matrix of its own.
+bool AddRaggedDot(Draft& draft, Opcode opcode) {
+  const PrimitiveType type = draft.AnyTypeOf(FloatElement);
+  const int64_t rows = draft.random.Between(1, 12), inner = draft.random.Between(1, 9), columns = draft.random.Between(1, 9),
+                groups = draft.random.Between(1, 4);
+  const double bound = OperandBound(type, inner);
+  const Value x = draft.Bounded(draft.OfShape(Shape::Array(type, {rows, inner})), bound);
+  const Value y = draft.Bounded(draft.OfShape(Shape::Array(type, {groups, inner, columns})), bound);
+  hlo::Literal sizes(Shape::Array(PrimitiveType::kS32, {groups}));
+  for (int64_t i = 0; i < groups; ++i) sizes.SetInteger(i, draft.random.Between(0, rows));
+  hlo::DotAttributes a;
+  a.lhs_contracting = {1};
+  a.rhs_contracting = {1};
+  a.lhs_ragged = {0};
+  a.rhs_group = {0};
+  draft.Keep(opcode, {x, y, draft.Constant(std::move(sizes))}, a, false,
+             static_cast<double>(inner) * x.magnitude * y.magnitude);
+  return true;
+}
+
 const OpcodeRule kRules[] = {
     {kDot, 10, AddDot},
     {kConvolution, 6, AddConvolution},
+    {kRaggedDot, 1, AddRaggedDot},
 };
 
 }  // namespace

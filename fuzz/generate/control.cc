@@ -131,10 +131,39 @@ bool AddCall(Draft& draft, Opcode opcode) {
   return true;
 }
 
+// A loop over one dimension: (slice, carry) -> (slice of the result, carry).
+bool AddScan(Draft& draft, Opcode opcode) {
+  Value x = draft.Any(AnyElement, 1, 3);
+  if (x.type() == PrimitiveType::kF8E8M0FNU) return false;
+  x = draft.Bounded(x, kLoopBound);
+  const int64_t dimension = draft.random.Below(x.shape().rank()), length = x.shape().dimensions[dimension];
+  if (length > 12) return false;
+  const Value carry = draft.Bounded(draft.OfShape(Shape::Scalar(draft.AnyTypeOf(NumberElement))), kLoopBound);
+  Shape slice = Shape::Array(x.type(), x.shape().dimensions);
+  slice.dimensions.erase(slice.dimensions.begin() + dimension);
+  const auto inexact = [](const Value& value) { return !BitsElement(value.type()); };
+  hlo::Computation* body = draft.module().AddComputation("scan");
+  Draft inside(*body, draft.random, draft.palette, draft.depth + 1);
+  inside.AddArgument(slice, x.exact, kLoopBound);
+  inside.AddArgument(carry.shape(), !inexact(carry), kLoopBound);
+  Grow(inside, draft.random.Between(1, 3));
+  const Value output = Finish(inside, slice);
+  const Value next = inside.Bounded(Finish(inside, Shape::Scalar(carry.type())), kLoopBound);
+  body->set_root(inside.Tuple({output, next}).instruction);
+  hlo::ScanAttributes a;
+  a.dimension = dimension;
+  a.num_carries = 1;
+  a.is_reverse = draft.random.Chance(0.3);
+  draft.KeepShaped(opcode, Shape::Tuple({Shape::Array(x.type(), x.shape().dimensions), Shape::Scalar(carry.type())}),
+                   {x, carry}, a, false, std::max(output.magnitude, kLoopBound), {body});
+  return true;
+}
+
 const OpcodeRule kRules[] = {
     {kWhile, 4, AddWhile},
     {kConditional, 4, AddConditional},
     {kCall, 3, AddCall},
+    {kScan, 1, AddScan},
 };
 
 }  // namespace

@@ -242,6 +242,18 @@ bool AddReducePrecision(Draft& draft, Opcode opcode) {
   return true;
 }
 
+// The random bits decide which neighbour it becomes.
+bool AddStochasticConvert(Draft& draft, Opcode opcode) {
+  const Value x =
+      draft.Exact([](PrimitiveType t) { return FloatElement(t) && hlo::BitWidth(t) >= 16 && hlo::BitWidth(t) <= 32; });
+  const PrimitiveType bits = hlo::BitWidth(x.type()) == 32 ? PrimitiveType::kU32 : PrimitiveType::kU16;
+  static const std::vector<PrimitiveType> kTargets = {PrimitiveType::kS8, PrimitiveType::kS16, PrimitiveType::kS32};
+  const PrimitiveType to = draft.random.Pick(kTargets);
+  const Value random = draft.ExactOfShape(Shape::Array(bits, x.shape().dimensions));
+  draft.KeepShaped(opcode, Shape::Array(to, x.shape().dimensions), {x, random}, {}, true, x.magnitude);
+  return true;
+}
+
 // Bits of a parameter or a constant: signs of zeros and of NaN are the operations' own.
 bool AddBitcastConvert(Draft& draft, Opcode opcode) {
   const Value x = draft.Exact(AnyElement);
@@ -287,6 +299,8 @@ const OpcodeRule kRules[] = {
     {kConvert, 7, AddConvert},
     {kReducePrecision, 1, AddReducePrecision},
     {kBitcastConvert, 2, AddBitcastConvert},
+    {kStochasticConvert, 1, AddStochasticConvert},
+    {kMulhi, 1, AddShift},
     {kAbs, 2, AddUnary},
     {kNegate, 3, AddUnary},
     {kCopy, 1, AddUnary},

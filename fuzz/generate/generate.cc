@@ -60,6 +60,14 @@ void AddSpecialNumbers(Random& random, hlo::Literal* literal) {
   }
 }
 
+void AddLayout(Random& random, Shape* shape) {
+  if (!shape->IsArray() || shape->rank() < 2 || !random.Chance(0.3)) return;
+  hlo::Layout layout;
+  for (int64_t d = shape->rank() - 1; d >= 0; --d) layout.minor_to_major.push_back(d);
+  random.Shuffle(layout.minor_to_major);
+  shape->layout = std::move(layout);
+}
+
 }  // namespace
 
 const std::vector<OpcodeRule>& Rules() {
@@ -115,6 +123,12 @@ std::unique_ptr<hlo::Module> GenerateModule(uint64_t seed, uint64_t index, const
   const Palette palette = MakePalette(random, options.max_elements);
   Draft draft(*entry, random, palette, 0);
   Grow(draft, random.Between(2, options.max_instructions));
+  // Orders in memory: they must not matter but to a bitcast.
+  if (random.Chance(0.12)) {
+    for (hlo::Computation* computation : module->Computations()) {
+      for (hlo::Instruction* instruction : computation->Instructions()) AddLayout(random, &instruction->shape());
+    }
+  }
   // Values that nothing reads are results: the last few at least, and any of them if there is none.
   std::vector<Value> results;
   for (auto value = draft.values().rbegin(); value != draft.values().rend() && results.size() < 6; ++value) {
@@ -131,8 +145,15 @@ std::unique_ptr<hlo::Module> GenerateModule(uint64_t seed, uint64_t index, const
 }
 
 absl::StatusOr<std::vector<hlo::Literal>> GenerateInputs(const hlo::Module& module, uint64_t seed) {
+  // Whether an infinite weight meets the zeros of the padding is an engine's own.
+  bool has_padding = false;
+  for (const hlo::Computation* computation : module.Computations()) {
+    for (const hlo::Instruction* instruction : computation->Instructions())
+      has_padding |= instruction->opcode() == hlo::Opcode::kConvolution;
+  }
   struct Maker {
     uint64_t seed;
+    bool special;
     absl::StatusOr<hlo::Literal> Make(const Shape& shape, const std::string& name) {
       if (shape.IsTuple()) {
         std::vector<hlo::Literal> elements;
@@ -159,11 +180,11 @@ absl::StatusOr<std::vector<hlo::Literal>> GenerateInputs(const hlo::Module& modu
       }
       SMELT_ASSIGN_OR_RETURN(hlo::Literal literal,
                              hlo::MakeInput(shape, static_cast<int64_t>(random.Next() & 0xFFFFFF), range));
-      if (random.Chance(0.12)) AddSpecialNumbers(random, &literal);
+      if (special && random.Chance(0.12)) AddSpecialNumbers(random, &literal);
       return literal;
     }
   };
-  Maker maker{seed};
+  Maker maker{seed, !has_padding};
   std::vector<hlo::Literal> inputs;
   for (const hlo::Instruction* parameter : module.entry()->Parameters()) {
     if (parameter == nullptr) return absl::InvalidArgumentError("the entry computation lacks a parameter number");

@@ -25,7 +25,8 @@ std::unique_ptr<hlo::Module> GenerateModule(uint64_t seed, uint64_t index, const
 
 // Inputs of any module for a seed, an array leaf at a time: what a leaf holds follows from the seed, the parameter's
 // name and its shape, so that removing parameters does not change the others. Floats lie in -2 to 2, integers are small
-// numbers or use every bit; one leaf in eight has NaN, infinities, negative zeros or the ends of the range among them.
+// numbers or use every bit; one leaf in eight has
+// NaN, infinities, negative zeros or the ends of the range among them, unless the module has convolutions.
 absl::StatusOr<std::vector<hlo::Literal>> GenerateInputs(const hlo::Module& module, uint64_t seed);
 
 }  // namespace smelt::fuzz

@@ -38,8 +38,11 @@ ContractionShape OfConvolution(const hlo::Instruction& instruction) {
 }  // namespace
 
 ContractionShape ShapeOfContraction(const hlo::Instruction& instruction) {
-  ContractionShape shape = instruction.opcode() == hlo::Opcode::kDot ? OfDot(instruction) : OfConvolution(instruction);
-  for (double* x : {&shape.batch, &shape.m, &shape.n, &shape.k}) *x = std::max(*x, 1.0);
+  // The others (ragged-dot, scaled-dot) have the attributes of a dot.
+  ContractionShape shape =
+      instruction.opcode() == hlo::Opcode::kConvolution ? OfConvolution(instruction) : OfDot(instruction);
+  // Arrays without elements come out as 0 / 0.
+  for (double* x : {&shape.batch, &shape.m, &shape.n, &shape.k}) *x = *x >= 1 ? *x : 1;
   return shape;
 }
 
