@@ -1,4 +1,4 @@
-// smelt opt: graph passes and a fusion, the module printed.
+// smelt opt: graph passes, a fusion, and conversion between the forms of module files.
 #include <cstdio>
 #include <cstring>
 #include <memory>
@@ -6,11 +6,11 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "cli/verb.h"
+#include "hlo/file/read.h"
+#include "hlo/file/write.h"
 #include "hlo/passes/pipeline.h"
 #include "hlo/status_macros.h"
 #include "hlo/text/printer.h"
-#include "hlo/text/read.h"
-#include "hlo/write_file.h"
 #include "kernels/target.h"
 #include "tuner/program.h"
 
@@ -22,17 +22,10 @@ struct Flags {
   bool no_verify = false, dump = false, list = false;
 };
 
-absl::Status Write(const std::string& path, const std::string& text) {
-  if (path.empty() || path == "-") {
-    std::fputs(text.c_str(), stdout);
-    return absl::OkStatus();
-  }
-  for (const char* known : {".hlo", ".txt"}) {
-    if (!path.ends_with(known)) continue;
-    return WriteFile(path, text);
-  }
-  return absl::UnimplementedError(
-      absl::StrCat(path, ": this extension is not written yet; .hlo and .txt are HLO text"));
+absl::Status Write(const std::string& path, const hlo::Module& module) {
+  if (!path.empty() && path != "-") return hlo::WriteModuleFile(path, module);
+  std::fputs(hlo::ToText(module, {}).c_str(), stdout);
+  return absl::OkStatus();
 }
 
 absl::Status ListPasses() {
@@ -62,20 +55,22 @@ absl::Status Opt(const Flags& flags) {
   if (!flags.fusion.empty()) {
     SMELT_ASSIGN_OR_RETURN(const kernels::Target target, kernels::Target::Parse(flags.target));
     SMELT_ASSIGN_OR_RETURN(tuner::FusedProgram fused, tuner::FuseModule(*module, flags.fusion, target));
-    return Write(flags.output, hlo::ToText(*fused.module, {}));
+    return Write(flags.output, *fused.module);
   }
-  return Write(flags.output, hlo::ToText(*module, {}));
+  return Write(flags.output, *module);
 }
 
 }  // namespace
 
 Action AddOpt(CLI::App& app) {
   auto flags = std::make_shared<Flags>();
-  app.add_option("MODULE", flags->module, "HLO text");
+  app.add_option("MODULE", flags->module, "HLO text or proto, by its extension");
   app.add_option("--passes", flags->passes, "default, none, or names separated by commas (--list-passes)")
       ->capture_default_str();
   app.add_option("--fusion", flags->fusion, tuner::kFusionHelp)->check(CheckFusion);
-  app.add_option("-o,--output", flags->output, "File to write; standard output without it");
+  app.add_option("-o,--output", flags->output,
+                 "File to write, its form by the extension (.hlo, .pb, .pbtxt, with .gz or .zst); standard output as "
+                 "text without it");
   app.add_option("--target", flags->target, "Target whose rules the fusion follows")->capture_default_str();
   app.add_flag("--no-verify", flags->no_verify, "Accept a module that the verifier would refuse");
   app.add_flag("--print-after-all", flags->dump,

@@ -15,7 +15,7 @@
 #include "fuzz/trial/child.h"
 #include "hlo/status_macros.h"
 #include "hlo/text/printer.h"
-#include "hlo/text/read.h"
+#include "hlo/file/read.h"
 #include "hlo/write_file.h"
 
 namespace smelt::cli {

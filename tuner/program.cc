@@ -7,9 +7,9 @@
 #include "fusion/config_file.h"
 #include "fusion/heuristics/heuristics.h"
 #include "fusion/target.h"
+#include "hlo/file/read.h"
 #include "hlo/passes/pipeline.h"
 #include "hlo/status_macros.h"
-#include "hlo/text/read.h"
 #include "kernels/cost/analytical.h"
 
 namespace smelt::tuner {

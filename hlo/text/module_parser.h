@@ -86,7 +86,6 @@ class ModuleParser : public AttributeHost {
 
   bool ReadModule();
   absl::Status Verify();
-  bool RemoveUnreachableComputations();
   bool ReadHeader();
   bool ReadTables();
   bool ReadHeaderlessInstruction();

@@ -2,11 +2,11 @@
 
 #include <utility>
 
-#include "absl/container/flat_hash_set.h"
 #include "hlo/str_cat.h"
 #include "hlo/text/attribute_values.h"
 #include "hlo/text/module_parser.h"
 #include "hlo/text/shape_text.h"
+#include "hlo/unreachable.h"
 
 namespace smelt::hlo {
 namespace text {
@@ -23,30 +23,9 @@ absl::Status ModuleParser::Verify() {
   std::optional<Problem> problem = FindProblem(*module_);
   // Test files hold leftovers that nothing calls and XLA never looks at. Where they break a rule they are dropped, so
   // that no pass meets them.
-  if (problem && problem->computation != nullptr && RemoveUnreachableComputations()) problem = FindProblem(*module_);
+  if (problem && problem->computation != nullptr && RemoveUnreachableComputations(*module_))
+    problem = FindProblem(*module_);
   return problem ? Locate(*problem) : absl::OkStatus();
-}
-
-bool ModuleParser::RemoveUnreachableComputations() {
-  absl::flat_hash_set<const Computation*> reached = {module_->entry()};
-  std::vector<const Computation*> open = {module_->entry()};
-  while (!open.empty()) {
-    const Computation* computation = open.back();
-    open.pop_back();
-    for (const Instruction* instruction : computation->Instructions()) {
-      for (const Computation* called : instruction->called()) {
-        if (reached.insert(called).second) open.push_back(called);
-      }
-    }
-  }
-  const std::vector<Computation*> order = module_->PostOrder();
-  bool removed = false;
-  for (auto computation = order.rbegin(); computation != order.rend(); ++computation) {  // callers first
-    if (reached.contains(*computation)) continue;
-    module_->RemoveComputation(*computation);
-    removed = true;
-  }
-  return removed;
 }
 
 bool ModuleParser::ReadModule() {

@@ -48,7 +48,8 @@ class Printer {
     }
     // A module's name has no sign that would let it begin with a digit.
     const bool digit = !module.name().empty() && module.name()[0] >= '0' && module.name()[0] <= '9';
-    StrAppend(&out_, "HloModule ", digit && !Canonical() ? "_" : "", Canonical() ? std::string("module") : module.name());
+    StrAppend(&out_, "HloModule ", digit && !Canonical() ? "_" : "",
+              Canonical() ? std::string("module") : module.name());
     if (!Canonical()) PrintHeaderAttributes(module);
     out_ += '\n';
     if (options_.style == PrintStyle::kFull && !module.tables().empty()) StrAppend(&out_, "\n", module.tables(), "\n");
@@ -92,41 +93,11 @@ class Printer {
 
   void PrintHeaderAttributes(const Module& module) {
     for (const RawAttribute& attribute : module.raw_attributes()) {
-      if (attribute.name == "entry_computation_layout" && !LayoutFits(module, attribute.value)) {
-        StrAppend(&out_, ", entry_computation_layout={(");
-        PrintParameterShapes(module);
-        out_ += ")->";
-        PrintShape(module.entry()->root()->shape());
-        out_ += '}';
+      if (attribute.name == "entry_computation_layout") {
+        PrintRaw({attribute.name, PrintedEntryLayout(module, attribute.value)});
       } else {
         PrintRaw(attribute);
       }
-    }
-  }
-
-  // A pass may have changed what the entry takes and gives; the header then follows.
-  bool LayoutFits(const Module& module, std::string_view value) {
-    if (module.entry() == nullptr || module.entry()->root() == nullptr) return true;
-    Scanner scanner(value, "");
-    if (!scanner.Expect('{') || !scanner.Expect('(')) return false;
-    for (const Instruction* parameter : module.entry()->Parameters()) {
-      Shape shape;
-      if (parameter == nullptr) return true;
-      scanner.Try(',');
-      if (scanner.Peek() == ')' || !ParseShape(scanner, &shape) || !shape.SameAs(parameter->shape())) return false;
-    }
-    Shape result;
-    return scanner.Expect(')') && scanner.Expect(std::string_view("->")) && ParseShape(scanner, &result) &&
-           result.SameAs(module.entry()->root()->shape());
-  }
-
-  void PrintParameterShapes(const Module& module) {
-    bool first = true;
-    for (const Instruction* parameter : module.entry()->Parameters()) {
-      if (parameter == nullptr) continue;
-      if (!first) out_ += ", ";
-      first = false;
-      PrintShape(parameter->shape());
     }
   }
 
@@ -208,6 +179,22 @@ class Printer {
   std::string out_;
 };
 
+// Whether an entry layout is that of the entry: a pass may have changed what it takes and gives.
+bool LayoutFits(const Module& module, std::string_view value) {
+  if (module.entry() == nullptr || module.entry()->root() == nullptr) return true;
+  Scanner scanner(value, "");
+  if (!scanner.Expect('{') || !scanner.Expect('(')) return false;
+  for (const Instruction* parameter : module.entry()->Parameters()) {
+    Shape shape;
+    if (parameter == nullptr) return true;
+    scanner.Try(',');
+    if (scanner.Peek() == ')' || !ParseShape(scanner, &shape) || !shape.SameAs(parameter->shape())) return false;
+  }
+  Shape result;
+  return scanner.Expect(')') && scanner.Expect(std::string_view("->")) && ParseShape(scanner, &result) &&
+         result.SameAs(module.entry()->root()->shape());
+}
+
 template <typename T>
 std::string Print(const T& thing, const PrintOptions& options) {
   Printer printer(options);
@@ -224,6 +211,20 @@ std::string ToText(const Computation& computation, const PrintOptions& options) 
 }
 std::string ToText(const Instruction& instruction, const PrintOptions& options) {
   return text::Print(instruction, options);
+}
+
+std::string PrintedEntryLayout(const Module& module, const std::string& given) {
+  if (text::LayoutFits(module, given)) return given;
+  std::string out = "{(";
+  for (const Instruction* parameter : module.entry()->Parameters()) {
+    if (parameter == nullptr) continue;
+    if (out.back() != '(') out += ", ";
+    text::AppendShape(&out, parameter->shape());
+  }
+  out += ")->";
+  text::AppendShape(&out, module.entry()->root()->shape());
+  out += '}';
+  return out;
 }
 
 bool ChangesMeaning(const RawAttribute& attribute, Opcode opcode) {

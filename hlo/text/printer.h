@@ -31,6 +31,10 @@ std::string ToText(const Computation& computation, const PrintOptions& options =
 // One line, without indentation.
 std::string ToText(const Instruction& instruction, const PrintOptions& options = {});
 
+// The value of the header's entry_computation_layout: as given where it fits the entry; otherwise, after a pass has
+// changed what the entry takes or gives, the one that does.
+std::string PrintedEntryLayout(const Module& module, const std::string& given);
+
 // Whether an attribute that is kept as written changes what an instruction of this opcode computes. Metadata and its
 // like do not.
 bool ChangesMeaning(const RawAttribute& attribute, Opcode opcode);

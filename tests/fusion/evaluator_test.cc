@@ -8,8 +8,8 @@
 #include "fusion/apply.h"
 #include "fusion/heuristics/heuristics.h"
 #include "fusion/legality.h"
+#include "hlo/file/read.h"
 #include "hlo/fingerprint.h"
-#include "hlo/text/read.h"
 #include "tests/fusion/programs.h"
 
 namespace smelt::fusion {

@@ -7,7 +7,7 @@
 
 #include "fusion/apply.h"
 #include "fusion/heuristics/heuristics.h"
-#include "hlo/text/read.h"
+#include "hlo/file/read.h"
 #include "tests/fusion/programs.h"
 
 namespace smelt::fusion {

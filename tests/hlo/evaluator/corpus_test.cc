@@ -8,8 +8,8 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "hlo/file/read.h"
 #include "hlo/golden/golden.h"
-#include "hlo/text/read.h"
 #include "tests/hlo/evaluator/evaluate_text.h"
 
 namespace smelt::hlo {

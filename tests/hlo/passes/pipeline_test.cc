@@ -2,8 +2,8 @@
 
 #include <filesystem>
 
+#include "hlo/file/read.h"
 #include "hlo/golden/golden.h"
-#include "hlo/text/read.h"
 #include "tests/hlo/passes/pass_testing.h"
 
 namespace smelt::hlo {

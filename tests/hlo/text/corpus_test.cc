@@ -5,11 +5,11 @@
 
 #include <string_view>
 
+#include "hlo/file/read.h"
 #include "hlo/fingerprint.h"
 #include "hlo/str_cat.h"
 #include "hlo/text/parser.h"
 #include "hlo/text/printer.h"
-#include "hlo/text/read.h"
 
 namespace smelt::hlo {
 namespace {

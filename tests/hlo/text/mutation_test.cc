@@ -5,10 +5,10 @@
 #include <chrono>
 #include <random>
 
+#include "hlo/file/read.h"
 #include "hlo/str_cat.h"
 #include "hlo/text/parser.h"
 #include "hlo/text/printer.h"
-#include "hlo/text/read.h"
 #include "tests/hlo/text/corpus.h"
 
 namespace smelt::hlo {

@@ -14,7 +14,7 @@
 #include "gmock/gmock.h"
 #include "gnn/corpus/corpus.h"
 #include "gtest/gtest.h"
-#include "hlo/text/read.h"
+#include "hlo/file/read.h"
 #include "hlo/verifier/verifier.h"
 #include "tuner/program.h"
 #include "tuner/records/records.h"

@@ -1,0 +1,67 @@
+// What a text says beyond XLA's fields, so that text → proto → text is the identity: attributes that have no field,
+// values that the fields would give back in another spelling, and their order.
+//
+// The writer reads its own fields back and keeps what differs; in most instructions nothing does.
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "hlo/instruction.h"
+#include "hlo/proto/hlo.pb.h"
+
+namespace smelt::hlo::proto {
+
+// Notes in `to` how `said` follows from `given`; touches it only where they differ.
+template <typename Message>
+void KeepCarried(const std::vector<RawAttribute>& said, const std::vector<RawAttribute>& given, Message* to);
+
+// The reverse. InvalidArgument: an attribute, kept or given, that `is_text` refuses, because printing it would not give
+// a text that reads back.
+template <typename Message>
+absl::Status RestoreCarried(const Message& from, const std::function<bool(const RawAttribute&)>& is_text,
+                            std::vector<RawAttribute>* attributes);
+
+// The same for the attributes with a meaning: notes them all where the fields give other ones.
+void KeepTyped(const Instruction& instruction, HloInstructionProto* to);
+absl::Status RestoreTyped(const HloInstructionProto& from, Opcode opcode, Attributes* attributes);
+
+// Implementation of the templates.
+
+template <typename Message>
+void KeepCarried(const std::vector<RawAttribute>& said, const std::vector<RawAttribute>& given, Message* to) {
+  if (said == given) return;
+  KeptText::List* list = to->mutable_smelt_kept()->mutable_carried();
+  for (const RawAttribute& attribute : said) {
+    KeptText::Attribute* kept = list->add_attributes();
+    kept->set_name(attribute.name);
+    bool found = false;
+    for (const RawAttribute& other : given) found = found || attribute == other;
+    if (!found) kept->set_value(attribute.value);
+  }
+}
+
+template <typename Message>
+absl::Status RestoreCarried(const Message& from, const std::function<bool(const RawAttribute&)>& is_text,
+                            std::vector<RawAttribute>* attributes) {
+  if (from.has_smelt_kept() && from.smelt_kept().has_carried()) {
+    const std::vector<RawAttribute> given = std::move(*attributes);
+    attributes->clear();
+    for (const KeptText::Attribute& kept : from.smelt_kept().carried().attributes()) {
+      RawAttribute& attribute = attributes->emplace_back(RawAttribute{kept.name(), kept.value()});
+      if (kept.has_value()) continue;
+      for (const RawAttribute& other : given) {
+        if (other.name == attribute.name) attribute.value = other.value;
+      }
+    }
+  }
+  for (const RawAttribute& attribute : *attributes) {
+    if (is_text(attribute)) continue;
+    return absl::InvalidArgumentError("attribute `" + attribute.name + "` has the value `" +
+                                      attribute.value.substr(0, 80) + "`, which is no text of such an attribute");
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace smelt::hlo::proto

@@ -1,0 +1,11 @@
+// Computations that nothing reaches from the entry.
+#pragma once
+
+#include "hlo/module.h"
+
+namespace smelt::hlo {
+
+// Removes them; whether there were any. Linear, does not recurse.
+bool RemoveUnreachableComputations(Module& module);
+
+}  // namespace smelt::hlo

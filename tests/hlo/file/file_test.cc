@@ -1,0 +1,110 @@
+// Module files: their form by their name, packed or not, whole or damaged.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "hlo/file/compression.h"
+#include "hlo/file/format.h"
+#include "hlo/file/read.h"
+#include "hlo/file/write.h"
+#include "hlo/text/parser.h"
+#include "hlo/text/printer.h"
+#include "hlo/write_file.h"
+
+namespace smelt::hlo {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+constexpr char kText[] =
+    "HloModule m\n\nENTRY %e (x: f32[2]) -> f32[2] {\n  %x = f32[2]{0} parameter(0)\n"
+    "  ROOT %y = f32[2]{0} negate(%x)\n}\n";
+
+std::string In(const std::string& name) { return testing::TempDir() + "/smelt_file_test_" + name; }
+
+std::string ErrorOf(const std::string& path) {
+  const auto module = ReadModuleFile(path);
+  return module.ok() ? "accepted" : std::string(module.status().message());
+}
+
+TEST(ModuleFile, TheNameSaysTheForm) {
+  EXPECT_EQ(FormatOf("a.hlo"), (FileFormat{ModuleForm::kText, Compression::kNone}));
+  EXPECT_EQ(FormatOf("module_0001.jit_f.hlo.pb.gz"), (FileFormat{ModuleForm::kBinaryProto, Compression::kGzip}));
+  EXPECT_EQ(FormatOf("a.pbtxt.zst"), (FileFormat{ModuleForm::kTextProto, Compression::kZstd}));
+  EXPECT_EQ(FormatOf("a.gz"), std::nullopt);
+  EXPECT_EQ(FormatOf("hlo"), std::nullopt);
+}
+
+TEST(ModuleFile, EveryFormIsReadAsItWasWritten) {
+  const auto module = ParseModule(kText);
+  for (const char* ending : {"hlo", "txt", "pb", "pbtxt", "txtpb", "textproto"}) {
+    for (const char* packing : {"", ".gz", ".zst"}) {
+      const std::string path = In(std::string("all.") + ending + packing);
+      ASSERT_TRUE(WriteModuleFile(path, **module).ok()) << path;
+      const auto back = ReadModuleFile(path);
+      ASSERT_TRUE(back.ok()) << back.status();
+      EXPECT_EQ(ToText(**back), kText) << path;
+      std::filesystem::remove(path);
+    }
+  }
+}
+
+TEST(ModuleFile, AnUnknownFormIsNotWritten) {
+  const absl::Status status = WriteModuleFile(In("x.onnx"), **ParseModule(kText));
+  EXPECT_THAT(std::string(status.message()), AllOf(HasSubstr("x.onnx"), HasSubstr(".pbtxt")));
+}
+
+TEST(ModuleFile, WritingTwiceGivesTheSameBytes) {
+  const auto module = ParseModule(kText);
+  for (const char* name : {"same.hlo.gz", "same.pb.zst", "same.pb"}) {
+    ASSERT_TRUE(WriteModuleFile(In(name), **module).ok());
+    const std::string first = *ReadTextFile(In(name));
+    ASSERT_TRUE(WriteModuleFile(In(name), **module).ok());
+    EXPECT_EQ(*ReadTextFile(In(name)), first);
+    std::filesystem::remove(In(name));
+  }
+}
+
+class PackedFile : public testing::TestWithParam<Compression> {
+ protected:
+  std::string Path() const { return In(GetParam() == Compression::kGzip ? "packed.hlo.gz" : "packed.hlo.zst"); }
+  std::string ErrorOfBytes(const std::string& bytes) {
+    EXPECT_TRUE(WriteFile(Path(), bytes).ok());
+    const std::string error = ErrorOf(Path());
+    std::filesystem::remove(Path());
+    return error;
+  }
+};
+
+TEST_P(PackedFile, CutShortIsRefusedAtEveryByte) {
+  const std::string bytes = *Compress(kText, GetParam());
+  for (size_t size = 0; size < bytes.size(); ++size) {
+    EXPECT_THAT(ErrorOfBytes(bytes.substr(0, size)), AllOf(HasSubstr(Path()), HasSubstr("cut short"))) << size;
+  }
+}
+
+TEST_P(PackedFile, DamageIsRefused) {
+  std::string bytes = *Compress(kText, GetParam());
+  bytes[0] = 'x';
+  EXPECT_THAT(ErrorOfBytes(bytes), HasSubstr("or damaged"));
+}
+
+TEST_P(PackedFile, ABombIsRefusedBeforeItFillsMemory) {
+  // A quarter of a gigabyte of spaces in a few kilobytes.
+  const std::string bytes = *Compress(std::string(size_t{1} << 28, ' '), GetParam());
+  ASSERT_LT(bytes.size(), size_t{1} << 20);
+  EXPECT_THAT(ErrorOfBytes(bytes), HasSubstr("unpack to more than"));
+}
+
+TEST_P(PackedFile, SeveralPiecesAreOneFile) {
+  const std::string text = kText;
+  const std::string bytes = *Compress(text.substr(0, 20), GetParam()) + *Compress(text.substr(20), GetParam());
+  EXPECT_EQ(ErrorOfBytes(bytes), "accepted");
+}
+
+INSTANTIATE_TEST_SUITE_P(Kinds, PackedFile, testing::Values(Compression::kGzip, Compression::kZstd));
+
+}  // namespace
+}  // namespace smelt::hlo
