@@ -165,7 +165,7 @@ TEST(ProtoErrors, ShapesAreChecked) {
   EXPECT_THAT(with_shape([](auto& s) { s.set_dimensions(0, int64_t{1} << 62); }), HasSubstr("less than 2^60 bytes"));
   EXPECT_THAT(with_shape([](auto& s) { s.set_element_type(static_cast<proto::PrimitiveType>(99)); }),
               HasSubstr("element type 99 is not one of HLO's"));
-  EXPECT_THAT(with_shape([](auto& s) { s.add_tuple_shapes(); }), HasSubstr("f32 with 1 element shapes"));
+  EXPECT_THAT(with_shape([](auto& s) { s.add_tuple_shapes()->set_element_type(proto::F32); }), HasSubstr("f32 with 1 element shapes"));
 }
 
 TEST(ProtoErrors, OpcodesAndAttributesAreChecked) {

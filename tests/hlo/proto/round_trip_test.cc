@@ -120,7 +120,7 @@ TEST_P(ProtoCorpusTest, IsGivenBack) {
     std::ifstream in(file);
     std::stringstream text;
     text << in.rdbuf();
-    if (text.str().size() > 200'000) continue;  // enough of the same
+    if (text.str().size() > 50'000) continue;  // enough of the same
     ParseOptions options;
     options.verify = false;
     if (!ParseModule(text.str(), options).ok()) continue;
