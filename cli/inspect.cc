@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <map>
 #include <memory>
+#include <optional>
 
 #include "absl/strings/str_cat.h"
 #include "cli/verb.h"
@@ -16,6 +17,7 @@
 #include "hlo/status_macros.h"
 #include "hlo/text/printer.h"
 #include "kernels/compile/compile.h"
+#include "kernels/runtime/program_builder.h"
 #include "kernels/te/from_hlo.h"
 #include "nlohmann/json.hpp"
 #include "tuner/program.h"
@@ -77,16 +79,14 @@ absl::Status ListKernels(const Flags& flags, const hlo::Module& fused, json* res
   int64_t total = 0;
   double flops = 0, bytes = 0;
   json list = json::array();
+  const std::optional<std::string> one_piece = kernels::runtime::WhyOnePiece(fused);
   for (size_t i = 0; i < kernels.size(); ++i) {
     const hlo::CostAnalysis cost = hlo::AnalyzeCost(kernels[i].computation());
     total += counts[i];
     flops += cost.flops * static_cast<double>(counts[i]);
     bytes += cost.bytes() * static_cast<double>(counts[i]);
-    std::string opaque;
-    for (const hlo::Instruction* instruction : kernels[i].computation().Instructions()) {
-      if (const absl::Status status = kernels::te::HasLoopNest(*instruction); !status.ok() && opaque.empty())
-        opaque = std::string(status.message());
-    }
+    std::string opaque = one_piece.value_or("");
+    if (opaque.empty()) opaque = std::string(smelt::kernels::te::HasLoopNest(kernels[i].computation()).message());
     list.push_back({{"name", kernels[i].name},
                     {"hash", kernels[i].hash.ToHex()},
                     {"count", counts[i]},

@@ -11,11 +11,9 @@ using hlo::Instruction;
 using hlo::Opcode;
 using hlo::PrimitiveType;
 
-constexpr PrimitiveType kLoopTypes[] = {
-    PrimitiveType::kPred, PrimitiveType::kS8,  PrimitiveType::kS16, PrimitiveType::kS32, PrimitiveType::kS64,
-    PrimitiveType::kU8,   PrimitiveType::kU16, PrimitiveType::kU32, PrimitiveType::kU64, PrimitiveType::kF16,
-    PrimitiveType::kBF16, PrimitiveType::kF32, PrimitiveType::kF64,
-};
+bool LoopType(PrimitiveType type) {
+  return type == PrimitiveType::kPred || hlo::IsInteger(type) || hlo::IsFloat(type);
+}
 
 // Beside the elementwise opcodes.
 constexpr Opcode kLoopOpcodes[] = {
@@ -54,16 +52,16 @@ bool LoopShape(const hlo::Shape& shape) {
     return std::all_of(shape.tuple_shapes.begin(), shape.tuple_shapes.end(),
                        [](const hlo::Shape& s) { return s.IsArray() && LoopShape(s); });
   }
-  return shape.IsArray() && Contains(kLoopTypes, shape.element_type) && !shape.IsDynamic() && shape.ElementCount() > 0;
+  return shape.IsArray() && LoopType(shape.element_type) && !shape.IsDynamic() && shape.ElementCount() > 0;
 }
 
 bool ElementwiseLoop(const Instruction& instruction) {
   switch (instruction.opcode()) {
-    case Opcode::kStochasticConvert:
     case Opcode::kComplex:
       return false;
-    case Opcode::kMulhi:
-      return hlo::BitWidth(instruction.shape().element_type) <= 32;
+    case Opcode::kStochasticConvert:
+      return hlo::IsFloat(instruction.operand(0)->shape().element_type) &&
+             hlo::IsInteger(instruction.shape().element_type);
     case Opcode::kReducePrecision:
       return instruction.attributes<hlo::ReducePrecisionAttributes>().exponent_bits >= 1;
     default:

@@ -18,11 +18,6 @@ absl::Status CheckFusion(const Instruction& fusion) {
   if (fusion.called().size() != 1 || fusion.called(0)->root() == nullptr) {
     return absl::InvalidArgumentError(StrCat("fusion `", fusion.name(), "` has no computation"));
   }
-  if (fusion.attributes<hlo::FusionAttributes>().kind == hlo::FusionKind::kCustom) {
-    return absl::UnimplementedError(StrCat("fusion `", fusion.name(),
-                                           "` is a custom fusion: its configuration says more than its computation, so "
-                                           "it cannot be taken apart"));
-  }
   return absl::OkStatus();
 }
 

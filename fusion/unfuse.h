@@ -25,7 +25,8 @@ struct Unfused {
 
 // Inlines every fusion of the executed computations, nested ones too (they count as part of the outermost). Computes
 // the same. Where a producer was copied into several fusions, each copy is an instruction. Linear in the flat program.
-// Errors: a fusion without a computation, or custom fusions, whose computation is not all that they mean.
+// Custom fusions too: their configuration says how another compiler runs them, their computation what they compute.
+// Errors: a fusion without a computation.
 absl::StatusOr<Unfused> Unfuse(const hlo::Module& module);
 
 // Fuses what came from one fusion, then legalises. `space` must be of `unfused.module`.

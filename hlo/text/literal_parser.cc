@@ -217,19 +217,13 @@ bool FillElided(Scanner& scanner, ConstantFill& values, Literal* literal) {
   return !scanner.failed();
 }
 
-// f32[2,3] constant(1)
-bool FillWithOneValue(Scanner& scanner, Literal* literal) {
+// f32[2,3] constant(1): as XLA reads it, the value is the first element's and the others are zero.
+bool FillFirstElement(Scanner& scanner, Literal* literal) {
   if (literal->element_count() == 0) {
     Literal scalar(Shape::Scalar(literal->shape().element_type));
     return ParseElement(scanner, scalar.shape().element_type, 0, &scalar);
   }
-  if (!ParseElement(scanner, literal->shape().element_type, 0, literal)) return false;
-  char* bytes = static_cast<char*>(literal->raw());
-  const int64_t size = StorageBytes(literal->shape().element_type);
-  for (int64_t done = size; done < literal->byte_size(); done *= 2) {
-    std::memcpy(bytes + done, bytes, std::min(done, literal->byte_size() - done));
-  }
-  return true;
+  return ParseElement(scanner, literal->shape().element_type, 0, literal);
 }
 
 // Walks over the nested braces. Commas are skipped wherever they stand, as in XLA; braces and counts must be right.
@@ -317,8 +311,8 @@ bool ParseLiteral(Scanner& scanner, const Shape& shape, ConstantFill& fill, Lite
     if (!dots) scanner.set_at(start);
   }
   const int64_t count = shape.ElementCount();
-  const bool splat = shape.rank() > 0 && scanner.Here() != '{';
-  if (dots || splat) {
+  const bool first_only = shape.rank() > 0 && scanner.Here() != '{';
+  if (dots || first_only) {
     if (shape.ByteSize() > fill.bytes_left) {
       return scanner.FailAt(start, "constants without values of at most 512 MiB in all", shape.ToString());
     }
@@ -334,7 +328,7 @@ bool ParseLiteral(Scanner& scanner, const Shape& shape, ConstantFill& fill, Lite
     *elided = true;
     return FillElided(scanner, fill, literal);
   }
-  if (splat) return FillWithOneValue(scanner, literal);
+  if (first_only) return FillFirstElement(scanner, literal);
   return ParseDense(scanner, shape, literal);
 }
 

@@ -8,7 +8,7 @@ using te::PrimitiveType;
 
 namespace {
 
-bool IsHalf(PrimitiveType type) { return type == PrimitiveType::kF16 || type == PrimitiveType::kBF16; }
+bool IsShort(PrimitiveType type) { return hlo::BitWidth(type) <= 16; }
 
 }  // namespace
 
@@ -40,7 +40,7 @@ llvm::Value* Arithmetic::Cast(PrimitiveType to, PrimitiveType from, llvm::Value*
   if (hlo::IsFloat(from)) {
     if (hlo::IsFloat(to)) {
       if (from == PrimitiveType::kF64) {
-        if (IsHalf(to)) return RoundToElement(builder_, to, NarrowToOdd(x));
+        if (IsShort(to)) return RoundToElement(builder_, to, NarrowToOdd(x));
         return builder_.CreateFPTrunc(x, target);
       }
       if (to == PrimitiveType::kF64) return builder_.CreateFPExt(x, target);
@@ -56,7 +56,7 @@ llvm::Value* Arithmetic::Cast(PrimitiveType to, PrimitiveType from, llvm::Value*
       return is_signed ? builder_.CreateSIToFP(x, type) : builder_.CreateUIToFP(x, type);
     };
     // 8-bit integers are exact in float; wider ones would be rounded twice.
-    if (IsHalf(to) && hlo::BitWidth(from) > 8) {
+    if (IsShort(to) && hlo::BitWidth(from) > 8) {
       return RoundToElement(builder_, to, NarrowToOdd(convert(WithLanes(builder_.getDoubleTy(), lanes))));
     }
     return RoundToElement(builder_, to, convert(target));

@@ -22,12 +22,12 @@ llvm::Value* Arithmetic::Unary(UnaryOp op, PrimitiveType type, llvm::Value* x) {
   if (!hlo::IsFloat(type)) return IntegerUnary(op, type, x);
   llvm::Value* result = FloatUnary(op, x);
   if (op == UnaryOp::kIsFinite) return result;
-  return RoundToElement(builder_, type, result);
+  return RoundArithmetic(builder_, type, result);
 }
 
 llvm::Value* Arithmetic::Binary(BinaryOp op, PrimitiveType type, llvm::Value* a, llvm::Value* b) {
   if (!hlo::IsFloat(type)) return IntegerBinary(op, type, a, b);
-  return RoundToElement(builder_, type, FloatBinary(op, a, b));
+  return RoundArithmetic(builder_, type, FloatBinary(op, a, b));
 }
 
 llvm::Value* Arithmetic::FloatUnary(UnaryOp op, llvm::Value* x) {

@@ -5,31 +5,25 @@
 
 #include "absl/strings/str_cat.h"
 #include "hlo/check.h"
+#include "kernels/codegen/small_float_code.h"
+#include "kernels/te/scalar.h"
 
 namespace smelt::kernels::codegen {
 
 using te::PrimitiveType;
 
+namespace {
+
+bool IsSmallFloat(PrimitiveType type) { return hlo::IsFloat(type) && hlo::BitWidth(type) <= 8; }
+// One a byte in memory, as wide as they are in registers, so that arithmetic wraps.
+bool IsSmallInteger(PrimitiveType type) { return hlo::IsInteger(type) && hlo::BitWidth(type) < 8; }
+
+}  // namespace
+
 absl::Status CheckElementType(PrimitiveType type) {
-  switch (type) {
-    case PrimitiveType::kPred:
-    case PrimitiveType::kS8:
-    case PrimitiveType::kS16:
-    case PrimitiveType::kS32:
-    case PrimitiveType::kS64:
-    case PrimitiveType::kU8:
-    case PrimitiveType::kU16:
-    case PrimitiveType::kU32:
-    case PrimitiveType::kU64:
-    case PrimitiveType::kF16:
-    case PrimitiveType::kBF16:
-    case PrimitiveType::kF32:
-    case PrimitiveType::kF64:
-      return absl::OkStatus();
-    default:
-      return absl::UnimplementedError(
-          absl::StrCat("element type ", std::string(hlo::PrimitiveTypeName(type)), " has no code generation"));
-  }
+  if (type == PrimitiveType::kPred || hlo::IsInteger(type) || hlo::IsFloat(type)) return absl::OkStatus();
+  return absl::UnimplementedError(
+      absl::StrCat("element type ", std::string(hlo::PrimitiveTypeName(type)), " has no code generation"));
 }
 
 llvm::Type* WithLanes(llvm::Type* element, int lanes) {
@@ -56,15 +50,15 @@ llvm::Type* RegisterType(llvm::LLVMContext& context, te::DataType type) {
       element = llvm::Type::getInt1Ty(context);
       break;
     default:
-      element = llvm::Type::getIntNTy(context, hlo::BitWidth(type.element));
+      element = IsSmallFloat(type.element) ? llvm::Type::getFloatTy(context)
+                                           : llvm::Type::getIntNTy(context, hlo::BitWidth(type.element));
   }
   return WithLanes(element, type.lanes);
 }
 
 llvm::Type* MemoryType(llvm::LLVMContext& context, te::DataType type) {
+  if (hlo::BitWidth(type.element) <= 8) return WithLanes(llvm::Type::getInt8Ty(context), type.lanes);
   switch (type.element) {
-    case PrimitiveType::kPred:
-      return WithLanes(llvm::Type::getInt8Ty(context), type.lanes);
     case PrimitiveType::kF16:
     case PrimitiveType::kBF16:
       return WithLanes(llvm::Type::getInt16Ty(context), type.lanes);
@@ -82,6 +76,8 @@ llvm::Value* IntegerConstant(llvm::Type* type, int64_t value) {
 llvm::Value* FromMemory(Builder& builder, PrimitiveType type, llvm::Value* value) {
   llvm::LLVMContext& context = builder.getContext();
   const int lanes = LanesOf(value->getType());
+  if (IsSmallFloat(type)) return DecodeSmallFloat(builder, hlo::GetFloatFormat(type), value);
+  if (IsSmallInteger(type)) return builder.CreateTrunc(value, RegisterType(context, {type, lanes}));
   switch (type) {
     case PrimitiveType::kPred:
       return builder.CreateICmpNE(value, llvm::Constant::getNullValue(value->getType()));
@@ -102,6 +98,11 @@ llvm::Value* FromMemory(Builder& builder, PrimitiveType type, llvm::Value* value
 llvm::Value* ToMemory(Builder& builder, PrimitiveType type, llvm::Value* value) {
   llvm::LLVMContext& context = builder.getContext();
   const int lanes = LanesOf(value->getType());
+  if (IsSmallFloat(type)) return EncodeSmallFloat(builder, hlo::GetFloatFormat(type), value);
+  if (IsSmallInteger(type)) {
+    llvm::Type* byte = WithLanes(llvm::Type::getInt8Ty(context), lanes);
+    return hlo::IsSigned(type) ? builder.CreateSExt(value, byte) : builder.CreateZExt(value, byte);
+  }
   switch (type) {
     case PrimitiveType::kPred:
       return builder.CreateZExt(value, WithLanes(llvm::Type::getInt8Ty(context), lanes));
@@ -119,9 +120,15 @@ llvm::Value* ToMemory(Builder& builder, PrimitiveType type, llvm::Value* value) 
   }
 }
 
+llvm::Value* RoundArithmetic(Builder& builder, PrimitiveType type, llvm::Value* value) {
+  if (te::ComputesInF16(type)) value = RoundToElement(builder, PrimitiveType::kF16, value);
+  return RoundToElement(builder, type, value);
+}
+
 llvm::Value* RoundToElement(Builder& builder, PrimitiveType type, llvm::Value* value) {
   llvm::LLVMContext& context = builder.getContext();
   const int lanes = LanesOf(value->getType());
+  if (IsSmallFloat(type)) return RoundToSmallFloat(builder, hlo::GetFloatFormat(type), value);
   if (type == PrimitiveType::kF16) {
     llvm::Value* half = builder.CreateFPTrunc(value, WithLanes(llvm::Type::getHalfTy(context), lanes));
     return builder.CreateFPExt(half, value->getType());

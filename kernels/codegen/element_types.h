@@ -35,5 +35,7 @@ llvm::Value* ToMemory(Builder& builder, te::PrimitiveType type, llvm::Value* val
 
 // Rounds float lanes to the values of f16 or bf16; the identity for other types. NaNs stay NaNs.
 llvm::Value* RoundToElement(Builder& builder, te::PrimitiveType type, llvm::Value* value);
+// The result of arithmetic on elements of the type, which passes through f16 where te::ComputesInF16.
+llvm::Value* RoundArithmetic(Builder& builder, te::PrimitiveType type, llvm::Value* value);
 
 }  // namespace smelt::kernels::codegen

@@ -165,7 +165,7 @@ llvm::Value* PhaseEmitter::EmitNode(const ExprNode& node) {
       return IntegerConstant(type, node.int_value);
     case ExprKind::kFloat: {
       double value = node.float_value;
-      if (element == te::PrimitiveType::kF16 || element == te::PrimitiveType::kBF16) {
+      if (hlo::BitWidth(element) <= 16) {
         value = hlo::DecodeFloat(element, hlo::EncodeFloat(element, value));
       }
       return RealConstant(type, value);

@@ -42,15 +42,20 @@ CompiledJob CompileJob(const fusion::Kernel& kernel, const Target& target, const
   return {std::move(*compiled), ""};
 }
 
-std::vector<CompiledJob> CompileJobs(const std::vector<fusion::Kernel>& kernels, const Target& target,
+std::vector<CompiledJob> CompileJobs(const BuiltProgram& built, const Target& target,
                                      const ExecutableOptions& options) {
+  const std::vector<fusion::Kernel>& kernels = built.jobs;
   std::vector<CompiledJob> compiled(kernels.size());
   std::atomic<size_t> next = 0;
   ThreadPool pool(std::min<int>(target.threads, static_cast<int>(kernels.size())));
   // Each worker takes the next kernel: compile times differ a lot.
   pool.ParallelFor(pool.threads(), [&](int, int64_t begin, int64_t end) {
     for (int64_t worker = begin; worker < end; ++worker) {
-      for (size_t i = next++; i < kernels.size(); i = next++) compiled[i] = CompileJob(kernels[i], target, options);
+      for (size_t i = next++; i < kernels.size(); i = next++) {
+        const auto opaque = built.opaque_jobs.find(static_cast<int32_t>(i));
+        compiled[i] = opaque == built.opaque_jobs.end() ? CompileJob(kernels[i], target, options)
+                                                        : CompiledJob{nullptr, opaque->second};
+      }
     }
   });
   return compiled;
@@ -82,7 +87,7 @@ class CompiledExecutable : public Executable {
     const auto start = std::chrono::steady_clock::now();
     auto executable = std::make_unique<CompiledExecutable>();
     SMELT_ASSIGN_OR_RETURN(BuiltProgram built, BuildProgram(module));
-    std::vector<CompiledJob> compiled = CompileJobs(built.jobs, target, options);
+    std::vector<CompiledJob> compiled = CompileJobs(built, target, options);
     executable->AddKernelInfo(built.sites, compiled);
     for (size_t i = 0; i < built.jobs.size(); ++i) {
       executable->jobs_.push_back({std::move(built.jobs[i]), std::move(compiled[i].kernel)});

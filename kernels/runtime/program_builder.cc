@@ -1,5 +1,6 @@
 #include "kernels/runtime/program_builder.h"
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -7,6 +8,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "hlo/cost_analysis.h"
+#include "hlo/fingerprint.h"
 #include "hlo/status_macros.h"
 #include "hlo/str_cat.h"
 #include "kernels/runtime/peel_updates.h"
@@ -27,10 +29,11 @@ class Builder {
  public:
   absl::StatusOr<BuiltProgram> Run(const hlo::Module& module) {
     const Computation& entry = *module.entry();
+    const std::optional<std::string> whole = WhyOnePiece(module);
     std::vector<Leaves> parameters;
     for (const Instruction* parameter : entry.Parameters()) {
       if (parameter == nullptr) return absl::InvalidArgumentError("the entry computation misses a parameter number");
-      SMELT_RETURN_IF_ERROR(CheckShape(*parameter));
+      if (!whole.has_value()) SMELT_RETURN_IF_ERROR(CheckShape(*parameter));
       Leaves leaves;
       for (const hlo::Shape* leaf : LeafShapes(parameter->shape())) {
         if (leaf->IsToken()) {
@@ -43,7 +46,12 @@ class Builder {
       }
       parameters.push_back(std::move(leaves));
     }
-    SMELT_ASSIGN_OR_RETURN(Leaves result, Inline(entry, parameters, 0, &program().steps));
+    Leaves result;
+    if (whole.has_value()) {
+      result = OnePiece(module, parameters, *whole);
+    } else {
+      SMELT_ASSIGN_OR_RETURN(result, Inline(entry, parameters, 0, &program().steps));
+    }
     const std::vector<const hlo::Shape*> leaves = LeafShapes(entry.root()->shape());
     for (size_t i = 0; i < leaves.size(); ++i) {
       if (leaves[i]->IsToken()) continue;
@@ -64,6 +72,32 @@ class Builder {
     std::vector<const hlo::Shape*> leaves;
     shape.AppendLeaves(&leaves);
     return leaves;
+  }
+
+  // The module as one opaque operation.
+  Leaves OnePiece(const hlo::Module& module, const std::vector<Leaves>& parameters, const std::string& why) {
+    fusion::Kernel kernel;
+    kernel.module = module.Clone();
+    kernel.hash = hlo::Fingerprint(module);
+    kernel.name = module.entry()->root()->name();
+    Step step;
+    step.kind = Step::Kind::kKernel;
+    for (const Leaves& leaves : parameters) step.reads.insert(step.reads.end(), leaves.begin(), leaves.end());
+    for (size_t i = 0; i < parameters.size(); ++i) kernel.operands.push_back(static_cast<int64_t>(i));
+    step.job = static_cast<int32_t>(built_.jobs.size());
+    KernelSite site;
+    site.name = kernel.name;
+    site.computation = module.entry()->name();
+    site.job = step.job;
+    site.hash = kernel.hash;
+    step.info = static_cast<int32_t>(built_.sites.size());
+    built_.sites.push_back(std::move(site));
+    built_.jobs.push_back(std::move(kernel));
+    built_.opaque_jobs[step.job] = why;
+    step.writes = NewLeaves(module.entry()->root()->shape());
+    Leaves results = step.writes;
+    program().steps.push_back(std::move(step));
+    return results;
   }
 
   static absl::Status CheckShape(const Instruction& instruction) {
@@ -179,6 +213,36 @@ class Builder {
         for (int64_t i = 0; i < instruction.operand_count(); ++i) arguments.push_back(operand(i));
         return Inline(*instruction.called(0), arguments, depth + 1, out);
       }
+      case Opcode::kCopyStart: {
+        // (destination, source, context): the copy is done at once.
+        Leaves leaves = operand(0);
+        leaves.insert(leaves.end(), operand(0).begin(), operand(0).end());
+        return WithContexts(instruction.shape(), std::move(leaves), out);
+      }
+      case Opcode::kAsyncStart: {
+        // (operands, result, contexts...): the work is done at once.
+        std::vector<Leaves> arguments;
+        Leaves leaves;
+        for (int64_t i = 0; i < instruction.operand_count(); ++i) {
+          arguments.push_back(operand(i));
+          leaves.insert(leaves.end(), operand(i).begin(), operand(i).end());
+        }
+        SMELT_ASSIGN_OR_RETURN(const Leaves result, Inline(*instruction.called(0), arguments, depth + 1, out));
+        leaves.insert(leaves.end(), result.begin(), result.end());
+        return WithContexts(instruction.shape(), std::move(leaves), out);
+      }
+      case Opcode::kAsyncUpdate:
+        return operand(0);
+      case Opcode::kCopyDone:
+        return Leaves(operand(0).begin(), operand(0).begin() + instruction.shape().LeafCount());
+      case Opcode::kAsyncDone: {
+        const std::vector<hlo::Shape>& started = instruction.operand(0)->shape().tuple_shapes;
+        if (started.size() < 2 || started[1].LeafCount() != instruction.shape().LeafCount()) {
+          return absl::InvalidArgumentError(StrCat("`", instruction.name(), "` is not given what an async-start made"));
+        }
+        const auto first = operand(0).begin() + started[0].LeafCount();
+        return Leaves(first, first + started[1].LeafCount());
+      }
       case Opcode::kWhile:
         return While(instruction, operand(0), depth, out);
       case Opcode::kConditional:
@@ -196,8 +260,29 @@ class Builder {
     }
   }
 
+  // The leaves of what an asynchronous operation begins: those given, then contexts, which are zero.
+  absl::StatusOr<Leaves> WithContexts(const hlo::Shape& shape, Leaves leaves, Sequence* out) {
+    const std::vector<const hlo::Shape*> shapes = LeafShapes(shape);
+    if (leaves.size() > shapes.size()) {
+      return absl::InvalidArgumentError(StrCat("an asynchronous operation of shape ", shape.ToString(),
+                                               " does not hold its operands and its result"));
+    }
+    for (size_t i = leaves.size(); i < shapes.size(); ++i) {
+      const BufferId context = NewBuffer(shapes[i]->ByteSize());
+      if (shapes[i]->IsArray()) {
+        const auto zero = std::make_shared<const hlo::Literal>(*shapes[i]);
+        AddCopy(LiteralLeaves(zero)[0], context, out);
+      }
+      leaves.push_back(context);
+    }
+    return leaves;
+  }
+
   absl::StatusOr<Leaves> Constant(const Instruction& instruction) {
-    const std::shared_ptr<const hlo::Literal>& literal = instruction.attributes<hlo::ConstantAttributes>().literal;
+    return LiteralLeaves(instruction.attributes<hlo::ConstantAttributes>().literal);
+  }
+
+  Leaves LiteralLeaves(const std::shared_ptr<const hlo::Literal>& literal) {
     if (auto at = constants_.find(literal.get()); at != constants_.end()) return at->second;
     Leaves leaves;
     std::vector<const hlo::Literal*> open = {literal.get()};
@@ -466,6 +551,22 @@ class Builder {
 };
 
 }  // namespace
+
+std::optional<std::string> WhyOnePiece(const hlo::Module& module) {
+  for (const Computation* computation : module.ExecutedComputations()) {
+    for (const Instruction* instruction : computation->Instructions()) {
+      std::vector<const hlo::Shape*> leaves;
+      instruction->shape().AppendLeaves(&leaves);
+      const bool dynamic = std::any_of(leaves.begin(), leaves.end(),
+                                       [](const hlo::Shape* leaf) { return leaf->IsArray() && leaf->IsDynamic(); });
+      if (!dynamic && instruction->opcode() != Opcode::kSetDimensionSize) continue;
+      return std::string(StrCat(instruction->name(), " has a size known only at run time (",
+                                instruction->shape().ToString(),
+                                "), which travels from instruction to instruction with the array"));
+    }
+  }
+  return std::nullopt;
+}
 
 absl::StatusOr<BuiltProgram> BuildProgram(const hlo::Module& module) {
   if (module.entry() == nullptr || module.entry()->root() == nullptr) {

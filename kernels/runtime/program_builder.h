@@ -1,9 +1,11 @@
 // From a fused module to a program: which instructions run as kernels, and the buffers that values live in.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
 #include "fusion/kernel.h"
 #include "hlo/module.h"
@@ -23,13 +25,18 @@ struct KernelSite {
 
 struct BuiltProgram {
   Program program;
-  std::vector<KernelSite> sites;     // Step::info counts these
-  std::vector<fusion::Kernel> jobs;  // distinct kernels; Step::job counts these
+  std::vector<KernelSite> sites;                          // Step::info counts these
+  std::vector<fusion::Kernel> jobs;                       // distinct kernels; Step::job counts these
+  absl::flat_hash_map<int32_t, std::string> opaque_jobs;  // those not to be compiled, and why
 };
+
+// Why a module runs as one opaque operation, where it does: arrays whose size is known only at run time. Steps exchange
+// plain buffers, which do not carry such sizes.
+std::optional<std::string> WhyOnePiece(const hlo::Module& module);
 
 // Tuples, get-tuple-element, reshape, bitcast and copy are other names of the same buffer. A while keeps its state in
 // buffers of its own, one a leaf: leaves that the body passes through unchanged stay where they are. Calls are inlined.
-// Errors: Unimplemented, naming the instruction, for asynchronous operations, transfers and dynamic shapes;
+// Asynchronous operations are done where they start. Errors: Unimplemented, naming the instruction, for transfers;
 // ResourceExhausted where inlining would make a program of more than four million steps or 256 levels.
 absl::StatusOr<BuiltProgram> BuildProgram(const hlo::Module& module);
 

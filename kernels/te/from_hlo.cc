@@ -25,7 +25,7 @@ constexpr Entry kRules[] = {
     {Opcode::kConstant, ConstantRule, CheckConstant},
     {Opcode::kIota, IotaRule},
     {Opcode::kMap, MapRule, CheckMap},
-    {Opcode::kBitcastConvert, ElementwiseRule, CheckElementwise},
+    {Opcode::kBitcastConvert, BitcastConvertRule, CheckBitcastConvert},
     {Opcode::kBroadcast, BroadcastRule},
     {Opcode::kReshape, ReshapeRule},
     {Opcode::kBitcast, BitcastRule, CheckBitcast},
@@ -40,6 +40,7 @@ constexpr Entry kRules[] = {
     {Opcode::kReduce, ReduceRule, CheckReduce},
     {Opcode::kReduceWindow, ReduceWindowRule, CheckReduce},
     {Opcode::kDot, DotRule},
+    {Opcode::kScaledDot, ScaledDotRule, CheckScaledDot},
     {Opcode::kConvolution, ConvolutionRule},
 };
 
@@ -76,11 +77,7 @@ constexpr Reason kOpaque[] = {
     {Opcode::kFusion, "a fusion's own computation is the kernel"},
 };
 
-constexpr PrimitiveType kLoopTypes[] = {
-    PrimitiveType::kPred, PrimitiveType::kS8,  PrimitiveType::kS16, PrimitiveType::kS32, PrimitiveType::kS64,
-    PrimitiveType::kU8,   PrimitiveType::kU16, PrimitiveType::kU32, PrimitiveType::kU64, PrimitiveType::kF16,
-    PrimitiveType::kBF16, PrimitiveType::kF32, PrimitiveType::kF64,
-};
+bool HasLoops(PrimitiveType type) { return type == PrimitiveType::kPred || hlo::IsInteger(type) || hlo::IsFloat(type); }
 
 absl::Status CheckShape(const hlo::Instruction& instruction, const hlo::Shape& shape, const std::string& what) {
   const auto refuse = [&](const std::string& why) {
@@ -94,13 +91,20 @@ absl::Status CheckShape(const hlo::Instruction& instruction, const hlo::Shape& s
     return absl::OkStatus();
   }
   if (!shape.IsArray()) return refuse("is not an array, so there is no loop nest");
-  if (std::find(std::begin(kLoopTypes), std::end(kLoopTypes), shape.element_type) == std::end(kLoopTypes)) {
+  if (!HasLoops(shape.element_type)) {
     return refuse(absl::StrCat("has element type ", std::string(hlo::PrimitiveTypeName(shape.element_type)),
                                ", for which loop nests are not generated"));
   }
   if (shape.IsDynamic()) return refuse("has dynamic dimensions, which loop nests do not");
   if (shape.ElementCount() == 0) return refuse("has no elements to loop over");
   return absl::OkStatus();
+}
+
+absl::Status CheckParameter(const hlo::Instruction& parameter) {
+  SMELT_RETURN_IF_ERROR(CheckShape(parameter, parameter.shape(), "parameter"));
+  if (parameter.shape().IsArray()) return absl::OkStatus();
+  return absl::UnimplementedError(
+      absl::StrCat(parameter.name(), ": a kernel's parameters are arrays, this is a tuple"));
 }
 
 // Names follow from opcodes and order, not from the program's names, so that equal kernels have equal traces.
@@ -123,11 +127,7 @@ class Translator {
     std::vector<const hlo::Instruction*> parameters;
     for (const hlo::Instruction* parameter : kernel.Parameters()) {
       if (parameter == nullptr) return absl::InvalidArgumentError(absl::StrCat(kernel.name(), " lacks a parameter"));
-      SMELT_RETURN_IF_ERROR(CheckShape(*parameter, parameter->shape(), "parameter"));
-      if (!parameter->shape().IsArray()) {
-        return absl::UnimplementedError(
-            absl::StrCat(parameter->name(), ": a kernel's parameters are arrays, this is a tuple"));
-      }
+      SMELT_RETURN_IF_ERROR(CheckParameter(*parameter));
       Tensor tensor = Placeholder(absl::StrCat("p", inputs_.size()), parameter->shape().dimensions,
                                   parameter->shape().element_type);
       inputs_.push_back(tensor);
@@ -212,6 +212,15 @@ absl::Status HasLoopNest(const hlo::Instruction& instruction) {
     SMELT_RETURN_IF_ERROR(CheckShape(instruction, operand->shape(), absl::StrCat("operand ", operand->name())));
   }
   return entry->check == nullptr ? absl::OkStatus() : entry->check(instruction);
+}
+
+absl::Status HasLoopNest(const hlo::Computation& kernel) {
+  for (const hlo::Instruction* instruction : kernel.PostOrder()) {
+    const Opcode opcode = instruction->opcode();
+    if (opcode == Opcode::kTuple || opcode == Opcode::kGetTupleElement) continue;
+    SMELT_RETURN_IF_ERROR(opcode == Opcode::kParameter ? CheckParameter(*instruction) : HasLoopNest(*instruction));
+  }
+  return absl::OkStatus();
 }
 
 absl::StatusOr<Graph> FromHlo(const hlo::Computation& kernel) { return Translator().Run(kernel); }

@@ -12,6 +12,9 @@ namespace smelt::kernels::te {
 // and the instruction runs as an opaque operation of the runtime.
 absl::Status HasLoopNest(const hlo::Instruction& instruction);
 
+// Whether all of a kernel has: the reason is that of the first instruction, or parameter, that has not.
+absl::Status HasLoopNest(const hlo::Computation& kernel);
+
 // One operation an instruction (and helper operations where one needs several); parameters become placeholders, the
 // root's leaves the graph's outputs. Every instruction must satisfy HasLoopNest.
 absl::StatusOr<Graph> FromHlo(const hlo::Computation& kernel);

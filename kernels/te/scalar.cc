@@ -26,6 +26,10 @@ double RoundFloat(PrimitiveType type, double value) {
   return hlo::DecodeFloat(type, hlo::EncodeFloat(type, value));
 }
 
+double RoundArithmetic(PrimitiveType type, double value) {
+  return RoundFloat(type, ComputesInF16(type) ? RoundFloat(PrimitiveType::kF16, value) : value);
+}
+
 uint64_t LowBits(PrimitiveType type, int64_t value) {
   const int bits = hlo::BitWidth(type);
   return bits >= 64 ? static_cast<uint64_t>(value) : static_cast<uint64_t>(value) & ((uint64_t{1} << bits) - 1);
@@ -258,6 +262,10 @@ int64_t FloatToInteger(PrimitiveType type, double x) {
 
 }  // namespace
 
+bool ComputesInF16(PrimitiveType type) {
+  return hlo::IsFloat(type) && hlo::BitWidth(type) <= 8 && type != PrimitiveType::kF8E8M0FNU;
+}
+
 Scalar RoundTo(PrimitiveType type, Scalar value) {
   if (hlo::IsFloat(type)) return {.f = RoundFloat(type, value.f)};
   return {.i = Wrap(type, value.i)};
@@ -266,13 +274,13 @@ Scalar RoundTo(PrimitiveType type, Scalar value) {
 Scalar EvaluateUnary(UnaryOp op, PrimitiveType type, Scalar x) {
   if (hlo::IsFloat(type)) {
     if (op == UnaryOp::kIsFinite) return {.i = std::isfinite(x.f)};
-    return {.f = RoundFloat(type, UnaryFloat(op, x.f))};
+    return {.f = RoundArithmetic(type, UnaryFloat(op, x.f))};
   }
   return {.i = Wrap(type, UnaryInteger(op, type, x.i))};
 }
 
 Scalar EvaluateBinary(BinaryOp op, PrimitiveType type, Scalar a, Scalar b) {
-  if (hlo::IsFloat(type)) return {.f = RoundFloat(type, BinaryFloat(op, a.f, b.f))};
+  if (hlo::IsFloat(type)) return {.f = RoundArithmetic(type, BinaryFloat(op, a.f, b.f))};
   return {.i = Wrap(type, BinaryInteger(op, type, a.i, b.i))};
 }
 

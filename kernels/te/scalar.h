@@ -19,6 +19,9 @@ struct Scalar {
   double f = 0;
 };
 
+// Whether arithmetic on elements of this type rounds to f16 first, as XLA's does: floats of at most 8 bits but
+// f8e8m0fnu.
+bool ComputesInF16(PrimitiveType type);
 // Wraps an integer, or rounds a float, to what the type can hold.
 Scalar RoundTo(PrimitiveType type, Scalar value);
 

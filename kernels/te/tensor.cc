@@ -5,10 +5,25 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "hlo/check.h"
+#include "hlo/small_float.h"
 #include "kernels/te/intern.h"
 
 namespace smelt::kernels::te {
 namespace {
+
+// What no number of the type is beyond: infinity, or the last number where the format has no infinity.
+double Extreme(PrimitiveType type, bool highest) {
+  if (hlo::BitWidth(type) > 8 || hlo::GetFloatFormat(type).special == hlo::FloatFormat::Special::kIeee) {
+    const double infinity = std::numeric_limits<double>::infinity();
+    return highest ? infinity : -infinity;
+  }
+  double extreme = hlo::DecodeFloat(type, 0);
+  for (uint16_t bits = 1; bits < 1 << hlo::BitWidth(type); ++bits) {
+    const double value = hlo::DecodeFloat(type, bits);
+    if (highest ? value > extreme : value < extreme) extreme = value;  // not for NaN
+  }
+  return extreme;
+}
 
 // The identity of a simple combiner, null when the operator is none of those.
 Expr IdentityOf(BinaryOp op, PrimitiveType type) {
@@ -20,9 +35,9 @@ Expr IdentityOf(BinaryOp op, PrimitiveType type) {
       case BinaryOp::kMul:
         return FloatConst(scalar, 1);
       case BinaryOp::kMin:
-        return FloatConst(scalar, std::numeric_limits<double>::infinity());
+        return FloatConst(scalar, Extreme(type, /*highest=*/true));
       case BinaryOp::kMax:
-        return FloatConst(scalar, -std::numeric_limits<double>::infinity());
+        return FloatConst(scalar, Extreme(type, /*highest=*/false));
       default:
         return Expr();
     }

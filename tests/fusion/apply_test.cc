@@ -5,6 +5,7 @@
 #include "fusion/heuristics/heuristics.h"
 #include "fusion/kernel.h"
 #include "fusion/legality.h"
+#include "fusion/unfuse.h"
 #include "hlo/evaluator/evaluator.h"
 #include "hlo/golden/inputs.h"
 #include "hlo/text/parser.h"
@@ -21,6 +22,20 @@ hlo::Literal Results(const hlo::Module& module, const std::vector<hlo::Literal>&
   absl::StatusOr<hlo::Literal> result = hlo::Evaluate(module, arguments);
   EXPECT_TRUE(result.ok()) << result.status();
   return result.ok() ? std::move(*result) : hlo::Literal();
+}
+
+TEST(Unfuse, TakesCustomFusionsApartLikeOthers) {
+  const auto module = Parse(R"(HloModule m
+body { a = f32[8] parameter(0)  e = f32[8] exponential(a)  ROOT n = f32[8] negate(e) }
+ENTRY main { p = f32[8] parameter(0)
+  ROOT f = f32[8] fusion(p), kind=kCustom, calls=body, backend_config={"fusion_backend_config":{"kind":"__triton"}} })");
+  const auto unfused = Unfuse(*module);
+  ASSERT_TRUE(unfused.ok()) << unfused.status();
+  EXPECT_EQ(unfused->fusions, 1);
+  const auto inputs = hlo::MakeInputs(*module);
+  ASSERT_TRUE(inputs.ok());
+  EXPECT_TRUE(Results(*unfused->module, *inputs) == Results(*module, *inputs));
+  EXPECT_EQ(unfused->module->entry()->root()->opcode(), hlo::Opcode::kNegate);
 }
 
 class ApplyToPrograms : public testing::TestWithParam<Program> {};

@@ -2,6 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "kernels/te/hlo/rules.h"
+#include "kernels/te/scalar.h"
 
 namespace smelt::kernels::te {
 
@@ -21,14 +22,20 @@ Value EmitContraction(const RuleInput& input, const std::vector<int64_t>& shape,
   return {Compute(
               name, shape,
               [&](Indices indices) {
-                return Cast({input.type(), 1}, sum(std::vector<Expr>(indices.begin(), indices.end())));
+                Expr total = sum(std::vector<Expr>(indices.begin(), indices.end()));
+                if (ComputesInF16(input.type())) total = Cast({PrimitiveType::kF16, 1}, total);
+                return Cast({input.type(), 1}, total);
               },
               "convert"),
           Expr()};
 }
 
-// Result dimensions: batch, free dimensions of the left operand, free dimensions of the right one.
-absl::StatusOr<std::vector<Value>> DotRule(const RuleInput& input) {
+namespace {
+
+// Result dimensions: batch, free dimensions of the left operand, free dimensions of the right one. `element` says what
+// an operand holds at a position.
+std::vector<Value> EmitDot(const RuleInput& input,
+                           const std::function<Expr(int64_t operand, const std::vector<Expr>& position)>& element) {
   const hlo::DotAttributes& dot = input.instruction.attributes<hlo::DotAttributes>();
   const std::vector<int64_t>& lhs = input.operand_dimensions(0);
   const std::vector<int64_t>& rhs = input.operand_dimensions(1);
@@ -57,18 +64,53 @@ absl::StatusOr<std::vector<Value>> DotRule(const RuleInput& input) {
     }
     return result;
   };
-  return std::vector<Value>{EmitContraction(
+  return {EmitContraction(
       input, input.dimensions(),
       [&](Indices indices, PrimitiveType type) {
         size_t free = dot.lhs_batch.size();
-        Expr a = input.operand(0).At(position(lhs, dot.lhs_batch, dot.lhs_contracting, indices, free));
-        Expr b = input.operand(1).At(position(rhs, dot.rhs_batch, dot.rhs_contracting, indices, free));
+        Expr a = element(0, position(lhs, dot.lhs_batch, dot.lhs_contracting, indices, free));
+        Expr b = element(1, position(rhs, dot.rhs_batch, dot.rhs_contracting, indices, free));
         const DataType wide{type, 1};
         if (a.type() != wide) a = Cast(wide, a);
         if (b.type() != wide) b = Cast(wide, b);
         return Binary(type == PrimitiveType::kPred ? BinaryOp::kAnd : BinaryOp::kMul, a, b);
       },
       axes)};
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<Value>> DotRule(const RuleInput& input) {
+  return EmitDot(
+      input, [&](int64_t operand, const std::vector<Expr>& position) { return input.operand(operand).At(position); });
+}
+
+absl::Status CheckScaledDot(const hlo::Instruction& instruction) {
+  for (int64_t i = 0; i < 2; ++i) {
+    const std::vector<int64_t>& operand = instruction.operand(i)->shape().dimensions;
+    const std::vector<int64_t>& scale = instruction.operand(i + 2)->shape().dimensions;
+    bool divides = operand.size() == scale.size();
+    for (size_t d = 0; divides && d < scale.size(); ++d) divides = operand[d] % scale[d] == 0;
+    if (!divides) {
+      return absl::UnimplementedError(absl::StrCat(instruction.name(), ": the scale ",
+                                                   instruction.operand(i + 2)->shape().ToString(), " does not divide ",
+                                                   instruction.operand(i)->shape().ToString()));
+    }
+  }
+  return absl::OkStatus();
+}
+
+// Along every dimension one scale serves a block of elements; their product is rounded to bf16.
+absl::StatusOr<std::vector<Value>> ScaledDotRule(const RuleInput& input) {
+  return EmitDot(input, [&](int64_t operand, const std::vector<Expr>& position) {
+    std::vector<Expr> block = position;
+    for (size_t d = 0; d < block.size(); ++d) {
+      block[d] = FloorDiv(block[d], input.operand_dimensions(operand)[d] / input.operand_dimensions(operand + 2)[d]);
+    }
+    const DataType type{PrimitiveType::kBF16, 1};
+    return Binary(BinaryOp::kMul, Cast(type, input.operand(operand).At(position)),
+                  Cast(type, input.operand(operand + 2).At(block)));
+  });
 }
 
 }  // namespace smelt::kernels::te

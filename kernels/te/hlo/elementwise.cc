@@ -1,9 +1,11 @@
 #include <algorithm>
+#include <cmath>
 #include <optional>
 
 #include "absl/strings/str_cat.h"
 #include "hlo/status_macros.h"
 #include "kernels/te/hlo/rules.h"
+#include "kernels/te/scalar.h"
 
 namespace smelt::kernels::te {
 namespace {
@@ -84,7 +86,7 @@ const BinaryEntry* FindBinary(Opcode opcode) {
   return nullptr;
 }
 
-DataType Scalar(PrimitiveType type) { return {type, 1}; }
+DataType ScalarType(PrimitiveType type) { return {type, 1}; }
 
 PrimitiveType SignedOfWidth(int bits) {
   return bits == 8    ? PrimitiveType::kS8
@@ -102,7 +104,7 @@ PrimitiveType UnsignedOfWidth(int bits) {
 // An integer with the order -NaN < -Inf < ... < -0 < +0 < ... < +Inf < +NaN.
 Expr TotalOrderKey(const Expr& x) {
   const int bits = hlo::BitWidth(x.type().element);
-  const DataType integer = Scalar(SignedOfWidth(bits));
+  const DataType integer = ScalarType(SignedOfWidth(bits));
   Expr pattern = BitCast(integer, x);
   Expr zero = IntConst(integer, 0);
   const int64_t magnitude = bits == 64 ? INT64_MAX : (int64_t{1} << (bits - 1)) - 1;
@@ -130,8 +132,10 @@ CompareOp DirectionOf(hlo::ComparisonDirection direction) {
 
 Expr CompareExpr(const hlo::CompareAttributes& attributes, Expr a, Expr b) {
   if (attributes.type == hlo::ComparisonType::kFloatTotalOrder && hlo::IsFloat(a.type().element)) {
-    a = TotalOrderKey(a);
-    b = TotalOrderKey(b);
+    // Floats narrower than an integer type are ordered as the wider floats that they are.
+    const DataType wide = ScalarType(hlo::BitWidth(a.type().element) < 16 ? PrimitiveType::kF32 : a.type().element);
+    a = TotalOrderKey(Cast(wide, a));
+    b = TotalOrderKey(Cast(wide, b));
   }
   return Compare(DirectionOf(attributes.direction), a, b);
 }
@@ -157,9 +161,14 @@ FloatFormat FormatOf(PrimitiveType type) {
 // infinity or to zero (it has no denormals), keeping NaN.
 Expr ReducePrecisionExpr(const hlo::ReducePrecisionAttributes& attributes, const Expr& x) {
   const PrimitiveType type = x.type().element;
+  if (hlo::BitWidth(type) < 16) {
+    const Expr wide = ReducePrecisionExpr(attributes, Cast(ScalarType(PrimitiveType::kF32), x));
+    return Cast(ScalarType(type),
+                Cast(ScalarType(ComputesInF16(type) ? PrimitiveType::kF16 : PrimitiveType::kF32), wide));
+  }
   const int bits = hlo::BitWidth(type);
   const FloatFormat format = FormatOf(type);
-  const DataType integer = Scalar(UnsignedOfWidth(bits));
+  const DataType integer = ScalarType(UnsignedOfWidth(bits));
   auto constant = [&](uint64_t value) { return IntConst(integer, static_cast<int64_t>(value)); };
   auto binary = [](BinaryOp op, const Expr& a, const Expr& b) { return Binary(op, a, b); };
 
@@ -183,18 +192,59 @@ Expr ReducePrecisionExpr(const hlo::ReducePrecisionAttributes& attributes, const
     Expr infinity = binary(BinaryOp::kOr, sign, constant(exponent_mask));
     pattern = Select(overflows, infinity, Select(underflows, sign, pattern));
   }
-  Expr rounded = BitCast(Scalar(type), pattern);
+  Expr rounded = BitCast(ScalarType(type), pattern);
   return Select(Compare(CompareOp::kNe, x, x), x, rounded);
 }
 
-// High half of a product of two integers of at most 32 bits.
+// High half of a product of two 64-bit integers, from the products of their halves. Of signed numbers: what the
+// unsigned product counts too much where one is negative is taken off.
+Expr Mulhi64(const Expr& a, const Expr& b) {
+  const DataType word = ScalarType(PrimitiveType::kU64);
+  const auto op = [](BinaryOp kind, const Expr& x, const Expr& y) { return Binary(kind, x, y); };
+  const Expr mask = IntConst(word, 0xffffffff);
+  const Expr half = IntConst(word, 32);
+  const auto low = [&](const Expr& x) { return op(BinaryOp::kAnd, x, mask); };
+  const auto high = [&](const Expr& x) { return op(BinaryOp::kShiftRightLogical, x, half); };
+  const Expr x = Cast(word, a), y = Cast(word, b);
+  const auto product = [&](const Expr& p, const Expr& q) { return op(BinaryOp::kMul, p, q); };
+  const Expr mid = op(BinaryOp::kAdd, product(high(x), low(y)), high(product(low(x), low(y))));
+  const Expr cross = op(BinaryOp::kAdd, product(low(x), high(y)), low(mid));
+  Expr result = op(BinaryOp::kAdd, product(high(x), high(y)), op(BinaryOp::kAdd, high(mid), high(cross)));
+  if (hlo::IsSigned(a.type().element)) {
+    const Expr zero = IntConst(a.type(), 0);
+    const auto extra = [&](const Expr& sign, const Expr& other) {
+      return Select(Compare(CompareOp::kLt, sign, zero), other, IntConst(word, 0));
+    };
+    result = op(BinaryOp::kSub, op(BinaryOp::kSub, result, extra(a, y)), extra(b, x));
+  }
+  return Cast(a.type(), result);
+}
+
+// Away from zero where the random number, read as a fraction, is below what truncation would lose.
+Expr StochasticConvertExpr(PrimitiveType to, const Expr& x, const Expr& random) {
+  const DataType real = ScalarType(PrimitiveType::kF64);
+  const auto op = [](BinaryOp kind, const Expr& a, const Expr& b) { return Binary(kind, a, b); };
+  const int bits = hlo::BitWidth(random.type().element);
+  const Expr value = Cast(real, x);
+  const Expr magnitude = Unary(UnaryOp::kAbs, value);
+  const Expr whole = Unary(UnaryOp::kFloor, magnitude);
+  const Expr lost = op(BinaryOp::kMul, op(BinaryOp::kSub, magnitude, whole), FloatConst(real, std::exp2(bits)));
+  const Expr threshold = Cast(real, Cast(ScalarType(UnsignedOfWidth(bits)), random));
+  const Expr up = Select(Compare(CompareOp::kLt, threshold, lost), FloatConst(real, 1), FloatConst(real, 0));
+  const Expr rounded = op(BinaryOp::kAdd, whole, up);
+  const Expr negative = Compare(CompareOp::kLt, value, FloatConst(real, 0));
+  return Cast(ScalarType(to), Select(negative, Unary(UnaryOp::kNegate, rounded), rounded));
+}
+
+// High half of a product of two integers.
 Expr MulhiExpr(const Expr& a, const Expr& b) {
   const PrimitiveType type = a.type().element;
-  const DataType wide = Scalar(hlo::IsSigned(type) ? PrimitiveType::kS64 : PrimitiveType::kU64);
+  if (hlo::BitWidth(type) == 64) return Mulhi64(a, b);
+  const DataType wide = ScalarType(hlo::IsSigned(type) ? PrimitiveType::kS64 : PrimitiveType::kU64);
   Expr product = Binary(BinaryOp::kMul, Cast(wide, a), Cast(wide, b));
   Expr high = Binary(hlo::IsSigned(type) ? BinaryOp::kShiftRightArithmetic : BinaryOp::kShiftRightLogical, product,
                      IntConst(wide, hlo::BitWidth(type)));
-  return Cast(Scalar(type), high);
+  return Cast(ScalarType(type), high);
 }
 
 }  // namespace
@@ -216,11 +266,11 @@ absl::StatusOr<Expr> ElementwiseExpr(const hlo::Instruction& instruction, const 
     case Opcode::kReal:  // of a real number
       return operands[0];
     case Opcode::kImag:
-      return FloatConst(Scalar(type), 0);
+      return FloatConst(ScalarType(type), 0);
     case Opcode::kConvert:
-      return operands[0].type().element == type ? operands[0] : Cast(Scalar(type), operands[0]);
+      return operands[0].type().element == type ? operands[0] : Cast(ScalarType(type), operands[0]);
     case Opcode::kBitcastConvert:
-      return operands[0].type().element == type ? operands[0] : BitCast(Scalar(type), operands[0]);
+      return operands[0].type().element == type ? operands[0] : BitCast(ScalarType(type), operands[0]);
     case Opcode::kCompare:
       return CompareExpr(instruction.attributes<hlo::CompareAttributes>(), operands[0], operands[1]);
     case Opcode::kSelect:
@@ -229,6 +279,8 @@ absl::StatusOr<Expr> ElementwiseExpr(const hlo::Instruction& instruction, const 
       return Binary(BinaryOp::kMin, Binary(BinaryOp::kMax, operands[0], operands[1]), operands[2]);
     case Opcode::kReducePrecision:
       return ReducePrecisionExpr(instruction.attributes<hlo::ReducePrecisionAttributes>(), operands[0]);
+    case Opcode::kStochasticConvert:
+      return StochasticConvertExpr(type, operands[0], operands[1]);
     case Opcode::kMulhi:
       return MulhiExpr(operands[0], operands[1]);
     default:
@@ -243,20 +295,15 @@ absl::Status CheckElementwise(const hlo::Instruction& instruction) {
   };
   switch (instruction.opcode()) {
     case Opcode::kStochasticConvert:
-      return refuse("stochastic-convert has no loop nest");
+      if (hlo::IsFloat(instruction.operand(0)->shape().element_type) &&
+          hlo::IsInteger(instruction.shape().element_type)) {
+        return absl::OkStatus();
+      }
+      return refuse("stochastic-convert has a loop nest only from floats to integers");
     case Opcode::kComplex:
       return refuse("complex numbers have no loop nest");
-    case Opcode::kBitcastConvert:
-      if (hlo::BitWidth(instruction.shape().element_type) !=
-          hlo::BitWidth(instruction.operand(0)->shape().element_type)) {
-        return refuse("bitcast-convert between types of different width has no loop nest");
-      }
-      return absl::OkStatus();
-    case Opcode::kMulhi:
-      if (hlo::BitWidth(instruction.shape().element_type) > 32) {
-        return refuse("mulhi of 64-bit integers has no loop nest");
-      }
-      return absl::OkStatus();
+    case Opcode::kBitcastConvert:  // of scalars in a reducer
+      return CheckBitcastConvert(instruction);
     case Opcode::kReducePrecision:
       if (instruction.attributes<hlo::ReducePrecisionAttributes>().exponent_bits < 1) {
         return refuse("reduce-precision without exponent bits has no loop nest");
@@ -287,7 +334,7 @@ absl::StatusOr<std::vector<Value>> ElementwiseRule(const RuleInput& input) {
     absl::StatusOr<Expr> element = at(indices);
     if (element.ok()) return *element;
     status = element.status();
-    return IntConst(Scalar(input.type()), 0);
+    return IntConst(ScalarType(input.type()), 0);
   });
   if (!status.ok()) return status;
   return std::vector<Value>{value};

@@ -10,6 +10,9 @@ std::vector<Expr> Copy(Indices indices) { return std::vector<Expr>(indices.begin
 // A start index as HLO clamps it: the slice lies within the operand whatever the data says.
 Expr ClampStart(const Expr& start, int64_t size, int64_t slice_size) {
   if (size == slice_size) return Expr(0);
+  if (start.type().element == PrimitiveType::kU64) {  // an index would be negative from 2^63 on
+    return Cast(kIndex, Binary(BinaryOp::kMin, start, IntConst(start.type(), size - slice_size)));
+  }
   return Max(Min(Cast(kIndex, start), size - slice_size), 0);
 }
 

@@ -1,3 +1,6 @@
+#include <algorithm>
+#include <optional>
+
 #include "absl/strings/str_cat.h"
 #include "kernels/te/hlo/index.h"
 #include "kernels/te/hlo/rules.h"
@@ -25,6 +28,15 @@ std::vector<T> Permute(absl::Span<const T> values, const std::vector<int64_t>& o
   std::vector<T> result;
   for (int64_t i : order) result.push_back(values[i]);
   return result;
+}
+
+std::optional<PrimitiveType> UnsignedOf(int bits) {
+  constexpr PrimitiveType kTypes[] = {PrimitiveType::kU1,  PrimitiveType::kU2,  PrimitiveType::kU4, PrimitiveType::kU8,
+                                      PrimitiveType::kU16, PrimitiveType::kU32, PrimitiveType::kU64};
+  for (PrimitiveType type : kTypes) {
+    if (hlo::BitWidth(type) == bits) return type;
+  }
+  return std::nullopt;
 }
 
 }  // namespace
@@ -79,6 +91,46 @@ absl::StatusOr<std::vector<Value>> BitcastRule(const RuleInput& input) {
     std::vector<Expr> position(from.rank());
     for (int64_t i = 0; i < from.rank(); ++i) position[from_order[i]] = physical[i];
     return convert(operand.At(position));
+  }));
+}
+
+absl::Status CheckBitcastConvert(const hlo::Instruction& instruction) {
+  const int from = hlo::BitWidth(instruction.operand(0)->shape().element_type);
+  const int to = hlo::BitWidth(instruction.shape().element_type);
+  if (from == to || (UnsignedOf(from).has_value() && UnsignedOf(to).has_value())) return absl::OkStatus();
+  return absl::UnimplementedError(
+      absl::StrCat(instruction.name(), ": bitcast-convert from ", from, " to ", to, " bits has no loop nest"));
+}
+
+// Between widths, the last dimension of the narrower side counts the parts of an element, its lowest bits first.
+absl::StatusOr<std::vector<Value>> BitcastConvertRule(const RuleInput& input) {
+  const Value& operand = input.operand(0);
+  const PrimitiveType from = input.instruction.operand(0)->shape().element_type;
+  const PrimitiveType to = input.type();
+  const int from_bits = hlo::BitWidth(from), to_bits = hlo::BitWidth(to);
+  if (from_bits == to_bits) return ElementwiseRule(input);
+  const DataType narrow{*UnsignedOf(std::min(from_bits, to_bits)), 1},
+      wide{*UnsignedOf(std::max(from_bits, to_bits)), 1};
+  const auto bits_of = [](const Expr& x, DataType type) { return x.type() == type ? x : BitCast(type, x); };
+  const auto shift = [&](int64_t part) { return IntConst(wide, part * hlo::BitWidth(narrow.element)); };
+  const int64_t parts = hlo::BitWidth(wide.element) / hlo::BitWidth(narrow.element);
+  return One(input.Emit([&](Indices indices) {
+    std::vector<Expr> position(indices.begin(), indices.end());
+    if (from_bits > to_bits) {
+      const Expr part = position.back();
+      position.pop_back();
+      const Expr amount = Cast(wide, part * static_cast<int64_t>(to_bits));
+      const Expr shifted = Binary(BinaryOp::kShiftRightLogical, bits_of(operand.At(position), wide), amount);
+      return bits_of(Cast(narrow, shifted), {to, 1});
+    }
+    Expr all = IntConst(wide, 0);
+    position.emplace_back();
+    for (int64_t part = 0; part < parts; ++part) {
+      position.back() = Expr(part);
+      const Expr bits = Cast(wide, bits_of(operand.At(position), narrow));
+      all = Binary(BinaryOp::kOr, all, Binary(BinaryOp::kShiftLeft, bits, shift(part)));
+    }
+    return bits_of(all, {to, 1});
   }));
 }
 

@@ -27,7 +27,7 @@ bool IsSimple(const Expr& result, const Expr& lhs, const Expr& rhs, BinaryOp* op
 }  // namespace
 
 PrimitiveType AccumulatorType(PrimitiveType type) {
-  return type == PrimitiveType::kF16 || type == PrimitiveType::kBF16 ? PrimitiveType::kF32 : type;
+  return hlo::IsFloat(type) && hlo::BitWidth(type) < 32 ? PrimitiveType::kF32 : type;
 }
 
 absl::StatusOr<Reducer> MakeReducer(const RuleInput& input) {

@@ -67,6 +67,8 @@ absl::StatusOr<std::vector<Value>> BroadcastRule(const RuleInput& input);
 absl::StatusOr<std::vector<Value>> ReshapeRule(const RuleInput& input);
 absl::StatusOr<std::vector<Value>> BitcastRule(const RuleInput& input);
 absl::Status CheckBitcast(const hlo::Instruction& instruction);
+absl::StatusOr<std::vector<Value>> BitcastConvertRule(const RuleInput& input);
+absl::Status CheckBitcastConvert(const hlo::Instruction& instruction);
 absl::StatusOr<std::vector<Value>> TransposeRule(const RuleInput& input);
 absl::StatusOr<std::vector<Value>> SliceRule(const RuleInput& input);
 absl::StatusOr<std::vector<Value>> ReverseRule(const RuleInput& input);
@@ -96,6 +98,8 @@ std::vector<Value> FinishReduction(const RuleInput& input, const Reducer& reduce
 
 // hlo/dot.cc, hlo/convolution.cc
 absl::StatusOr<std::vector<Value>> DotRule(const RuleInput& input);
+absl::StatusOr<std::vector<Value>> ScaledDotRule(const RuleInput& input);
+absl::Status CheckScaledDot(const hlo::Instruction& instruction);
 absl::StatusOr<std::vector<Value>> ConvolutionRule(const RuleInput& input);
 
 // The type in which products of `type` are accumulated.

@@ -24,6 +24,12 @@ std::string Print(const Literal& literal) {
   return text;
 }
 
+TEST(LiteralText, OneNumberForAnArrayIsItsFirstElement) {
+  EXPECT_EQ(Print(Constant("f32[4]", "0.5")), "{0.5, 0, 0, 0}");
+  EXPECT_EQ(Print(Constant("s32[2,2]", "7")), "{{7, 0}, {0, 0}}");
+  EXPECT_EQ(Print(Constant("s32[1]", "7")), "{7}");
+}
+
 TEST(LiteralText, PrintsWhatItReads) {
   struct Case {
     const char *shape, *text;
@@ -70,8 +76,6 @@ TEST(LiteralText, IntegersHaveNoNegativeZero) {
   EXPECT_FALSE(std::signbit(Constant("f32[]", "-0").data<float>()[0]));
   EXPECT_TRUE(std::signbit(Constant("f32[]", "-0.0").data<float>()[0]));
 }
-
-TEST(LiteralText, OneValueFillsAnArray) { EXPECT_EQ(Print(Constant("s32[2,2]", "7")), "{{7, 7}, {7, 7}}"); }
 
 TEST(LiteralText, ElidedValuesCountOnAndPrintElided) {
   const auto module = ParseModule(

@@ -88,6 +88,19 @@ const std::vector<Snippet>* MakeSnippets() {
         ROOT r = f64[21] multiply(e, y))"},
       {"BFloat16", R"(x = bf16[45] parameter(0)  y = bf16[45] parameter(1)  m = bf16[45] multiply(x, y)
         ROOT r = bf16[45] add(m, x))"},
+      {"Float8", R"(x = f8e4m3fn[45] parameter(0)  y = f8e4m3fn[45] parameter(1)  m = f8e4m3fn[45] multiply(x, y)
+        ROOT r = f8e4m3fn[45] add(m, x))"},
+      {"Nibbles", R"(x = s4[45] parameter(0)  y = s4[45] parameter(1)  m = s4[45] multiply(x, y)
+        ROOT r = s4[45] subtract(m, y))"},
+      {"HighHalves", R"(x = s64[31] parameter(0)  y = s64[31] parameter(1)  c = s64[] constant(3037000499123456789)
+        b = s64[31] broadcast(c), dimensions={}  p = s64[31] multiply(x, b)  q = s64[31] multiply(y, b)
+        h = s64[31] mulhi(p, q)  u = u64[31] bitcast-convert(p)  v = u64[31] bitcast-convert(q)  k = u64[31] mulhi(u, v)
+        l = s64[31] bitcast-convert(k)  ROOT r = s64[31] xor(h, l))"},
+      {"StochasticConvert", R"(x = f32[37] parameter(0)  n = u32[37] parameter(1)  c = f32[] constant(20)
+        b = f32[37] broadcast(c), dimensions={}  m = f32[37] multiply(x, b)  k = u32[] constant(429496729)
+        d = u32[37] broadcast(k), dimensions={}  e = u32[37] multiply(n, d)  ROOT r = s8[37] stochastic-convert(m, e))"},
+      {"BitcastToParts", "x = f32[9,5] parameter(0)  n = f32[9,5] negate(x)  ROOT r = u8[9,5,4] bitcast-convert(n)"},
+      {"BitcastToWhole", "x = u16[9,5,2] parameter(0)  n = u16[9,5,2] not(x)  ROOT r = s32[9,5] bitcast-convert(n)"},
       {"Half", R"(x = f16[45] parameter(0)  y = f16[45] parameter(1)  m = f16[45] multiply(x, y)
         ROOT r = f16[45] subtract(m, x))"},
       {"Converts", R"(x = f32[39] parameter(0)  c = f32[] constant(9)  b = f32[39] broadcast(c), dimensions={}
@@ -333,6 +346,17 @@ const std::vector<Snippet>* MakeSnippets() {
         d = f32[9,33] subtract(x, mb)  e = f32[9,33] exponential(d)
         s = f32[9] reduce(e, z), dimensions={1}, to_apply=add  sb = f32[9,33] broadcast(s), dimensions={0}
         ROOT r = f32[9,33] divide(e, sb))"},
+      {"ScaledDot", R"(a = f8e4m3fn[9,64] parameter(0)  b = f8e4m3fn[64,18] parameter(1)  s = f8e8m0fnu[9,2] parameter(2)
+        t = f8e8m0fnu[2,18] parameter(3)
+        ROOT r = f32[9,18] scaled-dot(a, b, s, t), lhs_contracting_dims={1}, rhs_contracting_dims={0})"},
+      {"WindowSumFromOne", R"(x = f32[9,21] parameter(0)  z = f32[] constant(1)
+        ROOT r = f32[5,23] reduce-window(x, z), window={size=3x2 stride=2x1 pad=1_1x1_2}, to_apply=add)"},
+      {"WindowSumWithHoles", R"(x = f32[21] parameter(0)  z = f32[] constant(0.5)
+        ROOT r = f32[41] reduce-window(x, z), window={size=3 pad=1_1 lhs_dilate=2}, to_apply=add)"},
+      {"WindowLargestMagnitudeFromHalf", R"(x = f32[21] parameter(0)  z = f32[] constant(-0.5)
+        ROOT r = f32[23] reduce-window(x, z), window={size=3 pad=2_2}, to_apply=square_plus)"},
+      {"UnsignedStarts", R"(x = f32[9,7] parameter(0)  i = u64[5] parameter(1)  n = u64[5] not(i)
+        ROOT r = f32[5,7] gather(x, n), offset_dims={1}, collapsed_slice_dims={0}, start_index_map={0}, index_vector_dim=1, slice_sizes={1,7})"},
       {"DotDot", R"(a = f32[9,20] parameter(0)  b = f32[20,33] parameter(1)  c = f32[33,18] parameter(2)
         x = f32[9,33] dot(a, b), lhs_contracting_dims={1}, rhs_contracting_dims={0}
         ROOT y = f32[9,18] dot(x, c), lhs_contracting_dims={1}, rhs_contracting_dims={0})"},

@@ -43,7 +43,7 @@ TEST(HasLoopNest, NamesWhatItRefusesAndWhy) {
       {"x = f32[4] parameter(0)  ROOT r = c64[3] fft(x), fft_type=RFFT, fft_length={4}", "r: a Fourier transform"},
       {"x = f32[0,4] parameter(0)  ROOT r = f32[0,4] negate(x)", "no elements"},
       {"x = f32[4,4] parameter(0)  ROOT r = f32[4,4] cholesky(x), lower=true", "r: a factorisation"},
-      {"x = u8[4,4] parameter(0)  ROOT r = u32[4] bitcast-convert(x)", "different width"},
+      {"x = u8[4,4] parameter(0)  ROOT r = u32[4] bitcast(x)", "different width"},
   };
   for (const Refusal& refusal : refusals) {
     const auto module = Parse(std::string("HloModule m\nENTRY e {\n") + refusal.entry + "\n}\n");
@@ -52,6 +52,14 @@ TEST(HasLoopNest, NamesWhatItRefusesAndWhy) {
     EXPECT_THAT(std::string(status.message()), HasSubstr(refusal.reason));
     EXPECT_FALSE(FromHlo(*module->entry()).ok());
   }
+}
+
+TEST(HasLoopNest, OfAKernelLooksAtItsParametersAndTuplesToo) {
+  const auto nest = Parse(
+      "HloModule m\nENTRY e { x = s4[4] parameter(0)  y = s4[4] negate(x)  ROOT t = (s4[4], s4[4]) tuple(x, y) }");
+  EXPECT_TRUE(HasLoopNest(*nest->entry()).ok()) << HasLoopNest(*nest->entry());
+  const auto opaque = Parse("HloModule m\nENTRY e { z = c64[4] parameter(0)  ROOT r = f32[4] real(z) }");
+  EXPECT_THAT(std::string(HasLoopNest(*opaque->entry()).message()), HasSubstr("z: parameter c64[4] has element type"));
 }
 
 TEST(FromHlo, GivesEqualKernelsEqualStageNames) {

@@ -360,6 +360,38 @@ ENTRY main { p = f32[32] parameter(0)
   EXPECT_EQ(opaque, 1);
 }
 
+TEST(Executable, DoesAsynchronousWorkWhereItStarts) {
+  const Outcome outcome = RunBoth(R"(HloModule m
+work { a = f32[8] parameter(0)  b = f32[8] parameter(1)  ROOT s = f32[8] add(a, b) }
+ENTRY main { p = f32[8] parameter(0)
+  q = f32[8] parameter(1)
+  start = ((f32[8], f32[8]), f32[8], u32[]) async-start(p, q), calls=work
+  update = ((f32[8], f32[8]), f32[8], u32[]) async-update(start), calls=work
+  done = f32[8] async-done(update), calls=work
+  n = f32[8] negate(done)
+  c = (f32[8], f32[8], u32[]) copy-start(n)
+  d = f32[8] copy-done(c)
+  k = u32[] get-tuple-element(c), index=2
+  ROOT t = (f32[8], f32[8], u32[]) tuple(d, done, k) })");
+  ASSERT_NE(outcome.executable, nullptr);
+  EXPECT_EQ(outcome.executable->kernels().size(), 2);
+}
+
+TEST(Executable, RunsArraysWhoseSizeOnlyDataSaysInOnePieceAndSaysSo) {
+  const Outcome outcome = RunBoth(R"(HloModule m
+add { a = s32[] parameter(0)  b = s32[] parameter(1)  ROOT s = s32[] add(a, b) }
+ENTRY main { p = s32[8] parameter(0)
+  n = s32[] constant(3)
+  d = s32[<=8] set-dimension-size(p, n), dimensions={0}
+  z = s32[] constant(0)
+  s = s32[] reduce(d, z), dimensions={0}, to_apply=add
+  ROOT t = (s32[], s32[8]) tuple(s, p) })");
+  ASSERT_NE(outcome.executable, nullptr);
+  ASSERT_EQ(outcome.executable->kernels().size(), 1);
+  EXPECT_TRUE(outcome.executable->kernels()[0].opaque);
+  EXPECT_NE(outcome.executable->kernels()[0].opaque_reason.find("known only at run time"), std::string::npos);
+}
+
 TEST(Executable, HandlesEmptyArraysAndScalars) {
   RunBoth(R"(HloModule m
 ENTRY main { p = f32[0,4] parameter(0)
