@@ -249,7 +249,7 @@ absl::StatusOr<Value> EvaluateReduce(const Call& call) {
   }
 
   std::optional<ElementwiseKernel> kernel = arrays == 1 ? AccumulatingKernel(program, types[0]) : std::nullopt;
-  if (kernel && view.reduced > 0) {
+  if (kernel && view.reduced > 0 && results[0]->element_count() > 0) {
     ReduceRows(call.evaluation, *kernel, types[0], inputs[0], call.operand(1), view, results[0].get());
   } else if (program != nullptr && results[0]->element_count() > 2 * kLanes) {
     // Programs cannot fail once their parameters match, which the verifier checks; the first block that does keeps its

@@ -95,6 +95,16 @@ TEST(EvaluateReduce, OfNothingGivesTheStartValue) {
               ElementsAre(7, 7));
 }
 
+TEST(EvaluateReduce, ToNoElementsGivesNone) {
+  for (const char* dimensions : {"f32[3,0] parameter(0)  z = f32[] constant(7)  ROOT r = f32[0] reduce(x, z), dimensions={0}",
+                                 "f32[0,3] parameter(0)  z = f32[] constant(7)  ROOT r = f32[0] reduce(x, z), dimensions={1}"}) {
+    const Shape shape = dimensions[4] == '3' ? Shape::Array(PrimitiveType::kF32, {3, 0})
+                                             : Shape::Array(PrimitiveType::kF32, {0, 3});
+    EXPECT_THAT(EvaluateValues(std::string(kAdd) + "ENTRY e { x = " + dimensions + ", to_apply=add }", {Literal(shape)}),
+                ElementsAre());
+  }
+}
+
 TEST(EvaluateReduceWindow, DilationsPaddingAndStridesMatchPlainLoops) {
   std::mt19937 random(20240511);
   for (int trial = 0; trial < 60; ++trial) {
