@@ -242,20 +242,20 @@ void AppendPairs(const Proto& from, std::string* out) {
   *out += '}';
 }
 
-// {kind="sharding", entry={...}, exit={...}}
+// {kind="sharding", entry={...}, exit={...}}. The text calls entry what the proto calls exit: the side of the users.
 bool WriteDomain(Scanner& scanner, Proto* to) {
   std::string kind;
   return scanner.Try('{') && scanner.TryWord() == "kind" && scanner.Try('=') && text::ReadString(scanner, &kind) &&
          kind == "sharding" && scanner.Try(',') && scanner.TryWord() == "entry" && scanner.Try('=') &&
-         WriteSharding(scanner, to->mutable_domain_entry_sharding()) && scanner.Try(',') &&
+         WriteSharding(scanner, to->mutable_domain_exit_sharding()) && scanner.Try(',') &&
          scanner.TryWord() == "exit" && scanner.Try('=') &&
-         WriteSharding(scanner, to->mutable_domain_exit_sharding()) && scanner.Try('}');
+         WriteSharding(scanner, to->mutable_domain_entry_sharding()) && scanner.Try('}');
 }
 void AppendDomain(const Proto& from, std::string* out) {
   *out += "{kind=\"sharding\", entry=";
-  AppendSharding(out, from.domain_entry_sharding());
-  *out += ", exit=";
   AppendSharding(out, from.domain_exit_sharding());
+  *out += ", exit=";
+  AppendSharding(out, from.domain_entry_sharding());
   *out += '}';
 }
 

@@ -246,7 +246,7 @@ void WriteLiteral(const Literal& literal, const Shape& shape, LiteralProto* to) 
   if (order.IsArray()) {
     Layout& layout = order.layout.emplace();
     if (shape.layout && IsPermutation(shape.layout->minor_to_major, order.rank())) {
-      layout = *shape.layout;
+      layout.minor_to_major = shape.layout->minor_to_major;  // XLA refuses tiles and element sizes here
     } else {
       layout.minor_to_major.resize(order.rank());
       std::iota(layout.minor_to_major.rbegin(), layout.minor_to_major.rend(), 0);

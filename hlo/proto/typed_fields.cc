@@ -363,7 +363,7 @@ void Write(const ScanAttributes& a, const Instruction&, Proto* to) {
   to->add_dimensions(a.dimension);
   to->set_num_carries(a.num_carries);
   to->set_is_reverse(a.is_reverse);
-  to->set_is_associative(a.is_associative ? TRI_STATE_TRUE : TRI_STATE_UNSPECIFIED);
+  to->set_is_associative(a.is_associative ? TRI_STATE_TRUE : TRI_STATE_FALSE);
 }
 absl::Status Read(const Proto& from, Operands, ScanAttributes* a) {
   a->num_carries = from.num_carries();

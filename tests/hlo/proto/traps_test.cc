@@ -204,6 +204,26 @@ TEST(ProtoTraps, LiteralsFollowTheLayout) {
   EXPECT_EQ(TextOf(Read(to)), ToText(*module));
 }
 
+TEST(ProtoTraps, LiteralsHaveNoTilesOrElementSizes) {
+  const auto module = Parse("HloModule m\nENTRY e { ROOT c = s4[3]{0:T(8)E(4)} constant({1, 2, 3}) }");
+  const proto::HloModuleProto to = ToProto(*module);
+  const proto::HloInstructionProto& constant = to.computations(0).instructions(0);
+  EXPECT_EQ(constant.shape().layout().element_size_in_bits(), 4);
+  EXPECT_EQ(constant.literal().shape().layout().element_size_in_bits(), 0);
+  EXPECT_EQ(constant.literal().shape().layout().tiles_size(), 0);
+  EXPECT_EQ(TextOf(Read(to)), ToText(*module));
+}
+
+TEST(ProtoTraps, ADomainsEntryIsTheExitOfTheProto) {
+  const auto module = Parse(
+      "HloModule m\nENTRY e { x = f32[] parameter(0)  ROOT d = f32[] domain(x), domain={kind=\"sharding\", "
+      "entry={maximal device=1}, exit={manual}} }");
+  const proto::HloModuleProto to = ToProto(*module);
+  EXPECT_EQ(Find(to, "domain")->domain_exit_sharding().type(), proto::OpSharding::MAXIMAL);
+  EXPECT_EQ(Find(to, "domain")->domain_entry_sharding().type(), proto::OpSharding::MANUAL);
+  EXPECT_EQ(TextOf(Read(to)), ToText(*module));
+}
+
 TEST(ProtoTraps, SmallTypesTakeAByteWithTheOtherBitsClear) {
   const auto module = Parse("HloModule m\nENTRY e { ROOT c = s4[3]{0} constant({1, -8, -3}) }");
   const proto::HloModuleProto to = ToProto(*module);
