@@ -243,19 +243,31 @@ void AppendPairs(const Proto& from, std::string* out) {
 }
 
 // {kind="sharding", entry={...}, exit={...}}. The text calls entry what the proto calls exit: the side of the users.
+// A side without a sharding is `{}` in the text and absent in the proto.
+template <auto Mutable>
+bool WriteDomainSide(Scanner& scanner, Proto* to) {
+  return scanner.Try(std::string_view("{}")) || WriteSharding(scanner, (to->*Mutable)());
+}
 bool WriteDomain(Scanner& scanner, Proto* to) {
   std::string kind;
   return scanner.Try('{') && scanner.TryWord() == "kind" && scanner.Try('=') && text::ReadString(scanner, &kind) &&
          kind == "sharding" && scanner.Try(',') && scanner.TryWord() == "entry" && scanner.Try('=') &&
-         WriteSharding(scanner, to->mutable_domain_exit_sharding()) && scanner.Try(',') &&
+         WriteDomainSide<&Proto::mutable_domain_exit_sharding>(scanner, to) && scanner.Try(',') &&
          scanner.TryWord() == "exit" && scanner.Try('=') &&
-         WriteSharding(scanner, to->mutable_domain_entry_sharding()) && scanner.Try('}');
+         WriteDomainSide<&Proto::mutable_domain_entry_sharding>(scanner, to) && scanner.Try('}');
 }
 void AppendDomain(const Proto& from, std::string* out) {
+  const auto side = [&](bool given, const OpSharding& sharding) {
+    if (given) {
+      AppendSharding(out, sharding);
+    } else {
+      *out += "{}";
+    }
+  };
   *out += "{kind=\"sharding\", entry=";
-  AppendSharding(out, from.domain_exit_sharding());
+  side(from.has_domain_exit_sharding(), from.domain_exit_sharding());
   *out += ", exit=";
-  AppendSharding(out, from.domain_entry_sharding());
+  side(from.has_domain_entry_sharding(), from.domain_entry_sharding());
   *out += '}';
 }
 
