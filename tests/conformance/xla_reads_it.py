@@ -57,7 +57,9 @@ def check_module(path, program, fusions, verify):
             except Exception as refusal:
                 print(form, "refused", " ".join(str(refusal).split())[:400], flush=True)
                 continue
-            if verify:  # XLA's print of a module that breaks rules need not say what the module said
+            # XLA's print of a module that breaks rules need not say what the module said, and it fills a constant that the text
+            # leaves out with values that depend on what the process has read before.
+            if verify or (name.endswith(".hlo") and "{...}" in written.read_text()):
                 print(form, "ok", flush=True)
                 continue
             ours = fingerprint(program, written, verify)
