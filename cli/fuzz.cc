@@ -89,7 +89,7 @@ Action AddFuzz(CLI::App& app) {
   app.add_option("--elements", o.generator.max_elements, "Largest array, in elements")
       ->check(CLI::Range(1, 1 << 24))
       ->capture_default_str();
-  app.add_option("--time-limit", o.limits.seconds, "Seconds for one module; more is a hang")
+  app.add_option("--time-limit", o.limits.seconds, "Seconds of processor time for one module; more is a hang")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
   app.add_option("--memory-limit", flags->memory_limit, "MiB for one module; more is a finding")

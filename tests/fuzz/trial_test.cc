@@ -46,10 +46,14 @@ TEST(Child, TellsHowWorkEnded) {
   EXPECT_EQ(verdict.kind, VerdictKind::kCrash);
   EXPECT_EQ(verdict.stage, "compile");
   EXPECT_EQ(verdict.config, 3);
-  EXPECT_EQ(run([](Report&) {
-              for (;;) ::usleep(1000);
-            }).kind,
-            Kind::kTimedOut);
+  const auto spin = [](Report&) {
+    for (volatile int64_t turns = 0;;) turns = turns + 1;
+  };
+  const auto wait = [](Report&) {
+    for (;;) ::usleep(1000);
+  };
+  EXPECT_EQ(run(spin).kind, Kind::kTimedOut);
+  EXPECT_EQ(RunInChild(wait, {.seconds = 0.1}).value().kind, Kind::kTimedOut);
 #if !defined(__SANITIZE_ADDRESS__)
   const auto fill = [](Report&) {
     std::vector<std::string> memory;
