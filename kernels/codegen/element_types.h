@@ -16,7 +16,7 @@ namespace smelt::kernels::codegen {
 
 using Builder = llvm::IRBuilder<>;
 
-// Unimplemented, naming the type, for types that code generation does not know (complex, 8-bit floats, sub-byte).
+// Unimplemented, naming the type, for types that code generation does not know (complex numbers).
 absl::Status CheckElementType(te::PrimitiveType type);
 
 llvm::Type* RegisterType(llvm::LLVMContext& context, te::DataType type);
