@@ -7,14 +7,14 @@
 
 namespace smelt::hlo {
 
-Instruction* Computation::Add(Opcode opcode, Shape shape, std::vector<Instruction*> operands, Attributes attributes,
-                              std::string_view name, std::vector<Computation*> called) {
+Instruction* Computation::Add(Opcode opcode, Shape shape, absl::Span<Instruction* const> operands,
+                              Attributes attributes, std::string_view name, std::vector<Computation*> called) {
   auto owned = std::unique_ptr<Instruction>(new Instruction(this, parent_->NextId(), opcode, std::move(shape)));
   Instruction* instruction = owned.get();
-  instruction->operands_ = std::move(operands);
+  instruction->operands_.assign(operands.begin(), operands.end());
   instruction->attributes_ = std::move(attributes);
-  instruction->called_ = std::move(called);
-  instruction->name_ = parent_->UniqueInstructionName(name.empty() ? OpcodeName(opcode) : name);
+  instruction->set_called(std::move(called));
+  parent_->NameInstruction(name.empty() ? OpcodeName(opcode) : name, instruction);
   instruction->slot_ = static_cast<int64_t>(slots_.size());
   for (Instruction* operand : instruction->operands_) operand->AddUser(instruction);
   slots_.push_back(std::move(owned));
@@ -22,10 +22,10 @@ Instruction* Computation::Add(Opcode opcode, Shape shape, std::vector<Instructio
   return instruction;
 }
 
-Instruction* Computation::AddClone(const Instruction& instruction, std::vector<Instruction*> operands,
+Instruction* Computation::AddClone(const Instruction& instruction, absl::Span<Instruction* const> operands,
                                    std::string_view name) {
   Instruction* clone =
-      Add(instruction.opcode(), instruction.shape(), std::move(operands), instruction.all_attributes(),
+      Add(instruction.opcode(), instruction.shape(), operands, instruction.all_attributes(),
           name.empty() ? instruction.name() : name, {instruction.called().begin(), instruction.called().end()});
   clone->raw_attributes_ = instruction.raw_attributes_;
   return clone;
@@ -35,13 +35,13 @@ void Computation::Remove(Instruction* instruction) {
   Check(instruction->users_.empty(), "an instruction with users cannot be removed");
   Check(instruction != root_, "the root cannot be removed");
   instruction->DropControlDependencies();
-  std::vector<Instruction*> operands = std::move(instruction->operands_);
+  std::vector<Instruction*> operands(instruction->operands_.begin(), instruction->operands_.end());
   instruction->operands_.clear();
   // Each operand once: looking again for a user that has gone would read the whole list of users.
   std::sort(operands.begin(), operands.end());
   operands.erase(std::unique(operands.begin(), operands.end()), operands.end());
   for (Instruction* operand : operands) operand->DropUser(instruction);
-  parent_->instruction_names_.erase(instruction->name_);
+  parent_->instructions_by_name_.erase(instruction->name_);
   const int64_t slot = instruction->slot_;
   slots_[slot].reset();
   --count_;
@@ -54,8 +54,8 @@ void Computation::Remove(Instruction* instruction) {
 void Computation::Rename(Instruction* instruction, std::string_view name) {
   if (instruction->name_ == name) return;
   std::string wanted(name);
-  parent_->instruction_names_.erase(instruction->name_);
-  instruction->name_ = parent_->UniqueInstructionName(wanted);
+  parent_->instructions_by_name_.erase(instruction->name_);
+  parent_->NameInstruction(wanted, instruction);
 }
 
 std::vector<Instruction*> Computation::Parameters() const {
@@ -92,7 +92,7 @@ std::vector<Instruction*> Computation::PostOrder() const {
     while (!stack.empty()) {
       auto& [instruction, next] = stack.back();
       const int64_t operands = instruction->operand_count();
-      const int64_t edges = operands + static_cast<int64_t>(instruction->control_predecessors_.size());
+      const int64_t edges = operands + static_cast<int64_t>(instruction->control_predecessors().size());
       if (next == edges) {
         state[instruction->slot_] = kDone;
         order.push_back(instruction);
@@ -100,7 +100,7 @@ std::vector<Instruction*> Computation::PostOrder() const {
         continue;
       }
       Instruction* before =
-          next < operands ? instruction->operands_[next] : instruction->control_predecessors_[next - operands];
+          next < operands ? instruction->operands_[next] : instruction->control_predecessors()[next - operands];
       ++next;
       // An open one closes a cycle, which only an unverified module has: the edge is skipped, so that this ends.
       if (before->parent_ != this || state[before->slot_] != kNew) continue;

@@ -30,11 +30,12 @@ class Computation {
 
   // Adds an instruction; an empty name gives `opcode.N`. A name that is taken gets a suffix. The shape is the caller's
   // to get right (see hlo/shape_inference.h).
-  Instruction* Add(Opcode opcode, Shape shape, std::vector<Instruction*> operands = {}, Attributes attributes = {},
+  Instruction* Add(Opcode opcode, Shape shape, absl::Span<Instruction* const> operands = {}, Attributes attributes = {},
                    std::string_view name = "", std::vector<Computation*> called = {});
   // Copies opcode, shape, attributes, called computations and raw attributes, with new operands; the instruction may be
   // of another computation.
-  Instruction* AddClone(const Instruction& instruction, std::vector<Instruction*> operands, std::string_view name = "");
+  Instruction* AddClone(const Instruction& instruction, absl::Span<Instruction* const> operands,
+                        std::string_view name = "");
   // Removes an instruction that has no users and is not the root. Parameters go too: renumber them yourself.
   void Remove(Instruction* instruction);
   // Renames; a taken name gets a suffix.

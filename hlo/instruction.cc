@@ -12,7 +12,7 @@ bool Instruction::HasSideEffect() const {
   if (HasFlag(opcode_, kSideEffect)) return true;
   if (opcode_ == Opcode::kCustomCall && attributes<CustomCallAttributes>().has_side_effect) return true;
   if (!HasFlag(opcode_, kCalls)) return false;
-  for (Computation* computation : called_) {
+  for (Computation* computation : called()) {
     for (Instruction* instruction : computation->Instructions()) {
       if (instruction->HasSideEffect()) return true;
     }
@@ -20,18 +20,34 @@ bool Instruction::HasSideEffect() const {
   return false;
 }
 
+const Instruction::Rare& Instruction::NoRare() {
+  static const Rare none;
+  return none;
+}
+
+Instruction::Rare& Instruction::mutable_rare() {
+  if (rare_ == nullptr) rare_ = std::make_unique<Rare>();
+  return *rare_;
+}
+
+void Instruction::set_called(std::vector<Computation*> called) {
+  if (called.empty() && rare_ == nullptr) return;
+  mutable_rare().called = std::move(called);
+}
+
 void Instruction::AddControlPredecessor(Instruction* predecessor) {
-  if (std::find(control_predecessors_.begin(), control_predecessors_.end(), predecessor) != control_predecessors_.end())
-    return;
-  control_predecessors_.push_back(predecessor);
-  predecessor->control_successors_.push_back(this);
+  const absl::Span<Instruction* const> before = control_predecessors();
+  if (std::find(before.begin(), before.end(), predecessor) != before.end()) return;
+  mutable_rare().control_predecessors.push_back(predecessor);
+  predecessor->mutable_rare().control_successors.push_back(this);
 }
 
 void Instruction::DropControlDependencies() {
-  for (Instruction* p : control_predecessors_) std::erase(p->control_successors_, this);
-  for (Instruction* s : control_successors_) std::erase(s->control_predecessors_, this);
-  control_predecessors_.clear();
-  control_successors_.clear();
+  if (rare_ == nullptr) return;
+  for (Instruction* p : rare_->control_predecessors) std::erase(p->rare_->control_successors, this);
+  for (Instruction* s : rare_->control_successors) std::erase(s->rare_->control_predecessors, this);
+  rare_->control_predecessors.clear();
+  rare_->control_successors.clear();
 }
 
 void Instruction::AddUser(Instruction* user) {
@@ -70,7 +86,7 @@ void Instruction::ReplaceUsesIn(Instruction* user, Instruction* replacement) {
 
 void Instruction::ReplaceAllUsesWith(Instruction* replacement) {
   if (replacement == this) return;
-  std::vector<Instruction*> users = std::move(users_);
+  const std::vector<Instruction*> users(users_.begin(), users_.end());
   users_.clear();
   for (Instruction* user : users) {
     if (user == replacement) {  // the replacement may read what it replaces

@@ -5,10 +5,12 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "absl/container/inlined_vector.h"
 #include "absl/types/span.h"
 #include "hlo/attributes.h"
 #include "hlo/opcode.h"
@@ -41,12 +43,12 @@ class Instruction {
 
   // Called computations. while: body, then condition (as in the proto); conditional: branches in order (true first);
   // select-and-scatter: select, then scatter; fusion, call, reduce, ...: one.
-  absl::Span<Computation* const> called() const { return called_; }
-  Computation* called(int64_t i) const { return called_[i]; }
-  void set_called(std::vector<Computation*> called) { called_ = std::move(called); }
+  absl::Span<Computation* const> called() const { return rare().called; }
+  Computation* called(int64_t i) const { return rare().called[i]; }
+  void set_called(std::vector<Computation*> called);
 
-  absl::Span<Instruction* const> control_predecessors() const { return control_predecessors_; }
-  absl::Span<Instruction* const> control_successors() const { return control_successors_; }
+  absl::Span<Instruction* const> control_predecessors() const { return rare().control_predecessors; }
+  absl::Span<Instruction* const> control_successors() const { return rare().control_successors; }
   void AddControlPredecessor(Instruction* predecessor);
   void DropControlDependencies();
 
@@ -77,8 +79,19 @@ class Instruction {
 
  private:
   friend class Computation;
+  friend class Module;
   Instruction(Computation* parent, int64_t id, Opcode opcode, Shape shape)
       : opcode_(opcode), parent_(parent), id_(id), shape_(std::move(shape)) {}
+
+  // What few instructions have. A program has tens of thousands of instructions: the memory of all of them counts.
+  struct Rare {
+    std::vector<Computation*> called;
+    std::vector<Instruction*> control_predecessors;
+    std::vector<Instruction*> control_successors;
+  };
+  const Rare& rare() const { return rare_ == nullptr ? NoRare() : *rare_; }
+  Rare& mutable_rare();
+  static const Rare& NoRare();
 
   void AddUser(Instruction* user);
   void DropUser(Instruction* user);  // when no operand of `user` is this any more
@@ -89,11 +102,9 @@ class Instruction {
   int64_t slot_ = 0;  // index in the parent's list
   std::string name_;
   Shape shape_;
-  std::vector<Instruction*> operands_;
-  std::vector<Instruction*> users_;
-  std::vector<Computation*> called_;
-  std::vector<Instruction*> control_predecessors_;
-  std::vector<Instruction*> control_successors_;
+  absl::InlinedVector<Instruction*, 2> operands_;
+  absl::InlinedVector<Instruction*, 2> users_;
+  std::unique_ptr<Rare> rare_;
   Attributes attributes_;
   std::vector<RawAttribute> raw_attributes_;
 };

@@ -18,8 +18,8 @@ std::string_view Stem(std::string_view name) {
   return name.substr(0, dot);
 }
 
-template <typename Set>
-std::string UniqueName(std::string_view wanted, Set& taken, absl::flat_hash_map<std::string, int64_t>& counters) {
+std::string UniqueName(std::string_view wanted, absl::flat_hash_set<std::string>& taken,
+                       absl::flat_hash_map<std::string, int64_t>& counters) {
   if (taken.insert(std::string(wanted)).second) return std::string(wanted);
   const std::string stem(Stem(wanted));
   int64_t& counter = counters[stem];
@@ -78,8 +78,20 @@ bool RunsKernels(const Instruction& instruction) {
 
 }  // namespace
 
-std::string Module::UniqueInstructionName(std::string_view wanted) {
-  return UniqueName(wanted, instruction_names_, name_counters_);
+void Module::NameInstruction(std::string_view wanted, Instruction* instruction) {
+  std::string& name = instruction->name_;
+  name = wanted;
+  if (instructions_by_name_.try_emplace(name, instruction).second) return;
+  const std::string stem(Stem(wanted));
+  int64_t& counter = name_counters_[stem];
+  do {
+    name = absl::StrCat(stem, ".", ++counter);
+  } while (!instructions_by_name_.try_emplace(name, instruction).second);
+}
+
+Instruction* Module::FindInstruction(std::string_view name) const {
+  const auto found = instructions_by_name_.find(name);
+  return found == instructions_by_name_.end() ? nullptr : found->second;
 }
 
 Computation* Module::AddComputation(std::string_view name) {
@@ -90,7 +102,7 @@ Computation* Module::AddComputation(std::string_view name) {
 
 void Module::RemoveComputation(Computation* computation) {
   Check(computation != entry_, "the entry computation cannot be removed");
-  for (Instruction* instruction : computation->Instructions()) instruction_names_.erase(instruction->name());
+  for (Instruction* instruction : computation->Instructions()) instructions_by_name_.erase(instruction->name());
   computation_names_.erase(computation->name());
   std::erase_if(computations_, [&](const auto& owned) { return owned.get() == computation; });
 }

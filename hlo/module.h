@@ -14,6 +14,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "hlo/computation.h"
+#include "hlo/name_hash.h"
 
 namespace smelt::hlo {
 
@@ -50,22 +51,30 @@ class Module {
   // Tables after the header (FileNames, FunctionNames, FileLocations, StackFrames), as written.
   std::string& tables() { return tables_; }
   const std::string& tables() const { return tables_; }
+  // What the proto said that was read and the text has no words for, serialized (see hlo/proto); else empty.
+  std::string& proto_rest() { return proto_rest_; }
+  const std::string& proto_rest() const { return proto_rest_; }
 
-  // For Computation and Instruction: the next free id, and a name that no instruction of the module has yet.
+  // The instruction of this name, in whatever computation; null when there is none.
+  Instruction* FindInstruction(std::string_view name) const;
+
   int64_t NextId() { return next_id_++; }
-  std::string UniqueInstructionName(std::string_view wanted);
   // Makes room for this many names at once; a hint.
-  void ReserveNames(int64_t count) { instruction_names_.reserve(count); }
+  void ReserveNames(int64_t count) { instructions_by_name_.reserve(count); }
 
  private:
   friend class Computation;
+  // Sets an instruction's name to what is wanted, or to that with a suffix where an instruction of the module has it.
+  void NameInstruction(std::string_view wanted, Instruction* instruction);
+
   std::string name_;
   std::vector<std::unique_ptr<Computation>> computations_;
   Computation* entry_ = nullptr;
   std::vector<RawAttribute> raw_attributes_;
   std::string tables_;
+  std::string proto_rest_;
   int64_t next_id_ = 0;
-  absl::flat_hash_set<std::string> instruction_names_;
+  absl::flat_hash_map<std::string_view, Instruction*, NameHash> instructions_by_name_;  // keys stand in instructions
   absl::flat_hash_set<std::string> computation_names_;
   absl::flat_hash_map<std::string, int64_t> name_counters_;  // next suffix to try, so that naming stays linear
 };

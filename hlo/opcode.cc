@@ -3,6 +3,7 @@
 #include <iterator>
 
 #include "absl/container/flat_hash_map.h"
+#include "hlo/name_hash.h"
 
 namespace smelt::hlo {
 namespace {
@@ -22,7 +23,7 @@ const OpcodeInfo& GetOpcodeInfo(Opcode opcode) { return kOpcodes[static_cast<int
 
 std::optional<Opcode> OpcodeFromName(std::string_view name) {
   static const auto& names = *[] {
-    auto* map = new absl::flat_hash_map<std::string_view, Opcode>();
+    auto* map = new absl::flat_hash_map<std::string_view, Opcode, NameHash>();
     for (int i = 0; i < kOpcodeCount; ++i) map->emplace(kOpcodes[i].name, static_cast<Opcode>(i));
     return map;
   }();

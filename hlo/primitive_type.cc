@@ -1,6 +1,7 @@
 #include "hlo/primitive_type.h"
 
 #include "absl/container/flat_hash_map.h"
+#include "hlo/name_hash.h"
 
 namespace smelt::hlo {
 namespace {
@@ -19,7 +20,7 @@ const PrimitiveTypeInfo& TypeInfo(PrimitiveType type) { return kTypes[static_cas
 
 std::optional<PrimitiveType> PrimitiveTypeFromName(std::string_view name) {
   static const auto& names = *[] {
-    auto* map = new absl::flat_hash_map<std::string_view, PrimitiveType>();
+    auto* map = new absl::flat_hash_map<std::string_view, PrimitiveType, NameHash>();
     for (int i = 0; i < static_cast<int>(std::size(kTypes)); ++i) {
       map->emplace(kTypes[i].name, static_cast<PrimitiveType>(i));
     }

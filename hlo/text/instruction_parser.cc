@@ -57,6 +57,21 @@ bool RunsAsynchronously(Opcode opcode) {
 
 }  // namespace
 
+Instruction* ModuleParser::Find(std::string_view name) const {
+  if (!scope_->renamed.empty()) {
+    if (const auto found = scope_->renamed.find(name); found != scope_->renamed.end()) return found->second;
+  }
+  Instruction* instruction = module_->FindInstruction(name);
+  if (instruction == nullptr || instruction->parent() != scope_->computation) return nullptr;
+  return !scope_->named_by_us.empty() && scope_->named_by_us.contains(instruction) ? nullptr : instruction;
+}
+
+bool ModuleParser::Define(std::string_view name, Instruction* instruction) {
+  if (instruction->name() == name) return true;
+  scope_->named_by_us.insert(instruction);
+  return Find(name) == nullptr && scope_->renamed.try_emplace(name, instruction).second;
+}
+
 bool ModuleParser::ReadInstruction() {
   scanner_.SkipSpace();
   const char* start = scanner_.at();
@@ -69,7 +84,7 @@ bool ModuleParser::ReadInstruction() {
   if (!scanner_.Name(&name, "the name of an instruction") || !scanner_.Expect('=')) return false;
   Instruction* instruction;
   if (!ReadOperation(name_at, name, /*nested=*/false, &instruction)) return false;
-  if (!scope_->names.try_emplace(name, instruction).second) {
+  if (!Define(name, instruction)) {
     return scanner_.FailAt(name_at, "a name that no instruction of the computation has", StrCat("`", name, "` again"));
   }
   scope_->last = instruction;
@@ -113,7 +128,7 @@ bool ModuleParser::ReadOperation(const char* start, std::string_view name, bool 
   if (!ReadOpcode(&draft.opcode, &part)) return false;
   draft.attributes = EmptyAttributes(draft.opcode);
   const std::string_view outer_name = std::exchange(instruction_name_, name.empty() ? OpcodeName(draft.opcode) : name);
-  std::vector<Instruction*> outer_operands = std::exchange(operands_, {});
+  Operands outer_operands = std::exchange(operands_, {});
   if (!ReadOperands(opcode_at, draft, has_shape ? &shape : nullptr, part)) return false;
   if (!nested && !ReadAttributes(draft, opcode_at, part)) return false;
   if (draft.opcode == Opcode::kMap && !operands_.empty()) {
@@ -148,8 +163,8 @@ bool ModuleParser::ReadOperation(const char* start, std::string_view name, bool 
       !MakeConversionExplicit(start, shape, draft)) {
     return false;
   }
-  Instruction* instruction = Make(start, draft.opcode, std::move(shape), std::move(operands_),
-                                  std::move(draft.attributes), name, std::move(draft.called));
+  Instruction* instruction = Make(start, draft.opcode, std::move(shape), operands_, std::move(draft.attributes), name,
+                                  std::move(draft.called));
   operands_ = std::move(outer_operands);
   instruction_name_ = outer_name;
   if (instruction->opcode() == Opcode::kParameter && !CheckReplication(*instruction, draft, opcode_at)) return false;
@@ -170,8 +185,8 @@ bool ModuleParser::MakeConversionExplicit(const char* start, const Shape& shape,
   const absl::StatusOr<Shape> inferred = InferShape(draft.opcode, operands_, draft.attributes, draft.called);
   // What breaks the rule is the verifier's business.
   if (!inferred.ok() || !inferred->IsArray() || inferred->element_type == shape.element_type) return true;
-  Instruction* reduce = Make(start, draft.opcode, *inferred, std::move(operands_), std::move(draft.attributes), "",
-                             std::move(draft.called));
+  Instruction* reduce =
+      Make(start, draft.opcode, *inferred, operands_, std::move(draft.attributes), "", std::move(draft.called));
   operands_ = {reduce};
   draft.called.clear();
   draft.opcode = Opcode::kConvert;
@@ -179,10 +194,11 @@ bool ModuleParser::MakeConversionExplicit(const char* start, const Shape& shape,
   return true;
 }
 
-Instruction* ModuleParser::Make(const char* at, Opcode opcode, Shape shape, std::vector<Instruction*> operands,
+Instruction* ModuleParser::Make(const char* at, Opcode opcode, Shape shape, absl::Span<Instruction* const> operands,
                                 Attributes attributes, std::string_view name, std::vector<Computation*> called) {
-  Instruction* instruction = scope_->computation->Add(opcode, std::move(shape), std::move(operands),
-                                                      std::move(attributes), name, std::move(called));
+  Instruction* instruction =
+      scope_->computation->Add(opcode, std::move(shape), operands, std::move(attributes), name, std::move(called));
+  if (name.empty()) scope_->named_by_us.insert(instruction);
   SetPosition(instruction->id(), at);
   return instruction;
 }
@@ -254,17 +270,15 @@ bool ModuleParser::ReadOperand(Instruction** operand) {
     scanner_.set_at(start);
     return ReadOperation(start, {}, /*nested=*/true, operand);
   }
-  const auto found = scope_->names.find(name);
-  if (found == scope_->names.end()) {
+  *operand = Find(name);
+  if (*operand == nullptr) {
     if (!scope_->unknown_operands_are_parameters || (name.empty() && !has_shape)) {
       return scanner_.FailAt(name_at, "an instruction that is defined above in this computation");
     }
     if (!has_shape) return scanner_.FailAt(start, "the shape of an operand that is not defined above");
     *operand = Make(start, Opcode::kParameter, shape, {}, ParameterAttributes{scope_->next_parameter++}, name);
-    if (!name.empty()) scope_->names[name] = *operand;
-    return true;
+    return name.empty() || Define(name, *operand);
   }
-  *operand = found->second;
   if (scanner_.Here() == '#' && !ReadTupleElements(operand)) return false;
   if (has_shape && !shape.SameAs((*operand)->shape())) {
     return scanner_.FailAt(start, StrCat((*operand)->shape().ToString(), ", the shape of `", name, "`"),
@@ -383,7 +397,7 @@ bool ModuleParser::ReadComputation(std::string_view role, Computation** computat
     const Nesting nesting(&depth_);
     if (depth_ > kNestingLimit) return scanner_.Fail(StrCat("at most ", kNestingLimit, " levels of nested bodies"));
     *computation = module_->AddComputation(StrCat(instruction_name_, ".", role));
-    std::vector<Instruction*> outer_operands = std::exchange(operands_, {});
+    Operands outer_operands = std::exchange(operands_, {});
     const std::string_view outer_name = instruction_name_;
     if (!ReadBody(*computation, false)) return false;
     operands_ = std::move(outer_operands);
@@ -403,11 +417,8 @@ bool ModuleParser::ReadInstructionName(Instruction** instruction) {
   scanner_.SkipSpace();
   const char* at = scanner_.at();
   const std::string_view name = scanner_.TryName();
-  const auto found = scope_->names.find(name);
-  if (found == scope_->names.end())
-    return scanner_.FailAt(at, "an instruction that is defined above in this computation");
-  *instruction = found->second;
-  return true;
+  *instruction = Find(name);
+  return *instruction != nullptr || scanner_.FailAt(at, "an instruction that is defined above in this computation");
 }
 
 }  // namespace smelt::hlo::text

@@ -2,14 +2,16 @@
 // instruction_parser.cc, the asynchronous spellings `dot-start` and their like in async_parser.cc.
 #pragma once
 
-#include <cstring>
 #include <memory>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
+#include "absl/container/inlined_vector.h"
 #include "hlo/module.h"
+#include "hlo/name_hash.h"
 #include "hlo/text/attribute_codec.h"
 #include "hlo/text/literal_text.h"
 #include "hlo/text/parser.h"
@@ -17,30 +19,6 @@
 #include "hlo/verifier/verifier.h"
 
 namespace smelt::hlo::text {
-
-// Hashes names eight bytes at a time: a text is mostly names, and std::hash would take a tenth of the time of reading
-// it.
-struct NameHash {
-  size_t operator()(std::string_view name) const {
-    uint64_t hash = name.size();
-    const char* at = name.data();
-    size_t left = name.size();
-    for (; left > 8; left -= 8, at += 8) hash = Mix(hash, Load(at, 8));
-    return Mix(hash, Load(at, left));
-  }
-
- private:
-  static uint64_t Load(const char* at, size_t count) {
-    uint64_t word = 0;
-    if (count > 0) std::memcpy(&word, at, count);
-    return word;
-  }
-  static uint64_t Mix(uint64_t hash, uint64_t word) {
-    const unsigned __int128 product =
-        static_cast<unsigned __int128>(hash ^ word ^ 0x9E3779B97F4A7C15) * 0xD6E8FEB86659FD93;
-    return static_cast<uint64_t>(product) ^ static_cast<uint64_t>(product >> 64);
-  }
-};
 
 // Counts a level of nesting while it lives.
 struct Nesting {
@@ -70,19 +48,30 @@ class ModuleParser : public AttributeHost {
     bool closed;
   };
 
-  // Names are looked up in the computation that is being read only.
+  // Names are looked up in the computation that is being read only. Most are those that the module has given the
+  // instructions; the rest stand here.
   struct Scope {
     Computation* computation = nullptr;
     bool unknown_operands_are_parameters = false;
     int64_t next_parameter = 0;
     Instruction* last = nullptr;
-    absl::flat_hash_map<std::string_view, Instruction*, NameHash> names;
+    // By their name in the text: those whose name another computation had already taken.
+    absl::flat_hash_map<std::string_view, Instruction*, NameHash> renamed;
+    // Those whose name is not from the text.
+    absl::flat_hash_set<const Instruction*> named_by_us;
     // Elements that compact tuple access (`%x#0`) has already taken out.
     absl::flat_hash_map<std::pair<const Instruction*, int64_t>, Instruction*> elements;
     // Asynchronous operations under way, in order, and the instructions that continue them.
     std::vector<AsyncChain> chains;
     absl::flat_hash_map<const Instruction*, size_t> chain_of;
   };
+
+  // The instruction of this name in the text; null when the computation has none above.
+  Instruction* Find(std::string_view name) const;
+  // Makes an instruction known by its name in the text. False when the computation has that name already.
+  bool Define(std::string_view name, Instruction* instruction);
+
+  using Operands = absl::InlinedVector<Instruction*, 4>;
 
   bool ReadModule();
   absl::Status Verify();
@@ -112,7 +101,7 @@ class ModuleParser : public AttributeHost {
   void BindOperand(AsyncChain& chain, const Shape& shape);
   void CloseAsyncChain(AsyncChain& chain);
   void CloseAsyncChains(Scope& scope);
-  Instruction* Make(const char* at, Opcode opcode, Shape shape, std::vector<Instruction*> operands,
+  Instruction* Make(const char* at, Opcode opcode, Shape shape, absl::Span<Instruction* const> operands,
                     Attributes attributes, std::string_view name, std::vector<Computation*> called = {});
 
   // The problem with its place in the text.
@@ -123,10 +112,10 @@ class ModuleParser : public AttributeHost {
   Scanner scanner_;
   const ParseOptions& options_;
   std::unique_ptr<Module> module_;
-  absl::flat_hash_map<std::string_view, Computation*> computations_;
+  absl::flat_hash_map<std::string_view, Computation*, NameHash> computations_;
   Scope* scope_ = nullptr;
   ConstantFill constant_fill_;
-  std::vector<Instruction*> operands_;  // of the instruction that is being read
+  Operands operands_;  // of the instruction that is being read
   std::string_view instruction_name_;
   int depth_ = 0;
   std::vector<const char*> positions_;  // by id

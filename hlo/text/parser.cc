@@ -41,8 +41,8 @@ bool ModuleParser::ReadModule() {
   } else {
     return ReadHeaderlessInstruction();
   }
-  // A line takes 60 characters at least in real texts; with long metadata, several hundred.
-  module_->ReserveNames((scanner_.end() - scanner_.at()) / 100);
+  // An instruction takes 80 characters in real texts; with long metadata, several hundred.
+  module_->ReserveNames((scanner_.end() - scanner_.at()) / 80);
   while (!scanner_.AtEnd()) {
     if (!ReadTopLevelComputation()) return false;
   }

@@ -1,12 +1,26 @@
 #!/bin/sh
-# Seeds for the targets from what the repository holds: make_corpus.sh FOLDER [SMELT]
+# Seeds for the targets from what the repository holds, and from folders with small HLO texts where they are given:
+#
+#   make_corpus.sh FOLDER [SMELT [TEXTS...]]
 set -eu
 folder=$1
 smelt=${2:-build/release/smelt}
+[ $# -gt 2 ] && shift 2 || set --
 root=$(cd "$(dirname "$0")/../../.." && pwd)
-mkdir -p "$folder/hlo_text" "$folder/fusion_config" "$folder/golden_file" "$folder/corpus_shard"
+mkdir -p "$folder/hlo_text" "$folder/hlo_proto" "$folder/fusion_config" "$folder/golden_file" "$folder/corpus_shard"
 for file in "$root"/models/*.hlo; do
   head -c 20000 "$file" > "$folder/hlo_text/$(basename "$file")"
+done
+for file in dqn attention; do
+  "$smelt" opt "$root/models/$file.hlo" -o "$folder/hlo_proto/$file.pb"
+  "$smelt" opt "$root/models/$file.hlo" -o "$folder/text.pbtxt"
+  { echo '#'; cat "$folder/text.pbtxt"; } > "$folder/hlo_proto/$file.pbtxt"
+done
+for texts in "$@"; do
+  for file in $(find "$texts" -name '*.hlo' -size -4k); do
+    cp "$file" "$folder/hlo_text/"
+    "$smelt" opt --no-verify "$file" -o "$folder/hlo_proto/$(basename "$file").pb" 2> /dev/null || true
+  done
 done
 for file in "$root"/models/golden/*.safetensors; do
   [ "$(wc -c < "$file")" -lt 100000 ] && cp "$file" "$folder/golden_file/"
@@ -24,4 +38,4 @@ END
 cp "$folder/run/best.fusion.json" "$folder/fusion_config/seed.fusion.json"
 "$smelt" profile "$folder/seed.hlo" --task=fusion -o "$folder/profile" --configs=2 > /dev/null
 find "$folder/profile" -type f -size -100k -exec cp {} "$folder/corpus_shard/" \;
-rm -r "$folder/run" "$folder/profile"
+rm -r "$folder/run" "$folder/profile" "$folder/text.pbtxt"

@@ -67,6 +67,10 @@ INSTANTIATE_TEST_SUITE_P(
         BadText{"ENTRY e { }", "a computation cannot be empty"},
         BadText{"ENTRY e { ROOT x = f32[] parameter(0)", "expected an instruction or `}`"},
         BadText{"ENTRY e { x = f32[] parameter(0) x = f32[] negate(x) }", "found `x` again"},
+        BadText{"f { x = f32[] parameter(0) } ENTRY e { x = f32[] parameter(0) x = f32[] negate(x) }", "found `x` again"},
+        // The name that we give the second x is not a name of the text.
+        BadText{"f { x = f32[] parameter(0) } ENTRY e { x = f32[] parameter(0) ROOT y = f32[] negate(x.1) }",
+                "an instruction that is defined above in this computation"},
         BadText{"ENTRY e { ROOT x = f32[] parameter(0) ROOT y = f32[] negate(x) }", "only one ROOT"},
         BadText{"ENTRY e { x = f32[] parameter(0) } ENTRY f { x = f32[] parameter(0) }", "only one ENTRY"},
         BadText{"ENTRY e { x = f32[] parameter(0) ROOT y = f32[] neg(x) }", "expected an opcode of HLO, found `neg`"},
@@ -175,6 +179,18 @@ TEST(Parser, KeepsNamesOfOtherComputationsApart) {
   ASSERT_NE(module, nullptr);
   EXPECT_EQ(Root(*module).operand(0)->parent(), module->entry());
   EXPECT_NE(Root(*module).operand(0)->name(), module->Computations()[0]->Parameters()[0]->name());
+}
+
+TEST(Parser, LooksNamesUpAsTheTextHasThem) {
+  // The x of e becomes x.1, and the text's x.1 something else.
+  const auto module = Parse(
+      "f { ROOT x = f32[] parameter(0) } ENTRY e { x = f32[] parameter(0) x.1 = f32[] negate(x) ROOT y = f32[] add(x, "
+      "x.1) }");
+  ASSERT_NE(module, nullptr);
+  EXPECT_EQ(Root(*module).operand(0)->opcode(), Opcode::kParameter);
+  EXPECT_EQ(Root(*module).operand(1)->opcode(), Opcode::kNegate);
+  EXPECT_EQ(module->FindInstruction(Root(*module).operand(1)->name()), Root(*module).operand(1));
+  EXPECT_EQ(module->FindInstruction("z"), nullptr);
 }
 
 TEST(Parser, MakesAsynchronousSpellingsExplicit) {
