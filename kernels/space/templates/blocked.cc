@@ -1,13 +1,15 @@
 // Contractions whose shared operand outgrows the nearest caches: the sum is cut into blocks as well, so that a block of
 // the operand is read from memory once, in long runs, packed, and used by every row of the tile while it is near. The
-// accumulators of the tile live in scratch between blocks and in registers within one.
+// sums of the tile live in scratch between blocks and those of a block in registers.
 //
 //   for tiles
 //     for blocks of the sum                 block of the shared operand packed here
 //       for rows and columns of the tile, by register tiles
 //         for the block: accumulators += broadcast * vector
+//         sums += accumulators
 //     root[...] = epilogue(accumulators)
 #include <algorithm>
+#include <tuple>
 
 #include "hlo/status_macros.h"
 #include "kernels/space/templates/register_tile.h"
@@ -17,6 +19,16 @@ namespace smelt::kernels::space {
 namespace {
 
 using schedule::Schedule;
+
+// The longest part of a sum, of at most `block` terms and not much less, that divides it; 0 when there is none, or the
+// sum is one block.
+int64_t EvenBlock(int64_t extent, int64_t block) {
+  if (extent <= block) return 0;
+  for (int64_t even = block; 2 * even > block; --even) {
+    if (extent % even == 0) return even;
+  }
+  return 0;
+}
 
 class BlockedNest {
  public:
@@ -79,9 +91,56 @@ class BlockedNest {
   }
 
   absl::Status ScheduleSum(const Sum& sum) {
+    SMELT_RETURN_IF_ERROR(schedule_.ComputeAt(sum.stage, root_.name, outer_.back()));
+    const int64_t block = SumBlock(input_.nest, input_.tile, input_.target);
+    if (sum.operation->reduce_axes.size() == 1) {
+      const int64_t even = EvenBlock(sum.operation->reduce_axes[0].extent, block);
+      if (even > 0) return SumBlocks(sum, even);
+    }
+    return Accumulate(sum, block);
+  }
+
+  // Each block is summed from nothing and then added: the error of a long sum grows with the number of blocks and the
+  // length of one, not with their product.
+  absl::Status SumBlocks(const Sum& sum, int64_t block) {
+    SMELT_ASSIGN_OR_RETURN(auto blocks, schedule_.Split(sum.stage, ReduceName(0), block));
+    SMELT_ASSIGN_OR_RETURN(const std::string partial, schedule_.Rfactor(sum.stage, blocks.first));
+    const std::string block_loop = ReduceName(0);
+    std::vector<std::string> order{block_loop};
+    SMELT_ASSIGN_OR_RETURN(const RegisterLoops loops, SplitIntoRegisterTiles(sum, order));
+    const std::string tile_loop = order.back();
+    loops.AppendTo(order);
+    SMELT_RETURN_IF_ERROR(ReorderLoops(schedule_, sum.stage, order));
+    SMELT_RETURN_IF_ERROR(loops.UnrollIn(schedule_, sum.stage));
+
+    SMELT_RETURN_IF_ERROR(schedule_.SetScope(partial, ir::Scope::kLocal));
+    SMELT_RETURN_IF_ERROR(schedule_.ComputeAt(partial, sum.stage, tile_loop));
+    // Its axes are the block, then those of the sum; it is computed for one register tile.
+    RegisterLoops inner;
+    order = {AxisName(0)};
+    for (int a = 0; a < static_cast<int>(sum.operation->axes.size()); ++a) {
+      if (a == registers_.vector_axis) continue;
+      const std::string loop = AxisName(a + 1);
+      if (a == registers_.row_axis) {
+        inner.rows = loop;
+      } else {
+        order.push_back(loop);
+      }
+    }
+    SMELT_ASSIGN_OR_RETURN(std::tie(inner.vectors, inner.lanes),
+                           VectorizeLoop(schedule_, partial, AxisName(registers_.vector_axis + 1),
+                                         sum.operation->axes[registers_.vector_axis].extent, registers_.lanes));
+    order.push_back(ReduceName(0));
+    inner.AppendTo(order);
+    SMELT_RETURN_IF_ERROR(ReorderLoops(schedule_, partial, order));
+    SMELT_RETURN_IF_ERROR(inner.UnrollIn(schedule_, partial));
+    return Pack(sum, partial, block_loop);
+  }
+
+  // The accumulators go on from block to block: taps of windows, and sums that no block divides.
+  absl::Status Accumulate(const Sum& sum, int64_t block) {
     const std::string& stage = sum.stage;
     const te::Operation& operation = *sum.operation;
-    SMELT_RETURN_IF_ERROR(schedule_.ComputeAt(stage, root_.name, outer_.back()));
     std::vector<std::string> order;
     std::vector<std::string> within;
     // Blocks of the last, longest part of the sum; other parts, the taps of a window, are blocks by themselves.
@@ -91,7 +150,6 @@ class BlockedNest {
         order.push_back(loop);
         continue;
       }
-      const int64_t block = SumBlock(input_.nest, input_.tile, input_.target);
       if (operation.reduce_axes[r].extent > block) {
         SMELT_ASSIGN_OR_RETURN(auto split, schedule_.Split(stage, loop, block));
         order.push_back(split.first);
@@ -101,41 +159,64 @@ class BlockedNest {
       }
     }
     const std::string block_loop = order.empty() ? "" : order.back();
+    SMELT_ASSIGN_OR_RETURN(const RegisterLoops loops, SplitIntoRegisterTiles(sum, order));
+    order.insert(order.end(), within.begin(), within.end());
+    loops.AppendTo(order);
+    SMELT_RETURN_IF_ERROR(ReorderLoops(schedule_, stage, order));
+    SMELT_RETURN_IF_ERROR(loops.UnrollIn(schedule_, stage));
+    return block_loop.empty() ? absl::OkStatus() : Pack(sum, stage, block_loop);
+  }
+
+  // The loops of one register tile.
+  struct RegisterLoops {
+    std::string rows;     // empty: one row
+    std::string vectors;  // empty: one vector
+    std::string lanes;
+
+    void AppendTo(std::vector<std::string>& order) const {
+      for (const std::string* loop : {&rows, &vectors, &lanes}) {
+        if (!loop->empty()) order.push_back(*loop);
+      }
+    }
+    absl::Status UnrollIn(Schedule& schedule, const std::string& stage) const {
+      for (const std::string* loop : {&rows, &vectors}) {
+        if (!loop->empty()) SMELT_RETURN_IF_ERROR(schedule.Unroll(stage, *loop));
+      }
+      return absl::OkStatus();
+    }
+  };
+
+  // Splits the axes of a sum into loops over register tiles, which go to the end of `order`, and those within one.
+  absl::StatusOr<RegisterLoops> SplitIntoRegisterTiles(const Sum& sum, std::vector<std::string>& order) {
+    const te::Operation& operation = *sum.operation;
     for (size_t a = 0; a < operation.axes.size(); ++a) {
       if (static_cast<int>(a) == registers_.vector_axis || static_cast<int>(a) == registers_.row_axis) continue;
       order.push_back(AxisName(static_cast<int>(a)));
     }
-    std::string rows;
+    RegisterLoops loops;
     if (registers_.row_axis >= 0) {
-      rows = AxisName(registers_.row_axis);
+      loops.rows = AxisName(registers_.row_axis);
       if (operation.axes[registers_.row_axis].extent > registers_.rows) {
-        SMELT_ASSIGN_OR_RETURN(auto split, schedule_.Split(stage, rows, registers_.rows));
+        SMELT_ASSIGN_OR_RETURN(auto split, schedule_.Split(sum.stage, loops.rows, registers_.rows));
         order.push_back(split.first);
-        rows = split.second;
+        loops.rows = split.second;
       }
     }
     std::string columns = AxisName(registers_.vector_axis);
     int64_t width = operation.axes[registers_.vector_axis].extent;
     if (width > registers_.width()) {
-      SMELT_ASSIGN_OR_RETURN(auto split, schedule_.Split(stage, columns, registers_.width()));
+      SMELT_ASSIGN_OR_RETURN(auto split, schedule_.Split(sum.stage, columns, registers_.width()));
       order.push_back(split.first);
       columns = split.second;
       width = registers_.width();
     }
-    order.insert(order.end(), within.begin(), within.end());
-    if (!rows.empty()) order.push_back(rows);
-    SMELT_ASSIGN_OR_RETURN(auto split, VectorizeLoop(schedule_, stage, columns, width, registers_.lanes));
-    if (!split.first.empty()) {
-      SMELT_RETURN_IF_ERROR(schedule_.Unroll(stage, split.first));
-      order.push_back(split.first);
-    }
-    order.push_back(split.second);
-    SMELT_RETURN_IF_ERROR(ReorderLoops(schedule_, stage, order));
-    if (!rows.empty()) SMELT_RETURN_IF_ERROR(schedule_.Unroll(stage, rows));
-    return block_loop.empty() ? absl::OkStatus() : Pack(sum, block_loop);
+    SMELT_ASSIGN_OR_RETURN(auto split, VectorizeLoop(schedule_, sum.stage, columns, width, registers_.lanes));
+    loops.vectors = split.first;
+    loops.lanes = split.second;
+    return loops;
   }
 
-  absl::Status Pack(const Sum& sum, const std::string& block_loop) {
+  absl::Status Pack(const Sum& sum, const std::string& reader, const std::string& block_loop) {
     bool computed = false;
     const Access* access = PanelAccess(input_.structure, input_.nest, *sum.operation, registers_, &computed);
     if (access == nullptr) return absl::OkStatus();
@@ -144,7 +225,7 @@ class BlockedNest {
       SMELT_RETURN_IF_ERROR(schedule_.SetScope(panel, ir::Scope::kThread));
       input_.placed->insert(access->tensor.get());
     } else {
-      SMELT_ASSIGN_OR_RETURN(panel, schedule_.CacheRead(panel, ir::Scope::kThread, {sum.stage}));
+      SMELT_ASSIGN_OR_RETURN(panel, schedule_.CacheRead(panel, ir::Scope::kThread, {reader}));
     }
     SMELT_RETURN_IF_ERROR(schedule_.ComputeAt(panel, sum.stage, block_loop));
     return LayOutPanel(schedule_, panel, *sum.operation, *access, registers_, input_.tile[registers_.vector_axis]);

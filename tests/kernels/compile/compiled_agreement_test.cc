@@ -2,6 +2,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+
+#include "hlo/text/parser.h"
 #include "kernels/space/tiles.h"
 #include "tests/kernels/agreement/agreement.h"
 #include "tests/kernels/agreement/snippets.h"
@@ -44,6 +47,27 @@ const Snippet& Find(const std::string& name) {
   }
   ADD_FAILURE() << name;
   return Snippets()[0];
+}
+
+TEST(CompileKernel, SumsOfManyTermsAreSummedInBlocks) {
+  const auto module = hlo::ParseModule(R"(ENTRY e {
+    a = f32[16,16384] parameter(0)
+    b = f32[16384,64] parameter(1)
+    ROOT d = f32[16,64] dot(a, b), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  })");
+  ASSERT_TRUE(module.ok()) << module.status();
+  std::vector<hlo::Literal> inputs;
+  for (const hlo::Instruction* parameter : (*module)->entry()->Parameters()) {
+    inputs.emplace_back(parameter->shape());
+    for (float& value : inputs.back().data<float>()) value = 0.1f;
+  }
+  const absl::StatusOr<CompiledRun> run = RunCompiled(**module, inputs, HostTarget());
+  ASSERT_TRUE(run.ok()) << run.status();
+  const double exact = 16384 * static_cast<double>(0.1f) * 0.1f;
+  float one_by_one = 0;
+  for (int k = 0; k < 16384; ++k) one_by_one = std::fma(0.1f, 0.1f, one_by_one);
+  const double allowed = std::abs(one_by_one - exact) / 10;
+  for (float sum : run->outputs[0].data<float>()) ASSERT_NEAR(sum, exact, allowed) << run->kernel->trace;
 }
 
 TEST(CompileKernel, TakesCodeFromTheCacheWhateverTheNames) {
