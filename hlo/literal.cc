@@ -1,6 +1,5 @@
 #include "hlo/literal.h"
 
-#include <atomic>
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
@@ -15,11 +14,6 @@ namespace smelt::hlo {
 namespace {
 
 constexpr size_t kAlignment = 64;
-// Large blocks come from the system at the same place of a page each; what reads several of them in step would find them
-// in the same few sets of the cache. So each begins a gap further into its page than the last one did.
-constexpr int64_t kStaggered = 16 * 1024;
-constexpr size_t kPage = 4096;
-constexpr size_t kGap = 17 * kAlignment;
 
 template <typename To>
 To Saturate(double value) {
@@ -47,18 +41,12 @@ void Literal::Free::operator()(std::byte* bytes) const {
 
 bool Literal::Allocate(bool zero) {
   size_ = shape_.ByteSize();
-  const size_t room = size_ >= kStaggered ? kPage : kAlignment;
-  const size_t total = static_cast<size_t>(size_) + room + sizeof(void*);
+  const size_t total = static_cast<size_t>(size_) + kAlignment + sizeof(void*);
   // calloc gets large blocks from the system already zeroed, without touching them.
   void* block = zero ? std::calloc(total, 1) : std::malloc(total);
   if (block == nullptr) return false;
   const uintptr_t start = reinterpret_cast<uintptr_t>(block) + sizeof(void*);
-  uintptr_t address = (start + kAlignment - 1) / kAlignment * kAlignment;
-  if (size_ >= kStaggered) {
-    static std::atomic<uintptr_t> staggered{0};
-    const uintptr_t place = staggered.fetch_add(1, std::memory_order_relaxed) * kGap % kPage;
-    address += (place + kPage - address % kPage) % kPage;
-  }
+  const uintptr_t address = (start + kAlignment - 1) / kAlignment * kAlignment;
   auto* aligned = reinterpret_cast<std::byte*>(address);
   std::memcpy(aligned - sizeof(block), &block, sizeof(block));
   bytes_.reset(aligned);

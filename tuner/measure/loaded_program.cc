@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstring>
 #include <limits>
 
 #include "absl/strings/str_cat.h"
@@ -19,28 +20,30 @@ double Since(Clock::time_point start) { return std::chrono::duration<double>(Clo
 
 }  // namespace
 
-absl::StatusOr<std::shared_ptr<const hlo::Literal>> InputPool::Get(const hlo::Shape& shape, int64_t leaf,
-                                                                   InputKind kind) {
+absl::StatusOr<std::shared_ptr<const PlacedArray>> InputPool::Get(const hlo::Shape& shape, int64_t leaf,
+                                                                  InputKind kind) {
   if (!shape.IsArray()) {
-    SMELT_ASSIGN_OR_RETURN(hlo::Literal token, hlo::Literal::Create(shape));
-    return std::make_shared<const hlo::Literal>(std::move(token));
+    SMELT_ASSIGN_OR_RETURN(PlacedArray nothing, PlacedArray::Create(0, leaf));
+    return std::make_shared<const PlacedArray>(std::move(nothing));
   }
   const hlo::Shape plain = hlo::Shape::Array(shape.element_type, shape.dimensions);
   const std::string key = absl::StrCat(leaf, " ", plain.ToString(), " ", static_cast<int>(kind));
-  if (auto known = literals_.find(key); known != literals_.end()) return known->second;
+  if (auto known = arrays_.find(key); known != arrays_.end()) return known->second;
   if (bytes_ > kLimitBytes) {
-    for (auto it = literals_.begin(); it != literals_.end();) {
+    for (auto it = arrays_.begin(); it != arrays_.end();) {
       if (it->second.use_count() > 1) {
         ++it;
         continue;
       }
-      bytes_ -= it->second->byte_size();
-      it = literals_.erase(it);
+      bytes_ -= it->second->size();
+      it = arrays_.erase(it);
     }
   }
-  SMELT_ASSIGN_OR_RETURN(hlo::Literal literal, hlo::MakeInput(plain, leaf, RangeOf(kind, plain)));
-  bytes_ += literal.byte_size();
-  return literals_[key] = std::make_shared<const hlo::Literal>(std::move(literal));
+  SMELT_ASSIGN_OR_RETURN(const hlo::Literal literal, hlo::MakeInput(plain, leaf, RangeOf(kind, plain)));
+  SMELT_ASSIGN_OR_RETURN(PlacedArray array, PlacedArray::Create(literal.byte_size(), leaf));
+  if (array.size() > 0) std::memcpy(array.data(), literal.raw(), array.size());
+  bytes_ += array.size();
+  return arrays_[key] = std::make_shared<const PlacedArray>(std::move(array));
 }
 
 absl::StatusOr<std::unique_ptr<LoadedProgram>> LoadedProgram::Load(const std::string& text,
@@ -55,20 +58,31 @@ absl::StatusOr<std::unique_ptr<LoadedProgram>> LoadedProgram::Load(const std::st
     std::vector<const hlo::Shape*> shapes;
     parameter->shape().AppendLeaves(&shapes);
     for (const hlo::Shape* shape : shapes) {
-      SMELT_ASSIGN_OR_RETURN(std::shared_ptr<const hlo::Literal> input, inputs.Get(*shape, arrays, kind));
+      SMELT_ASSIGN_OR_RETURN(std::shared_ptr<const PlacedArray> input, inputs.Get(*shape, arrays, kind));
       arrays += shape->IsArray();
-      program->input_pointers_.push_back(input->raw());
+      program->input_pointers_.push_back(input->data());
       program->inputs_.push_back(std::move(input));
     }
   }
   std::vector<const hlo::Shape*> shapes;
   module->entry()->root()->shape().AppendLeaves(&shapes);
   for (const hlo::Shape* shape : shapes) {
-    SMELT_ASSIGN_OR_RETURN(hlo::Literal output, hlo::Literal::Create(*shape));
+    SMELT_ASSIGN_OR_RETURN(PlacedArray output, PlacedArray::Create(shape->IsArray() ? shape->ByteSize() : 0, arrays++));
+    program->output_pointers_.push_back(output.data());
+    program->output_shapes_.push_back(*shape);
     program->outputs_.push_back(std::move(output));
   }
-  for (hlo::Literal& output : program->outputs_) program->output_pointers_.push_back(output.raw());
   return program;
+}
+
+absl::StatusOr<std::vector<hlo::Literal>> LoadedProgram::Outputs() const {
+  std::vector<hlo::Literal> outputs;
+  for (size_t i = 0; i < outputs_.size(); ++i) {
+    SMELT_ASSIGN_OR_RETURN(hlo::Literal output, hlo::Literal::Create(output_shapes_[i]));
+    if (outputs_[i].size() > 0) std::memcpy(output.raw(), outputs_[i].data(), outputs_[i].size());
+    outputs.push_back(std::move(output));
+  }
+  return outputs;
 }
 
 absl::Status LoadedProgram::Run() { return executable_->RunInto(input_pointers_, output_pointers_); }

@@ -16,6 +16,7 @@
 #include "hlo/literal.h"
 #include "kernels/runtime/executable.h"
 #include "kernels/target.h"
+#include "tuner/measure/placed_array.h"
 #include "tuner/measure/test_inputs.h"
 
 namespace smelt::tuner {
@@ -24,11 +25,11 @@ namespace smelt::tuner {
 class InputPool {
  public:
   // For the `leaf`-th array parameter (tokens: any number).
-  absl::StatusOr<std::shared_ptr<const hlo::Literal>> Get(const hlo::Shape& shape, int64_t leaf, InputKind kind);
+  absl::StatusOr<std::shared_ptr<const PlacedArray>> Get(const hlo::Shape& shape, int64_t leaf, InputKind kind);
 
  private:
   static constexpr int64_t kLimitBytes = int64_t{1} << 30;  // beyond it, what no program uses goes
-  std::map<std::string, std::shared_ptr<const hlo::Literal>> literals_;
+  std::map<std::string, std::shared_ptr<const PlacedArray>> arrays_;
   int64_t bytes_ = 0;
 };
 
@@ -52,14 +53,15 @@ class LoadedProgram {
   absl::StatusOr<KernelTimes> TimeKernels(int rounds);
 
   const kernels::runtime::Executable& executable() const { return *executable_; }
-  const std::vector<hlo::Literal>& outputs() const { return outputs_; }  // of the last run; leaves
+  absl::StatusOr<std::vector<hlo::Literal>> Outputs() const;  // of the last run; leaves
 
  private:
   LoadedProgram() = default;
 
   std::unique_ptr<kernels::runtime::Executable> executable_;
-  std::vector<std::shared_ptr<const hlo::Literal>> inputs_;
-  std::vector<hlo::Literal> outputs_;
+  std::vector<std::shared_ptr<const PlacedArray>> inputs_;
+  std::vector<hlo::Shape> output_shapes_;
+  std::vector<PlacedArray> outputs_;
   std::vector<const void*> input_pointers_;
   std::vector<void*> output_pointers_;
   int64_t runs_per_sample_ = 1;

@@ -191,9 +191,10 @@ class Worker {
     SMELT_ASSIGN_OR_RETURN(LoadedProgram * program, Find(request.value("id", -1)));
     SMELT_RETURN_IF_ERROR(program->Run());
     hlo::SafetensorsFile file;
-    for (size_t i = 0; i < program->outputs().size(); ++i) {
-      if (!program->outputs()[i].IsArray()) continue;
-      file.tensors.push_back({absl::StrCat("out.", i), hlo::ToStorable(program->outputs()[i])});
+    SMELT_ASSIGN_OR_RETURN(const std::vector<hlo::Literal> outputs, program->Outputs());
+    for (size_t i = 0; i < outputs.size(); ++i) {
+      if (!outputs[i].IsArray()) continue;
+      file.tensors.push_back({absl::StrCat("out.", i), hlo::ToStorable(outputs[i])});
     }
     SMELT_RETURN_IF_ERROR(hlo::WriteSafetensors(request.value("file", ""), file));
     return json::object();

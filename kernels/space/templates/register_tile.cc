@@ -22,6 +22,9 @@ constexpr double kManyRows = 12;
 constexpr int64_t kFewFeatures = 4;
 constexpr int64_t kWidth = 16;
 
+// Taps of a depthwise window whose picture is computed beside it.
+constexpr int64_t kWindowTaps = 32;
+
 bool ReadDependsOn(const Access& access, const te::Expr& variable) {
   return std::any_of(access.indices.begin(), access.indices.end(),
                      [&](const te::Expr& index) { return DependsOn(index, variable); });
@@ -232,7 +235,12 @@ const Access* PanelAccess(const Structure& structure, const Nest& nest, const te
     if (&other != access && other.reader.get() == &contraction && other.tensor == access->tensor) return nullptr;
   }
   const double reuse = Reuse(contraction, *access);
-  if (reuse >= static_cast<double>(registers.rows) && IsPrivate(structure, *access)) {
+  // The picture of a small depthwise window too, though nothing shares it: near its window, what was computed for it
+  // need not go through memory, and pixels whose channels fill whole pages do not meet in the same sets of the cache. Of
+  // a large window a tile's lines would be computed several times.
+  const bool windowed = contraction.tag == "convolution" && IsDepthwise(nest) &&
+                        Steps(contraction) <= static_cast<double>(kWindowTaps) * Elements(contraction);
+  if ((windowed || reuse >= static_cast<double>(registers.rows)) && IsPrivate(structure, *access)) {
     *computed = true;
     return access;
   }

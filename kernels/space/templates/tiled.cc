@@ -176,6 +176,7 @@ class TiledNest {
     if (!outer_.empty()) panel_loop_ = outer_.back();
     outer_.insert(outer_.end(), others_outer.begin(), others_outer.end());
     if (!vector_outer.empty() && !shared) outer_.push_back(vector_outer);
+    if (!shared && !outer_.empty()) panel_loop_ = outer_.back();
     std::vector<std::string> order = outer_;
     order.insert(order.end(), others_inner.begin(), others_inner.end());
     for (const std::string* loop : {&row_pass, &vector_pass}) {

@@ -273,6 +273,10 @@ const std::vector<Snippet>* MakeSnippets() {
         t = f32[2,6,4,40] broadcast(s), dimensions={3}  ROOT r = f32[2,6,4,40] multiply(c, t))"},
       {"DepthwiseDilated", R"(x = f32[1,12,9,20] parameter(0)  w = f32[3,3,1,20] parameter(1)
         ROOT r = f32[1,12,9,20] convolution(x, w), window={size=3x3 pad=2_2x2_2 rhs_dilate=2x2}, dim_labels=b01f_01io->b01f, feature_group_count=20)"},
+      {"DepthwiseOfClamped", R"(x = f32[1,9,9,80] parameter(0)  w = f32[3,3,1,80] parameter(1)  z = f32[] constant(0)
+        b = f32[1,9,9,80] broadcast(z), dimensions={}  m = f32[1,9,9,80] maximum(x, b)
+        c = f32[1,9,9,80] convolution(m, w), window={size=3x3 pad=1_1x1_1}, dim_labels=b01f_01io->b01f, feature_group_count=80
+        ROOT r = f32[1,9,9,80] maximum(c, b))"},
       {"DepthwiseLarge", R"(x = f32[1,10,10,16] parameter(0)  w = f32[7,7,1,16] parameter(1)
         ROOT r = f32[1,10,10,16] convolution(x, w), window={size=7x7 pad=3_3x3_3}, dim_labels=b01f_01io->b01f, feature_group_count=16)"},
       {"KernelGradient", R"(x = f32[8,12,12,1] parameter(0)  g = f32[8,6,6,16] parameter(1)  w = f32[3,3,1,16] parameter(2)

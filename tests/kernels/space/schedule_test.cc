@@ -105,6 +105,18 @@ TEST(RegisterTile, AMatrixAcrossTheVectorsIsPackedForTwoPassesOverTheRows) {
   EXPECT_NE(PanelAccess(structure, nest, *nest.main, tile, &computed), nullptr);
 }
 
+TEST(RegisterTile, WhatIsComputedForASmallDepthwiseWindowIsComputedBesideIt) {
+  const auto computed = [](const std::string& name) {
+    const Structure structure = StructureOf(name);
+    const Nest& nest = structure.main_nest();
+    bool computed = false;
+    PanelAccess(structure, nest, *nest.main, ChooseRegisterTile(nest, nest.main->shape, Target()), &computed);
+    return computed;
+  };
+  EXPECT_TRUE(computed("DepthwiseOfClamped"));
+  EXPECT_FALSE(computed("DepthwiseLarge"));
+}
+
 TEST(Tile, ParsesWhatItPrints) {
   const Tile tile{{1, 14, 14, 32}};
   EXPECT_EQ(tile.ToString(), "1x14x14x32");
