@@ -4,6 +4,7 @@
 // SC 2011. How counters are laid out over an array is XLA's.
 #include <array>
 #include <cmath>
+#include <cstring>
 #include <numbers>
 
 #include "hlo/evaluator/handlers.h"
@@ -48,6 +49,16 @@ std::array<uint32_t, 4> Philox(uint64_t key, uint64_t counter_low, uint64_t coun
   return state;
 }
 
+// The low bits of a word as an element: of a float they are its representation.
+void SetBits(Literal* result, int64_t i, uint64_t bits) {
+  if (!IsFloat(result->shape().element_type)) {
+    result->SetInteger(i, static_cast<int64_t>(bits));
+    return;
+  }
+  const size_t bytes = BitWidth(result->shape().element_type) / 8;
+  std::memcpy(static_cast<std::byte*>(result->raw()) + static_cast<size_t>(i) * bytes, &bits, bytes);
+}
+
 // 32-bit ThreeFry words: an array is split into halves along its first even dimension (or the largest); element pairs
 // along it are the two words of one counter, which counts row-major over the halved array.
 void ThreeFryWords(uint64_t key, uint64_t counter, const Shape& shape, Literal* result, uint64_t* next) {
@@ -75,8 +86,8 @@ void ThreeFryWords(uint64_t key, uint64_t counter, const Shape& shape, Literal* 
     const Words2 words = ThreeFry(key, counter + static_cast<uint64_t>(i));
     const int64_t outer_index = i / (half_size * inner), pair = i / inner % half_size, inner_index = i % inner;
     const int64_t base = outer_index * split_size * inner + inner_index;
-    result->SetInteger(base + 2 * pair * inner, words.first);
-    if (2 * pair + 1 < split_size) result->SetInteger(base + (2 * pair + 1) * inner, words.second);
+    SetBits(result, base + 2 * pair * inner, words.first);
+    if (2 * pair + 1 < split_size) SetBits(result, base + (2 * pair + 1) * inner, words.second);
   }
   *next = counter + static_cast<uint64_t>(count);
 }
@@ -100,21 +111,22 @@ absl::StatusOr<Value> EvaluateRngBitGenerator(const Call& call) {
   SMELT_ASSIGN_OR_RETURN(std::shared_ptr<Literal> result, call.evaluation.NewArray(shape));
   const int64_t count = shape.ElementCount();
   const int width = BitWidth(shape.element_type);
-  if (!IsInteger(shape.element_type))
+  if (!IsInteger(shape.element_type) && (!IsFloat(shape.element_type) || width < 16))
     return absl::UnimplementedError(absl::StrCat("rng-bit-generator of ", shape.ToString()));
   next[0] = old_state[0];
   if (algorithm == RandomAlgorithm::kThreeFry) {
     if (width == 64) {
       for (int64_t i = 0; i < count; ++i) {
         const Words2 pair = ThreeFry(old_state[0], old_state[1] + static_cast<uint64_t>(i));
-        result->SetInteger(i, static_cast<int64_t>(uint64_t{pair.first} | uint64_t{pair.second} << 32));
+        SetBits(result.get(), i, uint64_t{pair.first} | uint64_t{pair.second} << 32);
       }
       next[1] = old_state[1] + static_cast<uint64_t>(count);
     } else {
       ThreeFryWords(old_state[0], old_state[1], shape, result.get(), &next[1]);
     }
   } else {
-    const uint64_t low = old_state[1], high = state.element_count() > 2 ? old_state[2] : 0;
+    // A state of two words has no upper half of the counter: XLA takes the key for it.
+    const uint64_t low = old_state[1], high = state.element_count() > 2 ? old_state[2] : old_state[0];
     const int64_t words_per_element = width == 64 ? 2 : 1;
     const int64_t blocks = (count * words_per_element + 3) / 4;
     for (int64_t block = 0; block < blocks; ++block) {
@@ -123,9 +135,8 @@ absl::StatusOr<Value> EvaluateRngBitGenerator(const Call& call) {
       for (int64_t w = 0; w < 4; w += words_per_element) {
         const int64_t i = (block * 4 + w) / words_per_element;
         if (i >= count) break;
-        result->SetInteger(i, words_per_element == 1
-                                  ? static_cast<int64_t>(words4[w])
-                                  : static_cast<int64_t>(uint64_t{words4[w]} | uint64_t{words4[w + 1]} << 32));
+        SetBits(result.get(), i,
+                words_per_element == 1 ? words4[w] : uint64_t{words4[w]} | uint64_t{words4[w + 1]} << 32);
       }
     }
     next[1] = low + static_cast<uint64_t>(blocks);

@@ -33,6 +33,27 @@ TEST(EvaluateRandom, ThreeFryAndPhiloxGiveTheirKnownAnswers) {
   EXPECT_THAT(Values(philox->elements()[0]), ElementsAre(0, 1, 0));
 }
 
+// The words are XLA's own for the same states.
+TEST(EvaluateRandom, AStateOfTwoWordsTakesItsKeyForTheUpperCounter) {
+  for (const char* algorithm : {"rng_philox", "rng_default"}) {
+    const std::string text =
+        "ENTRY e { s = u64[2] parameter(0)  ROOT r = (u64[2], u32[5]) rng-bit-generator(s), algorithm=";
+    auto result = EvaluateText(text + algorithm + " }", {U64({0x100000002, ~uint64_t{0}})});
+    ASSERT_TRUE(result.ok()) << result.status();
+    EXPECT_THAT(Values(result->elements()[0]), ElementsAre(0x100000002, 1));
+    EXPECT_THAT(Values(result->elements()[1]), ElementsAre(0xee44ca94, 0xf27db698, 0x2f546f30, 0xe60b55b8, 0xbee8ba82));
+  }
+}
+
+TEST(EvaluateRandom, FloatsAreRandomBits) {
+  auto result = EvaluateText(
+      "ENTRY e { s = u64[2] parameter(0)  r = (u64[2], f32[5]) rng-bit-generator(s), algorithm=rng_three_fry "
+      "f = f32[5] get-tuple-element(r), index=1  ROOT b = u32[5] bitcast-convert(f) }",
+      {U64({0x100000002, ~uint64_t{0}})});
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_THAT(Values(*result), ElementsAre(0xbea8f642, 0x250582cc, 0x77d0ac2d, 0x032b3436, 0xc4c90a8d));
+}
+
 TEST(EvaluateRandom, CountersCarryIntoTheHighWord) {
   auto result = EvaluateText(
       "ENTRY e { s = u64[3] parameter(0)  ROOT r = (u64[3], u32[8]) rng-bit-generator(s), algorithm=rng_philox }",
