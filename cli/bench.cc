@@ -9,6 +9,7 @@
 #include "cli/interrupt.h"
 #include "cli/values.h"
 #include "cli/verb.h"
+#include "cli/xla.h"
 #include "hlo/golden/golden.h"
 #include "hlo/golden/inputs.h"
 #include "hlo/status_macros.h"
@@ -29,6 +30,8 @@ struct Flags {
   int64_t repeat = 0;
   double seconds = 2;
   bool json = false, no_cache = false;
+  std::string target = "cpu";
+  XlaFlags xla;
 };
 
 double Since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
@@ -39,7 +42,48 @@ double Quantile(std::vector<double> values, double q) {
   return values[static_cast<size_t>(q * static_cast<double>(values.size() - 1))];
 }
 
+absl::StatusOr<std::vector<hlo::Literal>> Inputs(const Flags& flags, const hlo::Module& module) {
+  if (flags.golden.empty()) return hlo::MakeInputs(module);
+  SMELT_ASSIGN_OR_RETURN(const hlo::Golden golden, hlo::Golden::Load(flags.golden));
+  return golden.MakeInputs(module);
+}
+
+// Whole runs only, in turn with XLA's own choice: XLA does not tell the times of its kernels.
+absl::Status BenchXla(const Flags& flags) {
+  Interrupt interrupt;
+  SMELT_ASSIGN_OR_RETURN(const XlaJob job,
+                         PrepareXlaJob(flags.module, flags.fusion, flags.threads, flags.xla, interrupt.flag()));
+  SMELT_ASSIGN_OR_RETURN(const std::vector<hlo::Literal> inputs, Inputs(flags, *job.program.program.original));
+  const bool own = flags.fusion == "xla";
+  SMELT_ASSIGN_OR_RETURN(const tuner::Outcome outcome,
+                         TimeOnXla(job, inputs, flags.xla, flags.seconds, /*beside=*/!own));
+  const double xla_seconds = own ? outcome.median() : tuner::Median(outcome.reference_seconds);
+  if (flags.json) {
+    std::printf("%s\n", nlohmann::json{{"module", flags.module},
+                                       {"target", "xla"},
+                                       {"threads", flags.threads},
+                                       {"fusion", flags.fusion},
+                                       {"min_ms", 1e3 * outcome.best()},
+                                       {"median_ms", 1e3 * outcome.median()},
+                                       {"xla_median_ms", 1e3 * xla_seconds},
+                                       {"runs", outcome.seconds.size()},
+                                       {"compile_s", outcome.compile_seconds},
+                                       {"fusions", job.fusions}}
+                            .dump(2)
+                            .c_str());
+    return absl::OkStatus();
+  }
+  std::printf(
+      "%s: min %.4f ms  median %.4f ms  (XLA's own choice, in turn: median %.4f ms; %zu rounds, %d threads, "
+      "compiled in %.2f s)\n",
+      flags.module.c_str(), 1e3 * outcome.best(), 1e3 * outcome.median(), 1e3 * xla_seconds, outcome.seconds.size(),
+      flags.threads, outcome.compile_seconds);
+  return absl::OkStatus();
+}
+
 absl::Status Bench(const Flags& flags) {
+  SMELT_RETURN_IF_ERROR(RefuseXlaFusion(flags.fusion, flags.target));
+  if (IsXlaTarget(flags.target)) return BenchXla(flags);
   Interrupt interrupt;
   SMELT_ASSIGN_OR_RETURN(const tuner::Program program, tuner::LoadProgram(flags.module));
   SMELT_ASSIGN_OR_RETURN(const kernels::Target target,
@@ -51,13 +95,7 @@ absl::Status Bench(const Flags& flags) {
                                               *fused.module, target, {.cache = &cache, .tiles = fused.tiles}));
   const double compile_seconds = Since(start);
 
-  std::vector<hlo::Literal> inputs;
-  if (flags.golden.empty()) {
-    SMELT_ASSIGN_OR_RETURN(inputs, hlo::MakeInputs(*program.original));
-  } else {
-    SMELT_ASSIGN_OR_RETURN(const hlo::Golden golden, hlo::Golden::Load(flags.golden));
-    SMELT_ASSIGN_OR_RETURN(inputs, golden.MakeInputs(*program.original));
-  }
+  SMELT_ASSIGN_OR_RETURN(std::vector<hlo::Literal> inputs, Inputs(flags, *program.original));
   // Where the arrays lie is not left to chance: it can double the time of a kernel.
   std::vector<tuner::PlacedArray> arrays;
   std::vector<const void*> input_pointers;
@@ -154,7 +192,11 @@ Action AddBench(CLI::App& app) {
   app.add_option("--threads", flags->threads, "Threads of one kernel")
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();
-  app.add_option("--fusion", flags->fusion, tuner::kFusionHelp)->check(CheckFusion)->capture_default_str();
+  app.add_option("--fusion", flags->fusion, kXlaFusionHelp)->check(CheckFusion)->capture_default_str();
+  app.add_option("--target", flags->target, "cpu, or xla: compiled by XLA:CPU in jaxlib")
+      ->check(CLI::IsMember({"cpu", "xla"}))
+      ->capture_default_str();
+  AddXlaFlags(app, &flags->xla);
   app.add_option("--golden", flags->golden, "Take the inputs' ranges from this golden file");
   app.add_option("--repeat", flags->repeat, "Runs; 0: as many as fit in --seconds")
       ->check(CLI::Range(0, 1000000))

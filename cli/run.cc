@@ -6,6 +6,7 @@
 #include "cli/interrupt.h"
 #include "cli/values.h"
 #include "cli/verb.h"
+#include "cli/xla.h"
 #include "hlo/evaluator/evaluator.h"
 #include "hlo/golden/golden.h"
 #include "hlo/golden/inputs.h"
@@ -21,6 +22,7 @@ namespace {
 struct Flags {
   std::string module, engine = "compiled", fusion = "priority", golden, inputs, outputs, target = "cpu";
   bool check = false, no_cache = false;
+  XlaFlags xla;
 };
 
 absl::StatusOr<hlo::Literal> RunEvaluator(const hlo::Module& module, const std::vector<hlo::Literal>& inputs,
@@ -43,8 +45,18 @@ absl::StatusOr<hlo::Literal> RunCompiled(const Flags& flags, const tuner::Progra
   return Assemble(program.original->entry()->root()->shape(), leaves);
 }
 
+absl::StatusOr<hlo::Literal> RunXla(const Flags& flags, const std::vector<hlo::Literal>& inputs,
+                                    const Interrupt& interrupt) {
+  SMELT_ASSIGN_OR_RETURN(const int threads, XlaThreads(flags.target));
+  SMELT_ASSIGN_OR_RETURN(const XlaJob job,
+                         PrepareXlaJob(flags.module, flags.fusion, threads, flags.xla, interrupt.flag()));
+  return RunOnXla(job, inputs, flags.xla);
+}
+
 absl::Status Run(const Flags& flags) {
   Interrupt interrupt;
+  const bool xla = IsXlaTarget(flags.target) && flags.engine != "evaluator";
+  SMELT_RETURN_IF_ERROR(RefuseXlaFusion(flags.fusion, flags.target));
   SMELT_ASSIGN_OR_RETURN(const tuner::Program program, tuner::LoadProgram(flags.module));
   const hlo::Module& module = *program.original;
   std::optional<hlo::Golden> golden;
@@ -59,7 +71,8 @@ absl::Status Run(const Flags& flags) {
   }
   SMELT_ASSIGN_OR_RETURN(const hlo::Literal result, flags.engine == "evaluator"
                                                         ? RunEvaluator(module, inputs, interrupt)
-                                                        : RunCompiled(flags, program, inputs, interrupt));
+                                                    : xla ? RunXla(flags, inputs, interrupt)
+                                                          : RunCompiled(flags, program, inputs, interrupt));
   if (!flags.outputs.empty()) SMELT_RETURN_IF_ERROR(WriteOutputs(flags.outputs, result));
   std::vector<hlo::OutputComparison> comparisons;
   if (golden) {
@@ -88,14 +101,17 @@ Action AddRun(CLI::App& app) {
   app.add_option("--engine", flags->engine, "compiled or evaluator")
       ->check(CLI::IsMember({"compiled", "evaluator"}))
       ->capture_default_str();
-  app.add_option("--fusion", flags->fusion, tuner::kFusionHelp)->check(CheckFusion)->capture_default_str();
+  app.add_option("--fusion", flags->fusion, kXlaFusionHelp)->check(CheckFusion)->capture_default_str();
   CLI::Option* golden = app.add_option("--golden", flags->golden,
                                        "Safetensors file with inputs' ranges, outputs and tolerances to compare with");
   CLI::Option* check = app.add_flag("--check", flags->check, "Compare the compiled result with the evaluator's");
   app.add_option("--inputs", flags->inputs, "Safetensors file with tensors in.0, in.1, ... instead of random inputs")
       ->excludes(golden);
   app.add_option("--outputs", flags->outputs, "Keep the results in this safetensors file, as out.0, out.1, ...");
-  app.add_option("--target", flags->target, "What to compile for, for example cpu:threads=2")->capture_default_str();
+  app.add_option("--target", flags->target,
+                 "What to compile for, for example cpu:threads=2; xla or xla:threads=2: by XLA:CPU in jaxlib")
+      ->capture_default_str();
+  AddXlaFlags(app, &flags->xla);
   app.add_flag("--no-cache", flags->no_cache, "Compile afresh, without the kernel cache");
   check->excludes(golden);
   return [flags] { return Run(*flags); };

@@ -6,11 +6,14 @@
 #include "cli/interrupt.h"
 #include "cli/model.h"
 #include "cli/verb.h"
+#include "cli/xla.h"
 #include "hlo/status_macros.h"
 #include "kernels/compile/compile.h"
 #include "nlohmann/json.hpp"
 #include "tuner/session.h"
 #include "tuner/session_report.h"
+#include "tuner/xla/predictor.h"
+#include "tuner/xla/python.h"
 
 namespace smelt::cli {
 namespace {
@@ -18,21 +21,58 @@ namespace {
 struct Flags {
   std::string module, model, mode = "model", cache;
   tuner::TuneOptions tune;
+  std::string target = "cpu";
+  XlaFlags xla;
   int threads = 1;
   bool no_tiles = false, json = false, quiet = false;
 };
 
-absl::Status Tune(Flags& flags) {
-  Interrupt interrupt;
+// What is tuned, and what predicts its kernels' times.
+struct Job {
+  tuner::Program program;
+  tuner::xla::XlaProgram xla;  // --target=xla
+  std::unique_ptr<gnn::Predictor> predictor;
+};
+
+absl::StatusOr<Job> PrepareJob(Flags& flags, const Interrupt& interrupt) {
   tuner::TuneOptions& options = flags.tune;
   const std::string target = absl::StrCat("cpu:threads=", flags.threads);
   SMELT_ASSIGN_OR_RETURN(options.target, kernels::Target::Parse(target));
-  SMELT_ASSIGN_OR_RETURN(const std::unique_ptr<gnn::Predictor> predictor, OpenPredictor(flags.model, options.target));
-  SMELT_ASSIGN_OR_RETURN(const tuner::Program program, tuner::LoadProgram(flags.module));
-  options.mode = flags.mode == "hardware" ? tuner::TuneMode::kHardware : tuner::TuneMode::kModel;
-  options.worker.target = target;
-  options.worker.cache_folder = flags.cache.empty() ? kernels::KernelCache::DefaultFolder() : flags.cache;
+  const std::string cache = flags.cache.empty() ? kernels::KernelCache::DefaultFolder() : flags.cache;
   options.tiles = !flags.no_tiles;
+  Job job;
+  if (flags.target == "xla") {
+    SMELT_ASSIGN_OR_RETURN(
+        options.worker,
+        tuner::xla::FindXlaWorker({.python = flags.xla.python, .threads = flags.threads, .cancel = interrupt.flag()}));
+    options.worker.cache_folder = cache;
+    options.policy.build_timeout = flags.xla.compile_seconds;
+    options.tiles = false;
+    SMELT_ASSIGN_OR_RETURN(job.xla,
+                           tuner::xla::LoadXlaProgram(flags.module, options.worker, flags.xla.compile_seconds));
+    // A model that is asked for, else what knows these kernels best.
+    if (flags.model.empty()) {
+      job.predictor = tuner::xla::RoughPredictor();
+      return job;
+    }
+  } else {
+    options.worker.target = target;
+    options.worker.cache_folder = cache;
+    SMELT_ASSIGN_OR_RETURN(job.program, tuner::LoadProgram(flags.module));
+  }
+  SMELT_ASSIGN_OR_RETURN(job.predictor, OpenPredictor(flags.model, options.target));
+  return job;
+}
+
+absl::Status Tune(Flags& flags) {
+  Interrupt interrupt;
+  tuner::TuneOptions& options = flags.tune;
+  SMELT_ASSIGN_OR_RETURN(const Job job, PrepareJob(flags, interrupt));
+  gnn::Predictor* const predictor = job.predictor.get();
+  const bool xla = flags.target == "xla";
+  if (xla) options.xla = &job.xla;
+  const tuner::Program& program = xla ? job.xla.program : job.program;
+  options.mode = flags.mode == "hardware" ? tuner::TuneMode::kHardware : tuner::TuneMode::kModel;
   options.cancel = interrupt.flag();
   options.progress = !flags.quiet;
   SMELT_ASSIGN_OR_RETURN(const tuner::TuneReport report, tuner::Tune(program, options, *predictor));
@@ -78,6 +118,7 @@ absl::Status Tune(Flags& flags) {
                              {"kernels_gone", report.kernels_gone},
                              {"kernels_new", report.kernels_new},
                              {"tiles", tiles},
+                             {"answer", report.answer},
                              {"cancelled", report.cancelled},
                              {"model", predictor->Describe()},
                              {"folder", options.folder}}
@@ -116,6 +157,10 @@ Action AddTune(CLI::App& app) {
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();
   app.add_flag("--no-tiles", flags->no_tiles, "Leave the tiles at their default");
+  app.add_option("--target", flags->target, "cpu, or xla: the best fusions for XLA:CPU in jaxlib")
+      ->check(CLI::IsMember({"cpu", "xla"}))
+      ->capture_default_str();
+  AddXlaFlags(app, &flags->xla);
   app.add_option("--cache", flags->cache, "Kernel cache folder; by default $SMELT_CACHE or ~/.cache/smelt");
   app.add_flag("--quiet", flags->quiet, "No progress line");
   app.add_flag("--json", flags->json, "Machine-readable result on standard output");

@@ -122,6 +122,7 @@ EdgeAccess OperandAccess(const Instruction& consumer, int64_t i) {
 Reason EdgeRule(const Node& producer, const Node& consumer, int64_t operand, const FusionTarget& target) {
   if (!IsLoopNest(producer.role) || !IsLoopNest(consumer.role)) return Reason::kOpaque;
   if (producer.ordered || consumer.ordered) return Reason::kOrder;
+  if (producer.stays_ordered) return Reason::kOverwritten;
   if (producer.tuple_result) return Reason::kTupleResult;
   if (producer.dynamic_update || (consumer.dynamic_update && operand == 0)) return Reason::kInPlace;
   if (producer.role == Role::kContraction) {

@@ -7,6 +7,7 @@
 #include "fusion/edge_rules.h"
 #include "fusion/instruction_hash.h"
 #include "fusion/kernel.h"
+#include "fusion/xla_cpu_emitter.h"
 #include "hlo/passes/side_effects.h"
 #include "hlo/str_cat.h"
 
@@ -22,8 +23,9 @@ const hlo::Shape& FirstLeaf(const hlo::Shape& shape) {
 
 int64_t Elements(const hlo::Shape& shape) { return shape.IsArray() ? shape.ElementCount() : 0; }
 
-Role RoleOf(const Instruction& instruction) {
+Role RoleOf(const Instruction& instruction, const FusionTarget& target) {
   if (!IsKernel(instruction) || instruction.opcode() == Opcode::kFusion) return Role::kOutside;
+  if (target.emitter == Emitter::kXlaCpu) return xla_cpu::RoleInLoopFusion(instruction);
   if (!HasLoopNest(instruction)) return Role::kOpaque;
   switch (instruction.opcode()) {
     case Opcode::kDot:
@@ -53,6 +55,16 @@ int64_t RowsOf(const Instruction& reduction, const FusionTarget& target) {
   }
   if (row * hlo::StorageBytes(from.element_type) > target.max_row_bytes) return -1;
   return FirstLeaf(reduction.shape()).ElementCount();
+}
+
+double ElementsFolded(const Instruction& reduction) {
+  const double out = static_cast<double>(std::max<int64_t>(Elements(FirstLeaf(reduction.shape())), 1));
+  if (reduction.opcode() != Opcode::kReduceWindow)
+    return static_cast<double>(Elements(reduction.operand(0)->shape())) / out;
+  double window = 1;
+  for (const hlo::WindowDimension& d : reduction.attributes<hlo::WindowAttributes>().window.dimensions)
+    window *= static_cast<double>(d.size);
+  return window;
 }
 
 bool IsElementwiseNode(const Instruction& instruction) {
@@ -98,6 +110,7 @@ absl::StatusOr<Graph> Graph::Build(const hlo::Module& module, const FusionTarget
     }
   }
   graph.MarkLive(module);
+  if (target.emitter == Emitter::kXlaCpu) graph.KeepOrderOfOverwriting(module);
   graph.FindFreeRiders();
   std::vector<int32_t> last_edge(graph.nodes_.size(), -1);
   for (int32_t n = 0; n < static_cast<int32_t>(graph.nodes_.size()); ++n) graph.AddSlots(n, target, &last_edge);
@@ -121,7 +134,7 @@ void Graph::AddNode(const Instruction& instruction, int32_t computation, const F
   for (const Instruction* before : instruction.control_predecessors()) {
     node.level = std::max(node.level, nodes_[node_of_.at(before)].level + 1);
   }
-  node.role = RoleOf(instruction);
+  node.role = RoleOf(instruction, target);
   node.tuple_result = !instruction.shape().IsArray();
   node.ordered = !instruction.control_predecessors().empty() || !instruction.control_successors().empty();
   node.elements = Elements(FirstLeaf(instruction.shape()));
@@ -133,8 +146,13 @@ void Graph::AddNode(const Instruction& instruction, int32_t computation, const F
     node.dynamic_update = instruction.opcode() == Opcode::kDynamicUpdateSlice;
     node.cost = static_cast<float>(ElementCost(instruction));
     if (node.role == Role::kReduction) {
-      node.rows = RowsOf(instruction, target);
       node.domain = Elements(instruction.operand(0)->shape());
+      node.folded = static_cast<float>(ElementsFolded(instruction));
+      if (target.emitter == Emitter::kSmelt) {
+        node.rows = RowsOf(instruction, target);
+      } else {
+        node.domain = node.elements;  // its loop runs over the result
+      }
     }
   }
   node_of_.emplace(&instruction, static_cast<int32_t>(nodes_.size()));
@@ -156,6 +174,16 @@ void Graph::MarkLive(const hlo::Module& module) {
     reached.insert(instruction.called().begin(), instruction.called().end());
     for (const Instruction* before : instruction.operands()) nodes_[node_of_.at(before)].live = true;
     for (const Instruction* before : instruction.control_predecessors()) nodes_[node_of_.at(before)].live = true;
+  }
+}
+
+void Graph::KeepOrderOfOverwriting(const hlo::Module& module) {
+  const absl::flat_hash_set<const Instruction*> overwritten = xla_cpu::OverwrittenValues(module);
+  for (Node& node : nodes_) {
+    const Instruction& instruction = *node.instruction;
+    node.stays_ordered = xla_cpu::KeepsValueFromOverwriting(instruction) ||
+                         std::any_of(instruction.operands().begin(), instruction.operands().end(),
+                                     [&](const Instruction* operand) { return overwritten.contains(operand); });
   }
 }
 

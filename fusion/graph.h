@@ -67,11 +67,13 @@ struct Node {
   bool tuple_result = false;
   bool ordered = false;  // control dependencies or side effects
   bool dynamic_update = false;
-  float cost = 0;        // ElementCost
-  int64_t elements = 0;  // of the result; a tuple's first
-  int64_t bytes = 0;     // of the result
-  int64_t domain = 0;    // elements that its loop nest runs over: a reduction's operand, else the result
-  int64_t rows = 0;      // reduction: elements of the result if it reduces whole rows, -1 if not; else 0
+  bool stays_ordered = false;  // kXlaCpu: reads a value that is written over later, or keeps one from that
+  float cost = 0;              // ElementCost
+  int64_t elements = 0;        // of the result; a tuple's first
+  int64_t bytes = 0;           // of the result
+  int64_t domain = 0;          // elements that its loop nest runs over: a reduction's operand, else the result
+  float folded = 1;            // reduction: elements of the operand that one of the result is made of; else 1
+  int64_t rows = 0;            // reduction: elements of the result if it reduces whole rows, -1 if not; else 0
   hlo::Hash128 local;
   hlo::Hash128 parameter;  // of its type, for kernels that read it
 };
@@ -98,6 +100,7 @@ class Graph {
 
  private:
   void AddNode(const hlo::Instruction& instruction, int32_t computation, const FusionTarget& target);
+  void KeepOrderOfOverwriting(const hlo::Module& module);
   void MarkLive(const hlo::Module& module);
   void FindFreeRiders();
   // `last_edge`: by producer, the edge that was added last.

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "fusion/edge_rules.h"
+#include "hlo/status_macros.h"
 
 namespace smelt::fusion {
 namespace {
@@ -79,7 +80,8 @@ double KernelSeconds(const Graph& graph, const FusionTarget& target, const Kerne
       } else if (node.role == Role::kReduction) {
         reads = elements * repeats;
         if (o == 0) element_operations += reads;
-      } else if (producer.role == Role::kReduction || producer.elements * 16 <= node.elements) {
+      } else if (target.emitter == Emitter::kSmelt &&
+                 (producer.role == Role::kReduction || producer.elements * 16 <= node.elements)) {
         reads = std::min(reads, elements);  // kept inside the kernel
       }
       evaluated[operand] = std::max(evaluated[operand], reads);
@@ -94,6 +96,31 @@ double KernelSeconds(const Graph& graph, const FusionTarget& target, const Kerne
   const double compute_seconds =
       element_operations / target.element_operations_per_second + flops / target.flops_per_second;
   return std::max(memory_seconds, compute_seconds) + target.launch_seconds;
+}
+
+absl::StatusOr<double> KernelSeconds(const hlo::Module& kernel, const FusionTarget& target) {
+  SMELT_ASSIGN_OR_RETURN(const Graph graph, Graph::Build(kernel, target));
+  const hlo::Instruction& root = *kernel.entry()->root();
+  KernelBody body;
+  std::vector<int32_t> number(graph.nodes().size(), -1);  // values by node; producers come first
+  for (int32_t n = 0; n < static_cast<int32_t>(graph.nodes().size()); ++n) {
+    const hlo::Instruction& instruction = *graph.node(n).instruction;
+    if (instruction.parent() != kernel.entry() || (&instruction == &root && root.opcode() == Opcode::kTuple)) continue;
+    KernelBody::Value value{n, instruction.opcode() == Opcode::kParameter, static_cast<int32_t>(body.operands.size()),
+                            0};
+    for (const hlo::Instruction* operand : instruction.operands())
+      body.operands.push_back(number[graph.NodeOf(*operand)]);
+    value.operands_end = static_cast<int32_t>(body.operands.size());
+    body.parameter_count += value.parameter;
+    number[n] = static_cast<int32_t>(body.values.size());
+    body.values.push_back(value);
+  }
+  if (root.opcode() == Opcode::kTuple) {
+    for (const hlo::Instruction* output : root.operands()) body.outputs.push_back(number[graph.NodeOf(*output)]);
+  } else {
+    body.outputs.push_back(number[graph.NodeOf(root)]);
+  }
+  return KernelSeconds(graph, target, body);
 }
 
 }  // namespace smelt::fusion

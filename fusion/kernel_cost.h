@@ -11,5 +11,7 @@ namespace smelt::fusion {
 // Seconds of one run: memory traffic or arithmetic, whichever takes longer, and the launch. Work that a consumer
 // repeats for every element that it reads is counted as often; reads through contractions' operands cost extra.
 double KernelSeconds(const Graph& graph, const FusionTarget& target, const KernelBody& body);
+// The same of a kernel that stands alone as the entry of a module.
+absl::StatusOr<double> KernelSeconds(const hlo::Module& kernel, const FusionTarget& target);
 
 }  // namespace smelt::fusion

@@ -24,6 +24,8 @@ Partition::Up Partition::Alone(int32_t n) const {
   up.rows = node.rows;
   up.domain = node.domain;
   up.work = node.cost;  // none of reductions and contractions: their results are kept, not computed again
+  const bool kept = target_.emitter == Emitter::kSmelt;
+  if (!kept && node.role == Role::kReduction) up.work += node.folded;
   return up;
 }
 
@@ -94,6 +96,11 @@ Reason Partition::Join(const Edge& edge, int32_t e, Up* up, bool* needs_scratch)
   }
   const int32_t depth = std::max(up->depth, producer.depth + 1);
   if (depth > target_.max_depth) return Reason::kDepthLimit;
+  const bool keeps = target_.emitter == Emitter::kSmelt;
+  if (!keeps && up->evaluations + producer.evaluations > target_.max_evaluations &&
+      EvaluationsExceed({&edge.consumer, 1}, e)) {
+    return Reason::kEvaluations;
+  }
 
   up->code = sum.code;
   up->inputs = sum.inputs;
@@ -103,8 +110,9 @@ Reason Partition::Join(const Edge& edge, int32_t e, Up* up, bool* needs_scratch)
   up->domain = std::max(up->domain, producer.domain);
   if (producer.contraction >= 0) up->contraction = producer.contraction;
   if (producer.rows != 0) up->rows = producer.rows;
-  const bool keeps_result = consumer.role == Role::kReduction || consumer.role == Role::kContraction;
-  if (scratch == 0 && !keeps_result) up->work += producer.work;
+  const bool keeps_result = keeps && (consumer.role == Role::kReduction || consumer.role == Role::kContraction);
+  if (scratch == 0 && !keeps_result) up->work += producer.work * (keeps ? 1 : consumer.folded);
+  up->evaluations += producer.evaluations;
   return Reason::kLegal;
 }
 
@@ -132,7 +140,8 @@ Reason Partition::JoinWork(const Edge& edge, const Up& producer, int64_t* scratc
   const bool stored = producer.rows > 0 && node.elements == producer.rows;
   if (!stored) {
     const double limit = target_.recompute_factor / edge.reuse;
-    if (producer.work <= limit || !WorkExceeds(edge.producer, limit)) return Reason::kLegal;
+    const bool repeats_all = target_.emitter == Emitter::kXlaCpu;
+    if (producer.work <= limit || (!repeats_all && !WorkExceeds(edge.producer, limit))) return Reason::kLegal;
   }
   if (kept > target_.max_scratch_bytes) return Reason::kRecompute;
   *scratch = kept;

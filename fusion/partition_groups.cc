@@ -6,6 +6,16 @@
 #include "fusion/partition.h"
 
 namespace smelt::fusion {
+namespace {
+
+// XLA writes all results of a loop fusion in one loop, at one place in memory each.
+bool SameLoop(const hlo::Instruction& a, const hlo::Instruction& b) {
+  if (a.shape().dimensions != b.shape().dimensions) return false;
+  if (a.shape().HasDefaultLayout() && b.shape().HasDefaultLayout()) return true;
+  return a.shape().layout && b.shape().layout && a.shape().layout->minor_to_major == b.shape().layout->minor_to_major;
+}
+
+}  // namespace
 
 // The output nodes of the two kernels that a share or sibling decision joins. A node that is no output leads to the
 // kernel of the first consumer that it is fused into, and so on.
@@ -46,6 +56,8 @@ Reason Partition::MergeRule(absl::Span<const int32_t> outputs) {
     if (node.dynamic_update) return Reason::kInPlace;
     if (up_[n].contraction >= 0) return Reason::kContractionOutputs;
     if (up_[n].domain != up_[outputs[0]].domain) return Reason::kShapes;
+    if (target_.emitter == Emitter::kXlaCpu && !SameLoop(*node.instruction, *graph_.node(outputs[0]).instruction))
+      return Reason::kShapes;
     if (up_[n].rows != 0) {
       if (rows != 0 && rows != up_[n].rows) return Reason::kReductionRows;
       rows = up_[n].rows;
@@ -81,6 +93,7 @@ Reason Partition::MergeRule(absl::Span<const int32_t> outputs) {
   if (exact.code > target_.max_instructions) return Reason::kCodeLimit;
   if (exact.reductions > target_.max_reductions) return Reason::kReductionLimit;
   if (exact.scratch > target_.max_scratch_bytes) return Reason::kScratchLimit;
+  if (target_.emitter == Emitter::kXlaCpu && EvaluationsExceed(outputs, INT32_MAX)) return Reason::kEvaluations;
   return Reason::kLegal;
 }
 

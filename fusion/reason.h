@@ -21,6 +21,7 @@ enum class Reason : uint8_t {
   // Categories.
   kTupleResult,
   kInPlace,
+  kOverwritten,
   kTwoContractions,
   kContractionTile,
   kContractionConsumer,
@@ -38,6 +39,7 @@ enum class Reason : uint8_t {
   kDepthLimit,
   kScratchLimit,
   kReductionLimit,
+  kEvaluations,
   // Several outputs.
   kCycle,
   kShapes,

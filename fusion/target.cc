@@ -11,9 +11,7 @@ using hlo::Instruction;
 using hlo::Opcode;
 using hlo::PrimitiveType;
 
-bool LoopType(PrimitiveType type) {
-  return type == PrimitiveType::kPred || hlo::IsInteger(type) || hlo::IsFloat(type);
-}
+bool LoopType(PrimitiveType type) { return type == PrimitiveType::kPred || hlo::IsInteger(type) || hlo::IsFloat(type); }
 
 // Beside the elementwise opcodes.
 constexpr Opcode kLoopOpcodes[] = {
@@ -130,9 +128,20 @@ double ElementCost(const Instruction& instruction) {
   return hlo::HasFlag(instruction.opcode(), hlo::kExpensive) ? 8 : 1;
 }
 
+FusionTarget FusionTarget::XlaCpu() {
+  FusionTarget target;
+  target.name = "xla";
+  target.emitter = Emitter::kXlaCpu;
+  target.max_scratch_bytes = 0;
+  target.max_reductions = 5;
+  target.reads_through_contraction_operands = false;
+  return target;
+}
+
 hlo::Hash128 FusionTarget::Hash() const {
   hlo::Hasher hasher;
   hasher.Add(name);
+  if (emitter == Emitter::kXlaCpu) hasher.Add(static_cast<int64_t>(max_evaluations));
   for (int64_t limit :
        {int64_t{max_operands_and_outputs}, int64_t{max_instructions}, int64_t{max_depth}, int64_t{max_reductions},
         max_scratch_bytes, max_row_bytes, int64_t{reduction_copies}, int64_t{reads_through_contraction_operands},

@@ -13,8 +13,15 @@
 
 namespace smelt::fusion {
 
+// Whose code generator runs the kernels.
+enum class Emitter : uint8_t {
+  kSmelt,   // kernels/: keeps rows and tiles inside a kernel, reads through the operands of contractions
+  kXlaCpu,  // XLA's loop fusions (fusion/xla_cpu_emitter.h): keeps nothing
+};
+
 struct FusionTarget {
   std::string name = "cpu";
+  Emitter emitter = Emitter::kSmelt;
 
   // Limits of one kernel.
   int max_operands_and_outputs = 64;
@@ -38,6 +45,9 @@ struct FusionTarget {
   // Concatenations of more operands are never fused into their consumers.
   int max_concatenate_operands = 8;
 
+  // kXlaCpu: indices at which one instruction may be read in a kernel, and for each of which its code stands there.
+  int max_evaluations = 15;
+
   // The machine of the built-in cost (fusion/kernel_cost.h), for heuristics that are given no better one.
   double flops_per_second = 5e10;
   double element_operations_per_second = 8e9;
@@ -47,6 +57,7 @@ struct FusionTarget {
   double launch_seconds = 1e-6;
 
   static FusionTarget Cpu() { return {}; }
+  static FusionTarget XlaCpu();
   // Of everything that decides what is legal: spaces of equal hash and module have the same decisions.
   hlo::Hash128 Hash() const;
 };

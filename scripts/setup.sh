@@ -2,7 +2,7 @@
 # Installs everything that building and testing Smelt needs on Debian 12.
 #
 #   scripts/setup.sh          Debian packages; does nothing, in a moment, when all are there
-#   scripts/setup.sh --jax    also .venv/ with JAX, for models/dump.py and bench/compare_xla.py only
+#   scripts/setup.sh --jax    also .venv/ with JAX, for smelt --target=xla, models/dump.py and bench/compare_xla.py
 #
 # Needs root or sudo where a package is missing.
 set -euo pipefail

@@ -40,10 +40,17 @@ constexpr int kRounds = 4;
 // Of the hardware budget, for configurations; the rest is for tiles.
 constexpr double kConfigurationShare = 0.7;
 
-TrialOptions ToTrialOptions(const TuneOptions& options) {
+TrialOptions ToTrialOptions(const TuneOptions& options, const fusion::Space& space) {
   TrialOptions trial{options.target, options.worker, options.policy};
   trial.worker.cancel = options.cancel;
   if (options.target.threads == 1) trial.worker.cpu = MeasuringCpu();
+  if (options.xla != nullptr) {
+    trial.candidate = [&options, &space](const Trial& t) {
+      return xla::XlaTrial(*options.xla, space, t.config, t.compiler, options.target.threads);
+    };
+    trial.target_name = absl::StrCat("xla:threads=", options.target.threads);
+    trial.compiler_version = xla::kXlaVersion;
+  }
   trial.verify_seconds = options.verify_seconds;
   trial.cancel = options.cancel;
   return trial;
@@ -59,13 +66,15 @@ class Session {
         predictor_(predictor),
         counts_(ExecutionCounts(program.module())),
         costs_(predictor),
-        trials_(program, space, std::move(usual), ToTrialOptions(options)) {}
+        trials_(program, space, std::move(usual), ToTrialOptions(options, space)) {}
 
   absl::StatusOr<TuneReport> Run() {
     SMELT_RETURN_IF_ERROR(trials_.Open(options_.folder));
-    SMELT_ASSIGN_OR_RETURN(report_.default_predicted, Predict(trials_.usual().config));
+    if (options_.xla == nullptr) {
+      SMELT_ASSIGN_OR_RETURN(report_.default_predicted, Predict(trials_.usual().config));
+    }
     const std::string spec = options_.start == "random" ? absl::StrCat("random:", options_.seed) : options_.start;
-    SMELT_ASSIGN_OR_RETURN(const fusion::Config start, FusionConfig(space_, program_.flat, spec, options_.target));
+    SMELT_ASSIGN_OR_RETURN(const fusion::Config start, Config(spec));
     trials_.Log(absl::StrCat(program_.path, ": ", space_.size(), " decisions, start ", options_.start, ", seed ",
                              options_.seed, ", model: ", predictor_.Describe()));
     // An interruption ends the search, and what was found until then is the answer.
@@ -78,6 +87,10 @@ class Session {
   }
 
  private:
+  absl::StatusOr<fusion::Config> Config(const std::string& name) {
+    if (options_.xla != nullptr) return xla::XlaFusionConfig(space_, program_, name);
+    return FusionConfig(space_, program_.flat, name, options_.target);
+  }
   bool Cancelled() const { return trials_.Cancelled(); }
   bool BudgetLeft(double share) const {
     return !Cancelled() && trials_.hardware_seconds() < share * options_.hardware_seconds;
@@ -111,11 +124,27 @@ class Session {
     }
     usual_outcome_ = usual.outcome;
     best_kernels_ = usual.kernels;
+    if (options_.xla != nullptr) SMELT_RETURN_IF_ERROR(MeasureXlaStarts());
     if (space_.size() > 0) {
       if (options_.mode == TuneMode::kHardware) return SearchHardware(start);
       SMELT_RETURN_IF_ERROR(SearchModel(start));
     }
     if (options_.tiles && options_.mode == TuneMode::kModel) return TuneTiles();
+    return absl::OkStatus();
+  }
+
+  // Whole programs to start from, beside XLA's own choice: its choice without its library, and ours.
+  absl::Status MeasureXlaStarts() {
+    Trial no_library = trials_.usual();
+    no_library.compiler = "xla_no_library";
+    SMELT_RETURN_IF_ERROR(Measure(no_library).status());
+    for (const char* name : {"priority", "xla-cpu", "none"}) {
+      SMELT_ASSIGN_OR_RETURN(fusion::Config config, Config(name));
+      SMELT_ASSIGN_OR_RETURN(const std::unique_ptr<FusionState> made,
+                             FusionState::Create(space_, config, counts_, costs_));
+      if (!proposed_.insert(ProgramKey(made->Kernels())).second) continue;
+      SMELT_RETURN_IF_ERROR(Measure({std::move(config), {}, made->cost(), ""}).status());
+    }
     return absl::OkStatus();
   }
 
@@ -161,9 +190,11 @@ class Session {
   }
 
   absl::Status SearchModel(const fusion::Config& start) {
-    SMELT_ASSIGN_OR_RETURN(const std::unique_ptr<FusionState> usual,
-                           FusionState::Create(space_, trials_.usual().config, counts_, costs_));
-    proposed_.insert(ProgramKey(usual->Kernels()));
+    if (options_.xla == nullptr) {
+      SMELT_ASSIGN_OR_RETURN(const std::unique_ptr<FusionState> usual,
+                             FusionState::Create(space_, trials_.usual().config, counts_, costs_));
+      proposed_.insert(ProgramKey(usual->Kernels()));
+    }
     const double share = options_.tiles ? kConfigurationShare : 1.0;
     std::vector<fusion::Config> starts(static_cast<size_t>(options_.chains), start);
     double seconds = 0;
@@ -193,7 +224,9 @@ class Session {
       SMELT_RETURN_IF_ERROR(MeasureProposals(std::move(proposals), share * (round + 1) / kRounds));
       // Chains go on from where each came to, every other one from the best program that was measured.
       starts = found.chain_best;
-      for (size_t chain = 0; chain < starts.size(); chain += 2) starts[chain] = trials_.best().config;
+      if (trials_.best().compiler.empty()) {
+        for (size_t chain = 0; chain < starts.size(); chain += 2) starts[chain] = trials_.best().config;
+      }
     }
     return absl::OkStatus();
   }
@@ -318,6 +351,7 @@ class Session {
   }
 
   absl::Status WriteAnswer() {
+    if (options_.xla != nullptr) return WriteXlaAnswer();
     if (answer_.tiles.empty()) report_.tiles.clear();
     SMELT_ASSIGN_OR_RETURN(report_.best_predicted, Predict(answer_.config));
     fusion::SavedConfig saved{answer_.config, report_.best_predicted, {}, answer_.tiles};
@@ -327,6 +361,26 @@ class Session {
                                        tuned = fusion::Apply(space_, answer_.config);
     SMELT_RETURN_IF_ERROR(WriteFile(trials_.Path("fused.hlo"), hlo::ToText(*tuned, {})));
     SMELT_RETURN_IF_ERROR(NameChangedKernels(*usual, *tuned, &report_));
+    return WriteReport();
+  }
+
+  absl::Status WriteXlaAnswer() {
+    report_.answer = answer_.compiler.empty() ? "as_given" : answer_.compiler;
+    std::error_code ignored;
+    for (const char* name : {"best.fusion.json", "fused.hlo"}) std::filesystem::remove(trials_.Path(name), ignored);
+    if (answer_.compiler.empty()) {
+      SMELT_ASSIGN_OR_RETURN(report_.best_predicted, Predict(answer_.config));
+      fusion::SavedConfig saved{answer_.config, report_.best_predicted, {}, {}};
+      if (report_.best_seconds > 0) saved.measured_seconds = report_.best_seconds;
+      SMELT_RETURN_IF_ERROR(fusion::SaveConfig(trials_.Path("best.fusion.json"), space_, saved));
+      const std::unique_ptr<hlo::Module> tuned =
+          xla::LoopFusionProgram(space_, answer_.config, options_.target.threads);
+      SMELT_RETURN_IF_ERROR(WriteFile(trials_.Path("fused.hlo"), hlo::ToText(*tuned, {})));
+    }
+    return WriteReport();
+  }
+
+  absl::Status WriteReport() {
     report_.unchecked = trials_.why_unchecked();
     report_.cancelled = Cancelled();
     report_.measured = trials_.measured();
@@ -354,6 +408,10 @@ class Session {
 }  // namespace
 
 absl::StatusOr<TuneReport> Tune(const Program& program, const TuneOptions& options, gnn::Predictor& predictor) {
+  if (options.xla != nullptr) {
+    SMELT_ASSIGN_OR_RETURN(const fusion::Space space, xla::XlaSpace(program));
+    return Session(program, space, options, predictor, {fusion::Config(space.size()), {}, 0, "xla"}).Run();
+  }
   SMELT_ASSIGN_OR_RETURN(const fusion::Space space,
                          fusion::Space::Build(program.module(), fusion::FusionTarget::Cpu()));
   SMELT_ASSIGN_OR_RETURN(fusion::Config usual, FusionConfig(space, program.flat, "priority", options.target));

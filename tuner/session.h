@@ -24,6 +24,7 @@
 #include "kernels/target.h"
 #include "tuner/measure/runner.h"
 #include "tuner/program.h"
+#include "tuner/xla/program.h"
 
 namespace smelt::tuner {
 
@@ -52,6 +53,9 @@ struct TuneOptions {
   MeasurePolicy policy{.repeats = 5, .seconds = 1.0};
   const std::atomic<bool>* cancel = nullptr;
   bool progress = true;
+  // --target=xla: the program that XLA compiles (tuner/xla/), with `worker` as its child. The default is then XLA's own
+  // choice, and its choice without its library a starting point beside ours.
+  const xla::XlaProgram* xla = nullptr;
 };
 
 struct ChangedKernel {
@@ -78,6 +82,7 @@ struct TuneReport {
   double hardware_seconds = 0;
   std::vector<std::string> kernels_gone, kernels_new;  // names, of the default and of the tuned program
   std::vector<ChangedKernel> tiles;
+  std::string answer;  // --target=xla: xla, xla_no_library, or a configuration (as_given)
 };
 
 absl::StatusOr<TuneReport> Tune(const Program& program, const TuneOptions& options, gnn::Predictor& predictor);

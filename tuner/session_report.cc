@@ -28,20 +28,23 @@ absl::Status NameChangedKernels(const hlo::Module& usual, const hlo::Module& tun
 }
 
 std::string FormatReport(const std::string& path, const TuneOptions& options, const TuneReport& report) {
+  const bool xla = options.xla != nullptr;
   std::string text =
-      absl::StrFormat("%s\n  default   %10.4f ms (predicted %.4f ms)\n  tuned     %10.4f ms (predicted %.4f ms)\n",
-                      path, 1e3 * report.default_seconds, 1e3 * report.default_predicted, 1e3 * report.best_seconds,
-                      1e3 * report.best_predicted);
+      xla ? absl::StrFormat("%s\n  XLA       %10.4f ms (its own choice)\n  tuned     %10.4f ms\n", path,
+                            1e3 * report.default_seconds, 1e3 * report.best_seconds)
+          : absl::StrFormat(
+                "%s\n  default   %10.4f ms (predicted %.4f ms)\n  tuned     %10.4f ms (predicted %.4f ms)\n", path,
+                1e3 * report.default_seconds, 1e3 * report.default_predicted, 1e3 * report.best_seconds,
+                1e3 * report.best_predicted);
   if (report.improved) {
     absl::StrAppend(&text,
                     absl::StrFormat("  gain      %10.1f %% (noise %.1f %%), interleaved medians\n",
                                     100 * (1 - report.best_seconds / report.default_seconds), 100 * report.noise));
   } else {
     absl::StrAppend(
-        &text,
-        absl::StrFormat(
-            "  nothing measured beat the default by more than twice the noise (%.1f %%): the default is the answer\n",
-            100 * report.noise));
+        &text, absl::StrFormat(
+                   "  nothing measured beat the default by more than twice the noise (%.1f %%): %s is the answer\n",
+                   100 * report.noise, xla ? "XLA's own choice" : "the default"));
   }
   const std::string verified =
       report.verified              ? "yes, against the evaluator"
@@ -63,6 +66,12 @@ std::string FormatReport(const std::string& path, const TuneOptions& options, co
   for (const ChangedKernel& kernel : report.tiles) {
     absl::StrAppend(&text, absl::StrFormat("  tile of %s: %s, %.1f us instead of %.1f us\n", kernel.name, kernel.tile,
                                            1e6 * kernel.tuned_seconds, 1e6 * kernel.seconds));
+  }
+  if (xla && report.answer != "as_given") {
+    absl::StrAppend(&text, "  answer    ",
+                    report.answer == "xla" ? "XLA's own choice: --fusion=xla\n"
+                                           : "XLA without its library: --fusion=xla-no-library\n");
+    return text;
   }
   absl::StrAppend(&text, "  answer    ", (std::filesystem::path(options.folder) / "best.fusion.json").string(), "\n");
   return text;

@@ -33,6 +33,7 @@ std::string Trials::Path(const std::string& name) const { return (fs::path(folde
 void Trials::Log(const std::string& line) { log_ << line << std::endl; }
 
 Candidate Trials::ToCandidate(const Trial& trial) const {
+  if (options_.candidate) return options_.candidate(trial);
   return {hlo::ToText(*fusion::Apply(space_, trial.config), {}), trial.tiles};
 }
 
@@ -40,6 +41,10 @@ std::string Trials::SubjectOf(const Trial& trial) const {
   hlo::Hasher hasher;
   hasher.Add(space_.fingerprint());
   for (const Trial* t : {&usual_, &trial}) {
+    if (!t->compiler.empty()) {
+      hasher.Add(t->compiler);
+      continue;
+    }
     std::vector<std::pair<std::string, hlo::Hash128>> kernels;
     for (const fusion::KernelRef& kernel : fusion::Evaluator(space_, t->config).Kernels())
       kernels.push_back({kernel.computation->name(), kernel.hash});
@@ -52,12 +57,15 @@ std::string Trials::SubjectOf(const Trial& trial) const {
 }
 
 RecordKey Trials::KeyOf(const std::string& subject) const {
+  if (!options_.target_name.empty())
+    return {subject, options_.target_name, DeviceName(), options_.compiler_version, options_.policy.ToString()};
   return {subject, options_.target.ToString(), DeviceName(), kernels::codegen::CompilerVersion(),
           options_.policy.ToString()};
 }
 
 absl::StatusOr<TrialResult> Trials::Measure(const Trial& trial) {
-  Record record{KeyOf(SubjectOf(trial)), "program", absl::StrCat("config ", ConfigText(trial.config)),
+  Record record{KeyOf(SubjectOf(trial)), "program",
+                trial.compiler.empty() ? absl::StrCat("config ", ConfigText(trial.config)) : trial.compiler,
                 trial.predicted_seconds};
   TrialResult result;
   SMELT_ASSIGN_OR_RETURN(const std::optional<Record> known, records_->Find(record.key));

@@ -11,6 +11,7 @@
 
 #include <atomic>
 #include <fstream>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -36,6 +37,7 @@ struct Trial {
   fusion::Config config;
   std::map<std::string, std::string> tiles;
   double predicted_seconds = 0;  // 0: not predicted
+  std::string compiler;          // whole programs that another compiler makes, and no configuration; see Candidate
 };
 
 struct TrialResult {
@@ -50,6 +52,10 @@ struct TrialOptions {
   MeasurePolicy policy;
   int kernel_rounds = 3;      // runs in which kernels are timed one by one; 0: none
   double verify_seconds = 0;  // limit of the evaluator; 0: none
+  // Another target than this CPU with our kernels: how a trial becomes what its child reads, and what its records are
+  // kept under.
+  std::function<Candidate(const Trial&)> candidate;
+  std::string target_name, compiler_version;
   const std::atomic<bool>* cancel = nullptr;
 };
 

@@ -61,6 +61,8 @@ void Runner::UseInputs(InputKind kind) {
 json Runner::LoadRequest(const Candidate& candidate) const {
   json request{{"do", "load"}, {"module", candidate.module_text}, {"inputs", std::string(InputKindName(inputs_))}};
   if (!candidate.tiles.empty()) request["tiles"] = candidate.tiles;
+  if (!candidate.compiler.empty()) request["compiler"] = candidate.compiler;
+  if (!inputs_file_.empty()) request["inputs_file"] = inputs_file_;
   return request;
 }
 

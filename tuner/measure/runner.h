@@ -36,8 +36,9 @@ struct MeasurePolicy {
 
 // A fused program as HLO text, with the tiles that differ from the default, by kernel hash.
 struct Candidate {
-  std::string module_text;
+  std::string module_text;                   // for XLA's child (tuner/xla/): base64 of a proto
   std::map<std::string, std::string> tiles;  // 32 hexadecimal digits -> "1x8x32"
+  std::string compiler;                      // XLA's child: as_given, xla, xla_no_library; see tuner/xla/worker.py
   bool operator==(const Candidate&) const = default;
 };
 
@@ -81,6 +82,8 @@ class Runner {
 
   // Of programs; kUnit until it is called. Kernels alone have the formula's default.
   void UseInputs(InputKind kind);
+  // XLA's child: inputs from a safetensors file with in.0, in.1, ... instead.
+  void UseInputsFile(std::string path) { inputs_file_ = std::move(path); }
 
   // Runs one candidate on these inputs and returns the array leaves of its result (see hlo::ToStorable for their
   // types). They come through `scratch_file`, which is removed.
@@ -114,6 +117,7 @@ class Runner {
   std::unique_ptr<WorkerProcess> worker_;
   std::vector<Loaded> loaded_;
   InputKind inputs_ = InputKind::kUnit;
+  std::string inputs_file_;
   double hardware_seconds_ = 0;
 };
 

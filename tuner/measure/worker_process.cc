@@ -65,10 +65,13 @@ absl::StatusOr<std::unique_ptr<WorkerProcess>> WorkerProcess::Start(const Worker
   Pipe requests, replies;
   if (!requests.Open() || !replies.Open())
     return absl::UnavailableError(absl::StrCat("no pipe for the measuring process: ", std::strerror(errno)));
-  const std::string program = options.program.empty() ? "/proc/self/exe" : options.program;
-  std::vector<std::string> words = {program, "measure-worker", absl::StrCat("--target=", options.target),
-                                    absl::StrCat("--cache=", options.cache_folder),
-                                    absl::StrCat("--cpu=", options.cpu)};
+  std::vector<std::string> words = options.command;
+  if (words.empty()) {
+    words = {options.program.empty() ? "/proc/self/exe" : options.program, "measure-worker",
+             absl::StrCat("--target=", options.target), absl::StrCat("--cache=", options.cache_folder),
+             absl::StrCat("--cpu=", options.cpu)};
+  }
+  const std::string program = words[0];
   std::vector<char*> arguments;
   for (std::string& word : words) arguments.push_back(word.data());
   arguments.push_back(nullptr);
@@ -86,10 +89,12 @@ absl::StatusOr<std::unique_ptr<WorkerProcess>> WorkerProcess::Start(const Worker
   ::close(std::exchange(requests.read, -1));
   ::close(std::exchange(replies.write, -1));
   absl::StatusOr<nlohmann::json> hello = worker->Call({{"do", "hello"}}, 60);
+  if (!hello.ok() && absl::IsCancelled(hello.status())) return hello.status();
   if (!hello.ok()) {
-    return absl::UnavailableError(absl::StrCat(
-        "the measuring process (", program, " measure-worker) did not start: ", std::string(hello.status().message())));
+    return absl::UnavailableError(
+        absl::StrCat("the measuring process (", program, ") did not start: ", std::string(hello.status().message())));
   }
+  if (hello->contains("error")) return absl::FailedPreconditionError(hello->value("error", ""));
   return worker;
 }
 

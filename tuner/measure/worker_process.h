@@ -14,6 +14,7 @@
 #include <atomic>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "nlohmann/json.hpp"
@@ -21,7 +22,10 @@
 namespace smelt::tuner {
 
 struct WorkerOptions {
-  std::string program;         // path of the smelt tool; empty: /proc/self/exe
+  std::string program;  // path of the smelt tool; empty: /proc/self/exe
+  // Another program that answers the requests of worker_main.h, its path first; then `program`, `target` and `cpu` do
+  // not count.
+  std::vector<std::string> command;
   std::string target = "cpu";  // Target::Parse
   std::string cache_folder;    // of compiled kernels; empty: in memory only
   int64_t memory_limit_bytes = int64_t{12} << 30;

@@ -1,0 +1,191 @@
+#include "fusion/xla_cpu_emitter.h"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+
+namespace smelt::fusion::xla_cpu {
+namespace {
+
+using hlo::Computation;
+using hlo::Instruction;
+using hlo::Opcode;
+
+// Beside the elementwise opcodes.
+constexpr Opcode kLoopOpcodes[] = {
+    Opcode::kIota,   Opcode::kBroadcast, Opcode::kReshape,     Opcode::kBitcast,      Opcode::kTranspose,
+    Opcode::kSlice,  Opcode::kReverse,   Opcode::kPad,         Opcode::kDynamicSlice, Opcode::kDynamicUpdateSlice,
+    Opcode::kGather, Opcode::kReduce,    Opcode::kConcatenate, Opcode::kReduceWindow, Opcode::kBitcastConvert,
+    Opcode::kCopy,
+};
+
+// Alone they are no fusions for XLA: they move bytes, in place or in blocks, or nothing at all.
+constexpr Opcode kAloneAsTheyAre[] = {Opcode::kBitcast, Opcode::kConcatenate, Opcode::kDynamicUpdateSlice};
+
+template <size_t n>
+bool Contains(const Opcode (&list)[n], Opcode opcode) {
+  return std::find(std::begin(list), std::end(list), opcode) != std::end(list);
+}
+
+bool StaticArrays(const hlo::Shape& shape) {
+  if (shape.IsTuple())
+    return std::all_of(shape.tuple_shapes.begin(), shape.tuple_shapes.end(),
+                       [](const hlo::Shape& s) { return s.IsArray() && StaticArrays(s); });
+  return shape.IsArray() && !shape.IsDynamic() && shape.ElementCount() > 0;
+}
+
+bool SameLayout(const hlo::Shape& a, const hlo::Shape& b) {
+  if (a.dimensions != b.dimensions) return false;
+  if (a.HasDefaultLayout() && b.HasDefaultLayout()) return true;
+  return a.layout && b.layout && a.layout->minor_to_major == b.layout->minor_to_major;
+}
+
+// The analysis of one module; callees before callers.
+class Overwriting {
+ public:
+  absl::flat_hash_set<const Instruction*> Run(const hlo::Module& module) {
+    for (const Computation* computation : module.ExecutedComputations()) {
+      for (const Instruction* instruction : computation->PostOrder()) Visit(*instruction);
+    }
+    return std::move(overwritten_);
+  }
+
+ private:
+  void Visit(const Instruction& instruction) {
+    switch (instruction.opcode()) {
+      case Opcode::kWhile:
+        VisitWhile(instruction);
+        break;
+      case Opcode::kDynamicUpdateSlice:
+      case Opcode::kScatter:
+        Mark(*instruction.operand(0));
+        break;
+      case Opcode::kCall:
+        VisitCallee(*instruction.called(0), 0, instruction);
+        break;
+      case Opcode::kConditional:
+        for (int64_t i = 0; i < static_cast<int64_t>(instruction.called().size()); ++i) {
+          const Instruction* parameter = instruction.called(i)->Parameters()[0];
+          if (parameter != nullptr && Overwrites(*parameter)) Mark(*instruction.operand(i + 1));
+        }
+        break;
+      case Opcode::kCustomCall:
+      case Opcode::kAsyncStart:
+        for (const Instruction* operand : instruction.operands()) Mark(*operand);
+        break;
+      default:
+        break;
+    }
+  }
+
+  void VisitCallee(const Computation& callee, int64_t first_operand, const Instruction& caller) {
+    for (const Instruction* parameter : callee.Parameters()) {
+      if (parameter == nullptr || !Overwrites(*parameter)) continue;
+      const int64_t number = parameter->attributes<hlo::ParameterAttributes>().number + first_operand;
+      if (number < caller.operand_count()) Mark(*caller.operand(number));
+    }
+  }
+
+  // The parameter or an element of it.
+  bool Overwrites(const Instruction& parameter) const {
+    if (overwritten_.contains(&parameter)) return true;
+    return std::any_of(parameter.users().begin(), parameter.users().end(), [&](const Instruction* user) {
+      return user->opcode() == Opcode::kGetTupleElement && overwritten_.contains(user);
+    });
+  }
+
+  void VisitWhile(const Instruction& loop) {
+    const Computation& body = *loop.called(0);
+    const Instruction* state = body.Parameters()[0];
+    const Instruction& root = *body.root();
+    const Instruction& initial = *loop.operand(0);
+    if (!loop.shape().IsTuple() || root.opcode() != Opcode::kTuple || initial.opcode() != Opcode::kTuple) {
+      Mark(*state);
+      Mark(initial);
+      return;
+    }
+    for (const Instruction* user : state->users()) {
+      if (user->opcode() != Opcode::kGetTupleElement) {  // read as a whole
+        Mark(*state);
+        Mark(initial);
+        return;
+      }
+    }
+    for (int64_t i = 0; i < root.operand_count(); ++i) {
+      const Instruction& next = *root.operand(i);
+      if (IsElement(next, *state, i) && !Overwritten(*state, i)) continue;  // passed on as it is
+      for (const Instruction* user : state->users()) {
+        if (IsElement(*user, *state, i)) Mark(*user);
+      }
+      Mark(*initial.operand(i));
+    }
+  }
+
+  bool Overwritten(const Instruction& state, int64_t i) const {
+    return std::any_of(state.users().begin(), state.users().end(), [&](const Instruction* user) {
+      return IsElement(*user, state, i) && overwritten_.contains(user);
+    });
+  }
+
+  static bool IsElement(const Instruction& value, const Instruction& tuple, int64_t i) {
+    return value.opcode() == Opcode::kGetTupleElement && value.operand(0) == &tuple &&
+           value.attributes<hlo::TupleIndexAttributes>().index == i;
+  }
+
+  // With everything that stands for the same buffer.
+  void Mark(const Instruction& start) {
+    std::vector<const Instruction*> stack = {&start};
+    while (!stack.empty()) {
+      const Instruction& value = *stack.back();
+      stack.pop_back();
+      if (!overwritten_.insert(&value).second) continue;
+      if (value.opcode() == Opcode::kBitcast || value.opcode() == Opcode::kTuple ||
+          value.opcode() == Opcode::kOptimizationBarrier) {
+        stack.insert(stack.end(), value.operands().begin(), value.operands().end());
+      }
+      if (value.opcode() == Opcode::kGetTupleElement && value.operand(0)->opcode() == Opcode::kTuple)
+        stack.push_back(value.operand(0)->operand(value.attributes<hlo::TupleIndexAttributes>().index));
+      for (const Instruction* user : value.users()) {
+        const Opcode opcode = user->opcode();
+        if (opcode == Opcode::kBitcast || (opcode == Opcode::kGetTupleElement && value.opcode() != Opcode::kTuple) ||
+            opcode == Opcode::kOptimizationBarrier) {
+          stack.push_back(user);
+        }
+      }
+    }
+  }
+
+  absl::flat_hash_set<const Instruction*> overwritten_;
+};
+
+}  // namespace
+
+Role RoleInLoopFusion(const Instruction& instruction) {
+  const Opcode opcode = instruction.opcode();
+  if (!hlo::IsElementwise(opcode) && !Contains(kLoopOpcodes, opcode)) return Role::kOpaque;
+  if (opcode == Opcode::kStochasticConvert) return Role::kOpaque;
+  if (!StaticArrays(instruction.shape())) return Role::kOpaque;
+  for (const Instruction* operand : instruction.operands()) {
+    if (!operand->shape().IsArray() || !StaticArrays(operand->shape())) return Role::kOpaque;
+  }
+  return opcode == Opcode::kReduce || opcode == Opcode::kReduceWindow ? Role::kReduction : Role::kInjective;
+}
+
+bool RunsAsLoopFusion(const Instruction& instruction) {
+  if (instruction.opcode() == Opcode::kScatter) return true;  // with nothing beside it
+  return RoleInLoopFusion(instruction) != Role::kOpaque && !Contains(kAloneAsTheyAre, instruction.opcode()) &&
+         !KeepsValueFromOverwriting(instruction);
+}
+
+bool KeepsValueFromOverwriting(const Instruction& instruction) {
+  return instruction.opcode() == Opcode::kCopy && SameLayout(instruction.shape(), instruction.operand(0)->shape());
+}
+
+absl::flat_hash_set<const Instruction*> OverwrittenValues(const hlo::Module& module) {
+  return Overwriting().Run(module);
+}
+
+}  // namespace smelt::fusion::xla_cpu

@@ -1,0 +1,30 @@
+// What XLA's code generator for CPUs takes as one loop fusion: the rules of FusionTarget::XlaCpu().
+//
+// A kLoop fusion computes each element of its result from its operands anew. Nothing is kept inside, so that a value
+// that a consumer reads again is computed again, a reduction as well; an instruction's code stands in the kernel once
+// for each index at which it is read. Contractions, sorts, transforms of Fourier, random numbers and calls run alone.
+//
+// Fusion happens after XLA has decided which buffers are written over in place (loop states, updated slices), and has
+// made copies where a value is read after that. A fusion must not read such a buffer later than the program did.
+#pragma once
+
+#include "absl/container/flat_hash_set.h"
+#include "fusion/graph.h"
+#include "hlo/module.h"
+
+namespace smelt::fusion::xla_cpu {
+
+// As its kernel: what a loop fusion holds is kInjective or kReduction, everything else kOpaque.
+Role RoleInLoopFusion(const hlo::Instruction& instruction);
+
+// Whether XLA itself would run the instruction, alone, as a loop fusion of one.
+bool RunsAsLoopFusion(const hlo::Instruction& instruction);
+
+// Whether it is one of the copies that keep a value from being written over: nothing moves.
+bool KeepsValueFromOverwriting(const hlo::Instruction& instruction);
+
+// Values whose buffers something else writes over during the program: states of loops that change, operands of updates
+// in place, what is handed to such a computation, and the bitcasts of all these.
+absl::flat_hash_set<const hlo::Instruction*> OverwrittenValues(const hlo::Module& module);
+
+}  // namespace smelt::fusion::xla_cpu

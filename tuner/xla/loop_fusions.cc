@@ -1,0 +1,99 @@
+#include "tuner/xla/loop_fusions.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "fusion/xla_cpu_emitter.h"
+#include "hlo/cost_analysis.h"
+#include "hlo/str_cat.h"
+#include "tuner/xla/default_layouts.h"
+
+namespace smelt::tuner::xla {
+namespace {
+
+using hlo::Computation;
+using hlo::Instruction;
+using hlo::Opcode;
+
+Instruction* Wrap(Instruction* instruction) {
+  Computation* around = instruction->parent();
+  const std::string name = StrCat("wrapped_", instruction->name());
+  Computation* body = around->parent()->AddComputation(StrCat(name, "_computation"));
+  std::vector<Instruction*> operands, parameters;  // each operand once
+  for (Instruction* operand : instruction->operands()) {
+    auto known = std::find(operands.begin(), operands.end(), operand);
+    const size_t number = static_cast<size_t>(known - operands.begin());
+    if (known == operands.end()) {
+      operands.push_back(operand);
+      parameters.push_back(body->Add(Opcode::kParameter, operand->shape(), {},
+                                     hlo::ParameterAttributes{static_cast<int64_t>(number)}, StrCat("param_", number)));
+    }
+  }
+  std::vector<Instruction*> inner;
+  for (Instruction* operand : instruction->operands())
+    inner.push_back(parameters[std::find(operands.begin(), operands.end(), operand) - operands.begin()]);
+  body->set_root(body->AddClone(*instruction, std::move(inner)));
+  Instruction* fusion = around->Add(Opcode::kFusion, instruction->shape(), operands,
+                                    hlo::FusionAttributes{hlo::FusionKind::kLoop}, name, {body});
+  for (Instruction* before : instruction->control_predecessors()) fusion->AddControlPredecessor(before);
+  for (Instruction* after : instruction->control_successors()) after->AddControlPredecessor(fusion);
+  instruction->DropControlDependencies();
+  instruction->ReplaceAllUsesWith(fusion);
+  around->Remove(instruction);
+  return fusion;
+}
+
+// As XLA's cost model for parallel tasks has it: by bytes where these decide, else by operations.
+int64_t WantedParts(const Instruction& fusion, int threads) {
+  constexpr double kLeastBytes = 256 << 10, kLeastOperations = 100000;  // that pay for a further thread
+  const hlo::CostAnalysis cost = hlo::AnalyzeCost(fusion);
+  const double bytes = std::max(cost.bytes(), 1.0);
+  const double work = cost.flops <= bytes ? bytes / kLeastBytes
+                                          : (cost.flops + 2 * cost.transcendentals + 10 * bytes) / kLeastOperations;
+  return static_cast<int64_t>(std::clamp(work, 1.0, static_cast<double>(threads)));
+}
+
+// Parts of the outer dimensions, from the outermost on, that together are at most the wanted ones.
+std::vector<int64_t> Partitions(const Instruction& fusion, int threads) {
+  if (!fusion.shape().IsArray() || fusion.called(0)->root()->opcode() == Opcode::kDynamicUpdateSlice) return {};
+  int64_t wanted = WantedParts(fusion, threads);
+  std::vector<int64_t> parts;
+  for (int64_t d : MajorToMinor(fusion.shape())) {
+    if (wanted <= 1) break;
+    parts.push_back(std::min(wanted, fusion.shape().dimensions[d]));
+    wanted /= std::max<int64_t>(parts.back(), 1);
+  }
+  while (!parts.empty() && parts.back() == 1) parts.pop_back();
+  return parts;
+}
+
+void SetPartitions(const std::vector<int64_t>& parts, Instruction* fusion) {
+  std::erase_if(fusion->raw_attributes(), [](const hlo::RawAttribute& a) { return a.name == "backend_config"; });
+  if (parts.empty()) return;
+  std::string text = "{\"outer_dimension_partitions\":[";
+  for (size_t i = 0; i < parts.size(); ++i) StrAppend(&text, i > 0 ? "," : "", "\"", parts[i], "\"");
+  fusion->raw_attributes().push_back({"backend_config", StrCat(text, "]}")});
+}
+
+}  // namespace
+
+void ToLoopFusions(const LoopFusionOptions& options, hlo::Module* module) {
+  for (Computation* computation : module->ExecutedComputations()) {
+    for (Instruction* instruction : computation->Instructions()) {
+      Instruction* fusion = instruction;
+      if (instruction->opcode() == Opcode::kFusion) {
+        if (instruction->attributes<hlo::FusionAttributes>().kind == hlo::FusionKind::kCustom) continue;
+        instruction->mutable_attributes<hlo::FusionAttributes>().kind = hlo::FusionKind::kLoop;
+      } else if (fusion::xla_cpu::RunsAsLoopFusion(*instruction)) {
+        fusion = Wrap(instruction);
+      } else {
+        continue;
+      }
+      SetPartitions(options.threads > 1 ? Partitions(*fusion, options.threads) : std::vector<int64_t>(), fusion);
+    }
+  }
+}
+
+}  // namespace smelt::tuner::xla

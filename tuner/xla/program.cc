@@ -1,0 +1,136 @@
+#include "tuner/xla/program.h"
+
+#include <filesystem>
+#include <utility>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "fusion/apply.h"
+#include "fusion/config_file.h"
+#include "fusion/heuristics/heuristics.h"
+#include "fusion/target.h"
+#include "fusion/unfuse.h"
+#include "hlo/file/read.h"
+#include "hlo/hash.h"
+#include "hlo/proto/reader.h"
+#include "hlo/proto/writer.h"
+#include "hlo/status_macros.h"
+#include "hlo/write_file.h"
+#include "tuner/xla/default_layouts.h"
+#include "tuner/xla/loop_fusions.h"
+
+namespace smelt::tuner::xla {
+namespace {
+
+using nlohmann::json;
+
+absl::StatusOr<std::string> Encoded(const hlo::Module& module) {
+  SMELT_ASSIGN_OR_RETURN(const std::string bytes, hlo::WriteProto(module, hlo::ProtoForm::kBinary));
+  return absl::Base64Escape(bytes);
+}
+
+// Where the captured form of a module is kept between runs; empty: nowhere. Of the version in worker.py.
+std::string CacheFile(const std::string& module, const WorkerOptions& worker) {
+  if (worker.cache_folder.empty()) return "";
+  const std::string name = hlo::Hasher().Add(absl::StrCat("xla capture, ", kXlaVersion)).Add(module).Finish().ToHex();
+  return (std::filesystem::path(worker.cache_folder) / absl::StrCat(name, ".xla.pb")).string();
+}
+
+// A cache that cannot be read or written costs time and nothing else.
+std::unique_ptr<hlo::Module> FromCache(const std::string& file) {
+  std::error_code error;
+  if (file.empty() || !std::filesystem::is_regular_file(file, error)) return nullptr;
+  absl::StatusOr<std::unique_ptr<hlo::Module>> module = hlo::ReadModuleFile(file);
+  return module.ok() ? *std::move(module) : nullptr;
+}
+
+void ToCache(const std::string& file, const std::string& bytes) {
+  if (file.empty()) return;
+  std::error_code error;
+  std::filesystem::create_directories(std::filesystem::path(file).parent_path(), error);
+  WriteFile(file, bytes).IgnoreError();
+}
+
+absl::StatusOr<std::unique_ptr<hlo::Module>> Captured(const std::string& path, const std::string& module,
+                                                      const WorkerOptions& worker, double timeout_seconds,
+                                                      double* seconds) {
+  const std::string file = CacheFile(module, worker);
+  if (std::unique_ptr<hlo::Module> known = FromCache(file)) return known;
+  SMELT_ASSIGN_OR_RETURN(const std::unique_ptr<WorkerProcess> process, WorkerProcess::Start(worker));
+  const absl::StatusOr<json> reply = process->Call({{"do", "capture"}, {"module", module}}, timeout_seconds);
+  if (!reply.ok()) {
+    return absl::Status(reply.status().code(),
+                        absl::StrCat(path, ": XLA's passes: ", std::string(reply.status().message())));
+  }
+  if (reply->contains("error"))
+    return absl::InvalidArgumentError(absl::StrCat(path, ": XLA refuses the module: ", reply->value("error", "")));
+  *seconds = reply->value("compile_seconds", 0.0);
+  std::string bytes;
+  if (!absl::Base64Unescape(reply->value("module", ""), &bytes))
+    return absl::InternalError("the module that XLA's child sent is no base64");
+  absl::StatusOr<std::unique_ptr<hlo::Module>> captured =
+      hlo::ReadProto(bytes, {.file_name = absl::StrCat(path, " (after XLA's passes)")});
+  if (captured.ok()) ToCache(file, bytes);
+  return captured;
+}
+
+}  // namespace
+
+absl::StatusOr<XlaProgram> LoadXlaProgram(const std::string& path, const WorkerOptions& worker,
+                                          double timeout_seconds) {
+  XlaProgram program;
+  program.program.path = path;
+  SMELT_ASSIGN_OR_RETURN(program.program.original, hlo::ReadModuleFile(path));
+  // A module that comes fused is taken apart: XLA's own passes are to see what its user wrote.
+  SMELT_ASSIGN_OR_RETURN(const fusion::Unfused apart, fusion::Unfuse(*program.program.original));
+  SMELT_ASSIGN_OR_RETURN(const std::unique_ptr<hlo::Module> plain, WithDefaultLayouts(*apart.module));
+  SMELT_ASSIGN_OR_RETURN(const std::string encoded, Encoded(*plain));
+  program.xla_default = {.module_text = encoded, .compiler = "xla"};
+  program.xla_no_library = {.module_text = encoded, .compiler = "xla_no_library"};
+  SMELT_ASSIGN_OR_RETURN(const std::unique_ptr<hlo::Module> captured,
+                         Captured(path, encoded, worker, timeout_seconds, &program.capture_seconds));
+  SMELT_ASSIGN_OR_RETURN(program.program.flat, fusion::Unfuse(*captured));
+  return program;
+}
+
+absl::StatusOr<fusion::Space> XlaSpace(const Program& program) {
+  return fusion::Space::Build(program.module(), fusion::FusionTarget::XlaCpu());
+}
+
+absl::StatusOr<fusion::Config> XlaFusionConfig(const fusion::Space& space, const Program& program,
+                                               const std::string& fusion) {
+  if (fusion == "given") return fusion::GivenFusion(space, program.flat);
+  if (IsFusionName(fusion)) return fusion::Heuristic(fusion, space);
+  SMELT_ASSIGN_OR_RETURN(const fusion::SavedConfig saved, fusion::LoadConfig(fusion, space));
+  return saved.config;
+}
+
+absl::StatusOr<FusedProgram> FuseXlaProgram(const Program& program, const std::string& fusion, int threads) {
+  SMELT_ASSIGN_OR_RETURN(const fusion::Space space, XlaSpace(program));
+  FusedProgram fused;
+  SMELT_ASSIGN_OR_RETURN(fused.config, XlaFusionConfig(space, program, fusion));
+  fused.module = LoopFusionProgram(space, fused.config, threads);
+  return fused;
+}
+
+std::unique_ptr<hlo::Module> LoopFusionProgram(const fusion::Space& space, const fusion::Config& config, int threads) {
+  std::unique_ptr<hlo::Module> fused = fusion::Apply(space, config);
+  ToLoopFusions({.threads = threads}, fused.get());
+  return fused;
+}
+
+absl::StatusOr<Candidate> XlaCandidate(const hlo::Module& module) {
+  SMELT_ASSIGN_OR_RETURN(std::string encoded, Encoded(module));
+  return Candidate{.module_text = std::move(encoded), .compiler = "as_given"};
+}
+
+Candidate XlaTrial(const XlaProgram& program, const fusion::Space& space, const fusion::Config& config,
+                   const std::string& compiler, int threads) {
+  if (compiler == program.xla_default.compiler) return program.xla_default;
+  if (compiler == program.xla_no_library.compiler) return program.xla_no_library;
+  absl::StatusOr<Candidate> candidate = XlaCandidate(*LoopFusionProgram(space, config, threads));
+  // A program beyond what a proto holds: the child refuses it, as it does everything that it cannot read.
+  return candidate.ok() ? *std::move(candidate) : Candidate{.compiler = "as_given"};
+}
+
+}  // namespace smelt::tuner::xla

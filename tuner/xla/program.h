@@ -1,0 +1,53 @@
+// A program as XLA hands it to its code generator, with fusion left to us.
+//
+//   XlaProgram program = LoadXlaProgram("model.hlo", worker, 600).value();
+//   program.program.module()                      // layouts assigned, copies made, nothing fused: what is tuned
+//   FusedProgram fused = FuseXlaProgram(program.program, "priority", 2).value();
+//   Candidate ours = XlaCandidate(*fused.module).value();
+//   Candidate theirs = program.xla_default;       // all of XLA's own choices
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "fusion/config.h"
+#include "fusion/space.h"
+#include "hlo/module.h"
+#include "tuner/measure/runner.h"
+#include "tuner/program.h"
+
+namespace smelt::tuner::xla {
+
+// What records of times are kept under: the one version that the child accepts.
+inline constexpr const char* kXlaVersion = "jaxlib 0.10.2";
+
+struct XlaProgram {
+  Program program;             // `original` as read; `flat` as XLA's passes leave it, with its fusion off
+  Candidate xla_default;       // compiled by XLA alone
+  Candidate xla_no_library;    // the same, but contractions and reductions are not handed to its library
+  double capture_seconds = 0;  // of XLA's passes
+};
+
+// Reads and verifies the file, and lets XLA's passes run over it in a child of its own that ends with this call, unless
+// what they made of it is known in the worker's cache folder.
+// DeadlineExceeded, Aborted: the passes took longer than `timeout_seconds`, or killed the child.
+absl::StatusOr<XlaProgram> LoadXlaProgram(const std::string& path, const WorkerOptions& worker, double timeout_seconds);
+
+// Space of the captured program under the rules of XLA's loop fusions.
+absl::StatusOr<fusion::Space> XlaSpace(const Program& program);
+
+// The configuration of that name or file, applied, as XLA takes it.
+absl::StatusOr<FusedProgram> FuseXlaProgram(const Program& program, const std::string& fusion, int threads);
+absl::StatusOr<fusion::Config> XlaFusionConfig(const fusion::Space& space, const Program& program,
+                                               const std::string& fusion);
+
+// A module as given, for the child.
+absl::StatusOr<Candidate> XlaCandidate(const hlo::Module& module);
+// A configuration of its captured form (`compiler` is empty), or one of XLA's own choices, for the child.
+Candidate XlaTrial(const XlaProgram& program, const fusion::Space& space, const fusion::Config& config,
+                   const std::string& compiler, int threads);
+// A configuration applied, as XLA takes it.
+std::unique_ptr<hlo::Module> LoopFusionProgram(const fusion::Space& space, const fusion::Config& config, int threads);
+
+}  // namespace smelt::tuner::xla

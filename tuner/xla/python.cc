@@ -1,0 +1,53 @@
+#include "tuner/xla/python.h"
+
+#include <unistd.h>
+
+#include <cstdlib>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "tuner/xla/worker_text.h"
+
+namespace smelt::tuner::xla {
+namespace {
+
+// The path of a program as a shell would find it; empty: there is none.
+std::string OnPath(const std::string& program) {
+  if (program.find('/') != std::string::npos) return program;
+  const char* path = std::getenv("PATH");
+  for (const absl::string_view folder : absl::StrSplit(path == nullptr ? "/usr/bin:/bin" : path, ':')) {
+    std::string candidate = absl::StrCat(folder.empty() ? "." : folder, "/", program);
+    if (::access(candidate.c_str(), X_OK) == 0) return candidate;
+  }
+  return "";
+}
+
+}  // namespace
+
+absl::StatusOr<WorkerOptions> FindXlaWorker(const XlaWorkerOptions& options) {
+  std::vector<std::string> candidates = {options.python};
+  if (options.python.empty()) candidates = {absl::StrCat(SMELT_SOURCE_DIR, "/.venv/bin/python"), "python3"};
+  std::string tried;
+  for (const std::string& candidate : candidates) {
+    const std::string program = OnPath(candidate);
+    absl::StrAppend(&tried, tried.empty() ? "" : "; ", candidate, ": ");
+    if (program.empty() || ::access(program.c_str(), X_OK) != 0) {
+      absl::StrAppend(&tried, "no such program");
+      continue;
+    }
+    WorkerOptions worker;
+    worker.command = {program, "-c", WorkerText(), absl::StrCat(options.threads)};
+    worker.memory_limit_bytes = options.memory_limit_bytes;
+    worker.cancel = options.cancel;
+    const absl::StatusOr<std::unique_ptr<WorkerProcess>> process = WorkerProcess::Start(worker);
+    if (process.ok()) return worker;
+    if (absl::IsCancelled(process.status())) return process.status();
+    absl::StrAppend(&tried, std::string(process.status().message()));
+  }
+  return absl::FailedPreconditionError(
+      absl::StrCat("--target=xla needs a Python with jax and jaxlib 0.10.2 (", tried,
+                   "); scripts/setup.sh --jax makes one, --python=PATH names another"));
+}
+
+}  // namespace smelt::tuner::xla
