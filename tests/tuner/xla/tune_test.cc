@@ -1,0 +1,102 @@
+// Whole sessions with XLA as the target.
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include "absl/strings/str_cat.h"
+#include "gtest/gtest.h"
+#include "tuner/session.h"
+#include "tuner/xla/predictor.h"
+#include "tuner/xla/python.h"
+
+namespace smelt::tuner::xla {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr char kModule[] = R"(HloModule blocks
+
+sum {
+  a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT c = f32[] add(a, b)
+}
+
+ENTRY main {
+  x = f32[256,512] parameter(0)
+  w = f32[512,512] parameter(1)
+  d = f32[256,512] dot(x, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  e = f32[256,512] exponential(d)
+  m = f32[256,512] multiply(e, x)
+  n = f32[256,512] maximum(e, d)
+  zero = f32[] constant(0)
+  r = f32[256] reduce(n, zero), dimensions={1}, to_apply=sum
+  s = f32[256,512] broadcast(r), dimensions={0}
+  q = f32[256,512] divide(m, s)
+  ROOT t = (f32[256,512], f32[256,512]) tuple(q, n)
+}
+)";
+
+class XlaTune : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    const char* python = std::getenv("SMELT_JAX_PYTHON");
+    absl::StatusOr<WorkerOptions> worker = FindXlaWorker({.python = python == nullptr ? "" : python});
+    if (!worker.ok()) GTEST_SKIP() << worker.status().message();
+    folder_ = fs::path(::testing::TempDir()) / absl::StrCat("xla-tune-", ::getpid());
+    fs::create_directories(folder_);
+    std::ofstream(folder_ / "blocks.hlo") << kModule;
+    options_.worker = *worker;
+    auto program = LoadXlaProgram((folder_ / "blocks.hlo").string(), *worker, 120);
+    ASSERT_TRUE(program.ok()) << program.status();
+    program_ = *std::move(program);
+    options_.folder = (folder_ / "run").string();
+    options_.hardware_seconds = 4;
+    options_.moves = 2000;
+    options_.tiles = false;
+    options_.final_children = 1;
+    options_.progress = false;
+    options_.policy.seconds = 0.1;
+    options_.xla = &program_;
+    options_.target = kernels::Target::Parse("cpu:threads=1").value();
+  }
+  void TearDown() override {
+    if (!folder_.empty()) fs::remove_all(folder_);
+  }
+  TuneReport Tuned() {
+    const std::unique_ptr<gnn::Predictor> predictor = RoughPredictor();
+    absl::StatusOr<TuneReport> report = Tune(program_.program, options_, *predictor);
+    EXPECT_TRUE(report.ok()) << report.status();
+    return report.ok() ? *report : TuneReport();
+  }
+
+  fs::path folder_;
+  XlaProgram program_;
+  TuneOptions options_;
+};
+
+TEST_F(XlaTune, TheAnswerIsVerifiedAndNeverSlowerThanXlasOwnChoice) {
+  const TuneReport report = Tuned();
+  EXPECT_TRUE(report.verified) << report.difference << report.unchecked;
+  EXPECT_GE(report.measured, 3);
+  EXPECT_EQ(report.failed, 0);
+  EXPECT_LE(report.best_seconds, report.default_seconds);
+  EXPECT_EQ(report.answer == "xla", !report.improved);
+  // A configuration is kept where it is the answer, and only there.
+  const bool configuration = report.answer == "as_given";
+  EXPECT_EQ(fs::exists(folder_ / "run" / "best.fusion.json"), configuration);
+  EXPECT_EQ(fs::exists(folder_ / "run" / "fused.hlo"), configuration);
+  EXPECT_TRUE(fs::exists(folder_ / "run" / "report.txt"));
+}
+
+TEST_F(XlaTune, ASecondRunTakesWhatTheFirstMeasuredFromTheRecords) {
+  const TuneReport first = Tuned();
+  const TuneReport second = Tuned();
+  EXPECT_GE(second.known, 3);
+  EXPECT_LE(second.measured, first.measured);
+}
+
+}  // namespace
+}  // namespace smelt::tuner::xla
