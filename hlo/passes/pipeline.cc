@@ -22,6 +22,7 @@
 #include "hlo/passes/reshape_to_bitcast.h"
 #include "hlo/passes/transpose_folding.h"
 #include "hlo/passes/tuple_simplifier.h"
+#include "hlo/passes/while_invariant_motion.h"
 #include "hlo/passes/while_simplifier.h"
 #include "hlo/passes/zero_sized.h"
 #include "hlo/str_cat.h"
@@ -40,6 +41,8 @@ constexpr Pass kPasses[] = {
     {"tuple-simplifier", SimplifyTuples, "values are found behind tuples that only name them"},
     {"conditional-simplifier", SimplifyConditionals, "a branch that is known is plain code"},
     {"while-simplifier", SimplifyWhileLoops, "loops carry less, and constants reach their bodies"},
+    {"while-invariant-motion", MoveLoopInvariants,
+     "what every iteration computes from the same values is computed once"},
     {"algebraic-simplifier", SimplifyAlgebra, "the table of rules: fewer instructions, same values"},
     {"gather-simplifier", SimplifyGathers, "looking up one row is a dynamic slice"},
     {"convolution-canonicalizer", CanonicalizeConvolutions, "windows pad and reverse without arrays of their own"},
@@ -58,6 +61,7 @@ constexpr std::string_view kSimplify[] = {
     "tuple-simplifier",
     "conditional-simplifier",
     "while-simplifier",
+    "while-invariant-motion",
     "algebraic-simplifier",
     "gather-simplifier",
     "convolution-canonicalizer",

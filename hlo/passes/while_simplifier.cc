@@ -3,48 +3,16 @@
 #include <algorithm>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "hlo/passes/constants.h"
 #include "hlo/passes/dead_code.h"
 #include "hlo/passes/graph_builder.h"
 #include "hlo/passes/inline_body.h"
+#include "hlo/passes/while_form.h"
 #include "hlo/passes/while_trip_count.h"
 
 namespace smelt::hlo {
 namespace {
-
-using References = absl::flat_hash_map<const Computation*, int64_t>;
-
-int64_t IndexOf(const Instruction& get) { return get.attributes<TupleIndexAttributes>().index; }
-
-bool ReadsOnlyElements(const Instruction& tuple) {
-  return std::all_of(tuple.users().begin(), tuple.users().end(),
-                     [](const Instruction* user) { return user->opcode() == Opcode::kGetTupleElement; });
-}
-
-bool HasControlDependencies(const Computation& computation) {
-  for (const Instruction* instruction : computation.Instructions()) {
-    if (!instruction->control_predecessors().empty()) return true;
-  }
-  return false;
-}
-
-Instruction* State(const Computation& computation) {
-  const std::vector<Instruction*> parameters = computation.Parameters();
-  return parameters.size() == 1 ? parameters[0] : nullptr;
-}
-
-// The form that can be rewritten: a state tuple that body and condition read by element, and that the body makes anew.
-bool HasPlainForm(const Instruction& loop) {
-  const Instruction* in_body = State(*loop.called(0));
-  const Instruction* in_condition = State(*loop.called(1));
-  return loop.called(0) != loop.called(1) && in_body != nullptr && in_condition != nullptr && loop.shape().IsTuple() &&
-         loop.called(0)->root()->opcode() == Opcode::kTuple && ReadsOnlyElements(*in_body) &&
-         ReadsOnlyElements(*in_condition) && loop.control_predecessors().empty() && loop.control_successors().empty() &&
-         !HasControlDependencies(*loop.called(0)) && !HasControlDependencies(*loop.called(1)) && !in_body->IsRoot() &&
-         !in_condition->IsRoot();
-}
 
 bool IsConstantOrItsBroadcast(const Instruction& x) {
   return x.opcode() == Opcode::kConstant ||
@@ -71,9 +39,7 @@ class LoopAnalysis {
     plan_.sunk.resize(count);
     plan_.kept.resize(count);
     for (int64_t i = 0; i < count; ++i) {
-      const Instruction& next = *root.operand(i);
-      plan_.invariant[i] = next.opcode() == Opcode::kGetTupleElement &&
-                           next.operand(0)->opcode() == Opcode::kParameter && IndexOf(next) == i;
+      plan_.invariant[i] = IsInvariantElement(loop_, i);
       plan_.sunk[i] =
           plan_.invariant[i] && init.opcode() == Opcode::kTuple && IsConstantOrItsBroadcast(*init.operand(i));
     }
@@ -84,15 +50,16 @@ class LoopAnalysis {
     }
     plan_.changes_anything = std::find(plan_.kept.begin(), plan_.kept.end(), false) != plan_.kept.end();
     for (const Computation* inside : {loop_.called(0), loop_.called(1)}) {
-      for (const Instruction* get : State(*inside)->users()) {
+      for (const Instruction* get : LoopState(*inside)->users()) {
         // A sunk element that only the root hands on is not read.
         const bool read =
             get->user_count() > 1 || (get->user_count() == 1 && get->users()[0] != &root) || get->IsRoot();
-        plan_.changes_anything |= plan_.sunk[IndexOf(*get)] && read;
+        plan_.changes_anything |= plan_.sunk[ElementIndex(*get)] && read;
       }
     }
     for (const Instruction* get : loop_.users()) {
-      plan_.changes_anything |= by_element && plan_.invariant[IndexOf(*get)] && get->user_count() + get->IsRoot() > 0;
+      plan_.changes_anything |=
+          by_element && plan_.invariant[ElementIndex(*get)] && get->user_count() + get->IsRoot() > 0;
     }
     return plan_;
   }
@@ -101,10 +68,10 @@ class LoopAnalysis {
   // An element is needed if the condition reads it, something after the loop does, or a needed one is computed from it.
   void MarkNeeded() {
     const Computation& body = *loop_.called(0);
-    for (const Instruction* get : State(*loop_.called(1))->users()) Need(IndexOf(*get));
+    for (const Instruction* get : LoopState(*loop_.called(1))->users()) Need(ElementIndex(*get));
     if (ReadsOnlyElements(loop_)) {
       for (const Instruction* get : loop_.users()) {
-        if (!plan_.invariant[IndexOf(*get)]) Need(IndexOf(*get));
+        if (!plan_.invariant[ElementIndex(*get)]) Need(ElementIndex(*get));
       }
     }
     for (const Instruction* instruction : body.Instructions()) {
@@ -115,7 +82,7 @@ class LoopAnalysis {
       open_.pop_back();
       if (instruction->opcode() == Opcode::kGetTupleElement &&
           instruction->operand(0)->opcode() == Opcode::kParameter) {
-        Need(IndexOf(*instruction));
+        Need(ElementIndex(*instruction));
         continue;
       }
       for (const Instruction* operand : instruction->operands()) Follow(operand);
@@ -184,12 +151,12 @@ class LoopRewrite {
 
   // Body and condition: a new parameter, constants in place of sunk elements, and a root with the kept elements.
   void RewriteInside(Computation& inside, bool is_body) {
-    Instruction* old_state = State(inside);
+    Instruction* old_state = LoopState(inside);
     Instruction* state = inside.Add(Opcode::kParameter, shape_, {}, ParameterAttributes{0}, old_state->name());
     const std::vector<Instruction*> gets(old_state->users().begin(), old_state->users().end());
     GraphBuilder build(inside);
     for (Instruction* get : gets) {
-      const int64_t index = IndexOf(*get);
+      const int64_t index = ElementIndex(*get);
       Instruction* element = nullptr;
       if (plan_.sunk[index]) {
         element = CopyConstant(*loop_.operand(0)->operand(index), inside);
@@ -230,7 +197,7 @@ class LoopRewrite {
     }
     const std::vector<Instruction*> gets(loop_.users().begin(), loop_.users().end());
     for (Instruction* get : gets) {
-      const int64_t index = IndexOf(*get);
+      const int64_t index = ElementIndex(*get);
       Instruction* element = nullptr;
       if (plan_.invariant[index]) {
         element = Initial(index, build);
@@ -254,7 +221,7 @@ class LoopRewrite {
 };
 
 // A loop of known, small count is no loop.
-bool Unroll(Instruction& loop, const SideEffects& effects, References& references) {
+bool Unroll(Instruction& loop, const SideEffects& effects, LoopBodies& bodies) {
   if (!loop.control_predecessors().empty() || !loop.control_successors().empty() || effects.Has(*loop.called(1))) {
     return false;
   }
@@ -264,7 +231,7 @@ bool Unroll(Instruction& loop, const SideEffects& effects, References& reference
   if (*count == 1) {
     result = InlineBody(*loop.called(0), {result}, *loop.parent());
     for (const Instruction* copied : loop.called(0)->Instructions()) {
-      for (const Computation* called : copied->called()) ++references[called];
+      for (const Computation* called : copied->called()) bodies.AddCall(called);
     }
   }
   loop.ReplaceAllUsesWith(result);
@@ -272,25 +239,11 @@ bool Unroll(Instruction& loop, const SideEffects& effects, References& reference
   return true;
 }
 
-// The computation itself where only this loop refers to it, else a copy.
-Computation* Own(Computation* computation, References& references, Module& module) {
-  if (references[computation] <= 1) return computation;
-  --references[computation];
-  Computation* copy = module.CloneComputation(*computation);
-  references[copy] = 1;
-  return copy;
-}
-
 }  // namespace
 
 absl::StatusOr<bool> SimplifyWhileLoops(Module& module) {
-  References references;
   const std::vector<Computation*> computations = module.PostOrder();
-  for (const Computation* computation : computations) {
-    for (const Instruction* instruction : computation->Instructions()) {
-      for (const Computation* called : instruction->called()) ++references[called];
-    }
-  }
+  LoopBodies bodies(module);
   const SideEffects effects(module);
   bool changed = false;
   for (Computation* computation : computations) {
@@ -299,17 +252,15 @@ absl::StatusOr<bool> SimplifyWhileLoops(Module& module) {
       if (instruction->opcode() == Opcode::kWhile && !effects.Has(*instruction)) loops.push_back(instruction);
     }
     for (Instruction* loop : loops) {
-      if (Unroll(*loop, effects, references)) {
+      if (Unroll(*loop, effects, bodies)) {
         changed = true;
         continue;
       }
       if (!HasPlainForm(*loop)) continue;
       const Plan plan = LoopAnalysis(*loop, effects).MakePlan();
       if (!plan.changes_anything) continue;
-      Computation* body = Own(loop->called(0), references, module);
-      Computation* condition = Own(loop->called(1), references, module);
-      loop->set_called({body, condition});
-      LoopRewrite(*loop, plan, effects).Run(body, condition);
+      bodies.MakeOwn(*loop);
+      LoopRewrite(*loop, plan, effects).Run(loop->called(0), loop->called(1));
       changed = true;
     }
   }
