@@ -50,6 +50,9 @@ absl::StatusOr<Job> PrepareJob(Flags& flags, const Interrupt& interrupt) {
     options.tiles = false;
     SMELT_ASSIGN_OR_RETURN(job.xla,
                            tuner::xla::LoadXlaProgram(flags.module, options.worker, flags.xla.compile_seconds));
+    const absl::Status library = tuner::xla::FindLibraryKernels(options.worker, flags.xla.compile_seconds, &job.xla);
+    if (!library.ok())
+      std::fprintf(stderr, "no choices of XLA's library: %s\n", std::string(library.message()).c_str());
     // A model that is asked for, else what knows these kernels best.
     if (flags.model.empty()) {
       job.predictor = tuner::xla::RoughPredictor();
@@ -119,6 +122,7 @@ absl::Status Tune(Flags& flags) {
                              {"kernels_new", report.kernels_new},
                              {"tiles", tiles},
                              {"answer", report.answer},
+                             {"library", report.library},
                              {"cancelled", report.cancelled},
                              {"model", predictor->Describe()},
                              {"folder", options.folder}}

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <set>
 #include <utility>
@@ -46,7 +47,7 @@ TrialOptions ToTrialOptions(const TuneOptions& options, const fusion::Space& spa
   if (options.target.threads == 1) trial.worker.cpu = MeasuringCpu();
   if (options.xla != nullptr) {
     trial.candidate = [&options, &space](const Trial& t) {
-      return xla::XlaTrial(*options.xla, space, t.config, t.compiler, options.target.threads);
+      return xla::XlaTrial(*options.xla, space, t.config, t.tiles, t.compiler, options.target.threads);
     };
     trial.target_name = absl::StrCat("xla:threads=", options.target.threads);
     trial.compiler_version = xla::kXlaVersion;
@@ -129,6 +130,7 @@ class Session {
       if (options_.mode == TuneMode::kHardware) return SearchHardware(start);
       SMELT_RETURN_IF_ERROR(SearchModel(start));
     }
+    if (options_.xla != nullptr) return TuneLibrary();
     if (options_.tiles && options_.mode == TuneMode::kModel) return TuneTiles();
     return absl::OkStatus();
   }
@@ -138,12 +140,40 @@ class Session {
     Trial no_library = trials_.usual();
     no_library.compiler = "xla_no_library";
     SMELT_RETURN_IF_ERROR(Measure(no_library).status());
+    std::optional<Trial> best;
+    double best_relative = 0;
+    const auto measure = [&](Trial trial) -> absl::Status {
+      SMELT_ASSIGN_OR_RETURN(const TrialResult result, Measure(trial));
+      if (result.outcome.ok() && (!best || result.outcome.relative() < best_relative)) {
+        best_relative = result.outcome.relative();
+        best = std::move(trial);
+      }
+      return absl::OkStatus();
+    };
     for (const char* name : {"priority", "xla-cpu", "none"}) {
       SMELT_ASSIGN_OR_RETURN(fusion::Config config, Config(name));
       SMELT_ASSIGN_OR_RETURN(const std::unique_ptr<FusionState> made,
                              FusionState::Create(space_, config, counts_, costs_));
       if (!proposed_.insert(ProgramKey(made->Kernels())).second) continue;
-      SMELT_RETURN_IF_ERROR(Measure({std::move(config), {}, made->cost(), ""}).status());
+      SMELT_RETURN_IF_ERROR(measure({std::move(config), {}, made->cost(), ""}));
+    }
+    if (!best || options_.xla->library_kernels.empty()) return absl::OkStatus();
+    Trial library = *best;
+    for (const auto& [hash, name] : options_.xla->library_kernels) library.tiles[hash] = xla::kLibraryTile;
+    SMELT_RETURN_IF_ERROR(measure(std::move(library)));
+    library_ = best->tiles;
+    return absl::OkStatus();
+  }
+
+  // Contraction by contraction, from the best program that is ours: the library, or not.
+  absl::Status TuneLibrary() {
+    if (!trials_.best().compiler.empty()) return absl::OkStatus();
+    for (const auto& [hash, name] : options_.xla->library_kernels) {
+      if (!BudgetLeft(1)) break;
+      Trial trial = trials_.best();
+      if (trial.tiles.erase(hash) == 0) trial.tiles[hash] = xla::kLibraryTile;
+      Progress(absl::StrCat("library or not for ", name, "; ", BestSoFar()));
+      SMELT_RETURN_IF_ERROR(Measure(trial).status());
     }
     return absl::OkStatus();
   }
@@ -195,7 +225,8 @@ class Session {
                              FusionState::Create(space_, trials_.usual().config, counts_, costs_));
       proposed_.insert(ProgramKey(usual->Kernels()));
     }
-    const double share = options_.tiles ? kConfigurationShare : 1.0;
+    const bool more = options_.tiles || (options_.xla != nullptr && !options_.xla->library_kernels.empty());
+    const double share = more ? kConfigurationShare : 1.0;
     std::vector<fusion::Config> starts(static_cast<size_t>(options_.chains), start);
     double seconds = 0;
     for (int round = 0; round < kRounds && (round == 0 || BudgetLeft(share)); ++round) {
@@ -238,7 +269,7 @@ class Session {
       auto best = std::min_element(proposals.begin(), proposals.end(), [&](const Proposal& a, const Proposal& b) {
         return costs_.Sum(a.kernels) < costs_.Sum(b.kernels);
       });
-      const Trial trial{std::move(best->config), {}, costs_.Sum(best->kernels)};
+      const Trial trial{std::move(best->config), library_, costs_.Sum(best->kernels), ""};
       proposals.erase(best);
       SMELT_RETURN_IF_ERROR(Measure(trial).status());
       Progress(absl::StrFormat("measure: %d of %d configurations; %s", count - proposals.size(), count, BestSoFar()));
@@ -370,11 +401,12 @@ class Session {
     for (const char* name : {"best.fusion.json", "fused.hlo"}) std::filesystem::remove(trials_.Path(name), ignored);
     if (answer_.compiler.empty()) {
       SMELT_ASSIGN_OR_RETURN(report_.best_predicted, Predict(answer_.config));
-      fusion::SavedConfig saved{answer_.config, report_.best_predicted, {}, {}};
+      fusion::SavedConfig saved{answer_.config, report_.best_predicted, {}, answer_.tiles};
+      for (const auto& [hash, tile] : answer_.tiles) report_.library.push_back(options_.xla->library_kernels.at(hash));
       if (report_.best_seconds > 0) saved.measured_seconds = report_.best_seconds;
       SMELT_RETURN_IF_ERROR(fusion::SaveConfig(trials_.Path("best.fusion.json"), space_, saved));
       const std::unique_ptr<hlo::Module> tuned =
-          xla::LoopFusionProgram(space_, answer_.config, options_.target.threads);
+          xla::LoopFusionProgram(space_, answer_.config, answer_.tiles, options_.target.threads);
       SMELT_RETURN_IF_ERROR(WriteFile(trials_.Path("fused.hlo"), hlo::ToText(*tuned, {})));
     }
     return WriteReport();
@@ -398,8 +430,9 @@ class Session {
   KernelCosts costs_;
   Trials trials_;
   std::optional<Outcome> usual_outcome_;
-  std::vector<KernelRecord> best_kernels_;  // of trials_.best()
-  std::set<std::string> proposed_;          // programs, by their kernels
+  std::vector<KernelRecord> best_kernels_;      // of trials_.best()
+  std::set<std::string> proposed_;              // programs, by their kernels
+  std::map<std::string, std::string> library_;  // --target=xla: contractions for XLA's library, while searching
   Trial answer_;
   TuneReport report_;
   Clock::time_point search_start_ = Clock::now(), last_line_ = {};

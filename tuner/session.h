@@ -82,7 +82,8 @@ struct TuneReport {
   double hardware_seconds = 0;
   std::vector<std::string> kernels_gone, kernels_new;  // names, of the default and of the tuned program
   std::vector<ChangedKernel> tiles;
-  std::string answer;  // --target=xla: xla, xla_no_library, or a configuration (as_given)
+  std::vector<std::string> library;  // --target=xla: contractions that XLA's library runs
+  std::string answer;                // --target=xla: xla, xla_no_library, or a configuration (as_given)
 };
 
 absl::StatusOr<TuneReport> Tune(const Program& program, const TuneOptions& options, gnn::Predictor& predictor);

@@ -73,6 +73,7 @@ std::string FormatReport(const std::string& path, const TuneOptions& options, co
                                            : "XLA without its library: --fusion=xla-no-library\n");
     return text;
   }
+  for (const std::string& name : report.library) absl::StrAppend(&text, "  library runs ", name, " and its equals\n");
   absl::StrAppend(&text, "  answer    ", (std::filesystem::path(options.folder) / "best.fusion.json").string(), "\n");
   return text;
 }

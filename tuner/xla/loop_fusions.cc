@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "fusion/kernel.h"
 #include "fusion/xla_cpu_emitter.h"
 #include "hlo/cost_analysis.h"
 #include "hlo/str_cat.h"
@@ -69,6 +70,21 @@ std::vector<int64_t> Partitions(const Instruction& fusion, int threads) {
   return parts;
 }
 
+bool IsForLibrary(const Instruction& instruction, const std::set<std::string>& library) {
+  if (library.empty() || (instruction.opcode() != Opcode::kDot && instruction.opcode() != Opcode::kConvolution))
+    return false;
+  const absl::StatusOr<fusion::Kernel> kernel = fusion::ExtractKernel(instruction);
+  return kernel.ok() && library.contains(kernel->hash.ToHex());
+}
+
+void HandToLibrary(Instruction* instruction) {
+  Instruction* fusion = Wrap(instruction);
+  fusion->mutable_attributes<hlo::FusionAttributes>().kind = hlo::FusionKind::kCustom;
+  fusion->raw_attributes().push_back(
+      {"backend_config",
+       StrCat("{\"outer_dimension_partitions\":[],\"fusion_config\":{\"kind\":\"", kLibraryFusion, "\"}}")});
+}
+
 void SetPartitions(const std::vector<int64_t>& parts, Instruction* fusion) {
   std::erase_if(fusion->raw_attributes(), [](const hlo::RawAttribute& a) { return a.name == "backend_config"; });
   if (parts.empty()) return;
@@ -82,6 +98,10 @@ void SetPartitions(const std::vector<int64_t>& parts, Instruction* fusion) {
 void ToLoopFusions(const LoopFusionOptions& options, hlo::Module* module) {
   for (Computation* computation : module->ExecutedComputations()) {
     for (Instruction* instruction : computation->Instructions()) {
+      if (IsForLibrary(*instruction, options.library)) {
+        HandToLibrary(instruction);
+        continue;
+      }
       Instruction* fusion = instruction;
       if (instruction->opcode() == Opcode::kFusion) {
         if (instruction->attributes<hlo::FusionAttributes>().kind == hlo::FusionKind::kCustom) continue;

@@ -5,8 +5,12 @@
 //
 // Every fusion is a kLoop, what XLA would run as a loop fusion of one instruction becomes one (left bare, XLA 0.10.2
 // computes some of them wrong), and fusions with enough work say into how many parts their outer dimensions are cut:
-// XLA's own pass for that has run already when our program comes.
+// XLA's own pass for that has run already when our program comes. A contraction for the library becomes a kCustom
+// fusion of its own, as XLA makes one.
 #pragma once
+
+#include <set>
+#include <string>
 
 #include "hlo/module.h"
 
@@ -14,7 +18,11 @@ namespace smelt::tuner::xla {
 
 struct LoopFusionOptions {
   int threads = 1;
+  // Contractions that XLA's library is to run, by their kernels' hashes as hexadecimal digits.
+  std::set<std::string> library;
 };
+// In the backend configuration of such a fusion.
+inline constexpr const char* kLibraryFusion = "__ynn_fusion";
 
 void ToLoopFusions(const LoopFusionOptions& options, hlo::Module* module);
 

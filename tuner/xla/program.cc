@@ -1,6 +1,8 @@
 #include "tuner/xla/program.h"
 
+#include <algorithm>
 #include <filesystem>
+#include <set>
 #include <utility>
 
 #include "absl/strings/escaping.h"
@@ -8,6 +10,7 @@
 #include "fusion/apply.h"
 #include "fusion/config_file.h"
 #include "fusion/heuristics/heuristics.h"
+#include "fusion/kernel.h"
 #include "fusion/target.h"
 #include "fusion/unfuse.h"
 #include "hlo/file/read.h"
@@ -29,10 +32,28 @@ absl::StatusOr<std::string> Encoded(const hlo::Module& module) {
   return absl::Base64Escape(bytes);
 }
 
+bool IsContraction(const hlo::Instruction& instruction) {
+  return instruction.opcode() == hlo::Opcode::kDot || instruction.opcode() == hlo::Opcode::kConvolution;
+}
+
+bool IsLibraryFusion(const hlo::Instruction& instruction) {
+  if (instruction.opcode() != hlo::Opcode::kFusion || instruction.called().size() != 1) return false;
+  return std::any_of(
+      instruction.raw_attributes().begin(), instruction.raw_attributes().end(), [](const hlo::RawAttribute& attribute) {
+        return attribute.name == "backend_config" && attribute.value.find(kLibraryFusion) != std::string::npos;
+      });
+}
+
+std::string KernelHash(const hlo::Instruction& instruction) {
+  const absl::StatusOr<fusion::Kernel> kernel = fusion::ExtractKernel(instruction);
+  return kernel.ok() ? kernel->hash.ToHex() : "";
+}
+
 // Where the captured form of a module is kept between runs; empty: nowhere. Of the version in worker.py.
-std::string CacheFile(const std::string& module, const WorkerOptions& worker) {
+std::string CacheFile(const std::string& module, bool library, const WorkerOptions& worker) {
   if (worker.cache_folder.empty()) return "";
-  const std::string name = hlo::Hasher().Add(absl::StrCat("xla capture, ", kXlaVersion)).Add(module).Finish().ToHex();
+  const std::string what = absl::StrCat("xla capture, ", kXlaVersion, library ? ", library" : "");
+  const std::string name = hlo::Hasher().Add(what).Add(module).Finish().ToHex();
   return (std::filesystem::path(worker.cache_folder) / absl::StrCat(name, ".xla.pb")).string();
 }
 
@@ -53,11 +74,12 @@ void ToCache(const std::string& file, const std::string& bytes) {
 
 absl::StatusOr<std::unique_ptr<hlo::Module>> Captured(const std::string& path, const std::string& module,
                                                       const WorkerOptions& worker, double timeout_seconds,
-                                                      double* seconds) {
-  const std::string file = CacheFile(module, worker);
+                                                      double* seconds, bool library) {
+  const std::string file = CacheFile(module, library, worker);
   if (std::unique_ptr<hlo::Module> known = FromCache(file)) return known;
   SMELT_ASSIGN_OR_RETURN(const std::unique_ptr<WorkerProcess> process, WorkerProcess::Start(worker));
-  const absl::StatusOr<json> reply = process->Call({{"do", "capture"}, {"module", module}}, timeout_seconds);
+  const absl::StatusOr<json> reply =
+      process->Call({{"do", "capture"}, {"module", module}, {"library", library}}, timeout_seconds);
   if (!reply.ok()) {
     return absl::Status(reply.status().code(),
                         absl::StrCat(path, ": XLA's passes: ", std::string(reply.status().message())));
@@ -88,9 +110,33 @@ absl::StatusOr<XlaProgram> LoadXlaProgram(const std::string& path, const WorkerO
   program.xla_default = {.module_text = encoded, .compiler = "xla"};
   program.xla_no_library = {.module_text = encoded, .compiler = "xla_no_library"};
   SMELT_ASSIGN_OR_RETURN(const std::unique_ptr<hlo::Module> captured,
-                         Captured(path, encoded, worker, timeout_seconds, &program.capture_seconds));
+                         Captured(path, encoded, worker, timeout_seconds, &program.capture_seconds, /*library=*/false));
   SMELT_ASSIGN_OR_RETURN(program.program.flat, fusion::Unfuse(*captured));
   return program;
+}
+
+absl::Status FindLibraryKernels(const WorkerOptions& worker, double timeout_seconds, XlaProgram* program) {
+  double seconds = 0;
+  SMELT_ASSIGN_OR_RETURN(const std::unique_ptr<hlo::Module> captured,
+                         Captured(program->program.path, program->xla_default.module_text, worker, timeout_seconds,
+                                  &seconds, /*library=*/true));
+  std::set<std::string> handed;
+  for (const hlo::Computation* computation : captured->ExecutedComputations()) {
+    for (const hlo::Instruction* fusion : computation->Instructions()) {
+      if (!IsLibraryFusion(*fusion)) continue;
+      for (const hlo::Instruction* inside : fusion->called(0)->Instructions()) {
+        if (IsContraction(*inside)) handed.insert(KernelHash(*inside));
+      }
+    }
+  }
+  for (const hlo::Computation* computation : program->program.module().ExecutedComputations()) {
+    for (const hlo::Instruction* instruction : computation->Instructions()) {
+      if (!IsContraction(*instruction)) continue;
+      const std::string hash = KernelHash(*instruction);
+      if (handed.contains(hash)) program->library_kernels.emplace(hash, instruction->name());
+    }
+  }
+  return absl::OkStatus();
 }
 
 absl::StatusOr<fusion::Space> XlaSpace(const Program& program) {
@@ -109,13 +155,23 @@ absl::StatusOr<FusedProgram> FuseXlaProgram(const Program& program, const std::s
   SMELT_ASSIGN_OR_RETURN(const fusion::Space space, XlaSpace(program));
   FusedProgram fused;
   SMELT_ASSIGN_OR_RETURN(fused.config, XlaFusionConfig(space, program, fusion));
-  fused.module = LoopFusionProgram(space, fused.config, threads);
+  std::map<std::string, std::string> tiles;
+  if (!IsFusionName(fusion)) {
+    SMELT_ASSIGN_OR_RETURN(const fusion::SavedConfig saved, fusion::LoadConfig(fusion, space));
+    tiles = saved.tiles;
+  }
+  fused.module = LoopFusionProgram(space, fused.config, tiles, threads);
   return fused;
 }
 
-std::unique_ptr<hlo::Module> LoopFusionProgram(const fusion::Space& space, const fusion::Config& config, int threads) {
+std::unique_ptr<hlo::Module> LoopFusionProgram(const fusion::Space& space, const fusion::Config& config,
+                                               const std::map<std::string, std::string>& tiles, int threads) {
   std::unique_ptr<hlo::Module> fused = fusion::Apply(space, config);
-  ToLoopFusions({.threads = threads}, fused.get());
+  LoopFusionOptions options{.threads = threads};
+  for (const auto& [hash, tile] : tiles) {
+    if (tile == kLibraryTile) options.library.insert(hash);
+  }
+  ToLoopFusions(options, fused.get());
   return fused;
 }
 
@@ -125,10 +181,10 @@ absl::StatusOr<Candidate> XlaCandidate(const hlo::Module& module) {
 }
 
 Candidate XlaTrial(const XlaProgram& program, const fusion::Space& space, const fusion::Config& config,
-                   const std::string& compiler, int threads) {
+                   const std::map<std::string, std::string>& tiles, const std::string& compiler, int threads) {
   if (compiler == program.xla_default.compiler) return program.xla_default;
   if (compiler == program.xla_no_library.compiler) return program.xla_no_library;
-  absl::StatusOr<Candidate> candidate = XlaCandidate(*LoopFusionProgram(space, config, threads));
+  absl::StatusOr<Candidate> candidate = XlaCandidate(*LoopFusionProgram(space, config, tiles, threads));
   // A program beyond what a proto holds: the child refuses it, as it does everything that it cannot read.
   return candidate.ok() ? *std::move(candidate) : Candidate{.compiler = "as_given"};
 }

@@ -7,6 +7,7 @@
 //   Candidate theirs = program.xla_default;       // all of XLA's own choices
 #pragma once
 
+#include <map>
 #include <memory>
 #include <string>
 
@@ -27,12 +28,21 @@ struct XlaProgram {
   Candidate xla_default;       // compiled by XLA alone
   Candidate xla_no_library;    // the same, but contractions and reductions are not handed to its library
   double capture_seconds = 0;  // of XLA's passes
+  // Contractions of the captured program that XLA would hand to its library, kernel hash to an instruction's name;
+  // filled by FindLibraryKernels.
+  std::map<std::string, std::string> library_kernels;
 };
+
+// Where a trial's or a configuration file's `tiles` have this for a contraction, XLA's library runs it.
+inline constexpr const char* kLibraryTile = "library";
 
 // Reads and verifies the file, and lets XLA's passes run over it in a child of its own that ends with this call, unless
 // what they made of it is known in the worker's cache folder.
 // DeadlineExceeded, Aborted: the passes took longer than `timeout_seconds`, or killed the child.
 absl::StatusOr<XlaProgram> LoadXlaProgram(const std::string& path, const WorkerOptions& worker, double timeout_seconds);
+
+// Lets XLA's passes run once more, with its library.
+absl::Status FindLibraryKernels(const WorkerOptions& worker, double timeout_seconds, XlaProgram* program);
 
 // Space of the captured program under the rules of XLA's loop fusions.
 absl::StatusOr<fusion::Space> XlaSpace(const Program& program);
@@ -46,8 +56,9 @@ absl::StatusOr<fusion::Config> XlaFusionConfig(const fusion::Space& space, const
 absl::StatusOr<Candidate> XlaCandidate(const hlo::Module& module);
 // A configuration of its captured form (`compiler` is empty), or one of XLA's own choices, for the child.
 Candidate XlaTrial(const XlaProgram& program, const fusion::Space& space, const fusion::Config& config,
-                   const std::string& compiler, int threads);
+                   const std::map<std::string, std::string>& tiles, const std::string& compiler, int threads);
 // A configuration applied, as XLA takes it.
-std::unique_ptr<hlo::Module> LoopFusionProgram(const fusion::Space& space, const fusion::Config& config, int threads);
+std::unique_ptr<hlo::Module> LoopFusionProgram(const fusion::Space& space, const fusion::Config& config,
+                                               const std::map<std::string, std::string>& tiles, int threads);
 
 }  // namespace smelt::tuner::xla

@@ -4,8 +4,8 @@ Messages are JSON with four bytes of length before them: requests on standard in
 tuner/measure/worker_main.h, so that one runner serves both kinds of children:
 
   {"do": "hello"}                                          -> {"pid", "jaxlib"}
-  {"do": "capture", "module": BASE64}                      -> {"module": BASE64, "compile_seconds"}: what XLA would hand to its code
-                                                              generator with its fusion off
+  {"do": "capture", "module": BASE64, "library": BOOL}     -> {"module": BASE64, "compile_seconds"}: what XLA would hand to its code
+                                                              generator with its fusion off, and with or without its library
   {"do": "load", "module": BASE64, "compiler": HOW, ...}   -> {"id", "compile_seconds", "kernels": []}
        HOW: "as_given" (its fusions are taken as they are), "xla" (all of XLA's own passes), "xla_no_library" (all but the one that
        hands work to a library). Inputs by the formula of hlo/golden/inputs.h: "inputs": "unit" | "scaled" | "positive", or
@@ -30,6 +30,7 @@ import time
 
 JAXLIB = "0.10.2"  # private names are used, and the rules for fusions are those of this version
 UNFUSED = "fusion,multi_output_fusion,dot-library-rewriter"  # never fusion-wrapper: wrong numbers without it
+UNFUSED_LIBRARY = "fusion,multi_output_fusion"
 NO_LIBRARY = "dot-library-rewriter"
 OUT_OF_MEMORY_EXIT = 86
 MAX_MESSAGE = 1 << 30
@@ -344,7 +345,7 @@ class Xla:
     def capture(self, request):
         self.building = True
         start = time.perf_counter()
-        self.compile(self.stablehlo(base64.b64decode(request["module"])), UNFUSED)
+        self.compile(self.stablehlo(base64.b64decode(request["module"])), UNFUSED_LIBRARY if request.get("library") else UNFUSED)
         if self.seen is None:
             raise Refused("XLA did not show the module to its transformation")
         return {"module": base64.b64encode(self.seen).decode(), "compile_seconds": time.perf_counter() - start}

@@ -7,7 +7,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
+#include "hlo/text/printer.h"
 #include "tuner/session.h"
+#include "tuner/verify.h"
+#include "tuner/xla/loop_fusions.h"
 #include "tuner/xla/predictor.h"
 #include "tuner/xla/python.h"
 
@@ -52,6 +55,7 @@ class XlaTune : public ::testing::Test {
     auto program = LoadXlaProgram((folder_ / "blocks.hlo").string(), *worker, 120);
     ASSERT_TRUE(program.ok()) << program.status();
     program_ = *std::move(program);
+    ASSERT_TRUE(FindLibraryKernels(*worker, 120, &program_).ok());
     options_.folder = (folder_ / "run").string();
     options_.hardware_seconds = 4;
     options_.moves = 2000;
@@ -89,6 +93,25 @@ TEST_F(XlaTune, TheAnswerIsVerifiedAndNeverSlowerThanXlasOwnChoice) {
   EXPECT_EQ(fs::exists(folder_ / "run" / "best.fusion.json"), configuration);
   EXPECT_EQ(fs::exists(folder_ / "run" / "fused.hlo"), configuration);
   EXPECT_TRUE(fs::exists(folder_ / "run" / "report.txt"));
+}
+
+TEST_F(XlaTune, AContractionOfTheLibraryIsAChoiceOfTheProgram) {
+  ASSERT_EQ(program_.library_kernels.size(), 1);
+  const fusion::Space space = XlaSpace(program_.program).value();
+  const fusion::Config config = XlaFusionConfig(space, program_.program, "priority").value();
+  const std::map<std::string, std::string> tiles = {{program_.library_kernels.begin()->first, kLibraryTile}};
+  const std::string with = hlo::ToText(*LoopFusionProgram(space, config, tiles, 1), {});
+  const std::string without = hlo::ToText(*LoopFusionProgram(space, config, {}, 1), {});
+  EXPECT_NE(with.find(kLibraryFusion), std::string::npos);
+  EXPECT_EQ(without.find(kLibraryFusion), std::string::npos);
+  auto verifier = Verifier::Create(*program_.program.original, 0, nullptr);
+  ASSERT_TRUE(verifier.ok()) << verifier.status();
+  Runner runner(options_.worker, {});
+  runner.UseInputs((*verifier)->inputs());
+  auto outputs =
+      runner.Outputs(XlaTrial(program_, space, config, tiles, "", 1), (folder_ / "outputs.safetensors").string());
+  ASSERT_TRUE(outputs.ok()) << outputs.status();
+  EXPECT_EQ((*verifier)->Compare(*outputs), "");
 }
 
 TEST_F(XlaTune, ASecondRunTakesWhatTheFirstMeasuredFromTheRecords) {
