@@ -68,8 +68,9 @@ absl::StatusOr<std::unique_ptr<WorkerProcess>> WorkerProcess::Start(const Worker
   std::vector<std::string> words = options.command;
   if (words.empty()) {
     words = {options.program.empty() ? "/proc/self/exe" : options.program, "measure-worker",
-             absl::StrCat("--target=", options.target), absl::StrCat("--cache=", options.cache_folder),
-             absl::StrCat("--cpu=", options.cpu)};
+             absl::StrCat("--target=", options.target), absl::StrCat("--cpu=", options.cpu)};
+    // An empty value after `=` would take the next word for it.
+    if (!options.cache_folder.empty()) words.push_back(absl::StrCat("--cache=", options.cache_folder));
   }
   const std::string program = words[0];
   std::vector<char*> arguments;

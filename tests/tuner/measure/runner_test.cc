@@ -7,6 +7,7 @@
 #include <chrono>
 #include <filesystem>
 
+#include "absl/strings/str_cat.h"
 #include "fusion/kernel.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -152,6 +153,22 @@ TEST(WorkerProcess, LeavesNoOrphanWhenItsOwnerEnds) {
     EXPECT_EQ(::kill(pid, 0), 0);
   }
   EXPECT_NE(::kill(pid, 0), 0);
+}
+
+TEST(WorkerProcess, WithoutACacheFolderKeepsNoCache) {
+  const std::filesystem::path before = std::filesystem::current_path();
+  const std::filesystem::path empty =
+      std::filesystem::temp_directory_path() / absl::StrCat("smelt_no_cache_", ::getpid());
+  std::filesystem::create_directories(empty);
+  std::filesystem::current_path(empty);
+  {
+    Runner runner({.program = SMELT_TOOL}, {});
+    const Outcome outcome = runner.TimeKernel(FusedKernel(), std::nullopt).outcome;
+    EXPECT_TRUE(outcome.ok()) << outcome.message;
+  }
+  EXPECT_TRUE(std::filesystem::is_empty(empty));
+  std::filesystem::current_path(before);
+  std::filesystem::remove_all(empty);
 }
 
 }  // namespace
