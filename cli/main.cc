@@ -1,7 +1,9 @@
 // The `smelt` tool: a table of verbs.
+#include <memory>
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "cli/limits.h"
 #include "cli/verb.h"
 
 namespace smelt::cli {
@@ -9,17 +11,17 @@ namespace {
 
 constexpr Verb kVerbs[] = {
     {"inspect", "Opcodes, flops, bytes, fusible edges and kernels of a module",
-     "smelt inspect models/resnet18.hlo --fusion=priority", AddInspect},
+     "smelt inspect models/resnet18.hlo --fusion=priority", AddInspect, true},
     {"opt", "Runs graph passes and a fusion, prints the module",
-     "smelt opt models/dqn.hlo --passes=default --fusion=tvm -o fused.hlo", AddOpt},
+     "smelt opt models/dqn.hlo --passes=default --fusion=tvm -o fused.hlo", AddOpt, true},
     {"run", "Compiles and runs a module, checks it against a golden file or the evaluator",
-     "smelt run models/dqn.hlo --golden=models/golden/dqn.safetensors", AddRun},
-    {"bench", "Latency of a module, in total and by kernel", "smelt bench models/dqn.hlo --threads=1 --json", AddBench},
+     "smelt run models/dqn.hlo --golden=models/golden/dqn.safetensors", AddRun, true},
+    {"bench", "Latency of a module, in total and by kernel", "smelt bench models/dqn.hlo --threads=1 --json", AddBench, true},
     {"tune", "Searches fusion configurations and tiles, measures the best, verifies, writes a run folder",
      "smelt tune models/dqn.hlo --out=run --hardware-seconds=10", AddTune},
     {"predict", "Predicted seconds by kernel and in total",
-     "smelt predict models/dqn.hlo --model=models/cpu.smeltmodel", AddPredict},
-    {"rank", "Tile sizes of a kernel, best first", "smelt rank models/dqn.hlo --model=models/cpu.smeltmodel", AddRank},
+     "smelt predict models/dqn.hlo --model=models/cpu.smeltmodel", AddPredict, true},
+    {"rank", "Tile sizes of a kernel, best first", "smelt rank models/dqn.hlo --model=models/cpu.smeltmodel", AddRank, true},
     {"profile", "Measures kernels of modules into a corpus",
      "smelt profile models/dqn.hlo --task=fusion -o corpus --configs=20", AddProfile},
     {"train", "Trains a model on a corpus", "smelt train corpus -o model.smeltmodel --epochs=20", AddTrain},
@@ -28,6 +30,7 @@ constexpr Verb kVerbs[] = {
      "smelt fuzz --modules=20 --seed=1 --out=findings", AddFuzz},
     {"reduce", "Shrinks a module while a command keeps failing on it",
      "smelt reduce models/dqn.hlo -o small.hlo -- sh -c '! grep -q convolution $0' {}", AddReduce},
+    {"opcodes", "What is supported, opcode by opcode, as Markdown", "smelt opcodes > docs/hlo-support.md", AddOpcodes},
 };
 
 int Smelt(int argc, char** argv) {
@@ -38,7 +41,14 @@ int Smelt(int argc, char** argv) {
   for (const Verb& verb : kVerbs) {
     CLI::App* sub = app.add_subcommand(std::string(verb.name), std::string(verb.summary));
     sub->footer(absl::StrCat("Example:\n  ", std::string(verb.example)));
-    sub->callback([&chosen, action = verb.add(*sub)] { chosen = action; });
+    auto limits = std::make_shared<Limits>();
+    if (verb.limited) AddLimits(*sub, *limits);
+    sub->callback([&chosen, &verb, limits, action = verb.add(*sub)] {
+      chosen = [&verb, limits, action] {
+        Impose(*limits, verb.name);
+        return action();
+      };
+    });
   }
   CLI::App* worker = app.add_subcommand("measure-worker", "")->group("");
   worker->callback([&chosen, action = AddMeasureWorker(*worker)] { chosen = action; });

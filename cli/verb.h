@@ -20,6 +20,7 @@ struct Verb {
   std::string_view summary;
   std::string_view example;      // shown by --help; runs from the repository root
   Action (*add)(CLI::App& app);  // declares flags and arguments
+  bool limited = false;          // takes --memory-limit and --time-limit; others have budgets of their own
 };
 
 Action AddInspect(CLI::App& app);
@@ -34,6 +35,7 @@ Action AddTrain(CLI::App& app);  // hands its words to the program smelt-train (
 Action AddEval(CLI::App& app);
 Action AddFuzz(CLI::App& app);
 Action AddReduce(CLI::App& app);
+Action AddOpcodes(CLI::App& app);
 // Hidden: the measuring child (tuner/measure/worker_main.h).
 Action AddMeasureWorker(CLI::App& app);
 

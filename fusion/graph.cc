@@ -24,19 +24,10 @@ const hlo::Shape& FirstLeaf(const hlo::Shape& shape) {
 int64_t Elements(const hlo::Shape& shape) { return shape.IsArray() ? shape.ElementCount() : 0; }
 
 Role RoleOf(const Instruction& instruction, const FusionTarget& target) {
-  if (!IsKernel(instruction) || instruction.opcode() == Opcode::kFusion) return Role::kOutside;
+  const Role role = fusion::RoleOf(instruction.opcode());
+  if (role == Role::kOutside) return role;
   if (target.emitter == Emitter::kXlaCpu) return xla_cpu::RoleInLoopFusion(instruction);
-  if (!HasLoopNest(instruction)) return Role::kOpaque;
-  switch (instruction.opcode()) {
-    case Opcode::kDot:
-    case Opcode::kConvolution:
-      return Role::kContraction;
-    case Opcode::kReduce:
-    case Opcode::kReduceWindow:
-      return Role::kReduction;
-    default:
-      return Role::kInjective;
-  }
+  return IsLoopNest(role) && !HasLoopNest(instruction) ? Role::kOpaque : role;
 }
 
 // Elements of the result if every reduced dimension lies inside all kept ones and a row is not too long; -1 otherwise.
@@ -79,6 +70,21 @@ bool IsElementwiseNode(const Instruction& instruction) {
 }
 
 }  // namespace
+
+Role RoleOf(Opcode opcode) {
+  if (!IsKernel(opcode) || opcode == Opcode::kFusion) return Role::kOutside;
+  if (!MayHaveLoopNest(opcode)) return Role::kOpaque;
+  switch (opcode) {
+    case Opcode::kDot:
+    case Opcode::kConvolution:
+      return Role::kContraction;
+    case Opcode::kReduce:
+    case Opcode::kReduceWindow:
+      return Role::kReduction;
+    default:
+      return Role::kInjective;
+  }
+}
 
 absl::StatusOr<Graph> Graph::Build(const hlo::Module& module, const FusionTarget& target) {
   if (module.entry() == nullptr) {

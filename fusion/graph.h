@@ -30,6 +30,9 @@ enum class Role : uint8_t {
   kOpaque,       // a kernel of its own, without a loop nest
 };
 
+// The role of an opcode's instructions that have a loop nest (HasLoopNest); those that have none are opaque.
+Role RoleOf(hlo::Opcode opcode);
+
 // How a consumer's element finds the producer's element.
 enum class Access : uint8_t {
   kLinear,     // at the same row-major position

@@ -271,9 +271,10 @@ absl::Status CheckIsKernel(const Instruction& instruction) {
 
 }  // namespace
 
-bool IsKernel(const Instruction& instruction) {
-  return std::find(std::begin(kNoKernel), std::end(kNoKernel), instruction.opcode()) == std::end(kNoKernel);
+bool IsKernel(Opcode opcode) {
+  return std::find(std::begin(kNoKernel), std::end(kNoKernel), opcode) == std::end(kNoKernel);
 }
+bool IsKernel(const Instruction& instruction) { return IsKernel(instruction.opcode()); }
 
 bool KeepsBytes(const Instruction& instruction) {
   if (instruction.opcode() == Opcode::kReshape || instruction.opcode() == Opcode::kCopy) return true;

@@ -33,6 +33,7 @@ struct Kernel {
 // Whether the executor runs this instruction as a kernel: not a parameter, constant, tuple, get-tuple-element, control
 // flow, after-all and the like.
 bool IsKernel(const hlo::Instruction& instruction);
+bool IsKernel(hlo::Opcode opcode);
 
 // Whether the result is the same bytes as the operand: a reshape, a copy, a bitcast between orders that agree. Where it
 // stands alone the executor runs nothing for it.

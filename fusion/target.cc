@@ -86,11 +86,12 @@ bool SameBits(const Instruction& instruction) {
 
 }  // namespace
 
+bool MayHaveLoopNest(Opcode opcode) { return hlo::IsElementwise(opcode) || Contains(kLoopOpcodes, opcode); }
+
 bool HasLoopNest(const Instruction& instruction) {
   const Opcode opcode = instruction.opcode();
-  const bool elementwise = hlo::IsElementwise(opcode);
-  if (!elementwise && !Contains(kLoopOpcodes, opcode)) return false;
-  if (elementwise && !ElementwiseLoop(instruction)) return false;
+  if (!MayHaveLoopNest(opcode)) return false;
+  if (hlo::IsElementwise(opcode) && !ElementwiseLoop(instruction)) return false;
   if (!LoopShape(instruction.shape())) return false;
   for (const Instruction* operand : instruction.operands()) {
     if (!operand->shape().IsArray() || !LoopShape(operand->shape())) return false;

@@ -67,6 +67,8 @@ struct FusionTarget {
 // none runs alone, as an opaque operation. The kernel compiler's te::HasLoopNest says the same; a test there compares
 // them.
 bool HasLoopNest(const hlo::Instruction& instruction);
+// Whether instructions of this opcode can have one.
+bool MayHaveLoopNest(hlo::Opcode opcode);
 
 // Operations that one element of the result takes, with an addition as 1: data movement 0, a transcendental 8.
 double ElementCost(const hlo::Instruction& instruction);

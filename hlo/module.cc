@@ -104,7 +104,9 @@ void Module::RemoveComputation(Computation* computation) {
   Check(computation != entry_, "the entry computation cannot be removed");
   for (Instruction* instruction : computation->Instructions()) instructions_by_name_.erase(instruction->name());
   computation_names_.erase(computation->name());
-  std::erase_if(computations_, [&](const auto& owned) { return owned.get() == computation; });
+  const auto found = std::find_if(computations_.rbegin(), computations_.rend(),
+                                  [&](const auto& owned) { return owned.get() == computation; });
+  if (found != computations_.rend()) computations_.erase(std::next(found).base());
 }
 
 std::vector<Computation*> Module::Computations() const {

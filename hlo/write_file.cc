@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -9,9 +10,22 @@
 #include "hlo/str_cat.h"
 
 namespace smelt {
+namespace {
+
+std::atomic<const char*> unfinished{nullptr};
+
+}  // namespace
+
+UnfinishedFile::UnfinishedFile(const std::string& path) { unfinished = path.c_str(); }
+UnfinishedFile::~UnfinishedFile() { unfinished = nullptr; }
+
+void RemoveUnfinishedFile() {
+  if (const char* path = unfinished.exchange(nullptr)) unlink(path);
+}
 
 absl::Status WriteFile(const std::string& path, std::string_view bytes) {
   const std::string temporary = StrCat(path, ".", static_cast<int64_t>(getpid()), ".tmp");
+  const UnfinishedFile unfinished_file(temporary);
   const auto failed = [&](std::string_view what) {
     const int error = errno;
     std::remove(temporary.c_str());

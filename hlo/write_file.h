@@ -12,4 +12,16 @@ namespace smelt {
 // system's reason: it cannot be created or written; an older file of that name is then as it was.
 absl::Status WriteFile(const std::string& path, std::string_view bytes);
 
+// While it lives, RemoveUnfinishedFile removes this file: one that is being written beside the file that it will replace.
+class UnfinishedFile {
+ public:
+  explicit UnfinishedFile(const std::string& path);
+  ~UnfinishedFile();
+  UnfinishedFile(const UnfinishedFile&) = delete;
+  UnfinishedFile& operator=(const UnfinishedFile&) = delete;
+};
+
+// For the end of a process in the middle of its work, from any thread: allocates nothing and waits for nothing.
+void RemoveUnfinishedFile();
+
 }  // namespace smelt

@@ -1,5 +1,6 @@
 #include "hlo/evaluator/evaluation.h"
 
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -24,9 +25,14 @@ namespace {
 constexpr int64_t kMaxDepth = 500;
 constexpr double kThreadStartSeconds = 40e-6;
 
-int64_t PhysicalMemory() {
-  const int64_t bytes = static_cast<int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGE_SIZE);
-  return bytes > 0 ? bytes : int64_t{1} << 34;
+// What the machine has, or what this process may have of it.
+int64_t UsableMemory() {
+  int64_t bytes = static_cast<int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGE_SIZE);
+  if (bytes <= 0) bytes = int64_t{1} << 34;
+  rlimit limit;
+  if (getrlimit(RLIMIT_DATA, &limit) == 0 && limit.rlim_cur < static_cast<rlim_t>(bytes))
+    bytes = static_cast<int64_t>(limit.rlim_cur);
+  return bytes;
 }
 
 Shape WithoutLayout(const Shape& shape) { return Shape::Array(shape.element_type, shape.dimensions); }
@@ -59,7 +65,7 @@ struct Evaluation::Tracked : Literal {
 
 Evaluation::Evaluation(const EvaluateOptions& options) : options_(options) {
   if (options_.threads <= 0) options_.threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
-  if (options_.max_bytes <= 0) options_.max_bytes = PhysicalMemory() / 10 * 8;
+  if (options_.max_bytes <= 0) options_.max_bytes = UsableMemory() / 10 * 8;
   if (options_.max_seconds > 0) {
     deadline_ = std::chrono::steady_clock::now() +
                 std::chrono::microseconds(static_cast<int64_t>(std::min(options_.max_seconds, 1e9) * 1e6));

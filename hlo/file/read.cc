@@ -9,6 +9,7 @@
 #include "hlo/status_macros.h"
 #include "hlo/str_cat.h"
 #include "hlo/text/parser.h"
+#include "hlo/verifier/nesting.h"
 
 namespace smelt::hlo {
 namespace {
@@ -58,7 +59,13 @@ absl::StatusOr<std::unique_ptr<Module>> ReadModuleFile(const std::string& path, 
     }
     bytes = *std::move(unpacked);
   }
-  return ReadModule(bytes, format.form, path, verify);
+  SMELT_ASSIGN_OR_RETURN(std::unique_ptr<Module> module, ReadModule(bytes, format.form, path, verify));
+  // Even of a module that breaks rules, printing and passes recurse into what it calls.
+  if (const std::optional<Problem> problem = FindNestingProblem(*module); !verify && problem.has_value()) {
+    return absl::InvalidArgumentError(StrCat(path, ": `", problem->instruction->name(), "` in computation `",
+                                             problem->computation->name(), "`: ", problem->message));
+  }
+  return module;
 }
 
 }  // namespace smelt::hlo

@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "hlo/status_macros.h"
+#include "hlo/write_file.h"
 
 namespace smelt::hlo {
 namespace {
@@ -202,6 +203,7 @@ absl::Status WriteSafetensors(const std::string& path, const SafetensorsFile& fi
   text.resize((text.size() + 7) / 8 * 8, ' ');  // so that the data is aligned
 
   const std::string temporary = path + ".part";
+  const UnfinishedFile unfinished(temporary);
   File out(std::fopen(temporary.c_str(), "wb"));
   if (!out) return absl::PermissionDeniedError(absl::StrCat(temporary, ": cannot be written"));
   unsigned char length_bytes[kLengthBytes];

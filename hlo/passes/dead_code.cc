@@ -24,9 +24,11 @@ bool RemoveUncalledComputations(Module& module) {
     }
   }
   bool changed = false;
-  for (Computation* computation : module.Computations()) {
-    if (reached.contains(computation)) continue;
-    module.RemoveComputation(computation);
+  // The last first: it is found and taken out of the module's list at once.
+  const std::vector<Computation*> computations = module.Computations();
+  for (auto computation = computations.rbegin(); computation != computations.rend(); ++computation) {
+    if (reached.contains(*computation)) continue;
+    module.RemoveComputation(*computation);
     changed = true;
   }
   return changed;

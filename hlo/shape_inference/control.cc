@@ -1,10 +1,52 @@
 // Tuples, calls, loops, branches and values without operands.
+#include <algorithm>
+
 #include "hlo/shape_inference/rules.h"
 #include "hlo/status_macros.h"
 
 namespace smelt::hlo::shape_inference {
 
+namespace {
+
+constexpr int64_t kMaxTupleDepth = 200;  // the text has the same limit
+constexpr int64_t kMaxNestedLeaves = int64_t{1} << 17;
+
+struct Extent {
+  int64_t leaves = 0;
+  int64_t depth = 0;
+};
+
+Extent ExtentOf(const Shape& shape) {
+  if (!shape.IsTuple()) return {1, 0};
+  Extent extent{0, 1};
+  for (const Shape& element : shape.tuple_shapes) {
+    const Extent inner = ExtentOf(element);
+    extent.leaves += inner.leaves;
+    extent.depth = std::max(extent.depth, inner.depth + 1);
+  }
+  return extent;
+}
+
+// A text need not write the shape of a tuple, and twenty lines of tuples of tuples would make millions of leaves.
+absl::Status CheckTupleExtent(const Request& request) {
+  int64_t leaves = 0;
+  int64_t depth = 0;
+  for (const Instruction* operand : request.operands) {
+    const Extent extent = ExtentOf(operand->shape());
+    leaves += extent.leaves;
+    depth = std::max(depth, extent.depth + 1);
+  }
+  if (depth > kMaxTupleDepth) return Refuse(request, "tuples may be nested ", kMaxTupleDepth, " levels deep, not more");
+  if (leaves > kMaxNestedLeaves && leaves > request.operand_count()) {
+    return Refuse(request, "a tuple of tuples may have ", kMaxNestedLeaves, " leaves, this one has ", leaves);
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
 absl::StatusOr<Shape> Tuple(const Request& request) {
+  SMELT_RETURN_IF_ERROR(CheckTupleExtent(request));
   Shape shape = Shape::Tuple({});
   shape.tuple_shapes.reserve(request.operands.size());
   for (const Instruction* operand : request.operands) shape.tuple_shapes.push_back(operand->shape());

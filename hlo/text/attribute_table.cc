@@ -86,11 +86,33 @@ struct DimensionLabelsCodec {
   }
 };
 
-// `{}` and nothing both mean all devices; XLA writes the former.
+// A string that holds braces is written as the braces themselves, as XLA does.
+struct BackendConfigCodec {
+  static bool Read(AttributeReader& reader) {
+    reader.scanner.SkipSpace();
+    const char* start = reader.scanner.at();
+    std::string config;
+    if (reader.scanner.Peek() == '"') {
+      if (!ReadString(reader.scanner, &config)) return false;
+      Scanner content(config, "");
+      const bool braces = content.Peek() == '{' && config[0] == '{' && CheckBraces(content) && content.at() == content.end();
+      if (!braces) config = reader.scanner.From(start);
+    } else {
+      if (!CheckBackendConfig(reader.scanner)) return false;
+      config = reader.scanner.From(start);
+    }
+    reader.draft.raw.push_back({std::string(reader.name), std::move(config)});
+    return true;
+  }
+  static bool Print(const AttributePrinter&, const Instruction&, Presence) { return false; }
+};
+
+// `{}` and nothing both mean all devices; XLA writes the former. Spaces between numbers mean nothing.
 struct ReplicaGroupsCodec {
   static bool Read(AttributeReader& reader) {
     std::string& groups = std::get<CollectiveAttributes>(reader.draft.attributes).replica_groups;
     if (!ReadReplicaGroups(reader.scanner, &groups)) return false;
+    std::erase_if(groups, [](char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; });
     if (groups == "{}") groups.clear();
     return true;
   }
@@ -303,7 +325,7 @@ const Table& TheTable() {
         Attribute<ControlPredecessorsCodec>("control-predecessors", kOptional, {}),
         Raw<CheckBraces>("metadata", {}),
         Raw<CheckSharding>("sharding", {}),
-        Raw<CheckBackendConfig>("backend_config", {}),
+        Attribute<BackendConfigCodec>("backend_config", kOptional, {}),
         Raw<CheckBraces>("frontend_attributes", {}),
         Raw<CheckBraces>("statistics", {}),
         Raw<CheckBooleans>("parameter_replication", {}),

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
-#include "absl/container/flat_hash_map.h"
 #include "hlo/shape_inference/shape_inference.h"
 #include "hlo/str_cat.h"
 #include "hlo/verifier/header.h"
+#include "hlo/verifier/nesting.h"
 
 namespace smelt::hlo {
 namespace {
@@ -32,9 +32,8 @@ class Verifier {
 
   std::optional<Problem> Find() {
     if (module_.entry() == nullptr) return Problem{nullptr, nullptr, "the module must have an entry computation"};
-    const std::vector<Computation*> order = module_.PostOrder();
-    for (size_t i = 0; i < order.size(); ++i) computation_position_[order[i]] = static_cast<int64_t>(i);
-    for (const Computation* computation : order) {
+    if (std::optional<Problem> problem = FindNestingProblem(module_)) return problem;
+    for (const Computation* computation : module_.PostOrder()) {
       if (!Check(*computation)) return problem_;
     }
     if (std::optional<std::string> message = HeaderProblem(module_)) {
@@ -92,15 +91,6 @@ class Verifier {
     for (const Instruction* before : instruction.control_predecessors()) {
       if (!CheckBefore(instruction, *before, position, "control predecessor")) return false;
     }
-    for (const Computation* called : instruction.called()) {
-      const auto found = computation_position_.find(called);
-      if (found == computation_position_.end())
-        return Fail(&instruction, "calls a computation that is not in the module");
-      if (found->second >= computation_position_.at(computation_)) {
-        return Fail(&instruction, StrCat("calls `", called->name(), "`, which calls `", computation_->name(),
-                                         "` again: recursion is not possible"));
-      }
-    }
     if (!instruction.shape().SizeFits())
       return Fail(&instruction, StrCat(instruction.shape().ToString(), " has more than 2^60 bytes"));
     if (!IsLayoutValid(instruction.shape())) {
@@ -127,7 +117,6 @@ class Verifier {
 
   const Module& module_;
   const Computation* computation_ = nullptr;
-  absl::flat_hash_map<const Computation*, int64_t> computation_position_;
   std::vector<int64_t> position_;  // in the post order of its computation, by id
   Problem problem_;
 };

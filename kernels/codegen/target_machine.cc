@@ -3,11 +3,13 @@
 #include <llvm/ADT/StringMap.h>
 #include <llvm/MC/MCSubtargetInfo.h>
 #include <llvm/MC/TargetRegistry.h>
+#include <llvm/Support/ErrorHandling.h>
 #include <llvm/Support/TargetSelect.h>
 #include <llvm/TargetParser/Host.h>
 
 #include <algorithm>
 #include <mutex>
+#include <new>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -26,6 +28,10 @@ constexpr const char* kTriples[] = {"x86_64-unknown-linux-gnu", "aarch64-unknown
 void InitializeTargets() {
   static std::once_flag once;
   std::call_once(once, [] {
+    // LLVM aborts where malloc gives nothing; the program may have a better way to end.
+    llvm::install_bad_alloc_error_handler([](void*, const char*, bool) {
+      if (const std::new_handler handler = std::get_new_handler()) handler();
+    });
     LLVMInitializeX86TargetInfo();
     LLVMInitializeX86Target();
     LLVMInitializeX86TargetMC();

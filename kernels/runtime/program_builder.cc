@@ -26,7 +26,19 @@ constexpr int64_t kMaxSteps = int64_t{4} << 20;
 constexpr int kMaxDepth = 256;
 
 class Builder {
+ private:
+  struct Site;
+
  public:
+  // The opcodes that are not simply kernels.
+  struct Row {
+    Opcode opcode;
+    absl::StatusOr<Leaves> (Builder::*visit)(const Site& site);
+    std::string_view how;  // what is done in place of a kernel of its own
+  };
+  static absl::Span<const Row> Rows();
+  static const Row* FindRow(Opcode opcode);
+
   absl::StatusOr<BuiltProgram> Run(const hlo::Module& module) {
     const Computation& entry = *module.entry();
     const std::optional<std::string> whole = WhyOnePiece(module);
@@ -178,86 +190,91 @@ class Builder {
     return values.at(computation.root());
   }
 
-  absl::StatusOr<Leaves> Visit(const Instruction& instruction, const Values& values, int depth, Sequence* out) {
-    auto operand = [&](int64_t i) -> const Leaves& { return values.at(instruction.operand(i)); };
-    switch (instruction.opcode()) {
-      case Opcode::kConstant:
-        return Constant(instruction);
-      case Opcode::kTuple: {
-        Leaves leaves;
-        for (int64_t i = 0; i < instruction.operand_count(); ++i) {
-          leaves.insert(leaves.end(), operand(i).begin(), operand(i).end());
-        }
-        return leaves;
-      }
-      case Opcode::kGetTupleElement: {
-        const int64_t index = instruction.attributes<hlo::TupleIndexAttributes>().index;
-        int64_t first = 0;
-        for (int64_t i = 0; i < index; ++i) first += instruction.operand(0)->shape().tuple_shapes[i].LeafCount();
-        const auto begin = operand(0).begin() + first;
-        return Leaves(begin, begin + instruction.shape().LeafCount());
-      }
-      case Opcode::kReshape:
-      case Opcode::kCopy:
-      case Opcode::kDomain:
-      case Opcode::kAddDependency:
-      case Opcode::kOptimizationBarrier:
-        return operand(0);
-      case Opcode::kBitcast:
-        if (fusion::KeepsBytes(instruction)) return operand(0);
-        return Kernel(instruction, values, out);
-      case Opcode::kAfterAll:
-        return NewLeaves(instruction.shape());
-      case Opcode::kCall: {
-        std::vector<Leaves> arguments;
-        for (int64_t i = 0; i < instruction.operand_count(); ++i) arguments.push_back(operand(i));
-        return Inline(*instruction.called(0), arguments, depth + 1, out);
-      }
-      case Opcode::kCopyStart: {
-        // (destination, source, context): the copy is done at once.
-        Leaves leaves = operand(0);
-        leaves.insert(leaves.end(), operand(0).begin(), operand(0).end());
-        return WithContexts(instruction.shape(), std::move(leaves), out);
-      }
-      case Opcode::kAsyncStart: {
-        // (operands, result, contexts...): the work is done at once.
-        std::vector<Leaves> arguments;
-        Leaves leaves;
-        for (int64_t i = 0; i < instruction.operand_count(); ++i) {
-          arguments.push_back(operand(i));
-          leaves.insert(leaves.end(), operand(i).begin(), operand(i).end());
-        }
-        SMELT_ASSIGN_OR_RETURN(const Leaves result, Inline(*instruction.called(0), arguments, depth + 1, out));
-        leaves.insert(leaves.end(), result.begin(), result.end());
-        return WithContexts(instruction.shape(), std::move(leaves), out);
-      }
-      case Opcode::kAsyncUpdate:
-        return operand(0);
-      case Opcode::kCopyDone:
-        return Leaves(operand(0).begin(), operand(0).begin() + instruction.shape().LeafCount());
-      case Opcode::kAsyncDone: {
-        const std::vector<hlo::Shape>& started = instruction.operand(0)->shape().tuple_shapes;
-        if (started.size() < 2 || started[1].LeafCount() != instruction.shape().LeafCount()) {
-          return absl::InvalidArgumentError(StrCat("`", instruction.name(), "` is not given what an async-start made"));
-        }
-        const auto first = operand(0).begin() + started[0].LeafCount();
-        return Leaves(first, first + started[1].LeafCount());
-      }
-      case Opcode::kWhile:
-        return While(instruction, operand(0), depth, out);
-      case Opcode::kConditional:
-        return Conditional(instruction, values, depth, out);
-      case Opcode::kDynamicUpdateSlice:
-        if (instruction.shape().rank() > kMaxUpdateRank) return Kernel(instruction, values, out);
-        return UpdateSlice(instruction, values, out);
-      default:
-        if (!fusion::IsKernel(instruction)) {
-          return absl::UnimplementedError(StrCat("`", instruction.name(), "` is a ",
-                                                 hlo::OpcodeName(instruction.opcode()),
-                                                 ", which has no compiled form"));
-        }
-        return Kernel(instruction, values, out);
+  // An instruction with the leaves of what it reads.
+  struct Site {
+    const Instruction& instruction;
+    const Values& values;
+    int depth;
+    Sequence* out;
+
+    const Leaves& operand(int64_t i) const { return values.at(instruction.operand(i)); }
+    std::vector<Leaves> operands() const {
+      std::vector<Leaves> leaves;
+      for (int64_t i = 0; i < instruction.operand_count(); ++i) leaves.push_back(operand(i));
+      return leaves;
     }
+  };
+
+
+  absl::StatusOr<Leaves> Visit(const Instruction& instruction, const Values& values, int depth, Sequence* out) {
+    const Row* row = FindRow(instruction.opcode());
+    if (row != nullptr) return (this->*row->visit)({instruction, values, depth, out});
+    if (!fusion::IsKernel(instruction)) {
+      return absl::UnimplementedError(StrCat("`", instruction.name(), "` is a ", hlo::OpcodeName(instruction.opcode()),
+                                             ", which has no compiled form"));
+    }
+    return Kernel(instruction, values, out);
+  }
+
+  absl::StatusOr<Leaves> VisitConstant(const Site& site) { return Constant(site.instruction); }
+  absl::StatusOr<Leaves> VisitTuple(const Site& site) {
+    Leaves leaves;
+    for (const Leaves& operand : site.operands()) leaves.insert(leaves.end(), operand.begin(), operand.end());
+    return leaves;
+  }
+  absl::StatusOr<Leaves> VisitGetTupleElement(const Site& site) {
+    const Instruction& instruction = site.instruction;
+    const int64_t index = instruction.attributes<hlo::TupleIndexAttributes>().index;
+    int64_t first = 0;
+    for (int64_t i = 0; i < index; ++i) first += instruction.operand(0)->shape().tuple_shapes[i].LeafCount();
+    const auto begin = site.operand(0).begin() + first;
+    return Leaves(begin, begin + instruction.shape().LeafCount());
+  }
+  absl::StatusOr<Leaves> VisitOtherName(const Site& site) { return site.operand(0); }
+  absl::StatusOr<Leaves> VisitBitcast(const Site& site) {
+    if (fusion::KeepsBytes(site.instruction)) return site.operand(0);
+    return Kernel(site.instruction, site.values, site.out);
+  }
+  absl::StatusOr<Leaves> VisitAfterAll(const Site& site) { return NewLeaves(site.instruction.shape()); }
+  absl::StatusOr<Leaves> VisitCall(const Site& site) {
+    return Inline(*site.instruction.called(0), site.operands(), site.depth + 1, site.out);
+  }
+  // (destination, source, context): the copy is done at once.
+  absl::StatusOr<Leaves> VisitCopyStart(const Site& site) {
+    Leaves leaves = site.operand(0);
+    leaves.insert(leaves.end(), site.operand(0).begin(), site.operand(0).end());
+    return WithContexts(site.instruction.shape(), std::move(leaves), site.out);
+  }
+  // (operands, result, contexts...): the work is done at once.
+  absl::StatusOr<Leaves> VisitAsyncStart(const Site& site) {
+    Leaves leaves;
+    for (const Leaves& operand : site.operands()) leaves.insert(leaves.end(), operand.begin(), operand.end());
+    SMELT_ASSIGN_OR_RETURN(const Leaves result,
+                           Inline(*site.instruction.called(0), site.operands(), site.depth + 1, site.out));
+    leaves.insert(leaves.end(), result.begin(), result.end());
+    return WithContexts(site.instruction.shape(), std::move(leaves), site.out);
+  }
+  absl::StatusOr<Leaves> VisitCopyDone(const Site& site) {
+    return Leaves(site.operand(0).begin(), site.operand(0).begin() + site.instruction.shape().LeafCount());
+  }
+  absl::StatusOr<Leaves> VisitAsyncDone(const Site& site) {
+    const Instruction& instruction = site.instruction;
+    const std::vector<hlo::Shape>& started = instruction.operand(0)->shape().tuple_shapes;
+    if (started.size() < 2 || started[1].LeafCount() != instruction.shape().LeafCount()) {
+      return absl::InvalidArgumentError(StrCat("`", instruction.name(), "` is not given what an async-start made"));
+    }
+    const auto first = site.operand(0).begin() + started[0].LeafCount();
+    return Leaves(first, first + started[1].LeafCount());
+  }
+  absl::StatusOr<Leaves> VisitWhile(const Site& site) {
+    return While(site.instruction, site.operand(0), site.depth, site.out);
+  }
+  absl::StatusOr<Leaves> VisitConditional(const Site& site) {
+    return Conditional(site.instruction, site.values, site.depth, site.out);
+  }
+  absl::StatusOr<Leaves> VisitDynamicUpdateSlice(const Site& site) {
+    if (site.instruction.shape().rank() > kMaxUpdateRank) return Kernel(site.instruction, site.values, site.out);
+    return UpdateSlice(site.instruction, site.values, site.out);
   }
 
   // The leaves of what an asynchronous operation begins: those given, then contexts, which are zero.
@@ -550,7 +567,45 @@ class Builder {
   absl::flat_hash_map<const Instruction*, int32_t> sites_;
 };
 
+absl::Span<const Builder::Row> Builder::Rows() {
+  constexpr std::string_view kOtherName = "no work, another name of its operand's buffer";
+  static constexpr Row kRows[] = {
+      {Opcode::kConstant, &Builder::VisitConstant, "a buffer of the program"},
+      {Opcode::kTuple, &Builder::VisitTuple, "no work, the buffers of its operands"},
+      {Opcode::kGetTupleElement, &Builder::VisitGetTupleElement, "no work, a buffer of its operand"},
+      {Opcode::kReshape, &Builder::VisitOtherName, kOtherName},
+      {Opcode::kCopy, &Builder::VisitOtherName, kOtherName},
+      {Opcode::kDomain, &Builder::VisitOtherName, kOtherName},
+      {Opcode::kAddDependency, &Builder::VisitOtherName, kOtherName},
+      {Opcode::kOptimizationBarrier, &Builder::VisitOtherName, kOtherName},
+      {Opcode::kBitcast, &Builder::VisitBitcast, "no work where the order in memory stays"},
+      {Opcode::kAfterAll, &Builder::VisitAfterAll, "no work, a token"},
+      {Opcode::kCall, &Builder::VisitCall, "inlined"},
+      {Opcode::kCopyStart, &Builder::VisitCopyStart, "done at once"},
+      {Opcode::kCopyDone, &Builder::VisitCopyDone, "no work, done where it starts"},
+      {Opcode::kAsyncStart, &Builder::VisitAsyncStart, "done at once"},
+      {Opcode::kAsyncUpdate, &Builder::VisitOtherName, "no work, done where it starts"},
+      {Opcode::kAsyncDone, &Builder::VisitAsyncDone, "no work, done where it starts"},
+      {Opcode::kWhile, &Builder::VisitWhile, "a loop of the program"},
+      {Opcode::kConditional, &Builder::VisitConditional, "a branch of the program"},
+      {Opcode::kDynamicUpdateSlice, &Builder::VisitDynamicUpdateSlice, "in place where it stands alone"},
+  };
+  return kRows;
+}
+
+const Builder::Row* Builder::FindRow(Opcode opcode) {
+  for (const Row& row : Rows()) {
+    if (row.opcode == opcode) return &row;
+  }
+  return nullptr;
+}
+
 }  // namespace
+
+std::string_view WithoutKernel(Opcode opcode) {
+  const Builder::Row* row = Builder::FindRow(opcode);
+  return row == nullptr ? std::string_view() : row->how;
+}
 
 std::optional<std::string> WhyOnePiece(const hlo::Module& module) {
   for (const Computation* computation : module.ExecutedComputations()) {

@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
@@ -33,6 +34,10 @@ struct BuiltProgram {
 // Why a module runs as one opaque operation, where it does: arrays whose size is known only at run time. Steps exchange
 // plain buffers, which do not carry such sizes.
 std::optional<std::string> WhyOnePiece(const hlo::Module& module);
+
+// What the program does for an instruction of this opcode where it is not simply a kernel ("inlined"); empty where it is
+// one, or has no compiled form (fusion::IsKernel).
+std::string_view WithoutKernel(hlo::Opcode opcode);
 
 // Tuples, get-tuple-element, reshape, bitcast and copy are other names of the same buffer. A while keeps its state in
 // buffers of its own, one a leaf: leaves that the body passes through unchanged stay where they are. Calls are inlined.

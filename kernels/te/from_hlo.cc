@@ -18,17 +18,18 @@ struct Entry {
   Opcode opcode;
   Rule rule;
   RuleCheck check = nullptr;
+  std::string_view condition = {};  // what the check asks for
 };
 
 // What has a loop nest, besides the elementwise opcodes.
 constexpr Entry kRules[] = {
-    {Opcode::kConstant, ConstantRule, CheckConstant},
+    {Opcode::kConstant, ConstantRule, CheckConstant, "of few elements or one value"},
     {Opcode::kIota, IotaRule},
-    {Opcode::kMap, MapRule, CheckMap},
-    {Opcode::kBitcastConvert, BitcastConvertRule, CheckBitcastConvert},
+    {Opcode::kMap, MapRule, CheckMap, "of a computation of elementwise opcodes"},
+    {Opcode::kBitcastConvert, BitcastConvertRule, CheckBitcastConvert, "between types of one width"},
     {Opcode::kBroadcast, BroadcastRule},
     {Opcode::kReshape, ReshapeRule},
-    {Opcode::kBitcast, BitcastRule, CheckBitcast},
+    {Opcode::kBitcast, BitcastRule, CheckBitcast, "between types of one width"},
     {Opcode::kTranspose, TransposeRule},
     {Opcode::kSlice, SliceRule},
     {Opcode::kReverse, ReverseRule},
@@ -37,10 +38,10 @@ constexpr Entry kRules[] = {
     {Opcode::kDynamicSlice, DynamicSliceRule},
     {Opcode::kDynamicUpdateSlice, DynamicUpdateSliceRule},
     {Opcode::kGather, GatherRule},
-    {Opcode::kReduce, ReduceRule, CheckReduce},
-    {Opcode::kReduceWindow, ReduceWindowRule, CheckReduce},
+    {Opcode::kReduce, ReduceRule, CheckReduce, "by a computation of elementwise opcodes"},
+    {Opcode::kReduceWindow, ReduceWindowRule, CheckReduce, "by a computation of elementwise opcodes"},
     {Opcode::kDot, DotRule},
-    {Opcode::kScaledDot, ScaledDotRule, CheckScaledDot},
+    {Opcode::kScaledDot, ScaledDotRule, CheckScaledDot, "of scales that divide the operands"},
     {Opcode::kConvolution, ConvolutionRule},
 };
 
@@ -200,10 +201,10 @@ absl::Status HasLoopNest(const hlo::Instruction& instruction) {
   const Opcode opcode = instruction.opcode();
   const Entry* entry = FindRule(opcode);
   if (entry == nullptr) {
-    for (const Reason& reason : kOpaque) {
-      if (reason.opcode == opcode)
-        return absl::UnimplementedError(absl::StrCat(instruction.name(), ": ", std::string(reason.why)));
-    }
+    const auto reason = std::find_if(std::begin(kOpaque), std::end(kOpaque),
+                                     [&](const Reason& row) { return row.opcode == opcode; });
+    if (reason != std::end(kOpaque))
+      return absl::UnimplementedError(absl::StrCat(instruction.name(), ": ", std::string(reason->why)));
     return absl::UnimplementedError(
         absl::StrCat(instruction.name(), ": ", std::string(hlo::OpcodeName(opcode)), " has no loop nest"));
   }
@@ -212,6 +213,14 @@ absl::Status HasLoopNest(const hlo::Instruction& instruction) {
     SMELT_RETURN_IF_ERROR(CheckShape(instruction, operand->shape(), absl::StrCat("operand ", operand->name())));
   }
   return entry->check == nullptr ? absl::OkStatus() : entry->check(instruction);
+}
+
+OpcodeLoops LoopsOf(Opcode opcode) {
+  if (const Entry* entry = FindRule(opcode)) return {true, entry->condition};
+  for (const Reason& reason : kOpaque) {
+    if (reason.opcode == opcode) return {false, reason.why};
+  }
+  return {false, "it has no loop nest"};
 }
 
 absl::Status HasLoopNest(const hlo::Computation& kernel) {
