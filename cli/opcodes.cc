@@ -2,6 +2,7 @@
 //
 // Nothing of it is written down here: every cell asks the table or function that decides when a module is read, verified,
 // evaluated, fused or compiled.
+#include <algorithm>
 #include <cstdio>
 #include <string>
 #include <vector>
@@ -33,7 +34,7 @@ Made by `smelt opcodes > docs/hlo-support.md`; a test compares. Every cell comes
 read, verified, evaluated, fused or compiled.
 
 All opcodes are read from text and protos, printed, and verified. `float` means every type from f64 down to the 8-, 6- and 4-bit ones, `integer`
-s1 to s64 and u1 to u64. What an instruction needs beyond its opcode (a static shape with elements, for example) is told by `smelt inspect --kernels`
+`signed` (s1 to s64) and `unsigned` (u1 to u64). What an instruction needs beyond its opcode (a static shape with elements, for example) is told by `smelt inspect --kernels`
 and `smelt inspect --why`.
 
 - **operands, attributes**: what the text has; attributes in bold must be there. Those of any opcode: )";
@@ -65,6 +66,8 @@ struct TypeClass {
 constexpr TypeClass kClasses[] = {
     {"pred", [](PrimitiveType type) { return type == PrimitiveType::kPred; }},
     {"integer", hlo::IsInteger},
+    {"signed", hlo::IsSigned},
+    {"unsigned", hlo::IsUnsigned},
     {"float", hlo::IsFloat},
     {"complex", hlo::IsComplex},
 };
@@ -72,7 +75,17 @@ constexpr TypeClass kClasses[] = {
 // `pred, integer, f32`: whole classes by their name, the types of others one by one.
 std::string Describe(const std::vector<PrimitiveType>& types) {
   std::vector<std::string> words;
+  const auto all = [&](bool (*holds)(PrimitiveType)) {
+    for (PrimitiveType type : ArrayTypes()) {
+      if (holds(type) && std::find(types.begin(), types.end(), type) == types.end()) return false;
+    }
+    return true;
+  };
+  const bool every_integer = all(hlo::IsInteger);
   for (const TypeClass& type_class : kClasses) {
+    // Integers in one word where they can be, by their sign otherwise.
+    if (type_class.holds == hlo::IsInteger && !every_integer) continue;
+    if ((type_class.holds == hlo::IsSigned || type_class.holds == hlo::IsUnsigned) && every_integer) continue;
     std::vector<std::string> in, out;
     for (PrimitiveType type : ArrayTypes()) {
       if (!type_class.holds(type)) continue;
@@ -189,7 +202,7 @@ std::string Compiles(Opcode opcode, const ElementwiseTypes& types) {
     const kernels::te::OpcodeLoops loops = kernels::te::LoopsOf(opcode);
     const std::string note(loops.note);
     if (!loops.loop_nest) {
-      if (!hlo::EvaluatorRuns(opcode)) return "refused: neither loops nor an evaluation";
+      if (!hlo::EvaluatorRuns(opcode)) return "refused: nothing here runs it";
       ways.push_back(absl::StrCat("*opaque*: ", note));
     } else if (hlo::IsElementwise(opcode)) {
       ways.push_back(types.compile.empty() ? "*opaque*" : absl::StrCat("loops: ", Describe(types.compile)));
@@ -203,18 +216,20 @@ std::string Compiles(Opcode opcode, const ElementwiseTypes& types) {
 
 void PrintRow(Opcode opcode) {
   ElementwiseTypes types;
+  fusion::Role role = fusion::RoleOf(opcode);
   std::string verifies, evaluates;
   if (hlo::IsElementwise(opcode)) {
     types = TypesOf(opcode);
     verifies = Describe(types.verify);
     evaluates = Describe(types.evaluate);
+    if (types.compile.empty()) role = fusion::Role::kOpaque;
   } else {
     verifies = hlo::shape_inference::RuleOf(opcode) != nullptr ? "shape by rule" : "shape as declared";
     evaluates = hlo::EvaluatorRuns(opcode) ? "yes" : "no";
   }
   std::printf("| `%s` | %s | %s | %s | %s | %s | %s |\n", std::string(hlo::OpcodeName(opcode)).c_str(),
               Operands(opcode).c_str(), AttributeNames(hlo::text::AttributeRules(opcode)).c_str(), verifies.c_str(),
-              evaluates.c_str(), Compiles(opcode, types).c_str(), RoleName(fusion::RoleOf(opcode)).c_str());
+              evaluates.c_str(), Compiles(opcode, types).c_str(), RoleName(role).c_str());
 }
 
 // Which rule forbids an edge between two roles, whatever the instructions.

@@ -2,7 +2,9 @@
 # Installs everything that building and testing Smelt needs on Debian 12.
 #
 #   scripts/setup.sh          Debian packages; does nothing, in a moment, when all are there
-#   scripts/setup.sh --jax    also .venv/ with JAX, for smelt --target=xla, models/dump.py and bench/compare_xla.py
+#   scripts/setup.sh --jax    also .venv/ with JAX from the Python package index, for smelt --target=xla, tests/conformance,
+#                             models/dump.py and bench/compare_xla.py; exit status 3, and no .venv/, where the index cannot
+#                             be reached
 #
 # Needs root or sudo where a package is missing.
 set -euo pipefail
@@ -58,8 +60,12 @@ if [[ $with_jax == yes ]]; then
   # The pins are written beside the installation, so that a newer list installs again.
   if [[ ! -x .venv/bin/python || $(cat .venv/smelt-packages 2>/dev/null) != "${jax_packages[*]}" ]]; then
     echo "making .venv with ${jax_packages[*]}" >&2
-    python3 -m venv .venv
-    .venv/bin/python -m pip install -q --disable-pip-version-check "${jax_packages[@]}" >&2
+    if ! { python3 -m venv .venv &&
+           .venv/bin/python -m pip install -q --disable-pip-version-check --retries 1 --timeout 20 "${jax_packages[@]}"; } >&2; then
+      rm -rf .venv
+      echo "setup.sh: JAX could not be installed, see above; everything but what compares with XLA works without it" >&2
+      exit 3
+    fi
     echo "${jax_packages[*]}" >.venv/smelt-packages
   fi
 fi

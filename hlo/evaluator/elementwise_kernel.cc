@@ -74,22 +74,6 @@ ElementwiseKernel::Function FindBitLoop(Opcode opcode, absl::Span<const Primitiv
   return nullptr;
 }
 
-// Opcodes for which a sub-byte integer in a byte gives another result than in its own width.
-bool NeedsOwnWidth(Opcode opcode, PrimitiveType type) {
-  switch (opcode) {
-    case Opcode::kClz:
-    case Opcode::kMulhi:
-      return true;
-    case Opcode::kPopulationCount:
-    case Opcode::kShiftRightLogical:
-      return IsSigned(type);
-    case Opcode::kShiftRightArithmetic:
-      return IsUnsigned(type);
-    default:
-      return false;
-  }
-}
-
 }  // namespace
 
 PrimitiveType ComputeType(PrimitiveType type) {
@@ -175,7 +159,8 @@ absl::StatusOr<ElementwiseKernel> FindElementwiseKernel(Opcode opcode, absl::Spa
       break;
     }
     default:
-      if (IsSubByteInteger(from) && NeedsOwnWidth(opcode, from)) break;
+      if (IsSubByteInteger(from)) kernel.function = FindSubByteLoop(opcode, from);
+      if (kernel.function != nullptr) break;
       if (static_cast<int>(computed) < kComputeTypes) kernel.function = Table().at(opcode, computed);
   }
   if (kernel.function == nullptr) {

@@ -1,5 +1,6 @@
 #include "hlo/proto/kept_text.h"
 
+#include <algorithm>
 #include <type_traits>
 
 #include "hlo/attribute_family.h"
@@ -84,6 +85,14 @@ absl::Status RestoreTyped(const HloInstructionProto& from, Opcode opcode, Attrib
   // A constant's value is not among them.
   if (!std::holds_alternative<ConstantAttributes>(draft.attributes)) *attributes = std::move(draft.attributes);
   return absl::OkStatus();
+}
+
+const std::vector<RawAttribute>& Said(const std::vector<RawAttribute>& attributes, std::vector<RawAttribute>* buffer) {
+  const auto unknown = [](const RawAttribute& attribute) { return attribute.name == kProtoFields; };
+  if (std::none_of(attributes.begin(), attributes.end(), unknown)) return attributes;
+  *buffer = attributes;
+  std::erase_if(*buffer, unknown);
+  return *buffer;
 }
 
 }  // namespace smelt::hlo::proto

@@ -10,6 +10,7 @@
 #include "absl/status/status.h"
 #include "hlo/instruction.h"
 #include "hlo/proto/hlo.pb.h"
+#include "hlo/text/printer.h"
 
 namespace smelt::hlo::proto {
 
@@ -23,11 +24,32 @@ template <typename Message>
 absl::Status RestoreCarried(const Message& from, const std::function<bool(const RawAttribute&)>& is_text,
                             std::vector<RawAttribute>* attributes);
 
+// Fields that this schema does not know, or not yet, survive as their bytes in one attribute (kProtoFields).
+template <typename Message>
+void KeepUnknown(const Message& from, std::vector<RawAttribute>* attributes);
+template <typename Message>
+void RestoreUnknown(const std::vector<RawAttribute>& attributes, Message* to);
+// The attributes that a text says: all but that one; `buffer` holds them where it is among them.
+const std::vector<RawAttribute>& Said(const std::vector<RawAttribute>& attributes, std::vector<RawAttribute>* buffer);
+
 // The same for the attributes with a meaning: notes them all where the fields give other ones.
 void KeepTyped(const Instruction& instruction, HloInstructionProto* to);
 absl::Status RestoreTyped(const HloInstructionProto& from, Opcode opcode, Attributes* attributes);
 
 // Implementation of the templates.
+
+template <typename Message>
+void KeepUnknown(const Message& from, std::vector<RawAttribute>* attributes) {
+  if (from.unknown_fields().empty()) return;
+  attributes->push_back({std::string(kProtoFields), from.unknown_fields().SerializeAsString()});
+}
+
+template <typename Message>
+void RestoreUnknown(const std::vector<RawAttribute>& attributes, Message* to) {
+  for (const RawAttribute& attribute : attributes) {
+    if (attribute.name == kProtoFields) to->mutable_unknown_fields()->MergeFromString(attribute.value);
+  }
+}
 
 template <typename Message>
 void KeepCarried(const std::vector<RawAttribute>& said, const std::vector<RawAttribute>& given, Message* to) {

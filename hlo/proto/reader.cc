@@ -143,6 +143,7 @@ class Reader {
     ReadThread(from, &to->raw_attributes());
     const absl::Status status = RestoreCarried(
         from, [](const RawAttribute& a) { return IsHeaderText(a.name, a.value); }, &to->raw_attributes());
+    KeepUnknown(from, &to->raw_attributes());
     return status.ok() ? status : At(where, status);
   }
 
@@ -228,6 +229,7 @@ class Reader {
     }
     *made = computation->Add(opcode, std::move(shape), std::move(operands), std::move(attributes),
                              TextName(from.name()), std::move(called));
+    KeepUnknown(from, &carried);
     (*made)->raw_attributes() = std::move(carried);
     return absl::OkStatus();
   }
@@ -272,6 +274,7 @@ class Reader {
     SMELT_RETURN_IF_ERROR(ReadHeader(from_, &module_->raw_attributes(), &module_->tables()));
     SMELT_RETURN_IF_ERROR(RestoreCarried(
         from_, [](const RawAttribute& a) { return IsHeaderText(a.name, a.value); }, &module_->raw_attributes()));
+    KeepUnknown(from_, &module_->raw_attributes());
     if (from_.smelt_kept().has_tables()) module_->tables() = from_.smelt_kept().tables();
     if (!module_->tables().empty() && !AreTables(module_->tables())) {
       return absl::InvalidArgumentError("the tables of stack frames are no such text");

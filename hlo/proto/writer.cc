@@ -45,7 +45,9 @@ class Writer {
     std::vector<RawAttribute> given;
     std::string tables;
     if (!ReadHeader(*to, &given, &tables).ok()) given.clear();
-    KeepCarried(PrintedHeader(module_), given, to);
+    std::vector<RawAttribute> buffer;
+    KeepCarried(Said(PrintedHeader(module_), &buffer), given, to);
+    RestoreUnknown(module_.raw_attributes(), to);
     if (tables != module_.tables()) to->mutable_smelt_kept()->set_tables(module_.tables());
   }
 
@@ -74,7 +76,9 @@ class Writer {
     for (const RawAttribute& attribute : computation.raw_attributes()) WriteThread(attribute, to);
     std::vector<RawAttribute> given;
     ReadThread(*to, &given);
-    KeepCarried(computation.raw_attributes(), given, to);
+    std::vector<RawAttribute> buffer;
+    KeepCarried(Said(computation.raw_attributes(), &buffer), given, to);
+    RestoreUnknown(computation.raw_attributes(), to);
   }
 
   void Write(const Instruction& instruction, HloInstructionProto* to) {
@@ -98,11 +102,14 @@ class Writer {
     KeepTyped(instruction, to);
     std::vector<RawAttribute> given;
     if (!ReadCarried(*to, instruction.opcode(), HloModuleProto::default_instance(), &given).ok()) given.clear();
-    KeepCarried(instruction.raw_attributes(), given, to);
+    std::vector<RawAttribute> buffer;
+    const std::vector<RawAttribute>& said = Said(instruction.raw_attributes(), &buffer);
+    KeepCarried(said, given, to);
+    RestoreUnknown(instruction.raw_attributes(), to);
     // XLA wants to know what goes out even where the text leaves it to the operand.
     if (instruction.opcode() == Opcode::kOutfeed && !to->has_outfeed_shape() && instruction.operand_count() > 0) {
       WriteShape(instruction.operand(0)->shape(), to->mutable_outfeed_shape());
-      if (!to->smelt_kept().has_carried()) KeepCarried(instruction.raw_attributes(), {{"outfeed_shape", ""}}, to);
+      if (!to->smelt_kept().has_carried()) KeepCarried(said, {{"outfeed_shape", ""}}, to);
     }
   }
 

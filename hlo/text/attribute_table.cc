@@ -107,6 +107,16 @@ struct BackendConfigCodec {
   static bool Print(const AttributePrinter&, const Instruction&, Presence) { return false; }
 };
 
+struct ResultAccuracyCodec {
+  static bool Read(AttributeReader& reader) {
+    std::string accuracy;
+    if (!ReadResultAccuracy(reader.scanner, &accuracy)) return false;
+    if (!accuracy.empty()) reader.draft.raw.push_back({std::string(reader.name), std::move(accuracy)});
+    return true;
+  }
+  static bool Print(const AttributePrinter&, const Instruction&, Presence) { return false; }
+};
+
 // `{}` and nothing both mean all devices; XLA writes the former. Spaces between numbers mean nothing.
 struct ReplicaGroupsCodec {
   static bool Read(AttributeReader& reader) {
@@ -295,7 +305,7 @@ std::vector<Row> Rows() {
       Raw<CheckWord>("algorithm", {kConvolution, kDot, kScaledDot}),
       Raw<CheckWord>("convolution_kind", {kConvolution}),
       Raw<CheckBraces>("sparsity_config", {kConvolution}),
-      Raw<CheckBraces>("result_accuracy", kInexact),
+      Attribute<ResultAccuracyCodec>("result_accuracy", kOptional, kInexact),
       Raw<CheckWindow>("window", {kCustomCall}),
       Raw<CheckUnknownLabels>("dim_labels", {kCustomCall}),
       Raw<CheckInteger>("feature_group_count", {kCustomCall}),

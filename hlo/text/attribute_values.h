@@ -38,6 +38,9 @@ void AppendDimensionLabels(std::string* out, const ConvolutionDimensions& dimens
 // {{0,1},{2,3}}, [2,4]<=[4,2]T(1,0), mesh['a'=2,'b'=4] {'a'}; kept as written.
 bool ReadReplicaGroups(Scanner& scanner, std::string* text);
 
+// {mode=...} or {tolerance={...}}, as XLA writes it; empty for the default. Other forms are kept as written.
+bool ReadResultAccuracy(Scanner& scanner, std::string* text);
+
 // "foo\"bar", without the escapes
 bool ReadString(Scanner& scanner, std::string* content);
 void AppendString(std::string* out, const std::string& content);

@@ -172,7 +172,9 @@ class Printer {
     if (!rule.print({out_, names_}, instruction, rule.presence)) out_.resize(before);
   }
 
-  void PrintRaw(const RawAttribute& attribute) { StrAppend(&out_, ", ", attribute.name, "=", attribute.value); }
+  void PrintRaw(const RawAttribute& attribute) {
+    if (attribute.name != kProtoFields) StrAppend(&out_, ", ", attribute.name, "=", attribute.value);
+  }
 
   const PrintOptions& options_;
   PrintedNames names_;
@@ -229,7 +231,7 @@ std::string PrintedEntryLayout(const Module& module, const std::string& given) {
 
 bool ChangesMeaning(const RawAttribute& attribute, Opcode opcode) {
   static constexpr std::string_view kNeutral[] = {
-      "metadata", "origin", "statistics", "sharding", "frontend_attributes", "parameter_replication"};
+      "metadata", "origin", "statistics", "sharding", "frontend_attributes", "parameter_replication", kProtoFields};
   // A custom call's configuration says what it computes; elsewhere it says how.
   if (attribute.name == "backend_config") return opcode == Opcode::kCustomCall;
   return std::find(std::begin(kNeutral), std::end(kNeutral), attribute.name) == std::end(kNeutral);

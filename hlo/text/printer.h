@@ -7,6 +7,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "hlo/module.h"
 
@@ -34,6 +35,10 @@ std::string ToText(const Instruction& instruction, const PrintOptions& options =
 // The value of the header's entry_computation_layout: as given where it fits the entry; otherwise, after a pass has
 // changed what the entry takes or gives, the one that does.
 std::string PrintedEntryLayout(const Module& module, const std::string& given);
+
+// Fields of a proto that have no form in text, as their bytes: kept under a name that no text can have, never printed,
+// and put back where the module is written as a proto.
+inline constexpr std::string_view kProtoFields = "(proto)";
 
 // Whether an attribute that is kept as written changes what an instruction of this opcode computes. Metadata and its
 // like do not.

@@ -4,6 +4,8 @@
 #include <fstream>
 #include <sstream>
 
+#include "hlo/fingerprint.h"
+#include "hlo/proto/hlo.pb.h"
 #include "hlo/proto/reader.h"
 #include "hlo/proto/writer.h"
 #include "hlo/str_cat.h"
@@ -134,6 +136,25 @@ INSTANTIATE_TEST_SUITE_P(Xla, ProtoCorpusTest, testing::Values("xla/parser_ok", 
                            for (char& c : name) c = c == '/' ? '_' : c;
                            return name;
                          });
+
+// XLA's protos say more than its texts, and more every month.
+TEST(ProtoRoundTrip, KeepsFieldsThatNoTextHas) {
+  const auto module = ParseModule("HloModule m\nENTRY e { x = f32[2]{0} parameter(0)  ROOT y = f32[2]{0} negate(x) }");
+  ASSERT_TRUE(module.ok());
+  const std::string plain = *WriteProto(**module, ProtoForm::kBinary);
+  proto::HloModuleProto proto;
+  ASSERT_TRUE(proto.ParseFromString(plain));
+  proto.mutable_unknown_fields()->AddVarint(16, 1);                       // use_auto_spmd_partitioning
+  proto.mutable_unknown_fields()->AddLengthDelimited(10, "\x0a\x01\x00");  // cross_program_prefetches
+  proto.mutable_computations(0)->mutable_unknown_fields()->AddVarint(4000, 5);
+  proto.mutable_computations(0)->mutable_instructions(1)->mutable_unknown_fields()->AddFixed32(4001, 7);
+  const auto back = ReadProto(proto.SerializeAsString(), {});
+  ASSERT_TRUE(back.ok()) << back.status();
+  EXPECT_EQ(*WriteProto(**back, ProtoForm::kBinary), proto.SerializeAsString());
+  EXPECT_EQ(*WriteProto(*(*back)->Clone(), ProtoForm::kBinary), proto.SerializeAsString());
+  EXPECT_EQ(ToText(**back), ToText(**module));
+  EXPECT_EQ(Fingerprint(**back), Fingerprint(**module));
+}
 
 }  // namespace
 }  // namespace smelt::hlo

@@ -47,6 +47,26 @@ TEST(Printer, CanonicalDoesNotDependOnNames) {
   EXPECT_EQ(ToText(*one, {PrintStyle::kCanonical}), ToText(*two, {PrintStyle::kCanonical}));
 }
 
+// Spellings that mean the same come out in XLA's own.
+TEST(Printer, SpellsAttributesAsXlaDoes) {
+  const auto printed = [](const std::string& attribute, const std::string& opcode = "exponential") {
+    const auto module = Parse("ENTRY e { x = f32[] parameter(0) ROOT y = f32[] " + opcode + "(x), " + attribute + " }");
+    const std::string line = ToText(*module->entry()->root());
+    const size_t comma = line.find(", ");
+    return comma == std::string::npos ? "" : line.substr(comma + 2);
+  };
+  EXPECT_EQ(printed("result_accuracy={mode=DEFAULT}"), "");
+  EXPECT_EQ(printed("result_accuracy={mode=HIGHEST}"), "result_accuracy={mode=highest}");
+  EXPECT_EQ(printed("result_accuracy={tolerance={atol=1.0, rtol=1e-3}}"),
+            "result_accuracy={tolerance={atol=1,rtol=0.001,ulps=0}}");
+  EXPECT_EQ(printed("result_accuracy={of_tomorrow=1}"), "result_accuracy={of_tomorrow=1}");
+  EXPECT_EQ(printed(R"(backend_config="{\"a\":{\"b\":\"}\"}}")"), R"(backend_config={"a":{"b":"}"}})");
+  EXPECT_EQ(printed(R"(backend_config="{open")"), R"(backend_config="{open")");
+  EXPECT_EQ(printed(R"(backend_config="words")"), R"(backend_config="words")");
+  EXPECT_EQ(printed("replica_groups={{0, 1}, {2, 3}}, dimensions={0}", "all-to-all"),
+            "replica_groups={{0,1},{2,3}}, dimensions={0}");
+}
+
 TEST(Printer, LargeConstantsCanBeElided) {
   const auto module = Parse("ENTRY e { ROOT c = f32[3] constant({1, 2, 3}) }");
   EXPECT_EQ(ToText(*module->entry()->root(), {PrintStyle::kFull, 2}), "ROOT %c = f32[3] constant({...})");
