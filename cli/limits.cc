@@ -40,6 +40,9 @@ char out_of_time[256];
 }
 
 void SetMemoryLimit(uint64_t bytes) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  return;  // their own bookkeeping reserves terabytes
+#endif
   rlimit limit;
   if (getrlimit(RLIMIT_DATA, &limit) != 0 || limit.rlim_cur <= bytes) return;
   limit.rlim_cur = bytes;
@@ -75,8 +78,8 @@ void Impose(const Limits& limits, std::string_view verb) {
     SetMemoryLimit(limits.memory_bytes);
   } else {
     SetMemoryLimit(PhysicalMemory());
-    std::snprintf(out_of_memory, sizeof(out_of_memory), "smelt %.*s: needs more memory than this machine has\n",
-                  length, verb.data());
+    std::snprintf(out_of_memory, sizeof(out_of_memory), "smelt %.*s: needs more memory than this machine has\n", length,
+                  verb.data());
   }
   std::set_new_handler(EndOutOfMemory);
   std::set_terminate(Terminate);

@@ -1,5 +1,5 @@
-// What a user allows a verb to take: --memory-limit and --time-limit. Beyond either the tool says so in one line and ends
-// with exit code 1; files that it was writing are then as they were before.
+// What a user allows a verb to take: --memory-limit and --time-limit. Beyond either the tool says so in one line and
+// ends with exit code 1; files that it was writing are then as they were before.
 //
 //   auto limits = std::make_shared<Limits>();
 //   AddLimits(app, *limits);
@@ -21,8 +21,8 @@ struct Limits {
 
 void AddLimits(CLI::App& app, Limits& limits);
 
-// From now on. Memory: what says where it needs too much says so itself (the evaluator names the instruction); any other
-// allocation that fails ends the process. Also without a limit, running out of memory is an error and no abort.
+// From now on. Memory: what says where it needs too much says so itself (the evaluator names the instruction); any
+// other allocation that fails ends the process. Also without a limit, running out of memory is an error and no abort.
 void Impose(const Limits& limits, std::string_view verb);
 
 }  // namespace smelt::cli

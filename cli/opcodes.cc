@@ -1,7 +1,7 @@
 // smelt opcodes: what is supported, opcode by opcode, as the Markdown of docs/hlo-support.md.
 //
-// Nothing of it is written down here: every cell asks the table or function that decides when a module is read, verified,
-// evaluated, fused or compiled.
+// Nothing of it is written down here: every cell asks the table or function that decides when a module is read,
+// verified, evaluated, fused or compiled.
 #include <algorithm>
 #include <cstdio>
 #include <string>
@@ -39,7 +39,8 @@ and `smelt inspect --why`.
 
 - **operands, attributes**: what the text has; attributes in bold must be there. Those of any opcode: )";
 
-constexpr std::string_view kColumns = R"(- **verifies**: the element types of an elementwise opcode; of others, whether the shape follows from a rule or is believed as declared.
+constexpr std::string_view kColumns =
+    R"(- **verifies**: the element types of an elementwise opcode; of others, whether the shape follows from a rule or is believed as declared.
 - **evaluates**: by `smelt run --engine=evaluator`, in these types.
 - **compiles**: as loops, in these types or under this condition; *opaque*: the evaluator runs it inside the compiled program, with the reason;
   or what the program does in place of a kernel.
@@ -135,8 +136,7 @@ std::vector<const hlo::Instruction*> Samples(Opcode opcode, PrimitiveType type, 
   if (opcode != Opcode::kConvert && opcode != Opcode::kStochasticConvert) return samples;
   samples.clear();
   for (PrimitiveType result : ArrayTypes()) {
-    const hlo::Instruction* sample =
-        computation.Add(opcode, hlo::Shape::Array(result, {4}), operands, attributes);
+    const hlo::Instruction* sample = computation.Add(opcode, hlo::Shape::Array(result, {4}), operands, attributes);
     if (hlo::CheckShape(*sample).ok()) samples.push_back(sample);
   }
   return samples;
@@ -240,14 +240,13 @@ void PrintRoles() {
     bool elementwise;
   };
   constexpr Kind kKinds[] = {
-      {"elementwise", fusion::Role::kInjective, true},      {"other injective", fusion::Role::kInjective, false},
-      {"reduction", fusion::Role::kReduction, false},       {"contraction", fusion::Role::kContraction, false},
+      {"elementwise", fusion::Role::kInjective, true}, {"other injective", fusion::Role::kInjective, false},
+      {"reduction", fusion::Role::kReduction, false},  {"contraction", fusion::Role::kContraction, false},
       {"alone", fusion::Role::kOpaque, false},
   };
   hlo::Module module("sample");
-  const hlo::Instruction* any =
-      module.AddComputation("sample")->Add(Opcode::kParameter, hlo::Shape::Scalar(PrimitiveType::kF32), {},
-                                           hlo::ParameterAttributes{0});
+  const hlo::Instruction* any = module.AddComputation("sample")->Add(
+      Opcode::kParameter, hlo::Shape::Scalar(PrimitiveType::kF32), {}, hlo::ParameterAttributes{0});
   const fusion::FusionTarget target = fusion::FusionTarget::Cpu();
   std::printf("| producer |");
   for (const Kind& consumer : kKinds) std::printf(" %s |", std::string(consumer.name).c_str());
@@ -280,7 +279,8 @@ void PrintRoles() {
 absl::Status Opcodes() {
   std::printf("%s%s.\n%s\n", std::string(kHead).c_str(), AttributeNames(hlo::text::CommonAttributeRules()).c_str(),
               std::string(kColumns).c_str());
-  std::printf("| opcode | operands | attributes | verifies | evaluates | compiles | fuses |\n|---|---|---|---|---|---|---|\n");
+  std::printf(
+      "| opcode | operands | attributes | verifies | evaluates | compiles | fuses |\n|---|---|---|---|---|---|---|\n");
   for (int i = 0; i < hlo::kOpcodeCount; ++i) PrintRow(static_cast<Opcode>(i));
   std::printf("%s", std::string(kRolesHead).c_str());
   PrintRoles();
@@ -289,6 +289,8 @@ absl::Status Opcodes() {
 
 }  // namespace
 
-Action AddOpcodes(CLI::App&) { return [] { return Opcodes(); }; }
+Action AddOpcodes(CLI::App&) {
+  return [] { return Opcodes(); };
+}
 
 }  // namespace smelt::cli

@@ -12,7 +12,8 @@ namespace smelt {
 // system's reason: it cannot be created or written; an older file of that name is then as it was.
 absl::Status WriteFile(const std::string& path, std::string_view bytes);
 
-// While it lives, RemoveUnfinishedFile removes this file: one that is being written beside the file that it will replace.
+// While it lives, RemoveUnfinishedFile removes this file: one that is being written beside the file that it will
+// replace.
 class UnfinishedFile {
  public:
   explicit UnfinishedFile(const std::string& path);

@@ -158,8 +158,8 @@ bool AddConvolution(Draft& draft, Opcode opcode) {
 // Rows of the left side in groups, each with a matrix of its own.
 bool AddRaggedDot(Draft& draft, Opcode opcode) {
   const PrimitiveType type = draft.AnyTypeOf(FloatElement);
-  const int64_t rows = draft.random.Between(1, 12), inner = draft.random.Between(1, 9), columns = draft.random.Between(1, 9),
-                groups = draft.random.Between(1, 4);
+  const int64_t rows = draft.random.Between(1, 12), inner = draft.random.Between(1, 9),
+                columns = draft.random.Between(1, 9), groups = draft.random.Between(1, 4);
   const double bound = OperandBound(type, inner);
   const Value x = draft.Bounded(draft.OfShape(Shape::Array(type, {rows, inner})), bound);
   const Value y = draft.Bounded(draft.OfShape(Shape::Array(type, {groups, inner, columns})), bound);
@@ -175,8 +175,36 @@ bool AddRaggedDot(Draft& draft, Opcode opcode) {
   return true;
 }
 
+// Narrow floats with one power of two, or one narrow float, for each block of elements.
+bool AddScaledDot(Draft& draft, Opcode opcode) {
+  static const std::vector<PrimitiveType> kNarrow = {PrimitiveType::kF8E4M3FN, PrimitiveType::kF8E5M2,
+                                                     PrimitiveType::kF4E2M1FN, PrimitiveType::kF6E2M3FN,
+                                                     PrimitiveType::kF6E3M2FN, PrimitiveType::kBF16};
+  static const std::vector<PrimitiveType> kScales = {PrimitiveType::kF8E8M0FNU, PrimitiveType::kF8E8M0FNU,
+                                                     PrimitiveType::kF8E4M3FN, PrimitiveType::kBF16};
+  const PrimitiveType type = draft.random.Pick(kNarrow), scale_type = draft.random.Pick(kScales);
+  const int64_t rows = draft.random.Between(1, 9), columns = draft.random.Between(1, 9);
+  const int64_t block = draft.random.Between(1, 8), inner = block * draft.random.Between(1, 4);
+  const auto operand = [&](int64_t outer, bool scale) {
+    const int64_t along = scale ? inner / block : inner;
+    const Value value = draft.OfShape(Shape::Array(scale ? scale_type : type, {outer, along}));
+    return scale_type == PrimitiveType::kF8E8M0FNU && scale ? value : draft.Bounded(value, 2);
+  };
+  const Value x = operand(rows, false), y = operand(columns, false), x_scale = operand(rows, true),
+              y_scale = operand(columns, true);
+  hlo::DotAttributes a;
+  a.lhs_contracting = {1};
+  a.rhs_contracting = {1};
+  const double bound = static_cast<double>(inner) * x.magnitude * y.magnitude * x_scale.magnitude * y_scale.magnitude;
+  draft.KeepShaped(opcode,
+                   Shape::Array(draft.random.Chance(0.5) ? PrimitiveType::kF32 : PrimitiveType::kBF16, {rows, columns}),
+                   {x, y, x_scale, y_scale}, a, false, bound);
+  return true;
+}
+
 const OpcodeRule kRules[] = {
     {kDot, 10, AddDot},
+    {kScaledDot, 1, AddScaledDot},
     {kConvolution, 6, AddConvolution},
     {kRaggedDot, 1, AddRaggedDot},
 };

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "fuzz/generate/rules.h"
+#include "hlo/attribute_family.h"
 
 namespace smelt::fuzz {
 namespace {
@@ -131,6 +132,32 @@ bool AddCall(Draft& draft, Opcode opcode) {
   return true;
 }
 
+// Work that begins at one instruction and whose result another one takes: ((operands), result, contexts).
+bool AddAsync(Draft& draft, Opcode opcode) {
+  const std::vector<Value> arguments = AnyValues(draft, 2);
+  hlo::Computation* callee = draft.module().AddComputation("async");
+  Draft inside(*callee, draft.random, draft.palette, draft.depth + 1);
+  std::vector<Shape> operands;
+  for (const Value& argument : arguments) {
+    operands.push_back(Shape::Array(argument.type(), argument.shape().dimensions));
+    inside.AddArgument(operands.back(), argument.exact, argument.magnitude);
+  }
+  Grow(inside, draft.random.Between(1, 3));
+  const Value result = inside.values().back();
+  callee->set_root(result.instruction);
+  std::vector<Shape> parts = {Shape::Tuple(operands), result.shape()};
+  if (draft.random.Chance(0.5)) parts.push_back(Shape::Scalar(PrimitiveType::kU32));
+  const Shape shape = Shape::Tuple(std::move(parts));
+  hlo::Instruction* chain =
+      draft.computation().Add(opcode, shape, Instructions(arguments), hlo::EmptyAttributes(opcode), "", {callee});
+  if (draft.random.Chance(0.4)) {
+    chain = draft.computation().Add(kAsyncUpdate, shape, {chain}, hlo::EmptyAttributes(kAsyncUpdate), "", {callee});
+  }
+  draft.KeepShaped(kAsyncDone, result.shape(), {Value{chain, result.exact, result.magnitude}},
+                   hlo::EmptyAttributes(kAsyncDone), result.exact, result.magnitude, {callee});
+  return true;
+}
+
 // A loop over one dimension: (slice, carry) -> (slice of the result, carry).
 bool AddScan(Draft& draft, Opcode opcode) {
   Value x = draft.Any(AnyElement, 1, 3);
@@ -160,9 +187,8 @@ bool AddScan(Draft& draft, Opcode opcode) {
 }
 
 const OpcodeRule kRules[] = {
-    {kWhile, 4, AddWhile},
-    {kConditional, 4, AddConditional},
-    {kCall, 3, AddCall},
+    {kWhile, 4, AddWhile}, {kConditional, 4, AddConditional},
+    {kCall, 3, AddCall},   {kAsyncStart, 1, AddAsync, /*nested=*/false},
     {kScan, 1, AddScan},
 };
 

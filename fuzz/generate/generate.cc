@@ -4,6 +4,8 @@
 #include <cmath>
 #include <string>
 
+#include "fusion/apply.h"
+#include "fusion/space.h"
 #include "fuzz/generate/rules.h"
 #include "hlo/check.h"
 #include "hlo/golden/inputs.h"
@@ -30,7 +32,8 @@ Palette MakePalette(Random& random, int64_t max_elements) {
       PrimitiveType::kF8E4M3,     PrimitiveType::kF8E4M3FN, PrimitiveType::kF8E5M2FNUZ,
       PrimitiveType::kF8E4M3FNUZ, PrimitiveType::kF8E3M4,   PrimitiveType::kF8E4M3B11FNUZ,
       PrimitiveType::kF4E2M1FN,   PrimitiveType::kS2,       PrimitiveType::kU2,
-      PrimitiveType::kF8E8M0FNU};
+      PrimitiveType::kF8E8M0FNU,  PrimitiveType::kF6E2M3FN, PrimitiveType::kF6E3M2FN,
+      PrimitiveType::kS1,         PrimitiveType::kU1};
   static const std::vector<int64_t> kSizes = {1, 1, 2, 3, 4, 5, 6, 7, 8, 9, 13, 15, 16, 17, 24, 31, 33, 50};
   Palette palette;
   palette.largest = random.Chance(1.0 / 16) ? 32 * max_elements : max_elements;
@@ -66,6 +69,15 @@ void AddLayout(Random& random, Shape* shape) {
   for (int64_t d = shape->rank() - 1; d >= 0; --d) layout.minor_to_major.push_back(d);
   random.Shuffle(layout.minor_to_major);
   shape->layout = std::move(layout);
+}
+
+// The same program as XLA would hand it on: some of it in fusions already.
+std::unique_ptr<hlo::Module> SomeFused(Random& random, std::unique_ptr<hlo::Module> module) {
+  const absl::StatusOr<fusion::Space> space = fusion::Space::Build(*module, fusion::FusionTarget::Cpu());
+  if (!space.ok()) return module;
+  fusion::Config config(space->size());
+  for (int64_t d = 0; d < space->size(); ++d) config.Set(d, random.Chance(0.4));
+  return fusion::Apply(*space, config);
 }
 
 }  // namespace
@@ -141,6 +153,7 @@ std::unique_ptr<hlo::Module> GenerateModule(uint64_t seed, uint64_t index, const
   module->set_entry(entry);
   const absl::StatusOr<bool> cleaned = hlo::EliminateDeadCode(*module);
   Check(cleaned.ok(), "dead code of a generated module cannot be removed");
+  if (random.Chance(0.08)) module = SomeFused(random, std::move(module));
   return module;
 }
 

@@ -4,12 +4,17 @@
 // The writer reads its own fields back and keeps what differs; in most instructions nothing does.
 #pragma once
 
+#include <google/protobuf/message.h>
+#include <google/protobuf/unknown_field_set.h>
+
 #include <functional>
+#include <string>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "hlo/instruction.h"
 #include "hlo/proto/hlo.pb.h"
+#include "hlo/proto/reader.h"
 #include "hlo/text/printer.h"
 
 namespace smelt::hlo::proto {
@@ -24,11 +29,12 @@ template <typename Message>
 absl::Status RestoreCarried(const Message& from, const std::function<bool(const RawAttribute&)>& is_text,
                             std::vector<RawAttribute>* attributes);
 
-// Fields that this schema does not know, or not yet, survive as their bytes in one attribute (kProtoFields).
+// Fields that this schema does not know, or not yet, survive as their bytes in one attribute (kProtoFields). A text
+// proto cannot name them, so it has the bytes.
 template <typename Message>
 void KeepUnknown(const Message& from, std::vector<RawAttribute>* attributes);
 template <typename Message>
-void RestoreUnknown(const std::vector<RawAttribute>& attributes, Message* to);
+void RestoreUnknown(const std::vector<RawAttribute>& attributes, ProtoForm form, Message* to);
 // The attributes that a text says: all but that one; `buffer` holds them where it is among them.
 const std::vector<RawAttribute>& Said(const std::vector<RawAttribute>& attributes, std::vector<RawAttribute>* buffer);
 
@@ -40,14 +46,23 @@ absl::Status RestoreTyped(const HloInstructionProto& from, Opcode opcode, Attrib
 
 template <typename Message>
 void KeepUnknown(const Message& from, std::vector<RawAttribute>* attributes) {
-  if (from.unknown_fields().empty()) return;
-  attributes->push_back({std::string(kProtoFields), from.unknown_fields().SerializeAsString()});
+  const auto& unknown = from.GetReflection()->GetUnknownFields(from);
+  const bool kept = from.has_smelt_kept() && !from.smelt_kept().unknown().empty();
+  if (unknown.empty() && !kept) return;
+  RawAttribute& attribute = attributes->emplace_back(RawAttribute{std::string(kProtoFields), ""});
+  unknown.SerializeToString(&attribute.value);
+  if (kept) attribute.value += from.smelt_kept().unknown();
 }
 
 template <typename Message>
-void RestoreUnknown(const std::vector<RawAttribute>& attributes, Message* to) {
+void RestoreUnknown(const std::vector<RawAttribute>& attributes, ProtoForm form, Message* to) {
   for (const RawAttribute& attribute : attributes) {
-    if (attribute.name == kProtoFields) to->mutable_unknown_fields()->MergeFromString(attribute.value);
+    if (attribute.name != kProtoFields) continue;
+    if (form == ProtoForm::kText) {
+      to->mutable_smelt_kept()->set_unknown(attribute.value);
+    } else {
+      to->GetReflection()->MutableUnknownFields(to)->ParseFromString(attribute.value);
+    }
   }
 }
 

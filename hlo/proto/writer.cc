@@ -21,7 +21,7 @@ namespace {
 
 class Writer {
  public:
-  explicit Writer(const Module& module) : module_(module), order_(module.PostOrder()) {}
+  Writer(const Module& module, ProtoForm form) : module_(module), form_(form), order_(module.PostOrder()) {}
 
   void Write(HloModuleProto* to) {
     for (const Computation* computation : order_) {
@@ -47,7 +47,7 @@ class Writer {
     if (!ReadHeader(*to, &given, &tables).ok()) given.clear();
     std::vector<RawAttribute> buffer;
     KeepCarried(Said(PrintedHeader(module_), &buffer), given, to);
-    RestoreUnknown(module_.raw_attributes(), to);
+    RestoreUnknown(module_.raw_attributes(), form_, to);
     if (tables != module_.tables()) to->mutable_smelt_kept()->set_tables(module_.tables());
   }
 
@@ -78,7 +78,7 @@ class Writer {
     ReadThread(*to, &given);
     std::vector<RawAttribute> buffer;
     KeepCarried(Said(computation.raw_attributes(), &buffer), given, to);
-    RestoreUnknown(computation.raw_attributes(), to);
+    RestoreUnknown(computation.raw_attributes(), form_, to);
   }
 
   void Write(const Instruction& instruction, HloInstructionProto* to) {
@@ -105,7 +105,7 @@ class Writer {
     std::vector<RawAttribute> buffer;
     const std::vector<RawAttribute>& said = Said(instruction.raw_attributes(), &buffer);
     KeepCarried(said, given, to);
-    RestoreUnknown(instruction.raw_attributes(), to);
+    RestoreUnknown(instruction.raw_attributes(), form_, to);
     // XLA wants to know what goes out even where the text leaves it to the operand.
     if (instruction.opcode() == Opcode::kOutfeed && !to->has_outfeed_shape() && instruction.operand_count() > 0) {
       WriteShape(instruction.operand(0)->shape(), to->mutable_outfeed_shape());
@@ -123,6 +123,7 @@ class Writer {
   }
 
   const Module& module_;
+  const ProtoForm form_;
   const std::vector<Computation*> order_;
   absl::flat_hash_map<const Computation*, int64_t> computation_ids_;
   absl::flat_hash_map<const Instruction*, int64_t> ids_;
@@ -134,7 +135,7 @@ class Writer {
 
 absl::StatusOr<std::string> WriteProto(const Module& module, ProtoForm form) {
   proto::HloModuleProto to;
-  proto::Writer(module).Write(&to);
+  proto::Writer(module, form).Write(&to);
   constexpr size_t kLimit = INT32_MAX;  // of protobuf
   const size_t size = to.ByteSizeLong();
   if (size > kLimit) {

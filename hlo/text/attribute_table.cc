@@ -95,7 +95,8 @@ struct BackendConfigCodec {
     if (reader.scanner.Peek() == '"') {
       if (!ReadString(reader.scanner, &config)) return false;
       Scanner content(config, "");
-      const bool braces = content.Peek() == '{' && config[0] == '{' && CheckBraces(content) && content.at() == content.end();
+      const bool braces =
+          content.Peek() == '{' && config[0] == '{' && CheckBraces(content) && content.at() == content.end();
       if (!braces) config = reader.scanner.From(start);
     } else {
       if (!CheckBackendConfig(reader.scanner)) return false;

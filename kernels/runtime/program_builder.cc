@@ -205,7 +205,6 @@ class Builder {
     }
   };
 
-
   absl::StatusOr<Leaves> Visit(const Instruction& instruction, const Values& values, int depth, Sequence* out) {
     const Row* row = FindRow(instruction.opcode());
     if (row != nullptr) return (this->*row->visit)({instruction, values, depth, out});

@@ -35,8 +35,8 @@ struct BuiltProgram {
 // plain buffers, which do not carry such sizes.
 std::optional<std::string> WhyOnePiece(const hlo::Module& module);
 
-// What the program does for an instruction of this opcode where it is not simply a kernel ("inlined"); empty where it is
-// one, or has no compiled form (fusion::IsKernel).
+// What the program does for an instruction of this opcode where it is not simply a kernel ("inlined"); empty where it
+// is one, or has no compiled form (fusion::IsKernel).
 std::string_view WithoutKernel(hlo::Opcode opcode);
 
 // Tuples, get-tuple-element, reshape, bitcast and copy are other names of the same buffer. A while keeps its state in

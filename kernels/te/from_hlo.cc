@@ -201,8 +201,8 @@ absl::Status HasLoopNest(const hlo::Instruction& instruction) {
   const Opcode opcode = instruction.opcode();
   const Entry* entry = FindRule(opcode);
   if (entry == nullptr) {
-    const auto reason = std::find_if(std::begin(kOpaque), std::end(kOpaque),
-                                     [&](const Reason& row) { return row.opcode == opcode; });
+    const auto reason =
+        std::find_if(std::begin(kOpaque), std::end(kOpaque), [&](const Reason& row) { return row.opcode == opcode; });
     if (reason != std::end(kOpaque))
       return absl::UnimplementedError(absl::StrCat(instruction.name(), ": ", std::string(reason->why)));
     return absl::UnimplementedError(

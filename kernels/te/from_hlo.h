@@ -14,8 +14,8 @@ namespace smelt::kernels::te {
 // and the instruction runs as an opaque operation of the runtime.
 absl::Status HasLoopNest(const hlo::Instruction& instruction);
 
-// The same for an opcode: whether its instructions can have a loop nest, on which condition beside that of element types,
-// or why they have none.
+// The same for an opcode: whether its instructions can have a loop nest, on which condition beside that of element
+// types, or why they have none.
 struct OpcodeLoops {
   bool loop_nest = false;
   std::string_view note;  // the condition, or the reason; empty: no condition

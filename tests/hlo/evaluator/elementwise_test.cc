@@ -48,7 +48,8 @@ TEST(EvaluateElementwise, IntegersWrap) {
 // Integers of 1, 2 and 4 bits lie in a byte each; their width is their own all the same.
 TEST(EvaluateElementwise, WidthOfSubByteIntegersCounts) {
   const auto unary = [](const std::string& type, const std::string& opcode, const std::string& values) {
-    return EvaluateValues("ENTRY e { x = " + type + " constant(" + values + ")  ROOT r = " + type + " " + opcode + "(x) }");
+    return EvaluateValues("ENTRY e { x = " + type + " constant(" + values + ")  ROOT r = " + type + " " + opcode +
+                          "(x) }");
   };
   EXPECT_THAT(unary("s4[4]", "popcnt", "{-1, -8, 7, 0}"), ElementsAre(4, 1, 3, 0));
   EXPECT_THAT(unary("u4[3]", "popcnt", "{15, 8, 0}"), ElementsAre(4, 1, 0));

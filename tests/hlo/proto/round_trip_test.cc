@@ -144,14 +144,18 @@ TEST(ProtoRoundTrip, KeepsFieldsThatNoTextHas) {
   const std::string plain = *WriteProto(**module, ProtoForm::kBinary);
   proto::HloModuleProto proto;
   ASSERT_TRUE(proto.ParseFromString(plain));
-  proto.mutable_unknown_fields()->AddVarint(16, 1);                       // use_auto_spmd_partitioning
-  proto.mutable_unknown_fields()->AddLengthDelimited(10, "\x0a\x01\x00");  // cross_program_prefetches
-  proto.mutable_computations(0)->mutable_unknown_fields()->AddVarint(4000, 5);
-  proto.mutable_computations(0)->mutable_instructions(1)->mutable_unknown_fields()->AddFixed32(4001, 7);
+  const auto unknown = [](auto* message) { return message->GetReflection()->MutableUnknownFields(message); };
+  unknown(&proto)->AddLengthDelimited(10, "\n\x01\x01");  // cross_program_prefetches
+  unknown(&proto)->AddVarint(16, 1);                      // use_auto_spmd_partitioning
+  unknown(proto.mutable_computations(0))->AddVarint(4000, 5);
+  unknown(proto.mutable_computations(0)->mutable_instructions(1))->AddFixed32(4001, 7);
   const auto back = ReadProto(proto.SerializeAsString(), {});
   ASSERT_TRUE(back.ok()) << back.status();
   EXPECT_EQ(*WriteProto(**back, ProtoForm::kBinary), proto.SerializeAsString());
   EXPECT_EQ(*WriteProto(*(*back)->Clone(), ProtoForm::kBinary), proto.SerializeAsString());
+  const auto from_text = ReadProto(*WriteProto(**back, ProtoForm::kText), {.form = ProtoForm::kText});
+  ASSERT_TRUE(from_text.ok()) << from_text.status();
+  EXPECT_EQ(*WriteProto(**from_text, ProtoForm::kBinary), proto.SerializeAsString());
   EXPECT_EQ(ToText(**back), ToText(**module));
   EXPECT_EQ(Fingerprint(**back), Fingerprint(**module));
 }
