@@ -1,4 +1,5 @@
 // smelt tune: the main job.
+#include <cmath>
 #include <cstdio>
 #include <memory>
 
@@ -100,6 +101,10 @@ absl::Status Tune(Flags& flags) {
                      {"default_us", 1e6 * kernel.seconds},
                      {"tuned_us", 1e6 * kernel.tuned_seconds}});
   }
+  nlohmann::json starts = nlohmann::json::object();
+  for (const tuner::StartingPoint& start : report.starts) {
+    if (std::isfinite(start.relative)) starts[start.name] = start.relative;
+  }
   std::printf("%s\n",
               nlohmann::json{{"module", flags.module},
                              {"default_ms", 1e3 * report.default_seconds},
@@ -123,6 +128,7 @@ absl::Status Tune(Flags& flags) {
                              {"tiles", tiles},
                              {"answer", report.answer},
                              {"library", report.library},
+                             {"starts", starts},
                              {"cancelled", report.cancelled},
                              {"model", predictor->Describe()},
                              {"folder", options.folder}}

@@ -139,11 +139,13 @@ class Session {
   absl::Status MeasureXlaStarts() {
     Trial no_library = trials_.usual();
     no_library.compiler = "xla_no_library";
-    SMELT_RETURN_IF_ERROR(Measure(no_library).status());
+    SMELT_ASSIGN_OR_RETURN(const TrialResult without, Measure(no_library));
+    report_.starts.push_back({"xla_no_library", without.outcome.relative()});
     std::optional<Trial> best;
     double best_relative = 0;
-    const auto measure = [&](Trial trial) -> absl::Status {
+    const auto measure = [&](const char* name, Trial trial) -> absl::Status {
       SMELT_ASSIGN_OR_RETURN(const TrialResult result, Measure(trial));
+      report_.starts.push_back({name, result.outcome.relative()});
       if (result.outcome.ok() && (!best || result.outcome.relative() < best_relative)) {
         best_relative = result.outcome.relative();
         best = std::move(trial);
@@ -155,12 +157,12 @@ class Session {
       SMELT_ASSIGN_OR_RETURN(const std::unique_ptr<FusionState> made,
                              FusionState::Create(space_, config, counts_, costs_));
       if (!proposed_.insert(ProgramKey(made->Kernels())).second) continue;
-      SMELT_RETURN_IF_ERROR(measure({std::move(config), {}, made->cost(), ""}));
+      SMELT_RETURN_IF_ERROR(measure(name, {std::move(config), {}, made->cost(), ""}));
     }
     if (!best || options_.xla->library_kernels.empty()) return absl::OkStatus();
     Trial library = *best;
     for (const auto& [hash, name] : options_.xla->library_kernels) library.tiles[hash] = xla::kLibraryTile;
-    SMELT_RETURN_IF_ERROR(measure(std::move(library)));
+    SMELT_RETURN_IF_ERROR(measure("library", std::move(library)));
     library_ = best->tiles;
     return absl::OkStatus();
   }

@@ -65,6 +65,12 @@ struct ChangedKernel {
   std::string tile;
 };
 
+// --target=xla: a program that the search started from.
+struct StartingPoint {
+  std::string name;  // xla_no_library, priority, xla-cpu, none, library (the best of ours with all contractions there)
+  double relative = 0;  // its time over that of XLA's own choice; infinity: it failed
+};
+
 struct TuneReport {
   double default_seconds = 0, best_seconds = 0;  // medians of the interleaved comparison
   double noise = 0;                              // relative spread of the default's rounds
@@ -82,6 +88,7 @@ struct TuneReport {
   double hardware_seconds = 0;
   std::vector<std::string> kernels_gone, kernels_new;  // names, of the default and of the tuned program
   std::vector<ChangedKernel> tiles;
+  std::vector<StartingPoint> starts;
   std::vector<std::string> library;  // --target=xla: contractions that XLA's library runs
   std::string answer;                // --target=xla: xla, xla_no_library, or a configuration (as_given)
 };

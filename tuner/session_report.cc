@@ -73,6 +73,8 @@ std::string FormatReport(const std::string& path, const TuneOptions& options, co
                                            : "XLA without its library: --fusion=xla-no-library\n");
     return text;
   }
+  for (const StartingPoint& start : report.starts)
+    absl::StrAppend(&text, absl::StrFormat("  start     %-14s %.3f of XLA's time\n", start.name, start.relative));
   for (const std::string& name : report.library) absl::StrAppend(&text, "  library runs ", name, " and its equals\n");
   absl::StrAppend(&text, "  answer    ", (std::filesystem::path(options.folder) / "best.fusion.json").string(), "\n");
   return text;

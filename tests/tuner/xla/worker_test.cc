@@ -144,6 +144,23 @@ TEST_F(XlaTest, AChildThatIsKilledIsReplaced) {
   EXPECT_TRUE(runner.TimePrograms({program.xla_default}, 3, 0.1)[0].ok());
 }
 
+TEST_F(XlaTest, AChildThatIsKilledFromOutsideIsAnErrorThatNamesTheSignal) {
+  auto process = WorkerProcess::Start(worker_);
+  ASSERT_TRUE(process.ok()) << process.status();
+  ASSERT_EQ(::kill((*process)->pid(), SIGKILL), 0);
+  const auto reply = (*process)->Call({{"do", "hello"}}, 30);
+  ASSERT_FALSE(reply.ok());
+  EXPECT_THAT(reply.status().message(), HasSubstr("signal 9"));
+  EXPECT_FALSE((*process)->alive());
+}
+
+TEST_F(XlaTest, APassThatTakesTooLongIsEndedAtItsLimit) {
+  const absl::StatusOr<XlaProgram> program = LoadXlaProgram((folder_ / "small.hlo").string(), worker_, 0.001);
+  ASSERT_FALSE(program.ok());
+  EXPECT_TRUE(absl::IsDeadlineExceeded(program.status())) << program.status();
+  EXPECT_THAT(program.status().message(), HasSubstr("small.hlo: XLA's passes"));
+}
+
 TEST_F(XlaTest, AChildThatHangsIsEndedAtItsLimitAndReplaced) {
   const XlaProgram program = Small();
   Runner runner = MakeRunner();
