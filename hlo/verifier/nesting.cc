@@ -15,9 +15,9 @@ struct Extent {
 
 }  // namespace
 
-std::optional<Problem> FindNestingProblem(const Module& module) {
+std::optional<Problem> FindNestingProblem(absl::Span<Computation* const> callees_first) {
   absl::flat_hash_map<const Computation*, Extent> done;
-  for (const Computation* computation : module.PostOrder()) {
+  for (const Computation* computation : callees_first) {
     Extent extent;
     extent.size = computation->instruction_count();
     for (const Instruction* instruction : computation->Instructions()) {

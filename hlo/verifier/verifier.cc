@@ -32,8 +32,9 @@ class Verifier {
 
   std::optional<Problem> Find() {
     if (module_.entry() == nullptr) return Problem{nullptr, nullptr, "the module must have an entry computation"};
-    if (std::optional<Problem> problem = FindNestingProblem(module_)) return problem;
-    for (const Computation* computation : module_.PostOrder()) {
+    const std::vector<Computation*> callees_first = module_.PostOrder();
+    if (std::optional<Problem> problem = FindNestingProblem(callees_first)) return problem;
+    for (const Computation* computation : callees_first) {
       if (!Check(*computation)) return problem_;
     }
     if (std::optional<std::string> message = HeaderProblem(module_)) {
@@ -45,30 +46,48 @@ class Verifier {
  private:
   bool Check(const Computation& computation) {
     computation_ = &computation;
-    const std::vector<Instruction*> order = computation.PostOrder();
-    for (size_t i = 0; i < order.size(); ++i) {
-      if (static_cast<int64_t>(position_.size()) <= order[i]->id()) position_.resize(2 * order[i]->id() + 64);
-      position_[order[i]->id()] = static_cast<int64_t>(i);
+    // Texts have operands first; what was built in another order is put in order.
+    std::vector<Instruction*> order = computation.Instructions();
+    if (!Place(order)) {
+      order = computation.PostOrder();
+      Place(order);
+    }
+    std::vector<const Instruction*> parameters;
+    for (const Instruction* instruction : order) {
+      if (instruction->opcode() == Opcode::kParameter) parameters.push_back(instruction);
     }
     if (computation.root() == nullptr || computation.root()->parent() != &computation) {
       return Fail(nullptr, "a computation must have a root among its instructions");
     }
-    if (!CheckParameters(order)) return false;
+    if (!CheckParameters(std::move(parameters))) return false;
     for (size_t i = 0; i < order.size(); ++i) {
       if (!Check(*order[i], static_cast<int64_t>(i))) return false;
     }
     return true;
   }
 
-  // The numbers must be 0, 1, 2, ..., each once.
-  bool CheckParameters(absl::Span<Instruction* const> instructions) {
-    std::vector<const Instruction*> parameters;
-    for (const Instruction* instruction : instructions) {
-      if (instruction->opcode() != Opcode::kParameter) continue;
-      if (!std::holds_alternative<ParameterAttributes>(instruction->all_attributes())) {
-        return Fail(instruction, "a parameter must have a number");
+  // Notes where each instruction stands. False when one stands before what it needs.
+  bool Place(absl::Span<Instruction* const> order) {
+    bool in_order = true;
+    for (size_t i = 0; i < order.size(); ++i) {
+      const int64_t id = order[i]->id();
+      if (static_cast<int64_t>(position_.size()) <= id) position_.resize(2 * id + 64, kNowhere);
+      for (const absl::Span<Instruction* const> needed : {order[i]->operands(), order[i]->control_predecessors()}) {
+        for (const Instruction* before : needed) {
+          const int64_t other = before->id();
+          in_order &= other < static_cast<int64_t>(position_.size()) && position_[other] != kNowhere;
+        }
       }
-      parameters.push_back(instruction);
+      position_[id] = static_cast<int64_t>(i);
+    }
+    return in_order;
+  }
+
+  // The numbers must be 0, 1, 2, ..., each once.
+  bool CheckParameters(std::vector<const Instruction*> parameters) {
+    for (const Instruction* parameter : parameters) {
+      if (!std::holds_alternative<ParameterAttributes>(parameter->all_attributes()))
+        return Fail(parameter, "a parameter must have a number");
     }
     std::sort(parameters.begin(), parameters.end(),
               [](const Instruction* a, const Instruction* b) { return Number(a) < Number(b); });
@@ -117,7 +136,8 @@ class Verifier {
 
   const Module& module_;
   const Computation* computation_ = nullptr;
-  std::vector<int64_t> position_;  // in the post order of its computation, by id
+  static constexpr int64_t kNowhere = -1;
+  std::vector<int64_t> position_;  // in the order of its computation, by id
   Problem problem_;
 };
 
