@@ -12,7 +12,7 @@ TEST(Agreement, FiveHundredRandomModules) {
   options.jobs = 2;
   options.minimise_seconds = 20;
   options.max_findings = 3;
-  options.trial.configs = 3;
+  options.trial.configs = 5;
   options.trial.target = kernels::Target::Host(/*measure=*/false);
   options.generator.max_instructions = 8;
   options.folder = ::testing::TempDir() + "/fuzz_agreement";
