@@ -60,6 +60,12 @@ absl::StatusOr<Value> EvaluateConditional(const Call& call) {
 // What hands its first operand on: opt-barrier, domain, add-dependency.
 absl::StatusOr<Value> EvaluatePassThrough(const Call& call) { return std::move(call.operand(0)); }
 
+// There is one device, and counting begins at zero.
+absl::StatusOr<Value> EvaluateDeviceId(const Call& call) {
+  SMELT_ASSIGN_OR_RETURN(std::shared_ptr<Literal> result, call.evaluation.NewZeroArray(call.shape()));
+  return Value(std::move(result));
+}
+
 absl::StatusOr<Value> EvaluateToken(const Call&) { return Value(); }
 
 absl::StatusOr<Value> EvaluateCopyStart(const Call& call) {

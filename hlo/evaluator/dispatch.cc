@@ -22,6 +22,8 @@ constexpr Row kRows[] = {
     {Opcode::kDomain, &EvaluatePassThrough},
     {Opcode::kAddDependency, &EvaluatePassThrough},
     {Opcode::kAfterAll, &EvaluateToken},
+    {Opcode::kPartitionId, &EvaluateDeviceId},
+    {Opcode::kReplicaId, &EvaluateDeviceId},
     {Opcode::kCopyStart, &EvaluateCopyStart},
     {Opcode::kCopyDone, &EvaluateCopyDone},
     {Opcode::kAsyncStart, &EvaluateAsyncStart},

@@ -19,6 +19,7 @@ absl::StatusOr<Value> EvaluateWhile(const Call& call);
 absl::StatusOr<Value> EvaluateConditional(const Call& call);
 absl::StatusOr<Value> EvaluatePassThrough(const Call& call);
 absl::StatusOr<Value> EvaluateToken(const Call& call);
+absl::StatusOr<Value> EvaluateDeviceId(const Call& call);
 absl::StatusOr<Value> EvaluateCopyStart(const Call& call);
 absl::StatusOr<Value> EvaluateCopyDone(const Call& call);
 absl::StatusOr<Value> EvaluateAsyncStart(const Call& call);

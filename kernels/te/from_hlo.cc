@@ -75,6 +75,12 @@ constexpr Reason kOpaque[] = {
     {Opcode::kBatchNormTraining, "batch norm is expanded by a pass before kernels are made"},
     {Opcode::kBatchNormInference, "batch norm is expanded by a pass before kernels are made"},
     {Opcode::kBatchNormGrad, "batch norm is expanded by a pass before kernels are made"},
+    {Opcode::kPartitionId, "there is one device, and nothing to loop over"},
+    {Opcode::kReplicaId, "there is one device, and nothing to loop over"},
+    {Opcode::kGetDimensionSize, "a size that is known only at run time comes with its array"},
+    {Opcode::kSetDimensionSize, "a size that is known only at run time goes with its array"},
+    {Opcode::kDynamicReshape, "sizes that are known only at run time go with their array"},
+    {Opcode::kRaggedDot, "rows belong to groups whose sizes data decides"},
     {Opcode::kFusion, "a fusion's own computation is the kernel"},
 };
 

@@ -109,5 +109,10 @@ TEST(EvaluateInstruction, RunsOneInstructionOnOtherOperands) {
   EXPECT_THAT(Values(*result), ElementsAre(11, 22));
 }
 
+TEST(EvaluateControlFlow, TheOneDeviceIsNumberZero) {
+  EXPECT_THAT(EvaluateValues("ENTRY e { p = u32[] partition-id()  r = u32[] replica-id()  ROOT s = u32[] add(p, r) }"),
+              ElementsAre(0));
+}
+
 }  // namespace
 }  // namespace smelt::hlo
