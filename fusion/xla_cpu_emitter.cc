@@ -64,13 +64,14 @@ class Overwriting {
         Mark(*instruction.operand(0));
         break;
       case Opcode::kCall:
-        VisitCallee(*instruction.called(0), 0, instruction);
-        break;
       case Opcode::kConditional:
-        for (int64_t i = 0; i < static_cast<int64_t>(instruction.called().size()); ++i) {
-          const Instruction* parameter = instruction.called(i)->Parameters()[0];
-          if (parameter != nullptr && Overwrites(*parameter)) Mark(*instruction.operand(i + 1));
+        // What comes out may lie where something that goes in does: a loop's state that a branch replaces.
+        for (const Computation* callee : instruction.called()) {
+          for (const Instruction* parameter : callee->Parameters()) {
+            if (parameter != nullptr) Mark(*parameter);
+          }
         }
+        for (const Instruction* operand : instruction.operands()) Mark(*operand);
         break;
       case Opcode::kCustomCall:
       case Opcode::kAsyncStart:
@@ -79,22 +80,6 @@ class Overwriting {
       default:
         break;
     }
-  }
-
-  void VisitCallee(const Computation& callee, int64_t first_operand, const Instruction& caller) {
-    for (const Instruction* parameter : callee.Parameters()) {
-      if (parameter == nullptr || !Overwrites(*parameter)) continue;
-      const int64_t number = parameter->attributes<hlo::ParameterAttributes>().number + first_operand;
-      if (number < caller.operand_count()) Mark(*caller.operand(number));
-    }
-  }
-
-  // The parameter or an element of it.
-  bool Overwrites(const Instruction& parameter) const {
-    if (overwritten_.contains(&parameter)) return true;
-    return std::any_of(parameter.users().begin(), parameter.users().end(), [&](const Instruction* user) {
-      return user->opcode() == Opcode::kGetTupleElement && overwritten_.contains(user);
-    });
   }
 
   void VisitWhile(const Instruction& loop) {

@@ -115,6 +115,34 @@ TEST_F(XlaRules, WhatALoopPassesOnIsNotOverwritten) {
   EXPECT_FALSE(overwritten.contains(FindInstruction(*module_, "y")));
 }
 
+// A branch's result may lie where one of its arguments does: the state of a loop around it, which it replaces.
+TEST_F(XlaRules, ABranchReadsItsArgumentsWhereTheProgramReadsThem) {
+  Use(R"(HloModule m
+left {
+  p = (f32[8]{0}, f32[8]{0}) parameter(0)
+  x = f32[8]{0} get-tuple-element(p), index=0
+  y = f32[8]{0} get-tuple-element(p), index=1
+  difference = f32[8]{0} subtract(x, y)
+  new_x = f32[8]{0} negate(difference)
+  new_y = f32[8]{0} exponential(difference)
+  twice = f32[8]{0} cosine(new_y)
+  ROOT r = (f32[8]{0}, f32[8]{0}) tuple(new_x, twice)
+}
+right {
+  ROOT q = (f32[8]{0}, f32[8]{0}) parameter(0)
+}
+ENTRY main {
+  which = s32[] parameter(0)
+  a = f32[8]{0} parameter(1)
+  b = f32[8]{0} parameter(2)
+  t = (f32[8]{0}, f32[8]{0}) tuple(a, b)
+  ROOT c = (f32[8]{0}, f32[8]{0}) conditional(which, t, t), branch_computations={left, right}
+})");
+  EXPECT_EQ(WhyAlways("difference", "new_x"), Reason::kOverwritten);
+  EXPECT_EQ(WhyAlways("difference", "new_y"), Reason::kOverwritten);
+  EXPECT_EQ(WhyUnder(Everything(), "new_y", "twice"), Reason::kLegal);
+}
+
 TEST_F(XlaRules, AnUpdateInPlaceKeepsItsReadersBeforeIt) {
   Use(R"(HloModule m
 ENTRY main {
