@@ -333,7 +333,11 @@ bool ModuleParser::ReadAttributes(InstructionDraft& draft, const char* opcode_at
     for (size_t i = 0; i < common.size() && rule == nullptr; ++i) {
       if (common[i].name == name) rule = &common[i];
     }
-    if (rule == nullptr && IsKnownAttribute(name) && !(part != AsyncPart::kNone && name == "async_execution_thread")) {
+    if (rule == nullptr && part != AsyncPart::kNone && name == "async_execution_thread") {
+      const absl::Span<const AttributeRule> async_rules = AttributeRules(Opcode::kAsyncStart);
+      rule = std::find_if(async_rules.begin(), async_rules.end(), [&](const auto& r) { return r.name == name; });
+    }
+    if (rule == nullptr && IsKnownAttribute(name)) {
       return scanner_.FailAt(at, StrCat("an attribute that ", OpcodeName(draft.opcode), " takes"),
                              StrCat("unexpected attribute \"", name, "\""));
     }

@@ -113,6 +113,7 @@ class ModuleParser : public AttributeHost {
   const ParseOptions& options_;
   std::unique_ptr<Module> module_;
   absl::flat_hash_map<std::string_view, Computation*, NameHash> computations_;
+  Computation* last_computation_ = nullptr;  // of those that the text names
   Scope* scope_ = nullptr;
   ConstantFill constant_fill_;
   Operands operands_;  // of the instruction that is being read

@@ -47,7 +47,7 @@ bool ModuleParser::ReadModule() {
     if (!ReadTopLevelComputation()) return false;
   }
   if (module_->Computations().empty()) return scanner_.Fail("a computation");
-  if (module_->entry() == nullptr) module_->set_entry(module_->Computations().back());
+  if (module_->entry() == nullptr) module_->set_entry(last_computation_);
   return true;
 }
 
@@ -143,7 +143,7 @@ bool ModuleParser::ReadTopLevelComputation() {
   Computation* computation = module_->AddComputation(name);
   SetPosition(computation->id(), name_at);
   if (!ReadBody(computation, false)) return false;
-  computations_[name] = computation;
+  computations_[name] = last_computation_ = computation;
   if (is_entry) module_->set_entry(computation);
   if (has_result && !result.SameAs(computation->root()->shape())) {
     return scanner_.FailAt(

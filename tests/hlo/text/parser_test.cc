@@ -67,7 +67,8 @@ INSTANTIATE_TEST_SUITE_P(
         BadText{"ENTRY e { }", "a computation cannot be empty"},
         BadText{"ENTRY e { ROOT x = f32[] parameter(0)", "expected an instruction or `}`"},
         BadText{"ENTRY e { x = f32[] parameter(0) x = f32[] negate(x) }", "found `x` again"},
-        BadText{"f { x = f32[] parameter(0) } ENTRY e { x = f32[] parameter(0) x = f32[] negate(x) }", "found `x` again"},
+        BadText{"f { x = f32[] parameter(0) } ENTRY e { x = f32[] parameter(0) x = f32[] negate(x) }",
+                "found `x` again"},
         // The name that we give the second x is not a name of the text.
         BadText{"f { x = f32[] parameter(0) } ENTRY e { x = f32[] parameter(0) ROOT y = f32[] negate(x.1) }",
                 "an instruction that is defined above in this computation"},
@@ -82,6 +83,8 @@ INSTANTIATE_TEST_SUITE_P(
                 "expected attribute dimensions of transpose, found none"},
         BadText{"ENTRY e { x = f32[2] parameter(0) ROOT y = f32[2] transpose(x), dimensions={0}, dimensions={0} }",
                 "attribute dimensions once"},
+        BadText{"e { a = f32[4] parameter(0) s = ((f32[4]), f32[4], u32[]) negate-start(a), async_execution_thread=x }",
+                "found `x`"},
         BadText{"ENTRY e { x = f32[2] parameter(0) ROOT y = f32[] call(x), to_apply=f }",
                 "a computation that is defined above"},
         BadText{"ENTRY e { x = f32[2] parameter(0) ROOT y = f32[3] negate(f32[3] x) }",
@@ -191,6 +194,17 @@ TEST(Parser, LooksNamesUpAsTheTextHasThem) {
   EXPECT_EQ(Root(*module).operand(1)->opcode(), Opcode::kNegate);
   EXPECT_EQ(module->FindInstruction(Root(*module).operand(1)->name()), Root(*module).operand(1));
   EXPECT_EQ(module->FindInstruction("z"), nullptr);
+}
+
+TEST(Parser, TheEntryIsAComputationOfTheText) {
+  // Not the one that is made for what runs asynchronously.
+  const auto module = Parse(R"(main {
+    a = f32[4] parameter(0)
+    s = ((f32[4]), f32[4], u32[]) negate-start(a), async_execution_thread="other"
+    ROOT d = f32[4] negate-done(s)
+  })");
+  ASSERT_NE(module, nullptr);
+  EXPECT_EQ(module->entry()->name(), "main");
 }
 
 TEST(Parser, MakesAsynchronousSpellingsExplicit) {
