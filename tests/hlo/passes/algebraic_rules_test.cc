@@ -105,6 +105,7 @@ constexpr Case kCases[] = {
     {"clamp-range", "l = s32[] constant(0) h = s32[] constant(9) x = s32[5] iota(), iota_dimension=0 ROOT r = s32[5] clamp(l, x, h)", "iota"},
     {"convert-same", "x = f32[4] parameter(0) ROOT r = f32[4] convert(x)", ""},
     {"convert-convert", "x = f32[4] parameter(0) d = f64[4] convert(x) ROOT r = f32[4] convert(d)", ""},
+    {"convert-convert", "x = s8[4] parameter(0) d = f32[4] convert(x) ROOT r = s32[4] convert(d)", "convert"},
     {"convert-convert", "x = pred[4] parameter(0) d = s32[4] convert(x) ROOT r = f32[4] convert(d)", "convert"},
     {"convert-iota", "x = s32[4] iota(), iota_dimension=0 ROOT r = f32[4] convert(x)", "iota"},
     {"bitcast-convert-same", "x = f32[4] parameter(0) ROOT r = f32[4] bitcast-convert(x)", ""},
@@ -219,6 +220,8 @@ constexpr std::string_view kKept[] = {
     "x = f32[4] parameter(0) y = f32[4] parameter(1) c = pred[4] compare(x, y), direction=LT ROOT r = pred[4] not(c)",
     "x = f32[4] parameter(0) ROOT r = pred[4] compare(x, x), direction=EQ",
     "x = f32[4] parameter(0) h = bf16[4] convert(x) ROOT r = f32[4] convert(h)",
+    "x = s2[4] parameter(0) h = bf16[4] convert(x) ROOT r = u8[4] convert(h)",
+    "x = s16[4] parameter(0) h = f32[4] convert(x) ROOT r = s8[4] convert(h)",
     "x = s32[] parameter(0) c = s32[] constant(4) ROOT r = s32[] divide(x, c)",
     "x = s32[4] parameter(0) z = s32[] constant(0) b = s32[4] broadcast(z), dimensions={} ROOT r = pred[4] compare(x, "
     "b), "
