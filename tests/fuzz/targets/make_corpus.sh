@@ -37,5 +37,10 @@ END
 "$smelt" tune "$folder/seed.hlo" --out="$folder/run" --hardware-seconds=1 --quiet > /dev/null
 cp "$folder/run/best.fusion.json" "$folder/fusion_config/seed.fusion.json"
 "$smelt" profile "$folder/seed.hlo" --task=fusion -o "$folder/profile" --configs=2 > /dev/null
-find "$folder/profile" -type f -size -100k -exec cp {} "$folder/corpus_shard/" \;
+for shard in "$folder"/profile/shard-*.tfrecord; do
+  cp "$shard" "$folder/corpus_shard/"
+  # The first record without its frame: a length of eight bytes, its checksum, the data, its checksum.
+  length=$(od -An -tu8 -N8 "$shard" | tr -d ' ')
+  tail -c +13 "$shard" | head -c "$length" > "$folder/corpus_shard/record"
+done
 rm -r "$folder/run" "$folder/profile" "$folder/text.pbtxt"
