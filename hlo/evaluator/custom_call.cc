@@ -1,5 +1,5 @@
-// The custom calls that have a meaning of their own: annotations, and the matrix factorisations that XLA expands
-// itself.
+// The custom calls that have a meaning of their own: annotations, the matrix factorisations that XLA expands itself,
+// and those that JAX hands to LAPACK on a CPU (lapack/).
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "hlo/evaluator/handlers.h"
+#include "hlo/evaluator/lapack/lapack.h"
 #include "hlo/status_macros.h"
 
 namespace smelt::hlo {
@@ -201,6 +202,7 @@ absl::StatusOr<Value> EvaluateCustomCall(const Call& call) {
       return std::move(call.operand(0));
     }
   }
+  if (IsLapackTarget(target)) return EvaluateLapack(call);
   for (const CustomHandler& entry : kHandlers) {
     if (target != entry.target || static_cast<int64_t>(call.operands.size()) != entry.operands) continue;
     for (const Value& operand : call.operands) {
