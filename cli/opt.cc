@@ -6,6 +6,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "cli/verb.h"
+#include "cli/xla.h"
+#include "fusion/unfuse.h"
 #include "hlo/file/read.h"
 #include "hlo/file/write.h"
 #include "hlo/passes/pipeline.h"
@@ -13,6 +15,7 @@
 #include "hlo/text/printer.h"
 #include "kernels/target.h"
 #include "tuner/program.h"
+#include "tuner/xla/program.h"
 
 namespace smelt::cli {
 namespace {
@@ -34,6 +37,16 @@ absl::Status ListPasses() {
   return absl::OkStatus();
 }
 
+// A module as XLA's passes left it (tuner/xla/program.h), fused as its code generator takes it.
+absl::Status FuseForXla(const Flags& flags, std::unique_ptr<hlo::Module> module) {
+  SMELT_ASSIGN_OR_RETURN(const int threads, XlaThreads(flags.target));
+  tuner::Program program;
+  program.path = flags.module;
+  SMELT_ASSIGN_OR_RETURN(program.flat, fusion::Unfuse(*module));
+  SMELT_ASSIGN_OR_RETURN(const tuner::FusedProgram fused, tuner::xla::FuseXlaProgram(program, flags.fusion, threads));
+  return Write(flags.output, *fused.module);
+}
+
 absl::Status Opt(const Flags& flags) {
   if (flags.list) return ListPasses();
   if (flags.module.empty()) return absl::InvalidArgumentError("opt needs a MODULE (or --list-passes)");
@@ -52,6 +65,7 @@ absl::Status Opt(const Flags& flags) {
         hlo::RunPasses(*module, std::vector<std::string>(absl::StrSplit(flags.passes, ',', absl::SkipEmpty())), options)
             .status());
   }
+  if (!flags.fusion.empty() && IsXlaTarget(flags.target)) return FuseForXla(flags, std::move(module));
   if (!flags.fusion.empty()) {
     SMELT_ASSIGN_OR_RETURN(const kernels::Target target, kernels::Target::Parse(flags.target));
     SMELT_ASSIGN_OR_RETURN(tuner::FusedProgram fused, tuner::FuseModule(*module, flags.fusion, target));
@@ -71,7 +85,9 @@ Action AddOpt(CLI::App& app) {
   app.add_option("-o,--output", flags->output,
                  "File to write, its form by the extension (.hlo, .pb, .pbtxt, with .gz or .zst); standard output as "
                  "text without it");
-  app.add_option("--target", flags->target, "Target whose rules the fusion follows")->capture_default_str();
+  app.add_option("--target", flags->target,
+                 "Target whose rules the fusion follows; xla:threads=N for a module as XLA's passes left it")
+      ->capture_default_str();
   app.add_flag("--no-verify", flags->no_verify, "Accept a module that the verifier would refuse");
   app.add_flag("--print-after-all", flags->dump,
                "Print the module to standard error before the first pass and after each that changed it");

@@ -24,6 +24,7 @@ struct Flags {
   tuner::TuneOptions tune;
   std::string target = "cpu";
   XlaFlags xla;
+  tuner::xla::CaptureFiles captured;
   int threads = 1;
   bool no_tiles = false, json = false, quiet = false;
 };
@@ -49,9 +50,10 @@ absl::StatusOr<Job> PrepareJob(Flags& flags, const Interrupt& interrupt) {
     options.worker.cache_folder = cache;
     options.policy.build_timeout = flags.xla.compile_seconds;
     options.tiles = false;
-    SMELT_ASSIGN_OR_RETURN(job.xla,
-                           tuner::xla::LoadXlaProgram(flags.module, options.worker, flags.xla.compile_seconds));
-    const absl::Status library = tuner::xla::FindLibraryKernels(options.worker, flags.xla.compile_seconds, &job.xla);
+    SMELT_ASSIGN_OR_RETURN(
+        job.xla, tuner::xla::LoadXlaProgram(flags.module, options.worker, flags.xla.compile_seconds, flags.captured));
+    const absl::Status library =
+        tuner::xla::FindLibraryKernels(options.worker, flags.xla.compile_seconds, &job.xla, flags.captured);
     if (!library.ok())
       std::fprintf(stderr, "no choices of XLA's library: %s\n", std::string(library.message()).c_str());
     // A model that is asked for, else what knows these kernels best.
@@ -171,6 +173,10 @@ Action AddTune(CLI::App& app) {
       ->check(CLI::IsMember({"cpu", "xla"}))
       ->capture_default_str();
   AddXlaFlags(app, &flags->xla);
+  app.add_option("--captured", flags->captured.without_library,
+                 "With --target=xla: the module as XLA's passes left it with fusion and library off, captured in the "
+                 "process that will run it; by default a child captures it");
+  app.add_option("--captured-library", flags->captured.with_library, "The same with the library on");
   app.add_option("--cache", flags->cache, "Kernel cache folder; by default $SMELT_CACHE or ~/.cache/smelt");
   app.add_flag("--quiet", flags->quiet, "No progress line");
   app.add_flag("--json", flags->json, "Machine-readable result on standard output");

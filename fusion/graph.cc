@@ -7,6 +7,7 @@
 #include "fusion/edge_rules.h"
 #include "fusion/instruction_hash.h"
 #include "fusion/kernel.h"
+#include "fusion/xla_cpu_donation.h"
 #include "fusion/xla_cpu_emitter.h"
 #include "hlo/passes/side_effects.h"
 #include "hlo/str_cat.h"
@@ -185,9 +186,10 @@ void Graph::MarkLive(const hlo::Module& module) {
 
 void Graph::KeepOrderOfOverwriting(const hlo::Module& module) {
   const absl::flat_hash_set<const Instruction*> overwritten = xla_cpu::OverwrittenValues(module);
+  const absl::flat_hash_set<const Instruction*> donated = xla_cpu::OrderedByDonation(module);
   for (Node& node : nodes_) {
     const Instruction& instruction = *node.instruction;
-    node.stays_ordered = xla_cpu::KeepsValueFromOverwriting(instruction) ||
+    node.stays_ordered = xla_cpu::KeepsValueFromOverwriting(instruction) || donated.contains(&instruction) ||
                          std::any_of(instruction.operands().begin(), instruction.operands().end(),
                                      [&](const Instruction* operand) { return overwritten.contains(operand); });
   }

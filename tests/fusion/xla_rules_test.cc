@@ -160,6 +160,38 @@ ENTRY main {
   EXPECT_EQ(WhyAlways("base", "now"), Reason::kInPlace);
 }
 
+// p is donated: `next` is written where it lay.
+TEST_F(XlaRules, ADonatedParameterIsReadOnTheWayToItsSuccessorOrWhereTheProgramReadsIt) {
+  Use(R"(HloModule m, input_output_alias={ {0}: (0, {}, may-alias) }
+ENTRY main {
+  p = f32[64,64]{1,0} parameter(0)
+  g = f32[64,64]{1,0} parameter(1)
+  decayed = f32[64,64]{1,0} multiply(p, p)
+  next = f32[64,64]{1,0} subtract(decayed, g)
+  norm = f32[64,64]{1,0} negate(next)
+  ROOT out = (f32[64,64]{1,0}, f32[64,64]{1,0}) tuple(next, norm)
+})");
+  EXPECT_EQ(WhyUnder(Everything(), "decayed", "next"), Reason::kLegal);
+  EXPECT_EQ(WhyAlways("next", "norm"), Reason::kOverwritten);
+}
+
+TEST_F(XlaRules, ADonatedParameterIsNotReadAcrossItsElements) {
+  Use(R"(HloModule m, input_output_alias={ {0}: (0, {}, may-alias) }
+ENTRY main {
+  p = f32[64,64]{1,0} parameter(0)
+  g = f32[64,64]{1,0} parameter(1)
+  doubled = f32[64,64]{1,0} add(p, p)
+  turned = f32[64,64]{1,0} transpose(doubled), dimensions={1,0}
+  next = f32[64,64]{1,0} subtract(turned, g)
+  late = f32[64,64]{1,0} negate(p)
+  other = f32[64,64]{1,0} add(late, next)
+  ROOT out = (f32[64,64]{1,0}, f32[64,64]{1,0}) tuple(next, other)
+})");
+  EXPECT_EQ(WhyAlways("doubled", "turned"), Reason::kOverwritten);
+  EXPECT_EQ(WhyAlways("late", "other"), Reason::kOverwritten);
+  EXPECT_EQ(WhyUnder(Everything(), "turned", "next"), Reason::kLegal);
+}
+
 TEST_F(XlaRules, ACopyThatKeepsAValueIsMadeAndOneThatChangesTheLayoutMayFuse) {
   Use(R"(HloModule m
 ENTRY main {

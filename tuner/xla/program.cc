@@ -96,10 +96,29 @@ absl::StatusOr<std::unique_ptr<hlo::Module>> Captured(const std::string& path, c
   return captured;
 }
 
+// (f32[2,3], s32[])->f32[2], without layouts.
+std::string ShapeOf(const hlo::Module& module) {
+  std::string text = "(";
+  for (const hlo::Instruction* parameter : module.entry()->Parameters())
+    absl::StrAppend(&text, text.size() > 1 ? ", " : "", parameter->shape().ToString(/*with_layout=*/false));
+  return absl::StrCat(text, ")->", module.entry()->root()->shape().ToString(/*with_layout=*/false));
+}
+
+// The capture of a file, which must be one of this module.
+absl::StatusOr<std::unique_ptr<hlo::Module>> ReadCapture(const std::string& file, const hlo::Module& original) {
+  SMELT_ASSIGN_OR_RETURN(std::unique_ptr<hlo::Module> captured, hlo::ReadModuleFile(file));
+  const std::string expected = ShapeOf(original), found = ShapeOf(*captured);
+  if (expected != found) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(file, ": captured of another module: it computes ", found, ", the module ", expected));
+  }
+  return captured;
+}
+
 }  // namespace
 
-absl::StatusOr<XlaProgram> LoadXlaProgram(const std::string& path, const WorkerOptions& worker,
-                                          double timeout_seconds) {
+absl::StatusOr<XlaProgram> LoadXlaProgram(const std::string& path, const WorkerOptions& worker, double timeout_seconds,
+                                          const CaptureFiles& files) {
   XlaProgram program;
   program.program.path = path;
   SMELT_ASSIGN_OR_RETURN(program.program.original, hlo::ReadModuleFile(path));
@@ -110,16 +129,20 @@ absl::StatusOr<XlaProgram> LoadXlaProgram(const std::string& path, const WorkerO
   program.xla_default = {.module_text = encoded, .compiler = "xla"};
   program.xla_no_library = {.module_text = encoded, .compiler = "xla_no_library"};
   SMELT_ASSIGN_OR_RETURN(const std::unique_ptr<hlo::Module> captured,
-                         Captured(path, encoded, worker, timeout_seconds, &program.capture_seconds, /*library=*/false));
+                         files.without_library.empty() ? Captured(path, encoded, worker, timeout_seconds,
+                                                                  &program.capture_seconds, /*library=*/false)
+                                                       : ReadCapture(files.without_library, *program.program.original));
   SMELT_ASSIGN_OR_RETURN(program.program.flat, fusion::Unfuse(*captured));
   return program;
 }
 
-absl::Status FindLibraryKernels(const WorkerOptions& worker, double timeout_seconds, XlaProgram* program) {
+absl::Status FindLibraryKernels(const WorkerOptions& worker, double timeout_seconds, XlaProgram* program,
+                                const CaptureFiles& files) {
   double seconds = 0;
   SMELT_ASSIGN_OR_RETURN(const std::unique_ptr<hlo::Module> captured,
-                         Captured(program->program.path, program->xla_default.module_text, worker, timeout_seconds,
-                                  &seconds, /*library=*/true));
+                         files.with_library.empty() ? Captured(program->program.path, program->xla_default.module_text,
+                                                               worker, timeout_seconds, &seconds, /*library=*/true)
+                                                    : ReadCapture(files.with_library, *program->program.original));
   std::set<std::string> handed;
   for (const hlo::Computation* computation : captured->ExecutedComputations()) {
     for (const hlo::Instruction* fusion : computation->Instructions()) {

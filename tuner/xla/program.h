@@ -33,16 +33,24 @@ struct XlaProgram {
   std::map<std::string, std::string> library_kernels;
 };
 
+// Files with what XLA's passes left of a module, where the process that will run it has captured that itself: with the
+// buffers that it donates, its flags and its cores. Empty: a child captures it.
+struct CaptureFiles {
+  std::string without_library, with_library;
+};
+
 // Where a trial's or a configuration file's `tiles` have this for a contraction, XLA's library runs it.
 inline constexpr const char* kLibraryTile = "library";
 
 // Reads and verifies the file, and lets XLA's passes run over it in a child of its own that ends with this call, unless
 // what they made of it is known in the worker's cache folder.
 // DeadlineExceeded, Aborted: the passes took longer than `timeout_seconds`, or killed the child.
-absl::StatusOr<XlaProgram> LoadXlaProgram(const std::string& path, const WorkerOptions& worker, double timeout_seconds);
+absl::StatusOr<XlaProgram> LoadXlaProgram(const std::string& path, const WorkerOptions& worker, double timeout_seconds,
+                                          const CaptureFiles& files = {});
 
 // Lets XLA's passes run once more, with its library.
-absl::Status FindLibraryKernels(const WorkerOptions& worker, double timeout_seconds, XlaProgram* program);
+absl::Status FindLibraryKernels(const WorkerOptions& worker, double timeout_seconds, XlaProgram* program,
+                                const CaptureFiles& files = {});
 
 // Space of the captured program under the rules of XLA's loop fusions.
 absl::StatusOr<fusion::Space> XlaSpace(const Program& program);

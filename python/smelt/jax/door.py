@@ -1,0 +1,243 @@
+"""The one place where names of JAX and jaxlib are used that these do not promise to keep.
+
+They are those of one version; with any other, `trouble()` says so and nothing here is called.
+"""
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import itertools
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import jax
+import jaxlib
+
+SUPPORTED = "0.10.2"  # jax and jaxlib alike
+
+# XLA's passes that are off while our module replaces XLA's. Never fusion-wrapper: some lone instructions are then computed wrong.
+LIBRARY_PASS = "dot-library-rewriter"
+FUSION_PASSES = "fusion,multi_output_fusion"
+
+TRANSFORMATION = "smelt"
+
+
+def trouble() -> str | None:
+    """Why this JAX cannot be used, in words; None: it can."""
+    for name, version in (("jax", jax.__version__), ("jaxlib", jaxlib.__version__)):
+        if version != SUPPORTED:
+            return f"{name} is {version}, and this smelt is made for {SUPPORTED}"
+    try:
+        from jax._src import cache_key, compiler
+        from jax.extend.xla import PipelineStage, clear_hlo_module_transformation, register_hlo_module_transformation
+        from jaxlib import _hlo, _jax
+        for holder, name in ((compiler, "compile_or_get_cached"), (compiler, "backend_compile_and_load"), (cache_key, "custom_hook"),
+                             (_hlo, "HloModule"), (_hlo, "HloPrintOptions"), (_jax.mlir, "mlir_module_to_xla_computation"),
+                             (PipelineStage, "PRE_SCHEDULER"), (jax, "make_user_context")):
+            getattr(holder, name)
+        del clear_hlo_module_transformation, register_hlo_module_transformation
+    except (ImportError, AttributeError) as error:
+        return f"jaxlib {SUPPORTED} lacks a part that is needed: {error}"
+    return None
+
+
+# Modules.
+
+def fingerprint(module: bytes) -> str:
+    """Of a serialised HloModuleProto: what is computed, with layouts, aliasing and back-end configurations, without the module's and the
+    instructions' names, and where in the sources they come from."""
+    from jaxlib import _hlo
+    options = _hlo.HloPrintOptions()
+    options.print_metadata = False
+    options.canonicalize_instruction_names = True
+    options.canonicalize_computations = True
+    options.print_large_constants = True
+    options.print_backend_config = True
+    options.print_ids = False
+    options.include_layout_in_shapes = True
+    text = _hlo.HloModule.from_serialized_hlo_module_proto(module).to_string(options)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def to_hlo(computation: Any) -> bytes:
+    """HloModuleProto of what JAX gives its compiler."""
+    from jax._src.interpreters import mlir
+    from jaxlib import _jax
+    bytecode = mlir.module_to_bytecode(computation)
+    return _jax.mlir.mlir_module_to_xla_computation(bytecode, use_tuple_args=False, return_tuple=False).as_serialized_hlo_module_proto()
+
+
+def name_of(computation: Any) -> str:
+    return computation.operation.attributes["sym_name"].value
+
+
+def signature(computation: Any) -> str:
+    """(tensor<4xf32>) -> tensor<f32>"""
+    for operation in computation.body.operations:
+        attributes = operation.operation.attributes
+        if "sym_name" in attributes and attributes["sym_name"].value == "main":
+            return str(attributes["function_type"])
+    return ""
+
+
+def devices_of(computation: Any) -> int:
+    attributes = computation.operation.attributes
+    return attributes["mhlo.num_partitions"].value if "mhlo.num_partitions" in attributes else 1
+
+
+def renamed(computation: Any, name: str) -> Any:
+    """A copy under another name."""
+    from jax._src.interpreters import mlir
+    from jaxlib.mlir import ir
+    with computation.context:
+        copy = ir.Module.parse(mlir.module_to_bytecode(computation))
+        copy.operation.attributes["sym_name"] = ir.StringAttr.get(name)
+    return copy
+
+
+def module_name(module: bytes) -> tuple[str, int]:
+    """The name in a HloModuleProto, which its serialised form begins with, and where it ends."""
+    if module[:1] != b"\x0a":
+        return "", 0
+    length, shift, at = 0, 0, 1
+    while True:
+        length |= (module[at] & 0x7F) << shift
+        shift, at = shift + 7, at + 1
+        if module[at - 1] < 0x80:
+            break
+    return module[at:at + length].decode(), at + length
+
+
+def with_module_name(module: bytes, name: str) -> bytes:
+    """The module under another name: the last of a proto's equal fields counts, so the old one is cut off."""
+    encoded, size = name.encode(), b""
+    length = len(encoded)
+    while length >= 0x80:
+        size, length = size + bytes([length & 0x7F | 0x80]), length >> 7
+    return b"\x0a" + size + bytes([length]) + encoded + module[module_name(module)[1]:]
+
+
+def without_passes(options: Any, passes: str) -> Any:
+    """A copy of compile options with these of XLA's passes off, beside those that are off already."""
+    import copy
+    options = copy.deepcopy(options)
+    debug = options.executable_build_options.debug_options
+    already = debug.xla_disable_hlo_passes
+    debug.xla_disable_hlo_passes = f"{already},{passes}" if already else passes
+    return options
+
+
+# Hooks.
+
+_transformation_lock = threading.Lock()
+
+
+_listeners: list[Callable[[bytes], bytes | None]] = []
+_serial = itertools.count()
+
+
+def _dispatch(module: bytes) -> bytes | None:
+    """Inside XLA, where an exception, or anything but bytes and None, would end the compilation or the process."""
+    try:
+        for listener in tuple(_listeners):
+            replacement = listener(module)
+            if replacement is not None:
+                return bytes(replacement)
+    except BaseException:  # the compilation goes on as if we were not there, and whoever waits for the listener sees that it did not run
+        pass
+    return None
+
+
+@contextlib.contextmanager
+def transformation(listener: Callable[[bytes], bytes | None]) -> Iterator[None]:
+    """`listener` sees every module that XLA compiles in the meantime, on threads of XLA's, and may replace it."""
+    from jax.extend.xla import PipelineStage, clear_hlo_module_transformation, register_hlo_module_transformation
+    with _transformation_lock:
+        _listeners.append(listener)
+        if len(_listeners) == 1:
+            register_hlo_module_transformation(_dispatch, name=TRANSFORMATION, stage=PipelineStage.PRE_SCHEDULER, platforms="cpu")
+    try:
+        yield
+    finally:
+        with _transformation_lock:
+            _listeners.remove(listener)
+            if not _listeners:
+                clear_hlo_module_transformation(TRANSFORMATION, stage=PipelineStage.PRE_SCHEDULER, platforms="cpu")
+
+
+class CompilerHooks:
+    """Stands between JAX and its compiler while it is needed.
+
+    `compile(original, backend, computation, devices, options, *rest)` in place of compile_or_get_cached, `built(executable)` after each
+    compilation that the persistent cache did not save, `salt()` in the persistent cache's keys.
+    """
+
+    def __init__(self, compile: Callable[..., Any], built: Callable[[], None], salt: Callable[[], str]):
+        self._compile, self._built, self._salt = compile, built, salt
+        self._lock = threading.Lock()
+        self._users = 0
+        self._replaced: list[tuple[Any, str, Any, Any]] = []
+
+    def acquire(self) -> None:
+        with self._lock:
+            self._users += 1
+            if self._users == 1:
+                self._install()
+
+    def release(self) -> None:
+        with self._lock:
+            self._users -= 1
+            if self._users == 0:
+                self._remove()
+
+    def _install(self) -> None:
+        from jax._src import cache_key, compiler
+        compile, build, salt = compiler.compile_or_get_cached, compiler.backend_compile_and_load, cache_key.custom_hook
+
+        def smelt_compile(*arguments: Any, **named: Any) -> Any:
+            return self._compile(compile, *arguments, **named)
+
+        def smelt_build(*arguments: Any, **named: Any) -> Any:
+            executable = build(*arguments, **named)
+            self._built()
+            return executable
+
+        def smelt_salt() -> str:
+            return salt() + self._salt()
+
+        self._replaced = [(compiler, "compile_or_get_cached", compile, smelt_compile),
+                          (compiler, "backend_compile_and_load", build, smelt_build), (cache_key, "custom_hook", salt, smelt_salt)]
+        for holder, name, _, ours in self._replaced:
+            setattr(holder, name, ours)
+
+    def _remove(self) -> None:
+        for holder, name, original, ours in self._replaced:
+            if getattr(holder, name) is ours:  # else another package stands in front of us, and we let everything through
+                setattr(holder, name, original)
+        self._replaced = []
+
+
+def capture(computation: Any, library: bool) -> bytes:
+    """The module as XLA's passes leave it with its fusion off, under the options that JAX itself compiles with."""
+    import numpy
+    from jax._src import compiler
+    from jaxlib import xla_client
+    device = jax.local_devices(backend="cpu")[0]
+    options = compiler.get_compile_options(num_replicas=1, num_partitions=1, device_assignment=numpy.array([[device.id]]),
+                                           backend=device.client)
+    options = without_passes(options, FUSION_PASSES if library else f"{FUSION_PASSES},{LIBRARY_PASS}")
+    name = name_of(computation)
+    disguise = f"{name}__smelt_{next(_serial)}"  # other threads may compile modules of this name
+    seen: list[bytes] = []
+
+    def keep(module: bytes) -> bytes | None:
+        if module_name(module)[0] == disguise:
+            seen.append(bytes(module))
+        return None
+
+    with transformation(keep):
+        device.client.compile_and_load(renamed(computation, disguise), xla_client.DeviceList((device,)), options)
+    if not seen:
+        raise RuntimeError("XLA did not show the module to its transformation")
+    return with_module_name(seen[-1], name)

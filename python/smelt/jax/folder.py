@@ -1,0 +1,109 @@
+"""A run folder as `smelt.jax.tune` leaves it and `smelt.jax.optimize` reads it.
+
+Beside what `smelt tune` writes (best.fusion.json, fused.hlo, records.db, report.txt) it holds
+
+    module.pb             the program as JAX gave it to XLA
+    captured.pb           the same after XLA's passes, with its fusion off: what was tuned
+    captured_library.pb   the same with XLA's library on
+    fused.pb              what XLA shall compile instead, where the answer is a configuration
+    smelt.json            what all this is for
+"""
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import os
+import pathlib
+from typing import Any
+
+from smelt.jax import door
+
+FORMAT = 1
+MANIFEST = "smelt.json"
+
+
+class Unusable(Exception):
+    """A folder that cannot be used here; the text says why."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Answer:
+    """What was found for one module."""
+    folder: str
+    name: str  # jit_step
+    signature: str
+    module: str  # fingerprint, as JAX gives it to XLA
+    captured: str  # fingerprint, as XLA's passes leave it
+    answer: str  # xla: as it is; xla_no_library: without the library; as_given: `fused`
+    fused: bytes
+    digest: str  # of everything that decides what is compiled
+
+
+def threads() -> int:
+    """Cores that XLA's thread pool of this process has."""
+    return len(os.sched_getaffinity(0))
+
+
+def write_manifest(folder: pathlib.Path, fields: dict[str, Any], files: list[str]) -> None:
+    """Whole or not at all: a reader sees the old manifest or this one."""
+    content = {"format": FORMAT, "jaxlib": door.SUPPORTED, "threads": threads(), **fields,
+               "files": {name: hashlib.sha256((folder / name).read_bytes()).hexdigest() for name in files}}
+    unfinished = folder / f"{MANIFEST}.{os.getpid()}"
+    unfinished.write_text(json.dumps(content, indent=1) + "\n")
+    unfinished.replace(folder / MANIFEST)
+
+
+def read_manifest(folder: pathlib.Path) -> dict[str, Any] | None:
+    """None: there is none. Unusable: it is none of ours."""
+    try:
+        text = (folder / MANIFEST).read_text()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except (OSError, UnicodeDecodeError) as error:
+        raise Unusable(f"{MANIFEST} cannot be read: {error}") from None
+    try:
+        content = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise Unusable(f"{MANIFEST} is damaged: {error}") from None
+    if not isinstance(content, dict) or content.get("format") != FORMAT:
+        found = content.get("format") if isinstance(content, dict) else "nothing"
+        raise Unusable(f"{MANIFEST} has format {found}, and this package reads format {FORMAT}: tune again")
+    return content
+
+
+def load(path: str | os.PathLike[str]) -> Answer:
+    """Unusable: with the reason, for every folder that is not one of ours, of this version and for this machine's threads."""
+    folder = pathlib.Path(path)
+    if not folder.is_dir():
+        raise Unusable("there is no such folder")
+    manifest = read_manifest(folder)
+    if manifest is None:
+        raise Unusable(f"it has no {MANIFEST}: it is not a folder that smelt.jax.tune finished")
+    if manifest.get("jaxlib") != door.SUPPORTED:
+        raise Unusable(f"it was tuned under jaxlib {manifest.get('jaxlib')}, and this is {door.SUPPORTED}: tune again")
+    if manifest.get("threads") != threads():
+        raise Unusable(f"it was tuned for {manifest.get('threads')} threads, and XLA has {threads()} here: tune again")
+    texts = {}
+    for key in ("name", "signature", "module", "captured", "answer"):
+        if not isinstance(manifest.get(key), str):
+            raise Unusable(f"{MANIFEST} is damaged: `{key}` is no text")
+        texts[key] = manifest[key]
+    files = manifest.get("files")
+    fused = b""
+    if texts["answer"] == "as_given":
+        fused = _read(folder, "fused.pb", files)
+    elif texts["answer"] not in ("xla", "xla_no_library"):
+        raise Unusable(f"{MANIFEST} has the answer `{texts['answer']}`, which this package does not know")
+    digest = hashlib.sha256(json.dumps([texts, files], sort_keys=True).encode()).hexdigest()
+    return Answer(folder=str(folder), fused=fused, digest=digest, **texts)
+
+
+def _read(folder: pathlib.Path, name: str, files: Any) -> bytes:
+    try:
+        content = (folder / name).read_bytes()
+    except OSError as error:
+        raise Unusable(f"{name} cannot be read: {error.strerror}") from None
+    if not isinstance(files, dict) or files.get(name) != hashlib.sha256(content).hexdigest():
+        raise Unusable(f"{name} is not the file that was tuned: tune again")
+    return content
