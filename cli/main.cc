@@ -32,6 +32,8 @@ constexpr Verb kVerbs[] = {
      "smelt fuzz --modules=20 --seed=1 --out=findings", AddFuzz},
     {"reduce", "Shrinks a module while a command keeps failing on it",
      "smelt reduce models/dqn.hlo -o small.hlo -- sh -c '! grep -q convolution $0' {}", AddReduce},
+    {"embed", "Compiles kernels for calls from a module that XLA compiles", "smelt embed models/dqn.hlo --out=embedded",
+     AddEmbed, true},
     {"opcodes", "What is supported, opcode by opcode, as Markdown", "smelt opcodes > docs/hlo-support.md", AddOpcodes},
 };
 

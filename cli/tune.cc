@@ -26,7 +26,7 @@ struct Flags {
   XlaFlags xla;
   tuner::xla::CaptureFiles captured;
   int threads = 1;
-  bool no_tiles = false, json = false, quiet = false;
+  bool inside_xla = false, no_tiles = false, json = false, quiet = false;
 };
 
 // What is tuned, and what predicts its kernels' times.
@@ -65,6 +65,7 @@ absl::StatusOr<Job> PrepareJob(Flags& flags, const Interrupt& interrupt) {
     options.worker.target = target;
     options.worker.cache_folder = cache;
     SMELT_ASSIGN_OR_RETURN(job.program, tuner::LoadProgram(flags.module));
+    if (flags.inside_xla) options.rules = fusion::FusionTarget::XlaCpu();
   }
   SMELT_ASSIGN_OR_RETURN(job.predictor, OpenPredictor(flags.model, options.target));
   return job;
@@ -173,6 +174,9 @@ Action AddTune(CLI::App& app) {
       ->check(CLI::IsMember({"cpu", "xla"}))
       ->capture_default_str();
   AddXlaFlags(app, &flags->xla);
+  app.add_flag("--inside-xla", flags->inside_xla,
+               "With --target=cpu: MODULE is what XLA's passes left, and the kernels are for calls from XLA's program "
+               "(smelt embed): fusions are those that XLA takes as well");
   app.add_option("--captured", flags->captured.without_library,
                  "With --target=xla: the module as XLA's passes left it with fusion and library off, captured in the "
                  "process that will run it; by default a child captures it");

@@ -86,4 +86,15 @@ InstructionSet OrderedByDonation(const hlo::Module& module) {
   return ordered;
 }
 
+InstructionSet DonatedValues(const hlo::Module& module) {
+  InstructionSet values;
+  const std::vector<Instruction*> parameters = module.entry()->Parameters();
+  for (const hlo::OutputAlias& alias : hlo::OutputAliases(module)) {
+    if (alias.parameter < 0 || alias.parameter >= static_cast<int64_t>(parameters.size())) continue;
+    const InstructionSet memory = SameMemory(*parameters[alias.parameter]);
+    if (!memory.contains(Writer(*module.entry()->root(), alias.output))) values.insert(memory.begin(), memory.end());
+  }
+  return values;
+}
+
 }  // namespace smelt::fusion::xla_cpu

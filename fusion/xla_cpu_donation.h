@@ -13,4 +13,7 @@ namespace smelt::fusion::xla_cpu {
 // Instructions that must not be fused into their consumers for the sake of input_output_alias.
 absl::flat_hash_set<const hlo::Instruction*> OrderedByDonation(const hlo::Module& module);
 
+// Donated parameters that the program writes over, and everything in their memory.
+absl::flat_hash_set<const hlo::Instruction*> DonatedValues(const hlo::Module& module);
+
 }  // namespace smelt::fusion::xla_cpu

@@ -447,8 +447,7 @@ absl::StatusOr<TuneReport> Tune(const Program& program, const TuneOptions& optio
     SMELT_ASSIGN_OR_RETURN(const fusion::Space space, xla::XlaSpace(program));
     return Session(program, space, options, predictor, {fusion::Config(space.size()), {}, 0, "xla"}).Run();
   }
-  SMELT_ASSIGN_OR_RETURN(const fusion::Space space,
-                         fusion::Space::Build(program.module(), fusion::FusionTarget::Cpu()));
+  SMELT_ASSIGN_OR_RETURN(const fusion::Space space, fusion::Space::Build(program.module(), options.rules));
   SMELT_ASSIGN_OR_RETURN(fusion::Config usual, FusionConfig(space, program.flat, "priority", options.target));
   return Session(program, space, options, predictor, {std::move(usual), {}, 0}).Run();
 }

@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "fusion/target.h"
 #include "gnn/predictor.h"
 #include "kernels/target.h"
 #include "tuner/measure/runner.h"
@@ -49,6 +50,7 @@ struct TuneOptions {
   int final_rounds = 7;
   double verify_seconds = 300;  // limit of the evaluator
   kernels::Target target;
+  fusion::FusionTarget rules = fusion::FusionTarget::Cpu();  // of legality; without `xla`
   WorkerOptions worker;
   MeasurePolicy policy{.repeats = 5, .seconds = 1.0};
   const std::atomic<bool>* cancel = nullptr;

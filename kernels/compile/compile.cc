@@ -38,12 +38,20 @@ struct Candidate {
 
 class Compilation {
  public:
-  Compilation(const space::Structure& structure, const Target& target, bool list)
-      : structure_(structure), target_(target), list_(list) {}
+  Compilation(const space::Structure& structure, const Target& target, bool list, std::string name)
+      : structure_(structure), target_(target), list_(list), name_(std::move(name)) {}
 
+  absl::StatusOr<Candidate> Run(const std::optional<space::Tile>& tile) {
+    if (tile) SMELT_RETURN_IF_ERROR(space::CheckTile(structure_.main_nest(), *tile));
+    absl::StatusOr<Candidate> built = tile ? BuildTile(*tile) : BuildDefault();
+    if (!built.ok()) built = BuildFallback(built.status());
+    return built;
+  }
+
+ private:
   absl::StatusOr<Candidate> Build(schedule::Schedule schedule, const space::Tile& tile) {
     SMELT_ASSIGN_OR_RETURN(ir::Function function,
-                           lower::Lower(schedule, {.name = "kernel", .vector_bytes = target_.vector_bytes}));
+                           lower::Lower(schedule, {.name = name_, .vector_bytes = target_.vector_bytes}));
     KernelListing listing;
     codegen::CodegenOptions options;
     if (list_) {
@@ -80,10 +88,10 @@ class Compilation {
     return candidate;
   }
 
- private:
   const space::Structure& structure_;
   const Target& target_;
   const bool list_;
+  const std::string name_;
 };
 
 }  // namespace
@@ -99,10 +107,8 @@ absl::StatusOr<std::shared_ptr<const CompiledKernel>> CompileKernel(const hlo::C
   const auto start = std::chrono::steady_clock::now();
   SMELT_ASSIGN_OR_RETURN(te::Graph graph, te::FromHlo(kernel));
   const space::Structure structure = space::AnalyseStructure(std::move(graph), target);
-  if (options.tile) SMELT_RETURN_IF_ERROR(space::CheckTile(structure.main_nest(), *options.tile));
-  Compilation compilation(structure, target, options.listing != nullptr);
-  absl::StatusOr<Candidate> built = options.tile ? compilation.BuildTile(*options.tile) : compilation.BuildDefault();
-  if (!built.ok()) built = compilation.BuildFallback(built.status());
+  absl::StatusOr<Candidate> built =
+      Compilation(structure, target, options.listing != nullptr, "kernel").Run(options.tile);
   if (!built.ok()) return built.status();
   SMELT_ASSIGN_OR_RETURN(std::shared_ptr<runtime::KernelCode> code, codegen::LoadObject(built->object));
 
@@ -115,6 +121,14 @@ absl::StatusOr<std::shared_ptr<const CompiledKernel>> CompileKernel(const hlo::C
   compiled->compile_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   if (cache != nullptr) cache->Insert(key, compiled, built->object.elf);
   return std::shared_ptr<const CompiledKernel>(std::move(compiled));
+}
+
+absl::StatusOr<KernelObject> CompileObject(const hlo::Computation& kernel, const Target& target,
+                                           const std::optional<space::Tile>& tile, const std::string& symbol) {
+  SMELT_ASSIGN_OR_RETURN(te::Graph graph, te::FromHlo(kernel));
+  const space::Structure structure = space::AnalyseStructure(std::move(graph), target);
+  SMELT_ASSIGN_OR_RETURN(Candidate built, Compilation(structure, target, /*list=*/false, symbol).Run(tile));
+  return KernelObject{std::move(built.object.elf), std::move(built.object.descriptor), std::move(built.tile)};
 }
 
 }  // namespace smelt::kernels

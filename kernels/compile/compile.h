@@ -68,4 +68,15 @@ absl::StatusOr<std::shared_ptr<const CompiledKernel>> CompileKernel(const hlo::C
                                                                     const Target& target, const CompileOptions& options,
                                                                     KernelCache* cache);
 
+// A relocatable object for programs that link kernels themselves. Its functions are smelt_SYMBOL_0, smelt_SYMBOL_1,
+// ..., one a phase (runtime::PhaseFunction), and call nothing but the C library's memory and mathematical functions.
+struct KernelObject {
+  std::string elf;
+  runtime::KernelDescriptor descriptor;
+  std::string tile;
+};
+// `symbol`: letters, digits and underscores. Errors as CompileKernel.
+absl::StatusOr<KernelObject> CompileObject(const hlo::Computation& kernel, const Target& target,
+                                           const std::optional<space::Tile>& tile, const std::string& symbol);
+
 }  // namespace smelt::kernels

@@ -1,6 +1,7 @@
 """Smelt: fusion autotuning of JAX programs.
 
-    import smelt.jax                        # tune and optimize
+    import smelt.jax                        # tune JAX programs, and use the result
+    import smelt.hlo, smelt.models          # modules; predictions of run time
 """
 from smelt.program import ProgramError, find_program
 

@@ -157,7 +157,7 @@ class Fallback(unittest.TestCase):
                 raise MemoryError
             return fingerprint(module)
         with sj.optimize(self.good):  # the hook itself, as XLA calls it
-            replacement = optimizing._Replacement(folder.load(path))
+            replacement = optimizing._Replacement(folder.load(path, None))
             with door.transformation(replacement.listen):
                 door.fingerprint = broken
                 try:

@@ -25,6 +25,7 @@ const FolderRule kFolderRules[] = {
     {"tuner", {"hlo", "fusion", "kernels", "gnn"}},
     {"fuzz", {"hlo", "fusion", "kernels", "gnn", "tuner"}},
     {"cli", {"hlo", "fusion", "kernels", "gnn", "tuner", "fuzz"}},
+    {"capi", {"hlo", "fusion", "kernels", "gnn", "tuner"}},
     {"bench", {"hlo", "fusion", "kernels", "gnn", "tuner", "fuzz", "cli"}},
     {"tests", {"hlo", "fusion", "kernels", "gnn", "tuner", "fuzz", "cli", "bench"}},
 };

@@ -8,7 +8,7 @@ import contextlib
 import hashlib
 import itertools
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import jax
@@ -218,26 +218,74 @@ class CompilerHooks:
         self._replaced = []
 
 
-def capture(computation: Any, library: bool) -> bytes:
-    """The module as XLA's passes leave it with its fusion off, under the options that JAX itself compiles with."""
+def _compile_options(passes: str) -> tuple[Any, Any]:
+    """The device, and the options that JAX itself compiles for it with, but for these passes."""
     import numpy
     from jax._src import compiler
-    from jaxlib import xla_client
     device = jax.local_devices(backend="cpu")[0]
     options = compiler.get_compile_options(num_replicas=1, num_partitions=1, device_assignment=numpy.array([[device.id]]),
                                            backend=device.client)
-    options = without_passes(options, FUSION_PASSES if library else f"{FUSION_PASSES},{LIBRARY_PASS}")
-    name = name_of(computation)
-    disguise = f"{name}__smelt_{next(_serial)}"  # other threads may compile modules of this name
+    return device, without_passes(options, passes) if passes else options
+
+
+def _compile(computation: Any, passes: str, replacement: bytes | None) -> tuple[Any, bytes]:
+    """An executable that no cache knows of, and the module that its code was made from, or would have been."""
+    from jaxlib import xla_client
+    device, options = _compile_options(passes)
+    disguise = f"{name_of(computation)}__smelt_{next(_serial)}"  # other threads may compile modules of this name
     seen: list[bytes] = []
 
-    def keep(module: bytes) -> bytes | None:
-        if module_name(module)[0] == disguise:
-            seen.append(bytes(module))
-        return None
+    def listen(module: bytes) -> bytes | None:
+        if module_name(module)[0] != disguise:
+            return None
+        seen.append(bytes(module))
+        return replacement
 
-    with transformation(keep):
-        device.client.compile_and_load(renamed(computation, disguise), xla_client.DeviceList((device,)), options)
+    with transformation(listen):
+        executable = device.client.compile_and_load(renamed(computation, disguise), xla_client.DeviceList((device,)), options)
     if not seen:
         raise RuntimeError("XLA did not show the module to its transformation")
-    return with_module_name(seen[-1], name)
+    return executable, seen[-1]
+
+
+def capture(computation: Any, library: bool) -> bytes:
+    """The module as XLA's passes leave it with its fusion off."""
+    _, module = _compile(computation, FUSION_PASSES if library else f"{FUSION_PASSES},{LIBRARY_PASS}", None)
+    return with_module_name(module, name_of(computation))
+
+
+class Program:
+    """A compiled computation with its arguments, of which it keeps all."""
+
+    def __init__(self, computation: Any, arguments: Sequence[Any], replacement: bytes | None = None):
+        """`replacement`: what its code is made from, instead of what XLA's fusion would make of it."""
+        passes = "" if replacement is None else f"{FUSION_PASSES},{LIBRARY_PASS}"
+        self._executable, _ = _compile(_without_donation(computation), passes, replacement)
+        self._arguments = [jax.device_put(argument, jax.local_devices(backend="cpu")[0]) for argument in arguments]
+
+    def run(self) -> list[Any]:
+        results = [array for (array,) in self._executable.execute_sharded(self._arguments).disassemble_into_single_device_arrays()]
+        for array in results:
+            array.block_until_ready()
+        return results
+
+
+def _without_donation(computation: Any) -> Any:
+    from jaxlib.mlir import ir
+    copy = renamed(computation, name_of(computation))
+    with copy.context:
+        for operation in copy.body.operations:
+            attributes = operation.operation.attributes
+            if attributes["sym_name"].value == "main" and "arg_attrs" in attributes:
+                attributes["arg_attrs"] = ir.ArrayAttr.get([
+                    ir.DictAttr.get({a.name: a.attr for a in of if a.name not in ("tf.aliasing_output", "jax.buffer_donor")})
+                    for of in attributes["arg_attrs"]])
+    return copy
+
+
+def parameters(module: bytes) -> list[tuple[Any, tuple[int, ...]]]:
+    """Types and dimensions."""
+    import numpy
+    from jaxlib import _hlo
+    shapes = _hlo.XlaComputation(module).program_shape().parameter_shapes()
+    return [(numpy.dtype(shape.numpy_dtype()), tuple(shape.dimensions())) for shape in shapes]

@@ -6,6 +6,7 @@ Beside what `smelt tune` writes (best.fusion.json, fused.hlo, records.db, report
     captured.pb           the same after XLA's passes, with its fusion off: what was tuned
     captured_library.pb   the same with XLA's library on
     fused.pb              what XLA shall compile instead, where the answer is a configuration
+    kernels-*/            the same with calls of kernels of ours, and their code
     smelt.json            what all this is for
 """
 from __future__ import annotations
@@ -37,6 +38,7 @@ class Answer:
     captured: str  # fingerprint, as XLA's passes leave it
     answer: str  # xla: as it is; xla_no_library: without the library; as_given: `fused`
     fused: bytes
+    library: str  # of the kernels that `fused` calls; empty: it calls none
     digest: str  # of everything that decides what is compiled
 
 
@@ -72,8 +74,11 @@ def read_manifest(folder: pathlib.Path) -> dict[str, Any] | None:
     return content
 
 
-def load(path: str | os.PathLike[str]) -> Answer:
-    """Unusable: with the reason, for every folder that is not one of ours, of this version and for this machine's threads."""
+def load(path: str | os.PathLike[str], mode: str | None) -> Answer:
+    """`mode`: fusions, kernels, or None for what the folder was tuned for.
+
+    Unusable: with the reason, for every folder that is not one of ours, of this version and for this machine's threads.
+    """
     folder = pathlib.Path(path)
     if not folder.is_dir():
         raise Unusable("there is no such folder")
@@ -85,18 +90,50 @@ def load(path: str | os.PathLike[str]) -> Answer:
     if manifest.get("threads") != threads():
         raise Unusable(f"it was tuned for {manifest.get('threads')} threads, and XLA has {threads()} here: tune again")
     texts = {}
-    for key in ("name", "signature", "module", "captured", "answer"):
+    for key in ("target", "name", "signature", "module", "captured", "answer"):
         if not isinstance(manifest.get(key), str):
             raise Unusable(f"{MANIFEST} is damaged: `{key}` is no text")
         texts[key] = manifest[key]
     files = manifest.get("files")
-    fused = b""
-    if texts["answer"] == "as_given":
+    target, fused, library = texts.pop("target"), b"", ""
+    if mode == "kernels" or (mode is None and target == "cpu"):
+        texts["answer"], fused, library = _read_kernels(folder, manifest.get("kernels"), files)
+    elif target == "cpu":
+        raise Unusable("it was tuned for kernels of Smelt's: use mode='kernels', or tune with target='xla'")
+    elif texts["answer"] == "as_given":
         fused = _read(folder, "fused.pb", files)
     elif texts["answer"] not in ("xla", "xla_no_library"):
         raise Unusable(f"{MANIFEST} has the answer `{texts['answer']}`, which this package does not know")
-    digest = hashlib.sha256(json.dumps([texts, files], sort_keys=True).encode()).hexdigest()
-    return Answer(folder=str(folder), fused=fused, digest=digest, **texts)
+    digest = hashlib.sha256(json.dumps([texts, files, library], sort_keys=True).encode()).hexdigest()
+    return Answer(folder=str(folder), fused=fused, library=library, digest=digest, **texts)
+
+
+def _read_kernels(folder: pathlib.Path, kernels: Any, files: Any) -> tuple[str, bytes, str]:
+    """Answer, module and library."""
+    if not isinstance(kernels, dict):
+        raise Unusable("it has no kernels of Smelt's: tune with target='cpu'")
+    if kernels.get("processor") != processor():
+        raise Unusable("its kernels were compiled for another processor: tune again")
+    module, library = kernels.get("module"), kernels.get("library")
+    if module is None:
+        return "xla", b"", ""  # none was faster
+    if not isinstance(module, str) or not isinstance(library, str):
+        raise Unusable(f"{MANIFEST} is damaged: `kernels` names no files")
+    _read(folder, library, files)
+    return "as_given", _read(folder, module, files), str((folder / library).resolve())
+
+
+def processor() -> str:
+    """What compiled code depends on: code of one machine may end a process on another."""
+    try:
+        lines = pathlib.Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return ""
+    first: dict[str, str] = {}
+    for line in lines:
+        key, _, value = line.partition(":")
+        first.setdefault(key.strip(), value.strip())
+    return hashlib.sha256(f"{first.get('model name')} {first.get('flags')}".encode()).hexdigest()
 
 
 def _read(folder: pathlib.Path, name: str, files: Any) -> bytes:

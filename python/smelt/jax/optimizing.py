@@ -16,9 +16,10 @@ from typing import Any
 
 import jax
 
-from smelt.jax import door, folder
+from smelt.jax import door, folder, kernels
+from smelt.program import ProgramError
 
-MODES = ("fusions",)
+MODES = ("fusions", "kernels")
 
 
 class SmeltWarning(UserWarning):
@@ -163,20 +164,25 @@ class Optimization(contextlib.ContextDecorator):
         _hooks.release()
 
 
-def optimize(*folders: str | os.PathLike[str], mode: str = "fusions") -> Optimization:
+def optimize(*folders: str | os.PathLike[str], mode: str | None = None) -> Optimization:
     """Programs that were tuned, in place of what XLA would compile: a context manager and a decorator.
 
         with smelt.jax.optimize("step.smelt"):
             state = step(state, batch)
 
-    `folders`: of `tune`, or what it returned. A module is replaced if it is the one that was tuned: same computation, shapes, donated
+    `folders`: of `tune`, or what it returned. `mode`: what replaces XLA's choice; by default what the folder was tuned for.
+
+    - fusions: our fusions in XLA's own code. Folders of target="xla".
+    - kernels: fusions and contractions that Smelt compiles itself, called from XLA's program. Folders of target="cpu".
+
+    A module is replaced if it is the one that was tuned: same computation, shapes, donated
     arguments and layouts. All others are compiled as usual. Functions that were compiled before are compiled anew inside, and those of
     before are there again after it; a context holds for the thread that enters it.
 
     What cannot be used (another version of jaxlib, another number of threads, a folder that is none) is left to XLA, with one
     `SmeltWarning` that says why; nothing is raised for it.
     """
-    if mode not in MODES:
+    if mode is not None and mode not in MODES:
         raise ValueError(f"mode={mode!r}: expected one of {', '.join(MODES)}")
     if not folders:
         raise ValueError("optimize needs a folder of smelt.jax.tune")
@@ -187,8 +193,10 @@ def optimize(*folders: str | os.PathLike[str], mode: str = "fusions") -> Optimiz
             _warn(os.fspath(path), reason)
             continue
         try:
-            answer = folder.load(path)
-        except folder.Unusable as error:
+            answer = folder.load(path, mode)
+            if answer.library:
+                kernels.load(answer.library)
+        except (folder.Unusable, OSError, ProgramError) as error:
             _warn(os.fspath(path), str(error))
             continue
         _answers[answer.digest] = answer
