@@ -188,7 +188,7 @@ absl::Status Bench(const Flags& flags) {
 
 Action AddBench(CLI::App& app) {
   auto flags = std::make_shared<Flags>();
-  app.add_option("MODULE", flags->module, "HLO text")->required();
+  app.add_option("MODULE", flags->module, "HLO text or proto, or StableHLO, by its extension")->required();
   app.add_option("--threads", flags->threads, "Threads of one kernel")
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();
@@ -206,7 +206,10 @@ Action AddBench(CLI::App& app) {
       ->capture_default_str();
   app.add_flag("--no-cache", flags->no_cache, "Compile afresh, without the kernel cache");
   app.add_flag("--json", flags->json, "Machine-readable result on standard output");
-  return [flags] { return Bench(*flags); };
+  return [flags]() -> absl::Status {
+    SMELT_ASSIGN_OR_RETURN(flags->module, ModuleFile(flags->module, flags->xla.python));
+    return Bench(*flags);
+  };
 }
 
 }  // namespace smelt::cli

@@ -1,8 +1,13 @@
 // smelt eval: errors of models on the programs that training held out, beside the baselines.
+#include <algorithm>
 #include <cstdio>
+#include <deque>
+#include <filesystem>
 #include <memory>
+#include <set>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "cli/interrupt.h"
 #include "cli/verb.h"
 #include "gnn/dataset/dataset.h"
@@ -53,17 +58,29 @@ absl::Status Eval(const Flags& flags) {
         absl::StrCat(flags.corpus, ": the split holds out no program; give --test, --test-programs or --all"));
   }
   std::vector<gnn::Contender> contenders = {ContenderOf(model, "model")};
-  gnn::ModelFile baseline;
-  if (!flags.baseline.empty()) {
-    SMELT_ASSIGN_OR_RETURN(baseline, gnn::LoadModel(flags.baseline));
+  std::vector<std::string> files = {flags.model};
+  std::deque<gnn::ModelFile> baselines;  // contenders point into them
+  for (const absl::string_view file : absl::StrSplit(flags.baseline, ',', absl::SkipEmpty())) {
+    files.emplace_back(file);
+    SMELT_ASSIGN_OR_RETURN(gnn::ModelFile loaded, gnn::LoadModel(files.back()));
+    const gnn::ModelFile& baseline = baselines.emplace_back(std::move(loaded));
     if (baseline.target_figures != model.target_figures) {
       return absl::InvalidArgumentError(
-          absl::StrCat(flags.baseline, ": was trained under other measured figures of the machine than ", flags.model,
+          absl::StrCat(files.back(), ": was trained under other measured figures of the machine than ", flags.model,
                        "; train both on one machine without clearing its cache folder between"));
     }
     contenders.push_back(ContenderOf(baseline, "baseline"));
   }
-  contenders.push_back({"analytical", nullptr, nullptr, true});
+  // Networks of one kind go by their files.
+  std::set<std::string> kinds;
+  for (const gnn::Contender& contender : contenders) kinds.insert(contender.name);
+  for (size_t i = 0; i < contenders.size() && kinds.size() < contenders.size(); ++i)
+    contenders[i].name = std::filesystem::path(files[i]).stem().string();
+  if (std::all_of(examples.begin(), examples.end(), [&](int64_t i) { return data.examples[i].rough_seconds > 0; })) {
+    contenders.push_back({"rough cost", nullptr, nullptr, false, true});
+  } else {
+    contenders.push_back({"analytical", nullptr, nullptr, true});
+  }
   SMELT_ASSIGN_OR_RETURN(const gnn::EvalTable table,
                          gnn::EvaluateModels(data, examples, contenders, model.analytical_factors));
   if (!flags.scatter.empty()) {
@@ -83,7 +100,7 @@ Action AddEval(CLI::App& app) {
   auto flags = std::make_shared<Flags>();
   app.add_option("MODEL", flags->model, "Model file")->required();
   app.add_option("CORPUS", flags->corpus, "Corpus folder, or several separated by commas")->required();
-  app.add_option("--baseline", flags->baseline, "A second model beside it, for example an LSTM");
+  app.add_option("--baseline", flags->baseline, "Further models beside it, separated by commas, for example an LSTM");
   app.add_option("--target", flags->target, "Target that the corpus was measured on")->capture_default_str();
   app.add_option("--seed", flags->seed, "Seed of the split, as in training")->capture_default_str();
   app.add_option("--validation", flags->validation, "Share of programs for validation, as in training")

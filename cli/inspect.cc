@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "cli/verb.h"
+#include "cli/xla.h"
 #include "fusion/kernel.h"
 #include "fusion/legality.h"
 #include "fusion/reason.h"
@@ -28,7 +29,7 @@ namespace {
 using nlohmann::json;
 
 struct Flags {
-  std::string module, fusion, why, kernel, tile, target = "cpu";
+  std::string module, python, fusion, why, kernel, tile, target = "cpu";
   bool no_verify = false, kernels = false, json = false;
 };
 
@@ -201,7 +202,8 @@ absl::Status Inspect(const Flags& flags) {
 
 Action AddInspect(CLI::App& app) {
   auto flags = std::make_shared<Flags>();
-  app.add_option("MODULE", flags->module, "HLO text")->required();
+  app.add_option("MODULE", flags->module, "HLO text or proto, or StableHLO, by its extension")->required();
+  AddPythonFlag(app, &flags->python);
   app.add_option("--fusion", flags->fusion, tuner::kFusionHelp)->check(CheckFusion);
   app.add_flag("--kernels", flags->kernels, "List the kernels, and which of them are opaque operations and why");
   app.add_option("--why", flags->why,
@@ -211,7 +213,10 @@ Action AddInspect(CLI::App& app) {
   app.add_option("--target", flags->target, "Target whose rules apply")->capture_default_str();
   app.add_flag("--no-verify", flags->no_verify, "Only read the module, without verifying it");
   app.add_flag("--json", flags->json, "Machine-readable result on standard output");
-  return [flags] { return Inspect(*flags); };
+  return [flags]() -> absl::Status {
+    SMELT_ASSIGN_OR_RETURN(flags->module, ModuleFile(flags->module, flags->python));
+    return Inspect(*flags);
+  };
 }
 
 }  // namespace smelt::cli

@@ -21,7 +21,7 @@ namespace smelt::cli {
 namespace {
 
 struct Flags {
-  std::string module, passes = "none", fusion, output, target = "cpu";
+  std::string module, python, passes = "none", fusion, output, target = "cpu";
   bool no_verify = false, dump = false, list = false;
 };
 
@@ -78,7 +78,8 @@ absl::Status Opt(const Flags& flags) {
 
 Action AddOpt(CLI::App& app) {
   auto flags = std::make_shared<Flags>();
-  app.add_option("MODULE", flags->module, "HLO text or proto, by its extension");
+  app.add_option("MODULE", flags->module, "HLO text or proto, or StableHLO, by its extension");
+  AddPythonFlag(app, &flags->python);
   app.add_option("--passes", flags->passes, "default, none, or names separated by commas (--list-passes)")
       ->capture_default_str();
   app.add_option("--fusion", flags->fusion, tuner::kFusionHelp)->check(CheckFusion);
@@ -92,7 +93,10 @@ Action AddOpt(CLI::App& app) {
   app.add_flag("--print-after-all", flags->dump,
                "Print the module to standard error before the first pass and after each that changed it");
   app.add_flag("--list-passes", flags->list, "List the passes and why each exists");
-  return [flags] { return Opt(*flags); };
+  return [flags]() -> absl::Status {
+    SMELT_ASSIGN_OR_RETURN(flags->module, ModuleFile(flags->module, flags->python));
+    return Opt(*flags);
+  };
 }
 
 }  // namespace smelt::cli

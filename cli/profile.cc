@@ -8,9 +8,11 @@
 #include "absl/strings/str_cat.h"
 #include "cli/interrupt.h"
 #include "cli/verb.h"
+#include "cli/xla.h"
 #include "hlo/status_macros.h"
 #include "kernels/compile/compile.h"
 #include "nlohmann/json.hpp"
+#include "tuner/xla/python.h"
 
 namespace smelt::cli {
 namespace {
@@ -19,6 +21,7 @@ struct Flags {
   std::vector<std::string> modules;
   tuner::ProfileOptions profile;
   std::string task = "fusion", shard, target = "cpu:threads=1", cache;
+  XlaFlags xla;
   bool json = false;
 };
 
@@ -35,8 +38,18 @@ absl::Status Profile(Flags& flags) {
           absl::StrCat("--shard=", flags.shard, ": expected I/N with 0 <= I < N, for example 0/4"));
     }
   }
-  SMELT_ASSIGN_OR_RETURN(options.target, kernels::Target::Parse(flags.target));
-  options.worker.target = flags.target;
+  options.xla = IsXlaTarget(flags.target);
+  options.capture_seconds = flags.xla.compile_seconds;
+  if (options.xla) {
+    SMELT_ASSIGN_OR_RETURN(const int threads, XlaThreads(flags.target));
+    SMELT_ASSIGN_OR_RETURN(options.target, kernels::Target::Parse(absl::StrCat("cpu:threads=", threads)));
+    SMELT_ASSIGN_OR_RETURN(
+        options.worker,
+        tuner::xla::FindXlaWorker({.python = flags.xla.python, .threads = threads, .cancel = interrupt.flag()}));
+  } else {
+    SMELT_ASSIGN_OR_RETURN(options.target, kernels::Target::Parse(flags.target));
+    options.worker.target = flags.target;
+  }
   options.worker.cache_folder = flags.cache.empty() ? kernels::KernelCache::DefaultFolder() : flags.cache;
   options.cancel = interrupt.flag();
   SMELT_ASSIGN_OR_RETURN(const tuner::ProfileReport report, tuner::Profile(flags.modules, options));
@@ -50,6 +63,7 @@ absl::Status Profile(Flags& flags) {
                                        {"skipped", report.skipped},
                                        {"refused", report.refused},
                                        {"seconds", report.seconds},
+                                       {"floor_us", 1e6 * report.floor_seconds},
                                        {"cancelled", report.cancelled}}
                             .dump(2)
                             .c_str());
@@ -59,6 +73,10 @@ absl::Status Profile(Flags& flags) {
         "large)%s\n",
         options.output.c_str(), report.kernels, report.programs, report.seconds, report.known, report.failed,
         report.skipped, report.cancelled ? "; interrupted: the same command goes on" : "");
+    if (options.xla) {
+      std::printf("an empty kernel takes %.2f us: what takes little more is little known\n",
+                  1e6 * report.floor_seconds);
+    }
   }
   return absl::OkStatus();
 }
@@ -89,7 +107,11 @@ Action AddProfile(CLI::App& app) {
       ->capture_default_str();
   app.add_option("--seed", options.seed, "Seed of the configurations")->capture_default_str();
   app.add_option("--shard", flags->shard, "I/N: only every N-th program, beginning with the I-th");
-  app.add_option("--target", flags->target, "What to compile for and measure on")->capture_default_str();
+  app.add_option(
+         "--target", flags->target,
+         "What to compile for and measure on: cpu:threads=N, or xla:threads=N for kernels that XLA:CPU compiles")
+      ->capture_default_str();
+  AddXlaFlags(app, &flags->xla);
   app.add_option("--cache", flags->cache, "Kernel cache folder; by default $SMELT_CACHE or ~/.cache/smelt");
   app.add_flag("--json", flags->json, "Machine-readable summary on standard output");
   return [flags] { return Profile(*flags); };

@@ -97,7 +97,7 @@ absl::Status Run(const Flags& flags) {
 
 Action AddRun(CLI::App& app) {
   auto flags = std::make_shared<Flags>();
-  app.add_option("MODULE", flags->module, "HLO text")->required();
+  app.add_option("MODULE", flags->module, "HLO text or proto, or StableHLO, by its extension")->required();
   app.add_option("--engine", flags->engine, "compiled or evaluator")
       ->check(CLI::IsMember({"compiled", "evaluator"}))
       ->capture_default_str();
@@ -114,7 +114,10 @@ Action AddRun(CLI::App& app) {
   AddXlaFlags(app, &flags->xla);
   app.add_flag("--no-cache", flags->no_cache, "Compile afresh, without the kernel cache");
   check->excludes(golden);
-  return [flags] { return Run(*flags); };
+  return [flags]() -> absl::Status {
+    SMELT_ASSIGN_OR_RETURN(flags->module, ModuleFile(flags->module, flags->xla.python));
+    return Run(*flags);
+  };
 }
 
 }  // namespace smelt::cli

@@ -56,11 +56,17 @@ absl::StatusOr<Job> PrepareJob(Flags& flags, const Interrupt& interrupt) {
         tuner::xla::FindLibraryKernels(options.worker, flags.xla.compile_seconds, &job.xla, flags.captured);
     if (!library.ok())
       std::fprintf(stderr, "no choices of XLA's library: %s\n", std::string(library.message()).c_str());
-    // A model that is asked for, else what knows these kernels best.
-    if (flags.model.empty()) {
-      job.predictor = tuner::xla::RoughPredictor();
-      return job;
+    const absl::Status own = tuner::xla::FindOwnFusions(options.worker, flags.xla.compile_seconds, &job.xla);
+    if (!own.ok()) std::fprintf(stderr, "no start from XLA's own fusions: %s\n", std::string(own.message()).c_str());
+    // A model that is asked for, the one that comes with the tool, or the rough cost.
+    const std::string model = flags.model.empty() ? tuner::xla::ShippedXlaModelPath() : flags.model;
+    std::unique_ptr<tuner::xla::Predictor> predictor = tuner::xla::RoughPredictor();
+    if (!model.empty() && model != "rough") {
+      SMELT_ASSIGN_OR_RETURN(predictor, tuner::xla::LearnedPredictor(model, options.target));
     }
+    options.xla_predictor = predictor.get();
+    job.predictor = std::move(predictor);
+    return job;
   } else {
     options.worker.target = target;
     options.worker.cache_folder = cache;
@@ -130,6 +136,7 @@ absl::Status Tune(Flags& flags) {
                              {"kernels_new", report.kernels_new},
                              {"tiles", tiles},
                              {"answer", report.answer},
+                             {"same_library_ms", 1e3 * report.same_library_seconds},
                              {"library", report.library},
                              {"starts", starts},
                              {"cancelled", report.cancelled},
@@ -145,7 +152,7 @@ absl::Status Tune(Flags& flags) {
 Action AddTune(CLI::App& app) {
   auto flags = std::make_shared<Flags>();
   tuner::TuneOptions& options = flags->tune;
-  app.add_option("MODULE", flags->module, "HLO text")->required();
+  app.add_option("MODULE", flags->module, "HLO text or proto, or StableHLO, by its extension")->required();
   app.add_option("--out", options.folder, "Run folder; gone on from when it exists")->required();
   app.add_option("--model", flags->model, kModelHelp);
   app.add_option("--seed", options.seed, "Seed of the search")->capture_default_str();
@@ -184,7 +191,10 @@ Action AddTune(CLI::App& app) {
   app.add_option("--cache", flags->cache, "Kernel cache folder; by default $SMELT_CACHE or ~/.cache/smelt");
   app.add_flag("--quiet", flags->quiet, "No progress line");
   app.add_flag("--json", flags->json, "Machine-readable result on standard output");
-  return [flags] { return Tune(*flags); };
+  return [flags]() -> absl::Status {
+    SMELT_ASSIGN_OR_RETURN(flags->module, ModuleFile(flags->module, flags->xla.python));
+    return Tune(*flags);
+  };
 }
 
 }  // namespace smelt::cli

@@ -14,6 +14,7 @@
 #include "kernels/compile/compile.h"
 #include "tuner/measure/runner.h"
 #include "tuner/xla/python.h"
+#include "tuner/xla/stablehlo.h"
 
 namespace smelt::cli {
 namespace {
@@ -82,8 +83,22 @@ absl::StatusOr<int> XlaThreads(const std::string& target) {
       absl::StrCat("target `", target, "`: expected xla or xla:threads=N, with N from 1 to 1024"));
 }
 
+void AddPythonFlag(CLI::App& app, std::string* python) { app.add_option("--python", *python, tuner::xla::kPythonHelp); }
+
+absl::StatusOr<std::string> ModuleFile(const std::string& module, const std::string& python) {
+  if (!tuner::xla::IsStableHlo(module)) return module;
+  constexpr double kConversionSeconds = 300;
+  absl::StatusOr<tuner::WorkerOptions> worker = tuner::xla::FindXlaWorker({.python = python});
+  if (!worker.ok()) {
+    return absl::Status(worker.status().code(),
+                        absl::StrCat(module, ": is StableHLO: ", std::string(worker.status().message())));
+  }
+  worker->cache_folder = kernels::KernelCache::DefaultFolder();
+  return tuner::xla::HloOfStableHlo(module, *worker, kConversionSeconds);
+}
+
 void AddXlaFlags(CLI::App& app, XlaFlags* flags) {
-  app.add_option("--python", flags->python, tuner::xla::kPythonHelp);
+  AddPythonFlag(app, &flags->python);
   app.add_option("--compile-seconds", flags->compile_seconds, "With --target=xla: limit of one of XLA's compilations")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();

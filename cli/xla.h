@@ -24,6 +24,10 @@ extern const char* const kXlaFusionHelp;
 // An error where such a name is asked for without XLA.
 absl::Status RefuseXlaFusion(const std::string& fusion, const std::string& target);
 
+// The file that a module argument stands for: itself, or for StableHLO what XLA's front end made of it.
+absl::StatusOr<std::string> ModuleFile(const std::string& module, const std::string& python);
+void AddPythonFlag(CLI::App& app, std::string* python);
+
 struct XlaFlags {
   std::string python;
   double compile_seconds = 600;

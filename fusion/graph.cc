@@ -106,7 +106,7 @@ absl::StatusOr<Graph> Graph::Build(const hlo::Module& module, const FusionTarget
     }
   }
   Graph graph;
-  InstructionHasher hasher;
+  InstructionHasher hasher(target.emitter == Emitter::kXlaCpu);
   for (const hlo::Computation* computation : executed) {
     if (regions.contains(computation)) continue;
     const int32_t number = static_cast<int32_t>(graph.computations_.size());
@@ -114,6 +114,7 @@ absl::StatusOr<Graph> Graph::Build(const hlo::Module& module, const FusionTarget
     for (const Instruction* instruction : computation->PostOrder()) {
       graph.AddNode(*instruction, number, target);
       graph.nodes_.back().local = hasher.Local(*instruction);
+      graph.nodes_.back().parameter = hasher.Parameter(instruction->shape());
     }
   }
   graph.MarkLive(module);
@@ -147,7 +148,6 @@ void Graph::AddNode(const Instruction& instruction, int32_t computation, const F
   node.elements = Elements(FirstLeaf(instruction.shape()));
   node.bytes = instruction.shape().ByteSize();
   node.domain = node.elements;
-  node.parameter = InstructionHasher::Parameter(instruction.shape());
   if (IsLoopNest(node.role)) {
     node.elementwise = IsElementwiseNode(instruction);
     node.dynamic_update = instruction.opcode() == Opcode::kDynamicUpdateSlice;

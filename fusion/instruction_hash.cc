@@ -48,10 +48,10 @@ void AddAttributes(Hasher& hasher, const hlo::Instruction& instruction) {
 
 }  // namespace
 
-Hash128 InstructionHasher::Parameter(const hlo::Shape& shape) {
+Hash128 InstructionHasher::Parameter(const hlo::Shape& shape) const {
   Hasher hasher;
   hasher.Add("parameter");
-  AddShape(hasher, shape, false);
+  AddShape(hasher, shape, layouts_);
   return hasher.Finish();
 }
 
@@ -59,7 +59,7 @@ Hash128 InstructionHasher::Local(const hlo::Instruction& instruction) {
   Hasher hasher;
   hasher.Add(hlo::OpcodeName(instruction.opcode()));
   const bool bitcast = instruction.opcode() == Opcode::kBitcast;
-  AddShape(hasher, instruction.shape(), bitcast);
+  AddShape(hasher, instruction.shape(), bitcast || layouts_);
   if (bitcast) AddShape(hasher, instruction.operand(0)->shape(), true);
   switch (instruction.opcode()) {
     case Opcode::kParameter:

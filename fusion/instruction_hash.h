@@ -21,12 +21,16 @@ namespace smelt::fusion {
 // called computations stay as they are.
 class InstructionHasher {
  public:
-  // Layouts count only for `bitcast`, whose meaning they are; names and metadata never.
+  // `layouts`: count everywhere, for code generators that follow them; else only for `bitcast`, whose meaning they are.
+  explicit InstructionHasher(bool layouts = false) : layouts_(layouts) {}
+
+  // Names and metadata never count.
   hlo::Hash128 Local(const hlo::Instruction& instruction);
   // Of a parameter of this type.
-  static hlo::Hash128 Parameter(const hlo::Shape& shape);
+  hlo::Hash128 Parameter(const hlo::Shape& shape) const;
 
  private:
+  const bool layouts_;
   hlo::Fingerprinter called_;
 };
 

@@ -292,11 +292,11 @@ bool IsFree(const hlo::Computation& kernel) {
   return KeepsBytes(root) && root.operand(0)->opcode() == Opcode::kParameter;
 }
 
-absl::StatusOr<Kernel> ExtractKernel(const Instruction& instruction) {
+absl::StatusOr<Kernel> ExtractKernel(const Instruction& instruction, bool layouts) {
   SMELT_RETURN_IF_ERROR(CheckIsKernel(instruction));
   CanonicalOrder order(instruction);
   SMELT_RETURN_IF_ERROR(order.Run());
-  InstructionHasher hasher;
+  InstructionHasher hasher(layouts);
   Kernel kernel = order.Build();
   kernel.hash = order.Hash(hasher);
   return kernel;

@@ -44,7 +44,8 @@ bool IsFree(const hlo::Computation& kernel);
 // The kernel of one instruction of a (fused) module: a fusion's computation, with nested fusions and calls inlined, or
 // the instruction alone. Scalar constants that it reads come along inside. Linear in the kernel. Errors: an instruction
 // that is no kernel, or a fusion whose computation does not fit it.
-absl::StatusOr<Kernel> ExtractKernel(const hlo::Instruction& instruction);
+// `layouts`: they count in the hash, as in a space of FusionTarget::XlaCpu().
+absl::StatusOr<Kernel> ExtractKernel(const hlo::Instruction& instruction, bool layouts = false);
 
 // All kernels of the executed computations, each distinct hash once, in order of first appearance; `counts`, where
 // given, says how often each stands in the program text (not how often loops run it).

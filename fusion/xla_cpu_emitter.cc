@@ -102,8 +102,10 @@ class Overwriting {
     for (int64_t i = 0; i < root.operand_count(); ++i) {
       const Instruction& next = *root.operand(i);
       if (IsElement(next, *state, i) && !Overwritten(*state, i)) continue;  // passed on as it is
-      for (const Instruction* user : state->users()) {
-        if (IsElement(*user, *state, i)) Mark(*user);
+      if (LateCopy(loop, i) == nullptr) {
+        for (const Instruction* user : state->users()) {
+          if (IsElement(*user, *state, i)) Mark(*user);
+        }
       }
       Mark(*initial.operand(i));
     }
@@ -151,7 +153,8 @@ class Overwriting {
 Role RoleInLoopFusion(const Instruction& instruction) {
   const Opcode opcode = instruction.opcode();
   if (!hlo::IsElementwise(opcode) && !Contains(kLoopOpcodes, opcode)) return Role::kOpaque;
-  if (opcode == Opcode::kStochasticConvert) return Role::kOpaque;
+  // A copy that keeps a value must come when it does, whatever is computed for it.
+  if (opcode == Opcode::kStochasticConvert || KeepsValueFromOverwriting(instruction)) return Role::kOpaque;
   if (!StaticArrays(instruction.shape())) return Role::kOpaque;
   for (const Instruction* operand : instruction.operands()) {
     if (!operand->shape().IsArray() || !StaticArrays(operand->shape())) return Role::kOpaque;
@@ -167,6 +170,44 @@ bool RunsAsLoopFusion(const Instruction& instruction) {
 
 bool KeepsValueFromOverwriting(const Instruction& instruction) {
   return instruction.opcode() == Opcode::kCopy && SameLayout(instruction.shape(), instruction.operand(0)->shape());
+}
+
+std::vector<Instruction*> StateReaders(const Instruction& loop, int64_t i) {
+  std::vector<Instruction*> readers, stack;
+  for (Instruction* user : loop.called(0)->Parameters()[0]->users()) {
+    if (user->opcode() != Opcode::kGetTupleElement || user->attributes<hlo::TupleIndexAttributes>().index == i)
+      stack.push_back(user);
+  }
+  absl::flat_hash_set<const Instruction*> seen;
+  while (!stack.empty()) {
+    Instruction* value = stack.back();
+    stack.pop_back();
+    if (!seen.insert(value).second) continue;
+    const Opcode opcode = value->opcode();
+    const bool alias = opcode == Opcode::kBitcast || opcode == Opcode::kGetTupleElement ||
+                       opcode == Opcode::kOptimizationBarrier || (opcode == Opcode::kTuple && !value->IsRoot());
+    if (alias) {
+      stack.insert(stack.end(), value->users().begin(), value->users().end());
+    } else {
+      readers.push_back(value);
+    }
+  }
+  return readers;
+}
+
+const Instruction* LateCopy(const Instruction& loop, int64_t i) {
+  const Computation& body = *loop.called(0);
+  const Instruction& root = *body.root();
+  if (root.opcode() != Opcode::kTuple || i >= root.operand_count()) return nullptr;
+  const Instruction& copy = *root.operand(i);
+  if (!KeepsValueFromOverwriting(copy) || copy.users().size() != 1) return nullptr;
+  if (std::count(root.operands().begin(), root.operands().end(), &copy) != 1) return nullptr;
+  for (const Instruction* reader : StateReaders(loop, i)) {
+    const bool ends_body = reader == &root || (KeepsValueFromOverwriting(*reader) && reader->users().size() == 1 &&
+                                               reader->users()[0] == &root);
+    if (ends_body) return nullptr;
+  }
+  return &copy;
 }
 
 absl::flat_hash_set<const Instruction*> OverwrittenValues(const hlo::Module& module) {

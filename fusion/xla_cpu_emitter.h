@@ -8,6 +8,9 @@
 // made copies where a value is read after that. A fusion must not read such a buffer later than the program did.
 #pragma once
 
+#include <cstdint>
+#include <vector>
+
 #include "absl/container/flat_hash_set.h"
 #include "fusion/graph.h"
 #include "hlo/module.h"
@@ -22,6 +25,13 @@ bool RunsAsLoopFusion(const hlo::Instruction& instruction);
 
 // Whether it is one of the copies that keep a value from being written over: nothing moves.
 bool KeepsValueFromOverwriting(const hlo::Instruction& instruction);
+
+// The copy at the end of a loop's body that alone writes over element `i` of the loop's state, after everything that
+// reads the element (which whoever changes the order of the body must see to); null where there is none, or where
+// another such copy reads the element, as in a swap.
+const hlo::Instruction* LateCopy(const hlo::Instruction& loop, int64_t i);
+// Instructions of the body that read element `i` of the state, through bitcasts and tuples.
+std::vector<hlo::Instruction*> StateReaders(const hlo::Instruction& loop, int64_t i);
 
 // Values whose buffers something else writes over during the program: states of loops that change, operands of updates
 // in place, what is handed to such a computation, and the bitcasts of all these.

@@ -49,10 +49,13 @@ Comparison CompareRounds(const std::vector<std::vector<double>>& usual, const st
 }
 
 absl::StatusOr<Comparison> CompareInterleaved(Runner& runner, const Candidate& usual, const Candidate& tuned,
-                                              const ComparisonOptions& options) {
+                                              const ComparisonOptions& options, const Candidate* other) {
   std::vector<std::vector<double>> usual_rounds, tuned_rounds;
+  std::vector<double> other_rounds;
+  std::vector<Candidate> candidates = {usual, tuned};
+  if (other != nullptr) candidates.push_back(*other);
   for (int child = 0; child < options.children; ++child) {
-    const std::vector<Outcome> outcomes = runner.TimePrograms({usual, tuned}, options.rounds, options.seconds);
+    const std::vector<Outcome> outcomes = runner.TimePrograms(candidates, options.rounds, options.seconds);
     if (!outcomes[0].ok()) {
       return absl::InternalError(
           absl::StrCat("the default program cannot be timed: ", std::string(FailureName(outcomes[0].failure)), ": ",
@@ -60,6 +63,8 @@ absl::StatusOr<Comparison> CompareInterleaved(Runner& runner, const Candidate& u
     }
     usual_rounds.push_back(outcomes[0].seconds);
     tuned_rounds.push_back(outcomes[1].seconds);
+    if (other != nullptr)
+      other_rounds.insert(other_rounds.end(), outcomes[2].seconds.begin(), outcomes[2].seconds.end());
     if (!outcomes[1].ok()) {
       Comparison failed;
       failed.usual_seconds = outcomes[0].median();
@@ -67,7 +72,9 @@ absl::StatusOr<Comparison> CompareInterleaved(Runner& runner, const Candidate& u
       return failed;
     }
   }
-  return CompareRounds(usual_rounds, tuned_rounds);
+  Comparison compared = CompareRounds(usual_rounds, tuned_rounds);
+  if (!other_rounds.empty()) compared.other_seconds = Median(std::move(other_rounds));
+  return compared;
 }
 
 }  // namespace smelt::tuner

@@ -23,11 +23,12 @@ struct Comparison {
   double gain = 0;   // median over the rounds of log(usual / tuned): about 0.05 for 5 % faster
   double noise = 0;  // standard error of the gain, from the spread of rounds and of children
   bool better = false;
+  double other_seconds = 0;  // median of a third program that was timed beside them; 0: none, or it failed
 };
 
 // Error: the default program cannot be timed. A tuned program that cannot is not better.
 absl::StatusOr<Comparison> CompareInterleaved(Runner& runner, const Candidate& usual, const Candidate& tuned,
-                                              const ComparisonOptions& options);
+                                              const ComparisonOptions& options, const Candidate* other = nullptr);
 
 // The statistics alone: seconds of rounds by child.
 Comparison CompareRounds(const std::vector<std::vector<double>>& usual, const std::vector<std::vector<double>>& tuned);

@@ -15,6 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "fusion/evaluator.h"
 #include "fusion/heuristics/heuristics.h"
+#include "fusion/kernel_cost.h"
 #include "fusion/target.h"
 #include "gnn/corpus/corpus.h"
 #include "hlo/status_macros.h"
@@ -23,6 +24,8 @@
 #include "kernels/cost/analytical.h"
 #include "tuner/program.h"
 #include "tuner/records/records.h"
+#include "tuner/xla/kernel_loop.h"
+#include "tuner/xla/program.h"
 
 namespace smelt::tuner {
 namespace {
@@ -111,6 +114,7 @@ class KernelSource {
  public:
   KernelSource(const fusion::Space& space, const kernels::Target& target, const ProfileOptions& options, uint64_t seed)
       : space_(space), target_(target), options_(options), random_(seed) {
+    if (options.xla) return;  // the rough cost of XLA's loop fusions
     cost_.kernel_seconds = [this](const hlo::Computation& kernel) {
       return kernels::cost::EstimateKernel(kernel, target_).seconds();
     };
@@ -161,7 +165,7 @@ class Profiler {
       : options_(options),
         timer_(TimingWorker(options), options.policy),
         device_(DeviceName()),
-        compiler_(kernels::codegen::CompilerVersion()) {}
+        compiler_(options.xla ? xla::kXlaVersion : kernels::codegen::CompilerVersion()) {}
 
   absl::StatusOr<ProfileReport> Run(const std::vector<std::string>& modules) {
     SMELT_ASSIGN_OR_RETURN(writer_, gnn::CorpusWriter::Open(options_.output));
@@ -172,6 +176,7 @@ class Profiler {
         });
     if (!existing.ok()) return existing.status();
     report_.known = static_cast<int64_t>(done_.size());
+    if (options_.xla) SMELT_RETURN_IF_ERROR(TimeFloor());
     for (size_t m = static_cast<size_t>(options_.shard); m < modules.size() && !Cancelled();
          m += static_cast<size_t>(options_.shards)) {
       const std::string name = std::filesystem::path(modules[m]).filename().string();
@@ -179,7 +184,7 @@ class Profiler {
       place_ = absl::StrCat("program ", m / static_cast<size_t>(options_.shards) + 1, "/",
                             (modules.size() + options_.shards - 1) / options_.shards, " ", program_name_);
       remaining_programs_ = static_cast<double>((modules.size() - m - 1) / static_cast<size_t>(options_.shards));
-      absl::StatusOr<Program> program = LoadProgram(modules[m]);
+      absl::StatusOr<Program> program = Load(modules[m]);
       if (!program.ok()) {
         report_.refused.push_back(absl::StrCat(modules[m], ": ", program.status().message()));
         continue;
@@ -200,9 +205,25 @@ class Profiler {
     worker.cancel = options.cancel;
     return worker;
   }
+  absl::StatusOr<Program> Load(const std::string& path) {
+    if (!options_.xla) return LoadProgram(path);
+    SMELT_ASSIGN_OR_RETURN(xla::XlaProgram program,
+                           xla::LoadXlaProgram(path, options_.worker, options_.capture_seconds));
+    return std::move(program.program);
+  }
+  absl::Status TimeFloor() {
+    const Outcome outcome = TimeAlone(xla::EmptyKernel());
+    if (!outcome.ok()) return absl::InternalError(absl::StrCat("XLA cannot run an empty kernel: ", outcome.message));
+    report_.floor_seconds = outcome.best();
+    return absl::OkStatus();
+  }
+  Outcome TimeAlone(const Kernel& kernel) {
+    return xla::TimeKernelOnXla(timer_, kernel, {.threads = options_.target.threads});
+  }
   bool Cancelled() const { return options_.cancel != nullptr && *options_.cancel; }
 
   absl::Status ProfileProgram(const Program& program) {
+    if (options_.xla) return ProfileXlaProgram(program);
     SMELT_ASSIGN_OR_RETURN(const fusion::Space space,
                            fusion::Space::Build(program.module(), fusion::FusionTarget::Cpu()));
     KernelSource source(space, options_.target, options_, options_.seed);
@@ -244,6 +265,39 @@ class Profiler {
     return absl::OkStatus();
   }
 
+  // XLA's child compiles what it times, so that there is nothing to be done ahead.
+  absl::Status ProfileXlaProgram(const Program& program) {
+    SMELT_ASSIGN_OR_RETURN(const fusion::Space space, xla::XlaSpace(program));
+    KernelSource source(space, options_.target, options_, options_.seed);
+    const auto start = Clock::now();
+    int64_t found = 0;
+    absl::Status status;
+    const auto enough = [&] {
+      return !status.ok() || Cancelled() || found >= options_.kernels_per_program ||
+             Since(start) > options_.seconds_per_program;
+    };
+    const auto visit = [&](fusion::Evaluator& evaluator, const fusion::KernelRef& reference) {
+      if (enough() || !done_.insert(reference.hash).second) return;
+      const Job job{evaluator.KernelFor(reference), {std::nullopt}};
+      if (!WantedOnXla(job.kernel)) return;
+      ++found;
+      status = Append(job, {{TimeAlone(job.kernel), ""}});
+    };
+    while (!enough() && source.Next(visit)) {
+    }
+    return status;
+  }
+  bool WantedOnXla(const Kernel& kernel) {
+    if (kernel.computation().root()->opcode() == hlo::Opcode::kBitcast && fusion::IsFree(kernel.computation()))
+      return false;
+    int64_t bytes = 0;
+    for (const hlo::Instruction* parameter : kernel.computation().Parameters()) bytes += parameter->shape().ByteSize();
+    const absl::StatusOr<double> estimate = fusion::KernelSeconds(*kernel.module, fusion::FusionTarget::XlaCpu());
+    if (bytes <= options_.input_limit_bytes && estimate.ok() && *estimate <= options_.kernel_limit_seconds) return true;
+    ++report_.skipped;
+    return false;
+  }
+
   // Sizes, and the tiles to time.
   bool Wanted(Job& job) {
     if (fusion::IsFree(job.kernel.computation())) return false;
@@ -264,16 +318,33 @@ class Profiler {
   }
 
   absl::Status Time(const Job& job) {
+    std::vector<Timed> times;
+    for (size_t i = 0; i < job.tiles.size() && !Cancelled(); ++i) {
+      Runner::KernelResult result = timer_.TimeKernel(job.kernel, job.tiles[i]);
+      if (i == 0) trace_ = std::move(result.trace);
+      times.push_back({std::move(result.outcome), std::move(result.tile)});
+    }
+    return Append(job, times);
+  }
+
+  struct Timed {
+    Outcome outcome;
+    std::string tile;
+  };
+  // One entry of `times` a tile.
+  absl::Status Append(const Job& job, const std::vector<Timed>& times) {
+    if (Cancelled()) return absl::OkStatus();
     gnn::KernelExample example;
     example.program = program_name_;
     example.kernel_text = hlo::ToText(*job.kernel.module, {});
     example.hash = job.kernel.hash;
-    example.target = options_.target.ToString();
+    example.target = absl::StrCat(options_.xla ? "xla, " : "", options_.target.ToString());
     example.device = device_;
     example.policy = options_.policy.ToString();
     example.compiler = compiler_;
-    for (size_t i = 0; i < job.tiles.size() && !Cancelled(); ++i) {
-      const Runner::KernelResult result = timer_.TimeKernel(job.kernel, job.tiles[i]);
+    example.trace = trace_;
+    for (size_t i = 0; i < times.size(); ++i) {
+      const Timed& result = times[i];
       gnn::Measurement& m = example.measurements.emplace_back();
       m.default_tile = i == 0;
       if (job.tiles[i]) {
@@ -286,9 +357,7 @@ class Profiler {
         m.error = absl::StrCat(std::string(FailureName(result.outcome.failure)), ": ", result.outcome.message);
         ++report_.failed;
       }
-      if (i == 0) example.trace = result.trace;
     }
-    if (Cancelled()) return absl::OkStatus();
     SMELT_RETURN_IF_ERROR(writer_->Append(example));
     ++report_.kernels;
     if (options_.progress && Since(last_line_) > 1) {
@@ -309,7 +378,7 @@ class Profiler {
   std::string device_, compiler_;
   std::unique_ptr<gnn::CorpusWriter> writer_;
   absl::flat_hash_set<hlo::Hash128> done_;
-  std::string program_name_, place_;
+  std::string program_name_, place_, trace_;
   double remaining_programs_ = 0;
   ProfileReport report_;
   Clock::time_point start_ = Clock::now(), last_line_ = Clock::now();
@@ -318,6 +387,8 @@ class Profiler {
 }  // namespace
 
 absl::StatusOr<ProfileReport> Profile(const std::vector<std::string>& modules, const ProfileOptions& options) {
+  if (options.xla && options.task != ProfileTask::kFusion)
+    return absl::InvalidArgumentError("XLA's kernels have no tiles: --target=xla profiles --task=fusion");
   if (options.worker.cache_folder.empty()) {
     return absl::InvalidArgumentError(
         "profiling needs a kernel cache folder: the compiling process hands kernels to the timing process through it");

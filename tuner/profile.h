@@ -35,6 +35,10 @@ struct ProfileOptions {
   kernels::Target target;
   WorkerOptions worker;
   MeasurePolicy policy{.repeats = 5, .seconds = 0.25, .build_timeout = 20, .run_timeout = 20};
+  // XLA's kernels instead of ours: `worker` is its child (tuner/xla/), `target` says how many threads. Only the fusion
+  // task.
+  bool xla = false;
+  double capture_seconds = 600;  // xla: limit of XLA's passes over a program
   const std::atomic<bool>* cancel = nullptr;
   bool progress = true;  // a line on standard error, rewritten
 };
@@ -46,6 +50,7 @@ struct ProfileReport {
   int64_t failed = 0;   // recorded with the reason
   int64_t skipped = 0;  // too large
   double seconds = 0;
+  double floor_seconds = 0;          // xla: what an empty kernel takes; times near it say little
   std::vector<std::string> refused;  // programs that could not be read, with the reason
   bool cancelled = false;
 };

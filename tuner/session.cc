@@ -5,9 +5,11 @@
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
+#include <limits>
 #include <map>
 #include <optional>
 #include <set>
+#include <string_view>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -28,6 +30,9 @@
 #include "tuner/session_report.h"
 #include "tuner/tile_search.h"
 #include "tuner/trials.h"
+#include "tuner/xla/kernel_trials.h"
+#include "tuner/xla/overhead.h"
+#include "tuner/xla/own_fusions.h"
 
 namespace smelt::tuner {
 namespace {
@@ -40,6 +45,15 @@ double Since(Clock::time_point start) { return std::chrono::duration<double>(Clo
 constexpr int kRounds = 4;
 // Of the hardware budget, for configurations; the rest is for tiles.
 constexpr double kConfigurationShare = 0.7;
+// XLA: for the kernels of the programs that the search starts from, one by one; and for all before contractions are
+// tried with and without the library in the best program.
+constexpr double kStartKernelShare = 0.4, kBeforeLibraryShare = 0.85;
+// XLA: a program whose kernels alone take so much longer than those of the best one is not tried as a whole, and after
+// so many such the round ends.
+constexpr double kWorthATrial = 1.005;
+constexpr int kMostSkipped = 16;
+// The start that XLA's own fusions are.
+constexpr char kOwn[] = "xla-fusions";
 
 TrialOptions ToTrialOptions(const TuneOptions& options, const fusion::Space& space) {
   TrialOptions trial{options.target, options.worker, options.policy};
@@ -79,6 +93,7 @@ class Session {
     trials_.Log(absl::StrCat(program_.path, ": ", space_.size(), " decisions, start ", options_.start, ", seed ",
                              options_.seed, ", model: ", predictor_.Describe()));
     // An interruption ends the search, and what was found until then is the answer.
+    if (options_.xla != nullptr) PrepareXlaKernels();
     const absl::Status searched = Search(start);
     if (!searched.ok() && !absl::IsCancelled(searched)) return searched;
     const absl::Status decided = Decide();
@@ -91,6 +106,21 @@ class Session {
   absl::StatusOr<fusion::Config> Config(const std::string& name) {
     if (options_.xla != nullptr) return xla::XlaFusionConfig(space_, program_, name);
     return FusionConfig(space_, program_.flat, name, options_.target);
+  }
+  void PrepareXlaKernels() {
+    xla::KernelTrialOptions kernels{options_.target.threads, options_.xla->library_kernels,
+                                    [this](const std::string& line) {
+                                      Progress(absl::StrCat(line, "; ", BestSoFar()));
+                                      return BudgetLeft(kernel_share_);
+                                    }};
+    xla_kernels_.emplace(space_, counts_, costs_, trials_, std::move(kernels));
+    if (options_.xla->fused_by_xla == nullptr) return;
+    absl::StatusOr<fusion::Config> own = xla::OwnFusions(space_, *options_.xla->fused_by_xla);
+    if (own.ok()) {
+      own_ = *std::move(own);
+    } else {
+      trials_.Log(absl::StrCat("XLA's own fusions are no start: ", std::string(own.status().message())));
+    }
   }
   bool Cancelled() const { return trials_.Cancelled(); }
   bool BudgetLeft(double share) const {
@@ -152,16 +182,30 @@ class Session {
       }
       return absl::OkStatus();
     };
-    for (const char* name : {"priority", "xla-cpu", "none"}) {
-      SMELT_ASSIGN_OR_RETURN(fusion::Config config, Config(name));
+    for (const char* name : {kOwn, "priority", "xla-cpu", "none"}) {
+      if (name == kOwn ? !own_.has_value() : own_.has_value() && std::string_view(name) == "xla-cpu") continue;
+      fusion::Config config;
+      if (name == kOwn) {
+        config = *own_;
+      } else {
+        SMELT_ASSIGN_OR_RETURN(config, Config(name));
+      }
+      kernel_share_ = kStartKernelShare;
+      if (name == kOwn || std::string_view(name) == "priority") SMELT_RETURN_IF_ERROR(xla_kernels_->Time(config));
       SMELT_ASSIGN_OR_RETURN(const std::unique_ptr<FusionState> made,
                              FusionState::Create(space_, config, counts_, costs_));
       if (!proposed_.insert(ProgramKey(made->Kernels())).second) continue;
       SMELT_RETURN_IF_ERROR(measure(name, {std::move(config), {}, made->cost(), ""}));
     }
-    if (!best || options_.xla->library_kernels.empty()) return absl::OkStatus();
-    Trial library = *best;
+    if (!best) return absl::OkStatus();
+    start_ = best->config;
+    if (options_.xla->library_kernels.empty()) return absl::OkStatus();
+    // The library where it was faster alone, and everywhere.
+    Trial chosen = *best, library = *best;
+    chosen.tiles = xla_kernels_->library();
     for (const auto& [hash, name] : options_.xla->library_kernels) library.tiles[hash] = xla::kLibraryTile;
+    if (!chosen.tiles.empty() && chosen.tiles != library.tiles)
+      SMELT_RETURN_IF_ERROR(measure("library-chosen", std::move(chosen)));
     SMELT_RETURN_IF_ERROR(measure("library", std::move(library)));
     library_ = best->tiles;
     return absl::OkStatus();
@@ -185,6 +229,8 @@ class Session {
     const double before = trials_.best_relative();
     SMELT_ASSIGN_OR_RETURN(TrialResult result, trials_.Measure(trial));
     if (!result.outcome.ok()) return result;
+    if (options_.xla_predictor != nullptr && trial.compiler.empty())
+      SMELT_RETURN_IF_ERROR(LearnOverhead(trial, result.outcome));
     if (trials_.best_relative() < before) best_kernels_ = result.kernels;
     if (trial.tiles.empty()) {
       for (const KernelRecord& kernel : result.kernels) {
@@ -192,6 +238,37 @@ class Session {
       }
     }
     return result;
+  }
+
+  // What this program took beyond its kernels alone corrects the costs of all.
+  absl::Status LearnOverhead(const Trial& trial, const Outcome& outcome) {
+    SMELT_RETURN_IF_ERROR(xla_kernels_->Time(trial.config));
+    SMELT_ASSIGN_OR_RETURN(const std::unique_ptr<FusionState> made,
+                           FusionState::Create(space_, trial.config, counts_, costs_));
+    costs_.SetExtra(nullptr);
+    const std::vector<WeightedKernel> kernels = made->Kernels();
+    double bytes = 0, runs = 0;
+    for (const WeightedKernel& kernel : kernels) {
+      const double moved = options_.xla_predictor->Bytes(kernel.hash);
+      bytes += moved * kernel.executions;
+      if (moved > 0) runs += kernel.executions;
+    }
+    overhead_.Add(bytes, runs, costs_.Sum(kernels), outcome.relative() * usual_outcome_->median());
+    const xla::Overhead overhead = overhead_.Fit();
+    costs_.SetExtra([predictor = options_.xla_predictor, overhead](const hlo::Hash128& hash) {
+      const double moved = predictor->Bytes(hash);
+      return moved > 0 ? moved * overhead.seconds_per_byte + overhead.seconds_per_kernel : 0.0;
+    });
+    trials_.Log(absl::StrFormat("beyond kernels alone: %.3g s a byte, %.3g s a kernel", overhead.seconds_per_byte,
+                                overhead.seconds_per_kernel));
+    return absl::OkStatus();
+  }
+
+  // A choice that whole programs showed stays; others come from kernels alone.
+  static std::map<std::string, std::string> Merged(std::map<std::string, std::string> first,
+                                                   const std::map<std::string, std::string>& second) {
+    first.insert(second.begin(), second.end());
+    return first;
   }
 
   struct Proposal {
@@ -227,9 +304,14 @@ class Session {
                              FusionState::Create(space_, trials_.usual().config, counts_, costs_));
       proposed_.insert(ProgramKey(usual->Kernels()));
     }
-    const bool more = options_.tiles || (options_.xla != nullptr && !options_.xla->library_kernels.empty());
-    const double share = more ? kConfigurationShare : 1.0;
+    const bool library = options_.xla != nullptr && !options_.xla->library_kernels.empty();
+    const double share = options_.tiles ? kConfigurationShare : library ? kBeforeLibraryShare : 1.0;
     std::vector<fusion::Config> starts(static_cast<size_t>(options_.chains), start);
+    // XLA: from its own fusions, from what was best so far, and from ours.
+    for (size_t chain = 0; chain < starts.size(); ++chain) {
+      if (chain % 3 == 0 && own_) starts[chain] = *own_;
+      if (chain % 3 == 1 && start_) starts[chain] = *start_;
+    }
     double seconds = 0;
     for (int round = 0; round < kRounds && (round == 0 || BudgetLeft(share)); ++round) {
       ModelSearchOptions search;
@@ -259,6 +341,8 @@ class Session {
       starts = found.chain_best;
       if (trials_.best().compiler.empty()) {
         for (size_t chain = 0; chain < starts.size(); chain += 2) starts[chain] = trials_.best().config;
+      } else if (start_) {
+        for (size_t chain = 0; chain < starts.size(); chain += 2) starts[chain] = *start_;
       }
     }
     return absl::OkStatus();
@@ -267,16 +351,43 @@ class Session {
   // In order of predicted cost, which follows what is measured on the way; at least one.
   absl::Status MeasureProposals(std::vector<Proposal> proposals, double share) {
     const size_t count = proposals.size();
+    int skipped = 0;
     while (!proposals.empty() && (proposals.size() == count || BudgetLeft(share))) {
-      auto best = std::min_element(proposals.begin(), proposals.end(), [&](const Proposal& a, const Proposal& b) {
-        return costs_.Sum(a.kernels) < costs_.Sum(b.kernels);
-      });
+      const auto cheapest = [&] {
+        return std::min_element(proposals.begin(), proposals.end(), [&](const Proposal& a, const Proposal& b) {
+          return costs_.Sum(a.kernels) < costs_.Sum(b.kernels);
+        });
+      };
+      auto best = cheapest();
+      if (xla_kernels_) {
+        // Its kernels alone first: they may tell that another is better, or that none is worth a trial.
+        kernel_share_ = share;
+        SMELT_RETURN_IF_ERROR(xla_kernels_->Time(best->config));
+        if (cheapest() != best && timed_alone_.insert(best->config.Hash()).second) continue;
+        SMELT_ASSIGN_OR_RETURN(const double bar, BestCost());
+        if (costs_.Sum(best->kernels) > kWorthATrial * bar) {
+          proposals.erase(best);
+          if (++skipped > kMostSkipped) return absl::OkStatus();
+          continue;
+        }
+      }
+      if (xla_kernels_) library_ = Merged(library_, xla_kernels_->library());
       const Trial trial{std::move(best->config), library_, costs_.Sum(best->kernels), ""};
       proposals.erase(best);
       SMELT_RETURN_IF_ERROR(Measure(trial).status());
       Progress(absl::StrFormat("measure: %d of %d configurations; %s", count - proposals.size(), count, BestSoFar()));
     }
     return absl::OkStatus();
+  }
+
+  // Of the best program that is ours, as kernels are known now.
+  absl::StatusOr<double> BestCost() {
+    const bool ours = trials_.best().compiler.empty();
+    if (!ours && !start_) return std::numeric_limits<double>::infinity();
+    const fusion::Config& config = ours ? trials_.best().config : *start_;
+    SMELT_ASSIGN_OR_RETURN(const std::unique_ptr<FusionState> state,
+                           FusionState::Create(space_, config, counts_, costs_));
+    return state->cost();
   }
 
   // The papers' baseline: annealing with measurements alone.
@@ -348,8 +459,12 @@ class Session {
     const ComparisonOptions comparison{
         .children = options_.final_children, .rounds = options_.final_rounds, .seconds = 2 * options_.policy.seconds};
     const Candidate usual = trials_.ToCandidate(trials_.usual());
+    std::optional<Candidate> same_library;
+    if (own_ && !same && trials_.best().compiler.empty())
+      same_library = trials_.ToCandidate({*own_, trials_.best().tiles, 0});
     const absl::StatusOr<Comparison> compared =
-        CompareInterleaved(trials_.runner(), usual, trials_.ToCandidate(trials_.best()), comparison);
+        CompareInterleaved(trials_.runner(), usual, trials_.ToCandidate(trials_.best()), comparison,
+                           same_library ? &*same_library : nullptr);
     if (Cancelled()) return Decide();
     if (!compared.ok()) return compared.status();
     if (same) {
@@ -380,6 +495,7 @@ class Session {
     report_.improved = compared.better;
     if (!compared.better) return;
     report_.best_seconds = compared.tuned_seconds;
+    report_.same_library_seconds = compared.other_seconds;
     answer_ = trials_.best();
   }
 
@@ -432,9 +548,14 @@ class Session {
   KernelCosts costs_;
   Trials trials_;
   std::optional<Outcome> usual_outcome_;
-  std::vector<KernelRecord> best_kernels_;      // of trials_.best()
-  std::set<std::string> proposed_;              // programs, by their kernels
-  std::map<std::string, std::string> library_;  // --target=xla: contractions for XLA's library, while searching
+  std::vector<KernelRecord> best_kernels_;        // of trials_.best()
+  std::set<std::string> proposed_;                // programs, by their kernels
+  std::optional<xla::KernelTrials> xla_kernels_;  // --target=xla
+  std::optional<fusion::Config> own_, start_;     // --target=xla: XLA's own fusions, and the best start that is ours
+  xla::OverheadFit overhead_;                     // --target=xla
+  double kernel_share_ = 1;                       // of the budget, that single kernels may use for now
+  std::set<hlo::Hash128> timed_alone_;            // configurations
+  std::map<std::string, std::string> library_;    // --target=xla: contractions for XLA's library, while searching
   Trial answer_;
   TuneReport report_;
   Clock::time_point search_start_ = Clock::now(), last_line_ = {};

@@ -25,6 +25,7 @@
 #include "kernels/target.h"
 #include "tuner/measure/runner.h"
 #include "tuner/program.h"
+#include "tuner/xla/predictor.h"
 #include "tuner/xla/program.h"
 
 namespace smelt::tuner {
@@ -58,6 +59,7 @@ struct TuneOptions {
   // --target=xla: the program that XLA compiles (tuner/xla/), with `worker` as its child. The default is then XLA's own
   // choice, and its choice without its library a starting point beside ours.
   const xla::XlaProgram* xla = nullptr;
+  const xla::Predictor* xla_predictor = nullptr;  // that which `Tune` is given, which also knows bytes
 };
 
 struct ChangedKernel {
@@ -91,6 +93,9 @@ struct TuneReport {
   std::vector<std::string> kernels_gone, kernels_new;  // names, of the default and of the tuned program
   std::vector<ChangedKernel> tiles;
   std::vector<StartingPoint> starts;
+  // --target=xla: XLA's own fusions with the answer's choices of its library, in turn with the answer; 0: the answer is
+  // XLA's own.
+  double same_library_seconds = 0;
   std::vector<std::string> library;  // --target=xla: contractions that XLA's library runs
   std::string answer;                // --target=xla: xla, xla_no_library, or a configuration (as_given)
 };

@@ -5,8 +5,8 @@
 
 namespace smelt::tuner {
 
-// Path of models/cpu.smeltmodel: $SMELT_MODEL, or beside the running program (in its folder or up to three folders
-// above it), or in share/smelt of its installation; empty when there is none.
-std::string ShippedModelPath();
+// Path of models/cpu.smeltmodel (of `name`): $SMELT_MODEL (for `cpu`), or beside the running program (in its folder or
+// up to three folders above it), or in share/smelt of its installation; empty when there is none.
+std::string ShippedModelPath(const std::string& name = "cpu");
 
 }  // namespace smelt::tuner

@@ -104,6 +104,8 @@ class Trials {
   bool Cancelled() const { return options_.cancel != nullptr && *options_.cancel; }
   // Spent on trials of this folder, by this and earlier runs.
   double hardware_seconds() const { return runner_.hardware_seconds() + recorded_seconds_; }
+  // Of measurements that are no trials and stood in the records: an earlier run of this folder spent them.
+  void CountRecorded(double seconds) { recorded_seconds_ += seconds; }
   int64_t measured() const { return measured_; }
   int64_t known() const { return known_; }
   int64_t failed() const { return failed_; }

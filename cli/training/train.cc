@@ -19,14 +19,24 @@ namespace smelt::cli {
 namespace {
 
 struct Flags {
-  std::string corpus, output, target = "cpu:threads=1", task = "both", model = "graphsage", test_programs;
+  std::string corpus, output, target = "cpu:threads=1", task = "both", model = "graphsage", test_programs, init,
+                              figures;
   gnn::TrainOptions train;
   double validation = 0.1, test = 0.1;
   bool json = false, restart = false;
 };
 
 absl::Status Train(const Flags& flags) {
-  SMELT_ASSIGN_OR_RETURN(const kernels::Target target, kernels::Target::Parse(flags.target));
+  SMELT_ASSIGN_OR_RETURN(kernels::Target target, kernels::Target::Parse(flags.target));
+  // Features are made with the machine's figures: those that the model to begin with has learned from.
+  gnn::ModelFile init;
+  if (const std::string& figures = flags.figures.empty() ? flags.init : flags.figures; !figures.empty()) {
+    SMELT_ASSIGN_OR_RETURN(init, gnn::LoadModel(figures));
+    SMELT_RETURN_IF_ERROR(target.SetFigures(init.target_figures));
+  }
+  if (!flags.init.empty()) {
+    SMELT_ASSIGN_OR_RETURN(init, gnn::LoadModel(flags.init));
+  }
   SMELT_ASSIGN_OR_RETURN(const gnn::Dataset data, gnn::LoadDataset(flags.corpus, target, {}));
   for (const std::string& warning : data.warnings) std::fprintf(stderr, "%s\n", warning.c_str());
   SMELT_ASSIGN_OR_RETURN(const gnn::SplitOptions split_options,
@@ -42,8 +52,9 @@ absl::Status Train(const Flags& flags) {
   nlohmann::json json_tasks = nlohmann::json::object();
   std::set<std::string> trained_on;
   for (int64_t i : split.train) trained_on.insert(data.examples[i].program);
-  file.summary = absl::StrCat(flags.model, " trained on ", split.train.size(), " kernels of ", trained_on.size(),
-                              " programs for ", target.ToString());
+  file.summary =
+      absl::StrCat(flags.init.empty() ? flags.model : "a given model, further", " trained on ", split.train.size(),
+                   " kernels of ", trained_on.size(), " programs for ", target.ToString());
   Interrupt interrupt;
   for (const auto& [name, task] :
        {std::pair<std::string, gnn::Task>{"fusion", gnn::Task::kFusion}, {"tile", gnn::Task::kTile}}) {
@@ -51,6 +62,14 @@ absl::Status Train(const Flags& flags) {
     gnn::TrainOptions options = flags.train;
     options.task = task;
     options.kind = flags.model == "lstm" ? gnn::NetworkKind::kLstm : gnn::NetworkKind::kGraphSage;
+    if (!flags.init.empty()) {
+      const auto task_model = init.tasks.find(name);
+      if (task_model == init.tasks.end()) {
+        if (flags.task == "both") continue;
+        return absl::InvalidArgumentError(absl::StrCat(flags.init, ": has no network for the ", name, " task"));
+      }
+      options.init = &task_model->second;
+    }
     options.checkpoint = absl::StrCat(flags.output, ".", name, ".checkpoint");
     if (flags.restart) std::filesystem::remove(options.checkpoint);
     options.progress = [&, task_name = name, first_epoch = int64_t{-1}](const gnn::TrainProgress& p) mutable {
@@ -134,6 +153,11 @@ Action AddTraining(CLI::App& app) {
       ->capture_default_str();
   app.add_option("--test-programs", flags->test_programs,
                  "File with the programs to hold out, one a line, instead of a random share");
+  app.add_option("--init", flags->init,
+                 "Model to begin with instead of random weights (fine-tuning); its shape and figures of the machine "
+                 "are kept");
+  app.add_option("--figures", flags->figures,
+                 "Model whose figures of the machine features are made with, for models that are to be compared");
   app.add_flag("--restart", flags->restart, "Ignore a checkpoint of an interrupted training");
   app.add_flag("--json", flags->json, "Machine-readable summary on standard output");
   return [flags] { return Train(*flags); };

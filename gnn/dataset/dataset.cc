@@ -8,6 +8,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "fusion/kernel_cost.h"
 #include "gnn/corpus/corpus.h"
 #include "gnn/dataset/kernel_kind.h"
 #include "hlo/status_macros.h"
@@ -37,6 +38,9 @@ absl::StatusOr<Example> Featurise(const KernelExample& record, const kernels::Ta
   example.hash = record.hash;
   example.graph = ExtractFeatures(kernel, target);
   example.analytical_seconds = kernels::cost::EstimateKernel(kernel, target).seconds();
+  if (record.target.starts_with("xla")) {
+    SMELT_ASSIGN_OR_RETURN(example.rough_seconds, fusion::KernelSeconds(*module, fusion::FusionTarget::XlaCpu()));
+  }
   example.kind = KernelKind(kernel);
   std::vector<const Measurement*> tiles;
   for (const Measurement& m : record.measurements) {

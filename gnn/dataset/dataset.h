@@ -21,6 +21,7 @@ struct Example {
   KernelGraph graph;
   double seconds = 0;             // of the default tile, minimum of the repeats; 0: not measured
   double analytical_seconds = 0;  // the analytical model's estimate
+  double rough_seconds = 0;       // XLA's kernels: the cost that heuristics go by (fusion/kernel_cost.h); else 0
   double noise = 0;               // (median - minimum) / minimum over the repeats
   std::string kind;               // of the kernel's main operation: per-kind coefficients of the analytical model
   // The tile task: one row of features, one time and one analytical estimate a tile, at least two of them or none.

@@ -22,6 +22,7 @@ class Model {
   static absl::StatusOr<Model> Create(const Contender& contender, const std::map<std::string, double>& factors) {
     Model model;
     model.analytical_ = contender.analytical;
+    model.rough_ = contender.rough;
     model.factors_ = &factors;
     if (contender.fusion != nullptr) {
       SMELT_ASSIGN_OR_RETURN(model.fusion_, Engine::Create(*contender.fusion));
@@ -31,9 +32,10 @@ class Model {
     }
     return model;
   }
-  bool PredictsTimes() const { return analytical_ || fusion_ != nullptr; }
+  bool PredictsTimes() const { return analytical_ || rough_ || fusion_ != nullptr; }
   bool RanksTiles() const { return analytical_ || tile_ != nullptr; }
   double Seconds(const Example& example) const {
+    if (rough_) return example.rough_seconds;
     if (analytical_) return example.analytical_seconds * Factor(*factors_, example.kind);
     const KernelGraph* graph = &example.graph;
     return std::exp(fusion_->PredictLogTimes(absl::MakeConstSpan(&graph, 1))[0]) * 1e-7;
@@ -43,7 +45,7 @@ class Model {
   }
 
  private:
-  bool analytical_ = false;
+  bool analytical_ = false, rough_ = false;
   const std::map<std::string, double>* factors_ = nullptr;
   std::unique_ptr<Engine> fusion_, tile_;
 };

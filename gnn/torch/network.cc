@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "absl/strings/str_cat.h"
 #include "gnn/features/features.h"
 #include "hlo/opcode.h"
 
@@ -136,6 +137,19 @@ std::map<std::string, WeightTensor> NetworkImpl::Export() const {
     weights[name] = {t.sizes().vec(), std::vector<float>(t.data_ptr<float>(), t.data_ptr<float>() + t.numel())};
   }
   return weights;
+}
+
+absl::Status NetworkImpl::Import(const std::map<std::string, WeightTensor>& weights) {
+  torch::NoGradGuard no_gradients;
+  for (auto& [name, tensor] : weights_) {
+    const auto it = weights.find(name);
+    if (it == weights.end() || it->second.shape != tensor.sizes().vec()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("the model to begin with has no weights `", name, "` of the shape that this network has"));
+    }
+    tensor.copy_(torch::tensor(it->second.values).view(it->second.shape));
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace smelt::gnn

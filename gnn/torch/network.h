@@ -20,6 +20,7 @@
 #include <map>
 #include <string>
 
+#include "absl/status/status.h"
 #include "gnn/model/model_file.h"
 
 namespace smelt::gnn {
@@ -45,6 +46,8 @@ class NetworkImpl : public torch::nn::Module {
   NetworkImpl(NetworkKind kind, int64_t hidden, int64_t layers, int64_t embedding, bool tiles, double dropout);
   torch::Tensor forward(const Batch& batch);  // [rows]
   std::map<std::string, WeightTensor> Export() const;
+  // Takes these weights; InvalidArgument where names or shapes are others.
+  absl::Status Import(const std::map<std::string, WeightTensor>& weights);
 
  private:
   torch::Tensor Weight(const std::string& name, std::vector<int64_t> shape, int64_t fan_in);

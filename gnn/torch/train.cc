@@ -37,7 +37,8 @@ struct Position {
 
 class Trainer {
  public:
-  Trainer(const Dataset& data, const Split& split, const TrainOptions& options) : data_(data), options_(options) {
+  Trainer(const Dataset& data, const Split& split, const TrainOptions& options)
+      : data_(data), options_(options), shape_(Shape(options)) {
     auto usable = [&](const std::vector<int64_t>& all) {
       std::vector<int64_t> result;
       for (int64_t i : all) {
@@ -60,8 +61,13 @@ class Trainer {
     if (validation_.empty()) validation_ = train_;
     torch::manual_seed(options_.seed);
     if (options_.threads > 0) torch::set_num_threads(options_.threads);
-    normalizers_ = FitNormalizers(data_, train_);
-    Network network(options_.kind, options_.hidden, options_.layers, options_.embedding, Tile(), options_.dropout);
+    Network network(shape_.kind, shape_.hidden, shape_.layers, shape_.embedding, Tile(), options_.dropout);
+    if (options_.init != nullptr) {
+      normalizers_ = {options_.init->nodes, options_.init->kernels, options_.init->tiles};
+      SMELT_RETURN_IF_ERROR(network->Import(options_.init->weights));
+    } else {
+      normalizers_ = FitNormalizers(data_, train_);
+    }
     torch::optim::AdamW optimizer(
         network->parameters(), torch::optim::AdamWOptions(options_.learning_rate).weight_decay(options_.weight_decay));
     Position position;
@@ -87,21 +93,36 @@ class Trainer {
     report->best_validation = position.best;
     report->seconds = std::chrono::duration<double>(Clock::now() - start).count();
     if (best.empty()) best = network->Export();
-    return TaskModel{options_.kind,      options_.hidden,      options_.layers,    options_.embedding,
+    return TaskModel{shape_.kind,        shape_.hidden,        shape_.layers,      shape_.embedding,
                      normalizers_.nodes, normalizers_.kernels, normalizers_.tiles, std::move(best)};
   }
 
  private:
+  // Of the network, without weights.
+  static TaskModel Shape(const TrainOptions& options) {
+    TaskModel shape;
+    shape.kind = options.init != nullptr ? options.init->kind : options.kind;
+    shape.hidden = options.init != nullptr ? options.init->hidden : options.hidden;
+    shape.layers = options.init != nullptr ? options.init->layers : options.layers;
+    shape.embedding = options.init != nullptr ? options.init->embedding : options.embedding;
+    return shape;
+  }
   bool Tile() const { return options_.task == Task::kTile; }
 
   std::string Identity() const {
     hlo::Hasher hasher;
     for (int64_t i : train_) hasher.Add(data_.examples[i].hash);
     hasher.Add(static_cast<int64_t>(validation_.size()));
+    if (options_.init != nullptr) {
+      for (const auto& [name, tensor] : options_.init->weights) {
+        hasher.Add(name).Add(std::string_view(reinterpret_cast<const char*>(tensor.values.data()),
+                                              tensor.values.size() * sizeof(float)));
+      }
+    }
     return absl::StrCat(hasher.Finish().ToHex(), " ", static_cast<int>(options_.task), " ",
-                        static_cast<int>(options_.kind), " ", options_.hidden, " ", options_.layers, " ",
-                        options_.embedding, " ", options_.epochs, " ", options_.seed, " ", options_.learning_rate, " ",
-                        options_.dropout, " schema ", kFeatureSchemaVersion);
+                        static_cast<int>(shape_.kind), " ", shape_.hidden, " ", shape_.layers, " ", shape_.embedding,
+                        " ", options_.epochs, " ", options_.seed, " ", options_.learning_rate, " ", options_.dropout,
+                        " schema ", kFeatureSchemaVersion);
   }
 
   double Epoch(Network& network, torch::optim::AdamW& optimizer, int64_t epoch) {
@@ -222,6 +243,7 @@ class Trainer {
 
   const Dataset& data_;
   const TrainOptions& options_;
+  const TaskModel shape_;
   std::vector<int64_t> train_, validation_;
   Normalizers normalizers_;
 };

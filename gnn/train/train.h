@@ -39,9 +39,13 @@ struct TrainOptions {
   int64_t tiles_per_kernel = 32;  // sampled afresh in every epoch
   double learning_rate = 1e-3;
   double weight_decay = 1e-4;
-  double dropout = 0;  // share of values set to zero while training; 0.1 made the error of unseen programs a third larger
+  double dropout =
+      0;  // share of values set to zero while training; 0.1 made the error of unseen programs a third larger
   int64_t patience = 12;  // epochs without a better validation error before it ends
   uint64_t seed = 1;
+  // Weights and normalisation to begin with instead of random ones: fine-tuning. Its shape counts, not `kind`,
+  // `hidden`, `layers` and `embedding`.
+  const TaskModel* init = nullptr;
   int threads = 0;         // 0: LibTorch's choice
   std::string checkpoint;  // written after every epoch and resumed from when it exists and fits; empty: none
   std::function<bool(const TrainProgress&)> progress;  // after every epoch; false ends with the best so far

@@ -65,6 +65,20 @@ TEST_F(TrainTest, KilledItGoesOnFromItsCheckpointToTheSameModel) {
   EXPECT_FALSE(fs::exists(Checkpoint("killed.smeltmodel")));
 }
 
+TEST_F(TrainTest, ItGoesOnFromAGivenModel) {
+  ASSERT_EQ(RunTool(Words("first.smeltmodel", 5)).exit_code, 0);
+  std::vector<std::string> words = Words("second.smeltmodel", 5);
+  words.push_back("--init=" + (folder_ / "first.smeltmodel").string());
+  words.push_back("--hidden=64");  // the model's own width counts
+  const ToolResult second = RunTool(words);
+  ASSERT_EQ(second.exit_code, 0) << second.err;
+  EXPECT_THAT(second.out, HasSubstr("a given model, further"));
+  words.back() = "--task=tile";
+  const ToolResult no_tiles = RunTool(words);
+  EXPECT_EQ(no_tiles.exit_code, 1);
+  EXPECT_THAT(no_tiles.err, HasSubstr("has no network for the tile task"));
+}
+
 TEST_F(TrainTest, ATornCheckpointIsOneClearError) {
   WriteFile(Checkpoint("model"), "PK no archive");
   const ToolResult result = RunTool(Words("model", 2));

@@ -201,10 +201,46 @@ ENTRY main {
   turned = f32[8,4]{0,1} copy(a)
   ROOT b = f32[8,4]{0,1} negate(turned)
 })");
-  EXPECT_EQ(WhyAlways("kept", "a"), Reason::kOverwritten);
+  EXPECT_EQ(WhyAlways("kept", "a"), Reason::kOpaque);
   EXPECT_EQ(WhyUnder(Everything(), "turned", "b"), Reason::kLegal);
   EXPECT_FALSE(xla_cpu::RunsAsLoopFusion(*FindInstruction(*module_, "kept")));
   EXPECT_TRUE(xla_cpu::RunsAsLoopFusion(*FindInstruction(*module_, "turned")));
+}
+
+TEST_F(XlaRules, AStateThatOnlyACopyAtTheEndOfTheBodyOverwritesMayBeReadLate) {
+  const std::string text = R"(HloModule m
+body {
+  s = (s32[], f32[8]{0}) parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  x = f32[8]{0} get-tuple-element(s), index=1
+  one = s32[] constant(1)
+  j = s32[] add(i, one)
+  back = f32[8]{0} reverse(x), dimensions={0}
+  y = f32[8]{0} add(back, x)
+  END
+}
+cond {
+  s = (s32[], f32[8]{0}) parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  n = s32[] constant(3)
+  ROOT c = pred[] compare(i, n), direction=LT
+}
+ENTRY main {
+  x = f32[8]{0} parameter(0)
+  z = s32[] constant(0)
+  t = (s32[], f32[8]{0}) tuple(z, x)
+  w = (s32[], f32[8]{0}) while(t), condition=cond, body=body
+  ROOT r = f32[8]{0} get-tuple-element(w), index=1
+})";
+  const auto with = [&](const std::string& end) {
+    std::string changed = text;
+    return changed.replace(changed.find("END"), 3, end);
+  };
+  Use(with("ROOT t = (s32[], f32[8]{0}) tuple(j, y)").c_str());
+  EXPECT_EQ(WhyAlways("back", "y"), Reason::kOverwritten);
+  Use(with("late = f32[8]{0} copy(y)\n  ROOT t = (s32[], f32[8]{0}) tuple(j, late)").c_str());
+  EXPECT_EQ(WhyUnder(Everything(), "back", "y"), Reason::kLegal);
+  EXPECT_EQ(WhyAlways("y", "late"), Reason::kOpaque);
 }
 
 TEST_F(XlaRules, CodeIsNotRepeatedForEverMoreIndices) {

@@ -137,6 +137,18 @@ Runner::KernelResult Runner::TimeKernel(const fusion::Kernel& kernel, const std:
   return result;
 }
 
+Runner::KernelResult Runner::TimeKernelLoop(const std::string& module) {
+  KernelResult result;
+  const json request{
+      {"do", "time_kernel"}, {"module", module}, {"repeats", policy_.repeats}, {"seconds", policy_.seconds}};
+  absl::StatusOr<json> reply =
+      Call(request, policy_.build_timeout + policy_.seconds + policy_.run_timeout, /*building=*/true, &result.outcome);
+  if (!reply.ok()) return result;
+  result.outcome.seconds = reply->value("seconds", std::vector<double>());
+  result.outcome.compile_seconds = reply->value("compile_seconds", 0.0);
+  return result;
+}
+
 Outcome Runner::CompileKernel(const fusion::Kernel& kernel, const std::optional<kernels::space::Tile>& tile) {
   Outcome outcome;
   absl::StatusOr<json> reply =

@@ -53,6 +53,8 @@ class Runner {
     bool opaque = false;  // it has no loop nest: the evaluator's time
   };
   KernelResult TimeKernel(const fusion::Kernel& kernel, const std::optional<kernels::space::Tile>& tile);
+  // XLA's child: a kernel as a module that runs it many times (tuner/xla/kernel_loop.h), base64 of a proto.
+  KernelResult TimeKernelLoop(const std::string& module);
   // Compiles it into the cache folder that the workers share, without running it.
   Outcome CompileKernel(const fusion::Kernel& kernel, const std::optional<kernels::space::Tile>& tile);
 

@@ -9,10 +9,11 @@
 namespace smelt::tuner {
 
 std::optional<double> KernelCosts::Find(const hlo::Hash128& hash) const {
-  if (auto it = measured_.find(hash); it != measured_.end()) return it->second;
+  const double extra = extra_ ? extra_(hash) : 0;
+  if (auto it = measured_.find(hash); it != measured_.end()) return it->second + extra;
   const std::optional<double> predicted = predictor_.Known(hash);
   if (!predicted) return std::nullopt;
-  return *predicted * scale_;
+  return *predicted * scale_ + extra;
 }
 
 absl::Status KernelCosts::Predict(absl::Span<const fusion::Kernel* const> kernels) {

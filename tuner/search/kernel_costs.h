@@ -10,7 +10,9 @@
 // the median of that, so that kernels that were never tried are neither favoured nor avoided because of a common error.
 #pragma once
 
+#include <functional>
 #include <optional>
+#include <utility>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
@@ -44,6 +46,10 @@ class KernelCosts {
   // prediction.
   double Sum(absl::Span<const WeightedKernel> kernels, int64_t* unmeasured = nullptr) const;
 
+  // What is added to a kernel's seconds, measured or predicted: what a kernel costs inside a program beyond what it
+  // takes alone. Must be safe to call from several threads; only while no other function runs.
+  void SetExtra(std::function<double(const hlo::Hash128&)> extra) { extra_ = std::move(extra); }
+
   double scale() const { return scale_; }
   const gnn::Predictor& predictor() const { return predictor_; }
 
@@ -51,6 +57,7 @@ class KernelCosts {
   gnn::Predictor& predictor_;
   absl::flat_hash_map<hlo::Hash128, double> measured_;
   double scale_ = 1;  // of predictions
+  std::function<double(const hlo::Hash128&)> extra_;
 };
 
 }  // namespace smelt::tuner

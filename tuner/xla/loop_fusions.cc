@@ -10,6 +10,7 @@
 #include "hlo/cost_analysis.h"
 #include "hlo/str_cat.h"
 #include "tuner/xla/default_layouts.h"
+#include "tuner/xla/loop_states.h"
 
 namespace smelt::tuner::xla {
 namespace {
@@ -71,9 +72,8 @@ std::vector<int64_t> Partitions(const Instruction& fusion, int threads) {
 }
 
 bool IsForLibrary(const Instruction& instruction, const std::set<std::string>& library) {
-  if (library.empty() || (instruction.opcode() != Opcode::kDot && instruction.opcode() != Opcode::kConvolution))
-    return false;
-  const absl::StatusOr<fusion::Kernel> kernel = fusion::ExtractKernel(instruction);
+  if (library.empty() || !IsLibraryOpcode(instruction.opcode())) return false;
+  const absl::StatusOr<fusion::Kernel> kernel = fusion::ExtractKernel(instruction, /*layouts=*/true);
   return kernel.ok() && library.contains(kernel->hash.ToHex());
 }
 
@@ -95,7 +95,12 @@ void SetPartitions(const std::vector<int64_t>& parts, Instruction* fusion) {
 
 }  // namespace
 
+bool IsLibraryOpcode(Opcode opcode) {
+  return opcode == Opcode::kDot || opcode == Opcode::kConvolution || opcode == Opcode::kReduce;
+}
+
 void ToLoopFusions(const LoopFusionOptions& options, hlo::Module* module) {
+  SettleOverwriting(module);
   for (Computation* computation : module->ExecutedComputations()) {
     for (Instruction* instruction : computation->Instructions()) {
       if (IsForLibrary(*instruction, options.library)) {

@@ -18,11 +18,14 @@ namespace smelt::tuner::xla {
 
 struct LoopFusionOptions {
   int threads = 1;
-  // Contractions that XLA's library is to run, by their kernels' hashes as hexadecimal digits.
+  // Contractions and reductions that XLA's library is to run, by their kernels' hashes as hexadecimal digits.
   std::set<std::string> library;
 };
 // In the backend configuration of such a fusion.
 inline constexpr const char* kLibraryFusion = "__ynn_fusion";
+
+// What XLA's library may run: contractions and reductions.
+bool IsLibraryOpcode(hlo::Opcode opcode);
 
 void ToLoopFusions(const LoopFusionOptions& options, hlo::Module* module);
 

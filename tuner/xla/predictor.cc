@@ -2,32 +2,56 @@
 
 #include <mutex>
 #include <utility>
+#include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "fusion/kernel_cost.h"
 #include "hlo/status_macros.h"
+#include "tuner/shipped_model.h"
 
 namespace smelt::tuner::xla {
 namespace {
 
-class Rough : public gnn::Predictor {
+double BytesMoved(const hlo::Computation& kernel) {
+  if (kernel.root()->opcode() == hlo::Opcode::kBitcast && fusion::IsFree(kernel)) return 0;
+  double bytes = static_cast<double>(kernel.root()->shape().ByteSize());
+  for (const hlo::Instruction* parameter : kernel.Parameters())
+    bytes += static_cast<double>(parameter->shape().ByteSize());
+  return bytes;
+}
+
+class XlaPredictor : public Predictor {
  public:
-  std::string Describe() const override { return "rough cost of XLA's loop fusions"; }
+  // `model` may be null.
+  explicit XlaPredictor(std::unique_ptr<gnn::Predictor> model) : model_(std::move(model)) {}
+
+  std::string Describe() const override {
+    return model_ == nullptr ? "rough cost of XLA's loop fusions" : model_->Describe();
+  }
   bool HasFusionTask() const override { return true; }
   bool HasTileTask() const override { return false; }
 
   absl::StatusOr<std::vector<double>> PredictSeconds(absl::Span<const fusion::Kernel* const> kernels) override {
-    std::vector<double> seconds;
-    for (const fusion::Kernel* kernel : kernels) {
-      if (const std::optional<double> known = Known(kernel->hash)) {
-        seconds.push_back(*known);
-        continue;
+    std::vector<double> seconds(kernels.size());
+    std::vector<const fusion::Kernel*> asked;
+    std::vector<size_t> places;
+    for (size_t i = 0; i < kernels.size(); ++i) {
+      const fusion::Kernel& kernel = *kernels[i];
+      if (const std::optional<double> known = Known(kernel.hash)) {
+        seconds[i] = *known;
+      } else if (model_ != nullptr && !fusion::IsFree(kernel.computation())) {
+        asked.push_back(&kernel);
+        places.push_back(i);
+      } else {
+        SMELT_ASSIGN_OR_RETURN(seconds[i], fusion::KernelSeconds(*kernel.module, fusion::FusionTarget::XlaCpu()));
+        Remember(kernel, seconds[i]);
       }
-      SMELT_ASSIGN_OR_RETURN(const double fresh,
-                             fusion::KernelSeconds(*kernel->module, fusion::FusionTarget::XlaCpu()));
-      seconds.push_back(fresh);
-      const std::lock_guard lock(mutex_);
-      known_[kernel->hash] = fresh;
+    }
+    if (asked.empty()) return seconds;
+    SMELT_ASSIGN_OR_RETURN(const std::vector<double> predicted, model_->PredictSeconds(asked));
+    for (size_t i = 0; i < asked.size(); ++i) {
+      seconds[places[i]] = predicted[i];
+      Remember(*asked[i], predicted[i]);
     }
     return seconds;
   }
@@ -35,7 +59,12 @@ class Rough : public gnn::Predictor {
   std::optional<double> Known(const hlo::Hash128& hash) const override {
     const std::lock_guard lock(mutex_);
     const auto it = known_.find(hash);
-    return it == known_.end() ? std::nullopt : std::optional<double>(it->second);
+    return it == known_.end() ? std::nullopt : std::optional<double>(it->second.seconds);
+  }
+  double Bytes(const hlo::Hash128& hash) const override {
+    const std::lock_guard lock(mutex_);
+    const auto it = known_.find(hash);
+    return it == known_.end() ? 0 : it->second.bytes;
   }
 
   absl::StatusOr<std::vector<double>> ScoreTiles(const fusion::Kernel&,
@@ -44,12 +73,29 @@ class Rough : public gnn::Predictor {
   }
 
  private:
+  struct Prediction {
+    double seconds, bytes;
+  };
+  void Remember(const fusion::Kernel& kernel, double seconds) {
+    const double bytes = BytesMoved(kernel.computation());
+    const std::lock_guard lock(mutex_);
+    known_[kernel.hash] = {seconds, bytes};
+  }
+
+  std::unique_ptr<gnn::Predictor> model_;
   mutable std::mutex mutex_;
-  absl::flat_hash_map<hlo::Hash128, double> known_;
+  absl::flat_hash_map<hlo::Hash128, Prediction> known_;
 };
 
 }  // namespace
 
-std::unique_ptr<gnn::Predictor> RoughPredictor() { return std::make_unique<Rough>(); }
+std::unique_ptr<Predictor> RoughPredictor() { return std::make_unique<XlaPredictor>(nullptr); }
+
+absl::StatusOr<std::unique_ptr<Predictor>> LearnedPredictor(const std::string& model, const kernels::Target& target) {
+  SMELT_ASSIGN_OR_RETURN(std::unique_ptr<gnn::Predictor> learned, gnn::Predictor::Load(model, target));
+  return std::make_unique<XlaPredictor>(std::move(learned));
+}
+
+std::string ShippedXlaModelPath() { return ShippedModelPath("xla-cpu"); }
 
 }  // namespace smelt::tuner::xla

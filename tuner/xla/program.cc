@@ -21,6 +21,7 @@
 #include "hlo/write_file.h"
 #include "tuner/xla/default_layouts.h"
 #include "tuner/xla/loop_fusions.h"
+#include "tuner/xla/loop_states.h"
 
 namespace smelt::tuner::xla {
 namespace {
@@ -32,10 +33,6 @@ absl::StatusOr<std::string> Encoded(const hlo::Module& module) {
   return absl::Base64Escape(bytes);
 }
 
-bool IsContraction(const hlo::Instruction& instruction) {
-  return instruction.opcode() == hlo::Opcode::kDot || instruction.opcode() == hlo::Opcode::kConvolution;
-}
-
 bool IsLibraryFusion(const hlo::Instruction& instruction) {
   if (instruction.opcode() != hlo::Opcode::kFusion || instruction.called().size() != 1) return false;
   return std::any_of(
@@ -45,14 +42,14 @@ bool IsLibraryFusion(const hlo::Instruction& instruction) {
 }
 
 std::string KernelHash(const hlo::Instruction& instruction) {
-  const absl::StatusOr<fusion::Kernel> kernel = fusion::ExtractKernel(instruction);
+  const absl::StatusOr<fusion::Kernel> kernel = fusion::ExtractKernel(instruction, /*layouts=*/true);
   return kernel.ok() ? kernel->hash.ToHex() : "";
 }
 
 // Where the captured form of a module is kept between runs; empty: nowhere. Of the version in worker.py.
-std::string CacheFile(const std::string& module, bool library, const WorkerOptions& worker) {
+std::string CacheFile(const std::string& module, const char* with, const WorkerOptions& worker) {
   if (worker.cache_folder.empty()) return "";
-  const std::string what = absl::StrCat("xla capture, ", kXlaVersion, library ? ", library" : "");
+  const std::string what = absl::StrCat("xla capture, ", kXlaVersion, *with == 0 ? "" : ", ", with);
   const std::string name = hlo::Hasher().Add(what).Add(module).Finish().ToHex();
   return (std::filesystem::path(worker.cache_folder) / absl::StrCat(name, ".xla.pb")).string();
 }
@@ -74,12 +71,13 @@ void ToCache(const std::string& file, const std::string& bytes) {
 
 absl::StatusOr<std::unique_ptr<hlo::Module>> Captured(const std::string& path, const std::string& module,
                                                       const WorkerOptions& worker, double timeout_seconds,
-                                                      double* seconds, bool library) {
-  const std::string file = CacheFile(module, library, worker);
+                                                      double* seconds, const char* with) {
+  const std::string file = CacheFile(module, with, worker);
   if (std::unique_ptr<hlo::Module> known = FromCache(file)) return known;
   SMELT_ASSIGN_OR_RETURN(const std::unique_ptr<WorkerProcess> process, WorkerProcess::Start(worker));
-  const absl::StatusOr<json> reply =
-      process->Call({{"do", "capture"}, {"module", module}, {"library", library}}, timeout_seconds);
+  json request{{"do", "capture"}, {"module", module}};
+  if (*with != 0) request[with] = true;
+  const absl::StatusOr<json> reply = process->Call(request, timeout_seconds);
   if (!reply.ok()) {
     return absl::Status(reply.status().code(),
                         absl::StrCat(path, ": XLA's passes: ", std::string(reply.status().message())));
@@ -129,10 +127,11 @@ absl::StatusOr<XlaProgram> LoadXlaProgram(const std::string& path, const WorkerO
   program.xla_default = {.module_text = encoded, .compiler = "xla"};
   program.xla_no_library = {.module_text = encoded, .compiler = "xla_no_library"};
   SMELT_ASSIGN_OR_RETURN(const std::unique_ptr<hlo::Module> captured,
-                         files.without_library.empty() ? Captured(path, encoded, worker, timeout_seconds,
-                                                                  &program.capture_seconds, /*library=*/false)
-                                                       : ReadCapture(files.without_library, *program.program.original));
+                         files.without_library.empty()
+                             ? Captured(path, encoded, worker, timeout_seconds, &program.capture_seconds, "")
+                             : ReadCapture(files.without_library, *program.program.original));
   SMELT_ASSIGN_OR_RETURN(program.program.flat, fusion::Unfuse(*captured));
+  OverwriteLate(program.program.flat.module.get());
   return program;
 }
 
@@ -141,24 +140,31 @@ absl::Status FindLibraryKernels(const WorkerOptions& worker, double timeout_seco
   double seconds = 0;
   SMELT_ASSIGN_OR_RETURN(const std::unique_ptr<hlo::Module> captured,
                          files.with_library.empty() ? Captured(program->program.path, program->xla_default.module_text,
-                                                               worker, timeout_seconds, &seconds, /*library=*/true)
+                                                               worker, timeout_seconds, &seconds, "library")
                                                     : ReadCapture(files.with_library, *program->program.original));
   std::set<std::string> handed;
   for (const hlo::Computation* computation : captured->ExecutedComputations()) {
     for (const hlo::Instruction* fusion : computation->Instructions()) {
       if (!IsLibraryFusion(*fusion)) continue;
       for (const hlo::Instruction* inside : fusion->called(0)->Instructions()) {
-        if (IsContraction(*inside)) handed.insert(KernelHash(*inside));
+        if (IsLibraryOpcode(inside->opcode())) handed.insert(KernelHash(*inside));
       }
     }
   }
   for (const hlo::Computation* computation : program->program.module().ExecutedComputations()) {
     for (const hlo::Instruction* instruction : computation->Instructions()) {
-      if (!IsContraction(*instruction)) continue;
+      if (!IsLibraryOpcode(instruction->opcode())) continue;
       const std::string hash = KernelHash(*instruction);
       if (handed.contains(hash)) program->library_kernels.emplace(hash, instruction->name());
     }
   }
+  return absl::OkStatus();
+}
+
+absl::Status FindOwnFusions(const WorkerOptions& worker, double timeout_seconds, XlaProgram* program) {
+  double seconds = 0;
+  SMELT_ASSIGN_OR_RETURN(program->fused_by_xla, Captured(program->program.path, program->xla_default.module_text,
+                                                         worker, timeout_seconds, &seconds, "fusion"));
   return absl::OkStatus();
 }
 

@@ -28,9 +28,11 @@ struct XlaProgram {
   Candidate xla_default;       // compiled by XLA alone
   Candidate xla_no_library;    // the same, but contractions and reductions are not handed to its library
   double capture_seconds = 0;  // of XLA's passes
-  // Contractions of the captured program that XLA would hand to its library, kernel hash to an instruction's name;
-  // filled by FindLibraryKernels.
+  // Contractions and reductions of the captured program that XLA would hand to its library, kernel hash to an
+  // instruction's name; filled by FindLibraryKernels.
   std::map<std::string, std::string> library_kernels;
+  // As XLA's fusion, without its library, leaves it; filled by FindOwnFusions.
+  std::unique_ptr<hlo::Module> fused_by_xla;
 };
 
 // Files with what XLA's passes left of a module, where the process that will run it has captured that itself: with the
@@ -51,6 +53,9 @@ absl::StatusOr<XlaProgram> LoadXlaProgram(const std::string& path, const WorkerO
 // Lets XLA's passes run once more, with its library.
 absl::Status FindLibraryKernels(const WorkerOptions& worker, double timeout_seconds, XlaProgram* program,
                                 const CaptureFiles& files = {});
+
+// Lets XLA's passes run once more, with its fusion.
+absl::Status FindOwnFusions(const WorkerOptions& worker, double timeout_seconds, XlaProgram* program);
 
 // Space of the captured program under the rules of XLA's loop fusions.
 absl::StatusOr<fusion::Space> XlaSpace(const Program& program);

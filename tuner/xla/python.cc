@@ -46,7 +46,7 @@ absl::StatusOr<WorkerOptions> FindXlaWorker(const XlaWorkerOptions& options) {
     absl::StrAppend(&tried, std::string(process.status().message()));
   }
   return absl::FailedPreconditionError(
-      absl::StrCat("--target=xla needs a Python with jax and jaxlib 0.10.2 (", tried,
+      absl::StrCat("XLA needs a Python with jax and jaxlib 0.10.2 (", tried,
                    "); scripts/setup.sh --jax makes one, --python=PATH names another"));
 }
 

@@ -17,7 +17,8 @@
 namespace smelt::tuner::xla {
 
 inline constexpr const char* kPythonHelp =
-    "Python with jax and jaxlib 0.10.2, for --target=xla; by default .venv/bin/python of the checkout (made by "
+    "Python with jax and jaxlib 0.10.2, for --target=xla and StableHLO; by default .venv/bin/python of the checkout "
+    "(made by "
     "scripts/setup.sh --jax), then python3";
 
 struct XlaWorkerOptions {

@@ -4,14 +4,17 @@ Messages are JSON with four bytes of length before them: requests on standard in
 tuner/measure/worker_main.h, so that one runner serves both kinds of children:
 
   {"do": "hello"}                                          -> {"pid", "jaxlib"}
-  {"do": "capture", "module": BASE64, "library": BOOL}     -> {"module": BASE64, "compile_seconds"}: what XLA would hand to its code
-                                                              generator with its fusion off, and with or without its library
+  {"do": "capture", "module": BASE64, "library": BOOL, "fusion": BOOL} -> {"module": BASE64, "compile_seconds"}: what XLA would hand
+                                                              to its code generator, with or without its library and its fusion
+  {"do": "convert", "file": PATH}                          -> {"module": BASE64}: of a file of StableHLO
   {"do": "load", "module": BASE64, "compiler": HOW, ...}   -> {"id", "compile_seconds", "kernels": []}
        HOW: "as_given" (its fusions are taken as they are), "xla" (all of XLA's own passes), "xla_no_library" (all but the one that
        hands work to a library). Inputs by the formula of hlo/golden/inputs.h: "inputs": "unit" | "scaled" | "positive", or
        "ranges": [[low, high], ..] with "first_stream", "double"; or from "inputs_file", a safetensors file with in.0, in.1, ...
   {"do": "time", "ids": [..], "rounds": R, "seconds": S, "least_seconds": L} -> {"seconds": [[..], ..]}, interleaved
   {"do": "kernel_seconds", "id": N}                        -> {"seconds": [], "executions": []}: XLA does not tell
+  {"do": "time_kernel", "module": BASE64, "repeats": R, "seconds": S} -> {"seconds": [..], "compile_seconds", "floor_seconds"}: of one run
+       of the kernel in a module of tuner/xla/kernel_loop.h, whose first argument says how often it runs; the floor is a call's share
   {"do": "outputs", "id": N, "file": PATH}                 -> {}: the results as a safetensors file
   {"do": "optimized", "id": N}                             -> {"text"}: the program that XLA runs
   {"do": "unload", "id": N}                                -> {}
@@ -36,6 +39,11 @@ OUT_OF_MEMORY_EXIT = 86
 MAX_MESSAGE = 1 << 30
 SAMPLE_SECONDS = 1e-3  # a sample is as many runs as take this long
 MAX_ROUNDS = 100
+KERNEL_SAMPLE_SECONDS = 0.7e-3
+CALL_SHARE = 0.02  # of a kernel's sample that the call from outside may take
+LEAST_RUNS, MOST_RUNS = 4, 1000000  # of a kernel in a sample: the first one finds cold caches and memory without pages
+LONG_RUN_SECONDS = 0.02  # of which one a sample is enough
+KEPT_BYTES = 512 << 20  # of kernels' arguments
 
 
 class Refused(Exception):
@@ -87,7 +95,8 @@ def load_xla(threads):
         import jax
         from jaxlib import _hlo, _xla, xla_client
         for holder, name in ((_xla, "register_xla_transform"), (_hlo, "HloModule"), (_hlo, "hlo_module_from_text"), (_hlo, "XlaComputation"),
-                             (xla_client._xla.mlir, "hlo_to_stablehlo"), (xla_client, "CompileOptions"), (xla_client, "DeviceList")):
+                             (xla_client._xla.mlir, "hlo_to_stablehlo"), (xla_client._xla.mlir, "mlir_module_to_xla_computation"),
+                             (xla_client, "CompileOptions"), (xla_client, "DeviceList")):
             getattr(holder, name)
     except (ImportError, AttributeError) as error:
         raise Refused(f"jaxlib {JAXLIB} or its jax is incomplete: {error}") from None
@@ -220,6 +229,41 @@ def read_safetensors(path):
     return arrays
 
 
+class KernelArguments:
+    """Arrays for kernels, kept by type and size: many kernels take the same. Their values matter little, but must not be slow ones."""
+
+    def __init__(self, put):
+        self.put, self.arrays, self.bytes = put, {}, 0
+
+    def take(self, shapes):
+        import numpy as np
+        counts, taken = {}, []
+        for shape in shapes:
+            key = (np.dtype(shape.numpy_dtype()), tuple(shape.dimensions()))
+            counts[key] = counts.get(key, 0) + 1  # one kernel's arguments lie apart
+            numbered = (*key, counts[key])
+            if numbered not in self.arrays:
+                value = self.make(*key)
+                self.bytes += value.nbytes
+                self.arrays[numbered] = self.put(value)
+            else:
+                self.arrays[numbered] = self.arrays.pop(numbered)  # the last one used is the last one dropped
+            taken.append(self.arrays[numbered])
+        while self.bytes > KEPT_BYTES and len(self.arrays) > len(taken):
+            oldest = next(iter(self.arrays))
+            self.bytes -= self.arrays.pop(oldest).nbytes
+        return taken
+
+    @staticmethod
+    def make(dtype, dims):
+        import numpy as np
+        count = 1
+        for size in dims:
+            count *= size
+        pattern = make_input(0, dtype, (min(count, 1 << 16),), default_range("unit", dtype, dims), 1, True)
+        return np.resize(pattern, count).reshape(dims)
+
+
 class Program:
     """A compiled module with its arguments on the device."""
 
@@ -257,6 +301,8 @@ class Xla:
         self.replacement = self.seen = self.trouble = None
         xla.register_xla_transform("smelt", 0, self.transform)
         self.arguments = {}
+        self.kernel_arguments = KernelArguments(lambda value: jax.device_put(value, self.device))
+        self.counts = {}
         self.programs, self.next_id, self.building = {}, 0, False
 
     def transform(self, module):
@@ -345,10 +391,40 @@ class Xla:
     def capture(self, request):
         self.building = True
         start = time.perf_counter()
-        self.compile(self.stablehlo(base64.b64decode(request["module"])), UNFUSED_LIBRARY if request.get("library") else UNFUSED)
+        disabled = UNFUSED_LIBRARY if request.get("library") else NO_LIBRARY if request.get("fusion") else UNFUSED
+        self.compile(self.stablehlo(base64.b64decode(request["module"])), disabled)
         if self.seen is None:
             raise Refused("XLA did not show the module to its transformation")
         return {"module": base64.b64encode(self.seen).decode(), "compile_seconds": time.perf_counter() - start}
+
+    def compile_as_given(self, module):
+        stand_in = self.stablehlo(self.stand_in(module))
+        self.replacement = module
+        try:
+            return self.compile(stand_in, UNFUSED)
+        finally:
+            self.replacement = None
+
+    def convert(self, request):
+        self.building = True
+        with open(request["file"], "rb") as file:
+            data = file.read()
+        module = data
+        if not data.startswith(b"ML\xefR"):
+            try:
+                module = data.decode()
+            except UnicodeDecodeError:
+                from jax import export
+                try:
+                    module = export.deserialize(bytearray(data)).mlir_module_serialized
+                except Exception as error:
+                    raise Refused(f"it is no MLIR text or bytecode, and jax.export cannot read it: {error}") from None
+        try:
+            computation = self.client._xla.mlir.mlir_module_to_xla_computation(module, use_tuple_args=False, return_tuple=False)
+        except Exception as error:
+            lines = [line for line in str(error).splitlines() if line.strip()]
+            raise Refused(" ".join(lines[:3])[:600] or type(error).__name__) from None
+        return {"module": base64.b64encode(computation.as_serialized_hlo_module_proto()).decode()}
 
     def load(self, request):
         self.building = True
@@ -356,12 +432,7 @@ class Xla:
         how = request.get("compiler", "as_given")
         start = time.perf_counter()
         if how == "as_given":
-            stand_in = self.stablehlo(self.stand_in(module))
-            self.replacement = module
-            try:
-                executable = self.compile(stand_in, UNFUSED)
-            finally:
-                self.replacement = None
+            executable = self.compile_as_given(module)
         elif how in ("xla", "xla_no_library"):
             executable = self.compile(self.stablehlo(module), NO_LIBRARY if how == "xla_no_library" else "")
         else:
@@ -373,6 +444,41 @@ class Xla:
         self.next_id += 1
         self.programs[self.next_id] = program
         return {"id": self.next_id, "compile_seconds": seconds, "kernels": []}
+
+    def count(self, runs):
+        import numpy as np
+        if runs not in self.counts:
+            self.counts[runs] = self.jax.device_put(np.int32(runs), self.device)
+        return self.counts[runs]
+
+    def time_kernel(self, request):
+        self.building = True
+        module = base64.b64decode(request["module"])
+        begin = time.perf_counter()
+        executable = self.compile_as_given(module)
+        compile_seconds = time.perf_counter() - begin
+        self.building = False
+        arguments = self.kernel_arguments.take(self.leaves(module)[1:])
+
+        def call(runs):
+            every = [self.count(runs), *arguments]
+            start = time.perf_counter()
+            ((array,),) = executable.execute_sharded(every).disassemble_into_single_device_arrays()
+            array.block_until_ready()
+            return time.perf_counter() - start
+        call(1)
+        floor = min(call(0) for _ in range(3))
+        once = max(call(1) - floor, 1e-8)
+        if once < KERNEL_SAMPLE_SECONDS:
+            runs = max(1, min(1000, round(KERNEL_SAMPLE_SECONDS / 4 / once)))
+            once = max(call(runs) / runs, 1e-8)
+        wanted = max(KERNEL_SAMPLE_SECONDS, floor / CALL_SHARE) / once
+        runs = 1 if once > LONG_RUN_SECONDS else max(LEAST_RUNS, min(MOST_RUNS, round(wanted)))
+        repeats, limit = max(request.get("repeats", 5), 3), request.get("seconds", 0.25)
+        seconds, start = [], time.perf_counter()
+        while len(seconds) < 3 or (len(seconds) < repeats and time.perf_counter() - start < limit):
+            seconds.append(call(runs) / runs)
+        return {"seconds": seconds, "compile_seconds": compile_seconds, "floor_seconds": floor / runs}
 
     def find(self, request, key="id"):
         if request.get(key) not in self.programs:
@@ -427,7 +533,7 @@ class Xla:
                 blocks.append(bytearray(64 << 20))
         raise Refused(f"unknown fault `{fault}`")
 
-    REQUESTS = {"hello": hello, "capture": capture, "load": load, "time": time, "kernel_seconds": kernel_seconds, "outputs": outputs,
+    REQUESTS = {"hello": hello, "capture": capture, "convert": convert, "load": load, "time": time, "kernel_seconds": kernel_seconds, "time_kernel": time_kernel, "outputs": outputs,
                 "optimized": optimized, "unload": unload, "inject": inject}
 
     def handle(self, request):

@@ -1,4 +1,7 @@
 // What is done to a module on its way to XLA, without XLA.
+#include "fusion/apply.h"
+#include "fusion/legality.h"
+#include "fusion/space.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "hlo/evaluator/evaluator.h"
@@ -7,7 +10,10 @@
 #include "hlo/text/printer.h"
 #include "hlo/verifier/verifier.h"
 #include "tuner/xla/default_layouts.h"
+#include "tuner/xla/kernel_loop.h"
 #include "tuner/xla/loop_fusions.h"
+#include "tuner/xla/loop_states.h"
+#include "tuner/xla/overhead.h"
 
 namespace smelt::tuner::xla {
 namespace {
@@ -109,6 +115,100 @@ ENTRY main {
 )");
   ToLoopFusions({.threads = 1}, module.get());
   EXPECT_THAT(hlo::ToText(*module, {}), Not(HasSubstr("outer_dimension_partitions")));
+}
+
+constexpr char kStencil[] = R"(HloModule m
+
+body {
+  s = (s32[], f32[16]{0}) parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  x = f32[16]{0} get-tuple-element(s), index=1
+  one = s32[] constant(1)
+  j = s32[] add(i, one)
+  back = f32[16]{0} reverse(x), dimensions={0}
+  half = f32[] constant(0.5)
+  halves = f32[16]{0} broadcast(half), dimensions={}
+  scaled = f32[16]{0} multiply(back, halves)
+  y = f32[16]{0} add(scaled, x)
+  ROOT t = (s32[], f32[16]{0}) tuple(j, y)
+}
+
+cond {
+  s = (s32[], f32[16]{0}) parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  n = s32[] constant(3)
+  ROOT c = pred[] compare(i, n), direction=LT
+}
+
+ENTRY main {
+  x = f32[16]{0} parameter(0)
+  z = s32[] constant(0)
+  t = (s32[], f32[16]{0}) tuple(z, x)
+  w = (s32[], f32[16]{0}) while(t), condition=cond, body=body
+  ROOT r = f32[16]{0} get-tuple-element(w), index=1
+}
+)";
+
+TEST(LoopStates, ACopyStaysWhereAFusionReadsTheOldValueAtOtherPlaces) {
+  const auto module = Parse(kStencil);
+  const hlo::Literal before = Evaluated(*module);
+  OverwriteLate(module.get());
+  EXPECT_TRUE(hlo::VerifyModule(*module).ok());
+  EXPECT_TRUE(Evaluated(*module) == before);
+  EXPECT_EQ(module->FindInstruction("t")->parent(), module->FindInstruction("y")->parent());
+  auto space = fusion::Space::Build(*module, fusion::FusionTarget::XlaCpu());
+  ASSERT_TRUE(space.ok()) << space.status();
+  for (const bool fuse : {false, true}) {
+    fusion::Config config(space->size());
+    for (int64_t d = 0; fuse && d < space->edge_count(); ++d) config.Set(d, true);
+    const std::unique_ptr<hlo::Module> fused = fusion::Apply(*space, fusion::Legalize(*space, config));
+    SettleOverwriting(fused.get());
+    EXPECT_TRUE(hlo::VerifyModule(*fused).ok());
+    EXPECT_TRUE(Evaluated(*fused) == before);
+    const std::string text = hlo::ToText(*fused, {});
+    EXPECT_EQ(text.find("copy(") != std::string::npos, fuse) << text;
+  }
+}
+
+TEST(KernelLoop, RunsTheKernelAsOftenAsItsFirstArgumentSays) {
+  const auto module = Parse(R"(HloModule m
+ENTRY main {
+  x = f32[4,6]{0,1} parameter(0)
+  u = f32[1,6]{0,1} parameter(1)
+  k = s32[] parameter(2)
+  z = s32[] parameter(3)
+  ROOT d = f32[4,6]{0,1} dynamic-update-slice(x, u, k, z)
+}
+)");
+  const fusion::Kernel kernel = fusion::ExtractKernel(*module->entry()->root(), /*layouts=*/true).value();
+  const auto loop = KernelLoop(kernel, {});
+  ASSERT_TRUE(loop.ok()) << loop.status();
+  EXPECT_TRUE(hlo::VerifyModule(**loop).ok());
+  const std::string text = hlo::ToText(**loop, {});
+  // Arguments lie in the default layout, and what is updated in place goes on from run to run.
+  EXPECT_THAT(text, HasSubstr("f32[6,4]{1,0} parameter(1)"));
+  EXPECT_THAT(text, HasSubstr("while("));
+  std::vector<hlo::Literal> inputs = hlo::MakeInputs(**loop).value();
+  inputs[0] = hlo::Literal::FromValues<int32_t>(hlo::PrimitiveType::kS32, {}, {7});
+  std::vector<const hlo::Literal*> arguments;
+  for (const hlo::Literal& input : inputs) arguments.push_back(&input);
+  const auto count = hlo::Evaluate(**loop, arguments, {});
+  ASSERT_TRUE(count.ok()) << count.status();
+  EXPECT_EQ(count->data<int32_t>()[0], 7);
+}
+
+TEST(Overhead, IsToldFromProgramsAndNeverNegative) {
+  OverheadFit fit;
+  EXPECT_EQ(fit.Fit().seconds_per_byte, 0);
+  // 1e-10 s a byte and 2e-6 s a kernel.
+  for (const auto& [bytes, kernels] : {std::pair{1e6, 10.0}, {4e6, 10.0}, {1e6, 60.0}})
+    fit.Add(bytes, kernels, 1e-4, 1e-4 + 1e-10 * bytes + 2e-6 * kernels);
+  EXPECT_NEAR(fit.Fit().seconds_per_byte, 1e-10, 1e-12);
+  EXPECT_NEAR(fit.Fit().seconds_per_kernel, 2e-6, 1e-8);
+  OverheadFit faster;
+  faster.Add(1e6, 10, 2e-4, 1e-4);
+  EXPECT_EQ(faster.Fit().seconds_per_byte, 0);
+  EXPECT_EQ(faster.Fit().seconds_per_kernel, 0);
 }
 
 }  // namespace

@@ -6,11 +6,14 @@
 #include <fstream>
 
 #include "absl/strings/str_cat.h"
+#include "fusion/evaluator.h"
 #include "gtest/gtest.h"
 #include "hlo/text/printer.h"
 #include "tuner/session.h"
 #include "tuner/verify.h"
+#include "tuner/xla/kernel_loop.h"
 #include "tuner/xla/loop_fusions.h"
+#include "tuner/xla/own_fusions.h"
 #include "tuner/xla/predictor.h"
 #include "tuner/xla/python.h"
 
@@ -56,6 +59,7 @@ class XlaTune : public ::testing::Test {
     ASSERT_TRUE(program.ok()) << program.status();
     program_ = *std::move(program);
     ASSERT_TRUE(FindLibraryKernels(*worker, 120, &program_).ok());
+    ASSERT_TRUE(FindOwnFusions(*worker, 120, &program_).ok());
     options_.folder = (folder_ / "run").string();
     options_.hardware_seconds = 4;
     options_.moves = 2000;
@@ -70,7 +74,8 @@ class XlaTune : public ::testing::Test {
     if (!folder_.empty()) fs::remove_all(folder_);
   }
   TuneReport Tuned() {
-    const std::unique_ptr<gnn::Predictor> predictor = RoughPredictor();
+    const std::unique_ptr<Predictor> predictor = RoughPredictor();
+    options_.xla_predictor = predictor.get();
     absl::StatusOr<TuneReport> report = Tune(program_.program, options_, *predictor);
     EXPECT_TRUE(report.ok()) << report.status();
     return report.ok() ? *report : TuneReport();
@@ -95,11 +100,40 @@ TEST_F(XlaTune, TheAnswerIsVerifiedAndNeverSlowerThanXlasOwnChoice) {
   EXPECT_TRUE(fs::exists(folder_ / "run" / "report.txt"));
 }
 
+TEST_F(XlaTune, XlasOwnFusionsAreAConfigurationOfOurs) {
+  const fusion::Space space = XlaSpace(program_.program).value();
+  OwnFusionsReport report;
+  const absl::StatusOr<fusion::Config> own = OwnFusions(space, *program_.fused_by_xla, &report);
+  ASSERT_TRUE(own.ok()) << own.status();
+  EXPECT_GT(report.fusions, 0);
+  EXPECT_EQ(report.found, report.fusions);
+  EXPECT_GT(own->Count(), 0);
+}
+
+TEST_F(XlaTune, SingleKernelsAreTimedAndTellOneFromAnother) {
+  const fusion::Space space = XlaSpace(program_.program).value();
+  Runner runner(options_.worker, {});
+  const Outcome empty = TimeKernelOnXla(runner, EmptyKernel(), {});
+  ASSERT_TRUE(empty.ok()) << empty.message;
+  EXPECT_LT(empty.best(), 5e-6);
+  fusion::Evaluator evaluator(space, XlaFusionConfig(space, program_.program, "priority").value());
+  for (const fusion::KernelRef& reference : evaluator.Kernels()) {
+    const fusion::Kernel kernel = evaluator.KernelFor(reference);
+    const Outcome timed = TimeKernelOnXla(runner, kernel, {});
+    ASSERT_TRUE(timed.ok()) << kernel.name << ": " << timed.message;
+    EXPECT_GT(timed.best(), empty.best()) << kernel.name;
+    if (!program_.library_kernels.contains(kernel.hash.ToHex())) continue;
+    const Outcome library = TimeKernelOnXla(runner, kernel, {.library = {kernel.hash.ToHex()}});
+    EXPECT_TRUE(library.ok()) << kernel.name << ": " << library.message;
+  }
+}
+
 TEST_F(XlaTune, AContractionOfTheLibraryIsAChoiceOfTheProgram) {
-  ASSERT_EQ(program_.library_kernels.size(), 1);
+  ASSERT_FALSE(program_.library_kernels.empty());
   const fusion::Space space = XlaSpace(program_.program).value();
   const fusion::Config config = XlaFusionConfig(space, program_.program, "priority").value();
-  const std::map<std::string, std::string> tiles = {{program_.library_kernels.begin()->first, kLibraryTile}};
+  std::map<std::string, std::string> tiles;
+  for (const auto& [hash, name] : program_.library_kernels) tiles[hash] = kLibraryTile;
   const std::string with = hlo::ToText(*LoopFusionProgram(space, config, tiles, 1), {});
   const std::string without = hlo::ToText(*LoopFusionProgram(space, config, {}, 1), {});
   EXPECT_NE(with.find(kLibraryFusion), std::string::npos);

@@ -10,6 +10,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "hlo/evaluator/evaluator.h"
+#include "hlo/file/read.h"
 #include "hlo/golden/inputs.h"
 #include "hlo/golden/safetensors.h"
 #include "hlo/text/parser.h"
@@ -17,6 +18,7 @@
 #include "tuner/verify.h"
 #include "tuner/xla/program.h"
 #include "tuner/xla/python.h"
+#include "tuner/xla/stablehlo.h"
 
 namespace smelt::tuner::xla {
 namespace {
@@ -220,6 +222,49 @@ TEST_F(XlaTest, InputsAreThoseOfTheFormula) {
       const hlo::Literal want = hlo::MakeInput(shape, i, RangeOf(kind, shape)).value();
       EXPECT_TRUE(want == hlo::FromStorable((*outputs)[i], shape).value()) << types[i] << " " << InputKindName(kind);
     }
+  }
+}
+
+constexpr char kStableHlo[] = R"(module @jit_f {
+  func.func public @main(%arg0: tensor<4xf32>) -> tensor<4xf32> {
+    %0 = stablehlo.add %arg0, %arg0 : tensor<4xf32>
+    return %0 : tensor<4xf32>
+  }
+}
+)";
+
+TEST_F(XlaTest, StableHloBecomesAProtoOfTheSameProgram) {
+  const std::string path = (folder_ / "f.mlir").string();
+  std::ofstream(path) << kStableHlo;
+  ASSERT_TRUE(IsStableHlo(path));
+  EXPECT_FALSE(IsStableHlo((folder_ / "small.hlo").string()));
+  worker_.cache_folder = (folder_ / "cache").string();
+  for (int turn = 0; turn < 2; ++turn) {  // the second from the cache
+    const absl::StatusOr<std::string> file = HloOfStableHlo(path, worker_, 60);
+    ASSERT_TRUE(file.ok()) << file.status();
+    const auto module = hlo::ReadModuleFile(*file);
+    ASSERT_TRUE(module.ok()) << module.status();
+    EXPECT_EQ((*module)->entry()->root()->opcode(), hlo::Opcode::kAdd);
+  }
+}
+
+TEST_F(XlaTest, MalformedStableHloIsOneClearError) {
+  worker_.cache_folder = (folder_ / "cache").string();
+  const std::string text = kStableHlo;
+  const std::string wrong[] = {"",
+                               "no module at all",
+                               text.substr(0, text.size() / 2),
+                               "ML\xefRtorn",
+                               std::string("\xff\xfe\x00\x01", 4),
+                               "module { func.func @main() { unknown.op } }"};
+  for (const std::string& content : wrong) {
+    const std::string path = (folder_ / "wrong.mlir").string();
+    std::ofstream(path, std::ios::binary) << content;
+    const absl::StatusOr<std::string> file = HloOfStableHlo(path, worker_, 60);
+    if (content.empty() && file.ok()) continue;  // an empty module, for XLA
+    ASSERT_FALSE(file.ok()) << content;
+    EXPECT_THAT(file.status().message(), HasSubstr("wrong.mlir"));
+    EXPECT_THAT(file.status().message(), Not(HasSubstr("\n")));
   }
 }
 

@@ -1,0 +1,63 @@
+// Kernels of candidates timed alone in XLA's child, so that what a search goes by is measured where it matters.
+//
+//   KernelTrials kernels(space, counts, costs, trials, options);
+//   kernels.Time(config).ok();          // those of the configuration that weigh most
+//   costs.Sum(...)                      // rests on them
+//   kernels.library()                   // contractions that XLA's library runs faster
+//
+// A kernel takes some tens of milliseconds to compile and time, a program seconds: a search can know the kernels of
+// hundreds of candidates in the time that one whole program takes. What the records hold is not measured again.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+
+#include "absl/container/flat_hash_set.h"
+#include "absl/status/status.h"
+#include "fusion/config.h"
+#include "fusion/space.h"
+#include "tuner/search/fusion_state.h"
+#include "tuner/search/kernel_costs.h"
+#include "tuner/trials.h"
+
+namespace smelt::tuner::xla {
+
+struct KernelTrialOptions {
+  int threads = 1;
+  // Instructions that XLA would hand to its library, kernel hash to name: timed both ways.
+  std::map<std::string, std::string> library;
+  // Called before each measurement with a line for people; false ends with what is known.
+  std::function<bool(const std::string& line)> proceed;
+};
+
+class KernelTrials {
+ public:
+  // Everything must outlive this.
+  KernelTrials(const fusion::Space& space, const ComputationCounts& counts, KernelCosts& costs, Trials& trials,
+               KernelTrialOptions options)
+      : space_(space), counts_(counts), costs_(costs), trials_(trials), options_(std::move(options)) {}
+
+  // Heaviest first, until what rests on predictions is a small part of the configuration's cost. Fails only where the
+  // records cannot be kept, or with Cancelled.
+  absl::Status Time(const fusion::Config& config);
+
+  // By hash, kLibraryTile for those of the kernels timed so far that the library runs clearly faster.
+  const std::map<std::string, std::string>& library() const { return library_; }
+  int64_t timed() const { return timed_; }
+
+ private:
+  // Of one run; infinity where it failed.
+  absl::StatusOr<double> Seconds(const fusion::Kernel& kernel, bool library);
+
+  const fusion::Space& space_;
+  const ComputationCounts& counts_;
+  KernelCosts& costs_;
+  Trials& trials_;
+  const KernelTrialOptions options_;
+  absl::flat_hash_set<hlo::Hash128> done_;
+  std::map<std::string, std::string> library_;
+  int64_t timed_ = 0;
+};
+
+}  // namespace smelt::tuner::xla

@@ -1,0 +1,93 @@
+#include "tuner/xla/own_fusions.h"
+
+#include <set>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
+#include "fusion/instruction_hash.h"
+#include "fusion/legality.h"
+#include "fusion/unfuse.h"
+#include "fusion/xla_cpu_emitter.h"
+#include "hlo/status_macros.h"
+
+namespace smelt::tuner::xla {
+namespace {
+
+using hlo::Hash128;
+using hlo::Instruction;
+using hlo::Opcode;
+using Values = absl::flat_hash_map<const Instruction*, Hash128>;
+
+// Bodies and branches may be fused in one module and not in the other: their names stand for them.
+bool CallsExecuted(Opcode opcode) {
+  return opcode == Opcode::kWhile || opcode == Opcode::kConditional || opcode == Opcode::kCall ||
+         opcode == Opcode::kAsyncStart;
+}
+
+// What every instruction computes.
+Values ValuesOf(const hlo::Module& module) {
+  Values values;
+  fusion::InstructionHasher local(/*layouts=*/true);
+  for (const hlo::Computation* computation : module.ExecutedComputations()) {
+    for (const Instruction* instruction : computation->PostOrder()) {
+      hlo::Hasher hasher;
+      if (instruction->opcode() == Opcode::kParameter) {
+        hasher.Add(computation == module.entry() ? "entry" : computation->name());
+        hasher.Add(instruction->attributes<hlo::ParameterAttributes>().number);
+      } else if (fusion::xla_cpu::KeepsValueFromOverwriting(*instruction)) {
+        values[instruction] = values.at(instruction->operand(0));
+        continue;
+      } else if (CallsExecuted(instruction->opcode())) {
+        hasher.Add(hlo::OpcodeName(instruction->opcode()));
+        for (const hlo::Computation* called : instruction->called()) hasher.Add(called->name());
+      } else {
+        hasher.Add(local.Local(*instruction));
+      }
+      for (const Instruction* operand : instruction->operands()) hasher.Add(values.at(operand));
+      values[instruction] = hasher.Finish();
+    }
+  }
+  return values;
+}
+
+}  // namespace
+
+absl::StatusOr<fusion::Config> OwnFusions(const fusion::Space& space, const hlo::Module& fused_by_xla,
+                                          OwnFusionsReport* report) {
+  SMELT_ASSIGN_OR_RETURN(const fusion::Unfused apart, fusion::Unfuse(fused_by_xla));
+  const Values theirs = ValuesOf(*apart.module), ours = ValuesOf(space.module());
+  absl::flat_hash_map<Hash128, std::set<int32_t>> fusions_of;  // of XLA's, by value
+  std::vector<std::vector<Hash128>> members(static_cast<size_t>(apart.fusions));
+  for (const auto& [instruction, fusion] : apart.fusion_of) {
+    const auto value = theirs.find(instruction);
+    if (value == theirs.end() || instruction->opcode() == Opcode::kConstant) continue;
+    fusions_of[value->second].insert(fusion);
+    members[fusion].push_back(value->second);
+  }
+  fusion::Config config(space.size());
+  for (int64_t d = 0; d < space.edge_count(); ++d) {
+    const auto producer = fusions_of.find(ours.at(&space.first(d)));
+    const auto consumer = fusions_of.find(ours.at(space.second(d)));
+    if (producer == fusions_of.end() || consumer == fusions_of.end()) continue;
+    for (int32_t fusion : producer->second) {
+      if (!consumer->second.contains(fusion)) continue;
+      config.Set(d, true);
+      break;
+    }
+  }
+  if (report != nullptr) {
+    absl::flat_hash_set<Hash128> known;
+    for (const auto& [instruction, value] : ours) known.insert(value);
+    for (const std::vector<Hash128>& fusion : members) {
+      if (fusion.size() < 2) continue;
+      ++report->fusions;
+      bool all = true;
+      for (const Hash128& value : fusion) all &= known.contains(value);
+      report->found += all;
+    }
+  }
+  return fusion::Legalize(space, config);
+}
+
+}  // namespace smelt::tuner::xla

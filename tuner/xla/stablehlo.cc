@@ -1,0 +1,66 @@
+#include "tuner/xla/stablehlo.h"
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <memory>
+#include <string_view>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "hlo/hash.h"
+#include "hlo/proto/reader.h"
+#include "hlo/status_macros.h"
+#include "hlo/write_file.h"
+#include "tuner/xla/program.h"
+
+namespace smelt::tuner::xla {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kExtensions[] = {".mlir", ".mlirbc", ".stablehlo", ".jax_export"};
+constexpr std::string_view kBytecode = "ML\xefR";
+
+}  // namespace
+
+bool IsStableHlo(const std::string& path) {
+  const std::string extension = fs::path(path).extension().string();
+  for (std::string_view known : kExtensions) {
+    if (extension == known) return true;
+  }
+  std::ifstream file(path, std::ios::binary);
+  char first[kBytecode.size()] = {};
+  return file.read(first, sizeof(first)) && std::string_view(first, sizeof(first)) == kBytecode;
+}
+
+absl::StatusOr<std::string> HloOfStableHlo(const std::string& path, const WorkerOptions& worker,
+                                           double timeout_seconds) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return absl::NotFoundError(absl::StrCat(path, ": cannot be read"));
+  const std::string content{std::istreambuf_iterator<char>(file), {}};
+  if (file.bad()) return absl::UnavailableError(absl::StrCat(path, ": cannot be read to its end"));
+  const std::string hash = hlo::Hasher().Add(absl::StrCat("stablehlo, ", kXlaVersion)).Add(content).Finish().ToHex();
+  const fs::path converted =
+      fs::path(worker.cache_folder) / "stablehlo" / hash / absl::StrCat(fs::path(path).stem().string(), ".pb");
+  std::error_code error;
+  if (fs::is_regular_file(converted, error)) return converted.string();
+  SMELT_ASSIGN_OR_RETURN(const std::unique_ptr<WorkerProcess> process, WorkerProcess::Start(worker));
+  const absl::StatusOr<nlohmann::json> reply =
+      process->Call({{"do", "convert"}, {"file", fs::absolute(path).string()}}, timeout_seconds);
+  if (!reply.ok()) {
+    return absl::Status(reply.status().code(),
+                        absl::StrCat(path, ": converting StableHLO: ", std::string(reply.status().message())));
+  }
+  if (reply->contains("error"))
+    return absl::InvalidArgumentError(absl::StrCat(path, ": is no StableHLO: ", reply->value("error", "")));
+  std::string bytes;
+  if (!absl::Base64Unescape(reply->value("module", ""), &bytes))
+    return absl::InternalError("the module that XLA's child sent is no base64");
+  SMELT_RETURN_IF_ERROR(hlo::ReadProto(bytes, {.file_name = path}).status());
+  fs::create_directories(converted.parent_path(), error);
+  SMELT_RETURN_IF_ERROR(WriteFile(converted.string(), bytes));
+  return converted.string();
+}
+
+}  // namespace smelt::tuner::xla
