@@ -7,7 +7,6 @@
 #include "absl/strings/str_split.h"
 #include "cli/verb.h"
 #include "cli/xla.h"
-#include "fusion/unfuse.h"
 #include "hlo/file/read.h"
 #include "hlo/file/write.h"
 #include "hlo/passes/pipeline.h"
@@ -42,7 +41,7 @@ absl::Status FuseForXla(const Flags& flags, std::unique_ptr<hlo::Module> module)
   SMELT_ASSIGN_OR_RETURN(const int threads, XlaThreads(flags.target));
   tuner::Program program;
   program.path = flags.module;
-  SMELT_ASSIGN_OR_RETURN(program.flat, fusion::Unfuse(*module));
+  SMELT_ASSIGN_OR_RETURN(program.flat, tuner::xla::FlatProgram(*module));
   SMELT_ASSIGN_OR_RETURN(const tuner::FusedProgram fused, tuner::xla::FuseXlaProgram(program, flags.fusion, threads));
   return Write(flags.output, *fused.module);
 }

@@ -115,6 +115,12 @@ absl::StatusOr<std::unique_ptr<hlo::Module>> ReadCapture(const std::string& file
 
 }  // namespace
 
+absl::StatusOr<fusion::Unfused> FlatProgram(const hlo::Module& captured) {
+  SMELT_ASSIGN_OR_RETURN(fusion::Unfused flat, fusion::Unfuse(captured));
+  OverwriteLate(flat.module.get());
+  return flat;
+}
+
 absl::StatusOr<XlaProgram> LoadXlaProgram(const std::string& path, const WorkerOptions& worker, double timeout_seconds,
                                           const CaptureFiles& files) {
   XlaProgram program;
@@ -130,8 +136,7 @@ absl::StatusOr<XlaProgram> LoadXlaProgram(const std::string& path, const WorkerO
                          files.without_library.empty()
                              ? Captured(path, encoded, worker, timeout_seconds, &program.capture_seconds, "")
                              : ReadCapture(files.without_library, *program.program.original));
-  SMELT_ASSIGN_OR_RETURN(program.program.flat, fusion::Unfuse(*captured));
-  OverwriteLate(program.program.flat.module.get());
+  SMELT_ASSIGN_OR_RETURN(program.program.flat, FlatProgram(*captured));
   return program;
 }
 

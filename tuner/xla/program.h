@@ -14,6 +14,7 @@
 #include "absl/status/statusor.h"
 #include "fusion/config.h"
 #include "fusion/space.h"
+#include "fusion/unfuse.h"
 #include "hlo/module.h"
 #include "tuner/measure/runner.h"
 #include "tuner/program.h"
@@ -56,6 +57,10 @@ absl::Status FindLibraryKernels(const WorkerOptions& worker, double timeout_seco
 
 // Lets XLA's passes run once more, with its fusion.
 absl::Status FindOwnFusions(const WorkerOptions& worker, double timeout_seconds, XlaProgram* program);
+
+// What is tuned of a module as XLA's passes left it: taken apart where it holds fusions, with the states of loops written
+// over late (loop_states.h).
+absl::StatusOr<fusion::Unfused> FlatProgram(const hlo::Module& captured);
 
 // Space of the captured program under the rules of XLA's loop fusions.
 absl::StatusOr<fusion::Space> XlaSpace(const Program& program);
