@@ -7,6 +7,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import itertools
+import re
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -84,6 +85,12 @@ def signature(computation: Any) -> str:
 def devices_of(computation: Any) -> int:
     attributes = computation.operation.attributes
     return attributes["mhlo.num_partitions"].value if "mhlo.num_partitions" in attributes else 1
+
+
+def callbacks(computation: Any) -> list[str]:
+    """Names of the calls back into Python."""
+    text = computation.operation.get_asm(enable_debug_info=False, large_elements_limit=16)
+    return sorted(set(re.findall(r"custom_call @(\w*callback\w*)", text)))
 
 
 def renamed(computation: Any, name: str) -> Any:

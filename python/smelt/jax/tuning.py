@@ -47,7 +47,8 @@ class Tuned:
         return str(self.folder)
 
     def __str__(self) -> str:
-        return (self.folder / "report.txt").read_text()
+        report = self.folder / "report.txt"
+        return report.read_text() if report.is_file() else f"{self.folder}: {self.answer}, without measurements"
 
 
 TARGETS = ("xla", "cpu")
@@ -151,6 +152,9 @@ def _lower(f: Callable[..., Any], arguments: Sequence[Any], named: Mapping[str, 
     computation = f.lower(*arguments, **(named or {})).compiler_ir("stablehlo")
     if door.devices_of(computation) != 1:
         raise ValueError("the function runs on several devices; one is supported")
+    called = door.callbacks(computation)
+    if called:
+        raise ValueError(f"the function calls back into Python ({', '.join(called)}), which a search cannot repeat")
     return computation
 
 

@@ -1,0 +1,94 @@
+"""`smelt.jax.tune`: searches that are ended, gone on with, and refused."""
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import jax
+import jax.numpy as jnp
+import programs
+import smelt
+import smelt.jax as sj
+from fusions_test import HERE
+
+
+class Tuning(unittest.TestCase):
+    PROGRAM = """
+import sys, programs, smelt.jax as sj
+x, scale = programs.values(64, 48), programs.values(48, seed=2)
+tuned = sj.tune(programs.normalise, x, scale, out=sys.argv[1], budget=float(sys.argv[2]))
+print("returned", tuned.answer, tuned.report["cancelled"])
+"""
+
+    def setUp(self):
+        scratch = tempfile.TemporaryDirectory()
+        self.addCleanup(scratch.cleanup)
+        self.folder = pathlib.Path(scratch.name) / "run.smelt"
+        self.x, self.scale = programs.values(64, 48), programs.values(48, seed=2)
+
+    def test_an_interrupted_search_gives_the_best_so_far_and_is_gone_on_with(self):
+        path = os.pathsep.join([str(HERE), os.environ.get("PYTHONPATH", "")])
+        child = subprocess.Popen([sys.executable, "-c", self.PROGRAM, str(self.folder), "600"], stdout=subprocess.PIPE,
+                                 stderr=subprocess.PIPE, env={**os.environ, "PYTHONPATH": path})
+        seen = b""
+        while b"of hardware time" not in seen and b"search " not in seen:  # it has measured something
+            chunk = os.read(child.stderr.fileno(), 4096)
+            self.assertTrue(chunk, seen)
+            seen += chunk
+        child.send_signal(signal.SIGINT)  # to this process alone, as a notebook does
+        output, rest = child.communicate(timeout=120)
+        self.assertIn(b"returned", output, seen + rest)
+        self.assertIn(b"True", output)
+        self.assertTrue((self.folder / "smelt.json").is_file())
+        with sj.optimize(self.folder):
+            programs.assert_same(self, jax.jit(programs.normalise)(self.x, self.scale), programs.normalise(self.x, self.scale))
+        again = sj.tune(programs.normalise, self.x, self.scale, out=self.folder, budget=0.1, quiet=True)
+        self.assertGreater(again.report["known"], 0)
+        self.assertLessEqual(again.best_ms, again.default_ms)
+        self.assertIn("XLA", str(again))
+
+    def test_a_folder_of_another_function_is_refused_and_kept(self):
+        sj.fuse(programs.normalise, self.x, self.scale, out=self.folder)
+        manifest = (self.folder / "smelt.json").read_bytes()
+        with self.assertRaisesRegex(ValueError, "another function or of other shapes"):
+            sj.tune(programs.normalise, self.x[:3], self.scale, out=self.folder)
+        self.assertEqual((self.folder / "smelt.json").read_bytes(), manifest)
+
+    def test_wrong_use_is_an_error_before_anything_runs(self):
+        with self.assertRaisesRegex(ValueError, "target='gpu'"):
+            sj.tune(programs.normalise, self.x, self.scale, out=self.folder, target="gpu")
+        with self.assertRaisesRegex(ValueError, "jit_options are for"):
+            sj.tune(jax.jit(programs.normalise), self.x, self.scale, out=self.folder, jit_options={"donate_argnums": 0})
+        with self.assertRaisesRegex(smelt.ProgramError, "nonsense"):
+            sj.fuse(programs.normalise, self.x, self.scale, out=self.folder, fusion="nonsense")
+        self.assertFalse((self.folder / "smelt.json").exists())
+
+    def test_a_program_that_cannot_be_evaluated_is_refused_with_the_reason(self):
+        def calls_python(x):
+            return jax.pure_callback(lambda a: a, jax.ShapeDtypeStruct(x.shape, x.dtype), x) * 2
+        with self.assertRaises((smelt.ProgramError, ValueError)) as caught:
+            sj.tune(calls_python, self.x, out=self.folder, budget=0.1, quiet=True)
+        self.assertIn("callback", str(caught.exception))
+        self.assertFalse((self.folder / "smelt.json").exists())
+
+    def test_shapes_are_enough_and_named_arguments_count(self):
+        made = sj.fuse(lambda x, *, scale: programs.normalise(x, scale), jax.ShapeDtypeStruct((64, 48), jnp.float32), out=self.folder,
+                       example_kwargs={"scale": jax.ShapeDtypeStruct((48,), jnp.float32)}, fusion="none")
+        self.assertIn("without measurements", str(made))
+        with sj.optimize(made) as optimization:
+            f = jax.jit(lambda x, *, scale: programs.normalise(x, scale))
+            programs.assert_same(self, f(self.x, scale=self.scale), programs.normalise(self.x, self.scale))
+        self.assertEqual(len(optimization.used), 1)
+
+    def test_a_plain_function_takes_the_options_of_jit(self):
+        made = sj.fuse(programs.normalise, self.x, self.scale, out=self.folder, jit_options={"donate_argnums": 0})
+        with sj.optimize(made) as optimization:
+            jax.jit(programs.normalise, donate_argnums=0)(jnp.copy(self.x), self.scale)
+        self.assertEqual(optimization.used, ["jit_normalise"])
+
+
+if __name__ == "__main__":
+    unittest.main()
