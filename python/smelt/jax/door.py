@@ -184,7 +184,9 @@ class CompilerHooks:
         self._compile, self._built, self._salt = compile, built, salt
         self._lock = threading.Lock()
         self._users = 0
-        self._replaced: list[tuple[Any, str, Any, Any]] = []
+        self._places: list[tuple[Any, str]] = []
+        self._originals: list[Callable[..., Any]] = []
+        self._ours: list[Callable[..., Any]] = []
 
     def acquire(self) -> None:
         with self._lock:
@@ -199,9 +201,16 @@ class CompilerHooks:
                 self._remove()
 
     def _install(self) -> None:
-        from jax._src import cache_key, compiler
-        compile, build, salt = compiler.compile_or_get_cached, compiler.backend_compile_and_load, cache_key.custom_hook
+        if not self._places:
+            from jax._src import cache_key, compiler
+            self._places = [(compiler, "compile_or_get_cached"), (compiler, "backend_compile_and_load"), (cache_key, "custom_hook")]
+        originals = [getattr(holder, name) for holder, name in self._places]
+        if originals != self._originals:  # the first time, or another package has come between; a context is entered at each call
+            self._originals, self._ours = originals, self._stand_ins(*originals)
+        for (holder, name), ours in zip(self._places, self._ours):
+            setattr(holder, name, ours)
 
+    def _stand_ins(self, compile: Callable[..., Any], build: Callable[..., Any], salt: Callable[[], str]) -> list[Callable[..., Any]]:
         def smelt_compile(*arguments: Any, **named: Any) -> Any:
             return self._compile(compile, *arguments, **named)
 
@@ -213,16 +222,12 @@ class CompilerHooks:
         def smelt_salt() -> str:
             return salt() + self._salt()
 
-        self._replaced = [(compiler, "compile_or_get_cached", compile, smelt_compile),
-                          (compiler, "backend_compile_and_load", build, smelt_build), (cache_key, "custom_hook", salt, smelt_salt)]
-        for holder, name, _, ours in self._replaced:
-            setattr(holder, name, ours)
+        return [smelt_compile, smelt_build, smelt_salt]
 
     def _remove(self) -> None:
-        for holder, name, original, ours in self._replaced:
+        for (holder, name), original, ours in zip(self._places, self._originals, self._ours):
             if getattr(holder, name) is ours:  # else another package stands in front of us, and we let everything through
                 setattr(holder, name, original)
-        self._replaced = []
 
 
 def _compile_options(passes: str) -> tuple[Any, Any]:

@@ -150,8 +150,8 @@ class Optimization(contextlib.ContextDecorator):
             self._entered.stack.append(None)
             return self
         _hooks.acquire()
-        outer = tuple(digest for digest in _context.value if digest not in self._digests)
-        change = _context(self._digests + outer)
+        outer = _context.value
+        change = _context(self._digests + tuple(digest for digest in outer if digest not in self._digests) if outer else self._digests)
         change.__enter__()
         self._entered.stack.append(change)
         return self
