@@ -51,8 +51,6 @@ std::string WhyNotACall(const Instruction& instruction, Which which, const InPla
     if (!PlainArrays(operand->shape()) || !operand->shape().IsArray())
       return absl::StrCat("`", operand->name(), "` has a layout or elements that a call cannot read");
   }
-  if (!instruction.control_predecessors().empty() || !instruction.control_successors().empty())
-    return "control dependencies";
   const bool updates = AnyInside(instruction, [](const Instruction& i) {
     return i.opcode() == Opcode::kDynamicUpdateSlice || i.opcode() == Opcode::kScatter;
   });
@@ -99,6 +97,9 @@ class Embedding {
                                    hlo::CustomCallAttributes{kCallTarget}, absl::StrCat("smelt_", instruction->name()));
     call->raw_attributes() = {{"api_version", "API_VERSION_TYPED_FFI"},
                               {"backend_config", absl::StrCat("{kernel = \"", *id, "\"}")}};
+    for (Instruction* before : instruction->control_predecessors()) call->AddControlPredecessor(before);
+    for (Instruction* after : instruction->control_successors()) after->AddControlPredecessor(call);
+    instruction->DropControlDependencies();
     result_.calls.push_back(instruction->name());
     instruction->ReplaceAllUsesWith(call);
     instruction->parent()->Remove(instruction);

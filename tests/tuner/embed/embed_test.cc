@@ -120,6 +120,20 @@ ENTRY main {
   EXPECT_EQ(WhyLeft("y"), "it may write over what it reads");
 }
 
+TEST_F(Embed, CallsKeepTheOrderThatControlDependenciesDemand) {
+  Run(R"(HloModule m
+ENTRY main {
+  x = f32[64,64]{1,0} parameter(0)
+  first = f32[64,64]{1,0} dot(x, x), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  second = f32[64,64]{1,0} dot(x, x), lhs_contracting_dims={0}, rhs_contracting_dims={0}, control-predecessors={first}
+  ROOT t = (f32[64,64]{1,0}, f32[64,64]{1,0}) tuple(first, second)
+})");
+  EXPECT_THAT(embedded_.calls, UnorderedElementsAre("first", "second"));
+  const hlo::Instruction& second = *module_->entry()->root()->operand(1);
+  ASSERT_EQ(second.control_predecessors().size(), 1u);
+  EXPECT_EQ(second.control_predecessors()[0], module_->entry()->root()->operand(0));
+}
+
 TEST_F(Embed, TheTableNamesEveryPhase) {
   Run(R"(HloModule m
 ENTRY main {
