@@ -1,6 +1,8 @@
 // smelt tune: the main job.
 #include <cmath>
 #include <cstdio>
+#include <filesystem>
+#include <fstream>
 #include <memory>
 
 #include "absl/strings/str_cat.h"
@@ -9,6 +11,7 @@
 #include "cli/verb.h"
 #include "cli/xla.h"
 #include "hlo/status_macros.h"
+#include "hlo/write_file.h"
 #include "kernels/compile/compile.h"
 #include "nlohmann/json.hpp"
 #include "tuner/session.h"
@@ -22,7 +25,7 @@ namespace {
 struct Flags {
   std::string module, model, mode = "model", cache;
   tuner::TuneOptions tune;
-  std::string target = "cpu";
+  std::string target = "cpu", library = "auto";
   XlaFlags xla;
   tuner::xla::CaptureFiles captured;
   int threads = 1;
@@ -35,6 +38,35 @@ struct Job {
   tuner::xla::XlaProgram xla;  // --target=xla
   std::unique_ptr<gnn::Predictor> predictor;
 };
+
+// XLA's own fusions, with its library's where that is the better of its two whole-program settings. The first run of a
+// folder decides.
+absl::Status StartFromXla(const Flags& flags, tuner::xla::XlaProgram* program) {
+  const tuner::TuneOptions& options = flags.tune;
+  const double seconds = flags.xla.compile_seconds;
+  const std::filesystem::path note = std::filesystem::path(options.folder) / "library.txt";
+  std::string choice = flags.library;
+  if (choice == "auto" && program->library_fusions > 0) {
+    std::string known;
+    if (std::ifstream(note) >> known && (known == "kept" || known == "free")) {
+      choice = known;
+    } else {
+      tuner::MeasurePolicy policy = options.policy;
+      SMELT_ASSIGN_OR_RETURN(const bool faster, tuner::xla::LibraryIsFaster(options.worker, policy, *program));
+      choice = faster ? "kept" : "free";
+      std::error_code ignored;
+      std::filesystem::create_directories(options.folder, ignored);
+      SMELT_RETURN_IF_ERROR(WriteFile(note.string(), choice + "\n"));
+    }
+  }
+  absl::Status taken = absl::OkStatus();
+  if (choice == "kept") taken = tuner::xla::TakeLibraryFusions(options.worker, seconds, program, flags.captured);
+  if (!taken.ok()) std::fprintf(stderr, "without XLA's library fusions: %s\n", std::string(taken.message()).c_str());
+  if (choice == "kept" && taken.ok()) return absl::OkStatus();
+  const absl::Status own = tuner::xla::FindOwnFusions(options.worker, seconds, program);
+  if (!own.ok()) std::fprintf(stderr, "no start from XLA's own fusions: %s\n", std::string(own.message()).c_str());
+  return absl::OkStatus();
+}
 
 absl::StatusOr<Job> PrepareJob(Flags& flags, const Interrupt& interrupt) {
   tuner::TuneOptions& options = flags.tune;
@@ -56,8 +88,7 @@ absl::StatusOr<Job> PrepareJob(Flags& flags, const Interrupt& interrupt) {
         tuner::xla::FindLibraryKernels(options.worker, flags.xla.compile_seconds, &job.xla, flags.captured);
     if (!library.ok())
       std::fprintf(stderr, "no choices of XLA's library: %s\n", std::string(library.message()).c_str());
-    const absl::Status own = tuner::xla::FindOwnFusions(options.worker, flags.xla.compile_seconds, &job.xla);
-    if (!own.ok()) std::fprintf(stderr, "no start from XLA's own fusions: %s\n", std::string(own.message()).c_str());
+    SMELT_RETURN_IF_ERROR(StartFromXla(flags, &job.xla));
     // A model that is asked for, the one that comes with the tool, or the rough cost.
     const std::string model = flags.model.empty() ? tuner::xla::ShippedXlaModelPath() : flags.model;
     std::unique_ptr<tuner::xla::Predictor> predictor = tuner::xla::RoughPredictor();
@@ -181,6 +212,12 @@ Action AddTune(CLI::App& app) {
       ->check(CLI::IsMember({"cpu", "xla"}))
       ->capture_default_str();
   AddXlaFlags(app, &flags->xla);
+  app.add_option(
+         "--library-fusions", flags->library,
+         "With --target=xla: whether the fusions that XLA makes for its library stay as they are (kept) or each "
+         "contraction is a choice (free); auto: whichever of XLA's two settings is faster")
+      ->check(CLI::IsMember({"auto", "kept", "free"}))
+      ->capture_default_str();
   app.add_flag("--inside-xla", flags->inside_xla,
                "With --target=cpu: MODULE is what XLA's passes left, and the kernels are for calls from XLA's program "
                "(smelt embed): fusions are those that XLA takes as well");

@@ -115,8 +115,15 @@ absl::StatusOr<XlaJob> PrepareXlaJob(const std::string& module, const std::strin
     job.candidate = fusion == "xla" ? job.program.xla_default : job.program.xla_no_library;
     return job;
   }
-  SMELT_ASSIGN_OR_RETURN(const tuner::FusedProgram fused,
-                         tuner::xla::FuseXlaProgram(job.program.program, fusion, threads));
+  absl::StatusOr<tuner::FusedProgram> made = tuner::xla::FuseXlaProgram(job.program.program, fusion, threads);
+  // A configuration may be one of the program with XLA's library fusions as they are.
+  if (!made.ok() && !tuner::IsFusionName(fusion) && std::filesystem::exists(fusion) &&
+      tuner::xla::TakeLibraryFusions(job.worker, flags.compile_seconds, &job.program).ok()) {
+    absl::StatusOr<tuner::FusedProgram> kept = tuner::xla::FuseXlaProgram(job.program.program, fusion, threads);
+    if (kept.ok()) made = std::move(kept);
+  }
+  if (!made.ok()) return made.status();
+  const tuner::FusedProgram fused = *std::move(made);
   job.fusions = 0;
   for (const hlo::Computation* computation : fused.module->ExecutedComputations()) {
     for (const hlo::Instruction* instruction : computation->Instructions())

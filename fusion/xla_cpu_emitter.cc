@@ -74,6 +74,8 @@ class Overwriting {
         for (const Instruction* operand : instruction.operands()) Mark(*operand);
         break;
       case Opcode::kCustomCall:
+        if (IsHeldFusion(instruction)) break;
+        [[fallthrough]];
       case Opcode::kAsyncStart:
         for (const Instruction* operand : instruction.operands()) Mark(*operand);
         break;
@@ -149,6 +151,11 @@ class Overwriting {
 };
 
 }  // namespace
+
+bool IsHeldFusion(const Instruction& instruction) {
+  return instruction.opcode() == Opcode::kCustomCall &&
+         instruction.attributes<hlo::CustomCallAttributes>().target == kHeldFusion;
+}
 
 Role RoleInLoopFusion(const Instruction& instruction) {
   const Opcode opcode = instruction.opcode();

@@ -17,6 +17,11 @@
 
 namespace smelt::fusion::xla_cpu {
 
+// Target of the custom calls that stand for fusions of XLA's that are kept as they are; they read their operands and
+// write a result of their own.
+inline constexpr const char* kHeldFusion = "smelt$held_fusion";
+bool IsHeldFusion(const hlo::Instruction& instruction);
+
 // As its kernel: what a loop fusion holds is kInjective or kReduction, everything else kOpaque.
 Role RoleInLoopFusion(const hlo::Instruction& instruction);
 

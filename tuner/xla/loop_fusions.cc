@@ -10,6 +10,7 @@
 #include "hlo/cost_analysis.h"
 #include "hlo/str_cat.h"
 #include "tuner/xla/default_layouts.h"
+#include "tuner/xla/library_fusions.h"
 #include "tuner/xla/loop_states.h"
 
 namespace smelt::tuner::xla {
@@ -100,6 +101,7 @@ bool IsLibraryOpcode(Opcode opcode) {
 }
 
 void ToLoopFusions(const LoopFusionOptions& options, hlo::Module* module) {
+  ReleaseLibraryFusions(module);
   SettleOverwriting(module);
   for (Computation* computation : module->ExecutedComputations()) {
     for (Instruction* instruction : computation->Instructions()) {

@@ -77,6 +77,7 @@ absl::StatusOr<fusion::Config> OwnFusions(const fusion::Space& space, const hlo:
     }
   }
   if (report != nullptr) {
+    report->edges = config.Count();
     absl::flat_hash_set<Hash128> known;
     for (const auto& [instruction, value] : ours) known.insert(value);
     for (const std::vector<Hash128>& fusion : members) {

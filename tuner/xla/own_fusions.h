@@ -18,6 +18,7 @@ namespace smelt::tuner::xla {
 
 struct OwnFusionsReport {
   int64_t fusions = 0;  // of XLA's, with two or more instructions
+  int64_t edges = 0;    // of ours that are inside of one of XLA's, legal or not
   int64_t found = 0;    // of these, all of whose instructions the space's module has
 };
 

@@ -20,6 +20,7 @@
 #include "hlo/status_macros.h"
 #include "hlo/write_file.h"
 #include "tuner/xla/default_layouts.h"
+#include "tuner/xla/library_fusions.h"
 #include "tuner/xla/loop_fusions.h"
 #include "tuner/xla/loop_states.h"
 
@@ -31,14 +32,6 @@ using nlohmann::json;
 absl::StatusOr<std::string> Encoded(const hlo::Module& module) {
   SMELT_ASSIGN_OR_RETURN(const std::string bytes, hlo::WriteProto(module, hlo::ProtoForm::kBinary));
   return absl::Base64Escape(bytes);
-}
-
-bool IsLibraryFusion(const hlo::Instruction& instruction) {
-  if (instruction.opcode() != hlo::Opcode::kFusion || instruction.called().size() != 1) return false;
-  return std::any_of(
-      instruction.raw_attributes().begin(), instruction.raw_attributes().end(), [](const hlo::RawAttribute& attribute) {
-        return attribute.name == "backend_config" && attribute.value.find(kLibraryFusion) != std::string::npos;
-      });
 }
 
 std::string KernelHash(const hlo::Instruction& instruction) {
@@ -116,7 +109,9 @@ absl::StatusOr<std::unique_ptr<hlo::Module>> ReadCapture(const std::string& file
 }  // namespace
 
 absl::StatusOr<fusion::Unfused> FlatProgram(const hlo::Module& captured) {
-  SMELT_ASSIGN_OR_RETURN(fusion::Unfused flat, fusion::Unfuse(captured));
+  const std::unique_ptr<hlo::Module> held = captured.Clone();
+  HoldLibraryFusions(held.get());
+  SMELT_ASSIGN_OR_RETURN(fusion::Unfused flat, fusion::Unfuse(*held));
   OverwriteLate(flat.module.get());
   return flat;
 }
@@ -151,6 +146,7 @@ absl::Status FindLibraryKernels(const WorkerOptions& worker, double timeout_seco
   for (const hlo::Computation* computation : captured->ExecutedComputations()) {
     for (const hlo::Instruction* fusion : computation->Instructions()) {
       if (!IsLibraryFusion(*fusion)) continue;
+      ++program->library_fusions;
       for (const hlo::Instruction* inside : fusion->called(0)->Instructions()) {
         if (IsLibraryOpcode(inside->opcode())) handed.insert(KernelHash(*inside));
       }
@@ -171,6 +167,37 @@ absl::Status FindOwnFusions(const WorkerOptions& worker, double timeout_seconds,
   SMELT_ASSIGN_OR_RETURN(program->fused_by_xla, Captured(program->program.path, program->xla_default.module_text,
                                                          worker, timeout_seconds, &seconds, "fusion"));
   return absl::OkStatus();
+}
+
+absl::Status TakeLibraryFusions(const WorkerOptions& worker, double timeout_seconds, XlaProgram* program,
+                                const CaptureFiles& files) {
+  double seconds = 0;
+  const std::string& path = program->program.path;
+  const std::string& module = program->xla_default.module_text;
+  SMELT_ASSIGN_OR_RETURN(const std::unique_ptr<hlo::Module> captured,
+                         files.with_library.empty()
+                             ? Captured(path, module, worker, timeout_seconds, &seconds, "library")
+                             : ReadCapture(files.with_library, *program->program.original));
+  SMELT_ASSIGN_OR_RETURN(fusion::Unfused flat, FlatProgram(*captured));
+  SMELT_ASSIGN_OR_RETURN(std::unique_ptr<hlo::Module> own,
+                         Captured(path, module, worker, timeout_seconds, &seconds, "default"));
+  HoldLibraryFusions(own.get());
+  program->program.flat = std::move(flat);
+  program->fused_by_xla = std::move(own);
+  program->library_kernels.clear();
+  return absl::OkStatus();
+}
+
+absl::StatusOr<bool> LibraryIsFaster(const WorkerOptions& worker, const MeasurePolicy& policy,
+                                     const XlaProgram& program) {
+  constexpr double kClearly = 0.98;
+  Runner runner(worker, policy);
+  const std::vector<Outcome> outcomes =
+      runner.TimePrograms({program.xla_default, program.xla_no_library}, policy.repeats, policy.seconds);
+  for (const Outcome& outcome : outcomes) {
+    if (!outcome.ok()) return absl::InternalError(outcome.message);
+  }
+  return outcomes[0].median() < kClearly * outcomes[1].median();
 }
 
 absl::StatusOr<fusion::Space> XlaSpace(const Program& program) {

@@ -32,6 +32,7 @@ struct XlaProgram {
   // Contractions and reductions of the captured program that XLA would hand to its library, kernel hash to an
   // instruction's name; filled by FindLibraryKernels.
   std::map<std::string, std::string> library_kernels;
+  int64_t library_fusions = 0;  // that XLA makes of the program; filled by FindLibraryKernels
   // As XLA's fusion, without its library, leaves it; filled by FindOwnFusions.
   std::unique_ptr<hlo::Module> fused_by_xla;
 };
@@ -58,8 +59,16 @@ absl::Status FindLibraryKernels(const WorkerOptions& worker, double timeout_seco
 // Lets XLA's passes run once more, with its fusion.
 absl::Status FindOwnFusions(const WorkerOptions& worker, double timeout_seconds, XlaProgram* program);
 
-// What is tuned of a module as XLA's passes left it: taken apart where it holds fusions, with the states of loops written
-// over late (loop_states.h).
+// Has the program tuned as XLA's passes leave it with its library: XLA's library fusions stay as they are
+// (library_fusions.h), and all else is fused anew, from XLA's own fusions on. For programs where LibraryIsFaster.
+absl::Status TakeLibraryFusions(const WorkerOptions& worker, double timeout_seconds, XlaProgram* program,
+                                const CaptureFiles& files = {});
+// Times XLA's own choice beside that without its library.
+absl::StatusOr<bool> LibraryIsFaster(const WorkerOptions& worker, const MeasurePolicy& policy,
+                                     const XlaProgram& program);
+
+// What is tuned of a module as XLA's passes left it: taken apart where it holds fusions, with the states of loops
+// written over late (loop_states.h).
 absl::StatusOr<fusion::Unfused> FlatProgram(const hlo::Module& captured);
 
 // Space of the captured program under the rules of XLA's loop fusions.

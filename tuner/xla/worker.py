@@ -4,8 +4,8 @@ Messages are JSON with four bytes of length before them: requests on standard in
 tuner/measure/worker_main.h, so that one runner serves both kinds of children:
 
   {"do": "hello"}                                          -> {"pid", "jaxlib"}
-  {"do": "capture", "module": BASE64, "library": BOOL, "fusion": BOOL} -> {"module": BASE64, "compile_seconds"}: what XLA would hand
-                                                              to its code generator, with or without its library and its fusion
+  {"do": "capture", "module": BASE64, KEY: true} -> {"module": BASE64, "compile_seconds"}: what XLA would hand to its code generator
+       without its fusion and its library; where KEY is "library" or "fusion" with that, where it is "default" with both
   {"do": "convert", "file": PATH}                          -> {"module": BASE64}: of a file of StableHLO
   {"do": "load", "module": BASE64, "compiler": HOW, ...}   -> {"id", "compile_seconds", "kernels": []}
        HOW: "as_given" (its fusions are taken as they are), "xla" (all of XLA's own passes), "xla_no_library" (all but the one that
@@ -391,7 +391,8 @@ class Xla:
     def capture(self, request):
         self.building = True
         start = time.perf_counter()
-        disabled = UNFUSED_LIBRARY if request.get("library") else NO_LIBRARY if request.get("fusion") else UNFUSED
+        disabled = {"library": UNFUSED_LIBRARY, "fusion": NO_LIBRARY, "default": ""}
+        disabled = next((passes for key, passes in disabled.items() if request.get(key)), UNFUSED)
         self.compile(self.stablehlo(base64.b64decode(request["module"])), disabled)
         if self.seen is None:
             raise Refused("XLA did not show the module to its transformation")
