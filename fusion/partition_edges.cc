@@ -132,6 +132,10 @@ Reason Partition::JoinRows(const Edge& edge, const Up& producer, Up* up) const {
   return Reason::kLegal;
 }
 
+// Operations for one element that XLA's own fusion repeats for every reader, however many: a bias, a scale by the root of
+// a variance, a scalar that its code generator computes before the loop. What that costs is for measurements to say.
+constexpr double kXlaRepeatedWork = 32;
+
 Reason Partition::JoinWork(const Edge& edge, const Up& producer, int64_t* scratch) {
   if (edge.reuse <= 1) return Reason::kLegal;
   const Node& node = graph_.node(edge.producer);
@@ -141,6 +145,7 @@ Reason Partition::JoinWork(const Edge& edge, const Up& producer, int64_t* scratc
   if (!stored) {
     const double limit = target_.recompute_factor / edge.reuse;
     const bool repeats_all = target_.emitter == Emitter::kXlaCpu;
+    if (repeats_all && producer.work <= kXlaRepeatedWork) return Reason::kLegal;
     if (producer.work <= limit || (!repeats_all && !WorkExceeds(edge.producer, limit))) return Reason::kLegal;
   }
   if (kept > target_.max_scratch_bytes) return Reason::kRecompute;

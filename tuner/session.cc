@@ -122,6 +122,7 @@ class Session {
       trials_.Log(absl::StrCat("of XLA's ", found.fusions, " own fusions ", found.found,
                                " have all their instructions here, ", own_->Count(), " of ", found.edges,
                                " edges are legal"));
+      for (const auto& [reason, count] : found.refused) trials_.Log(absl::StrCat("  ", reason, ": ", count));
     } else {
       trials_.Log(absl::StrCat("XLA's own fusions are no start: ", std::string(own.status().message())));
     }

@@ -1,6 +1,7 @@
 #include "tuner/xla/own_fusions.h"
 
 #include <set>
+#include <string>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
@@ -88,7 +89,12 @@ absl::StatusOr<fusion::Config> OwnFusions(const fusion::Space& space, const hlo:
       report->found += all;
     }
   }
-  return fusion::Legalize(space, config);
+  std::vector<fusion::Dropped> dropped;
+  fusion::Config legal = fusion::Legalize(space, config, &dropped);
+  if (report != nullptr) {
+    for (const fusion::Dropped& drop : dropped) ++report->refused[std::string(fusion::Describe(drop.reason).code)];
+  }
+  return legal;
 }
 
 }  // namespace smelt::tuner::xla

@@ -9,6 +9,10 @@
 // each of them.
 #pragma once
 
+#include <cstdint>
+#include <map>
+#include <string>
+
 #include "absl/status/statusor.h"
 #include "fusion/config.h"
 #include "fusion/space.h"
@@ -18,6 +22,7 @@ namespace smelt::tuner::xla {
 
 struct OwnFusionsReport {
   int64_t fusions = 0;  // of XLA's, with two or more instructions
+  std::map<std::string, int64_t> refused;  // edges that are not legal, by the code of the reason (fusion/reason.h)
   int64_t edges = 0;    // of ours that are inside of one of XLA's, legal or not
   int64_t found = 0;    // of these, all of whose instructions the space's module has
 };

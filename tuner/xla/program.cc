@@ -34,6 +34,20 @@ absl::StatusOr<std::string> Encoded(const hlo::Module& module) {
   return absl::Base64Escape(bytes);
 }
 
+// XLA's code generator has integers of four and two bits side by side in bytes, which their layouts must say; its passes
+// see to that in a module that it captured.
+void PackSmallIntegers(hlo::Shape* shape) {
+  for (hlo::Shape& element : shape->tuple_shapes) PackSmallIntegers(&element);
+  if (!shape->IsArray() || !hlo::IsInteger(shape->element_type)) return;
+  const int bits = hlo::BitWidth(shape->element_type);
+  if (bits >= 8 || bits == 1 || shape->element_type == hlo::PrimitiveType::kPred) return;
+  hlo::Layout layout;
+  for (int64_t d : MajorToMinor(*shape)) layout.minor_to_major.insert(layout.minor_to_major.begin(), d);
+  if (shape->layout) layout = *shape->layout;
+  layout.element_size_in_bits = bits;
+  shape->layout = std::move(layout);
+}
+
 std::string KernelHash(const hlo::Instruction& instruction) {
   const absl::StatusOr<fusion::Kernel> kernel = fusion::ExtractKernel(instruction, /*layouts=*/true);
   return kernel.ok() ? kernel->hash.ToHex() : "";
@@ -237,7 +251,11 @@ std::unique_ptr<hlo::Module> LoopFusionProgram(const fusion::Space& space, const
 }
 
 absl::StatusOr<Candidate> XlaCandidate(const hlo::Module& module) {
-  SMELT_ASSIGN_OR_RETURN(std::string encoded, Encoded(module));
+  const std::unique_ptr<hlo::Module> packed = module.Clone();
+  for (hlo::Computation* computation : packed->Computations()) {
+    for (hlo::Instruction* instruction : computation->Instructions()) PackSmallIntegers(&instruction->shape());
+  }
+  SMELT_ASSIGN_OR_RETURN(std::string encoded, Encoded(*packed));
   return Candidate{.module_text = std::move(encoded), .compiler = "as_given"};
 }
 

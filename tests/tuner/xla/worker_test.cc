@@ -16,6 +16,7 @@
 #include "hlo/text/parser.h"
 #include "tuner/measure/runner.h"
 #include "tuner/verify.h"
+#include "tuner/xla/loop_fusions.h"
 #include "tuner/xla/program.h"
 #include "tuner/xla/python.h"
 #include "tuner/xla/stablehlo.h"
@@ -266,6 +267,26 @@ TEST_F(XlaTest, MalformedStableHloIsOneClearError) {
     EXPECT_THAT(file.status().message(), HasSubstr("wrong.mlir"));
     EXPECT_THAT(file.status().message(), Not(HasSubstr("\n")));
   }
+}
+
+TEST_F(XlaTest, IntegersOfFourBitsRunAsGiven) {
+  const auto module = hlo::ParseModule(R"(HloModule m
+ENTRY main {
+  x = s4[8,16]{1,0} parameter(0)
+  y = u4[8,16]{1,0} parameter(1)
+  a = s32[8,16]{1,0} convert(x)
+  b = s32[8,16]{1,0} convert(y)
+  ROOT c = s32[8,16]{1,0} add(a, b)
+})");
+  ASSERT_TRUE(module.ok()) << module.status();
+  auto verifier = Verifier::Create(**module, 0, nullptr);
+  ASSERT_TRUE(verifier.ok()) << verifier.status();
+  ToLoopFusions({}, module->get());
+  Runner runner = MakeRunner();
+  runner.UseInputs((*verifier)->inputs());
+  const auto outputs = runner.Outputs(XlaCandidate(**module).value(), (folder_ / "outputs.safetensors").string());
+  ASSERT_TRUE(outputs.ok()) << outputs.status();
+  EXPECT_EQ((*verifier)->Compare(*outputs), "");
 }
 
 }  // namespace
