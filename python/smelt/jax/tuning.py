@@ -74,7 +74,7 @@ def tune(f: Callable[..., Any], *example_args: Any, out: str | os.PathLike[str],
     Raises smelt.ProgramError with the program's message when it fails, and ValueError for what cannot be tuned.
     """
     _check_target(target)
-    computation = _lower(f, example_args, example_kwargs, jit_options)
+    computation = lower(f, example_args, example_kwargs, jit_options)
     path = pathlib.Path(out)
     _write_modules(path, computation)
     report = _search(path, budget, target, quiet, flags)
@@ -105,7 +105,8 @@ def _check_target(target: str) -> None:
 def _leaves(arguments: Sequence[Any], named: Mapping[str, Any] | None) -> list[Any] | None:
     """The example's arrays, if it has any."""
     leaves = jax.tree.leaves((arguments, dict(named or {})))
-    return leaves if all(isinstance(leaf, (jax.Array, np.ndarray)) for leaf in leaves) else None
+    plain = all(isinstance(leaf, (jax.Array, np.ndarray)) and not jax.dtypes.issubdtype(leaf.dtype, jax.dtypes.extended) for leaf in leaves)
+    return leaves if plain else None
 
 
 def _append_comparison(path: pathlib.Path, report: Mapping[str, Any], chosen: Mapping[str, Any]) -> None:
@@ -126,7 +127,7 @@ def fuse(f: Callable[..., Any], *example_args: Any, out: str | os.PathLike[str],
     fusion: none, tvm, xla-cpu, priority, random[:SEED], or a *.fusion.json file of this function. Other arguments as for `tune`.
     """
     _check_target(target)
-    computation = _lower(f, example_args, example_kwargs, jit_options)
+    computation = lower(f, example_args, example_kwargs, jit_options)
     path = pathlib.Path(out)
     _write_modules(path, computation)
     if target == "cpu":
@@ -139,7 +140,8 @@ def fuse(f: Callable[..., Any], *example_args: Any, out: str | os.PathLike[str],
     return Tuned(path, {"answer": "as_given"})
 
 
-def _lower(f: Callable[..., Any], arguments: Sequence[Any], named: Mapping[str, Any] | None, options: Mapping[str, Any] | None) -> Any:
+def lower(f: Callable[..., Any], arguments: Sequence[Any], named: Mapping[str, Any] | None = None,
+          options: Mapping[str, Any] | None = None) -> Any:
     """What JAX would give to XLA."""
     reason = door.trouble()
     if reason is not None:
