@@ -1,5 +1,6 @@
 // What a user's limits and a user's absurd modules do to the tool: a clear error, in time, in bounded memory.
-#include <chrono>
+#include <sys/resource.h>
+
 #include <filesystem>
 
 #include "absl/strings/str_cat.h"
@@ -98,6 +99,14 @@ TEST(Limits, RefusesNonsenseValues) {
   EXPECT_EQ(RunTool({"run", "m.hlo", "--memory-limit=lots"}).exit_code, 2);
 }
 
+// Of all processes that were waited for. A busy machine makes nothing slower by this clock.
+double ChildrensProcessorSeconds() {
+  rusage usage{};
+  ::getrusage(RUSAGE_CHILDREN, &usage);
+  const auto seconds = [](const timeval& time) { return time.tv_sec + 1e-6 * time.tv_usec; };
+  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
+}
+
 // Every verb that reads a module refuses these with the file's name and the cause, or takes them; none hangs.
 TEST(AbsurdModules, AreRefusedAtOnce) {
   const std::string sum = "sum { a = f32[] parameter(0)\n  b = f32[] parameter(1)\n  ROOT c = f32[] add(a, b) }\n";
@@ -154,14 +163,13 @@ TEST(AbsurdModules, AreRefusedAtOnce) {
   const auto folder = FreshFolder("absurd");
   for (const Case& c : cases) {
     WriteFile(folder / "m.hlo", c.text);
-    const auto start = std::chrono::steady_clock::now();
+    const double before = ChildrensProcessorSeconds();
     const ToolResult result = RunTool({"opt", (folder / "m.hlo").string(), "--passes=default", "--memory-limit=1G",
                                        "-o", (folder / "o.hlo").string()});
-    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     EXPECT_EQ(result.exit_code, 1) << c.name;
     EXPECT_THAT(result.err, HasSubstr(c.message)) << c.name;
     EXPECT_THAT(result.err, HasSubstr("m.hlo:")) << c.name;
-    EXPECT_LT(seconds, 20) << c.name;
+    EXPECT_LT(ChildrensProcessorSeconds() - before, 30) << c.name;
   }
 }
 
