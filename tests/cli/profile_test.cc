@@ -2,12 +2,14 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <random>
 #include <set>
 
 #include "gmock/gmock.h"
 #include "gnn/corpus/corpus.h"
 #include "gtest/gtest.h"
+#include "nlohmann/json.hpp"
 #include "tests/cli/tool.h"
 
 namespace smelt::cli {
@@ -142,6 +144,29 @@ TEST_F(ProfileTest, OnAFullDiskItSaysSoAndTheCorpusStaysReadable) {
   const ToolResult result = RunTool(Words({"--configs=5"}));
   ASSERT_EQ(result.exit_code, 0) << result.err;
   EXPECT_THAT(Hashes(), IsSupersetOf(before));
+}
+
+TEST_F(ProfileTest, KernelsThatXlaCompilesAreTimedOnceAndGoneOnFrom) {
+  const char* python = std::getenv("SMELT_JAX_PYTHON");
+  std::vector<std::string> words = {"profile",      (folder_ / "small.hlo").string(),
+                                    "-o",           (folder_ / "xla").string(),
+                                    "--target=xla", "--configs=2",
+                                    "--kernels=6",  "--json"};
+  if (python != nullptr) words.push_back(std::string("--python=") + python);
+  const ToolResult first = RunTool(words);
+  if (first.err.find("needs a Python") != std::string::npos) GTEST_SKIP() << first.err;
+  ASSERT_EQ(first.exit_code, 0) << first.err;
+  const auto one = nlohmann::json::parse(first.out);
+  EXPECT_GT(one["kernels"], 2);
+  EXPECT_EQ(one["failed"], 0);
+  EXPECT_GT(one["floor_us"], 0);
+  EXPECT_LT(one["floor_us"], 5);
+  const auto two = nlohmann::json::parse(RunTool(words).out);
+  EXPECT_EQ(two["known"], one["kernels"]);
+  words.push_back("--task=tile");
+  const ToolResult tiles = RunTool(words);
+  EXPECT_EQ(tiles.exit_code, 1);
+  EXPECT_THAT(tiles.err, HasSubstr("XLA's kernels have no tiles"));
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -69,11 +70,10 @@ TEST_F(TrainTest, ItGoesOnFromAGivenModel) {
   ASSERT_EQ(RunTool(Words("first.smeltmodel", 5)).exit_code, 0);
   std::vector<std::string> words = Words("second.smeltmodel", 5);
   words.push_back("--init=" + (folder_ / "first.smeltmodel").string());
-  words.push_back("--hidden=64");  // the model's own width counts
   const ToolResult second = RunTool(words);
   ASSERT_EQ(second.exit_code, 0) << second.err;
   EXPECT_THAT(second.out, HasSubstr("a given model, further"));
-  words.back() = "--task=tile";
+  std::replace(words.begin(), words.end(), std::string("--task=fusion"), std::string("--task=tile"));
   const ToolResult no_tiles = RunTool(words);
   EXPECT_EQ(no_tiles.exit_code, 1);
   EXPECT_THAT(no_tiles.err, HasSubstr("has no network for the tile task"));

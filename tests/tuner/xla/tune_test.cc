@@ -148,6 +148,31 @@ TEST_F(XlaTune, AContractionOfTheLibraryIsAChoiceOfTheProgram) {
   EXPECT_EQ((*verifier)->Compare(*outputs), "");
 }
 
+TEST_F(XlaTune, XlasLibraryFusionsStayAsTheyAreWhileTheRestIsFused) {
+  EXPECT_GT(program_.library_fusions, 0);
+  XlaProgram kept = LoadXlaProgram((folder_ / "blocks.hlo").string(), options_.worker, 120).value();
+  ASSERT_TRUE(TakeLibraryFusions(options_.worker, 120, &kept).ok());
+  const fusion::Space space = XlaSpace(kept.program).value();
+  auto verifier = Verifier::Create(*kept.program.original, 0, nullptr);
+  ASSERT_TRUE(verifier.ok()) << verifier.status();
+  Runner runner(options_.worker, {});
+  runner.UseInputs((*verifier)->inputs());
+  for (const fusion::Config& config :
+       {OwnFusions(space, *kept.fused_by_xla).value(), XlaFusionConfig(space, kept.program, "priority").value()}) {
+    const std::string text = hlo::ToText(*LoopFusionProgram(space, config, {}, 1), {});
+    EXPECT_NE(text.find(kLibraryFusion), std::string::npos);
+    EXPECT_EQ(text.find("custom-call"), std::string::npos);
+    auto outputs = runner.Outputs(XlaTrial(kept, space, config, {}, "", 1), (folder_ / "kept.safetensors").string());
+    ASSERT_TRUE(outputs.ok()) << outputs.status();
+    EXPECT_EQ((*verifier)->Compare(*outputs), "");
+  }
+  fusion::Evaluator evaluator(space, fusion::Config(space.size()));
+  for (const fusion::KernelRef& reference : evaluator.Kernels()) {
+    const Outcome timed = TimeKernelOnXla(runner, evaluator.KernelFor(reference), {});
+    EXPECT_TRUE(timed.ok()) << timed.message;
+  }
+}
+
 TEST_F(XlaTune, ASecondRunTakesWhatTheFirstMeasuredFromTheRecords) {
   const TuneReport first = Tuned();
   const TuneReport second = Tuned();
