@@ -20,7 +20,8 @@ using hlo::Instruction;
 using hlo::Opcode;
 using Values = absl::flat_hash_map<const Instruction*, Hash128>;
 
-// Bodies and branches may be fused in one module and not in the other: their names stand for them.
+// Bodies and branches may be fused in one module and not in the other: their places among those that run stand for
+// them.
 bool CallsExecuted(Opcode opcode) {
   return opcode == Opcode::kWhile || opcode == Opcode::kConditional || opcode == Opcode::kCall ||
          opcode == Opcode::kAsyncStart;
@@ -30,18 +31,20 @@ bool CallsExecuted(Opcode opcode) {
 Values ValuesOf(const hlo::Module& module) {
   Values values;
   fusion::InstructionHasher local(/*layouts=*/true);
+  absl::flat_hash_map<const hlo::Computation*, int64_t> places;
   for (const hlo::Computation* computation : module.ExecutedComputations()) {
+    places.emplace(computation, static_cast<int64_t>(places.size()));
     for (const Instruction* instruction : computation->PostOrder()) {
       hlo::Hasher hasher;
       if (instruction->opcode() == Opcode::kParameter) {
-        hasher.Add(computation == module.entry() ? "entry" : computation->name());
+        hasher.Add(places.at(computation));
         hasher.Add(instruction->attributes<hlo::ParameterAttributes>().number);
       } else if (fusion::xla_cpu::KeepsValueFromOverwriting(*instruction)) {
         values[instruction] = values.at(instruction->operand(0));
         continue;
       } else if (CallsExecuted(instruction->opcode())) {
         hasher.Add(hlo::OpcodeName(instruction->opcode()));
-        for (const hlo::Computation* called : instruction->called()) hasher.Add(called->name());
+        for (const hlo::Computation* called : instruction->called()) hasher.Add(places.at(called));
       } else {
         hasher.Add(local.Local(*instruction));
       }

@@ -4,7 +4,7 @@
 //
 // The two modules come from two runs of XLA's passes over one program, with its fusion and without. They are matched by
 // what their instructions compute: opcode, layouts, attributes, and the same of the operands, down to the parameters
-// of the computations, which have the same names in both. Copies that only one of them has are looked through. An edge
+// of the computations, which run in the same order in both. Copies that only one of them has are looked through. An edge
 // is fused where one of XLA's fusions holds both of its ends; a producer that XLA copied into several fusions is in
 // each of them.
 #pragma once
