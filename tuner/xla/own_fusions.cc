@@ -42,6 +42,17 @@ Values ValuesOf(const hlo::Module& module) {
       } else if (fusion::xla_cpu::KeepsValueFromOverwriting(*instruction)) {
         values[instruction] = values.at(instruction->operand(0));
         continue;
+      } else if (instruction->opcode() == Opcode::kBitcast) {
+        // However many in a row: what counts is what they start from.
+        const Instruction* from = instruction->operand(0);
+        while (from->opcode() == Opcode::kBitcast) from = from->operand(0);
+        values[instruction] = from->shape() == instruction->shape()
+                                  ? values.at(from)
+                                  : hasher.Add("bitcast")
+                                        .Add(instruction->shape().ToString(/*with_layout=*/true))
+                                        .Add(values.at(from))
+                                        .Finish();
+        continue;
       } else if (CallsExecuted(instruction->opcode())) {
         hasher.Add(hlo::OpcodeName(instruction->opcode()));
         for (const hlo::Computation* called : instruction->called()) hasher.Add(places.at(called));
