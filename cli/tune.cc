@@ -155,6 +155,7 @@ absl::Status Tune(Flags& flags) {
                              {"verified", report.verified},
                              {"difference", report.difference},
                              {"unchecked", report.unchecked},
+                             {"noisy", report.noisy},
                              {"moves", report.moves},
                              {"moves_per_second", report.moves_per_second},
                              {"measured", report.measured},

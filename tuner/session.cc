@@ -537,6 +537,7 @@ class Session {
 
   absl::Status WriteReport() {
     report_.unchecked = trials_.why_unchecked();
+    report_.noisy = trials_.noisy();
     report_.cancelled = Cancelled();
     report_.measured = trials_.measured();
     report_.known = trials_.known();

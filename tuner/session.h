@@ -82,6 +82,7 @@ struct TuneReport {
   bool verified = false;                         // the answer computes what the evaluator computes
   std::string difference;                        // where it does not
   std::string unchecked;                         // why the evaluator could not say
+  std::vector<std::string> noisy;                // results that rounding decides, a line each
   bool cancelled = false;
   double default_predicted = 0, best_predicted = 0;
   int64_t moves = 0;

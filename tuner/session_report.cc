@@ -52,7 +52,9 @@ std::string FormatReport(const std::string& path, const TuneOptions& options, co
       : !report.unchecked.empty()
           ? absl::StrCat("only against another compilation: the evaluator stopped: ", report.unchecked)
           : "no: interrupted";
-  absl::StrAppend(&text, "  verified  ", verified, "\n",
+  absl::StrAppend(&text, "  verified  ", verified, "\n");
+  for (const std::string& line : report.noisy) absl::StrAppend(&text, "    ", line, "\n");
+  absl::StrAppend(&text,
                   absl::StrFormat("  search    %d moves, %.0f a second; %d configurations measured, %d from records, "
                                   "%d failed; %.1f s of hardware time\n",
                                   report.moves, report.moves_per_second, report.measured, report.known, report.failed,

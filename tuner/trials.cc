@@ -186,6 +186,16 @@ absl::StatusOr<Trials::Check> Trials::Verify(const Trial& trial) {
   if (Cancelled()) return absl::CancelledError("interrupted");
   if (!outputs.ok()) return Check{Verdict::kWrong, std::string(outputs.status().message())};
   std::string difference = verifier_->Compare(*outputs);
+  if (!difference.empty() && why_unchecked_.empty() && !noise_learned_) {
+    noise_learned_ = true;
+    Log(absl::StrCat("a result differs from the evaluator's: ", difference, "; how far does rounding alone move it?"));
+    const absl::StatusOr<std::vector<std::string>> noisy =
+        verifier_->LearnNoise(options_.verify_seconds, options_.cancel);
+    if (Cancelled()) return absl::CancelledError("interrupted");
+    if (noisy.ok()) noisy_ = *noisy;
+    for (const std::string& line : noisy_) Log(line);
+    difference = verifier_->Compare(*outputs);
+  }
   if (!difference.empty()) return Check{Verdict::kWrong, std::move(difference)};
   return Check{why_unchecked_.empty() ? Verdict::kRight : Verdict::kUnchecked, ""};
 }

@@ -110,6 +110,8 @@ class Trials {
   int64_t known() const { return known_; }
   int64_t failed() const { return failed_; }
   const std::string& why_unchecked() const { return why_unchecked_; }
+  // Results that rounding decides (Verifier::LearnNoise), a line each; empty as long as nothing differed.
+  const std::vector<std::string>& noisy() const { return noisy_; }
 
   void Log(const std::string& line);
   std::string Path(const std::string& name) const;
@@ -131,6 +133,8 @@ class Trials {
   std::ofstream log_;
   std::unique_ptr<Verifier> verifier_;
   std::string why_unchecked_;
+  bool noise_learned_ = false;
+  std::vector<std::string> noisy_;
   std::optional<Trial> best_;
   Outcome best_outcome_;
   std::set<std::string> seen_;  // subjects of this run

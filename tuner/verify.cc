@@ -2,8 +2,10 @@
 
 #include <cmath>
 #include <complex>
+#include <limits>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "hlo/evaluator/evaluator.h"
 #include "hlo/golden/golden.h"
 #include "hlo/golden/inputs.h"
@@ -21,12 +23,74 @@ void AppendLeaves(hlo::Literal value, std::vector<hlo::Literal>* leaves) {
   }
 }
 
+std::vector<const hlo::Shape*> ParameterLeaves(const hlo::Module& module) {
+  std::vector<const hlo::Shape*> shapes;
+  for (const hlo::Instruction* parameter : module.entry()->Parameters()) parameter->shape().AppendLeaves(&shapes);
+  std::erase_if(shapes, [](const hlo::Shape* shape) { return !shape->IsArray(); });
+  return shapes;
+}
+
+absl::StatusOr<std::vector<hlo::Literal>> InputsOf(const hlo::Module& module, InputKind kind) {
+  std::vector<hlo::InputRange> ranges;
+  for (const hlo::Shape* shape : ParameterLeaves(module)) ranges.push_back(RangeOf(kind, *shape));
+  return hlo::MakeInputs(module, ranges);
+}
+
+absl::StatusOr<std::vector<hlo::Literal>> EvaluateLeaves(const hlo::Module& module,
+                                                         const std::vector<hlo::Literal>& inputs, double max_seconds,
+                                                         const std::atomic<bool>* cancel) {
+  std::vector<const hlo::Literal*> arguments;
+  for (const hlo::Literal& input : inputs) arguments.push_back(&input);
+  SMELT_ASSIGN_OR_RETURN(hlo::Literal result,
+                         hlo::Evaluate(module, arguments, {.max_seconds = max_seconds, .cancel = cancel}));
+  std::vector<hlo::Literal> leaves;
+  AppendLeaves(std::move(result), &leaves);
+  return leaves;
+}
+
+// The last digit of numbers near one, relative to them; 0 for types whose digits are too coarse to be noise.
+double LastDigit(hlo::PrimitiveType type) {
+  switch (type) {
+    case hlo::PrimitiveType::kF64:
+    case hlo::PrimitiveType::kC128:
+      return std::ldexp(1.0, -52);
+    case hlo::PrimitiveType::kF32:
+    case hlo::PrimitiveType::kC64:
+      return std::ldexp(1.0, -23);
+    case hlo::PrimitiveType::kF16:
+      return std::ldexp(1.0, -10);
+    case hlo::PrimitiveType::kBF16:
+      return std::ldexp(1.0, -7);
+    default:
+      return 0;
+  }
+}
+
+// Up or down by a digit, as the bits of a mixed index say.
+void ChangeLastDigits(hlo::Literal* input) {
+  const hlo::PrimitiveType type = input->shape().element_type;
+  const double digit = LastDigit(type);
+  if (digit == 0) return;
+  for (int64_t i = 0; i < input->element_count(); ++i) {
+    const bool up = (static_cast<uint64_t>(i + 1) * 0x9E3779B97F4A7C15) >> 63 != 0;
+    const double factor = up ? 1 + digit : 1 - digit;
+    if (hlo::IsComplex(type)) {
+      input->SetComplex(i, input->GetComplex(i) * factor);
+    } else {
+      input->SetDouble(i, input->GetDouble(i) * factor);
+    }
+  }
+}
+
 }  // namespace
 
 Verifier::Verifier(std::vector<hlo::Literal> expected, InputKind inputs)
     : expected_(std::move(expected)), inputs_(inputs) {
   std::vector<const hlo::Literal*> leaves;
-  for (const hlo::Literal& leaf : expected_) leaves.push_back(&leaf);
+  for (const hlo::Literal& leaf : expected_) {
+    leaves.push_back(&leaf);
+    tolerances_.push_back(VerifyTolerance(leaf.shape().element_type));
+  }
   finite_ = FiniteShare(leaves);
 }
 
@@ -53,21 +117,12 @@ double VerifyTolerance(hlo::PrimitiveType type) {
 
 absl::StatusOr<std::unique_ptr<Verifier>> Verifier::Create(const hlo::Module& module, double max_seconds,
                                                            const std::atomic<bool>* cancel) {
-  std::vector<const hlo::Shape*> shapes;
-  for (const hlo::Instruction* parameter : module.entry()->Parameters()) parameter->shape().AppendLeaves(&shapes);
-  std::erase_if(shapes, [](const hlo::Shape* shape) { return !shape->IsArray(); });
   std::unique_ptr<Verifier> best;
   for (const InputKind kind : kInputKinds) {
-    std::vector<hlo::InputRange> ranges;
-    for (const hlo::Shape* shape : shapes) ranges.push_back(RangeOf(kind, *shape));
-    SMELT_ASSIGN_OR_RETURN(const std::vector<hlo::Literal> inputs, hlo::MakeInputs(module, ranges));
-    std::vector<const hlo::Literal*> arguments;
-    for (const hlo::Literal& input : inputs) arguments.push_back(&input);
-    SMELT_ASSIGN_OR_RETURN(hlo::Literal result,
-                           hlo::Evaluate(module, arguments, {.max_seconds = max_seconds, .cancel = cancel}));
-    std::vector<hlo::Literal> expected;
-    AppendLeaves(std::move(result), &expected);
+    SMELT_ASSIGN_OR_RETURN(const std::vector<hlo::Literal> inputs, InputsOf(module, kind));
+    SMELT_ASSIGN_OR_RETURN(std::vector<hlo::Literal> expected, EvaluateLeaves(module, inputs, max_seconds, cancel));
     std::unique_ptr<Verifier> verifier(new Verifier(std::move(expected), kind));
+    verifier->module_ = &module;
     if (best == nullptr || verifier->finite() > best->finite()) best = std::move(verifier);
     if (best->finite() == 1) break;
   }
@@ -99,10 +154,27 @@ std::string Verifier::Compare(const std::vector<hlo::Literal>& outputs) const {
     if (!got.ok()) return absl::StrCat("out.", i, ": ", got.status().message());
     const absl::StatusOr<double> error = hlo::ComparisonError(expected_[i], *got, hlo::GoldenMetric::kRms);
     if (!error.ok()) return absl::StrCat("out.", i, ": ", error.status().message());
-    const double tolerance = VerifyTolerance(expected_[i].shape().element_type);
-    if (!(*error <= tolerance)) return absl::StrCat("out.", i, ": error ", *error, " over the tolerance ", tolerance);
+    if (!(*error <= tolerances_[i]))
+      return absl::StrCat("out.", i, ": error ", *error, " over the tolerance ", tolerances_[i]);
   }
   return "";
+}
+
+absl::StatusOr<std::vector<std::string>> Verifier::LearnNoise(double max_seconds, const std::atomic<bool>* cancel) {
+  if (module_ == nullptr) return absl::FailedPreconditionError("the evaluator did not run this program");
+  SMELT_ASSIGN_OR_RETURN(std::vector<hlo::Literal> inputs, InputsOf(*module_, inputs_));
+  for (hlo::Literal& input : inputs) ChangeLastDigits(&input);
+  SMELT_ASSIGN_OR_RETURN(const std::vector<hlo::Literal> moved, EvaluateLeaves(*module_, inputs, max_seconds, cancel));
+  std::vector<std::string> noisy;
+  for (size_t i = 0; i < moved.size(); ++i) {
+    SMELT_ASSIGN_OR_RETURN(const double error, hlo::ComparisonError(expected_[i], moved[i], hlo::GoldenMetric::kRms));
+    const double noise = kNoiseFactor * (std::isnan(error) ? std::numeric_limits<double>::infinity() : error);
+    if (noise <= tolerances_[i]) continue;
+    tolerances_[i] = noise;
+    noisy.push_back(absl::StrFormat("out.%d is compared within %.2g: the last digits of the inputs move it by %.2g", i,
+                                    noise, error));
+  }
+  return noisy;
 }
 
 }  // namespace smelt::tuner

@@ -26,6 +26,7 @@ class Verifier {
                                                                InputKind inputs);
 
   InputKind inputs() const { return inputs_; }
+  const std::vector<hlo::Literal>& expected() const { return expected_; }
   // Share of the floating-point results that are finite. At 0 a comparison says nothing.
   double finite() const { return finite_; }
 
@@ -33,12 +34,24 @@ class Verifier {
   // the measuring child stores them (hlo::ToStorable).
   std::string Compare(const std::vector<hlo::Literal>& outputs) const;
 
+  // Evaluates once more, with the last digit of every input changed. A result that this moves by more than its
+  // tolerance is decided by rounding, in whatever order anyone computes it: the gradient of a bias before a
+  // normalisation, which is zero but for rounding, or a factor of a nearly singular matrix. From then on such a result
+  // is compared within kNoiseFactor times what it moved by. Gives a line for each. The module of Create must still be
+  // there. FailedPrecondition: there is no evaluator's result (FromOutputs).
+  absl::StatusOr<std::vector<std::string>> LearnNoise(double max_seconds, const std::atomic<bool>* cancel);
+
  private:
   Verifier(std::vector<hlo::Literal> expected, InputKind inputs);
+  const hlo::Module* module_ = nullptr;
   std::vector<hlo::Literal> expected_;
+  std::vector<double> tolerances_;  // of each leaf
   InputKind inputs_;
   double finite_ = 1;
 };
+
+// Programs round at every step, LearnNoise only at the inputs, and the evaluator sums in double precision.
+inline constexpr double kNoiseFactor = 32;
 
 // Share of the floating-point numbers in these arrays that are finite; 1 where there are none.
 double FiniteShare(absl::Span<const hlo::Literal* const> leaves);

@@ -40,6 +40,32 @@ TEST(Verifier, SaysWhereNoInputsGiveAFiniteResult) {
   EXPECT_EQ(verifier->finite(), 0);
 }
 
+// The mean is subtracted again: the second result is zero but for rounding, the first is not.
+TEST(Verifier, AResultThatRoundingDecidesIsComparedWithinWhatRoundingDoes) {
+  const std::string text =
+      "HloModule m\n\nsum {\n  a = f32[] parameter(0)\n  b = f32[] parameter(1)\n  ROOT c = f32[] add(a, b)\n}\n\n"
+      "ENTRY e {\n  x = f32[8,64] parameter(0)\n  z = f32[] constant(0)\n  s = f32[8] reduce(x, z), dimensions={1}, "
+      "to_apply=sum\n  n = f32[] constant(0.015625)\n  nb = f32[8] broadcast(n), dimensions={}\n  m = f32[8] "
+      "multiply(s, nb)\n  mb = f32[8,64] broadcast(m), dimensions={0}\n  d = f32[8,64] subtract(x, mb)\n  r = f32[8] "
+      "reduce(d, z), dimensions={1}, to_apply=sum\n  ROOT t = (f32[8], f32[8]) tuple(s, r)\n}\n";
+  const auto module = hlo::ParseModule(text).value();
+  const auto verifier = Verifier::Create(*module, 0, nullptr).value();
+  const auto sums = verifier->expected()[0];
+  hlo::Literal noise(hlo::Shape::Array(hlo::PrimitiveType::kF32, {8}));
+  for (int i = 0; i < 8; ++i) noise.data<float>()[i] = 1e-6F * static_cast<float>(i - 4);
+  EXPECT_THAT(verifier->Compare({sums, noise}), HasSubstr("out.1: error"));
+  const auto noisy = verifier->LearnNoise(0, nullptr).value();
+  ASSERT_EQ(noisy.size(), 1);
+  EXPECT_THAT(noisy[0], HasSubstr("out.1 is compared within"));
+  EXPECT_EQ(verifier->Compare({sums, noise}), "");
+  hlo::Literal wrong = sums;
+  wrong.data<float>()[3] += 1;
+  EXPECT_THAT(verifier->Compare({wrong, noise}), HasSubstr("out.0: error")) << "the other result is compared as before";
+  hlo::Literal large = noise;
+  large.data<float>()[3] = 1;
+  EXPECT_THAT(verifier->Compare({sums, large}), HasSubstr("out.1: error")) << "rounding does not make a whole";
+}
+
 TEST(InputKinds, AreReadByTheirNames) {
   for (const InputKind kind : kInputKinds) EXPECT_EQ(ParseInputKind(InputKindName(kind)).value(), kind);
   EXPECT_THAT(ParseInputKind("random").status().message(), HasSubstr("random"));
