@@ -41,8 +41,15 @@ class Verifier {
   // there. FailedPrecondition: there is no evaluator's result (FromOutputs).
   absl::StatusOr<std::vector<std::string>> LearnNoise(double max_seconds, const std::atomic<bool>* cancel);
 
+  // Takes these results of another implementation as right where they are near: each result that differs by at most
+  // kTrustedError times its tolerance (long sums in single precision do) is from then on compared within twice that
+  // difference. Gives a line for each.
+  std::vector<std::string> Trust(const std::vector<hlo::Literal>& outputs, const std::string& whose);
+
  private:
   Verifier(std::vector<hlo::Literal> expected, InputKind inputs);
+  // Of result `i`, by the metric of all comparisons.
+  absl::StatusOr<double> Error(size_t i, const hlo::Literal& output) const;
   const hlo::Module* module_ = nullptr;
   std::vector<hlo::Literal> expected_;
   std::vector<double> tolerances_;  // of each leaf
@@ -52,6 +59,8 @@ class Verifier {
 
 // Programs round at every step, LearnNoise only at the inputs, and the evaluator sums in double precision.
 inline constexpr double kNoiseFactor = 32;
+
+inline constexpr double kTrustedError = 20;
 
 // Share of the floating-point numbers in these arrays that are finite; 1 where there are none.
 double FiniteShare(absl::Span<const hlo::Literal* const> leaves);

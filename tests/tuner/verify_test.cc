@@ -66,6 +66,22 @@ TEST(Verifier, AResultThatRoundingDecidesIsComparedWithinWhatRoundingDoes) {
   EXPECT_THAT(verifier->Compare({sums, large}), HasSubstr("out.1: error")) << "rounding does not make a whole";
 }
 
+TEST(Verifier, AResultOfAnotherImplementationIsTrustedWhereItIsNear) {
+  const auto module =
+      hlo::ParseModule("HloModule m\n\nENTRY e {\n  x = f32[8] parameter(0)\n  ROOT y = f32[8] negate(x)\n}\n").value();
+  const auto verifier = Verifier::Create(*module, 0, nullptr).value();
+  const auto scaled = [&](float factor) {
+    hlo::Literal result = verifier->expected()[0];
+    for (float& value : result.data<float>()) value *= factor;
+    return result;
+  };
+  EXPECT_TRUE(verifier->Trust({scaled(1.1F)}, "its result").empty()) << "too far away";
+  EXPECT_THAT(verifier->Compare({scaled(1.0005F)}), HasSubstr("out.0: error"));
+  EXPECT_EQ(verifier->Trust({scaled(1.0005F)}, "its result").size(), 1);
+  EXPECT_EQ(verifier->Compare({scaled(0.9995F)}), "");
+  EXPECT_THAT(verifier->Compare({scaled(1.002F)}), HasSubstr("out.0: error"));
+}
+
 TEST(InputKinds, AreReadByTheirNames) {
   for (const InputKind kind : kInputKinds) EXPECT_EQ(ParseInputKind(InputKindName(kind)).value(), kind);
   EXPECT_THAT(ParseInputKind("random").status().message(), HasSubstr("random"));
