@@ -10,20 +10,6 @@ namespace {
 constexpr PrimitiveType kInteger = PrimitiveType::kS32;
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
-// Work spaces, as a routine answers a call that asks for their lengths.
-template <typename T>
-struct Work {
-  std::vector<T> values = std::vector<T>(1);
-  std::vector<Real<T>> reals;
-  std::vector<int> integers;
-  int length = -1;
-
-  void Take() {
-    length = std::max(static_cast<int>(std::real(values[0])), 1);
-    values.assign(length, T(0));
-  }
-};
-
 // Real routines give pairs of conjugate vectors as their real and imaginary parts, in columns side by side.
 template <typename R>
 std::vector<std::complex<R>> ComplexVectors(const std::vector<R>& packed, const std::vector<R>& imaginary, int n) {
@@ -65,26 +51,26 @@ absl::Status Syevd(LapackJob& job) {
     std::vector<Real<T>> values(n, static_cast<Real<T>>(kNaN));
     int info = kNotFinite;
     if (IsFinite(a)) {
-      Work<T> work;
-      work.reals.resize(1);
-      work.integers.resize(1);
+      std::vector<Real<T>> real_work(1);
+      std::vector<int> integer_work(1);
       int reals = -1, integers = -1;
-      const auto call = [&] {
+      const auto call = [&](T* work, int length) {
         if constexpr (kIsComplex<T>) {
-          run(&mode, &triangle, &n, a.data(), &n, values.data(), work.values.data(), &work.length, work.reals.data(),
-              &reals, work.integers.data(), &integers, &info, 1, 1);
+          run(&mode, &triangle, &n, a.data(), &n, values.data(), work, &length, real_work.data(), &reals,
+              integer_work.data(), &integers, &info, 1, 1);
         } else {
-          run(&mode, &triangle, &n, a.data(), &n, values.data(), work.values.data(), &work.length, work.integers.data(),
-              &integers, &info, 1, 1);
+          run(&mode, &triangle, &n, a.data(), &n, values.data(), work, &length, integer_work.data(), &integers, &info,
+              1, 1);
         }
       };
-      call();
-      work.Take();
-      reals = std::max(static_cast<int>(work.reals[0]), 1);
-      integers = std::max(work.integers[0], 1);
-      work.reals.resize(reals);
-      work.integers.resize(integers);
-      call();
+      WithWorkSpace<T>([&](T* work, int length) {
+        call(work, length);
+        if (length >= 0) return;
+        reals = std::max(static_cast<int>(real_work[0]), 1);
+        integers = std::max(integer_work[0], 1);
+        real_work.resize(reals);
+        integer_work.resize(integers);
+      });
     } else {
       std::fill(a.begin(), a.end(), T(static_cast<Real<T>>(kNaN)));
     }
@@ -123,22 +109,20 @@ absl::Status Gesdd(LapackJob& job) {
     std::vector<T> u(static_cast<size_t>(rows) * left, nan), vt(static_cast<size_t>(right) * columns, nan);
     int info = kNotFinite;
     if (IsFinite(a)) {
-      Work<T> work;
-      work.integers.resize(8 * static_cast<size_t>(values));
+      std::vector<Real<T>> real_work;
+      std::vector<int> integer_work(8 * static_cast<size_t>(values));
       const size_t least = values, most = std::max(rows, columns);
-      if (kIsComplex<T>) work.reals.resize(least * std::max(5 * least + 7, 2 * most + 2 * least + 1));
-      const auto call = [&] {
+      if (kIsComplex<T>) real_work.resize(least * std::max(5 * least + 7, 2 * most + 2 * least + 1));
+      const auto call = [&](T* work, int length) {
         if constexpr (kIsComplex<T>) {
-          run(&mode, &rows, &columns, a.data(), &rows, singular.data(), u.data(), &rows, vt.data(), &right,
-              work.values.data(), &work.length, work.reals.data(), work.integers.data(), &info, 1);
+          run(&mode, &rows, &columns, a.data(), &rows, singular.data(), u.data(), &rows, vt.data(), &right, work,
+              &length, real_work.data(), integer_work.data(), &info, 1);
         } else {
-          run(&mode, &rows, &columns, a.data(), &rows, singular.data(), u.data(), &rows, vt.data(), &right,
-              work.values.data(), &work.length, work.integers.data(), &info, 1);
+          run(&mode, &rows, &columns, a.data(), &rows, singular.data(), u.data(), &rows, vt.data(), &right, work,
+              &length, integer_work.data(), &info, 1);
         }
       };
-      call();
-      work.Take();
-      call();
+      WithWorkSpace<T>(call);
     }
     job.Write(0, m, a, rows, columns);
     job.Write(1, m, singular, values, 1);
@@ -176,20 +160,17 @@ absl::Status Geev(LapackJob& job) {
     std::vector<T> values(n, nan), imaginary(n, nan), vl(a.size(), nan), vr(a.size(), nan);
     int info = kNotFinite;
     if (IsFinite(a)) {
-      Work<T> work;
-      work.reals.resize(2 * static_cast<size_t>(n));
-      const auto call = [&] {
+      std::vector<Real<T>> real_work(2 * static_cast<size_t>(n));
+      const auto call = [&](T* work, int length) {
         if constexpr (kIsComplex<T>) {
-          run(&left, &right, &n, a.data(), &n, values.data(), vl.data(), &n, vr.data(), &n, work.values.data(),
-              &work.length, work.reals.data(), &info, 1, 1);
+          run(&left, &right, &n, a.data(), &n, values.data(), vl.data(), &n, vr.data(), &n, work, &length,
+              real_work.data(), &info, 1, 1);
         } else {
-          run(&left, &right, &n, a.data(), &n, values.data(), imaginary.data(), vl.data(), &n, vr.data(), &n,
-              work.values.data(), &work.length, &info, 1, 1);
+          run(&left, &right, &n, a.data(), &n, values.data(), imaginary.data(), vl.data(), &n, vr.data(), &n, work,
+              &length, &info, 1, 1);
         }
       };
-      call();
-      work.Take();
-      call();
+      WithWorkSpace<T>(call);
     }
     job.Write(0, m, values, n, 1);
     if constexpr (kIsComplex<T>) {
@@ -231,21 +212,18 @@ absl::Status Gees(LapackJob& job) {
     std::vector<T> values(n, nan), imaginary(n, nan), vectors(a.size(), nan);
     int info = kNotFinite, selected = 0;
     if (IsFinite(a)) {
-      Work<T> work;
-      work.reals.resize(n);
-      work.integers.resize(n);
-      const auto call = [&] {
+      std::vector<Real<T>> real_work(n);
+      std::vector<int> integer_work(n);
+      const auto call = [&](T* work, int length) {
         if constexpr (kIsComplex<T>) {
-          run(&mode, &sort, nullptr, &n, a.data(), &n, &selected, values.data(), vectors.data(), &n, work.values.data(),
-              &work.length, work.reals.data(), work.integers.data(), &info, 1, 1);
+          run(&mode, &sort, nullptr, &n, a.data(), &n, &selected, values.data(), vectors.data(), &n, work, &length,
+              real_work.data(), integer_work.data(), &info, 1, 1);
         } else {
           run(&mode, &sort, nullptr, &n, a.data(), &n, &selected, values.data(), imaginary.data(), vectors.data(), &n,
-              work.values.data(), &work.length, work.integers.data(), &info, 1, 1);
+              work, &length, integer_work.data(), &info, 1, 1);
         }
       };
-      call();
-      work.Take();
-      call();
+      WithWorkSpace<T>(call);
     } else {
       std::fill(a.begin(), a.end(), nan);
     }

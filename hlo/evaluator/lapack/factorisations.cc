@@ -8,12 +8,6 @@ namespace {
 
 constexpr PrimitiveType kInteger = PrimitiveType::kS32;
 
-// LAPACK answers a call with lwork = -1 with the length of the work space that it wants.
-template <typename T>
-std::vector<T> WorkSpace(const T& answer) {
-  return std::vector<T>(std::max<int64_t>(static_cast<int64_t>(std::real(answer)), 1));
-}
-
 }  // namespace
 
 template <typename T>
@@ -64,12 +58,9 @@ absl::Status Geqrf(LapackJob& job) {
   for (int64_t m = 0; m < job.matrices(); ++m) {
     SMELT_RETURN_IF_ERROR(job.CheckLimits());
     std::vector<T> a = job.Read<T>(0, m, rows, columns), factors(reflections);
-    T size = 0;
-    int query = -1, info = 0;
-    run(&rows, &columns, a.data(), &rows, factors.data(), &size, &query, &info);
-    std::vector<T> work = WorkSpace(size);
-    const int length = static_cast<int>(work.size());
-    run(&rows, &columns, a.data(), &rows, factors.data(), work.data(), &length, &info);
+    int info = 0;
+    WithWorkSpace<T>(
+        [&](T* work, int length) { run(&rows, &columns, a.data(), &rows, factors.data(), work, &length, &info); });
     job.Write(0, m, a, rows, columns);
     job.Write(1, m, factors, reflections, 1);
   }
@@ -99,10 +90,7 @@ absl::Status Geqp3(LapackJob& job) {
         run(&rows, &columns, a.data(), &rows, order.data(), factors.data(), work, &length, &info);
       }
     };
-    T size = 0;
-    call(&size, -1);
-    std::vector<T> work = WorkSpace(size);
-    call(work.data(), static_cast<int>(work.size()));
+    WithWorkSpace<T>(call);
     job.Write(0, m, a, rows, columns);
     job.Write(1, m, order, columns, 1);
     job.Write(2, m, factors, reflections, 1);
@@ -128,12 +116,10 @@ absl::Status Orgqr(LapackJob& job) {
     SMELT_RETURN_IF_ERROR(job.CheckLimits());
     std::vector<T> a = job.Read<T>(0, m, rows, columns);
     const std::vector<T> factors = job.Read<T>(1, m, reflections, 1);
-    T size = 0;
-    int query = -1, info = 0;
-    run(&rows, &columns, &reflections, a.data(), &rows, factors.data(), &size, &query, &info);
-    std::vector<T> work = WorkSpace(size);
-    const int length = static_cast<int>(work.size());
-    run(&rows, &columns, &reflections, a.data(), &rows, factors.data(), work.data(), &length, &info);
+    int info = 0;
+    WithWorkSpace<T>([&](T* work, int length) {
+      run(&rows, &columns, &reflections, a.data(), &rows, factors.data(), work, &length, &info);
+    });
     job.Write(0, m, a, rows, columns);
   }
   return absl::OkStatus();
@@ -182,12 +168,9 @@ absl::Status Gehrd(LapackJob& job) {
   for (int64_t m = 0; m < job.matrices(); ++m) {
     SMELT_RETURN_IF_ERROR(job.CheckLimits());
     std::vector<T> a = job.Read<T>(0, m, n, n), taus(std::max(factors, 1));
-    T size = 0;
-    int query = -1, info = 0;
-    run(&n, &low, &high, a.data(), &n, taus.data(), &size, &query, &info);
-    std::vector<T> work = WorkSpace(size);
-    const int length = static_cast<int>(work.size());
-    run(&n, &low, &high, a.data(), &n, taus.data(), work.data(), &length, &info);
+    int info = 0;
+    WithWorkSpace<T>(
+        [&](T* work, int length) { run(&n, &low, &high, a.data(), &n, taus.data(), work, &length, &info); });
     job.Write(0, m, a, n, n);
     job.Write(1, m, taus, factors, 1);
     job.WriteInteger(2, m, info);
@@ -212,12 +195,10 @@ absl::Status Sytrd(LapackJob& job) {
     SMELT_RETURN_IF_ERROR(job.CheckLimits());
     std::vector<T> a = job.Read<T>(0, m, n, n), taus(std::max(off, 1));
     std::vector<Real<T>> diagonal(n), beside(std::max(off, 1));
-    T size = 0;
-    int query = -1, info = 0;
-    run(&triangle, &n, a.data(), &n, diagonal.data(), beside.data(), taus.data(), &size, &query, &info, 1);
-    std::vector<T> work = WorkSpace(size);
-    const int length = static_cast<int>(work.size());
-    run(&triangle, &n, a.data(), &n, diagonal.data(), beside.data(), taus.data(), work.data(), &length, &info, 1);
+    int info = 0;
+    WithWorkSpace<T>([&](T* work, int length) {
+      run(&triangle, &n, a.data(), &n, diagonal.data(), beside.data(), taus.data(), work, &length, &info, 1);
+    });
     job.Write(0, m, a, n, n);
     job.Write(1, m, diagonal, n, 1);
     job.Write(2, m, beside, off, 1);

@@ -1,6 +1,7 @@
 // One custom call to LAPACK: its operands and results as matrices by columns, and its options.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <complex>
 #include <memory>
@@ -95,6 +96,15 @@ constexpr PrimitiveType TypeOf() {
   if constexpr (std::is_same_v<T, double>) return PrimitiveType::kF64;
   if constexpr (std::is_same_v<T, std::complex<float>>) return PrimitiveType::kC64;
   if constexpr (std::is_same_v<T, std::complex<double>>) return PrimitiveType::kC128;
+}
+
+// Calls `run(work, length)` twice: with a length of -1 LAPACK answers with the length that it wants.
+template <typename T, typename Run>
+void WithWorkSpace(const Run& run) {
+  T wanted = 0;
+  run(&wanted, -1);
+  std::vector<T> work(std::max<int64_t>(static_cast<int64_t>(std::real(wanted)), 1));
+  run(work.data(), static_cast<int>(work.size()));
 }
 
 // Iterations on NaN and infinity might never end: such a matrix is answered with NaN and this, as jaxlib does.

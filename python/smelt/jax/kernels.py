@@ -23,6 +23,8 @@ from smelt.jax import door, folder
 HERE = pathlib.Path(__file__).resolve().parent
 SOURCES = ("call.cc", "kernel_table.h")
 HANDLER = "smelt_kernel"
+VARIANTS = ("all", "contractions")
+LEAST_GAIN = 0.98  # of XLA's time; what is less is noise
 
 # Of a result, relative to the largest number in it.
 TOLERANCES = {"float64": 1e-9, "complex128": 1e-9, "float16": 1e-2, "bfloat16": 4e-2}
@@ -188,7 +190,6 @@ def time_in_turn(programs: Sequence[Any], seconds: float) -> list[float]:
     return [statistics.median(times) for times in samples]
 
 
-
 def choose(path: pathlib.Path, computation: Any, fusion: str, variants: Sequence[str], arguments: Sequence[Any] | None,
            seconds: float) -> dict[str, Any]:
     """Builds kernels for the folder, compares each variant's results with XLA's own, and keeps the fastest: the manifest's `kernels`.
@@ -228,7 +229,3 @@ def choose(path: pathlib.Path, computation: Any, fusion: str, variants: Sequence
     if best is not None:
         chosen.update(module=str(best.module.relative_to(path)), library=str(best.library.relative_to(path)), calls=len(best.calls))
     return chosen
-
-
-VARIANTS = ("all", "contractions")
-LEAST_GAIN = 0.98  # of XLA's time; what is less is noise
