@@ -118,6 +118,7 @@ class Perturbation {
         continue;
       }
       if (!RoundsResult(*instruction)) continue;
+      if (instruction->opcode() == Opcode::kConvolution) DropInfiniteWeights(*instruction);
       if (Accumulates(instruction->opcode())) {
         for (int64_t i = 0; i < instruction->operand_count(); ++i) {
           const Shape& shape = instruction->operand(i)->shape();
@@ -139,6 +140,25 @@ class Perturbation {
                         hlo::ConstantAttributes{std::make_shared<const hlo::Literal>(Factors(shape, random_)), false});
     return computation.Add(Opcode::kMultiply, shape, {&value, factors});
   }
+  // An engine may multiply padding and dilation by the kernel or leave them out, and XLA:CPU does either, by the library it calls:
+  // where the kernel holds an infinity, one gives a NaN and the other does not. Without infinities there is no difference.
+  static void DropInfiniteWeights(Instruction& convolution) {
+    const auto& window = convolution.attributes<hlo::ConvolutionAttributes>().window.dimensions;
+    const bool reads_outside = std::any_of(window.begin(), window.end(), [](const hlo::WindowDimension& d) {
+      return d.padding_low > 0 || d.padding_high > 0 || d.base_dilation > 1;
+    });
+    Instruction& kernel = *convolution.operand(1);
+    if (!reads_outside || !IsInexact(kernel.shape())) return;
+    hlo::Computation& computation = *convolution.parent();
+    const Shape shape = Shape::Array(kernel.shape().element_type, kernel.shape().dimensions);
+    Instruction* difference = computation.Add(Opcode::kSubtract, shape, {&kernel, &kernel});  // a NaN where infinite
+    Instruction* finite = computation.Add(Opcode::kCompare, Shape::Array(PrimitiveType::kPred, shape.dimensions),
+                                          {difference, difference}, hlo::CompareAttributes{});
+    Instruction* zero = computation.Add(
+        Opcode::kConstant, shape, {}, hlo::ConstantAttributes{std::make_shared<const hlo::Literal>(shape), false});
+    convolution.ReplaceOperand(1, computation.Add(Opcode::kSelect, shape, {finite, &kernel, zero}));
+  }
+
   void Disturb(Instruction& value) {
     if (value.shape().element_type == PrimitiveType::kF8E8M0FNU) return;
     const std::vector<Instruction*> users(value.users().begin(), value.users().end());

@@ -117,8 +117,12 @@ class Convolver {
       : g_(geometry), input_(input), kernel_(kernel), output_(output) {}
 
   absl::Status Run(Evaluation& evaluation) {
-    if (g_.feature_groups > 1 && g_.group_channels == 1 && g_.group_features() == 1) return Depthwise(evaluation);
-    if (g_.valid_share < kMostlyPadding) return Sparse(evaluation);
+    // Padding and dilation are zeros that take part, as where XLA:CPU calls a library: an infinite weight makes a NaN of
+    // them. Leaving them out is for finite weights alone.
+    const bool depthwise = g_.feature_groups > 1 && g_.group_channels == 1 && g_.group_features() == 1;
+    if ((depthwise || g_.valid_share < kMostlyPadding) && (g_.valid_share == 1 || WeightsAreFinite())) {
+      return depthwise ? Depthwise(evaluation) : Sparse(evaluation);
+    }
     const int64_t depth = g_.window_elements * g_.group_channels;
     const int64_t width = g_.group_features();
     if (GemmIsThin<T>(g_.batch * g_.output_positions, width, depth)) {
@@ -256,6 +260,12 @@ class Convolver {
       SparseDimension(d + 1, output % positions, positions, offset + table[w], tap * size + w, source, group, row,
                       sums);
     }
+  }
+
+  bool WeightsAreFinite() const {
+    // x - x is 0 for a finite x, a NaN for others; true for integers.
+    return std::all_of(kernel_, kernel_ + g_.window_elements * g_.group_channels * g_.features,
+                       [](T weight) { return weight - weight == T{}; });
   }
 
   // One channel per feature: channels side by side, no matrix.

@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <cmath>
 #include <csignal>
 
 #include "fuzz/campaign.h"
@@ -100,6 +101,24 @@ TEST(Stability, PerturbationShowsWhatRoundingDecides) {
   const hlo::Literal want = hlo::Evaluate(*module, {&x}).value();
   const hlo::Literal moved = hlo::Evaluate(*Perturbed(*module, 1), {&x}).value();
   EXPECT_GT(LeafError(want, moved), 0.5);
+}
+
+TEST(Stability, PaddingMayMeetAnInfiniteWeightOrNot) {
+  const auto module = Parse(R"(
+  x = f32[1,5,4,1] parameter(0)
+  k = f32[3,3,1,1] parameter(1)
+  ROOT c = f32[1,9,5,1] convolution(x, k), window={size=3x3 pad=1_1x2_1 lhs_dilate=2x1}, dim_labels=b01f_01io->b01f)");
+  hlo::Literal x(hlo::Shape::Array(hlo::PrimitiveType::kF32, {1, 5, 4, 1}));
+  hlo::Literal kernel(hlo::Shape::Array(hlo::PrimitiveType::kF32, {3, 3, 1, 1}));
+  for (int i = 0; i < 20; ++i) x.SetDouble(i, 1.0 + i);
+  for (int i = 0; i < 9; ++i) kernel.SetDouble(i, 1.0 + i);
+  const auto moved_by = [&] {
+    const hlo::Literal want = hlo::Evaluate(*module, {&x, &kernel}).value();
+    return LeafError(want, hlo::Evaluate(*Perturbed(*module, 1), {&x, &kernel}).value());
+  };
+  EXPECT_LT(moved_by(), 1e-5);
+  kernel.SetDouble(4, HUGE_VAL);
+  EXPECT_EQ(moved_by(), HUGE_VAL);
 }
 
 TEST(Trial, AgreesOnAnOrdinaryProgram) {

@@ -1,5 +1,6 @@
 #include <gmock/gmock.h>
 
+#include <limits>
 #include <random>
 
 #include "hlo/golden/golden.h"
@@ -153,6 +154,26 @@ TEST(EvaluateConvolution, RandomGeometriesMatchPlainLoops) {
         }
       }
     }
+  }
+}
+
+// However it is computed: as a matrix, mostly padding, one channel per feature.
+TEST(EvaluateConvolution, PaddingTakesPartAsZeros) {
+  const auto nan = testing::IsNan();
+  const char* const convolutions[] = {
+      "x = f32[1,1,1] constant({{{2}}})  k = f32[3,1,1] constant({{{1}}, {{3}}, {{inf}}})  ROOT c = f32[1,3,1] "
+      "convolution(x, k), window={size=3 pad=2_2}, dim_labels=b0f_0io->b0f",
+      "x = f32[1,1,1] constant({{{2}}})  p = f32[3,1,1] constant({{{1}}, {{3}}, {{inf}}})  z = f32[] constant(0)  "
+      "k = f32[30,1,1] pad(p, z), padding=0_27x0_0x0_0  ROOT c = f32[1,3,1] convolution(x, k), "
+      "window={size=30 pad=2_29}, dim_labels=b0f_0io->b0f",
+      "x = f32[1,1,2] constant({{{2, 1}}})  k = f32[3,1,2] constant({{{1, 1}}, {{3, 3}}, {{inf, 4}}})  c = f32[1,3,2] "
+      "convolution(x, k), window={size=3 pad=2_2}, dim_labels=b0f_0io->b0f, feature_group_count=2  ROOT s = f32[1,3,1] "
+      "slice(c), slice={[0:1], [0:3], [0:1]}",
+  };
+  for (const char* convolution : convolutions) {
+    EXPECT_THAT(EvaluateValues(std::string("ENTRY e { ") + convolution + " }"),
+                testing::ElementsAre(std::numeric_limits<double>::infinity(), nan, nan))
+        << convolution;
   }
 }
 
