@@ -52,7 +52,7 @@ absl::Status StartFromXla(const Flags& flags, tuner::xla::XlaProgram* program) {
       choice = known;
     } else {
       tuner::MeasurePolicy policy = options.policy;
-      SMELT_ASSIGN_OR_RETURN(const bool faster, tuner::xla::LibraryIsFaster(options.worker, policy, *program));
+      SMELT_ASSIGN_OR_RETURN(const bool faster, tuner::xla::LibraryIsFaster(options.worker, policy, seconds, program));
       choice = faster ? "kept" : "free";
       std::error_code ignored;
       std::filesystem::create_directories(options.folder, ignored);
@@ -63,6 +63,7 @@ absl::Status StartFromXla(const Flags& flags, tuner::xla::XlaProgram* program) {
   if (choice == "kept") taken = tuner::xla::TakeLibraryFusions(options.worker, seconds, program, flags.captured);
   if (!taken.ok()) std::fprintf(stderr, "without XLA's library fusions: %s\n", std::string(taken.message()).c_str());
   if (choice == "kept" && taken.ok()) return absl::OkStatus();
+  if (program->fused_by_xla != nullptr) return absl::OkStatus();
   const absl::Status own = tuner::xla::FindOwnFusions(options.worker, seconds, program);
   if (!own.ok()) std::fprintf(stderr, "no start from XLA's own fusions: %s\n", std::string(own.message()).c_str());
   return absl::OkStatus();
@@ -170,6 +171,7 @@ absl::Status Tune(Flags& flags) {
                              {"answer", report.answer},
                              {"same_library_ms", 1e3 * report.same_library_seconds},
                              {"library", report.library},
+                             {"called", report.called},
                              {"starts", starts},
                              {"cancelled", report.cancelled},
                              {"model", predictor->Describe()},

@@ -30,7 +30,9 @@
 #include "tuner/session_report.h"
 #include "tuner/tile_search.h"
 #include "tuner/trials.h"
+#include "tuner/xla/calls.h"
 #include "tuner/xla/kernel_trials.h"
+#include "tuner/xla/loop_fusions.h"
 #include "tuner/xla/overhead.h"
 #include "tuner/xla/own_fusions.h"
 
@@ -45,9 +47,9 @@ double Since(Clock::time_point start) { return std::chrono::duration<double>(Clo
 constexpr int kRounds = 4;
 // Of the hardware budget, for configurations; the rest is for tiles.
 constexpr double kConfigurationShare = 0.7;
-// XLA: for the kernels of the programs that the search starts from, one by one; and for all before contractions are
-// tried with and without the library in the best program.
-constexpr double kStartKernelShare = 0.4, kBeforeLibraryShare = 0.85;
+// XLA: for the kernels of the programs that the search starts from, one by one; and for all before kernels and
+// loops are tried one by one in their other ways, in the best program.
+constexpr double kStartKernelShare = 0.4, kBeforeXlaTilesShare = 0.85;
 // XLA: a program whose kernels alone take so much longer than those of the best one is not tried as a whole, and after
 // so many such the round ends.
 constexpr double kWorthATrial = 1.005;
@@ -108,7 +110,16 @@ class Session {
     return FusionConfig(space_, program_.flat, name, options_.target);
   }
   void PrepareXlaKernels() {
-    xla::KernelTrialOptions kernels{options_.target.threads, options_.xla->library_kernels,
+    callable_ = xla::FindCallable(program_.module());
+    std::map<std::string, std::vector<std::string>> tiles;
+    for (const auto& [hash, name] : callable_.convolutions) tiles[hash].push_back(xla::kCallTile);
+    for (const auto& [hash, name] : options_.xla->library_kernels) tiles[hash].push_back(xla::kLibraryTile);
+    xla_tiles_ = tiles;
+    for (const auto& [key, name] : callable_.loops) xla_tiles_[key] = {xla::kCallTile};
+    trials_.Log(absl::StrCat("choices beside fusion: ", options_.xla->library_kernels.size(),
+                             " kernels that XLA's library can run, ", callable_.convolutions.size(),
+                             " convolutions and ", callable_.loops.size(), " loops that can be functions of their own"));
+    xla::KernelTrialOptions kernels{options_.target.threads, std::move(tiles),
                                     [this](const std::string& line) {
                                       Progress(absl::StrCat(line, "; ", BestSoFar()));
                                       return BudgetLeft(kernel_share_);
@@ -165,7 +176,7 @@ class Session {
       if (options_.mode == TuneMode::kHardware) return SearchHardware(start);
       SMELT_RETURN_IF_ERROR(SearchModel(start));
     }
-    if (options_.xla != nullptr) return TuneLibrary();
+    if (options_.xla != nullptr) return TuneXlaTiles();
     if (options_.tiles && options_.mode == TuneMode::kModel) return TuneTiles();
     return absl::OkStatus();
   }
@@ -204,29 +215,61 @@ class Session {
     }
     if (!best) return absl::OkStatus();
     start_ = best->config;
-    if (options_.xla->library_kernels.empty()) return absl::OkStatus();
     // The library where it was faster alone, and everywhere.
     Trial chosen = *best, library = *best;
-    chosen.tiles = xla_kernels_->library();
+    chosen.tiles = xla_kernels_->tiles();
     for (const auto& [hash, name] : options_.xla->library_kernels) library.tiles[hash] = xla::kLibraryTile;
     if (!chosen.tiles.empty() && chosen.tiles != library.tiles)
-      SMELT_RETURN_IF_ERROR(measure("library-chosen", std::move(chosen)));
-    SMELT_RETURN_IF_ERROR(measure("library", std::move(library)));
-    library_ = best->tiles;
+      SMELT_RETURN_IF_ERROR(measure("kernels-chosen", std::move(chosen)));
+    if (!library.tiles.empty()) SMELT_RETURN_IF_ERROR(measure("library", std::move(library)));
+    if (!callable_.loops.empty()) {
+      Trial called = *best;
+      for (const auto& [key, name] : callable_.loops) called.tiles[key] = xla::kCallTile;
+      SMELT_RETURN_IF_ERROR(measure("loops-called", std::move(called)));
+    }
+    chosen_ = best->tiles;
     return absl::OkStatus();
   }
 
-  // Contraction by contraction, from the best program that is ours: the library, or not.
-  absl::Status TuneLibrary() {
+  // One by one, from the best program that is ours: loops called or not, kernels in each of their ways.
+  absl::Status TuneXlaTiles() {
     if (!trials_.best().compiler.empty()) return absl::OkStatus();
-    for (const auto& [hash, name] : options_.xla->library_kernels) {
-      if (!BudgetLeft(1)) break;
-      Trial trial = trials_.best();
-      if (trial.tiles.erase(hash) == 0) trial.tiles[hash] = xla::kLibraryTile;
-      Progress(absl::StrCat("library or not for ", name, "; ", BestSoFar()));
-      SMELT_RETURN_IF_ERROR(Measure(trial).status());
+    for (const auto& [key, tiles] : xla_tiles_) {
+      std::vector<std::string> others = {""};
+      others.insert(others.end(), tiles.begin(), tiles.end());
+      for (const std::string& tile : others) {
+        if (!BudgetLeft(1)) return absl::OkStatus();
+        Trial trial = trials_.best();
+        const auto now = trial.tiles.find(key);
+        if (tile == (now == trial.tiles.end() ? "" : now->second)) continue;
+        if (tile.empty()) {
+          trial.tiles.erase(key);
+        } else {
+          trial.tiles[key] = tile;
+        }
+        Progress(absl::StrCat(NameOfXlaTile(key), ": ", tile.empty() ? "as it is" : tile, "; ", BestSoFar()));
+        SMELT_RETURN_IF_ERROR(Measure(trial).status());
+      }
     }
     return absl::OkStatus();
+  }
+  const std::string& NameOfXlaTile(const std::string& key) const {
+    for (const auto* names : {&callable_.loops, &callable_.convolutions}) {
+      if (const auto name = names->find(key); name != names->end()) return name->second;
+    }
+    return options_.xla->library_kernels.at(key);
+  }
+  // Whether the costs of kernels are those of the trial: loops run step by step, and the same convolutions are called
+  // as when they were timed.
+  bool RunsAsTimedAlone(const Trial& trial) const {
+    const auto called = [](const std::map<std::string, std::string>& tiles) {
+      std::set<std::string> keys;
+      for (const auto& [key, tile] : tiles) {
+        if (tile == xla::kCallTile) keys.insert(key);
+      }
+      return keys;
+    };
+    return called(trial.tiles) == called(xla_kernels_->tiles());
   }
 
   // Measures, and lets costs and `best_kernels_` know.
@@ -248,6 +291,7 @@ class Session {
   // What this program took beyond its kernels alone corrects the costs of all.
   absl::Status LearnOverhead(const Trial& trial, const Outcome& outcome) {
     SMELT_RETURN_IF_ERROR(xla_kernels_->Time(trial.config));
+    if (!RunsAsTimedAlone(trial)) return absl::OkStatus();
     SMELT_ASSIGN_OR_RETURN(const std::unique_ptr<FusionState> made,
                            FusionState::Create(space_, trial.config, counts_, costs_));
     costs_.SetExtra(nullptr);
@@ -309,8 +353,7 @@ class Session {
                              FusionState::Create(space_, trials_.usual().config, counts_, costs_));
       proposed_.insert(ProgramKey(usual->Kernels()));
     }
-    const bool library = options_.xla != nullptr && !options_.xla->library_kernels.empty();
-    const double share = options_.tiles ? kConfigurationShare : library ? kBeforeLibraryShare : 1.0;
+    const double share = options_.tiles ? kConfigurationShare : xla_tiles_.empty() ? 1.0 : kBeforeXlaTilesShare;
     std::vector<fusion::Config> starts(static_cast<size_t>(options_.chains), start);
     // XLA: from its own fusions, from what was best so far, and from ours.
     for (size_t chain = 0; chain < starts.size(); ++chain) {
@@ -376,8 +419,8 @@ class Session {
           continue;
         }
       }
-      if (xla_kernels_) library_ = Merged(library_, xla_kernels_->library());
-      const Trial trial{std::move(best->config), library_, costs_.Sum(best->kernels), ""};
+      if (xla_kernels_) chosen_ = Merged(chosen_, xla_kernels_->tiles());
+      const Trial trial{std::move(best->config), chosen_, costs_.Sum(best->kernels), ""};
       proposals.erase(best);
       SMELT_RETURN_IF_ERROR(Measure(trial).status());
       Progress(absl::StrFormat("measure: %d of %d configurations; %s", count - proposals.size(), count, BestSoFar()));
@@ -525,7 +568,8 @@ class Session {
     if (answer_.compiler.empty()) {
       SMELT_ASSIGN_OR_RETURN(report_.best_predicted, Predict(answer_.config));
       fusion::SavedConfig saved{answer_.config, report_.best_predicted, {}, answer_.tiles};
-      for (const auto& [hash, tile] : answer_.tiles) report_.library.push_back(options_.xla->library_kernels.at(hash));
+      for (const auto& [key, tile] : answer_.tiles)
+        (tile == xla::kLibraryTile ? report_.library : report_.called).push_back(NameOfXlaTile(key));
       if (report_.best_seconds > 0) saved.measured_seconds = report_.best_seconds;
       SMELT_RETURN_IF_ERROR(fusion::SaveConfig(trials_.Path("best.fusion.json"), space_, saved));
       const std::unique_ptr<hlo::Module> tuned =
@@ -561,7 +605,9 @@ class Session {
   xla::OverheadFit overhead_;                     // --target=xla
   double kernel_share_ = 1;                       // of the budget, that single kernels may use for now
   std::set<hlo::Hash128> timed_alone_;            // configurations
-  std::map<std::string, std::string> library_;    // --target=xla: contractions for XLA's library, while searching
+  xla::Callable callable_;                        // --target=xla
+  std::map<std::string, std::vector<std::string>> xla_tiles_;  // what can run otherwise, and how
+  std::map<std::string, std::string> chosen_;                  // of these, for programs to come
   Trial answer_;
   TuneReport report_;
   Clock::time_point search_start_ = Clock::now(), last_line_ = {};

@@ -71,7 +71,9 @@ struct ChangedKernel {
 
 // --target=xla: a program that the search started from.
 struct StartingPoint {
-  std::string name;  // xla_no_library, priority, xla-cpu, none, library (the best of ours with all contractions there)
+  // xla_no_library, xla-fusions, priority, xla-cpu, none; then the best of ours with each kernel in its fastest way
+  // (kernels-chosen), with all contractions in the library (library), with all loops called (loops-called).
+  std::string name;
   double relative = 0;  // its time over that of XLA's own choice; infinity: it failed
 };
 
@@ -98,6 +100,7 @@ struct TuneReport {
   // XLA's own.
   double same_library_seconds = 0;
   std::vector<std::string> library;  // --target=xla: contractions that XLA's library runs
+  std::vector<std::string> called;   // --target=xla: loops and convolutions that are functions of their own
   std::string answer;                // --target=xla: xla, xla_no_library, or a configuration (as_given)
 };
 

@@ -5,9 +5,11 @@
 #include <utility>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "fusion/evaluator.h"
 #include "hlo/status_macros.h"
+#include "tuner/xla/calls.h"
 #include "tuner/xla/kernel_loop.h"
 #include "tuner/xla/program.h"
 
@@ -16,8 +18,8 @@ namespace {
 
 // The part of a configuration's cost that may stay predicted.
 constexpr double kLittle = 0.03;
-// The library must gain as much, since a program's caches are not those of a loop.
-constexpr double kLibraryGain = 0.97;
+// Another way to run a kernel must gain as much, since a program's caches are not those of a loop.
+constexpr double kTileGain = 0.97;
 
 }  // namespace
 
@@ -39,21 +41,29 @@ absl::Status KernelTrials::Time(const fusion::Config& config) {
     predicted += seconds;
     open.push_back({kernel, seconds});
   }
-  std::stable_sort(open.begin(), open.end(), [](const Weight& a, const Weight& b) { return a.seconds > b.seconds; });
+  // What can be called goes first, whatever is predicted: the two ways may differ by twenty times.
+  const auto can_be_called = [&](const Weight& weight) {
+    const auto ways = options_.tiles.find(weight.kernel.hash.ToHex());
+    return ways != options_.tiles.end() && absl::c_linear_search(ways->second, kCallTile);
+  };
+  std::stable_sort(open.begin(), open.end(), [&](const Weight& a, const Weight& b) {
+    return std::pair(can_be_called(a), a.seconds) > std::pair(can_be_called(b), b.seconds);
+  });
   for (const auto& [reference, weight] : open) {
-    if (predicted <= kLittle * total) break;
+    if (predicted <= kLittle * total && !can_be_called({reference, weight})) break;
     predicted -= weight;
     if (!done_.insert(reference.hash).second) continue;  // the same in another place
     const fusion::Kernel kernel = evaluator.KernelFor(reference);
     if (kernel.computation().root()->opcode() == hlo::Opcode::kBitcast) continue;
     if (!options_.proceed(absl::StrCat("kernel ", kernel.name, ", ", timed_, " timed"))) return absl::OkStatus();
-    SMELT_ASSIGN_OR_RETURN(double seconds, Seconds(kernel, /*library=*/false));
+    SMELT_ASSIGN_OR_RETURN(double seconds, Seconds(kernel, ""));
     const std::string hash = kernel.hash.ToHex();
-    if (options_.library.contains(hash)) {
-      SMELT_ASSIGN_OR_RETURN(const double library, Seconds(kernel, /*library=*/true));
-      if (library < kLibraryGain * seconds) {
-        library_[hash] = kLibraryTile;
-        seconds = library;
+    if (const auto ways = options_.tiles.find(hash); ways != options_.tiles.end()) {
+      for (const std::string& tile : ways->second) {
+        SMELT_ASSIGN_OR_RETURN(const double so, Seconds(kernel, tile));
+        if (!(so < kTileGain * seconds)) continue;
+        tiles_[hash] = tile;
+        seconds = so;
       }
     }
     if (std::isfinite(seconds)) costs_.AddMeasured(kernel.hash, seconds);
@@ -61,11 +71,11 @@ absl::Status KernelTrials::Time(const fusion::Config& config) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<double> KernelTrials::Seconds(const fusion::Kernel& kernel, bool library) {
+absl::StatusOr<double> KernelTrials::Seconds(const fusion::Kernel& kernel, const std::string& tile) {
+  const std::string hash = kernel.hash.ToHex();
   LoopFusionOptions options{.threads = options_.threads};
-  if (library) options.library.insert(kernel.hash.ToHex());
-  Record record{trials_.KeyOf(absl::StrCat("kernel ", kernel.hash.ToHex(), library ? " library" : "")), "kernel",
-                library ? kLibraryTile : "", 0};
+  if (!tile.empty()) options.tiles[hash] = tile;
+  Record record{trials_.KeyOf(absl::StrCat("kernel ", hash, tile.empty() ? "" : " ", tile)), "kernel", tile, 0};
   SMELT_ASSIGN_OR_RETURN(const std::optional<Record> known, trials_.records().Find(record.key));
   if (known) {
     trials_.CountRecorded(known->hardware_seconds);

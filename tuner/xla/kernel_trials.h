@@ -3,7 +3,7 @@
 //   KernelTrials kernels(space, counts, costs, trials, options);
 //   kernels.Time(config).ok();          // those of the configuration that weigh most
 //   costs.Sum(...)                      // rests on them
-//   kernels.library()                   // contractions that XLA's library runs faster
+//   kernels.tiles()                     // kernels that run faster in XLA's library, or as functions of their own
 //
 // A kernel takes some tens of milliseconds to compile and time, a program seconds: a search can know the kernels of
 // hundreds of candidates in the time that one whole program takes. What the records hold is not measured again.
@@ -12,6 +12,7 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
@@ -25,8 +26,8 @@ namespace smelt::tuner::xla {
 
 struct KernelTrialOptions {
   int threads = 1;
-  // Instructions that XLA would hand to its library, kernel hash to name: timed both ways.
-  std::map<std::string, std::string> library;
+  // Kernels that can run otherwise, by hash: the tiles to time beside none.
+  std::map<std::string, std::vector<std::string>> tiles;
   // Called before each measurement with a line for people; false ends with what is known.
   std::function<bool(const std::string& line)> proceed;
 };
@@ -42,13 +43,13 @@ class KernelTrials {
   // records cannot be kept, or with Cancelled.
   absl::Status Time(const fusion::Config& config);
 
-  // By hash, kLibraryTile for those of the kernels timed so far that the library runs clearly faster.
-  const std::map<std::string, std::string>& library() const { return library_; }
+  // By hash, the tiles of those of the kernels timed so far that are clearly faster so.
+  const std::map<std::string, std::string>& tiles() const { return tiles_; }
   int64_t timed() const { return timed_; }
 
  private:
   // Of one run; infinity where it failed.
-  absl::StatusOr<double> Seconds(const fusion::Kernel& kernel, bool library);
+  absl::StatusOr<double> Seconds(const fusion::Kernel& kernel, const std::string& tile);
 
   const fusion::Space& space_;
   const ComputationCounts& counts_;
@@ -56,7 +57,7 @@ class KernelTrials {
   Trials& trials_;
   const KernelTrialOptions options_;
   absl::flat_hash_set<hlo::Hash128> done_;
-  std::map<std::string, std::string> library_;
+  std::map<std::string, std::string> tiles_;
   int64_t timed_ = 0;
 };
 

@@ -1,17 +1,19 @@
 #include "tuner/xla/loop_fusions.h"
 
 #include <algorithm>
+#include <map>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "fusion/kernel.h"
 #include "fusion/xla_cpu_emitter.h"
 #include "hlo/cost_analysis.h"
 #include "hlo/str_cat.h"
+#include "tuner/xla/calls.h"
 #include "tuner/xla/default_layouts.h"
 #include "tuner/xla/library_fusions.h"
 #include "tuner/xla/loop_states.h"
+#include "tuner/xla/outline.h"
 
 namespace smelt::tuner::xla {
 namespace {
@@ -21,31 +23,7 @@ using hlo::Instruction;
 using hlo::Opcode;
 
 Instruction* Wrap(Instruction* instruction) {
-  Computation* around = instruction->parent();
-  const std::string name = StrCat("wrapped_", instruction->name());
-  Computation* body = around->parent()->AddComputation(StrCat(name, "_computation"));
-  std::vector<Instruction*> operands, parameters;  // each operand once
-  for (Instruction* operand : instruction->operands()) {
-    auto known = std::find(operands.begin(), operands.end(), operand);
-    const size_t number = static_cast<size_t>(known - operands.begin());
-    if (known == operands.end()) {
-      operands.push_back(operand);
-      parameters.push_back(body->Add(Opcode::kParameter, operand->shape(), {},
-                                     hlo::ParameterAttributes{static_cast<int64_t>(number)}, StrCat("param_", number)));
-    }
-  }
-  std::vector<Instruction*> inner;
-  for (Instruction* operand : instruction->operands())
-    inner.push_back(parameters[std::find(operands.begin(), operands.end(), operand) - operands.begin()]);
-  body->set_root(body->AddClone(*instruction, std::move(inner)));
-  Instruction* fusion = around->Add(Opcode::kFusion, instruction->shape(), operands,
-                                    hlo::FusionAttributes{hlo::FusionKind::kLoop}, name, {body});
-  for (Instruction* before : instruction->control_predecessors()) fusion->AddControlPredecessor(before);
-  for (Instruction* after : instruction->control_successors()) after->AddControlPredecessor(fusion);
-  instruction->DropControlDependencies();
-  instruction->ReplaceAllUsesWith(fusion);
-  around->Remove(instruction);
-  return fusion;
+  return Outline(instruction, Opcode::kFusion, hlo::FusionAttributes{hlo::FusionKind::kLoop}, "wrapped_");
 }
 
 // As XLA's cost model for parallel tasks has it: by bytes where these decide, else by operations.
@@ -72,10 +50,18 @@ std::vector<int64_t> Partitions(const Instruction& fusion, int threads) {
   return parts;
 }
 
-bool IsForLibrary(const Instruction& instruction, const std::set<std::string>& library) {
-  if (library.empty() || !IsLibraryOpcode(instruction.opcode())) return false;
-  const absl::StatusOr<fusion::Kernel> kernel = fusion::ExtractKernel(instruction, /*layouts=*/true);
-  return kernel.ok() && library.contains(kernel->hash.ToHex());
+// How the instruction is to run, or nothing.
+std::string TileOf(const Instruction& instruction, const std::map<std::string, std::string>& tiles) {
+  if (tiles.empty()) return "";
+  std::string key;
+  if (instruction.opcode() == Opcode::kWhile) {
+    key = LoopKey(instruction);
+  } else if (IsLibraryOpcode(instruction.opcode())) {
+    const absl::StatusOr<fusion::Kernel> kernel = fusion::ExtractKernel(instruction, /*layouts=*/true);
+    if (kernel.ok()) key = kernel->hash.ToHex();
+  }
+  const auto tile = tiles.find(key);
+  return tile == tiles.end() ? "" : tile->second;
 }
 
 void HandToLibrary(Instruction* instruction) {
@@ -105,8 +91,9 @@ void ToLoopFusions(const LoopFusionOptions& options, hlo::Module* module) {
   SettleOverwriting(module);
   for (Computation* computation : module->ExecutedComputations()) {
     for (Instruction* instruction : computation->Instructions()) {
-      if (IsForLibrary(*instruction, options.library)) {
-        HandToLibrary(instruction);
+      if (const std::string tile = TileOf(*instruction, options.tiles); !tile.empty()) {
+        if (tile == kLibraryTile && IsLibraryOpcode(instruction->opcode())) HandToLibrary(instruction);
+        if (tile == kCallTile) MakeCall(instruction);
         continue;
       }
       Instruction* fusion = instruction;

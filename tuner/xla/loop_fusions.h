@@ -9,7 +9,7 @@
 // fusion of its own, as XLA makes one.
 #pragma once
 
-#include <set>
+#include <map>
 #include <string>
 
 #include "hlo/module.h"
@@ -18,9 +18,12 @@ namespace smelt::tuner::xla {
 
 struct LoopFusionOptions {
   int threads = 1;
-  // Contractions and reductions that XLA's library is to run, by their kernels' hashes as hexadecimal digits.
-  std::set<std::string> library;
+  // kLibraryTile for contractions and reductions that XLA's library is to run, by their kernels' hashes as hexadecimal
+  // digits; kCallTile for what becomes a function of its own (calls.h).
+  std::map<std::string, std::string> tiles;
 };
+// Where a trial's or a configuration file's `tiles` have this for a contraction, XLA's library runs it.
+inline constexpr const char* kLibraryTile = "library";
 // In the backend configuration of such a fusion.
 inline constexpr const char* kLibraryFusion = "__ynn_fusion";
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <limits>
 #include <set>
 #include <utility>
 
@@ -19,6 +20,7 @@
 #include "hlo/proto/writer.h"
 #include "hlo/status_macros.h"
 #include "hlo/write_file.h"
+#include "tuner/xla/calls.h"
 #include "tuner/xla/default_layouts.h"
 #include "tuner/xla/library_fusions.h"
 #include "tuner/xla/loop_fusions.h"
@@ -202,16 +204,25 @@ absl::Status TakeLibraryFusions(const WorkerOptions& worker, double timeout_seco
   return absl::OkStatus();
 }
 
-absl::StatusOr<bool> LibraryIsFaster(const WorkerOptions& worker, const MeasurePolicy& policy,
-                                     const XlaProgram& program) {
+absl::StatusOr<bool> LibraryIsFaster(const WorkerOptions& worker, const MeasurePolicy& policy, double timeout_seconds,
+                                     XlaProgram* program) {
   constexpr double kClearly = 0.98;
-  Runner runner(worker, policy);
-  const std::vector<Outcome> outcomes =
-      runner.TimePrograms({program.xla_default, program.xla_no_library}, policy.repeats, policy.seconds);
-  for (const Outcome& outcome : outcomes) {
-    if (!outcome.ok()) return absl::InternalError(outcome.message);
+  std::vector<Candidate> candidates = {program->xla_default, program->xla_no_library};
+  const Callable callable = FindCallable(program->program.module());
+  if (!callable.convolutions.empty() && FindOwnFusions(worker, timeout_seconds, program).ok()) {
+    const std::unique_ptr<hlo::Module> called = program->fused_by_xla->Clone();
+    CallConvolutions(callable, called.get());
+    absl::StatusOr<Candidate> candidate = XlaCandidate(*called);
+    if (candidate.ok()) candidates.push_back(*std::move(candidate));
   }
-  return outcomes[0].median() < kClearly * outcomes[1].median();
+  Runner runner(worker, policy);
+  const std::vector<Outcome> outcomes = runner.TimePrograms(candidates, policy.repeats, policy.seconds);
+  double without = std::numeric_limits<double>::infinity();
+  for (size_t i = 0; i < outcomes.size(); ++i) {
+    if (!outcomes[i].ok() && i < 2) return absl::InternalError(outcomes[i].message);
+    if (outcomes[i].ok() && i > 0) without = std::min(without, outcomes[i].median());
+  }
+  return outcomes[0].median() < kClearly * without;
 }
 
 absl::StatusOr<fusion::Space> XlaSpace(const Program& program) {
@@ -242,11 +253,7 @@ absl::StatusOr<FusedProgram> FuseXlaProgram(const Program& program, const std::s
 std::unique_ptr<hlo::Module> LoopFusionProgram(const fusion::Space& space, const fusion::Config& config,
                                                const std::map<std::string, std::string>& tiles, int threads) {
   std::unique_ptr<hlo::Module> fused = fusion::Apply(space, config);
-  LoopFusionOptions options{.threads = threads};
-  for (const auto& [hash, tile] : tiles) {
-    if (tile == kLibraryTile) options.library.insert(hash);
-  }
-  ToLoopFusions(options, fused.get());
+  ToLoopFusions({.threads = threads, .tiles = tiles}, fused.get());
   return fused;
 }
 

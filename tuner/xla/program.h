@@ -43,9 +43,6 @@ struct CaptureFiles {
   std::string without_library, with_library;
 };
 
-// Where a trial's or a configuration file's `tiles` have this for a contraction, XLA's library runs it.
-inline constexpr const char* kLibraryTile = "library";
-
 // Reads and verifies the file, and lets XLA's passes run over it in a child of its own that ends with this call, unless
 // what they made of it is known in the worker's cache folder.
 // DeadlineExceeded, Aborted: the passes took longer than `timeout_seconds`, or killed the child.
@@ -63,9 +60,9 @@ absl::Status FindOwnFusions(const WorkerOptions& worker, double timeout_seconds,
 // (library_fusions.h), and all else is fused anew, from XLA's own fusions on. For programs where LibraryIsFaster.
 absl::Status TakeLibraryFusions(const WorkerOptions& worker, double timeout_seconds, XlaProgram* program,
                                 const CaptureFiles& files = {});
-// Times XLA's own choice beside that without its library.
-absl::StatusOr<bool> LibraryIsFaster(const WorkerOptions& worker, const MeasurePolicy& policy,
-                                     const XlaProgram& program);
+// Times XLA's own choice beside that without its library, and where convolutions can be called (calls.h) beside that.
+absl::StatusOr<bool> LibraryIsFaster(const WorkerOptions& worker, const MeasurePolicy& policy, double timeout_seconds,
+                                     XlaProgram* program);
 
 // What is tuned of a module as XLA's passes left it: taken apart where it holds fusions, with the states of loops
 // written over late (loop_states.h).

@@ -123,7 +123,7 @@ TEST_F(XlaTune, SingleKernelsAreTimedAndTellOneFromAnother) {
     ASSERT_TRUE(timed.ok()) << kernel.name << ": " << timed.message;
     EXPECT_GT(timed.best(), empty.best()) << kernel.name;
     if (!program_.library_kernels.contains(kernel.hash.ToHex())) continue;
-    const Outcome library = TimeKernelOnXla(runner, kernel, {.library = {kernel.hash.ToHex()}});
+    const Outcome library = TimeKernelOnXla(runner, kernel, {.tiles = {{kernel.hash.ToHex(), kLibraryTile}}});
     EXPECT_TRUE(library.ok()) << kernel.name << ": " << library.message;
   }
 }

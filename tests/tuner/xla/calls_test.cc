@@ -1,0 +1,132 @@
+// What may become a function of its own, and that it computes the same under XLA.
+#include "tuner/xla/calls.h"
+
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include "absl/strings/str_cat.h"
+#include "fusion/config.h"
+#include "gtest/gtest.h"
+#include "hlo/text/parser.h"
+#include "hlo/text/printer.h"
+#include "tuner/measure/runner.h"
+#include "tuner/verify.h"
+#include "tuner/xla/loop_fusions.h"
+#include "tuner/xla/program.h"
+#include "tuner/xla/python.h"
+
+namespace smelt::tuner::xla {
+namespace {
+
+namespace fs = std::filesystem;
+
+// A loop over a small state, a depthwise convolution and an ordinary one.
+constexpr char kModule[] = R"(HloModule called
+
+body {
+  s = (s32[], f32[64,30]) parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  one = s32[] constant(1)
+  j = s32[] add(i, one)
+  v = f32[64,30] get-tuple-element(s), index=1
+  c = f32[64,30] cosine(v)
+  ROOT t = (s32[], f32[64,30]) tuple(j, c)
+}
+
+condition {
+  s = (s32[], f32[64,30]) parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  n = s32[] constant(20)
+  ROOT p = pred[] compare(i, n), direction=LT
+}
+
+ENTRY main {
+  x = f32[2,16,16,3] parameter(0)
+  v = f32[64,30] parameter(1)
+  k = f32[3,3,1,3] parameter(2)
+  w = f32[3,3,3,8] parameter(3)
+  zero = s32[] constant(0)
+  s = (s32[], f32[64,30]) tuple(zero, v)
+  loop = (s32[], f32[64,30]) while(s), condition=condition, body=body
+  r = f32[64,30] get-tuple-element(loop), index=1
+  d = f32[2,16,16,3] convolution(x, k), window={size=3x3 pad=1_1x1_1}, dim_labels=b01f_01io->b01f, feature_group_count=3
+  c = f32[2,16,16,8] convolution(d, w), window={size=3x3 pad=1_1x1_1}, dim_labels=b01f_01io->b01f
+  ROOT t = (f32[64,30], f32[2,16,16,8]) tuple(r, c)
+}
+)";
+
+TEST(FindCallable, LoopsAndConvolutionsOfFewChannelsAGroup) {
+  const auto module = hlo::ParseModule(kModule).value();
+  const Callable callable = FindCallable(*module);
+  ASSERT_EQ(callable.loops.size(), 1);
+  EXPECT_EQ(callable.loops.begin()->second, "loop");
+  ASSERT_EQ(callable.convolutions.size(), 1);
+  EXPECT_EQ(callable.convolutions.begin()->second, "d");
+}
+
+TEST(FindCallable, NotWhatSuchAFunctionCannotHoldOrTakesLong) {
+  const std::string text = kModule;
+  const auto with = [&](const std::string& line, const std::string& other) {
+    std::string changed = text;
+    changed.replace(changed.find(line), line.size(), other);
+    return FindCallable(*hlo::ParseModule(changed).value());
+  };
+  const std::string cosine = "c = f32[64,30] cosine(v)";
+  EXPECT_TRUE(with(cosine, "c = f32[64,30] custom-call(v), custom_call_target=\"other\"").loops.empty());
+  EXPECT_TRUE(with(cosine,
+                   "z = f32[] constant(0)  y = f32[64,64] broadcast(z), dimensions={}  u = f32[64,30] broadcast(z), "
+                   "dimensions={}  c = f32[64,30] dot(y, u), lhs_contracting_dims={1}, rhs_contracting_dims={0}")
+                  .loops.size() == 1);
+  EXPECT_TRUE(with(cosine,
+                   "z = f32[] constant(0)  y = f32[64,4194304] broadcast(z), dimensions={}  u = f32[4194304,30] "
+                   "broadcast(z), dimensions={}  c = f32[64,30] dot(y, u), lhs_contracting_dims={1}, "
+                   "rhs_contracting_dims={0}")
+                  .loops.empty());
+}
+
+TEST(MakeCall, TheInstructionStandsInAComputationOfItsOwn) {
+  const auto module = hlo::ParseModule(kModule).value();
+  CallConvolutions(FindCallable(*module), module.get());
+  const std::string text = hlo::ToText(*module, {});
+  EXPECT_NE(text.find("call("), std::string::npos) << text;
+  EXPECT_NE(text.find("frontend_attributes={xla_cpu_small_call=\"true\"}"), std::string::npos) << text;
+  EXPECT_EQ(hlo::ToText(*hlo::ParseModule(text).value(), {}), text);
+}
+
+TEST(XlaCalls, ComputeTheSame) {
+  const char* python = std::getenv("SMELT_JAX_PYTHON");
+  const absl::StatusOr<WorkerOptions> worker = FindXlaWorker({.python = python == nullptr ? "" : python});
+  if (!worker.ok()) GTEST_SKIP() << worker.status().message();
+  const fs::path folder = fs::path(::testing::TempDir()) / absl::StrCat("xla-calls-", ::getpid());
+  fs::create_directories(folder);
+  std::ofstream(folder / "called.hlo") << kModule;
+  const XlaProgram program = LoadXlaProgram((folder / "called.hlo").string(), *worker, 120).value();
+  const fusion::Space space = XlaSpace(program.program).value();
+  const fusion::Config config = XlaFusionConfig(space, program.program, "priority").value();
+  const Callable callable = FindCallable(program.program.module());
+  EXPECT_EQ(callable.loops.size(), 1);
+  EXPECT_EQ(callable.convolutions.size(), 1);
+  std::map<std::string, std::string> tiles;
+  for (const auto* keys : {&callable.loops, &callable.convolutions}) {
+    for (const auto& [key, name] : *keys) tiles[key] = kCallTile;
+  }
+  const std::string text = hlo::ToText(*LoopFusionProgram(space, config, tiles, 1), {});
+  size_t calls = 0;
+  for (size_t at = text.find("xla_cpu_small_call"); at != std::string::npos; at = text.find("xla_cpu_small_call", at + 1))
+    ++calls;
+  EXPECT_EQ(calls, 2) << text;
+  auto verifier = Verifier::Create(*program.program.original, 0, nullptr);
+  ASSERT_TRUE(verifier.ok()) << verifier.status();
+  Runner runner(*worker, {});
+  runner.UseInputs((*verifier)->inputs());
+  const auto outputs = runner.Outputs(XlaTrial(program, space, config, tiles, "", 1), (folder / "out.safetensors").string());
+  ASSERT_TRUE(outputs.ok()) << outputs.status();
+  EXPECT_EQ((*verifier)->Compare(*outputs), "");
+  fs::remove_all(folder);
+}
+
+}  // namespace
+}  // namespace smelt::tuner::xla

@@ -1,0 +1,129 @@
+#include "tuner/xla/calls.h"
+
+#include <vector>
+
+#include "absl/algorithm/container.h"
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
+#include "fusion/kernel.h"
+#include "hlo/cost_analysis.h"
+#include "hlo/hash.h"
+#include "hlo/str_cat.h"
+#include "tuner/search/execution_counts.h"
+#include "tuner/xla/outline.h"
+
+namespace smelt::tuner::xla {
+namespace {
+
+using hlo::Computation;
+using hlo::Instruction;
+using hlo::Opcode;
+
+// Contractions in such a function are plain loops, about one operation a nanosecond: what may be tried at all.
+constexpr double kMostOperations = 2e8;
+
+// Others become calls of a library that the function cannot reach.
+bool IsPlainLoops(const hlo::ConvolutionAttributes& convolution) {
+  const auto& window = convolution.window.dimensions;
+  return convolution.feature_group_count > 1 || convolution.batch_group_count > 1 ||
+         absl::c_any_of(window, [](const hlo::WindowDimension& d) { return d.base_dilation > 1 || d.reversal; });
+}
+
+bool CanBeEmitted(const Instruction& instruction) {
+  switch (instruction.opcode()) {
+    case Opcode::kConvolution:
+      return IsPlainLoops(instruction.attributes<hlo::ConvolutionAttributes>());
+    case Opcode::kCustomCall:
+    case Opcode::kFft:
+    case Opcode::kSort:
+    case Opcode::kTopK:
+    case Opcode::kScatter:
+    case Opcode::kCholesky:
+    case Opcode::kTriangularSolve:
+    case Opcode::kRngBitGenerator:
+    case Opcode::kInfeed:
+    case Opcode::kOutfeed:
+      return false;
+    default:
+      return true;
+  }
+}
+
+bool IsContraction(const Instruction& instruction) {
+  return instruction.opcode() == Opcode::kDot || instruction.opcode() == Opcode::kConvolution;
+}
+
+constexpr std::string_view kMark = "xla_cpu_small_call";
+
+bool IsCalled(const Instruction& instruction) {
+  return instruction.opcode() == Opcode::kCall && absl::c_any_of(instruction.raw_attributes(), [](const auto& attribute) {
+           return attribute.name == "frontend_attributes" && attribute.value.find(kMark) != std::string::npos;
+         });
+}
+
+// Adds up contractions below a loop; false where something there cannot be emitted.
+bool AddLoop(const Instruction& loop, const absl::flat_hash_map<const Computation*, double>& counts,
+             absl::flat_hash_set<const Computation*>* seen, double* operations) {
+  for (const Computation* called : loop.called()) {
+    if (!seen->insert(called).second) continue;
+    const auto times = counts.find(called);
+    for (const Instruction* instruction : called->Instructions()) {
+      if (!CanBeEmitted(*instruction)) return false;
+      if (IsContraction(*instruction))
+        *operations += hlo::AnalyzeCost(*instruction).flops * (times == counts.end() ? 1 : times->second);
+      if (!AddLoop(*instruction, counts, seen, operations)) return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace
+
+std::string LoopKey(const Instruction& loop) { return hlo::Hasher().Add("loop").Add(loop.name()).Finish().ToHex(); }
+
+Callable FindCallable(const hlo::Module& module) {
+  const auto counts = ExecutionCounts(module);
+  Callable callable;
+  absl::flat_hash_set<const Computation*> seen;
+  std::vector<const Computation*> open = {module.entry()};
+  while (!open.empty()) {
+    const Computation& computation = *open.back();
+    open.pop_back();
+    for (const Instruction* instruction : computation.Instructions()) {
+      if (instruction->opcode() == Opcode::kWhile) {
+        double operations = 0;
+        absl::flat_hash_set<const Computation*> below;
+        if (AddLoop(*instruction, counts, &below, &operations) && operations <= kMostOperations) {
+          callable.loops.emplace(LoopKey(*instruction), instruction->name());
+          continue;  // what is in it goes with it
+        }
+      } else if (instruction->opcode() == Opcode::kConvolution && CanBeEmitted(*instruction) &&
+                 hlo::AnalyzeCost(*instruction).flops <= kMostOperations) {
+        const auto kernel = fusion::ExtractKernel(*instruction, /*layouts=*/true);
+        if (kernel.ok()) callable.convolutions.emplace(kernel->hash.ToHex(), instruction->name());
+      }
+      if (IsCalled(*instruction)) continue;  // by XLA itself
+      for (const Computation* called : instruction->called()) {
+        if (seen.insert(called).second) open.push_back(called);
+      }
+    }
+  }
+  return callable;
+}
+
+void CallConvolutions(const Callable& callable, hlo::Module* module) {
+  for (Computation* computation : module->ExecutedComputations()) {
+    for (Instruction* instruction : computation->Instructions()) {
+      if (instruction->opcode() != Opcode::kConvolution) continue;
+      const auto kernel = fusion::ExtractKernel(*instruction, /*layouts=*/true);
+      if (kernel.ok() && callable.convolutions.contains(kernel->hash.ToHex())) MakeCall(instruction);
+    }
+  }
+}
+
+void MakeCall(Instruction* instruction) {
+  Instruction* call = Outline(instruction, Opcode::kCall, {}, "called_");
+  call->raw_attributes().push_back({"frontend_attributes", StrCat("{", kMark, "=\"true\"}")});
+}
+
+}  // namespace smelt::tuner::xla
