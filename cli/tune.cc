@@ -172,6 +172,7 @@ absl::Status Tune(Flags& flags) {
                              {"same_library_ms", 1e3 * report.same_library_seconds},
                              {"library", report.library},
                              {"called", report.called},
+                             {"uncut", report.uncut},
                              {"starts", starts},
                              {"cancelled", report.cancelled},
                              {"model", predictor->Describe()},

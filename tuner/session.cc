@@ -116,6 +116,7 @@ class Session {
     for (const auto& [hash, name] : options_.xla->library_kernels) tiles[hash].push_back(xla::kLibraryTile);
     xla_tiles_ = tiles;
     for (const auto& [key, name] : callable_.loops) xla_tiles_[key] = {xla::kCallTile};
+    if (options_.target.threads > 1) xla_tiles_[xla::UncutKey()] = {xla::kUncutTile};
     trials_.Log(absl::StrCat("choices beside fusion: ", options_.xla->library_kernels.size(),
                              " kernels that XLA's library can run, ", callable_.convolutions.size(),
                              " convolutions and ", callable_.loops.size(), " loops that can be functions of their own"));
@@ -227,6 +228,11 @@ class Session {
       for (const auto& [key, name] : callable_.loops) called.tiles[key] = xla::kCallTile;
       SMELT_RETURN_IF_ERROR(measure("loops-called", std::move(called)));
     }
+    if (options_.target.threads > 1) {
+      Trial uncut = *best;
+      uncut.tiles[xla::UncutKey()] = xla::kUncutTile;
+      SMELT_RETURN_IF_ERROR(measure("uncut", std::move(uncut)));
+    }
     chosen_ = best->tiles;
     return absl::OkStatus();
   }
@@ -253,19 +259,20 @@ class Session {
     }
     return absl::OkStatus();
   }
-  const std::string& NameOfXlaTile(const std::string& key) const {
+  std::string NameOfXlaTile(const std::string& key) const {
+    if (key == xla::UncutKey()) return "all fusions";
     for (const auto* names : {&callable_.loops, &callable_.convolutions}) {
       if (const auto name = names->find(key); name != names->end()) return name->second;
     }
     return options_.xla->library_kernels.at(key);
   }
-  // Whether the costs of kernels are those of the trial: loops run step by step, and the same convolutions are called
-  // as when they were timed.
+  // Whether the costs of kernels are those of the trial: loops run step by step, fusions are cut as they were timed, and
+  // the same convolutions are called.
   bool RunsAsTimedAlone(const Trial& trial) const {
     const auto called = [](const std::map<std::string, std::string>& tiles) {
       std::set<std::string> keys;
       for (const auto& [key, tile] : tiles) {
-        if (tile == xla::kCallTile) keys.insert(key);
+        if (tile != xla::kLibraryTile) keys.insert(key);
       }
       return keys;
     };
@@ -569,7 +576,10 @@ class Session {
       SMELT_ASSIGN_OR_RETURN(report_.best_predicted, Predict(answer_.config));
       fusion::SavedConfig saved{answer_.config, report_.best_predicted, {}, answer_.tiles};
       for (const auto& [key, tile] : answer_.tiles)
-        (tile == xla::kLibraryTile ? report_.library : report_.called).push_back(NameOfXlaTile(key));
+        (tile == xla::kLibraryTile ? report_.library
+         : tile == xla::kCallTile  ? report_.called
+                                   : report_.uncut)
+            .push_back(NameOfXlaTile(key));
       if (report_.best_seconds > 0) saved.measured_seconds = report_.best_seconds;
       SMELT_RETURN_IF_ERROR(fusion::SaveConfig(trials_.Path("best.fusion.json"), space_, saved));
       const std::unique_ptr<hlo::Module> tuned =

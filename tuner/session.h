@@ -72,7 +72,8 @@ struct ChangedKernel {
 // --target=xla: a program that the search started from.
 struct StartingPoint {
   // xla_no_library, xla-fusions, priority, xla-cpu, none; then the best of ours with each kernel in its fastest way
-  // (kernels-chosen), with all contractions in the library (library), with all loops called (loops-called).
+  // (kernels-chosen), with all contractions in the library (library), with all loops called (loops-called), and
+  // on several threads with no fusion cut into parts (uncut).
   std::string name;
   double relative = 0;  // its time over that of XLA's own choice; infinity: it failed
 };
@@ -101,6 +102,7 @@ struct TuneReport {
   double same_library_seconds = 0;
   std::vector<std::string> library;  // --target=xla: contractions that XLA's library runs
   std::vector<std::string> called;   // --target=xla: loops and convolutions that are functions of their own
+  std::vector<std::string> uncut;    // --target=xla: "all fusions", where none is cut into parts for several threads
   std::string answer;                // --target=xla: xla, xla_no_library, or a configuration (as_given)
 };
 

@@ -79,6 +79,7 @@ std::string FormatReport(const std::string& path, const TuneOptions& options, co
     absl::StrAppend(&text, absl::StrFormat("  start     %-14s %.3f of XLA's time\n", start.name, start.relative));
   for (const std::string& name : report.library) absl::StrAppend(&text, "  library runs ", name, " and its equals\n");
   for (const std::string& name : report.called) absl::StrAppend(&text, "  a function of its own: ", name, "\n");
+  for (const std::string& name : report.uncut) absl::StrAppend(&text, "  on one thread: ", name, "\n");
   absl::StrAppend(&text, "  answer    ", (std::filesystem::path(options.folder) / "best.fusion.json").string(), "\n");
   return text;
 }

@@ -8,6 +8,7 @@
 #include "fusion/kernel.h"
 #include "fusion/xla_cpu_emitter.h"
 #include "hlo/cost_analysis.h"
+#include "hlo/hash.h"
 #include "hlo/str_cat.h"
 #include "tuner/xla/calls.h"
 #include "tuner/xla/default_layouts.h"
@@ -86,7 +87,10 @@ bool IsLibraryOpcode(Opcode opcode) {
   return opcode == Opcode::kDot || opcode == Opcode::kConvolution || opcode == Opcode::kReduce;
 }
 
+std::string UncutKey() { return hlo::HashOf("uncut").ToHex(); }
+
 void ToLoopFusions(const LoopFusionOptions& options, hlo::Module* module) {
+  const int threads = options.tiles.contains(UncutKey()) ? 1 : options.threads;
   ReleaseLibraryFusions(module);
   SettleOverwriting(module);
   for (Computation* computation : module->ExecutedComputations()) {
@@ -105,7 +109,7 @@ void ToLoopFusions(const LoopFusionOptions& options, hlo::Module* module) {
       } else {
         continue;
       }
-      SetPartitions(options.threads > 1 ? Partitions(*fusion, options.threads) : std::vector<int64_t>(), fusion);
+      SetPartitions(threads > 1 ? Partitions(*fusion, threads) : std::vector<int64_t>(), fusion);
     }
   }
 }

@@ -19,11 +19,14 @@ namespace smelt::tuner::xla {
 struct LoopFusionOptions {
   int threads = 1;
   // kLibraryTile for contractions and reductions that XLA's library is to run, by their kernels' hashes as hexadecimal
-  // digits; kCallTile for what becomes a function of its own (calls.h).
+  // digits; kCallTile for what becomes a function of its own (calls.h); kUncutTile under UncutKey() where no fusion is cut
+  // into parts: handing out parts takes longer than small kernels do.
   std::map<std::string, std::string> tiles;
 };
 // Where a trial's or a configuration file's `tiles` have this for a contraction, XLA's library runs it.
 inline constexpr const char* kLibraryTile = "library";
+inline constexpr const char* kUncutTile = "uncut";
+std::string UncutKey();
 // In the backend configuration of such a fusion.
 inline constexpr const char* kLibraryFusion = "__ynn_fusion";
 
