@@ -7,8 +7,8 @@
 The first form runs `smelt tune MODULE --target=xla` for each and prints, as speed beside XLA's own choice (above 1 is faster): XLA without
 its library, XLA's own fusions as our program, our default fusion, no fusion, and what came out, with the noise of the final comparison.
 Three geometric means at the end: over XLA's own choice; over the better of XLA's two whole-program settings; and of fusions alone, which
-is the answer beside XLA's own fusions with the same choices of its library, timed in turn with it. An answer that is XLA's own counts
-as 1 in all. --list: a file with one module a line. --minutes: no further program is begun after so long. The folder keeps the runs: the
+is the answer beside XLA's own fusions with the same choices of its library, calls and parts, timed in turn with it. An answer that is
+XLA's own counts as 1 in all. --list: a file with one module a line. --minutes: no further program is begun after so long. The folder keeps the runs: the
 same command goes on from it. The second form writes the figures of several runs as a page.
 
 Needs a built smelt and jaxlib (`scripts/setup.sh --jax`), and a quiet machine. Exit status: 0; 1 if a program failed; 2 for wrong use.
@@ -25,7 +25,7 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 COLUMNS = {"no library": "xla_no_library", "XLA's fusions": "xla-fusions", "priority": "priority", "unfused": "none"}
-GAINS = {"tuned": "XLA's own choice", "over_better": "the better of its two whole-program settings", "fusions": "XLA's fusions with the same library choices"}
+GAINS = {"tuned": "XLA's own choice", "over_better": "the better of its two whole-program settings", "fusions": "XLA's fusions with all other choices the same"}
 STEMS = (".before_optimizations", ".before_fusion", ".hlo")
 
 
@@ -52,14 +52,14 @@ def name_of(module):
 
 
 def same_library_ms(report, folder):
-    """XLA's own fusions with the answer's library choices. Where these are those of one of XLA's whole-program settings, XLA's own program
+    """XLA's own fusions with the answer's choices of library, calls and parts. Where these are those of one of XLA's whole-program settings, XLA's own program
     is that as well, and the faster of the two counts."""
     note = folder / "library.txt"
     kept = note.exists() and note.read_text().strip() == "kept"
     times = [report["same_library_ms"]] if report["same_library_ms"] > 0 else []
     if kept:
         times.append(report["default_ms"])
-    elif not report["library"] and "xla_no_library" in report["starts"]:
+    elif not (report["library"] or report["called"] or report["uncut"]) and "xla_no_library" in report["starts"]:
         times.append(report["default_ms"] * report["starts"]["xla_no_library"])
     return min(times, default=report["best_ms"])
 
@@ -83,7 +83,7 @@ def tune(module, arguments):
     fusions = same_library_ms(report, folder) / report["best_ms"] if ours else 1.0
     return row | {"xla_ms": report["default_ms"], "tuned_ms": report["best_ms"], "noise": report["noise"], "speeds": speeds, "tuned": tuned,
                   "over_better": tuned / max(1.0, speeds.get("no library", 1.0)), "fusions": fusions, "answer": report["answer"],
-                  "verified": report["verified"], "library": report["library"], "measured": report["measured"] + report["known"],
+                  "verified": report["verified"], "library": report["library"], "called": report["called"], "uncut": report["uncut"], "measured": report["measured"] + report["known"],
                   "failed": report["failed"]}
 
 
@@ -96,32 +96,39 @@ def summary(rows):
     for key, what in GAINS.items():
         values = [row[key] for row in rows]
         best = max(rows, key=lambda row: row[key])
-        lines.append(f"geometric mean over {what}: {geometric_mean(values):.3f} (best {best[key]:.2f}, {best['program']})")
+        others = geometric_mean([row[key] for row in rows if row is not best]) if len(rows) > 1 else 1.0
+        lines.append(f"geometric mean over {what}: {geometric_mean(values):.3f} (best {best[key]:.2f}, {best['program']}; without it {others:.3f})")
     lines.append(f"{sum(row['answer'] == 'as_given' for row in rows)} of {len(rows)} answers are configurations of ours, "
                  f"{sum(row['answer'] == 'xla' for row in rows)} XLA's own choice, "
                  f"{sum(row['answer'] == 'xla_no_library' for row in rows)} XLA without its library")
     return lines
 
 
+def choices(row):
+    parts = [f"{len(row[key])} {what}" for key, what in (("library", "in library"), ("called", "called")) if row.get(key)]
+    return ", ".join(parts + ["uncut"] * bool(row.get("uncut")))
+
+
 def write_page(arguments):
     text = ["# Tuning XLA:CPU\n",
-            "`smelt tune --target=xla` searches fusions and library choices of a program for XLA:CPU itself (jaxlib 0.10.2), timed with XLA's own code"
-            "\ngenerator. Made by `bench/xla_table.py`; speeds are beside XLA's own choice, above 1 is faster. *XLA's fusions* is XLA's own fused"
+            "`smelt tune --target=xla` searches fusions of a program for XLA:CPU itself (jaxlib 0.10.2), which contractions its library runs, which"
+            "\nloops and grouped convolutions become functions of their own, and whether fusions are cut into parts for several threads; all timed"
+            "\nwith XLA's own code generator. Made by `bench/xla_table.py`; speeds are beside XLA's own choice, above 1 is faster. *XLA's fusions* is XLA's own fused"
             "\nprogram as a configuration of ours, where the search starts; *tuned* the answer; *over better* the answer beside the better of XLA's"
-            "\ntwo whole-program settings (with and without its library); *fusions* the answer beside XLA's own fusions with the same library"
-            "\nchoices, timed in turn. *Noise* is the standard error of the final comparison: an answer of ours gains more than twice that, in"
+            "\ntwo whole-program settings (with and without its library); *fusions* the answer beside XLA's own fusions with all those other"
+            "\nchoices the same, timed in turn. The last column counts these: contractions for the library, calls, and whether nothing is cut. *Noise* is the standard error of the final comparison: an answer of ours gains more than twice that, in"
             "\nevery one of three processes, else XLA's own choice is the answer.\n"]
     for path in arguments.modules:
         run = json.loads(path.read_text())
         rows = [row for row in run["rows"] if "error" not in row]
         text.append(f"## {run['threads']} thread{'s' if run['threads'] > 1 else ''}, {run['seconds']:g} s of compiling and timing a program\n")
         text += [f"- {line}" for line in summary(rows)]
-        text.append("\n| program | XLA ms | " + " | ".join(COLUMNS) + " | tuned | over better | fusions | noise % | answer |")
-        text.append("|---|" + "---:|" * (len(COLUMNS) + 5) + "---|")
+        text.append("\n| program | XLA ms | " + " | ".join(COLUMNS) + " | tuned | over better | fusions | noise % | answer | with |")
+        text.append("|---|" + "---:|" * (len(COLUMNS) + 5) + "---|---|")
         for row in sorted(rows, key=lambda row: -row["tuned"]):
             cells = [row["program"], f"{row['xla_ms']:.3f}", *(f"{row['speeds'][name]:.2f}" if name in row["speeds"] else "" for name in COLUMNS),
                      f"{row['tuned']:.2f}", f"{row['over_better']:.2f}", f"{row['fusions']:.2f}", f"{100 * row['noise']:.1f}",
-                     {"as_given": "ours", "xla": "XLA's own", "xla_no_library": "XLA, no library"}[row["answer"]]]
+                     {"as_given": "ours", "xla": "XLA's own", "xla_no_library": "XLA, no library"}[row["answer"]], choices(row)]
             text.append("| " + " | ".join(cells) + " |")
         failed = [row for row in run["rows"] if "error" in row]
         if failed:

@@ -380,9 +380,11 @@ class Session {
         // Before the first moves there is no rate to tell the time left from.
         const std::string left =
             moves > 0 ? absl::StrFormat("%.0f s left", static_cast<double>(search.moves - moves) / rate) : "starting";
-        Progress(absl::StrFormat("search %d/%d: %d moves, %.0f a second, predicted %.4f ms, default %.4f; %s; %s",
-                                 round + 1, kRounds, total, rate, 1e3 * best, 1e3 * report_.default_predicted, left,
-                                 BestSoFar()));
+        const std::string usual = report_.default_predicted > 0
+                                      ? absl::StrFormat(", default %.4f", 1e3 * report_.default_predicted)
+                                      : "";  // XLA's own choice is not predicted
+        Progress(absl::StrFormat("search %d/%d: %d moves, %.0f a second, predicted %.4f ms%s; %s; %s", round + 1,
+                                 kRounds, total, rate, 1e3 * best, usual, left, BestSoFar()));
         return !Cancelled();
       };
       search_start_ = Clock::now();

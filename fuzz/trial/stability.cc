@@ -119,6 +119,7 @@ class Perturbation {
       }
       if (!RoundsResult(*instruction)) continue;
       if (instruction->opcode() == Opcode::kConvolution) DropInfiniteWeights(*instruction);
+      if (instruction->opcode() == Opcode::kBatchNormTraining) LeaveSomeVariance(*instruction);
       if (Accumulates(instruction->opcode())) {
         for (int64_t i = 0; i < instruction->operand_count(); ++i) {
           const Shape& shape = instruction->operand(i)->shape();
@@ -166,6 +167,31 @@ class Perturbation {
     Instruction* product = Product(value);
     for (Instruction* user : users) value.ReplaceUsesIn(user, product);
     if (is_root) value.parent()->set_root(product);
+  }
+
+  // A variance may be the mean of squares less the square of the mean, and then is not quite zero where all are equal.
+  void LeaveSomeVariance(Instruction& normalisation) {
+    const std::vector<Instruction*> users(normalisation.users().begin(), normalisation.users().end());
+    hlo::Computation& computation = *normalisation.parent();
+    for (Instruction* user : users) {
+      if (user->opcode() != Opcode::kGetTupleElement || user->attributes<hlo::TupleIndexAttributes>().index != 2)
+        continue;
+      const Shape shape = Shape::Array(user->shape().element_type, user->shape().dimensions);
+      hlo::Literal noise(shape);
+      for (int64_t i = 0; i < noise.element_count(); ++i)
+        noise.SetDouble(i, static_cast<double>(random_.Between(-8, 8)) * 0x1p-23);
+      const auto binary = [&](Opcode opcode, Instruction* x, Instruction* y) {
+        return computation.Add(opcode, shape, {x, y});
+      };
+      Instruction* mean = computation.Add(Opcode::kGetTupleElement, shape, {&normalisation}, hlo::TupleIndexAttributes{1});
+      Instruction* part = computation.Add(Opcode::kConstant, shape, {},
+                                          hlo::ConstantAttributes{std::make_shared<const hlo::Literal>(noise), false});
+      const std::vector<Instruction*> readers(user->users().begin(), user->users().end());
+      const bool is_root = user->IsRoot();
+      Instruction* sum = binary(Opcode::kAdd, user, binary(Opcode::kMultiply, binary(Opcode::kMultiply, mean, mean), part));
+      for (Instruction* reader : readers) user->ReplaceUsesIn(reader, sum);
+      if (is_root) computation.set_root(sum);
+    }
   }
 
   Random random_;

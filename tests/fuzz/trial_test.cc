@@ -121,6 +121,21 @@ TEST(Stability, PaddingMayMeetAnInfiniteWeightOrNot) {
   EXPECT_EQ(moved_by(), HUGE_VAL);
 }
 
+TEST(Stability, AVarianceOfEqualValuesMayNotBeZero) {
+  const auto module = Parse(R"(
+  x = f32[4,1] parameter(0)
+  s = f32[1] parameter(1)
+  n = (f32[4,1], f32[1], f32[1]) batch-norm-training(x, s, s), epsilon=0.125, feature_index=1
+  v = f32[1] get-tuple-element(n), index=2
+  ROOT p = f32[1] multiply(v, s))");
+  hlo::Literal x(hlo::Shape::Array(hlo::PrimitiveType::kF32, {4, 1}));
+  hlo::Literal s(hlo::Shape::Array(hlo::PrimitiveType::kF32, {1}));
+  for (int i = 0; i < 4; ++i) x.SetDouble(i, -0.8);
+  s.SetDouble(0, HUGE_VAL);  // times nothing is a NaN, times very little an infinity
+  const hlo::Literal want = hlo::Evaluate(*module, {&x, &s}).value();
+  EXPECT_EQ(LeafError(want, hlo::Evaluate(*Perturbed(*module, 1), {&x, &s}).value()), HUGE_VAL);
+}
+
 TEST(Trial, AgreesOnAnOrdinaryProgram) {
   const auto module = Parse(R"(
   x = f32[5,7] parameter(0)
