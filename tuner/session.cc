@@ -49,7 +49,9 @@ constexpr int kRounds = 4;
 constexpr double kConfigurationShare = 0.7;
 // XLA: for the kernels of the programs that the search starts from, one by one; and for all before kernels and
 // loops are tried one by one in their other ways, in the best program.
-constexpr double kStartKernelShare = 0.4, kBeforeXlaTilesShare = 0.85;
+constexpr double kStartKernelShare = 0.4, kBeforeXlaTilesShare = 0.8;
+// XLA: so many of the best programs are tried with their loops called, or with nothing cut.
+constexpr size_t kMostWholePrograms = 3;
 // XLA: a program whose kernels alone take so much longer than those of the best one is not tried as a whole, and after
 // so many such the round ends.
 constexpr double kWorthATrial = 1.005;
@@ -223,22 +225,41 @@ class Session {
     if (!chosen.tiles.empty() && chosen.tiles != library.tiles)
       SMELT_RETURN_IF_ERROR(measure("kernels-chosen", std::move(chosen)));
     if (!library.tiles.empty()) SMELT_RETURN_IF_ERROR(measure("library", std::move(library)));
-    if (!callable_.loops.empty()) {
-      Trial called = *best;
-      for (const auto& [key, name] : callable_.loops) called.tiles[key] = xla::kCallTile;
-      SMELT_RETURN_IF_ERROR(measure("loops-called", std::move(called)));
-    }
-    if (options_.target.threads > 1) {
-      Trial uncut = *best;
-      uncut.tiles[xla::UncutKey()] = xla::kUncutTile;
-      SMELT_RETURN_IF_ERROR(measure("uncut", std::move(uncut)));
-    }
     chosen_ = best->tiles;
     return absl::OkStatus();
   }
 
-  // One by one, from the best program that is ours: loops called or not, kernels in each of their ways.
+  // The best programs whose loops run step by step and whose fusions are cut, with neither: the search goes by kernels,
+  // which do not tell what that saves. The first is tried whatever is left of the budget.
+  absl::Status TryWholePrograms() {
+    std::vector<std::map<std::string, std::string>> ways(1);
+    for (const auto& [key, name] : callable_.loops) ways[0][key] = xla::kCallTile;
+    if (options_.target.threads > 1) {
+      if (!callable_.loops.empty()) ways.push_back(ways[0]);
+      ways[0][xla::UncutKey()] = xla::kUncutTile;
+      if (!callable_.loops.empty()) ways.push_back({{xla::UncutKey(), xla::kUncutTile}});
+    }
+    if (ways[0].empty()) return absl::OkStatus();
+    std::stable_sort(plain_.begin(), plain_.end(),
+                     [](const auto& one, const auto& other) { return one.first < other.first; });
+    if (plain_.size() > kMostWholePrograms) plain_.resize(kMostWholePrograms);
+    bool first = true;
+    for (const auto& [relative, plain] : std::vector(plain_)) {
+      for (const std::map<std::string, std::string>& way : ways) {
+        if (!first && !BudgetLeft(1)) return absl::OkStatus();
+        first = false;
+        Trial trial = plain;
+        trial.tiles.insert(way.begin(), way.end());
+        Progress(absl::StrCat("loops called, or nothing cut; ", BestSoFar()));
+        SMELT_RETURN_IF_ERROR(Measure(trial).status());
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  // Then one by one, from the best program that is ours: loops called or not, kernels in each of their ways.
   absl::Status TuneXlaTiles() {
+    SMELT_RETURN_IF_ERROR(TryWholePrograms());
     if (!trials_.best().compiler.empty()) return absl::OkStatus();
     for (const auto& [key, tiles] : xla_tiles_) {
       std::vector<std::string> others = {""};
@@ -266,6 +287,12 @@ class Session {
     }
     return options_.xla->library_kernels.at(key);
   }
+  // Loops run step by step, fusions are cut.
+  bool IsPlain(const Trial& trial) const {
+    return std::none_of(trial.tiles.begin(), trial.tiles.end(), [&](const auto& entry) {
+      return entry.second == xla::kUncutTile || callable_.loops.contains(entry.first);
+    });
+  }
   // Whether the costs of kernels are those of the trial: loops run step by step, fusions are cut as they were timed, and
   // the same convolutions are called.
   bool RunsAsTimedAlone(const Trial& trial) const {
@@ -284,6 +311,8 @@ class Session {
     const double before = trials_.best_relative();
     SMELT_ASSIGN_OR_RETURN(TrialResult result, trials_.Measure(trial));
     if (!result.outcome.ok()) return result;
+    if (options_.xla != nullptr && trial.compiler.empty() && IsPlain(trial))
+      plain_.emplace_back(result.outcome.relative(), trial);
     if (options_.xla_predictor != nullptr && trial.compiler.empty())
       SMELT_RETURN_IF_ERROR(LearnOverhead(trial, result.outcome));
     if (trials_.best_relative() < before) best_kernels_ = result.kernels;
@@ -402,7 +431,7 @@ class Session {
         for (size_t chain = 0; chain < starts.size(); chain += 2) starts[chain] = *start_;
       }
     }
-    return absl::OkStatus();
+    return MeasureDeferred(share);
   }
 
   // In order of predicted cost, which follows what is measured on the way; at least one.
@@ -423,16 +452,34 @@ class Session {
         if (cheapest() != best && timed_alone_.insert(best->config.Hash()).second) continue;
         SMELT_ASSIGN_OR_RETURN(const double bar, BestCost());
         if (costs_.Sum(best->kernels) > kWorthATrial * bar) {
+          deferred_.push_back(std::move(*best));
           proposals.erase(best);
           if (++skipped > kMostSkipped) return absl::OkStatus();
           continue;
         }
       }
-      if (xla_kernels_) chosen_ = Merged(chosen_, xla_kernels_->tiles());
-      const Trial trial{std::move(best->config), chosen_, costs_.Sum(best->kernels), ""};
+      SMELT_RETURN_IF_ERROR(MeasureProposal(*best));
       proposals.erase(best);
-      SMELT_RETURN_IF_ERROR(Measure(trial).status());
       Progress(absl::StrFormat("measure: %d of %d configurations; %s", count - proposals.size(), count, BestSoFar()));
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status MeasureProposal(const Proposal& proposal) {
+    if (xla_kernels_) chosen_ = Merged(chosen_, xla_kernels_->tiles());
+    return Measure({proposal.config, chosen_, costs_.Sum(proposal.kernels), ""}).status();
+  }
+  // What kernels alone told not to be worth a trial, for the time that is left: they do not tell what a loop saves that
+  // copies nothing, or how one kernel leaves the caches to the next.
+  absl::Status MeasureDeferred(double share) {
+    while (!deferred_.empty() && BudgetLeft(share)) {
+      const auto cheapest =
+          std::min_element(deferred_.begin(), deferred_.end(), [&](const Proposal& a, const Proposal& b) {
+            return costs_.Sum(a.kernels) < costs_.Sum(b.kernels);
+          });
+      SMELT_RETURN_IF_ERROR(MeasureProposal(*cheapest));
+      deferred_.erase(cheapest);
+      Progress(absl::StrFormat("measure: %d configurations left; %s", deferred_.size(), BestSoFar()));
     }
     return absl::OkStatus();
   }
@@ -620,6 +667,8 @@ class Session {
   xla::Callable callable_;                        // --target=xla
   std::map<std::string, std::vector<std::string>> xla_tiles_;  // what can run otherwise, and how
   std::map<std::string, std::string> chosen_;                  // of these, for programs to come
+  std::vector<Proposal> deferred_;                             // skipped, unless there is time for them
+  std::vector<std::pair<double, Trial>> plain_;                // programs measured, with their times over the default's
   Trial answer_;
   TuneReport report_;
   Clock::time_point search_start_ = Clock::now(), last_line_ = {};

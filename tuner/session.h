@@ -72,8 +72,7 @@ struct ChangedKernel {
 // --target=xla: a program that the search started from.
 struct StartingPoint {
   // xla_no_library, xla-fusions, priority, xla-cpu, none; then the best of ours with each kernel in its fastest way
-  // (kernels-chosen), with all contractions in the library (library), with all loops called (loops-called), and
-  // on several threads with no fusion cut into parts (uncut).
+  // (kernels-chosen) and with all contractions in the library (library).
   std::string name;
   double relative = 0;  // its time over that of XLA's own choice; infinity: it failed
 };

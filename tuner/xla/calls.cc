@@ -22,17 +22,31 @@ using hlo::Opcode;
 // Contractions in such a function are plain loops, about one operation a nanosecond: what may be tried at all.
 constexpr double kMostOperations = 2e8;
 
+// The order b01f_01io->b01f, for any number of windows.
+bool IsLibraryOrder(const hlo::ConvolutionDimensions& d) {
+  const auto windows = static_cast<int64_t>(d.input_spatial.size());
+  for (int64_t i = 0; i < windows; ++i) {
+    if (d.input_spatial[i] != i + 1 || d.kernel_spatial[i] != i || d.output_spatial[i] != i + 1) return false;
+  }
+  return d.input_batch == 0 && d.input_feature == windows + 1 && d.kernel_input_feature == windows &&
+         d.kernel_output_feature == windows + 1 && d.output_batch == 0 && d.output_feature == windows + 1;
+}
+
 // Others become calls of a library that the function cannot reach.
-bool IsPlainLoops(const hlo::ConvolutionAttributes& convolution) {
-  const auto& window = convolution.window.dimensions;
-  return convolution.feature_group_count > 1 || convolution.batch_group_count > 1 ||
-         absl::c_any_of(window, [](const hlo::WindowDimension& d) { return d.base_dilation > 1 || d.reversal; });
+bool IsPlainLoops(const Instruction& convolution) {
+  const auto& attributes = convolution.attributes<hlo::ConvolutionAttributes>();
+  const hlo::PrimitiveType type = convolution.shape().element_type;
+  return attributes.feature_group_count > 1 || attributes.batch_group_count > 1 ||
+         (type != hlo::PrimitiveType::kF32 && type != hlo::PrimitiveType::kF16) ||
+         !IsLibraryOrder(attributes.dimensions) ||
+         absl::c_any_of(attributes.window.dimensions,
+                        [](const hlo::WindowDimension& d) { return d.base_dilation > 1 || d.reversal; });
 }
 
 bool CanBeEmitted(const Instruction& instruction) {
   switch (instruction.opcode()) {
     case Opcode::kConvolution:
-      return IsPlainLoops(instruction.attributes<hlo::ConvolutionAttributes>());
+      return IsPlainLoops(instruction);
     case Opcode::kCustomCall:
     case Opcode::kFft:
     case Opcode::kSort:

@@ -87,6 +87,19 @@ TEST(FindCallable, NotWhatSuchAFunctionCannotHoldOrTakesLong) {
                   .loops.empty());
 }
 
+TEST(FindCallable, ConvolutionsThatTheLibraryDoesNotTake) {
+  const auto found = [](const std::string& type, const std::string& kernel, const std::string& labels) {
+    const auto module = hlo::ParseModule("HloModule m ENTRY e { x = " + type + "[4,4,4,4] parameter(0)  k = " + type + kernel +
+                                         " parameter(1)  ROOT c = " + type +
+                                         "[4,4,4,4] convolution(x, k), window={size=3x3 pad=1_1x1_1}, dim_labels=" + labels +
+                                         " }");
+    return FindCallable(*module.value()).convolutions.size();
+  };
+  EXPECT_EQ(found("f32", "[3,3,4,4]", "b01f_01io->b01f"), 0);
+  EXPECT_EQ(found("f64", "[3,3,4,4]", "b01f_01io->b01f"), 1);
+  EXPECT_EQ(found("f32", "[4,4,3,3]", "bf01_oi01->bf01"), 1);
+}
+
 TEST(MakeCall, TheInstructionStandsInAComputationOfItsOwn) {
   const auto module = hlo::ParseModule(kModule).value();
   CallConvolutions(FindCallable(*module), module.get());
