@@ -6,6 +6,7 @@
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/ascii.h"
+#include "absl/strings/str_replace.h"
 #include "hlo/attribute_family.h"
 #include "hlo/literal.h"
 #include "hlo/proto/device_fields.h"
@@ -359,26 +360,57 @@ void AppendOutfeedShape(const Proto& from, std::string* out) {
 }
 
 // s32[2]{0} {1, 2}
+// s32[2]{0} {1, 2}, or for a tuple ( s32[2]{0} {1, 2}, pred[] true ).
+bool ReadCustomLiteral(Scanner& scanner, Shape* shape, Literal* literal) {
+  if (scanner.Try('(')) {
+    std::vector<Literal> elements;
+    *shape = Shape::Tuple({});
+    while (!scanner.Try(')')) {
+      if (scanner.Peek() == '(' || (!elements.empty() && !scanner.Try(','))) return false;  // XLA's have one level
+      Shape element;
+      Literal value;
+      if (!ReadCustomLiteral(scanner, &element, &value)) return false;
+      shape->tuple_shapes.push_back(std::move(element));
+      elements.push_back(std::move(value));
+    }
+    *literal = Literal::Tuple(std::move(elements));
+    return true;
+  }
+  text::ConstantFill fill;
+  bool elided = false;
+  return text::ParseShape(scanner, shape) && text::ParseLiteral(scanner, *shape, fill, literal, &elided) && !elided;
+}
 bool WriteCustomLiteral(Scanner& scanner, Proto* to) {
   Shape shape;
-  text::ConstantFill fill;
   Literal literal;
-  bool elided = false;
-  if (scanner.Peek() == '(' || !text::ParseShape(scanner, &shape) ||
-      !text::ParseLiteral(scanner, shape, fill, &literal, &elided) || elided) {
-    return false;
-  }
+  if (!ReadCustomLiteral(scanner, &shape, &literal)) return false;
   WriteLiteral(literal, shape, to->mutable_literal());
   return true;
+}
+void AppendCustomLiteral(const Shape& shape, const Literal& literal, std::string* out) {
+  if (shape.IsTuple()) {
+    *out += "( ";
+    for (size_t i = 0; i < shape.tuple_shapes.size(); ++i) {
+      if (i > 0) *out += ", ";
+      AppendCustomLiteral(shape.tuple_shapes[i], literal.elements()[i], out);
+    }
+    *out += shape.tuple_shapes.empty() ? ")" : " )";
+    return;
+  }
+  text::AppendShape(out, shape, /*with_layout=*/true);
+  *out += ' ';
+  const size_t start = out->size();
+  text::AppendLiteral(out, literal);
+  if (shape.element_type == smelt::hlo::PrimitiveType::kPred && shape.rank() > 0) {  // XLA's spelling, kept as written in a text
+    const std::string values = absl::StrReplaceAll(out->substr(start), {{"true", "1"}, {"false", "0"}});
+    out->replace(start, std::string::npos, values);
+  }
 }
 void AppendCustomLiteral(const Proto& from, std::string* out) {
   Shape shape;
   if (!from.has_literal() || !ReadShape(from.literal().shape(), &shape).ok()) return;
   const absl::StatusOr<Literal> literal = ReadLiteral(from.literal(), shape);
-  if (!literal.ok()) return;
-  text::AppendShape(out, shape, /*with_layout=*/true);
-  *out += ' ';
-  text::AppendLiteral(out, *literal);
+  if (literal.ok()) AppendCustomLiteral(shape, *literal, out);
 }
 
 bool WriteCustomWindow(Scanner& scanner, Proto* to) {
@@ -392,7 +424,7 @@ void AppendCustomWindow(const Proto& from, std::string* out) {
 }
 bool WriteCustomLabels(Scanner& scanner, Proto* to) {
   ConvolutionDimensions dimensions;
-  if (!text::ReadDimensionLabels(scanner, &dimensions)) return false;
+  if (!text::ReadCustomDimensionLabels(scanner, &dimensions)) return false;
   WriteConvolutionDimensions(dimensions, to->mutable_convolution_dimension_numbers());
   return true;
 }

@@ -214,7 +214,9 @@ void AppendWindow(std::string* out, const Window& window) {
   *out += '}';
 }
 
-bool ReadDimensionLabels(Scanner& scanner, ConvolutionDimensions* dimensions) {
+namespace {
+
+bool ReadLabels(Scanner& scanner, ConvolutionDimensions* dimensions, bool with_unknown) {
   scanner.SkipSpace();
   const char* start = scanner.at();
   const auto label = [](char c) { return IsA(c, kWordCharacter) && c != '_' && c != '-' && c != '.'; };
@@ -235,7 +237,8 @@ bool ReadDimensionLabels(Scanner& scanner, ConvolutionDimensions* dimensions) {
   // Each side has its two letters and every spatial digit once.
   const auto side = [&](std::string_view text, std::string_view letters, int64_t* first, int64_t* second,
                         std::vector<int64_t>* spatial) {
-    const int64_t rank = static_cast<int64_t>(text.size()) - 2;
+    const int64_t unknown = with_unknown ? std::count(text.begin(), text.end(), '?') : 0;
+    const int64_t rank = static_cast<int64_t>(text.size()) - 2 - unknown;
     if (rank < 0 || rank > 10) {
       return scanner.FailAt(text.data(),
                             "dimension labels such as b01f_01io->b01f, with at most 10 spatial dimensions");
@@ -244,6 +247,7 @@ bool ReadDimensionLabels(Scanner& scanner, ConvolutionDimensions* dimensions) {
     spatial->assign(rank, -1);
     for (size_t i = 0; i < text.size(); ++i) {
       const char c = text[i];
+      if (with_unknown && c == '?') continue;
       int64_t* place = c == letters[0]              ? first
                        : c == letters[1]            ? second
                        : c >= '0' && c < '0' + rank ? &(*spatial)[c - '0']
@@ -259,7 +263,7 @@ bool ReadDimensionLabels(Scanner& scanner, ConvolutionDimensions* dimensions) {
     return true;
   };
   ConvolutionDimensions& d = *dimensions;
-  if (input.size() != kernel.size() || input.size() != output.size()) {
+  if (!with_unknown && (input.size() != kernel.size() || input.size() != output.size())) {
     return scanner.FailAt(start, "dimension labels with the same number of spatial dimensions on each side",
                           StrCat("`", scanner.From(start), "`"));
   }
@@ -268,10 +272,29 @@ bool ReadDimensionLabels(Scanner& scanner, ConvolutionDimensions* dimensions) {
          side(output, "bf", &d.output_batch, &d.output_feature, &d.output_spatial);
 }
 
+}  // namespace
+
+bool ReadDimensionLabels(Scanner& scanner, ConvolutionDimensions* dimensions) {
+  return ReadLabels(scanner, dimensions, /*with_unknown=*/false);
+}
+
+bool ReadCustomDimensionLabels(Scanner& scanner, ConvolutionDimensions* dimensions) {
+  return ReadLabels(scanner, dimensions, /*with_unknown=*/true);
+}
+
 void AppendDimensionLabels(std::string* out, const ConvolutionDimensions& d) {
   const auto side = [](char a, int64_t first, char b, int64_t second, const std::vector<int64_t>& spatial) {
-    std::string text(spatial.size() + 2, '?');
-    // Positions come from the text or from a pass; a broken one shows as `?` rather than as a crash.
+    // Positions come from the text, a proto or a pass; a broken one shows as `?` rather than as a crash. A custom call may
+    // have dimensions without a label.
+    constexpr int64_t kMostDimensions = 16;
+    size_t size = spatial.size() + 2;
+    const auto cover = [&](int64_t at) {
+      if (at >= 0 && at < kMostDimensions) size = std::max(size, static_cast<size_t>(at) + 1);
+    };
+    cover(first);
+    cover(second);
+    for (int64_t at : spatial) cover(at);
+    std::string text(size, '?');
     const auto put = [&](int64_t at, char c) {
       if (at >= 0 && at < static_cast<int64_t>(text.size())) text[at] = c;
     };

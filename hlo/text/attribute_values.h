@@ -33,6 +33,8 @@ void AppendWindow(std::string* out, const Window& window);
 
 // b01f_01io->b01f
 bool ReadDimensionLabels(Scanner& scanner, ConvolutionDimensions* dimensions);
+// Those of a custom call: a side may have dimensions without a label, `?`.
+bool ReadCustomDimensionLabels(Scanner& scanner, ConvolutionDimensions* dimensions);
 void AppendDimensionLabels(std::string* out, const ConvolutionDimensions& dimensions);
 
 // {{0,1},{2,3}}, [2,4]<=[4,2]T(1,0), mesh['a'=2,'b'=4] {'a'}; kept as written.

@@ -299,5 +299,29 @@ TEST(ProtoTraps, NamesThatNoTextCanHoldAreMadeTo) {
   EXPECT_EQ(ToText(*Parse(ToText(**back))), ToText(**back));
 }
 
+// A proto as another program writes it, without what Smelt adds.
+std::string OfPlainProto(const std::string& instruction) {
+  const auto module = Parse("HloModule m\n\nENTRY e {\n  a = f32[4] parameter(0)\n  ROOT r = f32[4] " + instruction + "\n}\n", false);
+  proto::HloModuleProto to = ToProto(*module);
+  to.DiscardUnknownFields();
+  return TextOf(Read(to, false));
+}
+
+TEST(ProtoTraps, AMeshAndItsAxesHaveASpaceBetween) {
+  const std::string text = OfPlainProto("all-gather(a), replica_groups=mesh['x'=2,'y'=2]{'x'}, dimensions={0}");
+  EXPECT_THAT(text, HasSubstr("replica_groups=mesh['x'=2,'y'=2] {'x'}"));
+  EXPECT_THAT(ToText(*Parse(text, false), {}), HasSubstr("replica_groups=mesh['x'=2,'y'=2] {'x'}"));
+}
+
+TEST(ProtoTraps, ACustomCallsLiteralMayBeATuple) {
+  EXPECT_THAT(OfPlainProto("custom-call(a), custom_call_target=\"t\", literal=( s32[2]{0} {4, 3}, pred[2]{0} {1, 0}, pred[] true )"),
+              HasSubstr("literal=( s32[2]{0} {4, 3}, pred[2]{0} {1, 0}, pred[] true )"));
+}
+
+TEST(ProtoTraps, ACustomCallsLabelsMayLeaveDimensionsOut) {
+  EXPECT_THAT(OfPlainProto("custom-call(a), custom_call_target=\"t\", window={size=2x2}, dim_labels=?b01f_0?1io->b01?f"),
+              HasSubstr("dim_labels=?b01f_0?1io->b01?f"));
+}
+
 }  // namespace
 }  // namespace smelt::hlo
