@@ -50,6 +50,15 @@ print("returned", tuned.answer, tuned.report["cancelled"])
         self.assertLessEqual(again.best_ms, again.default_ms)
         self.assertIn("XLA", str(again))
 
+    def test_loops_and_grouped_convolutions_may_become_functions(self):
+        images, kernel, state = programs.values(2, 24, 24, 16), programs.values(3, 3, 1, 16, seed=2), programs.values(32, 20, seed=3)
+        tuned = sj.tune(programs.filtered, images, kernel, state, out=self.folder, budget=2, quiet=True)
+        expected = programs.filtered(images, kernel, state)
+        with sj.optimize(tuned):
+            programs.assert_same(self, jax.jit(programs.filtered)(images, kernel, state), expected)
+        if tuned.answer == "as_given":  # what is faster is for the machine to say
+            self.assertEqual((self.folder / "fused.hlo").read_text().count("xla_cpu_small_call"), len(tuned.report["called"]))
+
     def test_a_folder_of_another_function_is_refused_and_kept(self):
         sj.fuse(programs.normalise, self.x, self.scale, out=self.folder)
         manifest = (self.folder / "smelt.json").read_bytes()
