@@ -43,8 +43,8 @@ Comparison CompareRounds(const std::vector<std::vector<double>>& usual, const st
   for (double gain : child_gains) square += (gain - result.gain) * (gain - result.gain);
   const double of_children = children > 1 ? std::sqrt(square / (children - 1) / children) : 0;
   result.noise = std::max({of_rounds, of_children, kLeastNoise});
-  result.better = result.gain > 2 * result.noise &&
-                  std::all_of(child_gains.begin(), child_gains.end(), [](double gain) { return gain > 0; });
+  result.always = std::all_of(child_gains.begin(), child_gains.end(), [](double gain) { return gain > 0; });
+  result.better = result.gain > 2 * result.noise && result.always;
   return result;
 }
 
@@ -54,7 +54,12 @@ absl::StatusOr<Comparison> CompareInterleaved(Runner& runner, const Candidate& u
   std::vector<double> other_rounds;
   std::vector<Candidate> candidates = {usual, tuned};
   if (other != nullptr) candidates.push_back(*other);
-  for (int child = 0; child < options.children; ++child) {
+  Comparison compared;
+  // Faster in every child, but by too little to tell: as many again may.
+  const auto goes_on = [&](int child) {
+    return child < options.children || (child < 2 * options.children && compared.always && !compared.better);
+  };
+  for (int child = 0; goes_on(child); ++child) {
     const std::vector<Outcome> outcomes = runner.TimePrograms(candidates, options.rounds, options.seconds);
     if (!outcomes[0].ok()) {
       return absl::InternalError(
@@ -71,8 +76,8 @@ absl::StatusOr<Comparison> CompareInterleaved(Runner& runner, const Candidate& u
       failed.tuned_seconds = outcomes[1].median();
       return failed;
     }
+    compared = CompareRounds(usual_rounds, tuned_rounds);
   }
-  Comparison compared = CompareRounds(usual_rounds, tuned_rounds);
   if (!other_rounds.empty()) compared.other_seconds = Median(std::move(other_rounds));
   return compared;
 }

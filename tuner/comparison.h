@@ -13,7 +13,7 @@
 namespace smelt::tuner {
 
 struct ComparisonOptions {
-  int children = 3;
+  int children = 3;  // as many again where the tuned program was faster in each, but not beyond noise
   int rounds = 7;      // of each child
   double seconds = 4;  // no further round of a child after so long, but at least three
 };
@@ -22,6 +22,7 @@ struct Comparison {
   double usual_seconds = 0, tuned_seconds = 0;  // medians of all rounds
   double gain = 0;   // median over the rounds of log(usual / tuned): about 0.05 for 5 % faster
   double noise = 0;  // standard error of the gain, from the spread of rounds and of children
+  bool always = false;  // faster in the median of every child
   bool better = false;
   double other_seconds = 0;  // median of a third program that was timed beside them; 0: none, or it failed
 };
