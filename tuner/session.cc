@@ -31,6 +31,7 @@
 #include "tuner/tile_search.h"
 #include "tuner/trials.h"
 #include "tuner/xla/calls.h"
+#include "tuner/xla/choices.h"
 #include "tuner/xla/kernel_trials.h"
 #include "tuner/xla/loop_fusions.h"
 #include "tuner/xla/overhead.h"
@@ -112,17 +113,9 @@ class Session {
     return FusionConfig(space_, program_.flat, name, options_.target);
   }
   void PrepareXlaKernels() {
-    callable_ = xla::FindCallable(program_.module());
-    std::map<std::string, std::vector<std::string>> tiles;
-    for (const auto& [hash, name] : callable_.convolutions) tiles[hash].push_back(xla::kCallTile);
-    for (const auto& [hash, name] : options_.xla->library_kernels) tiles[hash].push_back(xla::kLibraryTile);
-    xla_tiles_ = tiles;
-    for (const auto& [key, name] : callable_.loops) xla_tiles_[key] = {xla::kCallTile};
-    if (options_.target.threads > 1) xla_tiles_[xla::UncutKey()] = {xla::kUncutTile};
-    trials_.Log(absl::StrCat("choices beside fusion: ", options_.xla->library_kernels.size(),
-                             " kernels that XLA's library can run, ", callable_.convolutions.size(),
-                             " convolutions and ", callable_.loops.size(), " loops that can be functions of their own"));
-    xla::KernelTrialOptions kernels{options_.target.threads, std::move(tiles),
+    choices_.emplace(*options_.xla, program_.module(), options_.target.threads);
+    trials_.Log(absl::StrCat("choices beside fusion: ", choices_->Describe()));
+    xla::KernelTrialOptions kernels{options_.target.threads, choices_->kernels(),
                                     [this](const std::string& line) {
                                       Progress(absl::StrCat(line, "; ", BestSoFar()));
                                       return BudgetLeft(kernel_share_);
@@ -221,7 +214,7 @@ class Session {
     // The library where it was faster alone, and everywhere.
     Trial chosen = *best, library = *best;
     chosen.tiles = xla_kernels_->tiles();
-    for (const auto& [hash, name] : options_.xla->library_kernels) library.tiles[hash] = xla::kLibraryTile;
+    library.tiles = choices_->Library();
     if (!chosen.tiles.empty() && chosen.tiles != library.tiles)
       SMELT_RETURN_IF_ERROR(measure("kernels-chosen", std::move(chosen)));
     if (!library.tiles.empty()) SMELT_RETURN_IF_ERROR(measure("library", std::move(library)));
@@ -232,20 +225,13 @@ class Session {
   // The best programs whose loops run step by step and whose fusions are cut, with neither: the search goes by kernels,
   // which do not tell what that saves. The first is tried whatever is left of the budget.
   absl::Status TryWholePrograms() {
-    std::vector<std::map<std::string, std::string>> ways(1);
-    for (const auto& [key, name] : callable_.loops) ways[0][key] = xla::kCallTile;
-    if (options_.target.threads > 1) {
-      if (!callable_.loops.empty()) ways.push_back(ways[0]);
-      ways[0][xla::UncutKey()] = xla::kUncutTile;
-      if (!callable_.loops.empty()) ways.push_back({{xla::UncutKey(), xla::kUncutTile}});
-    }
-    if (ways[0].empty()) return absl::OkStatus();
+    const std::vector<xla::Tiles> ways = choices_->WholeProgram();
     std::stable_sort(plain_.begin(), plain_.end(),
                      [](const auto& one, const auto& other) { return one.first < other.first; });
     if (plain_.size() > kMostWholePrograms) plain_.resize(kMostWholePrograms);
     bool first = true;
     for (const auto& [relative, plain] : std::vector(plain_)) {
-      for (const std::map<std::string, std::string>& way : ways) {
+      for (const xla::Tiles& way : ways) {
         if (!first && !BudgetLeft(1)) return absl::OkStatus();
         first = false;
         Trial trial = plain;
@@ -261,7 +247,7 @@ class Session {
   absl::Status TuneXlaTiles() {
     SMELT_RETURN_IF_ERROR(TryWholePrograms());
     if (!trials_.best().compiler.empty()) return absl::OkStatus();
-    for (const auto& [key, tiles] : xla_tiles_) {
+    for (const auto& [key, tiles] : choices_->all()) {
       std::vector<std::string> others = {""};
       others.insert(others.end(), tiles.begin(), tiles.end());
       for (const std::string& tile : others) {
@@ -274,44 +260,18 @@ class Session {
         } else {
           trial.tiles[key] = tile;
         }
-        Progress(absl::StrCat(NameOfXlaTile(key), ": ", tile.empty() ? "as it is" : tile, "; ", BestSoFar()));
+        Progress(absl::StrCat(choices_->Name(key), ": ", tile.empty() ? "as it is" : tile, "; ", BestSoFar()));
         SMELT_RETURN_IF_ERROR(Measure(trial).status());
       }
     }
     return absl::OkStatus();
   }
-  std::string NameOfXlaTile(const std::string& key) const {
-    if (key == xla::UncutKey()) return "all fusions";
-    for (const auto* names : {&callable_.loops, &callable_.convolutions}) {
-      if (const auto name = names->find(key); name != names->end()) return name->second;
-    }
-    return options_.xla->library_kernels.at(key);
-  }
-  // Loops run step by step, fusions are cut.
-  bool IsPlain(const Trial& trial) const {
-    return std::none_of(trial.tiles.begin(), trial.tiles.end(), [&](const auto& entry) {
-      return entry.second == xla::kUncutTile || callable_.loops.contains(entry.first);
-    });
-  }
-  // Whether the costs of kernels are those of the trial: loops run step by step, fusions are cut as they were timed, and
-  // the same convolutions are called.
-  bool RunsAsTimedAlone(const Trial& trial) const {
-    const auto called = [](const std::map<std::string, std::string>& tiles) {
-      std::set<std::string> keys;
-      for (const auto& [key, tile] : tiles) {
-        if (tile != xla::kLibraryTile) keys.insert(key);
-      }
-      return keys;
-    };
-    return called(trial.tiles) == called(xla_kernels_->tiles());
-  }
-
   // Measures, and lets costs and `best_kernels_` know.
   absl::StatusOr<TrialResult> Measure(const Trial& trial) {
     const double before = trials_.best_relative();
     SMELT_ASSIGN_OR_RETURN(TrialResult result, trials_.Measure(trial));
     if (!result.outcome.ok()) return result;
-    if (options_.xla != nullptr && trial.compiler.empty() && IsPlain(trial))
+    if (options_.xla != nullptr && trial.compiler.empty() && choices_->IsPlain(trial.tiles))
       plain_.emplace_back(result.outcome.relative(), trial);
     if (options_.xla_predictor != nullptr && trial.compiler.empty())
       SMELT_RETURN_IF_ERROR(LearnOverhead(trial, result.outcome));
@@ -327,7 +287,8 @@ class Session {
   // What this program took beyond its kernels alone corrects the costs of all.
   absl::Status LearnOverhead(const Trial& trial, const Outcome& outcome) {
     SMELT_RETURN_IF_ERROR(xla_kernels_->Time(trial.config));
-    if (!RunsAsTimedAlone(trial)) return absl::OkStatus();
+    // Costs are of kernels as they were fastest alone.
+    if (!xla::SameCalls(trial.tiles, xla_kernels_->tiles())) return absl::OkStatus();
     SMELT_ASSIGN_OR_RETURN(const std::unique_ptr<FusionState> made,
                            FusionState::Create(space_, trial.config, counts_, costs_));
     costs_.SetExtra(nullptr);
@@ -389,7 +350,9 @@ class Session {
                              FusionState::Create(space_, trials_.usual().config, counts_, costs_));
       proposed_.insert(ProgramKey(usual->Kernels()));
     }
-    const double share = options_.tiles ? kConfigurationShare : xla_tiles_.empty() ? 1.0 : kBeforeXlaTilesShare;
+    const double share = options_.tiles                          ? kConfigurationShare
+                         : choices_ && !choices_->all().empty() ? kBeforeXlaTilesShare
+                                                                : 1.0;
     std::vector<fusion::Config> starts(static_cast<size_t>(options_.chains), start);
     // XLA: from its own fusions, from what was best so far, and from ours.
     for (size_t chain = 0; chain < starts.size(); ++chain) {
@@ -628,7 +591,7 @@ class Session {
         (tile == xla::kLibraryTile ? report_.library
          : tile == xla::kCallTile  ? report_.called
                                    : report_.uncut)
-            .push_back(NameOfXlaTile(key));
+            .push_back(choices_->Name(key));
       if (report_.best_seconds > 0) saved.measured_seconds = report_.best_seconds;
       SMELT_RETURN_IF_ERROR(fusion::SaveConfig(trials_.Path("best.fusion.json"), space_, saved));
       const std::unique_ptr<hlo::Module> tuned =
@@ -664,9 +627,8 @@ class Session {
   xla::OverheadFit overhead_;                     // --target=xla
   double kernel_share_ = 1;                       // of the budget, that single kernels may use for now
   std::set<hlo::Hash128> timed_alone_;            // configurations
-  xla::Callable callable_;                        // --target=xla
-  std::map<std::string, std::vector<std::string>> xla_tiles_;  // what can run otherwise, and how
-  std::map<std::string, std::string> chosen_;                  // of these, for programs to come
+  std::optional<xla::Choices> choices_;           // --target=xla
+  xla::Tiles chosen_;                             // of these, for programs to come
   std::vector<Proposal> deferred_;                             // skipped, unless there is time for them
   std::vector<std::pair<double, Trial>> plain_;                // programs measured, with their times over the default's
   Trial answer_;

@@ -14,6 +14,7 @@
 #include "hlo/text/printer.h"
 #include "tuner/measure/runner.h"
 #include "tuner/verify.h"
+#include "tuner/xla/choices.h"
 #include "tuner/xla/loop_fusions.h"
 #include "tuner/xla/program.h"
 #include "tuner/xla/python.h"
@@ -107,6 +108,26 @@ TEST(MakeCall, TheInstructionStandsInAComputationOfItsOwn) {
   EXPECT_NE(text.find("call("), std::string::npos) << text;
   EXPECT_NE(text.find("frontend_attributes={xla_cpu_small_call=\"true\"}"), std::string::npos) << text;
   EXPECT_EQ(hlo::ToText(*hlo::ParseModule(text).value(), {}), text);
+}
+
+TEST(Choices, OfKernelsAndOfWholePrograms) {
+  const auto module = hlo::ParseModule(kModule).value();
+  XlaProgram program;
+  program.library_kernels["0123456789abcdef0123456789abcdef"] = "c";
+  const Choices one(program, *module, 1), two(program, *module, 2);
+  EXPECT_EQ(one.kernels().size(), 2);  // the depthwise convolution, and what the library can run
+  EXPECT_EQ(one.all().size(), 3);
+  EXPECT_EQ(two.all().size(), 4);
+  EXPECT_EQ(one.WholeProgram().size(), 1);
+  ASSERT_EQ(two.WholeProgram().size(), 3);  // both, loops called, nothing cut
+  EXPECT_EQ(two.WholeProgram()[0].size(), 2);
+  for (const Tiles& way : two.WholeProgram()) EXPECT_FALSE(two.IsPlain(way));
+  EXPECT_TRUE(one.IsPlain(one.Library()));
+  EXPECT_TRUE(one.IsPlain({{one.kernels().rbegin()->first, kCallTile}}));  // a convolution is no loop
+  EXPECT_TRUE(SameCalls(one.Library(), {}));
+  EXPECT_FALSE(SameCalls(two.WholeProgram()[2], {}));
+  EXPECT_EQ(one.Name("0123456789abcdef0123456789abcdef"), "c");
+  EXPECT_EQ(two.Name(UncutKey()), "all fusions");
 }
 
 TEST(XlaCalls, ComputeTheSame) {
