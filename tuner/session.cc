@@ -394,7 +394,8 @@ class Session {
         for (size_t chain = 0; chain < starts.size(); chain += 2) starts[chain] = *start_;
       }
     }
-    return MeasureDeferred(share);
+    SMELT_RETURN_IF_ERROR(MeasureDeferred(share));
+    return ClimbFromTheBest(share);
   }
 
   // In order of predicted cost, which follows what is measured on the way; at least one.
@@ -443,6 +444,32 @@ class Session {
       SMELT_RETURN_IF_ERROR(MeasureProposal(*cheapest));
       deferred_.erase(cheapest);
       Progress(absl::StrFormat("measure: %d configurations left; %s", deferred_.size(), BestSoFar()));
+    }
+    return absl::OkStatus();
+  }
+
+  // XLA: programs of small kernels are compiled and timed so fast that a search runs out of proposals before it runs out
+  // of time. Then the best programs' neighbours are measured as well.
+  absl::Status ClimbFromTheBest(double share) {
+    constexpr int kMostStale = 200;        // neighbours in a row that are known, or far too slow
+    constexpr double kFarTooSlow = 1.5;    // by their kernels alone, beside the best
+    constexpr uint64_t kMostMoves = 3, kPeaks = 3;
+    if (!xla_kernels_) return absl::OkStatus();
+    Random random(options_.seed);
+    for (int stale = 0; stale < kMostStale && !plain_.empty() && BudgetLeft(share); ++stale) {
+      std::stable_sort(plain_.begin(), plain_.end(),
+                       [](const auto& one, const auto& other) { return one.first < other.first; });
+      const size_t peak = random() % std::min<uint64_t>(kPeaks, plain_.size());
+      fusion::Evaluator neighbour(space_, plain_[peak].second.config);
+      for (uint64_t moves = 1 + random() % kMostMoves; moves > 0; --moves)
+        neighbour.Apply(ProposeMove(space_, random));
+      SMELT_ASSIGN_OR_RETURN(const std::unique_ptr<FusionState> made,
+                             FusionState::Create(space_, neighbour.config(), counts_, costs_));
+      SMELT_ASSIGN_OR_RETURN(const double bar, BestCost());
+      if (!proposed_.insert(ProgramKey(made->Kernels())).second || made->cost() > kFarTooSlow * bar) continue;
+      stale = 0;
+      SMELT_RETURN_IF_ERROR(MeasureProposal({neighbour.config(), made->Kernels()}));
+      Progress(absl::StrCat("neighbours of the best; ", BestSoFar()));
     }
     return absl::OkStatus();
   }
