@@ -24,6 +24,7 @@ TEST(Verifier, TakesInputsThatGiveFiniteResults) {
   const auto verifier = VerifierOf(kNormalisation);
   EXPECT_EQ(verifier->inputs(), InputKind::kScaled);
   EXPECT_EQ(verifier->finite(), 1);
+  EXPECT_EQ(VerifierOf("  v = f32[1,1,1,64] parameter(0)\n  ROOT y = f32[1,1,1,64] rsqrt(v)\n")->inputs(), InputKind::kScaled);
   // Of a matrix whose logarithm is taken, only positive numbers will do.
   EXPECT_EQ(VerifierOf("  x = f32[4,8] parameter(0)\n  ROOT y = f32[4,8] log(x)\n")->inputs(), InputKind::kPositive);
 }
@@ -38,6 +39,7 @@ TEST(Verifier, SaysWhereNoInputsGiveAFiniteResult) {
   const auto verifier =
       VerifierOf("  z = f32[] constant(0)\n  b = f32[4] broadcast(z), dimensions={}\n  ROOT y = f32[4] divide(b, b)\n");
   EXPECT_EQ(verifier->finite(), 0);
+  EXPECT_EQ(verifier->Compare({hlo::Literal(hlo::Shape::Array(hlo::PrimitiveType::kF32, {4}))}), "");
 }
 
 // The mean is subtracted again: the second result is zero but for rounding, the first is not.

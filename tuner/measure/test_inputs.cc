@@ -11,7 +11,10 @@ namespace {
 constexpr std::array<std::string_view, kInputKinds.size()> kNames = {"scaled", "unit", "positive"};
 
 hlo::InputRange Scaled(const hlo::Shape& shape) {
-  if (shape.rank() < 2) return {0.5, 1.5};
+  // Vectors, also as [1,1,1,64], are scales, variances and biases.
+  int64_t largest = 1;
+  for (int64_t size : shape.dimensions) largest = std::max(largest, size);
+  if (shape.ElementCount() <= largest) return {0.5, 1.5};
   const double last = static_cast<double>(std::max<int64_t>(shape.dimensions.back(), 1));
   const double fan_in = std::max(static_cast<double>(shape.ElementCount()) / last, 1.0);
   const double limit = std::sqrt(3 / fan_in);

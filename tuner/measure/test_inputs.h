@@ -17,7 +17,7 @@ namespace smelt::tuner {
 
 enum class InputKind : uint8_t {
   kScaled,    // matrices and more: as weights are initialised, uniform with variance 1 / (elements / last dimension);
-              // scalars and vectors (scales, biases, variances): 0.5 to 1.5
+              // scalars and vectors, also as [1,1,64] (scales, biases, variances): 0.5 to 1.5
   kUnit,      // -1 to 1
   kPositive,  // 0.1 to 1
 };

@@ -134,11 +134,11 @@ def default_range(kind, dtype, dims):
     if kind == "positive":
         return 0.1, 1.0
     if kind == "scaled":
-        if len(dims) < 2:
-            return 0.5, 1.5
         elements = 1
         for size in dims:
             elements *= size
+        if elements <= max(dims, default=1):
+            return 0.5, 1.5
         limit = (3 / max(elements / max(dims[-1], 1), 1.0)) ** 0.5
         return -limit, limit
     return -1.0, 1.0
