@@ -4,6 +4,7 @@
 // The writer reads its own fields back and keeps what differs; in most instructions nothing does.
 #pragma once
 
+#include <google/protobuf/descriptor.h>
 #include <google/protobuf/message.h>
 #include <google/protobuf/unknown_field_set.h>
 
@@ -46,12 +47,17 @@ absl::Status RestoreTyped(const HloInstructionProto& from, Opcode opcode, Attrib
 
 template <typename Message>
 void KeepUnknown(const Message& from, std::vector<RawAttribute>* attributes) {
-  const auto& unknown = from.GetReflection()->GetUnknownFields(from);
-  const bool kept = from.has_smelt_kept() && !from.smelt_kept().unknown().empty();
-  if (unknown.empty() && !kept) return;
+  google::protobuf::UnknownFieldSet unknown, kept;
+  unknown.MergeFrom(from.GetReflection()->GetUnknownFields(from));
+  if (from.has_smelt_kept() && kept.ParseFromString(from.smelt_kept().unknown())) {
+    // Those alone: bytes of a field that the schema knows would be read as that field the next time.
+    for (int i = 0; i < kept.field_count(); ++i) {
+      if (from.GetDescriptor()->FindFieldByNumber(kept.field(i).number()) == nullptr) unknown.AddField(kept.field(i));
+    }
+  }
+  if (unknown.empty()) return;
   RawAttribute& attribute = attributes->emplace_back(RawAttribute{std::string(kProtoFields), ""});
   unknown.SerializeToString(&attribute.value);
-  if (kept) attribute.value += from.smelt_kept().unknown();
 }
 
 template <typename Message>

@@ -323,5 +323,17 @@ TEST(ProtoTraps, ACustomCallsLabelsMayLeaveDimensionsOut) {
               HasSubstr("dim_labels=?b01f_0?1io->b01?f"));
 }
 
+TEST(ProtoTraps, BytesOfUnknownFieldsCannotBecomeKnownOnes) {
+  const auto module = Parse("HloModule m\n\nENTRY e {\n  ROOT a = f32[4] parameter(0)\n}\n");
+  proto::HloModuleProto to = ToProto(*module);
+  // Field 1, a name, and one that nobody knows.
+  to.mutable_computations(0)->mutable_instructions(0)->mutable_smelt_kept()->set_unknown(
+      std::string("\x0a\x05other") + std::string("\xfa\x3e\x01x"));
+  const auto first = Read(to);
+  const std::string text = TextOf(first);
+  EXPECT_THAT(text, HasSubstr("%a ="));
+  EXPECT_EQ(TextOf(Read(ToProto(**first))), text);
+}
+
 }  // namespace
 }  // namespace smelt::hlo
