@@ -117,7 +117,7 @@ def write_page(arguments):
             "\nprogram as a configuration of ours, where the search starts; *tuned* the answer; *over better* the answer beside the better of XLA's"
             "\ntwo whole-program settings (with and without its library); *fusions* the answer beside XLA's own fusions with all those other"
             "\nchoices the same, timed in turn. The last column counts these: contractions for the library, calls, and whether nothing is cut. *Noise* is the standard error of the final comparison: an answer of ours gains more than twice that, in"
-            "\nevery one of three processes, else XLA's own choice is the answer.\n"]
+            "\nevery one of three to six processes, else XLA's own choice is the answer.\n"]
     for path in arguments.modules:
         run = json.loads(path.read_text())
         rows = [row for row in run["rows"] if "error" not in row]

@@ -226,8 +226,7 @@ class Session {
   // which do not tell what that saves. The first is tried whatever is left of the budget.
   absl::Status TryWholePrograms() {
     const std::vector<xla::Tiles> ways = choices_->WholeProgram();
-    std::stable_sort(plain_.begin(), plain_.end(),
-                     [](const auto& one, const auto& other) { return one.first < other.first; });
+    SortPlain();
     if (plain_.size() > kMostWholePrograms) plain_.resize(kMostWholePrograms);
     bool first = true;
     for (const auto& [relative, plain] : std::vector(plain_)) {
@@ -241,6 +240,11 @@ class Session {
       }
     }
     return absl::OkStatus();
+  }
+
+  void SortPlain() {  // fastest first
+    std::stable_sort(plain_.begin(), plain_.end(),
+                     [](const auto& one, const auto& other) { return one.first < other.first; });
   }
 
   // Then one by one, from the best program that is ours: loops called or not, kernels in each of their ways.
@@ -457,8 +461,7 @@ class Session {
     if (!xla_kernels_) return absl::OkStatus();
     Random random(options_.seed);
     for (int stale = 0; stale < kMostStale && !plain_.empty() && BudgetLeft(share); ++stale) {
-      std::stable_sort(plain_.begin(), plain_.end(),
-                       [](const auto& one, const auto& other) { return one.first < other.first; });
+      SortPlain();
       const size_t peak = random() % std::min<uint64_t>(kPeaks, plain_.size());
       fusion::Evaluator neighbour(space_, plain_[peak].second.config);
       for (uint64_t moves = 1 + random() % kMostMoves; moves > 0; --moves)
@@ -652,7 +655,7 @@ class Session {
   std::optional<xla::KernelTrials> xla_kernels_;  // --target=xla
   std::optional<fusion::Config> own_, start_;     // --target=xla: XLA's own fusions, and the best start that is ours
   xla::OverheadFit overhead_;                     // --target=xla
-  double kernel_share_ = 1;                       // of the budget, that single kernels may use for now
+  double kernel_share_ = 1;                       // of the budget, that single kernels may use until the next step
   std::set<hlo::Hash128> timed_alone_;            // configurations
   std::optional<xla::Choices> choices_;           // --target=xla
   xla::Tiles chosen_;                             // of these, for programs to come
