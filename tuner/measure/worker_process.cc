@@ -89,6 +89,8 @@ absl::StatusOr<std::unique_ptr<WorkerProcess>> WorkerProcess::Start(const Worker
       new WorkerProcess(pid, std::exchange(requests.write, -1), std::exchange(replies.read, -1), options.cancel));
   ::close(std::exchange(requests.read, -1));
   ::close(std::exchange(replies.write, -1));
+  // A child that is gone already does not answer the greeting either.
+  if (!options.preamble.empty()) SendMessage(worker->to_child_, options.preamble).IgnoreError();
   absl::StatusOr<nlohmann::json> hello = worker->Call({{"do", "hello"}}, 60);
   if (!hello.ok() && absl::IsCancelled(hello.status())) return hello.status();
   if (!hello.ok()) {

@@ -26,6 +26,7 @@ struct WorkerOptions {
   // Another program that answers the requests of worker_main.h, its path first; then `program`, `target` and `cpu` do
   // not count.
   std::vector<std::string> command;
+  std::string preamble;        // of such a program, where not empty: a JSON string sent before the first request
   std::string target = "cpu";  // Target::Parse
   std::string cache_folder;    // of compiled kernels; empty: in memory only
   int64_t memory_limit_bytes = int64_t{12} << 30;

@@ -12,6 +12,18 @@
 namespace smelt::tuner::xla {
 namespace {
 
+// Runs the program that the first message on its standard input is, so that lists of processes do not show all of it.
+constexpr char kBootstrap[] = R"(import json, os, struct, sys
+def exactly(count):
+  data = b""
+  while len(data) < count:
+    part = os.read(0, count - len(data))
+    if not part: sys.exit(1)
+    data += part
+  return data
+exec(compile(json.loads(exactly(struct.unpack("=I", exactly(4))[0])), "smelt/tuner/xla/worker.py", "exec"))
+)";
+
 // The path of a program as a shell would find it; empty: there is none.
 std::string OnPath(const std::string& program) {
   if (program.find('/') != std::string::npos) return program;
@@ -37,7 +49,8 @@ absl::StatusOr<WorkerOptions> FindXlaWorker(const XlaWorkerOptions& options) {
       continue;
     }
     WorkerOptions worker;
-    worker.command = {program, "-c", WorkerText(), absl::StrCat(options.threads)};
+    worker.command = {program, "-c", kBootstrap, absl::StrCat(options.threads)};
+    worker.preamble = WorkerText();
     worker.memory_limit_bytes = options.memory_limit_bytes;
     worker.cancel = options.cancel;
     const absl::StatusOr<std::unique_ptr<WorkerProcess>> process = WorkerProcess::Start(worker);

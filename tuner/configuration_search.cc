@@ -1,0 +1,184 @@
+#include "tuner/configuration_search.h"
+
+#include <algorithm>
+#include <limits>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "fusion/config_file.h"
+#include "fusion/evaluator.h"
+#include "hlo/status_macros.h"
+
+namespace smelt::tuner {
+namespace {
+
+// Searches and measurements take turns.
+constexpr int kRounds = 4;
+// XLA: a program whose kernels alone take so much longer than those of the best one is not tried as a whole, and after
+// so many such the round ends.
+constexpr double kWorthATrial = 1.005;
+constexpr int kMostSkipped = 16;
+// Neighbours of the best programs: so many in a row that are known or far too slow end it, beside the best by their
+// kernels alone; they are so many moves away from one of so many programs.
+constexpr int kMostStale = 200;
+constexpr double kFarTooSlow = 1.5;
+constexpr uint64_t kMostMoves = 3, kPeaks = 3;
+
+}  // namespace
+
+absl::Status ConfigurationSearch::Run(const fusion::Config& start) {
+  SMELT_RETURN_IF_ERROR(Rounds(start));
+  if (xla_ == nullptr) return absl::OkStatus();
+  SMELT_RETURN_IF_ERROR(MeasureDeferred());
+  return ClimbFromTheBest();
+}
+
+absl::Status ConfigurationSearch::Rounds(const fusion::Config& start) {
+  if (xla_ == nullptr) {
+    SMELT_ASSIGN_OR_RETURN(const std::unique_ptr<FusionState> usual, state_.Fused(state_.trials.usual().config));
+    state_.IsNewProgram(usual->Kernels());  // it was measured, and is none any more
+  }
+  std::vector<fusion::Config> starts(static_cast<size_t>(state_.options.chains), start);
+  // XLA: from its own fusions, from what was best so far, and from ours.
+  for (size_t chain = 0; xla_ != nullptr && chain < starts.size(); ++chain) {
+    if (chain % 3 == 0 && xla_->own()) starts[chain] = *xla_->own();
+    if (chain % 3 == 1 && xla_->start()) starts[chain] = *xla_->start();
+  }
+  for (int round = 0; round < kRounds && (round == 0 || state_.BudgetLeft(share_)); ++round) {
+    SMELT_ASSIGN_OR_RETURN(const ModelSearchResult found, Anneal(round, starts));
+    SMELT_ASSIGN_OR_RETURN(Proposals proposals, NewPrograms(found.best));
+    SMELT_RETURN_IF_ERROR(MeasureInOrder(std::move(proposals), share_ * (round + 1) / kRounds));
+    // Chains go on from where each came to, every other one from the best program that was measured.
+    starts = found.chain_best;
+    const Trial& best = state_.trials.best();
+    const fusion::Config* from = best.compiler.empty()              ? &best.config
+                                 : xla_ != nullptr && xla_->start() ? &*xla_->start()
+                                                                    : nullptr;
+    for (size_t chain = 0; from != nullptr && chain < starts.size(); chain += 2) starts[chain] = *from;
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<ModelSearchResult> ConfigurationSearch::Anneal(int round, const std::vector<fusion::Config>& starts) {
+  TuneReport& report = state_.report;
+  ModelSearchOptions search;
+  search.moves = std::max<int64_t>(state_.options.moves / kRounds, 1);
+  search.keep = state_.options.candidates;
+  search.seed = state_.options.seed * kRounds + static_cast<uint64_t>(round);
+  search.first_temperature = 0.05 / (1 + round);
+  const auto start = SessionClock::now();
+  search.proceed = [&](int64_t moves, double best) {
+    const int64_t total = report.moves + moves;
+    const double rate = static_cast<double>(total) / std::max(search_seconds_ + SecondsSince(start), 1e-6);
+    // Before the first moves there is no rate to tell the time left from.
+    const std::string left =
+        moves > 0 ? absl::StrFormat("%.0f s left", static_cast<double>(search.moves - moves) / rate) : "starting";
+    const std::string usual = report.default_predicted > 0
+                                  ? absl::StrFormat(", default %.4f", 1e3 * report.default_predicted)
+                                  : "";  // XLA's own choice is not predicted
+    state_.Progress(absl::StrFormat("search %d/%d: %d moves, %.0f a second, predicted %.4f ms%s; %s; %s", round + 1,
+                                    kRounds, total, rate, 1e3 * best, usual, left, state_.BestSoFar()));
+    return !state_.Cancelled();
+  };
+  SMELT_ASSIGN_OR_RETURN(ModelSearchResult found,
+                         SearchUnderModel(state_.space, state_.counts, starts, state_.costs, search));
+  report.moves += found.moves;
+  search_seconds_ += found.seconds;
+  report.moves_per_second = static_cast<double>(report.moves) / std::max(search_seconds_, 1e-9);
+  return found;
+}
+
+absl::StatusOr<ConfigurationSearch::Proposals> ConfigurationSearch::NewPrograms(
+    const std::vector<ScoredState>& states) {
+  Proposals proposals;
+  for (const ScoredState& found : states) {
+    if (static_cast<int64_t>(proposals.size()) == state_.options.candidates) break;
+    SMELT_ASSIGN_OR_RETURN(fusion::Config config, ConfigFromText(found.snapshot, state_.space.size()));
+    SMELT_ASSIGN_OR_RETURN(const std::unique_ptr<FusionState> made, state_.Fused(config));
+    if (state_.IsNewProgram(made->Kernels())) proposals.push_back({std::move(config), made->Kernels()});
+  }
+  return proposals;
+}
+
+ConfigurationSearch::Proposals::iterator ConfigurationSearch::Cheapest(Proposals& proposals) const {
+  return std::min_element(proposals.begin(), proposals.end(), [&](const Proposal& a, const Proposal& b) {
+    return state_.costs.Sum(a.kernels) < state_.costs.Sum(b.kernels);
+  });
+}
+
+absl::Status ConfigurationSearch::Measure(const Proposal& proposal) {
+  const xla::Tiles tiles = xla_ == nullptr ? xla::Tiles() : xla_->NextTiles();
+  return state_.Measure({proposal.config, tiles, state_.costs.Sum(proposal.kernels), ""}).status();
+}
+
+// In order of predicted cost, which follows what is measured on the way; at least one.
+absl::Status ConfigurationSearch::MeasureInOrder(Proposals proposals, double share) {
+  const size_t count = proposals.size();
+  int skipped = 0;
+  while (!proposals.empty() && (proposals.size() == count || state_.BudgetLeft(share))) {
+    const auto best = Cheapest(proposals);
+    if (xla_ != nullptr) {
+      // Its kernels alone first: they may tell that another is better, or that none is worth a trial.
+      SMELT_RETURN_IF_ERROR(xla_->TimeKernels(best->config, share));
+      if (Cheapest(proposals) != best && timed_alone_.insert(best->config.Hash()).second) continue;
+      SMELT_ASSIGN_OR_RETURN(const double bar, BestCost());
+      if (state_.costs.Sum(best->kernels) > kWorthATrial * bar) {
+        deferred_.push_back(std::move(*best));
+        proposals.erase(best);
+        if (++skipped > kMostSkipped) return absl::OkStatus();
+        continue;
+      }
+    }
+    SMELT_RETURN_IF_ERROR(Measure(*best));
+    proposals.erase(best);
+    state_.Progress(
+        absl::StrFormat("measure: %d of %d configurations; %s", count - proposals.size(), count, state_.BestSoFar()));
+  }
+  return absl::OkStatus();
+}
+
+// What kernels alone told not to be worth a trial, for the time that is left: they do not tell what a loop saves that
+// copies nothing, or how one kernel leaves the caches to the next.
+absl::Status ConfigurationSearch::MeasureDeferred() {
+  while (!deferred_.empty() && state_.BudgetLeft(share_)) {
+    const auto cheapest = Cheapest(deferred_);
+    SMELT_RETURN_IF_ERROR(Measure(*cheapest));
+    deferred_.erase(cheapest);
+    state_.Progress(absl::StrFormat("measure: %d configurations left; %s", deferred_.size(), state_.BestSoFar()));
+  }
+  return absl::OkStatus();
+}
+
+// Programs of small kernels are compiled and timed so fast that a search runs out of proposals before it runs out of
+// time. Then the best programs' neighbours are measured as well.
+absl::Status ConfigurationSearch::ClimbFromTheBest() {
+  Random random(state_.options.seed);
+  for (int stale = 0; stale < kMostStale && state_.BudgetLeft(share_); ++stale) {
+    const std::vector<xla::PlainTrial>& fastest = xla_->FastestPlain();
+    if (fastest.empty()) return absl::OkStatus();
+    const size_t peak = random() % std::min<uint64_t>(kPeaks, fastest.size());
+    fusion::Evaluator neighbour(state_.space, fastest[peak].trial.config);
+    for (uint64_t moves = 1 + random() % kMostMoves; moves > 0; --moves)
+      neighbour.Apply(ProposeMove(state_.space, random));
+    SMELT_ASSIGN_OR_RETURN(const std::unique_ptr<FusionState> made, state_.Fused(neighbour.config()));
+    SMELT_ASSIGN_OR_RETURN(const double bar, BestCost());
+    if (!state_.IsNewProgram(made->Kernels()) || made->cost() > kFarTooSlow * bar) continue;
+    stale = 0;
+    SMELT_RETURN_IF_ERROR(Measure({neighbour.config(), made->Kernels()}));
+    state_.Progress(absl::StrCat("neighbours of the best; ", state_.BestSoFar()));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<double> ConfigurationSearch::BestCost() {
+  const Trial& best = state_.trials.best();
+  if (!best.compiler.empty() && !xla_->start()) return std::numeric_limits<double>::infinity();
+  SMELT_ASSIGN_OR_RETURN(const std::unique_ptr<FusionState> made,
+                         state_.Fused(best.compiler.empty() ? best.config : *xla_->start()));
+  return made->cost();
+}
+
+}  // namespace smelt::tuner

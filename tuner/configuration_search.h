@@ -1,0 +1,57 @@
+// The search over fusion configurations: chains of annealing under the model propose, the best distinct programs are
+// measured in order of predicted cost, and what they took corrects the costs of the next round.
+//
+//   ConfigurationSearch(state, /*xla=*/nullptr, 0.7).Run(start).ok();
+//   state.trials.best()
+//
+// Fails only where the records cannot be kept, or with Cancelled.
+#pragma once
+
+#include <set>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "fusion/config.h"
+#include "tuner/search/model_search.h"
+#include "tuner/session_state.h"
+#include "tuner/xla/session_steps.h"
+
+namespace smelt::tuner {
+
+class ConfigurationSearch {
+ public:
+  // `xla`: of --target=xla. `share`: of the hardware budget, that this search may spend.
+  ConfigurationSearch(SessionState& state, xla::SessionSteps* xla, double share)
+      : state_(state), xla_(xla), share_(share) {}
+
+  absl::Status Run(const fusion::Config& start);
+
+ private:
+  struct Proposal {
+    fusion::Config config;
+    std::vector<WeightedKernel> kernels;
+  };
+  using Proposals = std::vector<Proposal>;
+
+  absl::Status Rounds(const fusion::Config& start);
+  absl::StatusOr<ModelSearchResult> Anneal(int round, const std::vector<fusion::Config>& starts);
+  // Of what a round of annealing found, the programs that were not asked for before.
+  absl::StatusOr<Proposals> NewPrograms(const std::vector<ScoredState>& states);
+  Proposals::iterator Cheapest(Proposals& proposals) const;
+  absl::Status Measure(const Proposal& proposal);
+  absl::Status MeasureInOrder(Proposals proposals, double share);
+  absl::Status MeasureDeferred();
+  absl::Status ClimbFromTheBest();
+  // Of the best program that is ours, as kernels are known now; infinity: there is none.
+  absl::StatusOr<double> BestCost();
+
+  SessionState& state_;
+  xla::SessionSteps* xla_;
+  const double share_;
+  double search_seconds_ = 0;           // of all rounds
+  std::set<hlo::Hash128> timed_alone_;  // configurations
+  Proposals deferred_;                  // skipped, unless there is time for them
+};
+
+}  // namespace smelt::tuner

@@ -1,0 +1,106 @@
+#include "tuner/session_state.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "hlo/status_macros.h"
+#include "tuner/xla/own_fusions.h"
+
+namespace smelt::tuner {
+namespace {
+
+TrialOptions ToTrialOptions(const TuneOptions& options, const fusion::Space& space) {
+  TrialOptions trial{options.target, options.worker, options.policy};
+  trial.worker.cancel = options.cancel;
+  if (options.target.threads == 1) trial.worker.cpu = MeasuringCpu();
+  if (options.xla != nullptr) {
+    trial.candidate = [&options, &space](const Trial& t) {
+      return xla::XlaTrial(*options.xla, space, t.config, t.tiles, t.compiler, options.target.threads);
+    };
+    trial.target_name = absl::StrCat("xla:threads=", options.target.threads);
+    trial.compiler_version = xla::kXlaVersion;
+  }
+  trial.verify_seconds = options.verify_seconds;
+  trial.cancel = options.cancel;
+  return trial;
+}
+
+std::string ProgramKey(std::vector<WeightedKernel> kernels) {
+  std::sort(kernels.begin(), kernels.end(), [](const WeightedKernel& a, const WeightedKernel& b) {
+    return std::pair(a.hash, a.executions) < std::pair(b.hash, b.executions);
+  });
+  hlo::Hasher hasher;
+  for (const WeightedKernel& kernel : kernels) hasher.Add(kernel.hash).Add(static_cast<int64_t>(kernel.executions));
+  return hasher.Finish().ToHex();
+}
+
+}  // namespace
+
+double SecondsSince(SessionClock::time_point start) {
+  return std::chrono::duration<double>(SessionClock::now() - start).count();
+}
+
+SessionState::SessionState(const Program& program, const fusion::Space& space, const TuneOptions& options,
+                           gnn::Predictor& predictor, Trial usual)
+    : program(program),
+      space(space),
+      options(options),
+      predictor(predictor),
+      counts(ExecutionCounts(program.module())),
+      costs(predictor),
+      trials(program, space, std::move(usual), ToTrialOptions(options, space)) {}
+
+absl::StatusOr<TrialResult> SessionState::Measure(const Trial& trial) {
+  const double before = trials.best_relative();
+  SMELT_ASSIGN_OR_RETURN(TrialResult result, trials.Measure(trial));
+  if (!result.outcome.ok()) return result;
+  if (measured) SMELT_RETURN_IF_ERROR(measured(trial, result.outcome));
+  if (trials.best_relative() < before) best_kernels = result.kernels;
+  if (trial.tiles.empty()) {
+    for (const KernelRecord& kernel : result.kernels) {
+      if (const auto hash = hlo::Hash128::FromHex(kernel.hash)) costs.AddMeasured(*hash, kernel.seconds);
+    }
+  }
+  return result;
+}
+
+absl::StatusOr<fusion::Config> SessionState::Named(const std::string& name) const {
+  if (options.xla != nullptr) return xla::XlaFusionConfig(space, program, name);
+  return FusionConfig(space, program.flat, name, options.target);
+}
+
+absl::StatusOr<std::unique_ptr<FusionState>> SessionState::Fused(const fusion::Config& config) {
+  return FusionState::Create(space, config, counts, costs);
+}
+
+absl::StatusOr<double> SessionState::Predict(const fusion::Config& config) const {
+  KernelCosts model_alone(predictor);
+  SMELT_ASSIGN_OR_RETURN(const std::unique_ptr<FusionState> made,
+                         FusionState::Create(space, config, counts, model_alone));
+  return made->cost();
+}
+
+bool SessionState::IsNewProgram(std::vector<WeightedKernel> kernels) {
+  return programs_.insert(ProgramKey(std::move(kernels))).second;
+}
+
+bool SessionState::BudgetLeft(double share) const {
+  return !Cancelled() && trials.hardware_seconds() < share * options.hardware_seconds;
+}
+
+void SessionState::Progress(const std::string& line) {
+  if (!options.progress || SecondsSince(last_line_) < 0.1) return;
+  last_line_ = SessionClock::now();
+  std::fprintf(stderr, "\r%-118.118s", line.c_str());
+}
+
+std::string SessionState::BestSoFar() const {
+  return absl::StrFormat("best %.1f %% faster than the default, %.0f of %.0f s of hardware time",
+                         100 * (1 / std::min(trials.best_relative(), 1.0) - 1), trials.hardware_seconds(),
+                         options.hardware_seconds);
+}
+
+}  // namespace smelt::tuner
