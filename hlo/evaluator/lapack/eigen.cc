@@ -81,8 +81,14 @@ absl::Status Syevd(LapackJob& job) {
   return absl::OkStatus();
 }
 
+// Both routines for singular values have the same operands and results.
+struct SingularShape {
+  char mode;  // of the vectors: A, S or N
+  int rows, columns, values, left, right;
+};
+
 template <typename T>
-absl::Status Gesdd(LapackJob& job) {
+absl::StatusOr<SingularShape> ExpectSingular(const LapackJob& job) {
   const int rows = job.rows(), columns = job.columns(), values = std::min(rows, columns);
   SMELT_RETURN_IF_ERROR(job.ExpectOperand(0, TypeOf<T>(), {rows, columns}));
   const char mode = static_cast<char>(job.Option("mode", 'N'));
@@ -96,41 +102,83 @@ absl::Status Gesdd(LapackJob& job) {
                                            {TypeOf<T>(), {rows, left}},
                                            {TypeOf<T>(), {right, columns}},
                                            {kInteger, {}}}));
+  return SingularShape{mode, rows, columns, values, left, right};
+}
+
+template <typename T>
+struct SingularResult {
+  std::vector<T> a;
+  std::vector<Real<T>> values;
+  std::vector<T> u, vt;
+  int info = kNotFinite;
+};
+
+// `run(result)` for each matrix; those that are not finite are answered with NaN.
+template <typename T, typename Run>
+absl::Status ForEachSingular(LapackJob& job, const SingularShape& shape, const Run& run) {
+  const T nan = static_cast<Real<T>>(kNaN);
+  for (int64_t m = 0; m < job.matrices(); ++m) {
+    SMELT_RETURN_IF_ERROR(job.CheckLimits());
+    SingularResult<T> result{job.Read<T>(0, m, shape.rows, shape.columns),
+                             std::vector<Real<T>>(shape.values, static_cast<Real<T>>(kNaN)),
+                             std::vector<T>(static_cast<size_t>(shape.rows) * shape.left, nan),
+                             std::vector<T>(static_cast<size_t>(shape.right) * shape.columns, nan)};
+    if (IsFinite(result.a)) run(result);
+    job.Write(0, m, result.a, shape.rows, shape.columns);
+    job.Write(1, m, result.values, shape.values, 1);
+    job.Write(2, m, result.u, shape.rows, shape.left);
+    job.Write(3, m, result.vt, shape.right, shape.columns);
+    job.WriteInteger(4, m, result.info);
+  }
+  return absl::OkStatus();
+}
+
+template <typename T>
+absl::Status Gesdd(LapackJob& job) {
+  SMELT_ASSIGN_OR_RETURN(const SingularShape shape, ExpectSingular<T>(job));
   using Run = void(const char*, const int*, const int*, T*, const int*, Real<T>*, T*, const int*, T*, const int*, T*,
                    const int*, int*, int*, size_t);
   using RunComplex = void(const char*, const int*, const int*, T*, const int*, Real<T>*, T*, const int*, T*, const int*,
                           T*, const int*, Real<T>*, int*, int*, size_t);
   SMELT_ASSIGN_OR_RETURN(const auto run, (job.Find<std::conditional_t<kIsComplex<T>, RunComplex, Run>>()));
-  for (int64_t m = 0; m < job.matrices(); ++m) {
-    SMELT_RETURN_IF_ERROR(job.CheckLimits());
-    std::vector<T> a = job.Read<T>(0, m, rows, columns);
-    const T nan = static_cast<Real<T>>(kNaN);
-    std::vector<Real<T>> singular(values, static_cast<Real<T>>(kNaN));
-    std::vector<T> u(static_cast<size_t>(rows) * left, nan), vt(static_cast<size_t>(right) * columns, nan);
-    int info = kNotFinite;
-    if (IsFinite(a)) {
-      std::vector<Real<T>> real_work;
-      std::vector<int> integer_work(8 * static_cast<size_t>(values));
-      const size_t least = values, most = std::max(rows, columns);
-      if (kIsComplex<T>) real_work.resize(least * std::max(5 * least + 7, 2 * most + 2 * least + 1));
-      const auto call = [&](T* work, int length) {
-        if constexpr (kIsComplex<T>) {
-          run(&mode, &rows, &columns, a.data(), &rows, singular.data(), u.data(), &rows, vt.data(), &right, work,
-              &length, real_work.data(), integer_work.data(), &info, 1);
-        } else {
-          run(&mode, &rows, &columns, a.data(), &rows, singular.data(), u.data(), &rows, vt.data(), &right, work,
-              &length, integer_work.data(), &info, 1);
-        }
-      };
-      WithWorkSpace<T>(call);
-    }
-    job.Write(0, m, a, rows, columns);
-    job.Write(1, m, singular, values, 1);
-    job.Write(2, m, u, rows, left);
-    job.Write(3, m, vt, right, columns);
-    job.WriteInteger(4, m, info);
-  }
-  return absl::OkStatus();
+  const auto& [mode, rows, columns, values, left, right] = shape;
+  const size_t least = values, most = std::max(rows, columns);
+  std::vector<int> integer_work(8 * least);
+  std::vector<Real<T>> real_work(kIsComplex<T> ? least * std::max(5 * least + 7, 2 * most + 2 * least + 1) : 0);
+  return ForEachSingular<T>(job, shape, [&](SingularResult<T>& result) {
+    WithWorkSpace<T>([&](T* work, int length) {
+      if constexpr (kIsComplex<T>) {
+        run(&mode, &rows, &columns, result.a.data(), &rows, result.values.data(), result.u.data(), &rows,
+            result.vt.data(), &right, work, &length, real_work.data(), integer_work.data(), &result.info, 1);
+      } else {
+        run(&mode, &rows, &columns, result.a.data(), &rows, result.values.data(), result.u.data(), &rows,
+            result.vt.data(), &right, work, &length, integer_work.data(), &result.info, 1);
+      }
+    });
+  });
+}
+
+template <typename T>
+absl::Status Gesvd(LapackJob& job) {
+  SMELT_ASSIGN_OR_RETURN(const SingularShape shape, ExpectSingular<T>(job));
+  using Run = void(const char*, const char*, const int*, const int*, T*, const int*, Real<T>*, T*, const int*, T*,
+                   const int*, T*, const int*, int*, size_t, size_t);
+  using RunComplex = void(const char*, const char*, const int*, const int*, T*, const int*, Real<T>*, T*, const int*,
+                          T*, const int*, T*, const int*, Real<T>*, int*, size_t, size_t);
+  SMELT_ASSIGN_OR_RETURN(const auto run, (job.Find<std::conditional_t<kIsComplex<T>, RunComplex, Run>>()));
+  const auto& [mode, rows, columns, values, left, right] = shape;
+  std::vector<Real<T>> real_work(kIsComplex<T> ? 5 * static_cast<size_t>(values) : 0);
+  return ForEachSingular<T>(job, shape, [&](SingularResult<T>& result) {
+    WithWorkSpace<T>([&](T* work, int length) {
+      if constexpr (kIsComplex<T>) {
+        run(&mode, &mode, &rows, &columns, result.a.data(), &rows, result.values.data(), result.u.data(), &rows,
+            result.vt.data(), &right, work, &length, real_work.data(), &result.info, 1, 1);
+      } else {
+        run(&mode, &mode, &rows, &columns, result.a.data(), &rows, result.values.data(), result.u.data(), &rows,
+            result.vt.data(), &right, work, &length, &result.info, 1, 1);
+      }
+    });
+  });
 }
 
 template <typename T>
@@ -241,6 +289,7 @@ absl::Status Gees(LapackJob& job) {
 #define SMELT_FOR_TYPE(T)                     \
   template absl::Status Syevd<T>(LapackJob&); \
   template absl::Status Gesdd<T>(LapackJob&); \
+  template absl::Status Gesvd<T>(LapackJob&); \
   template absl::Status Geev<T>(LapackJob&);  \
   template absl::Status Gees<T>(LapackJob&);
 SMELT_FOR_TYPE(float)

@@ -126,6 +126,42 @@ absl::Status Orgqr(LapackJob& job) {
 }
 
 template <typename T>
+absl::Status Ormqr(LapackJob& job) {
+  const int order = job.rows(), columns = job.columns();
+  SMELT_RETURN_IF_ERROR(job.ExpectOperand(0, TypeOf<T>(), {order, columns}));
+  SMELT_RETURN_IF_ERROR(job.ExpectOperands(3));
+  const std::vector<int64_t> factor_dimensions = job.Dimensions(1), product = job.Dimensions(2);
+  const bool left = job.Option("left", 1) != 0;
+  if (factor_dimensions.size() != 1 || factor_dimensions[0] > std::min(order, columns) || product.size() != 2 ||
+      product[left ? 0 : 1] != order)
+    return absl::InvalidArgumentError("LAPACK's " + job.routine() +
+                                      " wants no more reflections than the matrix has rows or columns, and a product "
+                                      "with as many " +
+                                      (left ? "rows" : "columns") + " as it has rows");
+  const int reflections = static_cast<int>(factor_dimensions[0]);
+  SMELT_RETURN_IF_ERROR(job.ExpectOperand(1, TypeOf<T>(), factor_dimensions));
+  SMELT_RETURN_IF_ERROR(job.ExpectOperand(2, TypeOf<T>(), product));
+  SMELT_RETURN_IF_ERROR(job.ExpectResults({{TypeOf<T>(), product}}));
+  using Run = void(const char*, const char*, const int*, const int*, const int*, const T*, const int*, const T*, T*,
+                   const int*, T*, const int*, int*, size_t, size_t);
+  SMELT_ASSIGN_OR_RETURN(const auto run, (job.Find<Run>()));
+  const char side = left ? 'L' : 'R', transpose = job.Option("transpose", 0) == 0 ? 'N' : kIsComplex<T> ? 'C' : 'T';
+  const int rows = static_cast<int>(product[0]), width = static_cast<int>(product[1]);
+  for (int64_t m = 0; m < job.matrices() && rows > 0 && width > 0; ++m) {
+    SMELT_RETURN_IF_ERROR(job.CheckLimits());
+    const std::vector<T> a = job.Read<T>(0, m, order, columns), factors = job.Read<T>(1, m, reflections, 1);
+    std::vector<T> c = job.Read<T>(2, m, rows, width);
+    int info = 0;
+    WithWorkSpace<T>([&](T* work, int length) {
+      run(&side, &transpose, &rows, &width, &reflections, a.data(), &order, factors.data(), c.data(), &rows, work,
+          &length, &info, 1, 1);
+    });
+    job.Write(0, m, c, rows, width);
+  }
+  return absl::OkStatus();
+}
+
+template <typename T>
 absl::Status Trsm(LapackJob& job) {
   SMELT_RETURN_IF_ERROR(job.ExpectSquare());
   const int n = job.rows();
@@ -243,6 +279,7 @@ absl::Status Gtsv(LapackJob& job) {
   template absl::Status Geqrf<T>(LapackJob&); \
   template absl::Status Geqp3<T>(LapackJob&); \
   template absl::Status Orgqr<T>(LapackJob&); \
+  template absl::Status Ormqr<T>(LapackJob&); \
   template absl::Status Trsm<T>(LapackJob&);  \
   template absl::Status Gehrd<T>(LapackJob&); \
   template absl::Status Sytrd<T>(LapackJob&); \

@@ -52,7 +52,9 @@ int LapackJob::Option(const std::string& name, int otherwise) const {
     if (sides.size() != 2 || absl::StripAsciiWhitespace(sides[0]) != name) continue;
     const std::vector<std::string> value = absl::StrSplit(sides[1], ':');
     int number = 0;
-    if (absl::SimpleAtoi(absl::StripAsciiWhitespace(value[0]), &number)) return number;
+    const absl::string_view word = absl::StripAsciiWhitespace(value[0]);
+    if (absl::SimpleAtoi(word, &number)) return number;
+    if (word == "true" || word == "false") return word == "true" ? 1 : 0;
   }
   return otherwise;
 }

@@ -47,7 +47,7 @@ class LapackJob {
   int64_t matrices() const { return matrices_; }
   absl::Status CheckLimits() const { return call_->evaluation.CheckLimits(); }
 
-  // A number of backend_config={uplo = 76 : ui8}, `otherwise` where it is not there.
+  // A number of backend_config={uplo = 76 : ui8}, 1 and 0 for true and false, `otherwise` where it is not there.
   int Option(const std::string& name, int otherwise) const;
 
   // Dimensions of an operand or of a result, after those that count matrices; empty where there are fewer.

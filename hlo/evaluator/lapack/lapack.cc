@@ -26,7 +26,7 @@ constexpr Family kFamilies[] = {
     SMELT_FAMILY("geqp3", "geqp3", Geqp3), SMELT_FAMILY("orgqr", "ungqr", Orgqr), SMELT_FAMILY("trsm", "trsm", Trsm),
     SMELT_FAMILY("gehrd", "gehrd", Gehrd), SMELT_FAMILY("sytrd", "hetrd", Sytrd), SMELT_FAMILY("gtsv", "gtsv", Gtsv),
     SMELT_FAMILY("syevd", "heevd", Syevd), SMELT_FAMILY("gesdd", "gesdd", Gesdd), SMELT_FAMILY("geev", "geev", Geev),
-    SMELT_FAMILY("gees", "gees", Gees),
+    SMELT_FAMILY("gees", "gees", Gees),    SMELT_FAMILY("ormqr", "unmqr", Ormqr), SMELT_FAMILY("gesvd", "gesvd", Gesvd),
 };
 #undef SMELT_FAMILY
 

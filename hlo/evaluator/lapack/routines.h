@@ -18,6 +18,8 @@ absl::Status Geqp3(LapackJob& job);  // a, pivots -> r and reflections, pivots, 
 template <typename T>
 absl::Status Orgqr(LapackJob& job);  // reflections, their factors -> q
 template <typename T>
+absl::Status Ormqr(LapackJob& job);  // reflections, their factors, c -> q c or c q
+template <typename T>
 absl::Status Trsm(LapackJob& job);  // triangular a, b -> x
 template <typename T>
 absl::Status Gehrd(LapackJob& job);  // a -> Hessenberg form and reflections, their factors, info
@@ -31,6 +33,8 @@ template <typename T>
 absl::Status Syevd(LapackJob& job);  // a -> vectors, values, info
 template <typename T>
 absl::Status Gesdd(LapackJob& job);  // a -> a, singular values, u, v^T, info
+template <typename T>
+absl::Status Gesvd(LapackJob& job);  // the same by QR iterations
 template <typename T>
 absl::Status Geev(LapackJob& job);  // a -> values (two arrays for real a), left and right vectors, info
 template <typename T>

@@ -61,12 +61,38 @@ ENTRY e {
   for (int i = 0; i < 6; ++i) EXPECT_NEAR(result->data<float>()[i], expected[i], 1e-5);
 }
 
+TEST(LapackTest, ProductsWithReflectionsUndoThem) {
+  for (const bool left : {true, false}) {
+    const char* shape = left ? "f32[3,4]" : "f32[4,3]";
+    const auto result = EvaluateText(
+        absl::StrCat(
+            "HloModule m\nENTRY e {\n  a = f32[3,2] parameter(0)\n  c = ", shape,
+            " parameter(1)\n  f = (f32[3,2], f32[2]) custom-call(a), custom_call_target=\"lapack_sgeqrf_ffi\"\n",
+            "  h = f32[3,2] get-tuple-element(f), index=0\n  s = f32[2] get-tuple-element(f), index=1\n  q = ", shape,
+            " custom-call(h, s, c), custom_call_target=\"lapack_sormqr_ffi\", backend_config={left = ",
+            left ? "true" : "false", ", transpose = false}\n  b = ", shape,
+            " custom-call(h, s, q), custom_call_target=\"lapack_sormqr_ffi\", backend_config={left = ",
+            left ? "true" : "false", ", transpose = true}\n  ROOT t = (", shape, ", ", shape, ") tuple(q, b)\n}\n"),
+        {Matrix({3, 2}, {1, 2, 3, 4, 5, -6}), Matrix(left ? std::vector<int64_t>{3, 4} : std::vector<int64_t>{4, 3},
+                                                     {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12})});
+    ASSERT_TRUE(result.ok()) << result.status();
+    bool changed = false;
+    for (int i = 0; i < 12; ++i) {
+      EXPECT_NEAR(result->elements()[1].data<float>()[i], i + 1, 1e-5);
+      changed |= std::abs(result->elements()[0].data<float>()[i] - static_cast<float>(i + 1)) > 0.1;
+    }
+    EXPECT_TRUE(changed);
+  }
+}
+
 TEST(LapackTest, SingularValuesWithAndWithoutVectors) {
-  for (const auto& [mode, left, right] : {std::tuple{65, 3, 2}, std::tuple{83, 2, 2}, std::tuple{78, 3, 2}}) {
+  for (const auto& [routine, mode, left, right] :
+       {std::tuple{"gesdd", 65, 3, 2}, std::tuple{"gesdd", 83, 2, 2}, std::tuple{"gesdd", 78, 3, 2},
+        std::tuple{"gesvd", 65, 3, 2}, std::tuple{"gesvd", 83, 2, 2}, std::tuple{"gesvd", 78, 3, 2}}) {
     const auto result = EvaluateText(
         absl::StrCat("HloModule m\nENTRY e {\n  a = f32[3,2] parameter(0)\n  ROOT c = (f32[3,2], f32[2], f32[3,", left,
-                     "], f32[", right, ",2], s32[]) custom-call(a), custom_call_target=\"lapack_sgesdd_ffi\", ",
-                     "backend_config={mode = ", mode, " : ui8}\n}\n"),
+                     "], f32[", right, ",2], s32[]) custom-call(a), custom_call_target=\"lapack_s", routine,
+                     "_ffi\", backend_config={mode = ", mode, " : ui8}\n}\n"),
         {Matrix({3, 2}, {3, 0, 0, -2, 0, 0})});
     ASSERT_TRUE(result.ok()) << result.status();
     EXPECT_NEAR(result->elements()[1].data<float>()[0], 3, 1e-5);
@@ -114,6 +140,7 @@ TEST(LapackTest, ShapesOtherThanTheRoutinesAreRefused) {
       {"(f32[9,9], f32[2]) custom-call(a), custom_call_target=\"lapack_sgeqrf_ffi\"", "result 0 is f32[9,9]"},
       {"(f32[3,2], f32[2]) custom-call(a), custom_call_target=\"lapack_dgeqrf_ffi\"", "expected f64[3,2]"},
       {"f32[3,2] custom-call(a), custom_call_target=\"lapack_sorgqr_ffi\"", "1 operands, expected 2"},
+      {"f32[3,2] custom-call(a, a, a), custom_call_target=\"lapack_sormqr_ffi\"", "sormqr wants no more reflections"},
       {"f32[3,2] custom-call(a), custom_call_target=\"lapack_snothing_ffi\"", "lapack_snothing_ffi"},
   };
   for (const Case& c : cases) {
