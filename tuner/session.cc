@@ -19,7 +19,6 @@
 #include "tuner/session_report.h"
 #include "tuner/session_state.h"
 #include "tuner/tile_search.h"
-#include "tuner/xla/calls.h"
 #include "tuner/xla/loop_fusions.h"
 #include "tuner/xla/own_fusions.h"
 #include "tuner/xla/session_steps.h"

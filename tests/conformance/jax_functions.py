@@ -131,13 +131,13 @@ def storable(array, np):
     return np.ascontiguousarray(array).reshape(array.shape)
 
 
-def difference(got, want, kind, np):
+def difference(got, want, kind, tolerance, np):
     """Empty where they agree."""
     if got.shape != want.shape:
         return f"shape {got.shape} for {want.shape}"
     if want.size == 0:
         return ""
-    if kind not in TOLERANCE:
+    if kind not in TOLERANCE:  # integers
         wrong = np.mean(got.astype(np.int64) != want.astype(np.int64))
         return f"{wrong:.2%} of {want.size} integers differ" if wrong else ""
     got, want = got.astype(np.float64), want.astype(np.float64)
@@ -150,7 +150,7 @@ def difference(got, want, kind, np):
         return ""
     floor = 1e-3 * np.abs(want[both]).max()
     error = np.abs(got - want)[both] / np.maximum(np.maximum(np.abs(got), np.abs(want))[both], max(floor, 1e-30))
-    return f"relative difference {error.max():.3g}" if error.max() > TOLERANCE[kind] else ""
+    return f"relative difference {error.max():.3g}" if error.max() > tolerance else ""
 
 
 class Case(typing.NamedTuple):
@@ -159,6 +159,7 @@ class Case(typing.NamedTuple):
     inputs: dict
     want: list
     kinds: list  # names of the types of `want`
+    dtypes: list  # and of the inputs
 
 
 def trace(name, function, arrays, fixed, jax, np):
@@ -172,8 +173,9 @@ def trace(name, function, arrays, fixed, jax, np):
     results = jax.tree.leaves(lowered.compile()(*arrays))
     if not results or not all(isinstance(leaf, jax.Array) for leaf in results):
         return None
-    inputs = {f"in.{k}": storable(plain(leaf), np) for k, leaf in enumerate(jax.tree.leaves(arrays))}
-    return Case(name, module, inputs, [storable(leaf, np) for leaf in results], [np.asarray(leaf).dtype.name for leaf in results])
+    leaves = [plain(leaf) for leaf in jax.tree.leaves(arrays)]
+    return Case(name, module, {f"in.{k}": storable(leaf, np) for k, leaf in enumerate(leaves)}, [storable(leaf, np) for leaf in results],
+                [leaf.dtype.name for leaf in results], [leaf.dtype.name for leaf in leaves])
 
 
 def gradient(function, fixed, jax):
@@ -233,10 +235,11 @@ def run(case, engine, program, folder, np):
     if done.returncode != 0:
         return f"status {done.returncode}: " + " ".join(done.stderr.split())[:300]
     got = load(outputs, np)
+    coarsest = max((TOLERANCE.get(dtype, 0) for dtype in case.dtypes), default=0)
     for k, (want, kind) in enumerate(zip(case.want, case.kinds)):
         if f"out.{k}" not in got:
             return f"no result {k}"
-        wrong = difference(got[f"out.{k}"], want, kind, np)
+        wrong = difference(got[f"out.{k}"], want, kind, max(coarsest, TOLERANCE.get(kind, 0)), np)
         if wrong:
             return f"result {k}: {wrong}"
     return ""

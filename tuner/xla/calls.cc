@@ -5,12 +5,12 @@
 #include "absl/algorithm/container.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
-#include "fusion/kernel.h"
 #include "hlo/cost_analysis.h"
 #include "hlo/hash.h"
 #include "hlo/str_cat.h"
 #include "tuner/search/execution_counts.h"
 #include "tuner/xla/outline.h"
+#include "tuner/xla/tiles.h"
 
 namespace smelt::tuner::xla {
 namespace {
@@ -70,7 +70,8 @@ bool IsContraction(const Instruction& instruction) {
 constexpr std::string_view kMark = "xla_cpu_small_call";
 
 bool IsCalled(const Instruction& instruction) {
-  return instruction.opcode() == Opcode::kCall && absl::c_any_of(instruction.raw_attributes(), [](const auto& attribute) {
+  return instruction.opcode() == Opcode::kCall &&
+         absl::c_any_of(instruction.raw_attributes(), [](const auto& attribute) {
            return attribute.name == "frontend_attributes" && attribute.value.find(kMark) != std::string::npos;
          });
 }
@@ -93,8 +94,6 @@ bool AddLoop(const Instruction& loop, const absl::flat_hash_map<const Computatio
 
 }  // namespace
 
-std::string LoopKey(const Instruction& loop) { return hlo::Hasher().Add("loop").Add(loop.name()).Finish().ToHex(); }
-
 Callable FindCallable(const hlo::Module& module) {
   const auto counts = ExecutionCounts(module);
   Callable callable;
@@ -108,13 +107,13 @@ Callable FindCallable(const hlo::Module& module) {
         double operations = 0;
         absl::flat_hash_set<const Computation*> below;
         if (AddLoop(*instruction, counts, &below, &operations) && operations <= kMostOperations) {
-          callable.loops.emplace(LoopKey(*instruction), instruction->name());
+          callable.loops.emplace(TileKey(*instruction), instruction->name());
           continue;  // what is in it goes with it
         }
       } else if (instruction->opcode() == Opcode::kConvolution && CanBeEmitted(*instruction) &&
                  hlo::AnalyzeCost(*instruction).flops <= kMostOperations) {
-        const auto kernel = fusion::ExtractKernel(*instruction, /*layouts=*/true);
-        if (kernel.ok()) callable.convolutions.emplace(kernel->hash.ToHex(), instruction->name());
+        const std::string key = TileKey(*instruction);
+        if (!key.empty()) callable.convolutions.emplace(key, instruction->name());
       }
       if (IsCalled(*instruction)) continue;  // by XLA itself
       for (const Computation* called : instruction->called()) {
@@ -128,9 +127,8 @@ Callable FindCallable(const hlo::Module& module) {
 void CallConvolutions(const Callable& callable, hlo::Module* module) {
   for (Computation* computation : module->ExecutedComputations()) {
     for (Instruction* instruction : computation->Instructions()) {
-      if (instruction->opcode() != Opcode::kConvolution) continue;
-      const auto kernel = fusion::ExtractKernel(*instruction, /*layouts=*/true);
-      if (kernel.ok() && callable.convolutions.contains(kernel->hash.ToHex())) MakeCall(instruction);
+      if (instruction->opcode() == Opcode::kConvolution && callable.convolutions.contains(TileKey(*instruction)))
+        MakeCall(instruction);
     }
   }
 }

@@ -1,13 +1,13 @@
 // Instructions that XLA compiles into functions of their own.
 //
 //   Callable callable = FindCallable(program.module());
-//   tiles[callable.loops.begin()->first] = kCallTile;       // read by ToLoopFusions
+//   tiles[callable.loops.begin()->first] = kCallTile;       // tiles.h; read by ToLoopFusions
 //
 // XLA:CPU runs each fusion, loop and convolution of a program as a step of its own, but a `call` marked
-// xla_cpu_small_call becomes one function with all that it holds, emitted in place. XLA itself makes such calls of loops
-// over less than a kilobyte (its pass small-while-loop-hoisting). Two more kinds gain by it: other loops of small kernels,
-// whose steps cost more than their work, and convolutions of one or few channels a group, which as plain loops are up to
-// twenty times as fast as in the library that XLA calls for them. Such a function runs on one thread.
+// xla_cpu_small_call becomes one function with all that it holds, emitted in place. XLA itself makes such calls of
+// loops over less than a kilobyte (its pass small-while-loop-hoisting). Two more kinds gain by it: other loops of small
+// kernels, whose steps cost more than their work, and convolutions of one or few channels a group, which as plain loops
+// are up to twenty times as fast as in the library that XLA calls for them. Such a function runs on one thread.
 #pragma once
 
 #include <map>
@@ -17,20 +17,14 @@
 
 namespace smelt::tuner::xla {
 
-// Where a configuration's `tiles` have this for a convolution or a loop, it is called.
-inline constexpr const char* kCallTile = "call";
-
-// Keys of `tiles`, with names for people.
+// Names for people, by TileKey.
 struct Callable {
-  std::map<std::string, std::string> convolutions;  // by the kernel's hash
-  std::map<std::string, std::string> loops;         // outermost ones, by LoopKey
+  std::map<std::string, std::string> convolutions;
+  std::map<std::string, std::string> loops;  // outermost ones
 };
 
 // Of an unfused program: those that XLA can compile so, and that are not bound to be slow.
 Callable FindCallable(const hlo::Module& module);
-
-// A loop keeps its name when the program is fused, and nothing else.
-std::string LoopKey(const hlo::Instruction& loop);
 
 // All of the convolutions, wherever they stand.
 void CallConvolutions(const Callable& callable, hlo::Module* module);

@@ -4,7 +4,6 @@
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
-#include "tuner/xla/loop_fusions.h"
 
 namespace smelt::tuner::xla {
 

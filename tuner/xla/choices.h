@@ -4,8 +4,7 @@
 //   choices.kernels()                 // kernel hash to the tiles to time it with: library, call
 //   for (const Tiles& way : choices.WholeProgram()) ...    // all loops called, nothing cut into parts, both
 //
-// A choice is a key in a configuration's `tiles` with one of the tiles of loop_fusions.h and calls.h; no entry is the
-// ordinary way.
+// A choice is an entry of `Tiles` (tiles.h).
 #pragma once
 
 #include <map>
@@ -15,10 +14,9 @@
 #include "hlo/module.h"
 #include "tuner/xla/calls.h"
 #include "tuner/xla/program.h"
+#include "tuner/xla/tiles.h"
 
 namespace smelt::tuner::xla {
-
-using Tiles = std::map<std::string, std::string>;
 
 class Choices {
  public:

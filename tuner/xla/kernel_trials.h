@@ -21,6 +21,7 @@
 #include "tuner/search/fusion_state.h"
 #include "tuner/search/kernel_costs.h"
 #include "tuner/trials.h"
+#include "tuner/xla/tiles.h"
 
 namespace smelt::tuner::xla {
 
@@ -44,7 +45,7 @@ class KernelTrials {
   absl::Status Time(const fusion::Config& config);
 
   // By hash, the tiles of those of the kernels timed so far that are clearly faster so.
-  const std::map<std::string, std::string>& tiles() const { return tiles_; }
+  const Tiles& tiles() const { return tiles_; }
   int64_t timed() const { return timed_; }
 
  private:
@@ -57,7 +58,7 @@ class KernelTrials {
   Trials& trials_;
   const KernelTrialOptions options_;
   absl::flat_hash_set<hlo::Hash128> done_;
-  std::map<std::string, std::string> tiles_;
+  Tiles tiles_;
   int64_t timed_ = 0;
 };
 

@@ -1,14 +1,11 @@
 #include "tuner/xla/loop_fusions.h"
 
 #include <algorithm>
-#include <map>
 #include <string>
 #include <vector>
 
-#include "fusion/kernel.h"
 #include "fusion/xla_cpu_emitter.h"
 #include "hlo/cost_analysis.h"
-#include "hlo/hash.h"
 #include "hlo/str_cat.h"
 #include "tuner/xla/calls.h"
 #include "tuner/xla/default_layouts.h"
@@ -52,16 +49,10 @@ std::vector<int64_t> Partitions(const Instruction& fusion, int threads) {
 }
 
 // How the instruction is to run, or nothing.
-std::string TileOf(const Instruction& instruction, const std::map<std::string, std::string>& tiles) {
+std::string TileOf(const Instruction& instruction, const Tiles& tiles) {
   if (tiles.empty()) return "";
-  std::string key;
-  if (instruction.opcode() == Opcode::kWhile) {
-    key = LoopKey(instruction);
-  } else if (IsLibraryOpcode(instruction.opcode())) {
-    const absl::StatusOr<fusion::Kernel> kernel = fusion::ExtractKernel(instruction, /*layouts=*/true);
-    if (kernel.ok()) key = kernel->hash.ToHex();
-  }
-  const auto tile = tiles.find(key);
+  if (instruction.opcode() != Opcode::kWhile && !IsLibraryOpcode(instruction.opcode())) return "";
+  const auto tile = tiles.find(TileKey(instruction));
   return tile == tiles.end() ? "" : tile->second;
 }
 
@@ -86,8 +77,6 @@ void SetPartitions(const std::vector<int64_t>& parts, Instruction* fusion) {
 bool IsLibraryOpcode(Opcode opcode) {
   return opcode == Opcode::kDot || opcode == Opcode::kConvolution || opcode == Opcode::kReduce;
 }
-
-std::string UncutKey() { return hlo::HashOf("uncut").ToHex(); }
 
 void ToLoopFusions(const LoopFusionOptions& options, hlo::Module* module) {
   const int threads = options.tiles.contains(UncutKey()) ? 1 : options.threads;

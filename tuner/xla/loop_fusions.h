@@ -9,25 +9,16 @@
 // fusion of its own, as XLA makes one.
 #pragma once
 
-#include <map>
-#include <string>
-
 #include "hlo/module.h"
+#include "tuner/xla/tiles.h"
 
 namespace smelt::tuner::xla {
 
 struct LoopFusionOptions {
   int threads = 1;
-  // kLibraryTile for contractions and reductions that XLA's library is to run, by their kernels' hashes as hexadecimal
-  // digits; kCallTile for what becomes a function of its own (calls.h); kUncutTile under UncutKey() where no fusion is cut
-  // into parts: handing out parts takes longer than small kernels do.
-  std::map<std::string, std::string> tiles;
+  Tiles tiles;
 };
-// Where a trial's or a configuration file's `tiles` have this for a contraction, XLA's library runs it.
-inline constexpr const char* kLibraryTile = "library";
-inline constexpr const char* kUncutTile = "uncut";
-std::string UncutKey();
-// In the backend configuration of such a fusion.
+// In the backend configuration of a fusion for XLA's library.
 inline constexpr const char* kLibraryFusion = "__ynn_fusion";
 
 // What XLA's library may run: contractions and reductions.

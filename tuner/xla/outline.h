@@ -7,8 +7,8 @@
 
 namespace smelt::tuner::xla {
 
-// Each operand becomes one parameter; what waits for the instruction waits for what replaces it, which is named `prefix`
-// and its name. The instruction is gone afterwards.
+// Each operand becomes one parameter; what waits for the instruction waits for what replaces it, which is named
+// `prefix` and its name. The instruction is gone afterwards.
 hlo::Instruction* Outline(hlo::Instruction* instruction, hlo::Opcode opcode, hlo::Attributes attributes,
                           std::string_view prefix);
 

@@ -11,7 +11,6 @@
 #include "fusion/apply.h"
 #include "fusion/config_file.h"
 #include "fusion/heuristics/heuristics.h"
-#include "fusion/kernel.h"
 #include "fusion/target.h"
 #include "fusion/unfuse.h"
 #include "hlo/file/read.h"
@@ -36,8 +35,8 @@ absl::StatusOr<std::string> Encoded(const hlo::Module& module) {
   return absl::Base64Escape(bytes);
 }
 
-// XLA's code generator has integers of four and two bits side by side in bytes, which their layouts must say; its passes
-// see to that in a module that it captured.
+// XLA's code generator has integers of four and two bits side by side in bytes, which their layouts must say; its
+// passes see to that in a module that it captured.
 void PackSmallIntegers(hlo::Shape* shape) {
   for (hlo::Shape& element : shape->tuple_shapes) PackSmallIntegers(&element);
   if (!shape->IsArray() || !hlo::IsInteger(shape->element_type)) return;
@@ -48,11 +47,6 @@ void PackSmallIntegers(hlo::Shape* shape) {
   if (shape->layout) layout = *shape->layout;
   layout.element_size_in_bits = bits;
   shape->layout = std::move(layout);
-}
-
-std::string KernelHash(const hlo::Instruction& instruction) {
-  const absl::StatusOr<fusion::Kernel> kernel = fusion::ExtractKernel(instruction, /*layouts=*/true);
-  return kernel.ok() ? kernel->hash.ToHex() : "";
 }
 
 // Where the captured form of a module is kept between runs; empty: nowhere. Of the version in worker.py.
@@ -164,15 +158,15 @@ absl::Status FindLibraryKernels(const WorkerOptions& worker, double timeout_seco
       if (!IsLibraryFusion(*fusion)) continue;
       ++program->library_fusions;
       for (const hlo::Instruction* inside : fusion->called(0)->Instructions()) {
-        if (IsLibraryOpcode(inside->opcode())) handed.insert(KernelHash(*inside));
+        if (IsLibraryOpcode(inside->opcode())) handed.insert(TileKey(*inside));
       }
     }
   }
   for (const hlo::Computation* computation : program->program.module().ExecutedComputations()) {
     for (const hlo::Instruction* instruction : computation->Instructions()) {
       if (!IsLibraryOpcode(instruction->opcode())) continue;
-      const std::string hash = KernelHash(*instruction);
-      if (handed.contains(hash)) program->library_kernels.emplace(hash, instruction->name());
+      const std::string key = TileKey(*instruction);
+      if (!key.empty() && handed.contains(key)) program->library_kernels.emplace(key, instruction->name());
     }
   }
   return absl::OkStatus();
@@ -241,7 +235,7 @@ absl::StatusOr<FusedProgram> FuseXlaProgram(const Program& program, const std::s
   SMELT_ASSIGN_OR_RETURN(const fusion::Space space, XlaSpace(program));
   FusedProgram fused;
   SMELT_ASSIGN_OR_RETURN(fused.config, XlaFusionConfig(space, program, fusion));
-  std::map<std::string, std::string> tiles;
+  Tiles tiles;
   if (!IsFusionName(fusion)) {
     SMELT_ASSIGN_OR_RETURN(const fusion::SavedConfig saved, fusion::LoadConfig(fusion, space));
     tiles = saved.tiles;
@@ -251,7 +245,7 @@ absl::StatusOr<FusedProgram> FuseXlaProgram(const Program& program, const std::s
 }
 
 std::unique_ptr<hlo::Module> LoopFusionProgram(const fusion::Space& space, const fusion::Config& config,
-                                               const std::map<std::string, std::string>& tiles, int threads) {
+                                               const Tiles& tiles, int threads) {
   std::unique_ptr<hlo::Module> fused = fusion::Apply(space, config);
   ToLoopFusions({.threads = threads, .tiles = tiles}, fused.get());
   return fused;
@@ -267,7 +261,7 @@ absl::StatusOr<Candidate> XlaCandidate(const hlo::Module& module) {
 }
 
 Candidate XlaTrial(const XlaProgram& program, const fusion::Space& space, const fusion::Config& config,
-                   const std::map<std::string, std::string>& tiles, const std::string& compiler, int threads) {
+                   const Tiles& tiles, const std::string& compiler, int threads) {
   if (compiler == program.xla_default.compiler) return program.xla_default;
   if (compiler == program.xla_no_library.compiler) return program.xla_no_library;
   absl::StatusOr<Candidate> candidate = XlaCandidate(*LoopFusionProgram(space, config, tiles, threads));

@@ -18,6 +18,7 @@
 #include "hlo/module.h"
 #include "tuner/measure/runner.h"
 #include "tuner/program.h"
+#include "tuner/xla/tiles.h"
 
 namespace smelt::tuner::xla {
 
@@ -80,9 +81,9 @@ absl::StatusOr<fusion::Config> XlaFusionConfig(const fusion::Space& space, const
 absl::StatusOr<Candidate> XlaCandidate(const hlo::Module& module);
 // A configuration of its captured form (`compiler` is empty), or one of XLA's own choices, for the child.
 Candidate XlaTrial(const XlaProgram& program, const fusion::Space& space, const fusion::Config& config,
-                   const std::map<std::string, std::string>& tiles, const std::string& compiler, int threads);
+                   const Tiles& tiles, const std::string& compiler, int threads);
 // A configuration applied, as XLA takes it.
 std::unique_ptr<hlo::Module> LoopFusionProgram(const fusion::Space& space, const fusion::Config& config,
-                                               const std::map<std::string, std::string>& tiles, int threads);
+                                               const Tiles& tiles, int threads);
 
 }  // namespace smelt::tuner::xla
