@@ -3,6 +3,8 @@
 #include <csignal>
 #include <cstdio>
 #include <iostream>
+#include <string>
+#include <vector>
 
 namespace smelt::cli {
 
@@ -13,6 +15,11 @@ int Main(CLI::App& app, const Action& chosen, int argc, char** argv) {
   std::signal(SIGXFSZ, SIG_IGN);  // a write beyond a limit of the disk is an error to report, not an end
   try {
     app.parse(argc, argv);
+  } catch (const CLI::RequiredError& error) {
+    // A flag that does not exist may be why another is missing: it is told first.
+    const std::vector<std::string> unknown = app.remaining(/*recurse=*/true);
+    app.exit(unknown.empty() ? static_cast<const CLI::Error&>(error) : CLI::ExtrasError(unknown));
+    return 2;
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : 2;
   }

@@ -68,11 +68,16 @@ class Priority {
   };
 
   double Cost(int32_t slot) {
-    partition_.Body(slot, &body_);
-    if (!options_.kernel_seconds) return KernelSeconds(graph_, space_.target(), body_);
+    if (!options_.kernel_seconds) {
+      partition_.Body(slot, &body_);
+      return KernelSeconds(graph_, space_.target(), body_);
+    }
     const hlo::Hash128& hash = partition_.kernel(slot).hash;
     auto [it, fresh] = known_.try_emplace(hash, 0.0);
-    if (fresh) it->second = options_.kernel_seconds(BuildKernel(graph_, body_, hash).computation());
+    if (fresh) {
+      partition_.Body(slot, &body_);
+      it->second = options_.kernel_seconds(BuildKernel(graph_, body_, hash).computation());
+    }
     return it->second;
   }
 

@@ -16,8 +16,10 @@ from fusions_test import HERE
 
 
 class Tuning(unittest.TestCase):
+    # Python leaves SIGINT alone where whoever started it ignores it, as a shell does for what runs behind a script.
     PROGRAM = """
-import sys, programs, smelt.jax as sj
+import signal, sys, programs, smelt.jax as sj
+signal.signal(signal.SIGINT, signal.default_int_handler)
 x, scale = programs.values(64, 48), programs.values(48, seed=2)
 tuned = sj.tune(programs.normalise, x, scale, out=sys.argv[1], budget=float(sys.argv[2]))
 print("returned", tuned.answer, tuned.report["cancelled"])
