@@ -151,13 +151,15 @@ bool ModuleParser::ReadOperation(const char* start, std::string_view name, bool 
       (operands_[0]->opcode() == Opcode::kAsyncStart || operands_[0]->opcode() == Opcode::kAsyncUpdate)) {
     draft.called = {operands_[0]->called().begin(), operands_[0]->called().end()};
   }
-  if (!has_shape) {
+  // What a recv-done says that it received is not asked: XLA takes its recv's shape.
+  if (!has_shape || draft.opcode == Opcode::kRecvDone) {
     absl::StatusOr<Shape> inferred = InferShape(draft.opcode, operands_, draft.attributes, draft.called);
-    if (!inferred.ok()) {
+    if (inferred.ok()) {
+      shape = *std::move(inferred);
+    } else if (!has_shape) {
       scanner_.Complain(opcode_at, inferred.status());
       return false;
     }
-    shape = *std::move(inferred);
   }
   if (!operands_.empty() && IsFloat(shape.element_type) && operands_[0]->shape().element_type != shape.element_type &&
       !MakeConversionExplicit(start, shape, draft)) {

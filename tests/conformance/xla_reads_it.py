@@ -15,6 +15,7 @@ import argparse, collections, json, os, pathlib, re, subprocess, sys, tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 LOSSY = re.compile(r"\{\.\.\.\}|constant(?=\()[^\n]*[({, ]-0[,)}]")  # printed by XLA
+UNCARRIED = re.compile(r"\bslice_sizes=\{\{")  # of a collective-permute: XLA's protos have no field for them
 MISREAD = re.compile(r"\{\.\.\.\}|constant\([^\n]*\(-?nan, ")  # read by XLA
 FUSIONS = ["tvm", "priority", "random:1"]
 LARGEST = 2_000_000  # bytes of text; XLA needs minutes for larger ones
@@ -41,6 +42,7 @@ def check_module(path, program, fusions, verify):
         _hlo.hlo_module_from_text(pathlib.Path(path).read_text())
     except Exception:
         return  # not a module of XLA's
+    uncarried = UNCARRIED.search(pathlib.Path(path).read_text())
     with tempfile.TemporaryDirectory() as folder:
         forms = [("text", "form.hlo", [])] + [(f, "form.hlo", [f"--fusion={f}"]) for f in fusions] + [("proto", "form.pb", [])]
         for form, name, flags in forms:
@@ -61,7 +63,7 @@ def check_module(path, program, fusions, verify):
             # XLA's print of a module that breaks rules need not say what the module said, and it fills a constant that the text
             # leaves out with values that depend on what the process has read before. Of a complex number whose real part is
             # no number it forgets the other part.
-            if verify or (name.endswith(".hlo") and MISREAD.search(written.read_text())):
+            if verify or (uncarried if name.endswith(".pb") else MISREAD.search(written.read_text())):
                 print(form, "ok", flush=True)
                 continue
             ours = fingerprint(program, written, verify)
@@ -72,6 +74,9 @@ def check_module(path, program, fusions, verify):
             theirs = fingerprint(program, back, verify)
             if not LOSSY.search(back.read_text()) and theirs != ours:
                 print(form, "changed", f"{ours} is {theirs} after XLA printed it", flush=True)
+                continue
+            if uncarried:
+                print(form, "ok", flush=True)
                 continue
             serialised = pathlib.Path(folder) / "xla.pb"
             serialised.write_bytes(module.as_serialized_hlo_module_proto())

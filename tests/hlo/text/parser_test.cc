@@ -93,6 +93,14 @@ INSTANTIATE_TEST_SUITE_P(
         BadText{"ENTRY e { ROOT x = q32[] parameter(0) }", "expected a shape such as f32[2,3]"},
         BadText{"ENTRY e { ROOT x = f32[2 parameter(0) }", "expected `]`"},
         BadText{"ENTRY e { ROOT x = f32[2]{0:Q(3)} parameter(0) }", "one of the layout parts"},
+        BadText{"ENTRY e { ROOT x = f32[2]{0:S(1)E(4)} parameter(0) }", "in this order"},
+        BadText{"ENTRY e { ROOT x = f32[2]{0:L(4)L(4)} parameter(0) }", "in this order"},
+        BadText{"ENTRY e { ROOT x = f32[2]{0:D(E)} parameter(0) }", "one of the levels D, C, S, H, found `E`"},
+        // Braces inside were once skipped here, and counted where the entry's layout is read.
+        BadText{"ENTRY e { ROOT x = u32[]{:D( ROOT y= u32[]{:D(1)} a }s8)} parameter(0) }", "one of the levels"},
+        BadText{"ENTRY e { ROOT x = f32[2]{0:L(D)} parameter(0) }", "an integer, found `D`"},
+        BadText{"ENTRY e { ROOT x = f32[2]{0:#(D)} parameter(0) }", "a type such as u32, found `D`"},
+        BadText{"ENTRY e { ROOT x = f32[2]{0:SC(0)} parameter(0) }", "expected `:`"},
         BadText{"ENTRY e { ROOT x = f32[] parameter(99999999999999999999) }", "of at most 64 bits"},
         BadText{"ENTRY e { ROOT c = s8[] constant(128) }", "a value within the range of s8, found `128`"},
         BadText{"ENTRY e { ROOT c = u8[] constant(-1) }", "a value within the range of u8"},
@@ -150,6 +158,16 @@ TEST(Parser, InfersMissingShapes) {
   EXPECT_EQ(Root(*module).shape().ToString(), "(f32[2,4], f32[2,4])");
   EXPECT_NE(Error("ENTRY e { a = f32[2] parameter(0) ROOT b = convert(a) }").find("so it must be given"),
             std::string::npos);
+}
+
+TEST(Parser, TakesWhatARecvDoneReceivesFromItsRecv) {
+  const auto module = Parse(R"(HloModule m
+ENTRY e { token = token[] parameter(0)
+  recv = (f32[128,32], u32[], token[]) recv(token), channel_id=5
+  done = (f32[128,21], token[]) recv-done(recv), channel_id=5
+  ROOT received = get-tuple-element(done), index=0 })");
+  ASSERT_NE(module, nullptr);
+  EXPECT_EQ(Root(*module).shape().ToString(), "f32[128,32]");
 }
 
 TEST(Parser, ReadsNestedOperandsAndCompactTupleAccess) {

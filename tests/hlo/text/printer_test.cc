@@ -100,5 +100,13 @@ TEST(Printer, LayoutPartsStandInTheOrderThatXlaReads) {
   EXPECT_EQ(ToText(*module->entry()->root()), "ROOT %p = " + shape + " parameter(0)");
 }
 
+TEST(Printer, LayoutPartsAreWrittenAsXlaDoes) {
+  const auto parsed =
+      ParseShape("f32[4,8]{1,0:D( D , C+~ )L(1)# (u32)S(1)SC(1:2, 4)(0:1)P((f32[ 8 ]{0:L(4)}, u32[]))M(0)}");
+  ASSERT_TRUE(parsed.ok()) << parsed.status();
+  EXPECT_EQ(parsed->ToString(/*with_layout=*/true),
+            "f32[4,8]{1,0:D(D,C+~)#(u32)S(1)SC(1:2,4)(0:1)P((f32[8]{0:L(4)}, u32[]))}");
+}
+
 }  // namespace
 }  // namespace smelt::hlo
