@@ -1,8 +1,11 @@
 #include "fusion/target.h"
 
 #include <algorithm>
+#include <cmath>
+#include <complex>
 
 #include "hlo/computation.h"
+#include "hlo/literal.h"
 
 namespace smelt::fusion {
 namespace {
@@ -36,6 +39,15 @@ constexpr Opcode kLoopOpcodes[] = {
     Opcode::kBitcastConvert,
 };
 
+// What has a loop nest of complex numbers; IsComplexLoop has the conditions.
+constexpr Opcode kComplexOpcodes[] = {
+    Opcode::kConstant, Opcode::kCopy,     Opcode::kNegate,    Opcode::kAdd,         Opcode::kSubtract,
+    Opcode::kSelect,   Opcode::kReshape,  Opcode::kBroadcast, Opcode::kBitcast,     Opcode::kTranspose,
+    Opcode::kSlice,    Opcode::kReverse,  Opcode::kPad,       Opcode::kConcatenate, Opcode::kDynamicSlice,
+    Opcode::kGather,   Opcode::kMultiply, Opcode::kDivide,    Opcode::kComplex,     Opcode::kReal,
+    Opcode::kImag,     Opcode::kAbs,      Opcode::kCompare,   Opcode::kConvert,
+};
+
 constexpr Opcode kScalarComputationOpcodes[] = {
     Opcode::kParameter, Opcode::kConstant, Opcode::kTuple, Opcode::kBroadcast, Opcode::kReshape, Opcode::kBitcast,
 };
@@ -53,10 +65,42 @@ bool LoopShape(const hlo::Shape& shape) {
   return shape.IsArray() && LoopType(shape.element_type) && !shape.IsDynamic() && shape.ElementCount() > 0;
 }
 
+bool IsComplexArray(const hlo::Shape& shape) {
+  return shape.IsArray() && hlo::IsComplex(shape.element_type) && !shape.IsDynamic() && shape.ElementCount() > 0;
+}
+
+bool HasComplexNumbers(const Instruction& instruction) {
+  return IsComplexArray(instruction.shape()) ||
+         std::any_of(instruction.operands().begin(), instruction.operands().end(),
+                     [](const Instruction* operand) { return IsComplexArray(operand->shape()); });
+}
+
+bool IsFiniteDivisor(const Instruction* divisor) {
+  while (divisor->opcode() == Opcode::kBroadcast) divisor = divisor->operand(0);
+  if (divisor->opcode() != Opcode::kConstant || divisor->literal().element_count() != 1) return false;
+  const std::complex<double> value = divisor->literal().GetComplex(0);
+  return std::isfinite(value.real()) && std::isfinite(value.imag()) && value != 0.0;
+}
+
+bool IsComplexLoop(const Instruction& instruction) {
+  const PrimitiveType type = instruction.shape().element_type;
+  if (!Contains(kComplexOpcodes, instruction.opcode())) return false;
+  switch (instruction.opcode()) {
+    case Opcode::kBitcast:
+      return instruction.operand(0)->shape().element_type == type;
+    case Opcode::kAbs:
+      return type == PrimitiveType::kF32;
+    case Opcode::kDivide:
+      return IsFiniteDivisor(instruction.operand(1));
+    case Opcode::kConvert:
+      return hlo::IsComplex(type);
+    default:
+      return true;
+  }
+}
+
 bool ElementwiseLoop(const Instruction& instruction) {
   switch (instruction.opcode()) {
-    case Opcode::kComplex:
-      return false;
     case Opcode::kStochasticConvert:
       return hlo::IsFloat(instruction.operand(0)->shape().element_type) &&
              hlo::IsInteger(instruction.shape().element_type);
@@ -92,10 +136,12 @@ bool HasLoopNest(const Instruction& instruction) {
   const Opcode opcode = instruction.opcode();
   if (!MayHaveLoopNest(opcode)) return false;
   if (hlo::IsElementwise(opcode) && !ElementwiseLoop(instruction)) return false;
-  if (!LoopShape(instruction.shape())) return false;
+  const auto has_loops = [](const hlo::Shape& shape) { return IsComplexArray(shape) || LoopShape(shape); };
+  if (!has_loops(instruction.shape())) return false;
   for (const Instruction* operand : instruction.operands()) {
-    if (!operand->shape().IsArray() || !LoopShape(operand->shape())) return false;
+    if (!operand->shape().IsArray() || !has_loops(operand->shape())) return false;
   }
+  if (HasComplexNumbers(instruction) && !IsComplexLoop(instruction)) return false;
   switch (opcode) {
     case Opcode::kBitcast:
     case Opcode::kBitcastConvert:

@@ -2,6 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "hlo/text/layout_text.h"
 
 namespace smelt::hlo {
 
@@ -123,24 +124,7 @@ std::string Shape::ToString(bool with_layout) const {
   }
   text += ']';
   if (!with_layout || !layout || !IsArray()) return text;
-  absl::StrAppend(&text, "{", absl::StrJoin(layout->minor_to_major, ","));
-  std::string tail;
-  if (!layout->tiles.empty()) {
-    tail += 'T';
-    for (const auto& tile : layout->tiles) {
-      absl::StrAppend(&tail, "(",
-                      absl::StrJoin(tile, ",",
-                                    [](std::string* out, int64_t d) {
-                                      absl::StrAppend(out, d == INT64_MIN ? std::string("*") : absl::StrCat(d));
-                                    }),
-                      ")");
-    }
-  }
-  tail += layout->rest;
-  if (layout->element_size_in_bits != 0) absl::StrAppend(&tail, "E(", layout->element_size_in_bits, ")");
-  if (layout->memory_space != 0) absl::StrAppend(&tail, "S(", layout->memory_space, ")");
-  if (!tail.empty()) absl::StrAppend(&text, ":", tail);
-  text += '}';
+  text::AppendLayout(&text, *layout);
   return text;
 }
 

@@ -84,7 +84,17 @@ constexpr Reason kOpaque[] = {
     {Opcode::kFusion, "a fusion's own computation is the kernel"},
 };
 
-bool HasLoops(PrimitiveType type) { return type == PrimitiveType::kPred || hlo::IsInteger(type) || hlo::IsFloat(type); }
+bool HasLoops(PrimitiveType type) {
+  return type == PrimitiveType::kPred || hlo::IsInteger(type) || hlo::IsFloat(type) || hlo::IsComplex(type);
+}
+
+// Values that stand for it: two for complex numbers.
+size_t ValuesOf(const hlo::Shape& shape) {
+  if (!shape.IsTuple()) return hlo::IsComplex(shape.element_type) ? 2 : 1;
+  size_t values = 0;
+  for (const hlo::Shape& element : shape.tuple_shapes) values += ValuesOf(element);
+  return values;
+}
 
 absl::Status CheckShape(const hlo::Instruction& instruction, const hlo::Shape& shape, const std::string& what) {
   const auto refuse = [&](const std::string& why) {
@@ -135,10 +145,17 @@ class Translator {
     for (const hlo::Instruction* parameter : kernel.Parameters()) {
       if (parameter == nullptr) return absl::InvalidArgumentError(absl::StrCat(kernel.name(), " lacks a parameter"));
       SMELT_RETURN_IF_ERROR(CheckParameter(*parameter));
-      Tensor tensor = Placeholder(absl::StrCat("p", inputs_.size()), parameter->shape().dimensions,
-                                  parameter->shape().element_type);
+      const std::string name = absl::StrCat("p", inputs_.size());
+      std::vector<int64_t> dimensions = parameter->shape().dimensions;
+      PrimitiveType type = parameter->shape().element_type;
+      const bool complex = hlo::IsComplex(type);
+      if (complex) {
+        dimensions.push_back(2);
+        type = hlo::ComplexPart(type);
+      }
+      Tensor tensor = Placeholder(name, dimensions, type);
       inputs_.push_back(tensor);
-      values_[parameter] = {Value{tensor, Expr()}};
+      values_[parameter] = complex ? ComplexInput(tensor, name) : std::vector<Value>{{tensor, Expr()}};
     }
     for (const hlo::Instruction* instruction : kernel.PostOrder()) {
       if (instruction->opcode() == Opcode::kParameter) continue;
@@ -161,17 +178,27 @@ class Translator {
     if (instruction.opcode() == Opcode::kGetTupleElement) {
       const std::vector<Value>& tuple = values_.at(instruction.operand(0));
       const int64_t index = instruction.attributes<hlo::TupleIndexAttributes>().index;
-      if (index < 0 || index >= static_cast<int64_t>(tuple.size())) {
+      const std::vector<hlo::Shape>& elements = instruction.operand(0)->shape().tuple_shapes;
+      if (index < 0 || index >= static_cast<int64_t>(elements.size())) {
         return absl::InvalidArgumentError(
-            absl::StrCat(instruction.name(), " takes element ", index, " of ", tuple.size()));
+            absl::StrCat(instruction.name(), " takes element ", index, " of ", elements.size()));
       }
-      results = {tuple[index]};
+      size_t first = 0;
+      for (int64_t i = 0; i < index; ++i) first += ValuesOf(elements[i]);
+      results.assign(tuple.begin() + first, tuple.begin() + first + ValuesOf(elements[index]));
       return absl::OkStatus();
     }
     SMELT_RETURN_IF_ERROR(HasLoopNest(instruction));
     RuleInput input{instruction, {}, StageName(instruction, number)};
+    const Rule rule = FindRule(instruction.opcode())->rule;
+    if (HasComplexNumbers(instruction)) {
+      std::vector<std::vector<Value>> operands;
+      for (const hlo::Instruction* operand : instruction.operands()) operands.push_back(values_.at(operand));
+      SMELT_ASSIGN_OR_RETURN(results, ComplexRule(input, rule, operands));
+      return absl::OkStatus();
+    }
     for (const hlo::Instruction* operand : instruction.operands()) input.operands.push_back(values_.at(operand)[0]);
-    SMELT_ASSIGN_OR_RETURN(results, FindRule(instruction.opcode())->rule(input));
+    SMELT_ASSIGN_OR_RETURN(results, rule(input));
     return absl::OkStatus();
   }
 
@@ -179,12 +206,17 @@ class Translator {
     std::vector<const hlo::Shape*> shapes;
     root.shape().AppendLeaves(&shapes);
     const std::vector<Value>& values = values_.at(&root);
-    if (shapes.size() != values.size()) {
+    if (ValuesOf(root.shape()) != values.size()) {
       return absl::UnimplementedError(absl::StrCat(root.name(), ": a kernel's result is an array or a flat tuple"));
     }
     absl::flat_hash_set<std::pair<const Operation*, int>> taken;
-    for (size_t i = 0; i < values.size(); ++i) {
-      const Value& value = values[i];
+    size_t next = 0;
+    for (size_t i = 0; i < shapes.size(); ++i) {
+      const Value& value = values[next++];
+      if (hlo::IsComplex(shapes[i]->element_type)) {
+        outputs_.push_back(ComplexOutput(value, values[next++], shapes[i]->dimensions, absl::StrCat("output_", i)));
+        continue;
+      }
       const bool fresh = !value.IsUniform() && value.tensor.op->kind == OperationKind::kCompute &&
                          taken.insert({value.tensor.op.get(), value.tensor.output}).second;
       outputs_.push_back(fresh ? value.tensor : CopyOf(value, *shapes[i], absl::StrCat("output_", i)));
@@ -218,6 +250,7 @@ absl::Status HasLoopNest(const hlo::Instruction& instruction) {
   for (const hlo::Instruction* operand : instruction.operands()) {
     SMELT_RETURN_IF_ERROR(CheckShape(instruction, operand->shape(), absl::StrCat("operand ", operand->name())));
   }
+  if (HasComplexNumbers(instruction)) SMELT_RETURN_IF_ERROR(CheckComplex(instruction));
   return entry->check == nullptr ? absl::OkStatus() : entry->check(instruction);
 }
 

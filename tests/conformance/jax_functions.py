@@ -5,7 +5,7 @@ Each function is called with the first of some usual arguments that it takes (`a
 gradient. XLA's result is what Smelt's must be: of the evaluator, and compiled under several fusions.
 
   jax_functions.py [--smelt PATH] [--modules jax.numpy,jax.lax,...] [--only TEXT] [--dtypes float32,...] [--engines evaluator,priority]
-                   [--sample N] [--every] [--keep FOLDER]
+                   [--sample N] [--every] [--untried] [--keep FOLDER]
 
 What differs, or is refused, has a line of its own, and with --keep its module and inputs are kept. Exit status 0: everything agreed;
 1: something did not; 77: there is no JAX, nothing was checked.
@@ -154,36 +154,43 @@ def gradient(function, fixed, jax):
     return scalar
 
 
-def cases(arguments, jax, np):
+def cases(arguments, jax, np, untried):
+    """`untried`: filled with what JAX itself refused: name of a function or gradient, and the reason."""
     make = arguments_to_try(np, jax.numpy, jax)
     seen = set()
     chosen = [(name, function) for name, function in functions(arguments.modules) if arguments.only in name]
     if arguments.sample:
         chosen = chosen[::max(len(chosen) // arguments.sample, 1)]
     for name, function in chosen:
+        taken, reason = False, "its results are no arrays"
         for dtype in arguments.dtypes:
             for number, (arrays, fixed) in enumerate(make(dtype)):
                 try:
                     case = trace(f"{name} {dtype} {number}", function, arrays, fixed, jax, np)
-                except Exception:
+                except Exception as refusal:
+                    reason = refusal
                     continue
                 if case is None:
                     continue
+                taken = True
                 digest = hashlib.sha256(case.module).digest()
                 if digest not in seen:  # else this is another name of a function
                     seen.add(digest)
                     yield case
                     leaves = jax.tree.leaves(arrays)
                     if dtype in GRADIENTS and leaves and all(jax.numpy.issubdtype(leaf.dtype, jax.numpy.floating) for leaf in leaves):
+                        gradient_name = f"{name} {dtype} {number} gradient"
                         try:
                             derived = jax.grad(gradient(function, fixed, jax), argnums=tuple(range(len(arrays))))
-                            case = trace(f"{name} {dtype} {number} gradient", derived, arrays, (), jax, np)
-                        except Exception:
-                            case = None
+                            case = trace(gradient_name, derived, arrays, (), jax, np)
+                        except Exception as refusal:
+                            untried[gradient_name], case = refusal, None
                         if case is not None:
                             yield case
                 if not arguments.every:
                     break
+        if not taken:
+            untried[name] = reason
 
 
 def run(case, engine, program, folder, np):
@@ -218,6 +225,7 @@ def main():
     parser.add_argument("--engines", type=lambda text: text.split(","), default=ENGINES)
     parser.add_argument("--sample", type=int, help="so many of the functions, spread over all")
     parser.add_argument("--every", action="store_true", help="all of the usual arguments that a function takes, not the first alone")
+    parser.add_argument("--untried", action="store_true", help="name the functions and gradients that were not run, with JAX's reason")
     parser.add_argument("--keep", type=pathlib.Path, help="a folder for modules and inputs of what differs")
     arguments = parser.parse_args()
     os.environ.setdefault("JAX_PLATFORMS", "cpu")
@@ -231,7 +239,8 @@ def main():
     jax.config.update("jax_enable_x64", True)
     counts = collections.defaultdict(collections.Counter)
     number = 0
-    for case in cases(arguments, jax, np):
+    untried = {}
+    for case in cases(arguments, jax, np, untried):
         number += 1
         for engine in arguments.engines:
             with tempfile.TemporaryDirectory() as folder:
@@ -249,6 +258,11 @@ def main():
     if not number:
         print("nothing was checked: no function has such a name")
         return 1
+    for kind, words in ((True, "gradients that JAX does not make"), (False, "functions that take none of the arguments")):
+        names = {name: reason for name, reason in untried.items() if name.endswith(" gradient") == kind}
+        print(f"{len(names)} {words}" + (" (--untried names them)" if names and not arguments.untried else ""))
+        for name, reason in names.items() if arguments.untried else ():
+            print(f"  {name}: " + " ".join(str(reason).split())[:120])
     for engine, count in counts.items():
         print(f"{engine}: {count['agree']} of {count.total()} agree")
     return 1 if any(count["differ"] for count in counts.values()) else 0

@@ -1,3 +1,5 @@
+#include <complex>
+
 #include "absl/strings/str_cat.h"
 #include "hlo/literal.h"
 #include "kernels/te/hlo/index.h"
@@ -9,18 +11,22 @@ namespace {
 // Larger tables belong in memory: fusion keeps them outside kernels.
 constexpr int64_t kTableLimit = 64;
 
-Expr Element(const hlo::Literal& literal, int64_t index) {
+Expr Element(const hlo::Literal& literal, NumberPart part, int64_t index) {
   const PrimitiveType type = literal.shape().element_type;
+  if (part != NumberPart::kWhole) {
+    const std::complex<double> value = literal.GetComplex(index);
+    return FloatConst({hlo::ComplexPart(type), 1}, part == NumberPart::kReal ? value.real() : value.imag());
+  }
   if (hlo::IsFloat(type)) return FloatConst({type, 1}, literal.GetDouble(index));
   return IntConst({type, 1}, literal.GetInteger(index));
 }
 
 // A balanced tree of selects over the flat index.
-Expr Table(const hlo::Literal& literal, const Expr& flat, int64_t begin, int64_t end) {
-  if (end - begin == 1) return Element(literal, begin);
+Expr Table(const hlo::Literal& literal, NumberPart part, const Expr& flat, int64_t begin, int64_t end) {
+  if (end - begin == 1) return Element(literal, part, begin);
   const int64_t middle = (begin + end) / 2;
-  Expr left = Table(literal, flat, begin, middle);
-  Expr right = Table(literal, flat, middle, end);
+  Expr left = Table(literal, part, flat, begin, middle);
+  Expr right = Table(literal, part, flat, middle, end);
   return left.Same(right) ? left : Select(flat < middle, left, right);
 }
 
@@ -36,11 +42,12 @@ absl::Status CheckConstant(const hlo::Instruction& instruction) {
 
 absl::StatusOr<std::vector<Value>> ConstantRule(const RuleInput& input) {
   const hlo::Literal& literal = input.instruction.literal();
-  if (literal.element_count() == 1 || literal.IsUniform()) return std::vector<Value>{{{}, Element(literal, 0)}};
+  if (literal.element_count() == 1 || literal.IsUniform())
+    return std::vector<Value>{{{}, Element(literal, input.part, 0)}};
   absl::Status status = CheckConstant(input.instruction);
   if (!status.ok()) return status;
   return std::vector<Value>{input.Emit([&](Indices indices) {
-    return Table(literal, Linearize(indices, input.dimensions()), 0, literal.element_count());
+    return Table(literal, input.part, Linearize(indices, input.dimensions()), 0, literal.element_count());
   })};
 }
 

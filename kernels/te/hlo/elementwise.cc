@@ -300,8 +300,6 @@ absl::Status CheckElementwise(const hlo::Instruction& instruction) {
         return absl::OkStatus();
       }
       return refuse("stochastic-convert has a loop nest only from floats to integers");
-    case Opcode::kComplex:
-      return refuse("complex numbers have no loop nest");
     case Opcode::kBitcastConvert:  // of scalars in a reducer
       return CheckBitcastConvert(instruction);
     case Opcode::kReducePrecision:

@@ -25,16 +25,23 @@ struct Value {
   Expr At(std::vector<Expr> indices) const { return uniform ? uniform : tensor(std::move(indices)); }
 };
 
+// Of a complex instruction, rules of real numbers see one part at a time.
+enum class NumberPart : uint8_t { kWhole, kReal, kImaginary };
+
 // An instruction under translation: what it is, what its operands have become, and the name its operation gets.
 struct RuleInput {
   const hlo::Instruction& instruction;
   std::vector<Value> operands;
   std::string name;
+  NumberPart part = NumberPart::kWhole;
 
   const Value& operand(int64_t i) const { return operands[i]; }
   const std::vector<int64_t>& dimensions() const { return instruction.shape().dimensions; }
   const std::vector<int64_t>& operand_dimensions(int64_t i) const { return instruction.operand(i)->shape().dimensions; }
-  PrimitiveType type() const { return instruction.shape().element_type; }
+  PrimitiveType type() const {  // of the elements that the rule makes
+    const PrimitiveType type = instruction.shape().element_type;
+    return part == NumberPart::kWhole ? type : hlo::ComplexPart(type);
+  }
   // An operation over the instruction's own dimensions, tagged with its opcode.
   Value Emit(const std::function<Expr(Indices)>& body) const;
 };
@@ -101,6 +108,16 @@ absl::StatusOr<std::vector<Value>> DotRule(const RuleInput& input);
 absl::StatusOr<std::vector<Value>> ScaledDotRule(const RuleInput& input);
 absl::Status CheckScaledDot(const hlo::Instruction& instruction);
 absl::StatusOr<std::vector<Value>> ConvolutionRule(const RuleInput& input);
+
+// hlo/complex.cc: values of complex numbers are two, the real parts and the imaginary ones.
+bool HasComplexNumbers(const hlo::Instruction& instruction);  // results or operands
+absl::Status CheckComplex(const hlo::Instruction& instruction);
+// `rule`: the opcode's own, of real numbers. `operands`: the values of each.
+absl::StatusOr<std::vector<Value>> ComplexRule(const RuleInput& input, Rule rule,
+                                               absl::Span<const std::vector<Value>> operands);
+// `pairs` has the two parts in its last dimension, and so has an output.
+std::vector<Value> ComplexInput(const Tensor& pairs, const std::string& name);
+Tensor ComplexOutput(const Value& real, const Value& imaginary, std::vector<int64_t> dimensions, std::string name);
 
 // The type in which products of `type` are accumulated.
 PrimitiveType AccumulatorType(PrimitiveType type);

@@ -1,0 +1,227 @@
+// Complex numbers as pairs of real ones: each part of a result is an operation of its own, which inlining makes part of
+// what reads it. In memory the parts lie side by side, as a last dimension of two (ComplexInput, ComplexOutput).
+#include <algorithm>
+#include <cmath>
+#include <complex>
+#include <iterator>
+
+#include "absl/strings/str_cat.h"
+#include "hlo/literal.h"
+#include "hlo/status_macros.h"
+#include "kernels/te/hlo/rules.h"
+
+namespace smelt::kernels::te {
+namespace {
+
+using hlo::Opcode;
+
+// The real rule says what either part of the result is, from that part of the operands.
+constexpr Opcode kByParts[] = {
+    Opcode::kConstant, Opcode::kCopy,        Opcode::kNegate,       Opcode::kAdd,
+    Opcode::kSubtract, Opcode::kSelect,      Opcode::kReshape,      Opcode::kBroadcast,
+    Opcode::kBitcast,  Opcode::kTranspose,   Opcode::kSlice,        Opcode::kReverse,
+    Opcode::kPad,      Opcode::kConcatenate, Opcode::kDynamicSlice, Opcode::kGather,
+};
+
+// Parts of operands, in order: of a complex operand two, of a real one one.
+using Parts = std::vector<Expr>;
+struct PairEntry {
+  Opcode opcode;
+  Expr (*real)(const hlo::Instruction& instruction, const Parts& x);
+  Expr (*imaginary)(const hlo::Instruction& instruction, const Parts& x);  // null: the result is real
+};
+
+Expr Mul(const Expr& a, const Expr& b) { return Binary(BinaryOp::kMul, a, b); }
+Expr Add(const Expr& a, const Expr& b) { return Binary(BinaryOp::kAdd, a, b); }
+Expr Sub(const Expr& a, const Expr& b) { return Binary(BinaryOp::kSub, a, b); }
+
+DataType PartType(const hlo::Instruction& instruction) {
+  const PrimitiveType type = instruction.shape().element_type;
+  return {hlo::IsComplex(type) ? hlo::ComplexPart(type) : type, 1};
+}
+
+Expr CastTo(DataType type, const Expr& x) { return x.type() == type ? x : Cast(type, x); }
+
+// The magnitude of a number of two f32, whose squares neither overflow nor vanish in f64.
+Expr Magnitude(const hlo::Instruction& instruction, const Parts& x) {
+  const DataType wide{PrimitiveType::kF64, 1};
+  const Expr re = Cast(wide, x[0]), im = Cast(wide, x[1]);
+  const Expr infinity = FloatConst(wide, HUGE_VAL);
+  const auto infinite = [&](const Expr& part) { return Compare(CompareOp::kEq, Unary(UnaryOp::kAbs, part), infinity); };
+  const Expr root = Unary(UnaryOp::kSqrt, Add(Mul(re, re), Mul(im, im)));
+  return Cast(PartType(instruction), Select(Or(infinite(re), infinite(im)), infinity, root));
+}
+
+std::complex<double> Divisor(const hlo::Instruction& divide) {
+  const hlo::Instruction* divisor = divide.operand(1);
+  while (divisor->opcode() == Opcode::kBroadcast) divisor = divisor->operand(0);
+  return divisor->literal().GetComplex(0);
+}
+
+// One part of a quotient by a constant, in f64. A quotient that is no number of a dividend that is infinite is infinite
+// (C11, Annex G.5.1); a dividend whose real part is no number has two such parts, as XLA has it.
+Expr QuotientPart(const hlo::Instruction& divide, const Parts& x, bool imaginary) {
+  const DataType wide{PrimitiveType::kF64, 1};
+  const Expr a = CastTo(wide, x[0]), b = CastTo(wide, x[1]);
+  const std::complex<double> divisor = Divisor(divide);
+  // Scaled by a power of two, so that the squares neither overflow nor vanish.
+  const double scale = std::exp2(-std::ilogb(std::max(std::abs(divisor.real()), std::abs(divisor.imag()))));
+  const double c = divisor.real() * scale, d = divisor.imag() * scale;
+  const auto constant = [&](double value) { return FloatConst(wide, value); };
+  const auto part_of = [&](const Expr& p, const Expr& q, bool im) {
+    return im ? Sub(Mul(q, constant(c)), Mul(p, constant(d))) : Add(Mul(p, constant(c)), Mul(q, constant(d)));
+  };
+  const auto quotient = [&](bool im) {
+    return Mul(Binary(BinaryOp::kDiv, part_of(a, b, im), constant(c * c + d * d)), constant(scale));
+  };
+  const auto is_nan = [](const Expr& v) { return Compare(CompareOp::kNe, v, v); };
+  const auto infinite = [&](const Expr& v) {
+    return Compare(CompareOp::kEq, Unary(UnaryOp::kAbs, v), constant(HUGE_VAL));
+  };
+  // 1 or -1 for what is infinite, else 0.
+  const auto boxed = [&](const Expr& v) { return Select(infinite(v), Unary(UnaryOp::kSign, v), constant(0)); };
+  const Expr recovered = Mul(part_of(boxed(a), boxed(b), imaginary), constant(HUGE_VAL));
+  const Expr lost = And(And(is_nan(quotient(false)), is_nan(quotient(true))), Or(infinite(a), infinite(b)));
+  return CastTo(PartType(divide), Select(is_nan(a), a, Select(lost, recovered, quotient(imaginary))));
+}
+
+Expr Equality(const hlo::Instruction& instruction, const Parts& x) {
+  return instruction.attributes<hlo::CompareAttributes>().direction == hlo::ComparisonDirection::kEq
+             ? And(Compare(CompareOp::kEq, x[0], x[2]), Compare(CompareOp::kEq, x[1], x[3]))
+             : Or(Compare(CompareOp::kNe, x[0], x[2]), Compare(CompareOp::kNe, x[1], x[3]));
+}
+
+constexpr PairEntry kPairs[] = {
+    {Opcode::kMultiply, [](const hlo::Instruction&, const Parts& x) { return Sub(Mul(x[0], x[2]), Mul(x[1], x[3])); },
+     [](const hlo::Instruction&, const Parts& x) { return Add(Mul(x[0], x[3]), Mul(x[1], x[2])); }},
+    {Opcode::kDivide, [](const hlo::Instruction& divide, const Parts& x) { return QuotientPart(divide, x, false); },
+     [](const hlo::Instruction& divide, const Parts& x) { return QuotientPart(divide, x, true); }},
+    {Opcode::kComplex, [](const hlo::Instruction&, const Parts& x) { return x[0]; },
+     [](const hlo::Instruction&, const Parts& x) { return x[1]; }},
+    {Opcode::kReal, [](const hlo::Instruction&, const Parts& x) { return x[0]; }, nullptr},
+    {Opcode::kImag, [](const hlo::Instruction&, const Parts& x) { return x[1]; }, nullptr},
+    {Opcode::kAbs, Magnitude, nullptr},
+    {Opcode::kCompare, Equality, nullptr},
+    {Opcode::kConvert, [](const hlo::Instruction& convert, const Parts& x) { return CastTo(PartType(convert), x[0]); },
+     [](const hlo::Instruction& convert, const Parts& x) {
+       return x.size() == 2 ? CastTo(PartType(convert), x[1]) : FloatConst(PartType(convert), 0);
+     }},
+};
+
+const PairEntry* FindPair(Opcode opcode) {
+  const auto* entry =
+      std::find_if(std::begin(kPairs), std::end(kPairs), [&](const PairEntry& e) { return e.opcode == opcode; });
+  return entry == std::end(kPairs) ? nullptr : entry;
+}
+
+bool IsByParts(Opcode opcode) {
+  return std::find(std::begin(kByParts), std::end(kByParts), opcode) != std::end(kByParts);
+}
+
+// A constant, or a broadcast of one, whose one value can be divided by.
+bool IsFiniteDivisor(const hlo::Instruction* divisor) {
+  while (divisor->opcode() == Opcode::kBroadcast) divisor = divisor->operand(0);
+  if (divisor->opcode() != Opcode::kConstant || divisor->literal().element_count() != 1) return false;
+  const std::complex<double> value = divisor->literal().GetComplex(0);
+  return std::isfinite(value.real()) && std::isfinite(value.imag()) && value != 0.0;
+}
+
+// One part of an elementwise result.
+Value Part(const RuleInput& input, absl::Span<const std::vector<Value>> operands,
+           Expr (*of)(const hlo::Instruction&, const Parts&), const char* suffix) {
+  const auto at = [&](Indices indices) {
+    Parts parts;
+    for (size_t i = 0; i < operands.size(); ++i) {
+      for (const Value& part : operands[i]) {
+        parts.push_back(part.At(input.operand_dimensions(static_cast<int64_t>(i)).empty()
+                                    ? std::vector<Expr>{}
+                                    : std::vector<Expr>(indices.begin(), indices.end())));
+      }
+    }
+    return of(input.instruction, parts);
+  };
+  const bool uniform = std::all_of(operands.begin(), operands.end(), [](const std::vector<Value>& parts) {
+    return std::all_of(parts.begin(), parts.end(), [](const Value& part) { return part.IsUniform(); });
+  });
+  if (uniform) return {{}, at({})};
+  return RuleInput{input.instruction, {}, absl::StrCat(input.name, suffix)}.Emit(at);
+}
+
+}  // namespace
+
+bool HasComplexNumbers(const hlo::Instruction& instruction) {
+  const auto is_complex = [](const hlo::Shape& shape) { return shape.IsArray() && hlo::IsComplex(shape.element_type); };
+  return is_complex(instruction.shape()) ||
+         std::any_of(instruction.operands().begin(), instruction.operands().end(),
+                     [&](const hlo::Instruction* operand) { return is_complex(operand->shape()); });
+}
+
+absl::Status CheckComplex(const hlo::Instruction& instruction) {
+  const auto refuse = [&](const std::string& why) {
+    return absl::UnimplementedError(absl::StrCat(instruction.name(), ": ", why));
+  };
+  const Opcode opcode = instruction.opcode();
+  if (opcode == Opcode::kBitcast && instruction.operand(0)->shape().element_type != instruction.shape().element_type)
+    return refuse("a bitcast between real and complex numbers has no loop nest");
+  if (IsByParts(opcode)) return absl::OkStatus();
+  if (FindPair(opcode) == nullptr)
+    return refuse(absl::StrCat(std::string(hlo::OpcodeName(opcode)), " of complex numbers has no loop nest"));
+  if (opcode == Opcode::kAbs && instruction.shape().element_type != PrimitiveType::kF32)
+    return refuse("the magnitude of complex numbers of f64 has no loop nest");
+  if (opcode == Opcode::kDivide && !IsFiniteDivisor(instruction.operand(1)))
+    return refuse("a quotient of complex numbers has a loop nest only where the divisor is one finite constant");
+  if (opcode == Opcode::kConvert && !hlo::IsComplex(instruction.shape().element_type))
+    return refuse("a convert of complex to real numbers has no loop nest");
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<Value>> ComplexRule(const RuleInput& input, Rule rule,
+                                               absl::Span<const std::vector<Value>> operands) {
+  if (const PairEntry* pair = FindPair(input.instruction.opcode())) {
+    std::vector<Value> results = {Part(input, operands, pair->real, "_re")};
+    if (pair->imaginary != nullptr) results.push_back(Part(input, operands, pair->imaginary, "_im"));
+    return results;
+  }
+  std::vector<Value> results;
+  for (size_t part = 0; part < 2; ++part) {
+    RuleInput of_part{input.instruction,
+                      {},
+                      absl::StrCat(input.name, part == 0 ? "_re" : "_im"),
+                      part == 0 ? NumberPart::kReal : NumberPart::kImaginary};
+    for (const std::vector<Value>& operand : operands)
+      of_part.operands.push_back(operand[operand.size() == 2 ? part : 0]);
+    SMELT_ASSIGN_OR_RETURN(const std::vector<Value> made, rule(of_part));
+    results.push_back(made[0]);
+  }
+  return results;
+}
+
+std::vector<Value> ComplexInput(const Tensor& pairs, const std::string& name) {
+  std::vector<Value> parts;
+  for (int64_t part = 0; part < 2; ++part) {
+    const std::vector<int64_t> dimensions(pairs.shape().begin(), pairs.shape().end() - 1);
+    parts.push_back({Compute(
+                         absl::StrCat(name, part == 0 ? "_re" : "_im"), dimensions,
+                         [&](Indices indices) {
+                           std::vector<Expr> position(indices.begin(), indices.end());
+                           position.push_back(part);
+                           return pairs(position);
+                         },
+                         "parts"),
+                     Expr()});
+  }
+  return parts;
+}
+
+Tensor ComplexOutput(const Value& real, const Value& imaginary, std::vector<int64_t> dimensions, std::string name) {
+  dimensions.push_back(2);
+  return Compute(
+      std::move(name), dimensions,
+      [&](Indices indices) {
+        const std::vector<Expr> position(indices.begin(), indices.end() - 1);
+        return Select(indices.back() == 0, real.At(position), imaginary.At(position));
+      },
+      "pairs");
+}
+
+}  // namespace smelt::kernels::te
