@@ -92,8 +92,6 @@ bool IsComplexLoop(const Instruction& instruction) {
       return type == PrimitiveType::kF32;
     case Opcode::kDivide:
       return IsFiniteDivisor(instruction.operand(1));
-    case Opcode::kConvert:
-      return hlo::IsComplex(type);
     default:
       return true;
   }

@@ -62,10 +62,9 @@ struct FusionTarget {
   hlo::Hash128 Hash() const;
 };
 
-// Whether the code generator has a loop nest for the instruction: its opcode, element types (no complex ones, none
-// below 8 bits), static shape with elements, and for reduce, reduce-window and map a computation of scalars. What has
-// none runs alone, as an opaque operation. The kernel compiler's te::HasLoopNest says the same; a test there compares
-// them.
+// Whether the code generator has a loop nest for the instruction: its opcode, element types (of complex ones arithmetic
+// and movement), static shape with elements, and for reduce, reduce-window and map a computation of scalars. What has
+// none runs alone, as an opaque operation. The kernel compiler's te::HasLoopNest says the same; its tests compare them.
 bool HasLoopNest(const hlo::Instruction& instruction);
 // Whether instructions of this opcode can have one.
 bool MayHaveLoopNest(hlo::Opcode opcode);

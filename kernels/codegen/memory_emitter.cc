@@ -1,7 +1,12 @@
 // Loads and stores: contiguous, strided, gathered, with and without predicates.
 #include <llvm/IR/Intrinsics.h>
 
+#include <algorithm>
+#include <bit>
+#include <optional>
+
 #include "hlo/check.h"
+#include "kernels/codegen/known_lanes.h"
 #include "kernels/codegen/phase_emitter.h"
 
 namespace smelt::kernels::codegen {
@@ -46,6 +51,10 @@ std::vector<Expr> UniformConditions(const Expr& predicate) {
 }  // namespace
 
 void PhaseEmitter::LoadDependencies(const te::ExprNode& load, std::vector<Key>* keys) {
+  if (const std::optional<KnownLanes> known = NearbyLanes(load)) {
+    for (const Expr& term : known->terms) keys->push_back({term.get(), Width::kFull});
+    return;
+  }
   AddressDependencies(load.operands[0], keys);
   if (!load.predicate) return;
   keys->push_back({load.predicate.get(), Width::kFull});
@@ -137,6 +146,34 @@ llvm::Value* PhaseEmitter::LoadStrided(const ir::BufferNode& buffer, const Addre
   return result;
 }
 
+llvm::Value* PhaseEmitter::LoadNearby(const ir::BufferNode& buffer, const KnownLanes& known) {
+  llvm::Type* element = MemoryType(context_, {buffer.type, 1});
+  llvm::Value* base = nullptr;
+  for (const Expr& term : known.terms) {
+    base = base == nullptr ? At(term) : builder_.CreateAdd(base, At(term), "", false, /*HasNSW=*/true);
+  }
+  if (base == nullptr) base = builder_.getInt64(0);
+  const auto [low, high] = std::minmax_element(known.offsets.begin(), known.offsets.end());
+  // From the first element to the last, and nothing beyond: two vectors that may overlap.
+  const int64_t count = *high - *low + 1;
+  const auto width = static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(count)));
+  const int64_t second = *high + 1 - width;
+  const auto load = [&](int64_t offset) -> llvm::Value* {
+    llvm::Value* pointer = Pointer(buffer, Offset(base, offset));
+    llvm::Type* type = width == 1 ? element : WithLanes(element, static_cast<int>(width));
+    return Tag(buffer, builder_.CreateAlignedLoad(type, pointer, ElementAlign(buffer)));
+  };
+  const int lanes = static_cast<int>(known.offsets.size());
+  if (width == 1) return builder_.CreateVectorSplat(lanes, load(*low));
+  std::vector<int> mask;
+  for (const int64_t offset : known.offsets) {
+    mask.push_back(static_cast<int>(offset < *low + width ? offset - *low : width + offset - second));
+  }
+  llvm::Value* first = load(*low);
+  if (count == width) return builder_.CreateShuffleVector(first, mask);
+  return builder_.CreateShuffleVector(first, load(second), mask);
+}
+
 llvm::Value* PhaseEmitter::LoadGather(const ir::BufferNode& buffer, llvm::Value* index, llvm::Value* mask, int lanes) {
   llvm::Type* element = MemoryType(context_, {buffer.type, 1});
   const llvm::Align align = ElementAlign(buffer);
@@ -161,6 +198,8 @@ llvm::Value* PhaseEmitter::EmitLoad(const te::ExprNode& load) {
   const int lanes = load.type.lanes;
   const llvm::Align align = ElementAlign(buffer);
   llvm::Type* type = MemoryType(context_, {buffer.type, lanes});
+  if (const std::optional<KnownLanes> known = NearbyLanes(load))
+    return FromMemory(builder_, buffer.type, LoadNearby(buffer, *known));
   Address address = AddressOf(load.operands[0]);
   llvm::Value* predicate = load.predicate ? At(load.predicate) : nullptr;
   llvm::Value* zero = llvm::Constant::getNullValue(type);

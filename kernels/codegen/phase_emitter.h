@@ -17,6 +17,8 @@
 
 namespace smelt::kernels::codegen {
 
+struct KnownLanes;  // known_lanes.h
+
 class PhaseEmitter {
  public:
   // `function` has passed CheckFunction (check_function.h): nothing here fails. `written` are the buffers that any
@@ -75,6 +77,7 @@ class PhaseEmitter {
   Address AddressOf(const te::Expr& index);
   llvm::Value* EmitLoad(const te::ExprNode& load);
   llvm::Value* LoadStrided(const ir::BufferNode& buffer, const Address& address, int lanes);
+  llvm::Value* LoadNearby(const ir::BufferNode& buffer, const KnownLanes& known);
   llvm::Value* LoadGather(const ir::BufferNode& buffer, llvm::Value* index, llvm::Value* mask, int lanes);
   void EmitStore(const ir::StmtNode& store);
   void LoadDependencies(const te::ExprNode& load, std::vector<Key>* keys);

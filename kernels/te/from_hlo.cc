@@ -146,16 +146,14 @@ class Translator {
       if (parameter == nullptr) return absl::InvalidArgumentError(absl::StrCat(kernel.name(), " lacks a parameter"));
       SMELT_RETURN_IF_ERROR(CheckParameter(*parameter));
       const std::string name = absl::StrCat("p", inputs_.size());
-      std::vector<int64_t> dimensions = parameter->shape().dimensions;
-      PrimitiveType type = parameter->shape().element_type;
-      const bool complex = hlo::IsComplex(type);
-      if (complex) {
-        dimensions.push_back(2);
-        type = hlo::ComplexPart(type);
-      }
-      Tensor tensor = Placeholder(name, dimensions, type);
+      const hlo::Shape& shape = parameter->shape();
+      const bool complex = hlo::IsComplex(shape.element_type);
+      Tensor tensor = complex
+                          ? Placeholder(name, PairDimensions(shape.dimensions), hlo::ComplexPart(shape.element_type))
+                          : Placeholder(name, shape.dimensions, shape.element_type);
       inputs_.push_back(tensor);
-      values_[parameter] = complex ? ComplexInput(tensor, name) : std::vector<Value>{{tensor, Expr()}};
+      values_[parameter] =
+          complex ? ComplexInput(tensor, shape.dimensions, name) : std::vector<Value>{{tensor, Expr()}};
     }
     for (const hlo::Instruction* instruction : kernel.PostOrder()) {
       if (instruction->opcode() == Opcode::kParameter) continue;

@@ -127,9 +127,12 @@ TEST_F(Legality, OpaqueOperationsRunAlone) {
   EXPECT_EQ(WhyNone("sorted", "neg.1"), Reason::kOpaque);
 }
 
-TEST_F(Legality, ComplexTypesAreOpaque) {
+TEST_F(Legality, FunctionsOfComplexNumbersAreOpaque) {
   UseText(R"(
 ENTRY main { x = c64[8] parameter(0)  n = c64[8] negate(x)  ROOT m = c64[8] add(n, n) })");
+  EXPECT_EQ(space_->size(), 1);
+  UseText(R"(
+ENTRY main { x = c64[8] parameter(0)  n = c64[8] exponential(x)  ROOT m = c64[8] add(n, n) })");
   EXPECT_EQ(space_->size(), 0);
   EXPECT_EQ(WhyNone("n", "m"), Reason::kOpaque);
 }

@@ -1,9 +1,11 @@
 // Complex numbers as pairs of real ones: each part of a result is an operation of its own, which inlining makes part of
-// what reads it. In memory the parts lie side by side, as a last dimension of two (ComplexInput, ComplexOutput).
+// what reads it. In memory the parts lie side by side: the last dimension is twice as long (ComplexInput,
+// ComplexOutput).
 #include <algorithm>
 #include <cmath>
 #include <complex>
 #include <iterator>
+#include <optional>
 
 #include "absl/strings/str_cat.h"
 #include "hlo/literal.h"
@@ -52,10 +54,14 @@ Expr Magnitude(const hlo::Instruction& instruction, const Parts& x) {
   return Cast(PartType(instruction), Select(Or(infinite(re), infinite(im)), infinity, root));
 }
 
-std::complex<double> Divisor(const hlo::Instruction& divide) {
+// The one constant that all elements are divided by, where it is one that can be divided by.
+std::optional<std::complex<double>> Divisor(const hlo::Instruction& divide) {
   const hlo::Instruction* divisor = divide.operand(1);
   while (divisor->opcode() == Opcode::kBroadcast) divisor = divisor->operand(0);
-  return divisor->literal().GetComplex(0);
+  if (divisor->opcode() != Opcode::kConstant || divisor->literal().element_count() != 1) return std::nullopt;
+  const std::complex<double> value = divisor->literal().GetComplex(0);
+  if (!std::isfinite(value.real()) || !std::isfinite(value.imag()) || value == 0.0) return std::nullopt;
+  return value;
 }
 
 // One part of a quotient by a constant, in f64. A quotient that is no number of a dividend that is infinite is infinite
@@ -63,7 +69,7 @@ std::complex<double> Divisor(const hlo::Instruction& divide) {
 Expr QuotientPart(const hlo::Instruction& divide, const Parts& x, bool imaginary) {
   const DataType wide{PrimitiveType::kF64, 1};
   const Expr a = CastTo(wide, x[0]), b = CastTo(wide, x[1]);
-  const std::complex<double> divisor = Divisor(divide);
+  const std::complex<double> divisor = *Divisor(divide);
   // Scaled by a power of two, so that the squares neither overflow nor vanish.
   const double scale = std::exp2(-std::ilogb(std::max(std::abs(divisor.real()), std::abs(divisor.imag()))));
   const double c = divisor.real() * scale, d = divisor.imag() * scale;
@@ -118,14 +124,6 @@ bool IsByParts(Opcode opcode) {
   return std::find(std::begin(kByParts), std::end(kByParts), opcode) != std::end(kByParts);
 }
 
-// A constant, or a broadcast of one, whose one value can be divided by.
-bool IsFiniteDivisor(const hlo::Instruction* divisor) {
-  while (divisor->opcode() == Opcode::kBroadcast) divisor = divisor->operand(0);
-  if (divisor->opcode() != Opcode::kConstant || divisor->literal().element_count() != 1) return false;
-  const std::complex<double> value = divisor->literal().GetComplex(0);
-  return std::isfinite(value.real()) && std::isfinite(value.imag()) && value != 0.0;
-}
-
 // One part of an elementwise result.
 Value Part(const RuleInput& input, absl::Span<const std::vector<Value>> operands,
            Expr (*of)(const hlo::Instruction&, const Parts&), const char* suffix) {
@@ -168,10 +166,8 @@ absl::Status CheckComplex(const hlo::Instruction& instruction) {
     return refuse(absl::StrCat(std::string(hlo::OpcodeName(opcode)), " of complex numbers has no loop nest"));
   if (opcode == Opcode::kAbs && instruction.shape().element_type != PrimitiveType::kF32)
     return refuse("the magnitude of complex numbers of f64 has no loop nest");
-  if (opcode == Opcode::kDivide && !IsFiniteDivisor(instruction.operand(1)))
+  if (opcode == Opcode::kDivide && !Divisor(instruction))
     return refuse("a quotient of complex numbers has a loop nest only where the divisor is one finite constant");
-  if (opcode == Opcode::kConvert && !hlo::IsComplex(instruction.shape().element_type))
-    return refuse("a convert of complex to real numbers has no loop nest");
   return absl::OkStatus();
 }
 
@@ -196,32 +192,36 @@ absl::StatusOr<std::vector<Value>> ComplexRule(const RuleInput& input, Rule rule
   return results;
 }
 
-std::vector<Value> ComplexInput(const Tensor& pairs, const std::string& name) {
+std::vector<int64_t> PairDimensions(std::vector<int64_t> dimensions) {
+  if (dimensions.empty()) return {2};
+  dimensions.back() *= 2;
+  return dimensions;
+}
+
+std::vector<Value> ComplexInput(const Tensor& pairs, const std::vector<int64_t>& dimensions, const std::string& name) {
   std::vector<Value> parts;
   for (int64_t part = 0; part < 2; ++part) {
-    const std::vector<int64_t> dimensions(pairs.shape().begin(), pairs.shape().end() - 1);
-    parts.push_back({Compute(
-                         absl::StrCat(name, part == 0 ? "_re" : "_im"), dimensions,
-                         [&](Indices indices) {
-                           std::vector<Expr> position(indices.begin(), indices.end());
-                           position.push_back(part);
-                           return pairs(position);
-                         },
-                         "parts"),
-                     Expr()});
+    const auto at = [&](Indices indices) {
+      std::vector<Expr> position(indices.begin(), indices.end());
+      if (position.empty()) return pairs({Expr(part)});
+      position.back() = position.back() * 2 + part;
+      return pairs(position);
+    };
+    parts.push_back({Compute(absl::StrCat(name, part == 0 ? "_re" : "_im"), dimensions, at, "parts"), Expr()});
   }
   return parts;
 }
 
-Tensor ComplexOutput(const Value& real, const Value& imaginary, std::vector<int64_t> dimensions, std::string name) {
-  dimensions.push_back(2);
-  return Compute(
-      std::move(name), dimensions,
-      [&](Indices indices) {
-        const std::vector<Expr> position(indices.begin(), indices.end() - 1);
-        return Select(indices.back() == 0, real.At(position), imaginary.At(position));
-      },
-      "pairs");
+Tensor ComplexOutput(const Value& real, const Value& imaginary, const std::vector<int64_t>& dimensions,
+                     std::string name) {
+  const auto at = [&](Indices indices) {
+    std::vector<Expr> position(indices.begin(), indices.end());
+    const Expr part = FloorMod(position.back(), 2);
+    position.back() = FloorDiv(position.back(), 2);
+    if (dimensions.empty()) position.clear();
+    return Select(part == 0, real.At(position), imaginary.At(position));
+  };
+  return Compute(std::move(name), PairDimensions(dimensions), at, "pairs");
 }
 
 }  // namespace smelt::kernels::te

@@ -115,9 +115,11 @@ absl::Status CheckComplex(const hlo::Instruction& instruction);
 // `rule`: the opcode's own, of real numbers. `operands`: the values of each.
 absl::StatusOr<std::vector<Value>> ComplexRule(const RuleInput& input, Rule rule,
                                                absl::Span<const std::vector<Value>> operands);
-// `pairs` has the two parts in its last dimension, and so has an output.
-std::vector<Value> ComplexInput(const Tensor& pairs, const std::string& name);
-Tensor ComplexOutput(const Value& real, const Value& imaginary, std::vector<int64_t> dimensions, std::string name);
+// As they lie in memory: real and imaginary parts in turn, so that the last dimension is twice as long.
+std::vector<int64_t> PairDimensions(std::vector<int64_t> dimensions);
+std::vector<Value> ComplexInput(const Tensor& pairs, const std::vector<int64_t>& dimensions, const std::string& name);
+Tensor ComplexOutput(const Value& real, const Value& imaginary, const std::vector<int64_t>& dimensions,
+                     std::string name);
 
 // The type in which products of `type` are accumulated.
 PrimitiveType AccumulatorType(PrimitiveType type);

@@ -1,6 +1,7 @@
 #include "tests/kernels/agreement/agreement.h"
 
 #include <cmath>
+#include <cstring>
 
 #include "absl/strings/str_cat.h"
 #include "hlo/check.h"
@@ -22,6 +23,20 @@ double ToleranceOf(hlo::PrimitiveType type, double tolerance) {
   }
 }
 
+// Complex numbers as kernels have them: the parts in turn.
+hlo::Literal AsPairs(hlo::Literal literal) {
+  hlo::Shape shape = literal.shape();
+  if (!hlo::IsComplex(shape.element_type)) return literal;
+  shape.element_type = hlo::ComplexPart(shape.element_type);
+  if (shape.dimensions.empty()) shape.dimensions.push_back(1);
+  shape.dimensions.back() *= 2;
+  shape.layout.reset();
+  hlo::Literal pairs(shape);
+  std::memcpy(pairs.raw(), literal.raw(),
+              static_cast<size_t>(literal.element_count()) * 2 * hlo::StorageBytes(shape.element_type));
+  return pairs;
+}
+
 }  // namespace
 
 Reference MakeReference(const hlo::Module& module) {
@@ -38,6 +53,9 @@ Reference MakeReference(const hlo::Module& module) {
   } else {
     for (hlo::Literal& element : result->elements()) reference.outputs.push_back(std::move(element));
   }
+  for (std::vector<hlo::Literal>* literals : {&reference.inputs, &reference.outputs}) {
+    for (hlo::Literal& literal : *literals) literal = AsPairs(std::move(literal));
+  }
   return reference;
 }
 
@@ -46,7 +64,13 @@ std::string Difference(const std::vector<hlo::Literal>& got, const std::vector<h
   for (size_t o = 0; o < got.size(); ++o) {
     const hlo::PrimitiveType type = want[o].shape().element_type;
     const int64_t count = want[o].element_count();
-    if (got[o].element_count() != count) return absl::StrCat("output ", o, " has another size");
+    const bool pairs = hlo::IsComplex(got[o].shape().element_type) && !hlo::IsComplex(type);
+    if (got[o].element_count() * (pairs ? 2 : 1) != count) return absl::StrCat("output ", o, " has another size");
+    if (hlo::IsComplex(got[o].shape().element_type)) {
+      const std::string difference = Difference({AsPairs(got[o])}, {want[o]}, tolerance);
+      if (!difference.empty()) return absl::StrCat("output ", o, ": ", difference);
+      continue;
+    }
     if (!hlo::IsFloat(type)) {
       for (int64_t i = 0; i < count; ++i) {
         if (got[o].GetInteger(i) != want[o].GetInteger(i)) {

@@ -381,6 +381,39 @@ const std::vector<Snippet>* MakeSnippets() {
         c = f32[1,8,8,18] convolution(x, w), window={size=3x3 pad=1_1x1_1}, dim_labels=b01f_01io->b01f
         s = f32[18] reduce(c, z), dimensions={0,1,2}, to_apply=add
         ROOT r = (f32[1,8,8,18], f32[18]) tuple(c, s))"},
+      // Complex numbers.
+      {"ComplexArithmetic", R"(x = c64[5,33] parameter(0)  y = c64[5,33] parameter(1)  m = c64[5,33] multiply(x, y)
+        a = c64[5,33] add(m, x)  s = c64[5,33] subtract(a, y)  ROOT r = c64[5,33] negate(s))"},
+      {"ComplexConjugateProduct", R"(x = c64[8,51] parameter(0)  re = f32[8,51] real(x)  im = f32[8,51] imag(x)
+        n = f32[8,51] negate(im)  c = c64[8,51] complex(re, n)  ROOT r = c64[8,51] multiply(x, c))"},
+      {"ComplexOfF64", R"(x = c128[7,9] parameter(0)  k = c128[] constant((0.5, -2))
+        b = c128[7,9] broadcast(k), dimensions={}  m = c128[7,9] multiply(x, b)  q = c128[7,9] divide(m, b)
+        ROOT r = c128[7,9] add(q, x))"},
+      {"ComplexMagnitude", R"(x = c64[4,40] parameter(0)  y = f32[4,40] parameter(1)  m = f32[4,40] abs(x)
+        ROOT r = f32[4,40] multiply(m, y))"},
+      {"ComplexQuotient", R"(x = c64[37] parameter(0)  k = c64[] constant((0, 3))  b = c64[37] broadcast(k), dimensions={}
+        q = c64[37] divide(x, b)  i = f32[37] imag(q)  ROOT t = (c64[37], f32[37]) tuple(q, i))"},
+      {"ComplexMovement", R"(x = c64[4,6,10] parameter(0)  p = c64[] constant((1, 2))
+        s = c64[4,6,5] slice(x), slice={[0:4], [0:6], [5:10]}  u = c64[4,6,5] slice(x), slice={[0:4], [0:6], [0:5]}
+        c = c64[4,6,10] concatenate(s, u), dimensions={2}  t = c64[6,4,10] transpose(c), dimensions={1,0,2}
+        v = c64[6,4,10] reverse(t), dimensions={0,2}  e = c64[6,40] reshape(v)
+        ROOT r = c64[7,42] pad(e, p), padding=1_0x0_2)"},
+      {"ComplexAtPositions", R"(x = c64[6,10] parameter(0)  i = s32[] parameter(1)  j = s32[3,1] parameter(2)
+        d = c64[2,10] dynamic-slice(x, i, i), dynamic_slice_sizes={2,10}
+        g = c64[3,10] gather(x, j), offset_dims={1}, collapsed_slice_dims={0}, start_index_map={0}, index_vector_dim=1, slice_sizes={1,10}
+        ROOT t = (c64[2,10], c64[3,10]) tuple(d, g))"},
+      {"ComplexChoice", R"(x = c64[30] parameter(0)  y = c64[30] parameter(1)  z = c64[] constant((0, 0))
+        b = c64[30] broadcast(z), dimensions={}  e = pred[30] compare(x, y), direction=NE  f = pred[30] compare(x, b), direction=EQ
+        p = pred[30] and(e, f)  ROOT r = c64[30] select(p, b, y))"},
+      {"ComplexConversions", R"(x = f32[6,7] parameter(0)  y = s32[6,7] parameter(1)  a = c64[6,7] convert(x)  b = c128[6,7] convert(y)
+        c = c128[6,7] convert(a)  d = c128[6,7] multiply(b, c)  e = c64[6,7] convert(d)  ROOT r = c64[6,7] add(e, a))"},
+      {"ComplexRowsAndRealSums", R"(x = c64[12,40] parameter(0)  k = c64[12] parameter(1)  z = f32[] constant(0)
+        b = c64[12,40] broadcast(k), dimensions={0}  m = c64[12,40] multiply(x, b)  a = f32[12,40] abs(m)
+        s = f32[12] reduce(a, z), dimensions={1}, to_apply=add  ROOT t = (c64[12,40], f32[12]) tuple(m, s))"},
+      {"ComplexConstantsAndIota", R"(k = c64[4] constant({(1, 2), (3, -4), (0, 1), (-1, 0)})
+        b = c64[9,4] broadcast(k), dimensions={1}  i = f32[9,4] iota(), iota_dimension=0  c = c64[9,4] complex(i, i)
+        ROOT r = c64[9,4] multiply(b, c))"},
+      {"ComplexLayout", R"(x = c64[6,10]{0,1} parameter(0)  b = c64[10,6]{1,0} bitcast(x)  ROOT r = c64[10,6] add(b, b))"},
   };
 }
 
