@@ -103,6 +103,20 @@ class Kernels(Folders):
             programs.assert_same(self, [a.astype(jnp.float32) for a in f(self.x, self.w, n)],
                                  [a.astype(jnp.float32) for a in before], 4e-2)
 
+    def test_complex_numbers(self):
+        def filtered(x, y):
+            a, b = jnp.fft.fft2(x), jnp.fft.fft2(y)
+            product = a * jnp.conj(b) * 0.5 + (1 - 2j) * a
+            return jnp.fft.ifft2(product).real, jnp.abs(product), product / (2 + 1j)
+        f = jax.jit(filtered)
+        x, y = programs.values(4, 64, 64), programs.values(4, 64, 64, seed=2)
+        before = f(x, y)
+        path = self.kernels("complex", f, x, y)
+        self.assertGreater(json.loads((path / folder.MANIFEST).read_text())["kernels"]["calls"], 0)
+        with sj.optimize(path):
+            for ours, theirs in zip(f(x, y), before, strict=True):
+                np.testing.assert_allclose(np.asarray(ours), np.asarray(theirs), rtol=1e-4, atol=1e-4 * float(np.abs(theirs).max()))
+
     def test_two_functions_a_changed_shape_and_nesting(self):
         def other(x, w):
             return jnp.exp(-(x @ w))
