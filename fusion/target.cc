@@ -45,7 +45,7 @@ constexpr Opcode kComplexOpcodes[] = {
     Opcode::kSelect,   Opcode::kReshape,  Opcode::kBroadcast, Opcode::kBitcast,     Opcode::kTranspose,
     Opcode::kSlice,    Opcode::kReverse,  Opcode::kPad,       Opcode::kConcatenate, Opcode::kDynamicSlice,
     Opcode::kGather,   Opcode::kMultiply, Opcode::kDivide,    Opcode::kComplex,     Opcode::kReal,
-    Opcode::kImag,     Opcode::kAbs,      Opcode::kCompare,   Opcode::kConvert,
+    Opcode::kImag,     Opcode::kAbs,      Opcode::kCompare,   Opcode::kConvert,     Opcode::kExp,
 };
 
 constexpr Opcode kScalarComputationOpcodes[] = {
@@ -85,13 +85,16 @@ bool IsFiniteDivisor(const Instruction* divisor) {
 bool IsComplexLoop(const Instruction& instruction) {
   const PrimitiveType type = instruction.shape().element_type;
   if (!Contains(kComplexOpcodes, instruction.opcode())) return false;
+  const bool narrow =
+      instruction.operand_count() > 0 && instruction.operand(0)->shape().element_type == PrimitiveType::kC64;
   switch (instruction.opcode()) {
     case Opcode::kBitcast:
       return instruction.operand(0)->shape().element_type == type;
     case Opcode::kAbs:
-      return type == PrimitiveType::kF32;
+    case Opcode::kExp:
+      return narrow;
     case Opcode::kDivide:
-      return IsFiniteDivisor(instruction.operand(1));
+      return narrow || IsFiniteDivisor(instruction.operand(1));
     default:
       return true;
   }

@@ -44,14 +44,30 @@ DataType PartType(const hlo::Instruction& instruction) {
 
 Expr CastTo(DataType type, const Expr& x) { return x.type() == type ? x : Cast(type, x); }
 
+constexpr DataType kWide{PrimitiveType::kF64, 1};
+
+Expr WideConst(double value) { return FloatConst(kWide, value); }
+Expr IsNan(const Expr& x) { return Compare(CompareOp::kNe, x, x); }
+Expr IsInfinite(const Expr& x) { return Compare(CompareOp::kEq, Unary(UnaryOp::kAbs, x), WideConst(HUGE_VAL)); }
+Expr IsFinite(const Expr& x) { return Unary(UnaryOp::kIsFinite, x); }
+Expr IsZero(const Expr& x) { return Compare(CompareOp::kEq, x, WideConst(0)); }
+// 1 or -1 for what is infinite, else 0.
+Expr Boxed(const Expr& x) { return Select(IsInfinite(x), Unary(UnaryOp::kSign, x), WideConst(0)); }
+
 // The magnitude of a number of two f32, whose squares neither overflow nor vanish in f64.
 Expr Magnitude(const hlo::Instruction& instruction, const Parts& x) {
-  const DataType wide{PrimitiveType::kF64, 1};
-  const Expr re = Cast(wide, x[0]), im = Cast(wide, x[1]);
-  const Expr infinity = FloatConst(wide, HUGE_VAL);
-  const auto infinite = [&](const Expr& part) { return Compare(CompareOp::kEq, Unary(UnaryOp::kAbs, part), infinity); };
+  const Expr re = Cast(kWide, x[0]), im = Cast(kWide, x[1]);
   const Expr root = Unary(UnaryOp::kSqrt, Add(Mul(re, re), Mul(im, im)));
-  return Cast(PartType(instruction), Select(Or(infinite(re), infinite(im)), infinity, root));
+  return Cast(PartType(instruction), Select(Or(IsInfinite(re), IsInfinite(im)), WideConst(HUGE_VAL), root));
+}
+
+// e^re (cos im, sin im) of two f32, in f64. Nothing is infinite times zero: an angle of zero stays real, and nothing
+// times the cosine of infinity is nothing (C11, Annex G.6.3.1).
+Expr ExponentialPart(const hlo::Instruction& exponential, const Parts& x, UnaryOp of_angle) {
+  const Expr size = Unary(UnaryOp::kExp, Cast(kWide, x[0])), angle = Cast(kWide, x[1]);
+  const Expr real_angle = of_angle == UnaryOp::kCos ? size : angle;
+  const Expr product = Select(IsZero(size), size, Mul(size, Unary(of_angle, angle)));
+  return Cast(PartType(exponential), Select(IsZero(angle), real_angle, product));
 }
 
 // The one constant that all elements are divided by, where it is one that can be divided by.
@@ -64,31 +80,40 @@ std::optional<std::complex<double>> Divisor(const hlo::Instruction& divide) {
   return value;
 }
 
-// One part of a quotient by a constant, in f64. A quotient that is no number of a dividend that is infinite is infinite
-// (C11, Annex G.5.1); a dividend whose real part is no number has two such parts, as XLA has it.
+// One part of a quotient, in f64. Where the plain formula gives no number for either part, infinities are recovered
+// (C11, Annex G.5.1); a dividend whose real part is no number has two such parts, as XLA has it. Squares of f32 neither
+// overflow nor vanish; those of other divisors are constants, and scaled by a power of two.
 Expr QuotientPart(const hlo::Instruction& divide, const Parts& x, bool imaginary) {
-  const DataType wide{PrimitiveType::kF64, 1};
-  const Expr a = CastTo(wide, x[0]), b = CastTo(wide, x[1]);
-  const std::complex<double> divisor = *Divisor(divide);
-  // Scaled by a power of two, so that the squares neither overflow nor vanish.
-  const double scale = std::exp2(-std::ilogb(std::max(std::abs(divisor.real()), std::abs(divisor.imag()))));
-  const double c = divisor.real() * scale, d = divisor.imag() * scale;
-  const auto constant = [&](double value) { return FloatConst(wide, value); };
-  const auto part_of = [&](const Expr& p, const Expr& q, bool im) {
-    return im ? Sub(Mul(q, constant(c)), Mul(p, constant(d))) : Add(Mul(p, constant(c)), Mul(q, constant(d)));
+  const Expr a = CastTo(kWide, x[0]), b = CastTo(kWide, x[1]);
+  Expr c = CastTo(kWide, x[2]), d = CastTo(kWide, x[3]);
+  double scale = 1;
+  if (const auto divisor = Divisor(divide)) {
+    scale = std::exp2(-std::ilogb(std::max(std::abs(divisor->real()), std::abs(divisor->imag()))));
+    c = WideConst(divisor->real() * scale);
+    d = WideConst(divisor->imag() * scale);
+  }
+  const auto numerator = [](const Expr& p, const Expr& q, const Expr& r, const Expr& s, bool im) {
+    return im ? Sub(Mul(q, r), Mul(p, s)) : Add(Mul(p, r), Mul(q, s));
   };
+  const Expr squares = Add(Mul(c, c), Mul(d, d));
   const auto quotient = [&](bool im) {
-    return Mul(Binary(BinaryOp::kDiv, part_of(a, b, im), constant(c * c + d * d)), constant(scale));
+    const Expr plain = Binary(BinaryOp::kDiv, numerator(a, b, c, d, im), squares);
+    return scale == 1 ? plain : Mul(plain, WideConst(scale));
   };
-  const auto is_nan = [](const Expr& v) { return Compare(CompareOp::kNe, v, v); };
-  const auto infinite = [&](const Expr& v) {
-    return Compare(CompareOp::kEq, Unary(UnaryOp::kAbs, v), constant(HUGE_VAL));
-  };
-  // 1 or -1 for what is infinite, else 0.
-  const auto boxed = [&](const Expr& v) { return Select(infinite(v), Unary(UnaryOp::kSign, v), constant(0)); };
-  const Expr recovered = Mul(part_of(boxed(a), boxed(b), imaginary), constant(HUGE_VAL));
-  const Expr lost = And(And(is_nan(quotient(false)), is_nan(quotient(true))), Or(infinite(a), infinite(b)));
-  return CastTo(PartType(divide), Select(is_nan(a), a, Select(lost, recovered, quotient(imaginary))));
+  const Expr infinite = Mul(numerator(Boxed(a), Boxed(b), c, d, imaginary), WideConst(HUGE_VAL));
+  Expr recovered =
+      Select(And(Or(IsInfinite(a), IsInfinite(b)), And(IsFinite(c), IsFinite(d))), infinite, quotient(imaginary));
+  if (!Divisor(divide)) {
+    const DataType bits{PrimitiveType::kS64, 1};
+    const Expr signed_infinity =
+        Select(Compare(CompareOp::kLt, BitCast(bits, c), IntConst(bits, 0)), WideConst(-HUGE_VAL), WideConst(HUGE_VAL));
+    const Expr by_zero = Mul(signed_infinity, imaginary ? b : a);
+    const Expr nothing = Mul(numerator(a, b, Boxed(c), Boxed(d), imaginary), WideConst(0));
+    recovered = Select(And(Or(IsInfinite(c), IsInfinite(d)), And(IsFinite(a), IsFinite(b))), nothing, recovered);
+    recovered = Select(And(IsZero(squares), Or(Not(IsNan(a)), Not(IsNan(b)))), by_zero, recovered);
+  }
+  const Expr lost = And(IsNan(quotient(false)), IsNan(quotient(true)));
+  return CastTo(PartType(divide), Select(IsNan(a), a, Select(lost, recovered, quotient(imaginary))));
 }
 
 Expr Equality(const hlo::Instruction& instruction, const Parts& x) {
@@ -102,6 +127,8 @@ constexpr PairEntry kPairs[] = {
      [](const hlo::Instruction&, const Parts& x) { return Add(Mul(x[0], x[3]), Mul(x[1], x[2])); }},
     {Opcode::kDivide, [](const hlo::Instruction& divide, const Parts& x) { return QuotientPart(divide, x, false); },
      [](const hlo::Instruction& divide, const Parts& x) { return QuotientPart(divide, x, true); }},
+    {Opcode::kExp, [](const hlo::Instruction& i, const Parts& x) { return ExponentialPart(i, x, UnaryOp::kCos); },
+     [](const hlo::Instruction& i, const Parts& x) { return ExponentialPart(i, x, UnaryOp::kSin); }},
     {Opcode::kComplex, [](const hlo::Instruction&, const Parts& x) { return x[0]; },
      [](const hlo::Instruction&, const Parts& x) { return x[1]; }},
     {Opcode::kReal, [](const hlo::Instruction&, const Parts& x) { return x[0]; }, nullptr},
@@ -164,10 +191,12 @@ absl::Status CheckComplex(const hlo::Instruction& instruction) {
   if (IsByParts(opcode)) return absl::OkStatus();
   if (FindPair(opcode) == nullptr)
     return refuse(absl::StrCat(std::string(hlo::OpcodeName(opcode)), " of complex numbers has no loop nest"));
-  if (opcode == Opcode::kAbs && instruction.shape().element_type != PrimitiveType::kF32)
-    return refuse("the magnitude of complex numbers of f64 has no loop nest");
-  if (opcode == Opcode::kDivide && !Divisor(instruction))
-    return refuse("a quotient of complex numbers has a loop nest only where the divisor is one finite constant");
+  // Done in the next wider type.
+  const bool narrow = instruction.operand(0)->shape().element_type == PrimitiveType::kC64;
+  if ((opcode == Opcode::kAbs || opcode == Opcode::kExp) && !narrow)
+    return refuse(absl::StrCat(std::string(hlo::OpcodeName(opcode)), " of complex numbers of f64 has no loop nest"));
+  if (opcode == Opcode::kDivide && !narrow && !Divisor(instruction))
+    return refuse("a quotient of complex numbers of f64 has a loop nest only where the divisor is one finite constant");
   return absl::OkStatus();
 }
 

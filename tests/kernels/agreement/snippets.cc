@@ -393,6 +393,11 @@ const std::vector<Snippet>* MakeSnippets() {
         ROOT r = f32[4,40] multiply(m, y))"},
       {"ComplexQuotient", R"(x = c64[37] parameter(0)  k = c64[] constant((0, 3))  b = c64[37] broadcast(k), dimensions={}
         q = c64[37] divide(x, b)  i = f32[37] imag(q)  ROOT t = (c64[37], f32[37]) tuple(q, i))"},
+      {"ComplexQuotientOfTwo", R"(x = c64[37] parameter(0)  y = c64[37] parameter(1)  q = c64[37] divide(x, y)
+        a = f32[37] abs(x)  b = c64[37] convert(a)  u = c64[37] divide(x, b)  ROOT r = c64[37] add(q, u))"},
+      {"ComplexExponential", R"(x = f32[5,30] parameter(0)  z = f32[] constant(0)  k = f32[5,30] broadcast(z), dimensions={}
+        c = c64[5,30] complex(k, x)  e = c64[5,30] exponential(c)  y = c64[5,30] complex(x, x)  f = c64[5,30] exponential(y)
+        ROOT r = c64[5,30] multiply(e, f))"},
       {"ComplexMovement", R"(x = c64[4,6,10] parameter(0)  p = c64[] constant((1, 2))
         s = c64[4,6,5] slice(x), slice={[0:4], [0:6], [5:10]}  u = c64[4,6,5] slice(x), slice={[0:4], [0:6], [0:5]}
         c = c64[4,6,10] concatenate(s, u), dimensions={2}  t = c64[6,4,10] transpose(c), dimensions={1,0,2}
@@ -413,6 +418,16 @@ const std::vector<Snippet>* MakeSnippets() {
       {"ComplexConstantsAndIota", R"(k = c64[4] constant({(1, 2), (3, -4), (0, 1), (-1, 0)})
         b = c64[9,4] broadcast(k), dimensions={1}  i = f32[9,4] iota(), iota_dimension=0  c = c64[9,4] complex(i, i)
         ROOT r = c64[9,4] multiply(b, c))"},
+      {"ComplexInfinities", R"(s = s32[256] iota(), iota_dimension=0  four = s32[] constant(4)  b = s32[256] broadcast(four), dimensions={}
+        t = f32[4] constant({inf, 0, -1.5, nan})
+        i0 = s32[256] remainder(s, b)  d1 = s32[256] divide(s, b)  i1 = s32[256] remainder(d1, b)  d2 = s32[256] divide(d1, b)
+        i2 = s32[256] remainder(d2, b)  i3 = s32[256] divide(d2, b)
+        g0 = f32[256] gather(t, i0), offset_dims={}, collapsed_slice_dims={0}, start_index_map={0}, index_vector_dim=1, slice_sizes={1}
+        g1 = f32[256] gather(t, i1), offset_dims={}, collapsed_slice_dims={0}, start_index_map={0}, index_vector_dim=1, slice_sizes={1}
+        g2 = f32[256] gather(t, i2), offset_dims={}, collapsed_slice_dims={0}, start_index_map={0}, index_vector_dim=1, slice_sizes={1}
+        g3 = f32[256] gather(t, i3), offset_dims={}, collapsed_slice_dims={0}, start_index_map={0}, index_vector_dim=1, slice_sizes={1}
+        p = c64[256] complex(g0, g1)  q = c64[256] complex(g2, g3)  r = c64[256] divide(p, q)  a = f32[256] abs(p)
+        ROOT u = (c64[256], f32[256]) tuple(r, a))"},
       {"ComplexLayout", R"(x = c64[6,10]{0,1} parameter(0)  b = c64[10,6]{1,0} bitcast(x)  ROOT r = c64[10,6] add(b, b))"},
   };
 }

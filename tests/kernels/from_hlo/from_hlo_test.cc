@@ -40,8 +40,8 @@ struct Refusal {
 
 TEST(HasLoopNest, NamesWhatItRefusesAndWhy) {
   const Refusal refusals[] = {
-      {"x = c64[4] parameter(0)  ROOT r = c64[4] exponential(x)", "r: exponential of complex numbers"},
-      {"x = c64[4] parameter(0)  ROOT r = c64[4] divide(x, x)", "the divisor is one finite constant"},
+      {"x = c64[4] parameter(0)  ROOT r = c64[4] log(x)", "r: log of complex numbers"},
+      {"x = c128[4] parameter(0)  ROOT r = c128[4] divide(x, x)", "the divisor is one finite constant"},
       {"x = c128[4] parameter(0)  ROOT r = f64[4] abs(x)", "of complex numbers of f64"},
       {"x = f64[4] parameter(0)  ROOT r = c64[4] bitcast(x)", "bitcast between real and complex numbers"},
       {"x = f32[4] parameter(0)  ROOT r = c64[3] fft(x), fft_type=RFFT, fft_length={4}", "r: a Fourier transform"},
@@ -75,6 +75,9 @@ TEST(HasLoopNest, IsWhatFusionHasIt) {
   const char* others[] = {
       "x = c64[4] parameter(0)  ROOT r = c64[4] exponential(x)",
       "x = c64[4] parameter(0)  ROOT r = c64[4] divide(x, x)",
+      "x = c128[4] parameter(0)  ROOT r = c128[4] divide(x, x)",
+      "x = c128[4] parameter(0)  ROOT r = c128[4] exponential(x)",
+      "x = c64[4] parameter(0)  ROOT r = c64[4] log(x)",
       "x = c64[4] parameter(0)  k = c64[] constant((0, 0))  b = c64[4] broadcast(k), dimensions={}  ROOT r = c64[4] "
       "divide(x, b)",
       "x = c64[4] parameter(0)  k = c64[] constant((inf, 0))  b = c64[4] broadcast(k), dimensions={}  ROOT r = c64[4] "
