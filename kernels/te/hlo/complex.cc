@@ -61,13 +61,13 @@ Expr Magnitude(const hlo::Instruction& instruction, const Parts& x) {
   return Cast(PartType(instruction), Select(Or(IsInfinite(re), IsInfinite(im)), WideConst(HUGE_VAL), root));
 }
 
-// e^re (cos im, sin im) of two f32, in f64. Nothing is infinite times zero: an angle of zero stays real, and nothing
-// times the cosine of infinity is nothing (C11, Annex G.6.3.1).
+// e^re (cos im, sin im). Nothing is infinite times zero: an angle of zero stays real, and nothing times the cosine of
+// infinity is nothing (C11, Annex G.6.3.1).
 Expr ExponentialPart(const hlo::Instruction& exponential, const Parts& x, UnaryOp of_angle) {
-  const Expr size = Unary(UnaryOp::kExp, Cast(kWide, x[0])), angle = Cast(kWide, x[1]);
-  const Expr real_angle = of_angle == UnaryOp::kCos ? size : angle;
-  const Expr product = Select(IsZero(size), size, Mul(size, Unary(of_angle, angle)));
-  return Cast(PartType(exponential), Select(IsZero(angle), real_angle, product));
+  const Expr size = Unary(UnaryOp::kExp, x[0]), angle = x[1];
+  const auto is_zero = [&](const Expr& y) { return Compare(CompareOp::kEq, y, FloatConst(PartType(exponential), 0)); };
+  const Expr product = Select(is_zero(size), size, Mul(size, Unary(of_angle, angle)));
+  return Select(is_zero(angle), of_angle == UnaryOp::kCos ? size : angle, product);
 }
 
 // The one constant that all elements are divided by, where it is one that can be divided by.
@@ -191,7 +191,7 @@ absl::Status CheckComplex(const hlo::Instruction& instruction) {
   if (IsByParts(opcode)) return absl::OkStatus();
   if (FindPair(opcode) == nullptr)
     return refuse(absl::StrCat(std::string(hlo::OpcodeName(opcode)), " of complex numbers has no loop nest"));
-  // Done in the next wider type.
+  // Magnitudes and quotients are done in the next wider type; f64 has no vector code for exponentials.
   const bool narrow = instruction.operand(0)->shape().element_type == PrimitiveType::kC64;
   if ((opcode == Opcode::kAbs || opcode == Opcode::kExp) && !narrow)
     return refuse(absl::StrCat(std::string(hlo::OpcodeName(opcode)), " of complex numbers of f64 has no loop nest"));
