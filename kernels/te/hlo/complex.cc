@@ -88,7 +88,8 @@ Expr QuotientPart(const hlo::Instruction& divide, const Parts& x, bool imaginary
   Expr c = CastTo(kWide, x[2]), d = CastTo(kWide, x[3]);
   double scale = 1;
   if (const auto divisor = Divisor(divide)) {
-    scale = std::exp2(-std::ilogb(std::max(std::abs(divisor->real()), std::abs(divisor->imag()))));
+    const int exponent = std::ilogb(std::max(std::abs(divisor->real()), std::abs(divisor->imag())));
+    scale = std::exp2(-std::clamp(exponent, -1000, 1000));
     c = WideConst(divisor->real() * scale);
     d = WideConst(divisor->imag() * scale);
   }
