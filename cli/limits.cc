@@ -28,12 +28,15 @@ char out_of_time[256];
 
 [[noreturn]] void EndOutOfMemory() { End(out_of_memory); }
 
-// An exception that nothing caught, in any thread: of memory, or our own bug.
+// An exception that nothing caught, in any thread: of memory, or our own bug, which is told before the abort.
 [[noreturn]] void Terminate() {
   try {
     if (std::exception_ptr thrown = std::current_exception()) std::rethrow_exception(thrown);
   } catch (const std::bad_alloc&) {
     EndOutOfMemory();
+  } catch (const std::exception& error) {
+    RemoveUnfinishedFile();
+    std::fprintf(stderr, "smelt: an error of its own, please report it: %s\n", error.what());
   } catch (...) {
   }
   std::abort();

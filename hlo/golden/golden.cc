@@ -124,7 +124,7 @@ absl::StatusOr<std::vector<Golden::Leaf>> Golden::ReadLeaves(const SafetensorsFi
   std::vector<Leaf> leaves;
   for (const Json& entry : json) {
     const std::string where = absl::StrCat("entry ", leaves.size(), " of `", key, "` ");
-    if (entry.is_object() && entry.value("type", "") == "token") continue;  // has no value
+    if (entry.is_object() && entry.contains("type") && entry["type"] == "token") continue;  // has no value
     if (!entry.is_object() || !entry.contains("type") || !entry["type"].is_string() || !entry.contains("dims") ||
         !entry["dims"].is_array()) {
       return Bad(path, where + "lacks type or dims");

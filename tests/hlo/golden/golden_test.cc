@@ -195,6 +195,7 @@ TEST(Golden, IsRefusedForAnotherModule) {
 TEST(Golden, BrokenMetadataIsAnError) {
   const std::string path = TemporaryPath("golden_broken.safetensors");
   for (const auto& [key, value] : std::vector<std::pair<std::string, std::string>>{{"inputs", "[{}]"},
+                                                                                   {"inputs", R"([{"type": 7}])"},
                                                                                    {"outputs", "nonsense"},
                                                                                    {"metric", "guess"},
                                                                                    {"tolerance", "small"},
