@@ -53,7 +53,7 @@ void ConvertFloatToSubByte(const void* const* operands, void* result, int64_t co
     r[i] = a[i] != a[i] ? int8_t{0} : static_cast<int8_t>(std::min(std::max(a[i], low), high));
 }
 
-// A double becomes a small float in one rounding.
+// A double becomes a float of eight bits or fewer in one rounding. One of 16 bits it becomes by way of f32, as in XLA.
 void ConvertDoubleToSmallFloat(const void* const* operands, void* result, int64_t count,
                                const ElementwiseKernel& kernel) {
   EncodeFloats(kernel.result_type, static_cast<const double*>(operands[0]), result, count);
@@ -139,7 +139,7 @@ absl::StatusOr<ElementwiseKernel> FindElementwiseKernel(Opcode opcode, absl::Spa
   const PrimitiveType computed = ComputeType(from);
   switch (opcode) {
     case Opcode::kConvert:
-      if (from == PrimitiveType::kF64 && IsSmallFloat(result_type)) {
+      if (from == PrimitiveType::kF64 && IsSmallFloat(result_type) && BitWidth(result_type) < 16) {
         kernel.function = &ConvertDoubleToSmallFloat;
         kernel.direct = true;
       } else if (IsFloat(from) && IsSubByteInteger(result_type)) {

@@ -6,12 +6,6 @@ namespace smelt::kernels::codegen {
 
 using te::PrimitiveType;
 
-namespace {
-
-bool IsShort(PrimitiveType type) { return hlo::BitWidth(type) <= 16; }
-
-}  // namespace
-
 llvm::Value* Arithmetic::NarrowToOdd(llvm::Value* x) {
   // Truncates towards zero and sets the last bit where something was lost: any later rounding to fewer bits then sees
   // on which side of a tie the value lies.
@@ -40,8 +34,9 @@ llvm::Value* Arithmetic::Cast(PrimitiveType to, PrimitiveType from, llvm::Value*
   if (hlo::IsFloat(from)) {
     if (hlo::IsFloat(to)) {
       if (from == PrimitiveType::kF64) {
-        if (IsShort(to)) return RoundToElement(builder_, to, NarrowToOdd(x));
-        return builder_.CreateFPTrunc(x, target);
+        // Those of 16 bits are rounded to f32 first, as XLA does; shorter ones once.
+        if (hlo::BitWidth(to) < 16) return RoundToElement(builder_, to, NarrowToOdd(x));
+        return RoundToElement(builder_, to, builder_.CreateFPTrunc(x, target));
       }
       if (to == PrimitiveType::kF64) return builder_.CreateFPExt(x, target);
       return RoundToElement(builder_, to, x);
@@ -55,10 +50,7 @@ llvm::Value* Arithmetic::Cast(PrimitiveType to, PrimitiveType from, llvm::Value*
     auto convert = [&](llvm::Type* type) {
       return is_signed ? builder_.CreateSIToFP(x, type) : builder_.CreateUIToFP(x, type);
     };
-    // 8-bit integers are exact in float; wider ones would be rounded twice.
-    if (IsShort(to) && hlo::BitWidth(from) > 8) {
-      return RoundToElement(builder_, to, NarrowToOdd(convert(WithLanes(builder_.getDoubleTy(), lanes))));
-    }
+    // To f32 first where the type is shorter, which rounds twice, as XLA does.
     return RoundToElement(builder_, to, convert(target));
   }
   return is_signed ? builder_.CreateSExtOrTrunc(x, target) : builder_.CreateZExtOrTrunc(x, target);

@@ -313,15 +313,17 @@ bool EvaluateCompare(CompareOp op, PrimitiveType type, Scalar a, Scalar b) {
 
 Scalar EvaluateCast(PrimitiveType from, PrimitiveType to, Scalar x) {
   if (hlo::IsFloat(from)) {
-    if (hlo::IsFloat(to)) return {.f = RoundFloat(to, x.f)};
+    // Floats of 16 bits come from f64 by way of f32, as in XLA; shorter ones at once.
+    const bool twice = from == PrimitiveType::kF64 && hlo::BitWidth(to) == 16;
+    if (hlo::IsFloat(to)) return {.f = RoundFloat(to, twice ? static_cast<float>(x.f) : x.f)};
     return {.i = FloatToInteger(to, x.f)};
   }
   if (hlo::IsFloat(to)) {
     const bool huge = !hlo::IsSigned(from) && x.i < 0;
-    // Straight to float for f32: going through double would round twice.
-    if (to == PrimitiveType::kF32)
-      return {.f = huge ? static_cast<float>(static_cast<uint64_t>(x.i)) : static_cast<float>(x.i)};
-    return {.f = RoundFloat(to, huge ? static_cast<double>(static_cast<uint64_t>(x.i)) : static_cast<double>(x.i))};
+    if (to == PrimitiveType::kF64)
+      return {.f = huge ? static_cast<double>(static_cast<uint64_t>(x.i)) : static_cast<double>(x.i)};
+    // Straight to f32: going through double would round twice. Shorter types come from f32, as XLA has it.
+    return {.f = RoundFloat(to, huge ? static_cast<float>(static_cast<uint64_t>(x.i)) : static_cast<float>(x.i))};
   }
   if (to == PrimitiveType::kPred) return {.i = x.i != 0};
   return {.i = Wrap(to, x.i)};

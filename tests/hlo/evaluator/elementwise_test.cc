@@ -118,6 +118,20 @@ TEST(EvaluateElementwise, Bf16RoundsAfterEachInstruction) {
               ElementsAre(256));
 }
 
+// What XLA:CPU returned for these: integers and f64 reach 16 bits by way of f32, and shorter floats from f64 at once.
+TEST(EvaluateElementwise, ConversionsToShortFloatsRoundAsOftenAsXlasDo) {
+  EXPECT_THAT(
+      EvaluateValues("ENTRY e { x = s32[3] constant({597688319, 597688321, 16842751})  ROOT b = bf16[3] convert(x) }"),
+      ElementsAre(595591168, 595591168, 16777216));
+  EXPECT_THAT(
+      EvaluateValues("ENTRY e { x = f64[2] constant({597688321, 1.003906250001})  ROOT b = bf16[2] convert(x) }"),
+      ElementsAre(595591168, 1));
+  EXPECT_THAT(EvaluateValues("ENTRY e { x = f64[1] constant({1.0004882812509})  ROOT h = f16[1] convert(x) }"),
+              ElementsAre(1));
+  EXPECT_THAT(EvaluateValues("ENTRY e { x = f64[2] constant({1.125000000001, 4609})  ROOT h = f8e5m2[2] convert(x) }"),
+              ElementsAre(1.25, 5120));
+}
+
 TEST(EvaluateElementwise, SubnormalsCountAsZeroInArithmeticButNotInConversions) {
   EXPECT_THAT(EvaluateValues(Binary("f32[1]", "multiply", "{1e-40}", "{1e10}")), ElementsAre(0));
   EXPECT_THAT(EvaluateValues("ENTRY e { x = f32[1] constant({6e-8})  ROOT r = f16[1] convert(x) }"),
