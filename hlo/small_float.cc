@@ -124,26 +124,35 @@ uint64_t LargestFinite(const FloatFormat& format) {
   }
 }
 
+// Powers of two, as XLA rounds to them: the middle of two goes up, and above the smallest one everything does.
+uint16_t EncodePower(const FloatFormat& format, uint64_t magnitude) {
+  const int exponent = static_cast<int>(magnitude >> kDoubleMantissaBits) - kDoubleBias + format.bias;
+  if (exponent < 0) return 0;
+  const uint64_t rest = magnitude & ((uint64_t{1} << kDoubleMantissaBits) - 1);
+  const bool up = exponent == 0 ? rest > 0 : rest >= uint64_t{1} << (kDoubleMantissaBits - 1);
+  const uint64_t pattern = static_cast<uint64_t>(exponent) + (up ? 1 : 0);
+  return pattern > LargestFinite(format) ? OverflowBits(format, 0) : static_cast<uint16_t>(pattern);
+}
+
 uint16_t Encode(const FloatFormat& format, double value) {
   const uint64_t bits = std::bit_cast<uint64_t>(value);
   const uint16_t sign = static_cast<uint16_t>(bits >> 63);
   const uint64_t magnitude = bits & ~kDoubleSign;
   if (magnitude > kDoubleInfinity) return NaNBits(format, sign);
   if (magnitude == kDoubleInfinity) return OverflowBits(format, sign);
-  const bool exponent_only = format.special == Special::kExponentOnly;
-  if (exponent_only && (sign == 1 || magnitude == 0)) return NaNBits(format, sign);
+  if (format.special == Special::kExponentOnly)
+    return sign == 1 || magnitude == 0 ? NaNBits(format, sign) : EncodePower(format, magnitude);
   const int width = format.exponent_bits + format.mantissa_bits;
-  const uint16_t sign_bits = exponent_only ? 0 : static_cast<uint16_t>(sign << width);
+  const uint16_t sign_bits = static_cast<uint16_t>(sign << width);
 
   uint64_t pattern = 0;
   if (magnitude >> kDoubleMantissaBits != 0) {  // subnormal doubles are below half of every format's smallest value
     const int exponent = static_cast<int>(magnitude >> kDoubleMantissaBits) - kDoubleBias + format.bias;
     uint64_t mantissa = magnitude & ((uint64_t{1} << kDoubleMantissaBits) - 1);
     int shift = kDoubleMantissaBits - format.mantissa_bits;
-    const int smallest = exponent_only ? 0 : 1;
-    if (exponent < smallest) {
+    if (exponent < 1) {
       mantissa |= uint64_t{1} << kDoubleMantissaBits;
-      shift += smallest - exponent;
+      shift += 1 - exponent;
     } else {
       mantissa |= static_cast<uint64_t>(exponent) << kDoubleMantissaBits;
     }

@@ -44,7 +44,8 @@ Comparison CompareRounds(const std::vector<std::vector<double>>& usual, const st
   const double of_children = children > 1 ? std::sqrt(square / (children - 1) / children) : 0;
   result.noise = std::max({of_rounds, of_children, kLeastNoise});
   result.always = std::all_of(child_gains.begin(), child_gains.end(), [](double gain) { return gain > 0; });
-  result.better = result.gain > 2 * result.noise && result.always;
+  // Where the machine changed its pace between rounds, the medians may say the contrary: that is no better program.
+  result.better = result.gain > 2 * result.noise && result.always && result.tuned_seconds < result.usual_seconds;
   return result;
 }
 

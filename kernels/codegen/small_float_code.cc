@@ -61,10 +61,10 @@ constexpr int64_t kSmallestPower = 0x400000;
 
 llvm::Value* RoundToPower(Words w, llvm::Value* value) {
   llvm::Value* bits = w.Bits(value);
-  llvm::Value* rounded = w.RoundOff(bits, kMantissaBits);
-  // From 2^-126 times 3/4 on the next power is nearer; the tie goes to the even exponent, which is the smaller one.
-  llvm::Value* small = w.Select(w.Above(bits, kSmallestPower + kSmallestPower / 2), w.Constant(int64_t{1} << 23),
-                                w.Constant(kSmallestPower));
+  // As hlo::EncodeFloat: the middle of two goes up, and above the smallest one everything does.
+  llvm::Value* rounded = w.And(w.Add(bits, int64_t{1} << (kMantissaBits - 1)), ~((int64_t{1} << kMantissaBits) - 1));
+  llvm::Value* small =
+      w.Select(w.Above(bits, kSmallestPower), w.Constant(int64_t{1} << 23), w.Constant(kSmallestPower));
   rounded = w.Select(w.Below(bits, int64_t{1} << kMantissaBits), small, rounded);
   // What has a sign is above all numbers; a NaN's rounding may wrap around.
   llvm::Value* bad = w.Or(w.Or(w.Equal(bits, 0), w.Above(bits, kInfinity - 1)), w.Above(rounded, kInfinity - 1));

@@ -13,8 +13,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tuner/xla"))
 import worker  # noqa: E402  for safetensors, as smelt writes and reads them
 FLOATS = ["float64", "float32", "bfloat16", "float16", "float8_e5m2", "float8_e4m3fn", "float8_e4m3b11fnuz", "float8_e5m2fnuz",
-          "float8_e4m3fnuz", "float8_e4m3", "float8_e3m4"]
-INTEGERS = ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "bool"]
+          "float8_e4m3fnuz", "float8_e4m3", "float8_e3m4", "float8_e8m0fnu"]
+INTEGERS = ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "bool", "int4", "uint4", "int2", "uint2"]
 ENGINES = {"evaluator": "--engine=evaluator", "compiled": "--fusion=priority"}
 
 
@@ -22,9 +22,9 @@ def values(dtype, count, random, np, jnp):
     if dtype == "bool":
         return jnp.asarray(random.integers(0, 2, count).astype(bool))
     if dtype in INTEGERS:
-        bits = np.dtype(dtype).itemsize * 8
+        bits = int(dtype.strip("uint"))
         patterns = random.integers(0, 2**64, count, dtype=np.uint64)
-        return jnp.asarray((patterns >> (64 - bits + random.integers(0, bits, count)).astype(np.uint64)).astype(dtype))
+        return jnp.asarray((patterns >> (64 - bits + random.integers(0, bits, count)).astype(np.uint64)).astype(np.int64)).astype(dtype)
     wide = np.exp2(random.uniform(-20, 20, count)) * random.choice([-1, 1], count)
     wide[:count // 2] = np.round(wide[:count // 2] * 8) / 8 + random.choice([2.0**-30, 0], count // 2)
     return jnp.asarray(wide).astype(dtype)

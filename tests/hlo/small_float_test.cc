@@ -34,8 +34,8 @@ TEST(SmallFloat, EveryPatternSurvivesDecodingAndEncoding) {
 // even pattern.
 TEST(SmallFloat, RoundsToNearestEvenBetweenAllNeighbours) {
   for (PrimitiveType type : kSmallFloats) {
-    const int positive = type == PrimitiveType::kF8E8M0FNU ? 256 : PatternCount(type) / 2;
-    for (int bits = 0; bits + 1 < positive; ++bits) {
+    if (type == PrimitiveType::kF8E8M0FNU) continue;
+    for (int bits = 0; bits + 1 < PatternCount(type) / 2; ++bits) {
       const double low = DecodeFloat(type, bits), high = DecodeFloat(type, bits + 1);
       if (!std::isfinite(low) || !std::isfinite(high)) continue;
       const double middle = (low + high) / 2;
@@ -44,6 +44,21 @@ TEST(SmallFloat, RoundsToNearestEvenBetweenAllNeighbours) {
       EXPECT_EQ(EncodeFloat(type, std::nextafter(middle, 1e300)), bits + 1) << PrimitiveTypeName(type) << " " << middle;
     }
   }
+}
+
+// Found by comparing with XLA:CPU.
+TEST(SmallFloat, PowersOfTwoAreRoundedUpFromTheMiddle) {
+  const auto encoded = [](double value) { return EncodeFloat(PrimitiveType::kF8E8M0FNU, value); };
+  for (int bits = 1; bits < 254; ++bits) {
+    const double low = std::ldexp(1.0, bits - 127);
+    EXPECT_EQ(encoded(low), bits);
+    EXPECT_EQ(encoded(std::nextafter(1.5 * low, 0)), bits);
+    EXPECT_EQ(encoded(1.5 * low), bits + 1);
+  }
+  EXPECT_EQ(encoded(std::ldexp(1.0, -127)), 0);
+  EXPECT_EQ(encoded(std::ldexp(1.001, -127)), 1);
+  EXPECT_EQ(encoded(std::ldexp(1.0, -140)), 0);
+  EXPECT_EQ(encoded(std::ldexp(1.5, 127)), 255);
 }
 
 TEST(SmallFloat, OverflowFollowsTheFormat) {

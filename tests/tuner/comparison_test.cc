@@ -48,6 +48,15 @@ TEST(CompareRounds, ChildrenThatDisagreeLeaveItOpen) {
   EXPECT_GT(compared.noise, 0.02);
 }
 
+TEST(CompareRounds, AMedianThatIsSlowerIsNotBetter) {
+  // Faster in four rounds of five, and the pace changed in the middle one.
+  const Comparison compared = CompareRounds({{1, 2, 3, 10, 11}}, {{0.9, 1.9, 3.5, 9, 10}});
+  EXPECT_GT(compared.gain, 2 * compared.noise);
+  EXPECT_TRUE(compared.always);
+  EXPECT_GT(compared.tuned_seconds, compared.usual_seconds);
+  EXPECT_FALSE(compared.better);
+}
+
 TEST(CompareRounds, NothingToCompareIsNotBetter) { EXPECT_FALSE(CompareRounds({{}}, {{}}).better); }
 
 }  // namespace

@@ -130,6 +130,10 @@ TEST(EvaluateElementwise, ConversionsToShortFloatsRoundAsOftenAsXlasDo) {
               ElementsAre(1));
   EXPECT_THAT(EvaluateValues("ENTRY e { x = f64[2] constant({1.125000000001, 4609})  ROOT h = f8e5m2[2] convert(x) }"),
               ElementsAre(1.25, 5120));
+  // Powers of two: the middle goes up.
+  EXPECT_THAT(
+      EvaluateValues("ENTRY e { x = f32[5] constant({3, 6, 12, 2.9, 0.75})  ROOT h = f8e8m0fnu[5] convert(x) }"),
+      ElementsAre(4, 8, 16, 2, 1));
 }
 
 TEST(EvaluateElementwise, SubnormalsCountAsZeroInArithmeticButNotInConversions) {
