@@ -5,6 +5,7 @@
 #include "cli/interrupt.h"
 #include "cli/verb.h"
 #include "fuzz/campaign.h"
+#include "hlo/file/read.h"
 #include "hlo/status_macros.h"
 #include "nlohmann/json.hpp"
 
@@ -14,7 +15,7 @@ namespace {
 struct Flags {
   fuzz::CampaignOptions campaign;
   int64_t memory_limit = 4096;
-  std::string target = "cpu:threads=1";
+  std::string module, target = "cpu:threads=1";
   bool json = false, quiet = false;
 };
 
@@ -25,6 +26,10 @@ absl::Status Fuzz(Flags& flags) {
   options.limits.bytes = flags.memory_limit << 20;
   options.cancel = interrupt.flag();
   options.progress = !flags.quiet;
+  if (!flags.module.empty()) {
+    SMELT_ASSIGN_OR_RETURN(options.module, hlo::ReadModuleFile(flags.module));
+    options.modules = 1;
+  }
   SMELT_ASSIGN_OR_RETURN(const fuzz::CampaignReport report, fuzz::RunCampaign(options));
   const bool clean = report.findings.empty();
   if (flags.json) {
@@ -52,9 +57,10 @@ absl::Status Fuzz(Flags& flags) {
                             .c_str());
     return clean ? absl::OkStatus() : FailedQuietly();
   }
+  const int configs = options.expect_only ? 0 : options.trial.configs;
   std::printf("seed %llu: %lld modules x %d configurations in %.0f s, %zu findings, %lld unstable, %lld refused%s\n",
-              static_cast<unsigned long long>(options.seed), static_cast<long long>(report.modules),
-              options.trial.configs, report.seconds, report.findings.size(), static_cast<long long>(report.unstable),
+              static_cast<unsigned long long>(options.seed), static_cast<long long>(report.modules), configs,
+              report.seconds, report.findings.size(), static_cast<long long>(report.unstable),
               static_cast<long long>(report.refused), report.interrupted ? ", interrupted" : "");
   for (const auto& [reason, count] : report.refusals) {
     std::printf("  refused %lld times: %s\n", static_cast<long long>(count), reason.c_str());
@@ -72,6 +78,8 @@ absl::Status Fuzz(Flags& flags) {
 Action AddFuzz(CLI::App& app) {
   auto flags = std::make_shared<Flags>();
   fuzz::CampaignOptions& o = flags->campaign;
+  app.add_option("MODULE", flags->module,
+                 "Tried instead of random modules, with the inputs of module --first of --seed");
   app.add_option("--modules", o.modules, "How many modules")->check(CLI::NonNegativeNumber)->capture_default_str();
   app.add_option("--seed", o.seed, "Equal seeds give equal modules")->capture_default_str();
   app.add_option("--first", o.first, "Number of the first module of the seed")->capture_default_str();
@@ -100,6 +108,8 @@ Action AddFuzz(CLI::App& app) {
       ->capture_default_str();
   app.add_option("--findings", o.max_findings, "Stop after so many")->check(CLI::PositiveNumber)->capture_default_str();
   app.add_option("--target", flags->target, "What to compile for")->capture_default_str();
+  app.add_flag("--expect", o.expect_only,
+               "Try nothing: write modules, inputs and what any right engine gives for them into --out");
   app.add_flag("--json", flags->json, "Print the report as JSON");
   app.add_flag("--quiet", flags->quiet, "No progress line");
   return [flags] { return Fuzz(*flags); };

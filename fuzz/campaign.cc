@@ -9,6 +9,7 @@
 #include "absl/strings/str_split.h"
 #include "fuzz/generate/random.h"
 #include "fuzz/reduce/reduce.h"
+#include "fuzz/trial/expectation.h"
 #include "hlo/status_macros.h"
 #include "hlo/text/printer.h"
 #include "hlo/write_file.h"
@@ -31,6 +32,12 @@ std::string Reason(const std::string& detail) {
     if (c != '#' || reason.empty() || reason.back() != '#') reason += c;
   }
   return reason;
+}
+
+absl::Status MakeFolder(const std::string& folder) {
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  return error ? absl::UnavailableError(absl::StrCat(folder, ": ", error.message())) : absl::OkStatus();
 }
 
 class Campaign {
@@ -85,13 +92,39 @@ class Campaign {
     return trial;
   }
 
+  std::unique_ptr<hlo::Module> MakeModule(uint64_t index) const {
+    if (options_.module != nullptr) return options_.module->Clone();
+    return GenerateModule(options_.seed, index, options_.generator);
+  }
+
+  std::string FolderOf(uint64_t index) const { return absl::StrCat(options_.folder, "/", options_.seed, "-", index); }
+
+  Verdict WriteExpected(const hlo::Module& module, uint64_t index, Report& report) const {
+    report.Stage("evaluate");
+    const absl::StatusOr<Expectation> expectation =
+        Expect(module, TrialSeed(options_.seed, index), options_.trial.evaluate_seconds);
+    if (!expectation.ok()) {
+      const bool refused =
+          absl::IsUnimplemented(expectation.status()) || absl::IsDeadlineExceeded(expectation.status());
+      return {refused ? VerdictKind::kRefused : VerdictKind::kError, "evaluate",
+              std::string(expectation.status().ToString())};
+    }
+    report.Stage("write");
+    const std::string folder = FolderOf(index);
+    absl::Status written = MakeFolder(folder);
+    if (written.ok()) written = WriteExpectation(folder, module, *expectation);
+    if (!written.ok()) return {VerdictKind::kError, "write", std::string(written.message())};
+    return {};
+  }
+
   absl::StatusOr<std::unique_ptr<Child>> Start(uint64_t index) const {
     const TrialOptions trial = TrialOf(index);
     return Child::Start(
         [this, trial, index](Report& report) {
           report.Stage("generate");
-          const std::unique_ptr<hlo::Module> module = GenerateModule(options_.seed, index, options_.generator);
-          report.Finish(ToText(TryModule(*module, trial, &report)));
+          const std::unique_ptr<hlo::Module> module = MakeModule(index);
+          report.Finish(ToText(options_.expect_only ? WriteExpected(*module, index, report)
+                                                    : TryModule(*module, trial, &report)));
         },
         options_.limits);
   }
@@ -110,14 +143,15 @@ class Campaign {
                    static_cast<unsigned long long>(options_.seed), std::string(VerdictName(verdict.kind)).c_str(),
                    verdict.stage.c_str(), verdict.detail.c_str());
     }
-    // A generator that crashed has no module to minimise.
-    if (verdict.stage != "generate") SMELT_RETURN_IF_ERROR(Minimise(finding));
+    // A generator that crashed has no module to minimise, and a folder that cannot be written is not the module's
+    // fault.
+    if (verdict.stage != "generate" && !options_.expect_only) SMELT_RETURN_IF_ERROR(Minimise(finding));
     report_.findings.push_back(std::move(finding));
     return absl::OkStatus();
   }
 
   absl::Status Minimise(CampaignFinding& finding) {
-    const std::unique_ptr<hlo::Module> module = GenerateModule(options_.seed, finding.index, options_.generator);
+    const std::unique_ptr<hlo::Module> module = MakeModule(finding.index);
     TrialOptions trial = TrialOf(finding.index);
     trial.only_config = finding.verdict.config;
     ChildLimits limits = options_.limits;
@@ -153,10 +187,8 @@ class Campaign {
     }
     finding.instructions = reduced->instruction_count();
     if (options_.folder.empty()) return absl::OkStatus();
-    finding.folder = absl::StrCat(options_.folder, "/", options_.seed, "-", finding.index);
-    std::error_code error;
-    std::filesystem::create_directories(finding.folder, error);
-    if (error) return absl::UnavailableError(absl::StrCat(finding.folder, ": ", error.message()));
+    finding.folder = FolderOf(finding.index);
+    SMELT_RETURN_IF_ERROR(MakeFolder(finding.folder));
     SMELT_RETURN_IF_ERROR(smelt::WriteFile(finding.folder + "/module.hlo", hlo::ToText(*module)));
     SMELT_RETURN_IF_ERROR(smelt::WriteFile(finding.folder + "/reduced.hlo", hlo::ToText(*reduced)));
     trial.folder = finding.folder;
@@ -209,10 +241,9 @@ class Campaign {
 uint64_t TrialSeed(uint64_t seed, uint64_t index) { return Random(seed ^ 0x747269616C, index).Next() >> 16; }
 
 absl::StatusOr<CampaignReport> RunCampaign(const CampaignOptions& options) {
-  if (!options.folder.empty()) {
-    std::error_code error;
-    std::filesystem::create_directories(options.folder, error);
-    if (error) return absl::UnavailableError(absl::StrCat(options.folder, ": ", error.message()));
+  if (!options.folder.empty()) SMELT_RETURN_IF_ERROR(MakeFolder(options.folder));
+  if (options.folder.empty() && options.expect_only) {
+    return absl::InvalidArgumentError("what is expected of the modules needs a folder to be written to (--out)");
   }
   return Campaign(options).Run();
 }

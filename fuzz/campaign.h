@@ -11,6 +11,7 @@
 
 #include <atomic>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -33,6 +34,8 @@ struct CampaignOptions {
   GeneratorOptions generator;
   ChildLimits limits;
   TrialOptions trial;     // its seed and folder are set for each module
+  std::shared_ptr<const hlo::Module> module;  // tried instead of random ones, as module `first`
+  bool expect_only = false;  // nothing is tried: the folder gets what another engine must give (trial/expectation.h)
   bool progress = false;  // a line on standard error
   const std::atomic<bool>* cancel = nullptr;
 };
@@ -54,7 +57,7 @@ struct CampaignReport {
   bool interrupted = false;
 };
 
-// Errors: the folder cannot be written, or no child can be started.
+// Errors: the folder cannot be written, or is missing where it is what is asked for; no child can be started.
 absl::StatusOr<CampaignReport> RunCampaign(const CampaignOptions& options);
 
 // The seed of the inputs, fusions and tiles of a module.

@@ -9,11 +9,10 @@
 #include "fusion/kernel.h"
 #include "fuzz/generate/generate.h"
 #include "fuzz/generate/random.h"
+#include "fuzz/trial/expectation.h"
+#include "fuzz/trial/leaves.h"
 #include "fuzz/trial/stability.h"
-#include "hlo/evaluator/evaluator.h"
 #include "hlo/fingerprint.h"
-#include "hlo/golden/golden.h"
-#include "hlo/golden/safetensors.h"
 #include "hlo/status_macros.h"
 #include "hlo/text/parser.h"
 #include "hlo/text/printer.h"
@@ -27,47 +26,6 @@ namespace smelt::fuzz {
 namespace {
 
 using Leaves = std::vector<hlo::Literal>;
-
-void AppendLeaves(const hlo::Literal& value, std::vector<const hlo::Literal*>* leaves) {
-  if (value.shape().IsTuple()) {
-    for (const hlo::Literal& element : value.elements()) AppendLeaves(element, leaves);
-  } else if (value.IsArray()) {
-    leaves->push_back(&value);
-  }
-}
-
-Leaves LeavesOf(const hlo::Literal& value) {
-  std::vector<const hlo::Literal*> pointers;
-  AppendLeaves(value, &pointers);
-  Leaves leaves;
-  for (const hlo::Literal* leaf : pointers) leaves.push_back(*leaf);
-  return leaves;
-}
-
-double RootMeanSquare(const hlo::Literal& values) {
-  double sum = 0;
-  int64_t count = 0;
-  for (int64_t i = 0; i < values.element_count(); ++i) {
-    const double square = std::norm(values.GetComplex(i));
-    if (!std::isfinite(square)) continue;
-    sum += square;
-    ++count;
-  }
-  return count == 0 ? 0 : std::sqrt(sum / static_cast<double>(count));
-}
-
-// Over the elements that are finite in both.
-double RootMeanSquareOfDifference(const hlo::Literal& want, const hlo::Literal& got) {
-  double sum = 0;
-  int64_t count = 0;
-  for (int64_t i = 0; i < want.element_count(); ++i) {
-    const double square = std::norm(want.GetComplex(i) - got.GetComplex(i));
-    if (!std::isfinite(square)) continue;
-    sum += square;
-    ++count;
-  }
-  return count == 0 ? 0 : std::sqrt(sum / static_cast<double>(count));
-}
 
 class Trial {
  public:
@@ -102,7 +60,10 @@ class Trial {
     absl::StatusOr<Leaves> inputs = GenerateInputs(module_, options_.seed);
     if (!inputs.ok()) return {VerdictKind::kRefused, "evaluate", std::string(inputs.status().message()), -1};
     inputs_ = *std::move(inputs);
-    if (!options_.folder.empty()) WriteInputs();
+    if (!options_.folder.empty()) {
+      const absl::Status written = WriteInputs(options_.folder + "/inputs.safetensors", inputs_);
+      if (!written.ok()) return Fails("write", written);
+    }
     absl::StatusOr<Leaves> expected = Evaluate(module_);
     if (!expected.ok()) {
       const bool refused = absl::IsUnimplemented(expected.status()) || absl::IsDeadlineExceeded(expected.status());
@@ -122,11 +83,7 @@ class Trial {
   }
 
   absl::StatusOr<Leaves> Evaluate(const hlo::Module& module) const {
-    std::vector<const hlo::Literal*> arguments;
-    for (const hlo::Literal& input : inputs_) arguments.push_back(&input);
-    SMELT_ASSIGN_OR_RETURN(const hlo::Literal result,
-                           hlo::Evaluate(module, arguments, {.threads = 1, .max_seconds = options_.evaluate_seconds}));
-    return LeavesOf(result);
+    return EvaluateLeaves(module, inputs_, options_.evaluate_seconds);
   }
 
   Verdict RunConfig(int config) {
@@ -238,15 +195,6 @@ class Trial {
     return false;
   }
 
-  void WriteInputs() const {
-    hlo::SafetensorsFile file;
-    std::vector<const hlo::Literal*> leaves;
-    for (const hlo::Literal& input : inputs_) AppendLeaves(input, &leaves);
-    for (size_t i = 0; i < leaves.size(); ++i)
-      file.tensors.push_back({absl::StrCat("in.", i), hlo::ToStorable(*leaves[i])});
-    hlo::WriteSafetensors(absl::StrCat(options_.folder, "/inputs.safetensors"), file).IgnoreError();
-  }
-
   absl::Status WriteConfig(const tuner::FusedProgram& fused) const {
     SMELT_ASSIGN_OR_RETURN(const fusion::Space space,
                            fusion::Space::Build(program_.module(), fusion::FusionTarget::Cpu()));
@@ -270,17 +218,6 @@ std::string_view VerdictName(VerdictKind kind) {
   static constexpr std::string_view kNames[] = {"agrees", "refused", "unstable", "mismatch",
                                                 "error",  "crash",   "hang",     "memory"};
   return kNames[static_cast<int>(kind)];
-}
-
-double LeafError(const hlo::Literal& want, const hlo::Literal& got) {
-  const absl::StatusOr<double> error = hlo::ComparisonError(want, got, hlo::GoldenMetric::kRms);
-  if (!error.ok()) return HUGE_VAL;
-  const hlo::PrimitiveType type = want.shape().element_type;
-  if (*error == 0 || !std::isfinite(*error) || (!hlo::IsFloat(type) && !hlo::IsComplex(type))) return *error;
-  // Inputs are of the order of 1: what is left of them where they cancel is compared with them, not with itself.
-  constexpr double kLeast = 0.1;
-  const double size = RootMeanSquare(want);
-  return size >= kLeast ? *error : RootMeanSquareOfDifference(want, got) / kLeast;
 }
 
 std::string FusionName(uint64_t seed, int config) {

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "fuzz/trial/child.h"
+#include "fuzz/trial/leaves.h"
 #include "hlo/literal.h"
 #include "hlo/module.h"
 #include "kernels/target.h"
@@ -43,9 +44,8 @@ struct Verdict {
 };
 std::string_view VerdictName(VerdictKind kind);
 
-// Error of a result against the expected one: 0 where equal. Tests put another in its place.
+// As LeafError; tests put another in its place.
 using CompareLeaf = std::function<double(const hlo::Literal& want, const hlo::Literal& got)>;
-double LeafError(const hlo::Literal& want, const hlo::Literal& got);
 
 struct TrialOptions {
   uint64_t seed = 0;  // of inputs, fusions and tiles

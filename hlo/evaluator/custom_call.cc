@@ -2,10 +2,14 @@
 // and those that JAX hands to LAPACK on a CPU (lapack/).
 #include <algorithm>
 #include <cmath>
+#include <complex>
 #include <numeric>
 #include <string>
+#include <type_traits>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "hlo/evaluator/handlers.h"
 #include "hlo/evaluator/lapack/lapack.h"
 #include "hlo/status_macros.h"
@@ -26,49 +30,62 @@ constexpr const char* kAnnotations[] = {"Sharding",
                                         "GlobalToLocal",
                                         "LocalToGlobal"};
 
-std::vector<double> ReadMatrix(const Literal& literal, int64_t base, int64_t count) {
-  std::vector<double> values(count);
-  for (int64_t i = 0; i < count; ++i) values[i] = literal.GetDouble(base + i);
+// The factorisations below work on T, double or std::complex<double>, whatever the precision of the arrays.
+using Complex = std::complex<double>;
+
+template <typename T>
+std::vector<T> ReadMatrix(const Literal& literal, int64_t base, int64_t count) {
+  std::vector<T> values(count);
+  for (int64_t i = 0; i < count; ++i) {
+    if constexpr (std::is_same_v<T, double>) values[i] = literal.GetDouble(base + i);
+    if constexpr (std::is_same_v<T, Complex>) values[i] = literal.GetComplex(base + i);
+  }
   return values;
 }
-void WriteMatrix(const std::vector<double>& values, int64_t base, Literal* literal) {
-  for (size_t i = 0; i < values.size(); ++i) literal->SetDouble(base + static_cast<int64_t>(i), values[i]);
+template <typename T>
+void WriteMatrix(const std::vector<T>& values, int64_t base, Literal* literal) {
+  for (size_t i = 0; i < values.size(); ++i) literal->SetComplex(base + static_cast<int64_t>(i), values[i]);
 }
 
-// Householder's reflections below the diagonal, R on and above it, as LAPACK's geqrf packs them.
-void FactorQr(std::vector<double>* a, int64_t rows, int64_t columns, std::vector<double>* taus) {
-  auto at = [&](int64_t i, int64_t j) -> double& { return (*a)[i * columns + j]; };
+double Conjugate(double x) { return x; }
+Complex Conjugate(const Complex& x) { return std::conj(x); }
+
+// Householder's reflections I - tau v v^H below the diagonal, R on and above it, as LAPACK's geqrf packs them.
+template <typename T>
+void FactorQr(std::vector<T>* a, int64_t rows, int64_t columns, std::vector<T>* taus) {
+  auto at = [&](int64_t i, int64_t j) -> T& { return (*a)[i * columns + j]; };
   for (int64_t k = 0; k < std::min(rows, columns); ++k) {
     double below = 0;
-    for (int64_t i = k + 1; i < rows; ++i) below += at(i, k) * at(i, k);
-    if (below == 0) {
+    for (int64_t i = k + 1; i < rows; ++i) below += std::norm(at(i, k));
+    const T alpha = at(k, k);
+    if (below == 0 && std::imag(alpha) == 0) {
       (*taus)[k] = 0;
       continue;
     }
-    const double alpha = at(k, k);
-    const double beta = alpha >= 0 ? -std::sqrt(alpha * alpha + below) : std::sqrt(alpha * alpha + below);
-    const double tau = (beta - alpha) / beta;
+    const double length = std::sqrt(std::norm(alpha) + below), beta = std::real(alpha) >= 0 ? -length : length;
+    const T tau = (beta - alpha) / beta;
     for (int64_t i = k + 1; i < rows; ++i) at(i, k) /= alpha - beta;
     at(k, k) = beta;
     (*taus)[k] = tau;
     for (int64_t j = k + 1; j < columns; ++j) {
-      double sum = at(k, j);
-      for (int64_t i = k + 1; i < rows; ++i) sum += at(i, k) * at(i, j);
-      at(k, j) -= tau * sum;
-      for (int64_t i = k + 1; i < rows; ++i) at(i, j) -= tau * sum * at(i, k);
+      T sum = at(k, j);
+      for (int64_t i = k + 1; i < rows; ++i) sum += Conjugate(at(i, k)) * at(i, j);
+      sum *= Conjugate(tau);
+      at(k, j) -= sum;
+      for (int64_t i = k + 1; i < rows; ++i) at(i, j) -= sum * at(i, k);
     }
   }
 }
 
 // The first columns of H1 H2 ... Hk.
-std::vector<double> HouseholderProduct(const std::vector<double>& a, int64_t rows, int64_t columns,
-                                       const std::vector<double>& taus) {
-  std::vector<double> q(a.size(), 0);
+template <typename T>
+std::vector<T> HouseholderProduct(const std::vector<T>& a, int64_t rows, int64_t columns, const std::vector<T>& taus) {
+  std::vector<T> q(a.size(), 0);
   for (int64_t i = 0; i < std::min(rows, columns); ++i) q[i * columns + i] = 1;
   for (int64_t k = static_cast<int64_t>(taus.size()); k-- > 0;) {
     for (int64_t j = 0; j < columns; ++j) {
-      double sum = q[k * columns + j];
-      for (int64_t i = k + 1; i < rows; ++i) sum += a[i * columns + k] * q[i * columns + j];
+      T sum = q[k * columns + j];
+      for (int64_t i = k + 1; i < rows; ++i) sum += Conjugate(a[i * columns + k]) * q[i * columns + j];
       q[k * columns + j] -= taus[k] * sum;
       for (int64_t i = k + 1; i < rows; ++i) q[i * columns + j] -= taus[k] * sum * a[i * columns + k];
     }
@@ -76,47 +93,46 @@ std::vector<double> HouseholderProduct(const std::vector<double>& a, int64_t row
   return q;
 }
 
-// Eigenvectors (columns) and eigenvalues of a symmetric matrix by Jacobi's rotations, eigenvalues ascending.
-void Eigen(std::vector<double> a, int64_t n, std::vector<double>* vectors, std::vector<double>* values) {
-  std::vector<double> v(n * n, 0);
+// Eigenvectors (columns) and eigenvalues of a symmetric or Hermitian matrix by Jacobi's rotations, eigenvalues
+// ascending.
+template <typename T>
+void Eigen(std::vector<T> a, int64_t n, std::vector<T>* vectors, std::vector<double>* values) {
+  std::vector<T> v(n * n, 0);
   for (int64_t i = 0; i < n; ++i) v[i * n + i] = 1;
   for (int sweep = 0; sweep < 100; ++sweep) {
     double off = 0, total = 0;
     for (int64_t i = 0; i < n; ++i) {
-      for (int64_t j = 0; j < n; ++j) (i == j ? total : off) += a[i * n + j] * a[i * n + j];
+      for (int64_t j = 0; j < n; ++j) (i == j ? total : off) += std::norm(a[i * n + j]);
     }
     if (!(off > 1e-30 * total)) break;
     for (int64_t p = 0; p < n; ++p) {
       for (int64_t q = p + 1; q < n; ++q) {
-        if (a[p * n + q] == 0) continue;
-        const double theta = (a[q * n + q] - a[p * n + p]) / (2 * a[p * n + q]);
+        const double size = std::abs(a[p * n + q]);
+        if (size == 0) continue;
+        const T phase = a[p * n + q] / size;  // which a real rotation does not see
+        const double theta = (std::real(a[q * n + q]) - std::real(a[p * n + p])) / (2 * size);
         const double t = (theta >= 0 ? 1 : -1) / (std::abs(theta) + std::sqrt(theta * theta + 1));
-        const double c = 1 / std::sqrt(t * t + 1), s = t * c;
-        for (int64_t k = 0; k < n; ++k) {
-          const double x = a[k * n + p], y = a[k * n + q];
-          a[k * n + p] = c * x - s * y;
-          a[k * n + q] = s * x + c * y;
-        }
-        for (int64_t k = 0; k < n; ++k) {
-          const double x = a[p * n + k], y = a[q * n + k];
-          a[p * n + k] = c * x - s * y;
-          a[q * n + k] = s * x + c * y;
-        }
-        for (int64_t k = 0; k < n; ++k) {
-          const double x = v[k * n + p], y = v[k * n + q];
-          v[k * n + p] = c * x - s * y;
-          v[k * n + q] = s * x + c * y;
-        }
+        const double c = 1 / std::sqrt(t * t + 1);
+        const T s = t * c * phase;
+        const auto rotate = [&](T& x, T& y, const T& sine) {
+          const T old = x;
+          x = c * old - Conjugate(sine) * y;
+          y = sine * old + c * y;
+        };
+        for (int64_t k = 0; k < n; ++k) rotate(a[k * n + p], a[k * n + q], s);
+        for (int64_t k = 0; k < n; ++k) rotate(a[p * n + k], a[q * n + k], Conjugate(s));
+        for (int64_t k = 0; k < n; ++k) rotate(v[k * n + p], v[k * n + q], s);
       }
     }
   }
   std::vector<int64_t> order(n);
   std::iota(order.begin(), order.end(), 0);
-  std::stable_sort(order.begin(), order.end(), [&](int64_t x, int64_t y) { return a[x * n + x] < a[y * n + y]; });
+  const auto value = [&](int64_t i) { return std::real(a[i * n + i]); };
+  std::stable_sort(order.begin(), order.end(), [&](int64_t x, int64_t y) { return value(x) < value(y); });
   vectors->resize(n * n);
   values->resize(n);
   for (int64_t j = 0; j < n; ++j) {
-    (*values)[j] = a[order[j] * n + order[j]];
+    (*values)[j] = value(order[j]);
     for (int64_t i = 0; i < n; ++i) (*vectors)[i * n + j] = v[i * n + order[j]];
   }
 }
@@ -133,6 +149,7 @@ absl::StatusOr<std::vector<std::shared_ptr<Literal>>> NewResults(const Call& cal
   return results;
 }
 
+template <typename T>
 absl::StatusOr<Value> EvaluateQr(const Call& call) {
   const Literal& a = call.operand(0).array();
   const int64_t rows = a.shape().dimensions[a.shape().rank() - 2], columns = a.shape().dimensions.back();
@@ -140,7 +157,7 @@ absl::StatusOr<Value> EvaluateQr(const Call& call) {
   const int64_t reflections = std::min(rows, columns);
   const int64_t matrices = rows * columns == 0 ? 0 : a.element_count() / (rows * columns);
   for (int64_t m = 0; m < matrices; ++m) {
-    std::vector<double> matrix = ReadMatrix(a, m * rows * columns, rows * columns), taus(reflections, 0);
+    std::vector<T> matrix = ReadMatrix<T>(a, m * rows * columns, rows * columns), taus(reflections, 0);
     FactorQr(&matrix, rows, columns, &taus);
     WriteMatrix(matrix, m * rows * columns, results[0].get());
     WriteMatrix(taus, m * reflections, results[1].get());
@@ -148,6 +165,7 @@ absl::StatusOr<Value> EvaluateQr(const Call& call) {
   return Value(std::vector<Value>{Value(std::move(results[0])), Value(std::move(results[1]))});
 }
 
+template <typename T>
 absl::StatusOr<Value> EvaluateHouseholderProduct(const Call& call) {
   const Literal &a = call.operand(0).array(), &taus = call.operand(1).array();
   const int64_t rows = a.shape().dimensions[a.shape().rank() - 2], columns = a.shape().dimensions.back(),
@@ -155,24 +173,35 @@ absl::StatusOr<Value> EvaluateHouseholderProduct(const Call& call) {
   SMELT_ASSIGN_OR_RETURN(auto results, NewResults(call, 1));
   const int64_t matrices = rows * columns == 0 ? 0 : a.element_count() / (rows * columns);
   for (int64_t m = 0; m < matrices; ++m) {
-    WriteMatrix(HouseholderProduct(ReadMatrix(a, m * rows * columns, rows * columns), rows, columns,
-                                   ReadMatrix(taus, m * count, count)),
+    WriteMatrix(HouseholderProduct(ReadMatrix<T>(a, m * rows * columns, rows * columns), rows, columns,
+                                   ReadMatrix<T>(taus, m * count, count)),
                 m * rows * columns, results[0].get());
   }
   return Value(std::move(results[0]));
 }
 
-// Reads the lower triangle alone, as XLA's expansion does by default.
+// Reads one triangle alone: backend_config="LOWER,SORT,ITERATIONS,TOLERANCE", of which only the first tells here: the
+// eigenvalues of XLA's expansion have no order that one could rely on where they are not sorted.
+template <typename T>
 absl::StatusOr<Value> EvaluateEigh(const Call& call) {
   const Literal& a = call.operand(0).array();
   const int64_t n = a.shape().dimensions.back();
+  bool lower = true;
+  for (const RawAttribute& attribute : call.instruction.raw_attributes()) {
+    if (attribute.name == "backend_config") lower = !absl::StartsWith(absl::StripPrefix(attribute.value, "\""), "0,");
+  }
   SMELT_ASSIGN_OR_RETURN(auto results, NewResults(call, 2));
   const int64_t matrices = n == 0 ? 0 : a.element_count() / (n * n);
   for (int64_t m = 0; m < matrices; ++m) {
     SMELT_RETURN_IF_ERROR(call.evaluation.CheckLimits());
-    std::vector<double> matrix = ReadMatrix(a, m * n * n, n * n), vectors, values;
+    std::vector<T> matrix = ReadMatrix<T>(a, m * n * n, n * n), vectors;
+    std::vector<double> values;
     for (int64_t i = 0; i < n; ++i) {
-      for (int64_t j = i + 1; j < n; ++j) matrix[i * n + j] = matrix[j * n + i];
+      matrix[i * n + i] = std::real(matrix[i * n + i]);
+      for (int64_t j = i + 1; j < n; ++j) {
+        T &above = matrix[i * n + j], &below = matrix[j * n + i];
+        (lower ? above : below) = Conjugate(lower ? below : above);
+      }
     }
     Eigen(std::move(matrix), n, &vectors, &values);
     WriteMatrix(vectors, m * n * n, results[0].get());
@@ -184,12 +213,13 @@ absl::StatusOr<Value> EvaluateEigh(const Call& call) {
 struct CustomHandler {
   const char* target;
   int64_t operands;
-  Handler handler;
+  Handler real, complex;
 };
 constexpr CustomHandler kHandlers[] = {
-    {"Qr", 1, &EvaluateQr},
-    {"ProductOfElementaryHouseholderReflectors", 2, &EvaluateHouseholderProduct},
-    {"Eigh", 1, &EvaluateEigh},
+    {"Qr", 1, &EvaluateQr<double>, &EvaluateQr<Complex>},
+    {"ProductOfElementaryHouseholderReflectors", 2, &EvaluateHouseholderProduct<double>,
+     &EvaluateHouseholderProduct<Complex>},
+    {"Eigh", 1, &EvaluateEigh<double>, &EvaluateEigh<Complex>},
 };
 
 }  // namespace
@@ -206,14 +236,16 @@ absl::StatusOr<Value> EvaluateCustomCall(const Call& call) {
   for (const CustomHandler& entry : kHandlers) {
     if (target != entry.target || static_cast<int64_t>(call.operands.size()) != entry.operands) continue;
     for (const Value& operand : call.operands) {
-      if (!operand.IsArray() || !IsFloat(operand.shape().element_type))
-        return absl::UnimplementedError(absl::StrCat("custom call ", target, " on complex numbers"));
+      if (operand.IsArray() && (IsFloat(operand.shape().element_type) || IsComplex(operand.shape().element_type))) {
+        continue;
+      }
+      return absl::UnimplementedError(absl::StrCat("custom call ", target, " on what is neither real nor complex"));
     }
     const int64_t least_rank = 2;
     if (call.operand(0).shape().rank() < least_rank)
       return absl::InvalidArgumentError(
           absl::StrCat("custom call ", target, " on ", call.operand(0).shape().ToString()));
-    return entry.handler(call);
+    return IsComplex(call.operand(0).shape().element_type) ? entry.complex(call) : entry.real(call);
   }
   return absl::UnimplementedError(absl::StrCat("the evaluator does not know the custom call ", target));
 }

@@ -1,11 +1,8 @@
-// Arrays whose sizes are known only at run time: how they come to be, what is asked of them, and which opcodes know
-// about them.
-#include <cstring>
-
+// Arrays whose sizes are known only at run time: how they come to be and what is asked of them. What other opcodes make
+// of them is in runtime_sizes.cc.
 #include "absl/strings/str_cat.h"
 #include "hlo/evaluator/handlers.h"
 #include "hlo/evaluator/index_space.h"
-#include "hlo/evaluator/strided_copy.h"
 #include "hlo/status_macros.h"
 
 namespace smelt::hlo {
@@ -15,7 +12,6 @@ bool HandlesRuntimeSizes(Opcode opcode) {
     case Opcode::kSetDimensionSize:
     case Opcode::kGetDimensionSize:
     case Opcode::kDynamicReshape:
-    case Opcode::kReduce:
     case Opcode::kScatter:
     case Opcode::kTuple:
     case Opcode::kCall:
@@ -30,17 +26,6 @@ bool HandlesRuntimeSizes(Opcode opcode) {
   }
 }
 
-absl::StatusOr<Value> WithoutRuntimeSizes(Evaluation& evaluation, const Value& value, const void* fill) {
-  if (value.runtime_sizes() == nullptr) return value;
-  const Shape& shape = value.shape();
-  const int64_t bytes = StorageBytes(shape.element_type);
-  SMELT_ASSIGN_OR_RETURN(std::shared_ptr<Literal> result, evaluation.NewArray(shape));
-  RunStridedCopy({shape.dimensions, std::vector<int64_t>(shape.rank(), 0), shape.Strides()}, bytes, fill,
-                 result->raw());
-  RunStridedCopy({*value.runtime_sizes(), shape.Strides(), shape.Strides()}, bytes, value.array().raw(), result->raw());
-  return Value(std::move(result));
-}
-
 absl::StatusOr<Value> EvaluateSetDimensionSize(const Call& call) {
   const int64_t dimension = call.instruction.attributes<DimensionsAttributes>().dimensions[0];
   Value result = call.operand(0);
@@ -50,7 +35,12 @@ absl::StatusOr<Value> EvaluateSetDimensionSize(const Call& call) {
     return absl::InvalidArgumentError(
         absl::StrCat("sets dimension ", dimension, " to ", size, ", its bound is ", bound));
   sizes[dimension] = size;
-  result.set_runtime_sizes(std::move(sizes));
+  // All of it is no other array than before: TensorFlow's top-k says its own size so.
+  if (sizes == result.shape().dimensions) {
+    result.clear_runtime_sizes();
+  } else {
+    result.set_runtime_sizes(std::move(sizes));
+  }
   return result;
 }
 
@@ -76,23 +66,7 @@ absl::StatusOr<Value> EvaluateDynamicReshape(const Call& call) {
           absl::StrCat("reshapes dimension ", d, " to ", sizes.back(), ", its bound is ", shape.dimensions[d]));
     }
   }
-  const std::vector<int64_t> old_sizes =
-      operand.runtime_sizes() != nullptr ? *operand.runtime_sizes() : operand.shape().dimensions;
-  int64_t old_count = 1, count = 1;
-  for (int64_t size : old_sizes) old_count *= size;
-  for (int64_t size : sizes) count *= size;
-  if (count != old_count)
-    return absl::InvalidArgumentError(absl::StrCat("reshapes ", old_count, " elements to ", count));
-  const int64_t bytes = StorageBytes(shape.element_type);
-  SMELT_ASSIGN_OR_RETURN(std::shared_ptr<Literal> packed, call.evaluation.NewScratch(shape.element_type, count));
-  RunStridedCopy({old_sizes, operand.shape().Strides(), Shape::Array(shape.element_type, old_sizes).Strides()}, bytes,
-                 operand.array().raw(), packed->raw());
-  SMELT_ASSIGN_OR_RETURN(std::shared_ptr<Literal> result, call.evaluation.NewZeroArray(shape));
-  RunStridedCopy({sizes, Shape::Array(shape.element_type, sizes).Strides(), shape.Strides()}, bytes, packed->raw(),
-                 result->raw());
-  Value value(std::move(result));
-  if (sizes != shape.dimensions) value.set_runtime_sizes(std::move(sizes));
-  return value;
+  return WithSizes(call.evaluation, operand, shape, std::move(sizes));
 }
 
 }  // namespace smelt::hlo

@@ -189,14 +189,11 @@ absl::StatusOr<Value> Evaluation::Run(const Computation& computation, std::vecto
         operands.push_back(values[step.operands[i]]);
       }
     }
-    for (const Value& operand : operands) {
-      if (operand.runtime_sizes() != nullptr && !HandlesRuntimeSizes(step.instruction->opcode())) {
-        return absl::UnimplementedError(StrCat("instruction `", step.instruction->name(),
-                                               "`: the evaluator does not run ", OpcodeName(step.instruction->opcode()),
-                                               " on arrays whose size is known only at run time"));
-      }
-    }
-    absl::StatusOr<Value> value = step.handler({*this, step, *step.instruction, absl::MakeSpan(operands)});
+    const Call call = {*this, step, *step.instruction, absl::MakeSpan(operands)};
+    const bool at_runtime_sizes =
+        !HandlesRuntimeSizes(step.instruction->opcode()) &&
+        std::any_of(operands.begin(), operands.end(), [](const Value& v) { return v.runtime_sizes() != nullptr; });
+    absl::StatusOr<Value> value = at_runtime_sizes ? RunAtRuntimeSizes(call) : step.handler(call);
     if (!value.ok()) {
       // The innermost instruction names itself; callers on the way out do not add theirs.
       if (absl::StartsWith(value.status().message(), "instruction `")) return value.status();

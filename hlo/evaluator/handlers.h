@@ -41,10 +41,16 @@ absl::StatusOr<Value> EvaluateIota(const Call& call);
 absl::StatusOr<Value> EvaluateSetDimensionSize(const Call& call);
 absl::StatusOr<Value> EvaluateGetDimensionSize(const Call& call);
 absl::StatusOr<Value> EvaluateDynamicReshape(const Call& call);
-// Whether an opcode minds sizes that are known only at run time; the others refuse such operands.
+// Whether an opcode's handler minds operands of sizes that are known only at run time; all others run by way of
+// RunAtRuntimeSizes where an operand has such.
 bool HandlesRuntimeSizes(Opcode opcode);
-// The array with the element at `fill` beyond its runtime sizes; the value itself when it has none.
-absl::StatusOr<Value> WithoutRuntimeSizes(Evaluation& evaluation, const Value& value, const void* fill);
+
+// runtime_sizes.cc
+// Unimplemented for opcodes that do not run on such arrays.
+absl::StatusOr<Value> RunAtRuntimeSizes(const Call& call);
+// The same elements in row-major order, as an array of `sizes` within `bounds`.
+absl::StatusOr<Value> WithSizes(Evaluation& evaluation, const Value& value, const Shape& bounds,
+                                std::vector<int64_t> sizes);
 
 // dynamic_slice.cc, gather.cc, scatter.cc
 absl::StatusOr<Value> EvaluateDynamicSlice(const Call& call);

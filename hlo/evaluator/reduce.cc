@@ -218,16 +218,6 @@ absl::StatusOr<Value> EvaluateReduce(const Call& call) {
   View view;
   const bool three_groups = HasThreeGroups(input_shape, is_reduced, &view);
   std::vector<Value> inputs(call.operands.begin(), call.operands.begin() + arrays);
-  for (size_t a = 0; a < arrays; ++a) {
-    // What lies beyond sizes at run time becomes the start value, which changes nothing.
-    SMELT_ASSIGN_OR_RETURN(inputs[a],
-                           WithoutRuntimeSizes(call.evaluation, inputs[a], call.operand(arrays + a).array().raw()));
-    for (int64_t d = 0; call.operand(a).runtime_sizes() != nullptr && d < input_shape.rank(); ++d) {
-      if (!is_reduced[d] && (*call.operand(a).runtime_sizes())[d] != input_shape.dimensions[d]) {
-        return absl::UnimplementedError("a reduction that keeps a dimension whose size is known only at run time");
-      }
-    }
-  }
   if (!three_groups) {
     for (Value& input : inputs) {
       SMELT_ASSIGN_OR_RETURN(input, KeptDimensionsFirst(call.evaluation, input, is_reduced));

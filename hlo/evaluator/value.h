@@ -37,6 +37,8 @@ class Value {
     runtime_sizes_ = std::make_shared<const std::vector<int64_t>>(std::move(sizes));
   }
 
+  void clear_runtime_sizes() { runtime_sizes_.reset(); }
+
   // Whether this is the only reference to the array, so that it may be written.
   bool IsUnique() const { return array_.use_count() == 1; }
   // The array itself, leaving this empty; write to it only where IsUnique() held.

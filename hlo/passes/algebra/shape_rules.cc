@@ -183,6 +183,14 @@ Instruction* TransposeOfDot(Instruction& x, GraphBuilder& build) {
                    {dot.operand(1), dot.operand(0)}, exchanged);
 }
 
+// TensorFlow's top-k says of its results that all of them is there.
+Instruction* DimensionSizeOfAll(Instruction& x, GraphBuilder&) {
+  Instruction* array = x.operand(0);
+  const Literal* size = KnownLiteral(*x.operand(1));
+  if (size == nullptr || array->shape().IsDynamic()) return nullptr;
+  return size->GetInteger(0) == array->shape().dimensions[DimensionsOf(x)[0]] ? array : nullptr;
+}
+
 constexpr Rule kRules[] = {
     {"constant-uniform", Opcode::kConstant, UniformConstant},
     {"reshape-same", Opcode::kReshape, ReshapeToSameShape},
@@ -201,6 +209,7 @@ constexpr Rule kRules[] = {
     {"transpose-iota", Opcode::kTranspose, TransposeOfIota},
     {"transpose-broadcast", Opcode::kTranspose, TransposeOfBroadcast},
     {"transpose-dot", Opcode::kTranspose, TransposeOfDot},
+    {"set-dimension-size-all", Opcode::kSetDimensionSize, DimensionSizeOfAll},
 };
 
 }  // namespace

@@ -121,21 +121,5 @@ TEST(EvaluateDataMovement, EmptyArraysPassThrough) {
               ElementsAre(1, 1, 1));
 }
 
-TEST(EvaluateDynamicSizes, ReduceIgnoresWhatLiesBeyond) {
-  const char* text = R"(add { a = s32[] parameter(0)  b = s32[] parameter(1)  ROOT s = s32[] add(a, b) }
-    ENTRY e { x = s32[2,2] parameter(0)  n = s32[] constant(1)  d = s32[2,<=2] set-dimension-size(x, n), dimensions={1}  z = s32[] constant(0)
-      ROOT r = s32[] reduce(d, z), dimensions={0,1}, to_apply=add })";
-  EXPECT_THAT(EvaluateValues(text, {S32({2, 2}, {1, 20, 3, 40})}), ElementsAre(4));
-}
-
-TEST(EvaluateDynamicSizes, OpcodesThatDoNotKnowThemRefuse) {
-  auto result = EvaluateText(
-      R"(ENTRY e { x = s32[4] parameter(0)  n = s32[] constant(2)  d = s32[<=4] set-dimension-size(x, n), dimensions={0}
-    ROOT r = s32[<=4] reverse(d), dimensions={0} })",
-      {S32({4}, {1, 2, 3, 4})});
-  ASSERT_FALSE(result.ok());
-  EXPECT_EQ(result.status().code(), absl::StatusCode::kUnimplemented);
-}
-
 }  // namespace
 }  // namespace smelt::hlo

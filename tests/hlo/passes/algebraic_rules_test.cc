@@ -135,6 +135,7 @@ constexpr Case kCases[] = {
     {"transpose-broadcast", "x = f32[3] parameter(0) b = f32[3,4] broadcast(x), dimensions={0} ROOT r = f32[4,3] transpose(b), dimensions={1,0}", "broadcast"},
     {"transpose-broadcast", "x = f32[3,2] parameter(0) b = f32[3,4,2] broadcast(x), dimensions={0,2} ROOT r = f32[2,4,3] transpose(b), dimensions={2,1,0}", "transpose broadcast"},
     {"transpose-dot", "x = f32[3,4] parameter(0) y = f32[4,5] parameter(1) d = f32[3,5] dot(x, y), lhs_contracting_dims={1}, rhs_contracting_dims={0} ROOT r = f32[5,3] transpose(d), dimensions={1,0}", "dot"},
+    {"set-dimension-size-all", "x = f32[4] parameter(0) n = s32[] constant(4) ROOT r = f32[4] set-dimension-size(x, n), dimensions={0}", ""},
     {"transpose-dot", "x = f32[2,3,4] parameter(0) y = f32[2,4,5] parameter(1) d = f32[2,3,5] dot(x, y), lhs_batch_dims={0}, rhs_batch_dims={0}, lhs_contracting_dims={2}, rhs_contracting_dims={1} ROOT r = f32[2,5,3] transpose(d), dimensions={0,2,1}", "dot"},
     {"slice-everything", "x = f32[4] parameter(0) ROOT r = f32[4] slice(x), slice={[0:4]}", ""},
     {"slice-slice", "x = f32[20] parameter(0) a = f32[6] slice(x), slice={[2:20:3]} ROOT r = f32[2] slice(a), slice={[1:5:2]}", "slice"},
