@@ -46,6 +46,7 @@ constexpr Opcode kComplexOpcodes[] = {
     Opcode::kSlice,    Opcode::kReverse,  Opcode::kPad,       Opcode::kConcatenate, Opcode::kDynamicSlice,
     Opcode::kGather,   Opcode::kMultiply, Opcode::kDivide,    Opcode::kComplex,     Opcode::kReal,
     Opcode::kImag,     Opcode::kAbs,      Opcode::kCompare,   Opcode::kConvert,     Opcode::kExp,
+    Opcode::kMaximum,  Opcode::kMinimum,
 };
 
 constexpr Opcode kScalarComputationOpcodes[] = {

@@ -86,6 +86,20 @@ auto TotalOrder(T value) {
   return bits < 0 ? static_cast<Integer>(bits ^ std::numeric_limits<Integer>::max()) : bits;
 }
 
+// Complex numbers as XLA:CPU orders them: < and > by the real and then by the imaginary part, <= and >= by the real
+// part.
+template <ComparisonDirection kDirection, typename T>
+bool Holds(const std::complex<T>& a, const std::complex<T>& b) {
+  if constexpr (kDirection == ComparisonDirection::kEq) return a == b;
+  if constexpr (kDirection == ComparisonDirection::kNe) return a != b;
+  if constexpr (kDirection == ComparisonDirection::kGe) return a.real() >= b.real();
+  if constexpr (kDirection == ComparisonDirection::kLe) return a.real() <= b.real();
+  if constexpr (kDirection == ComparisonDirection::kGt)
+    return a.real() == b.real() ? a.imag() > b.imag() : a.real() > b.real();
+  if constexpr (kDirection == ComparisonDirection::kLt)
+    return a.real() == b.real() ? a.imag() < b.imag() : a.real() < b.real();
+}
+
 template <ComparisonDirection kDirection, typename T>
 bool Holds(const T& a, const T& b) {
   if constexpr (kDirection == ComparisonDirection::kEq) return a == b;
@@ -118,24 +132,17 @@ ElementwiseKernel::Function CompareByDirection(ComparisonDirection direction) {
       return &CompareLoop<kEq, T, kTotal>;
     case kNe:
       return &CompareLoop<kNe, T, kTotal>;
+    case kGe:
+      return &CompareLoop<kGe, T, kTotal>;
+    case kGt:
+      return &CompareLoop<kGt, T, kTotal>;
+    case kLe:
+      return &CompareLoop<kLe, T, kTotal>;
+    case kLt:
+      return &CompareLoop<kLt, T, kTotal>;
     default:
-      break;
+      return nullptr;
   }
-  if constexpr (!IsComplexType<T>::value) {
-    switch (direction) {
-      case kGe:
-        return &CompareLoop<kGe, T, kTotal>;
-      case kGt:
-        return &CompareLoop<kGt, T, kTotal>;
-      case kLe:
-        return &CompareLoop<kLe, T, kTotal>;
-      case kLt:
-        return &CompareLoop<kLt, T, kTotal>;
-      default:
-        break;
-    }
-  }
-  return nullptr;
 }
 
 }  // namespace

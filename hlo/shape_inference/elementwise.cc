@@ -147,12 +147,6 @@ absl::StatusOr<Shape> ElementwiseBinary(const Request& request) {
     return Refuse(request, "operands must have the same element type, are ", Describe(request, 0), " and ",
                   Describe(request, 1));
   }
-  if (request.opcode == kCompare && IsComplex(shape.element_type)) {
-    const ComparisonDirection direction = request.Get<CompareAttributes>().direction;
-    if (direction != ComparisonDirection::kEq && direction != ComparisonDirection::kNe) {
-      return Refuse(request, "complex numbers are equal or not, they have no order");
-    }
-  }
   SMELT_RETURN_IF_ERROR(MergeDimensions(request, 1, &shape));
   SMELT_ASSIGN_OR_RETURN(shape.element_type, ResultType(request, shape.element_type));
   return shape;

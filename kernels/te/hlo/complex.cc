@@ -117,10 +117,32 @@ Expr QuotientPart(const hlo::Instruction& divide, const Parts& x, bool imaginary
   return CastTo(PartType(divide), Select(IsNan(a), a, Select(lost, recovered, quotient(imaginary))));
 }
 
-Expr Equality(const hlo::Instruction& instruction, const Parts& x) {
-  return instruction.attributes<hlo::CompareAttributes>().direction == hlo::ComparisonDirection::kEq
-             ? And(Compare(CompareOp::kEq, x[0], x[2]), Compare(CompareOp::kEq, x[1], x[3]))
-             : Or(Compare(CompareOp::kNe, x[0], x[2]), Compare(CompareOp::kNe, x[1], x[3]));
+// As XLA:CPU orders complex numbers: < and > by the real and then by the imaginary part, <= and >= by the real part.
+Expr Comparison(const hlo::Instruction& instruction, const Parts& x) {
+  const auto lexicographic = [&](CompareOp op) {
+    return Or(Compare(op, x[0], x[2]), And(Compare(CompareOp::kEq, x[0], x[2]), Compare(op, x[1], x[3])));
+  };
+  switch (instruction.attributes<hlo::CompareAttributes>().direction) {
+    case hlo::ComparisonDirection::kEq:
+      return And(Compare(CompareOp::kEq, x[0], x[2]), Compare(CompareOp::kEq, x[1], x[3]));
+    case hlo::ComparisonDirection::kNe:
+      return Or(Compare(CompareOp::kNe, x[0], x[2]), Compare(CompareOp::kNe, x[1], x[3]));
+    case hlo::ComparisonDirection::kLe:
+      return Compare(CompareOp::kLe, x[0], x[2]);
+    case hlo::ComparisonDirection::kGe:
+      return Compare(CompareOp::kGe, x[0], x[2]);
+    case hlo::ComparisonDirection::kLt:
+      return lexicographic(CompareOp::kLt);
+    case hlo::ComparisonDirection::kGt:
+      break;
+  }
+  return lexicographic(CompareOp::kGt);
+}
+
+// Of two with one real part the first one.
+template <CompareOp kOp, int kPart>
+Expr Extreme(const hlo::Instruction&, const Parts& x) {
+  return Select(Compare(kOp, x[0], x[2]), x[kPart], x[kPart + 2]);
 }
 
 constexpr PairEntry kPairs[] = {
@@ -135,7 +157,9 @@ constexpr PairEntry kPairs[] = {
     {Opcode::kReal, [](const hlo::Instruction&, const Parts& x) { return x[0]; }, nullptr},
     {Opcode::kImag, [](const hlo::Instruction&, const Parts& x) { return x[1]; }, nullptr},
     {Opcode::kAbs, Magnitude, nullptr},
-    {Opcode::kCompare, Equality, nullptr},
+    {Opcode::kCompare, Comparison, nullptr},
+    {Opcode::kMaximum, Extreme<CompareOp::kGe, 0>, Extreme<CompareOp::kGe, 1>},
+    {Opcode::kMinimum, Extreme<CompareOp::kLe, 0>, Extreme<CompareOp::kLe, 1>},
     {Opcode::kConvert, [](const hlo::Instruction& convert, const Parts& x) { return CastTo(PartType(convert), x[0]); },
      [](const hlo::Instruction& convert, const Parts& x) {
        return x.size() == 2 ? CastTo(PartType(convert), x[1]) : FloatConst(PartType(convert), 0);

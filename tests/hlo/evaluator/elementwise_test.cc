@@ -169,6 +169,22 @@ TEST(EvaluateElementwise, ComplexFunctionsMatchTheirDefinitions) {
   for (int64_t i = 0; i < 2; ++i) EXPECT_LT(std::abs(result->GetComplex(i)), 1e-6);
 }
 
+// As XLA:CPU has it: < and > go by both parts, <=, >= and extremes by the real part alone.
+TEST(EvaluateElementwise, ComplexNumbersHaveXlasOrder) {
+  const std::string pair =
+      "ENTRY e { x = c64[4] constant({(1, 2), (3, -1), (1, 2), (-1, 0)})  y = c64[4] constant({(1, 3), (2, 5), (1, "
+      "-2), (-1, 1)})  ";
+  const auto compare = [&](const std::string& direction) {
+    return EvaluateValues(pair + "ROOT r = pred[4] compare(x, y), direction=" + direction + " }");
+  };
+  EXPECT_THAT(compare("LT"), ElementsAre(1, 0, 0, 1));
+  EXPECT_THAT(compare("GT"), ElementsAre(0, 1, 1, 0));
+  EXPECT_THAT(compare("LE"), ElementsAre(1, 0, 1, 1));
+  EXPECT_THAT(compare("GE"), ElementsAre(1, 1, 1, 1));
+  EXPECT_THAT(EvaluateValues(pair + "m = c64[4] maximum(x, y) ROOT r = f32[4] imag(m) }"), ElementsAre(2, -1, 2, 0));
+  EXPECT_THAT(EvaluateValues(pair + "m = c64[4] minimum(x, y) ROOT r = f32[4] imag(m) }"), ElementsAre(2, 5, 2, 0));
+}
+
 TEST(EvaluateElementwise, OperandsThatAreUsedAgainKeepTheirValues) {
   // The negation could be done in place, but x is read once more.
   EXPECT_THAT(

@@ -1,4 +1,5 @@
-// Arrays whose sizes are known only at run time. Expected: what XLA:CPU gives, the elements within the sizes first.
+// Arrays whose sizes are known only at run time. Expected: what XLA:CPU gives (jaxlib 0.10.2), the elements within the
+// sizes first; but for the cumulative sum, of which XLA makes a negative size, and the update, which it refuses here.
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/hlo/evaluator/evaluate_text.h"

@@ -407,6 +407,10 @@ const std::vector<Snippet>* MakeSnippets() {
         d = c64[2,10] dynamic-slice(x, i, i), dynamic_slice_sizes={2,10}
         g = c64[3,10] gather(x, j), offset_dims={1}, collapsed_slice_dims={0}, start_index_map={0}, index_vector_dim=1, slice_sizes={1,10}
         ROOT t = (c64[2,10], c64[3,10]) tuple(d, g))"},
+      {"ComplexOrder", R"(x = c64[30] parameter(0)  y = c64[30] parameter(1)  a = pred[30] compare(x, y), direction=LT
+        b = pred[30] compare(x, y), direction=LE  c = pred[30] compare(x, y), direction=GT  d = pred[30] compare(x, y), direction=GE
+        m = c64[30] maximum(x, y)  n = c64[30] minimum(x, y)  s = c64[30] subtract(m, n)
+        ROOT t = (pred[30], pred[30], pred[30], pred[30], c64[30]) tuple(a, b, c, d, s))"},
       {"ComplexChoice", R"(x = c64[30] parameter(0)  y = c64[30] parameter(1)  z = c64[] constant((0, 0))
         b = c64[30] broadcast(z), dimensions={}  e = pred[30] compare(x, y), direction=NE  f = pred[30] compare(x, b), direction=EQ
         p = pred[30] and(e, f)  ROOT r = c64[30] select(p, b, y))"},

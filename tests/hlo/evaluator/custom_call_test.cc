@@ -1,0 +1,46 @@
+// The factorisations that XLA expands itself: Qr, ProductOfElementaryHouseholderReflectors, Eigh.
+#include "gtest/gtest.h"
+#include "tests/hlo/evaluator/evaluate_text.h"
+
+namespace smelt::hlo {
+namespace {
+
+// Largest magnitude among the elements.
+double Largest(const Literal& literal) {
+  double largest = 0;
+  for (int64_t i = 0; i < literal.element_count(); ++i) largest = std::max(largest, std::abs(literal.GetComplex(i)));
+  return largest;
+}
+
+// h v - v w of the matrix whose one triangle is that of a, with a's other triangle as it may be.
+std::string EigenResidual(const std::string& lower, const std::string& matrix) {
+  return R"(ENTRY e { a = c64[2,2] constant({{(2, 0), (1, 5)}, {(3, -1), (-1, 0)}})
+    c = (c64[2,2], f32[2]) custom-call(a), custom_call_target="Eigh", backend_config=")" +
+         lower + R"(,1,100,1e-6"  v = c64[2,2] get-tuple-element(c), index=0  w = f32[2] get-tuple-element(c), index=1
+    h = c64[2,2] constant()" +
+         matrix + R"()  hv = c64[2,2] dot(h, v), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+    wc = c64[2] convert(w)  wb = c64[2,2] broadcast(wc), dimensions={1}  vw = c64[2,2] multiply(v, wb)
+    ROOT r = c64[2,2] subtract(hv, vw) })";
+}
+
+TEST(EvaluateCustomCall, EighReadsTheTriangleThatIsNamed) {
+  EXPECT_LT(Largest(*EvaluateText(EigenResidual("1", "{{(2, 0), (3, 1)}, {(3, -1), (-1, 0)}}"))), 1e-5);
+  EXPECT_LT(Largest(*EvaluateText(EigenResidual("0", "{{(2, 0), (1, 5)}, {(1, -5), (-1, 0)}}"))), 1e-5);
+}
+
+TEST(EvaluateCustomCall, QrOfComplexNumbersMultipliesBack) {
+  const auto result =
+      EvaluateText(R"(ENTRY e { a = c64[3,2] constant({{(2, 0), (1, 5)}, {(3, -1), (-1, 0)}, {(0, 2), (4, 1)}})
+    f = (c64[3,2], c64[2]) custom-call(a), custom_call_target="Qr"
+    h = c64[3,2] get-tuple-element(f), index=0  t = c64[2] get-tuple-element(f), index=1
+    q = c64[3,2] custom-call(h, t), custom_call_target="ProductOfElementaryHouseholderReflectors"
+    s = c64[2,2] slice(h), slice={[0:2], [0:2]}  i = s32[2,2] iota(), iota_dimension=0  j = s32[2,2] iota(), iota_dimension=1
+    u = pred[2,2] compare(i, j), direction=LE  z = c64[] constant((0, 0))  zb = c64[2,2] broadcast(z), dimensions={}
+    r = c64[2,2] select(u, s, zb)  p = c64[3,2] dot(q, r), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+    ROOT d = c64[3,2] subtract(p, a) })");
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_LT(Largest(*result), 1e-5);
+}
+
+}  // namespace
+}  // namespace smelt::hlo
