@@ -33,7 +33,15 @@ Row Raw(std::string_view name, std::vector<Opcode> opcodes) {
   return Attribute<RawCodec<Check>>(name, kOptional, std::move(opcodes));
 }
 
-// true_computation and false_computation say by their name that the first operand is a predicate.
+// true_computation and false_computation say by their name that the first operand is a predicate; XLA takes no other form
+// where it is one.
+bool HasPredicateForm(const Instruction& conditional) {
+  if (conditional.attributes<ConditionalAttributes>().predicate_form) return true;
+  return conditional.called().size() == 2 && conditional.operand_count() > 0 &&
+         conditional.operand(0)->shape().IsArray() &&
+         conditional.operand(0)->shape().element_type == PrimitiveType::kPred;
+}
+
 template <int Index>
 struct PredicateBranchCodec {
   static bool Read(AttributeReader& reader) {
@@ -41,7 +49,7 @@ struct PredicateBranchCodec {
     return CalledCodec<Index>::Read(reader);
   }
   static bool Print(const AttributePrinter& printer, const Instruction& instruction, Presence presence) {
-    if (!instruction.attributes<ConditionalAttributes>().predicate_form) return false;
+    if (!HasPredicateForm(instruction)) return false;
     return CalledCodec<Index>::Print(printer, instruction, presence);
   }
 };
@@ -49,7 +57,7 @@ struct PredicateBranchCodec {
 struct BranchesCodec {
   static bool Read(AttributeReader& reader) { return CalledListCodec::Read(reader); }
   static bool Print(const AttributePrinter& printer, const Instruction& instruction, Presence presence) {
-    if (instruction.attributes<ConditionalAttributes>().predicate_form) return false;
+    if (HasPredicateForm(instruction)) return false;
     return CalledListCodec::Print(printer, instruction, presence);
   }
 };

@@ -14,6 +14,7 @@ import argparse, collections, os, pathlib, subprocess, sys, tempfile, warnings
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import jax_functions  # noqa: E402  running and comparing
+import served  # noqa: E402  TensorFlow ends its process on some arguments
 from jax_functions import ROOT, worker  # noqa: E402
 MODULES = ["tf", "tf.math", "tf.nn", "tf.linalg", "tf.signal", "tf.image", "tf.bitwise", "tf.random", "tf.quantization", "tf.sets",
            "tf.math.special", "tf.keras.activations", "tf.keras.losses", "tf.keras.metrics", "tf.keras.ops", "layers", "programs"]
@@ -218,40 +219,42 @@ def gradient(function, arrays, tf):
     return derived
 
 
-def cases(arguments, tf, np):
+def units(arguments, tf, np):
+    """What served.serve takes: a name and its cases each."""
     seen = set()
     for maker, name in ((layers, "layers"), (programs, "programs")):
         for full, function, arrays in maker(tf, np) if name in arguments.modules else ():
             if arguments.only in full:
-                try:
-                    yield from trace(full, function, arrays, tf, np) or ()
-                except Exception as refusal:
-                    print(f"{full}: not made: " + " ".join(str(refusal).split())[:200], flush=True)
+                yield full, lambda full=full, function=function, arrays=arrays: trace(full, function, arrays, tf, np) or ()
     chosen = [(name, function) for name, function in functions(arguments.modules, tf) if arguments.only in name]
     for name, function in chosen[::max(len(chosen) // arguments.sample, 1)] if arguments.sample else chosen:
-        for dtype in arguments.dtypes:
-            for number, (arrays, fixed, named) in enumerate(arguments_to_try(dtype, tf, np)):
-                def call(*traced):
-                    return function(*traced, *fixed, **named)
-                try:
-                    made = trace(f"{name} {dtype} {number}", call, arrays, tf, np)
-                except Exception:
-                    continue
-                if not made or made[0].module in seen:
-                    if made and not arguments.every:
-                        break
-                    continue
-                seen.add(made[0].module)
-                yield from made
-                leaves = tf.nest.flatten(arrays)
-                if dtype in ("float32", "float64") and leaves and all(tf.is_tensor(leaf) and leaf.dtype.is_floating for leaf in leaves):
-                    try:
-                        made = trace(f"{name} {dtype} {number} gradient", gradient(call, arrays, tf), arrays, tf, np)
-                    except Exception:
-                        made = None
-                    yield from made[:1] if made else ()
-                if not arguments.every:
+        yield name, lambda name=name, function=function: function_cases(name, function, seen, arguments, tf, np)
+
+
+def function_cases(name, function, seen, arguments, tf, np):
+    for dtype in arguments.dtypes:
+        for number, (arrays, fixed, named) in enumerate(arguments_to_try(dtype, tf, np)):
+            def call(*traced):
+                return function(*traced, *fixed, **named)
+            try:
+                made = trace(f"{name} {dtype} {number}", call, arrays, tf, np)
+            except Exception:
+                continue
+            if not made or made[0].module in seen:
+                if made and not arguments.every:
                     break
+                continue
+            seen.add(made[0].module)
+            yield from made
+            leaves = tf.nest.flatten(arrays)
+            if dtype in ("float32", "float64") and leaves and all(tf.is_tensor(leaf) and leaf.dtype.is_floating for leaf in leaves):
+                try:
+                    made = trace(f"{name} {dtype} {number} gradient", gradient(call, arrays, tf), arrays, tf, np)
+                except Exception:
+                    made = None
+                yield from made[:1] if made else ()
+            if not arguments.every:
+                break
 
 
 def main():
@@ -263,6 +266,7 @@ def main():
     parser.add_argument("--engines", type=lambda text: text.split(","), default=jax_functions.ENGINES)
     parser.add_argument("--sample", type=int, help="so many of the functions, spread over all")
     parser.add_argument("--every", action="store_true", help="all of the usual arguments that a function takes, not the first alone")
+    parser.add_argument("--serve", type=int, help=argparse.SUPPRESS)
     parser.add_argument("--keep", type=pathlib.Path, help="a folder for modules and inputs of what differs")
     arguments = parser.parse_args()
     os.environ.update(TF_CPP_MIN_LOG_LEVEL="3", CUDA_VISIBLE_DEVICES="")
@@ -274,8 +278,10 @@ def main():
         print("skipped: this Python has no tensorflow (package tensorflow-cpu)")
         return 77
     tf.get_logger().setLevel("ERROR")
+    if arguments.serve is not None:
+        return served.serve(units(arguments, tf, np), arguments.serve)
     counts = collections.defaultdict(collections.Counter)
-    for number, case in enumerate(cases(arguments, tf, np)):
+    for number, case in enumerate(served.cases(sys.argv, "TensorFlow")):
         jax_functions.check(case, arguments, counts, np)
         if sys.stderr.isatty():
             print(f"\r{number} {case.name:70.70}", end="", file=sys.stderr, flush=True)

@@ -10,17 +10,18 @@ text and as its proto; XLA's result is what Smelt's must be.
 Wants a Python with torch, torch_xla, expecttest, scipy and ml_dtypes. Exit status 0: everything agreed; 1: something did not; 77: there is
 no torch_xla, nothing was checked.
 """
-import argparse, collections, itertools, os, pathlib, pickle, subprocess, sys, warnings
+import argparse, collections, itertools, os, pathlib, sys, warnings
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import jax_functions  # noqa: E402  running and comparing
+import served  # noqa: E402  PyTorch/XLA ends its process on some operators
 from jax_functions import ROOT, worker  # noqa: E402
 DTYPES = ["float32", "float64", "bfloat16", "float16", "int32", "int64", "uint8", "bool", "complex64"]
 # Their results are anything, or they say nothing of the device.
 LEFT_OUT = ("empty", "new_empty", "rand", "normal", "bernoulli", "multinomial", "nn.functional.dropout", "nn.functional.alpha_dropout",
             "nn.functional.feature_alpha", "nn.functional.rrelu", "nn.functional.fractional", "uniform", "exponential", "cauchy", "geometric",
             "log_normal", "nn.functional.scaled_dot", "nn.functional.multi_head", "torch.ops", "svd_lowrank", "pca_lowrank", "to_sparse", "sparse",
-            "nn.functional.gumbel", "_refs", "special.zeta_")
+            "nn.functional.gumbel", "hash_tensor")
 
 
 def to_numpy(tensor, torch, np):
@@ -83,100 +84,77 @@ def modules(torch):
         yield module, arrays
 
 
-def module_cases(arguments, torch, torch_xla, np):
+def weighted(leaves):
+    """A sum with gradients of the order of 1."""
+    return sum((leaf * (leaf.new_ones(leaf.numel()).cumsum(0) % 7 - 2.5).reshape(leaf.shape)).sum() for leaf in leaves)
+
+
+def module_units(arguments, torch, torch_xla, np):
     pytree = torch.utils._pytree
     for module, arrays in modules(torch):
         name = f"torch.nn.{type(module).__name__}"
-        if arguments.only not in name:
-            continue
         on_device = module.to(torch_xla.device())
 
-        def forward(inputs):
+        def forward(inputs, on_device=on_device):
             return pytree.tree_leaves(on_device(*inputs))
 
-        def backward(inputs):
-            total = sum(leaf.float().cos().sum() for leaf in forward(inputs) if leaf.is_floating_point())
+        def backward(inputs, on_device=on_device, forward=forward):
+            total = weighted([leaf.float() for leaf in forward(inputs) if leaf.is_floating_point()])
             wanted = [*on_device.parameters(), *(leaf for leaf in inputs if leaf.requires_grad)]
             return torch.autograd.grad(total, wanted, allow_unused=True)
-        for kind, call in (("", forward), (" gradient", backward)):
-            leaves = [leaf.detach().requires_grad_(kind != "" and leaf.is_floating_point()) for leaf in arrays]
-            try:
-                yield from trace(name + kind, call, leaves, torch, torch_xla, np) or ()
-            except Exception as refusal:
-                print(f"{name}{kind}: not made: " + " ".join(str(refusal).split())[:160], flush=True)
+
+        def make(name=name, arrays=arrays, forward=forward, backward=backward):
+            for kind, call in (("", forward), (" gradient", backward)):
+                leaves = [leaf.detach().requires_grad_(kind != "" and leaf.is_floating_point()) for leaf in arrays]
+                try:
+                    yield from trace(name + kind, call, leaves, torch, torch_xla, np) or ()
+                except Exception as refusal:
+                    print(f"{name}{kind}: not made: " + " ".join(str(refusal).split())[:160], file=sys.stderr)
+        if arguments.only in name:
+            yield name, make
 
 
-def operator_cases(arguments, torch, torch_xla, np):
-    """Numbers of operators, each followed by its cases."""
-    pytree = torch.utils._pytree
+def operator_units(arguments, torch, torch_xla, np):
     seen = set()
-    for number, op in list(enumerate(operators(arguments, torch)))[arguments.serve:]:
-        yield number, op.name
-        for dtype_name in arguments.dtypes:
-            dtype = getattr(torch, dtype_name)
-            if not op.supports_dtype(dtype, "cpu"):
-                continue
-            slopes = dtype_name in ("float32", "float64") and op.supports_autograd
-            try:
-                samples = list(itertools.islice(op.sample_inputs("cpu", dtype, requires_grad=slopes), arguments.samples))
-            except Exception:
-                continue
-            for number, sample in enumerate(samples):
-                flat, structure = pytree.tree_flatten((sample.input, sample.args, sample.kwargs))
-                which = [k for k, leaf in enumerate(flat) if isinstance(leaf, torch.Tensor)]
-
-                def forward(inputs):
-                    values = list(flat)
-                    for k, value in zip(which, inputs):
-                        values[k] = value
-                    first, rest, named = pytree.tree_unflatten(values, structure)
-                    return pytree.tree_leaves(op(first, *rest, **named))
-
-                def backward(inputs):
-                    total = sum(leaf.cos().sum() for leaf in forward(inputs) if isinstance(leaf, torch.Tensor) and leaf.is_floating_point())
-                    return torch.autograd.grad(total, [leaf for leaf in inputs if leaf.requires_grad], allow_unused=True)
-                leaves = [flat[k] for k in which]
-                for kind, call in (("", forward), (" gradient", backward)) if slopes else (("", forward),):
-                    try:
-                        made = trace(f"{op.name}{op.variant_test_name and '.' + op.variant_test_name} {dtype_name} {number}{kind}", call, leaves, torch,
-                                     torch_xla, np)
-                    except Exception:
-                        continue
-                    if made and made[0].module not in seen:
-                        seen.add(made[0].module)
-                        yield from ((None, case) for case in made)
+    for op in operators(arguments, torch):
+        yield op.name, lambda op=op: operator_cases(op, seen, arguments, torch, torch_xla, np)
 
 
-def serve(arguments, torch, torch_xla, np):
-    """The child: PyTorch/XLA ends its process on some operators."""
-    torch.manual_seed(1)
-    with os.fdopen(os.dup(1), "wb") as pipe:
-        os.dup2(2, 1)  # libraries print
-        for frame in operator_cases(arguments, torch, torch_xla, np):
-            pickle.dump(frame, pipe)
-            pipe.flush()
-    return 0
-
-
-def served_cases(arguments):
-    start = 0
-    while True:
-        child = subprocess.Popen([sys.executable, __file__, *sys.argv[1:], f"--serve={start}"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
-        name = None
+def operator_cases(op, seen, arguments, torch, torch_xla, np):
+    pytree = torch.utils._pytree
+    for dtype_name in arguments.dtypes:
+        dtype = getattr(torch, dtype_name)
+        if not op.supports_dtype(dtype, "cpu"):
+            continue
+        slopes = dtype_name in ("float32", "float64") and op.supports_autograd
         try:
-            while True:
-                number, value = pickle.load(child.stdout)
-                if number is None:
-                    yield value
-                else:
-                    start, name = number + 1, value
-        except EOFError:
-            pass
-        finally:
-            child.kill()
-        if child.wait() in (0, -9) or name is None:
-            return
-        print(f"{name}: PyTorch/XLA itself ends with status {child.returncode}", flush=True)
+            samples = list(itertools.islice(op.sample_inputs("cpu", dtype, requires_grad=slopes), arguments.samples))
+        except Exception:
+            continue
+        for number, sample in enumerate(samples):
+            flat, structure = pytree.tree_flatten((sample.input, sample.args, sample.kwargs))
+            which = [k for k, leaf in enumerate(flat) if isinstance(leaf, torch.Tensor)]
+
+            def forward(inputs):
+                values = list(flat)
+                for k, value in zip(which, inputs):
+                    values[k] = value
+                first, rest, named = pytree.tree_unflatten(values, structure)
+                return pytree.tree_leaves(op(first, *rest, **named))
+
+            def backward(inputs):
+                total = weighted([leaf for leaf in forward(inputs) if isinstance(leaf, torch.Tensor) and leaf.is_floating_point()])
+                return torch.autograd.grad(total, [leaf for leaf in inputs if leaf.requires_grad], allow_unused=True)
+            leaves = [flat[k] for k in which]
+            for kind, call in (("", forward), (" gradient", backward)) if slopes else (("", forward),):
+                name = f"{op.name}{op.variant_test_name and '.' + op.variant_test_name} {dtype_name} {number}{kind}"
+                try:
+                    made = trace(name, call, leaves, torch, torch_xla, np)
+                except Exception:
+                    continue
+                if made and made[0].module not in seen:
+                    seen.add(made[0].module)
+                    yield from made
 
 
 def main():
@@ -201,9 +179,10 @@ def main():
         print(f"skipped: this Python has no torch_xla, or not all that its operators' tests want ({missing})")
         return 77
     if arguments.serve is not None:
-        return serve(arguments, torch, torch_xla, np)
+        units = (*module_units(arguments, torch, torch_xla, np), *operator_units(arguments, torch, torch_xla, np))
+        return served.serve(units, arguments.serve)
     counts = collections.defaultdict(collections.Counter)
-    for number, case in enumerate(itertools.chain(module_cases(arguments, torch, torch_xla, np), served_cases(arguments))):
+    for number, case in enumerate(served.cases(sys.argv, "PyTorch/XLA")):
         jax_functions.check(case, arguments, counts, np)
         if sys.stderr.isatty():
             print(f"\r{number} {case.name:70.70}", end="", file=sys.stderr, flush=True)

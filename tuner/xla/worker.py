@@ -185,7 +185,7 @@ def to_storable(array):
         return array
     if array.dtype.kind == "c":
         real = np.float32 if name == "complex64" else np.float64
-        return array.view(real).reshape(*array.shape, 2)
+        return array.reshape(-1).view(real).reshape(*array.shape, 2)
     if is_integer(array.dtype):
         return array.astype(np.uint8 if name.startswith("u") else np.int8)
     return array.astype(np.float32)

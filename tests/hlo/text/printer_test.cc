@@ -37,6 +37,20 @@ TEST(Printer, ShortLeavesOutWhatDoesNotChangeMeaning) {
             "ROOT %r = f32[8]{0} reduce(%p, %z), dimensions={1}, to_apply=%add");
 }
 
+// XLA reads branch_computations only where the first operand is an integer.
+TEST(Printer, ConditionalsByAPredicateNameTrueAndFalse) {
+  const auto module = Parse(R"(HloModule m
+one { a = f32[] parameter(0) ROOT r = f32[] negate(a) }
+two { a = f32[] parameter(0) ROOT r = f32[] abs(a) }
+ENTRY e {
+  p = pred[] parameter(0)
+  x = f32[] parameter(1)
+  ROOT c = f32[] conditional(p, x, x), branch_computations={one, two}
+})");
+  EXPECT_EQ(ToText(*module->entry()->root(), {PrintStyle::kShort}),
+            "ROOT %c = f32[] conditional(%p, %x, %x), true_computation=%one, false_computation=%two");
+}
+
 TEST(Printer, CanonicalDoesNotDependOnNames) {
   const auto one = Parse(
       "f { a = f32[] parameter(0) ROOT b = f32[] negate(a) } ENTRY g { q = f32[] parameter(0) ROOT c = f32[] call(q), "
