@@ -59,6 +59,7 @@ absl::Status Run(const Flags& flags) {
   SMELT_RETURN_IF_ERROR(RefuseXlaFusion(flags.fusion, flags.target));
   SMELT_ASSIGN_OR_RETURN(const tuner::Program program, tuner::LoadProgram(flags.module));
   const hlo::Module& module = *program.original;
+  if (flags.golden.empty()) WarnOfElidedConstants(module, flags.module);
   std::optional<hlo::Golden> golden;
   std::vector<hlo::Literal> inputs;
   if (!flags.golden.empty()) {

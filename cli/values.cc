@@ -95,6 +95,22 @@ absl::StatusOr<std::vector<hlo::OutputComparison>> CompareResults(const hlo::Lit
   return comparisons;
 }
 
+void WarnOfElidedConstants(const hlo::Module& module, const std::string& path) {
+  int64_t elided = 0;
+  for (const hlo::Computation* computation : module.ExecutedComputations()) {
+    for (const hlo::Instruction* instruction : computation->Instructions()) {
+      elided += instruction->opcode() == hlo::Opcode::kConstant &&
+                instruction->attributes<hlo::ConstantAttributes>().elided;
+    }
+  }
+  if (elided == 0) return;
+  std::fprintf(stderr,
+               "%s: the text leaves the values of %lld %s out ({...}); a fixed pattern stands in for them, so that results "
+               "are not those of the program that was dumped. Dump it as a proto, or with XLA's "
+               "--xla_dump_large_constants\n",
+               path.c_str(), static_cast<long long>(elided), elided == 1 ? "constant" : "constants");
+}
+
 bool PrintComparisons(const std::vector<hlo::OutputComparison>& comparisons) {
   bool all = true;
   for (const hlo::OutputComparison& c : comparisons) {

@@ -26,6 +26,9 @@ absl::Status WriteOutputs(const std::string& path, const hlo::Literal& result);
 // differ.
 absl::StatusOr<std::vector<hlo::OutputComparison>> CompareResults(const hlo::Literal& want, const hlo::Literal& got);
 
+// Tells on standard error that the text left constants out (`{...}`), so that results are not the dumped program's.
+void WarnOfElidedConstants(const hlo::Module& module, const std::string& path);
+
 // `out.0 error=1.2e-07 tolerance=0.001 ok`, a line an output; returns whether all are ok.
 bool PrintComparisons(const std::vector<hlo::OutputComparison>& comparisons);
 // `out.0 f32[1,1000] min=… max=… mean=…`, a line an output.
