@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "cli/verb.h"
 #include "cli/xla.h"
@@ -18,7 +19,7 @@
 #include "hlo/status_macros.h"
 #include "hlo/text/printer.h"
 #include "kernels/compile/compile.h"
-#include "kernels/runtime/program_builder.h"
+#include "kernels/runtime/runtime_size_region.h"
 #include "kernels/te/from_hlo.h"
 #include "nlohmann/json.hpp"
 #include "tuner/program.h"
@@ -81,12 +82,19 @@ absl::Status ListKernels(const Flags& flags, const hlo::Module& fused, json* res
   double flops = 0, bytes = 0;
   json list = json::array();
   const std::optional<std::string> one_piece = kernels::runtime::WhyOnePiece(fused);
+  absl::flat_hash_map<std::string, std::string> in_region;  // by name: kernels that run as part of a larger operation
+  for (const hlo::Computation* computation : fused.ExecutedComputations()) {
+    const auto region = kernels::runtime::FindRuntimeSizeRegion(*computation);
+    if (!region) continue;
+    for (const hlo::Instruction* member : region->members) in_region[std::string(member->name())] = region->why;
+  }
   for (size_t i = 0; i < kernels.size(); ++i) {
     const hlo::CostAnalysis cost = hlo::AnalyzeCost(kernels[i].computation());
     total += counts[i];
     flops += cost.flops * static_cast<double>(counts[i]);
     bytes += cost.bytes() * static_cast<double>(counts[i]);
     std::string opaque = one_piece.value_or("");
+    if (const auto found = in_region.find(kernels[i].name); found != in_region.end()) opaque = found->second;
     if (opaque.empty()) opaque = std::string(smelt::kernels::te::HasLoopNest(kernels[i].computation()).message());
     list.push_back({{"name", kernels[i].name},
                     {"hash", kernels[i].hash.ToHex()},

@@ -12,6 +12,7 @@
 #include "hlo/status_macros.h"
 #include "hlo/str_cat.h"
 #include "kernels/runtime/peel_updates.h"
+#include "kernels/runtime/runtime_size_region.h"
 #include "kernels/runtime/update_slice.h"
 
 namespace smelt::kernels::runtime {
@@ -40,6 +41,7 @@ class Builder {
   static const Row* FindRow(Opcode opcode);
 
   absl::StatusOr<BuiltProgram> Run(const hlo::Module& module) {
+    module_ = &module;
     const Computation& entry = *module.entry();
     const std::optional<std::string> whole = WhyOnePiece(module);
     std::vector<Leaves> parameters;
@@ -60,7 +62,7 @@ class Builder {
     }
     Leaves result;
     if (whole.has_value()) {
-      result = OnePiece(module, parameters, *whole);
+      result = Opaque(module.Clone(), entry.root()->name(), entry.name(), parameters, *whole, &program().steps);
     } else {
       SMELT_ASSIGN_OR_RETURN(result, Inline(entry, parameters, 0, &program().steps));
     }
@@ -86,12 +88,13 @@ class Builder {
     return leaves;
   }
 
-  // The module as one opaque operation.
-  Leaves OnePiece(const hlo::Module& module, const std::vector<Leaves>& parameters, const std::string& why) {
+  // A module as one opaque operation.
+  Leaves Opaque(std::unique_ptr<hlo::Module> module, std::string_view name, std::string_view computation,
+                const std::vector<Leaves>& parameters, const std::string& why, Sequence* out) {
     fusion::Kernel kernel;
-    kernel.module = module.Clone();
-    kernel.hash = hlo::Fingerprint(module);
-    kernel.name = module.entry()->root()->name();
+    kernel.module = std::move(module);
+    kernel.hash = hlo::Fingerprint(*kernel.module);
+    kernel.name = std::string(name);
     Step step;
     step.kind = Step::Kind::kKernel;
     for (const Leaves& leaves : parameters) step.reads.insert(step.reads.end(), leaves.begin(), leaves.end());
@@ -99,17 +102,31 @@ class Builder {
     step.job = static_cast<int32_t>(built_.jobs.size());
     KernelSite site;
     site.name = kernel.name;
-    site.computation = module.entry()->name();
+    site.computation = std::string(computation);
     site.job = step.job;
     site.hash = kernel.hash;
     step.info = static_cast<int32_t>(built_.sites.size());
+    step.writes = NewLeaves(kernel.module->entry()->root()->shape());
     built_.sites.push_back(std::move(site));
     built_.jobs.push_back(std::move(kernel));
     built_.opaque_jobs[step.job] = why;
-    step.writes = NewLeaves(module.entry()->root()->shape());
     Leaves results = step.writes;
-    program().steps.push_back(std::move(step));
+    out->push_back(std::move(step));
     return results;
+  }
+
+  // The part that works on arrays whose size is known only at run time: its outputs go to `values`.
+  void RunRegion(const RuntimeSizeRegion& region, const Computation& computation, Values* values, Sequence* out) {
+    std::vector<Leaves> parameters;
+    for (const Instruction* input : region.inputs) parameters.push_back(values->at(input));
+    const Leaves results = Opaque(ModuleOf(region, computation, *module_), region.outputs.front()->name(),
+                                  computation.name(), parameters, region.why, out);
+    auto next = results.begin();
+    for (const Instruction* output : region.outputs) {
+      const auto end = next + static_cast<std::ptrdiff_t>(LeafShapes(output->shape()).size());
+      (*values)[output] = Leaves(next, end);
+      next = end;
+    }
   }
 
   static absl::Status CheckShape(const Instruction& instruction) {
@@ -165,11 +182,22 @@ class Builder {
       return absl::ResourceExhaustedError(
           StrCat("computation `", computation.name(), "` is called more than ", kMaxDepth, " levels deep"));
     }
-    const std::vector<Instruction*> order = computation.PostOrder();
+    std::vector<Instruction*> order = computation.PostOrder();
     const absl::flat_hash_set<const Instruction*> needed = Needed(computation, order);
+    const std::optional<RuntimeSizeRegion> region = FindRuntimeSizeRegion(computation);
+    const auto goes_before = [&](const Instruction* x) { return region && region->before.contains(x); };
+    if (region) {
+      std::stable_partition(order.begin(), order.end(), goes_before);
+    }
     Values values;
+    bool region_is_done = false;
     for (const Instruction* instruction : order) {
-      if (!needed.contains(instruction)) continue;
+      if (!needed.contains(instruction) && !goes_before(instruction)) continue;
+      if (region && !region_is_done && !goes_before(instruction) && instruction->opcode() != Opcode::kParameter) {
+        RunRegion(*region, computation, &values, out);
+        region_is_done = true;
+      }
+      if (region && region->members.contains(instruction)) continue;
       if (++steps_ > kMaxSteps) {
         return absl::ResourceExhaustedError(StrCat("inlining the calls of the module gives more than ", kMaxSteps,
                                                    " steps, at `", instruction->name(), "`"));
@@ -183,7 +211,8 @@ class Builder {
         values[instruction] = parameters[number];
         continue;
       }
-      SMELT_RETURN_IF_ERROR(CheckShape(*instruction));
+      // The result's tuple names outputs of the region, too.
+      if (!region || instruction != computation.root()) SMELT_RETURN_IF_ERROR(CheckShape(*instruction));
       SMELT_ASSIGN_OR_RETURN(Leaves leaves, Visit(*instruction, values, depth, out));
       values[instruction] = std::move(leaves);
     }
@@ -558,6 +587,7 @@ class Builder {
     return result;
   }
 
+  const hlo::Module* module_ = nullptr;
   BuiltProgram built_;
   int64_t steps_ = 0;
   absl::flat_hash_map<const hlo::Literal*, Leaves> constants_;
@@ -604,22 +634,6 @@ const Builder::Row* Builder::FindRow(Opcode opcode) {
 std::string_view WithoutKernel(Opcode opcode) {
   const Builder::Row* row = Builder::FindRow(opcode);
   return row == nullptr ? std::string_view() : row->how;
-}
-
-std::optional<std::string> WhyOnePiece(const hlo::Module& module) {
-  for (const Computation* computation : module.ExecutedComputations()) {
-    for (const Instruction* instruction : computation->Instructions()) {
-      std::vector<const hlo::Shape*> leaves;
-      instruction->shape().AppendLeaves(&leaves);
-      const bool dynamic = std::any_of(leaves.begin(), leaves.end(),
-                                       [](const hlo::Shape* leaf) { return leaf->IsArray() && leaf->IsDynamic(); });
-      if (!dynamic && instruction->opcode() != Opcode::kSetDimensionSize) continue;
-      return std::string(StrCat(instruction->name(), " has a size known only at run time (",
-                                instruction->shape().ToString(),
-                                "), which travels from instruction to instruction with the array"));
-    }
-  }
-  return std::nullopt;
 }
 
 absl::StatusOr<BuiltProgram> BuildProgram(const hlo::Module& module) {

@@ -1,7 +1,6 @@
 // From a fused module to a program: which instructions run as kernels, and the buffers that values live in.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -31,17 +30,14 @@ struct BuiltProgram {
   absl::flat_hash_map<int32_t, std::string> opaque_jobs;  // those not to be compiled, and why
 };
 
-// Why a module runs as one opaque operation, where it does: arrays whose size is known only at run time. Steps exchange
-// plain buffers, which do not carry such sizes.
-std::optional<std::string> WhyOnePiece(const hlo::Module& module);
-
 // What the program does for an instruction of this opcode where it is not simply a kernel ("inlined"); empty where it
 // is one, or has no compiled form (fusion::IsKernel).
 std::string_view WithoutKernel(hlo::Opcode opcode);
 
 // Tuples, get-tuple-element, reshape, bitcast and copy are other names of the same buffer. A while keeps its state in
 // buffers of its own, one a leaf: leaves that the body passes through unchanged stay where they are. Calls are inlined.
-// Asynchronous operations are done where they start. Errors: Unimplemented, naming the instruction, for transfers;
+// Asynchronous operations are done where they start. Arrays whose size is known only at run time: see
+// runtime_size_region.h. Errors: Unimplemented, naming the instruction, for transfers;
 // ResourceExhausted where inlining would make a program of more than four million steps or 256 levels.
 absl::StatusOr<BuiltProgram> BuildProgram(const hlo::Module& module);
 

@@ -377,12 +377,13 @@ ENTRY main { p = f32[8] parameter(0)
   EXPECT_EQ(outcome.executable->kernels().size(), 2);
 }
 
-TEST(Executable, RunsArraysWhoseSizeOnlyDataSaysInOnePieceAndSaysSo) {
+// Sizes that shapes do not tell of travel nobody knows where.
+TEST(Executable, RunsSizesThatNoShapeTellsOfInOnePieceAndSaysSo) {
   const Outcome outcome = RunBoth(R"(HloModule m
 add { a = s32[] parameter(0)  b = s32[] parameter(1)  ROOT s = s32[] add(a, b) }
 ENTRY main { p = s32[8] parameter(0)
   n = s32[] constant(3)
-  d = s32[<=8] set-dimension-size(p, n), dimensions={0}
+  d = s32[8] set-dimension-size(p, n), dimensions={0}
   z = s32[] constant(0)
   s = s32[] reduce(d, z), dimensions={0}, to_apply=add
   ROOT t = (s32[], s32[8]) tuple(s, p) })");
@@ -390,6 +391,38 @@ ENTRY main { p = s32[8] parameter(0)
   ASSERT_EQ(outcome.executable->kernels().size(), 1);
   EXPECT_TRUE(outcome.executable->kernels()[0].opaque);
   EXPECT_NE(outcome.executable->kernels()[0].opaque_reason.find("known only at run time"), std::string::npos);
+}
+
+// As a mask at a network's end: what is before it and after it is compiled.
+TEST(Executable, RunsWhatTouchesArraysOfUnknownSizeAsOneOperation) {
+  const Outcome outcome = RunBoth(R"(HloModule m
+add { a = f32[] parameter(0)  b = f32[] parameter(1)  ROOT s = f32[] add(a, b) }
+count { a = s32[] parameter(0)  b = s32[] parameter(1)  ROOT s = s32[] add(a, b) }
+ENTRY main { p = f32[8,64] parameter(0)
+  e = f32[8,64] exponential(p)
+  h = f32[] constant(0.5)
+  hs = f32[8] broadcast(h), dimensions={}
+  c = f32[8,1] slice(e), slice={[0:8], [0:1]}
+  f = f32[8] reshape(c)
+  k = pred[8] compare(f, hs), direction=GT
+  ks = s32[8] convert(k)
+  zero = s32[] constant(0)
+  n = s32[] reduce(ks, zero), dimensions={0}, to_apply=count
+  d = f32[<=8,64] set-dimension-size(e, n), dimensions={0}
+  q = f32[<=8,64] multiply(d, d)
+  z = f32[] constant(0)
+  r = f32[64] reduce(q, z), dimensions={0}, to_apply=add
+  m = s32[] get-dimension-size(q), dimensions={0}
+  mf = f32[] convert(m)
+  ms = f32[64] broadcast(mf), dimensions={}
+  a = f32[64] divide(r, ms)
+  g = f32[64] tanh(a)
+  ROOT t = (f32[64], f32[<=8,64], f32[8,64]) tuple(g, q, e) })");
+  ASSERT_NE(outcome.executable, nullptr);
+  int64_t opaque = 0, compiled = 0;
+  for (const auto& kernel : outcome.executable->kernels()) ++(kernel.opaque ? opaque : compiled);
+  EXPECT_EQ(opaque, 1);
+  EXPECT_EQ(compiled, 10);  // all but set-dimension-size, multiply, reduce and get-dimension-size
 }
 
 TEST(Executable, HandlesEmptyArraysAndScalars) {
