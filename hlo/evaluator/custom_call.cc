@@ -7,8 +7,8 @@
 #include <string>
 #include <type_traits>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "hlo/evaluator/handlers.h"
 #include "hlo/evaluator/lapack/lapack.h"
@@ -93,47 +93,74 @@ std::vector<T> HouseholderProduct(const std::vector<T>& a, int64_t rows, int64_t
   return q;
 }
 
-// Eigenvectors (columns) and eigenvalues of a symmetric or Hermitian matrix by Jacobi's rotations, eigenvalues
-// ascending.
+// Eigenvectors (columns) and eigenvalues of a symmetric or Hermitian matrix by Jacobi's rotations in the order of Brent
+// and Luk's tournament (SIAM J. Sci. Stat. Comput. 6, 1985), as XLA's EighExpander has them: so vectors have its signs.
+// Row i is rotated against row i + size / 2, all at once; then all rows but the first move on by one place.
 template <typename T>
-void Eigen(std::vector<T> a, int64_t n, std::vector<T>* vectors, std::vector<double>* values) {
-  std::vector<T> v(n * n, 0);
-  for (int64_t i = 0; i < n; ++i) v[i * n + i] = 1;
+void Eigen(const std::vector<T>& matrix, int64_t n, bool sort, std::vector<T>* vectors, std::vector<double>* values) {
+  const int64_t half = (n + 1) / 2, size = 2 * half;  // an odd size plays against a row of zeros
+  std::vector<T> a(size * size, 0), v(size * size, 0), moved(size * size);
+  for (int64_t i = 0; i < n; ++i) std::copy_n(&matrix[i * n], n, &a[i * size]);
+  for (int64_t i = 0; i < size; ++i) v[i * size + i] = 1;
+  std::vector<int64_t> from(size);  // where the row at a place comes from
+  std::iota(from.begin(), from.end(), 0);
+  if (half > 1) {
+    from[1] = half;
+    for (int64_t i = 2; i < half; ++i) from[i] = i - 1;
+    for (int64_t i = half; i + 1 < size; ++i) from[i] = i + 1;
+    from[size - 1] = half - 1;
+  }
+  std::vector<double> cosines(half);
+  std::vector<T> sines(half);
   for (int sweep = 0; sweep < 100; ++sweep) {
     double off = 0, total = 0;
-    for (int64_t i = 0; i < n; ++i) {
-      for (int64_t j = 0; j < n; ++j) (i == j ? total : off) += std::norm(a[i * n + j]);
+    for (int64_t i = 0; i < size; ++i) {
+      for (int64_t j = 0; j < size; ++j) (i == j ? total : off) += std::norm(a[i * size + j]);
     }
     if (!(off > 1e-30 * total)) break;
-    for (int64_t p = 0; p < n; ++p) {
-      for (int64_t q = p + 1; q < n; ++q) {
-        const double size = std::abs(a[p * n + q]);
-        if (size == 0) continue;
-        const T phase = a[p * n + q] / size;  // which a real rotation does not see
-        const double theta = (std::real(a[q * n + q]) - std::real(a[p * n + p])) / (2 * size);
-        const double t = (theta >= 0 ? 1 : -1) / (std::abs(theta) + std::sqrt(theta * theta + 1));
-        const double c = 1 / std::sqrt(t * t + 1);
-        const T s = t * c * phase;
-        const auto rotate = [&](T& x, T& y, const T& sine) {
-          const T old = x;
-          x = c * old - Conjugate(sine) * y;
-          y = sine * old + c * y;
-        };
-        for (int64_t k = 0; k < n; ++k) rotate(a[k * n + p], a[k * n + q], s);
-        for (int64_t k = 0; k < n; ++k) rotate(a[p * n + k], a[q * n + k], Conjugate(s));
-        for (int64_t k = 0; k < n; ++k) rotate(v[k * n + p], v[k * n + q], s);
+    for (int64_t turn = 0; turn + 1 < size; ++turn) {
+      for (int64_t i = 0; i < half; ++i) {
+        const T& corner = a[i * size + i + half];
+        const double length = std::abs(corner),
+                     gap = std::real(a[(i + half) * (size + 1)]) - std::real(a[i * (size + 1)]);
+        const double tau = gap / (2 * length);
+        const double t = length == 0 ? 0 : (tau >= 0 ? 1 : -1) / (std::abs(tau) + std::sqrt(1 + tau * tau));
+        cosines[i] = 1 / std::sqrt(1 + t * t);
+        sines[i] = length == 0 ? T(0) : t * cosines[i] * corner / length;
       }
+      const auto rotate = [](T& x, T& y, double cosine, const T& sine) {
+        const T old = x;
+        x = cosine * old - sine * y;
+        y = Conjugate(sine) * old + cosine * y;
+      };
+      for (int64_t i = 0; i < half; ++i) {
+        for (int64_t k = 0; k < size; ++k) {
+          rotate(a[i * size + k], a[(i + half) * size + k], cosines[i], sines[i]);
+          rotate(v[i * size + k], v[(i + half) * size + k], cosines[i], sines[i]);
+        }
+      }
+      for (int64_t k = 0; k < size; ++k) {
+        for (int64_t i = 0; i < half; ++i) {
+          rotate(a[k * size + i], a[k * size + i + half], cosines[i], Conjugate(sines[i]));
+        }
+      }
+      for (int64_t i = 0; i < size; ++i) {
+        for (int64_t j = 0; j < size; ++j) moved[i * size + j] = a[from[i] * size + from[j]];
+      }
+      a.swap(moved);
+      for (int64_t i = 0; i < size; ++i) std::copy_n(&v[from[i] * size], size, &moved[i * size]);
+      v.swap(moved);
     }
   }
   std::vector<int64_t> order(n);
   std::iota(order.begin(), order.end(), 0);
-  const auto value = [&](int64_t i) { return std::real(a[i * n + i]); };
-  std::stable_sort(order.begin(), order.end(), [&](int64_t x, int64_t y) { return value(x) < value(y); });
+  const auto value = [&](int64_t i) { return std::real(a[i * size + i]); };
+  if (sort) std::stable_sort(order.begin(), order.end(), [&](int64_t x, int64_t y) { return value(x) < value(y); });
   vectors->resize(n * n);
   values->resize(n);
   for (int64_t j = 0; j < n; ++j) {
     (*values)[j] = value(order[j]);
-    for (int64_t i = 0; i < n; ++i) (*vectors)[i * n + j] = v[i * n + order[j]];
+    for (int64_t i = 0; i < n; ++i) (*vectors)[i * n + j] = Conjugate(v[order[j] * size + i]);
   }
 }
 
@@ -180,15 +207,18 @@ absl::StatusOr<Value> EvaluateHouseholderProduct(const Call& call) {
   return Value(std::move(results[0]));
 }
 
-// Reads one triangle alone: backend_config="LOWER,SORT,ITERATIONS,TOLERANCE", of which only the first tells here: the
-// eigenvalues of XLA's expansion have no order that one could rely on where they are not sorted.
+// Reads one triangle alone: backend_config="LOWER,SORT,ITERATIONS,TOLERANCE", of which the first two, 0 or 1, tell
+// here.
 template <typename T>
 absl::StatusOr<Value> EvaluateEigh(const Call& call) {
   const Literal& a = call.operand(0).array();
   const int64_t n = a.shape().dimensions.back();
-  bool lower = true;
+  bool lower = true, sort = true;
   for (const RawAttribute& attribute : call.instruction.raw_attributes()) {
-    if (attribute.name == "backend_config") lower = !absl::StartsWith(absl::StripPrefix(attribute.value, "\""), "0,");
+    if (attribute.name != "backend_config") continue;
+    const std::vector<absl::string_view> numbers = absl::StrSplit(absl::StripPrefix(attribute.value, "\""), ',');
+    lower = numbers[0] != "0";
+    sort = numbers.size() < 2 || numbers[1] != "0";
   }
   SMELT_ASSIGN_OR_RETURN(auto results, NewResults(call, 2));
   const int64_t matrices = n == 0 ? 0 : a.element_count() / (n * n);
@@ -203,7 +233,7 @@ absl::StatusOr<Value> EvaluateEigh(const Call& call) {
         (lower ? above : below) = Conjugate(lower ? below : above);
       }
     }
-    Eigen(std::move(matrix), n, &vectors, &values);
+    Eigen(matrix, n, sort, &vectors, &values);
     WriteMatrix(vectors, m * n * n, results[0].get());
     WriteMatrix(values, m * n, results[1].get());
   }

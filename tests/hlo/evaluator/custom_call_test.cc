@@ -1,9 +1,13 @@
 // The factorisations that XLA expands itself: Qr, ProductOfElementaryHouseholderReflectors, Eigh.
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/hlo/evaluator/evaluate_text.h"
 
 namespace smelt::hlo {
 namespace {
+
+using ::testing::DoubleNear;
+using ::testing::Pointwise;
 
 // Largest magnitude among the elements.
 double Largest(const Literal& literal) {
@@ -26,6 +30,24 @@ std::string EigenResidual(const std::string& lower, const std::string& matrix) {
 TEST(EvaluateCustomCall, EighReadsTheTriangleThatIsNamed) {
   EXPECT_LT(Largest(*EvaluateText(EigenResidual("1", "{{(2, 0), (3, 1)}, {(3, -1), (-1, 0)}}"))), 1e-5);
   EXPECT_LT(Largest(*EvaluateText(EigenResidual("0", "{{(2, 0), (1, 5)}, {(1, -5), (-1, 0)}}"))), 1e-5);
+}
+
+// The vectors that XLA:CPU gives, signs and all.
+TEST(EvaluateCustomCall, EighHasXlasSignsAndOrder) {
+  const auto eigh = [](const std::string& sort, const std::string& part) {
+    return EvaluateValues(R"(ENTRY e { a = f32[3,3] constant({{2, 1, 3}, {1, -1, 4}, {3, 4, 0}})
+      c = (f32[3,3], f32[3]) custom-call(a), custom_call_target="Eigh", backend_config="1,)" +
+                          sort + R"(,100,1e-6"  v = f32[3,3] get-tuple-element(c), index=0
+      w = f32[3] get-tuple-element(c), index=1  ROOT r = )" +
+                          part + " }");
+  };
+  EXPECT_THAT(eigh("1", "f32[3] copy(w)"),
+              Pointwise(DoubleNear(1e-4), std::vector<double>{-4.79542, -0.03576, 5.83118}));
+  EXPECT_THAT(eigh("1", "f32[9] reshape(v)"),
+              Pointwise(DoubleNear(1e-4), std::vector<double>{-0.20859, -0.75776, 0.61829, -0.68289, 0.56541, 0.46257,
+                                                              0.70011, 0.32574, 0.63541}));
+  EXPECT_THAT(eigh("0", "f32[3] copy(w)"),
+              Pointwise(DoubleNear(1e-4), std::vector<double>{5.83118, -0.03576, -4.79542}));
 }
 
 TEST(EvaluateCustomCall, QrOfComplexNumbersMultipliesBack) {
