@@ -291,7 +291,6 @@ absl::StatusOr<Value> RunAtRuntimeSizes(const Call& call) {
     case Opcode::kConcatenate:
     case Opcode::kConvolution:
     case Opcode::kDot:
-    case Opcode::kFft:
     case Opcode::kGather:
     case Opcode::kMap:
     case Opcode::kPad:

@@ -87,6 +87,8 @@ INSTANTIATE_TEST_SUITE_P(
              "(f32[2,4,3], f32[3], f32[3])"},
         Case{"f32[3,8]", "fft(p0), fft_type=RFFT, fft_length={8}", "c64[3,5]"},
         Case{"c64[3,5]", "fft(p0), fft_type=IRFFT, fft_length={8}", "f32[3,8]"},
+        Case{"c64[3,1]", "fft(p0), fft_type=IRFFT, fft_length={0}", "f32[3,0]"},
+        Case{"c64[3,0]", "fft(p0), fft_type=IRFFT, fft_length={0}", "f32[3,0]"},
         Case{"f64[2,3,3]", "cholesky(p0), lower=true", "f64[2,3,3]"},
         Case{"f32[3,3];f32[3,4]", "triangular-solve(p0, p1), left_side=true, transpose_a=NO_TRANSPOSE", "f32[3,4]"},
         Case{"f32[];s32[2]", "tuple(p0, p1)", "(f32[], s32[2])"},
