@@ -234,23 +234,38 @@ def check(case, arguments, counts, np):
             print(f"{case.name} {engine}: {wrong}", flush=True)
 
 
-def summary(counts):
+def check_all(cases, arguments, np):
+    """Checks cases one after another; the exit status."""
+    counts = collections.defaultdict(collections.Counter)
+    for number, case in enumerate(cases):
+        check(case, arguments, counts, np)
+        if sys.stderr.isatty():
+            print(f"\r{number + 1} {case.name:70.70}", end="", file=sys.stderr, flush=True)
+    if not counts:
+        print("nothing was checked: no function has such a name")
+        return 1
     for engine, count in counts.items():
         print(f"{engine}: {count['agree']} of {count.total()} agree")
     return 1 if any(count["differ"] for count in counts.values()) else 0
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def make_parser(description, dtypes):
+    """The flags that all frameworks' scripts have."""
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--smelt", default=str(ROOT / "build/release/smelt"))
-    parser.add_argument("--modules", type=lambda text: text.split(","), default=MODULES)
     parser.add_argument("--only", default="", help="functions whose name holds this")
-    parser.add_argument("--dtypes", type=lambda text: text.split(","), default=DTYPES)
+    parser.add_argument("--dtypes", type=lambda text: text.split(","), default=dtypes)
     parser.add_argument("--engines", type=lambda text: text.split(","), default=ENGINES)
     parser.add_argument("--sample", type=int, help="so many of the functions, spread over all")
+    parser.add_argument("--keep", type=pathlib.Path, help="a folder for modules and inputs of what differs")
+    return parser
+
+
+def main():
+    parser = make_parser(__doc__, DTYPES)
+    parser.add_argument("--modules", type=lambda text: text.split(","), default=MODULES)
     parser.add_argument("--every", action="store_true", help="all of the usual arguments that a function takes, not the first alone")
     parser.add_argument("--untried", action="store_true", help="name the functions and gradients that were not run, with JAX's reason")
-    parser.add_argument("--keep", type=pathlib.Path, help="a folder for modules and inputs of what differs")
     arguments = parser.parse_args()
     os.environ.setdefault("JAX_PLATFORMS", "cpu")
     warnings.simplefilter("ignore")
@@ -261,23 +276,14 @@ def main():
         print("skipped: this Python has no jax (scripts/setup.sh --jax)")
         return 77
     jax.config.update("jax_enable_x64", True)
-    counts = collections.defaultdict(collections.Counter)
-    number = 0
     untried = {}
-    for case in cases(arguments, jax, np, untried):
-        number += 1
-        check(case, arguments, counts, np)
-        if sys.stderr.isatty():
-            print(f"\r{number} {case.name:70.70}", end="", file=sys.stderr, flush=True)
-    if not number:
-        print("nothing was checked: no function has such a name")
-        return 1
+    status = check_all(cases(arguments, jax, np, untried), arguments, np)
     for kind, words in ((True, "gradients that JAX does not make"), (False, "functions that take none of the arguments")):
         names = {name: reason for name, reason in untried.items() if name.endswith(" gradient") == kind}
         print(f"{len(names)} {words}" + (" (--untried names them)" if names and not arguments.untried else ""))
         for name, reason in names.items() if arguments.untried else ():
             print(f"  {name}: " + " ".join(str(reason).split())[:120])
-    return summary(counts)
+    return status
 
 
 if __name__ == "__main__":

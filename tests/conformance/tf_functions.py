@@ -10,12 +10,12 @@ As jax_functions.py: each function is called with the first of some usual argume
 Wants a Python with tensorflow (the package tensorflow-cpu). Exit status 0: everything agreed; 1: something did not; 77: there is no
 TensorFlow, nothing was checked.
 """
-import argparse, collections, os, pathlib, subprocess, sys, tempfile, warnings
+import argparse, os, pathlib, sys, warnings
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import jax_functions  # noqa: E402  running and comparing
 import served  # noqa: E402  TensorFlow ends its process on some arguments
-from jax_functions import ROOT, worker  # noqa: E402
+from jax_functions import worker  # noqa: E402
 MODULES = ["tf", "tf.math", "tf.nn", "tf.linalg", "tf.signal", "tf.image", "tf.bitwise", "tf.random", "tf.quantization", "tf.sets",
            "tf.math.special", "tf.keras.activations", "tf.keras.losses", "tf.keras.metrics", "tf.keras.ops", "layers", "programs"]
 DTYPES = ["float32", "float64", "bfloat16", "float16", "int32", "uint8", "int8", "int64", "complex64", "bool"]
@@ -258,16 +258,10 @@ def function_cases(name, function, seen, arguments, tf, np):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--smelt", default=str(ROOT / "build/release/smelt"))
+    parser = jax_functions.make_parser(__doc__, DTYPES)
     parser.add_argument("--modules", type=lambda text: text.split(","), default=MODULES)
-    parser.add_argument("--only", default="", help="functions whose name holds this")
-    parser.add_argument("--dtypes", type=lambda text: text.split(","), default=DTYPES)
-    parser.add_argument("--engines", type=lambda text: text.split(","), default=jax_functions.ENGINES)
-    parser.add_argument("--sample", type=int, help="so many of the functions, spread over all")
     parser.add_argument("--every", action="store_true", help="all of the usual arguments that a function takes, not the first alone")
     parser.add_argument("--serve", type=int, help=argparse.SUPPRESS)
-    parser.add_argument("--keep", type=pathlib.Path, help="a folder for modules and inputs of what differs")
     arguments = parser.parse_args()
     os.environ.update(TF_CPP_MIN_LOG_LEVEL="3", CUDA_VISIBLE_DEVICES="")
     warnings.simplefilter("ignore")
@@ -280,15 +274,7 @@ def main():
     tf.get_logger().setLevel("ERROR")
     if arguments.serve is not None:
         return served.serve(units(arguments, tf, np), arguments.serve)
-    counts = collections.defaultdict(collections.Counter)
-    for number, case in enumerate(served.cases(sys.argv, "TensorFlow")):
-        jax_functions.check(case, arguments, counts, np)
-        if sys.stderr.isatty():
-            print(f"\r{number} {case.name:70.70}", end="", file=sys.stderr, flush=True)
-    if not counts:
-        print("nothing was checked: no function has such a name")
-        return 1
-    return jax_functions.summary(counts)
+    return jax_functions.check_all(served.cases(sys.argv, "TensorFlow"), arguments, np)
 
 
 if __name__ == "__main__":

@@ -10,12 +10,12 @@ text and as its proto; XLA's result is what Smelt's must be.
 Wants a Python with torch, torch_xla, expecttest, scipy and ml_dtypes. Exit status 0: everything agreed; 1: something did not; 77: there is
 no torch_xla, nothing was checked.
 """
-import argparse, collections, itertools, os, pathlib, sys, warnings
+import argparse, itertools, os, pathlib, sys, warnings
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import jax_functions  # noqa: E402  running and comparing
 import served  # noqa: E402  PyTorch/XLA ends its process on some operators
-from jax_functions import ROOT, worker  # noqa: E402
+from jax_functions import worker  # noqa: E402
 DTYPES = ["float32", "float64", "bfloat16", "float16", "int32", "int64", "uint8", "bool", "complex64"]
 # Their results are anything, or they say nothing of the device.
 LEFT_OUT = ("empty", "new_empty", "rand", "normal", "bernoulli", "multinomial", "nn.functional.dropout", "nn.functional.alpha_dropout",
@@ -158,15 +158,9 @@ def operator_cases(op, seen, arguments, torch, torch_xla, np):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--smelt", default=str(ROOT / "build/release/smelt"))
-    parser.add_argument("--only", default="", help="operators and modules whose name holds this")
-    parser.add_argument("--dtypes", type=lambda text: text.split(","), default=DTYPES)
-    parser.add_argument("--engines", type=lambda text: text.split(","), default=jax_functions.ENGINES)
-    parser.add_argument("--sample", type=int, help="so many of the operators, spread over all")
+    parser = jax_functions.make_parser(__doc__, DTYPES)
     parser.add_argument("--samples", type=int, default=2, help="sets of arguments of each operator")
     parser.add_argument("--serve", type=int, help=argparse.SUPPRESS)
-    parser.add_argument("--keep", type=pathlib.Path, help="a folder for modules and inputs of what differs")
     arguments = parser.parse_args()
     os.environ.update(PJRT_DEVICE="CPU", TF_CPP_MIN_LOG_LEVEL="3")
     warnings.simplefilter("ignore")
@@ -181,15 +175,7 @@ def main():
     if arguments.serve is not None:
         units = (*module_units(arguments, torch, torch_xla, np), *operator_units(arguments, torch, torch_xla, np))
         return served.serve(units, arguments.serve)
-    counts = collections.defaultdict(collections.Counter)
-    for number, case in enumerate(served.cases(sys.argv, "PyTorch/XLA")):
-        jax_functions.check(case, arguments, counts, np)
-        if sys.stderr.isatty():
-            print(f"\r{number} {case.name:70.70}", end="", file=sys.stderr, flush=True)
-    if not counts:
-        print("nothing was checked: no operator has such a name")
-        return 1
-    return jax_functions.summary(counts)
+    return jax_functions.check_all(served.cases(sys.argv, "PyTorch/XLA"), arguments, np)
 
 
 if __name__ == "__main__":
