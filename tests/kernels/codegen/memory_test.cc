@@ -244,7 +244,7 @@ ir::Function RegisterTile(int accumulators) {
 
 TEST(VectorSpills, AreNoneWhileAccumulatorsFitTheRegistersAndSomeBeyond) {
   const Target target = HostTarget();
-  auto fits = EmitObject(RegisterTile(8), target);
+  auto fits = EmitObject(RegisterTile(4), target);  // eight registers of AVX2's sixteen
   auto spills = EmitObject(RegisterTile(48), target);
   ASSERT_TRUE(fits.ok() && spills.ok()) << fits.status() << spills.status();
   EXPECT_EQ(fits->vector_spills, 0);
