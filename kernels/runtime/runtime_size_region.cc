@@ -72,6 +72,7 @@ std::optional<RuntimeSizeRegion> FindRuntimeSizeRegion(const hlo::Computation& c
       region.outputs.push_back(instruction);
     }
   }
+  if (region.outputs.empty()) return std::nullopt;  // dead
   return region;
 }
 

@@ -425,6 +425,17 @@ ENTRY main { p = f32[8,64] parameter(0)
   EXPECT_EQ(compiled, 10);  // all but set-dimension-size, multiply, reduce and get-dimension-size
 }
 
+TEST(Executable, LeavesOutArraysOfUnknownSizeThatNobodyReads) {
+  const Outcome outcome = RunBoth(R"(HloModule m
+ENTRY main { p = s32[8] parameter(0)
+  n = s32[] constant(3)
+  d = s32[<=8] set-dimension-size(p, n), dimensions={0}
+  q = s32[<=8] negate(d)
+  ROOT r = s32[8] negate(p) })");
+  ASSERT_NE(outcome.executable, nullptr);
+  EXPECT_EQ(outcome.executable->kernels().size(), 1);
+}
+
 TEST(Executable, HandlesEmptyArraysAndScalars) {
   RunBoth(R"(HloModule m
 ENTRY main { p = f32[0,4] parameter(0)
