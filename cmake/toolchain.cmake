@@ -14,18 +14,24 @@ endif()
 
 # -g1 keeps line numbers for profiles and sanitizer reports at a tenth of the size of full debug information.
 add_compile_options(-Wall -Wextra -Wno-sign-compare -Wno-missing-field-initializers -fno-omit-frame-pointer)
-option(SMELT_WERROR "Treat warnings as errors" ON)
+set(werror OFF)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  set(werror ON)  # another compiler's warnings are no reason not to build
+endif()
+option(SMELT_WERROR "Treat warnings as errors" ${werror})
 if(SMELT_WERROR)
   add_compile_options(-Werror)
 endif()
-if(CMAKE_BUILD_TYPE STREQUAL "Release")
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # GCC 12 reports false maybe-uninitialized and stringop findings inside std::variant and std::vector at -O2.
   add_compile_options(-Wno-maybe-uninitialized -Wno-stringop-overflow -Wno-stringop-overread -Wno-array-bounds -Wno-restrict)
+endif()
+if(CMAKE_BUILD_TYPE STREQUAL "Release")
   set(CMAKE_CXX_FLAGS_RELEASE "-O2")
   set(CMAKE_C_FLAGS_RELEASE "-O2")
 endif()
 if(SMELT_SANITIZE)
-  add_compile_options(-fsanitize=${SMELT_SANITIZE} -fno-sanitize-recover=all -g1 -Wno-maybe-uninitialized)
+  add_compile_options(-fsanitize=${SMELT_SANITIZE} -fno-sanitize-recover=all -g1)
   add_link_options(-fsanitize=${SMELT_SANITIZE})
 endif()
 

@@ -205,8 +205,8 @@ class Campaign {
     return absl::StrCat(
         std::string(VerdictName(finding.verdict.kind)), " in ", finding.verdict.stage, ", ", config, "\n",
         finding.verdict.detail, "\n\nAs reduced: ", reduced.detail,
-        "\n\nAgain, in this folder, as it was:\n  smelt fuzz module.hlo --seed=", options_.seed, " --first=", finding.index,
-        " --modules=1\nAgain, as reduced, in this folder:\n",
+        "\n\nAgain, in this folder, as it was:\n  smelt fuzz module.hlo --seed=", options_.seed,
+        " --first=", finding.index, " --modules=1\nAgain, as reduced, in this folder:\n",
         "  smelt run reduced.hlo --fusion=config.fusion.json --inputs=inputs.safetensors --check --no-cache\n");
   }
 
