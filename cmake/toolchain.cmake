@@ -2,8 +2,9 @@
 
 find_program(SMELT_CCACHE ccache)
 if(SMELT_CCACHE)
-  # What ccache wants to be told before it remembers files with precompiled headers: that these change no __TIME__ and no macro.
-  set(launcher ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros ${SMELT_CCACHE})
+  # What ccache wants to be told before it remembers files with precompiled headers, that these change no __TIME__ and no macro; and
+  # it should not read a hundred megabytes of them anew for each file.
+  set(launcher ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros CCACHE_INODECACHE=true ${SMELT_CCACHE})
   set(CMAKE_C_COMPILER_LAUNCHER ${launcher})
   set(CMAKE_CXX_COMPILER_LAUNCHER ${launcher})
 endif()
