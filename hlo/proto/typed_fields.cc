@@ -8,6 +8,7 @@
 #include "hlo/proto/device_fields.h"
 #include "hlo/status_macros.h"
 #include "hlo/str_cat.h"
+#include "hlo/text/attribute_values.h"
 
 namespace smelt::hlo::proto {
 namespace {
@@ -392,8 +393,14 @@ void Write(const CollectiveAttributes& a, const Instruction& instruction, Proto*
 absl::Status Read(const Proto& from, Operands, CollectiveAttributes* a) {
   Copy(from.dimensions(), &a->dimensions);
   if (from.channel_id() != 0) a->channel_id = from.channel_id();
-  a->replica_groups = ReplicaGroupsText(from);
-  return absl::OkStatus();
+  const std::string groups = ReplicaGroupsText(from);
+  if (groups.empty()) return absl::OkStatus();
+  // What a text may not say, such as an axis that the mesh does not have, a proto may not say either.
+  text::Scanner scanner(groups, "replica_groups");
+  if (text::ReadReplicaGroups(scanner, &a->replica_groups) && scanner.AtEnd()) return absl::OkStatus();
+  return scanner.failed()
+             ? scanner.error()
+             : absl::InvalidArgumentError(StrCat("replica groups `", groups.substr(0, 80), "` go on after their end"));
 }
 
 struct OldComparison {

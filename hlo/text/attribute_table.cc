@@ -126,18 +126,11 @@ struct ResultAccuracyCodec {
   static bool Print(const AttributePrinter&, const Instruction&, Presence) { return false; }
 };
 
-// `{}` and nothing both mean all devices; XLA writes the former. Spaces between numbers mean nothing; XLA puts one between a
-// mesh and its axes.
 struct ReplicaGroupsCodec {
   static bool Read(AttributeReader& reader) {
-    std::string& groups = std::get<CollectiveAttributes>(reader.draft.attributes).replica_groups;
-    if (!ReadReplicaGroups(reader.scanner, &groups)) return false;
-    std::erase_if(groups, [](char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; });
-    if (groups == "{}") groups.clear();
-    if (const size_t axes = groups.rfind('{'); groups.starts_with('m') && axes != std::string::npos)
-      groups.insert(axes, " ");
-    return true;
+    return ReadReplicaGroups(reader.scanner, &std::get<CollectiveAttributes>(reader.draft.attributes).replica_groups);
   }
+  // All devices: XLA writes `{}`.
   static bool Print(const AttributePrinter& printer, const Instruction& instruction, Presence) {
     const std::string& groups = instruction.attributes<CollectiveAttributes>().replica_groups;
     printer.out += groups.empty() ? "{}" : groups;

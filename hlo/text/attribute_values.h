@@ -37,7 +37,7 @@ bool ReadDimensionLabels(Scanner& scanner, ConvolutionDimensions* dimensions);
 bool ReadCustomDimensionLabels(Scanner& scanner, ConvolutionDimensions* dimensions);
 void AppendDimensionLabels(std::string* out, const ConvolutionDimensions& dimensions);
 
-// {{0,1},{2,3}}, [2,4]<=[4,2]T(1,0), mesh['a'=2,'b'=4] {'a'}; kept as written.
+// {{0,1},{2,3}}, [2,4]<=[4,2]T(1,0), mesh['a'=2,'b'=4] {'a'}; kept as written but for spaces, and `{}`, all devices, is empty.
 bool ReadReplicaGroups(Scanner& scanner, std::string* text);
 
 // {mode=...} or {tolerance={...}}, as XLA writes it; empty for the default. Other forms are kept as written.

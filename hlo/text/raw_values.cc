@@ -195,6 +195,7 @@ bool CheckSharding(Scanner& scanner) {
   return scanner.Expect('}');
 }
 
+// Spaces between numbers mean nothing; XLA puts one between a mesh and its axes.
 bool ReadReplicaGroups(Scanner& scanner, std::string* text) {
   const char c = scanner.Peek();
   const char* start = scanner.at();
@@ -236,6 +237,9 @@ bool ReadReplicaGroups(Scanner& scanner, std::string* text) {
     }
   }
   *text = scanner.From(start);
+  std::erase_if(*text, [](char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; });
+  if (*text == "{}") text->clear();
+  if (const size_t axes = text->rfind('{'); text->starts_with('m') && axes != std::string::npos) text->insert(axes, " ");
   return true;
 }
 

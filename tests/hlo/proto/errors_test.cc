@@ -183,6 +183,21 @@ TEST(ProtoErrors, OpcodesAndAttributesAreChecked) {
               HasSubstr("attribute `metadata` has the value"));
 }
 
+TEST(ProtoErrors, AxesMustBeOfTheirMesh) {
+  const auto module = ParseModule(
+      "HloModule m\nENTRY e {\n  a = f32[4] parameter(0)\n"
+      "  ROOT g = f32[8] all-gather(a), replica_groups=mesh['x'=2,'y'=2] {'y'}, dimensions={0}\n}\n");
+  ASSERT_TRUE(module.ok()) << module.status();
+  proto::HloModuleProto to;
+  ASSERT_TRUE(to.ParseFromString(*WriteProto(**module, ProtoForm::kBinary)));
+  EXPECT_EQ(ErrorOf(to.SerializeAsString()), "accepted");
+  auto& gather = *to.mutable_computations(0)->mutable_instructions(1);
+  gather.mutable_mesh_axes_replica_group_list()->mutable_axes(0)->set_mesh_axis_index(9);
+  EXPECT_THAT(ErrorOf(to.SerializeAsString()),
+              AllOf(StartsWith("bad.pb: computation e, instruction g: "),
+                    HasSubstr("expected an axis of the mesh, found '9'"), HasSubstr("mesh['x'=2,'y'=2]")));
+}
+
 TEST(ProtoErrors, WhatBreaksARuleIsSaidByTheVerifier) {
   EXPECT_THAT(ErrorAfter([](auto& m) { Instruction(m, "r").set_dimensions(0, 5); }),
               AllOf(StartsWith("bad.pb: "), HasSubstr("`r` in computation `e`")));
