@@ -195,30 +195,31 @@ bool CheckSharding(Scanner& scanner) {
   return scanner.Expect('}');
 }
 
-// Spaces between numbers mean nothing; XLA puts one between a mesh and its axes.
+// Spaces mean nothing outside of names, which hold any character; XLA puts one between a mesh and its axes.
 bool ReadReplicaGroups(Scanner& scanner, std::string* text) {
   const char c = scanner.Peek();
   const char* start = scanner.at();
+  const char* axes = nullptr;  // their brace
   if (c == '{') {
     if (!CheckIntegerLists(scanner)) return false;
   } else if (c == '[') {
     int64_t rank, devices;
     if (!ReadDeviceGrid(scanner, &rank, &devices) || !CheckIotaOrder(scanner, devices)) return false;
   } else {
-    int64_t axes;
-    if (!CheckMesh(scanner, &axes)) return false;
+    int64_t dimensions;
+    if (!CheckMesh(scanner, &dimensions)) return false;
     if (scanner.Try(',')) {  // device_ids=(...)
       if (!scanner.Expect(std::string_view("device_ids")) || !scanner.Expect('=') || !SkipBrackets(scanner, '(', ')')) {
         return false;
       }
     }
     scanner.SkipSpace();
-    const char* brace = scanner.at();
+    axes = scanner.at();
     if (!SkipBrackets(scanner, '{', '}', true)) return false;
     // Axes are named by the mesh; a bare number is an index that must be one of its axes.
     Scanner names(std::string_view(start, scanner.at() - start), "");
-    names.set_at(brace + 1);
-    const std::string_view mesh(start, brace - start);
+    names.set_at(axes + 1);
+    const std::string_view mesh(start, axes - start);
     while (names.Peek() == '\'') {
       const char* name = names.at();
       const char* close = name + 1;
@@ -236,10 +237,14 @@ bool ReadReplicaGroups(Scanner& scanner, std::string* text) {
       if (!names.Try(',')) break;
     }
   }
-  *text = scanner.From(start);
-  std::erase_if(*text, [](char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; });
+  text->clear();
+  bool in_name = false;
+  for (const char* at = start; at != scanner.at(); ++at) {
+    if (at == axes) *text += ' ';
+    if (*at == '\'') in_name = !in_name;
+    if (in_name || !(*at == ' ' || *at == '\t' || *at == '\n' || *at == '\r')) *text += *at;
+  }
   if (*text == "{}") text->clear();
-  if (const size_t axes = text->rfind('{'); text->starts_with('m') && axes != std::string::npos) text->insert(axes, " ");
   return true;
 }
 

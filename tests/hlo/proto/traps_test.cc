@@ -313,6 +313,15 @@ TEST(ProtoTraps, AMeshAndItsAxesHaveASpaceBetween) {
   EXPECT_THAT(ToText(*Parse(text, false), {}), HasSubstr("replica_groups=mesh['x'=2,'y'=2] {'x'}"));
 }
 
+TEST(ProtoTraps, AnAxisNameMayHoldAnyCharacter) {
+  const std::string groups = "replica_groups=mesh['x {'=2,'y'=2] {'x {'}";
+  const std::string text = OfPlainProto("all-gather(a), " + groups + ", dimensions={0}");
+  EXPECT_THAT(text, HasSubstr(groups));
+  const auto module = Parse(text, false);
+  EXPECT_THAT(ToText(*module, {}), HasSubstr(groups));
+  EXPECT_THAT(TextOf(Read(ToProto(*module), false)), HasSubstr(groups));
+}
+
 TEST(ProtoTraps, ACustomCallsLiteralMayBeATuple) {
   EXPECT_THAT(OfPlainProto("custom-call(a), custom_call_target=\"t\", literal=( s32[2]{0} {4, 3}, pred[2]{0} {1, 0}, pred[] true )"),
               HasSubstr("literal=( s32[2]{0} {4, 3}, pred[2]{0} {1, 0}, pred[] true )"));
