@@ -9,10 +9,10 @@ namespace smelt::hlo {
 
 Instruction* Computation::Add(Opcode opcode, Shape shape, absl::Span<Instruction* const> operands,
                               Attributes attributes, std::string_view name, std::vector<Computation*> called) {
-  auto owned = std::unique_ptr<Instruction>(new Instruction(this, parent_->NextId(), opcode, std::move(shape)));
+  auto owned = std::unique_ptr<Instruction>(
+      new Instruction(this, parent_->NextId(), opcode, std::move(shape), std::move(attributes)));
   Instruction* instruction = owned.get();
   instruction->operands_.assign(operands.begin(), operands.end());
-  instruction->attributes_ = std::move(attributes);
   instruction->set_called(std::move(called));
   parent_->NameInstruction(name.empty() ? OpcodeName(opcode) : name, instruction);
   instruction->slot_ = static_cast<int64_t>(slots_.size());

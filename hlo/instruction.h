@@ -80,8 +80,8 @@ class Instruction {
  private:
   friend class Computation;
   friend class Module;
-  Instruction(Computation* parent, int64_t id, Opcode opcode, Shape shape)
-      : opcode_(opcode), parent_(parent), id_(id), shape_(std::move(shape)) {}
+  Instruction(Computation* parent, int64_t id, Opcode opcode, Shape&& shape, Attributes&& attributes)
+      : opcode_(opcode), parent_(parent), id_(id), shape_(std::move(shape)), attributes_(std::move(attributes)) {}
 
   // What few instructions have. A program has tens of thousands of instructions: the memory of all of them counts.
   struct Rare {
@@ -96,15 +96,16 @@ class Instruction {
   void AddUser(Instruction* user);
   void DropUser(Instruction* user);  // when no operand of `user` is this any more
 
+  // What walks over a computation asks stands together: a large module's walks wait for memory.
   Opcode opcode_;
   Computation* parent_;
   int64_t id_;
   int64_t slot_ = 0;  // index in the parent's list
-  std::string name_;
-  Shape shape_;
+  std::unique_ptr<Rare> rare_;
   absl::InlinedVector<Instruction*, 2> operands_;
   absl::InlinedVector<Instruction*, 2> users_;
-  std::unique_ptr<Rare> rare_;
+  std::string name_;
+  Shape shape_;
   Attributes attributes_;
   std::vector<RawAttribute> raw_attributes_;
 };

@@ -61,6 +61,8 @@ class Module {
   int64_t NextId() { return next_id_++; }
   // Makes room for this many names at once; a hint.
   void ReserveNames(int64_t count) { instructions_by_name_.reserve(count); }
+  // Brings a name's place into the cache before an instruction of that name is made or looked for; a hint.
+  void PrefetchName(std::string_view name) const { instructions_by_name_.prefetch(name); }
 
  private:
   friend class Computation;

@@ -61,7 +61,7 @@ absl::StatusOr<std::unique_ptr<Module>> ReadModuleFile(const std::string& path, 
   }
   SMELT_ASSIGN_OR_RETURN(std::unique_ptr<Module> module, ReadModule(bytes, format.form, path, verify));
   // Even of a module that breaks rules, printing and passes recurse into what it calls.
-  if (const std::optional<Problem> problem = FindNestingProblem(module->PostOrder()); !verify && problem.has_value()) {
+  if (const std::optional<Problem> problem = verify ? std::nullopt : FindNestingProblem(*module)) {
     return absl::InvalidArgumentError(StrCat(path, ": `", problem->instruction->name(), "` in computation `",
                                              problem->computation->name(), "`: ", problem->message));
   }

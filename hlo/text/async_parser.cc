@@ -106,8 +106,8 @@ bool ModuleParser::ReadAsync(const char* start, const char* opcode_at, std::stri
   const Opcode opcode = part == AsyncPart::kStart    ? Opcode::kAsyncStart
                         : part == AsyncPart::kUpdate ? Opcode::kAsyncUpdate
                                                      : Opcode::kAsyncDone;
-  *made =
-      Make(start, opcode, part == AsyncPart::kDone ? chain.result : *shape, operands_, {}, name, {chain.computation});
+  *made = Make(start, opcode, Shape(part == AsyncPart::kDone ? chain.result : *shape), operands_, {}, name,
+               {chain.computation});
   (*made)->raw_attributes() = std::move(own);
   for (Instruction* predecessor : predecessors) (*made)->AddControlPredecessor(predecessor);
   scope_->chain_of[*made] = index;

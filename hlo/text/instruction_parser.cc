@@ -82,6 +82,7 @@ bool ModuleParser::ReadInstruction() {
   const char* name_at = scanner_.at();
   std::string_view name;
   if (!scanner_.Name(&name, "the name of an instruction") || !scanner_.Expect('=')) return false;
+  module_->PrefetchName(name);  // needed when shape, operands and attributes have been read
   Instruction* instruction;
   if (!ReadOperation(name_at, name, /*nested=*/false, &instruction)) return false;
   if (!Define(name, instruction)) {
@@ -188,7 +189,7 @@ bool ModuleParser::MakeConversionExplicit(const char* start, const Shape& shape,
   // What breaks the rule is the verifier's business.
   if (!inferred.ok() || !inferred->IsArray() || inferred->element_type == shape.element_type) return true;
   Instruction* reduce =
-      Make(start, draft.opcode, *inferred, operands_, std::move(draft.attributes), "", std::move(draft.called));
+      Make(start, draft.opcode, Shape(*inferred), operands_, std::move(draft.attributes), "", std::move(draft.called));
   operands_ = {reduce};
   draft.called.clear();
   draft.opcode = Opcode::kConvert;
@@ -196,8 +197,8 @@ bool ModuleParser::MakeConversionExplicit(const char* start, const Shape& shape,
   return true;
 }
 
-Instruction* ModuleParser::Make(const char* at, Opcode opcode, Shape shape, absl::Span<Instruction* const> operands,
-                                Attributes attributes, std::string_view name, std::vector<Computation*> called) {
+Instruction* ModuleParser::Make(const char* at, Opcode opcode, Shape&& shape, absl::Span<Instruction* const> operands,
+                                Attributes&& attributes, std::string_view name, std::vector<Computation*>&& called) {
   Instruction* instruction =
       scope_->computation->Add(opcode, std::move(shape), operands, std::move(attributes), name, std::move(called));
   if (name.empty()) scope_->named_by_us.insert(instruction);
@@ -278,7 +279,8 @@ bool ModuleParser::ReadOperand(Instruction** operand) {
       return scanner_.FailAt(name_at, "an instruction that is defined above in this computation");
     }
     if (!has_shape) return scanner_.FailAt(start, "the shape of an operand that is not defined above");
-    *operand = Make(start, Opcode::kParameter, shape, {}, ParameterAttributes{scope_->next_parameter++}, name);
+    *operand =
+        Make(start, Opcode::kParameter, std::move(shape), {}, ParameterAttributes{scope_->next_parameter++}, name);
     return name.empty() || Define(name, *operand);
   }
   if (scanner_.Here() == '#' && !ReadTupleElements(operand)) return false;
@@ -307,8 +309,8 @@ bool ModuleParser::ReadTupleElements(Instruction** operand) {
     }
     Instruction*& element = scope_->elements[{*operand, index}];
     if (element == nullptr) {
-      element =
-          Make(at, Opcode::kGetTupleElement, tuple.tuple_shapes[index], {*operand}, TupleIndexAttributes{index}, "");
+      element = Make(at, Opcode::kGetTupleElement, Shape(tuple.tuple_shapes[index]), {*operand},
+                     TupleIndexAttributes{index}, "");
     }
     *operand = element;
   }

@@ -101,8 +101,8 @@ class ModuleParser : public AttributeHost {
   void BindOperand(AsyncChain& chain, const Shape& shape);
   void CloseAsyncChain(AsyncChain& chain);
   void CloseAsyncChains(Scope& scope);
-  Instruction* Make(const char* at, Opcode opcode, Shape shape, absl::Span<Instruction* const> operands,
-                    Attributes attributes, std::string_view name, std::vector<Computation*> called = {});
+  Instruction* Make(const char* at, Opcode opcode, Shape&& shape, absl::Span<Instruction* const> operands,
+                    Attributes&& attributes, std::string_view name, std::vector<Computation*>&& called = {});
 
   // The problem with its place in the text.
   absl::Status Locate(const Problem& problem) const;

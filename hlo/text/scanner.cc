@@ -27,7 +27,7 @@ void Scanner::SkipSpaceSlowly() {
 bool Scanner::Try(std::string_view token) {
   SkipSpace();
   const size_t left = end_ - at_;
-  if (left < token.size() || std::memcmp(at_, token.data(), token.size()) != 0) return false;
+  if (left < token.size() || *at_ != token[0] || std::memcmp(at_, token.data(), token.size()) != 0) return false;
   if (IsA(token.back(), kWordCharacter) && left > token.size() && IsA(at_[token.size()], kWordCharacter)) return false;
   at_ += token.size();
   return true;

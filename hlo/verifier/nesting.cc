@@ -2,49 +2,49 @@
 
 #include <algorithm>
 
-#include "absl/container/flat_hash_map.h"
 #include "hlo/str_cat.h"
 
 namespace smelt::hlo {
-namespace {
 
-struct Extent {
-  int64_t depth = 0;  // levels of calls below
-  int64_t size = 0;   // instructions, with those of fusions
-};
+void NestingCheck::Enter(const Computation& computation) {
+  if (computation_ != nullptr && computation_ != &computation) done_[computation_] = extent_;
+  computation_ = &computation;
+  extent_ = {.depth = 0, .size = computation.instruction_count()};
+}
 
-}  // namespace
-
-std::optional<Problem> FindNestingProblem(absl::Span<Computation* const> callees_first) {
-  absl::flat_hash_map<const Computation*, Extent> done;
-  for (const Computation* computation : callees_first) {
-    Extent extent;
-    extent.size = computation->instruction_count();
-    for (const Instruction* instruction : computation->Instructions()) {
-      for (const Computation* called : instruction->called()) {
-        const auto found = done.find(called);
-        // Callees come first, unless they call back.
-        if (found == done.end()) {
-          return Problem{computation, instruction,
-                         StrCat("calls `", called->name(), "`, which calls `", computation->name(),
-                                "` again: recursion is not possible")};
-        }
-        extent.depth = std::max(extent.depth, found->second.depth + 1);
-        if (extent.depth > kMaxCallDepth) {
-          return Problem{computation, instruction,
-                         StrCat("computations may call each other ", kMaxCallDepth, " levels deep, and `",
-                                called->name(), "` already does")};
-        }
-        if (instruction->opcode() != Opcode::kFusion) continue;
-        extent.size += found->second.size;
-        if (extent.size > kMaxFusionSize) {
-          return Problem{computation, instruction,
-                         StrCat("a computation may hold ", kMaxFusionSize,
-                                " instructions, those of its fusions included; this one has more")};
-        }
-      }
+std::optional<Problem> NestingCheck::CheckCalls(const Instruction& instruction) {
+  for (const Computation* called : instruction.called()) {
+    const auto found = done_.find(called);
+    // Callees come first, unless they call back.
+    if (found == done_.end()) {
+      return Problem{computation_, &instruction,
+                     StrCat("calls `", called->name(), "`, which calls `", computation_->name(),
+                            "` again: recursion is not possible")};
     }
-    done[computation] = extent;
+    extent_.depth = std::max(extent_.depth, found->second.depth + 1);
+    if (extent_.depth > kMaxCallDepth) {
+      return Problem{computation_, &instruction,
+                     StrCat("computations may call each other ", kMaxCallDepth, " levels deep, and `", called->name(),
+                            "` already does")};
+    }
+    if (instruction.opcode() != Opcode::kFusion) continue;
+    extent_.size += found->second.size;
+    if (extent_.size > kMaxFusionSize) {
+      return Problem{computation_, &instruction,
+                     StrCat("a computation may hold ", kMaxFusionSize,
+                            " instructions, those of its fusions included; this one has more")};
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<Problem> FindNestingProblem(const Module& module) {
+  NestingCheck nesting;
+  for (const Computation* computation : module.PostOrder()) {
+    nesting.Enter(*computation);
+    for (const Instruction* instruction : computation->Instructions()) {
+      if (std::optional<Problem> problem = nesting.Check(*instruction)) return problem;
+    }
   }
   return std::nullopt;
 }

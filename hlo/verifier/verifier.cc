@@ -32,9 +32,7 @@ class Verifier {
 
   std::optional<Problem> Find() {
     if (module_.entry() == nullptr) return Problem{nullptr, nullptr, "the module must have an entry computation"};
-    const std::vector<Computation*> callees_first = module_.PostOrder();
-    if (std::optional<Problem> problem = FindNestingProblem(callees_first)) return problem;
-    for (const Computation* computation : callees_first) {
+    for (const Computation* computation : module_.PostOrder()) {
       if (!Check(*computation)) return problem_;
     }
     if (std::optional<std::string> message = HeaderProblem(module_)) {
@@ -46,69 +44,84 @@ class Verifier {
  private:
   bool Check(const Computation& computation) {
     computation_ = &computation;
-    // Texts have operands first; what was built in another order is put in order.
-    std::vector<Instruction*> order = computation.Instructions();
-    if (!Place(order)) {
-      order = computation.PostOrder();
-      Place(order);
-    }
-    std::vector<const Instruction*> parameters;
-    for (const Instruction* instruction : order) {
-      if (instruction->opcode() == Opcode::kParameter) parameters.push_back(instruction);
-    }
     if (computation.root() == nullptr || computation.root()->parent() != &computation) {
       return Fail(nullptr, "a computation must have a root among its instructions");
     }
-    if (!CheckParameters(std::move(parameters))) return false;
-    for (size_t i = 0; i < order.size(); ++i) {
-      if (!Check(*order[i], static_cast<int64_t>(i))) return false;
-    }
-    return true;
+    const std::vector<Instruction*> order = computation.Instructions();
+    Outcome outcome = CheckInstructions(order, /*sorted=*/false);
+    // Texts have operands first; what was built in another order is put in order.
+    if (outcome == Outcome::kOutOfOrder) outcome = CheckInstructions(computation.PostOrder(), /*sorted=*/true);
+    if (outcome == Outcome::kBad) CollectParameters(order);  // the pass has not met them all
+    // Wrong numbers may be the cause of what else is wrong.
+    return CheckParameters() && outcome == Outcome::kGood;
   }
 
-  // Notes where each instruction stands. False when one stands before what it needs.
-  bool Place(absl::Span<Instruction* const> order) {
-    bool in_order = true;
-    for (size_t i = 0; i < order.size(); ++i) {
-      const int64_t id = order[i]->id();
-      if (static_cast<int64_t>(position_.size()) <= id) position_.resize(2 * id + 64, kNowhere);
-      for (const absl::Span<Instruction* const> needed : {order[i]->operands(), order[i]->control_predecessors()}) {
-        for (const Instruction* before : needed) {
-          const int64_t other = before->id();
-          in_order &= other < static_cast<int64_t>(position_.size()) && position_[other] != kNowhere;
-        }
-      }
-      position_[id] = static_cast<int64_t>(i);
+  void CollectParameters(absl::Span<Instruction* const> instructions) {
+    parameters_.clear();
+    for (const Instruction* instruction : instructions) {
+      if (instruction->opcode() == Opcode::kParameter) parameters_.push_back(instruction);
     }
-    return in_order;
   }
 
   // The numbers must be 0, 1, 2, ..., each once.
-  bool CheckParameters(std::vector<const Instruction*> parameters) {
-    for (const Instruction* parameter : parameters) {
+  bool CheckParameters() {
+    for (const Instruction* parameter : parameters_) {
       if (!std::holds_alternative<ParameterAttributes>(parameter->all_attributes()))
         return Fail(parameter, "a parameter must have a number");
     }
-    std::sort(parameters.begin(), parameters.end(),
+    std::sort(parameters_.begin(), parameters_.end(),
               [](const Instruction* a, const Instruction* b) { return Number(a) < Number(b); });
-    for (size_t i = 0; i < parameters.size(); ++i) {
-      const int64_t number = Number(parameters[i]);
+    for (size_t i = 0; i < parameters_.size(); ++i) {
+      const int64_t number = Number(parameters_[i]);
       if (number == static_cast<int64_t>(i)) continue;
-      if (i > 0 && number == Number(parameters[i - 1]))
-        return Fail(parameters[i], StrCat("there must be one parameter ", number, ", there are two"));
-      return Fail(parameters[i], StrCat("parameters must be numbered 0, 1, 2, ..., but there is no parameter ", i));
+      if (i > 0 && number == Number(parameters_[i - 1]))
+        return Fail(parameters_[i], StrCat("there must be one parameter ", number, ", there are two"));
+      return Fail(parameters_[i], StrCat("parameters must be numbered 0, 1, 2, ..., but there is no parameter ", i));
     }
     return true;
   }
 
   static int64_t Number(const Instruction* parameter) { return parameter->attributes<ParameterAttributes>().number; }
 
-  bool Check(const Instruction& instruction, int64_t position) {
-    for (const Instruction* operand : instruction.operands()) {
-      if (!CheckBefore(instruction, *operand, position, "operand")) return false;
+  enum class Outcome : uint8_t { kGood, kBad, kOutOfOrder };
+
+  // One walk for everything, as a large module's walks wait for memory. In a sorted order, what stands before its
+  // operands is on a cycle.
+  Outcome CheckInstructions(absl::Span<Instruction* const> order, bool sorted) {
+    ++walk_;
+    nesting_.Enter(*computation_);
+    parameters_.clear();
+    for (const Instruction* instruction : order) {
+      for (const auto& [needed, role] : {std::pair(instruction->operands(), "operand"),
+                                         std::pair(instruction->control_predecessors(), "control predecessor")}) {
+        for (const Instruction* before : needed) {
+          if (before->parent() != computation_) {
+            Fail(instruction, StrCat(role, " `", before->name(), "` must be in the same computation"));
+            return Outcome::kBad;
+          }
+          if (Walk(before->id()) == walk_) continue;
+          if (!sorted) return Outcome::kOutOfOrder;
+          Fail(instruction, StrCat(role, " `", before->name(), "` depends on it: a cycle"));
+          return Outcome::kBad;
+        }
+      }
+      Walk(instruction->id()) = walk_;
+      if (instruction->opcode() == Opcode::kParameter) parameters_.push_back(instruction);
+      if (!Check(*instruction)) return Outcome::kBad;
     }
-    for (const Instruction* before : instruction.control_predecessors()) {
-      if (!CheckBefore(instruction, *before, position, "control predecessor")) return false;
+    return Outcome::kGood;
+  }
+
+  // The last walk that met the instruction of this id.
+  int64_t& Walk(int64_t id) {
+    if (static_cast<int64_t>(walks_.size()) <= id) walks_.resize(2 * id + 64, 0);
+    return walks_[id];
+  }
+
+  bool Check(const Instruction& instruction) {
+    if (std::optional<Problem> problem = nesting_.Check(instruction)) {
+      problem_ = *std::move(problem);
+      return false;
     }
     if (!instruction.shape().SizeFits())
       return Fail(&instruction, StrCat(instruction.shape().ToString(), " has more than 2^60 bytes"));
@@ -120,15 +133,6 @@ class Verifier {
     return status.ok() || Fail(&instruction, std::string(status.message()));
   }
 
-  bool CheckBefore(const Instruction& instruction, const Instruction& before, int64_t position, std::string_view role) {
-    if (before.parent() != computation_) {
-      return Fail(&instruction, StrCat(role, " `", before.name(), "` must be in the same computation"));
-    }
-    if (position_[before.id()] >= position)
-      return Fail(&instruction, StrCat(role, " `", before.name(), "` depends on it: a cycle"));
-    return true;
-  }
-
   bool Fail(const Instruction* instruction, std::string message) {
     problem_ = {computation_, instruction, std::move(message)};
     return false;
@@ -136,8 +140,10 @@ class Verifier {
 
   const Module& module_;
   const Computation* computation_ = nullptr;
-  static constexpr int64_t kNowhere = -1;
-  std::vector<int64_t> position_;  // in the order of its computation, by id
+  NestingCheck nesting_;
+  std::vector<const Instruction*> parameters_;  // of the computation
+  int64_t walk_ = 0;
+  std::vector<int64_t> walks_;  // by id
   Problem problem_;
 };
 
