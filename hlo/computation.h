@@ -1,6 +1,6 @@
 // A computation: parameters, instructions and a root. Owned by a Module.
 //
-//   Instruction* x = computation.Parameter(0).value();
+//   Instruction* x = computation.Parameters()[0];
 //   Instruction* y = computation.Add(Opcode::kExp, x->shape(), {x});
 //   computation.set_root(y);
 #pragma once

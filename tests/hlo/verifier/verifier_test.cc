@@ -30,6 +30,9 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(
         Case{"ENTRY e { a = f32[] parameter(0) ROOT b = f32[] parameter(2) }", "there is no parameter 1"},
         Case{"ENTRY e { a = f32[] parameter(0) ROOT b = f32[] parameter(0) }", "there must be one parameter 0"},
+        // Said before what it may have caused.
+        Case{"ENTRY e { a = f32[2] parameter(0) b = s32[2] negate(a) ROOT c = f32[] parameter(2) }",
+             "there is no parameter 1"},
         Case{"ENTRY e { ROOT a = f32[2,3]{0} parameter(0) }", "the layout must name every dimension once"},
         Case{"ENTRY e { ROOT a = f32[2,3]{1,1} parameter(0) }", "the layout must name every dimension once"},
         Case{"ENTRY e { a = f32[2] parameter(0) ROOT b = s32[2] negate(a) }", "the result must be f32[2], is s32[2]"},
@@ -68,6 +71,20 @@ std::unique_ptr<Module> Small() {
 }
 
 TEST(Verifier, AcceptsASoundModule) { EXPECT_TRUE(VerifyModule(*Small()).ok()) << VerifyModule(*Small()); }
+
+TEST(Verifier, TakesInstructionsMadeBeforeTheirOperands) {
+  const auto module = Small();
+  Computation* entry = module->entry();
+  Instruction* late = entry->Add(Opcode::kAbs, entry->root()->shape(), {entry->Parameters()[0]}, {}, "late");
+  entry->root()->operand(0)->ReplaceOperand(0, late);
+  EXPECT_TRUE(VerifyModule(*module).ok()) << VerifyModule(*module);
+  // What is wrong with one of them is found all the same.
+  late->shape() = Shape::Array(PrimitiveType::kF32, {2});
+  EXPECT_NE(std::string(VerifyModule(*module).message()).find("the result must be f32[]"), std::string::npos);
+  late->shape() = entry->root()->shape();
+  entry->set_root(entry->Add(Opcode::kCall, entry->root()->shape(), {entry->root()}, {}, "again", {entry}));
+  EXPECT_NE(std::string(VerifyModule(*module).message()).find("recursion"), std::string::npos) << VerifyModule(*module);
+}
 
 TEST(Verifier, FindsCyclesOfInstructions) {
   const auto module = Small();
