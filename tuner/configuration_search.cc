@@ -70,15 +70,18 @@ absl::StatusOr<ModelSearchResult> ConfigurationSearch::Anneal(int round, const s
   search.seed = state_.options.seed * kRounds + static_cast<uint64_t>(round);
   search.first_temperature = 0.05 / (1 + round);
   const auto start = SessionClock::now();
+  std::string usual;  // XLA's own choice is not predicted
+  if (report.default_predicted > 0) {
+    // With what the kernels measured so far have taught, as the candidates beside it.
+    SMELT_ASSIGN_OR_RETURN(const std::unique_ptr<FusionState> made, state_.Fused(state_.trials.usual().config));
+    usual = absl::StrFormat(", default %.4f", 1e3 * state_.costs.Sum(made->Kernels()));
+  }
   search.proceed = [&](int64_t moves, double best) {
     const int64_t total = report.moves + moves;
     const double rate = static_cast<double>(total) / std::max(search_seconds_ + SecondsSince(start), 1e-6);
     // Before the first moves there is no rate to tell the time left from.
     const std::string left =
         moves > 0 ? absl::StrFormat("%.0f s left", static_cast<double>(search.moves - moves) / rate) : "starting";
-    const std::string usual = report.default_predicted > 0
-                                  ? absl::StrFormat(", default %.4f", 1e3 * report.default_predicted)
-                                  : "";  // XLA's own choice is not predicted
     state_.Progress(absl::StrFormat("search %d/%d: %d moves, %.0f a second, predicted %.4f ms%s; %s; %s", round + 1,
                                     kRounds, total, rate, 1e3 * best, usual, left, state_.BestSoFar()));
     return !state_.Cancelled();
