@@ -201,9 +201,7 @@ Action AddBench(CLI::App& app) {
   app.add_option("--repeat", flags->repeat, "Runs; 0: as many as fit in --seconds")
       ->check(CLI::Range(0, 1000000))
       ->capture_default_str();
-  app.add_option("--seconds", flags->seconds, "Seconds of measuring")
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str();
+  app.add_option("--seconds", flags->seconds, "Seconds of measuring")->check(Positive())->capture_default_str();
   app.add_flag("--no-cache", flags->no_cache, "Compile afresh, without the kernel cache");
   app.add_flag("--json", flags->json, "Machine-readable result on standard output");
   return [flags]() -> absl::Status {

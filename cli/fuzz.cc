@@ -80,11 +80,11 @@ Action AddFuzz(CLI::App& app) {
   fuzz::CampaignOptions& o = flags->campaign;
   app.add_option("MODULE", flags->module,
                  "Tried instead of random modules, with the inputs of module --first of --seed");
-  app.add_option("--modules", o.modules, "How many modules")->check(CLI::NonNegativeNumber)->capture_default_str();
+  app.add_option("--modules", o.modules, "How many modules")->check(NotNegative())->capture_default_str();
   app.add_option("--seed", o.seed, "Equal seeds give equal modules")->capture_default_str();
   app.add_option("--first", o.first, "Number of the first module of the seed")->capture_default_str();
   app.add_option("--time", o.seconds, "Start no module after this many seconds; 0: no limit")
-      ->check(CLI::NonNegativeNumber)
+      ->check(NotNegative())
       ->capture_default_str();
   app.add_option("--out", o.folder, "Folder for what is found: modules, reduced modules, configurations, inputs");
   app.add_option("--configs", o.trial.configs, "Fusion configurations of each module")
@@ -98,15 +98,15 @@ Action AddFuzz(CLI::App& app) {
       ->check(CLI::Range(1, 1 << 24))
       ->capture_default_str();
   app.add_option("--time-limit", o.limits.seconds, "Seconds of processor time for one module; more is a hang")
-      ->check(CLI::PositiveNumber)
+      ->check(Positive())
       ->capture_default_str();
   app.add_option("--memory-limit", flags->memory_limit, "MiB for one module; more is a finding")
       ->check(CLI::Range(64, 1 << 24))
       ->capture_default_str();
   app.add_option("--minimise", o.minimise_seconds, "Seconds for minimising one finding; 0: not at all")
-      ->check(CLI::NonNegativeNumber)
+      ->check(NotNegative())
       ->capture_default_str();
-  app.add_option("--findings", o.max_findings, "Stop after so many")->check(CLI::PositiveNumber)->capture_default_str();
+  app.add_option("--findings", o.max_findings, "Stop after so many")->check(Positive())->capture_default_str();
   app.add_option("--target", flags->target, "What to compile for")->capture_default_str();
   app.add_flag("--expect", o.expect_only,
                "Try nothing: write modules, inputs and what any right engine gives for them into --out");

@@ -100,7 +100,7 @@ Action AddProfile(CLI::App& app) {
       ->capture_default_str();
   app.add_option("--tiles", options.tiles, "Tiles of each kernel")->check(CLI::Range(2, 500000))->capture_default_str();
   app.add_option("--seconds-per-program", options.seconds_per_program, "No further kernel of a program after so long")
-      ->check(CLI::PositiveNumber)
+      ->check(Positive())
       ->capture_default_str();
   app.add_option("--repeats", options.policy.repeats, "Samples of each kernel")
       ->check(CLI::Range(3, 1000))

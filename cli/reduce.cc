@@ -13,9 +13,9 @@
 #include "cli/interrupt.h"
 #include "cli/verb.h"
 #include "fuzz/trial/child.h"
+#include "hlo/file/read.h"
 #include "hlo/status_macros.h"
 #include "hlo/text/printer.h"
-#include "hlo/file/read.h"
 #include "hlo/write_file.h"
 
 namespace smelt::cli {
@@ -132,10 +132,10 @@ Action AddReduce(CLI::App& app) {
       ->check(CLI::IsMember({"same", "any"}) | CLI::Range(1, 255))
       ->capture_default_str();
   app.add_option("--timeout", flags->timeout, "Seconds for one run of the command; more counts as a status of its own")
-      ->check(CLI::PositiveNumber)
+      ->check(Positive())
       ->capture_default_str();
   app.add_option("--time", flags->seconds, "Seconds for the whole reduction; 0: no limit")
-      ->check(CLI::NonNegativeNumber)
+      ->check(NotNegative())
       ->capture_default_str();
   app.add_flag("--quiet", flags->quiet, "No progress line");
   return [flags] { return Reduce(*flags); };

@@ -195,7 +195,7 @@ Action AddTune(CLI::App& app) {
       ->check(CLI::Range(1L, 1000000000L))
       ->capture_default_str();
   app.add_option("--hardware-seconds", options.hardware_seconds, "Seconds of compiling and timing candidates")
-      ->check(CLI::PositiveNumber)
+      ->check(Positive())
       ->capture_default_str();
   app.add_option("--start", options.start, "Where the chains start")
       ->check(CLI::IsMember({"priority", "none", "random"}))

@@ -43,6 +43,10 @@ Action AddMeasureWorker(CLI::App& app);
 // Validator of --fusion: the names that tuner::FuseProgram knows, or a file that exists.
 std::string CheckFusion(const std::string& value);
 
+// Validators of numbers; CLI11's own write the largest double out in full where one is not met.
+CLI::Validator Positive();
+CLI::Validator NotNegative();
+
 // The verb has said all there is to say (a comparison that differs, for example): exit code 1 without a further
 // message.
 absl::Status FailedQuietly();

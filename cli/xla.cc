@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "cli/values.h"
+#include "cli/verb.h"
 #include "hlo/golden/safetensors.h"
 #include "hlo/status_macros.h"
 #include "kernels/compile/compile.h"
@@ -100,7 +101,7 @@ absl::StatusOr<std::string> ModuleFile(const std::string& module, const std::str
 void AddXlaFlags(CLI::App& app, XlaFlags* flags) {
   AddPythonFlag(app, &flags->python);
   app.add_option("--compile-seconds", flags->compile_seconds, "With --target=xla: limit of one of XLA's compilations")
-      ->check(CLI::PositiveNumber)
+      ->check(Positive())
       ->capture_default_str();
 }
 

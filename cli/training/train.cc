@@ -134,7 +134,7 @@ Action AddTraining(CLI::App& app) {
       ->capture_default_str();
   app.add_option("--layers", flags->train.layers, "GraphSAGE layers")->check(CLI::Range(0, 8))->capture_default_str();
   app.add_option("--learning-rate", flags->train.learning_rate, "First learning rate")
-      ->check(CLI::PositiveNumber)
+      ->check(Positive())
       ->capture_default_str();
   app.add_option("--dropout", flags->train.dropout, "Share of values set to zero while training")
       ->check(CLI::Range(0.0, 0.9))
