@@ -43,7 +43,7 @@ TEST(Generate, UsesEveryOpcodeOfItsTable) {
 }
 
 TEST(Generate, PrintsModulesThatReadBack) {
-  for (uint64_t i = 0; i < 300; ++i) {
+  for (uint64_t i = 0; i < 2000; ++i) {
     const std::unique_ptr<hlo::Module> module = GenerateModule(kSeed, i);
     const absl::StatusOr<std::unique_ptr<hlo::Module>> again = hlo::ParseModule(hlo::ToText(*module));
     ASSERT_TRUE(again.ok()) << "seed " << kSeed << ", module " << i << ": " << again.status();
