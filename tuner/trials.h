@@ -86,8 +86,8 @@ class Trials {
   enum class Verdict : uint8_t {
     kRight,      // equal to the evaluator's result
     kWrong,      // not
-    kUnchecked,  // the evaluator cannot run the program: compared with another compilation of it, without fusion; or
-                 // no result is finite
+    kUnchecked,  // the evaluator cannot run the program, or XLA's own result differs from its: compared with another
+                 // compilation; or no result is finite
     kNoResult,   // it failed before it gave one
   };
   struct Check {
@@ -132,6 +132,9 @@ class Trials {
   // What is known of a trial. A failure of the default program is not taken from there: a folder would never get over
   // it.
   absl::StatusOr<std::optional<Record>> Known(const RecordKey& key);
+  // What XLA makes of a program by itself is what users have. Where that differs from the evaluator's result as well,
+  // by little or by much (ill-conditioned programs, random numbers), it is what candidates are compared with.
+  absl::Status AskTheDefault();
 
   const Program& program_;
   const fusion::Space& space_;
@@ -143,7 +146,7 @@ class Trials {
   std::ofstream log_;
   std::unique_ptr<Verifier> verifier_;
   std::string why_unchecked_;
-  bool noise_learned_ = false;
+  bool noise_learned_ = false, default_asked_ = false;
   std::vector<std::string> noisy_;
   std::optional<Trial> best_;
   Outcome best_outcome_;
