@@ -46,6 +46,7 @@ def tune(arguments, program, words, seconds):
     """One run of `smelt tune`, as its JSON, or None where it failed (its message is shown)."""
     with tempfile.TemporaryDirectory() as folder:
         command = [arguments.smelt, "tune", str(module_of(program)), f"--out={folder}/run", f"--hardware-seconds={seconds:g}",
+                   f"--budget={10 * seconds + 120:g}",  # which is to end none of them
                    f"--seed={arguments.seed}", "--json", "--quiet", *words]
         if arguments.moves:
             command.append(f"--moves={arguments.moves}")
@@ -92,7 +93,7 @@ def document(rows, columns, arguments, model):
 
 How much less time the tuned program takes than the default fusion (`priority`), on one core of {cpu()}, {datetime.date.today()}.
 Made by `{command}`: {arguments.seconds:g} s of hardware time (compiling and timing candidates) a search, seed {arguments.seed}. 0 means that nothing
-beat the default by more than twice the noise, and the default is the answer. Every answer was compared with the evaluator.
+beat the default beyond doubt, and the default is the answer. Every answer was compared with the evaluator.
 
 The model: {model}.
 

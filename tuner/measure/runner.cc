@@ -20,10 +20,26 @@ using Clock = std::chrono::steady_clock;
 
 std::string MeasurePolicy::ToString() const { return absl::StrCat("repeats=", repeats, " seconds=", seconds, " warm"); }
 
+void Runner::SetDeadline(Clock::time_point deadline) {
+  deadline_ = deadline;
+  out_of_time_ = false;
+}
+
 absl::StatusOr<json> Runner::Call(const json& request, double timeout, bool building, Outcome* outcome) {
+  const double left = deadline_ ? std::chrono::duration<double>(*deadline_ - Clock::now()).count() : timeout;
+  if (left <= 0) {
+    out_of_time_ = true;
+    outcome->failure = building ? Failure::kBuildTimedOut : Failure::kRunTimedOut;
+    outcome->message = "no time is left";
+    return absl::DeadlineExceededError(outcome->message);
+  }
+  const auto start = Clock::now();
   if (worker_ == nullptr || !worker_->alive()) {
-    absl::StatusOr<std::unique_ptr<WorkerProcess>> worker = WorkerProcess::Start(worker_options_);
+    WorkerOptions options = worker_options_;
+    if (deadline_) options.start_seconds = std::min(options.start_seconds, left);
+    absl::StatusOr<std::unique_ptr<WorkerProcess>> worker = WorkerProcess::Start(options);
     if (!worker.ok()) {
+      out_of_time_ = absl::IsDeadlineExceeded(worker.status()) && options.start_seconds < worker_options_.start_seconds;
       outcome->failure = Failure::kRunCrashed;
       outcome->message = std::string(worker.status().message());
       return worker.status();
@@ -31,10 +47,10 @@ absl::StatusOr<json> Runner::Call(const json& request, double timeout, bool buil
     worker_ = *std::move(worker);
     loaded_.clear();
   }
-  const auto start = Clock::now();
-  absl::StatusOr<json> reply = worker_->Call(request, timeout);
+  absl::StatusOr<json> reply = worker_->Call(request, std::min(timeout, left));
   hardware_seconds_ += std::chrono::duration<double>(Clock::now() - start).count();
   if (!reply.ok()) {
+    out_of_time_ = absl::IsDeadlineExceeded(reply.status()) && left < timeout;
     worker_.reset();
     loaded_.clear();
     outcome->message = std::string(reply.status().message());
@@ -70,6 +86,10 @@ const Runner::Loaded* Runner::Load(const Candidate& candidate, Outcome* outcome)
   for (const Loaded& loaded : loaded_) {
     if (loaded.candidate == candidate) return &loaded;
   }
+  return LoadAnew(candidate, outcome);
+}
+
+const Runner::Loaded* Runner::LoadAnew(const Candidate& candidate, Outcome* outcome) {
   absl::StatusOr<json> reply = Call(LoadRequest(candidate), policy_.build_timeout, /*building=*/true, outcome);
   if (!reply.ok()) return nullptr;
   Loaded loaded{candidate, reply->value("id", -1), reply->value("compile_seconds", 0.0), {}};
@@ -203,16 +223,15 @@ std::vector<Outcome> Runner::TimePrograms(const std::vector<Candidate>& candidat
     for (size_t i = 0; i < candidates.size() && !died; ++i) {
       if (!outcomes[i].ok()) continue;
       // Equal candidates are loaded each on its own: that is how noise is measured.
-      absl::StatusOr<json> reply =
-          Call(LoadRequest(candidates[i]), policy_.build_timeout, /*building=*/true, &outcomes[i]);
+      const Loaded* loaded = LoadAnew(candidates[i], &outcomes[i]);
       died = worker_ == nullptr;
-      if (!reply.ok()) continue;
-      outcomes[i].compile_seconds = reply->value("compile_seconds", 0.0);
-      ids.push_back(reply->value("id", -1));
+      if (loaded == nullptr) continue;
+      outcomes[i].compile_seconds = loaded->compile_seconds;
+      ids.push_back(loaded->id);
       which.push_back(i);
     }
-    if (died) continue;
-    if (ids.empty()) return outcomes;
+    if (died && !out_of_time_) continue;
+    if (ids.empty() || out_of_time_) return outcomes;
     Outcome together;
     absl::StatusOr<json> reply = Call(TimeRequest(ids, rounds, seconds), seconds + policy_.run_timeout,
                                       /*building=*/false, &together);

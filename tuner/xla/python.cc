@@ -53,9 +53,10 @@ absl::StatusOr<WorkerOptions> FindXlaWorker(const XlaWorkerOptions& options) {
     worker.preamble = WorkerText();
     worker.memory_limit_bytes = options.memory_limit_bytes;
     worker.cancel = options.cancel;
+    worker.start_seconds = options.start_seconds;
     const absl::StatusOr<std::unique_ptr<WorkerProcess>> process = WorkerProcess::Start(worker);
     if (process.ok()) return worker;
-    if (absl::IsCancelled(process.status())) return process.status();
+    if (absl::IsCancelled(process.status()) || absl::IsDeadlineExceeded(process.status())) return process.status();
     absl::StrAppend(&tried, std::string(process.status().message()));
   }
   return absl::FailedPreconditionError(
