@@ -4,7 +4,7 @@
   bench/tune_table.py                                  # all of models/, about 14 times --seconds for each program
   bench/tune_table.py dqn attention --seconds=10 --factor=3
 
-Prints a Markdown table, writes it to docs/tuning.md (or --out=FILE) and the figures to --json=FILE. Gains are how much less time
+Prints a Markdown table, writes it to docs/tuning.md (or --out=FILE; what follows the first `## ` there stays) and the figures to --json=FILE. Gains are how much less time
 the answer takes than the default fusion, by `smelt tune`'s own interleaved comparison; 0 where nothing beat the default beyond noise,
 because then the default is the answer. Every run has a run folder and a kernel cache of its own, so that none profits from another.
 """
@@ -137,7 +137,9 @@ def main():
         rows.append((name_of(program), runs))
         # Written after every program, so that a long run shows what it has.
         pathlib.Path(arguments.out).parent.mkdir(parents=True, exist_ok=True)
-        pathlib.Path(arguments.out).write_text(document(rows, columns, arguments, model))
+        page = pathlib.Path(arguments.out)
+        _, heading, kept = page.read_text().partition("\n## ") if page.is_file() else ("", "", "")
+        page.write_text(document(rows, columns, arguments, model) + heading + kept)
         if arguments.json:
             pathlib.Path(arguments.json).write_text(json.dumps([{"program": p, "runs": dict(zip(columns, r))} for p, r in rows], indent=1))
     print(table(rows, columns), end="")
