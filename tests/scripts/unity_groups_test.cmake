@@ -20,7 +20,7 @@ write(same.cc "namespace a {\nnamespace {\n\nbool IsFree(long x) {\n  return x >
 write(outer.cc "namespace a {\nbool Outer() { return IsFree(3); }\n}  // namespace a\n")
 write(member.cc "namespace a {\nbool Member(X x) { return x.IsFree(3) && Y::IsFree(4); }\n}  // namespace a\n")
 write(comment.cc "namespace a {\n// IsFree is not meant here.\nint Nothing();\n}  // namespace a\n")
-write(constant.cc "namespace a {\nconstexpr int kRules[] = {1};\n}  // namespace a\n")
+write(constant.cc "namespace a {\nnamespace {\nconstexpr int kRules[] = {1};\nbool IsFree(int x) {\n}\n}  // namespace\n}  // namespace a\n")
 write(constant_too.cc "namespace a {\nconstexpr double kRules[] = {2};\n}  // namespace a\n")
 write(public.cc "namespace a {\nnamespace {\nstruct P {};\n}  // namespace\nint Public() { return 1; }\n}  // namespace a\n")
 write(calls_public.cc "namespace a {\nint Caller() { return Public(); }\n}  // namespace a\n")
@@ -32,6 +32,7 @@ expect_groups("the same in the other order" 2 ${FOLDER}/outer.cc ${FOLDER}/own.c
 expect_groups("members and other namespaces" 1 ${FOLDER}/own.cc ${FOLDER}/member.cc)
 expect_groups("comments" 1 ${FOLDER}/own.cc ${FOLDER}/comment.cc)
 expect_groups("constants" 2 ${FOLDER}/constant.cc ${FOLDER}/constant_too.cc)
+expect_groups("a function after a constant with brackets" 2 ${FOLDER}/constant.cc ${FOLDER}/own.cc)
 expect_groups("public functions" 1 ${FOLDER}/public.cc ${FOLDER}/calls_public.cc)
 
 # Every file of the repository's largest folder stands in one group.
