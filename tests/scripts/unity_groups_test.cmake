@@ -21,7 +21,7 @@ write(outer.cc "namespace a {\nbool Outer() { return IsFree(3); }\n}  // namespa
 write(member.cc "namespace a {\nbool Member(X x) { return x.IsFree(3) && Y::IsFree(4); }\n}  // namespace a\n")
 write(comment.cc "namespace a {\n// IsFree is not meant here.\nint Nothing();\n}  // namespace a\n")
 write(constant.cc "namespace a {\nnamespace {\nconstexpr int kRules[] = {1};\nbool IsFree(int x) {\n}\n}  // namespace\n}  // namespace a\n")
-write(constant_too.cc "namespace a {\nconstexpr double kRules[] = {2};\n}  // namespace a\n")
+write(constant_too.cc "namespace a {\nnamespace {\nconstexpr double kRules[] = {2};\nbool Other(int x) {\n}\n}  // namespace\n}  // namespace a\n")
 write(public.cc "namespace a {\nnamespace {\nstruct P {};\n}  // namespace\nint Public() { return 1; }\n}  // namespace a\n")
 write(calls_public.cc "namespace a {\nint Caller() { return Public(); }\n}  // namespace a\n")
 
