@@ -4,10 +4,13 @@
 #include <filesystem>
 #include <fstream>
 #include <memory>
+#include <optional>
 
 #include "absl/strings/str_cat.h"
 #include "cli/interrupt.h"
 #include "cli/model.h"
+#include "cli/print_json.h"
+#include "cli/target.h"
 #include "cli/verb.h"
 #include "cli/xla.h"
 #include "hlo/status_macros.h"
@@ -31,6 +34,15 @@ struct Flags {
   int threads = 1;
   bool inside_xla = false, no_tiles = false, json = false, quiet = false;
 };
+
+bool IsUtf8(const std::string& text) {
+  try {
+    (void)nlohmann::json(text).dump();
+    return true;
+  } catch (const nlohmann::json::type_error&) {
+    return false;
+  }
+}
 
 // What is tuned, and what predicts its kernels' times.
 struct Job {
@@ -72,7 +84,7 @@ absl::Status StartFromXla(const Flags& flags, tuner::xla::XlaProgram* program) {
 absl::StatusOr<Job> PrepareJob(Flags& flags, const Interrupt& interrupt) {
   tuner::TuneOptions& options = flags.tune;
   const std::string target = absl::StrCat("cpu:threads=", flags.threads);
-  SMELT_ASSIGN_OR_RETURN(options.target, kernels::Target::Parse(target));
+  SMELT_ASSIGN_OR_RETURN(options.target, ReadTargetToRun(target));
   const std::string cache = flags.cache.empty() ? kernels::KernelCache::DefaultFolder() : flags.cache;
   options.tiles = !flags.no_tiles;
   Job job;
@@ -119,15 +131,14 @@ absl::Status Tune(Flags& flags) {
   const tuner::Program& program = xla ? job.xla.program : job.program;
   options.mode = flags.mode == "hardware" ? tuner::TuneMode::kHardware : tuner::TuneMode::kModel;
   options.cancel = interrupt.flag();
-  options.progress = !flags.quiet;
+  std::optional<tuner::Progress> line(std::in_place);
+  if (!flags.quiet) options.progress = &*line;
   SMELT_ASSIGN_OR_RETURN(const tuner::TuneReport report, tuner::Tune(program, options, *predictor));
-  if (options.progress) std::fprintf(stderr, "\n");
-  if (report.cancelled)
-    std::fprintf(stderr, "interrupted: the best so far is written; the same command goes on from %s\n",
-                 options.folder.c_str());
-  // A program whose default is wrong has no answer to rely on.
-  const absl::Status result = report.difference.empty() ? absl::OkStatus() : FailedQuietly();
-  if (!result.ok()) {
+  line.reset();
+  absl::Status result =
+      Interrupt::End(absl::StrCat(options.folder, " has the best so far; the same command goes on from there"));
+  if (!report.difference.empty()) {  // a program whose default is wrong has no answer to rely on
+    result = FailedQuietly();
     std::fprintf(stderr, "%s: the default program differs from the evaluator: %s\n", flags.module.c_str(),
                  report.difference.c_str());
   }
@@ -146,39 +157,36 @@ absl::Status Tune(Flags& flags) {
   for (const tuner::StartingPoint& start : report.starts) {
     if (std::isfinite(start.relative)) starts[start.name] = start.relative;
   }
-  std::printf("%s\n",
-              nlohmann::json{{"module", flags.module},
-                             {"default_ms", 1e3 * report.default_seconds},
-                             {"best_ms", 1e3 * report.best_seconds},
-                             {"speedup", report.best_seconds > 0 ? report.default_seconds / report.best_seconds : 1.0},
-                             {"improved", report.improved},
-                             {"noise", report.noise},
-                             {"verified", report.verified},
-                             {"difference", report.difference},
-                             {"unchecked", report.unchecked},
-                             {"noisy", report.noisy},
-                             {"moves", report.moves},
-                             {"moves_per_second", report.moves_per_second},
-                             {"measured", report.measured},
-                             {"known", report.known},
-                             {"failed", report.failed},
-                             {"hardware_seconds", report.hardware_seconds},
-                             {"default_predicted_ms", 1e3 * report.default_predicted},
-                             {"best_predicted_ms", 1e3 * report.best_predicted},
-                             {"kernels_gone", report.kernels_gone},
-                             {"kernels_new", report.kernels_new},
-                             {"tiles", tiles},
-                             {"answer", report.answer},
-                             {"same_library_ms", 1e3 * report.same_library_seconds},
-                             {"library", report.library},
-                             {"called", report.called},
-                             {"uncut", report.uncut},
-                             {"starts", starts},
-                             {"cancelled", report.cancelled},
-                             {"model", predictor->Describe()},
-                             {"folder", options.folder}}
-                  .dump(2)
-                  .c_str());
+  PrintJson({{"module", flags.module},
+             {"default_ms", 1e3 * report.default_seconds},
+             {"best_ms", 1e3 * report.best_seconds},
+             {"speedup", report.best_seconds > 0 ? report.default_seconds / report.best_seconds : 1.0},
+             {"improved", report.improved},
+             {"noise", report.noise},
+             {"verified", report.verified},
+             {"difference", report.difference},
+             {"unchecked", report.unchecked},
+             {"noisy", report.noisy},
+             {"moves", report.moves},
+             {"moves_per_second", report.moves_per_second},
+             {"measured", report.measured},
+             {"known", report.known},
+             {"failed", report.failed},
+             {"hardware_seconds", report.hardware_seconds},
+             {"default_predicted_ms", 1e3 * report.default_predicted},
+             {"best_predicted_ms", 1e3 * report.best_predicted},
+             {"kernels_gone", report.kernels_gone},
+             {"kernels_new", report.kernels_new},
+             {"tiles", tiles},
+             {"answer", report.answer},
+             {"same_library_ms", 1e3 * report.same_library_seconds},
+             {"library", report.library},
+             {"called", report.called},
+             {"uncut", report.uncut},
+             {"starts", starts},
+             {"interrupted", report.interrupted},
+             {"model", predictor->Describe()},
+             {"folder", options.folder}});
   return result;
 }
 
@@ -188,7 +196,7 @@ Action AddTune(CLI::App& app) {
   auto flags = std::make_shared<Flags>();
   tuner::TuneOptions& options = flags->tune;
   app.add_option("MODULE", flags->module, "HLO text or proto, or StableHLO, by its extension")->required();
-  app.add_option("--out", options.folder, "Run folder; gone on from when it exists")->required();
+  app.add_option(kOutputFlag, options.folder, "Run folder; one that exists is continued")->required();
   app.add_option("--model", flags->model, kModelHelp);
   app.add_option("--seed", options.seed, "Seed of the search")->capture_default_str();
   app.add_option("--moves", options.moves, "Moves of all chains together")
@@ -233,6 +241,10 @@ Action AddTune(CLI::App& app) {
   app.add_flag("--quiet", flags->quiet, "No progress line");
   app.add_flag("--json", flags->json, "Machine-readable result on standard output");
   return [flags]() -> absl::Status {
+    const std::string& folder = flags->tune.folder;
+    if (!IsUtf8(folder))
+      return UsageError(
+          absl::StrCat(folder, ": the run folder's name is not UTF-8, which its reports are; give another"));
     SMELT_ASSIGN_OR_RETURN(flags->module, ModuleFile(flags->module, flags->xla.python));
     return Tune(*flags);
   };

@@ -1,7 +1,6 @@
 #include "tuner/session_state.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -92,9 +91,7 @@ bool SessionState::BudgetLeft(double share) const {
 }
 
 void SessionState::Progress(const std::string& line) {
-  if (!options.progress || SecondsSince(last_line_) < 0.1) return;
-  last_line_ = SessionClock::now();
-  std::fprintf(stderr, "\r%-118.118s", line.c_str());
+  if (options.progress != nullptr) options.progress->Update(line);
 }
 
 std::string SessionState::BestSoFar() const {

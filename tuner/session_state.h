@@ -72,7 +72,6 @@ class SessionState {
 
  private:
   std::set<std::string> programs_;  // by their kernels
-  SessionClock::time_point last_line_ = {};
 };
 
 }  // namespace smelt::tuner

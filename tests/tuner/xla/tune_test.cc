@@ -65,7 +65,6 @@ class XlaTune : public ::testing::Test {
     options_.moves = 2000;
     options_.tiles = false;
     options_.final_children = 1;
-    options_.progress = false;
     options_.policy.seconds = 0.1;
     options_.xla = &program_;
     options_.target = kernels::Target::Parse("cpu:threads=1").value();
