@@ -62,10 +62,11 @@ absl::Status Eval(const Flags& flags) {
                                                    flags.test_programs, " names; --all evaluates on everything"));
   }
   if (nothing_held_out && !flags.all) {
-    std::fprintf(stderr,
-                 "%s: holds out none of its %zu %s: evaluated on all kernels, which is no test of a model that learned "
-                 "from them; more programs or --test=0.3 hold some out, in training too\n",
-                 flags.corpus.c_str(), data.Programs().size(), data.Programs().size() == 1 ? "program" : "programs");
+    std::fprintf(
+        stderr,
+        "%s: the split holds out none of its programs (%zu), so that all kernels are evaluated on, which is no test "
+        "of a model that learned from them; more programs, or a larger --test in training and here, hold some out\n",
+        flags.corpus.c_str(), data.Programs().size());
   }
   std::vector<gnn::Contender> contenders = {ContenderOf(model, "model")};
   std::vector<std::string> files = {flags.model};

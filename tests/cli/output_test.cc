@@ -40,7 +40,9 @@ TEST(Output, NamesThatAreNotUtf8EndNoVerb) {
   for (const std::vector<std::string>& line : LineOfEachVerb(folder, FreshFolder("even"))) {
     const ToolResult result = RunTool(line);
     EXPECT_EQ(result.exit_code, 0) << absl::StrJoin(line, " ") << "\n" << result.err;
-    if (line.back() == "--json") EXPECT_FALSE(result.json().is_discarded()) << result.out;
+    if (line.back() == "--json") {
+      EXPECT_FALSE(result.json().is_discarded()) << result.out;
+    }
   }
   const ToolResult refused = RunTool({"tune", (folder / "small.hlo").string(), "--out=" + (folder / "run").string()});
   EXPECT_EQ(refused.exit_code, 2);

@@ -77,6 +77,14 @@ TEST_F(TrainTest, InterruptedItSaysSoAndKeepsModelAndCheckpoint) {
   EXPECT_TRUE(fs::exists(Checkpoint("stopped.smeltmodel")));
 }
 
+TEST_F(TrainTest, OneProgramIsEvaluatedWholeWithAWord) {
+  ASSERT_EQ(RunTool(Words("one.smeltmodel", 1)).exit_code, 0);
+  const ToolResult result = RunTool({"eval", (folder_ / "one.smeltmodel").string(), (folder_ / "corpus").string()});
+  EXPECT_EQ(result.exit_code, 0);
+  EXPECT_THAT(result.err, HasSubstr("the split holds out none of its programs (1)"));
+  EXPECT_THAT(result.out, HasSubstr("graphsage"));
+}
+
 TEST_F(TrainTest, ItGoesOnFromAGivenModel) {
   ASSERT_EQ(RunTool(Words("first.smeltmodel", 5)).exit_code, 0);
   std::vector<std::string> words = Words("second.smeltmodel", 5);
