@@ -258,7 +258,7 @@ class Session {
   absl::Status WriteReport() {
     report_.unchecked = trials_.why_unchecked();
     report_.noisy = trials_.noisy();
-    report_.cancelled = state_.Cancelled();
+    report_.interrupted = state_.Cancelled();
     report_.measured = trials_.measured();
     report_.known = trials_.known();
     report_.failed = trials_.failed();

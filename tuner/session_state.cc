@@ -1,7 +1,6 @@
 #include "tuner/session_state.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -101,13 +100,11 @@ double SessionState::Progressed() const {
 }
 
 void SessionState::Progress(const std::string& line) {
-  if (!options.progress || SecondsSince(last_line_) < 0.1) return;
-  last_line_ = SessionClock::now();
-  std::fprintf(stderr, "\r%-118.118s", line.c_str());
+  if (options.progress != nullptr) options.progress->Update(line);
 }
 
 void SessionState::Say(const std::string& line) {
-  if (options.progress) std::fprintf(stderr, "\r%-118s\n", line.c_str());
+  if (options.progress != nullptr) options.progress->Say(line);
 }
 
 std::string SessionState::BestSoFar() const {
