@@ -1,7 +1,7 @@
 // The main job: a program in, its best measured and verified configuration out, in a folder that a later run goes on
 // from.
 //
-//   TuneReport report = Tune(program, {.folder = "run", .hardware_seconds = 30}, *predictor).value();
+//   TuneReport report = Tune(program, {.folder = "run", .hardware_seconds = 30}, predictor).value();
 //
 // Chains of simulated annealing search fusion configurations under the model; the best distinct ones are compiled and
 // timed in a child process in order of predicted cost, in turn with the default; what their kernels took corrects the

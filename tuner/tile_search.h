@@ -1,6 +1,6 @@
 // Tiles of the kernels that take most of a program's time: ranked by the model, the first few measured.
 //
-//   std::vector<TileChoice> tiles = SearchTiles(trials, trial, kernels, predictor, options).value();
+//   std::vector<TileChoice> tiles = SearchTiles(trials, space, trial, times, predictor, options).value();
 //
 // A tile is chosen where it beats the default tile by more than kLeastGain, each the least of its samples. What the
 // records hold is not measured again.
