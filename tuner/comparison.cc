@@ -67,6 +67,11 @@ absl::StatusOr<Comparison> CompareInterleaved(Runner& runner, const Candidate& u
           absl::StrCat("the default program cannot be timed: ", std::string(FailureName(outcomes[0].failure)), ": ",
                        outcomes[0].message));
     }
+    // Of which nothing is known does not decide.
+    for (const Outcome& outcome : outcomes) {
+      if (outcome.failure == Failure::kEnvironment)
+        return absl::UnavailableError(absl::StrCat("the programs cannot be compared: ", outcome.message));
+    }
     usual_rounds.push_back(outcomes[0].seconds);
     tuned_rounds.push_back(outcomes[1].seconds);
     if (other != nullptr)

@@ -140,7 +140,7 @@ class Session {
       Accept(*compared);
     }
     SMELT_ASSIGN_OR_RETURN(Trials::Check check, trials_.Verify(answer_));
-    if (check.verdict == Trials::Verdict::kWrong && report_.improved) {
+    if (check.Refutes() && report_.improved) {
       // Right when it became the best and wrong now: nothing to rely on.
       trials_.Log(absl::StrCat("the tuned program differs from the evaluator: ", check.difference));
       report_.improved = false;

@@ -62,11 +62,7 @@ absl::StatusOr<Outcome> Measure(Trials& trials, const fusion::Kernel& kernel, co
   record.outcome = trials.runner().TimeKernel(kernel, tile).outcome;
   if (trials.Cancelled()) return absl::CancelledError("interrupted");
   record.hardware_seconds = trials.runner().hardware_seconds() - before;
-  SMELT_RETURN_IF_ERROR(trials.records().Add(record));
-  if (!record.outcome.ok()) {
-    trials.Log(absl::StrCat("tile ", record.description, ": ", std::string(FailureName(record.outcome.failure)), ": ",
-                            record.outcome.message));
-  }
+  SMELT_RETURN_IF_ERROR(trials.Keep(record));
   return record.outcome;
 }
 

@@ -71,8 +71,13 @@ class Trials {
   // Makes or opens the run folder: records.db, log.txt.
   absl::Status Open(const std::string& folder);
 
-  // Fails only where the records cannot be kept, or with Cancelled, when nothing is recorded.
+  // Fails only where the records cannot be kept, with Cancelled, or with Unavailable after several trials of which
+  // nothing became known; nothing is then recorded.
   absl::StatusOr<TrialResult> Measure(const Trial& trial);
+
+  // Records a measurement, unless nothing became known by it (IsLasting): then the next run measures it again. Errors:
+  // as Measure's.
+  absl::Status Keep(const Record& record);
 
   // Evaluates the program, which also decides the inputs that trials run on; once, before the first of them.
   absl::Status PrepareVerifier();
@@ -81,14 +86,16 @@ class Trials {
   enum class Verdict : uint8_t {
     kRight,      // equal to the evaluator's result
     kWrong,      // not
-    kUnchecked,  // the evaluator cannot run the program: compared with another compilation of it, without fusion; or
-                 // no result is finite
+    kUnchecked,  // the evaluator cannot run the program, or XLA's own result differs from its: compared with another
+                 // compilation; or no result is finite
+    kNoResult,   // it failed before it gave one
   };
   struct Check {
     Verdict verdict;
-    std::string difference;  // kWrong
+    std::string difference;  // kWrong and kNoResult
+    bool Refutes() const { return verdict == Verdict::kWrong || verdict == Verdict::kNoResult; }
   };
-  // Of a trial's results.
+  // Of a trial's results. Unavailable where nothing is known of them.
   absl::StatusOr<Check> Verify(const Trial& trial);
 
   const Trial& best() const { return best_ ? *best_ : usual_; }
@@ -122,6 +129,12 @@ class Trials {
   // What makes two trials one: kernels with their counts, and tiles. Names and bits without effect do not.
   std::string SubjectOf(const Trial& trial) const;
   void NoteUselessResults();
+  // What is known of a trial. A failure of the default program is not taken from there: a folder would never get over
+  // it.
+  absl::StatusOr<std::optional<Record>> Known(const RecordKey& key);
+  // What XLA makes of a program by itself is what users have. Where that differs from the evaluator's result as well,
+  // by little or by much (ill-conditioned programs, random numbers), it is what candidates are compared with.
+  absl::Status AskTheDefault();
 
   const Program& program_;
   const fusion::Space& space_;
@@ -133,13 +146,14 @@ class Trials {
   std::ofstream log_;
   std::unique_ptr<Verifier> verifier_;
   std::string why_unchecked_;
-  bool noise_learned_ = false;
+  bool noise_learned_ = false, default_asked_ = false;
   std::vector<std::string> noisy_;
   std::optional<Trial> best_;
   Outcome best_outcome_;
   std::set<std::string> seen_;  // subjects of this run
   double recorded_seconds_ = 0;
   int64_t measured_ = 0, known_ = 0, failed_ = 0;
+  int faults_ = 0;  // of the environment, one after the other
 };
 
 }  // namespace smelt::tuner

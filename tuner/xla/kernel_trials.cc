@@ -85,7 +85,7 @@ absl::StatusOr<double> KernelTrials::Seconds(const fusion::Kernel& kernel, const
   record.outcome = TimeKernelOnXla(trials_.runner(), kernel, options);
   if (trials_.Cancelled()) return absl::CancelledError("interrupted");
   record.hardware_seconds = trials_.runner().hardware_seconds() - before;
-  SMELT_RETURN_IF_ERROR(trials_.records().Add(record));
+  SMELT_RETURN_IF_ERROR(trials_.Keep(record));
   ++timed_;
   return record.outcome.best();
 }
