@@ -85,6 +85,7 @@ absl::StatusOr<Job> PrepareJob(Flags& flags, const Interrupt& interrupt, const t
     std::unique_ptr<tuner::xla::Predictor> predictor = tuner::xla::RoughPredictor();
     if (!model.empty() && model != "rough") {
       SMELT_ASSIGN_OR_RETURN(predictor, tuner::xla::LearnedPredictor(model, options.target));
+      WarnOfModel(*predictor);
     }
     options.xla_predictor = predictor.get();
     job.predictor = std::move(predictor);

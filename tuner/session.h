@@ -2,7 +2,7 @@
 // from.
 //
 //   Budget budget(60);
-//   TuneReport report = Tune(program, {.folder = "run"}, *predictor, budget).value();
+//   TuneReport report = Tune(program, {.folder = "run"}, predictor, budget).value();
 //
 // Chains of simulated annealing search fusion configurations under the model; the best distinct ones are compiled and
 // timed in a child process in order of predicted cost, in turn with the default; what their kernels took corrects the

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "fusion/target_id.h"
 #include "hlo/status_macros.h"
 #include "tuner/xla/own_fusions.h"
 
@@ -19,7 +20,7 @@ TrialOptions ToTrialOptions(const TuneOptions& options, const fusion::Space& spa
     trial.candidate = [&options, &space](const Trial& t) {
       return xla::XlaTrial(*options.xla, space, t.config, t.tiles, t.compiler, options.target.threads);
     };
-    trial.target_name = absl::StrCat("xla:threads=", options.target.threads);
+    trial.target_name = fusion::TargetId{.kind = "xla", .threads = options.target.threads}.ToString();
     trial.compiler_version = xla::kXlaVersion;
   }
   trial.cancel = options.cancel;

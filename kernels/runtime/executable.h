@@ -1,7 +1,7 @@
 // A compiled program: kernels, opaque operations and control flow over one planned arena.
 //
 //   auto executable = Executable::Compile(fused_module, target, options).value();
-//   std::vector<hlo::Literal> outputs = executable->Run(inputs).value();      // leaves of the result, in order
+//   std::vector<hlo::Literal> outputs = executable->Run(arguments).value();   // leaves of the result, in order
 //
 // Each instruction of an executed computation that is a fusion, or does arithmetic, is one kernel. An instruction
 // without a loop nest runs as an opaque operation through the evaluator; kernels() says which and why.
