@@ -137,9 +137,9 @@ bool ModuleParser::ReadSignature(bool* has_result, Shape* result) {
     do {
       std::string_view name;
       Shape shape;
-      if (!scanner_.Name(&name, "the name of a parameter") || !scanner_.Expect(':') || !ParseShape(scanner_, &shape)) {
-        return false;
-      }
+      if (!scanner_.Name(&name, "the name of a parameter")) return false;
+      scanner_.Try(':');
+      if (!ParseShape(scanner_, &shape)) return false;
     } while (scanner_.Try(','));
     if (!scanner_.Expect(')')) return false;
   }
