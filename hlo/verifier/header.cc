@@ -2,7 +2,6 @@
 
 #include "hlo/str_cat.h"
 #include "hlo/text/attribute_values.h"
-#include "hlo/text/shape_text.h"
 
 namespace smelt::hlo {
 namespace {
@@ -69,40 +68,10 @@ std::optional<std::string> AliasProblem(const Module& module, std::string_view v
   return std::nullopt;
 }
 
-// {(f32[2]{0})->f32[]}: the shapes of the entry computation, in layouts of the caller's.
-std::optional<std::string> EntryLayoutProblem(const Module& module, std::string_view value) {
-  const std::vector<Instruction*> parameters = module.entry()->Parameters();
-  text::Scanner scanner(value, "");
-  if (!scanner.Expect('{') || !scanner.Expect('(')) return "expects {(shapes)->shape}";
-  size_t count = 0;
-  while (!scanner.AtEnd() && !scanner.Try(')')) {
-    Shape shape;
-    if (!text::ParseShape(scanner, &shape)) return "expects the shape of a parameter";
-    if (count < parameters.size() && parameters[count] != nullptr && !shape.SameAs(parameters[count]->shape())) {
-      return StrCat("says that parameter ", count, " is ", shape.ToString(), ", but it is ",
-                    parameters[count]->shape().ToString());
-    }
-    ++count;
-    scanner.Try(',');
-  }
-  if (count != parameters.size())
-    return StrCat("has ", count, " parameters, but the entry computation takes ", parameters.size());
-  Shape result;
-  if (!scanner.Expect(std::string_view("->")) || !text::ParseShape(scanner, &result)) return "expects -> and a shape";
-  const Shape& root = module.entry()->root()->shape();
-  if (result.SameAs(root)) return std::nullopt;
-  return StrCat("says that the result is ", result.ToString(), ", but it is ", root.ToString());
-}
-
 }  // namespace
 
 std::optional<std::string> HeaderProblem(const Module& module) {
   for (const RawAttribute& attribute : module.raw_attributes()) {
-    if (attribute.name == "entry_computation_layout") {
-      if (std::optional<std::string> problem = EntryLayoutProblem(module, attribute.value))
-        return StrCat(attribute.name, " ", *problem);
-      continue;
-    }
     const bool alias = attribute.name == "input_output_alias";
     if (!alias && attribute.name != "buffer_donor") continue;
     if (std::optional<std::string> problem = AliasProblem(module, attribute.value, alias))
