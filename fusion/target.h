@@ -62,13 +62,6 @@ struct FusionTarget {
   hlo::Hash128 Hash() const;
 };
 
-// Whether the code generator has a loop nest for the instruction: its opcode, element types (of complex ones arithmetic
-// and movement), static shape with elements, and for reduce, reduce-window and map a computation of scalars. What has
-// none runs alone, as an opaque operation. The kernel compiler's te::HasLoopNest says the same; its tests compare them.
-bool HasLoopNest(const hlo::Instruction& instruction);
-// Whether instructions of this opcode can have one.
-bool MayHaveLoopNest(hlo::Opcode opcode);
-
 // Operations that one element of the result takes, with an addition as 1: data movement 0, a transcendental 8.
 double ElementCost(const hlo::Instruction& instruction);
 
