@@ -13,6 +13,7 @@
 #include "cli/split.h"
 #include "cli/target.h"
 #include "cli/verb.h"
+#include "fusion/target_id.h"
 #include "gnn/dataset/dataset.h"
 #include "gnn/eval/evaluate.h"
 #include "gnn/model/model_file.h"
@@ -42,12 +43,21 @@ gnn::Contender ContenderOf(const gnn::ModelFile& file, const std::string& fallba
   return contender;
 }
 
+// Errors of a model on kernels of another target are worth a table (docs/xla-model.md has one), but not unknowingly.
+void NoteOtherTarget(const std::string& path, const gnn::ModelFile& model, const gnn::Dataset& data) {
+  const fusion::TargetId trained = fusion::TargetId::Parse(model.target);
+  if (trained.Agrees(data.target)) return;
+  std::fprintf(stderr, "%s: predicts kernels of target `%s`, and the corpus was measured for `%s`\n", path.c_str(),
+               model.target.c_str(), data.target.ToString().c_str());
+}
+
 absl::Status Eval(const Flags& flags) {
   SMELT_ASSIGN_OR_RETURN(kernels::Target target, ReadTarget(flags.target));
   SMELT_ASSIGN_OR_RETURN(const gnn::ModelFile model, gnn::LoadModel(flags.model));
   SMELT_RETURN_IF_ERROR(target.SetFigures(model.target_figures));
   SMELT_ASSIGN_OR_RETURN(const gnn::Dataset data, gnn::LoadDataset(flags.corpus, target, {}));
   for (const std::string& warning : data.warnings) std::fprintf(stderr, "%s\n", warning.c_str());
+  NoteOtherTarget(flags.model, model, data);
   SMELT_ASSIGN_OR_RETURN(const gnn::SplitOptions split_options,
                          ReadSplit(flags.validation, flags.test, flags.seed, flags.test_programs));
   gnn::Split split = gnn::SplitByProgram(data, split_options);
@@ -80,6 +90,7 @@ absl::Status Eval(const Flags& flags) {
           absl::StrCat(files.back(), ": was trained under other measured figures of the machine than ", flags.model,
                        "; train both on one machine without clearing its cache folder between"));
     }
+    NoteOtherTarget(files.back(), baseline, data);
     contenders.push_back(ContenderOf(baseline, "baseline"));
   }
   // Networks of one kind go by their files.

@@ -20,7 +20,7 @@ constexpr Verb kVerbs[] = {
     {"opcodes", Use::kLook, "What is supported, opcode by opcode, as Markdown", "smelt opcodes > hlo-support.md",
      AddOpcodes},
     {"tune", Use::kTune, "Searches fusion configurations and tiles, measures the best, verifies, writes a run folder",
-     "smelt tune models/dqn.hlo --out=run --hardware-seconds=5", AddTune},
+     "smelt tune models/dqn.hlo --out=run --budget=10", AddTune},
     {"embed", Use::kTune, "Compiles kernels for calls from a module that XLA compiles",
      "smelt embed models/dqn.hlo --out=embedded", AddEmbed, true},
     {"run", Use::kMeasure, "Compiles and runs a module, checks it against a golden file or the evaluator",

@@ -51,15 +51,15 @@ absl::Status Train(const Flags& flags) {
                data.examples.size(), data.Programs().size(), split.train.size(), split.validation.size(),
                split.test.size());
   gnn::ModelFile file;
-  file.target = target.ToString();
+  // The corpus says whose kernels it timed; one that does not is taken for our own, on the machine of the features.
+  file.target = data.target.kind.empty() ? target.ToString() : data.target.ToString();
   file.target_figures = target.Figures();
   file.analytical_factors = gnn::FitAnalyticalFactors(data, split.train);
   nlohmann::json json_tasks = nlohmann::json::object();
   std::set<std::string> trained_on;
   for (int64_t i : split.train) trained_on.insert(data.examples[i].program);
-  file.summary =
-      absl::StrCat(flags.init.empty() ? flags.model : "a given model, further", " trained on ", split.train.size(),
-                   " kernels of ", trained_on.size(), " programs for ", target.ToString());
+  file.summary = absl::StrCat(flags.init.empty() ? flags.model : "a given model, further", " trained on ",
+                              split.train.size(), " kernels of ", trained_on.size(), " programs for ", file.target);
   Interrupt interrupt;
   std::optional<tuner::Progress> line(std::in_place);
   for (const auto& [name, task] :

@@ -32,8 +32,8 @@ TEST(Verbs, WrongCommandLinesNameTheWordThatIsWrongInOneLine) {
       {{"tune", "m.hlo", "--out"}, "1 required"},
       {{"opt"}, "MODULE is required, or --list-passes"},
       {{"fuzz", "--modules=-3"}, "--modules: -3 is not 0 or more"},
-      {{"tune", "m.hlo", "--out=run", "--hardware-seconds=0"}, "--hardware-seconds: 0 is not above 0"},
-      {{"tune", "m.hlo", "--out=run", "--hardware-seconds=ten"}, "--hardware-seconds: `ten` is no finite number"},
+      {{"tune", "m.hlo", "--out=run", "--budget=0"}, "--budget: 0 is not above 0"},
+      {{"tune", "m.hlo", "--out=run", "--budget=ten"}, "--budget: `ten` is no finite number"},
   };
   for (const WrongLine& line : lines) {
     const ToolResult result = RunTool(line.words);

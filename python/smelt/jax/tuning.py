@@ -191,7 +191,7 @@ def _search(path: pathlib.Path, budget: float, target: str, quiet: bool, flags: 
         what = [path / "module.pb", f"--python={sys.executable}", f"--captured={path / 'captured.pb'}",
                 f"--captured-library={path / 'captured_library.pb'}"]
     command = [str(program.find_program()), "tune", *map(str, what), f"--target={target}", f"--out={path}", "--json",
-               f"--hardware-seconds={budget}", f"--threads={folder.threads()}", *(["--quiet"] if quiet else []), *flags]
+               f"--budget={budget}", f"--threads={folder.threads()}", *(["--quiet"] if quiet else []), *flags]
     with tempfile.TemporaryFile() as output:
         status, message = _run(command, output)
         output.seek(0)
