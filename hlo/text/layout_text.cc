@@ -181,7 +181,7 @@ bool ParseLayout(Scanner& scanner, Shape* shape) {
       layout.minor_to_major.push_back(dimension);
     } while (scanner.Try(','));
   }
-  if (!NamesEachDimensionOnce(layout, shape->rank())) {
+  if (scanner.verifies() && !NamesEachDimensionOnce(layout, shape->rank())) {
     return scanner.FailAt(brace + 1, StrCat("each of the ", shape->rank(), " dimensions once in the layout"),
                           std::string_view(brace, scanner.at() - brace));
   }
