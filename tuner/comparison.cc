@@ -69,6 +69,11 @@ absl::StatusOr<Comparison> CompareInterleaved(Runner& runner, const Candidate& u
           absl::StrCat("the default program cannot be timed: ", std::string(FailureName(outcomes[0].failure)), ": ",
                        outcomes[0].message));
     }
+    // A fault of the system decides nothing.
+    for (const Outcome& outcome : outcomes) {
+      if (outcome.failure == Failure::kEnvironment)
+        return absl::UnavailableError(absl::StrCat("the programs cannot be compared: ", outcome.message));
+    }
     if (!outcomes[1].ok()) {
       Comparison failed;
       failed.usual_seconds = outcomes[0].median();

@@ -213,7 +213,7 @@ class Session {
       return absl::OkStatus();
     }
     if (!check.ok()) return check.status();
-    if (check->verdict == Trials::Verdict::kWrong && report_.improved) {
+    if (check->Refutes() && report_.improved) {
       // Right when it became the best and wrong now: nothing to rely on.
       trials_.Log(absl::StrCat("the tuned program differs from the evaluator: ", check->difference));
       report_.improved = false;
@@ -257,6 +257,7 @@ class Session {
       SMELT_ASSIGN_OR_RETURN(report_.best_predicted, state_.Predict(answer_.config));
     }
     fusion::SavedConfig saved{answer_.config, report_.best_predicted, {}, answer_.tiles};
+    saved.target = {space_.target().name, options_.target.cpu, options_.target.threads};
     if (report_.best_seconds > 0) saved.measured_seconds = report_.best_seconds;
     SMELT_RETURN_IF_ERROR(fusion::SaveConfig(trials_.Path(kConfigFile), space_, saved));
     return WriteFile(trials_.Path(kProgramFile), hlo::ToText(tuned, {}));
@@ -265,7 +266,7 @@ class Session {
   absl::Status WriteReport() {
     report_.unchecked = trials_.why_unchecked();
     report_.noisy = trials_.noisy();
-    report_.cancelled = state_.Cancelled();
+    report_.interrupted = state_.Cancelled();
     report_.measured = trials_.measured();
     report_.known = trials_.known();
     report_.failed = trials_.failed();

@@ -1,6 +1,8 @@
 #include "tuner/trials.h"
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <filesystem>
 #include <limits>
 #include <set>
@@ -18,19 +20,45 @@ namespace smelt::tuner {
 
 namespace fs = std::filesystem;
 
+namespace {
+
+// So many trials in a row of which nothing becomes known end a run: the next will fare no better.
+constexpr int kMostFaults = 5;
+
+}  // namespace
+
 absl::Status Trials::Open(const std::string& folder) {
   folder_ = folder;
   std::error_code error;
   fs::create_directories(folder, error);
   if (error) return absl::UnavailableError(absl::StrCat(folder, ": cannot be made: ", error.message()));
   log_.open(Path("log.txt"), std::ios::app);
-  if (!log_) return absl::UnavailableError(absl::StrCat(Path("log.txt"), ": cannot be written"));
+  if (!log_)
+    return absl::UnavailableError(absl::StrCat(Path("log.txt"), ": cannot be written: ", std::strerror(errno)));
   SMELT_ASSIGN_OR_RETURN(records_, Records::Open(Path("records.db")));
   return absl::OkStatus();
 }
 
 std::string Trials::Path(const std::string& name) const { return (fs::path(folder_) / name).string(); }
-void Trials::Log(const std::string& line) { log_ << line << std::endl; }
+void Trials::Log(const std::string& line) {
+  log_.clear();  // a line that a full disk refused is not the end of the log
+  log_ << line << std::endl;
+}
+
+absl::Status Trials::Keep(const Record& record) {
+  const Outcome& outcome = record.outcome;
+  if (IsLasting(outcome.failure)) SMELT_RETURN_IF_ERROR(records_->Add(record));
+  if (!outcome.ok()) {
+    Log(absl::StrCat("trial ", record.key.subject, " of ", record.description, ": ",
+                     std::string(FailureName(outcome.failure)), ": ", outcome.message,
+                     IsLasting(outcome.failure) ? "" : "; not recorded"));
+  }
+  faults_ = outcome.failure == Failure::kEnvironment ? faults_ + 1 : 0;
+  if (faults_ < kMostFaults) return absl::OkStatus();
+  return absl::UnavailableError(absl::StrCat(program_.path, ": ", kMostFaults,
+                                             " measurements one after the other gave nothing, the last for this: ",
+                                             outcome.message, ". The same command goes on from here"));
+}
 
 Candidate Trials::ToCandidate(const Trial& trial) const {
   if (options_.candidate) return options_.candidate(trial);
@@ -71,6 +99,7 @@ absl::Status Trials::Ended() const {
 
 absl::StatusOr<std::optional<Record>> Trials::Known(const RecordKey& key) {
   SMELT_ASSIGN_OR_RETURN(std::optional<Record> known, records_->Find(key));
+  if (known && !known->outcome.ok() && key.subject == SubjectOf(usual_)) known.reset();
   // What this run measured itself counts already.
   if (known && seen_.insert(key.subject).second) recorded_seconds_ += known->hardware_seconds;
   return known;
@@ -86,11 +115,7 @@ absl::StatusOr<Outcome> Trials::MeasureKernel(const std::string& subject, const 
   SMELT_RETURN_IF_ERROR(Ended());
   record.hardware_seconds = runner_.hardware_seconds() - before;
   seen_.insert(subject);
-  SMELT_RETURN_IF_ERROR(records_->Add(record));
-  if (!record.outcome.ok()) {
-    Log(absl::StrCat("kernel ", subject, " ", description, ": ", std::string(FailureName(record.outcome.failure)), ": ",
-                     record.outcome.message));
-  }
+  SMELT_RETURN_IF_ERROR(Keep(record));
   return record.outcome;
 }
 
@@ -110,7 +135,7 @@ absl::StatusOr<TrialResult> Trials::Measure(const Trial& trial) {
     Runner::ProgramResult timed = runner_.TimeProgram(ToCandidate(trial), ToCandidate(usual_), options_.policy.repeats,
                                                       options_.policy.seconds, options_.kernel_rounds);
     SMELT_RETURN_IF_ERROR(Ended());
-    if (timed.reference_failed) {
+    if (timed.reference_failed && IsLasting(timed.outcome.failure)) {
       return absl::InternalError(absl::StrCat(
           program_.path, ": the default program cannot be measured: ", std::string(FailureName(timed.outcome.failure)),
           ": ", timed.outcome.message));
@@ -132,20 +157,21 @@ absl::StatusOr<TrialResult> Trials::Measure(const Trial& trial) {
   // measured.
   bool changed = !known;
   if (result.outcome.ok() && result.outcome.relative() < best_relative()) {
-    SMELT_ASSIGN_OR_RETURN(const Check check, Verify(trial));
-    if (check.verdict == Verdict::kWrong) {
-      result.outcome.failure = Failure::kWrongAnswer;
-      result.outcome.message = check.difference;
+    const absl::StatusOr<Check> check = Verify(trial);
+    if (!check.ok() && !absl::IsUnavailable(check.status())) return check.status();
+    if (!check.ok() || check->Refutes()) {
+      result.outcome.failure = !check.ok()                         ? Failure::kEnvironment
+                               : check->verdict == Verdict::kWrong ? Failure::kWrongAnswer
+                                                                   : Failure::kRunCrashed;
+      result.outcome.message = check.ok() ? check->difference : std::string(check.status().message());
       changed = true;
     }
   }
   record.outcome = result.outcome;
   record.kernels = result.kernels;
-  if (changed) SMELT_RETURN_IF_ERROR(records_->Add(record));
+  if (changed) SMELT_RETURN_IF_ERROR(Keep(record));
   if (!result.outcome.ok()) {
     ++failed_;
-    Log(absl::StrCat("trial ", record.key.subject, ": ", std::string(FailureName(result.outcome.failure)), ": ",
-                     result.outcome.message));
     return result;
   }
   Log(absl::StrFormat("trial %s: predicted %.4f ms, took %.4f of the default%s", record.key.subject,
@@ -218,10 +244,10 @@ void Trials::NoteUselessResults() {
 }
 
 absl::StatusOr<Trials::Check> Trials::Verify(const Trial& trial) {
-  const absl::StatusOr<std::vector<hlo::Literal>> outputs =
-      runner_.Outputs(ToCandidate(trial), Path("outputs.safetensors"));
+  absl::StatusOr<std::vector<hlo::Literal>> outputs = runner_.Outputs(ToCandidate(trial), Path("outputs.safetensors"));
   SMELT_RETURN_IF_ERROR(Ended());
-  if (!outputs.ok()) return Check{Verdict::kWrong, std::string(outputs.status().message())};
+  if (absl::IsUnavailable(outputs.status())) return outputs.status();
+  if (!outputs.ok()) return Check{Verdict::kNoResult, std::string(outputs.status().message())};
   std::string difference = verifier_->Compare(*outputs);
   if (!difference.empty() && why_unchecked_.empty() && !noise_learned_) {
     noise_learned_ = true;
@@ -232,16 +258,32 @@ absl::StatusOr<Trials::Check> Trials::Verify(const Trial& trial) {
     for (const std::string& line : noisy_) Log(line);
     difference = verifier_->Compare(*outputs);
   }
-  // What XLA makes of the program by itself is what users have.
-  if (!difference.empty() && why_unchecked_.empty() && trial.compiler == "xla") {
-    for (std::string& line : verifier_->Trust(*outputs, "XLA's own result")) {
-      Log(line);
-      noisy_.push_back(std::move(line));
-    }
+  if (!difference.empty() && why_unchecked_.empty() && !default_asked_ && usual_.compiler == "xla") {
+    SMELT_RETURN_IF_ERROR(AskTheDefault());
     difference = verifier_->Compare(*outputs);
   }
+  // It may differ from itself: in its random numbers, for example.
+  if (!why_unchecked_.empty() && trial.compiler == "xla") return Check{Verdict::kUnchecked, ""};
   if (!difference.empty()) return Check{Verdict::kWrong, std::move(difference)};
   return Check{why_unchecked_.empty() ? Verdict::kRight : Verdict::kUnchecked, ""};
+}
+
+absl::Status Trials::AskTheDefault() {
+  default_asked_ = true;
+  const absl::StatusOr<std::vector<hlo::Literal>> outputs =
+      runner_.Outputs(ToCandidate(usual_), Path("outputs.safetensors"));
+  SMELT_RETURN_IF_ERROR(Ended());
+  if (!outputs.ok()) return absl::OkStatus();  // it is no better judge
+  for (std::string& line : verifier_->Trust(*outputs, "XLA's own result")) {
+    Log(line);
+    noisy_.push_back(std::move(line));
+  }
+  const std::string difference = verifier_->Compare(*outputs);
+  if (difference.empty()) return absl::OkStatus();
+  why_unchecked_ = absl::StrCat("XLA's own result differs from it: ", difference);
+  Log(absl::StrCat(why_unchecked_, "; from now on results are compared with XLA's own"));
+  SMELT_ASSIGN_OR_RETURN(verifier_, Verifier::FromOutputs(*program_.original, *outputs, verifier_->inputs()));
+  return absl::OkStatus();
 }
 
 }  // namespace smelt::tuner

@@ -1,7 +1,7 @@
 // Trials of configurations on the machine: each is timed in turn with the default program in the measuring child, the
 // first result of every new best is compared with the evaluator, and the record is committed before the next starts.
 //
-//   Trials trials(program, space, default_config, options...);
+//   Trials trials(program, space, {start}, options);
 //   trials.Open("run").ok();
 //   TrialResult result = trials.Measure({config}).value();
 //   if (result.outcome.ok()) result.outcome.relative()      // below 1: faster than the default
@@ -71,12 +71,17 @@ class Trials {
   // Makes or opens the run folder: records.db, log.txt.
   absl::Status Open(const std::string& folder);
 
-  // Fails only where the records cannot be kept, or with what Ended says, when nothing is recorded.
+  // Fails only where the records cannot be kept, with what Ended says, or with Unavailable after several trials of which
+  // nothing became known; nothing is then recorded.
   absl::StatusOr<TrialResult> Measure(const Trial& trial);
   // The outcome of one kernel, known or measured now, and recorded then; its seconds count once a run. Fails as
   // Measure.
   absl::StatusOr<Outcome> MeasureKernel(const std::string& subject, const std::string& description,
                                         const std::function<Outcome()>& measure);
+
+  // Records a measurement, unless nothing became known by it (IsLasting): then the next run measures it again. Errors:
+  // as Measure's.
+  absl::Status Keep(const Record& record);
 
   // Evaluates the program in at most so many seconds, which also decides the inputs that trials run on; once, before
   // the first of them. Where the evaluator gives no result, that of the default program is what trials are compared
@@ -87,13 +92,16 @@ class Trials {
   enum class Verdict : uint8_t {
     kRight,      // equal to the evaluator's result
     kWrong,      // not
-    kUnchecked,  // the evaluator has no result: compared with the default program's; or no result is finite
+    kUnchecked,  // the evaluator has no result, or XLA's own differs from it: compared with the default program's; or
+                 // no result is finite
+    kNoResult,   // it failed before it gave one
   };
   struct Check {
     Verdict verdict;
-    std::string difference;  // kWrong
+    std::string difference;  // kWrong and kNoResult
+    bool Refutes() const { return verdict == Verdict::kWrong || verdict == Verdict::kNoResult; }
   };
-  // Of a trial's results.
+  // Of a trial's results. Unavailable where nothing is known of them.
   absl::StatusOr<Check> Verify(const Trial& trial);
 
   const Trial& best() const { return best_ ? *best_ : usual_; }
@@ -127,8 +135,12 @@ class Trials {
   // What makes two trials one: kernels with their counts, and tiles. Names and bits without effect do not.
   std::string SubjectOf(const Trial& trial) const;
   void NoteUselessResults();
+  // XLA's own result is what users have. Where it differs from the evaluator's as well, by little or by much
+  // (ill-conditioned programs, random numbers), it is what candidates are compared with.
+  absl::Status AskTheDefault();
   absl::Status ExpectResultsOfTheDefault();
-  // The record of a key, whose seconds count for this run.
+  // The record of a key, whose seconds count for this run. A failure of the default program is not taken from there: a
+  // folder would never get over it.
   absl::StatusOr<std::optional<Record>> Known(const RecordKey& key);
 
   const Program& program_;
@@ -142,13 +154,14 @@ class Trials {
   std::unique_ptr<Verifier> verifier_;
   std::string why_unchecked_;
   double evaluator_seconds_ = 0;  // its limit
-  bool noise_learned_ = false;
+  bool noise_learned_ = false, default_asked_ = false;
   std::vector<std::string> noisy_;
   std::optional<Trial> best_;
   Outcome best_outcome_;
   std::set<std::string> seen_;   // subjects of this run
   double recorded_seconds_ = 0;  // that earlier runs of this folder spent on what this one asked for
   int64_t measured_ = 0, known_ = 0, failed_ = 0;
+  int faults_ = 0;  // of the environment, one after the other
 };
 
 }  // namespace smelt::tuner

@@ -1,11 +1,12 @@
 // Times kernels and programs in a child process and survives what they do.
 //
-//   Runner runner({.worker = {.target = "cpu:threads=1"}});
-//   Outcome kernel = runner.TimeKernel(kernel, std::nullopt);
-//   std::vector<Outcome> programs = runner.TimePrograms({default_text, tuned_text}, 5, 10.0);
+//   Runner runner({.target = "cpu:threads=1"}, {});
+//   Outcome alone = runner.TimeKernel(kernel, std::nullopt).outcome;
+//   std::vector<Outcome> programs = runner.TimePrograms({usual, tuned}, 5, 10.0);
 //
-// A child that crashed, hung or ran out of memory is replaced; the trial becomes an Outcome that says so. Not
-// thread-safe.
+// A child that crashed, hung or ran out of memory is replaced; the trial becomes an Outcome that says so. Where the
+// child ended, or the system refused it something, the trial is tried once more first: it may not have been the
+// candidate's fault. Not thread-safe.
 #pragma once
 
 #include <chrono>
@@ -89,7 +90,8 @@ class Runner {
   void UseInputsFile(std::string path) { inputs_file_ = std::move(path); }
 
   // Runs one candidate on these inputs and returns the array leaves of its result (see hlo::ToStorable for their
-  // types). They come through `scratch_file`, which is removed.
+  // types). They come through `scratch_file`, which is removed. Errors: Unavailable, where nothing is known of the
+  // candidate (kEnvironment, kResourceLimit); Internal, where it failed.
   absl::StatusOr<std::vector<hlo::Literal>> Outputs(const Candidate& candidate, const std::string& scratch_file);
 
   // Breaks the child for real: what tests use. Returns the outcome as a trial would.
@@ -111,6 +113,13 @@ class Runner {
     double compile_seconds = 0;
     std::vector<KernelTime> kernels;
   };
+  KernelResult TimeKernelBy(nlohmann::json request);
+  ProgramResult TimeProgramOnce(const Candidate& candidate, const Candidate& reference, int rounds, double seconds,
+                                int kernel_rounds);
+  // The result of `attempt`, or of a second one where the first may have failed for nothing that lasts.
+  template <typename Attempt>
+  auto TryTwice(const Attempt& attempt);
+  bool IsWorthAnother(const Outcome& outcome) const;
   // The reply, or the failure as an outcome's reason. `building` tells a time-out while compiling from one while
   // running.
   absl::StatusOr<nlohmann::json> Call(const nlohmann::json& request, double timeout, bool building, Outcome* outcome);

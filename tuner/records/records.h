@@ -2,7 +2,7 @@
 // one in progress.
 //
 //   auto records = Records::Open("run/records.db").value();
-//   records->Add(record);
+//   SMELT_RETURN_IF_ERROR(records->Add(record));
 //   std::optional<Record> known = records->Find(record.key).value();
 //
 // A record's key names everything that a time depends on, so that a stale one is never used. Several processes may
@@ -22,7 +22,7 @@ namespace smelt::tuner {
 
 struct RecordKey {
   std::string subject;   // what was timed: kernel hash and tile, or program fingerprint, kernels' hash and tiles
-  std::string target;    // Target::ToString()
+  std::string target;    // TargetId::ToString() (fusion/target_id.h)
   std::string device;    // CPU model
   std::string compiler;  // codegen::CompilerVersion()
   std::string policy;    // MeasurePolicy::ToString()
@@ -50,12 +50,13 @@ struct Record {
 class Records {
  public:
   virtual ~Records() = default;
-  // Makes the file, or opens it and brings an older schema up to date. A newer schema, a torn or a foreign file is an
-  // error that says so.
+  // Makes the file, or opens it and brings an older schema up to date. One that was cut short while it was made is a
+  // new one (what there is of it becomes NAME.cut); a newer schema, a damaged or a foreign file is an error that says
+  // so.
   static absl::StatusOr<std::unique_ptr<Records>> Open(const std::string& path);
 
   virtual absl::Status Add(const Record& record) = 0;
-  // The latest record of a key.
+  // The latest record of a key, but for those of which nothing is known (kEnvironment): older versions wrote such.
   virtual absl::StatusOr<std::optional<Record>> Find(const RecordKey& key) = 0;
   // In order of insertion.
   virtual absl::StatusOr<std::vector<Record>> All() = 0;

@@ -79,10 +79,9 @@ absl::StatusOr<std::unique_ptr<hlo::Module>> Captured(const std::string& path, c
                                                       double* seconds, const char* with) {
   const std::string file = CacheFile(module, with, worker);
   if (std::unique_ptr<hlo::Module> known = FromCache(file)) return known;
-  SMELT_ASSIGN_OR_RETURN(const std::unique_ptr<WorkerProcess> process, WorkerProcess::Start(worker));
   json request{{"do", "capture"}, {"module", module}};
   if (*with != 0) request[with] = true;
-  const absl::StatusOr<json> reply = process->Call(request, timeout_seconds);
+  const absl::StatusOr<json> reply = AskNewWorker(worker, request, timeout_seconds);
   if (!reply.ok()) {
     return absl::Status(reply.status().code(),
                         absl::StrCat(path, ": XLA's passes: ", std::string(reply.status().message())));

@@ -54,10 +54,10 @@ absl::StatusOr<WorkerOptions> FindXlaWorker(const XlaWorkerOptions& options) {
     worker.memory_limit_bytes = options.memory_limit_bytes;
     worker.cancel = options.cancel;
     worker.start_seconds = options.start_seconds;
-    const absl::StatusOr<std::unique_ptr<WorkerProcess>> process = WorkerProcess::Start(worker);
-    if (process.ok()) return worker;
-    if (absl::IsCancelled(process.status()) || absl::IsDeadlineExceeded(process.status())) return process.status();
-    absl::StrAppend(&tried, std::string(process.status().message()));
+    const absl::Status started = AskNewWorker(worker, {{"do", "hello"}}, options.start_seconds).status();
+    if (started.ok()) return worker;
+    if (absl::IsCancelled(started) || absl::IsDeadlineExceeded(started)) return started;
+    absl::StrAppend(&tried, std::string(started.message()));
   }
   return absl::FailedPreconditionError(
       absl::StrCat("XLA needs a Python with jax and jaxlib 0.10.2 (", tried,

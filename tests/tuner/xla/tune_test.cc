@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "fusion/evaluator.h"
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "hlo/text/printer.h"
 #include "tuner/session.h"
@@ -66,7 +67,6 @@ class XlaTune : public ::testing::Test {
     options_.moves = 2000;
     options_.tiles = false;
     options_.comparison.children = 2;
-    options_.progress = false;
     options_.policy.seconds = 0.1;
     options_.xla = &program_;
     options_.target = kernels::Target::Parse("cpu:threads=1").value();
@@ -100,6 +100,26 @@ TEST_F(XlaTune, TheAnswerIsVerifiedAndNeverSlowerThanXlasOwnChoice) {
   EXPECT_EQ(fs::exists(folder_ / "run" / "best.fusion.json"), configuration);
   EXPECT_EQ(fs::exists(folder_ / "run" / "fused.hlo"), configuration);
   EXPECT_TRUE(fs::exists(folder_ / "run" / "report.txt"));
+}
+
+TEST_F(XlaTune, WhatTheEvaluatorCannotJudgeIsComparedWithXlasOwnResult) {
+  // Random numbers are XLA's own, and others each time; those of the evaluator are no better.
+  std::ofstream(folder_ / "random.hlo") << R"(HloModule random
+ENTRY main {
+  x = f32[64,64] parameter(0)
+  low = f32[] constant(0)
+  high = f32[] constant(1)
+  r = f32[64,64] rng(low, high), distribution=rng_uniform
+  s = f32[64,64] multiply(x, r)
+  ROOT t = f32[64,64] exponential(s)
+}
+)";
+  program_ = LoadXlaProgram((folder_ / "random.hlo").string(), options_.worker, 120).value();
+  options_.hardware_seconds = 1;
+  const TuneReport report = Tuned();
+  EXPECT_EQ(report.difference, "");
+  EXPECT_FALSE(report.verified);
+  EXPECT_THAT(report.unchecked, ::testing::HasSubstr("XLA's own result differs"));
 }
 
 TEST_F(XlaTune, XlasOwnFusionsAreAConfigurationOfOurs) {
