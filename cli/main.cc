@@ -34,6 +34,7 @@ constexpr Verb kVerbs[] = {
      "smelt reduce models/dqn.hlo -o small.hlo -- sh -c '! grep -q convolution $0' {}", AddReduce},
     {"embed", "Compiles kernels for calls from a module that XLA compiles", "smelt embed models/dqn.hlo --out=embedded",
      AddEmbed, true},
+    {"cache", "What the folder of compiled kernels holds; makes room in it", "smelt cache --trim=500M", AddCache},
     {"opcodes", "What is supported, opcode by opcode, as Markdown", "smelt opcodes > docs/hlo-support.md", AddOpcodes},
 };
 

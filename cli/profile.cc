@@ -54,12 +54,17 @@ absl::Status Profile(Flags& flags) {
   options.cancel = interrupt.flag();
   SMELT_ASSIGN_OR_RETURN(const tuner::ProfileReport report, tuner::Profile(flags.modules, options));
   for (const std::string& refused : report.refused) std::fprintf(stderr, "left out %s\n", refused.c_str());
+  if (report.left_out > 0) {
+    std::fprintf(stderr, "%ld kernels could not be timed, the last for this: %s; the same command times them\n",
+                 report.left_out, report.why_left_out.c_str());
+  }
   if (flags.json) {
     std::printf("%s\n", nlohmann::json{{"corpus", options.output},
                                        {"programs", report.programs},
                                        {"kernels", report.kernels},
                                        {"known", report.known},
                                        {"failed", report.failed},
+                                       {"left_out", report.left_out},
                                        {"skipped", report.skipped},
                                        {"refused", report.refused},
                                        {"seconds", report.seconds},

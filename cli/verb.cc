@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "kernels/compile/cache_folder.h"
+
 namespace smelt::cli {
 
 absl::Status FailedQuietly() { return absl::CancelledError("smelt:quiet"); }
@@ -24,6 +26,8 @@ int Main(CLI::App& app, const Action& chosen, int argc, char** argv) {
     return app.exit(error) == 0 ? 0 : 2;
   }
   const absl::Status status = chosen();
+  // Once, and after the work: it costs time, nothing else.
+  if (const std::string trouble = kernels::TakeCacheTrouble(); !trouble.empty()) std::cerr << trouble << std::endl;
   if (status.ok()) return std::fflush(stdout) == 0 ? 0 : 1;
   if (!IsQuiet(status)) std::cerr << status.message() << std::endl;
   return absl::IsOutOfRange(status) ? 2 : 1;
