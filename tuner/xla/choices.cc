@@ -17,8 +17,9 @@ Choices::Choices(const XlaProgram& program, const hlo::Module& module, int threa
 }
 
 bool Choices::IsPlain(const Tiles& tiles) const {
-  return absl::c_none_of(
-      tiles, [&](const auto& entry) { return entry.second == kUncutTile || callable_.loops.contains(entry.first); });
+  return absl::c_none_of(tiles, [&](const auto& entry) {
+    return entry.second == kUncutTile || callable_.loops.contains(entry.first);
+  });
 }
 
 std::vector<Tiles> Choices::WholeProgram() const {

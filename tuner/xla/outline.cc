@@ -31,7 +31,8 @@ Instruction* Outline(Instruction* instruction, Opcode opcode, hlo::Attributes at
   for (Instruction* operand : instruction->operands())
     inner.push_back(parameters[std::find(operands.begin(), operands.end(), operand) - operands.begin()]);
   body->set_root(body->AddClone(*instruction, std::move(inner)));
-  Instruction* outside = around->Add(opcode, instruction->shape(), operands, std::move(attributes), name, {body});
+  Instruction* outside =
+      around->Add(opcode, instruction->shape(), operands, std::move(attributes), name, {body});
   for (Instruction* before : instruction->control_predecessors()) outside->AddControlPredecessor(before);
   for (Instruction* after : instruction->control_successors()) after->AddControlPredecessor(outside);
   instruction->DropControlDependencies();
