@@ -2,6 +2,8 @@
 #pragma once
 
 #include <charconv>
+#include <cmath>
+#include <limits>
 #include <optional>
 
 #include "absl/strings/escaping.h"
@@ -98,8 +100,11 @@ struct BooleanCodec {
 template <auto Member>
 struct FloatCodec {
   static bool Read(AttributeReader& reader) {
+    const char* at = (reader.scanner.SkipSpace(), reader.scanner.at());
     double value;
     if (!reader.scanner.Float(&value)) return false;
+    if (std::abs(value) > std::numeric_limits<float>::max())
+      return reader.scanner.FailAt(at, "a number within the range of f32");
     FieldOf<Member>::Of(reader.draft) = static_cast<float>(value);
     return true;
   }
@@ -112,11 +117,11 @@ struct FloatCodec {
 };
 
 // kLoop: the names in the order of the enumerators.
-template <auto Member, const auto& Names>
+template <auto Member, const auto& Names, bool AnyCase = false>
 struct EnumeratorCodec {
   static bool Read(AttributeReader& reader) {
     int index;
-    if (!ReadEnumerator(reader.scanner, Names, &index)) return false;
+    if (!ReadEnumerator(reader.scanner, Names, AnyCase, &index)) return false;
     FieldOf<Member>::Of(reader.draft) = static_cast<typename MemberTraits<decltype(Member)>::Type>(index);
     return true;
   }
@@ -132,7 +137,7 @@ template <auto Member, const auto& Names>
 struct OptionalEnumeratorCodec {
   static bool Read(AttributeReader& reader) {
     int index;
-    if (!ReadEnumerator(reader.scanner, Names, &index)) return false;
+    if (!ReadEnumerator(reader.scanner, Names, /*any_case=*/false, &index)) return false;
     FieldOf<Member>::Of(reader.draft) = static_cast<typename MemberTraits<decltype(Member)>::Type::value_type>(index);
     return true;
   }
@@ -162,6 +167,38 @@ struct RawCodec {
     const char* start = reader.scanner.at();
     if (!Check(reader.scanner)) return false;
     reader.draft.raw.push_back({std::string(reader.name), std::string(reader.scanner.From(start))});
+    return true;
+  }
+  static bool Print(const AttributePrinter&, const Instruction&, Presence) { return false; }
+};
+
+// A word that is kept: as its table spells it.
+template <const auto& Names, bool AnyCase = false>
+struct WordCodec {
+  static bool Read(AttributeReader& reader) {
+    int index;
+    if (!ReadEnumerator(reader.scanner, Names, AnyCase, &index)) return false;
+    reader.draft.raw.push_back({std::string(reader.name), std::string(Names[index])});
+    return true;
+  }
+  static bool Print(const AttributePrinter&, const Instruction&, Presence) { return false; }
+};
+
+// {a,b} of such words
+template <const auto& Names, bool AnyCase = false>
+struct WordListCodec {
+  static bool Read(AttributeReader& reader) {
+    if (!reader.scanner.Expect('{')) return false;
+    std::string words = "{";
+    if (!reader.scanner.Try('}')) {
+      do {
+        int index;
+        if (!ReadEnumerator(reader.scanner, Names, AnyCase, &index)) return false;
+        StrAppend(&words, words.size() > 1 ? "," : "", Names[index]);
+      } while (reader.scanner.Try(','));
+      if (!reader.scanner.Expect('}')) return false;
+    }
+    reader.draft.raw.push_back({std::string(reader.name), words + "}"});
     return true;
   }
   static bool Print(const AttributePrinter&, const Instruction&, Presence) { return false; }

@@ -72,6 +72,13 @@ absl::Status ReplaceBitcast(Instruction* bitcast) {
   return absl::OkStatus();
 }
 
+// Whoever is called reads and writes the layouts that the call names, whatever the program around it has.
+bool NamesItsLayouts(const Instruction& instruction) {
+  return instruction.opcode() == Opcode::kCustomCall &&
+         std::any_of(instruction.raw_attributes().begin(), instruction.raw_attributes().end(),
+                     [](const hlo::RawAttribute& attribute) { return attribute.name == "operand_layout_constraints"; });
+}
+
 }  // namespace
 
 std::vector<int64_t> MajorToMinor(const Shape& shape) {
@@ -94,7 +101,9 @@ absl::StatusOr<std::unique_ptr<hlo::Module>> WithDefaultLayouts(const hlo::Modul
     }
   }
   for (hlo::Computation* computation : plain->Computations()) {
-    for (Instruction* instruction : computation->Instructions()) SetDefaultLayout(&instruction->shape());
+    for (Instruction* instruction : computation->Instructions()) {
+      if (!NamesItsLayouts(*instruction)) SetDefaultLayout(&instruction->shape());
+    }
   }
   return plain;
 }

@@ -4,8 +4,8 @@
 //
 // Dumps from the middle of XLA's passes have layouts, and bitcasts that mean something only under them; on the way
 // through StableHLO layouts are lost and such bitcasts refused. Here a bitcast becomes the transposes and the reshape
-// that it stands for, every array gets the default layout, and what belongs to a later stage (schedule, aliasing of
-// arguments and results) goes. Values are the same.
+// that it stands for, every array gets the default layout but the results of custom calls that name their layouts, and
+// what belongs to a later stage (schedule, aliasing of arguments and results) goes. Values are the same.
 #pragma once
 
 #include <memory>

@@ -3,8 +3,8 @@
 //
 //   SessionSteps steps(state);
 //   steps.MeasureStarts().ok();       // XLA's choice without its library, its own fusions, ours
-//   ...                               // the search over configurations (configuration_search.h) asks for kernels'
-//   times steps.TuneChoices().ok();         // loops called, nothing cut; then kernels one by one
+//   ...                               // the search (configuration_search.h) asks for times of kernels
+//   steps.TuneChoices().ok();         // loops called, nothing cut; then kernels one by one
 //
 // Every step fails only where the records cannot be kept, or with Cancelled.
 #pragma once
@@ -36,7 +36,7 @@ class SessionSteps {
 
   absl::Status MeasureStarts();
 
-  // Kernels of a configuration alone, while less than `share` of the hardware budget is spent.
+  // Kernels of a configuration alone, while less than `share` of the search's time is over.
   absl::Status TimeKernels(const fusion::Config& config, double share);
 
   // From the best program that is ours: loops called, or nothing cut; then each kernel in each of its ways.

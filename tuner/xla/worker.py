@@ -95,12 +95,14 @@ def load_xla(threads):
     try:
         import jax
         from jaxlib import _hlo, _xla, xla_client
+        from jaxlib.cpu import _lapack
         for holder, name in ((_xla, "register_xla_transform"), (_hlo, "HloModule"), (_hlo, "hlo_module_from_text"), (_hlo, "XlaComputation"),
                              (xla_client._xla.mlir, "hlo_to_stablehlo"), (xla_client._xla.mlir, "mlir_module_to_xla_computation"),
-                             (xla_client, "CompileOptions"), (xla_client, "DeviceList")):
+                             (xla_client, "CompileOptions"), (xla_client, "DeviceList"), (_lapack, "initialize")):
             getattr(holder, name)
     except (ImportError, AttributeError) as error:
         raise Refused(f"jaxlib {JAXLIB} or its jax is incomplete: {error}") from None
+    _lapack.initialize()  # jax does so when it lowers a decomposition, and nothing is lowered here; without it a call of LAPACK crashes
     return Xla(jax, _hlo, _xla, xla_client, threads)
 
 

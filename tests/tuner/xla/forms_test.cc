@@ -58,6 +58,25 @@ ENTRY main {
   EXPECT_TRUE(Evaluated(*module) == Evaluated(**plain));
 }
 
+TEST(DefaultLayouts, ACustomCallThatNamesItsLayoutsKeepsThem) {
+  const auto module = Parse(R"(HloModule m
+ENTRY main {
+  x = f32[4,4]{0,1} parameter(0)
+  named = (f32[4,4]{0,1}, s32[]) custom-call(x), custom_call_target="lapack_spotrf_ffi", operand_layout_constraints={f32[4,4]{0,1}}, api_version=API_VERSION_TYPED_FFI, backend_config={uplo = 76 : ui8}
+  factor = f32[4,4]{0,1} get-tuple-element(named), index=0
+  ROOT any = f32[4,4]{0,1} custom-call(factor), custom_call_target="any"
+}
+)");
+  const auto plain = WithDefaultLayouts(*module);
+  ASSERT_TRUE(plain.ok()) << plain.status();
+  EXPECT_TRUE(hlo::VerifyModule(**plain).ok());
+  const std::string text = hlo::ToText(**plain, {});
+  EXPECT_THAT(text, HasSubstr("%named = (f32[4,4]{0,1}, s32[]) custom-call("));
+  EXPECT_THAT(text, HasSubstr("operand_layout_constraints={f32[4,4]{0,1}}"));
+  EXPECT_THAT(text, HasSubstr("%factor = f32[4,4]{1,0}"));
+  EXPECT_THAT(text, HasSubstr("%any = f32[4,4]{1,0}"));
+}
+
 TEST(DefaultLayouts, ABitcastToAnotherWidthIsRefusedByName) {
   auto module = hlo::ParseModule(R"(HloModule m
 ENTRY main {
