@@ -4,10 +4,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "cli/print_json.h"
 #include "cli/verb.h"
 #include "hlo/status_macros.h"
 #include "kernels/compile/cache_folder.h"
-#include "nlohmann/json.hpp"
 
 namespace smelt::cli {
 namespace {
@@ -38,14 +38,12 @@ absl::Status Cache(const Flags& flags) {
     use = kernels::MeasureCache(folder);
   }
   if (flags.json) {
-    std::printf("%s\n", nlohmann::json{{"folder", folder},
-                                       {"entries", use.entries},
-                                       {"bytes", use.bytes},
-                                       {"limit", limit},
-                                       {"removed", use.removed},
-                                       {"removed_bytes", use.removed_bytes}}
-                            .dump(2, ' ', false, nlohmann::json::error_handler_t::replace)
-                            .c_str());
+    PrintJson({{"folder", folder},
+               {"entries", use.entries},
+               {"bytes", use.bytes},
+               {"limit", limit},
+               {"removed", use.removed},
+               {"removed_bytes", use.removed_bytes}});
     return absl::OkStatus();
   }
   if (use.removed > 0) std::printf("removed  %ld files, %s\n", use.removed, Size(use.removed_bytes).c_str());

@@ -27,6 +27,8 @@ constexpr Verb kVerbs[] = {
      "smelt run models/dqn.hlo --golden=models/golden/dqn.safetensors", AddRun, true},
     {"bench", Use::kMeasure, "Latency of a module, in total and by kernel",
      "smelt bench models/dqn.hlo --threads=1 --json", AddBench, true},
+    {"cache", Use::kMeasure, "What the folder of compiled kernels holds; makes room in it", "smelt cache --trim=500M",
+     AddCache},
     {"profile", Use::kMeasure, "Measures kernels of modules into a corpus",
      "smelt profile models/dqn.hlo --task=fusion -o corpus --configs=20", AddProfile},
     {"train", Use::kLearn, "Trains a model on a corpus", "smelt train corpus -o model.smeltmodel --epochs=20",
@@ -41,8 +43,6 @@ constexpr Verb kVerbs[] = {
      "smelt fuzz --modules=20 --seed=1 --out=findings", AddFuzz},
     {"reduce", Use::kCheck, "Shrinks a module while a command keeps failing on it",
      "smelt reduce models/dqn.hlo -o small.hlo -- sh -c '! grep -q convolution $0' {}", AddReduce},
-    {"cache", Use::kCheck, "What the folder of compiled kernels holds; makes room in it", "smelt cache --trim=500M",
-     AddCache},
 };
 
 // As the overview names them, in the order of `Use`.

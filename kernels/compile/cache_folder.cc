@@ -103,13 +103,15 @@ std::vector<Entry> List(const std::string& folder) {
 
 bool Remove(const std::string& path) { return ::unlink(path.c_str()) == 0; }
 
-CacheUse Trim(const std::string& folder, int64_t most) {
+// Where there is more than `limit`, as much goes that `left` remain.
+CacheUse Trim(const std::string& folder, int64_t limit, int64_t left) {
   std::vector<Entry> entries = List(folder);
   CacheUse use;
   for (const Entry& entry : entries) {
     ++use.entries;
     use.bytes += entry.bytes;
   }
+  const int64_t most = use.bytes > limit ? left : limit;
   const double now = Now();
   // Leftovers first, then by the time of the last use.
   std::sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) {
@@ -135,7 +137,7 @@ void TrimUnlessDone(const std::string& folder, int64_t limit, double fresh_secon
   const bool fresh = ::fstat(file, &status) == 0 && status.st_size > 0 &&
                      Now() - static_cast<double>(status.st_mtim.tv_sec) < fresh_seconds;
   if (!fresh && ::flock(file, LOCK_EX | LOCK_NB) == 0) {
-    if (MeasureCache(folder).bytes > limit) Trim(folder, static_cast<int64_t>(kTrimmedTo * static_cast<double>(limit)));
+    Trim(folder, limit, static_cast<int64_t>(kTrimmedTo * static_cast<double>(limit)));
     // Its contents say no more than that somebody looked.
     [[maybe_unused]] const ssize_t written = ::pwrite(file, "looked\n", 7, 0);
   }
@@ -192,7 +194,7 @@ CacheUse MeasureCache(const std::string& folder) {
   return use;
 }
 
-CacheUse TrimCache(const std::string& folder, int64_t limit) { return Trim(folder, limit); }
+CacheUse TrimCache(const std::string& folder, int64_t limit) { return Trim(folder, limit, limit); }
 
 void KeepInCache(const std::string& folder, const std::string& path, std::string_view bytes) {
   if (folder.empty() || bytes.empty()) return;
@@ -201,10 +203,14 @@ void KeepInCache(const std::string& folder, const std::string& path, std::string
   absl::StatusOr<std::unique_ptr<NewFile>> file = NewFile::Create(path);
   absl::Status written = file.ok() ? (*file)->Write(bytes) : file.status();
   if (written.ok()) written = (*file)->Finish(/*durable=*/false);
+  if (!written.ok()) {
+    NoteCacheTrouble(absl::StrCat(
+        "the cache ", folder, " keeps nothing, so that it is made again next time: ", std::string(written.message())));
+    return;
+  }
   const absl::StatusOr<int64_t> limit = CacheLimit();
-  if (!written.ok() || !limit.ok()) {
-    NoteCacheTrouble(absl::StrCat("the cache ", folder, " keeps nothing, so that it is made again next time: ",
-                                  std::string((written.ok() ? limit.status() : written).message())));
+  if (!limit.ok()) {
+    NoteCacheTrouble(absl::StrCat(std::string(limit.status().message()), "; the cache ", folder, " is not trimmed"));
     return;
   }
   static std::atomic<int64_t> since_look{-1};  // bytes; -1: no file was written yet

@@ -39,12 +39,12 @@ TEST_F(CacheTest, ShowsWhatItHoldsAndMakesRoom) {
 
 TEST_F(CacheTest, OneThatCannotBeWrittenIsSaidOnceByEveryVerbThatCompiles) {
   const ToolOptions options{.cache = "/dev/null/cache"};
-  for (const std::vector<std::string>& words : std::vector<std::vector<std::string>>{
-           {"run", In("small.hlo")},
-           {"bench", In("small.hlo"), "--seconds=0.05"},
-           {"tune", In("small.hlo"), "--out=" + In("run"), "--model=analytical", "--moves=50", "--hardware-seconds=0.3",
-            "--quiet"},
-           {"profile", In("small.hlo"), "-o", In("corpus"), "--configs=1"}}) {
+  for (const std::vector<std::string>& words :
+       std::vector<std::vector<std::string>>{{"run", In("small.hlo")},
+                                             {"bench", In("small.hlo"), "--seconds=0.05"},
+                                             {"tune", In("small.hlo"), "--out=" + In("run"), "--model=analytical",
+                                              "--moves=50", "--hardware-seconds=0.3", "--quiet"},
+                                             {"profile", In("small.hlo"), "-o", In("corpus"), "--configs=1"}}) {
     const ToolResult result = RunTool(words, options);
     EXPECT_EQ(result.exit_code, 0) << words[0] << ": " << result.err;
     const size_t at = result.err.find("the cache /dev/null/cache keeps nothing");

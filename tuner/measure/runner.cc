@@ -120,7 +120,8 @@ auto Runner::TryTwice(const Attempt& attempt) {
 
 bool Runner::IsWorthAnother(const Outcome& outcome) const {
   const bool cancelled = worker_options_.cancel != nullptr && *worker_options_.cancel;
-  return !cancelled && !out_of_time_ && (!IsLasting(outcome.failure) || (outcome.failure == Failure::kRunCrashed && worker_ == nullptr));
+  return !cancelled && !out_of_time_ &&
+         (!IsLasting(outcome.failure) || (outcome.failure == Failure::kRunCrashed && worker_ == nullptr));
 }
 
 void Runner::UseInputs(InputKind kind) {
