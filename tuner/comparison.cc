@@ -67,7 +67,7 @@ absl::StatusOr<Comparison> CompareInterleaved(Runner& runner, const Candidate& u
           absl::StrCat("the default program cannot be timed: ", std::string(FailureName(outcomes[0].failure)), ": ",
                        outcomes[0].message));
     }
-    // Of which nothing is known does not decide.
+    // A program of which nothing is known decides nothing.
     for (const Outcome& outcome : outcomes) {
       if (outcome.failure == Failure::kEnvironment)
         return absl::UnavailableError(absl::StrCat("the programs cannot be compared: ", outcome.message));

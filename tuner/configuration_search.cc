@@ -117,7 +117,7 @@ absl::Status ConfigurationSearch::Measure(const Proposal& proposal) {
   return state_.Measure({proposal.config, tiles, state_.costs.Sum(proposal.kernels), ""}).status();
 }
 
-// In order of predicted cost, which follows what is measured on the way; at least one.
+// Goes in order of predicted cost, which follows what is measured on the way; at least one is measured.
 absl::Status ConfigurationSearch::MeasureInOrder(Proposals proposals, double share) {
   const size_t count = proposals.size();
   int skipped = 0;

@@ -26,8 +26,8 @@
 namespace smelt::tuner {
 namespace {
 
-// Of the hardware budget, for configurations; the rest is for tiles, and under XLA for kernels and loops tried one by
-// one in their other ways, in the best program.
+// Shares of the hardware budget that configurations may take; the rest is for tiles, and under XLA for kernels and
+// loops tried one by one in their other ways, in the best program.
 constexpr double kBeforeTilesShare = 0.7, kBeforeXlaChoicesShare = 0.8;
 
 class Session {

@@ -95,7 +95,7 @@ class Trials {
     std::string difference;  // kWrong and kNoResult
     bool Refutes() const { return verdict == Verdict::kWrong || verdict == Verdict::kNoResult; }
   };
-  // Of a trial's results. Unavailable where nothing is known of them.
+  // Compares a trial's results. Unavailable where nothing is known of them.
   absl::StatusOr<Check> Verify(const Trial& trial);
 
   const Trial& best() const { return best_ ? *best_ : usual_; }
@@ -111,7 +111,8 @@ class Trials {
   bool Cancelled() const { return options_.cancel != nullptr && *options_.cancel; }
   // Spent on trials of this folder, by this and earlier runs.
   double hardware_seconds() const { return runner_.hardware_seconds() + recorded_seconds_; }
-  // Of measurements that are no trials and stood in the records: an earlier run of this folder spent them.
+  // Counts seconds of measurements that are no trials and stood in the records: an earlier run of this folder spent
+  // them.
   void CountRecorded(double seconds) { recorded_seconds_ += seconds; }
   int64_t measured() const { return measured_; }
   int64_t known() const { return known_; }
