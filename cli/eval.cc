@@ -4,11 +4,14 @@
 #include <deque>
 #include <filesystem>
 #include <memory>
+#include <numeric>
 #include <set>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "cli/interrupt.h"
+#include "cli/print_json.h"
+#include "cli/split.h"
+#include "cli/target.h"
 #include "cli/verb.h"
 #include "fusion/target_id.h"
 #include "gnn/dataset/dataset.h"
@@ -49,7 +52,7 @@ void NoteOtherTarget(const std::string& path, const gnn::ModelFile& model, const
 }
 
 absl::Status Eval(const Flags& flags) {
-  SMELT_ASSIGN_OR_RETURN(kernels::Target target, kernels::Target::Parse(flags.target));
+  SMELT_ASSIGN_OR_RETURN(kernels::Target target, ReadTarget(flags.target));
   SMELT_ASSIGN_OR_RETURN(const gnn::ModelFile model, gnn::LoadModel(flags.model));
   SMELT_RETURN_IF_ERROR(target.SetFigures(model.target_figures));
   SMELT_ASSIGN_OR_RETURN(const gnn::Dataset data, gnn::LoadDataset(flags.corpus, target, {}));
@@ -59,13 +62,21 @@ absl::Status Eval(const Flags& flags) {
                          ReadSplit(flags.validation, flags.test, flags.seed, flags.test_programs));
   gnn::Split split = gnn::SplitByProgram(data, split_options);
   std::vector<int64_t> examples = split.test;
-  if (flags.all) {
+  const bool nothing_held_out = examples.empty() && flags.test_programs.empty();
+  if (flags.all || nothing_held_out) {
     examples.resize(data.examples.size());
-    for (size_t i = 0; i < examples.size(); ++i) examples[i] = static_cast<int64_t>(i);
+    std::iota(examples.begin(), examples.end(), 0);
   }
   if (examples.empty()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(flags.corpus, ": the split holds out no program; give --test, --test-programs or --all"));
+    return absl::InvalidArgumentError(absl::StrCat(flags.corpus, ": has no kernel of its own of a program that ",
+                                                   flags.test_programs, " names; --all evaluates on everything"));
+  }
+  if (nothing_held_out && !flags.all) {
+    std::fprintf(
+        stderr,
+        "%s: the split holds out none of its programs (%zu), so that all kernels are evaluated on, which is no test "
+        "of a model that learned from them; more programs, or a larger --test in training and here, hold some out\n",
+        flags.corpus.c_str(), data.Programs().size());
   }
   std::vector<gnn::Contender> contenders = {ContenderOf(model, "model")};
   std::vector<std::string> files = {flags.model};
@@ -100,8 +111,11 @@ absl::Status Eval(const Flags& flags) {
       return absl::InvalidArgumentError(absl::StrCat(flags.model, ": has no fusion network to draw a scatter plot of"));
     SMELT_RETURN_IF_ERROR(WriteFile(flags.scatter, gnn::ScatterSvg(data, examples, *fusion)));
   }
-  std::fputs(flags.json ? absl::StrCat(gnn::TableToJson(table).dump(2), "\n").c_str() : gnn::FormatTable(table).c_str(),
-             stdout);
+  if (flags.json) {
+    PrintJson(gnn::TableToJson(table));
+  } else {
+    std::fputs(gnn::FormatTable(table).c_str(), stdout);
+  }
   return absl::OkStatus();
 }
 

@@ -5,6 +5,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "cli/model.h"
+#include "cli/print_json.h"
+#include "cli/target.h"
 #include "cli/verb.h"
 #include "fusion/kernel.h"
 #include "gnn/ranking.h"
@@ -22,7 +24,7 @@ struct Flags {
 };
 
 absl::Status Rank(const Flags& flags) {
-  SMELT_ASSIGN_OR_RETURN(const kernels::Target target, kernels::Target::Parse(flags.target));
+  SMELT_ASSIGN_OR_RETURN(const kernels::Target target, ReadTarget(flags.target));
   SMELT_ASSIGN_OR_RETURN(const std::unique_ptr<gnn::Predictor> predictor, OpenPredictor(flags.model, target));
   SMELT_ASSIGN_OR_RETURN(const tuner::Program program, tuner::LoadProgram(flags.module));
   SMELT_ASSIGN_OR_RETURN(const tuner::FusedProgram fused, tuner::FuseProgram(program, flags.fusion, target));
@@ -53,7 +55,7 @@ absl::Status Rank(const Flags& flags) {
   if (!found)
     return absl::NotFoundError(
         absl::StrCat(flags.module, ": has no kernel `", flags.kernel, "`; `smelt predict` lists them"));
-  if (flags.json) std::printf("%s\n", result.dump(2).c_str());
+  if (flags.json) PrintJson(result);
   return absl::OkStatus();
 }
 

@@ -2,7 +2,6 @@
 
 #include <chrono>
 #include <condition_variable>
-#include <cstdio>
 #include <deque>
 #include <filesystem>
 #include <functional>
@@ -13,6 +12,7 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "fusion/evaluator.h"
 #include "fusion/heuristics/heuristics.h"
 #include "fusion/kernel_cost.h"
@@ -198,8 +198,7 @@ class Profiler {
       SMELT_RETURN_IF_ERROR(ProfileProgram(*program));
       ++report_.programs;
     }
-    if (options_.progress) std::fprintf(stderr, "\n");
-    report_.cancelled = Cancelled();
+    report_.interrupted = Cancelled();
     report_.seconds = Since(start_);
     return report_;
   }
@@ -368,15 +367,14 @@ class Profiler {
     }
     SMELT_RETURN_IF_ERROR(writer_->Append(example));
     ++report_.kernels;
-    if (options_.progress && Since(last_line_) > 1) {
-      last_line_ = Clock::now();
+    if (options_.progress != nullptr) {
       const double seconds = Since(start_);
       const double left = std::min(
           remaining_programs_ * options_.seconds_per_program,
           seconds / std::max<double>(1, static_cast<double>(report_.programs) + 0.5) * (remaining_programs_ + 0.5));
-      std::fprintf(stderr, "\r%s: %ld kernels, %.1f a second, %ld failed, about %.0f s left   ", place_.c_str(),
-                   report_.kernels, static_cast<double>(report_.kernels) / std::max(seconds, 1e-3), report_.failed,
-                   left);
+      options_.progress->Update(
+          absl::StrFormat("%s: %d kernels, %.1f a second, %d failed, about %.0f s left", place_, report_.kernels,
+                          static_cast<double>(report_.kernels) / std::max(seconds, 1e-3), report_.failed, left));
     }
     return absl::OkStatus();
   }
@@ -390,7 +388,7 @@ class Profiler {
   std::string program_name_, place_, trace_;
   double remaining_programs_ = 0;
   ProfileReport report_;
-  Clock::time_point start_ = Clock::now(), last_line_ = Clock::now();
+  Clock::time_point start_ = Clock::now();
 };
 
 }  // namespace

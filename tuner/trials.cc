@@ -91,10 +91,32 @@ RecordKey Trials::KeyOf(const std::string& subject) const {
           options_.policy.ToString()};
 }
 
+absl::Status Trials::Ended() const {
+  if (Cancelled()) return absl::CancelledError("interrupted");
+  if (runner_.out_of_time()) return absl::DeadlineExceededError("no time is left");
+  return absl::OkStatus();
+}
+
 absl::StatusOr<std::optional<Record>> Trials::Known(const RecordKey& key) {
   SMELT_ASSIGN_OR_RETURN(std::optional<Record> known, records_->Find(key));
   if (known && !known->outcome.ok() && key.subject == SubjectOf(usual_)) known.reset();
+  // What this run measured itself counts already.
+  if (known && seen_.insert(key.subject).second) recorded_seconds_ += known->hardware_seconds;
   return known;
+}
+
+absl::StatusOr<Outcome> Trials::MeasureKernel(const std::string& subject, const std::string& description,
+                                              const std::function<Outcome()>& measure) {
+  Record record{KeyOf(subject), "kernel", description};
+  SMELT_ASSIGN_OR_RETURN(const std::optional<Record> known, Known(record.key));
+  if (known) return known->outcome;
+  const double before = runner_.hardware_seconds();
+  record.outcome = measure();
+  SMELT_RETURN_IF_ERROR(Ended());
+  record.hardware_seconds = runner_.hardware_seconds() - before;
+  seen_.insert(subject);
+  SMELT_RETURN_IF_ERROR(Keep(record));
+  return record.outcome;
 }
 
 absl::StatusOr<TrialResult> Trials::Measure(const Trial& trial) {
@@ -102,19 +124,17 @@ absl::StatusOr<TrialResult> Trials::Measure(const Trial& trial) {
                 trial.compiler.empty() ? absl::StrCat("config ", ConfigText(trial.config)) : trial.compiler,
                 trial.predicted_seconds};
   TrialResult result;
+  const bool asked = seen_.contains(record.key.subject);
   SMELT_ASSIGN_OR_RETURN(const std::optional<Record> known, Known(record.key));
   if (known) {
     record = *known;
     result = {record.outcome, record.kernels, true};
-    if (seen_.insert(record.key.subject).second) {  // not one of this run, whose seconds count already
-      recorded_seconds_ += record.hardware_seconds;
-      ++known_;
-    }
+    known_ += !asked;
   } else {
     const double before = runner_.hardware_seconds();
     Runner::ProgramResult timed = runner_.TimeProgram(ToCandidate(trial), ToCandidate(usual_), options_.policy.repeats,
                                                       options_.policy.seconds, options_.kernel_rounds);
-    if (Cancelled()) return absl::CancelledError("interrupted");
+    SMELT_RETURN_IF_ERROR(Ended());
     if (timed.reference_failed && IsLasting(timed.outcome.failure)) {
       return absl::InternalError(absl::StrCat(
           program_.path, ": the default program cannot be measured: ", std::string(FailureName(timed.outcome.failure)),
@@ -132,6 +152,7 @@ absl::StatusOr<TrialResult> Trials::Measure(const Trial& trial) {
     seen_.insert(record.key.subject);
     ++measured_;
   }
+  result.hardware_seconds = record.hardware_seconds;
   // A new best must be right before it counts, one from the records included: it may not have been best when it was
   // measured.
   bool changed = !known;
@@ -167,7 +188,7 @@ absl::Status Trials::Confirm(const Trial& trial, Outcome* outcome) {
   for (int turn = 0; turn < kTurns && outcome->relative() < best_relative(); ++turn) {
     Runner::ProgramResult again = runner_.TimeProgram(ToCandidate(trial), ToCandidate(usual_), options_.policy.repeats,
                                                       options_.policy.seconds, /*kernel_rounds=*/0);
-    if (Cancelled()) return absl::CancelledError("interrupted");
+    SMELT_RETURN_IF_ERROR(Ended());
     if (!again.outcome.ok()) {
       outcome->failure = again.outcome.failure;
       outcome->message = again.outcome.message;
@@ -180,32 +201,39 @@ absl::Status Trials::Confirm(const Trial& trial, Outcome* outcome) {
   return absl::OkStatus();
 }
 
-absl::Status Trials::PrepareVerifier() {
+absl::Status Trials::PrepareVerifier(double max_seconds) {
   if (verifier_ != nullptr) return absl::OkStatus();
+  evaluator_seconds_ = max_seconds;
   absl::StatusOr<std::unique_ptr<Verifier>> evaluated =
-      Verifier::Create(*program_.original, options_.verify_seconds, options_.cancel);
+      Verifier::Create(*program_.original, max_seconds, options_.cancel);
   if (evaluated.ok()) {
     verifier_ = *std::move(evaluated);
-    runner_.UseInputs(verifier_->inputs());
-    NoteUselessResults();
-    return absl::OkStatus();
-  }
-  if (Cancelled()) return absl::CancelledError("interrupted");
-  why_unchecked_ = std::string(evaluated.status().message());
-  Log(absl::StrCat("the evaluator cannot check this program: ", why_unchecked_,
-                   "; results are compared with those of the program without fusion"));
-  const Trial unfused{fusion::Config(space_.size()), {}, 0};
-  for (const InputKind kind : kInputKinds) {
-    runner_.UseInputs(kind);
-    SMELT_ASSIGN_OR_RETURN(const std::vector<hlo::Literal> outputs,
-                           runner_.Outputs(ToCandidate(unfused), Path("outputs.safetensors")));
-    SMELT_ASSIGN_OR_RETURN(std::unique_ptr<Verifier> verifier,
-                           Verifier::FromOutputs(*program_.original, outputs, kind));
-    if (verifier_ == nullptr || verifier->finite() > verifier_->finite()) verifier_ = std::move(verifier);
-    if (verifier_->finite() == 1) break;
+  } else {
+    if (Cancelled()) return absl::CancelledError("interrupted");
+    why_unchecked_ = std::string(evaluated.status().message());
+    Log(absl::StrCat("the evaluator cannot check this program: ", why_unchecked_,
+                     "; results are compared with those of the default program"));
+    SMELT_RETURN_IF_ERROR(ExpectResultsOfTheDefault());
   }
   runner_.UseInputs(verifier_->inputs());
   NoteUselessResults();
+  return absl::OkStatus();
+}
+
+// Under the first kind of inputs that gives finite results only, as far as there is time to look.
+absl::Status Trials::ExpectResultsOfTheDefault() {
+  for (const InputKind kind : kInputKinds) {
+    runner_.UseInputs(kind);
+    const absl::StatusOr<std::vector<hlo::Literal>> outputs =
+        runner_.Outputs(ToCandidate(usual_), Path("outputs.safetensors"));
+    if (!outputs.ok() && verifier_ != nullptr && !Cancelled()) break;
+    SMELT_RETURN_IF_ERROR(Ended());
+    if (!outputs.ok()) return outputs.status();
+    SMELT_ASSIGN_OR_RETURN(std::unique_ptr<Verifier> verifier,
+                           Verifier::FromOutputs(*program_.original, *outputs, kind));
+    if (verifier_ == nullptr || verifier->finite() > verifier_->finite()) verifier_ = std::move(verifier);
+    if (verifier_->finite() == 1) break;
+  }
   return absl::OkStatus();
 }
 
@@ -216,17 +244,15 @@ void Trials::NoteUselessResults() {
 }
 
 absl::StatusOr<Trials::Check> Trials::Verify(const Trial& trial) {
-  SMELT_RETURN_IF_ERROR(PrepareVerifier());
   absl::StatusOr<std::vector<hlo::Literal>> outputs = runner_.Outputs(ToCandidate(trial), Path("outputs.safetensors"));
-  if (Cancelled()) return absl::CancelledError("interrupted");
+  SMELT_RETURN_IF_ERROR(Ended());
   if (absl::IsUnavailable(outputs.status())) return outputs.status();
   if (!outputs.ok()) return Check{Verdict::kNoResult, std::string(outputs.status().message())};
   std::string difference = verifier_->Compare(*outputs);
   if (!difference.empty() && why_unchecked_.empty() && !noise_learned_) {
     noise_learned_ = true;
     Log(absl::StrCat("a result differs from the evaluator's: ", difference, "; how far does rounding alone move it?"));
-    const absl::StatusOr<std::vector<std::string>> noisy =
-        verifier_->LearnNoise(options_.verify_seconds, options_.cancel);
+    const absl::StatusOr<std::vector<std::string>> noisy = verifier_->LearnNoise(evaluator_seconds_, options_.cancel);
     if (Cancelled()) return absl::CancelledError("interrupted");
     if (noisy.ok()) noisy_ = *noisy;
     for (const std::string& line : noisy_) Log(line);
@@ -246,7 +272,7 @@ absl::Status Trials::AskTheDefault() {
   default_asked_ = true;
   const absl::StatusOr<std::vector<hlo::Literal>> outputs =
       runner_.Outputs(ToCandidate(usual_), Path("outputs.safetensors"));
-  if (Cancelled()) return absl::CancelledError("interrupted");
+  SMELT_RETURN_IF_ERROR(Ended());
   if (!outputs.ok()) return absl::OkStatus();  // it is no better judge
   for (std::string& line : verifier_->Trust(*outputs, "XLA's own result")) {
     Log(line);

@@ -59,8 +59,9 @@ class Executable {
   virtual absl::StatusOr<std::vector<hlo::Literal>> Run(absl::Span<const hlo::Literal* const> inputs,
                                                         const RunOptions& options = {}) = 0;
   // Does what Run does, with results in buffers of the caller (64-byte aligned, of each output leaf's byte size): what
-  // timing loops call, no allocation. Buffers must not overlap each other; results may be computed in place in the
-  // outputs' buffers, which hold nothing of use when the run fails.
+  // timing loops call, no allocation. InvalidArgument where an output shares memory with another output or with an
+  // input; inputs may be one another. Results may be computed in place in the outputs' buffers, which hold nothing of
+  // use when the run fails.
   virtual absl::Status RunInto(absl::Span<const void* const> inputs, absl::Span<void* const> outputs,
                                const RunOptions& options = {}) = 0;
 };

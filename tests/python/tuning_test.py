@@ -22,7 +22,7 @@ import signal, sys, programs, smelt.jax as sj
 signal.signal(signal.SIGINT, signal.default_int_handler)
 x, scale = programs.values(64, 48), programs.values(48, seed=2)
 tuned = sj.tune(programs.normalise, x, scale, out=sys.argv[1], budget=float(sys.argv[2]))
-print("returned", tuned.answer, tuned.report["cancelled"])
+print("returned", tuned.answer, tuned.report["interrupted"])
 """
 
     def setUp(self):

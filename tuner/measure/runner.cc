@@ -63,22 +63,39 @@ const Outcome& OutcomeOf(const Result& result) {
 
 std::string MeasurePolicy::ToString() const { return absl::StrCat("repeats=", repeats, " seconds=", seconds, " warm"); }
 
+void Runner::SetDeadline(Clock::time_point deadline) {
+  deadline_ = deadline;
+  out_of_time_ = false;
+}
+
 absl::StatusOr<json> Runner::Call(const json& request, double timeout, bool building, Outcome* outcome) {
   const auto failed = [&](const absl::Status& status, Failure failure) {
     outcome->failure = failure;
     outcome->message = std::string(status.message());
     return status;
   };
+  const double left = deadline_ ? std::chrono::duration<double>(*deadline_ - Clock::now()).count() : timeout;
+  if (left <= 0) {
+    out_of_time_ = true;
+    return failed(absl::DeadlineExceededError("no time is left"),
+                  building ? Failure::kBuildTimedOut : Failure::kRunTimedOut);
+  }
+  const auto start = Clock::now();
   if (worker_ == nullptr || !worker_->alive()) {
-    absl::StatusOr<std::unique_ptr<WorkerProcess>> worker = WorkerProcess::Start(worker_options_);
-    if (!worker.ok()) return failed(worker.status(), Failure::kEnvironment);
+    WorkerOptions options = worker_options_;
+    if (deadline_) options.start_seconds = std::min(options.start_seconds, left);
+    absl::StatusOr<std::unique_ptr<WorkerProcess>> worker = WorkerProcess::Start(options);
+    if (!worker.ok()) {
+      out_of_time_ = absl::IsDeadlineExceeded(worker.status()) && options.start_seconds < worker_options_.start_seconds;
+      return failed(worker.status(), Failure::kEnvironment);
+    }
     worker_ = *std::move(worker);
     loaded_.clear();
   }
-  const auto start = Clock::now();
-  absl::StatusOr<json> reply = worker_->Call(request, timeout);
+  absl::StatusOr<json> reply = worker_->Call(request, std::min(timeout, left));
   hardware_seconds_ += std::chrono::duration<double>(Clock::now() - start).count();
   if (!reply.ok()) {
+    out_of_time_ = absl::IsDeadlineExceeded(reply.status()) && left < timeout;
     worker_.reset();
     loaded_.clear();
     return failed(reply.status(), FailureOf(reply.status(), building));
@@ -101,7 +118,7 @@ auto Runner::TryTwice(const Attempt& attempt) {
 
 bool Runner::IsWorthAnother(const Outcome& outcome) const {
   const bool cancelled = worker_options_.cancel != nullptr && *worker_options_.cancel;
-  return !cancelled && (!IsLasting(outcome.failure) || (outcome.failure == Failure::kRunCrashed && worker_ == nullptr));
+  return !cancelled && !out_of_time_ && (!IsLasting(outcome.failure) || (outcome.failure == Failure::kRunCrashed && worker_ == nullptr));
 }
 
 void Runner::UseInputs(InputKind kind) {
@@ -122,6 +139,10 @@ const Runner::Loaded* Runner::Load(const Candidate& candidate, Outcome* outcome)
   for (const Loaded& loaded : loaded_) {
     if (loaded.candidate == candidate) return &loaded;
   }
+  return LoadAnew(candidate, outcome);
+}
+
+const Runner::Loaded* Runner::LoadAnew(const Candidate& candidate, Outcome* outcome) {
   absl::StatusOr<json> reply = Call(LoadRequest(candidate), policy_.build_timeout, /*building=*/true, outcome);
   if (!reply.ok()) return nullptr;
   Loaded loaded{candidate, reply->value("id", -1), reply->value("compile_seconds", 0.0), {}};
@@ -262,11 +283,9 @@ std::vector<Outcome> Runner::TimePrograms(const std::vector<Candidate>& candidat
     for (size_t i = 0; i < candidates.size() && !again; ++i) {
       if (!outcomes[i].ok()) continue;
       // Equal candidates are loaded each on its own: that is how noise is measured.
-      absl::StatusOr<json> reply =
-          Call(LoadRequest(candidates[i]), policy_.build_timeout, /*building=*/true, &outcomes[i]);
-      if (reply.ok()) {
-        outcomes[i].compile_seconds = reply->value("compile_seconds", 0.0);
-        ids.push_back(reply->value("id", -1));
+      if (const Loaded* loaded = LoadAnew(candidates[i], &outcomes[i])) {
+        outcomes[i].compile_seconds = loaded->compile_seconds;
+        ids.push_back(loaded->id);
         which.push_back(i);
         continue;
       }
@@ -276,8 +295,8 @@ std::vector<Outcome> Runner::TimePrograms(const std::vector<Candidate>& candidat
         outcomes[i] = {};
       }
     }
-    if (again) continue;
-    if (ids.empty()) return outcomes;
+    if (again && !out_of_time_) continue;
+    if (ids.empty() || out_of_time_) return outcomes;
     Outcome together;
     absl::StatusOr<json> reply = Call(TimeRequest(ids, rounds, seconds), seconds + policy_.run_timeout,
                                       /*building=*/false, &together);

@@ -9,6 +9,7 @@
 // candidate's fault. Not thread-safe.
 #pragma once
 
+#include <chrono>
 #include <initializer_list>
 #include <map>
 #include <memory>
@@ -80,7 +81,7 @@ class Runner {
                             int kernel_rounds);
 
   // Compiles all in one new child, then times them interleaved, `rounds` samples each. A candidate that fails alone
-  // (build, crash) gets its failure; the others are timed without it.
+  // (build, crash) gets its failure; the others are timed without it. They stay loaded for Outputs.
   std::vector<Outcome> TimePrograms(const std::vector<Candidate>& candidates, int rounds, double seconds);
 
   // The inputs of programs; kUnit until it is called. Kernels alone have the formula's default.
@@ -95,6 +96,11 @@ class Runner {
 
   // Breaks the child for real: what tests use. Returns the outcome as a trial would.
   Outcome Inject(const std::string& fault, double timeout_seconds);
+
+  // No call of a child goes on beyond this moment: its limit is cut to what is left. What is then without a result says
+  // nothing of a candidate, and out_of_time() is true until the next SetDeadline.
+  void SetDeadline(std::chrono::steady_clock::time_point deadline);
+  bool out_of_time() const { return out_of_time_; }
 
   const MeasurePolicy& policy() const { return policy_; }
   // Seconds that children spent on trials so far: the hardware budget.
@@ -120,6 +126,8 @@ class Runner {
   nlohmann::json LoadRequest(const Candidate& candidate) const;
   // Loads the candidate unless it is; nullptr when it failed.
   const Loaded* Load(const Candidate& candidate, Outcome* outcome);
+  // The same whether it is loaded or not.
+  const Loaded* LoadAnew(const Candidate& candidate, Outcome* outcome);
   // Unloads all but these.
   void Keep(std::initializer_list<const Candidate*> kept);
 
@@ -130,6 +138,8 @@ class Runner {
   InputKind inputs_ = InputKind::kUnit;
   std::string inputs_file_;
   double hardware_seconds_ = 0;
+  std::optional<std::chrono::steady_clock::time_point> deadline_;
+  bool out_of_time_ = false;
 };
 
 }  // namespace smelt::tuner

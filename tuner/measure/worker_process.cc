@@ -114,8 +114,8 @@ absl::StatusOr<std::unique_ptr<WorkerProcess>> WorkerProcess::Start(const Worker
   ::close(std::exchange(replies.write, -1));
   // A child that is gone already does not answer the greeting either.
   if (!options.preamble.empty()) SendMessage(worker->to_child_, options.preamble).IgnoreError();
-  absl::StatusOr<nlohmann::json> hello = worker->Call({{"do", "hello"}}, 60);
-  if (!hello.ok() && absl::IsCancelled(hello.status())) return hello.status();
+  absl::StatusOr<nlohmann::json> hello = worker->Call({{"do", "hello"}}, options.start_seconds);
+  if (absl::IsCancelled(hello.status()) || absl::IsDeadlineExceeded(hello.status())) return hello.status();
   if (!hello.ok()) {
     return absl::UnavailableError(
         absl::StrCat("the measuring process (", program, ") did not start: ", std::string(hello.status().message())));

@@ -30,13 +30,15 @@ struct WorkerOptions {
   std::string target = "cpu";  // Target::Parse
   std::string cache_folder;    // of compiled kernels; empty: in memory only
   int64_t memory_limit_bytes = int64_t{12} << 30;
+  double start_seconds = 60;                  // that it has to start and answer
   int cpu = -1;                               // core to stay on; -1: any
   const std::atomic<bool>* cancel = nullptr;  // once true, a call in progress ends and the child with it
 };
 
 class WorkerProcess {
  public:
-  // Errors: Unavailable, FailedPrecondition (the child refuses to work here, and says why), Cancelled.
+  // Errors: Unavailable, FailedPrecondition (the child refuses to work here, and says why), DeadlineExceeded (it did not
+  // answer within the options' `start_seconds`), Cancelled.
   static absl::StatusOr<std::unique_ptr<WorkerProcess>> Start(const WorkerOptions& options);
   ~WorkerProcess();
   WorkerProcess(const WorkerProcess&) = delete;

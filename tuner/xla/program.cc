@@ -1,6 +1,7 @@
 #include "tuner/xla/program.h"
 
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
 #include <limits>
 #include <set>
@@ -19,6 +20,7 @@
 #include "hlo/proto/writer.h"
 #include "hlo/status_macros.h"
 #include "hlo/write_file.h"
+#include "tuner/comparison.h"
 #include "tuner/xla/calls.h"
 #include "tuner/xla/default_layouts.h"
 #include "tuner/xla/library_fusions.h"
@@ -199,7 +201,8 @@ absl::Status TakeLibraryFusions(const WorkerOptions& worker, double timeout_seco
 
 absl::StatusOr<bool> LibraryIsFaster(const WorkerOptions& worker, const MeasurePolicy& policy, double timeout_seconds,
                                      XlaProgram* program) {
-  constexpr double kClearly = 0.98;
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::duration_cast<std::chrono::nanoseconds>(
+                                                               std::chrono::duration<double>(timeout_seconds));
   std::vector<Candidate> candidates = {program->xla_default, program->xla_no_library};
   const Callable callable = FindCallable(program->program.module());
   if (!callable.convolutions.empty() && FindOwnFusions(worker, timeout_seconds, program).ok()) {
@@ -209,13 +212,15 @@ absl::StatusOr<bool> LibraryIsFaster(const WorkerOptions& worker, const MeasureP
     if (candidate.ok()) candidates.push_back(*std::move(candidate));
   }
   Runner runner(worker, policy);
+  runner.SetDeadline(deadline);
   const std::vector<Outcome> outcomes = runner.TimePrograms(candidates, policy.repeats, policy.seconds);
+  if (runner.out_of_time()) return absl::DeadlineExceededError(absl::StrCat("no answer in ", timeout_seconds, " s"));
   double without = std::numeric_limits<double>::infinity();
   for (size_t i = 0; i < outcomes.size(); ++i) {
     if (!outcomes[i].ok() && i < 2) return absl::InternalError(outcomes[i].message);
     if (outcomes[i].ok() && i > 0) without = std::min(without, outcomes[i].median());
   }
-  return outcomes[0].median() < kClearly * without;
+  return outcomes[0].median() < (1 - kScreeningGain) * without;
 }
 
 absl::StatusOr<fusion::Space> XlaSpace(const Program& program) {

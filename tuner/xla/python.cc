@@ -24,8 +24,6 @@ def exactly(count):
 exec(compile(json.loads(exactly(struct.unpack("=I", exactly(4))[0])), "smelt/tuner/xla/worker.py", "exec"))
 )";
 
-constexpr double kHelloSeconds = 60;
-
 // The path of a program as a shell would find it; empty: there is none.
 std::string OnPath(const std::string& program) {
   if (program.find('/') != std::string::npos) return program;
@@ -55,9 +53,10 @@ absl::StatusOr<WorkerOptions> FindXlaWorker(const XlaWorkerOptions& options) {
     worker.preamble = WorkerText();
     worker.memory_limit_bytes = options.memory_limit_bytes;
     worker.cancel = options.cancel;
-    const absl::Status started = AskNewWorker(worker, {{"do", "hello"}}, kHelloSeconds).status();
+    worker.start_seconds = options.start_seconds;
+    const absl::Status started = AskNewWorker(worker, {{"do", "hello"}}, options.start_seconds).status();
     if (started.ok()) return worker;
-    if (absl::IsCancelled(started)) return started;
+    if (absl::IsCancelled(started) || absl::IsDeadlineExceeded(started)) return started;
     absl::StrAppend(&tried, std::string(started.message()));
   }
   return absl::FailedPreconditionError(

@@ -95,6 +95,7 @@ def tune(f: Callable[..., Any], *example_args: Any, out: str | os.PathLike[str],
 
 
 COMPARISON_SECONDS = 3.0
+INTERRUPTED = (128 + signal.SIGINT, 128 + signal.SIGTERM)  # statuses of a search that ended early with the best so far
 
 
 def _check_target(target: str) -> None:
@@ -190,7 +191,7 @@ def _search(path: pathlib.Path, budget: float, target: str, quiet: bool, flags: 
         what = [path / "module.pb", f"--python={sys.executable}", f"--captured={path / 'captured.pb'}",
                 f"--captured-library={path / 'captured_library.pb'}"]
     command = [str(program.find_program()), "tune", *map(str, what), f"--target={target}", f"--out={path}", "--json",
-               f"--hardware-seconds={budget}", f"--threads={folder.threads()}", *(["--quiet"] if quiet else []), *flags]
+               f"--budget={budget}", f"--threads={folder.threads()}", *(["--quiet"] if quiet else []), *flags]
     with tempfile.TemporaryFile() as output:
         status, message = _run(command, output)
         output.seek(0)
@@ -199,7 +200,7 @@ def _search(path: pathlib.Path, budget: float, target: str, quiet: bool, flags: 
         report = json.loads(text)
     except ValueError:
         report = None
-    if status != 0 or not isinstance(report, dict):
+    if status not in (0, *INTERRUPTED) or not isinstance(report, dict):
         raise program.ProgramError(f"smelt tune: {message.strip() or f'ended with status {status}'}")
     return report
 
