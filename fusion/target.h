@@ -34,7 +34,7 @@ struct FusionTarget {
   // Work that may be repeated for one element of a producer: element operations times the number of times that a
   // consumer reads the element. Beyond it the value must fit the scratch.
   double recompute_factor = 16;
-  // In how many kernels a reduction may be computed; at most kMaxCopies. A contraction is computed once.
+  // The number of kernels in which a reduction may be computed; at most kMaxCopies. A contraction is computed once.
   int reduction_copies = 2;
   static constexpr int kMaxCopies = 3;
 
@@ -58,7 +58,7 @@ struct FusionTarget {
 
   static FusionTarget Cpu() { return {}; }
   static FusionTarget XlaCpu();
-  // Of everything that decides what is legal: spaces of equal hash and module have the same decisions.
+  // Covers everything that decides what is legal: spaces of equal hash and module have the same decisions.
   hlo::Hash128 Hash() const;
 };
 

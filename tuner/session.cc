@@ -29,13 +29,14 @@
 namespace smelt::tuner {
 namespace {
 
-// Of the search's time, for configurations; the rest is for tiles, and under XLA for kernels and loops tried one by
-// one in their other ways, in the best program. The program with the best tiles is timed in what those leave.
+// Shares of the search's time that configurations may take; the rest is for tiles, and under XLA for kernels and loops
+// tried one by one in their other ways, in the best program. The program with the best tiles is timed in what those
+// leave.
 constexpr double kBeforeTilesShare = 0.6, kTilesShare = 0.9, kBeforeXlaChoicesShare = 0.8;
-// Of the time that there is, for the evaluator.
+// The evaluator's share of the time that there is.
 constexpr double kEvaluatorShare = 0.25;
-// Of what is left when the default is measured, the comparison gets what it needs, but not more than this; where that
-// is too little for the fewest processes that can tell a large gain, as much as these need, within limits.
+// The comparison gets what it needs of what is left when the default is measured, but not more than this; where that is
+// too little for the fewest processes that can tell a large gain, as much as these need, within limits.
 constexpr double kFinalShare = 0.4, kMostFinalShare = 0.8;
 constexpr int kFewestChildren = 3;
 

@@ -57,7 +57,7 @@ class ModuleParser : public AttributeHost {
     bool unknown_operands_are_parameters = false;
     int64_t next_parameter = 0;
     Instruction* last = nullptr;
-    // By their name in the text: those whose name another computation had already taken.
+    // Computations by their name in the text: those whose name another computation had already taken.
     absl::flat_hash_map<std::string_view, Instruction*, NameHash> renamed;
     // Those whose name is not from the text.
     absl::flat_hash_set<const Instruction*> named_by_us;

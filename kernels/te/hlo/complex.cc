@@ -109,7 +109,7 @@ Expr QuotientPart(const hlo::Instruction& divide, const Parts& x, bool imaginary
   return CastTo(PartType(divide), Select(IsNan(a), a, Select(lost, recovered, quotient(imaginary))));
 }
 
-// As XLA:CPU orders complex numbers: < and > by the real and then by the imaginary part, <= and >= by the real part.
+// XLA:CPU orders complex numbers so: < and > by the real and then by the imaginary part, <= and >= by the real part.
 Expr Comparison(const hlo::Instruction& instruction, const Parts& x) {
   const auto lexicographic = [&](CompareOp op) {
     return Or(Compare(op, x[0], x[2]), And(Compare(CompareOp::kEq, x[0], x[2]), Compare(op, x[1], x[3])));
@@ -131,7 +131,7 @@ Expr Comparison(const hlo::Instruction& instruction, const Parts& x) {
   return lexicographic(CompareOp::kGt);
 }
 
-// Of two with one real part the first one.
+// Where two have one real part the first one is taken.
 template <CompareOp kOp, int kPart>
 Expr Extreme(const hlo::Instruction&, const Parts& x) {
   return Select(Compare(kOp, x[0], x[2]), x[kPart], x[kPart + 2]);

@@ -25,7 +25,7 @@ struct Value {
   Expr At(std::vector<Expr> indices) const { return uniform ? uniform : tensor(std::move(indices)); }
 };
 
-// Of a complex instruction, rules of real numbers see one part at a time.
+// Rules of real numbers see one part of a complex instruction at a time.
 enum class NumberPart : uint8_t { kWhole, kReal, kImaginary };
 
 // An instruction under translation: what it is, what its operands have become, and the name its operation gets.
@@ -103,7 +103,7 @@ absl::StatusOr<std::vector<Value>> ConvolutionRule(const RuleInput& input);
 // `rule`: the opcode's own, of real numbers. `operands`: the values of each.
 absl::StatusOr<std::vector<Value>> ComplexRule(const RuleInput& input, Rule rule,
                                                absl::Span<const std::vector<Value>> operands);
-// As they lie in memory: real and imaginary parts in turn, so that the last dimension is twice as long.
+// The dimensions as pairs lie in memory: real and imaginary parts in turn, so that the last dimension is twice as long.
 std::vector<int64_t> PairDimensions(std::vector<int64_t> dimensions);
 std::vector<Value> ComplexInput(const Tensor& pairs, const std::vector<int64_t>& dimensions, const std::string& name);
 Tensor ComplexOutput(const Value& real, const Value& imaginary, const std::vector<int64_t>& dimensions,

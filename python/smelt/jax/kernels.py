@@ -26,7 +26,7 @@ HANDLER = "smelt_kernel"
 VARIANTS = ("all", "contractions")
 LEAST_GAIN = 0.98  # of XLA's time; what is less is noise
 
-# Of a result, relative to the largest number in it.
+# The tolerance of a result, relative to the largest number in it.
 TOLERANCES = {"float64": 1e-9, "complex128": 1e-9, "float16": 1e-2, "bfloat16": 4e-2}
 TOLERANCE = 1e-4
 
