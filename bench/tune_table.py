@@ -4,7 +4,7 @@
   bench/tune_table.py                                  # all of models/, about 14 times --seconds for each program
   bench/tune_table.py dqn attention --seconds=10 --factor=3
 
-Prints a Markdown table, writes it to docs/tuning.md (or --out=FILE) and the figures to --json=FILE. Gains are how much less time
+Prints a Markdown table, writes it to docs/tuning.md (or --out=FILE; what follows the first `## ` there stays) and the figures to --json=FILE. Gains are how much less time
 the answer takes than the default fusion, by `smelt tune`'s own interleaved comparison; 0 where nothing beat the default beyond noise,
 because then the default is the answer. Every run has a run folder and a kernel cache of its own, so that none profits from another.
 """
@@ -46,6 +46,7 @@ def tune(arguments, program, words, seconds):
     """One run of `smelt tune`, as its JSON, or None where it failed (its message is shown)."""
     with tempfile.TemporaryDirectory() as folder:
         command = [arguments.smelt, "tune", str(module_of(program)), f"--out={folder}/run", f"--hardware-seconds={seconds:g}",
+                   f"--budget={10 * seconds + 120:g}",  # which is to end none of them
                    f"--seed={arguments.seed}", "--json", "--quiet", *words]
         if arguments.moves:
             command.append(f"--moves={arguments.moves}")
@@ -92,7 +93,7 @@ def document(rows, columns, arguments, model):
 
 How much less time the tuned program takes than the default fusion (`priority`), on one core of {cpu()}, {datetime.date.today()}.
 Made by `{command}`: {arguments.seconds:g} s of hardware time (compiling and timing candidates) a search, seed {arguments.seed}. 0 means that nothing
-beat the default by more than twice the noise, and the default is the answer. Every answer was compared with the evaluator.
+beat the default beyond doubt, and the default is the answer. Every answer was compared with the evaluator.
 
 The model: {model}.
 
@@ -136,7 +137,9 @@ def main():
         rows.append((name_of(program), runs))
         # Written after every program, so that a long run shows what it has.
         pathlib.Path(arguments.out).parent.mkdir(parents=True, exist_ok=True)
-        pathlib.Path(arguments.out).write_text(document(rows, columns, arguments, model))
+        page = pathlib.Path(arguments.out)
+        _, heading, kept = page.read_text().partition("\n## ") if page.is_file() else ("", "", "")
+        page.write_text(document(rows, columns, arguments, model) + heading + kept)
         if arguments.json:
             pathlib.Path(arguments.json).write_text(json.dumps([{"program": p, "runs": dict(zip(columns, r))} for p, r in rows], indent=1))
     print(table(rows, columns), end="")

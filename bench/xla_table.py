@@ -5,7 +5,7 @@
   bench/xla_table.py --write=docs/xla-tuning.md one.json two.json
 
 The first form runs `smelt tune MODULE --target=xla` for each and prints, as speed beside XLA's own choice (above 1 is faster): XLA without
-its library, XLA's own fusions as our program, our default fusion, no fusion, and what came out, with the noise of the final comparison.
+its library, XLA's own fusions as our program, our default fusion, no fusion, and what came out, with half the interval of the final comparison.
 Three geometric means at the end: over XLA's own choice; over the better of XLA's two whole-program settings; and of fusions alone, which
 is the answer beside XLA's own fusions with the same choices of its library, calls and parts, timed in turn with it. An answer that is
 XLA's own counts as 1 in all. --list: a file with one module a line. --minutes: no further program is begun after so long. The folder keeps the runs: the
@@ -34,7 +34,7 @@ def read_arguments():
     parser.add_argument("modules", nargs="*", type=pathlib.Path, metavar="MODULE.hlo")
     parser.add_argument("--list", type=pathlib.Path, help="a file with further modules, one a line")
     parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--seconds", type=float, default=30, help="of compiling and timing candidates, a program (default 30)")
+    parser.add_argument("--seconds", type=float, default=30, help="budget of a program, of wall-clock time (default 30)")
     parser.add_argument("--minutes", type=float, default=math.inf, help="no further program is begun after so long")
     parser.add_argument("--smelt", type=pathlib.Path, default=ROOT / "build/release/smelt")
     parser.add_argument("--python", help="an interpreter that has jaxlib (default: smelt's own search)")
@@ -66,7 +66,7 @@ def same_library_ms(report, folder):
 
 def tune(module, arguments):
     folder = arguments.out / f"{name_of(module)}-{arguments.threads}"
-    command = [arguments.smelt, "tune", module, "--target=xla", f"--threads={arguments.threads}", f"--hardware-seconds={arguments.seconds}",
+    command = [arguments.smelt, "tune", module, "--target=xla", f"--threads={arguments.threads}", f"--budget={arguments.seconds}",
                f"--out={folder}", "--json", "--quiet"]
     if arguments.python:
         command.append(f"--python={arguments.python}")
@@ -77,11 +77,14 @@ def tune(module, arguments):
         lines = [line for line in done.stderr.splitlines() if line.strip()]
         return row | {"error": lines[-1][:200] if lines else f"exit status {done.returncode}"}
     report = json.loads(done.stdout)
+    if "default_ms" not in report:
+        return row | {"error": report["undecided"]}
+    low, high = report["interval"] or (1, 1)
     speeds = {name: 1 / report["starts"][start] for name, start in COLUMNS.items() if start in report["starts"]}
     tuned = report["default_ms"] / report["best_ms"]
     ours = report["answer"] == "as_given"
     fusions = same_library_ms(report, folder) / report["best_ms"] if ours else 1.0
-    return row | {"xla_ms": report["default_ms"], "tuned_ms": report["best_ms"], "noise": report["noise"], "speeds": speeds, "tuned": tuned,
+    return row | {"xla_ms": report["default_ms"], "tuned_ms": report["best_ms"], "margin": (high - low) / 2, "speeds": speeds, "tuned": tuned,
                   "over_better": tuned / max(1.0, speeds.get("no library", 1.0)), "fusions": fusions, "answer": report["answer"],
                   "verified": report["verified"], "library": report["library"], "called": report["called"], "uncut": report["uncut"], "measured": report["measured"] + report["known"],
                   "failed": report["failed"]}
@@ -116,18 +119,18 @@ def write_page(arguments):
             "\nwith XLA's own code generator. Made by `bench/xla_table.py`; speeds are beside XLA's own choice, above 1 is faster. *XLA's fusions* is XLA's own fused"
             "\nprogram as a configuration of ours, where the search starts; *tuned* the answer; *over better* the answer beside the better of XLA's"
             "\ntwo whole-program settings (with and without its library); *fusions* the answer beside XLA's own fusions with all those other"
-            "\nchoices the same, timed in turn. The last column counts these: contractions for the library, calls, and whether nothing is cut. *Noise* is the standard error of the final comparison: an answer of ours gains more than twice that, in"
-            "\nevery one of three to six processes, else XLA's own choice is the answer.\n"]
+            "\nchoices the same, timed in turn. The last column counts these: contractions for the library, calls, and whether nothing is cut. ± is half the 99 % interval of the final comparison,"
+            "\nover several processes: where it does not lie above 1 as a whole, XLA's own choice is the answer.\n"]
     for path in arguments.modules:
         run = json.loads(path.read_text())
         rows = [row for row in run["rows"] if "error" not in row]
-        text.append(f"## {run['threads']} thread{'s' if run['threads'] > 1 else ''}, {run['seconds']:g} s of compiling and timing a program\n")
+        text.append(f"## {run['threads']} thread{'s' if run['threads'] > 1 else ''}, {run['seconds']:g} s a program\n")
         text += [f"- {line}" for line in summary(rows)]
-        text.append("\n| program | XLA ms | " + " | ".join(COLUMNS) + " | tuned | over better | fusions | noise % | answer | with |")
+        text.append("\n| program | XLA ms | " + " | ".join(COLUMNS) + " | tuned | over better | fusions | ± % | answer | with |")
         text.append("|---|" + "---:|" * (len(COLUMNS) + 5) + "---|---|")
         for row in sorted(rows, key=lambda row: -row["tuned"]):
             cells = [row["program"], f"{row['xla_ms']:.3f}", *(f"{row['speeds'][name]:.2f}" if name in row["speeds"] else "" for name in COLUMNS),
-                     f"{row['tuned']:.2f}", f"{row['over_better']:.2f}", f"{row['fusions']:.2f}", f"{100 * row['noise']:.1f}",
+                     f"{row['tuned']:.2f}", f"{row['over_better']:.2f}", f"{row['fusions']:.2f}", f"{100 * row['margin']:.1f}",
                      {"as_given": "ours", "xla": "XLA's own", "xla_no_library": "XLA, no library"}[row["answer"]], choices(row)]
             text.append("| " + " | ".join(cells) + " |")
         failed = [row for row in run["rows"] if "error" in row]
@@ -154,7 +157,7 @@ def main():
         return write_page(arguments)
     rows, begin = [], time.monotonic()
     print(f"{arguments.threads} threads, load {os.getloadavg()[0]:.2f}, {arguments.seconds:g} s a program")
-    print(f"{'program':<40}{'XLA ms':>10}" + "".join(f"{name:>14}" for name in COLUMNS) + f"{'tuned':>8}{'better':>8}{'fusions':>8}{'noise':>8}  answer")
+    print(f"{'program':<40}{'XLA ms':>10}" + "".join(f"{name:>14}" for name in COLUMNS) + f"{'tuned':>8}{'better':>8}{'fusions':>8}{'+-':>8}  answer")
     for module in modules:
         if time.monotonic() - begin > 60 * arguments.minutes:
             print(f"{arguments.minutes:g} minutes are over: {len(modules) - len(rows)} programs are left out")
@@ -166,7 +169,7 @@ def main():
         else:
             speeds = "".join(f"{row['speeds'].get(name, float('nan')):>14.2f}" for name in COLUMNS)
             print(f"{row['program']:<40}{row['xla_ms']:>10.3f}{speeds}{row['tuned']:>8.2f}{row['over_better']:>8.2f}{row['fusions']:>8.2f}"
-                  f"{row['noise']:>8.3f}  {row['answer']} ({row['wall_s']:.0f} s)", flush=True)
+                  f"{row['margin']:>8.3f}  {row['answer']} ({row['wall_s']:.0f} s)", flush=True)
         if arguments.json:
             arguments.json.write_text(json.dumps({"threads": arguments.threads, "seconds": arguments.seconds, "rows": rows}, indent=1) + "\n")
     good = [row for row in rows if "error" not in row]

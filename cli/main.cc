@@ -19,7 +19,7 @@ constexpr Verb kVerbs[] = {
     {"bench", "Latency of a module, in total and by kernel", "smelt bench models/dqn.hlo --threads=1 --json", AddBench,
      true},
     {"tune", "Searches fusion configurations and tiles, measures the best, verifies, writes a run folder",
-     "smelt tune models/dqn.hlo --out=run --hardware-seconds=10", AddTune},
+     "smelt tune models/dqn.hlo --out=run --budget=10", AddTune},
     {"predict", "Predicted seconds by kernel and in total",
      "smelt predict models/dqn.hlo --model=models/cpu.smeltmodel", AddPredict, true},
     {"rank", "Tile sizes of a kernel, best first", "smelt rank models/dqn.hlo --model=models/cpu.smeltmodel", AddRank,

@@ -1,9 +1,10 @@
 // smelt tune: the main job.
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <filesystem>
-#include <fstream>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "cli/interrupt.h"
@@ -11,13 +12,14 @@
 #include "cli/verb.h"
 #include "cli/xla.h"
 #include "hlo/status_macros.h"
-#include "hlo/write_file.h"
 #include "kernels/compile/compile.h"
 #include "nlohmann/json.hpp"
+#include "tuner/budget.h"
 #include "tuner/session.h"
 #include "tuner/session_report.h"
 #include "tuner/xla/predictor.h"
 #include "tuner/xla/python.h"
+#include "tuner/xla/start.h"
 
 namespace smelt::cli {
 namespace {
@@ -25,9 +27,10 @@ namespace {
 struct Flags {
   std::string module, model, mode = "model", cache;
   tuner::TuneOptions tune;
-  std::string target = "cpu", library = "auto";
+  std::string target = "cpu";
   XlaFlags xla;
-  tuner::xla::CaptureFiles captured;
+  tuner::xla::StartOptions start;
+  double budget = 60;
   int threads = 1;
   bool inside_xla = false, no_tiles = false, json = false, quiet = false;
 };
@@ -39,37 +42,8 @@ struct Job {
   std::unique_ptr<gnn::Predictor> predictor;
 };
 
-// XLA's own fusions, with its library's where that is the better of its two whole-program settings. The first run of a
-// folder decides.
-absl::Status StartFromXla(const Flags& flags, tuner::xla::XlaProgram* program) {
-  const tuner::TuneOptions& options = flags.tune;
-  const double seconds = flags.xla.compile_seconds;
-  const std::filesystem::path note = std::filesystem::path(options.folder) / "library.txt";
-  std::string choice = flags.library;
-  if (choice == "auto" && program->library_fusions > 0) {
-    std::string known;
-    if (std::ifstream(note) >> known && (known == "kept" || known == "free")) {
-      choice = known;
-    } else {
-      tuner::MeasurePolicy policy = options.policy;
-      SMELT_ASSIGN_OR_RETURN(const bool faster, tuner::xla::LibraryIsFaster(options.worker, policy, seconds, program));
-      choice = faster ? "kept" : "free";
-      std::error_code ignored;
-      std::filesystem::create_directories(options.folder, ignored);
-      SMELT_RETURN_IF_ERROR(WriteFile(note.string(), choice + "\n"));
-    }
-  }
-  absl::Status taken = absl::OkStatus();
-  if (choice == "kept") taken = tuner::xla::TakeLibraryFusions(options.worker, seconds, program, flags.captured);
-  if (!taken.ok()) std::fprintf(stderr, "without XLA's library fusions: %s\n", std::string(taken.message()).c_str());
-  if (choice == "kept" && taken.ok()) return absl::OkStatus();
-  if (program->fused_by_xla != nullptr) return absl::OkStatus();
-  const absl::Status own = tuner::xla::FindOwnFusions(options.worker, seconds, program);
-  if (!own.ok()) std::fprintf(stderr, "no start from XLA's own fusions: %s\n", std::string(own.message()).c_str());
-  return absl::OkStatus();
-}
-
-absl::StatusOr<Job> PrepareJob(Flags& flags, const Interrupt& interrupt) {
+// DeadlineExceeded: --target=xla, and the budget ended before XLA's passes did.
+absl::StatusOr<Job> PrepareJob(Flags& flags, const Interrupt& interrupt, const tuner::Budget& budget) {
   tuner::TuneOptions& options = flags.tune;
   const std::string target = absl::StrCat("cpu:threads=", flags.threads);
   SMELT_ASSIGN_OR_RETURN(options.target, kernels::Target::Parse(target));
@@ -77,19 +51,22 @@ absl::StatusOr<Job> PrepareJob(Flags& flags, const Interrupt& interrupt) {
   options.tiles = !flags.no_tiles;
   Job job;
   if (flags.target == "xla") {
-    SMELT_ASSIGN_OR_RETURN(
-        options.worker,
-        tuner::xla::FindXlaWorker({.python = flags.xla.python, .threads = flags.threads, .cancel = interrupt.flag()}));
+    SMELT_ASSIGN_OR_RETURN(options.worker, tuner::xla::FindXlaWorker({.python = flags.xla.python,
+                                                                      .threads = flags.threads,
+                                                                      .start_seconds = std::max(budget.left(), 0.0),
+                                                                      .cancel = interrupt.flag()}));
+    options.worker.start_seconds = tuner::WorkerOptions().start_seconds;
     options.worker.cache_folder = cache;
     options.policy.build_timeout = flags.xla.compile_seconds;
     options.tiles = false;
-    SMELT_ASSIGN_OR_RETURN(
-        job.xla, tuner::xla::LoadXlaProgram(flags.module, options.worker, flags.xla.compile_seconds, flags.captured));
-    const absl::Status library =
-        tuner::xla::FindLibraryKernels(options.worker, flags.xla.compile_seconds, &job.xla, flags.captured);
-    if (!library.ok())
-      std::fprintf(stderr, "no choices of XLA's library: %s\n", std::string(library.message()).c_str());
-    SMELT_RETURN_IF_ERROR(StartFromXla(flags, &job.xla));
+    flags.start.folder = options.folder;
+    flags.start.compile_seconds = flags.xla.compile_seconds;
+    std::vector<std::string> notes;
+    absl::StatusOr<tuner::xla::XlaProgram> program =
+        tuner::xla::PrepareToTune(flags.module, options.worker, options.policy, flags.start, budget, &notes);
+    for (const std::string& note : notes) std::fprintf(stderr, "%s\n", note.c_str());
+    if (!program.ok()) return program.status();
+    job.xla = *std::move(program);
     // A model that is asked for, the one that comes with the tool, or the rough cost.
     const std::string model = flags.model.empty() ? tuner::xla::ShippedXlaModelPath() : flags.model;
     std::unique_ptr<tuner::xla::Predictor> predictor = tuner::xla::RoughPredictor();
@@ -110,18 +87,80 @@ absl::StatusOr<Job> PrepareJob(Flags& flags, const Interrupt& interrupt) {
   return job;
 }
 
+nlohmann::json ToJson(const tuner::TuneReport& report, const tuner::Budget& budget) {
+  nlohmann::json tiles = nlohmann::json::array();
+  for (const tuner::ChangedKernel& kernel : report.tiles) {
+    tiles.push_back({{"name", kernel.name},
+                     {"tile", kernel.tile},
+                     {"default_us", 1e6 * kernel.seconds},
+                     {"tuned_us", 1e6 * kernel.tuned_seconds}});
+  }
+  nlohmann::json starts = nlohmann::json::object();
+  for (const tuner::StartingPoint& start : report.xla.starts) {
+    if (std::isfinite(start.relative)) starts[start.name] = start.relative;
+  }
+  nlohmann::json phases = nlohmann::json::object();
+  for (int i = 0; i < tuner::kPhases; ++i) phases[tuner::kPhaseNames[i]] = budget.spent(static_cast<tuner::Phase>(i));
+  nlohmann::json json{{"speedup", report.speedup()},
+                      {"interval", nullptr},
+                      {"improved", report.improved},
+                      {"undecided", report.undecided},
+                      {"verified", report.verified},
+                      {"difference", report.difference},
+                      {"unchecked", report.unchecked},
+                      {"noisy", report.noisy},
+                      {"budget_seconds", budget.seconds()},
+                      {"wall_seconds", budget.spent()},
+                      {"phase_seconds", phases},
+                      {"moves", report.moves},
+                      {"moves_per_second", report.moves_per_second},
+                      {"measured", report.measured},
+                      {"known", report.known},
+                      {"failed", report.failed},
+                      {"hardware_seconds", report.hardware_seconds},
+                      {"known_seconds", report.known_seconds},
+                      {"default_predicted_ms", 1e3 * report.default_predicted},
+                      {"best_predicted_ms", 1e3 * report.best_predicted},
+                      {"kernels_gone", report.kernels_gone},
+                      {"kernels_new", report.kernels_new},
+                      {"tiles", tiles},
+                      {"answer", report.xla.answer},
+                      {"same_library_ms", 1e3 * report.xla.same_library_seconds},
+                      {"library", report.xla.library},
+                      {"called", report.xla.called},
+                      {"uncut", report.xla.uncut},
+                      {"starts", starts},
+                      {"cancelled", report.cancelled}};
+  // Where nothing was measured there are no times.
+  if (report.default_seconds > 0) {
+    json["default_ms"] = 1e3 * report.default_seconds;
+    json["best_ms"] = 1e3 * report.best_seconds;
+  }
+  if (report.compared && report.compared->children > 1)
+    json["interval"] = {std::exp(report.compared->low), std::exp(report.compared->high)};
+  return json;
+}
+
 absl::Status Tune(Flags& flags) {
   Interrupt interrupt;
   tuner::TuneOptions& options = flags.tune;
-  SMELT_ASSIGN_OR_RETURN(const Job job, PrepareJob(flags, interrupt));
-  gnn::Predictor* const predictor = job.predictor.get();
-  const bool xla = flags.target == "xla";
-  if (xla) options.xla = &job.xla;
-  const tuner::Program& program = xla ? job.xla.program : job.program;
+  tuner::Budget budget(flags.budget);
   options.mode = flags.mode == "hardware" ? tuner::TuneMode::kHardware : tuner::TuneMode::kModel;
   options.cancel = interrupt.flag();
   options.progress = !flags.quiet;
-  SMELT_ASSIGN_OR_RETURN(const tuner::TuneReport report, tuner::Tune(program, options, *predictor));
+  if (options.progress) std::fprintf(stderr, "tuning takes about %g s\n", flags.budget);
+  const bool xla = flags.target == "xla";
+  const absl::StatusOr<Job> job = PrepareJob(flags, interrupt, budget);
+  static const tuner::xla::XlaProgram kUnread;  // where there was no time to read one
+  if (xla) options.xla = job.ok() ? &job->xla : &kUnread;
+  tuner::TuneReport report;
+  if (job.ok()) {
+    const tuner::Program& program = xla ? job->xla.program : job->program;
+    SMELT_ASSIGN_OR_RETURN(report, tuner::Tune(program, options, *job->predictor, budget));
+  } else {
+    if (!xla || !absl::IsDeadlineExceeded(job.status())) return job.status();
+    SMELT_ASSIGN_OR_RETURN(report, tuner::KeepXlasOwnChoice(flags.module, options, budget));
+  }
   if (options.progress) std::fprintf(stderr, "\n");
   if (report.cancelled)
     std::fprintf(stderr, "interrupted: the best so far is written; the same command goes on from %s\n",
@@ -132,54 +171,15 @@ absl::Status Tune(Flags& flags) {
     std::fprintf(stderr, "%s: the default program differs from the evaluator: %s\n", flags.module.c_str(),
                  report.difference.c_str());
   }
-  if (!flags.json) {
-    std::fputs(tuner::FormatReport(flags.module, options, report).c_str(), stdout);
-    return result;
+  if (flags.json) {
+    nlohmann::json json = ToJson(report, budget);
+    json["module"] = flags.module;
+    json["folder"] = options.folder;
+    if (job.ok()) json["model"] = job->predictor->Describe();
+    std::printf("%s\n", json.dump(2).c_str());
+  } else {
+    std::fputs(tuner::FormatReport(flags.module, options, report, budget).c_str(), stdout);
   }
-  nlohmann::json tiles = nlohmann::json::array();
-  for (const tuner::ChangedKernel& kernel : report.tiles) {
-    tiles.push_back({{"name", kernel.name},
-                     {"tile", kernel.tile},
-                     {"default_us", 1e6 * kernel.seconds},
-                     {"tuned_us", 1e6 * kernel.tuned_seconds}});
-  }
-  nlohmann::json starts = nlohmann::json::object();
-  for (const tuner::StartingPoint& start : report.starts) {
-    if (std::isfinite(start.relative)) starts[start.name] = start.relative;
-  }
-  std::printf("%s\n",
-              nlohmann::json{{"module", flags.module},
-                             {"default_ms", 1e3 * report.default_seconds},
-                             {"best_ms", 1e3 * report.best_seconds},
-                             {"speedup", report.best_seconds > 0 ? report.default_seconds / report.best_seconds : 1.0},
-                             {"improved", report.improved},
-                             {"noise", report.noise},
-                             {"verified", report.verified},
-                             {"difference", report.difference},
-                             {"unchecked", report.unchecked},
-                             {"noisy", report.noisy},
-                             {"moves", report.moves},
-                             {"moves_per_second", report.moves_per_second},
-                             {"measured", report.measured},
-                             {"known", report.known},
-                             {"failed", report.failed},
-                             {"hardware_seconds", report.hardware_seconds},
-                             {"default_predicted_ms", 1e3 * report.default_predicted},
-                             {"best_predicted_ms", 1e3 * report.best_predicted},
-                             {"kernels_gone", report.kernels_gone},
-                             {"kernels_new", report.kernels_new},
-                             {"tiles", tiles},
-                             {"answer", report.answer},
-                             {"same_library_ms", 1e3 * report.same_library_seconds},
-                             {"library", report.library},
-                             {"called", report.called},
-                             {"uncut", report.uncut},
-                             {"starts", starts},
-                             {"cancelled", report.cancelled},
-                             {"model", predictor->Describe()},
-                             {"folder", options.folder}}
-                  .dump(2)
-                  .c_str());
   return result;
 }
 
@@ -195,9 +195,14 @@ Action AddTune(CLI::App& app) {
   app.add_option("--moves", options.moves, "Moves of all chains together")
       ->check(CLI::Range(1L, 1000000000L))
       ->capture_default_str();
-  app.add_option("--hardware-seconds", options.hardware_seconds, "Seconds of compiling and timing candidates")
+  app.add_option("--budget", flags->budget,
+                 "Seconds that all of it may take, from reading the module to the verified answer")
       ->check(Positive())
       ->capture_default_str();
+  app.add_option("--hardware-seconds", options.hardware_seconds,
+                 "Ends the search when compiling and timing candidates took so long, in all runs of the folder; by "
+                 "default only the budget ends it")
+      ->check(Positive());
   app.add_option("--start", options.start, "Where the chains start")
       ->check(CLI::IsMember({"priority", "none", "random"}))
       ->capture_default_str();
@@ -218,7 +223,7 @@ Action AddTune(CLI::App& app) {
       ->capture_default_str();
   AddXlaFlags(app, &flags->xla);
   app.add_option(
-         "--library-fusions", flags->library,
+         "--library-fusions", flags->start.library,
          "With --target=xla: whether the fusions that XLA makes for its library stay as they are (kept) or each "
          "contraction is a choice (free); auto: whichever of XLA's two settings is faster")
       ->check(CLI::IsMember({"auto", "kept", "free"}))
@@ -226,10 +231,10 @@ Action AddTune(CLI::App& app) {
   app.add_flag("--inside-xla", flags->inside_xla,
                "With --target=cpu: MODULE is what XLA's passes left, and the kernels are for calls from XLA's program "
                "(smelt embed): fusions are those that XLA takes as well");
-  app.add_option("--captured", flags->captured.without_library,
+  app.add_option("--captured", flags->start.captured.without_library,
                  "With --target=xla: the module as XLA's passes left it with fusion and library off, captured in the "
                  "process that will run it; by default a child captures it");
-  app.add_option("--captured-library", flags->captured.with_library, "The same with the library on");
+  app.add_option("--captured-library", flags->start.captured.with_library, "The same with the library on");
   app.add_option("--cache", flags->cache, "Kernel cache folder; by default $SMELT_CACHE or ~/.cache/smelt");
   app.add_flag("--quiet", flags->quiet, "No progress line");
   app.add_flag("--json", flags->json, "Machine-readable result on standard output");

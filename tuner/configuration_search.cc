@@ -17,6 +17,8 @@ namespace {
 
 // Searches and measurements take turns.
 constexpr int kRounds = 4;
+// Of a round's time, at most so much for the search, where predictions are slow.
+constexpr double kModelShare = 0.5;
 // XLA: a program whose kernels alone take so much longer than those of the best one is not tried as a whole, and after
 // so many such the round ends.
 constexpr double kWorthATrial = 1.005;
@@ -84,7 +86,7 @@ absl::StatusOr<ModelSearchResult> ConfigurationSearch::Anneal(int round, const s
         moves > 0 ? absl::StrFormat("%.0f s left", static_cast<double>(search.moves - moves) / rate) : "starting";
     state_.Progress(absl::StrFormat("search %d/%d: %d moves, %.0f a second, predicted %.4f ms%s; %s; %s", round + 1,
                                     kRounds, total, rate, 1e3 * best, usual, left, state_.BestSoFar()));
-    return !state_.Cancelled();
+    return state_.BudgetLeft(share_ * (round + kModelShare) / kRounds);
   };
   SMELT_ASSIGN_OR_RETURN(ModelSearchResult found,
                          SearchUnderModel(state_.space, state_.counts, starts, state_.costs, search));

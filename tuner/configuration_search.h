@@ -4,7 +4,8 @@
 //   ConfigurationSearch(state, /*xla=*/nullptr, 0.7).Run(start).ok();
 //   state.trials.best()
 //
-// Fails only where the records cannot be kept, or with Cancelled.
+// Fails only where the records cannot be kept, with Cancelled, or with DeadlineExceeded where a trial outlasted the
+// search's time.
 #pragma once
 
 #include <set>
@@ -21,7 +22,7 @@ namespace smelt::tuner {
 
 class ConfigurationSearch {
  public:
-  // `xla`: of --target=xla. `share`: of the hardware budget, that this search may spend.
+  // `xla`: of --target=xla. `share`: of the search's time, that this part of it may spend.
   ConfigurationSearch(SessionState& state, xla::SessionSteps* xla, double share)
       : state_(state), xla_(xla), share_(share) {}
 

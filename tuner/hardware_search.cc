@@ -36,7 +36,7 @@ absl::Status SearchHardware(SessionState& state, const fusion::Config& start) {
     SMELT_ASSIGN_OR_RETURN(const TrialResult result, state.Measure({current.config(), {}, 0}));
     state.Progress(absl::StrFormat("hardware search: %d moves, %d measured; %s", report.moves, state.trials.measured(),
                                    state.BestSoFar()));
-    const double progress = std::min(state.trials.hardware_seconds() / state.options.hardware_seconds, 1.0);
+    const double progress = std::min(state.Progressed(), 1.0);
     const double temperature = kFirstTemperature * std::pow(kLastTemperature / kFirstTemperature, progress);
     const double worse = result.outcome.ok() ? std::log(result.outcome.relative() / relative) : kFailed;
     if (worse <= 0 || uniform(random) < std::exp(-worse / temperature)) {

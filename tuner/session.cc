@@ -1,5 +1,7 @@
 #include "tuner/session.h"
 
+#include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -7,6 +9,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "fusion/apply.h"
 #include "fusion/config_file.h"
 #include "fusion/target.h"
@@ -26,18 +29,33 @@
 namespace smelt::tuner {
 namespace {
 
-// Of the hardware budget, for configurations; the rest is for tiles, and under XLA for kernels and loops tried one by
-// one in their other ways, in the best program.
-constexpr double kBeforeTilesShare = 0.7, kBeforeXlaChoicesShare = 0.8;
+// Of the search's time, for configurations; the rest is for tiles, and under XLA for kernels and loops tried one by
+// one in their other ways, in the best program. The program with the best tiles is timed in what those leave.
+constexpr double kBeforeTilesShare = 0.6, kTilesShare = 0.9, kBeforeXlaChoicesShare = 0.8;
+// Of the time that there is, for the evaluator.
+constexpr double kEvaluatorShare = 0.25;
+// Of what is left when the default is measured, the comparison gets what it needs, but not more than this; where that
+// is too little for the fewest processes that can tell a large gain, as much as these need, within limits.
+constexpr double kFinalShare = 0.4, kMostFinalShare = 0.8;
+constexpr int kFewestChildren = 3;
+
+constexpr char kConfigFile[] = "best.fusion.json", kProgramFile[] = "fused.hlo", kReportFile[] = "report.txt";
+
+std::string TooShort(const Budget& budget) {
+  return absl::StrFormat("%g s are too short to measure even the default", budget.seconds());
+}
+
+bool IsOver(const absl::Status& status) { return absl::IsCancelled(status) || absl::IsDeadlineExceeded(status); }
 
 class Session {
  public:
   Session(const Program& program, const fusion::Space& space, const TuneOptions& options, gnn::Predictor& predictor,
-          Trial usual)
+          Budget& budget, Trial usual)
       : program_(program),
         space_(space),
         options_(options),
-        state_(program, space, options, predictor, std::move(usual)),
+        budget_(budget),
+        state_(program, space, options, predictor, budget, std::move(usual)),
         trials_(state_.trials),
         report_(state_.report) {}
 
@@ -49,13 +67,14 @@ class Session {
     const std::string spec = options_.start == "random" ? absl::StrCat("random:", options_.seed) : options_.start;
     SMELT_ASSIGN_OR_RETURN(const fusion::Config start, state_.Named(spec));
     trials_.Log(absl::StrCat(program_.path, ": ", space_.size(), " decisions, start ", options_.start, ", seed ",
-                             options_.seed, ", model: ", state_.predictor.Describe()));
+                             options_.seed, ", budget ", budget_.seconds(),
+                             " s, model: ", state_.predictor.Describe()));
     if (options_.xla != nullptr) xla_.emplace(state_);
-    // An interruption ends the search, and what was found until then is the answer.
+    // An interruption, or the end of its time, ends the search, and what was found until then is the answer.
     const absl::Status searched = Search(start);
-    if (!searched.ok() && !absl::IsCancelled(searched)) return searched;
+    if (!searched.ok() && !IsOver(searched)) return searched;
     const absl::Status decided = Decide();
-    if (!decided.ok() && !absl::IsCancelled(decided)) return decided;
+    if (!decided.ok() && !IsOver(decided)) return decided;
     SMELT_RETURN_IF_ERROR(xla_ ? WriteXlaAnswer() : WriteAnswer());
     SMELT_RETURN_IF_ERROR(WriteReport());
     return report_;
@@ -63,8 +82,10 @@ class Session {
 
  private:
   absl::Status Search(const fusion::Config& start) {
+    trials_.runner().SetDeadline(budget_.At(budget_.seconds()));
     state_.Progress("evaluating the program, to compare with");
-    SMELT_RETURN_IF_ERROR(trials_.PrepareVerifier());
+    const double before = trials_.runner().hardware_seconds();
+    SMELT_RETURN_IF_ERROR(trials_.PrepareVerifier(std::max(kEvaluatorShare * budget_.left(), 1e-3)));
     // The default in turn with itself: the first measurement, and its kernels' times.
     SMELT_ASSIGN_OR_RETURN(const TrialResult usual, state_.Measure(trials_.usual()));
     if (!usual.outcome.ok()) {
@@ -74,6 +95,11 @@ class Session {
     }
     state_.usual_outcome = usual.outcome;
     state_.best_kernels = usual.kernels;
+    const double took = trials_.runner().hardware_seconds() - before;
+    const double last = FinalSeconds(usual, took);
+    state_.Say(absl::StrFormat("about %.0f s: %.1f s preparing, %.1f s searching, %.1f s comparing and verifying",
+                               budget_.seconds(), budget_.spent(), budget_.left() - last, last));
+    state_.BeginSearch(budget_.seconds() - last);
     if (xla_) SMELT_RETURN_IF_ERROR(xla_->MeasureStarts());
     if (space_.size() > 0) {
       if (options_.mode == TuneMode::kHardware) return SearchHardware(state_, start);
@@ -87,14 +113,23 @@ class Session {
     return absl::OkStatus();
   }
 
+  // What the comparison and the last verification may take. A process of the comparison starts, loads both programs and
+  // times them; what the default took tells how long that is. Kernels of ours are then in the cache, XLA compiles anew.
+  double FinalSeconds(const TrialResult& usual, double took) const {
+    if (usual.from_records) took = usual.hardware_seconds;
+    const double compile = usual.outcome.compile_seconds;
+    const double child = xla_ ? took + compile : 2 * std::max(took - compile, 0.0);
+    const double left = std::max(budget_.left(), 0.0);
+    return std::min((options_.comparison.children + 1) * child,
+                    std::max(kFinalShare * left, std::min((kFewestChildren + 1) * child, kMostFinalShare * left)));
+  }
+
   absl::Status TuneTiles() {
     TileSearchOptions search;
-    search.kernels = options_.tiled_kernels;
-    search.tiles_per_kernel = options_.tiles_per_kernel;
     search.target = options_.target;
     search.proceed = [&](const std::string& line) {
       state_.Progress(absl::StrCat(line, "; ", state_.BestSoFar()));
-      return state_.BudgetLeft(1);
+      return state_.BudgetLeft(kTilesShare);
     };
     Trial trial = trials_.best();
     SMELT_ASSIGN_OR_RETURN(const std::vector<TileChoice> choices,
@@ -107,62 +142,87 @@ class Session {
     return state_.Measure(trial).status();
   }
 
-  // The default, or the best that was measured if it is better beyond noise. `answer_` and the report's times say
+  // The default, or the best that was measured if it is better beyond doubt. `answer_` and the report's times say
   // which.
   absl::Status Decide() {
     answer_ = trials_.usual();
-    if (state_.usual_outcome) report_.default_seconds = report_.best_seconds = state_.usual_outcome->median();
-    const bool same = trials_.best_outcome() == nullptr;
-    if (state_.Cancelled()) {
-      // No time for a comparison: the trial's own rounds, in turn with the default, decide.
-      if (same) return absl::OkStatus();
-      const Outcome& outcome = *trials_.best_outcome();
-      Accept(CompareRounds({outcome.reference_seconds}, {outcome.seconds}));
-      report_.verified = report_.improved && trials_.why_unchecked().empty();  // as every new best was
+    if (!state_.usual_outcome) {
+      if (!state_.Cancelled()) report_.undecided = TooShort(budget_);
       return absl::OkStatus();
     }
-    state_.Progress(absl::StrCat("comparing with the default; ", state_.BestSoFar()));
-    const ComparisonOptions comparison{
-        .children = options_.final_children, .rounds = options_.final_rounds, .seconds = 2 * options_.policy.seconds};
-    const Candidate usual = trials_.ToCandidate(trials_.usual());
-    std::optional<Candidate> same_library;
-    if (xla_ && xla_->own() && !same && trials_.best().compiler.empty())
-      same_library = trials_.ToCandidate({*xla_->own(), trials_.best().tiles, 0});
-    const absl::StatusOr<Comparison> compared =
-        CompareInterleaved(trials_.runner(), usual, trials_.ToCandidate(trials_.best()), comparison,
-                           same_library ? &*same_library : nullptr);
-    if (state_.Cancelled()) return Decide();
-    if (!compared.ok()) return compared.status();
-    if (same) {
-      report_.default_seconds = report_.best_seconds = compared->usual_seconds;
-      report_.noise = compared->noise;
-    } else {
-      Accept(*compared);
-    }
-    SMELT_ASSIGN_OR_RETURN(Trials::Check check, trials_.Verify(answer_));
-    if (check.verdict == Trials::Verdict::kWrong && report_.improved) {
-      // Right when it became the best and wrong now: nothing to rely on.
-      trials_.Log(absl::StrCat("the tuned program differs from the evaluator: ", check.difference));
-      report_.improved = false;
-      report_.best_seconds = report_.default_seconds;
-      answer_ = trials_.usual();
-      SMELT_ASSIGN_OR_RETURN(check, trials_.Verify(answer_));
-    }
-    report_.verified = check.verdict == Trials::Verdict::kRight;
-    report_.difference = check.difference;
-    if (!check.difference.empty())
-      trials_.Log(absl::StrCat("the default differs from the evaluator: ", check.difference));
+    report_.default_seconds = report_.best_seconds = state_.usual_outcome->median();
+    if (trials_.best_outcome() != nullptr) SMELT_RETURN_IF_ERROR(state_.Cancelled() ? TakeOnTrial() : Compare());
+    return state_.Cancelled() ? absl::OkStatus() : VerifyAnswer();
+  }
+
+  // No time for a comparison: the trial's own rounds, in turn with the default, are all that is known.
+  absl::Status TakeOnTrial() {
+    const Outcome& outcome = *trials_.best_outcome();
+    report_.undecided = "interrupted before the comparison";
+    if (outcome.relative() > 1 - kScreeningGain) return absl::OkStatus();
+    report_.improved = true;
+    report_.best_seconds = outcome.relative() * report_.default_seconds;
+    report_.verified = trials_.why_unchecked().empty();  // as every new best was
+    answer_ = trials_.best();
     return absl::OkStatus();
   }
 
-  void Accept(const Comparison& compared) {
-    report_.default_seconds = report_.best_seconds = compared.usual_seconds;
-    report_.noise = compared.noise;
-    report_.improved = compared.better;
-    if (!compared.better) return;
-    report_.best_seconds = compared.tuned_seconds;
-    report_.same_library_seconds = compared.other_seconds;
+  absl::Status Compare() {
+    budget_.Enter(Phase::kComparing);
+    trials_.runner().SetDeadline(budget_.At(budget_.seconds()));
+    state_.Progress(absl::StrCat("comparing with the default; ", state_.BestSoFar()));
+    ComparisonOptions comparison = options_.comparison;
+    // Another process is begun if there is time for one more like those before.
+    const double begin = budget_.spent();
+    comparison.proceed = [&](int children) {
+      return children == 0 || budget_.left() > 1.3 * (budget_.spent() - begin) / children;
+    };
+    const Candidate usual = trials_.ToCandidate(trials_.usual());
+    std::optional<Candidate> same_library;
+    if (xla_ && xla_->own() && trials_.best().compiler.empty())
+      same_library = trials_.ToCandidate({*xla_->own(), trials_.best().tiles, 0});
+    absl::StatusOr<Comparison> compared =
+        CompareInterleaved(trials_.runner(), usual, trials_.ToCandidate(trials_.best()), comparison,
+                           same_library ? &*same_library : nullptr);
+    if (state_.Cancelled()) return TakeOnTrial();
+    if (absl::IsDeadlineExceeded(compared.status()) || (compared.ok() && compared->children == 1)) {
+      report_.undecided = "there was no time to compare the best with the default";
+      return absl::OkStatus();
+    }
+    if (!compared.ok()) return compared.status();
+    report_.compared = *compared;
+    report_.default_seconds = report_.best_seconds = compared->usual_seconds;
+    report_.improved = compared->better;
+    if (!compared->better) return absl::OkStatus();
+    report_.best_seconds = compared->tuned_seconds;
+    report_.xla.same_library_seconds = compared->other_seconds;
     answer_ = trials_.best();
+    return absl::OkStatus();
+  }
+
+  absl::Status VerifyAnswer() {
+    budget_.Enter(Phase::kVerifying);
+    trials_.runner().SetDeadline(budget_.At(budget_.seconds()));
+    absl::StatusOr<Trials::Check> check = trials_.Verify(answer_);
+    if (absl::IsDeadlineExceeded(check.status())) {
+      report_.verified = report_.improved && trials_.why_unchecked().empty();  // as every new best was
+      return absl::OkStatus();
+    }
+    if (!check.ok()) return check.status();
+    if (check->Refutes() && report_.improved) {
+      // Right when it became the best and wrong now: nothing to rely on.
+      trials_.Log(absl::StrCat("the tuned program differs from the evaluator: ", check->difference));
+      report_.improved = false;
+      report_.best_seconds = report_.default_seconds;
+      answer_ = trials_.usual();
+      check = trials_.Verify(answer_);
+      if (!check.ok()) return check.status();
+    }
+    report_.verified = check->verdict == Trials::Verdict::kRight;
+    report_.difference = check->difference;
+    if (!check->difference.empty())
+      trials_.Log(absl::StrCat("the default differs from the evaluator: ", check->difference));
+    return absl::OkStatus();
   }
 
   absl::Status WriteAnswer() {
@@ -175,14 +235,14 @@ class Session {
 
   // Where the answer is XLA's own choice, there is no configuration.
   absl::Status WriteXlaAnswer() {
-    report_.answer = answer_.compiler.empty() ? "as_given" : answer_.compiler;
+    report_.xla.answer = answer_.compiler.empty() ? "as_given" : answer_.compiler;
     std::error_code ignored;
     for (const char* name : {kConfigFile, kProgramFile}) std::filesystem::remove(trials_.Path(name), ignored);
     if (!answer_.compiler.empty()) return absl::OkStatus();
     for (const auto& [key, tile] : answer_.tiles)
-      (tile == xla::kLibraryTile ? report_.library
-       : tile == xla::kCallTile  ? report_.called
-                                 : report_.uncut)
+      (tile == xla::kLibraryTile ? report_.xla.library
+       : tile == xla::kCallTile  ? report_.xla.called
+                                 : report_.xla.uncut)
           .push_back(xla_->Name(key));
     return WriteProgram(*xla::LoopFusionProgram(space_, answer_.config, answer_.tiles, options_.target.threads));
   }
@@ -203,14 +263,14 @@ class Session {
     report_.known = trials_.known();
     report_.failed = trials_.failed();
     report_.hardware_seconds = trials_.hardware_seconds();
-    return WriteFile(trials_.Path("report.txt"), FormatReport(program_.path, options_, report_));
+    report_.known_seconds = trials_.known_seconds();
+    return WriteFile(trials_.Path(kReportFile), FormatReport(program_.path, options_, report_, budget_));
   }
-
-  static constexpr char kConfigFile[] = "best.fusion.json", kProgramFile[] = "fused.hlo";
 
   const Program& program_;
   const fusion::Space& space_;
   const TuneOptions& options_;
+  Budget& budget_;
   SessionState state_;
   Trials& trials_;
   TuneReport& report_;
@@ -220,14 +280,33 @@ class Session {
 
 }  // namespace
 
-absl::StatusOr<TuneReport> Tune(const Program& program, const TuneOptions& options, gnn::Predictor& predictor) {
+double TuneReport::speedup() const {
+  if (!improved) return 1;
+  return compared ? std::exp(compared->gain) : default_seconds / best_seconds;
+}
+
+absl::StatusOr<TuneReport> KeepXlasOwnChoice(const std::string& path, const TuneOptions& options,
+                                             const Budget& budget) {
+  TuneReport report;
+  report.undecided = TooShort(budget);
+  report.xla.answer = "xla";
+  const std::filesystem::path folder = options.folder;
+  std::error_code ignored;
+  std::filesystem::create_directories(folder, ignored);
+  for (const char* name : {kConfigFile, kProgramFile}) std::filesystem::remove(folder / name, ignored);
+  SMELT_RETURN_IF_ERROR(WriteFile((folder / kReportFile).string(), FormatReport(path, options, report, budget)));
+  return report;
+}
+
+absl::StatusOr<TuneReport> Tune(const Program& program, const TuneOptions& options, gnn::Predictor& predictor,
+                                Budget& budget) {
   if (options.xla != nullptr) {
     SMELT_ASSIGN_OR_RETURN(const fusion::Space space, xla::XlaSpace(program));
-    return Session(program, space, options, predictor, {fusion::Config(space.size()), {}, 0, "xla"}).Run();
+    return Session(program, space, options, predictor, budget, {fusion::Config(space.size()), {}, 0, "xla"}).Run();
   }
   SMELT_ASSIGN_OR_RETURN(const fusion::Space space, fusion::Space::Build(program.module(), options.rules));
   SMELT_ASSIGN_OR_RETURN(fusion::Config usual, FusionConfig(space, program.flat, "priority", options.target));
-  return Session(program, space, options, predictor, {std::move(usual), {}, 0}).Run();
+  return Session(program, space, options, predictor, budget, {std::move(usual), {}, 0}).Run();
 }
 
 }  // namespace smelt::tuner

@@ -1,6 +1,6 @@
 #include "tuner/session_report.h"
 
-#include <cstring>
+#include <cmath>
 #include <filesystem>
 #include <map>
 
@@ -27,38 +27,76 @@ absl::Status NameChangedKernels(const hlo::Module& usual, const hlo::Module& tun
   return absl::OkStatus();
 }
 
-std::string FormatReport(const std::string& path, const TuneOptions& options, const TuneReport& report) {
-  const bool xla = options.xla != nullptr;
-  std::string text =
-      xla ? absl::StrFormat("%s\n  XLA       %10.4f ms (its own choice)\n  tuned     %10.4f ms\n", path,
-                            1e3 * report.default_seconds, 1e3 * report.best_seconds)
-          : absl::StrFormat(
-                "%s\n  default   %10.4f ms (predicted %.4f ms)\n  tuned     %10.4f ms (predicted %.4f ms)\n", path,
-                1e3 * report.default_seconds, 1e3 * report.default_predicted, 1e3 * report.best_seconds,
-                1e3 * report.best_predicted);
-  if (report.improved) {
-    absl::StrAppend(&text,
-                    absl::StrFormat("  gain      %10.1f %% (noise %.1f %%), interleaved medians\n",
-                                    100 * (1 - report.best_seconds / report.default_seconds), 100 * report.noise));
-  } else {
-    absl::StrAppend(
-        &text, absl::StrFormat(
-                   "  nothing measured beat the default by more than twice the noise (%.1f %%): %s is the answer\n",
-                   100 * report.noise, xla ? "XLA's own choice" : "the default"));
+namespace {
+
+// Times of the default and of the answer, and what decided between them.
+std::string TimesText(const TuneReport& report, bool xla) {
+  if (report.default_seconds == 0) {
+    const std::string why = report.undecided.empty() ? "nothing was measured" : report.undecided;
+    return absl::StrCat("  nothing is known: ", why, ". ", xla ? "XLA's own choice" : "The default",
+                        " is the answer\n");
   }
+  const auto line = [xla](const char* name, double seconds, double predicted) {
+    return xla ? absl::StrFormat("  %-9s %10.4f ms\n", name, 1e3 * seconds)
+               : absl::StrFormat("  %-9s %10.4f ms (predicted %.4f ms)\n", name, 1e3 * seconds, 1e3 * predicted);
+  };
+  std::string text = absl::StrCat(line(xla ? "XLA" : "default", report.default_seconds, report.default_predicted),
+                                  line("tuned", report.best_seconds, report.best_predicted));
+  const std::string kept = xla ? "XLA's own choice" : "the default";
+  if (!report.compared) {
+    if (report.improved) {
+      absl::StrAppend(&text, absl::StrFormat("  speed     %10.3f times the default's in one trial: %s\n",
+                                             report.speedup(), report.undecided));
+    } else {
+      absl::StrAppend(&text, "  ",
+                      report.undecided.empty() ? "nothing measured was faster than the default" : report.undecided,
+                      ": ", kept, " is the answer\n");
+    }
+    return text;
+  }
+  const Comparison& compared = *report.compared;
+  const std::string interval =
+      absl::StrFormat("%.3f [%.3f, %.3f]", std::exp(compared.gain), std::exp(compared.low), std::exp(compared.high));
+  if (report.improved) {
+    absl::StrAppend(
+        &text, absl::StrFormat("  speed     %10s times the default's, of %d processes\n", interval, compared.children));
+  } else if (compared.children == 0) {
+    absl::StrAppend(&text, "  the best that was found failed beside the default: ", kept, " is the answer\n");
+  } else {
+    absl::StrAppend(&text, "  the best that was found runs at ", interval, " times the default's speed, which ",
+                    compared.better ? "gave other results in the end" : "may be noise", ": ", kept, " is the answer\n");
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string FormatReport(const std::string& path, const TuneOptions& options, const TuneReport& report,
+                         const Budget& budget) {
+  const bool xla = options.xla != nullptr;
+  std::string text = absl::StrCat(path, "\n", TimesText(report, xla));
   const std::string verified =
       report.verified              ? "yes, against the evaluator"
       : !report.difference.empty() ? absl::StrCat("NO: ", report.difference)
-      : !report.unchecked.empty()
-          ? absl::StrCat("only against another compilation: the evaluator stopped: ", report.unchecked)
-          : "no: interrupted";
+      : report.unchecked.empty()   ? std::string("no: ended before")
+      : report.improved
+          ? absl::StrCat("only against the default's own results: the evaluator has none: ", report.unchecked)
+          : absl::StrCat("no: the evaluator has no results: ", report.unchecked);
   absl::StrAppend(&text, "  verified  ", verified, "\n");
   for (const std::string& line : report.noisy) absl::StrAppend(&text, "    ", line, "\n");
-  absl::StrAppend(&text,
-                  absl::StrFormat("  search    %d moves, %.0f a second; %d configurations measured, %d from records, "
-                                  "%d failed; %.1f s of hardware time\n",
-                                  report.moves, report.moves_per_second, report.measured, report.known, report.failed,
-                                  report.hardware_seconds));
+  absl::StrAppend(&text, "  time      ", budget.ToString(), "\n");
+  if (report.measured + report.known > 0) {
+    absl::StrAppend(&text, "  search    ");
+    if (report.moves > 0)
+      absl::StrAppend(&text, absl::StrFormat("%d moves, %.0f a second; ", report.moves, report.moves_per_second));
+    absl::StrAppend(&text,
+                    absl::StrFormat("%d configurations measured, %d from records, %d failed; %.1f s of compiling "
+                                    "and timing",
+                                    report.measured, report.known, report.failed, report.hardware_seconds));
+    if (report.known_seconds > 0)
+      absl::StrAppend(&text, absl::StrFormat(", %.1f s of it in earlier runs", report.known_seconds));
+    absl::StrAppend(&text, "\n");
+  }
   if (!report.kernels_gone.empty() || !report.kernels_new.empty()) {
     absl::StrAppend(&text, "  kernels of the default that are gone:\n");
     for (const std::string& name : report.kernels_gone) absl::StrAppend(&text, "    - ", name, "\n");
@@ -69,17 +107,18 @@ std::string FormatReport(const std::string& path, const TuneOptions& options, co
     absl::StrAppend(&text, absl::StrFormat("  tile of %s: %s, %.1f us instead of %.1f us\n", kernel.name, kernel.tile,
                                            1e6 * kernel.tuned_seconds, 1e6 * kernel.seconds));
   }
-  if (xla && report.answer != "as_given") {
+  if (xla && report.xla.answer != "as_given") {
     absl::StrAppend(&text, "  answer    ",
-                    report.answer == "xla" ? "XLA's own choice: --fusion=xla\n"
-                                           : "XLA without its library: --fusion=xla-no-library\n");
+                    report.xla.answer == "xla" ? "XLA's own choice: --fusion=xla\n"
+                                               : "XLA without its library: --fusion=xla-no-library\n");
     return text;
   }
-  for (const StartingPoint& start : report.starts)
+  for (const StartingPoint& start : report.xla.starts)
     absl::StrAppend(&text, absl::StrFormat("  start     %-14s %.3f of XLA's time\n", start.name, start.relative));
-  for (const std::string& name : report.library) absl::StrAppend(&text, "  library runs ", name, " and its equals\n");
-  for (const std::string& name : report.called) absl::StrAppend(&text, "  a function of its own: ", name, "\n");
-  for (const std::string& name : report.uncut) absl::StrAppend(&text, "  on one thread: ", name, "\n");
+  for (const std::string& name : report.xla.library)
+    absl::StrAppend(&text, "  library runs ", name, " and its equals\n");
+  for (const std::string& name : report.xla.called) absl::StrAppend(&text, "  a function of its own: ", name, "\n");
+  for (const std::string& name : report.xla.uncut) absl::StrAppend(&text, "  on one thread: ", name, "\n");
   absl::StrAppend(&text, "  answer    ", (std::filesystem::path(options.folder) / "best.fusion.json").string(), "\n");
   return text;
 }

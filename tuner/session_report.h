@@ -12,6 +12,8 @@ namespace smelt::tuner {
 // Fills kernels_gone and kernels_new from the two fused programs, by canonical hash.
 absl::Status NameChangedKernels(const hlo::Module& usual, const hlo::Module& tuned, TuneReport* report);
 
-std::string FormatReport(const std::string& path, const TuneOptions& options, const TuneReport& report);
+// `budget`: of the run, for what its time went for.
+std::string FormatReport(const std::string& path, const TuneOptions& options, const TuneReport& report,
+                         const Budget& budget);
 
 }  // namespace smelt::tuner

@@ -23,7 +23,6 @@ TrialOptions ToTrialOptions(const TuneOptions& options, const fusion::Space& spa
     trial.target_name = absl::StrCat("xla:threads=", options.target.threads);
     trial.compiler_version = xla::kXlaVersion;
   }
-  trial.verify_seconds = options.verify_seconds;
   trial.cancel = options.cancel;
   return trial;
 }
@@ -44,11 +43,12 @@ double SecondsSince(SessionClock::time_point start) {
 }
 
 SessionState::SessionState(const Program& program, const fusion::Space& space, const TuneOptions& options,
-                           gnn::Predictor& predictor, Trial usual)
+                           gnn::Predictor& predictor, Budget& budget, Trial usual)
     : program(program),
       space(space),
       options(options),
       predictor(predictor),
+      budget(budget),
       counts(ExecutionCounts(program.module())),
       costs(predictor),
       trials(program, space, std::move(usual), ToTrialOptions(options, space)) {}
@@ -87,8 +87,17 @@ bool SessionState::IsNewProgram(std::vector<WeightedKernel> kernels) {
   return programs_.insert(ProgramKey(std::move(kernels))).second;
 }
 
-bool SessionState::BudgetLeft(double share) const {
-  return !Cancelled() && trials.hardware_seconds() < share * options.hardware_seconds;
+void SessionState::BeginSearch(double until) {
+  budget.Enter(Phase::kSearching);
+  search_begin_ = budget.spent();
+  search_end_ = until;
+  trials.runner().SetDeadline(budget.At(until));
+}
+
+double SessionState::Progressed() const {
+  const double whole = search_end_ - search_begin_;
+  const double of_time = whole > 0 ? (budget.spent() - search_begin_) / whole : 1;
+  return std::max(of_time, trials.hardware_seconds() / options.hardware_seconds);
 }
 
 void SessionState::Progress(const std::string& line) {
@@ -97,10 +106,13 @@ void SessionState::Progress(const std::string& line) {
   std::fprintf(stderr, "\r%-118.118s", line.c_str());
 }
 
+void SessionState::Say(const std::string& line) {
+  if (options.progress) std::fprintf(stderr, "\r%-118s\n", line.c_str());
+}
+
 std::string SessionState::BestSoFar() const {
-  return absl::StrFormat("best %.1f %% faster than the default, %.0f of %.0f s of hardware time",
-                         100 * (1 / std::min(trials.best_relative(), 1.0) - 1), trials.hardware_seconds(),
-                         options.hardware_seconds);
+  return absl::StrFormat("best trial %.1f %% faster than the default, %.0f of %.0f s",
+                         100 * (1 / std::min(trials.best_relative(), 1.0) - 1), budget.spent(), budget.seconds());
 }
 
 }  // namespace smelt::tuner

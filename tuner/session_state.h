@@ -1,6 +1,6 @@
 // What the steps of one tuning session share: the program and its trials, the costs that these correct, the report.
 //
-//   SessionState state(program, space, options, predictor, default_trial);
+//   SessionState state(program, space, options, predictor, budget, default_trial);
 //   TrialResult result = state.Measure({config}).value();
 //   state.costs                 // know of it
 //
@@ -30,14 +30,14 @@
 
 namespace smelt::tuner {
 
-using SessionClock = std::chrono::steady_clock;
+using SessionClock = Budget::Clock;
 double SecondsSince(SessionClock::time_point start);
 
 class SessionState {
  public:
   // All must outlive this.
   SessionState(const Program& program, const fusion::Space& space, const TuneOptions& options,
-               gnn::Predictor& predictor, Trial usual);
+               gnn::Predictor& predictor, Budget& budget, Trial usual);
 
   // Trials::Measure, and costs and `best_kernels` know of it. Fails where the records cannot be kept, or with
   // Cancelled.
@@ -53,14 +53,20 @@ class SessionState {
   bool IsNewProgram(std::vector<WeightedKernel> kernels);
 
   bool Cancelled() const { return trials.Cancelled(); }
-  bool BudgetLeft(double share) const;     // of that share of the hardware seconds
+  // From now on the search goes on, until this moment of the budget; nothing of it that runs then is waited for.
+  void BeginSearch(double until);
+  // Of the search's time, and of the hardware seconds: the share that is over, from 0 on.
+  double Progressed() const;
+  bool BudgetLeft(double share) const { return !Cancelled() && Progressed() < share; }
   void Progress(const std::string& line);  // for people, now and then
+  void Say(const std::string& line);       // for people, in any case
   std::string BestSoFar() const;           // for such a line
 
   const Program& program;
   const fusion::Space& space;
   const TuneOptions& options;
   gnn::Predictor& predictor;
+  Budget& budget;
   const ComputationCounts counts;
   KernelCosts costs;
   Trials trials;
@@ -73,6 +79,7 @@ class SessionState {
  private:
   std::set<std::string> programs_;  // by their kernels
   SessionClock::time_point last_line_ = {};
+  double search_begin_ = 0, search_end_ = 0;  // moments of the budget
 };
 
 }  // namespace smelt::tuner

@@ -12,30 +12,30 @@
 #include "fusion/kernel.h"
 #include "hlo/status_macros.h"
 #include "kernels/space/tiles.h"
+#include "tuner/comparison.h"
 
 namespace smelt::tuner {
 namespace {
 
 constexpr double kLeastShare = 0.01;  // of the program's time
-constexpr double kLeastGain = 0.03;   // less is not told apart from noise by a few samples
 
 using kernels::space::Tile;
 
-// The kernels' hashes, those with most time first, without those that hardly count.
-std::vector<std::string> Heaviest(const std::vector<KernelRecord>& times) {
+// The kernels' shares of the time with their hashes, the largest first, without those that hardly count.
+std::vector<std::pair<double, std::string>> Heaviest(const std::vector<KernelRecord>& times) {
   std::map<std::string, double> seconds;
-  for (const KernelRecord& kernel : times)
-    seconds[kernel.hash] += kernel.seconds * static_cast<double>(kernel.executions);
-  std::vector<std::pair<double, std::string>> order;
-  for (const auto& [hash, total] : seconds) order.push_back({-total, hash});
-  std::sort(order.begin(), order.end());
   double total = 0;
-  for (const auto& [negative, hash] : order) total -= negative;
-  std::vector<std::string> hashes;
-  for (auto& [negative, hash] : order) {
-    if (-negative >= kLeastShare * total) hashes.push_back(std::move(hash));
+  for (const KernelRecord& kernel : times) {
+    const double all = kernel.seconds * static_cast<double>(kernel.executions);
+    seconds[kernel.hash] += all;
+    total += all;
   }
-  return hashes;
+  std::vector<std::pair<double, std::string>> order;
+  for (const auto& [hash, of_kernel] : seconds) {
+    if (of_kernel >= kLeastShare * total) order.push_back({of_kernel / total, hash});
+  }
+  std::sort(order.rbegin(), order.rend());
+  return order;
 }
 
 // Tiles in the order in which the model would try them; the default, which comes first in `tiles`, is left out.
@@ -52,22 +52,54 @@ std::vector<size_t> Rank(gnn::Predictor& predictor, const fusion::Kernel& kernel
   return ranked;
 }
 
-// The outcome of one tile, from the records or the machine.
-absl::StatusOr<Outcome> Measure(Trials& trials, const fusion::Kernel& kernel, const Tile& tile) {
-  Record record{trials.KeyOf(absl::StrCat(kernel.hash.ToHex(), " ", tile.ToString())), "kernel",
-                absl::StrCat(kernel.name, " ", tile.ToString())};
-  SMELT_ASSIGN_OR_RETURN(const std::optional<Record> known, trials.records().Find(record.key));
-  if (known) return known->outcome;
-  const double before = trials.runner().hardware_seconds();
-  record.outcome = trials.runner().TimeKernel(kernel, tile).outcome;
-  if (trials.Cancelled()) return absl::CancelledError("interrupted");
-  record.hardware_seconds = trials.runner().hardware_seconds() - before;
-  SMELT_RETURN_IF_ERROR(trials.records().Add(record));
-  if (!record.outcome.ok()) {
-    trials.Log(absl::StrCat("tile ", record.description, ": ", std::string(FailureName(record.outcome.failure)), ": ",
-                            record.outcome.message));
+// A kernel of the program with the tiles that may be tried, and what became of them so far.
+struct Tiling {
+  const fusion::Kernel* kernel;
+  std::string hash;
+  double share;                  // of the program's time
+  std::vector<Tile> tiles;       // the default first
+  std::vector<size_t> ranked;    // the others, in the order in which the model would try them
+  size_t tried = 0;              // of these
+  std::optional<Outcome> usual;  // of the default tile
+  size_t chosen = 0;
+  double best = 0;  // seconds of the chosen tile, or those that a tile must stay below
+
+  bool Done() const { return tried == ranked.size() || (usual && !usual->ok()); }
+};
+
+// Time goes to the kernels as their shares do: the next measurement is of the one that had least for its share.
+Tiling* Next(std::vector<Tiling>& tilings) {
+  Tiling* next = nullptr;
+  const auto wanted = [](const Tiling& tiling) { return tiling.share / static_cast<double>(tiling.tried + 1); };
+  for (Tiling& tiling : tilings) {
+    if (!tiling.Done() && (next == nullptr || wanted(tiling) > wanted(*next))) next = &tiling;
   }
-  return record.outcome;
+  return next;
+}
+
+absl::StatusOr<Outcome> Measure(Trials& trials, const Tiling& tiling, size_t tile) {
+  const std::string text = tiling.tiles[tile].ToString();
+  return trials.MeasureKernel(absl::StrCat(tiling.hash, " ", text), absl::StrCat(tiling.kernel->name, " ", text),
+                              [&] { return trials.runner().TimeKernel(*tiling.kernel, tiling.tiles[tile]).outcome; });
+}
+
+// One more tile of this kernel. Of many tiles the luckiest looks best: what seems better is timed once more.
+absl::Status TryNext(Trials& trials, Tiling* tiling) {
+  if (!tiling->usual) {
+    SMELT_ASSIGN_OR_RETURN(tiling->usual, Measure(trials, *tiling, 0));
+    tiling->best = tiling->usual->best() * (1 - kScreeningGain);
+    return absl::OkStatus();
+  }
+  const size_t tile = tiling->ranked[tiling->tried++];
+  SMELT_ASSIGN_OR_RETURN(const Outcome outcome, Measure(trials, *tiling, tile));
+  if (!outcome.ok() || outcome.best() >= tiling->best) return absl::OkStatus();
+  const Outcome again = trials.runner().TimeKernel(*tiling->kernel, tiling->tiles[tile]).outcome;
+  SMELT_RETURN_IF_ERROR(trials.Ended());
+  const double seconds = std::max(outcome.best(), again.best());
+  if (!again.ok() || seconds >= tiling->best) return absl::OkStatus();
+  tiling->best = seconds;
+  tiling->chosen = tile;
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -79,37 +111,35 @@ absl::StatusOr<std::vector<TileChoice>> SearchTiles(Trials& trials, const fusion
   SMELT_ASSIGN_OR_RETURN(const std::vector<fusion::Kernel> kernels, fusion::ExtractKernels(*fused));
   std::map<std::string, const fusion::Kernel*> by_hash;
   for (const fusion::Kernel& kernel : kernels) by_hash[kernel.hash.ToHex()] = &kernel;
-  std::vector<TileChoice> choices;
-  int64_t tuned = 0;
-  for (const std::string& hash : Heaviest(times)) {
+  std::vector<Tiling> tilings;
+  for (const auto& [share, hash] : Heaviest(times)) {
     auto found = by_hash.find(hash);
     if (found == by_hash.end()) continue;
     const fusion::Kernel& kernel = *found->second;
     // What has no loop nest has no tiles.
-    const absl::StatusOr<std::vector<Tile>> tiles =
+    absl::StatusOr<std::vector<Tile>> tiles =
         kernels::space::EnumerateTiles(kernel.computation(), options.target, options.ranked_tiles);
     if (!tiles.ok() || tiles->size() < 2) continue;
-    if (tuned++ == options.kernels) break;
-    if (options.proceed && !options.proceed(absl::StrCat("tiles of ", kernel.name))) break;
-    SMELT_ASSIGN_OR_RETURN(const Outcome usual, Measure(trials, kernel, tiles->front()));
-    if (!usual.ok()) continue;
-    double best = usual.best() * (1 - kLeastGain);
-    size_t chosen = 0;
+    if (!options.proceed(absl::StrCat("tiles of ", kernel.name))) break;
     std::vector<size_t> ranked = Rank(predictor, kernel, *tiles, options.target);
-    if (static_cast<int64_t>(ranked.size()) > options.tiles_per_kernel) ranked.resize(options.tiles_per_kernel);
-    for (size_t i : ranked) {
-      if (options.proceed && !options.proceed(absl::StrFormat("tiles of %s: %.1f us by default, trying %s", kernel.name,
-                                                              1e6 * usual.best(), (*tiles)[i].ToString())))
-        break;
-      SMELT_ASSIGN_OR_RETURN(const Outcome outcome, Measure(trials, kernel, (*tiles)[i]));
-      if (!outcome.ok() || outcome.best() >= best) continue;
-      best = outcome.best();
-      chosen = i;
-    }
-    if (chosen == 0) continue;
-    choices.push_back({kernel.name, hash, (*tiles)[chosen].ToString(), usual.best(), best});
-    trials.Log(absl::StrFormat("tile %s of %s: %.1f us instead of %.1f us", choices.back().tile, kernel.name,
-                               1e6 * best, 1e6 * usual.best()));
+    tilings.push_back({&kernel, hash, share, *std::move(tiles), std::move(ranked)});
+  }
+  absl::Status status = absl::OkStatus();
+  for (Tiling* next = Next(tilings); next != nullptr && status.ok(); next = Next(tilings)) {
+    if (!options.proceed(
+            absl::StrFormat("tile %d of %d of %s", next->tried + 1, next->ranked.size(), next->kernel->name)))
+      break;
+    status = TryNext(trials, next);
+  }
+  // What is known when time is over counts.
+  if (!status.ok() && !absl::IsDeadlineExceeded(status)) return status;
+  std::vector<TileChoice> choices;
+  for (const Tiling& tiling : tilings) {
+    if (tiling.chosen == 0) continue;
+    choices.push_back(
+        {tiling.kernel->name, tiling.hash, tiling.tiles[tiling.chosen].ToString(), tiling.usual->best(), tiling.best});
+    trials.Log(absl::StrFormat("tile %s of %s: %.1f us instead of %.1f us", choices.back().tile, tiling.kernel->name,
+                               1e6 * tiling.best, 1e6 * tiling.usual->best()));
   }
   return choices;
 }

@@ -1,9 +1,10 @@
-// Tiles of the kernels that take most of a program's time: ranked by the model, the first few measured.
+// Tiles of the kernels that take a program's time: ranked by the model, and measured one after the other as long as
+// there is time, more of those kernels that take more.
 //
 //   std::vector<TileChoice> tiles = SearchTiles(trials, trial, kernels, predictor, options).value();
 //
-// A tile is chosen where it beats the default tile by more than kLeastGain, each the least of its samples. What the
-// records hold is not measured again.
+// A tile is chosen where it beats the default tile by more than kScreeningGain (comparison.h), each the least of its
+// samples, twice. What the records hold is not measured again.
 #pragma once
 
 #include <functional>
@@ -18,9 +19,7 @@
 namespace smelt::tuner {
 
 struct TileSearchOptions {
-  int64_t kernels = 8;           // those that take most of the time
-  int64_t tiles_per_kernel = 6;  // measured of each, beside the default
-  int64_t ranked_tiles = 200;    // of each, spread over its space
+  int64_t ranked_tiles = 200;  // of each kernel, spread over its space
   kernels::Target target;
   // Called before each measurement with a line for people; false ends the search with what it has.
   std::function<bool(const std::string& line)> proceed;
@@ -33,7 +32,8 @@ struct TileChoice {
   double default_seconds = 0, seconds = 0;  // of one execution alone
 };
 
-// `times`: of the trial's kernels inside the program. Fails only where records cannot be kept, or with Cancelled.
+// `times`: of the trial's kernels inside the program. Fails only where records cannot be kept, or with Cancelled; where
+// the runner's time is over, what was chosen until then is the result.
 absl::StatusOr<std::vector<TileChoice>> SearchTiles(Trials& trials, const fusion::Space& space, const Trial& trial,
                                                     const std::vector<KernelRecord>& times, gnn::Predictor& predictor,
                                                     const TileSearchOptions& options);

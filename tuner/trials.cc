@@ -1,6 +1,8 @@
 #include "tuner/trials.h"
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <filesystem>
 #include <limits>
 #include <set>
@@ -18,19 +20,45 @@ namespace smelt::tuner {
 
 namespace fs = std::filesystem;
 
+namespace {
+
+// So many trials in a row of which nothing becomes known end a run: the next will fare no better.
+constexpr int kMostFaults = 5;
+
+}  // namespace
+
 absl::Status Trials::Open(const std::string& folder) {
   folder_ = folder;
   std::error_code error;
   fs::create_directories(folder, error);
   if (error) return absl::UnavailableError(absl::StrCat(folder, ": cannot be made: ", error.message()));
   log_.open(Path("log.txt"), std::ios::app);
-  if (!log_) return absl::UnavailableError(absl::StrCat(Path("log.txt"), ": cannot be written"));
+  if (!log_)
+    return absl::UnavailableError(absl::StrCat(Path("log.txt"), ": cannot be written: ", std::strerror(errno)));
   SMELT_ASSIGN_OR_RETURN(records_, Records::Open(Path("records.db")));
   return absl::OkStatus();
 }
 
 std::string Trials::Path(const std::string& name) const { return (fs::path(folder_) / name).string(); }
-void Trials::Log(const std::string& line) { log_ << line << std::endl; }
+void Trials::Log(const std::string& line) {
+  log_.clear();  // a line that a full disk refused is not the end of the log
+  log_ << line << std::endl;
+}
+
+absl::Status Trials::Keep(const Record& record) {
+  const Outcome& outcome = record.outcome;
+  if (IsLasting(outcome.failure)) SMELT_RETURN_IF_ERROR(records_->Add(record));
+  if (!outcome.ok()) {
+    Log(absl::StrCat("trial ", record.key.subject, " of ", record.description, ": ",
+                     std::string(FailureName(outcome.failure)), ": ", outcome.message,
+                     IsLasting(outcome.failure) ? "" : "; not recorded"));
+  }
+  faults_ = outcome.failure == Failure::kEnvironment ? faults_ + 1 : 0;
+  if (faults_ < kMostFaults) return absl::OkStatus();
+  return absl::UnavailableError(absl::StrCat(program_.path, ": ", kMostFaults,
+                                             " measurements one after the other gave nothing, the last for this: ",
+                                             outcome.message, ". The same command goes on from here"));
+}
 
 Candidate Trials::ToCandidate(const Trial& trial) const {
   if (options_.candidate) return options_.candidate(trial);
@@ -63,25 +91,51 @@ RecordKey Trials::KeyOf(const std::string& subject) const {
           options_.policy.ToString()};
 }
 
+absl::Status Trials::Ended() const {
+  if (Cancelled()) return absl::CancelledError("interrupted");
+  if (runner_.out_of_time()) return absl::DeadlineExceededError("no time is left");
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::optional<Record>> Trials::Known(const RecordKey& key) {
+  SMELT_ASSIGN_OR_RETURN(std::optional<Record> known, records_->Find(key));
+  if (known && !known->outcome.ok() && key.subject == SubjectOf(usual_)) known.reset();
+  // What this run measured itself counts already.
+  if (known && seen_.insert(key.subject).second) recorded_seconds_ += known->hardware_seconds;
+  return known;
+}
+
+absl::StatusOr<Outcome> Trials::MeasureKernel(const std::string& subject, const std::string& description,
+                                              const std::function<Outcome()>& measure) {
+  Record record{KeyOf(subject), "kernel", description};
+  SMELT_ASSIGN_OR_RETURN(const std::optional<Record> known, Known(record.key));
+  if (known) return known->outcome;
+  const double before = runner_.hardware_seconds();
+  record.outcome = measure();
+  SMELT_RETURN_IF_ERROR(Ended());
+  record.hardware_seconds = runner_.hardware_seconds() - before;
+  seen_.insert(subject);
+  SMELT_RETURN_IF_ERROR(Keep(record));
+  return record.outcome;
+}
+
 absl::StatusOr<TrialResult> Trials::Measure(const Trial& trial) {
   Record record{KeyOf(SubjectOf(trial)), "program",
                 trial.compiler.empty() ? absl::StrCat("config ", ConfigText(trial.config)) : trial.compiler,
                 trial.predicted_seconds};
   TrialResult result;
-  SMELT_ASSIGN_OR_RETURN(const std::optional<Record> known, records_->Find(record.key));
+  const bool asked = seen_.contains(record.key.subject);
+  SMELT_ASSIGN_OR_RETURN(const std::optional<Record> known, Known(record.key));
   if (known) {
     record = *known;
     result = {record.outcome, record.kernels, true};
-    if (seen_.insert(record.key.subject).second) {  // not one of this run, whose seconds count already
-      recorded_seconds_ += record.hardware_seconds;
-      ++known_;
-    }
+    known_ += !asked;
   } else {
     const double before = runner_.hardware_seconds();
     Runner::ProgramResult timed = runner_.TimeProgram(ToCandidate(trial), ToCandidate(usual_), options_.policy.repeats,
                                                       options_.policy.seconds, options_.kernel_rounds);
-    if (Cancelled()) return absl::CancelledError("interrupted");
-    if (timed.reference_failed) {
+    SMELT_RETURN_IF_ERROR(Ended());
+    if (timed.reference_failed && IsLasting(timed.outcome.failure)) {
       return absl::InternalError(absl::StrCat(
           program_.path, ": the default program cannot be measured: ", std::string(FailureName(timed.outcome.failure)),
           ": ", timed.outcome.message));
@@ -98,24 +152,26 @@ absl::StatusOr<TrialResult> Trials::Measure(const Trial& trial) {
     seen_.insert(record.key.subject);
     ++measured_;
   }
+  result.hardware_seconds = record.hardware_seconds;
   // A new best must be right before it counts, one from the records included: it may not have been best when it was
   // measured.
   bool changed = !known;
   if (result.outcome.ok() && result.outcome.relative() < best_relative()) {
-    SMELT_ASSIGN_OR_RETURN(const Check check, Verify(trial));
-    if (check.verdict == Verdict::kWrong) {
-      result.outcome.failure = Failure::kWrongAnswer;
-      result.outcome.message = check.difference;
+    const absl::StatusOr<Check> check = Verify(trial);
+    if (!check.ok() && !absl::IsUnavailable(check.status())) return check.status();
+    if (!check.ok() || check->Refutes()) {
+      result.outcome.failure = !check.ok()                         ? Failure::kEnvironment
+                               : check->verdict == Verdict::kWrong ? Failure::kWrongAnswer
+                                                                   : Failure::kRunCrashed;
+      result.outcome.message = check.ok() ? check->difference : std::string(check.status().message());
       changed = true;
     }
   }
   record.outcome = result.outcome;
   record.kernels = result.kernels;
-  if (changed) SMELT_RETURN_IF_ERROR(records_->Add(record));
+  if (changed) SMELT_RETURN_IF_ERROR(Keep(record));
   if (!result.outcome.ok()) {
     ++failed_;
-    Log(absl::StrCat("trial ", record.key.subject, ": ", std::string(FailureName(result.outcome.failure)), ": ",
-                     result.outcome.message));
     return result;
   }
   Log(absl::StrFormat("trial %s: predicted %.4f ms, took %.4f of the default%s", record.key.subject,
@@ -132,7 +188,7 @@ absl::Status Trials::Confirm(const Trial& trial, Outcome* outcome) {
   for (int turn = 0; turn < kTurns && outcome->relative() < best_relative(); ++turn) {
     Runner::ProgramResult again = runner_.TimeProgram(ToCandidate(trial), ToCandidate(usual_), options_.policy.repeats,
                                                       options_.policy.seconds, /*kernel_rounds=*/0);
-    if (Cancelled()) return absl::CancelledError("interrupted");
+    SMELT_RETURN_IF_ERROR(Ended());
     if (!again.outcome.ok()) {
       outcome->failure = again.outcome.failure;
       outcome->message = again.outcome.message;
@@ -145,32 +201,39 @@ absl::Status Trials::Confirm(const Trial& trial, Outcome* outcome) {
   return absl::OkStatus();
 }
 
-absl::Status Trials::PrepareVerifier() {
+absl::Status Trials::PrepareVerifier(double max_seconds) {
   if (verifier_ != nullptr) return absl::OkStatus();
+  evaluator_seconds_ = max_seconds;
   absl::StatusOr<std::unique_ptr<Verifier>> evaluated =
-      Verifier::Create(*program_.original, options_.verify_seconds, options_.cancel);
+      Verifier::Create(*program_.original, max_seconds, options_.cancel);
   if (evaluated.ok()) {
     verifier_ = *std::move(evaluated);
-    runner_.UseInputs(verifier_->inputs());
-    NoteUselessResults();
-    return absl::OkStatus();
-  }
-  if (Cancelled()) return absl::CancelledError("interrupted");
-  why_unchecked_ = std::string(evaluated.status().message());
-  Log(absl::StrCat("the evaluator cannot check this program: ", why_unchecked_,
-                   "; results are compared with those of the program without fusion"));
-  const Trial unfused{fusion::Config(space_.size()), {}, 0};
-  for (const InputKind kind : kInputKinds) {
-    runner_.UseInputs(kind);
-    SMELT_ASSIGN_OR_RETURN(const std::vector<hlo::Literal> outputs,
-                           runner_.Outputs(ToCandidate(unfused), Path("outputs.safetensors")));
-    SMELT_ASSIGN_OR_RETURN(std::unique_ptr<Verifier> verifier,
-                           Verifier::FromOutputs(*program_.original, outputs, kind));
-    if (verifier_ == nullptr || verifier->finite() > verifier_->finite()) verifier_ = std::move(verifier);
-    if (verifier_->finite() == 1) break;
+  } else {
+    if (Cancelled()) return absl::CancelledError("interrupted");
+    why_unchecked_ = std::string(evaluated.status().message());
+    Log(absl::StrCat("the evaluator cannot check this program: ", why_unchecked_,
+                     "; results are compared with those of the default program"));
+    SMELT_RETURN_IF_ERROR(ExpectResultsOfTheDefault());
   }
   runner_.UseInputs(verifier_->inputs());
   NoteUselessResults();
+  return absl::OkStatus();
+}
+
+// Under the first kind of inputs that gives finite results only, as far as there is time to look.
+absl::Status Trials::ExpectResultsOfTheDefault() {
+  for (const InputKind kind : kInputKinds) {
+    runner_.UseInputs(kind);
+    const absl::StatusOr<std::vector<hlo::Literal>> outputs =
+        runner_.Outputs(ToCandidate(usual_), Path("outputs.safetensors"));
+    if (!outputs.ok() && verifier_ != nullptr && !Cancelled()) break;
+    SMELT_RETURN_IF_ERROR(Ended());
+    if (!outputs.ok()) return outputs.status();
+    SMELT_ASSIGN_OR_RETURN(std::unique_ptr<Verifier> verifier,
+                           Verifier::FromOutputs(*program_.original, *outputs, kind));
+    if (verifier_ == nullptr || verifier->finite() > verifier_->finite()) verifier_ = std::move(verifier);
+    if (verifier_->finite() == 1) break;
+  }
   return absl::OkStatus();
 }
 
@@ -181,16 +244,15 @@ void Trials::NoteUselessResults() {
 }
 
 absl::StatusOr<Trials::Check> Trials::Verify(const Trial& trial) {
-  SMELT_RETURN_IF_ERROR(PrepareVerifier());
   absl::StatusOr<std::vector<hlo::Literal>> outputs = runner_.Outputs(ToCandidate(trial), Path("outputs.safetensors"));
-  if (Cancelled()) return absl::CancelledError("interrupted");
-  if (!outputs.ok()) return Check{Verdict::kWrong, std::string(outputs.status().message())};
+  SMELT_RETURN_IF_ERROR(Ended());
+  if (absl::IsUnavailable(outputs.status())) return outputs.status();
+  if (!outputs.ok()) return Check{Verdict::kNoResult, std::string(outputs.status().message())};
   std::string difference = verifier_->Compare(*outputs);
   if (!difference.empty() && why_unchecked_.empty() && !noise_learned_) {
     noise_learned_ = true;
     Log(absl::StrCat("a result differs from the evaluator's: ", difference, "; how far does rounding alone move it?"));
-    const absl::StatusOr<std::vector<std::string>> noisy =
-        verifier_->LearnNoise(options_.verify_seconds, options_.cancel);
+    const absl::StatusOr<std::vector<std::string>> noisy = verifier_->LearnNoise(evaluator_seconds_, options_.cancel);
     if (Cancelled()) return absl::CancelledError("interrupted");
     if (noisy.ok()) noisy_ = *noisy;
     for (const std::string& line : noisy_) Log(line);
@@ -210,7 +272,7 @@ absl::Status Trials::AskTheDefault() {
   default_asked_ = true;
   const absl::StatusOr<std::vector<hlo::Literal>> outputs =
       runner_.Outputs(ToCandidate(usual_), Path("outputs.safetensors"));
-  if (Cancelled()) return absl::CancelledError("interrupted");
+  SMELT_RETURN_IF_ERROR(Ended());
   if (!outputs.ok()) return absl::OkStatus();  // it is no better judge
   for (std::string& line : verifier_->Trust(*outputs, "XLA's own result")) {
     Log(line);

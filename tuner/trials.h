@@ -44,14 +44,14 @@ struct TrialResult {
   Outcome outcome;
   std::vector<KernelRecord> kernels;
   bool from_records = false;
+  double hardware_seconds = 0;  // that it took, now or when it was recorded
 };
 
 struct TrialOptions {
   kernels::Target target;
   WorkerOptions worker;
   MeasurePolicy policy;
-  int kernel_rounds = 3;      // runs in which kernels are timed one by one; 0: none
-  double verify_seconds = 0;  // limit of the evaluator; 0: none
+  int kernel_rounds = 3;  // runs in which kernels are timed one by one; 0: none
   // Another target than this CPU with our kernels: how a trial becomes what its child reads, and what its records are
   // kept under.
   std::function<Candidate(const Trial&)> candidate;
@@ -71,24 +71,37 @@ class Trials {
   // Makes or opens the run folder: records.db, log.txt.
   absl::Status Open(const std::string& folder);
 
-  // Fails only where the records cannot be kept, or with Cancelled, when nothing is recorded.
+  // Fails only where the records cannot be kept, with what Ended says, or with Unavailable after several trials of which
+  // nothing became known; nothing is then recorded.
   absl::StatusOr<TrialResult> Measure(const Trial& trial);
+  // The outcome of one kernel, known or measured now, and recorded then; its seconds count once a run. Fails as
+  // Measure.
+  absl::StatusOr<Outcome> MeasureKernel(const std::string& subject, const std::string& description,
+                                        const std::function<Outcome()>& measure);
 
-  // Evaluates the program, which also decides the inputs that trials run on; once, before the first of them.
-  absl::Status PrepareVerifier();
+  // Records a measurement, unless nothing became known by it (IsLasting): then the next run measures it again. Errors:
+  // as Measure's.
+  absl::Status Keep(const Record& record);
+
+  // Evaluates the program in at most so many seconds, which also decides the inputs that trials run on; once, before
+  // the first of them. Where the evaluator gives no result, that of the default program is what trials are compared
+  // with.
+  absl::Status PrepareVerifier(double max_seconds);
 
   // How the answer was compared.
   enum class Verdict : uint8_t {
     kRight,      // equal to the evaluator's result
     kWrong,      // not
-    kUnchecked,  // the evaluator cannot run the program, or XLA's own result differs from its: compared with another
-                 // compilation; or no result is finite
+    kUnchecked,  // the evaluator has no result, or XLA's own differs from it: compared with the default program's; or
+                 // no result is finite
+    kNoResult,   // it failed before it gave one
   };
   struct Check {
     Verdict verdict;
-    std::string difference;  // kWrong
+    std::string difference;  // kWrong and kNoResult
+    bool Refutes() const { return verdict == Verdict::kWrong || verdict == Verdict::kNoResult; }
   };
-  // Of a trial's results.
+  // Of a trial's results. Unavailable where nothing is known of them.
   absl::StatusOr<Check> Verify(const Trial& trial);
 
   const Trial& best() const { return best_ ? *best_ : usual_; }
@@ -98,14 +111,14 @@ class Trials {
 
   Candidate ToCandidate(const Trial& trial) const;
   Runner& runner() { return runner_; }
-  Records& records() { return *records_; }
   RecordKey KeyOf(const std::string& subject) const;
 
   bool Cancelled() const { return options_.cancel != nullptr && *options_.cancel; }
+  // Cancelled after an interruption; DeadlineExceeded where the runner's time is over (Runner::SetDeadline).
+  absl::Status Ended() const;
   // Spent on trials of this folder, by this and earlier runs.
   double hardware_seconds() const { return runner_.hardware_seconds() + recorded_seconds_; }
-  // Of measurements that are no trials and stood in the records: an earlier run of this folder spent them.
-  void CountRecorded(double seconds) { recorded_seconds_ += seconds; }
+  double known_seconds() const { return recorded_seconds_; }  // of these, by earlier runs
   int64_t measured() const { return measured_; }
   int64_t known() const { return known_; }
   int64_t failed() const { return failed_; }
@@ -122,9 +135,13 @@ class Trials {
   // What makes two trials one: kernels with their counts, and tiles. Names and bits without effect do not.
   std::string SubjectOf(const Trial& trial) const;
   void NoteUselessResults();
-  // What XLA makes of a program by itself is what users have. Where that differs from the evaluator's result as well,
-  // by little or by much (ill-conditioned programs, random numbers), it is what candidates are compared with.
+  // XLA's own result is what users have. Where it differs from the evaluator's as well, by little or by much
+  // (ill-conditioned programs, random numbers), it is what candidates are compared with.
   absl::Status AskTheDefault();
+  absl::Status ExpectResultsOfTheDefault();
+  // The record of a key, whose seconds count for this run. A failure of the default program is not taken from there: a
+  // folder would never get over it.
+  absl::StatusOr<std::optional<Record>> Known(const RecordKey& key);
 
   const Program& program_;
   const fusion::Space& space_;
@@ -136,13 +153,15 @@ class Trials {
   std::ofstream log_;
   std::unique_ptr<Verifier> verifier_;
   std::string why_unchecked_;
+  double evaluator_seconds_ = 0;  // its limit
   bool noise_learned_ = false, default_asked_ = false;
   std::vector<std::string> noisy_;
   std::optional<Trial> best_;
   Outcome best_outcome_;
-  std::set<std::string> seen_;  // subjects of this run
-  double recorded_seconds_ = 0;
+  std::set<std::string> seen_;   // subjects of this run
+  double recorded_seconds_ = 0;  // that earlier runs of this folder spent on what this one asked for
   int64_t measured_ = 0, known_ = 0, failed_ = 0;
+  int faults_ = 0;  // of the environment, one after the other
 };
 
 }  // namespace smelt::tuner

@@ -16,8 +16,8 @@ namespace smelt::tuner {
 
 class Verifier {
  public:
-  // Evaluates the module in at most `max_seconds` (0: no limit), under the first kind of inputs that gives finite
-  // results only; where none does, under the one that gives most.
+  // Evaluates the module in at most `max_seconds` in all (0: no limit), under the first kind of inputs that gives
+  // finite results only; where none does, or there is no time to look, under the one that gives most.
   static absl::StatusOr<std::unique_ptr<Verifier>> Create(const hlo::Module& module, double max_seconds,
                                                           const std::atomic<bool>* cancel);
   // Expects these outputs of the module under these inputs, stored as the measuring child stores them.

@@ -38,7 +38,8 @@ std::vector<int64_t> Permutation(Draft& draft, int64_t rank) {
 bool AddDot(Draft& draft, Opcode opcode) {
   const int64_t batch = draft.random.Chance(0.6) ? 0 : draft.random.Between(1, 2);
   const int64_t contracting = draft.random.Chance(0.85) ? 1 : draft.random.Between(0, 2);
-  const int64_t left = draft.random.Below(5) == 0 ? 0 : 1, right = draft.random.Below(5) == 0 ? 0 : 1;
+  static const std::vector<int64_t> kFree = {0, 1, 1, 1, 1, 1, 1, 2};
+  const int64_t left = draft.random.Pick(kFree), right = draft.random.Pick(kFree);
   const PrimitiveType type = draft.AnyTypeOf(NumberElement);
   std::vector<int64_t> batch_sizes, contracting_sizes;
   int64_t elements = 1, products = 1;
@@ -107,6 +108,9 @@ bool AddConvolution(Draft& draft, Opcode opcode) {
     input_features = draft.random.Between(8, 20);
     output_features = draft.random.Between(14, 34);
   }
+  if (draft.random.Chance(0.02)) batch = 0;
+  if (draft.random.Chance(0.02)) input_features = 0;
+  if (draft.random.Chance(0.02)) output_features = 0;
   std::vector<int64_t> input_place = Permutation(draft, spatial + 2), kernel_place = Permutation(draft, spatial + 2),
                        output_place = Permutation(draft, spatial + 2);
   hlo::ConvolutionDimensions& d = a.dimensions;
@@ -126,7 +130,7 @@ bool AddConvolution(Draft& draft, Opcode opcode) {
     d.kernel_spatial.push_back(kernel_place[i + 2]);
     d.output_spatial.push_back(output_place[i + 2]);
     hlo::WindowDimension window;
-    const int64_t size = draft.random.Between(1, spatial == 3 ? 5 : 9);
+    const int64_t size = draft.PartSize(spatial == 3 ? 5 : 9);
     window.size = draft.random.Between(1, 4);
     if (draft.random.Chance(0.3)) window.stride = draft.random.Between(2, 3);
     if (draft.random.Chance(0.2)) window.window_dilation = draft.random.Between(2, 3);
@@ -136,7 +140,8 @@ bool AddConvolution(Draft& draft, Opcode opcode) {
       window.padding_high = draft.random.Between(-1, 3);
     }
     window.reversal = draft.random.Chance(0.15);
-    int64_t padded = (size - 1) * window.base_dilation + 1 + window.padding_low + window.padding_high;
+    const int64_t spread = size == 0 ? 0 : (size - 1) * window.base_dilation + 1;
+    int64_t padded = spread + window.padding_low + window.padding_high;
     const int64_t extent = (window.size - 1) * window.window_dilation + 1;
     if (padded < extent) {
       window.padding_high += extent - padded;
@@ -158,8 +163,8 @@ bool AddConvolution(Draft& draft, Opcode opcode) {
 // Rows of the left side in groups, each with a matrix of its own.
 bool AddRaggedDot(Draft& draft, Opcode opcode) {
   const PrimitiveType type = draft.AnyTypeOf(FloatElement);
-  const int64_t rows = draft.random.Between(1, 12), inner = draft.random.Between(1, 9),
-                columns = draft.random.Between(1, 9), groups = draft.random.Between(1, 4);
+  const int64_t rows = draft.PartSize(12), inner = draft.PartSize(9), columns = draft.PartSize(9),
+                groups = draft.random.Between(1, 4);
   const double bound = OperandBound(type, inner);
   const Value x = draft.Bounded(draft.OfShape(Shape::Array(type, {rows, inner})), bound);
   const Value y = draft.Bounded(draft.OfShape(Shape::Array(type, {groups, inner, columns})), bound);
@@ -183,7 +188,7 @@ bool AddScaledDot(Draft& draft, Opcode opcode) {
   static const std::vector<PrimitiveType> kScales = {PrimitiveType::kF8E8M0FNU, PrimitiveType::kF8E8M0FNU,
                                                      PrimitiveType::kF8E4M3FN, PrimitiveType::kBF16};
   const PrimitiveType type = draft.random.Pick(kNarrow), scale_type = draft.random.Pick(kScales);
-  const int64_t rows = draft.random.Between(1, 9), columns = draft.random.Between(1, 9);
+  const int64_t rows = draft.PartSize(9), columns = draft.PartSize(9);
   const int64_t block = draft.random.Between(1, 8), inner = block * draft.random.Between(1, 4);
   const auto operand = [&](int64_t outer, bool scale) {
     const int64_t along = scale ? inner / block : inner;

@@ -71,9 +71,15 @@ class Draft {
   hlo::Shape AnyShape(TypeTest test, int64_t min_rank = 0, int64_t max_rank = 4);
   hlo::PrimitiveType AnyTypeOf(TypeTest test);
   int64_t AnySize() { return random.Pick(palette.sizes); }
+  // From 1 to `most`, rarely 0: the size of a part, or of what is independent of the palette.
+  int64_t PartSize(int64_t most) { return random.Chance(0.03) ? 0 : random.Between(1, most); }
+  // Whether a list of dimensions is to be empty now, where that is legal: what few programs have, and tools forget.
+  bool EmptyList() { return random.Chance(0.06); }
 
   // A value that exists, or, now and then and where none fits, a new one.
   Value Any(TypeTest test, int64_t min_rank = 0, int64_t max_rank = 4);
+  // One with dimensions, rarely a scalar: the operand of an opcode that takes a list of dimensions.
+  Value Array(TypeTest test, int64_t max_rank = 4) { return EmptyList() ? Any(test, 0, 0) : Any(test, 1, max_rank); }
   Value OfShape(const hlo::Shape& shape);
   // As these two, but exact.
   Value Exact(TypeTest test, int64_t min_rank = 0, int64_t max_rank = 4);

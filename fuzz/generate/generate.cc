@@ -40,7 +40,7 @@ Palette MakePalette(Random& random, int64_t max_elements) {
   for (int64_t count = random.Between(1, 3); count > 0; --count) palette.types.push_back(random.Pick(kEveryDay));
   if (random.Chance(0.5)) palette.types.push_back(random.Pick(kRare));
   for (int64_t count = random.Between(2, 4); count > 0; --count) palette.sizes.push_back(random.Pick(kSizes));
-  if (random.Chance(0.05)) palette.sizes.push_back(0);
+  if (random.Chance(0.08)) palette.sizes.push_back(0);
   return palette;
 }
 

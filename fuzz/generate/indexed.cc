@@ -18,8 +18,10 @@ PrimitiveType IndexType(Draft& draft) {
   return draft.random.Pick(kTypes);
 }
 
+// One scalar a dimension, or, as older programs have it, one vector.
 std::vector<Value> StartIndices(Draft& draft, int64_t rank) {
   const PrimitiveType type = IndexType(draft);
+  if (draft.random.Chance(0.1)) return {draft.ExactOfShape(Shape::Array(type, {rank}))};
   std::vector<Value> indices;
   for (int64_t d = 0; d < rank; ++d) {
     indices.push_back(draft.random.Chance(0.5) ? draft.Constant(type, static_cast<double>(draft.random.Below(5)))
@@ -32,13 +34,13 @@ std::vector<Value> StartIndices(Draft& draft, int64_t rank) {
 std::vector<int64_t> PartSizes(Draft& draft, const Shape& shape) {
   std::vector<int64_t> sizes;
   for (int64_t size : shape.dimensions) {
-    sizes.push_back(size == 0 || draft.random.Chance(0.4) ? size : draft.random.Between(1, size));
+    sizes.push_back(size == 0 || draft.random.Chance(0.4) ? size : draft.PartSize(size));
   }
   return sizes;
 }
 
 bool AddDynamicSlice(Draft& draft, Opcode opcode) {
-  const Value x = draft.Any(AnyElement, 1);
+  const Value x = draft.Array(AnyElement);
   std::vector<Value> operands = {x};
   for (const Value& index : StartIndices(draft, x.shape().rank())) operands.push_back(index);
   draft.Keep(opcode, operands, hlo::DynamicSliceAttributes{PartSizes(draft, x.shape())}, x.exact, x.magnitude);
@@ -46,7 +48,7 @@ bool AddDynamicSlice(Draft& draft, Opcode opcode) {
 }
 
 bool AddDynamicUpdateSlice(Draft& draft, Opcode opcode) {
-  const Value x = draft.Any(AnyElement, 1);
+  const Value x = draft.Array(AnyElement);
   const Value update = draft.OfShape(Shape::Array(x.type(), PartSizes(draft, x.shape())));
   std::vector<Value> operands = {x, update};
   for (const Value& index : StartIndices(draft, x.shape().rank())) operands.push_back(index);
@@ -72,14 +74,16 @@ IndexNumbers MakeNumbers(Draft& draft, const Shape& array) {
     numbers.batching = {dimensions.back()};
     dimensions.pop_back();
   }
-  dimensions.resize(draft.random.Between(1, static_cast<int64_t>(dimensions.size())));
+  // No start index at all: the slice begins at the origin.
+  const int64_t indexed = static_cast<int64_t>(dimensions.size());
+  dimensions.resize(indexed == 0 || draft.EmptyList() ? 0 : draft.random.Between(1, indexed));
   numbers.map = dimensions;
   for (int64_t d : dimensions) {
     if (draft.random.Chance(0.6)) numbers.collapsed.push_back(d);
   }
   std::sort(numbers.collapsed.begin(), numbers.collapsed.end());
   std::vector<int64_t> batch;
-  for (int64_t more = draft.random.Between(0, 2); more > 0; --more) batch.push_back(draft.random.Between(1, 5));
+  for (int64_t more = draft.random.Between(0, 2); more > 0; --more) batch.push_back(draft.PartSize(5));
   if (!numbers.batching.empty()) {
     const int64_t at = draft.random.Between(0, static_cast<int64_t>(batch.size()));
     batch.insert(batch.begin() + at, array.dimensions[numbers.batching[0]]);
@@ -88,7 +92,7 @@ IndexNumbers MakeNumbers(Draft& draft, const Shape& array) {
   numbers.batch_sizes = batch;
   const int64_t components = static_cast<int64_t>(numbers.map.size());
   numbers.index_vector_dim = static_cast<int64_t>(batch.size());
-  if (components > 1 || draft.random.Chance(0.5)) {
+  if (components != 1 || draft.random.Chance(0.5)) {
     numbers.index_vector_dim = draft.random.Between(0, static_cast<int64_t>(batch.size()));
     batch.insert(batch.begin() + numbers.index_vector_dim, components);
     for (int64_t& d : numbers.indices_batching) d += d >= numbers.index_vector_dim;
@@ -112,7 +116,7 @@ std::vector<int64_t> ChoosePositions(Draft& draft, int64_t count, int64_t rank) 
 }
 
 bool AddGather(Draft& draft, Opcode opcode) {
-  const Value x = draft.Any(AnyElement, 1, 3);
+  const Value x = draft.Array(AnyElement, 3);
   const IndexNumbers numbers = MakeNumbers(draft, x.shape());
   hlo::GatherAttributes a;
   a.collapsed_slice_dims = numbers.collapsed;
@@ -138,7 +142,7 @@ bool AddGather(Draft& draft, Opcode opcode) {
 }
 
 bool AddScatter(Draft& draft, Opcode opcode) {
-  const Value x = draft.Any(AnyElement, 1, 3);
+  const Value x = draft.Array(AnyElement, 3);
   if (x.type() == PrimitiveType::kF8E8M0FNU) return false;
   const IndexNumbers numbers = MakeNumbers(draft, x.shape());
   hlo::ScatterAttributes a;

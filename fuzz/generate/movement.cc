@@ -16,7 +16,8 @@ bool AddBroadcast(Draft& draft, Opcode opcode) {
   Shape shape = x.shape();
   std::vector<int64_t> dimensions(shape.rank());
   for (int64_t d = 0; d < shape.rank(); ++d) dimensions[d] = d;
-  for (int64_t added = draft.random.Between(1, 2); added > 0 && shape.rank() < 5; --added) {
+  for (int64_t added = draft.random.Chance(0.05) ? 0 : draft.random.Between(1, 2); added > 0 && shape.rank() < 5;
+       --added) {
     const int64_t at = draft.random.Between(0, shape.rank());
     int64_t size = draft.AnySize();
     if (size * shape.ElementCount() > draft.palette.largest) size = 1;
@@ -70,8 +71,7 @@ bool AddReshape(Draft& draft, Opcode opcode) {
 }
 
 bool AddTranspose(Draft& draft, Opcode opcode) {
-  const Value x = draft.Any(AnyElement, 2);
-  if (x.shape().rank() < 2) return false;
+  const Value x = draft.EmptyList() ? draft.Any(AnyElement, 0, 1) : draft.Any(AnyElement, 2);
   std::vector<int64_t> permutation(x.shape().rank());
   for (size_t d = 0; d < permutation.size(); ++d) permutation[d] = static_cast<int64_t>(d);
   draft.random.Shuffle(permutation);
@@ -80,7 +80,7 @@ bool AddTranspose(Draft& draft, Opcode opcode) {
 }
 
 bool AddSlice(Draft& draft, Opcode opcode) {
-  const Value x = draft.Any(AnyElement, 1);
+  const Value x = draft.Array(AnyElement);
   hlo::SliceAttributes attributes;
   for (int64_t size : x.shape().dimensions) {
     hlo::SliceDimension slice{0, size, 1};
@@ -96,7 +96,7 @@ bool AddSlice(Draft& draft, Opcode opcode) {
 }
 
 bool AddPad(Draft& draft, Opcode opcode) {
-  const Value x = draft.Any(AnyElement, 1);
+  const Value x = draft.Array(AnyElement);
   const Value padding = draft.OfShape(Shape::Scalar(x.type()));
   hlo::PadAttributes attributes;
   int64_t elements = 1;
@@ -108,8 +108,9 @@ bool AddPad(Draft& draft, Opcode opcode) {
       pad.high = draft.random.Between(-2, 3);
     }
     const auto padded = [&] { return size + std::max<int64_t>(size - 1, 0) * pad.interior + pad.low + pad.high; };
-    if (padded() < 1 || elements * padded() > 4 * draft.palette.largest) pad = {};
-    elements *= padded();
+    const int64_t least = draft.random.Chance(0.03) ? 0 : 1;
+    if (padded() < least || elements * padded() > 4 * draft.palette.largest) pad = {};
+    elements *= std::max<int64_t>(padded(), 1);
     attributes.dimensions.push_back(pad);
   }
   draft.Keep(opcode, {x, padding}, attributes, x.exact && padding.exact, std::max(x.magnitude, padding.magnitude));
@@ -120,9 +121,9 @@ bool AddConcatenate(Draft& draft, Opcode opcode) {
   const Value x = draft.Any(AnyElement, 1);
   const int64_t dimension = draft.random.Below(x.shape().rank());
   std::vector<Value> parts = {x};
-  for (int64_t more = draft.random.Between(0, 2); more >= 0; --more) {
+  for (int64_t more = draft.EmptyList() ? 0 : draft.random.Between(1, 3); more > 0; --more) {
     Shape shape = Shape::Array(x.type(), x.shape().dimensions);
-    if (draft.random.Chance(0.4)) shape.dimensions[dimension] = draft.random.Between(1, 5);
+    if (draft.random.Chance(0.4)) shape.dimensions[dimension] = draft.PartSize(5);
     if (shape.ElementCount() > draft.palette.largest) shape.dimensions[dimension] = 1;
     parts.push_back(draft.OfShape(shape));
   }
@@ -132,7 +133,7 @@ bool AddConcatenate(Draft& draft, Opcode opcode) {
 }
 
 bool AddReverse(Draft& draft, Opcode opcode) {
-  const Value x = draft.Any(AnyElement, 1);
+  const Value x = draft.Array(AnyElement);
   std::vector<int64_t> dimensions;
   for (int64_t d = 0; d < x.shape().rank(); ++d) {
     if (draft.random.Chance(0.5)) dimensions.push_back(d);

@@ -114,7 +114,7 @@ Reducing MakeReducing(Draft& draft, Value x, int64_t elements) {
 }
 
 bool AddReduce(Draft& draft, Opcode opcode) {
-  const Value x = draft.Any(AnyElement, 1);
+  const Value x = draft.Array(AnyElement);
   if (x.type() == PrimitiveType::kF8E8M0FNU) return false;
   std::vector<int64_t> dimensions;
   int64_t elements = 1;
@@ -123,7 +123,7 @@ bool AddReduce(Draft& draft, Opcode opcode) {
     dimensions.push_back(d);
     elements *= x.shape().dimensions[d];
   }
-  if (dimensions.empty() && draft.random.Chance(0.95)) {
+  if (dimensions.empty() && x.shape().rank() > 0 && !draft.EmptyList()) {
     dimensions = {draft.random.Below(x.shape().rank())};
     elements = x.shape().dimensions[dimensions[0]];
   }
@@ -156,12 +156,12 @@ hlo::Window AnyWindow(Draft& draft, const Shape& shape, bool dilations, int64_t*
 }
 
 bool AddReduceWindow(Draft& draft, Opcode opcode) {
-  const Value x = draft.Any(AnyElement, 1);
+  const Value x = draft.Array(AnyElement);
   if (x.type() == PrimitiveType::kF8E8M0FNU) return false;
   int64_t elements = 1;
   hlo::WindowAttributes a{AnyWindow(draft, x.shape(), true, &elements)};
   // A cumulative sum is such a window.
-  const int64_t last = x.shape().rank() - 1, size = x.shape().dimensions[last];
+  const int64_t last = x.shape().rank() - 1, size = last < 0 ? 0 : x.shape().dimensions[last];
   if (size > 1 && draft.random.Chance(0.15)) {
     a.window.dimensions.assign(x.shape().rank(), {});
     a.window.dimensions[last] = {.size = size, .padding_low = size - 1};
@@ -173,8 +173,9 @@ bool AddReduceWindow(Draft& draft, Opcode opcode) {
 }
 
 bool AddSelectAndScatter(Draft& draft, Opcode opcode) {
-  const Value x = draft.Exact([](PrimitiveType t) { return FloatElement(t) || IntegerElement(t); }, 1, 4);
-  if (x.shape().ElementCount() == 0) return false;
+  const bool no_dimension = draft.EmptyList();
+  const Value x = draft.Exact([](PrimitiveType t) { return FloatElement(t) || IntegerElement(t); },
+                              no_dimension ? 0 : 1, no_dimension ? 0 : 4);
   int64_t elements = 1;
   const hlo::Window window = AnyWindow(draft, x.shape(), false, &elements);
   Shape source = Shape::Array(x.type(), {});
@@ -182,8 +183,8 @@ bool AddSelectAndScatter(Draft& draft, Opcode opcode) {
     const hlo::WindowDimension& w = window.dimensions[d];
     // Windows that lie in the padding alone choose nothing.
     const int64_t padded = x.shape().dimensions[d] + w.padding_low + w.padding_high;
-    if (padded < w.size) return false;
-    source.dimensions.push_back((padded - w.size) / w.stride + 1);
+    if (x.shape().dimensions[d] == 0 && padded >= w.size) return false;
+    source.dimensions.push_back(padded < w.size ? 0 : (padded - w.size) / w.stride + 1);
   }
   const Value values = draft.Bounded(draft.OfShape(source), 1);
   const Value start = draft.Constant(x.type(), 0);
@@ -257,7 +258,6 @@ bool AddMap(Draft& draft, Opcode opcode) {
 bool AddBatchNorm(Draft& draft, Opcode opcode) {
   const auto type = [](PrimitiveType t) { return FloatElement(t) && hlo::BitWidth(t) >= 16; };
   Value x = draft.Any(type, 2, 4);
-  if (x.shape().ElementCount() == 0) return false;
   x = draft.Bounded(x, 2);
   hlo::BatchNormAttributes a;
   a.epsilon = 0.125f;

@@ -29,7 +29,7 @@ bool AddFft(Draft& draft, Opcode opcode) {
   hlo::FftAttributes a;
   a.type = static_cast<hlo::FftType>(draft.random.Below(4));
   std::vector<int64_t> dimensions;
-  if (draft.random.Chance(0.4)) dimensions.push_back(draft.random.Between(1, 3));
+  if (draft.random.Chance(0.4)) dimensions.push_back(draft.PartSize(3));
   double elements = 1;
   for (int64_t rank = draft.random.Between(1, 2); rank > 0; --rank) {
     a.lengths.push_back(draft.random.Pick(kLengths));
@@ -63,8 +63,8 @@ Shape AnyMatrices(Draft& draft) {
   static const std::vector<PrimitiveType> kTypes = {PrimitiveType::kF32, PrimitiveType::kF32, PrimitiveType::kF64,
                                                     PrimitiveType::kC64, PrimitiveType::kC128};
   std::vector<int64_t> dimensions;
-  if (draft.random.Chance(0.4)) dimensions.push_back(draft.random.Between(1, 3));
-  dimensions.resize(dimensions.size() + 2, draft.random.Between(1, 7));
+  if (draft.random.Chance(0.4)) dimensions.push_back(draft.PartSize(3));
+  dimensions.resize(dimensions.size() + 2, draft.PartSize(7));
   return Shape::Array(draft.random.Pick(kTypes), dimensions);
 }
 
@@ -85,7 +85,7 @@ bool AddTriangularSolve(Draft& draft, Opcode opcode) {
   attributes.unit_diagonal = draft.random.Chance(0.2) && a.shape().dimensions.back() < 3;
   attributes.transpose_a = static_cast<hlo::TriangularTranspose>(draft.random.Below(3));
   Shape right = Shape::Array(a.type(), a.shape().dimensions);
-  right.dimensions[right.rank() - (attributes.left_side ? 1 : 2)] = draft.random.Between(1, 5);
+  right.dimensions[right.rank() - (attributes.left_side ? 1 : 2)] = draft.PartSize(5);
   const Value b = draft.Bounded(draft.OfShape(right), 2);
   draft.Keep(opcode, {a, b}, attributes, false, 8);
   return true;

@@ -11,12 +11,14 @@
 namespace smelt::hlo {
 namespace {
 
-// Instructions that the root needs, operands first. get-tuple-elements follow their tuple at once: then the tuple dies
+// Instructions that the root needs or that have a side effect, as those of compiled programs, operands first: an infeed
+// that nobody reads is one that cannot be run. get-tuple-elements follow their tuple at once: then the tuple dies
 // early, its elements have one reference each, and a loop body can update them in place.
 std::vector<const Instruction*> NeededInOrder(const Computation& computation) {
   absl::flat_hash_set<const Instruction*> needed = {computation.root()};
   const std::vector<Instruction*> order = computation.PostOrder();
   for (auto it = order.rbegin(); it != order.rend(); ++it) {
+    if ((*it)->opcode() != Opcode::kParameter && (*it)->HasSideEffect()) needed.insert(*it);
     if (!needed.contains(*it)) continue;
     for (const Instruction* operand : (*it)->operands()) needed.insert(operand);
   }

@@ -230,22 +230,12 @@ bool IsHeaderText(const std::string& name, const std::string& value) {
   Scanner word(name, "");
   if (name.empty() || word.TryWord() != name) return false;
   Scanner scanner(value, "");
-  return (name == "input_output_alias" ? text::CheckAliasing(scanner) : text::CheckAnything(scanner)) &&
-         scanner.at() == scanner.end();
+  return text::CheckHeaderValue(name, scanner) && scanner.at() == scanner.end();
 }
 
 bool AreTables(const std::string& tables) {
   Scanner scanner(tables, "");
-  while (!scanner.AtEnd()) {
-    const std::string_view name = scanner.TryWord();
-    if (name != "FileNames" && name != "FunctionNames" && name != "FileLocations" && name != "StackFrames")
-      return false;
-    int64_t number;
-    while (scanner.TryInteger(&number)) {
-      if (scanner.Peek() == '{' ? !text::CheckBraces(scanner) : !text::CheckString(scanner)) return false;
-    }
-  }
-  return true;
+  return text::CheckTables(scanner) && scanner.AtEnd();
 }
 
 }  // namespace smelt::hlo::proto

@@ -112,11 +112,11 @@ struct FloatCodec {
 };
 
 // kLoop: the names in the order of the enumerators.
-template <auto Member, const auto& Names>
+template <auto Member, const auto& Names, bool AnyCase = false>
 struct EnumeratorCodec {
   static bool Read(AttributeReader& reader) {
     int index;
-    if (!ReadEnumerator(reader.scanner, Names, &index)) return false;
+    if (!ReadEnumerator(reader.scanner, Names, AnyCase, &index)) return false;
     FieldOf<Member>::Of(reader.draft) = static_cast<typename MemberTraits<decltype(Member)>::Type>(index);
     return true;
   }
@@ -132,7 +132,7 @@ template <auto Member, const auto& Names>
 struct OptionalEnumeratorCodec {
   static bool Read(AttributeReader& reader) {
     int index;
-    if (!ReadEnumerator(reader.scanner, Names, &index)) return false;
+    if (!ReadEnumerator(reader.scanner, Names, /*any_case=*/false, &index)) return false;
     FieldOf<Member>::Of(reader.draft) = static_cast<typename MemberTraits<decltype(Member)>::Type::value_type>(index);
     return true;
   }
@@ -162,6 +162,38 @@ struct RawCodec {
     const char* start = reader.scanner.at();
     if (!Check(reader.scanner)) return false;
     reader.draft.raw.push_back({std::string(reader.name), std::string(reader.scanner.From(start))});
+    return true;
+  }
+  static bool Print(const AttributePrinter&, const Instruction&, Presence) { return false; }
+};
+
+// A word that is kept: as its table spells it.
+template <const auto& Names, bool AnyCase = false>
+struct WordCodec {
+  static bool Read(AttributeReader& reader) {
+    int index;
+    if (!ReadEnumerator(reader.scanner, Names, AnyCase, &index)) return false;
+    reader.draft.raw.push_back({std::string(reader.name), std::string(Names[index])});
+    return true;
+  }
+  static bool Print(const AttributePrinter&, const Instruction&, Presence) { return false; }
+};
+
+// {a,b} of such words
+template <const auto& Names, bool AnyCase = false>
+struct WordListCodec {
+  static bool Read(AttributeReader& reader) {
+    if (!reader.scanner.Expect('{')) return false;
+    std::string words = "{";
+    if (!reader.scanner.Try('}')) {
+      do {
+        int index;
+        if (!ReadEnumerator(reader.scanner, Names, AnyCase, &index)) return false;
+        StrAppend(&words, words.size() > 1 ? "," : "", Names[index]);
+      } while (reader.scanner.Try(','));
+      if (!reader.scanner.Expect('}')) return false;
+    }
+    reader.draft.raw.push_back({std::string(reader.name), words + "}"});
     return true;
   }
   static bool Print(const AttributePrinter&, const Instruction&, Presence) { return false; }

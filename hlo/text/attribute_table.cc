@@ -16,7 +16,31 @@ constexpr std::string_view kDistributions[] = {"rng_uniform", "rng_normal"};
 constexpr std::string_view kRandomAlgorithms[] = {"rng_default", "rng_three_fry", "rng_philox"};
 constexpr std::string_view kFftTypes[] = {"FFT", "IFFT", "RFFT", "IRFFT"};
 constexpr std::string_view kTransposes[] = {"NO_TRANSPOSE", "TRANSPOSE", "ADJOINT"};
+constexpr std::string_view kGroupModes[] = {"cross_replica", "cross_partition", "cross_replica_and_partition",
+                                            "flattened_id"};
+constexpr std::string_view kPrecisions[] = {"default", "high", "highest"};
+constexpr std::string_view kPrecisionAlgorithms[] = {"unset",
+                                                     "dot_any_f8_any_f8_f32",
+                                                     "dot_any_f8_any_f8_f32_fast_accum",
+                                                     "dot_f16_f16_f16",
+                                                     "dot_f16_f16_f32",
+                                                     "dot_bf16_bf16_bf16",
+                                                     "dot_bf16_bf16_f32",
+                                                     "dot_bf16_bf16_f32_x3",
+                                                     "dot_bf16_bf16_f32_x6",
+                                                     "dot_bf16_bf16_f32_x9",
+                                                     "dot_tf32_tf32_f32",
+                                                     "dot_tf32_tf32_f32_x3",
+                                                     "dot_f32_f32_f32",
+                                                     "dot_f64_f64_f64"};
+constexpr std::string_view kConvolutionKinds[] = {"unset", "fprop", "dgrad", "wgrad"};
+constexpr std::string_view kPaddingTypes[] = {"PADDING_INVALID", "PADDING_VALID", "PADDING_SAME"};
+constexpr std::string_view kCallSchedules[] = {"SCHEDULE_NONE", "SCHEDULE_LATEST", "SCHEDULE_EARLIEST"};
+constexpr std::string_view kApiVersions[] = {"API_VERSION_ORIGINAL", "API_VERSION_STATUS_RETURNING",
+                                             "API_VERSION_STATUS_RETURNING_UNIFIED", "API_VERSION_TYPED_FFI"};
 constexpr std::string_view kFusionKinds[] = {"kLoop", "kInput", "kOutput", "kCustom"};
+
+constexpr bool kAnyCase = true;  // XLA reads these words in capitals and in small letters
 
 struct Row {
   AttributeRule rule;
@@ -33,8 +57,13 @@ Row Raw(std::string_view name, std::vector<Opcode> opcodes) {
   return Attribute<RawCodec<Check>>(name, kOptional, std::move(opcodes));
 }
 
-// true_computation and false_computation say by their name that the first operand is a predicate; XLA takes no other form
-// where it is one.
+template <const auto& Names, bool AnyCase = false>
+Row Words(std::string_view name, std::vector<Opcode> opcodes) {
+  return Attribute<WordCodec<Names, AnyCase>>(name, kOptional, std::move(opcodes));
+}
+
+// true_computation and false_computation say by their name that the first operand is a predicate; XLA takes no other
+// form where it is one.
 bool HasPredicateForm(const Instruction& conditional) {
   if (conditional.attributes<ConditionalAttributes>().predicate_form) return true;
   return conditional.called().size() == 2 && conditional.operand_count() > 0 &&
@@ -231,9 +260,10 @@ std::vector<Row> Rows() {
       Attribute<IntegerCodec<&TopKAttributes::k>>("k", kRequired, {kTopK}),
       Attribute<BooleanCodec<&TopKAttributes::largest>>("largest", kAlwaysPrinted, {kTopK}),
       Attribute<BooleanCodec<&TopKAttributes::is_stable>>("is_stable", kOptional, {kTopK}),
-      Attribute<EnumeratorCodec<&RngAttributes::distribution, kDistributions>>("distribution", kRequired, {kRng}),
-      Attribute<EnumeratorCodec<&RngBitGeneratorAttributes::algorithm, kRandomAlgorithms>>("algorithm", kRequired,
-                                                                                           {kRngBitGenerator}),
+      Attribute<EnumeratorCodec<&RngAttributes::distribution, kDistributions, kAnyCase>>("distribution", kRequired,
+                                                                                         {kRng}),
+      Attribute<EnumeratorCodec<&RngBitGeneratorAttributes::algorithm, kRandomAlgorithms, kAnyCase>>(
+          "algorithm", kRequired, {kRngBitGenerator}),
       Attribute<IntegerCodec<&RngStateAttributes::delta>>("delta", kRequired, {kRngGetAndUpdateState}),
       Attribute<EnumeratorCodec<&FftAttributes::type, kFftTypes>>("fft_type", kRequired, {kFft}),
       Attribute<IntegerListCodec<&FftAttributes::lengths>>("fft_length", kRequired, {kFft}),
@@ -293,33 +323,35 @@ std::vector<Row> Rows() {
                         {kAllGather, kAllGatherStart, kAllReduce, kAllReduceStart, kAllToAll, kReduceScatter}),
       Raw<CheckBoolean>("use_global_device_ids",
                         {kAllGather, kAllGatherStart, kAllReduce, kAllReduceStart, kReduceScatter}),
-      Raw<CheckWord>("mode", {kAllReduce, kAllReduceStart, kReduceScatter}),
+      Words<kGroupModes, kAnyCase>("mode", {kAllReduce, kAllReduceStart, kReduceScatter}),
       Raw<CheckBoolean>("has_dynamic_root", {kCollectiveBroadcast}),
-      Raw<CheckIntegerLists>("source_target_pairs", {kCollectivePermute, kCollectivePermuteStart}),
+      Raw<CheckIntegerPairs>("source_target_pairs", {kCollectivePermute, kCollectivePermuteStart}),
       Raw<CheckIntegerLists>("slice_sizes", {kCollectivePermute, kCollectivePermuteStart}),
       Raw<CheckString>("async_execution_thread", kAsync),
-      Raw<CheckAliasing>("output_to_operand_aliasing", {kAsyncStart, kAsyncUpdate, kAsyncDone, kCustomCall, kFusion}),
+      Raw<CheckOperandAliasing>("output_to_operand_aliasing",
+                                {kAsyncStart, kAsyncUpdate, kAsyncDone, kCustomCall, kFusion}),
       Raw<CheckBoolean>("is_composite", {kCall}),
-      Raw<CheckInteger>("cross_program_prefetch_index", {kCopyStart}),
-      Raw<CheckBraces>("domain", {kDomain}),
+      Raw<CheckInt32>("cross_program_prefetch_index", {kCopyStart}),
+      Raw<CheckDomain>("domain", {kDomain}),
       Raw<CheckString>("infeed_config", {kInfeed}),
       Raw<CheckString>("outfeed_config", {kOutfeed}),
       Raw<CheckShape>("outfeed_shape", {kOutfeed}),
       Raw<CheckInteger>("inferred_dimension", {kReshape}),
-      Raw<CheckBraces>("operand_precision", {kConvolution, kCustomCall, kDot, kRaggedDot, kScaledDot}),
-      Raw<CheckWord>("algorithm", {kConvolution, kDot, kScaledDot}),
-      Raw<CheckWord>("convolution_kind", {kConvolution}),
-      Raw<CheckBraces>("sparsity_config", {kConvolution}),
+      Attribute<WordListCodec<kPrecisions, kAnyCase>>("operand_precision", kOptional,
+                                                      {kConvolution, kCustomCall, kDot, kRaggedDot, kScaledDot}),
+      Words<kPrecisionAlgorithms, kAnyCase>("algorithm", {kConvolution, kDot, kScaledDot}),
+      Words<kConvolutionKinds>("convolution_kind", {kConvolution}),
+      Raw<CheckSparsityConfig>("sparsity_config", {kConvolution}),
       Attribute<ResultAccuracyCodec>("result_accuracy", kOptional, kInexact),
       Raw<CheckWindow>("window", {kCustomCall}),
-      Raw<CheckUnknownLabels>("dim_labels", {kCustomCall}),
+      Raw<CheckCustomLabels>("dim_labels", {kCustomCall}),
       Raw<CheckInteger>("feature_group_count", {kCustomCall}),
       Raw<CheckInteger>("batch_group_count", {kCustomCall}),
       Raw<CheckShapeList>("operand_layout_constraints", {kCustomCall}),
-      Raw<CheckWord>("padding_type", {kCustomCall}),
+      Words<kPaddingTypes>("padding_type", {kCustomCall}),
       Raw<CheckLiteral>("literal", {kCustomCall}),
-      Raw<CheckWord>("schedule", {kCustomCall}),
-      Raw<CheckApiVersion>("api_version", {kCustomCall}),
+      Words<kCallSchedules, kAnyCase>("schedule", {kCustomCall}),
+      Words<kApiVersions, kAnyCase>("api_version", {kCustomCall}),
   };
 }
 
@@ -338,15 +370,18 @@ const Table& TheTable() {
     }
     const Row common[] = {
         Attribute<ControlPredecessorsCodec>("control-predecessors", kOptional, {}),
-        Raw<CheckBraces>("metadata", {}),
+        Raw<CheckMetadata>("metadata", {}),
         Raw<CheckSharding>("sharding", {}),
         Attribute<BackendConfigCodec>("backend_config", kOptional, {}),
-        Raw<CheckBraces>("frontend_attributes", {}),
-        Raw<CheckBraces>("statistics", {}),
-        Raw<CheckBooleans>("parameter_replication", {}),
-        Raw<CheckBraces>("origin", {}),
+        Raw<CheckFrontendAttributes>("frontend_attributes", {}),
+        Raw<CheckStatistics>("statistics", {}),
+        Raw<CheckBooleanList>("parameter_replication", {}),
+        Raw<CheckOrigin>("origin", {}),
     };
-    for (const Row& row : common) made->common.push_back(row.rule);
+    for (const Row& row : common) {
+      made->names.insert(row.rule.name);
+      made->common.push_back(row.rule);
+    }
     return made;
   }();
   return table;
@@ -358,6 +393,6 @@ absl::Span<const AttributeRule> AttributeRules(Opcode opcode) { return TheTable(
 
 absl::Span<const AttributeRule> CommonAttributeRules() { return TheTable().common; }
 
-bool IsKnownAttribute(std::string_view name) { return TheTable().names.contains(name); }
+bool IsKnownAttribute(std::string_view name) { return TheTable().names.contains(name) || IsPartName(name); }
 
 }  // namespace smelt::hlo::text

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/escaping.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_join.h"
 #include "hlo/str_cat.h"
 
@@ -60,11 +61,15 @@ void AppendIntegerList(std::string* out, absl::Span<const int64_t> values) {
   StrAppend(out, "{", absl::StrJoin(values, ","), "}");
 }
 
-bool ReadEnumerator(Scanner& scanner, absl::Span<const std::string_view> names, int* index) {
+bool ReadEnumerator(Scanner& scanner, absl::Span<const std::string_view> names, bool any_case, int* index) {
   scanner.SkipSpace();
   const char* at = scanner.at();
   const std::string_view word = scanner.TryWord();
-  const auto found = std::find(names.begin(), names.end(), word);
+  const auto found = std::find_if(names.begin(), names.end(), [&](std::string_view name) {
+    return any_case ? absl::EqualsIgnoreCase(absl::string_view(name.data(), name.size()),
+                                             absl::string_view(word.data(), word.size()))
+                    : name == word;
+  });
   if (found == names.end()) return scanner.FailAt(at, StrCat("one of ", JoinNames(names)));
   *index = static_cast<int>(found - names.begin());
   return true;
@@ -137,8 +142,7 @@ bool ReadWindow(Scanner& scanner, Window* window) {
     scanner.SkipSpace();
     const char* at = scanner.at();
     std::string_view name;
-    if (!scanner.Word(&name, "size, stride, pad, lhs_dilate, rhs_dilate, rhs_reversal or `}`")) return false;
-    if (!scanner.Expect('=')) return false;
+    if (!scanner.AttributeName(&name, "size, stride, pad, lhs_dilate, rhs_dilate, rhs_reversal or `}`")) return false;
     if (name == "size") {
       if (has_size) return scanner.FailAt(at, "each part of a window once");
       has_size = true;
@@ -284,8 +288,8 @@ bool ReadCustomDimensionLabels(Scanner& scanner, ConvolutionDimensions* dimensio
 
 void AppendDimensionLabels(std::string* out, const ConvolutionDimensions& d) {
   const auto side = [](char a, int64_t first, char b, int64_t second, const std::vector<int64_t>& spatial) {
-    // Positions come from the text, a proto or a pass; a broken one shows as `?` rather than as a crash. A custom call may
-    // have dimensions without a label.
+    // Positions come from the text, a proto or a pass; a broken one shows as `?` rather than as a crash. A custom call
+    // may have dimensions without a label.
     constexpr int64_t kMostDimensions = 16;
     size_t size = spatial.size() + 2;
     const auto cover = [&](int64_t at) {

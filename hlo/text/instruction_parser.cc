@@ -325,7 +325,7 @@ bool ModuleParser::ReadAttributes(InstructionDraft& draft, const char* opcode_at
     scanner_.SkipSpace();
     const char* at = scanner_.at();
     std::string_view name;
-    if (!scanner_.Word(&name, "an attribute") || !scanner_.Expect('=')) return false;
+    if (!scanner_.AttributeName(&name, "an attribute")) return false;
     const auto twice = [&] { return scanner_.FailAt(at, StrCat("attribute ", name, " once")); };
     const AttributeRule* rule = nullptr;
     for (size_t i = 0; i < rules.size() && rule == nullptr; ++i) {

@@ -68,38 +68,15 @@ bool ModuleParser::ReadHeader() {
   if (!scanner_.Name(&name, "the name of the module")) return false;
   module_ = std::make_unique<Module>(std::string(name));
   scanner_.Try(':');
-  while (scanner_.Try(',')) {
-    std::string_view attribute;
-    if (!scanner_.Word(&attribute, "an attribute of the module") || !scanner_.Expect('=')) return false;
-    scanner_.SkipSpace();
-    const char* value = scanner_.at();
-    const bool read = attribute == "input_output_alias" ? CheckAliasing(scanner_) : CheckAnything(scanner_);
-    if (!read) return false;
-    module_->raw_attributes().push_back({std::string(attribute), std::string(scanner_.From(value))});
-  }
+  if (!ReadHeaderAttributes(scanner_, &module_->raw_attributes())) return false;
   return ReadTables();
 }
 
-// FileNames, FunctionNames, FileLocations and StackFrames: numbered lines that metadata refers to.
 bool ModuleParser::ReadTables() {
   scanner_.SkipSpace();
   const char* start = scanner_.at();
-  const char* end = start;
-  for (;;) {
-    const char* name_at = scanner_.at();
-    const std::string_view name = scanner_.TryWord();
-    if (name != "FileNames" && name != "FunctionNames" && name != "FileLocations" && name != "StackFrames") {
-      scanner_.set_at(name_at);
-      break;
-    }
-    int64_t number;
-    while (IsA(scanner_.Peek(), kDigitCharacter)) {
-      if (!scanner_.Integer(&number)) return false;
-      if (scanner_.Peek() == '{' ? !CheckBraces(scanner_) : !CheckString(scanner_)) return false;
-    }
-    end = scanner_.at();
-    scanner_.SkipSpace();
-  }
+  if (!CheckTables(scanner_)) return false;
+  const char* end = scanner_.at();
   while (end != start && IsA(end[-1], kSpaceCharacter)) --end;
   module_->tables() = std::string(start, end - start);
   return true;
@@ -150,15 +127,7 @@ bool ModuleParser::ReadTopLevelComputation() {
         name_at, StrCat("a root of the declared shape ", result.ToString()),
         StrCat(computation->root()->shape().ToString(), ", the shape of root `", computation->root()->name(), "`"));
   }
-  while (scanner_.Try(',')) {
-    std::string_view attribute;
-    if (!scanner_.Word(&attribute, "an attribute of the computation") || !scanner_.Expect('=')) return false;
-    scanner_.SkipSpace();
-    const char* value = scanner_.at();
-    if (!CheckAnything(scanner_)) return false;
-    computation->raw_attributes().push_back({std::string(attribute), std::string(scanner_.From(value))});
-  }
-  return true;
+  return ReadComputationAttributes(scanner_, &computation->raw_attributes());
 }
 
 // (x: f32[2], y: s32[]) -> f32[2]

@@ -3,23 +3,11 @@
 #include <charconv>
 #include <string>
 
-#include "absl/strings/ascii.h"
-#include "absl/strings/numbers.h"
 #include "hlo/str_cat.h"
 #include "hlo/text/attribute_values.h"
 
 namespace smelt::hlo::text {
 namespace {
-
-bool ReadNumber(Scanner& scanner, double* value) {
-  scanner.SkipSpace();
-  const char* start = scanner.at();
-  const char* end = start;
-  while (end != scanner.end() && (absl::ascii_isalnum(*end) || *end == '.' || *end == '+' || *end == '-')) ++end;
-  if (!absl::SimpleAtod(absl::string_view(start, end - start), value)) return false;
-  scanner.set_at(end);
-  return true;
-}
 
 void AppendNumber(std::string* out, double value) {
   char buffer[40];
@@ -27,43 +15,43 @@ void AppendNumber(std::string* out, double value) {
   out->append(buffer, result.ptr - buffer);
 }
 
-// False: it has another form than those known here.
-bool Canonical(std::string_view written, std::string* canonical) {
-  Scanner scanner(written, "");
-  if (!scanner.Try('{')) return false;
-  const std::string_view kind = scanner.TryWord();
-  if (!scanner.Try('=')) return false;
-  if (kind == "mode") {
-    const std::string mode = absl::AsciiStrToLower(std::string(scanner.TryWord()));
-    if (mode != "default" && mode != "highest") return false;
-    *canonical = mode == "default" ? "" : StrCat("{mode=", mode, "}");
-    return scanner.Try('}');
-  }
-  double absolute = 0, relative = 0, ulps = 0;
-  if (kind != "tolerance" || !scanner.Try('{')) return false;
-  do {
-    const std::string_view name = scanner.TryWord();
-    double* const value = name == "atol" ? &absolute : name == "rtol" ? &relative : name == "ulps" ? &ulps : nullptr;
-    if (value == nullptr || !scanner.Try('=') || !ReadNumber(scanner, value)) return false;
-  } while (scanner.Try(','));
-  if (!scanner.Try('}') || !scanner.Try('}') || !(ulps > -1e15 && ulps < 1e15)) return false;
-  *canonical = "{tolerance={atol=";
-  AppendNumber(canonical, absolute);
-  *canonical += ",rtol=";
-  AppendNumber(canonical, relative);
-  StrAppend(canonical, ",ulps=", static_cast<int64_t>(ulps), "}}");
-  return true;
-}
-
 }  // namespace
 
 bool ReadResultAccuracy(Scanner& scanner, std::string* text) {
+  if (!scanner.Expect('{')) return false;
   scanner.SkipSpace();
-  const char* start = scanner.at();
-  if (!CheckBraces(scanner)) return false;
-  const std::string_view written = scanner.From(start);
-  if (!Canonical(written, text)) *text = written;
-  return true;
+  const char* at = scanner.at();
+  std::string_view kind;
+  if (!scanner.AttributeName(&kind, "mode or tolerance")) return false;
+  if (kind == "mode") {
+    static constexpr std::string_view kModes[] = {"default", "highest"};
+    int mode;
+    if (!ReadEnumerator(scanner, kModes, /*any_case=*/true, &mode)) return false;
+    *text = mode == 0 ? "" : StrCat("{mode=", kModes[mode], "}");
+    return scanner.Expect('}');
+  }
+  if (kind != "tolerance") return scanner.FailAt(at, "mode or tolerance");
+  double absolute = 0, relative = 0, ulps = 0;
+  if (!scanner.Expect('{')) return false;
+  if (!scanner.Try('}')) {
+    do {
+      scanner.SkipSpace();
+      at = scanner.at();
+      std::string_view name;
+      if (!scanner.AttributeName(&name, "atol, rtol or ulps")) return false;
+      double* const value = name == "atol" ? &absolute : name == "rtol" ? &relative : name == "ulps" ? &ulps : nullptr;
+      if (value == nullptr) return scanner.FailAt(at, "atol, rtol or ulps");
+      if (!scanner.Float(value)) return false;
+    } while (scanner.Try(','));
+    if (!(ulps > -1e15 && ulps < 1e15)) return scanner.FailAt(at, "fewer than 1e15 ulps");
+    if (!scanner.Expect('}')) return false;
+  }
+  *text = "{tolerance={atol=";
+  AppendNumber(text, absolute);
+  *text += ",rtol=";
+  AppendNumber(text, relative);
+  StrAppend(text, ",ulps=", static_cast<int64_t>(ulps), "}}");
+  return scanner.Expect('}');
 }
 
 }  // namespace smelt::hlo::text

@@ -61,6 +61,14 @@ bool Scanner::Name(std::string_view* name, std::string_view expected) {
   return !name->empty() || Fail(expected);
 }
 
+bool Scanner::AttributeName(std::string_view* name, std::string_view expected) {
+  *name = TryWord();
+  if (name->empty()) return Fail(expected);
+  if (Here() != '=') return FailAt(at_, "`=`", FoundAt(at_));
+  ++at_;
+  return true;
+}
+
 bool Scanner::TryInteger(int64_t* value) {
   SkipSpace();
   const auto [stop, code] = std::from_chars(at_, end_, *value);
@@ -96,16 +104,8 @@ bool Scanner::Float(double* value, std::string_view expected) {
 }
 
 bool Scanner::Boolean(bool* value) {
-  SkipSpace();
-  if (Try(std::string_view("true")) || Try(std::string_view("1"))) {
-    *value = true;
-    return true;
-  }
-  if (Try(std::string_view("false")) || Try(std::string_view("0"))) {
-    *value = false;
-    return true;
-  }
-  return Fail("`true` or `false`");
+  *value = Try(std::string_view("true"));
+  return *value || Try(std::string_view("false")) || Fail("`true` or `false`");
 }
 
 bool Scanner::String(std::string_view* content) {

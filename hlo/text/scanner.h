@@ -85,11 +85,13 @@ class Scanner {
   // The same with an optional `%`, after which digits may begin the name.
   std::string_view TryName();
   bool Name(std::string_view* name, std::string_view expected);
+  // `name=`: nothing stands between a name and its `=`.
+  bool AttributeName(std::string_view* name, std::string_view expected);
 
   bool Integer(int64_t* value, std::string_view expected = "an integer");
   bool TryInteger(int64_t* value);
   bool Float(double* value, std::string_view expected = "a number");
-  bool Boolean(bool* value);  // true, false, 1 or 0
+  bool Boolean(bool* value);  // true or false
   // "..." with backslash escapes; `content` is what stands between the quotes, escapes untouched.
   bool String(std::string_view* content);
 

@@ -177,7 +177,8 @@ Walk WalkKernel(const hlo::Computation& kernel, const Target& target, const spac
             contiguous =
                 instruction.attributes<hlo::DimensionsAttributes>().dimensions.back() == instruction.shape().rank() - 1;
           } else if (opcode == Opcode::kGather) {
-            contiguous = instruction.attributes<hlo::GatherAttributes>().slice_sizes.back() > 8;
+            const std::vector<int64_t>& slice = instruction.attributes<hlo::GatherAttributes>().slice_sizes;
+            contiguous = !slice.empty() && slice.back() > 8;
           }
           if (!contiguous) walk.compute += evaluations * kScalarElementCost;
           if (walk.kind == Kind::kElementwise) walk.kind = Kind::kMovement;

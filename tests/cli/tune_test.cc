@@ -14,6 +14,7 @@ namespace smelt::cli {
 namespace {
 
 namespace fs = std::filesystem;
+using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using ::testing::IsSupersetOf;
 
@@ -53,16 +54,28 @@ class TuneTest : public ::testing::Test {
 };
 
 TEST_F(TuneTest, PrintsTheFiguresOfTheContractAndWritesAnAnswerThatReplays) {
-  const ToolResult result = RunTool(Words({"--hardware-seconds=2"}));
+  const ToolResult result = RunTool(Words({"--budget=20", "--hardware-seconds=2"}));
   ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.err, HasSubstr("tuning takes about 20 s"));
+  EXPECT_THAT(result.err, ContainsRegex("about 20 s: [0-9.]+ s preparing, [0-9.]+ s searching, [0-9.]+ s comparing"));
   const nlohmann::json json = result.json();
   ASSERT_TRUE(json.is_object()) << result.out;
-  for (const char* key :
-       {"default_ms", "best_ms", "speedup", "moves", "moves_per_second", "measured", "hardware_seconds"})
+  for (const char* key : {"default_ms", "best_ms", "speedup", "moves", "moves_per_second", "measured",
+                          "hardware_seconds", "wall_seconds"})
     EXPECT_TRUE(json[key].is_number() && json[key].get<double>() > 0) << key << ": " << json[key];
   EXPECT_EQ(json["verified"], true);
   EXPECT_LE(json["best_ms"].get<double>(), json["default_ms"].get<double>());
   EXPECT_GE(json["speedup"].get<double>(), 1.0);
+  double phases = 0;
+  for (const char* phase : {"preparing", "searching", "comparing", "verifying"})
+    phases += json["phase_seconds"].value(phase, -1e9);
+  EXPECT_NEAR(phases, json["wall_seconds"].get<double>(), 0.01);
+  // The gain that is shown is the one that decided.
+  if (json["improved"].get<bool>()) {
+    EXPECT_GT(json["interval"][0].get<double>(), 1.0);
+    EXPECT_LT(json["interval"][0].get<double>(), json["speedup"].get<double>());
+    EXPECT_GT(json["interval"][1].get<double>(), json["speedup"].get<double>());
+  }
   for (const char* file : {"best.fusion.json", "fused.hlo", "records.db", "report.txt", "log.txt"})
     EXPECT_TRUE(fs::exists(folder_ / "run" / file)) << file;
   EXPECT_EQ(RunTool({"inspect", (folder_ / "run" / "fused.hlo").string()}).exit_code, 0);
@@ -91,7 +104,7 @@ TEST_F(TuneTest, KilledAtAnyMomentItLosesNoTrialThatItLoggedAndGoesOn) {
   std::mt19937 random(seed);
   std::set<std::string> before;
   for (int kill = 0; kill < 4; ++kill) {
-    Tool tool = Tool::Start(Words({"--hardware-seconds=60", "--mode=hardware", "--start=none"}));
+    Tool tool = Tool::Start(Words({"--budget=100", "--mode=hardware", "--start=none"}));
     ::usleep(300000 + random() % 2500000);
     const std::vector<pid_t> children = ChildrenOf(tool.pid());
     tool.Signal(SIGKILL);
@@ -125,7 +138,7 @@ TEST_F(TuneTest, KilledAtAnyMomentItLosesNoTrialThatItLoggedAndGoesOn) {
 }
 
 TEST_F(TuneTest, InterruptedItEndsSoonWithTheBestSoFar) {
-  Tool tool = Tool::Start(Words({"--hardware-seconds=600", "--candidates=100000"}));
+  Tool tool = Tool::Start(Words({"--budget=600", "--candidates=100000"}));
   for (int i = 0; i < 3000 && !fs::exists(folder_ / "run" / "records.db"); ++i) ::usleep(10000);
   ::usleep(500000);
   tool.Signal(SIGINT);

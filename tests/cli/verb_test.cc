@@ -24,8 +24,8 @@ TEST(Verbs, WrongCommandLinesNameTheWordThatIsWrong) {
       {{"tune", "m.hlo", "--out"}, "--out: 1 required"},
       {{"inspect", "m.hlo", "--nonsense"}, "not expected: --nonsense"},
       {{"fuzz", "--modules=-3"}, "--modules: -3 is not 0 or more"},
-      {{"tune", "m.hlo", "--out=run", "--hardware-seconds=0"}, "--hardware-seconds: 0 is not above 0"},
-      {{"tune", "m.hlo", "--out=run", "--hardware-seconds=ten"}, "--hardware-seconds: `ten` is no number"},
+      {{"tune", "m.hlo", "--out=run", "--budget=0"}, "--budget: 0 is not above 0"},
+      {{"tune", "m.hlo", "--out=run", "--budget=ten"}, "--budget: `ten` is no number"},
   };
   for (const WrongLine& line : lines) {
     const ToolResult result = RunTool(line.words);

@@ -1,5 +1,6 @@
 #include "fuzz/generate/generate.h"
 
+#include <algorithm>
 #include <set>
 
 #include "fuzz/generate/rules.h"
@@ -42,8 +43,43 @@ TEST(Generate, UsesEveryOpcodeOfItsTable) {
   for (const hlo::Opcode opcode : missing) ADD_FAILURE() << hlo::OpcodeName(opcode) << " is never made";
 }
 
+// What few programs have and tools forget: of each opcode that takes a list of dimensions, one on a scalar or with an
+// empty list, and one on no elements.
+TEST(Generate, MakesScalarsAndArraysOfNothingForEveryOpcodeWithDimensions) {
+  using enum hlo::Opcode;
+  const std::set<hlo::Opcode> scalars = {
+      kBroadcast, kTranspose,          kSlice,  kPad,          kReverse,          kDynamicSlice, kGather,
+      kScatter,   kDynamicUpdateSlice, kReduce, kReduceWindow, kSelectAndScatter, kDot,          kMap,
+      kReshape};
+  std::set<hlo::Opcode> no_scalar = scalars, not_empty = scalars, no_index = {kGather, kScatter, kDynamicSlice};
+  not_empty.insert({kConcatenate, kSort, kConvolution, kIota, kFft, kCholesky, kTriangularSolve, kScaledDot, kRaggedDot,
+                    kBatchNormTraining, kTopK});
+  for (uint64_t i = 0; i < 20000 && !(no_scalar.empty() && not_empty.empty() && no_index.empty()); ++i) {
+    const std::unique_ptr<hlo::Module> module = GenerateModule(kSeed, i);
+    for (const hlo::Computation* computation : module->Computations()) {
+      for (const hlo::Instruction* instruction : computation->Instructions()) {
+        const auto empty = [](const hlo::Shape& shape) { return shape.IsArray() && shape.ElementCount() == 0; };
+        const auto& operands = instruction->operands();
+        if (empty(instruction->shape()) || std::any_of(operands.begin(), operands.end(),
+                                                       [&](const auto* operand) { return empty(operand->shape()); })) {
+          not_empty.erase(instruction->opcode());
+        }
+        if (operands.empty()) continue;
+        if (operands[0]->shape().IsScalar()) no_scalar.erase(instruction->opcode());
+        if (operands.size() > 1 && operands[1]->shape().IsArray() && operands[1]->shape().rank() > 0 &&
+            operands[1]->shape().dimensions.back() == 0 && !empty(instruction->shape())) {
+          no_index.erase(instruction->opcode());
+        }
+      }
+    }
+  }
+  for (const hlo::Opcode opcode : no_scalar) ADD_FAILURE() << "no " << hlo::OpcodeName(opcode) << " of a scalar";
+  for (const hlo::Opcode opcode : not_empty) ADD_FAILURE() << "no " << hlo::OpcodeName(opcode) << " of nothing";
+  for (const hlo::Opcode opcode : no_index) ADD_FAILURE() << "no " << hlo::OpcodeName(opcode) << " without an index";
+}
+
 TEST(Generate, PrintsModulesThatReadBack) {
-  for (uint64_t i = 0; i < 300; ++i) {
+  for (uint64_t i = 0; i < 2000; ++i) {
     const std::unique_ptr<hlo::Module> module = GenerateModule(kSeed, i);
     const absl::StatusOr<std::unique_ptr<hlo::Module>> again = hlo::ParseModule(hlo::ToText(*module));
     ASSERT_TRUE(again.ok()) << "seed " << kSeed << ", module " << i << ": " << again.status();

@@ -192,8 +192,6 @@ class Threads(Surface):
     def test_two_folders_of_one_function_in_two_threads_at_once(self):
         x = programs.values(20, 48)
         folders = [self.fused(f"at-once-{fusion}", programs.normalise, x, self.scale, fusion=fusion) for fusion in ("none", "priority")]
-        def normalise(a, b):
-            return programs.normalise(a, b)
         for _ in range(3):
             f, barrier, found = jax.jit(programs.normalise), threading.Barrier(2), {}
             def work(path):
@@ -211,7 +209,6 @@ class Threads(Surface):
             self.assertEqual(said, [])
             self.assertIn("wrapped_tanh", found[folders[0]])
             self.assertNotIn("wrapped_tanh", found[folders[1]])
-            self.assertNotIn("__smelt_", found[folders[0]].splitlines()[0])
             jax.clear_caches()
 
 
@@ -308,7 +305,7 @@ class Beyond(Surface):
         self.assertNotIn("evaluator's", done.report["checked"])
 
     def test_a_collective(self):
-        mesh = jax.make_mesh((1,), ("i",))
+        mesh = jax.sharding.Mesh(jax.devices()[:1], ("i",))
         spec = jax.sharding.PartitionSpec("i")
         f = jax.jit(jax.shard_map(lambda x: jax.lax.psum(jnp.exp(x) * x, "i"), mesh=mesh, in_specs=spec, out_specs=jax.sharding.PartitionSpec()))
         for target in ("xla", "cpu"):

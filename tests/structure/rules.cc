@@ -27,7 +27,7 @@ const FolderRule kFolderRules[] = {
     {"cli", {"hlo", "fusion", "kernels", "gnn", "tuner", "fuzz"}},
     {"capi", {"hlo", "fusion", "kernels", "gnn", "tuner"}},
     {"bench", {"hlo", "fusion", "kernels", "gnn", "tuner", "fuzz", "cli"}},
-    {"tests", {"hlo", "fusion", "kernels", "gnn", "tuner", "fuzz", "cli", "bench"}},
+    {"tests", {"hlo", "fusion", "kernels", "gnn", "tuner", "fuzz", "cli", "capi", "bench"}},
 };
 
 // Where a heavy dependency may be included. Everything else stays quick to compile and free of the dependency's types.

@@ -7,9 +7,12 @@ namespace smelt::tuner {
 
 std::string_view FailureName(Failure failure) {
   static constexpr std::string_view kNames[] = {
-      "ok", "build failed", "build timed out", "run crashed", "run timed out", "wrong answer", "resource limit"};
+      "ok",           "build failed",   "build timed out", "run crashed", "run timed out",
+      "wrong answer", "resource limit", "no result"};
   return kNames[static_cast<int>(failure)];
 }
+
+bool IsLasting(Failure failure) { return failure != Failure::kResourceLimit && failure != Failure::kEnvironment; }
 
 double Outcome::best() const {
   return seconds.empty() ? std::numeric_limits<double>::infinity() : *std::min_element(seconds.begin(), seconds.end());

@@ -17,8 +17,13 @@ enum class Failure : uint8_t {
   kRunTimedOut,
   kWrongAnswer,    // it ran and disagreed with the evaluator
   kResourceLimit,  // memory
+  kEnvironment,    // a disk, a process or another thing that the trial needed: nothing is known of the candidate
 };
 std::string_view FailureName(Failure failure);
+
+// Whether the candidate would meet it again, so that it may be recorded. What memory there is and what the system
+// refuses are not the candidate's.
+bool IsLasting(Failure failure);
 
 struct Outcome {
   Failure failure = Failure::kNone;

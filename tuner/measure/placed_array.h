@@ -1,8 +1,8 @@
 // An array at a given place of its memory page.
 //
 // Arrays of whole pages mostly begin at the same place of a page; a kernel that walks over several of them in step then
-// finds them in the same few sets of the cache, and takes up to twice its time. Whether they do must not follow from what
-// was allocated before: the arrays of a program that is timed have places by their number.
+// finds them in the same few sets of the cache, and takes up to twice its time. Whether they do must not follow from
+// what was allocated before: the arrays of a program that is timed have places by their number.
 #pragma once
 
 #include <cstddef>

@@ -4,10 +4,12 @@
 //   Outcome kernel = runner.TimeKernel(kernel, std::nullopt);
 //   std::vector<Outcome> programs = runner.TimePrograms({default_text, tuned_text}, 5, 10.0);
 //
-// A child that crashed, hung or ran out of memory is replaced; the trial becomes an Outcome that says so. Not
-// thread-safe.
+// A child that crashed, hung or ran out of memory is replaced; the trial becomes an Outcome that says so. Where the
+// child ended, or the system refused it something, the trial is tried once more first: it may not have been the
+// candidate's fault. Not thread-safe.
 #pragma once
 
+#include <chrono>
 #include <initializer_list>
 #include <map>
 #include <memory>
@@ -79,7 +81,7 @@ class Runner {
                             int kernel_rounds);
 
   // Compiles all in one new child, then times them interleaved, `rounds` samples each. A candidate that fails alone
-  // (build, crash) gets its failure; the others are timed without it.
+  // (build, crash) gets its failure; the others are timed without it. They stay loaded for Outputs.
   std::vector<Outcome> TimePrograms(const std::vector<Candidate>& candidates, int rounds, double seconds);
 
   // Of programs; kUnit until it is called. Kernels alone have the formula's default.
@@ -88,11 +90,17 @@ class Runner {
   void UseInputsFile(std::string path) { inputs_file_ = std::move(path); }
 
   // Runs one candidate on these inputs and returns the array leaves of its result (see hlo::ToStorable for their
-  // types). They come through `scratch_file`, which is removed.
+  // types). They come through `scratch_file`, which is removed. Errors: Unavailable, where nothing is known of the
+  // candidate (kEnvironment, kResourceLimit); Internal, where it failed.
   absl::StatusOr<std::vector<hlo::Literal>> Outputs(const Candidate& candidate, const std::string& scratch_file);
 
   // Breaks the child for real: what tests use. Returns the outcome as a trial would.
   Outcome Inject(const std::string& fault, double timeout_seconds);
+
+  // No call of a child goes on beyond this moment: its limit is cut to what is left. What is then without a result says
+  // nothing of a candidate, and out_of_time() is true until the next SetDeadline.
+  void SetDeadline(std::chrono::steady_clock::time_point deadline);
+  bool out_of_time() const { return out_of_time_; }
 
   const MeasurePolicy& policy() const { return policy_; }
   // Seconds that children spent on trials so far: the hardware budget.
@@ -105,12 +113,21 @@ class Runner {
     double compile_seconds = 0;
     std::vector<KernelTime> kernels;
   };
+  KernelResult TimeKernelBy(nlohmann::json request);
+  ProgramResult TimeProgramOnce(const Candidate& candidate, const Candidate& reference, int rounds, double seconds,
+                                int kernel_rounds);
+  // The result of `attempt`, or of a second one where the first may have failed for nothing that lasts.
+  template <typename Attempt>
+  auto TryTwice(const Attempt& attempt);
+  bool IsWorthAnother(const Outcome& outcome) const;
   // The reply, or the failure as an outcome's reason. `building` tells a time-out while compiling from one while
   // running.
   absl::StatusOr<nlohmann::json> Call(const nlohmann::json& request, double timeout, bool building, Outcome* outcome);
   nlohmann::json LoadRequest(const Candidate& candidate) const;
   // Loads the candidate unless it is; nullptr when it failed.
   const Loaded* Load(const Candidate& candidate, Outcome* outcome);
+  // The same whether it is loaded or not.
+  const Loaded* LoadAnew(const Candidate& candidate, Outcome* outcome);
   // Unloads all but these.
   void Keep(std::initializer_list<const Candidate*> kept);
 
@@ -121,6 +138,8 @@ class Runner {
   InputKind inputs_ = InputKind::kUnit;
   std::string inputs_file_;
   double hardware_seconds_ = 0;
+  std::optional<std::chrono::steady_clock::time_point> deadline_;
+  bool out_of_time_ = false;
 };
 
 }  // namespace smelt::tuner

@@ -43,7 +43,9 @@ class Worker {
     building_ = false;
     absl::StatusOr<json> reply = Dispatch(request);
     if (reply.ok()) return *std::move(reply);
-    return {{"error", std::string(reply.status().message())}, {"build", building_}};
+    return {{"error", std::string(reply.status().message())},
+            {"build", building_},
+            {"code", static_cast<int>(reply.status().code())}};
   }
 
  private:

@@ -24,7 +24,8 @@ namespace smelt::tuner {
 //   {"do": "unload", "id": N}                              -> {}
 //   {"do": "inject", "fault": "crash" | "spin" | "memory"}: what tests use to break this process for real
 //
-// A request that fails is answered with {"error": text, "build": whether it failed while compiling}.
+// A request that fails is answered with {"error": text, "build": whether it failed while compiling, "code": of
+// absl::StatusCode}: ResourceExhausted and Unavailable say nothing of the program.
 int WorkerMain(const std::string& target, const std::string& cache_folder, int cpu);
 
 }  // namespace smelt::tuner

@@ -8,11 +8,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <iterator>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "hlo/status_macros.h"
 #include "tuner/measure/channel.h"
 
 namespace smelt::tuner {
@@ -59,6 +62,26 @@ struct Pipe {
   ::_exit(127);
 }
 
+// The signals by which a process ends for what it does itself; every other one was sent by somebody.
+constexpr int kOwnSignals[] = {SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSEGV, SIGSYS, SIGTRAP};
+// A compiler's fatal error ends with it; our children end with other numbers, and a program of kernels with none.
+constexpr int kFatalErrorExit = 1;
+
+// Why a child ended, by its wait status.
+absl::Status WhyEnded(int status) {
+  if (WIFEXITED(status) && WEXITSTATUS(status) == kOutOfMemoryExit)
+    return absl::ResourceExhaustedError("the measuring process reached its memory limit");
+  if (WIFSIGNALED(status)) {
+    const int signal = WTERMSIG(status);
+    const std::string text =
+        absl::StrCat("the measuring process died of signal ", signal, " (", strsignal(signal), ")");
+    const bool own = std::find(std::begin(kOwnSignals), std::end(kOwnSignals), signal) != std::end(kOwnSignals);
+    return own ? absl::AbortedError(text) : absl::UnavailableError(text);
+  }
+  const std::string text = absl::StrCat("the measuring process ended with status ", WEXITSTATUS(status));
+  return WEXITSTATUS(status) == kFatalErrorExit ? absl::AbortedError(text) : absl::UnavailableError(text);
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<WorkerProcess>> WorkerProcess::Start(const WorkerOptions& options) {
@@ -91,8 +114,8 @@ absl::StatusOr<std::unique_ptr<WorkerProcess>> WorkerProcess::Start(const Worker
   ::close(std::exchange(replies.write, -1));
   // A child that is gone already does not answer the greeting either.
   if (!options.preamble.empty()) SendMessage(worker->to_child_, options.preamble).IgnoreError();
-  absl::StatusOr<nlohmann::json> hello = worker->Call({{"do", "hello"}}, 60);
-  if (!hello.ok() && absl::IsCancelled(hello.status())) return hello.status();
+  absl::StatusOr<nlohmann::json> hello = worker->Call({{"do", "hello"}}, options.start_seconds);
+  if (absl::IsCancelled(hello.status()) || absl::IsDeadlineExceeded(hello.status())) return hello.status();
   if (!hello.ok()) {
     return absl::UnavailableError(
         absl::StrCat("the measuring process (", program, ") did not start: ", std::string(hello.status().message())));
@@ -152,16 +175,21 @@ absl::StatusOr<nlohmann::json> WorkerProcess::Call(const nlohmann::json& request
     ::close(from_child_);
     pid_ = -1;
   } else {
-    status = Finish();
+    Finish();
+    return absl::UnavailableError(
+        absl::StrCat("the channel to the measuring process broke: ", std::string(reply.status().message())));
   }
-  if (WIFEXITED(status) && WEXITSTATUS(status) == kOutOfMemoryExit) {
-    return absl::ResourceExhaustedError("the measuring process reached its memory limit");
-  }
-  if (WIFSIGNALED(status)) {
-    return absl::AbortedError(absl::StrCat("the measuring process died of signal ", WTERMSIG(status), " (",
-                                           strsignal(WTERMSIG(status)), ")"));
-  }
-  return absl::AbortedError(absl::StrCat("the measuring process ended with status ", WEXITSTATUS(status)));
+  return WhyEnded(status);
+}
+
+absl::StatusOr<nlohmann::json> AskNewWorker(const WorkerOptions& options, const nlohmann::json& request,
+                                            double timeout_seconds) {
+  const auto ask = [&]() -> absl::StatusOr<nlohmann::json> {
+    SMELT_ASSIGN_OR_RETURN(const std::unique_ptr<WorkerProcess> worker, WorkerProcess::Start(options));
+    return worker->Call(request, timeout_seconds);
+  };
+  absl::StatusOr<nlohmann::json> reply = ask();
+  return absl::IsUnavailable(reply.status()) ? ask() : reply;
 }
 
 }  // namespace smelt::tuner

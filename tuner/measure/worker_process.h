@@ -30,20 +30,23 @@ struct WorkerOptions {
   std::string target = "cpu";  // Target::Parse
   std::string cache_folder;    // of compiled kernels; empty: in memory only
   int64_t memory_limit_bytes = int64_t{12} << 30;
+  double start_seconds = 60;                  // that it has to start and answer
   int cpu = -1;                               // core to stay on; -1: any
   const std::atomic<bool>* cancel = nullptr;  // once true, a call in progress ends and the child with it
 };
 
 class WorkerProcess {
  public:
+  // Errors: Unavailable, FailedPrecondition (the child refuses to work here, and says why), DeadlineExceeded (it did not
+  // answer within the options' `start_seconds`), Cancelled.
   static absl::StatusOr<std::unique_ptr<WorkerProcess>> Start(const WorkerOptions& options);
   ~WorkerProcess();
   WorkerProcess(const WorkerProcess&) = delete;
   WorkerProcess& operator=(const WorkerProcess&) = delete;
 
   // Sends a request and waits for its reply. Errors: DeadlineExceeded (the child was killed), Aborted (it crashed; the
-  // message names the signal), ResourceExhausted (it ran out of its memory limit), Cancelled. After an error the child
-  // is gone.
+  // message names the signal), ResourceExhausted (it ran out of its memory limit), Unavailable (something else ended it
+  // or the channel to it), Cancelled. After an error the child is gone.
   absl::StatusOr<nlohmann::json> Call(const nlohmann::json& request, double timeout_seconds);
   bool alive() const { return pid_ > 0; }
   pid_t pid() const { return pid_; }
@@ -59,6 +62,11 @@ class WorkerProcess {
   int from_child_;
   const std::atomic<bool>* cancel_;
 };
+
+// The reply of a child that is started for this one request, and once more where something else than the request ended
+// the first. Errors: those of Start and Call.
+absl::StatusOr<nlohmann::json> AskNewWorker(const WorkerOptions& options, const nlohmann::json& request,
+                                            double timeout_seconds);
 
 // The core on which one-threaded measurements run: the last of those that this process may use, since the first serves
 // most interrupts.

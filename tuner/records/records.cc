@@ -4,7 +4,11 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstring>
+#include <filesystem>
 #include <fstream>
+#include <string_view>
+#include <system_error>
 
 #include "absl/strings/str_cat.h"
 #include "hlo/status_macros.h"
@@ -36,9 +40,61 @@ constexpr const char* kMigrations[] = {
     R"sql(
       ALTER TABLE measurement ADD COLUMN kernels TEXT NOT NULL DEFAULT '[]';  -- [[hash, seconds, executions], ..]
     )sql",
+    // Until then a full disk and a killed child were recorded as failures of the candidate: none of those is trusted.
+    R"sql(
+      UPDATE measurement SET failure = 7 WHERE failure <> 0;
+    )sql",
 };
+static_assert(static_cast<int>(Failure::kEnvironment) == 7);
 constexpr int kSchemaVersion = static_cast<int>(std::size(kMigrations));
 constexpr int kApplicationId = 0x534D4C54;  // "SMLT": tells our files from other databases
+
+// SQLite's file header, where it says whose the file is and how long it should be; numbers are big endian.
+constexpr std::string_view kMagic("SQLite format 3\0", 16);
+constexpr size_t kPageSizeAt = 16, kPageCountAt = 28, kApplicationAt = 68, kHeaderBytes = 100;
+constexpr int64_t kCreatedPages = 3;  // the schema, the table, its index: what a file without records is made of
+
+uint32_t BigEndian(std::string_view bytes, size_t at, size_t count) {
+  uint32_t value = 0;
+  for (size_t i = at; i < at + count; ++i) value = value << 8 | static_cast<unsigned char>(bytes[i]);
+  return value;
+}
+
+// Whether the file is one of ours that ends before its creation did. Nothing was recorded in it.
+bool IsCutShort(const std::string& path) {
+  std::error_code error;
+  const int64_t size = static_cast<int64_t>(std::filesystem::file_size(path, error));
+  if (error || size == 0) return false;  // an empty file is a new database as it is
+  std::string header(std::min<size_t>(kHeaderBytes, size), '\0');
+  std::ifstream file(path, std::ios::binary);
+  if (!file.read(header.data(), static_cast<std::streamsize>(header.size()))) return false;
+  if (header.substr(0, kMagic.size()) != kMagic.substr(0, header.size())) return false;
+  if (header.size() < kHeaderBytes) return true;
+  const uint32_t application = BigEndian(header, kApplicationAt, 4);
+  const int64_t pages = BigEndian(header, kPageCountAt, 4), page_size = BigEndian(header, kPageSizeAt, 2);
+  return (application == 0 || application == kApplicationId) && pages <= kCreatedPages && size < pages * page_size;
+}
+
+// Out of the way, with what SQLite keeps beside it.
+absl::Status PutAside(const std::string& path) {
+  for (const char* suffix : {"", "-wal", "-shm", "-journal"}) {
+    std::error_code error;
+    std::filesystem::rename(path + suffix, absl::StrCat(path, ".cut", suffix), error);
+    if (error && *suffix == 0) {
+      return absl::UnavailableError(absl::StrCat(path, ": was cut short, and cannot be put aside: ", error.message()));
+    }
+  }
+  return absl::OkStatus();
+}
+
+// SQLite finishes or undoes what these hold, whatever length the file has.
+bool HasUnfinishedWork(const std::string& path) {
+  for (const char* suffix : {"-wal", "-journal"}) {
+    std::error_code error;
+    if (std::filesystem::file_size(path + suffix, error) > 0 && !error) return true;
+  }
+  return false;
+}
 
 struct Finalize {
   void operator()(sqlite3_stmt* statement) const { sqlite3_finalize(statement); }
@@ -65,8 +121,9 @@ class SqliteRecords : public Records {
     sqlite3_busy_timeout(database_.get(), 10000);
     SMELT_ASSIGN_OR_RETURN(const int64_t application, Pragma("application_id"));
     SMELT_ASSIGN_OR_RETURN(const int64_t version, Pragma("user_version"));
-    SMELT_ASSIGN_OR_RETURN(const int64_t pages, Pragma("page_count"));
-    if (pages > 0 && application != kApplicationId) {
+    SMELT_ASSIGN_OR_RETURN(const int64_t tables, Number("SELECT count(*) FROM sqlite_master"));
+    // One without tables is new, or its creation was cut short.
+    if (application != kApplicationId && (application != 0 || tables > 0)) {
       return absl::InvalidArgumentError(
           absl::StrCat(path_, ": is an SQLite database of another program. Give the records another name"));
     }
@@ -75,8 +132,6 @@ class SqliteRecords : public Records {
                                                         ", and this program reads up to ", kSchemaVersion,
                                                         ". Use the newer program that wrote it, or start a new file"));
     }
-    SMELT_RETURN_IF_ERROR(Execute("PRAGMA journal_mode=WAL"));
-    SMELT_RETURN_IF_ERROR(Execute("PRAGMA synchronous=NORMAL"));
     if (version < kSchemaVersion) {
       SMELT_RETURN_IF_ERROR(Execute("BEGIN IMMEDIATE"));
       SMELT_ASSIGN_OR_RETURN(const int64_t now, Pragma("user_version"));  // another process may have been first
@@ -85,6 +140,9 @@ class SqliteRecords : public Records {
       SMELT_RETURN_IF_ERROR(Execute(absl::StrCat("PRAGMA user_version=", kSchemaVersion)));
       SMELT_RETURN_IF_ERROR(Execute("COMMIT"));
     }
+    // After the tables are there: until then a file is nothing, and a rollback leaves none of it.
+    SMELT_RETURN_IF_ERROR(Execute("PRAGMA journal_mode=WAL"));
+    SMELT_RETURN_IF_ERROR(Execute("PRAGMA synchronous=NORMAL"));
     return absl::OkStatus();
   }
 
@@ -119,7 +177,8 @@ class SqliteRecords : public Records {
     SMELT_ASSIGN_OR_RETURN(Statement select,
                            Compile(absl::StrCat(kSelect,
                                                 " WHERE subject=? AND target=? AND device=? AND compiler=? AND policy=?"
-                                                " ORDER BY id DESC LIMIT 1")));
+                                                " AND failure<>",
+                                                static_cast<int>(Failure::kEnvironment), " ORDER BY id DESC LIMIT 1")));
     BindKey(select.get(), key);
     const int step = sqlite3_step(select.get());
     if (step == SQLITE_DONE) return std::nullopt;
@@ -134,6 +193,22 @@ class SqliteRecords : public Records {
     while ((step = sqlite3_step(select.get())) == SQLITE_ROW) records.push_back(ReadRow(select.get()));
     if (step != SQLITE_DONE) return Error("the measurements cannot be read");
     return records;
+  }
+
+  // The last error of the database, in words.
+  absl::Status Error(const std::string& what) const {
+    std::string reason = sqlite3_errmsg(database_.get());
+    const int code = sqlite3_errcode(database_.get());
+    const int system = sqlite3_system_errno(database_.get());
+    if (system != 0 && (code == SQLITE_IOERR || code == SQLITE_CANTOPEN || code == SQLITE_FULL))
+      absl::StrAppend(&reason, ": ", std::strerror(system));
+    const std::string message = absl::StrCat(path_, ": ", what, ": ", reason);
+    if (code == SQLITE_NOTADB || code == SQLITE_CORRUPT) {
+      return absl::DataLossError(
+          absl::StrCat(message, ". It is no record file of ours, or it is damaged: move it away to start a new one"));
+    }
+    if (code == SQLITE_FULL) return absl::ResourceExhaustedError(message);
+    return absl::UnavailableError(message);
   }
 
  private:
@@ -179,7 +254,7 @@ class SqliteRecords : public Records {
     record.description = Text(row, 6);
     record.predicted_seconds = sqlite3_column_double(row, 7);
     record.outcome.failure =
-        static_cast<Failure>(std::clamp(sqlite3_column_int(row, 8), 0, static_cast<int>(Failure::kResourceLimit)));
+        static_cast<Failure>(std::clamp(sqlite3_column_int(row, 8), 0, static_cast<int>(Failure::kEnvironment)));
     record.outcome.message = Text(row, 9);
     record.outcome.seconds = ReadSeconds(row, 10);
     record.outcome.compile_seconds = sqlite3_column_double(row, 11);
@@ -190,17 +265,6 @@ class SqliteRecords : public Records {
     return record;
   }
 
-  absl::Status Error(const std::string& what) const {
-    const std::string reason = sqlite3_errmsg(database_.get());
-    const int code = sqlite3_errcode(database_.get());
-    const std::string message = absl::StrCat(path_, ": ", what, ": ", reason);
-    if (code == SQLITE_NOTADB || code == SQLITE_CORRUPT) {
-      return absl::DataLossError(
-          absl::StrCat(message, ". It is no record file of ours, or it is damaged: move it away to start a new one"));
-    }
-    if (code == SQLITE_FULL) return absl::ResourceExhaustedError(message);
-    return absl::UnavailableError(message);
-  }
   absl::Status Execute(const std::string& sql) {
     if (sqlite3_exec(database_.get(), sql.c_str(), nullptr, nullptr, nullptr) != SQLITE_OK)
       return Error("cannot be used");
@@ -212,8 +276,9 @@ class SqliteRecords : public Records {
       return Error("cannot be used");
     return Statement(statement);
   }
-  absl::StatusOr<int64_t> Pragma(const std::string& name) {
-    SMELT_ASSIGN_OR_RETURN(Statement statement, Compile(absl::StrCat("PRAGMA ", name)));
+  absl::StatusOr<int64_t> Pragma(const std::string& name) { return Number(absl::StrCat("PRAGMA ", name)); }
+  absl::StatusOr<int64_t> Number(const std::string& sql) {
+    SMELT_ASSIGN_OR_RETURN(Statement statement, Compile(sql));
     if (sqlite3_step(statement.get()) != SQLITE_ROW) return Error("cannot be read");
     return sqlite3_column_int64(statement.get(), 0);
   }
@@ -225,16 +290,20 @@ class SqliteRecords : public Records {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Records>> Records::Open(const std::string& path) {
-  sqlite3* handle = nullptr;
-  const int result = sqlite3_open_v2(path.c_str(), &handle, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, nullptr);
-  Database database(handle);
-  if (result != SQLITE_OK) {
-    return absl::UnavailableError(
-        absl::StrCat(path, ": cannot be opened: ", handle == nullptr ? "out of memory" : sqlite3_errmsg(handle)));
-  }
-  auto records = std::make_unique<SqliteRecords>(path, std::move(database));
-  SMELT_RETURN_IF_ERROR(records->Prepare());
-  return records;
+  const auto open = [&]() -> absl::StatusOr<std::unique_ptr<Records>> {
+    sqlite3* handle = nullptr;
+    const int result = sqlite3_open_v2(path.c_str(), &handle, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, nullptr);
+    auto records = std::make_unique<SqliteRecords>(path, Database(handle));
+    if (result != SQLITE_OK) return records->Error("cannot be opened");
+    SMELT_RETURN_IF_ERROR(records->Prepare());
+    return records;
+  };
+  if (IsCutShort(path) && !HasUnfinishedWork(path)) SMELT_RETURN_IF_ERROR(PutAside(path));
+  absl::StatusOr<std::unique_ptr<Records>> records = open();
+  if (!absl::IsDataLoss(records.status()) || !IsCutShort(path)) return records;
+  // What was unfinished has not made it whole.
+  SMELT_RETURN_IF_ERROR(PutAside(path));
+  return open();
 }
 
 std::string DeviceName() {

@@ -50,12 +50,13 @@ struct Record {
 class Records {
  public:
   virtual ~Records() = default;
-  // Makes the file, or opens it and brings an older schema up to date. A newer schema, a torn or a foreign file is an
-  // error that says so.
+  // Makes the file, or opens it and brings an older schema up to date. One that was cut short while it was made is a
+  // new one (what there is of it becomes NAME.cut); a newer schema, a damaged or a foreign file is an error that says
+  // so.
   static absl::StatusOr<std::unique_ptr<Records>> Open(const std::string& path);
 
   virtual absl::Status Add(const Record& record) = 0;
-  // The latest record of a key.
+  // The latest record of a key, but for those of which nothing is known (kEnvironment): older versions wrote such.
   virtual absl::StatusOr<std::optional<Record>> Find(const RecordKey& key) = 0;
   // In order of insertion.
   virtual absl::StatusOr<std::vector<Record>> All() = 0;

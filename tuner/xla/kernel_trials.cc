@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "fusion/evaluator.h"
 #include "hlo/status_macros.h"
+#include "tuner/comparison.h"
 #include "tuner/xla/calls.h"
 #include "tuner/xla/kernel_loop.h"
 #include "tuner/xla/program.h"
@@ -18,8 +19,6 @@ namespace {
 
 // The part of a configuration's cost that may stay predicted.
 constexpr double kLittle = 0.03;
-// Another way to run a kernel must gain as much, since a program's caches are not those of a loop.
-constexpr double kTileGain = 0.97;
 
 }  // namespace
 
@@ -61,7 +60,7 @@ absl::Status KernelTrials::Time(const fusion::Config& config) {
     if (const auto ways = options_.tiles.find(hash); ways != options_.tiles.end()) {
       for (const std::string& tile : ways->second) {
         SMELT_ASSIGN_OR_RETURN(const double so, Seconds(kernel, tile));
-        if (!(so < kTileGain * seconds)) continue;
+        if (!(so < (1 - kScreeningGain) * seconds)) continue;
         tiles_[hash] = tile;
         seconds = so;
       }
@@ -75,19 +74,12 @@ absl::StatusOr<double> KernelTrials::Seconds(const fusion::Kernel& kernel, const
   const std::string hash = kernel.hash.ToHex();
   LoopFusionOptions options{.threads = options_.threads};
   if (!tile.empty()) options.tiles[hash] = tile;
-  Record record{trials_.KeyOf(absl::StrCat("kernel ", hash, tile.empty() ? "" : " ", tile)), "kernel", tile, 0};
-  SMELT_ASSIGN_OR_RETURN(const std::optional<Record> known, trials_.records().Find(record.key));
-  if (known) {
-    trials_.CountRecorded(known->hardware_seconds);
-    return known->outcome.best();
-  }
-  const double before = trials_.runner().hardware_seconds();
-  record.outcome = TimeKernelOnXla(trials_.runner(), kernel, options);
-  if (trials_.Cancelled()) return absl::CancelledError("interrupted");
-  record.hardware_seconds = trials_.runner().hardware_seconds() - before;
-  SMELT_RETURN_IF_ERROR(trials_.records().Add(record));
-  ++timed_;
-  return record.outcome.best();
+  SMELT_ASSIGN_OR_RETURN(const Outcome outcome,
+                         trials_.MeasureKernel(absl::StrCat("kernel ", hash, tile.empty() ? "" : " ", tile), tile, [&] {
+                           ++timed_;
+                           return TimeKernelOnXla(trials_.runner(), kernel, options);
+                         }));
+  return outcome.best();
 }
 
 }  // namespace smelt::tuner::xla

@@ -1,6 +1,7 @@
 #include "tuner/xla/program.h"
 
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
 #include <limits>
 #include <set>
@@ -19,6 +20,7 @@
 #include "hlo/proto/writer.h"
 #include "hlo/status_macros.h"
 #include "hlo/write_file.h"
+#include "tuner/comparison.h"
 #include "tuner/xla/calls.h"
 #include "tuner/xla/default_layouts.h"
 #include "tuner/xla/library_fusions.h"
@@ -77,10 +79,9 @@ absl::StatusOr<std::unique_ptr<hlo::Module>> Captured(const std::string& path, c
                                                       double* seconds, const char* with) {
   const std::string file = CacheFile(module, with, worker);
   if (std::unique_ptr<hlo::Module> known = FromCache(file)) return known;
-  SMELT_ASSIGN_OR_RETURN(const std::unique_ptr<WorkerProcess> process, WorkerProcess::Start(worker));
   json request{{"do", "capture"}, {"module", module}};
   if (*with != 0) request[with] = true;
-  const absl::StatusOr<json> reply = process->Call(request, timeout_seconds);
+  const absl::StatusOr<json> reply = AskNewWorker(worker, request, timeout_seconds);
   if (!reply.ok()) {
     return absl::Status(reply.status().code(),
                         absl::StrCat(path, ": XLA's passes: ", std::string(reply.status().message())));
@@ -200,7 +201,8 @@ absl::Status TakeLibraryFusions(const WorkerOptions& worker, double timeout_seco
 
 absl::StatusOr<bool> LibraryIsFaster(const WorkerOptions& worker, const MeasurePolicy& policy, double timeout_seconds,
                                      XlaProgram* program) {
-  constexpr double kClearly = 0.98;
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::duration_cast<std::chrono::nanoseconds>(
+                                                               std::chrono::duration<double>(timeout_seconds));
   std::vector<Candidate> candidates = {program->xla_default, program->xla_no_library};
   const Callable callable = FindCallable(program->program.module());
   if (!callable.convolutions.empty() && FindOwnFusions(worker, timeout_seconds, program).ok()) {
@@ -210,13 +212,15 @@ absl::StatusOr<bool> LibraryIsFaster(const WorkerOptions& worker, const MeasureP
     if (candidate.ok()) candidates.push_back(*std::move(candidate));
   }
   Runner runner(worker, policy);
+  runner.SetDeadline(deadline);
   const std::vector<Outcome> outcomes = runner.TimePrograms(candidates, policy.repeats, policy.seconds);
+  if (runner.out_of_time()) return absl::DeadlineExceededError(absl::StrCat("no answer in ", timeout_seconds, " s"));
   double without = std::numeric_limits<double>::infinity();
   for (size_t i = 0; i < outcomes.size(); ++i) {
     if (!outcomes[i].ok() && i < 2) return absl::InternalError(outcomes[i].message);
     if (outcomes[i].ok() && i > 0) without = std::min(without, outcomes[i].median());
   }
-  return outcomes[0].median() < kClearly * without;
+  return outcomes[0].median() < (1 - kScreeningGain) * without;
 }
 
 absl::StatusOr<fusion::Space> XlaSpace(const Program& program) {

@@ -61,7 +61,8 @@ absl::Status FindOwnFusions(const WorkerOptions& worker, double timeout_seconds,
 // (library_fusions.h), and all else is fused anew, from XLA's own fusions on. For programs where LibraryIsFaster.
 absl::Status TakeLibraryFusions(const WorkerOptions& worker, double timeout_seconds, XlaProgram* program,
                                 const CaptureFiles& files = {});
-// Times XLA's own choice beside that without its library, and where convolutions can be called (calls.h) beside that.
+// Times XLA's own choice beside that without its library, and where convolutions can be called (calls.h) beside that,
+// in `timeout_seconds` in all.
 absl::StatusOr<bool> LibraryIsFaster(const WorkerOptions& worker, const MeasurePolicy& policy, double timeout_seconds,
                                      XlaProgram* program);
 

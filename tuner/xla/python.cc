@@ -24,6 +24,7 @@ def exactly(count):
 exec(compile(json.loads(exactly(struct.unpack("=I", exactly(4))[0])), "smelt/tuner/xla/worker.py", "exec"))
 )";
 
+
 // The path of a program as a shell would find it; empty: there is none.
 std::string OnPath(const std::string& program) {
   if (program.find('/') != std::string::npos) return program;
@@ -53,10 +54,11 @@ absl::StatusOr<WorkerOptions> FindXlaWorker(const XlaWorkerOptions& options) {
     worker.preamble = WorkerText();
     worker.memory_limit_bytes = options.memory_limit_bytes;
     worker.cancel = options.cancel;
-    const absl::StatusOr<std::unique_ptr<WorkerProcess>> process = WorkerProcess::Start(worker);
-    if (process.ok()) return worker;
-    if (absl::IsCancelled(process.status())) return process.status();
-    absl::StrAppend(&tried, std::string(process.status().message()));
+    worker.start_seconds = options.start_seconds;
+    const absl::Status started = AskNewWorker(worker, {{"do", "hello"}}, options.start_seconds).status();
+    if (started.ok()) return worker;
+    if (absl::IsCancelled(started) || absl::IsDeadlineExceeded(started)) return started;
+    absl::StrAppend(&tried, std::string(started.message()));
   }
   return absl::FailedPreconditionError(
       absl::StrCat("XLA needs a Python with jax and jaxlib 0.10.2 (", tried,

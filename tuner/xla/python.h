@@ -25,10 +25,12 @@ struct XlaWorkerOptions {
   std::string python;  // empty: search
   int threads = 1;     // cores that XLA may use
   int64_t memory_limit_bytes = int64_t{12} << 30;
+  double start_seconds = 60;  // that it may take to import XLA
   const std::atomic<bool>* cancel = nullptr;
 };
 
-// FailedPrecondition, in one line: no Python has what is needed; each that was tried, and why not.
+// DeadlineExceeded: one took too long to start. FailedPrecondition, in one line: no Python has what is needed; each
+// that was tried, and why not.
 absl::StatusOr<WorkerOptions> FindXlaWorker(const XlaWorkerOptions& options);
 
 }  // namespace smelt::tuner::xla

@@ -12,7 +12,7 @@
 namespace smelt::tuner::xla {
 namespace {
 
-// Of the hardware budget, for the kernels of the programs that the search starts from, one by one.
+// Of the search's time, for the kernels of the programs that the search starts from, one by one.
 constexpr double kStartKernelShare = 0.4;
 // So many of the best programs are tried with their loops called, or with nothing cut.
 constexpr size_t kMostWholePrograms = 3;
@@ -74,7 +74,7 @@ absl::Status SessionSteps::MeasureStarts() {
   double best_relative = 0;
   const auto measure = [&](const std::string& name, Trial trial) -> absl::Status {
     SMELT_ASSIGN_OR_RETURN(const TrialResult result, state_.Measure(trial));
-    state_.report.starts.push_back({name, result.outcome.relative()});
+    state_.report.xla.starts.push_back({name, result.outcome.relative()});
     if (trial.compiler.empty() && result.outcome.ok() && (!best || result.outcome.relative() < best_relative)) {
       best_relative = result.outcome.relative();
       best = std::move(trial);

@@ -36,7 +36,7 @@ class SessionSteps {
 
   absl::Status MeasureStarts();
 
-  // Kernels of a configuration alone, while less than `share` of the hardware budget is spent.
+  // Kernels of a configuration alone, while less than `share` of the search's time is over.
   absl::Status TimeKernels(const fusion::Config& config, double share);
 
   // From the best program that is ours: loops called, or nothing cut; then each kernel in each of its ways.

@@ -45,9 +45,8 @@ absl::StatusOr<std::string> HloOfStableHlo(const std::string& path, const Worker
       fs::path(worker.cache_folder) / "stablehlo" / hash / absl::StrCat(fs::path(path).stem().string(), ".pb");
   std::error_code error;
   if (fs::is_regular_file(converted, error)) return converted.string();
-  SMELT_ASSIGN_OR_RETURN(const std::unique_ptr<WorkerProcess> process, WorkerProcess::Start(worker));
   const absl::StatusOr<nlohmann::json> reply =
-      process->Call({{"do", "convert"}, {"file", fs::absolute(path).string()}}, timeout_seconds);
+      AskNewWorker(worker, {{"do", "convert"}, {"file", fs::absolute(path).string()}}, timeout_seconds);
   if (!reply.ok()) {
     return absl::Status(reply.status().code(),
                         absl::StrCat(path, ": converting StableHLO: ", std::string(reply.status().message())));

@@ -86,7 +86,10 @@ absl::StatusOr<std::vector<Value>> ConvolutionRule(const RuleInput& input) {
       padded = true;
     }
   }
-  Value source = input.operand(0);
+  const PrimitiveType sum = AccumulatorType(input.type());
+  const Value picture = WidenedOperand(input, input.operand(0), in, sum, "_input");
+  const Value weights = WidenedOperand(input, input.operand(1), kernel, sum, "_kernel");
+  Value source = picture;
   if (padded) {  // a constant input has its border, too
     std::vector<int64_t> shape = in;
     for (size_t i = 0; i < rank; ++i) shape[d.input_spatial[i]] = border[i].extent;
@@ -105,7 +108,7 @@ absl::StatusOr<std::vector<Value>> ConvolutionRule(const RuleInput& input) {
                       if (dilation > 1) inside = And(inside, FloorMod(spread, dilation) == 0);
                       position[d.input_spatial[i]] = FloorDiv(spread, dilation);
                     }
-                    Expr element = input.operand(0).At(position);
+                    Expr element = picture.At(position);
                     const DataType type = element.type();
                     return If(inside, element, hlo::IsFloat(type.element) ? FloatConst(type, 0) : IntConst(type, 0));
                   },
@@ -143,7 +146,7 @@ absl::StatusOr<std::vector<Value>> ConvolutionRule(const RuleInput& input) {
   // holds zeros there.
   bool uneven = false;
   for (const Spatial& s : spatial) uneven = uneven || s.window.size % s.phases != 0;
-  Value taps = input.operand(1);
+  Value taps = weights;
   if (uneven) {
     std::vector<int64_t> shape;
     for (const Spatial& s : spatial) shape.push_back(s.phases);
@@ -163,7 +166,7 @@ absl::StatusOr<std::vector<Value>> ConvolutionRule(const RuleInput& input) {
                   }
                   w[d.kernel_input_feature] = indices[2 * rank];
                   w[d.kernel_output_feature] = indices[2 * rank + 1];
-                  Expr weight = input.operand(1).At(w);
+                  Expr weight = weights.At(w);
                   const DataType type = weight.type();
                   return If(exists, weight, hlo::IsFloat(type.element) ? FloatConst(type, 0) : IntConst(type, 0));
                 },

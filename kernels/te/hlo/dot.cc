@@ -6,13 +6,30 @@
 
 namespace smelt::kernels::te {
 
+Value WidenedOperand(const RuleInput& input, const Value& operand, const std::vector<int64_t>& dimensions,
+                     PrimitiveType type, std::string_view suffix) {
+  if (operand.IsUniform()) return operand;
+  const PrimitiveType from = operand.tensor.type();
+  const bool slow = hlo::IsFloat(from) ? hlo::BitWidth(from) <= 8 : hlo::IsInteger(from) && hlo::BitWidth(from) < 8;
+  if (!slow || from == type) return operand;
+  return {Compute(
+              absl::StrCat(input.name, std::string(suffix)), dimensions,
+              [&](Indices indices) {
+                return Cast({type, 1}, operand.At(std::vector<Expr>(indices.begin(), indices.end())));
+              },
+              "convert"),
+          Expr()};
+}
+
 Value EmitContraction(const RuleInput& input, const std::vector<int64_t>& shape,
                       const std::function<Expr(Indices, PrimitiveType)>& source, const std::vector<ReduceAxis>& axes,
                       std::string_view suffix) {
   const PrimitiveType accumulator = AccumulatorType(input.type());
   const bool rounds = accumulator != input.type();
   const std::string name = absl::StrCat(input.name, std::string(suffix));
-  const std::string tag(hlo::OpcodeName(input.instruction.opcode()));
+  // A dot whose operands are scaled first is a dot.
+  const hlo::Opcode opcode = input.instruction.opcode();
+  const std::string tag(hlo::OpcodeName(opcode == hlo::Opcode::kScaledDot ? hlo::Opcode::kDot : opcode));
   const BinaryOp add = accumulator == PrimitiveType::kPred ? BinaryOp::kOr : BinaryOp::kAdd;
   const Tensor sum = Compute(
       rounds ? absl::StrCat(name, "_wide") : name, shape,
@@ -32,10 +49,9 @@ Value EmitContraction(const RuleInput& input, const std::vector<int64_t>& shape,
 
 namespace {
 
-// Result dimensions: batch, free dimensions of the left operand, free dimensions of the right one. `element` says what
-// an operand holds at a position.
-std::vector<Value> EmitDot(const RuleInput& input,
-                           const std::function<Expr(int64_t operand, const std::vector<Expr>& position)>& element) {
+// Result dimensions: batch, free dimensions of the left operand, free dimensions of the right one. `left` and `right`
+// have the dimensions of the first two operands.
+std::vector<Value> EmitDot(const RuleInput& input, const Value& left, const Value& right) {
   const hlo::DotAttributes& dot = input.instruction.attributes<hlo::DotAttributes>();
   const std::vector<int64_t>& lhs = input.operand_dimensions(0);
   const std::vector<int64_t>& rhs = input.operand_dimensions(1);
@@ -68,8 +84,8 @@ std::vector<Value> EmitDot(const RuleInput& input,
       input, input.dimensions(),
       [&](Indices indices, PrimitiveType type) {
         size_t free = dot.lhs_batch.size();
-        Expr a = element(0, position(lhs, dot.lhs_batch, dot.lhs_contracting, indices, free));
-        Expr b = element(1, position(rhs, dot.rhs_batch, dot.rhs_contracting, indices, free));
+        Expr a = left.At(position(lhs, dot.lhs_batch, dot.lhs_contracting, indices, free));
+        Expr b = right.At(position(rhs, dot.rhs_batch, dot.rhs_contracting, indices, free));
         const DataType wide{type, 1};
         if (a.type() != wide) a = Cast(wide, a);
         if (b.type() != wide) b = Cast(wide, b);
@@ -81,8 +97,9 @@ std::vector<Value> EmitDot(const RuleInput& input,
 }  // namespace
 
 absl::StatusOr<std::vector<Value>> DotRule(const RuleInput& input) {
-  return EmitDot(
-      input, [&](int64_t operand, const std::vector<Expr>& position) { return input.operand(operand).At(position); });
+  const PrimitiveType type = AccumulatorType(input.type());
+  return EmitDot(input, WidenedOperand(input, input.operand(0), input.operand_dimensions(0), type, "_lhs"),
+                 WidenedOperand(input, input.operand(1), input.operand_dimensions(1), type, "_rhs"));
 }
 
 absl::Status CheckScaledDot(const hlo::Instruction& instruction) {
@@ -102,15 +119,24 @@ absl::Status CheckScaledDot(const hlo::Instruction& instruction) {
 
 // Along every dimension one scale serves a block of elements; their product is rounded to bf16.
 absl::StatusOr<std::vector<Value>> ScaledDotRule(const RuleInput& input) {
-  return EmitDot(input, [&](int64_t operand, const std::vector<Expr>& position) {
-    std::vector<Expr> block = position;
-    for (size_t d = 0; d < block.size(); ++d) {
-      block[d] = FloorDiv(block[d], input.operand_dimensions(operand)[d] / input.operand_dimensions(operand + 2)[d]);
-    }
-    const DataType type{PrimitiveType::kBF16, 1};
-    return Binary(BinaryOp::kMul, Cast(type, input.operand(operand).At(position)),
-                  Cast(type, input.operand(operand + 2).At(block)));
-  });
+  const auto scaled = [&](int64_t operand, std::string_view suffix) -> Value {
+    return {Compute(
+                absl::StrCat(input.name, std::string(suffix)), input.operand_dimensions(operand),
+                [&](Indices indices) {
+                  const std::vector<Expr> position(indices.begin(), indices.end());
+                  std::vector<Expr> block = position;
+                  for (size_t d = 0; d < block.size(); ++d) {
+                    block[d] = FloorDiv(
+                        block[d], input.operand_dimensions(operand)[d] / input.operand_dimensions(operand + 2)[d]);
+                  }
+                  const DataType type{PrimitiveType::kBF16, 1}, sum{AccumulatorType(input.type()), 1};
+                  return Cast(sum, Binary(BinaryOp::kMul, Cast(type, input.operand(operand).At(position)),
+                                          Cast(type, input.operand(operand + 2).At(block))));
+                },
+                "scale"),
+            Expr()};
+  };
+  return EmitDot(input, scaled(0, "_lhs"), scaled(1, "_rhs"));
 }
 
 }  // namespace smelt::kernels::te

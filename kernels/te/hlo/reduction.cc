@@ -7,7 +7,8 @@
 namespace smelt::kernels::te {
 namespace {
 
-// Sums and products of short floats lose their low bits when every step rounds.
+// Sums and products of short floats lose their low bits when every step rounds; those of short integers are slow when
+// every step wraps.
 bool AccumulatesWide(BinaryOp op, PrimitiveType type) {
   return (op == BinaryOp::kAdd || op == BinaryOp::kMul) && AccumulatorType(type) != type;
 }
@@ -27,7 +28,11 @@ bool IsSimple(const Expr& result, const Expr& lhs, const Expr& rhs, BinaryOp* op
 }  // namespace
 
 PrimitiveType AccumulatorType(PrimitiveType type) {
-  return hlo::IsFloat(type) && hlo::BitWidth(type) < 32 ? PrimitiveType::kF32 : type;
+  if (hlo::IsFloat(type)) return hlo::BitWidth(type) < 32 ? PrimitiveType::kF32 : type;
+  if (hlo::IsInteger(type) && hlo::BitWidth(type) < 8) {
+    return hlo::IsSigned(type) ? PrimitiveType::kS8 : PrimitiveType::kU8;
+  }
+  return type;
 }
 
 absl::StatusOr<Reducer> MakeReducer(const RuleInput& input) {

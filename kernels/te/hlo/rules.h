@@ -121,8 +121,13 @@ std::vector<Value> ComplexInput(const Tensor& pairs, const std::vector<int64_t>&
 Tensor ComplexOutput(const Value& real, const Value& imaginary, const std::vector<int64_t>& dimensions,
                      std::string name);
 
-// The type in which products of `type` are accumulated.
+// The type in which sums and products of `type` are accumulated: short floats round once, at the end, and integers of
+// less than a byte wrap once.
 PrimitiveType AccumulatorType(PrimitiveType type);
+// An operand of a contraction whose sum is of `type`. Types that take many instructions to convert become a stage of
+// that type, so that a schedule converts an element once and not for each product; others are left as they are.
+Value WidenedOperand(const RuleInput& input, const Value& operand, const std::vector<int64_t>& dimensions,
+                     PrimitiveType type, std::string_view suffix);
 // `source` summed over `axes` in the accumulator type of the result and converted to it, over the dimensions `shape`.
 Value EmitContraction(const RuleInput& input, const std::vector<int64_t>& shape,
                       const std::function<Expr(Indices, PrimitiveType)>& source, const std::vector<ReduceAxis>& axes,

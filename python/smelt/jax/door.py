@@ -91,7 +91,8 @@ def signature(computation: Any) -> str:
 def arguments_of(signature: str) -> list[str]:
     """f32[2,3] of each argument in a signature."""
     def plain(kind: str) -> str:
-        *dims, element = kind.split("x") if "complex" not in kind else [*kind.partition("complex")[0].split("x")[:-1], "c" + kind[-4:-1]]
+        kind = kind.replace("complex<f32>", "c64").replace("complex<f64>", "c128")
+        *dims, element = kind.split("x")
         return f"{element}[{','.join(dims)}]"
     arguments, _, _ = signature.partition(") ->")
     return [plain(kind) for kind in re.findall(r"tensor<((?:[^<>]|<[^<>]*>)*)>", arguments)]

@@ -22,7 +22,6 @@ from smelt.jax import folder
 logger = logging.getLogger("smelt")
 
 PROGRESS = re.compile(r"\r|tuning takes about|evaluating the program|.*\b\d+ of \d+ s\b")
-BUDGET_FLAG = "--hardware-seconds"
 PAUSE_SECONDS = 2.0  # between lines of progress
 
 # What `smelt tune` says of a program that it cannot run or judge, as against flags, files and machines that are wrong.
@@ -58,7 +57,7 @@ def run(path: pathlib.Path, seconds: float, target: str, flags: Sequence[str]) -
         what = [path / "module.pb", f"--python={sys.executable}", f"--captured={path / 'captured.pb'}",
                 f"--captured-library={path / 'captured_library.pb'}"]
     command = [str(program.find_program()), "tune", *map(str, what), f"--target={target}", f"--out={path}", "--json",
-               f"{BUDGET_FLAG}={seconds:.3f}", f"--threads={folder.threads()}",
+               f"--budget={seconds:.3f}", f"--threads={folder.threads()}",
                *([] if logger.isEnabledFor(logging.INFO) else ["--quiet"]), *flags]
     with tempfile.TemporaryFile() as output:
         status, lines = _run(command, output)

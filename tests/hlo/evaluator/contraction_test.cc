@@ -205,5 +205,36 @@ TEST(EvaluateRaggedDot, RowsUseTheMatrixOfTheirGroup) {
       testing::ElementsAre(10, 200, 300, 0));
 }
 
+// Every mode, against one dot a group on the rows that it has; group sizes are more than the rows, negative, and of a
+// batch apart.
+TEST(EvaluateRaggedDot, GroupsBeyondTheRowsAndGroupsOfABatchApart) {
+  EXPECT_THAT(
+      EvaluateValues(
+          R"(ENTRY e { x = f32[2,3,1] constant({{{1}, {2}, {3}}, {{4}, {5}, {6}}})  w = f32[2,2,1,1] constant({{{{10}}, {{20}}}, {{{100}}, {{200}}}})  g = s64[2,2] constant({{1, 9223372036854775807}, {2, -5}})
+    ROOT r = f32[2,3,1] ragged-dot(x, w, g), lhs_batch_dims={0}, rhs_batch_dims={1}, lhs_contracting_dims={2}, rhs_contracting_dims={2}, lhs_ragged_dims={1}, rhs_group_dims={0} })"),
+      testing::ElementsAre(10, 200, 300, 80, 100, 0));
+  EXPECT_THAT(
+      EvaluateValues(
+          R"(ENTRY e { x = f32[4,1] constant({{1}, {2}, {3}, {4}})  w = f32[4,2] constant({{1, 10}, {1, 10}, {1, 10}, {1, 10}})  g = s32[3] constant({1, 0, 2})
+    ROOT r = f32[3,1,2] ragged-dot(x, w, g), lhs_contracting_dims={0}, rhs_contracting_dims={0}, lhs_ragged_dims={0} })"),
+      testing::ElementsAre(1, 10, 0, 0, 5, 50));
+  const absl::StatusOr<Literal> mismatch = EvaluateText(
+      R"(ENTRY e { x = f32[2,3,1] parameter(0)  w = f32[2,2,1,1] parameter(1)  g = s32[5,2] parameter(2)
+    ROOT r = f32[2,3,1] ragged-dot(x, w, g), lhs_batch_dims={0}, rhs_batch_dims={1}, lhs_contracting_dims={2}, rhs_contracting_dims={2}, lhs_ragged_dims={1}, rhs_group_dims={0} })",
+      {Literal(Shape::Array(PrimitiveType::kF32, {2, 3, 1})), Literal(Shape::Array(PrimitiveType::kF32, {2, 2, 1, 1})),
+       Literal(Shape::Array(PrimitiveType::kS32, {5, 2}))});
+  EXPECT_THAT(std::string(mismatch.status().message()), testing::HasSubstr("ask for [2,2]"));
+}
+
+TEST(EvaluateScaledDot, OfNothing) {
+  const auto zeros = [](PrimitiveType type, int64_t rows) { return Literal(Shape::Array(type, {rows, 0})); };
+  EXPECT_THAT(EvaluateValues(R"(ENTRY e { x = f8e4m3fn[2,0] parameter(0)  y = f8e4m3fn[3,0] parameter(1)
+    a = f8e8m0fnu[2,0] parameter(2)  b = f8e8m0fnu[3,0] parameter(3)
+    ROOT r = f32[2,3] scaled-dot(x, y, a, b), lhs_contracting_dims={1}, rhs_contracting_dims={1} })",
+                             {zeros(PrimitiveType::kF8E4M3FN, 2), zeros(PrimitiveType::kF8E4M3FN, 3),
+                              zeros(PrimitiveType::kF8E8M0FNU, 2), zeros(PrimitiveType::kF8E8M0FNU, 3)}),
+              testing::Each(0));
+}
+
 }  // namespace
 }  // namespace smelt::hlo

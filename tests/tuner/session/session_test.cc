@@ -79,7 +79,7 @@ TEST_F(SessionTest, FindsAVerifiedAnswerThatReplaysAndGoesOnFromItsRecords) {
   options.chains = 2;
   options.hardware_seconds = 3;
   options.candidates = 6;
-  options.final_rounds = 5;
+  options.comparison.children = 3;
   options.tiles = false;
   options.target = *kernels::Target::Parse("cpu:threads=1");
   options.worker.program = SMELT_TOOL;
@@ -88,11 +88,14 @@ TEST_F(SessionTest, FindsAVerifiedAnswerThatReplaysAndGoesOnFromItsRecords) {
   options.policy = {.repeats = 3, .seconds = 0.2};
   options.progress = false;
   const auto predictor = gnn::Predictor::Analytical(options.target);
-  auto report = Tune(*program, options, *predictor);
+  Budget budget(60);
+  auto report = Tune(*program, options, *predictor, budget);
   ASSERT_TRUE(report.ok()) << report.status();
   EXPECT_TRUE(report->verified);
   EXPECT_GT(report->measured, 0);
   EXPECT_LE(report->best_seconds, report->default_seconds);
+  EXPECT_EQ(report->improved, report->speedup() > 1);
+  EXPECT_EQ(report->known_seconds, 0);
   for (const char* file : {"best.fusion.json", "fused.hlo", "records.db", "report.txt", "log.txt"})
     EXPECT_TRUE(fs::exists(folder_ / "run" / file)) << file;
   auto fused = hlo::ReadModuleFile(In("run/fused.hlo"));
@@ -100,10 +103,24 @@ TEST_F(SessionTest, FindsAVerifiedAnswerThatReplaysAndGoesOnFromItsRecords) {
   auto replayed = FuseProgram(*program, In("run/best.fusion.json"), options.target);
   ASSERT_TRUE(replayed.ok()) << replayed.status();
 
-  auto again = Tune(*program, options, *predictor);
+  Budget second(60);
+  auto again = Tune(*program, options, *predictor, second);
   ASSERT_TRUE(again.ok()) << again.status();
   EXPECT_GT(again->known, 0);
+  EXPECT_GT(again->known_seconds, 0);
   EXPECT_LT(again->measured, report->measured + 1);
+}
+
+TEST_F(SessionTest, WithoutTimeToMeasureTheDefaultThatIsTheAnswerInOneLine) {
+  EXPECT_EQ(Wait(Start({"tune", ModelPath("dqn"), "--out=" + In("run"), "--cache=" + In("cache"), "--model=analytical",
+                        "--budget=0.01", "--quiet"})),
+            0)
+      << Errors();
+  EXPECT_TRUE(fs::exists(folder_ / "run" / "best.fusion.json"));
+  std::ifstream file(folder_ / "run" / "report.txt");
+  const std::string report{std::istreambuf_iterator<char>(file), {}};
+  EXPECT_THAT(report, HasSubstr("0.01 s are too short to measure even the default. The default is the answer\n"));
+  EXPECT_THAT(report, ::testing::Not(HasSubstr("moves")));
 }
 
 TEST_F(SessionTest, AConfigurationOfAnotherModuleNamesTheFirstDifference) {

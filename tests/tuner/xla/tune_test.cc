@@ -17,6 +17,7 @@
 #include "tuner/xla/own_fusions.h"
 #include "tuner/xla/predictor.h"
 #include "tuner/xla/python.h"
+#include "tuner/xla/start.h"
 
 namespace smelt::tuner::xla {
 namespace {
@@ -65,7 +66,7 @@ class XlaTune : public ::testing::Test {
     options_.hardware_seconds = 4;
     options_.moves = 2000;
     options_.tiles = false;
-    options_.final_children = 1;
+    options_.comparison.children = 2;
     options_.progress = false;
     options_.policy.seconds = 0.1;
     options_.xla = &program_;
@@ -77,7 +78,8 @@ class XlaTune : public ::testing::Test {
   TuneReport Tuned() {
     const std::unique_ptr<Predictor> predictor = RoughPredictor();
     options_.xla_predictor = predictor.get();
-    absl::StatusOr<TuneReport> report = Tune(program_.program, options_, *predictor);
+    Budget budget(120);
+    absl::StatusOr<TuneReport> report = Tune(program_.program, options_, *predictor, budget);
     EXPECT_TRUE(report.ok()) << report.status();
     return report.ok() ? *report : TuneReport();
   }
@@ -93,9 +95,9 @@ TEST_F(XlaTune, TheAnswerIsVerifiedAndNeverSlowerThanXlasOwnChoice) {
   EXPECT_GE(report.measured, 3);
   EXPECT_EQ(report.failed, 0);
   EXPECT_LE(report.best_seconds, report.default_seconds);
-  EXPECT_EQ(report.answer == "xla", !report.improved);
+  EXPECT_EQ(report.xla.answer == "xla", !report.improved);
   // A configuration is kept where it is the answer, and only there.
-  const bool configuration = report.answer == "as_given";
+  const bool configuration = report.xla.answer == "as_given";
   EXPECT_EQ(fs::exists(folder_ / "run" / "best.fusion.json"), configuration);
   EXPECT_EQ(fs::exists(folder_ / "run" / "fused.hlo"), configuration);
   EXPECT_TRUE(fs::exists(folder_ / "run" / "report.txt"));
@@ -192,6 +194,25 @@ TEST_F(XlaTune, XlasLibraryFusionsStayAsTheyAreWhileTheRestIsFused) {
     const Outcome timed = TimeKernelOnXla(runner, evaluator.KernelFor(reference), {});
     EXPECT_TRUE(timed.ok()) << timed.message;
   }
+}
+
+TEST_F(XlaTune, WhatThereIsNoTimeForIsLeftOutAndSaid) {
+  std::vector<std::string> notes;
+  const std::string path = (folder_ / "blocks.hlo").string();
+  const StartOptions start{.folder = options_.folder};
+  // Time for XLA's passes once, and for nothing beside.
+  const absl::StatusOr<XlaProgram> program = PrepareToTune(path, options_.worker, {}, start, Budget(1000, 500), &notes);
+  ASSERT_TRUE(program.ok()) << program.status();
+  EXPECT_EQ(program->fused_by_xla, nullptr);
+  EXPECT_EQ(notes.size(), 2u);
+  // No time at all.
+  const absl::StatusOr<XlaProgram> none = PrepareToTune(path, options_.worker, {}, start, Budget(0), &notes);
+  EXPECT_TRUE(absl::IsDeadlineExceeded(none.status())) << none.status();
+  EXPECT_FALSE(fs::exists(folder_ / "run" / "library.txt"));
+  const absl::StatusOr<TuneReport> report = KeepXlasOwnChoice(path, options_, Budget(0));
+  ASSERT_TRUE(report.ok()) << report.status();
+  EXPECT_EQ(report->xla.answer, "xla");
+  EXPECT_TRUE(fs::exists(folder_ / "run" / "report.txt"));
 }
 
 TEST_F(XlaTune, ASecondRunTakesWhatTheFirstMeasuredFromTheRecords) {

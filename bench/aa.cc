@@ -1,0 +1,129 @@
+// How often does the rule that decides answers call a program faster than itself?
+//
+//   build/release/bench/aa models/*.hlo --count=300 --file=aa.jsonl [--threads=1] [--smelt=build/release/smelt]
+//
+// Compares the default program of each module with itself, in turn until there are `count` comparisons, through the
+// comparison that ends `smelt tune` (tuner/comparison.h): children, placements and rounds are real. Each result is a
+// line of the file; the same command goes on from it. Prints the share of "better" with its 95 % interval (Wilson), and
+// how wide the intervals of the gain were. Exit status 1 where the share is above 1 %.
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "CLI/CLI.hpp"
+#include "absl/strings/str_cat.h"
+#include "hlo/status_macros.h"
+#include "hlo/text/printer.h"
+#include "kernels/compile/compile.h"
+#include "nlohmann/json.hpp"
+#include "tuner/comparison.h"
+#include "tuner/program.h"
+
+namespace smelt::tuner {
+namespace {
+
+using nlohmann::json;
+
+struct Flags {
+  std::vector<std::string> modules;
+  std::string file, smelt = "build/release/smelt";
+  int count = 300, threads = 1;
+  ComparisonOptions comparison;
+};
+
+std::vector<json> ReadLines(const std::string& path) {
+  std::vector<json> lines;
+  std::ifstream file(path);
+  for (std::string line; std::getline(file, line);) {
+    json parsed = json::parse(line, nullptr, /*allow_exceptions=*/false);
+    if (parsed.is_object()) lines.push_back(std::move(parsed));  // a run that was killed leaves half a line
+  }
+  return lines;
+}
+
+absl::StatusOr<Candidate> DefaultProgram(const std::string& path, const kernels::Target& target) {
+  SMELT_ASSIGN_OR_RETURN(const Program program, LoadProgram(path));
+  SMELT_ASSIGN_OR_RETURN(const FusedProgram fused, FuseProgram(program, "priority", target));
+  return Candidate{.module_text = hlo::ToText(*fused.module, {})};
+}
+
+void Print(const std::vector<json>& lines) {
+  double better = 0, children = 0;
+  std::vector<double> widths;
+  for (const json& line : lines) {
+    better += line.value("better", false);
+    children += line.value("children", 0);
+    widths.push_back((line.value("high", 0.0) - line.value("low", 0.0)) / 2);
+  }
+  const double n = static_cast<double>(lines.size()), share = better / n, z = 1.96;
+  const double middle = (share + z * z / (2 * n)) / (1 + z * z / n);
+  const double half = z * std::sqrt(share * (1 - share) / n + z * z / (4 * n * n)) / (1 + z * z / n);
+  std::printf(
+      "%.0f comparisons of a program with itself: %.0f \"better\", %.2f %% [%.2f, %.2f]; %.1f children each, "
+      "half an interval of the gain %.2f %% (median)\n",
+      n, better, 100 * share, 100 * std::max(middle - half, 0.0), 100 * (middle + half), children / n,
+      100 * Median(std::move(widths)));
+}
+
+absl::Status Run(const Flags& flags) {
+  const std::string name = absl::StrCat("cpu:threads=", flags.threads);
+  SMELT_ASSIGN_OR_RETURN(const kernels::Target target, kernels::Target::Parse(name));
+  WorkerOptions worker;
+  worker.program = flags.smelt;
+  worker.target = name;
+  worker.cache_folder = kernels::KernelCache::DefaultFolder();
+  if (flags.threads == 1) worker.cpu = MeasuringCpu();
+  std::vector<Candidate> candidates;
+  for (const std::string& module : flags.modules) {
+    SMELT_ASSIGN_OR_RETURN(candidates.emplace_back(), DefaultProgram(module, target));
+  }
+  std::vector<json> lines = ReadLines(flags.file);
+  std::ofstream file(flags.file, std::ios::app);
+  while (static_cast<int>(lines.size()) < flags.count) {
+    const size_t i = lines.size() % candidates.size();
+    Runner runner(worker, {});
+    SMELT_ASSIGN_OR_RETURN(const Comparison compared,
+                           CompareInterleaved(runner, candidates[i], candidates[i], flags.comparison));
+    lines.push_back({{"module", flags.modules[i]},
+                     {"children", compared.children},
+                     {"gain", compared.gain},
+                     {"low", compared.low},
+                     {"high", compared.high},
+                     {"better", compared.better}});
+    file << lines.back().dump() << std::endl;
+    if (!file) return absl::UnavailableError(absl::StrCat(flags.file, ": cannot be written"));
+    std::fprintf(stderr, "\r%zu of %d", lines.size(), flags.count);
+  }
+  std::fprintf(stderr, "\n");
+  Print(lines);
+  const auto better =
+      std::count_if(lines.begin(), lines.end(), [](const json& line) { return line.value("better", false); });
+  if (static_cast<double>(better) > 0.01 * static_cast<double>(lines.size()))
+    return absl::InternalError("more than 1 % of programs are called faster than themselves");
+  return absl::OkStatus();
+}
+
+}  // namespace
+}  // namespace smelt::tuner
+
+int main(int argc, char** argv) {
+  CLI::App app("How often the rule that decides answers calls a program faster than itself.");
+  smelt::tuner::Flags flags;
+  app.add_option("modules", flags.modules, "HLO files")->required()->check(CLI::ExistingFile);
+  app.add_option("--file", flags.file, "Results, a line each; gone on from")->required();
+  app.add_option("--count", flags.count, "Comparisons in all")->check(CLI::Range(1, 1000000))->capture_default_str();
+  app.add_option("--threads", flags.threads, "Threads of one kernel")
+      ->check(CLI::Range(1, 1024))
+      ->capture_default_str();
+  app.add_option("--children", flags.comparison.children, "Processes of a comparison")->capture_default_str();
+  app.add_option("--rounds", flags.comparison.rounds, "Rounds of each")->capture_default_str();
+  app.add_option("--seconds", flags.comparison.seconds, "Seconds of rounds of each")->capture_default_str();
+  app.add_option("--smelt", flags.smelt, "The smelt tool")->check(CLI::ExistingFile)->capture_default_str();
+  CLI11_PARSE(app, argc, argv);
+  const absl::Status status = smelt::tuner::Run(flags);
+  if (!status.ok()) std::fprintf(stderr, "aa: %s\n", std::string(status.message()).c_str());
+  return status.ok() ? 0 : 1;
+}

@@ -1,0 +1,127 @@
+// Measurements of a run folder, with a real child, and what becomes of them when time is over or the folder is opened
+// again.
+#include "tuner/trials.h"
+
+#include <unistd.h>
+
+#include <chrono>
+#include <filesystem>
+
+#include "absl/strings/str_cat.h"
+#include "fusion/apply.h"
+#include "fusion/target.h"
+#include "gtest/gtest.h"
+#include "hlo/text/parser.h"
+#include "tuner/tile_search.h"
+
+namespace smelt::tuner {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr char kConvolution[] = R"(HloModule lone
+
+ENTRY main {
+  x = f32[1,28,28,32] parameter(0)
+  w = f32[3,3,32,32] parameter(1)
+  ROOT c = f32[1,28,28,32] convolution(x, w), window={size=3x3 pad=1_1x1_1}, dim_labels=b01f_01io->b01f
+}
+)";
+
+class TrialsTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = (fs::path(::testing::TempDir()) / absl::StrCat("trials-", ::getpid())).string();
+    fs::remove_all(folder_);
+    auto module = hlo::ParseModule(kConvolution, {.file_name = "lone.hlo"});
+    ASSERT_TRUE(module.ok()) << module.status();
+    auto program = PrepareProgram(*std::move(module), "lone.hlo");
+    ASSERT_TRUE(program.ok()) << program.status();
+    program_ = *std::move(program);
+    space_ = fusion::Space::Build(program_.module(), fusion::FusionTarget::Cpu()).value();
+  }
+  void TearDown() override { fs::remove_all(folder_); }
+
+  std::unique_ptr<Trials> Open() {
+    TrialOptions options;
+    options.target = kernels::Target::Parse("cpu:threads=1").value();
+    options.worker.program = SMELT_TOOL;
+    options.worker.target = "cpu:threads=1";
+    options.policy = {.repeats = 3, .seconds = 0.2};
+    auto trials = std::make_unique<Trials>(program_, *space_, Trial{fusion::Config(space_->size())}, options);
+    EXPECT_TRUE(trials->Open(folder_).ok());
+    return trials;
+  }
+  static Outcome Sleep(Trials& trials, double seconds) {
+    trials.runner().Inject("spin", seconds);  // the child is killed after that
+    Outcome outcome;
+    outcome.seconds = {seconds};
+    return outcome;
+  }
+
+  std::string folder_;
+  Program program_;
+  std::optional<fusion::Space> space_;
+};
+
+TEST_F(TrialsTest, WhatIsKnownIsNotMeasuredAgainAndItsSecondsCountOnce) {
+  {
+    const std::unique_ptr<Trials> trials = Open();
+    ASSERT_TRUE(trials->MeasureKernel("k", "a tile", [&] { return Sleep(*trials, 0.2); }).ok());
+    EXPECT_GE(trials->hardware_seconds(), 0.2);
+    EXPECT_EQ(trials->known_seconds(), 0);
+  }
+  const std::unique_ptr<Trials> trials = Open();
+  for (int i = 0; i < 2; ++i) {
+    const absl::StatusOr<Outcome> known = trials->MeasureKernel("k", "a tile", [] {
+      ADD_FAILURE() << "measured again";
+      return Outcome();
+    });
+    ASSERT_TRUE(known.ok()) << known.status();
+    EXPECT_EQ(known->best(), 0.2);
+  }
+  EXPECT_GE(trials->known_seconds(), 0.2);
+  EXPECT_EQ(trials->hardware_seconds(), trials->known_seconds());
+  // What this run measures is no part of what it knew.
+  ASSERT_TRUE(trials->MeasureKernel("other", "a tile", [&] { return Sleep(*trials, 0.1); }).ok());
+  const double before = trials->known_seconds();
+  ASSERT_TRUE(trials->MeasureKernel("other", "a tile", [] { return Outcome(); }).ok());
+  EXPECT_EQ(trials->known_seconds(), before);
+}
+
+TEST_F(TrialsTest, WhatTheEndOfTimeCutsShortIsNoResult) {
+  const std::unique_ptr<Trials> trials = Open();
+  const auto now = std::chrono::steady_clock::now();
+  trials->runner().SetDeadline(now + std::chrono::milliseconds(200));
+  const absl::StatusOr<Outcome> cut = trials->MeasureKernel("k", "a tile", [&] { return Sleep(*trials, 600); });
+  EXPECT_TRUE(absl::IsDeadlineExceeded(cut.status())) << cut.status();
+  EXPECT_TRUE(absl::IsDeadlineExceeded(trials->Measure(trials->usual()).status()));
+  EXPECT_EQ(trials->measured(), 0);
+  // With time again, it is measured.
+  trials->runner().SetDeadline(now + std::chrono::hours(1));
+  const absl::StatusOr<Outcome> outcome = trials->MeasureKernel("k", "a tile", [&] { return Sleep(*trials, 0.1); });
+  ASSERT_TRUE(outcome.ok()) << outcome.status();
+  EXPECT_EQ(outcome->best(), 0.1);
+}
+
+TEST_F(TrialsTest, TilesAreTriedAsLongAsThereIsTime) {
+  const std::unique_ptr<Trials> trials = Open();
+  ASSERT_TRUE(trials->PrepareVerifier(60).ok());
+  const absl::StatusOr<TrialResult> usual = trials->Measure(trials->usual());
+  ASSERT_TRUE(usual.ok()) << usual.status();
+  TileSearchOptions options;
+  options.target = kernels::Target::Parse("cpu:threads=1").value();
+  int turns = 0, tiles = 0;
+  options.proceed = [&](const std::string& line) {
+    tiles += line.find(" of c") != std::string::npos && line.starts_with("tile ");
+    return ++turns <= 20;
+  };
+  const auto predictor = gnn::Predictor::Analytical(options.target);
+  const auto choices = SearchTiles(*trials, *space_, trials->usual(), usual->kernels, *predictor, options);
+  ASSERT_TRUE(choices.ok()) << choices.status();
+  EXPECT_EQ(turns, 21);  // the kernel has more tiles than these, and all turns were used
+  EXPECT_LE(choices->size(), 1u);
+}
+
+}  // namespace
+}  // namespace smelt::tuner
