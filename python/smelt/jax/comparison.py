@@ -56,31 +56,37 @@ def judge(children: Sequence[Mapping[str, Sequence[float]]]) -> Comparison:
     return Comparison(usual, ours, math.exp(gain), math.exp(gain - margin), math.exp(gain + margin), len(gains))
 
 
+def _sample(run: Callable[[], Any], runs: int) -> float:
+    start = time.perf_counter()
+    for _ in range(runs):
+        run()
+    return (time.perf_counter() - start) / runs
+
+
+def in_turn(programs: Sequence[Callable[[], Any]], seconds: float, most: int = 100) -> tuple[list[list[float]], list[int]]:
+    """Seconds of one run of each, in samples that alternate, at least three; and of how many runs a sample is."""
+    for run in programs:
+        run()
+    runs = [max(1, min(1000, round(SAMPLE_SECONDS / max(_sample(run, 1), 1e-7)))) for run in programs]
+    samples: list[list[float]] = [[] for _ in programs]
+    start = time.perf_counter()
+    while len(samples[0]) < 3 or (len(samples[0]) < most and time.perf_counter() - start < seconds):
+        order = range(len(programs))
+        for i in order if len(samples[0]) % 2 == 0 else reversed(order):  # so that none always runs on the caches that another leaves
+            samples[i].append(_sample(programs[i], runs[i]))
+    return samples, runs
+
+
 def measure(usual: Callable[[], Any], ours: Callable[[], Any], seconds: float) -> dict[str, list[float]]:
     """Seconds of one run, of samples in turn and of blocks."""
-    def sample(run: Callable[[], Any], runs: int) -> float:
-        start = time.perf_counter()
-        for _ in range(runs):
-            run()
-        return (time.perf_counter() - start) / runs
-
     both = (usual, ours)
-    for run in both:
-        run()
-    runs = [max(1, min(1000, round(SAMPLE_SECONDS / max(sample(run, 1), 1e-7)))) for run in both]
-    turns: tuple[list[float], list[float]] = ([], [])
-    start = time.perf_counter()
-    while len(turns[0]) < 3 or (len(turns[0]) < 100 and time.perf_counter() - start < seconds / 2):
-        order = (0, 1) if len(turns[0]) % 2 == 0 else (1, 0)
-        for i in order:
-            turns[i].append(sample(both[i], runs[i]))
-    blocks: tuple[list[float], list[float]] = ([], [])
-    length = max(1, len(turns[0]) // 3)  # of samples of one alone
+    turns, runs = in_turn(both, seconds / 2)
+    length = max(1, len(turns[0]) // 3)  # of a block, in samples
+    blocks: list[list[float]] = [[], []]
     start = time.perf_counter()
     while not blocks[0] or (len(blocks[0]) < 3 and time.perf_counter() - start < seconds / 2):
-        order = (0, 1) if len(blocks[0]) % 2 == 0 else (1, 0)
-        for i in order:
-            blocks[i].append(statistics.median(sample(both[i], runs[i]) for _ in range(length)))
+        for i in (0, 1) if len(blocks[0]) % 2 == 0 else (1, 0):
+            blocks[i].append(statistics.median(_sample(both[i], runs[i]) for _ in range(length)))
     return {"usual": turns[0], "ours": turns[1], "usual_blocks": blocks[0], "ours_blocks": blocks[1]}
 
 
