@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Tunes the functions of JAX's public modules, each under both targets, and compares what runs then with plain JAX.
 
-  every_function.py [--modules jax.numpy.linalg,...] [--only TEXT] [--targets xla,cpu] [--budget 1] [--sample N]
+  every_function.py [--modules jax.numpy.linalg,...] [--only TEXT] [--targets xla,cpu] [--budget 4] [--sample N]
 
 A function is called with the first of the usual arguments of tests/conformance/jax_functions.py that it takes. Each is tuned in a process
 that a crash may end. A line for each that is not well, and totals at the end. Exit status 0: no crash, no exception, nothing wrong.
@@ -190,7 +190,7 @@ def main():
     parser.add_argument("--modules", type=lambda text: text.split(","), default=MODULES)
     parser.add_argument("--only", default="", help="functions whose names contain this")
     parser.add_argument("--targets", type=lambda text: text.split(","), default=["xla", "cpu"])
-    parser.add_argument("--budget", type=float, default=1)
+    parser.add_argument("--budget", type=float, default=4)
     parser.add_argument("--sample", type=int, default=0, help="so many functions, evenly spread; 0: all")
     parser.add_argument("--work", action="store_true", help=argparse.SUPPRESS)
     arguments = parser.parse_args()

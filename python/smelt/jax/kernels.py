@@ -188,10 +188,11 @@ class Choice:
 
 
 def choose(path: pathlib.Path, computation: Any, fusion: str, variants: Sequence[str], arguments: Sequence[Any] | None,
-           left: Callable[[], float] | None) -> Choice:
+           left: Callable[[], float] | None, compiling: float = 0) -> Choice:
     """Builds kernels for the folder, compares each variant's results with XLA's own, and keeps the fastest if it is faster beyond doubt.
 
     `arguments`: of the module; None: some are made. `left`: seconds that are left for it; None: the first variant is taken as it is.
+    `compiling`: seconds that XLA takes for the function.
     ProgramError, Unlinkable: kernels cannot be made, or the one variant that there is computes something else.
     """
     given = door.parameters((path / "module.pb").read_bytes())
@@ -201,10 +202,10 @@ def choose(path: pathlib.Path, computation: Any, fusion: str, variants: Sequence
     usual: door.Program | None = None
     expected: list[np.ndarray] = []
     good: list[tuple[Embedded, door.Program, dict[str, list[float]]]] = []
-    took = 0.0
+    took = 2 * compiling
     for which in variants:
         if left is not None and took > COMPILE_SHARE * left():
-            choice.notes.append(f"no time is left for the variant with {which}")
+            choice.notes.append(f"no time was left to try kernels ({which})")
             break
         start = time.monotonic()
         try:
@@ -218,6 +219,9 @@ def choose(path: pathlib.Path, computation: Any, fusion: str, variants: Sequence
             continue
         if good and good[0][0].calls == embedded.calls:
             continue  # the same program
+        if left is not None and 2 * compiling > left():
+            choice.notes.append("no time was left to compile the program with kernels")
+            break
         load(str(embedded.library.resolve()))
         if usual is None:
             usual = door.Program(computation, arguments)

@@ -25,11 +25,16 @@ FINISHING_SECONDS = 0.3  # of the budget: files are written, and what was begun 
 INTERRUPTED_SECONDS = 5.0  # of comparing, after Ctrl-C
 
 
+class _NoTime(Exception):
+    """What comes next cannot be ended half way, and would not end within the budget; the text says what."""
+
+
 class _Clock:
     """The wall-clock time of one call of `tune`."""
 
     def __init__(self, budget: float):
         self.budget, self.start = budget, time.monotonic()
+        self.compiling = 0.0  # seconds of one compilation of the function by XLA
 
     def spent(self) -> float:
         return time.monotonic() - self.start
@@ -67,12 +72,15 @@ def tune(f: Callable[..., Any], *example_args: Any, out: str | os.PathLike[str],
         program.find_program()
         computation = lower(f, example_args, example_kwargs, jit_options)
         search.logger.info("tuning %s takes about %.0f s", door.name_of(computation), budget)
-        _write_modules(path, computation)
-        # From here on the folder is of use, whatever happens.
-        if target == "cpu":
-            report, details, chosen = _kernels(path, computation, _leaves(example_args, example_kwargs), clock, flags)
-        else:
-            report, details, chosen = _fusions(path, clock, flags)
+        chosen = None
+        try:
+            _write_modules(path, computation, clock)
+            if target == "cpu":
+                report, details, chosen = _kernels(path, computation, _leaves(example_args, example_kwargs), clock, flags)
+            else:
+                report, details = _fusions(path, clock, flags)
+        except _NoTime as reason:
+            report, details = {"answer": "xla", "why": f"no time was left {reason}"}, ""
         report.update(function=door.name_of(computation), target=target, budget_seconds=budget, wall_seconds=clock.spent())
         result.write_report(path, report, details)
         _finish(path, computation, report, chosen)
@@ -110,21 +118,17 @@ def _folder(path: pathlib.Path) -> Iterator[None]:
         raise
 
 
-def _fusions(path: pathlib.Path, clock: _Clock, flags: Sequence[str]) -> tuple[dict[str, Any], str, None]:
+def _fusions(path: pathlib.Path, clock: _Clock, flags: Sequence[str]) -> tuple[dict[str, Any], str]:
     """target="xla": what `smelt tune` says is the answer."""
     try:
         report = search.run(path, max(clock.left(), LEAST_SEARCH_SECONDS), "xla", flags)
     except search.Beyond as reason:
-        return _unsearched(reason)
+        search.logger.warning("it cannot be searched: %s", reason)
+        return {"answer": "xla", "why": f"it cannot be searched: {reason}"}, ""
     if report["answer"] == "as_given":
         program.run(["opt", path / "fused.hlo", "-o", path / "fused.pb"])
     report.update(checked=_checked(report), why=report.get("undecided", ""))
-    return report, _text_of_search(path), None
-
-
-def _unsearched(reason: BaseException) -> tuple[dict[str, Any], str, None]:
-    search.logger.warning("it cannot be searched: %s", reason)
-    return {"answer": "xla", "why": f"it cannot be searched: {reason}"}, "", None
+    return report, _text_of_search(path)
 
 
 def _checked(report: Mapping[str, Any]) -> str:
@@ -150,7 +154,7 @@ def _kernels(path: pathlib.Path, computation: Any, arguments: list[Any] | None, 
     chosen = kernels.Choice(folder.processor())
     try:
         chosen = kernels.choose(path, computation, str(found) if found.is_file() else "priority", kernels.VARIANTS, arguments,
-                                lambda: min(clock.left(), limit - clock.spent()))
+                                lambda: min(clock.left(), limit - clock.spent()), clock.compiling)
     except program.ProgramError as error:
         chosen.notes.append(f"kernels cannot be made: {error}")
     except KeyboardInterrupt:
@@ -240,6 +244,7 @@ def lower(f: Callable[..., Any], arguments: Sequence[Any], named: Mapping[str, A
 
 def _finish(path: pathlib.Path, computation: Any, report: Mapping[str, Any], chosen: kernels.Choice | None) -> None:
     files = [*MODULES, *(["fused.pb"] if report["answer"] == "as_given" else [])]
+    files = [name for name in files if (path / name).is_file()]  # there may have been no time for the last
     if chosen is not None and chosen.module:
         files += [chosen.module, chosen.library]
     folder.write_manifest(path, {
@@ -250,11 +255,18 @@ def _finish(path: pathlib.Path, computation: Any, report: Mapping[str, Any], cho
     }, files)
 
 
-def _write_modules(path: pathlib.Path, computation: Any) -> None:
+def _write_modules(path: pathlib.Path, computation: Any, clock: _Clock | None = None) -> None:
+    """_NoTime: for all of them."""
     module = door.to_hlo(computation)
     known = path / "module.pb"
     if known.is_file() and door.fingerprint(known.read_bytes()) != door.fingerprint(module):
         raise ValueError(f"{path} holds the search of another function or of other shapes: give another folder, or remove this one")
     (path / folder.MANIFEST).unlink(missing_ok=True)  # until it is true again
-    for name, content in zip(MODULES, (module, door.capture(computation, library=False), door.capture(computation, library=True))):
-        (path / name).write_bytes(content)
+    (path / "module.pb").write_bytes(module)
+    start = time.monotonic()
+    (path / "captured.pb").write_bytes(door.capture(computation, library=False))
+    if clock is not None:
+        clock.compiling = time.monotonic() - start
+        if clock.left() < 2 * clock.compiling:
+            raise _NoTime(f"for a search: XLA took {clock.compiling:.1f} s to compile the function once")
+    (path / "captured_library.pb").write_bytes(door.capture(computation, library=True))
