@@ -1,6 +1,5 @@
 """What a user meets: wrong use, decorated functions, warnings, pickles, what `tune` says and what it leaves behind."""
 import asyncio
-import json
 import logging
 import os
 import pathlib
@@ -18,7 +17,7 @@ import programs
 import smelt
 import smelt.jax as sj
 from fusions_test import HERE, Folders, text
-from smelt.jax import comparison, door, folder, optimizing, result, search, tuning
+from smelt.jax import comparison, door, optimizing, result, search
 
 
 class Surface(Folders):
@@ -320,6 +319,11 @@ class Beyond(Surface):
                 a = programs.values(48, 48)
                 done = sj.tune(f, a, out=self.root / f"solve.{target}.smelt", target=target, budget=4, quiet=True)
                 self.assertIn(done.answer, result.CHANGED)
+
+    def test_a_module_that_passes_of_ours_would_simplify_is_tuned_as_it_is(self):
+        f = jax.jit(lambda x: jnp.sort(jax.lax.optimization_barrier(x.astype(jnp.float32) * 2), axis=0))
+        done = sj.tune(f, programs.values(64, 64), out=self.root / "simple.smelt", target="cpu", budget=10, quiet=True)
+        self.assertNotIn("another module", done.report["why"])
 
     def test_a_compilation_beyond_what_the_child_knows(self):
         with mock.patch.object(search, "run", side_effect=search.Beyond("XLA refuses the module: no handler")):
