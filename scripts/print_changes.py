@@ -77,7 +77,7 @@ def main():
     configuration = f"{folder}/best.fusion.json"
     if summary.get("default_ms") is None:
         sys.exit(f"{module}: nothing was measured: {summary['undecided']}; give the search more seconds")
-    interval = summary["interval"]
+    interval = summary["improved"] and summary["interval"]  # of the answer beside the default
     speed = f"{summary['speedup']:.2f} times as fast" + (f" [{interval[0]:.2f}, {interval[1]:.2f}]" if interval else "")
     print(f"\n{module}: {summary['default_ms']:.3f} ms by default, {summary['best_ms']:.3f} ms tuned: {speed}, "
           f"{'verified' if summary['verified'] else 'NOT verified'}")
@@ -88,7 +88,7 @@ def main():
         print_kernels("Instead", come)
         print("", *what_changed(gone, come), why_not_by_default(summary), sep="\n")
     else:
-        print("No kernel changed: the default was the best that was found.")
+        print("No kernel changed: nothing that was found was surely faster than the default. More seconds may find more.")
     print(f"\nThe answer: {configuration}; the fused module: {folder}/fused.hlo; all measurements: {folder}/records.db"
           f"\nTry next:   {smelt} run {module} --fusion={configuration} --check")
     return 0 if summary["verified"] else 1
