@@ -68,7 +68,6 @@ absl::StatusOr<Job> PrepareJob(Flags& flags, const Interrupt& interrupt, const t
                                                                       .threads = flags.threads,
                                                                       .start_seconds = std::max(budget.left(), 0.0),
                                                                       .cancel = interrupt.flag()}));
-    options.worker.start_seconds = tuner::WorkerOptions().start_seconds;
     options.worker.cache_folder = cache;
     options.policy.build_timeout = flags.xla.compile_seconds;
     options.tiles = false;

@@ -310,6 +310,7 @@ absl::StatusOr<TuneReport> KeepXlasOwnChoice(const std::string& path, const Tune
 absl::StatusOr<TuneReport> Tune(const Program& program, const TuneOptions& options, gnn::Predictor& predictor,
                                 Budget& budget) {
   if (options.xla != nullptr) {
+    if (budget.left() <= 0) return KeepXlasOwnChoice(program.path, options, budget);
     SMELT_ASSIGN_OR_RETURN(const fusion::Space space, xla::XlaSpace(program));
     return Session(program, space, options, predictor, budget, {fusion::Config(space.size()), {}, 0, "xla"}).Run();
   }
