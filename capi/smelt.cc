@@ -5,7 +5,6 @@
 #include <cstring>
 #include <map>
 #include <memory>
-#include <numeric>
 #include <string>
 #include <vector>
 
@@ -13,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "fusion/kernel.h"
 #include "gnn/predictor.h"
+#include "gnn/ranking.h"
 #include "hlo/cost_analysis.h"
 #include "hlo/fingerprint.h"
 #include "hlo/proto/reader.h"
@@ -152,16 +152,14 @@ absl::StatusOr<std::string> Rank(SmeltPredictor& predictor, const smelt::hlo::Mo
   json result = json::array();
   for (const smelt::fusion::Kernel& kernel : kernels) {
     if (only != nullptr && kernel.name != only) continue;
-    const absl::StatusOr<std::vector<smelt::kernels::space::Tile>> tiles =
-        smelt::kernels::space::EnumerateTiles(kernel.computation(), predictor.target, std::max<int64_t>(limit, 2));
+    absl::StatusOr<smelt::gnn::TileRanking> ranking =
+        smelt::gnn::RankTiles(*predictor.predictor, kernel, predictor.target, std::max<int64_t>(limit, 2));
+    if (!ranking.ok() && !absl::IsUnimplemented(ranking.status())) return ranking.status();
     json rows = json::array();
-    if (tiles.ok()) {
-      SMELT_ASSIGN_OR_RETURN(const std::vector<double> scores, predictor.predictor->ScoreTiles(kernel, *tiles));
-      std::vector<size_t> order(tiles->size());
-      std::iota(order.begin(), order.end(), 0);
-      std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return scores[a] < scores[b]; });
-      order.resize(std::min<size_t>(order.size(), static_cast<size_t>(std::max<int64_t>(top, 0))));
-      for (size_t i : order) rows.push_back({{"tile", (*tiles)[i].ToString()}, {"score", scores[i]}});
+    if (ranking.ok()) {
+      ranking->best.resize(std::min(ranking->best.size(), static_cast<size_t>(std::max<int64_t>(top, 0))));
+      for (const smelt::gnn::RankedTile& ranked : ranking->best)
+        rows.push_back({{"tile", ranked.tile.ToString()}, {"score", ranked.score}});
     }
     result.push_back({{"name", kernel.name}, {"hash", kernel.hash.ToHex()}, {"tiles", std::move(rows)}});
   }

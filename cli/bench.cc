@@ -7,6 +7,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "cli/interrupt.h"
+#include "cli/print_json.h"
+#include "cli/target.h"
 #include "cli/values.h"
 #include "cli/verb.h"
 #include "cli/xla.h"
@@ -59,18 +61,16 @@ absl::Status BenchXla(const Flags& flags) {
                          TimeOnXla(job, inputs, flags.xla, flags.seconds, /*beside=*/!own));
   const double xla_seconds = own ? outcome.median() : tuner::Median(outcome.reference_seconds);
   if (flags.json) {
-    std::printf("%s\n", nlohmann::json{{"module", flags.module},
-                                       {"target", "xla"},
-                                       {"threads", flags.threads},
-                                       {"fusion", flags.fusion},
-                                       {"min_ms", 1e3 * outcome.best()},
-                                       {"median_ms", 1e3 * outcome.median()},
-                                       {"xla_median_ms", 1e3 * xla_seconds},
-                                       {"runs", outcome.seconds.size()},
-                                       {"compile_s", outcome.compile_seconds},
-                                       {"fusions", job.fusions}}
-                            .dump(2)
-                            .c_str());
+    PrintJson({{"module", flags.module},
+               {"target", "xla"},
+               {"threads", flags.threads},
+               {"fusion", flags.fusion},
+               {"min_ms", 1e3 * outcome.best()},
+               {"median_ms", 1e3 * outcome.median()},
+               {"xla_median_ms", 1e3 * xla_seconds},
+               {"runs", outcome.seconds.size()},
+               {"compile_s", outcome.compile_seconds},
+               {"fusions", job.fusions}});
     return absl::OkStatus();
   }
   std::printf(
@@ -86,8 +86,7 @@ absl::Status Bench(const Flags& flags) {
   if (IsXlaTarget(flags.target)) return BenchXla(flags);
   Interrupt interrupt;
   SMELT_ASSIGN_OR_RETURN(const tuner::Program program, tuner::LoadProgram(flags.module));
-  SMELT_ASSIGN_OR_RETURN(const kernels::Target target,
-                         kernels::Target::Parse(absl::StrCat("cpu:threads=", flags.threads)));
+  SMELT_ASSIGN_OR_RETURN(const kernels::Target target, ReadTargetToRun(absl::StrCat("cpu:threads=", flags.threads)));
   const auto start = Clock::now();
   SMELT_ASSIGN_OR_RETURN(const tuner::FusedProgram fused, tuner::FuseProgram(program, flags.fusion, target));
   kernels::KernelCache cache(flags.no_cache ? "" : kernels::KernelCache::DefaultFolder());
@@ -128,14 +127,21 @@ absl::Status Bench(const Flags& flags) {
   while (flags.repeat > 0 ? static_cast<int64_t>(times.size()) < flags.repeat
                           : (times.size() < 5 || Since(measured) < flags.seconds) && times.size() < 100000) {
     const auto once = Clock::now();
-    SMELT_RETURN_IF_ERROR(run(plain));
+    const absl::Status status = run(plain);
+    if (absl::IsCancelled(status) && !times.empty()) break;  // the figures of the runs until then are told
+    SMELT_RETURN_IF_ERROR(status);
     times.push_back(Since(once));
   }
   // Kernels are timed in runs of their own, so that the clock does not slow the totals.
   std::vector<std::vector<double>> kernel_seconds(executable->kernels().size());
-  const int64_t kernel_runs = std::clamp<int64_t>(static_cast<int64_t>(times.size()) / 2, 3, 20);
-  for (int64_t i = 0; i < kernel_runs; ++i)
-    SMELT_RETURN_IF_ERROR(run({.kernel_seconds = &kernel_seconds, .cancel = interrupt.flag()}));
+  const int64_t wanted_runs = std::clamp<int64_t>(static_cast<int64_t>(times.size()) / 2, 3, 20);
+  int64_t kernel_runs = 0;
+  for (; kernel_runs < wanted_runs; ++kernel_runs) {
+    const absl::Status status = run({.kernel_seconds = &kernel_seconds, .cancel = interrupt.flag()});
+    if (absl::IsCancelled(status)) break;
+    SMELT_RETURN_IF_ERROR(status);
+  }
+  const absl::Status ended = Interrupt::End("the figures are of the runs until then");
 
   nlohmann::json result{{"module", flags.module},
                         {"threads", flags.threads},
@@ -146,6 +152,7 @@ absl::Status Bench(const Flags& flags) {
                         {"runs", times.size()},
                         {"compile_s", compile_seconds},
                         {"arena_bytes", executable->arena_bytes()},
+                        {"interrupted", !ended.ok()},
                         {"kernels", nlohmann::json::array()}};
   struct Row {
     const kernels::runtime::KernelInfo* info;
@@ -156,7 +163,7 @@ absl::Status Bench(const Flags& flags) {
     double total = 0;
     for (double s : kernel_seconds[i]) total += s;
     const kernels::runtime::KernelInfo& info = executable->kernels()[i];
-    rows.push_back({&info, Quantile(kernel_seconds[i], 0.5), total / static_cast<double>(kernel_runs)});
+    rows.push_back({&info, Quantile(kernel_seconds[i], 0.5), total / std::max(static_cast<double>(kernel_runs), 1.0)});
     result["kernels"].push_back({{"name", info.name},
                                  {"median_us", 1e6 * rows.back().median},
                                  {"us_per_run", 1e6 * rows.back().total},
@@ -167,8 +174,8 @@ absl::Status Bench(const Flags& flags) {
                                  {"tile", info.tile}});
   }
   if (flags.json) {
-    std::printf("%s\n", result.dump(2).c_str());
-    return absl::OkStatus();
+    PrintJson(result);
+    return ended;
   }
   std::printf("%s: min %.4f ms  median %.4f ms  p90 %.4f ms  (%zu runs, %d threads, %zu kernels, compiled in %.2f s)\n",
               flags.module.c_str(), 1e3 * Quantile(times, 0), 1e3 * Quantile(times, 0.5), 1e3 * Quantile(times, 0.9),
@@ -181,7 +188,7 @@ absl::Status Bench(const Flags& flags) {
                 row.info->bytes / s * 1e-9, row.info->name.c_str(), row.info->opaque ? " (opaque)" : "",
                 row.info->tile.empty() ? "" : absl::StrCat("  tile ", row.info->tile).c_str());
   }
-  return absl::OkStatus();
+  return ended;
 }
 
 }  // namespace

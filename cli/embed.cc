@@ -6,6 +6,8 @@
 #include <memory>
 
 #include "absl/strings/str_cat.h"
+#include "cli/print_json.h"
+#include "cli/target.h"
 #include "cli/verb.h"
 #include "cli/xla.h"
 #include "fusion/config_file.h"
@@ -43,7 +45,7 @@ absl::StatusOr<std::unique_ptr<hlo::Module>> Fused(const Flags& flags, std::map<
 absl::Status Embed(const Flags& flags) {
   tuner::embed::EmbedOptions options;
   options.which = flags.kernels == "contractions" ? tuner::embed::Which::kContractions : tuner::embed::Which::kAll;
-  SMELT_ASSIGN_OR_RETURN(options.target, kernels::Target::Parse(absl::StrCat("cpu:threads=", flags.threads)));
+  SMELT_ASSIGN_OR_RETURN(options.target, ReadTarget(absl::StrCat("cpu:threads=", flags.threads)));
   SMELT_ASSIGN_OR_RETURN(const std::unique_ptr<hlo::Module> module, Fused(flags, &options.tiles));
   SMELT_ASSIGN_OR_RETURN(const tuner::embed::Embedded embedded, tuner::embed::EmbedKernels(options, module.get()));
 
@@ -69,7 +71,7 @@ absl::Status Embed(const Flags& flags) {
   for (const tuner::embed::LeftKernel& kernel : embedded.left)
     left.push_back({{"name", kernel.name}, {"reason", kernel.reason}});
   const nlohmann::json report{{"calls", embedded.calls}, {"objects", objects}, {"left", left}};
-  std::printf("%s\n", report.dump(2).c_str());
+  PrintJson(report);
   return absl::OkStatus();
 }
 
@@ -78,7 +80,7 @@ absl::Status Embed(const Flags& flags) {
 Action AddEmbed(CLI::App& app) {
   auto flags = std::make_shared<Flags>();
   app.add_option("MODULE", flags->module, "A module as XLA's passes left it with its fusion off")->required();
-  app.add_option("--out", flags->folder, "Folder for embedded.pb, table.c and an object file a kernel")->required();
+  app.add_option(kOutputFlag, flags->folder, "Folder for embedded.pb, table.c and an object file a kernel")->required();
   app.add_option("--fusion", flags->fusion, tuner::kFusionHelp)->check(CheckFusion)->capture_default_str();
   app.add_option("--kernels", flags->kernels, "contractions: kernels with a dot or a convolution; all: of some size")
       ->check(CLI::IsMember({"contractions", "all"}))

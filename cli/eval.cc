@@ -4,12 +4,16 @@
 #include <deque>
 #include <filesystem>
 #include <memory>
+#include <numeric>
 #include <set>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "cli/interrupt.h"
+#include "cli/print_json.h"
+#include "cli/split.h"
+#include "cli/target.h"
 #include "cli/verb.h"
+#include "fusion/target_id.h"
 #include "gnn/dataset/dataset.h"
 #include "gnn/eval/evaluate.h"
 #include "gnn/model/model_file.h"
@@ -39,23 +43,40 @@ gnn::Contender ContenderOf(const gnn::ModelFile& file, const std::string& fallba
   return contender;
 }
 
+// Errors of a model on kernels of another target are worth a table (docs/xla-model.md has one), but not unknowingly.
+void NoteOtherTarget(const std::string& path, const gnn::ModelFile& model, const gnn::Dataset& data) {
+  const fusion::TargetId trained = fusion::TargetId::Parse(model.target);
+  if (trained.Agrees(data.target)) return;
+  std::fprintf(stderr, "%s: predicts kernels of target `%s`, and the corpus was measured for `%s`\n", path.c_str(),
+               model.target.c_str(), data.target.ToString().c_str());
+}
+
 absl::Status Eval(const Flags& flags) {
-  SMELT_ASSIGN_OR_RETURN(kernels::Target target, kernels::Target::Parse(flags.target));
+  SMELT_ASSIGN_OR_RETURN(kernels::Target target, ReadTarget(flags.target));
   SMELT_ASSIGN_OR_RETURN(const gnn::ModelFile model, gnn::LoadModel(flags.model));
   SMELT_RETURN_IF_ERROR(target.SetFigures(model.target_figures));
   SMELT_ASSIGN_OR_RETURN(const gnn::Dataset data, gnn::LoadDataset(flags.corpus, target, {}));
   for (const std::string& warning : data.warnings) std::fprintf(stderr, "%s\n", warning.c_str());
+  NoteOtherTarget(flags.model, model, data);
   SMELT_ASSIGN_OR_RETURN(const gnn::SplitOptions split_options,
                          ReadSplit(flags.validation, flags.test, flags.seed, flags.test_programs));
   gnn::Split split = gnn::SplitByProgram(data, split_options);
   std::vector<int64_t> examples = split.test;
-  if (flags.all) {
+  const bool nothing_held_out = examples.empty() && flags.test_programs.empty();
+  if (flags.all || nothing_held_out) {
     examples.resize(data.examples.size());
-    for (size_t i = 0; i < examples.size(); ++i) examples[i] = static_cast<int64_t>(i);
+    std::iota(examples.begin(), examples.end(), 0);
   }
   if (examples.empty()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(flags.corpus, ": the split holds out no program; give --test, --test-programs or --all"));
+    return absl::InvalidArgumentError(absl::StrCat(flags.corpus, ": has no kernel of its own of a program that ",
+                                                   flags.test_programs, " names; --all evaluates on everything"));
+  }
+  if (nothing_held_out && !flags.all) {
+    std::fprintf(
+        stderr,
+        "%s: the split holds out none of its programs (%zu), so that all kernels are evaluated on, which is no test "
+        "of a model that learned from them; more programs, or a larger --test in training and here, hold some out\n",
+        flags.corpus.c_str(), data.Programs().size());
   }
   std::vector<gnn::Contender> contenders = {ContenderOf(model, "model")};
   std::vector<std::string> files = {flags.model};
@@ -69,6 +90,7 @@ absl::Status Eval(const Flags& flags) {
           absl::StrCat(files.back(), ": was trained under other measured figures of the machine than ", flags.model,
                        "; train both on one machine without clearing its cache folder between"));
     }
+    NoteOtherTarget(files.back(), baseline, data);
     contenders.push_back(ContenderOf(baseline, "baseline"));
   }
   // Networks of one kind go by their files.
@@ -89,8 +111,11 @@ absl::Status Eval(const Flags& flags) {
       return absl::InvalidArgumentError(absl::StrCat(flags.model, ": has no fusion network to draw a scatter plot of"));
     SMELT_RETURN_IF_ERROR(WriteFile(flags.scatter, gnn::ScatterSvg(data, examples, *fusion)));
   }
-  std::fputs(flags.json ? absl::StrCat(gnn::TableToJson(table).dump(2), "\n").c_str() : gnn::FormatTable(table).c_str(),
-             stdout);
+  if (flags.json) {
+    PrintJson(gnn::TableToJson(table));
+  } else {
+    std::fputs(gnn::FormatTable(table).c_str(), stdout);
+  }
   return absl::OkStatus();
 }
 

@@ -3,11 +3,14 @@
 #include <memory>
 
 #include "cli/interrupt.h"
+#include "cli/print_json.h"
+#include "cli/target.h"
 #include "cli/verb.h"
 #include "fuzz/campaign.h"
 #include "hlo/file/read.h"
 #include "hlo/status_macros.h"
 #include "nlohmann/json.hpp"
+#include "tuner/progress.h"
 
 namespace smelt::cli {
 namespace {
@@ -19,19 +22,24 @@ struct Flags {
   bool json = false, quiet = false;
 };
 
+absl::Status End(const fuzz::CampaignReport& report) {
+  if (report.interrupted) return Interrupt::End("the report is of the modules that were tried");
+  return report.findings.empty() ? absl::OkStatus() : FailedQuietly();
+}
+
 absl::Status Fuzz(Flags& flags) {
   Interrupt interrupt;
   fuzz::CampaignOptions& options = flags.campaign;
-  SMELT_ASSIGN_OR_RETURN(options.trial.target, kernels::Target::Parse(flags.target));
+  SMELT_ASSIGN_OR_RETURN(options.trial.target, ReadTargetToRun(flags.target));
   options.limits.bytes = flags.memory_limit << 20;
   options.cancel = interrupt.flag();
-  options.progress = !flags.quiet;
+  tuner::Progress progress;
+  if (!flags.quiet) options.progress = &progress;
   if (!flags.module.empty()) {
     SMELT_ASSIGN_OR_RETURN(options.module, hlo::ReadModuleFile(flags.module));
     options.modules = 1;
   }
   SMELT_ASSIGN_OR_RETURN(const fuzz::CampaignReport report, fuzz::RunCampaign(options));
-  const bool clean = report.findings.empty();
   if (flags.json) {
     nlohmann::json findings = nlohmann::json::array();
     for (const fuzz::CampaignFinding& finding : report.findings) {
@@ -43,19 +51,17 @@ absl::Status Fuzz(Flags& flags) {
                           {"folder", finding.folder},
                           {"instructions", finding.instructions}});
     }
-    std::printf("%s\n", nlohmann::json{{"seed", options.seed},
-                                       {"first", options.first},
-                                       {"modules", report.modules},
-                                       {"configs", options.trial.configs},
-                                       {"unstable", report.unstable},
-                                       {"refused", report.refused},
-                                       {"refusals", report.refusals},
-                                       {"seconds", report.seconds},
-                                       {"interrupted", report.interrupted},
-                                       {"findings", findings}}
-                            .dump(2)
-                            .c_str());
-    return clean ? absl::OkStatus() : FailedQuietly();
+    PrintJson({{"seed", options.seed},
+               {"first", options.first},
+               {"modules", report.modules},
+               {"configs", options.trial.configs},
+               {"unstable", report.unstable},
+               {"refused", report.refused},
+               {"refusals", report.refusals},
+               {"seconds", report.seconds},
+               {"interrupted", report.interrupted},
+               {"findings", findings}});
+    return End(report);
   }
   const int configs = options.expect_only ? 0 : options.trial.configs;
   std::printf("seed %llu: %lld modules x %d configurations in %.0f s, %zu findings, %lld unstable, %lld refused%s\n",
@@ -70,7 +76,7 @@ absl::Status Fuzz(Flags& flags) {
                 std::string(fuzz::VerdictName(finding.verdict.kind)).c_str(), finding.verdict.stage.c_str(),
                 finding.folder.empty() ? "" : ", see ", finding.folder.c_str());
   }
-  return clean ? absl::OkStatus() : FailedQuietly();
+  return End(report);
 }
 
 }  // namespace
@@ -86,7 +92,7 @@ Action AddFuzz(CLI::App& app) {
   app.add_option("--time", o.seconds, "Start no module after this many seconds; 0: no limit")
       ->check(NotNegative())
       ->capture_default_str();
-  app.add_option("--out", o.folder, "Folder for what is found: modules, reduced modules, configurations, inputs");
+  app.add_option(kOutputFlag, o.folder, "Folder for what is found: modules, reduced modules, configurations, inputs");
   app.add_option("--configs", o.trial.configs, "Fusion configurations of each module")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();

@@ -7,6 +7,8 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
+#include "cli/print_json.h"
+#include "cli/target.h"
 #include "cli/verb.h"
 #include "cli/xla.h"
 #include "fusion/kernel.h"
@@ -170,13 +172,13 @@ absl::Status Inspect(const Flags& flags) {
   }
   // An unverified module is only read: passes and fusion take for granted what the verifier checks.
   if (flags.no_verify) {
-    if (flags.json) std::printf("%s\n", result.dump(2).c_str());
+    if (flags.json) PrintJson(result);
     return absl::OkStatus();
   }
   const hlo::Hash128 fingerprint = hlo::Fingerprint(*module);
   result["fingerprint"] = fingerprint.ToHex();
   if (flags.json || !flags.fusion.empty() || flags.kernels || !flags.why.empty() || !flags.kernel.empty()) {
-    SMELT_ASSIGN_OR_RETURN(const kernels::Target target, kernels::Target::Parse(flags.target));
+    SMELT_ASSIGN_OR_RETURN(const kernels::Target target, ReadTarget(flags.target));
     SMELT_ASSIGN_OR_RETURN(const tuner::Program program, tuner::PrepareProgram(std::move(module), flags.module));
     if (!flags.why.empty()) {
       SMELT_RETURN_IF_ERROR(ExplainWhy(flags, program, target, &result));
@@ -202,7 +204,7 @@ absl::Status Inspect(const Flags& flags) {
     std::printf("%.3g flops, %.3g transcendentals, %.3g bytes moved without fusion; fingerprint %s\n", cost.flops,
                 cost.transcendentals, cost.bytes(), fingerprint.ToHex().c_str());
   }
-  if (flags.json) std::printf("%s\n", result.dump(2).c_str());
+  if (flags.json) PrintJson(result);
   return absl::OkStatus();
 }
 

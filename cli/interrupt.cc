@@ -1,18 +1,21 @@
 #include "cli/interrupt.h"
 
-#include <cerrno>
 #include <csignal>
-#include <cstring>
-#include <fstream>
+#include <string>
 
 #include "absl/strings/str_cat.h"
+#include "cli/verb.h"
 
 namespace smelt::cli {
 namespace {
 
+constexpr int kSignals[] = {SIGINT, SIGTERM, SIGHUP};
+
 std::atomic<bool> requested{false};
+std::atomic<int> which{0};
 
 void Request(int signal) {
+  which = signal == SIGHUP ? SIGTERM : signal;
   requested = true;
   std::signal(signal, SIG_DFL);
 }
@@ -20,29 +23,24 @@ void Request(int signal) {
 }  // namespace
 
 Interrupt::Interrupt() {
-  std::signal(SIGINT, Request);
-  std::signal(SIGTERM, Request);
+  for (int signal : kSignals) {
+    if (std::signal(signal, Request) == SIG_IGN && signal == SIGHUP) std::signal(signal, SIG_IGN);
+  }
 }
+
 Interrupt::~Interrupt() {
-  std::signal(SIGINT, SIG_DFL);
-  std::signal(SIGTERM, SIG_DFL);
+  for (int signal : kSignals) {
+    if (std::signal(signal, SIG_DFL) == SIG_IGN && signal == SIGHUP) std::signal(signal, SIG_IGN);
+  }
 }
+
 bool Interrupt::Requested() const { return requested; }
 const std::atomic<bool>* Interrupt::flag() const { return &requested; }
+int Interrupt::Signal() { return which; }
 
-absl::StatusOr<gnn::SplitOptions> ReadSplit(double validation, double test, uint64_t seed,
-                                            const std::string& test_programs_file) {
-  gnn::SplitOptions options{validation, test, seed, {}};
-  if (test_programs_file.empty()) return options;
-  std::ifstream file(test_programs_file);
-  if (!file) return absl::NotFoundError(absl::StrCat(test_programs_file, ": cannot be opened: ", std::strerror(errno)));
-  std::string line;
-  while (std::getline(file, line)) {
-    if (!line.empty() && line[0] != '#') options.test_programs.push_back(line);
-  }
-  if (options.test_programs.empty())
-    return absl::InvalidArgumentError(absl::StrCat(test_programs_file, ": names no program; expected one a line"));
-  return options;
+absl::Status Interrupt::End(std::string_view kept) {
+  if (!requested) return absl::OkStatus();
+  return EndWith(128 + which, absl::StrCat("interrupted by ", which == SIGINT ? "SIGINT" : "SIGTERM", ": ", std::string(kept)));
 }
 
 }  // namespace smelt::cli

@@ -5,45 +5,63 @@
 #include "absl/strings/str_cat.h"
 #include "cli/limits.h"
 #include "cli/verb.h"
+#include "kernels/codegen/codegen.h"
+#include "kernels/target.h"
 
 namespace smelt::cli {
 namespace {
 
+// In the order in which someone who reads the overview may try them: a later example uses what an earlier one wrote.
 constexpr Verb kVerbs[] = {
-    {"inspect", "Opcodes, flops, bytes, fusible edges and kernels of a module",
+    {"inspect", Use::kLook, "Opcodes, flops, bytes, fusible edges and kernels of a module",
      "smelt inspect models/resnet18.hlo --fusion=priority", AddInspect, true},
-    {"opt", "Runs graph passes and a fusion, prints the module",
+    {"opt", Use::kLook, "Runs graph passes and a fusion, prints or converts the module",
      "smelt opt models/dqn.hlo --passes=default --fusion=tvm -o fused.hlo", AddOpt, true},
-    {"run", "Compiles and runs a module, checks it against a golden file or the evaluator",
-     "smelt run models/dqn.hlo --golden=models/golden/dqn.safetensors", AddRun, true},
-    {"bench", "Latency of a module, in total and by kernel", "smelt bench models/dqn.hlo --threads=1 --json", AddBench,
-     true},
-    {"tune", "Searches fusion configurations and tiles, measures the best, verifies, writes a run folder",
+    {"opcodes", Use::kLook, "What is supported, opcode by opcode, as Markdown", "smelt opcodes > hlo-support.md",
+     AddOpcodes},
+    {"tune", Use::kTune, "Searches fusion configurations and tiles, measures the best, verifies, writes a run folder",
      "smelt tune models/dqn.hlo --out=run --budget=10", AddTune},
-    {"predict", "Predicted seconds by kernel and in total",
-     "smelt predict models/dqn.hlo --model=models/cpu.smeltmodel", AddPredict, true},
-    {"rank", "Tile sizes of a kernel, best first", "smelt rank models/dqn.hlo --model=models/cpu.smeltmodel", AddRank,
-     true},
-    {"profile", "Measures kernels of modules into a corpus",
+    {"embed", Use::kTune, "Compiles kernels for calls from a module that XLA compiles",
+     "smelt embed models/dqn.hlo --out=embedded", AddEmbed, true},
+    {"run", Use::kMeasure, "Compiles and runs a module, checks it against a golden file or the evaluator",
+     "smelt run models/dqn.hlo --golden=models/golden/dqn.safetensors", AddRun, true},
+    {"bench", Use::kMeasure, "Latency of a module, in total and by kernel",
+     "smelt bench models/dqn.hlo --threads=1 --json", AddBench, true},
+    {"profile", Use::kMeasure, "Measures kernels of modules into a corpus",
      "smelt profile models/dqn.hlo --task=fusion -o corpus --configs=20", AddProfile},
-    {"train", "Trains a model on a corpus", "smelt train corpus -o model.smeltmodel --epochs=20", AddTrain},
-    {"eval", "Errors of a model on a corpus, beside the baselines", "smelt eval models/cpu.smeltmodel corpus", AddEval},
-    {"fuzz", "Random modules under random fusions, compiled against evaluated; minimises what differs",
+    {"train", Use::kLearn, "Trains a model on a corpus", "smelt train corpus -o model.smeltmodel --epochs=20",
+     AddTrain},
+    {"eval", Use::kLearn, "Errors of a model on a corpus, beside the baselines", "smelt eval model.smeltmodel corpus",
+     AddEval},
+    {"predict", Use::kLearn, "Predicted seconds by kernel and in total",
+     "smelt predict models/dqn.hlo --model=models/cpu.smeltmodel", AddPredict, true},
+    {"rank", Use::kLearn, "Tile sizes of a kernel, best first",
+     "smelt rank models/dqn.hlo --model=models/cpu.smeltmodel", AddRank, true},
+    {"fuzz", Use::kCheck, "Random modules under random fusions, compiled against evaluated; minimises what differs",
      "smelt fuzz --modules=20 --seed=1 --out=findings", AddFuzz},
-    {"reduce", "Shrinks a module while a command keeps failing on it",
+    {"reduce", Use::kCheck, "Shrinks a module while a command keeps failing on it",
      "smelt reduce models/dqn.hlo -o small.hlo -- sh -c '! grep -q convolution $0' {}", AddReduce},
-    {"embed", "Compiles kernels for calls from a module that XLA compiles", "smelt embed models/dqn.hlo --out=embedded",
-     AddEmbed, true},
-    {"opcodes", "What is supported, opcode by opcode, as Markdown", "smelt opcodes > docs/hlo-support.md", AddOpcodes},
 };
+
+// As the overview names them, in the order of `Use`.
+constexpr const char* kUses[] = {"Look at a module", "Tune it", "Run and measure", "Learn from measurements",
+                                 "Check compiled code"};
+
+std::string Version() {
+  return absl::StrCat("smelt 0.1.0\ncompiler ", kernels::codegen::CompilerVersion(), "\ntarget ",
+                      kernels::Target::Host(/*measure=*/false).ToString());
+}
 
 int Smelt(int argc, char** argv) {
   CLI::App app("Smelt: fusion autotuner and performance predictor for XLA HLO programs", "smelt");
   app.require_subcommand(1);
-  app.set_version_flag("--version", "smelt 0.1.0");
+  app.set_version_flag("-V,--version", Version, "Version, compiler and the target that this machine is");
+  app.get_formatter()->label("SUBCOMMAND", "VERB [...]");
+  app.footer("`smelt help VERB` explains a verb and its flags, with an example.");
   Action chosen;
   for (const Verb& verb : kVerbs) {
     CLI::App* sub = app.add_subcommand(std::string(verb.name), std::string(verb.summary));
+    sub->group(kUses[static_cast<int>(verb.use)]);
     sub->footer(absl::StrCat("Example:\n  ", std::string(verb.example)));
     auto limits = std::make_shared<Limits>();
     if (verb.limited) AddLimits(*sub, *limits);
@@ -53,6 +71,7 @@ int Smelt(int argc, char** argv) {
         return action();
       };
     });
+    CheckNumbers(*sub);
   }
   CLI::App* worker = app.add_subcommand("measure-worker", "")->group("");
   worker->callback([&chosen, action = AddMeasureWorker(*worker)] { chosen = action; });

@@ -3,15 +3,23 @@
 #include <cstdio>
 #include <filesystem>
 
+#include "hlo/status_macros.h"
 #include "tuner/shipped_model.h"
 
 namespace smelt::cli {
 
+void WarnOfModel(const gnn::Predictor& predictor) {
+  if (const std::string warning = predictor.Warning(); !warning.empty())
+    std::fprintf(stderr, "warning: %s\n", warning.c_str());
+}
+
 absl::StatusOr<std::unique_ptr<gnn::Predictor>> OpenPredictor(const std::string& name, const kernels::Target& target) {
   if (name == "analytical") return gnn::Predictor::Analytical(target);
-  if (!name.empty()) return gnn::Predictor::Load(name, target);
-  const std::string shipped = tuner::ShippedModelPath();
-  if (!shipped.empty()) return gnn::Predictor::Load(shipped, target);
+  if (const std::string path = name.empty() ? tuner::ShippedModelPath() : name; !path.empty()) {
+    SMELT_ASSIGN_OR_RETURN(std::unique_ptr<gnn::Predictor> predictor, gnn::Predictor::Load(path, target));
+    WarnOfModel(*predictor);
+    return predictor;
+  }
   std::fprintf(stderr, "no models/cpu.smeltmodel beside the tool: predicting with the analytical model\n");
   return gnn::Predictor::Analytical(target);
 }

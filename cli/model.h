@@ -17,4 +17,7 @@ inline constexpr const char* kModelHelp =
 // standard error which one when the choice was not the user's.
 absl::StatusOr<std::unique_ptr<gnn::Predictor>> OpenPredictor(const std::string& name, const kernels::Target& target);
 
+// Says on standard error where the model was trained on another CPU than this one.
+void WarnOfModel(const gnn::Predictor& predictor);
+
 }  // namespace smelt::cli

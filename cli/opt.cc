@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "cli/target.h"
 #include "cli/verb.h"
 #include "cli/xla.h"
 #include "hlo/file/read.h"
@@ -48,7 +49,7 @@ absl::Status FuseForXla(const Flags& flags, std::unique_ptr<hlo::Module> module)
 
 absl::Status Opt(const Flags& flags) {
   if (flags.list) return ListPasses();
-  if (flags.module.empty()) return absl::InvalidArgumentError("opt needs a MODULE (or --list-passes)");
+  if (flags.module.empty()) return UsageError("smelt opt: MODULE is required, or --list-passes");
   SMELT_ASSIGN_OR_RETURN(std::unique_ptr<hlo::Module> module, hlo::ReadModuleFile(flags.module, !flags.no_verify));
   if (flags.passes != "none") {
     hlo::PassOptions options;
@@ -66,7 +67,7 @@ absl::Status Opt(const Flags& flags) {
   }
   if (!flags.fusion.empty() && IsXlaTarget(flags.target)) return FuseForXla(flags, std::move(module));
   if (!flags.fusion.empty()) {
-    SMELT_ASSIGN_OR_RETURN(const kernels::Target target, kernels::Target::Parse(flags.target));
+    SMELT_ASSIGN_OR_RETURN(const kernels::Target target, ReadTarget(flags.target));
     SMELT_ASSIGN_OR_RETURN(tuner::FusedProgram fused, tuner::FuseModule(*module, flags.fusion, target));
     return Write(flags.output, *fused.module);
   }
@@ -82,7 +83,7 @@ Action AddOpt(CLI::App& app) {
   app.add_option("--passes", flags->passes, "default, none, or names separated by commas (--list-passes)")
       ->capture_default_str();
   app.add_option("--fusion", flags->fusion, tuner::kFusionHelp)->check(CheckFusion);
-  app.add_option("-o,--output", flags->output,
+  app.add_option(kOutputFlag, flags->output,
                  "File to write, its form by the extension (.hlo, .pb, .pbtxt, with .gz or .zst); standard output as "
                  "text without it");
   app.add_option("--target", flags->target,

@@ -5,6 +5,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "cli/model.h"
+#include "cli/print_json.h"
+#include "cli/target.h"
 #include "cli/verb.h"
 #include "fusion/kernel.h"
 #include "hlo/status_macros.h"
@@ -20,7 +22,7 @@ struct Flags {
 };
 
 absl::Status Predict(const Flags& flags) {
-  SMELT_ASSIGN_OR_RETURN(const kernels::Target target, kernels::Target::Parse(flags.target));
+  SMELT_ASSIGN_OR_RETURN(const kernels::Target target, ReadTarget(flags.target));
   SMELT_ASSIGN_OR_RETURN(const std::unique_ptr<gnn::Predictor> predictor, OpenPredictor(flags.model, target));
   SMELT_ASSIGN_OR_RETURN(const tuner::Program program, tuner::LoadProgram(flags.module));
   SMELT_ASSIGN_OR_RETURN(const tuner::FusedProgram fused, tuner::FuseProgram(program, flags.fusion, target));
@@ -42,7 +44,7 @@ absl::Status Predict(const Flags& flags) {
                                    {"count", counts[i]},
                                    {"predicted_us", 1e6 * seconds[i]}});
     }
-    std::printf("%s\n", result.dump(2).c_str());
+    PrintJson(result);
     return absl::OkStatus();
   }
   std::vector<size_t> order(kernels.size());

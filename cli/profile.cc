@@ -3,10 +3,13 @@
 
 #include <cstdio>
 #include <memory>
+#include <optional>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "cli/interrupt.h"
+#include "cli/print_json.h"
+#include "cli/target.h"
 #include "cli/verb.h"
 #include "cli/xla.h"
 #include "hlo/status_macros.h"
@@ -34,51 +37,51 @@ absl::Status Profile(Flags& flags) {
     if (slash == std::string::npos || !absl::SimpleAtoi(flags.shard.substr(0, slash), &options.shard) ||
         !absl::SimpleAtoi(flags.shard.substr(slash + 1), &options.shards) || options.shards < 1 || options.shard < 0 ||
         options.shard >= options.shards) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("--shard=", flags.shard, ": expected I/N with 0 <= I < N, for example 0/4"));
+      return UsageError(absl::StrCat("--shard=", flags.shard, ": expected I/N with 0 <= I < N, for example 0/4"));
     }
   }
   options.xla = IsXlaTarget(flags.target);
   options.capture_seconds = flags.xla.compile_seconds;
   if (options.xla) {
     SMELT_ASSIGN_OR_RETURN(const int threads, XlaThreads(flags.target));
-    SMELT_ASSIGN_OR_RETURN(options.target, kernels::Target::Parse(absl::StrCat("cpu:threads=", threads)));
+    SMELT_ASSIGN_OR_RETURN(options.target, ReadTargetToRun(absl::StrCat("cpu:threads=", threads)));
     SMELT_ASSIGN_OR_RETURN(
         options.worker,
         tuner::xla::FindXlaWorker({.python = flags.xla.python, .threads = threads, .cancel = interrupt.flag()}));
   } else {
-    SMELT_ASSIGN_OR_RETURN(options.target, kernels::Target::Parse(flags.target));
+    SMELT_ASSIGN_OR_RETURN(options.target, ReadTargetToRun(flags.target));
     options.worker.target = flags.target;
   }
   options.worker.cache_folder = flags.cache.empty() ? kernels::KernelCache::DefaultFolder() : flags.cache;
   options.cancel = interrupt.flag();
+  std::optional<tuner::Progress> line(std::in_place);
+  options.progress = &*line;
   SMELT_ASSIGN_OR_RETURN(const tuner::ProfileReport report, tuner::Profile(flags.modules, options));
+  line.reset();
   for (const std::string& refused : report.refused) std::fprintf(stderr, "left out %s\n", refused.c_str());
   if (flags.json) {
-    std::printf("%s\n", nlohmann::json{{"corpus", options.output},
-                                       {"programs", report.programs},
-                                       {"kernels", report.kernels},
-                                       {"known", report.known},
-                                       {"failed", report.failed},
-                                       {"skipped", report.skipped},
-                                       {"refused", report.refused},
-                                       {"seconds", report.seconds},
-                                       {"floor_us", 1e6 * report.floor_seconds},
-                                       {"cancelled", report.cancelled}}
-                            .dump(2)
-                            .c_str());
+    PrintJson({{"corpus", options.output},
+               {"programs", report.programs},
+               {"kernels", report.kernels},
+               {"known", report.known},
+               {"failed", report.failed},
+               {"skipped", report.skipped},
+               {"refused", report.refused},
+               {"seconds", report.seconds},
+               {"floor_us", 1e6 * report.floor_seconds},
+               {"interrupted", report.interrupted}});
   } else {
     std::printf(
         "%s: %ld kernels of %ld programs timed in %.0f s (%ld were known, %ld failed and are recorded, %ld too "
-        "large)%s\n",
+        "large)\n",
         options.output.c_str(), report.kernels, report.programs, report.seconds, report.known, report.failed,
-        report.skipped, report.cancelled ? "; interrupted: the same command goes on" : "");
+        report.skipped);
     if (options.xla) {
-      std::printf("an empty kernel takes %.2f us: what takes little more is little known\n",
+      std::printf("an empty kernel takes %.2f us: times that are little above say little\n",
                   1e6 * report.floor_seconds);
     }
   }
-  return absl::OkStatus();
+  return Interrupt::End(absl::StrCat(options.output, " has what was timed; the same command goes on from there"));
 }
 
 }  // namespace
@@ -87,7 +90,7 @@ Action AddProfile(CLI::App& app) {
   auto flags = std::make_shared<Flags>();
   tuner::ProfileOptions& options = flags->profile;
   app.add_option("MODULES", flags->modules, "HLO texts")->required();
-  app.add_option("-o,--output", options.output, "Corpus folder; continued when it exists")->required();
+  app.add_option(kOutputFlag, options.output, "Corpus folder; continued when it exists")->required();
   app.add_option("--task", flags->task,
                  "fusion: kernels of many configurations; tile: many tiles of the default's kernels")
       ->check(CLI::IsMember({"fusion", "tile"}))

@@ -2,14 +2,15 @@
 #include <algorithm>
 #include <cstdio>
 #include <memory>
-#include <numeric>
 
 #include "absl/strings/str_cat.h"
 #include "cli/model.h"
+#include "cli/print_json.h"
+#include "cli/target.h"
 #include "cli/verb.h"
 #include "fusion/kernel.h"
+#include "gnn/ranking.h"
 #include "hlo/status_macros.h"
-#include "kernels/space/tiles.h"
 #include "nlohmann/json.hpp"
 #include "tuner/program.h"
 
@@ -23,7 +24,7 @@ struct Flags {
 };
 
 absl::Status Rank(const Flags& flags) {
-  SMELT_ASSIGN_OR_RETURN(const kernels::Target target, kernels::Target::Parse(flags.target));
+  SMELT_ASSIGN_OR_RETURN(const kernels::Target target, ReadTarget(flags.target));
   SMELT_ASSIGN_OR_RETURN(const std::unique_ptr<gnn::Predictor> predictor, OpenPredictor(flags.model, target));
   SMELT_ASSIGN_OR_RETURN(const tuner::Program program, tuner::LoadProgram(flags.module));
   SMELT_ASSIGN_OR_RETURN(const tuner::FusedProgram fused, tuner::FuseProgram(program, flags.fusion, target));
@@ -33,30 +34,28 @@ absl::Status Rank(const Flags& flags) {
   for (const fusion::Kernel& kernel : kernels) {
     if (!flags.kernel.empty() && kernel.name != flags.kernel) continue;
     found = true;
-    const absl::StatusOr<std::vector<kernels::space::Tile>> tiles =
-        kernels::space::EnumerateTiles(kernel.computation(), target, flags.limit);
-    if (!tiles.ok()) {
-      std::fprintf(stderr, "%s: no tiles: %s\n", kernel.name.c_str(), std::string(tiles.status().message()).c_str());
+    absl::StatusOr<gnn::TileRanking> ranking = gnn::RankTiles(*predictor, kernel, target, flags.limit);
+    if (absl::IsUnimplemented(ranking.status())) {
+      std::fprintf(stderr, "%s: no tiles: %s\n", kernel.name.c_str(), std::string(ranking.status().message()).c_str());
       continue;
     }
-    SMELT_ASSIGN_OR_RETURN(const std::vector<double> scores, predictor->ScoreTiles(kernel, *tiles));
-    std::vector<size_t> order(tiles->size());
-    std::iota(order.begin(), order.end(), 0);
-    std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return scores[a] < scores[b]; });
-    order.resize(std::min<size_t>(order.size(), static_cast<size_t>(flags.top)));
+    if (!ranking.ok()) return ranking.status();
+    const size_t count = ranking->best.size();
+    ranking->best.resize(std::min(count, static_cast<size_t>(flags.top)));
     nlohmann::json rows = nlohmann::json::array();
     if (!flags.json)
-      std::printf("%s: %zu tiles, default %s\n", kernel.name.c_str(), tiles->size(), tiles->front().ToString().c_str());
-    for (size_t i : order) {
-      if (!flags.json) std::printf("  %10.4f  %s\n", scores[i], (*tiles)[i].ToString().c_str());
-      rows.push_back({{"tile", (*tiles)[i].ToString()}, {"score", scores[i]}});
+      std::printf("%s: %zu tiles, first choice of the compiler %s\n", kernel.name.c_str(), count,
+                  ranking->preferred.ToString().c_str());
+    for (const gnn::RankedTile& ranked : ranking->best) {
+      if (!flags.json) std::printf("  %10.4f  %s\n", ranked.score, ranked.tile.ToString().c_str());
+      rows.push_back({{"tile", ranked.tile.ToString()}, {"score", ranked.score}});
     }
-    result.push_back({{"name", kernel.name}, {"hash", kernel.hash.ToHex()}, {"tiles", tiles->size()}, {"best", rows}});
+    result.push_back({{"name", kernel.name}, {"hash", kernel.hash.ToHex()}, {"tiles", count}, {"best", rows}});
   }
   if (!found)
     return absl::NotFoundError(
         absl::StrCat(flags.module, ": has no kernel `", flags.kernel, "`; `smelt predict` lists them"));
-  if (flags.json) std::printf("%s\n", result.dump(2).c_str());
+  if (flags.json) PrintJson(result);
   return absl::OkStatus();
 }
 

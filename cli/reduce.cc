@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <memory>
+#include <optional>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
@@ -17,6 +18,7 @@
 #include "hlo/status_macros.h"
 #include "hlo/text/printer.h"
 #include "hlo/write_file.h"
+#include "tuner/progress.h"
 
 namespace smelt::cli {
 namespace {
@@ -101,22 +103,22 @@ absl::Status Reduce(const Flags& flags) {
     }
     return flags.exit == "any" ? *status != 0 && *status != 127 : *status == wanted;
   };
+  std::optional<tuner::Progress> line(std::in_place);
   options.progress = [&](const fuzz::ReduceProgress& progress, const hlo::Module& best, bool improved) {
     if (improved && broken.ok()) broken = smelt::WriteFile(flags.output, hlo::ToText(best));
     if (!flags.quiet) {
-      std::fprintf(stderr, "\r\033[K%lld of %lld instructions left, %lld candidates tried, %lld kept",
-                   static_cast<long long>(progress.instructions), static_cast<long long>(module->instruction_count()),
-                   static_cast<long long>(progress.tried), static_cast<long long>(progress.kept));
+      line->Update(absl::StrCat(progress.instructions, " of ", module->instruction_count(), " instructions left, ",
+                                progress.tried, " candidates tried, ", progress.kept, " kept"));
     }
     return broken.ok() && !interrupt.Requested();
   };
   const std::unique_ptr<hlo::Module> reduced = fuzz::Reduce(*module, options);
-  if (!flags.quiet) std::fprintf(stderr, "\n");
+  line.reset();
   SMELT_RETURN_IF_ERROR(broken);
-  std::printf("%s: %lld instructions of %lld, status %d%s\n", flags.output.c_str(),
+  std::printf("%s: %lld instructions of %lld, status %d\n", flags.output.c_str(),
               static_cast<long long>(reduced->instruction_count()), static_cast<long long>(module->instruction_count()),
-              start, interrupt.Requested() ? ", interrupted" : "");
-  return absl::OkStatus();
+              start);
+  return Interrupt::End(absl::StrCat(flags.output, " is the smallest so far"));
 }
 
 }  // namespace
@@ -127,7 +129,7 @@ Action AddReduce(CLI::App& app) {
   app.add_option("COMMAND", flags->command,
                  "After `--`: the command and its words; {} stands for the candidate's file, which else comes last")
       ->required();
-  app.add_option("-o,--output", flags->output, "The smallest module so far; kept after Ctrl-C too")->required();
+  app.add_option(kOutputFlag, flags->output, "The smallest module so far; kept after Ctrl-C too")->required();
   app.add_option("--exit", flags->exit, "Which failure to keep: same (as on MODULE), any, or a status from 1 to 255")
       ->check(CLI::IsMember({"same", "any"}) | CLI::Range(1, 255))
       ->capture_default_str();

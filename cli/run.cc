@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "cli/interrupt.h"
+#include "cli/target.h"
 #include "cli/values.h"
 #include "cli/verb.h"
 #include "cli/xla.h"
@@ -34,7 +35,7 @@ absl::StatusOr<hlo::Literal> RunEvaluator(const hlo::Module& module, const std::
 
 absl::StatusOr<hlo::Literal> RunCompiled(const Flags& flags, const tuner::Program& program,
                                          const std::vector<hlo::Literal>& inputs, const Interrupt& interrupt) {
-  SMELT_ASSIGN_OR_RETURN(const kernels::Target target, kernels::Target::Parse(flags.target));
+  SMELT_ASSIGN_OR_RETURN(const kernels::Target target, ReadTargetToRun(flags.target));
   SMELT_ASSIGN_OR_RETURN(const tuner::FusedProgram fused, tuner::FuseProgram(program, flags.fusion, target));
   kernels::KernelCache cache(flags.no_cache ? "" : kernels::KernelCache::DefaultFolder());
   SMELT_ASSIGN_OR_RETURN(auto executable, kernels::runtime::Executable::Compile(

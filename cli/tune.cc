@@ -3,12 +3,16 @@
 #include <cmath>
 #include <cstdio>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "cli/interrupt.h"
 #include "cli/model.h"
+#include "cli/print_json.h"
+#include "cli/target.h"
 #include "cli/verb.h"
 #include "cli/xla.h"
 #include "hlo/status_macros.h"
@@ -35,6 +39,15 @@ struct Flags {
   bool inside_xla = false, no_tiles = false, json = false, quiet = false;
 };
 
+bool IsUtf8(const std::string& text) {
+  try {
+    (void)nlohmann::json(text).dump();
+    return true;
+  } catch (const nlohmann::json::type_error&) {
+    return false;
+  }
+}
+
 // What is tuned, and what predicts its kernels' times.
 struct Job {
   tuner::Program program;
@@ -46,7 +59,7 @@ struct Job {
 absl::StatusOr<Job> PrepareJob(Flags& flags, const Interrupt& interrupt, const tuner::Budget& budget) {
   tuner::TuneOptions& options = flags.tune;
   const std::string target = absl::StrCat("cpu:threads=", flags.threads);
-  SMELT_ASSIGN_OR_RETURN(options.target, kernels::Target::Parse(target));
+  SMELT_ASSIGN_OR_RETURN(options.target, ReadTargetToRun(target));
   const std::string cache = flags.cache.empty() ? kernels::KernelCache::DefaultFolder() : flags.cache;
   options.tiles = !flags.no_tiles;
   Job job;
@@ -72,6 +85,7 @@ absl::StatusOr<Job> PrepareJob(Flags& flags, const Interrupt& interrupt, const t
     std::unique_ptr<tuner::xla::Predictor> predictor = tuner::xla::RoughPredictor();
     if (!model.empty() && model != "rough") {
       SMELT_ASSIGN_OR_RETURN(predictor, tuner::xla::LearnedPredictor(model, options.target));
+      WarnOfModel(*predictor);
     }
     options.xla_predictor = predictor.get();
     job.predictor = std::move(predictor);
@@ -130,7 +144,7 @@ nlohmann::json ToJson(const tuner::TuneReport& report, const tuner::Budget& budg
                       {"called", report.xla.called},
                       {"uncut", report.xla.uncut},
                       {"starts", starts},
-                      {"cancelled", report.cancelled}};
+                      {"interrupted", report.interrupted}};
   // Where nothing was measured there are no times.
   if (report.default_seconds > 0) {
     json["default_ms"] = 1e3 * report.default_seconds;
@@ -147,8 +161,9 @@ absl::Status Tune(Flags& flags) {
   tuner::Budget budget(flags.budget);
   options.mode = flags.mode == "hardware" ? tuner::TuneMode::kHardware : tuner::TuneMode::kModel;
   options.cancel = interrupt.flag();
-  options.progress = !flags.quiet;
-  if (options.progress) std::fprintf(stderr, "tuning takes about %g s\n", flags.budget);
+  std::optional<tuner::Progress> line(std::in_place);
+  if (!flags.quiet) options.progress = &*line;
+  if (options.progress != nullptr) options.progress->Say(absl::StrFormat("tuning takes about %g s", flags.budget));
   const bool xla = flags.target == "xla";
   const absl::StatusOr<Job> job = PrepareJob(flags, interrupt, budget);
   static const tuner::xla::XlaProgram kUnread;  // where there was no time to read one
@@ -161,13 +176,11 @@ absl::Status Tune(Flags& flags) {
     if (!xla || !absl::IsDeadlineExceeded(job.status())) return job.status();
     SMELT_ASSIGN_OR_RETURN(report, tuner::KeepXlasOwnChoice(flags.module, options, budget));
   }
-  if (options.progress) std::fprintf(stderr, "\n");
-  if (report.cancelled)
-    std::fprintf(stderr, "interrupted: the best so far is written; the same command goes on from %s\n",
-                 options.folder.c_str());
-  // A program whose default is wrong has no answer to rely on.
-  const absl::Status result = report.difference.empty() ? absl::OkStatus() : FailedQuietly();
-  if (!result.ok()) {
+  line.reset();
+  absl::Status result =
+      Interrupt::End(absl::StrCat(options.folder, " has the best so far; the same command goes on from there"));
+  if (!report.difference.empty()) {  // a program whose default is wrong has no answer to rely on
+    result = FailedQuietly();
     std::fprintf(stderr, "%s: the default program differs from the evaluator: %s\n", flags.module.c_str(),
                  report.difference.c_str());
   }
@@ -176,7 +189,7 @@ absl::Status Tune(Flags& flags) {
     json["module"] = flags.module;
     json["folder"] = options.folder;
     if (job.ok()) json["model"] = job->predictor->Describe();
-    std::printf("%s\n", json.dump(2).c_str());
+    PrintJson(json);
   } else {
     std::fputs(tuner::FormatReport(flags.module, options, report, budget).c_str(), stdout);
   }
@@ -189,7 +202,7 @@ Action AddTune(CLI::App& app) {
   auto flags = std::make_shared<Flags>();
   tuner::TuneOptions& options = flags->tune;
   app.add_option("MODULE", flags->module, "HLO text or proto, or StableHLO, by its extension")->required();
-  app.add_option("--out", options.folder, "Run folder; gone on from when it exists")->required();
+  app.add_option(kOutputFlag, options.folder, "Run folder; one that exists is continued")->required();
   app.add_option("--model", flags->model, kModelHelp);
   app.add_option("--seed", options.seed, "Seed of the search")->capture_default_str();
   app.add_option("--moves", options.moves, "Moves of all chains together")
@@ -239,6 +252,10 @@ Action AddTune(CLI::App& app) {
   app.add_flag("--quiet", flags->quiet, "No progress line");
   app.add_flag("--json", flags->json, "Machine-readable result on standard output");
   return [flags]() -> absl::Status {
+    const std::string& folder = flags->tune.folder;
+    if (!IsUtf8(folder))
+      return UsageError(
+          absl::StrCat(folder, ": the run folder's name is not UTF-8, which its reports are; give another"));
     SMELT_ASSIGN_OR_RETURN(flags->module, ModuleFile(flags->module, flags->xla.python));
     return Tune(*flags);
   };

@@ -99,16 +99,17 @@ void WarnOfElidedConstants(const hlo::Module& module, const std::string& path) {
   int64_t elided = 0;
   for (const hlo::Computation* computation : module.ExecutedComputations()) {
     for (const hlo::Instruction* instruction : computation->Instructions()) {
-      elided += instruction->opcode() == hlo::Opcode::kConstant &&
-                instruction->attributes<hlo::ConstantAttributes>().elided;
+      elided +=
+          instruction->opcode() == hlo::Opcode::kConstant && instruction->attributes<hlo::ConstantAttributes>().elided;
     }
   }
   if (elided == 0) return;
-  std::fprintf(stderr,
-               "%s: the text leaves the values of %lld %s out ({...}); a fixed pattern stands in for them, so that results "
-               "are not those of the program that was dumped. Dump it as a proto, or with XLA's "
-               "--xla_dump_large_constants\n",
-               path.c_str(), static_cast<long long>(elided), elided == 1 ? "constant" : "constants");
+  std::fprintf(
+      stderr,
+      "%s: the text leaves the values of %lld %s out ({...}); a fixed pattern stands in for them, so that results "
+      "are not those of the program that was dumped. Dump it as a proto, or with XLA's "
+      "--xla_dump_large_constants\n",
+      path.c_str(), static_cast<long long>(elided), elided == 1 ? "constant" : "constants");
 }
 
 bool PrintComparisons(const std::vector<hlo::OutputComparison>& comparisons) {
@@ -126,16 +127,20 @@ void PrintSummary(const hlo::Literal& result) {
   AppendLeaves(result, &leaves);
   for (size_t k = 0; k < leaves.size(); ++k) {
     const hlo::Literal& leaf = *leaves[k];
+    const int64_t count = leaf.element_count();
+    int64_t nans = 0;
     double low = INFINITY, high = -INFINITY, sum = 0;
-    for (int64_t i = 0; i < leaf.element_count(); ++i) {
+    for (int64_t i = 0; i < count; ++i) {
       const double x = leaf.GetDouble(i);
+      nans += std::isnan(x);
+      if (std::isnan(x)) continue;
       low = std::min(low, x);
       high = std::max(high, x);
       sum += x;
     }
     std::printf("out.%zu %s", k, leaf.shape().ToString().c_str());
-    if (leaf.element_count() > 0)
-      std::printf(" min=%.6g max=%.6g mean=%.6g", low, high, sum / static_cast<double>(leaf.element_count()));
+    if (nans > 0) std::printf(nans == count ? " all NaN" : " %ld of %ld NaN, the others", nans, count);
+    if (nans < count) std::printf(" min=%.6g max=%.6g mean=%.6g", low, high, sum / static_cast<double>(count - nans));
     std::printf("\n");
   }
 }

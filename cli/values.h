@@ -31,7 +31,7 @@ void WarnOfElidedConstants(const hlo::Module& module, const std::string& path);
 
 // `out.0 error=1.2e-07 tolerance=0.001 ok`, a line an output; returns whether all are ok.
 bool PrintComparisons(const std::vector<hlo::OutputComparison>& comparisons);
-// `out.0 f32[1,1000] min=… max=… mean=…`, a line an output.
+// `out.0 f32[1,1000] min=… max=… mean=…`, a line an output; of the elements that are numbers, with how many are none.
 void PrintSummary(const hlo::Literal& result);
 
 }  // namespace smelt::cli

@@ -1,7 +1,8 @@
 // A verb of the command line: its words, a working example, and what it does once its flags are read.
 //
-// Data goes to standard output, everything else to standard error. A verb returns an error status to end with exit code
-// 1; wrong flags end with 2 before it runs.
+// Data goes to standard output, everything else to standard error. The exit code is 0 where all went well, 1 where the
+// work failed or standard output could not be written, 2 where the words were wrong, and 128 and the signal's number
+// where one interrupted the work (interrupt.h).
 #pragma once
 
 #include <functional>
@@ -15,8 +16,12 @@ namespace smelt::cli {
 
 using Action = std::function<absl::Status()>;
 
+// What a verb is for; the overview lists them so.
+enum class Use : uint8_t { kLook, kTune, kMeasure, kLearn, kCheck };
+
 struct Verb {
   std::string_view name;
+  Use use;
   std::string_view summary;
   std::string_view example;      // shown by --help; runs from the repository root
   Action (*add)(CLI::App& app);  // declares flags and arguments
@@ -43,17 +48,25 @@ Action AddMeasureWorker(CLI::App& app);
 // Validator of --fusion: the names that tuner::FuseProgram knows, or a file that exists.
 std::string CheckFusion(const std::string& value);
 
-// Validators of numbers; CLI11's own write the largest double out in full where one is not met.
+// The names of the flag for what a verb writes.
+inline constexpr char kOutputFlag[] = "-o,--out,--output";
+
+// Validators of numbers, up to 1e9; CLI11's own write the largest double out in full where one is not met.
 CLI::Validator Positive();
 CLI::Validator NotNegative();
+// Sees to it that each flag of these that takes a number gets one: decimal, finite and within its type. CLI11 takes
+// `nan`, wraps -1 to 18446744073709551615 and reads 010 as 8.
+void CheckNumbers(CLI::App& app);
 
-// The verb has said all there is to say (a comparison that differs, for example): exit code 1 without a further
-// message.
+// An end with an exit code of its own. A message that is not empty goes to standard error.
+absl::Status EndWith(int exit_code, const std::string& message);
+// Words that are wrong, in a way that only the verb sees: exit code 2.
+absl::Status UsageError(const std::string& message);
+// The verb has said all there is to say (a comparison that differs, for example): exit code 1.
 absl::Status FailedQuietly();
-bool IsQuiet(const absl::Status& status);
 
 // Reads the words, runs the action that `chosen` holds once they are read, and says on standard error why it failed.
-// Returns the exit code: 0, 1 where the work failed, 2 where the words are wrong.
+// Returns the exit code.
 int Main(CLI::App& app, const Action& chosen, int argc, char** argv);
 
 }  // namespace smelt::cli

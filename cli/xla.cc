@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "absl/strings/str_cat.h"
+#include "cli/target.h"
 #include "cli/values.h"
 #include "cli/verb.h"
 #include "hlo/golden/safetensors.h"
@@ -66,7 +67,7 @@ bool IsXlaFusion(const std::string& fusion) { return fusion == "xla" || fusion =
 
 absl::Status RefuseXlaFusion(const std::string& fusion, const std::string& target) {
   if (!IsXlaFusion(fusion) || IsXlaTarget(target)) return absl::OkStatus();
-  return absl::OutOfRangeError(absl::StrCat("--fusion=", fusion, " is XLA's own choice: give --target=xla as well"));
+  return UsageError(absl::StrCat("--fusion=", fusion, " is XLA's own choice: give --target=xla as well"));
 }
 
 bool IsXlaTarget(const std::string& target) { return target == "xla" || target.starts_with("xla:"); }
@@ -80,8 +81,7 @@ absl::StatusOr<int> XlaThreads(const std::string& target) {
     const auto [last, error] = std::from_chars(target.data() + kPrefix.size(), end, threads);
     if (error == std::errc() && last == end && threads >= 1 && threads <= 1024) return threads;
   }
-  return absl::InvalidArgumentError(
-      absl::StrCat("target `", target, "`: expected xla or xla:threads=N, with N from 1 to 1024"));
+  return UsageError(absl::StrCat("target `", target, "`: expected xla or xla:threads=N, with N from 1 to 1024"));
 }
 
 void AddPythonFlag(CLI::App& app, std::string* python) { app.add_option("--python", *python, tuner::xla::kPythonHelp); }
@@ -108,6 +108,7 @@ void AddXlaFlags(CLI::App& app, XlaFlags* flags) {
 absl::StatusOr<XlaJob> PrepareXlaJob(const std::string& module, const std::string& fusion, int threads,
                                      const XlaFlags& flags, const std::atomic<bool>* cancel) {
   XlaJob job;
+  WarnOfThreads(threads);
   SMELT_ASSIGN_OR_RETURN(job.worker,
                          tuner::xla::FindXlaWorker({.python = flags.python, .threads = threads, .cancel = cancel}));
   job.worker.cache_folder = kernels::KernelCache::DefaultFolder();
@@ -168,6 +169,7 @@ absl::StatusOr<tuner::Outcome> TimeOnXla(const XlaJob& job, const std::vector<hl
   std::vector<tuner::Outcome> outcomes = runner.TimePrograms(candidates, kRounds, seconds);
   for (const tuner::Outcome& outcome : outcomes) {
     if (!outcome.ok()) {
+      if (job.worker.cancel != nullptr && *job.worker.cancel) return absl::CancelledError("interrupted");
       return absl::InternalError(
           absl::StrCat("XLA: ", std::string(tuner::FailureName(outcome.failure)), ": ", outcome.message));
     }

@@ -134,7 +134,7 @@ std::string ConfigToJson(const Space& space, const SavedConfig& saved) {
   json["format"] = kFormat;
   json["module"] = space.module().name();
   json["fingerprint"] = space.fingerprint().ToHex();
-  json["target"] = space.target().name;
+  json["target"] = saved.target.kind.empty() ? space.target().name : saved.target.ToString();
   if (saved.predicted_seconds) json["predicted_seconds"] = *saved.predicted_seconds;
   if (saved.measured_seconds) json["measured_seconds"] = *saved.measured_seconds;
   Json decisions = Json::array();
@@ -167,7 +167,17 @@ absl::StatusOr<SavedConfig> ConfigFromJson(const std::string& text, const std::s
   }
   absl::StatusOr<std::string> fingerprint = StringField(json, "fingerprint", "the configuration");
   if (!fingerprint.ok()) return Malformed(origin, std::string(fingerprint.status().message()));
-  SavedConfig saved{Config(space.size()), {}, {}, {}};
+  SavedConfig saved{Config(space.size()), {}, {}, {}, {}};
+  if (json.contains("target")) {
+    absl::StatusOr<std::string> target = StringField(json, "target", "the configuration");
+    if (!target.ok()) return Malformed(origin, std::string(target.status().message()));
+    saved.target = TargetId::Parse(*target);
+    if (saved.target.kind != space.target().name) {
+      return absl::FailedPreconditionError(
+          StrCat(origin, ": made for target `", *target, "`, and fused here for `", space.target().name,
+                 "`, whose code has other rules. Tune for this target, or use the configuration with its own."));
+    }
+  }
   for (const auto& [key, seconds] : {std::pair("predicted_seconds", &saved.predicted_seconds),
                                      std::pair("measured_seconds", &saved.measured_seconds)}) {
     if (absl::Status status = ReadSeconds(json, key, seconds); !status.ok()) {

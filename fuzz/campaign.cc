@@ -1,7 +1,6 @@
 #include "fuzz/campaign.h"
 
 #include <chrono>
-#include <cstdio>
 #include <filesystem>
 
 #include "absl/strings/str_cat.h"
@@ -73,11 +72,10 @@ class Campaign {
         slots.erase(slots.begin() + static_cast<int64_t>(i));
         SMELT_RETURN_IF_ERROR(Take(done.index, VerdictOf(done.child->outcome())));
       }
-      ShowProgress(false);
+      ShowProgress();
     }
     report_.interrupted = Cancelled();
     report_.seconds = Since(start_);
-    ShowProgress(true);
     return std::move(report_);
   }
 
@@ -138,10 +136,10 @@ class Campaign {
     }
     if (!verdict.IsFinding()) return absl::OkStatus();
     CampaignFinding finding{index, verdict, "", 0};
-    if (options_.progress) {
-      std::fprintf(stderr, "\r\033[Kmodule %llu of seed %llu: %s in %s: %s\n", static_cast<unsigned long long>(index),
-                   static_cast<unsigned long long>(options_.seed), std::string(VerdictName(verdict.kind)).c_str(),
-                   verdict.stage.c_str(), verdict.detail.c_str());
+    if (options_.progress != nullptr) {
+      options_.progress->Say(absl::StrCat("module ", index, " of seed ", options_.seed, ": ",
+                                          std::string(VerdictName(verdict.kind)), " in ", verdict.stage, ": ",
+                                          verdict.detail));
     }
     // A generator that crashed has no module to minimise, and a folder that cannot be written is not the module's
     // fault.
@@ -176,10 +174,9 @@ class Campaign {
                 Reason(verdict->detail) == Reason(finding.verdict.detail));
       };
       reduce.progress = [&](const ReduceProgress& progress, const hlo::Module&, bool) {
-        if (options_.progress) {
-          std::fprintf(stderr, "\r\033[Kminimising module %llu: %lld instructions after %lld tries",
-                       static_cast<unsigned long long>(finding.index), static_cast<long long>(progress.instructions),
-                       static_cast<long long>(progress.tried));
+        if (options_.progress != nullptr) {
+          options_.progress->Update(absl::StrCat("minimising module ", finding.index, ": ", progress.instructions,
+                                                 " instructions after ", progress.tried, " tries"));
         }
         return !Cancelled();
       };
@@ -210,30 +207,26 @@ class Campaign {
         "  smelt run reduced.hlo --fusion=config.fusion.json --inputs=inputs.safetensors --check --no-cache\n");
   }
 
-  void ShowProgress(bool last) {
-    if (!options_.progress) return;
+  void ShowProgress() {
+    if (options_.progress == nullptr) return;
     const double seconds = Since(start_);
-    if (!last && seconds - shown_ < 0.5) return;
-    shown_ = seconds;
     const double rate = seconds > 0 ? static_cast<double>(report_.modules) / seconds : 0;
     std::string left;
-    if (rate > 0 && !last) {
+    if (rate > 0) {
       double remaining = static_cast<double>(options_.modules - report_.modules) / rate;
       if (options_.seconds > 0) remaining = std::min(remaining, std::max(0.0, options_.seconds - seconds));
       const int64_t whole = static_cast<int64_t>(remaining);
       left = whole >= 3600 ? absl::StrFormat(", %d:%02d:%02d left", whole / 3600, whole / 60 % 60, whole % 60)
                            : absl::StrFormat(", %d:%02d left", whole / 60, whole % 60);
     }
-    std::fprintf(stderr, "\r\033[K%lld of %lld modules, %.1f a second, %zu findings, %lld unstable, %lld refused%s%s",
-                 static_cast<long long>(report_.modules), static_cast<long long>(options_.modules), rate,
-                 report_.findings.size(), static_cast<long long>(report_.unstable),
-                 static_cast<long long>(report_.refused), left.c_str(), last ? "\n" : "");
+    options_.progress->Update(absl::StrFormat("%d of %d modules, %.1f a second, %d findings, %d unstable, %d refused%s",
+                                              report_.modules, options_.modules, rate, report_.findings.size(),
+                                              report_.unstable, report_.refused, left));
   }
 
   const CampaignOptions& options_;
   CampaignReport report_;
   Clock::time_point start_ = Clock::now();
-  double shown_ = -1;
 };
 
 }  // namespace

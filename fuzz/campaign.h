@@ -19,6 +19,7 @@
 #include "fuzz/generate/generate.h"
 #include "fuzz/trial/child.h"
 #include "fuzz/trial/trial.h"
+#include "tuner/progress.h"
 
 namespace smelt::fuzz {
 
@@ -36,7 +37,7 @@ struct CampaignOptions {
   TrialOptions trial;     // its seed and folder are set for each module
   std::shared_ptr<const hlo::Module> module;  // tried instead of random ones, as module `first`
   bool expect_only = false;  // nothing is tried: the folder gets what another engine must give (trial/expectation.h)
-  bool progress = false;  // a line on standard error
+  tuner::Progress* progress = nullptr;
   const std::atomic<bool>* cancel = nullptr;
 };
 

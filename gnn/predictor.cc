@@ -6,6 +6,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
+#include "fusion/target_id.h"
 #include "gnn/dataset/kernel_kind.h"
 #include "gnn/features/features.h"
 #include "gnn/model/model_file.h"
@@ -106,10 +107,16 @@ class AnalyticalPredictor : public RememberingPredictor {
 
 class LearnedPredictor : public RememberingPredictor {
  public:
-  LearnedPredictor(ModelFile model, Target target, std::unique_ptr<Engine> fusion, std::unique_ptr<Engine> tile)
-      : model_(std::move(model)), target_(std::move(target)), fusion_(std::move(fusion)), tile_(std::move(tile)) {}
+  LearnedPredictor(ModelFile model, Target target, std::unique_ptr<Engine> fusion, std::unique_ptr<Engine> tile,
+                   std::string warning)
+      : model_(std::move(model)),
+        target_(std::move(target)),
+        fusion_(std::move(fusion)),
+        tile_(std::move(tile)),
+        warning_(std::move(warning)) {}
 
   std::string Describe() const override { return model_.summary; }
+  std::string Warning() const override { return warning_; }
   bool HasFusionTask() const override { return fusion_ != nullptr; }
   bool HasTileTask() const override { return tile_ != nullptr; }
 
@@ -141,6 +148,7 @@ class LearnedPredictor : public RememberingPredictor {
   ModelFile model_;
   Target target_;
   std::unique_ptr<Engine> fusion_, tile_;
+  std::string warning_;
 };
 
 }  // namespace
@@ -151,8 +159,21 @@ absl::StatusOr<double> Predictor::PredictSeconds(const Kernel& kernel) {
   return seconds[0];
 }
 
-absl::StatusOr<std::unique_ptr<Predictor>> Predictor::Load(const std::string& path, const Target& target) {
+absl::StatusOr<std::unique_ptr<Predictor>> Predictor::Load(const std::string& path, const Target& target,
+                                                           std::string_view kind) {
   SMELT_ASSIGN_OR_RETURN(ModelFile model, LoadModel(path));
+  const fusion::TargetId trained = fusion::TargetId::Parse(model.target);
+  if (trained.kind != kind) {
+    return absl::FailedPreconditionError(absl::StrCat(path, ": predicts kernels of target `", model.target,
+                                                      "`, and kernels of `", std::string(kind), ":", target.cpu,
+                                                      "` are asked for. Give a model that was trained on these"));
+  }
+  std::string warning;
+  if (!trained.cpu.empty() && trained.cpu != target.cpu) {
+    warning = absl::StrCat(path, ": was trained on another CPU, ", trained.cpu, ", and this one is ", target.cpu,
+                           ": its order of kernels is worth more than its seconds; `smelt profile` and `smelt train` "
+                           "make a model of this one");
+  }
   Target trained_under = target;
   if (const absl::Status figures = trained_under.SetFigures(model.target_figures); !figures.ok())
     return absl::InvalidArgumentError(absl::StrCat(path, ": ", figures.message()));
@@ -169,7 +190,7 @@ absl::StatusOr<std::unique_ptr<Predictor>> Predictor::Load(const std::string& pa
   if (engines[0] == nullptr && engines[1] == nullptr)
     return absl::InvalidArgumentError(absl::StrCat(path, ": holds neither a fusion nor a tile network"));
   return std::make_unique<LearnedPredictor>(std::move(model), std::move(trained_under), std::move(engines[0]),
-                                            std::move(engines[1]));
+                                            std::move(engines[1]), std::move(warning));
 }
 
 std::unique_ptr<Predictor> Predictor::Analytical(const Target& target) {

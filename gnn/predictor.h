@@ -1,13 +1,14 @@
 // What the search calls: seconds of kernels and scores of tiles under a trained model, remembered by canonical kernel
 // hash.
 //
-//   auto predictor = Predictor::Load("models/cpu.smeltmodel", Target::Host()).value();
+//   auto predictor = Predictor::Load("models/cpu.smeltmodel", kernels::Target::Host()).value();
 //   double seconds = predictor->PredictSeconds(kernel).value();
 #pragma once
 
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -23,12 +24,16 @@ class Predictor {
   virtual ~Predictor() = default;
   // A model file: weights, feature schema version, normalisation, target and training summary of the fusion and the
   // tile task. Another schema version, a torn or foreign file is an error that says which version is needed and what
-  // was found.
-  static absl::StatusOr<std::unique_ptr<Predictor>> Load(const std::string& path, const kernels::Target& target);
+  // was found; so is a model of another kind of target than `kind` ("cpu": our own code, "xla": XLA:CPU's). One that
+  // was trained on another CPU is used, and Warning() says so.
+  static absl::StatusOr<std::unique_ptr<Predictor>> Load(const std::string& path, const kernels::Target& target,
+                                                         std::string_view kind = "cpu");
   // The analytical model behind the same interface.
   static std::unique_ptr<Predictor> Analytical(const kernels::Target& target);
 
   virtual std::string Describe() const = 0;  // model kind, target, training programs and examples, validation error
+  // One line for the user where predictions are less than the model's own errors promise; empty where all is well.
+  virtual std::string Warning() const { return {}; }
   virtual bool HasFusionTask() const = 0;
   virtual bool HasTileTask() const = 0;
 

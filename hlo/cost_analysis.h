@@ -1,6 +1,6 @@
 // Counts of what a kernel, an instruction or a program does: arithmetic, transcendental functions, bytes moved.
 //
-//   CostAnalysis cost = AnalyzeCost(*fusion->called(0));
+//   CostAnalysis cost = AnalyzeCost(*instruction.called(0));
 //   cost.flops / cost.bytes()      // arithmetic intensity
 //
 // Counted is what is computed, not what is declared: a slice of a large operand reads the slice, an update of a slice

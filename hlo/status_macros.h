@@ -1,7 +1,7 @@
 // Early return on error, for .cc files (never included by a public header).
 //
-//   SMELT_RETURN_IF_ERROR(Verify(module));
-//   SMELT_ASSIGN_OR_RETURN(Shape shape, ParseShape(text));
+//   SMELT_RETURN_IF_ERROR(hlo::VerifyModule(module));
+//   SMELT_ASSIGN_OR_RETURN(hlo::Shape shape, hlo::ParseShape(text));
 #pragma once
 
 #include <utility>

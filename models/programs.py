@@ -223,6 +223,34 @@ def train_step_arguments():
     return (leaves, momentum, Leaf((batch, 28, 28, 1), 0.0, 1.0), Leaf((batch,), 0, 10, "int32"), Leaf((), 0.4, 0.6))
 
 
+# --- Gray-Scott reaction and diffusion (Pearson, 1993): spots and stripes on a grid without borders --------------------------
+
+GRID, REACTION_STEPS = 128, 20
+FEED, KILL = 0.055, 0.062
+
+
+def laplacian(x):
+    """Nine points: the neighbours' weighted mean less the point itself."""
+    edges = sum(jnp.roll(x, shift, axis) for axis in (0, 1) for shift in (1, -1))
+    corners = sum(jnp.roll(x, (down, right), (0, 1)) for down in (1, -1) for right in (1, -1))
+    return 0.2 * edges + 0.05 * corners - x
+
+
+def gray_scott(fed, eater):
+    """Both concentrations after REACTION_STEPS steps; where the two meet, one of the fed becomes one of the eater."""
+    def step(state, _):
+        fed, eater = state
+        reaction = fed * eater * eater
+        return (fed + laplacian(fed) - reaction + FEED * (1.0 - fed),
+                eater + 0.5 * laplacian(eater) + reaction - (FEED + KILL) * eater), None
+
+    return lax.scan(step, (fed, eater), length=REACTION_STEPS)[0]
+
+
+def gray_scott_arguments():
+    return Leaf((GRID, GRID), 0.4, 1.0), Leaf((GRID, GRID), 0.0, 0.5)
+
+
 PROGRAMS = {
     "resnet18": Program(resnet18, resnet18_arguments()),
     "mobilenet": Program(mobilenet, mobilenet_arguments()),
@@ -232,4 +260,5 @@ PROGRAMS = {
     "bert_block": Program(bert_block, bert_block_arguments()),
     "attention": Program(multi_head_attention, multi_head_attention_arguments()),
     "train_step": Program(train_step, train_step_arguments()),
+    "gray_scott": Program(gray_scott, gray_scott_arguments()),
 }

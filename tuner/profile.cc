@@ -2,7 +2,6 @@
 
 #include <chrono>
 #include <condition_variable>
-#include <cstdio>
 #include <deque>
 #include <filesystem>
 #include <functional>
@@ -13,10 +12,12 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "fusion/evaluator.h"
 #include "fusion/heuristics/heuristics.h"
 #include "fusion/kernel_cost.h"
 #include "fusion/target.h"
+#include "fusion/target_id.h"
 #include "gnn/corpus/corpus.h"
 #include "hlo/status_macros.h"
 #include "hlo/text/printer.h"
@@ -163,6 +164,7 @@ class Profiler {
  public:
   explicit Profiler(const ProfileOptions& options)
       : options_(options),
+        target_{options.xla ? "xla" : "cpu", options.target.cpu, options.target.threads},
         timer_(TimingWorker(options), options.policy),
         device_(DeviceName()),
         compiler_(options.xla ? xla::kXlaVersion : kernels::codegen::CompilerVersion()) {}
@@ -172,7 +174,11 @@ class Profiler {
     absl::StatusOr<gnn::CorpusReport> existing =
         gnn::ReadCorpus(options_.output, [&](const gnn::KernelExample& example) {
           done_.insert(example.hash);
-          return absl::OkStatus();
+          const fusion::TargetId known = fusion::TargetId::Parse(example.target);
+          if (known.Agrees(target_)) return absl::OkStatus();
+          return absl::FailedPreconditionError(absl::StrCat(options_.output, ": holds kernels measured for `",
+                                                            known.ToString(), "`, and not for `", target_.ToString(),
+                                                            "`; a corpus is of one target: write to another folder"));
         });
     if (!existing.ok()) return existing.status();
     report_.known = static_cast<int64_t>(done_.size());
@@ -192,8 +198,7 @@ class Profiler {
       SMELT_RETURN_IF_ERROR(ProfileProgram(*program));
       ++report_.programs;
     }
-    if (options_.progress) std::fprintf(stderr, "\n");
-    report_.cancelled = Cancelled();
+    report_.interrupted = Cancelled();
     report_.seconds = Since(start_);
     return report_;
   }
@@ -313,7 +318,9 @@ class Profiler {
     absl::StatusOr<std::vector<kernels::space::Tile>> tiles =
         kernels::space::EnumerateTiles(job.kernel.computation(), options_.target, options_.tiles);
     if (!tiles.ok() || tiles->size() < 2) return false;  // nothing to rank
-    job.tiles.assign(tiles->begin(), tiles->end());
+    // The compiler's default, which stands for the best of the preferred tiles, and the rest of the space.
+    job.tiles.assign(tiles->begin() + 1, tiles->end());
+    job.tiles.insert(job.tiles.begin(), std::nullopt);
     return true;
   }
 
@@ -338,7 +345,7 @@ class Profiler {
     example.program = program_name_;
     example.kernel_text = hlo::ToText(*job.kernel.module, {});
     example.hash = job.kernel.hash;
-    example.target = absl::StrCat(options_.xla ? "xla, " : "", options_.target.ToString());
+    example.target = target_.ToString();
     example.device = device_;
     example.policy = options_.policy.ToString();
     example.compiler = compiler_;
@@ -346,7 +353,7 @@ class Profiler {
     for (size_t i = 0; i < times.size(); ++i) {
       const Timed& result = times[i];
       gnn::Measurement& m = example.measurements.emplace_back();
-      m.default_tile = i == 0;
+      m.default_tile = !job.tiles[i].has_value();
       if (job.tiles[i]) {
         m.tile = *job.tiles[i];
       } else if (absl::StatusOr<kernels::space::Tile> tile = kernels::space::Tile::Parse(result.tile); tile.ok()) {
@@ -360,20 +367,20 @@ class Profiler {
     }
     SMELT_RETURN_IF_ERROR(writer_->Append(example));
     ++report_.kernels;
-    if (options_.progress && Since(last_line_) > 1) {
-      last_line_ = Clock::now();
+    if (options_.progress != nullptr) {
       const double seconds = Since(start_);
       const double left = std::min(
           remaining_programs_ * options_.seconds_per_program,
           seconds / std::max<double>(1, static_cast<double>(report_.programs) + 0.5) * (remaining_programs_ + 0.5));
-      std::fprintf(stderr, "\r%s: %ld kernels, %.1f a second, %ld failed, about %.0f s left   ", place_.c_str(),
-                   report_.kernels, static_cast<double>(report_.kernels) / std::max(seconds, 1e-3), report_.failed,
-                   left);
+      options_.progress->Update(
+          absl::StrFormat("%s: %d kernels, %.1f a second, %d failed, about %.0f s left", place_, report_.kernels,
+                          static_cast<double>(report_.kernels) / std::max(seconds, 1e-3), report_.failed, left));
     }
     return absl::OkStatus();
   }
 
   const ProfileOptions& options_;
+  const fusion::TargetId target_;  // whose code is timed, where
   Runner timer_;
   std::string device_, compiler_;
   std::unique_ptr<gnn::CorpusWriter> writer_;
@@ -381,7 +388,7 @@ class Profiler {
   std::string program_name_, place_, trace_;
   double remaining_programs_ = 0;
   ProfileReport report_;
-  Clock::time_point start_ = Clock::now(), last_line_ = Clock::now();
+  Clock::time_point start_ = Clock::now();
 };
 
 }  // namespace

@@ -16,6 +16,7 @@
 #include "absl/status/statusor.h"
 #include "kernels/target.h"
 #include "tuner/measure/runner.h"
+#include "tuner/progress.h"
 
 namespace smelt::tuner {
 
@@ -40,7 +41,7 @@ struct ProfileOptions {
   bool xla = false;
   double capture_seconds = 600;  // xla: limit of XLA's passes over a program
   const std::atomic<bool>* cancel = nullptr;
-  bool progress = true;  // a line on standard error, rewritten
+  Progress* progress = nullptr;
 };
 
 struct ProfileReport {
@@ -52,7 +53,7 @@ struct ProfileReport {
   double seconds = 0;
   double floor_seconds = 0;          // xla: what an empty kernel takes; times near it say little
   std::vector<std::string> refused;  // programs that could not be read, with the reason
-  bool cancelled = false;
+  bool interrupted = false;
 };
 
 absl::StatusOr<ProfileReport> Profile(const std::vector<std::string>& modules, const ProfileOptions& options);

@@ -250,6 +250,7 @@ class Session {
   absl::Status WriteProgram(const hlo::Module& tuned) {
     SMELT_ASSIGN_OR_RETURN(report_.best_predicted, state_.Predict(answer_.config));
     fusion::SavedConfig saved{answer_.config, report_.best_predicted, {}, answer_.tiles};
+    saved.target = {space_.target().name, options_.target.cpu, options_.target.threads};
     if (report_.best_seconds > 0) saved.measured_seconds = report_.best_seconds;
     SMELT_RETURN_IF_ERROR(fusion::SaveConfig(trials_.Path(kConfigFile), space_, saved));
     return WriteFile(trials_.Path(kProgramFile), hlo::ToText(tuned, {}));
@@ -258,7 +259,7 @@ class Session {
   absl::Status WriteReport() {
     report_.unchecked = trials_.why_unchecked();
     report_.noisy = trials_.noisy();
-    report_.cancelled = state_.Cancelled();
+    report_.interrupted = state_.Cancelled();
     report_.measured = trials_.measured();
     report_.known = trials_.known();
     report_.failed = trials_.failed();

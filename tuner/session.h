@@ -2,7 +2,7 @@
 // from.
 //
 //   Budget budget(60);
-//   TuneReport report = Tune(program, {.folder = "run"}, *predictor, budget).value();
+//   TuneReport report = Tune(program, {.folder = "run"}, predictor, budget).value();
 //
 // Chains of simulated annealing search fusion configurations under the model; the best distinct ones are compiled and
 // timed in a child process in order of predicted cost, in turn with the default; what their kernels took corrects the
@@ -32,6 +32,7 @@
 #include "tuner/comparison.h"
 #include "tuner/measure/runner.h"
 #include "tuner/program.h"
+#include "tuner/progress.h"
 #include "tuner/xla/predictor.h"
 #include "tuner/xla/program.h"
 
@@ -60,7 +61,7 @@ struct TuneOptions {
   WorkerOptions worker;
   MeasurePolicy policy{.repeats = 5, .seconds = 1.0};
   const std::atomic<bool>* cancel = nullptr;
-  bool progress = true;
+  Progress* progress = nullptr;
   // --target=xla: the program that XLA compiles (tuner/xla/), with `worker` as its child. The default is then XLA's own
   // choice, and its choice without its library a starting point beside ours.
   const xla::XlaProgram* xla = nullptr;
@@ -105,7 +106,7 @@ struct TuneReport {
   std::string difference;  // where it does not
   std::string unchecked;   // why the evaluator could not say
   std::vector<std::string> noisy;  // results that rounding decides, a line each
-  bool cancelled = false;
+  bool interrupted = false;
   double default_predicted = 0, best_predicted = 0;
   int64_t moves = 0;
   double moves_per_second = 0;

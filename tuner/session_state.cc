@@ -1,11 +1,11 @@
 #include "tuner/session_state.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "fusion/target_id.h"
 #include "hlo/status_macros.h"
 #include "tuner/xla/own_fusions.h"
 
@@ -20,7 +20,7 @@ TrialOptions ToTrialOptions(const TuneOptions& options, const fusion::Space& spa
     trial.candidate = [&options, &space](const Trial& t) {
       return xla::XlaTrial(*options.xla, space, t.config, t.tiles, t.compiler, options.target.threads);
     };
-    trial.target_name = absl::StrCat("xla:threads=", options.target.threads);
+    trial.target_name = fusion::TargetId{.kind = "xla", .threads = options.target.threads}.ToString();
     trial.compiler_version = xla::kXlaVersion;
   }
   trial.cancel = options.cancel;
@@ -101,13 +101,11 @@ double SessionState::Progressed() const {
 }
 
 void SessionState::Progress(const std::string& line) {
-  if (!options.progress || SecondsSince(last_line_) < 0.1) return;
-  last_line_ = SessionClock::now();
-  std::fprintf(stderr, "\r%-118.118s", line.c_str());
+  if (options.progress != nullptr) options.progress->Update(line);
 }
 
 void SessionState::Say(const std::string& line) {
-  if (options.progress) std::fprintf(stderr, "\r%-118s\n", line.c_str());
+  if (options.progress != nullptr) options.progress->Say(line);
 }
 
 std::string SessionState::BestSoFar() const {

@@ -78,7 +78,6 @@ class SessionState {
 
  private:
   std::set<std::string> programs_;  // by their kernels
-  SessionClock::time_point last_line_ = {};
   double search_begin_ = 0, search_end_ = 0;  // moments of the budget
 };
 

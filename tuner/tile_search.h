@@ -1,7 +1,7 @@
 // Tiles of the kernels that take a program's time: ranked by the model, and measured one after the other as long as
 // there is time, more of those kernels that take more.
 //
-//   std::vector<TileChoice> tiles = SearchTiles(trials, trial, kernels, predictor, options).value();
+//   std::vector<TileChoice> tiles = SearchTiles(trials, space, trial, times, predictor, options).value();
 //
 // A tile is chosen where it beats the default tile by more than kScreeningGain (comparison.h), each the least of its
 // samples, twice. What the records hold is not measured again.

@@ -1,7 +1,7 @@
 // Trials of configurations on the machine: each is timed in turn with the default program in the measuring child, the
 // first result of every new best is compared with the evaluator, and the record is committed before the next starts.
 //
-//   Trials trials(program, space, default_config, options...);
+//   Trials trials(program, space, {start}, options);
 //   trials.Open("run").ok();
 //   TrialResult result = trials.Measure({config}).value();
 //   if (result.outcome.ok()) result.outcome.relative()      // below 1: faster than the default

@@ -4,5 +4,7 @@
 int main(int argc, char** argv) {
   CLI::App app("Trains a model on a corpus", "smelt train");
   app.footer("Example:\n  smelt train corpus -o model.smeltmodel --epochs=20");
-  return smelt::cli::Main(app, smelt::cli::AddTraining(app), argc, argv);
+  const smelt::cli::Action train = smelt::cli::AddTraining(app);
+  smelt::cli::CheckNumbers(app);
+  return smelt::cli::Main(app, train, argc, argv);
 }

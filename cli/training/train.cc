@@ -4,16 +4,21 @@
 #include <cstdio>
 #include <filesystem>
 #include <memory>
+#include <optional>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "cli/interrupt.h"
+#include "cli/print_json.h"
+#include "cli/split.h"
+#include "cli/target.h"
 #include "cli/training/training.h"
 #include "gnn/dataset/dataset.h"
 #include "gnn/eval/evaluate.h"
 #include "hlo/status_macros.h"
 #include "kernels/target.h"
 #include "nlohmann/json.hpp"
+#include "tuner/progress.h"
 
 namespace smelt::cli {
 namespace {
@@ -27,7 +32,7 @@ struct Flags {
 };
 
 absl::Status Train(const Flags& flags) {
-  SMELT_ASSIGN_OR_RETURN(kernels::Target target, kernels::Target::Parse(flags.target));
+  SMELT_ASSIGN_OR_RETURN(kernels::Target target, ReadTarget(flags.target));
   // Features are made with the machine's figures: those that the model to begin with has learned from.
   gnn::ModelFile init;
   if (const std::string& figures = flags.figures.empty() ? flags.init : flags.figures; !figures.empty()) {
@@ -46,16 +51,17 @@ absl::Status Train(const Flags& flags) {
                data.examples.size(), data.Programs().size(), split.train.size(), split.validation.size(),
                split.test.size());
   gnn::ModelFile file;
-  file.target = target.ToString();
+  // The corpus says whose kernels it timed; one that does not is taken for our own, on the machine of the features.
+  file.target = data.target.kind.empty() ? target.ToString() : data.target.ToString();
   file.target_figures = target.Figures();
   file.analytical_factors = gnn::FitAnalyticalFactors(data, split.train);
   nlohmann::json json_tasks = nlohmann::json::object();
   std::set<std::string> trained_on;
   for (int64_t i : split.train) trained_on.insert(data.examples[i].program);
-  file.summary =
-      absl::StrCat(flags.init.empty() ? flags.model : "a given model, further", " trained on ", split.train.size(),
-                   " kernels of ", trained_on.size(), " programs for ", target.ToString());
+  file.summary = absl::StrCat(flags.init.empty() ? flags.model : "a given model, further", " trained on ",
+                              split.train.size(), " kernels of ", trained_on.size(), " programs for ", file.target);
   Interrupt interrupt;
+  std::optional<tuner::Progress> line(std::in_place);
   for (const auto& [name, task] :
        {std::pair<std::string, gnn::Task>{"fusion", gnn::Task::kFusion}, {"tile", gnn::Task::kTile}}) {
     if (interrupt.Requested() || (flags.task != "both" && flags.task != name)) continue;
@@ -76,26 +82,27 @@ absl::Status Train(const Flags& flags) {
       if (first_epoch < 0) first_epoch = p.epoch - 1;  // of this run; a resumed one begins later
       const double left =
           p.seconds / static_cast<double>(p.epoch - first_epoch) * static_cast<double>(p.epochs - p.epoch);
-      std::fprintf(stderr, "%s epoch %ld/%ld  loss %.4f  validation %s %.4f  %.0f s, at most %.0f s left\n",
-                   task_name.c_str(), p.epoch, p.epochs, p.train_loss, task_name == "tile" ? "1-tau" : "log error",
-                   p.validation, p.seconds, left);
+      line->Update(absl::StrFormat("%s epoch %d/%d  loss %.4f  validation %s %.4f  %.0f s, at most %.0f s left",
+                                   task_name, p.epoch, p.epochs, p.train_loss,
+                                   task_name == "tile" ? "1-tau" : "log error", p.validation, p.seconds, left));
       return !interrupt.Requested();
     };
     gnn::TrainReport report;
     absl::StatusOr<gnn::TaskModel> model = gnn::TrainTask(data, split, options, &report);
     if (!model.ok() && flags.task == "both" && name == "tile" && absl::IsInvalidArgument(model.status())) {
-      std::fprintf(stderr, "no tile task: %s\n", std::string(model.status().message()).c_str());
+      line->Say(absl::StrCat("no tile task: ", model.status().message()));
       continue;
     }
     if (!model.ok()) return model.status();
     if (report.resumed_epoch > 0)
-      std::fprintf(stderr, "%s: went on from epoch %ld of %s\n", name.c_str(), report.resumed_epoch,
-                   options.checkpoint.c_str());
+      line->Say(absl::StrCat(name, ": went on from epoch ", report.resumed_epoch, " of ", options.checkpoint));
     file.tasks[name] = *std::move(model);
     absl::StrAppend(&file.summary, "; ", name, ": ", report.epochs, " epochs, validation ",
                     absl::StrFormat(name == "tile" ? "1-tau %.3f" : "log error %.3f", report.best_validation));
     json_tasks[name] = {{"epochs", report.epochs}, {"validation", report.best_validation}, {"seconds", report.seconds}};
   }
+  line.reset();
+  if (file.tasks.empty() && interrupt.Requested()) return Interrupt::End("nothing was learned yet");
   SMELT_RETURN_IF_ERROR(gnn::SaveModel(flags.output, file));
   // An interrupted training keeps its checkpoint, so that the same command goes on.
   if (!interrupt.Requested()) {
@@ -103,14 +110,15 @@ absl::Status Train(const Flags& flags) {
       std::filesystem::remove(absl::StrCat(flags.output, ".", name, ".checkpoint"));
   }
   if (flags.json) {
-    std::printf("%s\n",
-                nlohmann::json{{"model", flags.output}, {"kernels", data.examples.size()}, {"tasks", json_tasks}}
-                    .dump(2)
-                    .c_str());
+    PrintJson({{"model", flags.output},
+               {"kernels", data.examples.size()},
+               {"tasks", json_tasks},
+               {"interrupted", interrupt.Requested()}});
   } else {
     std::printf("%s: %s\n", flags.output.c_str(), file.summary.c_str());
   }
-  return absl::OkStatus();
+  return Interrupt::End(
+      absl::StrCat(flags.output, " is the model so far; the same command goes on from its checkpoint"));
 }
 
 }  // namespace
@@ -118,7 +126,7 @@ absl::Status Train(const Flags& flags) {
 Action AddTraining(CLI::App& app) {
   auto flags = std::make_shared<Flags>();
   app.add_option("CORPUS", flags->corpus, "Corpus folder, or several separated by commas")->required();
-  app.add_option("-o,--output", flags->output, "Model file to write")->required();
+  app.add_option(kOutputFlag, flags->output, "Model file to write")->required();
   app.add_option("--task", flags->task, "fusion, tile or both")
       ->check(CLI::IsMember({"fusion", "tile", "both"}))
       ->capture_default_str();
@@ -140,6 +148,7 @@ Action AddTraining(CLI::App& app) {
       ->check(CLI::Range(0.0, 0.9))
       ->capture_default_str();
   app.add_option("--patience", flags->train.patience, "Epochs without a better validation error before it ends")
+      ->check(Positive())
       ->capture_default_str();
   app.add_option("--seed", flags->train.seed, "Seed of split, weights and order")->capture_default_str();
   app.add_option("--threads", flags->train.threads, "Threads of LibTorch; 0: its choice")

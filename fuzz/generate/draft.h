@@ -1,8 +1,8 @@
 // A computation that is being made up: its values so far, what is known about each, and ways to get one that fits.
 //
-//   Draft draft(computation, random, palette);
-//   Value x = draft.Any(Draft::kFloats);
-//   draft.Keep(Opcode::kTanh, {draft.Bounded(x, 4)});
+//   Draft draft(computation, random, palette, /*depth=*/0);
+//   Value x = draft.Any(hlo::IsFloat);
+//   draft.Keep(hlo::Opcode::kTanh, {draft.Bounded(x, 4)}, {}, /*exact=*/false, /*magnitude=*/1);
 //
 // Two engines that round in another order must not part ways over it. So two things are known of each value:
 //   exact      it follows from the inputs by operations whose result no engine may round differently (integers, data

@@ -2,7 +2,7 @@
 //
 //   ReduceOptions options;
 //   options.fails = [&](const hlo::Module& candidate) { return Crashes(candidate); };
-//   std::unique_ptr<hlo::Module> small = Reduce(*module, options);
+//   std::unique_ptr<hlo::Module> small = Reduce(module, options);
 //
 // Every candidate verifies and is smaller than the best so far: fewer instructions, then fewer elements, then less
 // text. Tried in turn until nothing helps any more: other roots, instructions cut off (in halves, quarters, ... then

@@ -1,7 +1,7 @@
 // Work in a forked child with a limit of time and memory, so that a crash, a hang or a leak is a result.
 //
-//   auto child = Child::Start([](Report& report) { report.Stage("compile"); ...; report.Finish("agrees"); }, limits);
-//   while (!child->Finished()) Child::WaitAny({child.get()}, 0.1);
+//   auto child = Child::Start([](Report& report) { report.Stage("compile"); report.Finish("agrees"); }, {}).value();
+//   while (!child->Finished()) Child::WaitAny(std::vector{child.get()}, 0.1);
 //   child->outcome().kind                           // kFinished, kCrashed, kTimedOut, kOutOfMemory
 //
 // The parent must have one thread while it starts children: a forked child has no other. A child dies with its parent.

@@ -1,8 +1,8 @@
 // One module, several fusion configurations: does the compiled program give what the evaluator gives?
 //
-//   TrialOptions options{.seed = 7, .target = Target::Parse("cpu:threads=1").value()};
+//   TrialOptions options{.seed = 7, .target = kernels::Target::Parse("cpu:threads=1").value()};
 //   Verdict verdict = TryModule(module, options);        // in this process
-//   Verdict verdict = VerdictOf(child_outcome);          // of a child whose work was TryModule
+//   Verdict other = VerdictOf(child_outcome);            // of a child whose work was TryModule
 //
 // Also checked on the way: the module's text reads back to the same program; it verifies after the passes and after
 // each fusion. Configuration 0 is `priority`, 1 is no fusion, the others are random legal ones with random tiles; the

@@ -32,7 +32,7 @@ struct KernelExample {
   std::string program;      // stem of the module's file: splits are by program
   std::string kernel_text;  // HLO text of the kernel's module, canonical print
   hlo::Hash128 hash;
-  std::string target;    // Target::ToString()
+  std::string target;    // whose code was timed, where: TargetId::ToString() (fusion/target_id.h)
   std::string device;    // CPU model as the system names it
   std::string policy;    // how it was timed: threads, warm-up, repeats, cache state
   std::string compiler;  // codegen::CompilerVersion()

@@ -25,7 +25,7 @@ double Noise(std::vector<double> seconds) {
 }
 
 absl::StatusOr<Example> Featurise(const KernelExample& record, const kernels::Target& target,
-                                  const LoadOptions& options) {
+                                  const LoadOptions& options, bool xla) {
   SMELT_ASSIGN_OR_RETURN(std::unique_ptr<hlo::Module> module,
                          hlo::ParseModule(record.kernel_text, {.file_name = record.program}));
   const hlo::Computation& kernel = *module->entry();
@@ -38,7 +38,7 @@ absl::StatusOr<Example> Featurise(const KernelExample& record, const kernels::Ta
   example.hash = record.hash;
   example.graph = ExtractFeatures(kernel, target);
   example.analytical_seconds = kernels::cost::EstimateKernel(kernel, target).seconds();
-  if (record.target.starts_with("xla")) {
+  if (xla) {
     SMELT_ASSIGN_OR_RETURN(example.rough_seconds, fusion::KernelSeconds(*module, fusion::FusionTarget::XlaCpu()));
   }
   example.kind = KernelKind(kernel);
@@ -84,6 +84,20 @@ void Complete(Example other, Example* example) {
   }
 }
 
+// The target of everything read so far, with what `record` adds to it.
+absl::Status Join(const KernelExample& record, absl::string_view folder, fusion::TargetId* target) {
+  const fusion::TargetId other = fusion::TargetId::Parse(record.target);
+  if (!target->Agrees(other)) {
+    return absl::InvalidArgumentError(absl::StrCat(folder, ": kernel ", record.hash.ToHex(), " was measured for `",
+                                                   other.ToString(), "`, and those before it for `", target->ToString(),
+                                                   "`; a model is of one target: give corpora of one"));
+  }
+  if (target->kind.empty()) target->kind = other.kind;
+  if (target->cpu.empty()) target->cpu = other.cpu;
+  if (target->threads == 0) target->threads = other.threads;
+  return absl::OkStatus();
+}
+
 // In [0, 1), from the program's name and the seed alone.
 double Position(const std::string& program, uint64_t seed) {
   const hlo::Hash128 hash = hlo::Hasher().Add(program).Add(static_cast<int64_t>(seed)).Finish();
@@ -104,10 +118,12 @@ absl::StatusOr<Dataset> LoadDataset(const std::string& folders, const kernels::T
   absl::flat_hash_map<std::pair<std::string, hlo::Hash128>, size_t> seen;  // number of the example
   for (absl::string_view folder : absl::StrSplit(folders, ',', absl::SkipEmpty())) {
     SMELT_ASSIGN_OR_RETURN(CorpusReport report, ReadCorpus(std::string(folder), [&](KernelExample record) {
+                             SMELT_RETURN_IF_ERROR(Join(record, folder, &data.target));
                              const std::pair key(record.program, record.hash);
                              const auto known = seen.find(key);
                              if (known != seen.end() && record.measurements.size() < 2) return absl::OkStatus();
-                             absl::StatusOr<Example> example = Featurise(record, target, options);
+                             absl::StatusOr<Example> example =
+                                 Featurise(record, target, options, data.target.kind == "xla");
                              if (!example.ok()) {
                                data.warnings.push_back(absl::StrCat("skipped kernel ", record.hash.ToHex(), " of ",
                                                                     record.program, ": ", example.status().message()));
@@ -127,6 +143,13 @@ absl::StatusOr<Dataset> LoadDataset(const std::string& folders, const kernels::T
   if (data.examples.empty()) {
     return absl::InvalidArgumentError(
         absl::StrCat(folders, ": no kernel with a measured time. `smelt profile` measures some"));
+  }
+  fusion::TargetId machine = fusion::TargetId::Parse(target.ToString());
+  machine.kind = data.target.kind;  // features are of a machine, whoever compiles for it
+  if (!machine.Agrees(data.target)) {
+    data.warnings.push_back(absl::StrCat(folders, ": was measured for `", data.target.ToString(),
+                                         "`, and features are made for `", machine.ToString(),
+                                         "`; --target=cpu:CPU,threads=N names the machine that it was measured on"));
   }
   return data;
 }

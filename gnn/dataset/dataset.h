@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "fusion/target_id.h"
 #include "gnn/features/features.h"
 #include "hlo/hash.h"
 #include "kernels/target.h"
@@ -32,7 +33,8 @@ struct Example {
 
 struct Dataset {
   std::vector<Example> examples;
-  std::vector<std::string> warnings;  // torn tails and skipped examples
+  fusion::TargetId target;            // whose kernels were timed, where; what no record tells is left out
+  std::vector<std::string> warnings;  // torn tails, skipped examples, a target that features were not made for
 
   std::vector<std::string> Programs() const;  // sorted, each once
 };
@@ -43,7 +45,9 @@ struct LoadOptions {
 };
 
 // Reads and featurises a corpus (or several, separated by commas). A kernel that appears more than once with the same
-// program is one example: the first corpus with its time, the first with its tiles.
+// program is one example: the first corpus with its time, the first with its tiles. Features are made with the figures
+// of `target`. Corpora of different targets are an error that names both: no model is of two machines or of two
+// compilers.
 absl::StatusOr<Dataset> LoadDataset(const std::string& folders, const kernels::Target& target,
                                     const LoadOptions& options);
 

@@ -1,7 +1,7 @@
 // Errors of models on a corpus, in the layout of the TPU paper's Tables 2 and 3 (Kaufman et al., MLSys 2021).
 //
 //   EvalTable table = EvaluateModels(data, split.test, {{"graphsage", &model.tasks["fusion"]}}, factors).value();
-//   PrintTable(table)
+//   std::cout << FormatTable(table);
 #pragma once
 
 #include <map>

@@ -1,7 +1,7 @@
 // Features of kernels and tiles: what the learned models see.
 //
 //   KernelGraph graph = ExtractFeatures(kernel.computation(), target);
-//   std::vector<float> tile = TileFeatures(kernel.computation(), tile, target);
+//   std::vector<float> rows = TileFeatures(kernel.computation(), tiles, target);   // one a tile
 //
 // After the TPU papers (MLSys 2021, Section 3.1; TpuGraphs 2023) with what they lack: contraction dimensions of dots,
 // flops, bytes, and the analytical estimate. The tables in node_features.cc, kernel_features.cc and tile_features.cc

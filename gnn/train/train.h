@@ -1,7 +1,7 @@
 // Training of one task's network: deterministic under its seed, resumable after a kill.
 //
-//   TaskModel model = TrainTask(data, split, {.task = Task::kFusion, .checkpoint = "model.checkpoint"},
-//   &report).value();
+//   TrainOptions options{.task = Task::kFusion, .checkpoint = "model.checkpoint"};
+//   TaskModel model = TrainTask(data, split, options, &report).value();
 //
 // Fusion: squared error on log time. Tile: pairwise logistic rank loss within a kernel (MLSys 2021, Section 4.1:
 // replacing it by squared error triples the error). AdamW, cosine schedule, gradient norm clipped at 1; the weights of

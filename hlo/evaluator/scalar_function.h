@@ -1,8 +1,8 @@
 // A called computation on scalars, applied to arrays of lanes: by its program where it has one, else by evaluating it
 // lane after lane.
 //
-//   ScalarFunction add(call.evaluation, *call.instruction.called(0), call.step.programs[0].get());
-//   SMELT_RETURN_IF_ERROR(add.Apply({a, b}, {sum}, 1000));
+//   ScalarFunction sum_of(call.evaluation, *call.instruction.called(0), program.get());   // may be null
+//   SMELT_RETURN_IF_ERROR(sum_of.Apply(std::vector{a, b}, std::vector{sum}, 1000));
 #pragma once
 
 #include <vector>

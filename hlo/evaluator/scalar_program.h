@@ -3,9 +3,9 @@
 // A program runs on many lanes at once: every scalar becomes an array of lanes, so the cost of dispatch is shared by
 // them.
 //
-//   std::unique_ptr<ScalarProgram> program = ScalarProgram::Compile(computation);   // null: holds something that is
-//   not elementwise ScalarProgram::Lanes lanes(*program);                                           // registers; one
-//   per thread lanes.Run({accumulators, elements}, {accumulators}, 100);
+//   std::unique_ptr<ScalarProgram> program = ScalarProgram::Compile(computation);   // null: not all is elementwise
+//   ScalarProgram::Lanes lanes(*program);                                           // registers; one a thread
+//   lanes.Run(std::vector<const void*>{accumulators, elements}, std::vector{accumulators}, 100);
 #pragma once
 
 #include <memory>

@@ -3,17 +3,18 @@
 //
 //   Golden golden = Golden::Load("bert.golden.safetensors").value();
 //   std::vector<Literal> inputs = golden.MakeInputs(module).value();
-//   Literal result = ...;                                             // run the module on them
-//   for (const OutputComparison& output : golden.Compare(result).value()) { output.index, output.error, output.ok ... }
+//   for (const OutputComparison& output : golden.Compare(result).value()) {   // of running the module on them
+//     if (!output.ok) std::cout << output.index << ": " << output.error;
+//   }
 //
 // The file is a safetensors file whose metadata describes it:
-//   inputs                     JSON list of {type, dims, low, high}, one per array leaf of the parameters (see inputs.h
-//   for the formula) first_stream               of that formula; f64_arithmetic=double: f64 leaves are computed in f64
+//   inputs                     JSON list of {type, dims, low, high}, one per array leaf of the parameters
+//   first_stream               of the formula in inputs.h; f64_arithmetic=double: f64 leaves are computed in f64
 //   outputs                    JSON list of {type, dims}, one per array leaf of the result
 //   metric, tolerance          elementwise: largest |got - want| / max(|want|, |got|, 0.001 * largest finite |want|)
 //                              rms: root mean square of got - want over that of the finite values of want
-//   tolerances                 JSON list that replaces `tolerance`; null: the output is noise, only its shape is
-//   checked exact, integer_mismatch    integers and predicates must be equal, or at most this share of them may differ
+//   tolerances                 JSON list that replaces `tolerance`; null: noise, only the shape is checked
+//   exact, integer_mismatch    integers and predicates must be equal, or at most this share of them may differ
 // Tensor out.K holds output K, or out.K.value holds its elements at the flat row-major positions out.K.index. NaN
 // equals NaN, infinity equals infinity of the same sign; where only one side is either, the error is infinite.
 #pragma once

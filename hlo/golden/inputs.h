@@ -4,9 +4,11 @@
 //
 // Element i of parameter leaf p (tuples flattened, tokens not counted) is made from the 64-bit hash
 // h(p, i) = mix(0x9E3779B97F4A7C15 * (p + first_stream) + i), where mix is the finaliser of splitmix64:
-//   float:    low + (h >> 40) * 2^-24 * (high - low), each step rounded to f32 (f64 where asked), then to the element
-//   type integer:  low + h mod (high - low): `high` is not reached pred:     (h >> 40) & 1 complex:  real part from
-//   element 2i, imaginary part from element 2i + 1 f8e8m0fnu: the byte 127 + low + h mod (high - low)
+//   float:      low + (h >> 40) * 2^-24 * (high - low), each step rounded to f32 (f64 where asked), then to the type
+//   integer:    low + h mod (high - low): `high` is not reached
+//   pred:       (h >> 40) & 1
+//   complex:    real part from element 2i, imaginary part from element 2i + 1
+//   f8e8m0fnu:  the byte 127 + low + h mod (high - low)
 #pragma once
 
 #include <vector>

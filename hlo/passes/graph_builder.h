@@ -1,7 +1,7 @@
 // Adds instructions in place of another one: what rewrite rules build with.
 //
 //   GraphBuilder build(instruction);                       // new instructions go beside `instruction`
-//   Instruction* half = build.Broadcast(build.Scalar(PrimitiveType::kF32, 0.5), instruction.shape());
+//   Instruction* half = build.BroadcastScalar(build.Scalar(PrimitiveType::kF32, 0.5), instruction.shape());
 //   Replace(instruction, build.Binary(Opcode::kMultiply, x, half));
 //
 // New instructions inherit the metadata of the one they stand for, so that a user still finds the source line. Shapes

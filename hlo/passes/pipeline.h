@@ -1,7 +1,7 @@
 // The table of passes, and what runs lists of them.
 //
 //   absl::StatusOr<bool> changed = RunPasses(module, {"default"});
-//   absl::StatusOr<bool> changed = RunPasses(module, {"call-inliner", "dead-code"});
+//   changed = RunPasses(module, {"call-inliner", "dead-code"});
 //
 // `default` brings a module as a front end emitted it to where fusion starts: to what XLA would hand to its fusion
 // pass. A module that was dumped there goes through nearly unchanged. `simplify` is the part of it that is repeated

@@ -1,7 +1,7 @@
 // Which instructions and computations have side effects, found once for a whole module.
 //
 //   SideEffects effects(module);
-//   if (effects.Has(*instruction)) ...   // infeed, rng, a while whose body sends, ...
+//   if (effects.Has(instruction)) ...   // infeed, rng, a while whose body sends, ...
 //
 // Instruction::HasSideEffect walks everything that an instruction calls at each question; passes that ask it of every
 // instruction would pay that over and over, so they ask here. Linear in the module, callees first, no recursion. Valid

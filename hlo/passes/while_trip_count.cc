@@ -2,6 +2,7 @@
 
 #include "hlo/computation.h"
 #include "hlo/passes/constants.h"
+#include "hlo/passes/swapped_comparison.h"
 
 namespace smelt::hlo {
 namespace {
@@ -19,21 +20,6 @@ std::optional<int64_t> IntegerConstant(const Instruction& x) {
   const int64_t value = literal->GetInteger(0);
   if (x.shape().element_type == PrimitiveType::kU64 && value < 0) return std::nullopt;
   return value;
-}
-
-ComparisonDirection Swapped(ComparisonDirection direction) {
-  switch (direction) {
-    case ComparisonDirection::kGe:
-      return ComparisonDirection::kLe;
-    case ComparisonDirection::kGt:
-      return ComparisonDirection::kLt;
-    case ComparisonDirection::kLe:
-      return ComparisonDirection::kGe;
-    case ComparisonDirection::kLt:
-      return ComparisonDirection::kGt;
-    default:
-      return direction;
-  }
 }
 
 using Wide = __int128;

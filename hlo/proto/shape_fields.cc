@@ -82,10 +82,6 @@ bool WriteRest(std::string_view rest, LayoutProto* to) {
     } else if (scanner.Try('*')) {
       good = scanner.Try('(') && WriteType(scanner, &type);
       if (good) to->set_pointer_primitive_type(type);
-    } else if (scanner.Try(std::string_view("P"))) {
-      Shape physical;
-      good = scanner.Try('(') && text::ParseShape(scanner, &physical);
-      if (good) WriteShape(physical, to->mutable_physical_shape());
     } else {
       return false;
     }
@@ -111,7 +107,7 @@ std::string TypeName(int number) {
   return type ? std::string(PrimitiveTypeName(*type)) : "";
 }
 
-absl::Status ReadRest(const LayoutProto& from, int depth, std::string* rest) {
+absl::Status ReadRest(const LayoutProto& from, std::string* rest) {
   if (from.dim_level_types_size() > 0) {
     *rest += "D(";
     for (int i = 0; i < from.dim_level_types_size(); ++i) {
@@ -137,11 +133,8 @@ absl::Status ReadRest(const LayoutProto& from, int depth, std::string* rest) {
     *rest += ')';
   }
   if (from.has_physical_shape()) {
-    Shape physical;
-    SMELT_RETURN_IF_ERROR(ReadShape(from.physical_shape(), &physical, depth + 1));
-    *rest += "P(";
-    text::AppendShape(rest, physical, /*with_layout=*/true);
-    *rest += ')';
+    return absl::InvalidArgumentError(
+        "layout: a physical shape belongs to a sparse array, and HLO has no type for them");
   }
   const int64_t prefix = from.dynamic_shape_metadata_prefix_bytes();
   if (prefix != 0) StrAppend(rest, "M(", prefix, ")");
@@ -158,21 +151,21 @@ void WriteLayout(const Layout& layout, LayoutProto* to) {
   if (!layout.rest.empty()) {
     LayoutProto parts;
     std::string back;
-    const bool fits = WriteRest(layout.rest, &parts) && ReadRest(parts, 0, &back).ok();
+    const bool fits = WriteRest(layout.rest, &parts) && ReadRest(parts, &back).ok();
     if (fits) to->MergeFrom(parts);
     if (back != layout.rest) to->set_smelt_rest(layout.rest);
   }
   if (to->tail_padding_alignment_in_elements() == 0) to->set_tail_padding_alignment_in_elements(1);
 }
 
-absl::Status ReadLayout(const LayoutProto& from, int depth, Layout* layout) {
+absl::Status ReadLayout(const LayoutProto& from, Layout* layout) {
   layout->minor_to_major.assign(from.minor_to_major().begin(), from.minor_to_major().end());
   for (const TileProto& tile : from.tiles()) {
     layout->tiles.emplace_back(tile.dimensions().begin(), tile.dimensions().end());
   }
   layout->element_size_in_bits = from.element_size_in_bits();
   layout->memory_space = from.memory_space();
-  return ReadRest(from, depth, &layout->rest);
+  return ReadRest(from, &layout->rest);
 }
 
 // A text of ours stands as it is only where it is one: it is printed again without another look.
@@ -250,7 +243,7 @@ absl::Status ReadShape(const ShapeProto& from, Shape* shape, int depth) {
     return absl::InvalidArgumentError(StrCat("expected an array of less than 2^60 bytes, found ", shape->ToString()));
   }
   if (!from.has_layout() || from.layout().smelt_implied()) return absl::OkStatus();
-  SMELT_RETURN_IF_ERROR(ReadLayout(from.layout(), depth, &shape->layout.emplace()));
+  SMELT_RETURN_IF_ERROR(ReadLayout(from.layout(), &shape->layout.emplace()));
   if (from.layout().has_smelt_rest()) SMELT_RETURN_IF_ERROR(ReadKeptRest(from.layout().smelt_rest(), shape));
   // A scalar's empty layout is not in the text.
   if (*shape->layout == Layout{}) shape->layout.reset();

@@ -64,6 +64,10 @@ absl::StatusOr<Shape> DynamicReshape(const Request& request) {
       return Refuse(request, "dimension sizes must be s32 scalars, operand ", i, " is ", Describe(request, i));
     }
   }
+  if (request.shape(0).ElementCount() != declared.ElementCount() && !IsUnbounded(request.shape(0)) &&
+      !IsUnbounded(declared)) {
+    return Refuse(request, "the result ", declared.ToString(), " must have as many elements as ", Describe(request, 0));
+  }
   return declared;
 }
 

@@ -20,6 +20,26 @@ bool IsUnbound(const Shape& shape) { return shape.IsTuple() && shape.tuple_shape
 
 }  // namespace
 
+// All parts of a chain run in the thread that its beginning names.
+bool ModuleParser::CheckThread(const Instruction& before, const std::vector<RawAttribute>& attributes,
+                               const char* opcode_at) {
+  const Instruction* start = &before;
+  while (start->opcode() == Opcode::kAsyncUpdate && start->operand_count() > 0) start = start->operand(0);
+  if (start->opcode() != Opcode::kAsyncStart) return true;
+  const auto thread = [](const std::vector<RawAttribute>& of) -> std::string_view {
+    for (const RawAttribute& attribute : of) {
+      if (attribute.name == "async_execution_thread") return attribute.value;
+    }
+    return {};
+  };
+  const std::string_view named = thread(attributes);
+  const std::string_view first = thread(start->raw_attributes());
+  const std::string_view expected = first.empty() ? "\"main\"" : first;
+  return named.empty() || named == expected ||
+         scanner_.FailAt(opcode_at, StrCat("async_execution_thread=", expected, ", as `", start->name(), "` has"),
+                         named);
+}
+
 void ModuleParser::BindOperand(AsyncChain& chain, const Shape& shape) {
   const int64_t number = chain.computation->instruction_count();
   Instruction* parameter =
@@ -57,6 +77,7 @@ bool ModuleParser::ReadAsync(const char* start, const char* opcode_at, std::stri
     own.push_back(std::move(*thread));
     wrapped.raw.erase(thread);
   }
+  if (part != AsyncPart::kStart && !operands_.empty() && !CheckThread(*operands_[0], own, opcode_at)) return false;
   const std::vector<Instruction*> predecessors = std::move(wrapped.control_predecessors);
   if (part != AsyncPart::kDone && (shape == nullptr || !IsAsyncShape(*shape))) {
     return scanner_.FailAt(opcode_at, "the shape ((operand shapes), result shape, ...) before the opcode",

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <charconv>
+#include <cmath>
+#include <limits>
 #include <optional>
 
 #include "absl/strings/escaping.h"
@@ -98,8 +100,11 @@ struct BooleanCodec {
 template <auto Member>
 struct FloatCodec {
   static bool Read(AttributeReader& reader) {
+    const char* at = (reader.scanner.SkipSpace(), reader.scanner.at());
     double value;
     if (!reader.scanner.Float(&value)) return false;
+    if (std::abs(value) > std::numeric_limits<float>::max())
+      return reader.scanner.FailAt(at, "a number within the range of f32");
     FieldOf<Member>::Of(reader.draft) = static_cast<float>(value);
     return true;
   }

@@ -57,6 +57,11 @@ Row Raw(std::string_view name, std::vector<Opcode> opcodes) {
   return Attribute<RawCodec<Check>>(name, kOptional, std::move(opcodes));
 }
 
+template <bool (*Check)(Scanner&)>
+Row RequiredRaw(std::string_view name, std::vector<Opcode> opcodes) {
+  return Attribute<RawCodec<Check>>(name, kRequired, std::move(opcodes));
+}
+
 template <const auto& Names, bool AnyCase = false>
 Row Words(std::string_view name, std::vector<Opcode> opcodes) {
   return Attribute<WordCodec<Names, AnyCase>>(name, kOptional, std::move(opcodes));
@@ -170,7 +175,6 @@ struct ReplicaGroupsCodec {
 struct ControlPredecessorsCodec {
   static bool Read(AttributeReader& reader) {
     if (!reader.scanner.Expect('{')) return false;
-    if (reader.scanner.Try('}')) return true;
     do {
       if (!reader.host.ReadInstructionName(&reader.draft.control_predecessors.emplace_back())) return false;
     } while (reader.scanner.Try(','));
@@ -317,6 +321,7 @@ std::vector<Row> Rows() {
       Attribute<CalledListCodec>("called_computations", kOptional, {kCustomCall}),
 
       // Carried as written.
+      Raw<CheckBooleanList>("parameter_replication", {kParameter}),
       Raw<CheckInteger>("channel_id", kTransfers),
       Raw<CheckBoolean>("is_host_transfer", kTransfers),
       Raw<CheckBoolean>("constrain_layout",
@@ -325,14 +330,14 @@ std::vector<Row> Rows() {
                         {kAllGather, kAllGatherStart, kAllReduce, kAllReduceStart, kReduceScatter}),
       Words<kGroupModes, kAnyCase>("mode", {kAllReduce, kAllReduceStart, kReduceScatter}),
       Raw<CheckBoolean>("has_dynamic_root", {kCollectiveBroadcast}),
-      Raw<CheckIntegerPairs>("source_target_pairs", {kCollectivePermute, kCollectivePermuteStart}),
+      RequiredRaw<CheckIntegerPairs>("source_target_pairs", {kCollectivePermute, kCollectivePermuteStart}),
       Raw<CheckIntegerLists>("slice_sizes", {kCollectivePermute, kCollectivePermuteStart}),
       Raw<CheckString>("async_execution_thread", kAsync),
       Raw<CheckOperandAliasing>("output_to_operand_aliasing",
                                 {kAsyncStart, kAsyncUpdate, kAsyncDone, kCustomCall, kFusion}),
       Raw<CheckBoolean>("is_composite", {kCall}),
       Raw<CheckInt32>("cross_program_prefetch_index", {kCopyStart}),
-      Raw<CheckDomain>("domain", {kDomain}),
+      RequiredRaw<CheckDomain>("domain", {kDomain}),
       Raw<CheckString>("infeed_config", {kInfeed}),
       Raw<CheckString>("outfeed_config", {kOutfeed}),
       Raw<CheckShape>("outfeed_shape", {kOutfeed}),
@@ -375,7 +380,6 @@ const Table& TheTable() {
         Attribute<BackendConfigCodec>("backend_config", kOptional, {}),
         Raw<CheckFrontendAttributes>("frontend_attributes", {}),
         Raw<CheckStatistics>("statistics", {}),
-        Raw<CheckBooleanList>("parameter_replication", {}),
         Raw<CheckOrigin>("origin", {}),
     };
     for (const Row& row : common) {

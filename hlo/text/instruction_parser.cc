@@ -55,6 +55,17 @@ bool RunsAsynchronously(Opcode opcode) {
   }
 }
 
+const std::string* RawValue(const std::vector<RawAttribute>& attributes, std::string_view name) {
+  const auto found = std::find_if(attributes.begin(), attributes.end(),
+                                  [&](const RawAttribute& attribute) { return attribute.name == name; });
+  return found == attributes.end() ? nullptr : &found->value;
+}
+
+std::optional<int64_t> ChannelNumber(const std::string* written) {
+  int64_t number;
+  return written != nullptr && Scanner(*written, "").TryInteger(&number) ? std::optional(number) : std::nullopt;
+}
+
 }  // namespace
 
 Instruction* ModuleParser::Find(std::string_view name) const {
@@ -320,7 +331,7 @@ bool ModuleParser::ReadTupleElements(Instruction** operand) {
 bool ModuleParser::ReadAttributes(InstructionDraft& draft, const char* opcode_at, AsyncPart part) {
   const absl::Span<const AttributeRule> rules = AttributeRules(draft.opcode);
   const absl::Span<const AttributeRule> common = CommonAttributeRules();
-  uint64_t seen = 0;  // a bit for each rule of the opcode
+  uint64_t seen = 0, seen_common = 0;  // a bit for each rule
   while (scanner_.Try(',')) {
     scanner_.SkipSpace();
     const char* at = scanner_.at();
@@ -335,7 +346,10 @@ bool ModuleParser::ReadAttributes(InstructionDraft& draft, const char* opcode_at
       seen |= uint64_t{1} << i;
     }
     for (size_t i = 0; i < common.size() && rule == nullptr; ++i) {
-      if (common[i].name == name) rule = &common[i];
+      if (common[i].name != name) continue;
+      rule = &common[i];
+      if (seen_common >> i & 1) return twice();
+      seen_common |= uint64_t{1} << i;
     }
     if (rule == nullptr && part != AsyncPart::kNone && name == "async_execution_thread") {
       const absl::Span<const AttributeRule> async_rules = AttributeRules(Opcode::kAsyncStart);
@@ -356,13 +370,12 @@ bool ModuleParser::ReadAttributes(InstructionDraft& draft, const char* opcode_at
       return scanner_.FailAt(opcode_at, StrCat("attribute ", rules[i].name, " of ", OpcodeName(draft.opcode)), "none");
     }
   }
-  if (!CheckCounts(draft, opcode_at)) return false;
   for (const Computation* called : draft.called) {
     if (called == nullptr)
       return scanner_.FailAt(opcode_at, StrCat("all computations that ", OpcodeName(draft.opcode), " calls"),
                              "only some");
   }
-  return true;
+  return part != AsyncPart::kNone || CheckAgreement(draft, opcode_at);
 }
 
 // parameter_replication has a value for each leaf of the parameter.
@@ -380,24 +393,61 @@ bool ModuleParser::CheckReplication(const Instruction& parameter, const Instruct
   return true;
 }
 
-// Lists that are kept as written must still have as many entries as there are operands or leaves.
-bool ModuleParser::CheckCounts(const InstructionDraft& draft, const char* opcode_at) {
-  for (const RawAttribute& raw : draft.raw) {
-    if (raw.name != "operand_layout_constraints") continue;
-    Scanner list(raw.value, "");
-    size_t count = 0;
-    list.Expect('{');
-    while (list.Peek() != '}' && !list.AtEnd()) {
-      Shape shape;
-      ParseShape(list, &shape);
-      ++count;
-      if (!list.Try(',')) break;
+// A shape for each operand, which it is but for its layout.
+bool ModuleParser::CheckConstraints(const std::string& constraints, const char* opcode_at) {
+  Scanner list(constraints, "");
+  size_t count = 0;
+  list.Expect('{');
+  while (list.Peek() != '}' && !list.AtEnd()) {
+    Shape shape;
+    ParseShape(list, &shape);
+    if (count < operands_.size() && !shape.SameAs(operands_[count]->shape())) {
+      return scanner_.FailAt(opcode_at,
+                             StrCat("operand layout constraint ", count, " of shape ",
+                                    operands_[count]->shape().ToString(), ", as the operand is"),
+                             shape.ToString());
     }
-    if (count != operands_.size()) {
-      return scanner_.FailAt(opcode_at, StrCat(operands_.size(), " operand layout constraints"), StrCat(count));
-    }
+    ++count;
+    if (!list.Try(',')) break;
   }
-  return true;
+  return count == operands_.size() ||
+         scanner_.FailAt(opcode_at, StrCat(operands_.size(), " operand layout constraints"), StrCat(count));
+}
+
+// What is kept as written must still agree with the rest of its instruction.
+bool ModuleParser::CheckAgreement(const InstructionDraft& draft, const char* opcode_at) {
+  const auto* constraints = RawValue(draft.raw, "operand_layout_constraints");
+  if (constraints != nullptr && !CheckConstraints(*constraints, opcode_at)) return false;
+  switch (draft.opcode) {
+    case Opcode::kAllReduce:
+    case Opcode::kAllReduceStart:
+    case Opcode::kReduceScatter: {
+      const std::string* global = RawValue(draft.raw, "use_global_device_ids");
+      return global == nullptr || *global != "true" || RawValue(draft.raw, "mode") != nullptr ||
+             std::get<CollectiveAttributes>(draft.attributes).channel_id ||
+             scanner_.FailAt(opcode_at, "a channel_id with use_global_device_ids=true", "none");
+    }
+    case Opcode::kSendDone:
+    case Opcode::kRecvDone: {
+      if (operands_[0]->opcode() != Opcode::kSend && operands_[0]->opcode() != Opcode::kRecv) return true;
+      const std::string* started = RawValue(operands_[0]->raw_attributes(), "channel_id");
+      const std::string* done = RawValue(draft.raw, "channel_id");
+      return ChannelNumber(started) == ChannelNumber(done) ||
+             scanner_.FailAt(opcode_at,
+                             StrCat(started == nullptr ? "no channel_id" : StrCat("channel_id=", *started), ", as `",
+                                    operands_[0]->name(), "` has"),
+                             done == nullptr ? "none" : *done);
+    }
+    case Opcode::kAsyncUpdate:
+    case Opcode::kAsyncDone:
+      return operands_.empty() || CheckThread(*operands_[0], draft.raw, opcode_at);
+    case Opcode::kAsyncStart:
+      return draft.called.empty() || started_.insert(draft.called[0]).second ||
+             scanner_.FailAt(opcode_at, StrCat("a computation for each async-start, but another one calls `",
+                                               draft.called[0]->name(), "` already"));
+    default:
+      return true;
+  }
 }
 
 bool ModuleParser::ReadComputation(std::string_view role, Computation** computation) {

@@ -82,16 +82,6 @@ bool ParseLayoutNumber(Scanner& scanner, std::string_view key, int64_t usual, st
   return true;
 }
 
-// P(f32[8]{0}): a shape.
-bool ParsePhysicalShape(Scanner& scanner, int depth, std::string* kept) {
-  Shape physical;
-  if (!scanner.Expect('(') || !ParseShape(scanner, &physical, depth + 1) || !scanner.Expect(')')) return false;
-  StrAppend(kept, "P(");
-  AppendShape(kept, physical, /*with_layout=*/true);
-  kept->push_back(')');
-  return true;
-}
-
 bool ParseInteger(Scanner& scanner, int64_t* value) {
   return scanner.Expect('(') && scanner.Integer(value) && scanner.Expect(')');
 }
@@ -107,7 +97,6 @@ enum class LayoutPart {
   kElementSize,
   kMemorySpace,
   kSplits,
-  kShape,
   kPrefix
 };
 struct LayoutPartKey {
@@ -117,11 +106,10 @@ struct LayoutPartKey {
 constexpr LayoutPartKey kLayoutParts[] = {
     {"D", LayoutPart::kLevels},    {"T", LayoutPart::kTiles},       {"L", LayoutPart::kPadding},
     {"#", LayoutPart::kIndexType}, {"*", LayoutPart::kPointerType}, {"E", LayoutPart::kElementSize},
-    {"SC", LayoutPart::kSplits},   {"S", LayoutPart::kMemorySpace}, {"P", LayoutPart::kShape},
-    {"M", LayoutPart::kPrefix},
+    {"SC", LayoutPart::kSplits},   {"S", LayoutPart::kMemorySpace}, {"M", LayoutPart::kPrefix},
 };
 
-bool ParseLayoutPart(Scanner& scanner, const LayoutPartKey& part, int depth, Layout* layout) {
+bool ParseLayoutPart(Scanner& scanner, const LayoutPartKey& part, Layout* layout) {
   switch (part.part) {
     case LayoutPart::kLevels:
       return ParseLevels(scanner, &layout->rest);
@@ -138,25 +126,25 @@ bool ParseLayoutPart(Scanner& scanner, const LayoutPartKey& part, int depth, Lay
       return ParseInteger(scanner, &layout->memory_space);
     case LayoutPart::kSplits:
       return ParseSplits(scanner, &layout->rest);
-    case LayoutPart::kShape:
-      return ParsePhysicalShape(scanner, depth, &layout->rest);
     case LayoutPart::kPrefix:
       return ParseLayoutNumber(scanner, part.key, 0, &layout->rest);
   }
   return false;
 }
 
-bool ParseLayoutParts(Scanner& scanner, int depth, Layout* layout) {
+bool ParseLayoutParts(Scanner& scanner, Layout* layout) {
   std::optional<LayoutPart> last;
   while (scanner.Peek() != '}') {
     const char* start = scanner.at();
     const std::string_view left(start, scanner.end() - start);
     const auto* part = std::find_if(std::begin(kLayoutParts), std::end(kLayoutParts),
                                     [&](const LayoutPartKey& candidate) { return left.starts_with(candidate.key); });
+    if (left.starts_with("P("))
+      return scanner.Fail("no physical shape: only sparse arrays have one, and HLO has no type for them");
     if (part == std::end(kLayoutParts) || (last && part->part <= *last))
-      return scanner.Fail("`}` or one of the layout parts D, T, L, #, *, E, S, SC, P, M, in this order");
+      return scanner.Fail("`}` or one of the layout parts D, T, L, #, *, E, S, SC, M, in this order");
     scanner.set_at(start + part->key.size());
-    if (!ParseLayoutPart(scanner, *part, depth, layout)) return false;
+    if (!ParseLayoutPart(scanner, *part, layout)) return false;
     last = part->part;
   }
   return true;
@@ -164,13 +152,23 @@ bool ParseLayoutParts(Scanner& scanner, int depth, Layout* layout) {
 
 }  // namespace
 
-bool ParseLayout(Scanner& scanner, Shape* shape, int depth) {
+bool NamesEachDimensionOnce(const Layout& layout, int64_t rank) {
+  if (static_cast<int64_t>(layout.minor_to_major.size()) != rank || rank > 64) return false;
+  uint64_t seen = 0;
+  for (int64_t dimension : layout.minor_to_major) {
+    if (dimension < 0 || dimension >= rank || (seen >> dimension & 1)) return false;
+    seen |= uint64_t{1} << dimension;
+  }
+  return true;
+}
+
+bool ParseLayout(Scanner& scanner, Shape* shape) {
   // `{` opens a layout only before a number or a colon: `f32[] {` may be the start of a body.
   if (scanner.Here() != '{') return true;
   const char* brace = scanner.at();
   scanner.set_at(brace + 1);
   const char next = scanner.Peek();
-  if (!IsA(next, kDigitCharacter) && next != ':') {
+  if (!IsA(next, kDigitCharacter) && next != '-' && next != ':') {
     scanner.set_at(brace);
     return true;
   }
@@ -183,12 +181,16 @@ bool ParseLayout(Scanner& scanner, Shape* shape, int depth) {
       layout.minor_to_major.push_back(dimension);
     } while (scanner.Try(','));
   }
-  if (scanner.Try(':') && !ParseLayoutParts(scanner, depth, &layout)) return false;
+  if (!NamesEachDimensionOnce(layout, shape->rank())) {
+    return scanner.FailAt(brace + 1, StrCat("each of the ", shape->rank(), " dimensions once in the layout"),
+                          std::string_view(brace, scanner.at() - brace));
+  }
+  if (scanner.Try(':') && !ParseLayoutParts(scanner, &layout)) return false;
   return scanner.Expect('}');
 }
 
 void AppendLayout(std::string* out, const Layout& layout) {
-  // Of `rest`: D | L # * | SC P M, which stand around tiles, element size and memory space.
+  // Of `rest`: D | L # * | SC M, which stand around tiles, element size and memory space.
   const std::string_view rest = layout.rest;
   const auto after_group = [&](size_t at) { return std::min(rest.find(')', at), rest.size() - 1) + 1; };
   const size_t levels = rest.starts_with('D') ? after_group(0) : 0;

@@ -8,8 +8,11 @@
 
 namespace smelt::hlo::text {
 
-// Reads the layout that stands here, if one does. `depth`: of the shape that it belongs to, as for ParseShape.
-bool ParseLayout(Scanner& scanner, Shape* shape, int depth);
+// Reads the layout that stands here, if one does.
+bool ParseLayout(Scanner& scanner, Shape* shape);
+
+// Whether minor_to_major is an order of that many dimensions.
+bool NamesEachDimensionOnce(const Layout& layout, int64_t rank);
 
 // Appends a layout in the order in which XLA reads its parts; nothing where it says nothing.
 void AppendLayout(std::string* out, const Layout& layout);

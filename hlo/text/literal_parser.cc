@@ -114,14 +114,16 @@ bool SetReal(Scanner& scanner, const char* at, const Real& real, PrimitiveType t
 
 template <typename Part>
 bool ParseComplexElement(Scanner& scanner, PrimitiveType type, int64_t index, Literal* literal) {
-  const char* at = (scanner.SkipSpace(), scanner.at());
   Real parts[2];
+  const char* at[2];  // where each stands
+  const auto read = [&](int part) {
+    scanner.SkipSpace();
+    at[part] = scanner.at();
+    return ParseReal(scanner, type, &parts[part]);
+  };
   if (scanner.Try('(')) {
-    if (!ParseReal(scanner, type, &parts[0]) || !scanner.Expect(',') || !ParseReal(scanner, type, &parts[1]) ||
-        !scanner.Expect(')')) {
-      return false;
-    }
-  } else if (!ParseReal(scanner, type, &parts[0])) {
+    if (!read(0) || !scanner.Expect(',') || !read(1) || !scanner.Expect(')')) return false;
+  } else if (!read(0)) {
     return false;
   }
   Part* data = literal->data<Part>().data() + 2 * index;
@@ -131,7 +133,7 @@ bool ParseComplexElement(Scanner& scanner, PrimitiveType type, int64_t index, Li
       const uint64_t bits = NanBits(type, parts[i]);
       std::memcpy(&data[i], &bits, sizeof(Part));
     } else if (!std::isfinite(data[i]) && std::isfinite(parts[i].value)) {
-      return OutOfRange(scanner, at, type);
+      return OutOfRange(scanner, at[i], type);
     }
   }
   return true;

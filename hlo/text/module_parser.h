@@ -91,7 +91,9 @@ class ModuleParser : public AttributeHost {
   bool ReadTupleElements(Instruction** operand);
   bool ReadAttributes(InstructionDraft& draft, const char* opcode_at, AsyncPart part);
   bool CheckReplication(const Instruction& parameter, const InstructionDraft& draft, const char* opcode_at);
-  bool CheckCounts(const InstructionDraft& draft, const char* opcode_at);
+  bool CheckConstraints(const std::string& constraints, const char* opcode_at);
+  bool CheckAgreement(const InstructionDraft& draft, const char* opcode_at);
+  bool CheckThread(const Instruction& before, const std::vector<RawAttribute>& attributes, const char* opcode_at);
   bool ReadOpcode(Opcode* opcode, AsyncPart* async_part);
 
   // `dot-start`, `dot-update` and `dot-done` become asynchronous instructions that call a computation of our making
@@ -113,7 +115,8 @@ class ModuleParser : public AttributeHost {
   const ParseOptions& options_;
   std::unique_ptr<Module> module_;
   absl::flat_hash_map<std::string_view, Computation*, NameHash> computations_;
-  Computation* last_computation_ = nullptr;  // of those that the text names
+  absl::flat_hash_set<const Computation*> started_;  // by an async-start
+  Computation* last_computation_ = nullptr;          // of those that the text names
   Scope* scope_ = nullptr;
   ConstantFill constant_fill_;
   Operands operands_;  // of the instruction that is being read

@@ -1,7 +1,7 @@
 // Modules to HLO text.
 //
-//   std::string text = ToText(module);                        // everything; reads back to an equal module, here and in
-//   XLA std::string text = ToText(module, {PrintStyle::kShort});
+//   std::string text = ToText(module, {});                          // all of it; reads back equal, here and in XLA
+//   std::string brief = ToText(module, {PrintStyle::kShort});
 //
 // Reading the text and printing it again gives the same text. Linear in the size of the module and its constants.
 #pragma once

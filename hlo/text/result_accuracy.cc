@@ -42,8 +42,9 @@ bool ReadResultAccuracy(Scanner& scanner, std::string* text) {
       double* const value = name == "atol" ? &absolute : name == "rtol" ? &relative : name == "ulps" ? &ulps : nullptr;
       if (value == nullptr) return scanner.FailAt(at, "atol, rtol or ulps");
       if (!scanner.Float(value)) return false;
+      if (*value < 0) return scanner.FailAt(at, "a tolerance of 0 or more");
     } while (scanner.Try(','));
-    if (!(ulps > -1e15 && ulps < 1e15)) return scanner.FailAt(at, "fewer than 1e15 ulps");
+    if (!(ulps < 1e15)) return scanner.FailAt(at, "fewer than 1e15 ulps");
     if (!scanner.Expect('}')) return false;
   }
   *text = "{tolerance={atol=";

@@ -88,19 +88,23 @@ bool Scanner::Integer(int64_t* value, std::string_view expected) {
 
 bool Scanner::Float(double* value, std::string_view expected) {
   SkipSpace();
+  // The library also takes `.5`, `INF` and `infinity`, which XLA's texts do not have.
+  const std::string_view left(at_, end_ - at_);
+  const std::string_view digits = left.substr(left.starts_with('-') ? 1 : 0);
+  if (digits.empty() || !(IsA(digits[0], kDigitCharacter) || digits.starts_with("inf") || digits.starts_with("nan")))
+    return Fail(expected);
   const auto [stop, code] = std::from_chars(at_, end_, *value);
   if (code == std::errc::invalid_argument) return Fail(expected);
   if (code == std::errc::result_out_of_range) {
     // Underflow and overflow share a code; a tiny number is a legal zero.
-    const std::string_view digits(at_, stop - at_);
-    const size_t exponent = digits.find_first_of("eE");
-    if (exponent == std::string_view::npos || digits[exponent + 1] != '-') {
+    const size_t exponent = left.substr(0, stop - at_).find_first_of("eE");
+    if (exponent == std::string_view::npos || left[exponent + 1] != '-') {
       return Fail(StrCat(expected, " within the range of f64"));
     }
     *value = 0;
   }
   at_ = stop;
-  return true;
+  return at_ == end_ || !IsA(*at_, kWordStart) || Fail("the end of the number");
 }
 
 bool Scanner::Boolean(bool* value) {

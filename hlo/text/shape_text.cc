@@ -61,7 +61,7 @@ bool ParseShape(Scanner& scanner, Shape* shape, int depth) {
   }
   if (scanner.Here() != '[') return scanner.FailAt(scanner.at(), "`[` and the dimensions of the shape");
   scanner.set_at(scanner.at() + 1);
-  if (!ParseDimensions(scanner, shape) || !ParseLayout(scanner, shape, depth)) return false;
+  if (!ParseDimensions(scanner, shape) || !ParseLayout(scanner, shape)) return false;
   if (!shape->IsArray() && !shape->dimensions.empty()) return scanner.FailAt(start, "no dimensions of this type");
   return shape->SizeFits() || scanner.FailAt(start, "an array of less than 2^60 bytes", "a larger one");
 }

@@ -59,16 +59,23 @@ bool CheckIotaOrder(Scanner& scanner, int64_t devices) {
   return scanner.Expect(std::string_view("<=")) && CheckOrder(scanner, devices);
 }
 
-// 0,1,2: the number of devices that are listed.
-bool CountDevices(Scanner& scanner, int64_t* count) {
-  *count = 0;
+// 0,1,2
+bool ReadDevices(Scanner& scanner, std::vector<int64_t>* devices) {
   do {
-    int64_t device;
-    if (!scanner.Integer(&device, "a device number or `<=`")) return false;
-    ++*count;
+    if (!scanner.Integer(&devices->emplace_back(), "a device number or `<=`")) return false;
   } while (scanner.Try(','));
   return true;
 }
+
+// The character, with no white space before it.
+bool ExpectHere(Scanner& scanner, char c) {
+  if (scanner.Here() != c) return scanner.Fail(StrCat("`", std::string_view(&c, 1), "`"));
+  scanner.set_at(scanner.at() + 1);
+  return true;
+}
+
+// `name=`
+bool ExpectName(Scanner& scanner, std::string_view name) { return scanner.Expect(name) && ExpectHere(scanner, '='); }
 
 struct Axis {
   std::string_view name;  // with its quotes
@@ -100,8 +107,8 @@ bool ReadMesh(Scanner& scanner, Mesh* mesh) {
   if (scanner.Try(std::string_view("maximal_mesh"))) {
     mesh->maximal = true;
     int64_t device;
-    return scanner.Expect('[') && scanner.Expect(std::string_view("device_id")) && scanner.Expect('=') &&
-           scanner.Integer(&device, "a device number") && scanner.Expect(']');
+    return scanner.Expect('[') && ExpectName(scanner, "device_id") && scanner.Integer(&device, "a device number") &&
+           scanner.Expect(']');
   }
   if (!scanner.Expect(std::string_view("mesh")) || !scanner.Expect('[')) return false;
   if (!scanner.Try(']')) {
@@ -109,7 +116,7 @@ bool ReadMesh(Scanner& scanner, Mesh* mesh) {
       scanner.SkipSpace();
       const char* at = scanner.at();
       Axis axis;
-      if (!ReadAxisName(scanner, &axis.name) || !scanner.Expect('=') ||
+      if (!ReadAxisName(scanner, &axis.name) || !ExpectHere(scanner, '=') ||
           !scanner.Integer(&axis.size, "the size of a mesh axis")) {
         return false;
       }
@@ -128,15 +135,17 @@ bool ReadMesh(Scanner& scanner, Mesh* mesh) {
     scanner.set_at(end);
     return true;
   }
-  if (!scanner.Expect('=') || !scanner.Expect('(')) return false;
+  if (!ExpectHere(scanner, '=') || !scanner.Expect('(')) return false;
   if (scanner.Peek() == '[') return CheckOrder(scanner, mesh->devices) && scanner.Expect(')');
   scanner.SkipSpace();
   const char* at = scanner.at();
-  int64_t count;
-  if (!CountDevices(scanner, &count)) return false;
-  if (count != mesh->devices) {
-    return scanner.FailAt(at, StrCat(mesh->devices, " device numbers, as the mesh has devices"), StrCat(count));
-  }
+  std::vector<int64_t> devices;
+  if (!ReadDevices(scanner, &devices)) return false;
+  std::sort(devices.begin(), devices.end());
+  bool each_once = static_cast<int64_t>(devices.size()) == mesh->devices;
+  for (size_t i = 0; each_once && i < devices.size(); ++i) each_once = devices[i] == static_cast<int64_t>(i);
+  if (!each_once)
+    return scanner.FailAt(at, StrCat("each number below ", mesh->devices, " once, as the mesh has devices"));
   return scanner.Expect(')');
 }
 
@@ -203,23 +212,27 @@ bool CheckNamedSharding(Scanner& scanner) {
   Mesh mesh;
   if (!ReadMesh(scanner, &mesh)) return false;
   const auto metadata_only = [&] {
-    return !scanner.Try(',') ||
-           (scanner.Expect(std::string_view("metadata")) && scanner.Expect('=') && CheckMetadataList(scanner));
+    return !scanner.Try(',') || (ExpectName(scanner, "metadata") && CheckMetadataList(scanner));
   };
   if (mesh.maximal) return metadata_only();
-  scanner.Try(',');
+  bool more = scanner.Try(',');
   for (std::string_view whole : {"replicated", "unreduced", "manual"}) {
-    if (scanner.Try(whole)) return metadata_only();
+    const char* at = scanner.at();
+    if (scanner.Try(whole) && scanner.Here() != '=') return metadata_only();
+    scanner.set_at(at);
   }
   std::vector<AxisPart> used;
-  if (!scanner.Expect('[')) return false;
-  if (!scanner.Try(']')) {
-    do {
-      if (!CheckAxes(scanner, mesh, /*open=*/true, &used)) return false;
-    } while (scanner.Try(','));
-    if (!scanner.Expect(']')) return false;
+  if (scanner.Peek() == '[' || !more) {
+    if (!scanner.Expect('[')) return false;
+    if (!scanner.Try(']')) {
+      do {
+        if (!CheckAxes(scanner, mesh, /*open=*/true, &used)) return false;
+      } while (scanner.Try(','));
+      if (!scanner.Expect(']')) return false;
+    }
+    more = scanner.Try(',');
   }
-  while (scanner.Try(',')) {
+  for (; more; more = scanner.Try(',')) {
     scanner.SkipSpace();
     const char* at = scanner.at();
     std::string_view name;
@@ -249,8 +262,9 @@ bool CheckTiles(Scanner& scanner, int64_t* rank, bool* listed) {
   if (!*listed) return CheckIotaOrder(scanner, devices);
   scanner.SkipSpace();
   const char* at = scanner.at();
-  int64_t count;
-  if (!CountDevices(scanner, &count)) return false;
+  std::vector<int64_t> listed_devices;
+  if (!ReadDevices(scanner, &listed_devices)) return false;
+  const int64_t count = static_cast<int64_t>(listed_devices.size());
   if (count != devices)
     return scanner.FailAt(at, StrCat(devices, " devices, the size of the tile assignment"), StrCat(count));
   return count > 1 || scanner.FailAt(at, "more than one device, or `maximal device=`", "one");
@@ -305,8 +319,7 @@ bool CheckOneSharding(Scanner& scanner) {
     }
     if (word != "device" && word != "devices" && word != "last_tile_dims" && word != "metadata")
       return scanner.FailAt(at, kForms);
-    if (scanner.Here() != '=') return scanner.Fail("`=`");
-    scanner.set_at(scanner.at() + 1);
+    if (!ExpectHere(scanner, '=')) return false;
     if (word == "device") {
       one_device = true;
       if (!scanner.Integer(&number, "a device number")) return false;

@@ -4,6 +4,7 @@
 
 #include "hlo/shape_inference/shape_inference.h"
 #include "hlo/str_cat.h"
+#include "hlo/text/layout_text.h"
 #include "hlo/verifier/header.h"
 #include "hlo/verifier/nesting.h"
 
@@ -15,15 +16,7 @@ bool IsLayoutValid(const Shape& shape) {
   for (const Shape& element : shape.tuple_shapes) {
     if (!IsLayoutValid(element)) return false;
   }
-  if (!shape.layout) return true;
-  const std::vector<int64_t>& order = shape.layout->minor_to_major;
-  if (static_cast<int64_t>(order.size()) != shape.rank()) return false;
-  uint64_t seen = 0;
-  for (int64_t d : order) {
-    if (d < 0 || d >= shape.rank() || shape.rank() > 64 || (seen >> d & 1)) return false;
-    seen |= uint64_t{1} << d;
-  }
-  return true;
+  return !shape.layout || text::NamesEachDimensionOnce(*shape.layout, shape.rank());
 }
 
 class Verifier {

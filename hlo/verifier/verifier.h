@@ -1,8 +1,8 @@
 // Says whether a module is well formed, and if not, which instruction is wrong and why.
 //
 //   SMELT_RETURN_IF_ERROR(VerifyModule(module));
-//   // `sum.3` in computation `main`: add: operands must have the same dimensions, are `x` of shape f32[2] and `y` of
-//   shape f32[3]
+//   // `sum.3` in computation `main`: add: operands must have the same dimensions, are `x` of shape f32[2] and
+//   // `y` of shape f32[3]
 //
 // Checked are: roots and parameters of computations, that operands stand in the same computation, that neither
 // instructions nor computations form a cycle, operand counts, element types, shapes against shape inference (layouts

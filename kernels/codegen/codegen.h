@@ -1,8 +1,7 @@
 // From loop IR to machine code, through LLVM 19. The only door to LLVM: this header does not include it.
 //
-//   CodeGenerator generator(target);
-//   std::string object = generator.EmitObject(function).value();     // a relocatable ELF object, position independent
-//   std::shared_ptr<KernelCode> code = LoadObject(object, descriptor).value();
+//   ObjectCode object = EmitObject(function, target).value();        // a relocatable ELF object, position independent
+//   std::shared_ptr<runtime::KernelCode> code = LoadObject(object).value();
 #pragma once
 
 #include <cstdint>

@@ -70,7 +70,7 @@ llvm::Function* PhaseEmitter::Emit(const ir::Phase& phase, const std::string& sy
 }
 
 // Loads the pointers of arguments and shared scratch, which is all that the entry block does, and gives every buffer an
-// alias scope of its own.
+// alias scope of its own: its accesses meet none of the buffers that lie elsewhere.
 void PhaseEmitter::EmitEntry(const ir::Phase& phase) {
   llvm::BasicBlock* entry = NewBlock("entry");
   llvm::BasicBlock* body = NewBlock("body");
@@ -98,24 +98,13 @@ void PhaseEmitter::EmitEntry(const ir::Phase& phase) {
     }
     AddScope(passed[i], base);
   }
-  // Thread scratch gets its scopes here too, so that every scope knows all others.
-  std::vector<const ir::StmtNode*> open = {phase.body.get()};
-  while (!open.empty()) {
-    const ir::StmtNode* stmt = open.back();
-    open.pop_back();
-    if (stmt == nullptr) continue;
-    if (stmt->kind == ir::StmtKind::kAllocate && stmt->buffer->scope == ir::Scope::kThread &&
-        !buffers_.contains(stmt->buffer.get())) {
-      AddScope(stmt->buffer.get(), nullptr);
-    }
-    open.push_back(stmt->then_case.get());
-    open.push_back(stmt->else_case.get());
-    for (const ir::Stmt& child : stmt->stmts) open.push_back(child.get());
-  }
+  PlaceThreadScratch(phase.body);
   for (const ir::BufferNode* buffer : scoped_) {
     std::vector<llvm::Metadata*> others;
     for (const ir::BufferNode* other : scoped_) {
-      if (other != buffer) others.push_back(buffers_[other].scope->getOperand(0));
+      if (other != buffer && !buffers_[buffer].Shares(buffers_[other])) {
+        others.push_back(buffers_[other].scope->getOperand(0));
+      }
     }
     buffers_[buffer].no_alias = llvm::MDNode::get(context_, others);
   }
@@ -123,10 +112,33 @@ void PhaseEmitter::EmitEntry(const ir::Phase& phase) {
   builder_.SetInsertPoint(body);
 }
 
+// Finds where EmitAllocate will put each buffer, so that the scopes are known before the first access.
+void PhaseEmitter::PlaceThreadScratch(const ir::Stmt& body) {
+  std::vector<std::pair<const ir::StmtNode*, int64_t>> open = {{body.get(), 0}};
+  while (!open.empty()) {
+    auto [stmt, offset] = open.back();
+    open.pop_back();
+    if (stmt == nullptr) continue;
+    if (stmt->kind == ir::StmtKind::kAllocate && stmt->buffer->scope == ir::Scope::kThread) {
+      const ir::BufferNode* buffer = stmt->buffer.get();
+      const bool first = !buffers_.contains(buffer);
+      if (first) AddScope(buffer, nullptr);
+      BufferAccess& access = buffers_[buffer];
+      const int64_t end = offset + ScratchBytes(*buffer);
+      access.begin = first ? offset : std::min(access.begin, offset);
+      access.end = first ? end : std::max(access.end, end);
+      offset = end;
+    }
+    open.emplace_back(stmt->then_case.get(), offset);
+    open.emplace_back(stmt->else_case.get(), offset);
+    for (const ir::Stmt& child : stmt->stmts) open.emplace_back(child.get(), offset);
+  }
+}
+
 void PhaseEmitter::AddScope(const ir::BufferNode* buffer, llvm::Value* base) {
   llvm::MDBuilder metadata(context_);
   llvm::MDNode* scope = metadata.createAnonymousAliasScope(alias_domain_, buffer->name);
-  buffers_[buffer] = {base, llvm::MDNode::get(context_, {scope}), nullptr};
+  buffers_[buffer] = {.base = base, .scope = llvm::MDNode::get(context_, {scope})};
   scoped_.push_back(buffer);
 }
 
@@ -222,13 +234,13 @@ void PhaseEmitter::EmitAllocate(const ir::StmtNode& allocate) {
   if (buffer.scope == ir::Scope::kThread) {
     buffers_[&buffer].base =
         builder_.CreateConstInBoundsGEP1_64(builder_.getInt8Ty(), function_->getArg(1), scratch_offset_, buffer.name);
-    scratch_offset_ += (buffer.ByteSize() + 63) / 64 * 64;
+    scratch_offset_ += ScratchBytes(buffer);
     thread_scratch_bytes_ = std::max(thread_scratch_bytes_, scratch_offset_);
   } else if (buffer.scope == ir::Scope::kLocal) {
     llvm::Type* element = MemoryType(context_, {buffer.type, 1});
     llvm::Type* array = llvm::ArrayType::get(element, std::max<int64_t>(buffer.ElementCount(), 1));
     auto* storage = new llvm::AllocaInst(array, 0, nullptr, llvm::Align(64), buffer.name, entry_end_->getIterator());
-    buffers_[&buffer] = {storage, nullptr, nullptr};
+    buffers_[&buffer] = {.base = storage};
   }
   EmitStmt(allocate.body());
   scratch_offset_ = outer_offset;

@@ -46,15 +46,21 @@ class PhaseEmitter {
   struct BufferAccess {
     llvm::Value* base = nullptr;
     llvm::MDNode* scope = nullptr;     // alias.scope of its accesses
-    llvm::MDNode* no_alias = nullptr;  // all other scopes
+    llvm::MDNode* no_alias = nullptr;  // the scopes of what never shares memory with it
+    // Thread scratch: the bytes where it lies, wherever it is allocated. Siblings lie in the same ones.
+    int64_t begin = 0;
+    int64_t end = 0;
+    bool Shares(const BufferAccess& other) const { return begin < other.end && other.begin < end; }
   };
 
   // Statements (phase_emitter.cc).
   void EmitEntry(const ir::Phase& phase);
+  void PlaceThreadScratch(const ir::Stmt& body);
   void EmitStmt(const ir::Stmt& stmt);
   void EmitFor(const ir::StmtNode& loop);
   void EmitIf(llvm::Value* condition, const ir::Stmt& then_case, const ir::Stmt& else_case);
   void EmitAllocate(const ir::StmtNode& allocate);
+  static int64_t ScratchBytes(const ir::BufferNode& buffer) { return (buffer.ByteSize() + 63) / 64 * 64; }
   // The loop's body with `var` bound, as a new scope.
   void EmitBody(const te::Expr& var, llvm::Value* value, Interval interval, const ir::Stmt& body);
   void AddScope(const ir::BufferNode* buffer, llvm::Value* base);

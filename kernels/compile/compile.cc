@@ -67,7 +67,7 @@ class Compilation {
     return Build(std::move(schedule), tile);
   }
 
-  // The preferred tile; where it spills in a contraction, the one of its successors that spills least.
+  // The default tile: see CompileOptions::tile.
   absl::StatusOr<Candidate> BuildDefault() {
     const space::Nest& nest = structure_.main_nest();
     std::vector<std::vector<int64_t>> tiles = space::PreferredTiles(nest, target_);
@@ -106,7 +106,7 @@ absl::StatusOr<std::shared_ptr<const CompiledKernel>> CompileKernel(const hlo::C
   }
   const auto start = std::chrono::steady_clock::now();
   SMELT_ASSIGN_OR_RETURN(te::Graph graph, te::FromHlo(kernel));
-  const space::Structure structure = space::AnalyseStructure(std::move(graph), target);
+  const space::Structure structure = space::AnalyseStructure(std::move(graph));
   absl::StatusOr<Candidate> built =
       Compilation(structure, target, options.listing != nullptr, "kernel").Run(options.tile);
   if (!built.ok()) return built.status();
@@ -126,7 +126,7 @@ absl::StatusOr<std::shared_ptr<const CompiledKernel>> CompileKernel(const hlo::C
 absl::StatusOr<KernelObject> CompileObject(const hlo::Computation& kernel, const Target& target,
                                            const std::optional<space::Tile>& tile, const std::string& symbol) {
   SMELT_ASSIGN_OR_RETURN(te::Graph graph, te::FromHlo(kernel));
-  const space::Structure structure = space::AnalyseStructure(std::move(graph), target);
+  const space::Structure structure = space::AnalyseStructure(std::move(graph));
   SMELT_ASSIGN_OR_RETURN(Candidate built, Compilation(structure, target, /*list=*/false, symbol).Run(tile));
   return KernelObject{std::move(built.object.elf), std::move(built.object.descriptor), std::move(built.tile)};
 }

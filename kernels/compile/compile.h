@@ -1,7 +1,7 @@
 // From a kernel (a fused HLO computation) to code that runs: the whole way through tensor expressions, schedule, loop
 // IR and LLVM, with a cache.
 //
-//   KernelCache cache({.folder = "~/.cache/smelt"});
+//   KernelCache cache(KernelCache::DefaultFolder());
 //   auto kernel = CompileKernel(computation, target, {}, &cache).value();
 #pragma once
 
@@ -27,14 +27,17 @@ struct KernelListing {
 };
 
 struct CompileOptions {
-  std::optional<space::Tile> tile;   // absent: the default tile
+  // Absent: the default tile. That is the first of those that suit the kernel's loops (space::PreferredTiles); where a
+  // contraction spills vectors with it, the one of the first three that spills least. Only compiling tells, so
+  // CompiledKernel::tile says which it was, and nothing else defines it.
+  std::optional<space::Tile> tile;
   KernelListing* listing = nullptr;  // filled in; the cache, which does not keep listings, is then left alone
 };
 
 struct CompiledKernel {
   std::shared_ptr<runtime::KernelCode> code;
   std::string trace;  // the schedule
-  std::string tile;
+  std::string tile;   // "1x8x32", or "fallback": the schedule that every graph has
   int vector_spills = 0;
   double compile_seconds = 0;  // 0 when it came from the cache
 };

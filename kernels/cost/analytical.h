@@ -1,5 +1,5 @@
 // Estimated time of one kernel on one target, split into its causes: the baseline of the TPU papers (MLSys 2021,
-// Section 4), the prior of the learned model, and what chooses default tiles.
+// Section 4), what fusion heuristics go by without a model, and what ranks tiles without one.
 #pragma once
 
 #include <algorithm>
@@ -19,10 +19,10 @@ struct CostEstimate {
   double seconds() const { return std::max(compute_seconds, memory_seconds) + launch_seconds; }
 };
 
-// Kernel without a tile: of its default tile, without enumerating. Cheap (microseconds): fusion heuristics call it for
+// A kernel without a tile is estimated as if its tile suited it. Cheap (microseconds): fusion heuristics call it for
 // every candidate.
 CostEstimate EstimateKernel(const hlo::Computation& kernel, const Target& target);
-// Of a particular tile: traffic follows from the tile's footprints.
+// The same for one tile: traffic follows from the tile's footprints.
 absl::StatusOr<CostEstimate> EstimateTile(const hlo::Computation& kernel, const space::Tile& tile,
                                           const Target& target);
 

@@ -1,7 +1,7 @@
 // Reference interpreter of the loop IR over plain buffers: the oracle of lowering, and what generated code is compared
 // with.
 //
-//   Interpret(function, {a.raw(), b.raw(), c.raw()});    // arguments in order: inputs, then outputs
+//   SMELT_RETURN_IF_ERROR(Interpret(function, std::vector{a, b, c}));    // arguments in order: inputs, then outputs
 //
 // Checks what machine code does not: every access that is performed must lie inside its buffer. Scratch starts as bytes
 // of 0xff (NaN), so that values that nobody wrote show in the result.

@@ -138,6 +138,7 @@ class CompiledExecutable : public Executable {
     }
     for (size_t i = 0; i < inputs.size(); ++i) SMELT_RETURN_IF_ERROR(CheckAligned("input", i, inputs[i]));
     for (size_t i = 0; i < outputs.size(); ++i) SMELT_RETURN_IF_ERROR(CheckAligned("output", i, outputs[i]));
+    SMELT_RETURN_IF_ERROR(CheckApart(inputs, outputs));
     if (options.kernel_seconds != nullptr) options.kernel_seconds->resize(kernels_.size());
     return execution_->Run(inputs, outputs, options);
   }
@@ -150,6 +151,44 @@ class CompiledExecutable : public Executable {
   static absl::Status CheckAligned(const char* what, size_t i, const void* pointer) {
     if (reinterpret_cast<uintptr_t>(pointer) % kAlignment == 0) return absl::OkStatus();
     return absl::InvalidArgumentError(StrCat(what, " ", i, " is not aligned to ", kAlignment, " bytes"));
+  }
+
+  // No output may share memory with another output or with an input: kernels are compiled for buffers that lie apart.
+  // Looked at once for as long as the pointers stay the same.
+  absl::Status CheckApart(absl::Span<const void* const> inputs, absl::Span<void* const> outputs) {
+    if (std::equal(inputs.begin(), inputs.end(), apart_inputs_.begin(), apart_inputs_.end()) &&
+        std::equal(outputs.begin(), outputs.end(), apart_outputs_.begin(), apart_outputs_.end())) {
+      return absl::OkStatus();
+    }
+    struct Piece {
+      uintptr_t begin, end;
+      bool output;
+      size_t number;
+      std::string ToString() const { return StrCat(output ? "output " : "input ", number); }
+    };
+    std::vector<Piece> pieces;
+    const auto add = [&](const void* data, const hlo::Shape& shape, bool output, size_t number) {
+      const uintptr_t begin = reinterpret_cast<uintptr_t>(data);
+      if (shape.ByteSize() > 0)
+        pieces.push_back({begin, begin + static_cast<uintptr_t>(shape.ByteSize()), output, number});
+    };
+    for (size_t i = 0; i < inputs.size(); ++i) add(inputs[i], program_.inputs[i], false, i);
+    for (size_t i = 0; i < outputs.size(); ++i) add(outputs[i], program_.outputs[i], true, i);
+    std::sort(pieces.begin(), pieces.end(), [](const Piece& x, const Piece& y) { return x.begin < y.begin; });
+    // Inputs may be one another; so the piece that reaches furthest is remembered of each kind.
+    const Piece* furthest[2] = {nullptr, nullptr};
+    for (const Piece& piece : pieces) {
+      for (const Piece* before : furthest) {
+        if (before == nullptr || before->end <= piece.begin || !(before->output || piece.output)) continue;
+        return absl::InvalidArgumentError(StrCat(piece.ToString(), " and ", before->ToString(),
+                                                 " share memory: each output needs a buffer of its own"));
+      }
+      const Piece*& reaches = furthest[piece.output];
+      if (reaches == nullptr || reaches->end < piece.end) reaches = &piece;
+    }
+    apart_inputs_.assign(inputs.begin(), inputs.end());
+    apart_outputs_.assign(outputs.begin(), outputs.end());
+    return absl::OkStatus();
   }
 
   void AddKernelInfo(const std::vector<KernelSite>& sites, const std::vector<CompiledJob>& compiled) {
@@ -178,6 +217,7 @@ class CompiledExecutable : public Executable {
   std::vector<ProgramJob> jobs_;
   std::vector<KernelInfo> kernels_;
   std::unique_ptr<Execution> execution_;
+  std::vector<const void*> apart_inputs_, apart_outputs_;  // what CheckApart last found right
   int64_t arena_bytes_ = 0;
   double compile_seconds_ = 0;
 };

@@ -1,7 +1,7 @@
 // A compiled program: kernels, opaque operations and control flow over one planned arena.
 //
 //   auto executable = Executable::Compile(fused_module, target, options).value();
-//   std::vector<hlo::Literal> outputs = executable->Run(inputs).value();      // leaves of the result, in order
+//   std::vector<hlo::Literal> outputs = executable->Run(arguments).value();   // leaves of the result, in order
 //
 // Each instruction of an executed computation that is a fusion, or does arithmetic, is one kernel. An instruction
 // without a loop nest runs as an opaque operation through the evaluator; kernels() says which and why.
@@ -59,8 +59,9 @@ class Executable {
   virtual absl::StatusOr<std::vector<hlo::Literal>> Run(absl::Span<const hlo::Literal* const> inputs,
                                                         const RunOptions& options = {}) = 0;
   // As Run, with results in buffers of the caller (64-byte aligned, of each output leaf's byte size): what timing loops
-  // call, no allocation. Buffers must not overlap each other; results may be computed in place in the outputs' buffers,
-  // which hold nothing of use when the run fails.
+  // call, no allocation. InvalidArgument where an output shares memory with another output or with an input; inputs may
+  // be one another. Results may be computed in place in the outputs' buffers, which hold nothing of use when the run
+  // fails.
   virtual absl::Status RunInto(absl::Span<const void* const> inputs, absl::Span<void* const> outputs,
                                const RunOptions& options = {}) = 0;
 };

@@ -4,7 +4,7 @@
 //   auto [io, ii] = s.Split("c", "i0", 8).value();
 //   s.Reorder("c", {io, "i1", "k", ii});
 //   s.Vectorize("c", ii);
-//   s.ToString()      // the program that built it, one primitive a line; ParseTrace replays it
+//   s.ToString()      // the program that built it, one primitive a line; Schedule::Replay reads it
 //
 // A stage is named after its operation; loops are named by strings: an axis starts as `i0`, `i1`, ... (reduce axes
 // `r0`, ...), split gives `i0.outer` and `i0.inner`, fuse `i0.i1.fused`. A primitive that is not legal returns an error

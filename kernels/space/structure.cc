@@ -114,7 +114,7 @@ bool IsDepthwiseWindow(const OperationRef& operation) {
 
 class Analysis {
  public:
-  Analysis(te::Graph graph, const Target& target) : target_(target) { structure_.graph = std::move(graph); }
+  explicit Analysis(te::Graph graph) { structure_.graph = std::move(graph); }
 
   Structure Run() {
     const std::vector<OperationRef>& operations = structure_.graph.operations;
@@ -395,7 +395,6 @@ class Analysis {
     }
   }
 
-  const Target& target_;
   Structure structure_;
   absl::flat_hash_set<const Operation*> outputs_;
   absl::flat_hash_map<const Operation*, double> chain_cost_;
@@ -462,6 +461,6 @@ double Nest::Work() const {
   return work;
 }
 
-Structure AnalyseStructure(te::Graph graph, const Target& target) { return Analysis(std::move(graph), target).Run(); }
+Structure AnalyseStructure(te::Graph graph) { return Analysis(std::move(graph)).Run(); }
 
 }  // namespace smelt::kernels::space

@@ -6,7 +6,6 @@
 
 #include "kernels/space/access.h"
 #include "kernels/space/axis_match.h"
-#include "kernels/target.h"
 #include "kernels/te/tensor.h"
 
 namespace smelt::kernels::space {
@@ -46,15 +45,18 @@ struct Structure {
   const Nest& main_nest() const { return nests[main]; }
 };
 
-// Decides by arithmetic saved against memory moved. Deterministic; never fails.
-Structure AnalyseStructure(te::Graph graph, const Target& target);
+// Decides by arithmetic saved against memory moved. Deterministic; never fails. The same for every CPU: what counts as
+// near is a constant in structure.cc, and the target's vectors and caches first matter to the tiles.
+Structure AnalyseStructure(te::Graph graph);
 
 // Whether an operation is a dot or convolution.
 bool IsContraction(const te::Operation& operation);
 // The kept axis along which all reads of a reduction are contiguous or constant, so that vectors run over it; -1 when
 // there is none.
 int VectorAxis(const te::Operation& reduction, const std::vector<Access>& accesses);
-// Arithmetic of one element of the operation's own bodies, in the units of cost/opcode_cost.h.
+// Roughly how many slots of a vector unit one element of the operation's own bodies takes, times two. The scale is this
+// folder's own, and its thresholds (what is kept, what runs on several threads) are set on it; seconds are the business
+// of cost/, whose table goes by opcode and type.
 double BodyCost(const te::Operation& operation);
 
 }  // namespace smelt::kernels::space

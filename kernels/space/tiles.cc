@@ -17,10 +17,9 @@
 namespace smelt::kernels::space {
 namespace {
 
-// Structure does not depend on peaks; any target of the right vector width gives the same dimensions.
-absl::StatusOr<Structure> StructureOf(const hlo::Computation& kernel, const Target& target) {
+absl::StatusOr<Structure> StructureOf(const hlo::Computation& kernel) {
   SMELT_ASSIGN_OR_RETURN(te::Graph graph, te::FromHlo(kernel));
-  return AnalyseStructure(std::move(graph), target);
+  return AnalyseStructure(std::move(graph));
 }
 
 // Powers of two and divisors, ascending, the whole extent included.
@@ -57,12 +56,12 @@ absl::StatusOr<Tile> Tile::Parse(std::string_view text) {
 }
 
 absl::StatusOr<std::vector<int64_t>> TiledDimensions(const hlo::Computation& kernel) {
-  SMELT_ASSIGN_OR_RETURN(const Structure structure, StructureOf(kernel, Target()));
+  SMELT_ASSIGN_OR_RETURN(const Structure structure, StructureOf(kernel));
   return TiledExtents(structure.main_nest());
 }
 
 absl::StatusOr<std::vector<Tile>> EnumerateTiles(const hlo::Computation& kernel, const Target& target, int64_t limit) {
-  SMELT_ASSIGN_OR_RETURN(const Structure structure, StructureOf(kernel, target));
+  SMELT_ASSIGN_OR_RETURN(const Structure structure, StructureOf(kernel));
   const Nest& nest = structure.main_nest();
   const std::vector<int64_t>& extents = TiledExtents(nest);
   std::vector<Tile> tiles;
@@ -104,14 +103,9 @@ absl::StatusOr<std::vector<Tile>> EnumerateTiles(const hlo::Computation& kernel,
   return tiles;
 }
 
-absl::StatusOr<Tile> DefaultTile(const hlo::Computation& kernel, const Target& target) {
-  SMELT_ASSIGN_OR_RETURN(const Structure structure, StructureOf(kernel, target));
-  return Tile{PreferredTiles(structure.main_nest(), target).front()};
-}
-
 absl::StatusOr<schedule::Schedule> ScheduleForTile(const hlo::Computation& kernel, const Tile& tile,
                                                    const Target& target) {
-  SMELT_ASSIGN_OR_RETURN(const Structure structure, StructureOf(kernel, target));
+  SMELT_ASSIGN_OR_RETURN(const Structure structure, StructureOf(kernel));
   SMELT_RETURN_IF_ERROR(CheckTile(structure.main_nest(), tile));
   return ScheduleStructure(structure, tile.extents, target);
 }

@@ -1,7 +1,7 @@
 // Output tiles of a kernel: the sizes in which its main output may be computed, each mapping to a complete schedule.
 //
-//   std::vector<Tile> tiles = EnumerateTiles(kernel, target, 1000).value();
-//   Schedule s = ScheduleForTile(kernel, tiles[3], target).value();
+//   std::vector<Tile> tiles = EnumerateTiles(computation, target, 1000).value();
+//   schedule::Schedule s = ScheduleForTile(computation, tiles[3], target).value();
 #pragma once
 
 #include <cstdint>
@@ -29,11 +29,10 @@ struct Tile {
 absl::StatusOr<std::vector<int64_t>> TiledDimensions(const hlo::Computation& kernel);
 
 // Valid tiles: operands and scratch of one tile fit the target's L2. At least one, at most `limit`, spread evenly over
-// the space when there are more; deterministic; the default tile is first.
+// the space when there are more; deterministic. Those that suit the kernel's loops (PreferredTiles) come first, the
+// best of them at the front. The compiler's default is one of these, nearly always the front one
+// (kernels/compile/compile.h).
 absl::StatusOr<std::vector<Tile>> EnumerateTiles(const hlo::Computation& kernel, const Target& target, int64_t limit);
-
-// The default: chosen by the analytical cost from a handful of tiles, without any search.
-absl::StatusOr<Tile> DefaultTile(const hlo::Computation& kernel, const Target& target);
 
 absl::StatusOr<schedule::Schedule> ScheduleForTile(const hlo::Computation& kernel, const Tile& tile,
                                                    const Target& target);

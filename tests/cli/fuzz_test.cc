@@ -1,6 +1,8 @@
 // `smelt fuzz` and `smelt reduce` as a user starts them.
+#include <unistd.h>
+
 #include <csignal>
-#include <thread>
+#include <filesystem>
 
 #include "gtest/gtest.h"
 #include "tests/cli/tool.h"
@@ -42,12 +44,13 @@ TEST(Fuzz, RefusesNonsenseFlags) {
 }
 
 TEST(Fuzz, InterruptEndsItWithAReport) {
-  Tool tool = Tool::Start({"fuzz", "--modules=1000000", "--configs=1"});
-  std::this_thread::sleep_for(std::chrono::seconds(2));
+  Tool tool = Tool::Start({"fuzz", "--modules=1000000", "--configs=1", "--json"});
+  while (tool.Running() && tool.Error().find(" of 1000000 modules") == std::string::npos) ::usleep(10000);
   tool.Signal(SIGINT);
   const ToolResult result = tool.Wait(60);
-  EXPECT_EQ(result.signal, 0);
-  EXPECT_NE(result.out.find("interrupted"), std::string::npos) << result.out << result.err;
+  EXPECT_EQ(result.exit_code, 130) << result.err;
+  EXPECT_EQ(result.json()["interrupted"], true);
+  EXPECT_NE(result.err.find("interrupted by SIGINT"), std::string::npos) << result.err;
 }
 
 TEST(Reduce, KeepsWhatTheCommandFailsOn) {
@@ -77,6 +80,21 @@ TEST(Reduce, KeepsTheStatusThatItStartedWith) {
                 .exit_code,
             0);
   EXPECT_EQ(ReadFile(out).find("tanh"), std::string::npos);
+}
+
+TEST(Reduce, InterruptedItKeepsTheSmallestSoFar) {
+  const auto folder = FreshFolder("reduce_interrupted");
+  WriteFile(folder / "m.hlo", kModule);
+  const std::string out = (folder / "small.hlo").string();
+  Tool tool =
+      Tool::Start({"reduce", (folder / "m.hlo").string(), "-o", out, "--", "sh", "-c", "sleep 1; exit 3", "{}"});
+  while (tool.Running() && !std::filesystem::exists(out)) ::usleep(10000);
+  tool.Signal(SIGTERM);
+  const ToolResult result = tool.Wait(60);
+  EXPECT_EQ(result.exit_code, 143) << result.err;
+  EXPECT_NE(result.err.find("interrupted by SIGTERM: " + out + " is the smallest so far"), std::string::npos)
+      << result.err;
+  EXPECT_EQ(RunTool({"inspect", out}).exit_code, 0);
 }
 
 TEST(Reduce, SaysWhyThereIsNothingToDo) {

@@ -112,10 +112,11 @@ TEST_F(ProfileTest, InterruptedItEndsSoonAndSaysThatItGoesOn) {
   // Once it writes it listens.
   while (tool.Running() && !fs::exists(folder_ / "corpus")) ::usleep(10000);
   ::usleep(500000);
-  tool.Signal(SIGINT);
+  tool.Signal(SIGHUP);
   const ToolResult result = tool.Wait(30);
-  EXPECT_EQ(result.exit_code, 0) << result.err;
-  EXPECT_EQ(result.json()["cancelled"], true);
+  EXPECT_EQ(result.exit_code, 143) << result.err;
+  EXPECT_THAT(result.err, HasSubstr("interrupted by SIGTERM"));
+  EXPECT_EQ(result.json()["interrupted"], true);
 }
 
 TEST_F(ProfileTest, ATornCorpusGoesOnAfterItsLastWholeRecord) {

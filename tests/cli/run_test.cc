@@ -1,3 +1,6 @@
+#include <signal.h>
+#include <unistd.h>
+
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/cli/tool.h"
@@ -21,6 +24,39 @@ TEST(Run, TellsThatTheTextLeavesConstantsOut) {
             "HloModule m\nENTRY e {\n  x = f32[4] parameter(0)\n  c = f32[4] constant({1, 2, 3, 4})\n  ROOT r = f32[4] "
             "add(x, c)\n}\n");
   EXPECT_THAT(RunTool({"run", path}).err, IsEmpty());
+}
+
+TEST(Run, TellsHowManyResultsAreNoNumbers) {
+  const auto folder = FreshFolder("nan");
+  const std::string path = (folder / "m.hlo").string();
+  WriteFile(path,
+            "HloModule m\nENTRY e {\n  n = f32[3] constant({nan, nan, nan})\n  s = f32[3] constant({nan, 2, 4})\n"
+            "  ROOT r = (f32[3], f32[3]) tuple(n, s)\n}\n");
+  const ToolResult result = RunTool({"run", path});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("out.0 f32[3]"));
+  EXPECT_THAT(result.out, HasSubstr(" all NaN\n"));
+  EXPECT_THAT(result.out, HasSubstr(" 1 of 3 NaN, the others min=2 max=4 mean=3\n"));
+}
+
+TEST(Run, InterruptedItEndsWithTheSignalsStatus) {
+  const auto folder = FreshFolder("interrupted");
+  const std::string path = (folder / "m.hlo").string();
+  WriteFile(path,
+            "HloModule m\nalways { p = s32[] parameter(0)\n  ROOT r = pred[] constant(true) }\n"
+            "body { p = s32[] parameter(0)\n  one = s32[] constant(1)\n  ROOT r = s32[] add(p, one) }\n"
+            "ENTRY e { p = s32[] parameter(0)\n  ROOT w = s32[] while(p), condition=always, body=body }\n");
+  for (const std::vector<std::string>& words :
+       std::vector<std::vector<std::string>>{{"run", path, "--engine=evaluator"}, {"bench", path, "--json"}}) {
+    for (const auto& [signal, status] : {std::pair(SIGINT, 130), {SIGTERM, 143}, {SIGHUP, 143}}) {
+      Tool tool = Tool::Start(words);
+      while (tool.Running() && !tool.Listens(signal)) ::usleep(2000);
+      tool.Signal(signal);
+      const ToolResult result = tool.Wait(60);
+      EXPECT_EQ(result.exit_code, status) << words[0];
+      EXPECT_THAT(result.err, HasSubstr(signal == SIGINT ? "interrupted by SIGINT" : "interrupted by SIGTERM"));
+    }
+  }
 }
 
 }  // namespace

@@ -33,14 +33,18 @@ Tool Tool::Start(const std::vector<std::string>& arguments, const ToolOptions& o
   std::vector<char*> pointers;
   for (std::string& word : words) pointers.push_back(word.data());
   pointers.push_back(nullptr);
-  const int out = ::open(tool.out_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+  const std::string& out_path = options.out.empty() ? tool.out_ : options.out;
+  const int out = ::open(out_path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
   const int err = ::open(tool.err_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
   const int in = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
   tool.pid_ = ::fork();
   if (tool.pid_ == 0) {
     ::setpgid(0, 0);  // a Ctrl-C of the person who runs the tests is not one for the tool
+    // A shell starts what runs in the background with SIGINT ignored, nohup with SIGHUP.
+    for (int signal : {SIGINT, SIGHUP}) ::signal(signal, SIG_DFL);
     ::dup2(in, 0);
     ::dup2(out, 1);
+    if (options.closed) ::close(1);
     ::dup2(err, 2);
     if (options.file_size_limit > 0) {
       const rlimit limit{static_cast<rlim_t>(options.file_size_limit), static_cast<rlim_t>(options.file_size_limit)};
@@ -80,6 +84,16 @@ bool Tool::Running() {
   if (!reaped_) reaped_ = ::waitpid(pid_, &status_, WNOHANG) == pid_;
   return !reaped_;
 }
+
+bool Tool::Listens(int signal) const {
+  std::istringstream status(ReadFile("/proc/" + std::to_string(pid_) + "/status"));
+  for (std::string line; std::getline(status, line);) {
+    if (line.starts_with("SigCgt:")) return std::stoull(line.substr(7), nullptr, 16) >> (signal - 1) & 1;
+  }
+  return false;
+}
+
+std::string Tool::Error() const { return ReadFile(err_); }
 
 ToolResult Tool::Wait(double timeout_seconds) {
   const auto start = std::chrono::steady_clock::now();

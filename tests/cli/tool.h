@@ -24,6 +24,8 @@ struct ToolResult {
 
 struct ToolOptions {
   int64_t file_size_limit = 0;  // bytes of any one file, as a disk that fills up; 0: none
+  std::string out;              // standard output goes to this file, and the result has none
+  bool closed = false;          // standard output is closed
 };
 
 // A running tool. Kernels are cached in one folder for the whole test program.
@@ -39,6 +41,8 @@ class Tool {
   // Waits for the end, at most this long; after that the tool is killed, which the result shows.
   ToolResult Wait(double timeout_seconds = 120);
   bool Running();
+  bool Listens(int signal) const;  // whether it has a handler of this signal
+  std::string Error() const;       // what it has said on standard error so far
   pid_t pid() const { return pid_; }
 
  private:

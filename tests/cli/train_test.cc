@@ -66,6 +66,25 @@ TEST_F(TrainTest, KilledItGoesOnFromItsCheckpointToTheSameModel) {
   EXPECT_FALSE(fs::exists(Checkpoint("killed.smeltmodel")));
 }
 
+TEST_F(TrainTest, InterruptedItSaysSoAndKeepsModelAndCheckpoint) {
+  Tool tool = Tool::Start(Words("stopped.smeltmodel", 100000));
+  while (tool.Running() && !fs::exists(Checkpoint("stopped.smeltmodel"))) ::usleep(2000);
+  tool.Signal(SIGTERM);
+  const ToolResult result = tool.Wait(60);
+  EXPECT_EQ(result.exit_code, 143) << result.err;
+  EXPECT_THAT(result.err, HasSubstr("interrupted by SIGTERM: " + (folder_ / "stopped.smeltmodel").string()));
+  EXPECT_TRUE(fs::exists(folder_ / "stopped.smeltmodel"));
+  EXPECT_TRUE(fs::exists(Checkpoint("stopped.smeltmodel")));
+}
+
+TEST_F(TrainTest, OneProgramIsEvaluatedWholeWithAWord) {
+  ASSERT_EQ(RunTool(Words("one.smeltmodel", 1)).exit_code, 0);
+  const ToolResult result = RunTool({"eval", (folder_ / "one.smeltmodel").string(), (folder_ / "corpus").string()});
+  EXPECT_EQ(result.exit_code, 0);
+  EXPECT_THAT(result.err, HasSubstr("the split holds out none of its programs (1)"));
+  EXPECT_THAT(result.out, HasSubstr("graphsage"));
+}
+
 TEST_F(TrainTest, ItGoesOnFromAGivenModel) {
   ASSERT_EQ(RunTool(Words("first.smeltmodel", 5)).exit_code, 0);
   std::vector<std::string> words = Words("second.smeltmodel", 5);

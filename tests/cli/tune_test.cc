@@ -143,9 +143,9 @@ TEST_F(TuneTest, InterruptedItEndsSoonWithTheBestSoFar) {
   ::usleep(500000);
   tool.Signal(SIGINT);
   const ToolResult result = tool.Wait(30);
-  ASSERT_EQ(result.exit_code, 0) << result.err;
-  EXPECT_THAT(result.err, HasSubstr("interrupted"));
-  EXPECT_EQ(result.json()["cancelled"], true);
+  ASSERT_EQ(result.exit_code, 130) << result.err;
+  EXPECT_THAT(result.err, HasSubstr("interrupted by SIGINT: " + (folder_ / "run").string() + " has the best so far"));
+  EXPECT_EQ(result.json()["interrupted"], true);
   for (const char* file : {"best.fusion.json", "fused.hlo", "report.txt"})
     EXPECT_TRUE(fs::exists(folder_ / "run" / file)) << file;
 }

@@ -1,8 +1,12 @@
 #include "gnn/predictor.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
+
 #include "fusion/kernel.h"
+#include "gnn/model/model_file.h"
 #include "hlo/text/parser.h"
 
 namespace smelt::gnn {
@@ -38,6 +42,41 @@ TEST(Predictor, RemembersByHash) {
   EXPECT_EQ(predictor->Known(kernel.hash), seconds);
   EXPECT_EQ(predictor->Known(KernelOf("f32[8,32]{1,0} add(p, p)").hash), seconds);
   EXPECT_FALSE(predictor->Known(KernelOf("f32[8,32]{1,0} multiply(p, p)").hash).has_value());
+}
+
+// --- Whose kernels a model predicts ---
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+std::string Shipped(const std::string& name) { return std::string(SMELT_SOURCE_DIR) + "/models/" + name; }
+
+TEST(ModelTargets, TheShippedModelsSayWhoseKernelsTheyPredict) {
+  EXPECT_EQ(LoadModel(Shipped("cpu.smeltmodel"))->target, "cpu:znver5,threads=1");
+  EXPECT_EQ(LoadModel(Shipped("xla-cpu.smeltmodel"))->target, "xla:znver5,threads=1");
+  EXPECT_THAT(LoadModel(Shipped("xla-cpu.smeltmodel"))->summary, HasSubstr("for xla:znver5,threads=1"));
+}
+
+TEST(ModelTargets, AModelOfAnotherCompilersKernelsIsRefusedByName) {
+  const kernels::Target target = kernels::Target::Parse("cpu:threads=1").value();
+  for (const auto& [file, trained, asked] :
+       {std::tuple("xla-cpu.smeltmodel", "xla", "cpu"), std::tuple("cpu.smeltmodel", "cpu", "xla")}) {
+    EXPECT_TRUE(Predictor::Load(Shipped(file), target, trained).ok()) << file;
+    const auto refused = Predictor::Load(Shipped(file), target, asked);
+    ASSERT_FALSE(refused.ok()) << file;
+    EXPECT_THAT(std::string(refused.status().message()),
+                AllOf(HasSubstr(file), HasSubstr(std::string("`") + trained + ":znver5,threads=1`"),
+                      HasSubstr(std::string("`") + asked + ":")));
+  }
+}
+
+TEST(ModelTargets, AModelOfAnotherCpuIsUsedAndSaysSo) {
+  const auto warning = [](const char* target) {
+    return Predictor::Load(Shipped("cpu.smeltmodel"), kernels::Target::Parse(target).value()).value()->Warning();
+  };
+  EXPECT_EQ(warning("cpu:znver5,threads=1"), "");
+  EXPECT_THAT(warning("cpu:haswell,threads=1"),
+              AllOf(HasSubstr("cpu.smeltmodel"), HasSubstr("znver5"), HasSubstr("haswell")));
 }
 
 }  // namespace

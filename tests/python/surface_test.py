@@ -1,6 +1,5 @@
 """What a user meets: wrong use, decorated functions, warnings, pickles, what `tune` says and what it leaves behind."""
 import asyncio
-import json
 import logging
 import os
 import pathlib
@@ -18,7 +17,7 @@ import programs
 import smelt
 import smelt.jax as sj
 from fusions_test import HERE, Folders, text
-from smelt.jax import comparison, door, folder, optimizing, result, search, tuning
+from smelt.jax import comparison, door, optimizing, result, search
 
 
 class Surface(Folders):

@@ -4,13 +4,23 @@
 #include <fstream>
 #include <iterator>
 #include <set>
-#include <string_view>
+#include <string>
 
 namespace smelt::structure {
 namespace {
 
-constexpr std::string_view kTopFolders[] = {"hlo",   "fusion", "kernels", "gnn",     "tuner", "fuzz", "cli", "tests",
-                                            "bench", "models", "docs",    "scripts", "cmake", ".ci"};
+// Folders that version control does not keep, by the lines of .gitignore that name one: `/build/`, `__pycache__/`.
+std::set<std::string> IgnoredFolders(const std::filesystem::path& root) {
+  std::set<std::string> names = {".git"};
+  std::ifstream file(root / ".gitignore");
+  for (std::string line; std::getline(file, line);) {
+    if (line.find('*') != std::string::npos) continue;
+    while (!line.empty() && line.front() == '/') line.erase(0, 1);
+    while (!line.empty() && line.back() == '/') line.pop_back();
+    names.insert(line);
+  }
+  return names;
+}
 
 bool IsText(const std::filesystem::path& path) {
   static const std::set<std::string> kExtensions = {".h",   ".cc",   ".py",    ".sh",   ".md", ".txt", ".cmake",
@@ -31,13 +41,14 @@ SourceTree ReadSourceTree(const std::string& root_name) {
   namespace fs = std::filesystem;
   const fs::path root(root_name);
   SourceTree tree;
-  for (const fs::directory_entry& entry : fs::directory_iterator(root)) {
-    if (entry.is_regular_file() && IsText(entry.path())) Read(entry.path(), root, tree);
-  }
-  for (std::string_view folder : kTopFolders) {
-    if (!fs::is_directory(root / folder)) continue;
-    for (const fs::directory_entry& entry : fs::recursive_directory_iterator(root / folder)) {
-      if (entry.is_regular_file() && IsText(entry.path())) Read(entry.path(), root, tree);
+  const std::set<std::string> ignored = IgnoredFolders(root);
+  for (auto entry = fs::recursive_directory_iterator(root); entry != fs::recursive_directory_iterator(); ++entry) {
+    // A build folder of another name holds CMake's cache.
+    if (entry->is_directory() &&
+        (ignored.count(entry->path().filename().string()) > 0 || fs::exists(entry->path() / "CMakeCache.txt"))) {
+      entry.disable_recursion_pending();
+    } else if (entry->is_regular_file() && IsText(entry->path())) {
+      Read(entry->path(), root, tree);
     }
   }
   return tree;

@@ -11,20 +11,36 @@ namespace smelt::structure {
 // that the rules can be shown to catch what they are for.
 using SourceTree = std::map<std::string, std::string>;
 
-// Reads what a person wrote: sources, scripts, documents and build files of the known top-level folders and of the
-// root. Build folders, version control and binary files stay out.
+// Reads what a person wrote: sources, scripts, documents and build files, of every folder on disk. What version control
+// ignores, build folders and binary files stay out.
 SourceTree ReadSourceTree(const std::string& root);
 
 // Each rule returns one line per violation, "path:line: what is wrong and what the rule asks"; none when the rule
 // holds.
 
-// A code folder includes only the folders below it in the pipeline, by paths from the root.
+// A code folder includes only the folders below it in the pipeline, by paths from the root. A top-level folder with
+// code for which no rule is written is a violation.
 std::vector<std::string> CheckFolderIncludes(const SourceTree& tree);
+
+// Includes from one folder to another, sub-folders counted apart, that stand in a circle with others: the table of
+// layers.cc names those that are known. What is not in the table is a violation, and so is an entry that says more than
+// there is: the table only shrinks.
+struct KnownInclude {
+  std::string from, to;  // folders
+  int count = 0;         // includes of the one in the other
+};
+std::vector<std::string> CheckFolderCycles(const SourceTree& tree, const std::vector<KnownInclude>& known);
+const std::vector<KnownInclude>& KnownIncludesAgainstTheLayers();
+
+// The modules of the Python package import each other without a circle, need no package outside of smelt.jax, and only
+// door.py there knows private names of JAX.
+std::vector<std::string> CheckPythonImports(const SourceTree& tree);
 
 // A heavy dependency is included behind its door only, and no header that includes it is seen from outside the door.
 std::vector<std::string> CheckDependencyDoors(const SourceTree& tree);
 
-// Every top-level folder that holds code says in a README.md what it is.
+// Every top-level folder that holds code says in a README.md what it is; a folder inside has a README.md of its own, or
+// stands in that of the folder around it. Files that a README.md names are there.
 std::vector<std::string> CheckReadmes(const SourceTree& tree);
 
 // No file names a place of one machine.

@@ -18,12 +18,19 @@ const SourceTree& Repository() {
 // --- The repository keeps the rules ---
 
 TEST(Repository, IsReadWithItsSourcesAndDocuments) {
-  for (const char* path : {"hlo/module.h", "README.md", ".ci/run", "models/resnet18.hlo"}) {
+  for (const char* path : {"hlo/module.h", "README.md", ".ci/run", "models/resnet18.hlo", "capi/smelt.h",
+                           "python/smelt/jax/door.py", "tests/structure/rules.cc"}) {
     EXPECT_TRUE(Repository().count(path)) << path;
   }
 }
 
 TEST(Repository, IncludesFollowThePipeline) { EXPECT_THAT(CheckFolderIncludes(Repository()), IsEmpty()); }
+
+TEST(Repository, FoldersDoNotIncludeEachOtherInCirclesButThoseThatAreKnown) {
+  EXPECT_THAT(CheckFolderCycles(Repository(), KnownIncludesAgainstTheLayers()), IsEmpty());
+}
+
+TEST(Repository, ThePythonPackageImportsFollowItsLayers) { EXPECT_THAT(CheckPythonImports(Repository()), IsEmpty()); }
 
 TEST(Repository, HeavyDependenciesStayBehindTheirDoors) { EXPECT_THAT(CheckDependencyDoors(Repository()), IsEmpty()); }
 
@@ -46,6 +53,37 @@ TEST(FolderIncludes, CatchAFolderThatLooksAhead) {
                            {"tests/hlo/d.cc", "#include \"cli/main.h\"\n"}};
   EXPECT_THAT(CheckFolderIncludes(tree), ElementsAre(HasSubstr("gnn/b.cc:2: includes tuner/search.h"),
                                                      HasSubstr("hlo/a.h:1: includes fusion/space.h")));
+}
+
+TEST(FolderIncludes, CatchAFolderWithoutARule) {
+  const SourceTree tree = {{"hlo/a.h", ""}, {"vdla/b.cc", ""}, {"tools/c.py", ""}, {"docs/d.md", ""}};
+  EXPECT_THAT(CheckFolderIncludes(tree),
+              ElementsAre(HasSubstr("tools/c.py:1: no rule says"), HasSubstr("vdla/b.cc:1: no rule says")));
+}
+
+TEST(FolderCycles, CatchANewCircleAndAnEntryThatSaysTooMuch) {
+  const SourceTree tree = {{"hlo/text/a.h", "#include \"hlo/proto/b.h\"\n"},
+                           {"hlo/proto/b.h", "#include \"hlo/c.h\"\n"},
+                           {"hlo/c.h", "#include \"hlo/text/a.h\"\n"},
+                           {"hlo/d.cc", "#include \"hlo/text/a.h\"\n#include \"hlo/c.h\"\n"}};
+  EXPECT_THAT(CheckFolderCycles(tree, {}),
+              ElementsAre(HasSubstr("hlo includes hlo/text includes hlo/proto includes hlo")));
+  EXPECT_THAT(CheckFolderCycles(tree, {{"hlo", "hlo/text", 2}}), IsEmpty());
+  EXPECT_THAT(CheckFolderCycles(tree, {{"hlo", "hlo/text", 1}}), ElementsAre(HasSubstr("one more against the layers")));
+  EXPECT_THAT(CheckFolderCycles(tree, {{"hlo", "hlo/text", 3}}), ElementsAre(HasSubstr("make the entry")));
+}
+
+TEST(PythonImports, CatchCirclesPrivateNamesAndPackages) {
+  const SourceTree tree = {{"python/smelt/__init__.py", ""},
+                           {"python/smelt/hlo.py", "from smelt import models\nimport numpy\n"},
+                           {"python/smelt/models.py", "from smelt.hlo import Module\n"},
+                           {"python/smelt/jax/__init__.py", "from smelt.jax import door, kernels\n"},
+                           {"python/smelt/jax/door.py", "    from jax._src import compiler\n"},
+                           {"python/smelt/jax/kernels.py", "import jax\nfrom jax._src import compiler\n"}};
+  EXPECT_THAT(CheckPythonImports(tree),
+              ElementsAre(HasSubstr("hlo.py:2: imports numpy"), HasSubstr("kernels.py:2: imports jax._src"),
+                          HasSubstr("kernels.py:2: imports jax._src.compiler"),
+                          HasSubstr("smelt.hlo imports smelt.models imports smelt.hlo: a circle")));
 }
 
 TEST(FolderIncludes, CatchAPathThatDoesNotStartAtTheRoot) {
@@ -77,6 +115,15 @@ TEST(Readmes, CatchAMissingAndAnEmptyOne) {
       {"hlo/a.h", ""}, {"fusion/b.cc", ""}, {"fusion/README.md", "# fusion\n"}, {"tests/hlo/c.cc", ""}};
   EXPECT_THAT(CheckReadmes(tree),
               ElementsAre(HasSubstr("fusion/README.md:1: says nothing"), HasSubstr("hlo/README.md:1: missing")));
+}
+
+TEST(Readmes, CatchAFolderThatNoReadmeNamesAndAFileThatIsNotThere) {
+  const std::string text(200, 'x');
+  const SourceTree tree = {{"hlo/README.md", text + "`text/`: `parser.h`\n`gone.h` and `hlo/text/parser.h`\n"},
+                           {"hlo/text/parser.h", ""},
+                           {"hlo/proto/reader.h", ""}};
+  EXPECT_THAT(CheckReadmes(tree),
+              ElementsAre(HasSubstr("hlo/proto/README.md:1: missing"), HasSubstr("hlo/README.md:2: names gone.h")));
 }
 
 TEST(AbsolutePaths, CatchPlacesOfOneMachineAndNothingElse) {

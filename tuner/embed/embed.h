@@ -1,7 +1,7 @@
 // Fusions and contractions of a module that XLA compiles, replaced by calls of kernels that Smelt compiles.
 //
-//   Embedded embedded = EmbedKernels({.target = target}, fused.get()).value();
-//   // *fused now has custom-call(...), custom_call_target="smelt_kernel", backend_config={kernel = "k3f..."}
+//   Embedded embedded = EmbedKernels({.target = target}, &fused).value();
+//   // fused now has custom-call(...), custom_call_target="smelt_kernel", backend_config={kernel = "k3f..."}
 //   // embedded.kernels has the code of k3f...
 //
 // A call reads and writes whole arrays in the default layout, and nothing in place. What cannot be one stays as it is.

@@ -8,8 +8,8 @@
 
 namespace smelt::tuner::embed {
 
-// The structures are those of python/smelt/jax/kernel_table.h; a library says which version of them it has.
-inline constexpr int kTableVersion = 1;
+// It begins with the text of python/smelt/jax/kernel_table.h, so that whoever reads the library has the same
+// structures.
 std::string LinkTable(const std::vector<EmbeddedKernel>& kernels);
 
 }  // namespace smelt::tuner::embed

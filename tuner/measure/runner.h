@@ -1,8 +1,8 @@
 // Times kernels and programs in a child process and survives what they do.
 //
-//   Runner runner({.worker = {.target = "cpu:threads=1"}});
-//   Outcome kernel = runner.TimeKernel(kernel, std::nullopt);
-//   std::vector<Outcome> programs = runner.TimePrograms({default_text, tuned_text}, 5, 10.0);
+//   Runner runner({.target = "cpu:threads=1"}, {});
+//   Outcome alone = runner.TimeKernel(kernel, std::nullopt).outcome;
+//   std::vector<Outcome> programs = runner.TimePrograms({usual, tuned}, 5, 10.0);
 //
 // A child that crashed, hung or ran out of memory is replaced; the trial becomes an Outcome that says so. Where the
 // child ended, or the system refused it something, the trial is tried once more first: it may not have been the

@@ -9,17 +9,16 @@ namespace smelt::tuner {
 // core to stay on, -1 for any.
 //
 //   {"do": "hello"}                                        -> {"pid"}
-//   {"do": "load", "module": TEXT, "tiles": {HASH: TILE}}  -> {"id", "compile_seconds", "kernels": [{name, hash,
-//                                                             opaque, tile}]}
+//   {"do": "load", "module": TEXT, "tiles": {HASH: TILE}}
+//     -> {"id", "compile_seconds", "kernels": [{name, hash, opaque, tile}]}
 //   {"do": "time", "ids": [..], "rounds": R, "seconds": S, "least_seconds": L}
-//                                                          -> {"seconds": [[..], ..]}: interleaved, one list an id
-//   {"do": "kernel_seconds", "id": N, "rounds": R}         -> {"seconds": [..], "executions": [..]}: one an entry of
-//                                                             "kernels"
+//     -> {"seconds": [[..], ..]}: interleaved, one list an id
+//   {"do": "kernel_seconds", "id": N, "rounds": R}
+//     -> {"seconds": [..], "executions": [..]}: one an entry of "kernels"
 //   {"do": "time_kernel", "module": TEXT, "hash": HASH, "tile": TILE, "repeats": R, "seconds": S}
-//                                                          -> {"seconds": [..], "compile_seconds", "trace", "tile",
-//                                                             "opaque"}
-//   {"do": "compile", "module": TEXT, "hash": HASH, "tile": TILE} -> {"compile_seconds"}: into the kernel cache's
-//   folder
+//     -> {"seconds": [..], "compile_seconds", "trace", "tile", "opaque"}
+//   {"do": "compile", "module": TEXT, "hash": HASH, "tile": TILE}
+//     -> {"compile_seconds"}: the code goes to the kernel cache's folder
 //   {"do": "outputs", "id": N, "file": PATH}               -> {}: results on the default inputs, as a safetensors file
 //   {"do": "unload", "id": N}                              -> {}
 //   {"do": "inject", "fault": "crash" | "spin" | "memory"}: what tests use to break this process for real

@@ -1,7 +1,7 @@
 // The measuring child: a process of its own group with limits, that compiles and times what it is sent, and may die of
 // it.
 //
-//   auto worker = WorkerProcess::Start({.threads = 1}).value();
+//   auto worker = WorkerProcess::Start({.target = "cpu:threads=1"}).value();
 //   auto reply = worker->Call({{"do", "load"}, {"module", text}}, 60);
 //
 // The child is this program started again with the hidden verb `measure-worker` (or another program given in the

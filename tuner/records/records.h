@@ -2,7 +2,7 @@
 // one in progress.
 //
 //   auto records = Records::Open("run/records.db").value();
-//   records->Add(record);
+//   SMELT_RETURN_IF_ERROR(records->Add(record));
 //   std::optional<Record> known = records->Find(record.key).value();
 //
 // A record's key names everything that a time depends on, so that a stale one is never used. Several processes may
@@ -22,7 +22,7 @@ namespace smelt::tuner {
 
 struct RecordKey {
   std::string subject;   // what was timed: kernel hash and tile, or program fingerprint, kernels' hash and tiles
-  std::string target;    // Target::ToString()
+  std::string target;    // TargetId::ToString() (fusion/target_id.h)
   std::string device;    // CPU model
   std::string compiler;  // codegen::CompilerVersion()
   std::string policy;    // MeasurePolicy::ToString()

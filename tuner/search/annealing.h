@@ -1,6 +1,6 @@
 // Simulated annealing over anything that can be changed a little and changed back.
 //
-//   AnnealingResult result = Anneal(state, {.moves = 10000, .seed = 1}, {});
+//   AnnealingResult result = Anneal(state, {.moves = 10000, .seed = 1}).value();
 //
 // A chain accepts a change that lowers the cost, and one that raises it by the factor f with probability exp(-ln(f) /
 // temperature): relative, so that one schedule serves programs of microseconds and of seconds. The temperature falls

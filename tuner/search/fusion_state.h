@@ -2,7 +2,7 @@
 //
 //   KernelCosts costs(predictor);
 //   auto state = FusionState::Create(space, start, ExecutionCounts(space.module()), costs).value();
-//   Anneal(*state, options)
+//   SMELT_RETURN_IF_ERROR(Anneal(*state, {.moves = 10000}).status());
 //
 // The cost is the sum over the kernels of their seconds times how often they run, kept up to date by the kernels that a
 // move takes away and adds. Kernels that were never predicted before are predicted in one batch; all others cost a

@@ -1,6 +1,6 @@
 // What a program leaves open beside fusion, under XLA: how single kernels, loops and the program as a whole run.
 //
-//   Choices choices(program, module, /*threads=*/2);
+//   Choices choices(xla_program, module, /*threads=*/2);
 //   choices.kernels()                 // kernel hash to the tiles to time it with: library, call
 //   for (const Tiles& way : choices.WholeProgram()) ...    // all loops called, nothing cut into parts, both
 //

@@ -2,7 +2,7 @@
 //
 //   KernelTrials kernels(space, counts, costs, trials, options);
 //   kernels.Time(config).ok();          // those of the configuration that weigh most
-//   costs.Sum(...)                      // rests on them
+//   costs.Sum(weighted);                // rests on them
 //   kernels.tiles()                     // kernels that run faster in XLA's library, or as functions of their own
 //
 // A kernel takes some tens of milliseconds to compile and time, a program seconds: a search can know the kernels of

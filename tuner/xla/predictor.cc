@@ -28,6 +28,7 @@ class XlaPredictor : public Predictor {
   std::string Describe() const override {
     return model_ == nullptr ? "rough cost of XLA's loop fusions" : model_->Describe();
   }
+  std::string Warning() const override { return model_ == nullptr ? "" : model_->Warning(); }
   bool HasFusionTask() const override { return true; }
   bool HasTileTask() const override { return false; }
 
@@ -92,7 +93,8 @@ class XlaPredictor : public Predictor {
 std::unique_ptr<Predictor> RoughPredictor() { return std::make_unique<XlaPredictor>(nullptr); }
 
 absl::StatusOr<std::unique_ptr<Predictor>> LearnedPredictor(const std::string& model, const kernels::Target& target) {
-  SMELT_ASSIGN_OR_RETURN(std::unique_ptr<gnn::Predictor> learned, gnn::Predictor::Load(model, target));
+  SMELT_ASSIGN_OR_RETURN(std::unique_ptr<gnn::Predictor> learned,
+                         gnn::Predictor::Load(model, target, fusion::FusionTarget::XlaCpu().name));
   return std::make_unique<XlaPredictor>(std::move(learned));
 }
 

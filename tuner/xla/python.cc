@@ -24,7 +24,6 @@ def exactly(count):
 exec(compile(json.loads(exactly(struct.unpack("=I", exactly(4))[0])), "smelt/tuner/xla/worker.py", "exec"))
 )";
 
-
 // The path of a program as a shell would find it; empty: there is none.
 std::string OnPath(const std::string& program) {
   if (program.find('/') != std::string::npos) return program;

@@ -3,8 +3,8 @@
 //
 //   SessionSteps steps(state);
 //   steps.MeasureStarts().ok();       // XLA's choice without its library, its own fusions, ours
-//   ...                               // the search over configurations (configuration_search.h) asks for kernels'
-//   times steps.TuneChoices().ok();         // loops called, nothing cut; then kernels one by one
+//   ...                               // the search (configuration_search.h) asks for times of kernels
+//   steps.TuneChoices().ok();         // loops called, nothing cut; then kernels one by one
 //
 // Every step fails only where the records cannot be kept, or with Cancelled.
 #pragma once

@@ -1,7 +1,9 @@
 // Programs that come as StableHLO: MLIR text (.mlir), its bytecode (.mlirbc, whatever version it says), and what
 // jax.export serializes.
 //
-//   if (IsStableHlo(path)) SMELT_ASSIGN_OR_RETURN(path, HloOfStableHlo(path, worker, 120));
+//   if (IsStableHlo(path)) {
+//     SMELT_ASSIGN_OR_RETURN(path, HloOfStableHlo(path, worker, 120));
+//   }
 //
 // XLA's own front end converts them, in a Python child with jaxlib (python.h): a file that crashes it is an error here.
 #pragma once

@@ -4,6 +4,7 @@
 #include "hlo/passes/algebra/ranges.h"
 #include "hlo/passes/algebra/rule.h"
 #include "hlo/passes/constants.h"
+#include "hlo/passes/swapped_comparison.h"
 
 namespace smelt::hlo {
 namespace {
@@ -73,21 +74,6 @@ ComparisonDirection Opposite(ComparisonDirection direction) {
       return ComparisonDirection::kGe;
   }
   return direction;
-}
-
-ComparisonDirection Swapped(ComparisonDirection direction) {
-  switch (direction) {
-    case ComparisonDirection::kGe:
-      return ComparisonDirection::kLe;
-    case ComparisonDirection::kGt:
-      return ComparisonDirection::kLt;
-    case ComparisonDirection::kLe:
-      return ComparisonDirection::kGe;
-    case ComparisonDirection::kLt:
-      return ComparisonDirection::kGt;
-    default:
-      return direction;
-  }
 }
 
 // not(a < b) -> a >= b for integers; of floats only == and != have an opposite, because of NaN.

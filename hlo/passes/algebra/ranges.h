@@ -1,7 +1,7 @@
 // What is known of a value without running the program: bounds of integers, and floats that are never -0.0.
 //
-//   RangeOf(iota of s32[10])            // {0, 9}
-//   RangeOf(convert(pred))              // {0, 1}
+//   iota of s32[10]     ->   {0, 9}
+//   convert(pred)       ->   {0, 1}
 //
 // Programs from array libraries wrap every index (`select(i < 0, i + n, i)`) although most come from iota or constants;
 // with bounds the comparison is a constant and the rest goes. Looks a few instructions deep only.

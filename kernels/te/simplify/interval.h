@@ -1,7 +1,7 @@
 // Ranges of integers, with infinities that absorb: what bounds analysis computes with.
 //
 //   Interval i{0, 9};
-//   i * 4 + Interval::Point(1)        // [1, 37]
+//   i * Interval::Point(4) + Interval::Point(1)        // [1, 37]
 #pragma once
 
 #include <algorithm>

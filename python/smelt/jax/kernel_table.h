@@ -1,14 +1,19 @@
-// Kernels of a folder as its shared library holds them: what `smelt embed` writes as C (tuner/embed/link_table.h).
-#pragma once
+// Kernels of a folder as its shared library holds them, for both sides: `smelt embed` writes this text in front of its
+// table (tuner/embed/link_table.h), which is C, and call.cc reads the library through it.
+#ifndef SMELT_KERNEL_TABLE_H_
+#define SMELT_KERNEL_TABLE_H_
 
-#include <cstdint>
+#include <stdint.h>
 
+#ifdef __cplusplus
 namespace smelt {
+#endif
 
-inline constexpr int64_t kTableVersion = 1;
+// The version changes whenever a structure does. Buffers of a phase are aligned to kAlignment bytes.
+enum { kTableVersion = 1, kAlignment = 64 };
 
-// Iterations [begin, end) of one phase. Buffers: inputs, outputs, shared scratch, each aligned to kAlignment.
-using PhaseFunction = void(void* const* buffers, void* thread_scratch, int64_t begin, int64_t end);
+// Iterations [begin, end) of one phase. Buffers: inputs, outputs, shared scratch.
+typedef void PhaseFunction(void* const* buffers, void* thread_scratch, int64_t begin, int64_t end);
 
 struct Phase {
   PhaseFunction* function;
@@ -22,9 +27,11 @@ struct Kernel {
   const int64_t* shared_bytes;
   int64_t thread_scratch_bytes;
   int64_t phase_count;
-  const Phase* phases;
+  const struct Phase* phases;
 };
 
-inline constexpr uintptr_t kAlignment = 64;
-
+#ifdef __cplusplus
 }  // namespace smelt
+#endif
+
+#endif  // SMELT_KERNEL_TABLE_H_

@@ -111,7 +111,7 @@ def words(path: pathlib.Path, report: Mapping[str, Any]) -> str:
     other = "cpu" if report["target"] == "xla" else "xla"
     if better:
         advice = f"with smelt.jax.optimize({str(path)!r}): call it as before"
-    elif report.get("cancelled"):
+    elif report.get("interrupted"):
         advice = "the same call goes on where this one was interrupted"
     else:
         advice = f"target={other!r} in another folder, or a larger budget"

@@ -158,11 +158,11 @@ def _kernels(path: pathlib.Path, computation: Any, arguments: list[Any] | None, 
     except program.ProgramError as error:
         chosen.notes.append(f"kernels cannot be made: {error}")
     except KeyboardInterrupt:
-        report["cancelled"] = True
+        report["interrupted"] = True
         chosen.notes.append("interrupted")
     outside = {key: report.pop(key, None) for key in ("default_ms", "best_ms", "speedup", "interval", "improved", "verified", "unchecked")}
     report.update(answer="kernels" if chosen.module else "xla", calls=chosen.calls, outside_xla=outside, notes=chosen.notes,
-                  why="; ".join(filter(None, [why, *chosen.notes])), cancelled=_interrupted(report),
+                  why="; ".join(filter(None, [why, *chosen.notes])), interrupted=_interrupted(report),
                   checked="XLA's own" if chosen.checked else "")
     lines = []
     if chosen.compared is not None:
@@ -179,7 +179,7 @@ def _kernels(path: pathlib.Path, computation: Any, arguments: list[Any] | None, 
 
 
 def _interrupted(report: Mapping[str, Any]) -> bool:
-    return bool(report.get("interrupted") or report.get("cancelled"))
+    return bool(report.get("interrupted"))
 
 
 def _text_of_search(path: pathlib.Path) -> str:

@@ -1,5 +1,6 @@
 #include "gnn/dataset/dataset.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -10,18 +11,23 @@ namespace smelt::gnn {
 namespace {
 
 namespace fs = std::filesystem;
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
 class DatasetTest : public ::testing::Test {
  protected:
   DatasetTest() : folder_(fs::path(::testing::TempDir()) / "dataset") { fs::remove_all(folder_); }
   ~DatasetTest() override { fs::remove_all(folder_); }
 
-  std::string Corpus(const std::string& name, std::vector<Measurement> measurements) {
+  std::string Corpus(const std::string& name, std::vector<Measurement> measurements, const std::string& target = "") {
     KernelExample example;
     example.program = "program";
     example.kernel_text =
         "HloModule k\n\nENTRY e {\n  p = f32[64,64] parameter(0)\n  ROOT r = f32[64,64] add(p, p)\n}\n";
     example.hash = hlo::HashOf("kernel");
+    example.target = target;
     example.measurements = std::move(measurements);
     const std::string folder = (folder_ / name).string();
     EXPECT_TRUE(CorpusWriter::Open(folder).value()->Append(example).ok());
@@ -44,6 +50,42 @@ TEST_F(DatasetTest, AKernelOfAFusionAndOfATileCorpusIsOneExampleForBothTasks) {
   // Of two times of the default tile, the first corpus has the word.
   EXPECT_EQ(LoadDataset(fusion + "," + tile, target, {})->examples[0].seconds, 2e-6);
   EXPECT_EQ(LoadDataset(tile + "," + fusion, target, {})->examples[0].seconds, 4e-6);
+}
+
+TEST_F(DatasetTest, CorporaOfDifferentTargetsAreRefusedByName) {
+  fs::create_directories(folder_);
+  const std::vector<Measurement> times = {{{{8, 64}}, true, {3e-6}, ""}};
+  const std::string own = Corpus("own", times, "cpu:znver5,threads=1");
+  const std::string xla = Corpus("xla", times, "xla:znver5,threads=1");
+  const std::string older_xla = Corpus("older", times, "xla, cpu:znver5,threads=1");
+  const std::string haswell = Corpus("haswell", times, "cpu:haswell,threads=1");
+  const std::string two_threads = Corpus("two", times, "cpu:znver5,threads=2");
+  const kernels::Target target = kernels::Target::Parse("cpu:haswell,threads=1").value();
+  for (const auto& [other, name] :
+       {std::pair(xla, "`xla:znver5,threads=1`"), std::pair(older_xla, "`xla:znver5,threads=1`"),
+        std::pair(haswell, "`cpu:haswell,threads=1`"), std::pair(two_threads, "`cpu:znver5,threads=2`")}) {
+    const auto data = LoadDataset(own + "," + other, target, {});
+    ASSERT_FALSE(data.ok()) << other;
+    EXPECT_THAT(std::string(data.status().message()),
+                AllOf(HasSubstr(other), HasSubstr("`cpu:znver5,threads=1`"), HasSubstr(name)));
+  }
+  // What an earlier version wrote is the same target under an older name.
+  const auto both = LoadDataset(xla + "," + older_xla, target, {});
+  ASSERT_TRUE(both.ok()) << both.status();
+  EXPECT_EQ(both->target.ToString(), "xla:znver5,threads=1");
+  EXPECT_GT(both->examples[0].rough_seconds, 0);
+}
+
+TEST_F(DatasetTest, FeaturesForAnotherMachineThanTheMeasuredOneAreAWarning) {
+  fs::create_directories(folder_);
+  const std::vector<Measurement> times = {{{{8, 64}}, true, {3e-6}, ""}};
+  const std::string corpus = Corpus("xla", times, "xla:haswell,threads=1");
+  const auto warnings = [&](const char* target) {
+    return LoadDataset(corpus, kernels::Target::Parse(target).value(), {}).value().warnings;
+  };
+  EXPECT_THAT(warnings("cpu:haswell,threads=1"), IsEmpty());
+  EXPECT_THAT(warnings("cpu:skylake,threads=1"),
+              ElementsAre(AllOf(HasSubstr("xla:haswell,threads=1"), HasSubstr("xla:skylake,threads=1"))));
 }
 
 }  // namespace

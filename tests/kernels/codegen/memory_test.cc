@@ -1,6 +1,10 @@
 // Loads and stores of every kind, scratch of every scope and phases: generated code against the interpreter of the loop
 // IR, which checks bounds.
+#include <map>
 #include <random>
+#include <regex>
+#include <set>
+#include <sstream>
 
 #include "kernels/ir/interpret.h"
 #include "kernels/te/scalar.h"
@@ -249,6 +253,67 @@ TEST(VectorSpills, AreNoneWhileAccumulatorsFitTheRegistersAndSomeBeyond) {
   ASSERT_TRUE(fits.ok() && spills.ok()) << fits.status() << spills.status();
   EXPECT_EQ(fits->vector_spills, 0);
   EXPECT_GT(spills->vector_spills, 0);
+}
+
+// What an access of LLVM's text is said not to meet: names of buffers, by the name of its own.
+std::map<std::string, std::set<std::string>> NoAliasOf(const std::string& ir) {
+  std::map<std::string, std::string> scopes;              // node -> name
+  std::map<std::string, std::vector<std::string>> lists;  // node -> nodes
+  std::map<std::string, std::set<std::string>> no_alias;
+  std::smatch match;
+  std::istringstream lines(ir);
+  std::vector<std::pair<std::string, std::string>> accesses;
+  for (std::string line; std::getline(lines, line);) {
+    if (std::regex_search(line, match, std::regex(R"re(^(!\d+) = distinct !\{!\d+, !\d+, !"(.*)"\})re"))) {
+      scopes[match[1]] = match[2];
+    } else if (std::regex_search(line, match, std::regex(R"re(^(!\d+) = !\{(.*)\})re"))) {
+      std::istringstream nodes(match[2]);
+      for (std::string node; nodes >> node;) lists[match[1]].push_back(node.substr(0, node.find(',')));
+    } else if (std::regex_search(line, match, std::regex(R"re(!alias\.scope (!\d+), !noalias (!\d+))re"))) {
+      accesses.emplace_back(match[1], match[2]);
+    }
+  }
+  for (const auto& [own, others] : accesses) {
+    for (const std::string& other : lists[others]) no_alias[scopes[lists[own][0]]].insert(scopes[other]);
+  }
+  return no_alias;
+}
+
+// Siblings lie in the same bytes: first [outer, first], then [outer, second, inner], where `inner` begins inside what
+// was `first`.
+TEST(EmitObject, PromisesNothingOfScratchThatLiesInTheSamePlace) {
+  const PrimitiveType type = PrimitiveType::kF32;
+  const Buffers buffers(type);
+  ir::Buffer outer = Scratch("outer", type, kLanes, ir::Scope::kThread);
+  ir::Buffer first = Scratch("first", type, 8 * kLanes, ir::Scope::kThread);
+  ir::Buffer second = Scratch("second", type, kLanes, ir::Scope::kThread);
+  ir::Buffer inner = Scratch("inner", type, kLanes, ir::Scope::kThread);
+  const auto in = [&](int64_t at) { return te::Load(buffers.in, {te::Ramp(at, 1, kLanes)}); };
+  const auto store = [&](const ir::Buffer& to, int64_t at, Expr value) {
+    return ir::Store(to, {te::Ramp(at, 1, kLanes)}, std::move(value));
+  };
+  const auto load = [](const ir::Buffer& from) { return te::Load(from, {Lane()}); };
+  ir::Function function = buffers.Function(ir::Allocate(
+      outer, ir::Seq({store(outer, 0, in(0)),
+                      ir::Allocate(first, ir::Seq({store(first, 0, in(16)), store(first, 4 * kLanes, in(32)),
+                                                   store(buffers.out, 0, load(first))})),
+                      ir::Allocate(second, ir::Seq({store(second, 0, in(48)),
+                                                    ir::Allocate(inner, ir::Seq({store(inner, 0, in(64)),
+                                                                                 store(buffers.out, 16, load(inner))})),
+                                                    store(buffers.out, 32, load(second))})),
+                      store(buffers.out, 48, load(outer))})));
+  ExpectAsInterpreted(function, "siblings");
+  std::string ir;
+  CodegenOptions options;
+  options.print_llvm = true;
+  options.ir_text = &ir;
+  ASSERT_TRUE(EmitObject(function, HostTarget(), options).ok());
+  using Names = std::set<std::string>;
+  const auto no_alias = NoAliasOf(ir);
+  EXPECT_EQ(no_alias.at("first"), (Names{"in", "out", "outer"})) << ir;
+  EXPECT_EQ(no_alias.at("second"), (Names{"in", "out", "outer", "inner"})) << ir;
+  EXPECT_EQ(no_alias.at("inner"), (Names{"in", "out", "outer", "second"})) << ir;
+  EXPECT_EQ(no_alias.at("in"), (Names{"out", "outer", "first", "second", "inner"})) << ir;
 }
 
 TEST(EmitObject, IsDeterministic) {

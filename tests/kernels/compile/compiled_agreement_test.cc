@@ -13,6 +13,7 @@
 namespace smelt::kernels {
 namespace {
 
+using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
@@ -35,6 +36,22 @@ TEST_P(CompiledSnippet, AgreesWithTheEvaluator) {
     // The templates schedule every snippet; the fallback is for what they do not foresee.
     EXPECT_THAT(run->kernel->trace, Not(StartsWith("# fallback")));
     ASSERT_EQ(Difference(run->outputs, reference.outputs), "") << tile.ToString() << "\n" << run->kernel->trace;
+  }
+}
+
+// One definition, which the tile search and the profiler rest on: compile.h.
+TEST_P(CompiledSnippet, ItsDefaultTileIsThePreferredOneUnlessThatSpills) {
+  const std::unique_ptr<hlo::Module> module = ParseSnippet(GetParam());
+  const std::vector<space::Tile> tiles = space::EnumerateTiles(*module->entry(), HostTarget(), 12).value();
+  const auto usual = CompileKernel(*module->entry(), HostTarget(), {}, nullptr).value();
+  const auto front = CompileKernel(*module->entry(), HostTarget(), {.tile = tiles.front()}, nullptr).value();
+  const absl::StatusOr<space::Tile> tile = space::Tile::Parse(usual->tile);
+  ASSERT_TRUE(tile.ok()) << tile.status();
+  EXPECT_THAT(tiles, Contains(*tile));
+  if (front->vector_spills == 0) {
+    EXPECT_EQ(*tile, tiles.front());
+  } else {
+    EXPECT_LE(usual->vector_spills, front->vector_spills);
   }
 }
 

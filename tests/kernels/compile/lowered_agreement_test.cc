@@ -47,7 +47,7 @@ TEST_P(LoweredSnippet, AgreesWithTheEvaluatorUnderEveryTile) {
 TEST_P(LoweredSnippet, AgreesWithTheEvaluatorUnderTheFallback) {
   const std::unique_ptr<hlo::Module> module = ParseSnippet(GetParam());
   const Target target;
-  const space::Structure structure = space::AnalyseStructure(te::FromHlo(*module->entry()).value(), target);
+  const space::Structure structure = space::AnalyseStructure(te::FromHlo(*module->entry()).value());
   const absl::StatusOr<schedule::Schedule> schedule = space::FallbackSchedule(structure, target);
   ASSERT_TRUE(schedule.ok()) << schedule.status();
   ExpectAgreement(*schedule, MakeReference(*module), "fallback");

@@ -508,6 +508,47 @@ TEST(Executable, RefusesWrongInputs) {
   EXPECT_FALSE((*executable)->RunInto(in, out).ok());
 }
 
+TEST(Executable, RefusesOutputsThatShareMemory) {
+  auto module = hlo::ParseModule(R"(HloModule m
+ENTRY main { p = f32[32] parameter(0)  q = f32[32] parameter(1)  z = f32[0] parameter(2)
+  s = f32[32] add(p, q)  d = f32[32] subtract(p, q)  ROOT r = (f32[32], f32[32], f32[0]) tuple(s, d, z) })");
+  ASSERT_TRUE(module.ok()) << module.status();
+  auto executable = Executable::Compile(**module, TestTarget(), {});
+  ASSERT_TRUE(executable.ok()) << executable.status();
+  alignas(64) float memory[128] = {};
+  float* const a = memory;
+  float* const b = memory + 32;
+  float* const c = memory + 64;
+  float* const d = memory + 96;
+  struct Case {
+    float *p, *q, *s, *d;
+    const char* what;  // of the error; empty: it runs
+  };
+  const Case cases[] = {
+      {a, b, c, d, ""},
+      {a, a, c, d, ""},  // reading the same array twice is no harm
+      {a, b, c, c, "output 1 and output 0"},
+      {a, b, b, d, "output 0"},
+      {a, b, b + 16, d, "output 0 and input 1"},
+      {a, c + 16, b, c, "input 1 and output 1"},
+      {b, b, a + 16, d, "input"},
+      {a, b, c, d, ""},
+  };
+  for (const Case& x : cases) {
+    const void* in[] = {x.p, x.q, a};
+    void* out[] = {x.s, x.d, c};
+    for (int again = 0; again < 2; ++again) {
+      const absl::Status status = (*executable)->RunInto(in, out);
+      if (x.what[0] == '\0') {
+        EXPECT_TRUE(status.ok()) << status;
+        continue;
+      }
+      EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << x.what;
+      EXPECT_NE(status.message().find(x.what), std::string::npos) << status << ", not " << x.what;
+    }
+  }
+}
+
 // Random straight-line and looping programs over a few arrays: whatever the coalescing of copies does, results must not
 // change.
 TEST(Executable, AgreesWithTheEvaluatorOnRandomLoops) {

@@ -4,6 +4,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+
 #include "hlo/text/parser.h"
 #include "hlo/text/printer.h"
 #include "hlo/verifier/verifier.h"
@@ -13,6 +17,7 @@ namespace smelt::tuner::embed {
 namespace {
 
 using testing::HasSubstr;
+using testing::StartsWith;
 using testing::UnorderedElementsAre;
 
 class Embed : public testing::Test {
@@ -146,6 +151,14 @@ ENTRY main {
     EXPECT_THAT(table, HasSubstr("extern PhaseFunction " + phase.symbol + ";"));
   EXPECT_THAT(table, HasSubstr("smelt_kernel_count = 1;"));
   EXPECT_THAT(LinkTable({}), HasSubstr("smelt_kernel_count = 0;"));
+  // What reads the library has the same structures, and a C compiler takes them.
+  std::ifstream header(SMELT_SOURCE_DIR "/python/smelt/jax/kernel_table.h");
+  const std::string structures((std::istreambuf_iterator<char>(header)), {});
+  ASSERT_FALSE(structures.empty());
+  EXPECT_THAT(table, StartsWith(structures));
+  const std::string file = ::testing::TempDir() + "/smelt_table.c";
+  std::ofstream(file) << table;
+  EXPECT_EQ(std::system(("cc -std=c99 -Werror -fsyntax-only " + file).c_str()), 0);
 }
 
 }  // namespace

@@ -48,7 +48,7 @@ TEST(FormatReport, AGainThatMayBeNoiseIsShownAsSuch) {
 
 TEST(FormatReport, SaysNothingOfWhatDidNotHappen) {
   TuneReport interrupted;
-  interrupted.cancelled = true;
+  interrupted.interrupted = true;
   EXPECT_THAT(Format(interrupted), AllOf(HasSubstr("nothing was measured"), Not(HasSubstr("moves")),
                                          Not(HasSubstr("noise")), Not(HasSubstr("0.0000 ms"))));
   interrupted.default_seconds = interrupted.best_seconds = 1e-3;

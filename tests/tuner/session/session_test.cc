@@ -86,7 +86,6 @@ TEST_F(SessionTest, FindsAVerifiedAnswerThatReplaysAndGoesOnFromItsRecords) {
   options.worker.target = "cpu:threads=1";
   options.worker.cache_folder = In("cache");
   options.policy = {.repeats = 3, .seconds = 0.2};
-  options.progress = false;
   const auto predictor = gnn::Predictor::Analytical(options.target);
   Budget budget(60);
   auto report = Tune(*program, options, *predictor, budget);

@@ -67,7 +67,6 @@ class XlaTune : public ::testing::Test {
     options_.moves = 2000;
     options_.tiles = false;
     options_.comparison.children = 2;
-    options_.progress = false;
     options_.policy.seconds = 0.1;
     options_.xla = &program_;
     options_.target = kernels::Target::Parse("cpu:threads=1").value();

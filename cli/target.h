@@ -1,0 +1,18 @@
+// The target that --target or --threads names.
+#pragma once
+
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "kernels/target.h"
+
+namespace smelt::cli {
+
+// A usage error where the words name no target.
+absl::StatusOr<kernels::Target> ReadTarget(const std::string& words);
+// The same for code that this machine will run: more threads than it has cores are a line on standard error.
+absl::StatusOr<kernels::Target> ReadTargetToRun(const std::string& words);
+
+void WarnOfThreads(int threads);
+
+}  // namespace smelt::cli

@@ -1,0 +1,77 @@
+// Rules for what is written for people: READMEs and comments.
+#include <regex>
+#include <set>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "tests/structure/source_text.h"
+#include "tests/structure/source_tree.h"
+
+namespace smelt::structure {
+namespace {
+
+// Whether a README in `folder` may mean a file of the tree by `name`: from the root, from its folder, or by the end of
+// a path in its folder.
+bool Names(const SourceTree& tree, absl::string_view folder, absl::string_view name) {
+  if (tree.count(std::string(name)) > 0) return true;
+  const std::string prefix = folder.empty() ? "" : absl::StrCat(folder, "/");
+  const std::string end = absl::StrCat("/", name);
+  for (auto file = tree.lower_bound(prefix); file != tree.end() && absl::StartsWith(file->first, prefix); ++file) {
+    if (absl::EndsWith(absl::StrCat("/", file->first.substr(prefix.size())), end)) return true;
+  }
+  return false;
+}
+
+std::vector<std::string> MissingFiles(const SourceTree& tree, const std::string& path, const std::string& text) {
+  static const std::regex kFile(R"(`([\w./-]+\.(?:h|cc|py|md|sh|proto|cmake|def))`)");
+  std::vector<std::string> violations;
+  for (std::sregex_iterator match(text.begin(), text.end(), kFile), end; match != end; ++match) {
+    const std::string name = (*match)[1];
+    if (Names(tree, FolderOf(path), name)) continue;
+    violations.push_back(absl::StrCat(path, ":", LineOf(text, static_cast<size_t>(match->position())), ": names ", name,
+                                      ", and there is no such file"));
+  }
+  return violations;
+}
+
+}  // namespace
+
+std::vector<std::string> CheckReadmes(const SourceTree& tree) {
+  std::set<std::string> folders;
+  for (const auto& [path, text] : tree) {
+    const absl::string_view folder = TopFolder(path);
+    if (folder.empty() || folder == "tests") continue;
+    if (IsCode(path) || absl::EndsWith(path, ".py")) folders.insert(std::string(FolderOf(path)));
+    if (IsCode(path) || absl::EndsWith(path, ".py") || absl::EndsWith(path, ".hlo"))
+      folders.insert(std::string(folder));
+  }
+  std::vector<std::string> violations;
+  for (const std::string& folder : folders) {
+    const std::string path = absl::StrCat(folder, "/README.md");
+    const auto readme = tree.find(path);
+    if (readme != tree.end()) {
+      if (absl::StripAsciiWhitespace(readme->second).size() < 200)
+        violations.push_back(absl::StrCat(path, ":1: says nothing; about ten lines are expected"));
+      continue;
+    }
+    // The README of a folder around it speaks for it where it names it.
+    std::string around(FolderOf(folder));
+    while (!around.empty() && tree.count(around + "/README.md") == 0) around = std::string(FolderOf(around));
+    const std::string below = around.empty() ? "" : folder.substr(around.size() + 1);
+    if (around.empty() || !absl::StrContains(tree.at(around + "/README.md"), absl::StrCat("`", below, "/"))) {
+      violations.push_back(absl::StrCat(
+          path, ":1: missing; it says what comes in, what goes out, which file to open first, unless the README.md of ",
+          "the folder around it names this one"));
+    }
+  }
+  for (const auto& [path, text] : tree) {
+    if (!absl::EndsWith(path, "README.md")) continue;
+    for (std::string& violation : MissingFiles(tree, path, text)) violations.push_back(std::move(violation));
+  }
+  return violations;
+}
+
+}  // namespace smelt::structure
