@@ -72,7 +72,7 @@ def tune(f: Callable[..., Any], *example_args: Any, out: str | os.PathLike[str],
         program.find_program()
         computation = lower(f, example_args, example_kwargs, jit_options)
         search.logger.info("tuning %s takes about %.0f s", door.name_of(computation), budget)
-        chosen = None
+        chosen = kernels.Choice(folder.processor()) if target == "cpu" else None
         try:
             _write_modules(path, computation, clock)
             if target == "cpu":
