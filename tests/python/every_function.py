@@ -145,7 +145,9 @@ def tune_one(name, function, target, budget, jax, np):
         return {"state": "wrong", "answer": tuned.answer, "text": where}
     if tuned.answer != "xla" and not optimization.used:
         return {"state": "wrong", "answer": tuned.answer, "text": "what was found is not used"}
-    return {"state": "good", "answer": tuned.answer, "text": tuned.report.get("unchecked", "")}
+    why = tuned.report.get("why", "")
+    state = "exception" if "cannot be made" in why else "refused" if "do not compute" in why else "good"
+    return {"state": state, "answer": tuned.answer, "text": why or tuned.report.get("checked", "")}
 
 
 def work():
@@ -216,7 +218,8 @@ def main():
     print(f"untried, for want of arguments: {', '.join(untried) or 'none'}")
     print("; ".join(f"{key} {count}" for key, count in sorted(answers.items())))
     print(f"{len(chosen) - len(untried)} functions under {' and '.join(arguments.targets)}, {sum(states.values())} searches in "
-          f"{time.monotonic() - start:.0f} s: {states['crash']} crashes, {states['exception']} exceptions, {states['wrong']} wrong")
+          f"{time.monotonic() - start:.0f} s: {states['crash']} crashes, {states['exception']} exceptions, {states['wrong']} wrong "
+          f"({states['refused']} with kernels that were refused, for their results)")
     return 1 if any(states[state] for state in BAD) or not states["good"] else 0
 
 

@@ -320,6 +320,11 @@ class Beyond(Surface):
                 done = sj.tune(f, a, out=self.root / f"solve.{target}.smelt", target=target, budget=4, quiet=True)
                 self.assertIn(done.answer, result.CHANGED)
 
+    def test_a_module_that_passes_of_ours_would_simplify_is_tuned_as_it_is(self):
+        f = jax.jit(lambda x: jnp.sort(jax.lax.optimization_barrier(x.astype(jnp.float32) * 2), axis=0))
+        done = sj.tune(f, programs.values(64, 64), out=self.root / "simple.smelt", target="cpu", budget=10, quiet=True)
+        self.assertNotIn("another module", done.report["why"])
+
     def test_a_compilation_beyond_what_the_child_knows(self):
         with mock.patch.object(search, "run", side_effect=search.Beyond("XLA refuses the module: no handler")):
             done = sj.tune(jax.jit(programs.normalise), self.x, self.scale, out=self.root / "unknown.smelt", budget=3, quiet=True)
