@@ -11,7 +11,7 @@
 namespace smelt::cli {
 namespace {
 
-// In the order in which someone who reads the overview may try them: a later example uses what an earlier one wrote.
+// The order is that in which a reader of the overview may try them: a later example uses what an earlier one wrote.
 constexpr Verb kVerbs[] = {
     {"inspect", Use::kLook, "Opcodes, flops, bytes, fusible edges and kernels of a module",
      "smelt inspect models/resnet18.hlo --fusion=priority", AddInspect, true},
@@ -27,6 +27,8 @@ constexpr Verb kVerbs[] = {
      "smelt run models/dqn.hlo --golden=models/golden/dqn.safetensors", AddRun, true},
     {"bench", Use::kMeasure, "Latency of a module, in total and by kernel",
      "smelt bench models/dqn.hlo --threads=1 --json", AddBench, true},
+    {"cache", Use::kMeasure, "What the folder of compiled kernels holds; makes room in it", "smelt cache --trim=500M",
+     AddCache},
     {"profile", Use::kMeasure, "Measures kernels of modules into a corpus",
      "smelt profile models/dqn.hlo --task=fusion -o corpus --configs=20", AddProfile},
     {"train", Use::kLearn, "Trains a model on a corpus", "smelt train corpus -o model.smeltmodel --epochs=20",
@@ -43,7 +45,7 @@ constexpr Verb kVerbs[] = {
      "smelt reduce models/dqn.hlo -o small.hlo -- sh -c '! grep -q convolution $0' {}", AddReduce},
 };
 
-// As the overview names them, in the order of `Use`.
+// The headings of the overview, in the order of `Use`.
 constexpr const char* kUses[] = {"Look at a module", "Tune it", "Run and measure", "Learn from measurements",
                                  "Check compiled code"};
 

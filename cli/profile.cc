@@ -59,6 +59,10 @@ absl::Status Profile(Flags& flags) {
   SMELT_ASSIGN_OR_RETURN(const tuner::ProfileReport report, tuner::Profile(flags.modules, options));
   line.reset();
   for (const std::string& refused : report.refused) std::fprintf(stderr, "left out %s\n", refused.c_str());
+  if (report.left_out > 0) {
+    std::fprintf(stderr, "%ld kernels could not be timed, the last for this: %s; the same command times them\n",
+                 report.left_out, report.why_left_out.c_str());
+  }
   if (flags.json) {
     PrintJson({{"corpus", options.output},
                {"programs", report.programs},

@@ -15,6 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "cli/interrupt.h"
 #include "cli/wrong_words.h"
+#include "kernels/compile/cache_folder.h"
 
 namespace smelt::cli {
 namespace {
@@ -56,6 +57,8 @@ int ReadAndRun(CLI::App& app, const Action& chosen, std::vector<std::string> wor
     return 2;
   }
   absl::Status status = chosen();
+  // Once, and after the work: it costs time, nothing else.
+  if (const std::string trouble = kernels::TakeCacheTrouble(); !trouble.empty()) std::cerr << trouble << std::endl;
   if (absl::IsCancelled(status) && Interrupt::Signal() != 0) status = Interrupt::End("nothing was kept");
   if (!status.message().empty()) std::cerr << status.message() << std::endl;
   return ExitCode(status);

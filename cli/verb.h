@@ -42,6 +42,7 @@ Action AddFuzz(CLI::App& app);
 Action AddReduce(CLI::App& app);
 Action AddOpcodes(CLI::App& app);
 Action AddEmbed(CLI::App& app);
+Action AddCache(CLI::App& app);
 // Hidden: the measuring child (tuner/measure/worker_main.h).
 Action AddMeasureWorker(CLI::App& app);
 

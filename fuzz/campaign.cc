@@ -1,6 +1,7 @@
 #include "fuzz/campaign.h"
 
 #include <chrono>
+#include <csignal>
 #include <filesystem>
 
 #include "absl/strings/str_cat.h"
@@ -17,6 +18,17 @@ namespace smelt::fuzz {
 namespace {
 
 using Clock = std::chrono::steady_clock;
+
+// A folder that cannot be written is not the module's fault: the campaign ends.
+absl::Status WriteError(const Verdict& verdict) {
+  const bool unwritten = verdict.kind == VerdictKind::kError && verdict.stage == "write";
+  return unwritten ? absl::UnavailableError(verdict.detail) : absl::OkStatus();
+}
+
+// Ended by somebody else than the module: the memory of the machine, or a person.
+bool WasKilled(const ChildOutcome& outcome) {
+  return outcome.kind == ChildOutcome::Kind::kCrashed && (outcome.signal == SIGKILL || outcome.signal == SIGTERM);
+}
 
 double Since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
@@ -47,6 +59,7 @@ class Campaign {
     struct Slot {
       uint64_t index;
       std::unique_ptr<Child> child;
+      bool second = false;  // after a child that somebody killed
     };
     std::vector<Slot> slots;
     int64_t started = 0;
@@ -70,6 +83,15 @@ class Campaign {
         }
         const Slot done = std::move(slots[i]);
         slots.erase(slots.begin() + static_cast<int64_t>(i));
+        if (WasKilled(done.child->outcome())) {
+          if (done.second) {
+            return absl::UnavailableError(absl::StrCat("module ", done.index, " of seed ", options_.seed,
+                                                       ": its child was killed by another process, twice"));
+          }
+          SMELT_ASSIGN_OR_RETURN(std::unique_ptr<Child> child, Start(done.index));
+          slots.push_back({done.index, std::move(child), true});
+          continue;
+        }
         SMELT_RETURN_IF_ERROR(Take(done.index, VerdictOf(done.child->outcome())));
       }
       ShowProgress();
@@ -134,6 +156,7 @@ class Campaign {
       ++report_.refused;
       ++report_.refusals[Reason(verdict.detail)];
     }
+    SMELT_RETURN_IF_ERROR(WriteError(verdict));
     if (!verdict.IsFinding()) return absl::OkStatus();
     CampaignFinding finding{index, verdict, "", 0};
     if (options_.progress != nullptr) {
@@ -141,8 +164,7 @@ class Campaign {
                                           std::string(VerdictName(verdict.kind)), " in ", verdict.stage, ": ",
                                           verdict.detail));
     }
-    // A generator that crashed has no module to minimise, and a folder that cannot be written is not the module's
-    // fault.
+    // A generator that crashed has no module to minimise.
     if (verdict.stage != "generate" && !options_.expect_only) SMELT_RETURN_IF_ERROR(Minimise(finding));
     report_.findings.push_back(std::move(finding));
     return absl::OkStatus();
@@ -190,6 +212,7 @@ class Campaign {
     SMELT_RETURN_IF_ERROR(smelt::WriteFile(finding.folder + "/reduced.hlo", hlo::ToText(*reduced)));
     trial.folder = finding.folder;
     const absl::StatusOr<Verdict> last = verdict_of(*reduced);
+    if (last.ok()) SMELT_RETURN_IF_ERROR(WriteError(*last));
     return smelt::WriteFile(finding.folder + "/finding.txt", Describe(finding, last.ok() ? *last : finding.verdict));
   }
 

@@ -1,48 +1,90 @@
 #include "hlo/write_file.h"
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <utility>
 
+#include "hlo/status_macros.h"
 #include "hlo/str_cat.h"
 
 namespace smelt {
 namespace {
 
 std::atomic<const char*> unfinished{nullptr};
+std::atomic<int64_t> serial{0};  // threads write at the same time
+
+// Again as long as a signal interrupts it.
+template <typename Call>
+auto Uninterrupted(const Call& call) {
+  auto result = call();
+  while (result < 0 && errno == EINTR) result = call();
+  return result;
+}
 
 }  // namespace
 
-UnfinishedFile::UnfinishedFile(const std::string& path) { unfinished = path.c_str(); }
-UnfinishedFile::~UnfinishedFile() { unfinished = nullptr; }
+NewFile::NewFile(const std::string& path)
+    : path_(path), temporary_(StrCat(path, ".", static_cast<int64_t>(getpid()), ".", serial++, ".tmp")) {}
+
+absl::StatusOr<std::unique_ptr<NewFile>> NewFile::Create(const std::string& path) {
+  std::unique_ptr<NewFile> file(new NewFile(path));
+  const char* name = file->temporary_.c_str();
+  file->descriptor_ = Uninterrupted([&] { return open(name, O_CREAT | O_WRONLY | O_TRUNC | O_CLOEXEC, 0666); });
+  if (file->descriptor_ < 0) return file->Failed("be created");
+  unfinished = name;
+  return file;
+}
+
+NewFile::~NewFile() {
+  if (descriptor_ < 0) return;
+  close(descriptor_);
+  unlink(temporary_.c_str());
+  const char* name = temporary_.c_str();
+  unfinished.compare_exchange_strong(name, nullptr);
+}
+
+absl::Status NewFile::Failed(std::string_view what) const {
+  return absl::UnavailableError(StrCat(path_, ": cannot ", what, ": ", std::string(std::strerror(errno))));
+}
+
+absl::Status NewFile::Write(std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t n = Uninterrupted([&] { return write(descriptor_, bytes.data(), bytes.size()); });
+    if (n == 0) errno = ENOSPC;
+    if (n <= 0) return Failed("be written");
+    bytes.remove_prefix(static_cast<size_t>(n));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status NewFile::Finish(bool durable) {
+  if (durable && Uninterrupted([&] { return fsync(descriptor_); }) != 0) return Failed("be written");
+  const int descriptor = std::exchange(descriptor_, -1);
+  absl::Status finished;
+  if (close(descriptor) != 0 && errno != EINTR) {
+    finished = Failed("be written");
+  } else if (std::rename(temporary_.c_str(), path_.c_str()) != 0) {
+    finished = Failed("be replaced");
+  }
+  if (!finished.ok()) unlink(temporary_.c_str());
+  const char* name = temporary_.c_str();
+  unfinished.compare_exchange_strong(name, nullptr);
+  return finished;
+}
 
 void RemoveUnfinishedFile() {
   if (const char* path = unfinished.exchange(nullptr)) unlink(path);
 }
 
 absl::Status WriteFile(const std::string& path, std::string_view bytes) {
-  const std::string temporary = StrCat(path, ".", static_cast<int64_t>(getpid()), ".tmp");
-  const UnfinishedFile unfinished_file(temporary);
-  const auto failed = [&](std::string_view what) {
-    const int error = errno;
-    std::remove(temporary.c_str());
-    return absl::UnavailableError(StrCat(path, ": cannot ", what, ": ", std::string(std::strerror(error))));
-  };
-  std::FILE* file = std::fopen(temporary.c_str(), "wb");
-  if (file == nullptr) return failed("be created");
-  const bool written = std::fwrite(bytes.data(), 1, bytes.size(), file) == bytes.size() && std::fflush(file) == 0 &&
-                       fsync(fileno(file)) == 0;
-  if (!written) {
-    const absl::Status status = failed("be written");
-    std::fclose(file);
-    return status;
-  }
-  if (std::fclose(file) != 0) return failed("be written");
-  if (std::rename(temporary.c_str(), path.c_str()) != 0) return failed("be replaced");
-  return absl::OkStatus();
+  SMELT_ASSIGN_OR_RETURN(const std::unique_ptr<NewFile> file, NewFile::Create(path));
+  SMELT_RETURN_IF_ERROR(file->Write(bytes));
+  return file->Finish();
 }
 
 }  // namespace smelt

@@ -1,10 +1,12 @@
 // Whole files, or what was there before: nothing reads half a file, whatever ends the process or fills the disk.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <string_view>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 
 namespace smelt {
 
@@ -12,17 +14,32 @@ namespace smelt {
 // system's reason: it cannot be created or written; an older file of that name is then as it was.
 absl::Status WriteFile(const std::string& path, std::string_view bytes);
 
-// While it lives, RemoveUnfinishedFile removes this file: one that is being written beside the file that it will
-// replace.
-class UnfinishedFile {
+// A file that is written in parts and takes its place once it is whole. Errors: as WriteFile's.
+//
+//   auto file = NewFile::Create("report.txt").value();
+//   file->Write("all is well\n").ok();
+//   file->Finish().ok();
+class NewFile {
  public:
-  explicit UnfinishedFile(const std::string& path);
-  ~UnfinishedFile();
-  UnfinishedFile(const UnfinishedFile&) = delete;
-  UnfinishedFile& operator=(const UnfinishedFile&) = delete;
+  static absl::StatusOr<std::unique_ptr<NewFile>> Create(const std::string& path);
+  ~NewFile();  // without Finish, nothing is left
+  NewFile(const NewFile&) = delete;
+  NewFile& operator=(const NewFile&) = delete;
+
+  absl::Status Write(std::string_view bytes);
+  // Not durable: after a power failure it may be empty. For what is made again where it is missing or damaged.
+  absl::Status Finish(bool durable = true);
+
+ private:
+  explicit NewFile(const std::string& path);
+  absl::Status Failed(std::string_view what) const;  // by errno
+
+  const std::string path_, temporary_;
+  int descriptor_ = -1;
 };
 
-// For the end of a process in the middle of its work, from any thread: allocates nothing and waits for nothing.
+// For the end of a process in the middle of its work, from any thread: removes the file that is being written last.
+// Allocates nothing and waits for nothing.
 void RemoveUnfinishedFile();
 
 }  // namespace smelt

@@ -15,9 +15,8 @@
 #include "absl/strings/str_split.h"
 #include "hlo/status_macros.h"
 #include "hlo/str_cat.h"
-#include "hlo/write_file.h"
 #include "kernels/codegen/codegen.h"
-#include "kernels/compile/compile.h"
+#include "kernels/compile/cache_folder.h"
 #include "kernels/target_probe.h"
 
 namespace smelt::kernels {
@@ -89,13 +88,11 @@ bool ReadFigures(const std::filesystem::path& path, Target* target) {
 
 // Through a temporary name. A folder that cannot be written means measuring again next time.
 void WriteFigures(const std::filesystem::path& path, const Target& target) {
-  std::error_code error;
-  std::filesystem::create_directories(path.parent_path(), error);
   std::ostringstream text;
   text << kFileHeader << "\n";
   text.precision(17);
   for (const Figure& figure : kFigures) text << figure.name << " " << target.*figure.field << "\n";
-  WriteFile(path.string(), text.str()).IgnoreError();  // without the file the next process measures again
+  KeepInCache(path.parent_path().parent_path().string(), path.string(), text.str());
 }
 
 }  // namespace
@@ -110,7 +107,7 @@ Target Target::Host(bool measure) {
   target.l2_bytes = CacheBytes(_SC_LEVEL2_CACHE_SIZE, target.l2_bytes);
   target.l3_bytes = CacheBytes(_SC_LEVEL3_CACHE_SIZE, target.l3_bytes);
   if (!measure) return target;
-  const std::string folder = KernelCache::DefaultFolder();
+  const std::string folder = DefaultCacheFolder();
   const std::filesystem::path path = std::filesystem::path(folder) / "targets" / (MachineId(target) + ".txt");
   if (!folder.empty() && ReadFigures(path, &target)) return target;
   if (MeasureTarget(&target).ok() && !folder.empty()) WriteFigures(path, target);

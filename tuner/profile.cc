@@ -1,10 +1,12 @@
 #include "tuner/profile.h"
 
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <deque>
 #include <filesystem>
 #include <functional>
+#include <iterator>
 #include <mutex>
 #include <optional>
 #include <random>
@@ -41,6 +43,24 @@ struct Job {
   Kernel kernel;
   std::vector<std::optional<kernels::space::Tile>> tiles;  // nullopt: the default
 };
+
+// So many kernels in a row of which nothing becomes known end a run: the next will fare no better.
+constexpr int kMostFaults = 5;
+
+// Whether an older version recorded a kernel as failed whose child somebody killed, or could not be started. It is
+// timed again.
+bool IsNoResult(const gnn::KernelExample& example) {
+  constexpr std::string_view kTexts[] = {"died of signal 9 ",
+                                         "died of signal 15 ",
+                                         "cannot be started",
+                                         "did not start",
+                                         "no pipe for the measuring process",
+                                         "ended with status 0"};
+  return std::any_of(example.measurements.begin(), example.measurements.end(), [&](const gnn::Measurement& m) {
+    return std::any_of(std::begin(kTexts), std::end(kTexts),
+                       [&](std::string_view text) { return m.error.find(text) != std::string::npos; });
+  });
+}
 
 // Kernels that the compiling child has put into the cache, for the timing child. Bounded, so that little is left to do
 // when a program's time is up.
@@ -173,7 +193,7 @@ class Profiler {
     SMELT_ASSIGN_OR_RETURN(writer_, gnn::CorpusWriter::Open(options_.output));
     absl::StatusOr<gnn::CorpusReport> existing =
         gnn::ReadCorpus(options_.output, [&](const gnn::KernelExample& example) {
-          done_.insert(example.hash);
+          if (!IsNoResult(example)) done_.insert(example.hash);
           const fusion::TargetId known = fusion::TargetId::Parse(example.target);
           if (known.Agrees(target_)) return absl::OkStatus();
           return absl::FailedPreconditionError(absl::StrCat(options_.output, ": holds kernels measured for `",
@@ -218,7 +238,10 @@ class Profiler {
   }
   absl::Status TimeFloor() {
     const Outcome outcome = TimeAlone(xla::EmptyKernel());
-    if (!outcome.ok()) return absl::InternalError(absl::StrCat("XLA cannot run an empty kernel: ", outcome.message));
+    if (!outcome.ok()) {
+      return absl::InternalError(absl::StrCat(
+          "XLA cannot run an empty kernel: ", std::string(FailureName(outcome.failure)), ": ", outcome.message));
+    }
     report_.floor_seconds = outcome.best();
     return absl::OkStatus();
   }
@@ -341,6 +364,10 @@ class Profiler {
   // One entry of `times` a tile.
   absl::Status Append(const Job& job, const std::vector<Timed>& times) {
     if (Cancelled()) return absl::OkStatus();
+    for (const Timed& result : times) {
+      if (!IsLasting(result.outcome.failure)) return LeaveOut(result.outcome);
+    }
+    faults_ = 0;
     gnn::KernelExample example;
     example.program = program_name_;
     example.kernel_text = hlo::ToText(*job.kernel.module, {});
@@ -379,6 +406,16 @@ class Profiler {
     return absl::OkStatus();
   }
 
+  // A kernel of which nothing became known: the next run times it. Unavailable after several in a row.
+  absl::Status LeaveOut(const Outcome& outcome) {
+    ++report_.left_out;
+    report_.why_left_out = absl::StrCat(std::string(FailureName(outcome.failure)), ": ", outcome.message);
+    if (outcome.failure != Failure::kEnvironment || ++faults_ < kMostFaults) return absl::OkStatus();
+    return absl::UnavailableError(absl::StrCat(options_.output, ": ", kMostFaults,
+                                               " kernels one after the other could not be timed, the last for this: ",
+                                               outcome.message, ". The same command goes on from here"));
+  }
+
   const ProfileOptions& options_;
   const fusion::TargetId target_;  // whose code is timed, where
   Runner timer_;
@@ -387,6 +424,7 @@ class Profiler {
   absl::flat_hash_set<hlo::Hash128> done_;
   std::string program_name_, place_, trace_;
   double remaining_programs_ = 0;
+  int faults_ = 0;  // of the environment, one after the other
   ProfileReport report_;
   Clock::time_point start_ = Clock::now();
 };

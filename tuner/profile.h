@@ -49,6 +49,9 @@ struct ProfileReport {
   int64_t kernels = 0;  // timed now
   int64_t known = 0;    // in the corpus already
   int64_t failed = 0;   // recorded with the reason
+  // Not recorded, since the failure was not the kernel's: a killed child, memory, a disk. And why the last one was.
+  int64_t left_out = 0;
+  std::string why_left_out;
   int64_t skipped = 0;  // too large
   double seconds = 0;
   double floor_seconds = 0;          // xla: what an empty kernel takes; times near it say little

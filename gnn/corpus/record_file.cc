@@ -32,8 +32,7 @@ void Append(std::string* out, T value) {
 absl::StatusOr<std::unique_ptr<RecordReader>> RecordReader::Open(const std::string& path) {
   std::FILE* file = std::fopen(path.c_str(), "rb");
   if (file == nullptr) return absl::NotFoundError(absl::StrCat(path, ": cannot be opened: ", std::strerror(errno)));
-  std::fseek(file, 0, SEEK_END);
-  const long size = std::ftell(file);
+  const long size = std::fseek(file, 0, SEEK_END) == 0 ? std::ftell(file) : -1;
   std::rewind(file);
   if (size < 0) {
     std::fclose(file);
@@ -53,8 +52,14 @@ absl::StatusOr<RecordResult> RecordReader::Next(std::string* record) {
         absl::StrCat(path_, ": ", std::string(what), " at byte ", good_offset_,
                      "; the file was changed after it was written. Restore it, or delete it and profile again"));
   };
+  // What a disk refuses to read is there all the same: a writer must not take it for a torn tail and cut it off.
+  const auto unread = [&]() -> absl::StatusOr<RecordResult> {
+    if (std::ferror(file_) == 0) return RecordResult::kTorn;
+    return absl::UnavailableError(
+        absl::StrCat(path_, ": cannot be read at byte ", good_offset_, ": ", std::strerror(errno)));
+  };
   char header[kHeaderBytes];
-  if (std::fread(header, 1, kHeaderBytes, file_) != kHeaderBytes) return RecordResult::kTorn;
+  if (std::fread(header, 1, kHeaderBytes, file_) != kHeaderBytes) return unread();
   const uint64_t length = Read<uint64_t>(header);
   if (MaskCrc(Crc32c({header, 8})) != Read<uint32_t>(header + 8))
     return corrupt("the checksum of a record's length does not match");
@@ -65,7 +70,7 @@ absl::StatusOr<RecordResult> RecordReader::Next(std::string* record) {
   char footer[kFooterBytes];
   if (std::fread(record->data(), 1, length, file_) != length ||
       std::fread(footer, 1, kFooterBytes, file_) != kFooterBytes) {
-    return RecordResult::kTorn;
+    return unread();
   }
   if (MaskCrc(Crc32c(*record)) != Read<uint32_t>(footer)) return corrupt("the checksum of a record does not match");
   good_offset_ += kHeaderBytes + length + kFooterBytes;

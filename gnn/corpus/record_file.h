@@ -26,7 +26,7 @@ class RecordReader {
   static absl::StatusOr<std::unique_ptr<RecordReader>> Open(const std::string& path);
   ~RecordReader();
   // Corruption that is not a torn tail (a checksum that does not match with data after it) is an error naming file and
-  // offset.
+  // offset, and so is a part of the file that cannot be read (Unavailable).
   absl::StatusOr<RecordResult> Next(std::string* record);
   // Where the last whole record ended.
   uint64_t good_offset() const { return good_offset_; }

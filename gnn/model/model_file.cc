@@ -1,14 +1,13 @@
 #include "gnn/model/model_file.h"
 
 #include <algorithm>
-#include <cerrno>
 #include <cmath>
 #include <cstring>
-#include <fstream>
 
 #include "absl/strings/str_cat.h"
 #include "gnn/corpus/crc32c.h"
 #include "gnn/features/features.h"
+#include "hlo/file/read.h"
 #include "hlo/status_macros.h"
 #include "hlo/write_file.h"
 #include "nlohmann/json.hpp"
@@ -122,11 +121,13 @@ absl::Status SaveModel(const std::string& path, const ModelFile& model) {
 }
 
 absl::StatusOr<ModelFile> LoadModel(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file)
-    return absl::NotFoundError(absl::StrCat(path, ": cannot be opened: ", std::strerror(errno),
-                                            ". `smelt train CORPUS -o ", path, "` makes a model"));
-  const std::string bytes((std::istreambuf_iterator<char>(file)), {});
+  absl::StatusOr<std::string> read = hlo::ReadTextFile(path);
+  if (absl::IsNotFound(read.status())) {
+    return absl::NotFoundError(
+        absl::StrCat(read.status().message(), ". `smelt train CORPUS -o ", path, "` makes a model"));
+  }
+  if (!read.ok()) return read.status();
+  const std::string bytes = *std::move(read);
   constexpr size_t kPrefix = sizeof(kMagic) + sizeof(uint64_t);
   if (bytes.size() < sizeof(kMagic) || std::memcmp(bytes.data(), kMagic, sizeof(kMagic)) != 0)
     return Damaged(path, "it does not begin as one");

@@ -4,11 +4,13 @@
 #include <chrono>
 #include <cmath>
 #include <filesystem>
+#include <new>
 #include <sstream>
 
 #include "absl/strings/str_cat.h"
 #include "gnn/eval/metrics.h"
 #include "gnn/torch/batches.h"
+#include "hlo/file/read.h"
 #include "hlo/status_macros.h"
 #include "hlo/write_file.h"
 
@@ -98,7 +100,7 @@ class Trainer {
   }
 
  private:
-  // Of the network, without weights.
+  // The network's shape without weights.
   static TaskModel Shape(const TrainOptions& options) {
     TaskModel shape;
     shape.kind = options.init != nullptr ? options.init->kind : options.kind;
@@ -207,13 +209,18 @@ class Trainer {
     return WriteFile(options_.checkpoint, bytes.str());
   }
 
-  // A checkpoint of another training (other data, other options) or a torn one is not used; training then begins anew.
+  // A checkpoint of another training (other data, other options) is not used; training then begins anew. A torn one is
+  // an error.
   absl::Status Resume(Network& network, torch::optim::AdamW& optimizer, Position* position,
                       std::map<std::string, WeightTensor>* best) {
-    if (options_.checkpoint.empty() || !std::filesystem::exists(options_.checkpoint)) return absl::OkStatus();
+    std::error_code unknown;
+    if (options_.checkpoint.empty() || !std::filesystem::exists(options_.checkpoint, unknown)) return absl::OkStatus();
+    // A disk that cannot be read is no reason to have anybody delete the file.
+    SMELT_ASSIGN_OR_RETURN(std::string read, hlo::ReadTextFile(options_.checkpoint));
+    std::istringstream bytes(std::move(read));
     try {
       torch::serialize::InputArchive archive, weights, state, kept;
-      archive.load_from(options_.checkpoint);
+      archive.load_from(bytes);
       c10::IValue identity;
       archive.read("identity", identity);
       if (identity.toStringRef() != position->identity) return absl::OkStatus();
@@ -256,6 +263,8 @@ absl::StatusOr<TaskModel> TrainTask(const Dataset& data, const Split& split, con
     return Trainer(data, split, options).Run(report);
   } catch (const c10::Error& error) {
     return absl::InternalError(absl::StrCat("LibTorch failed: ", error.what_without_backtrace()));
+  } catch (const std::bad_alloc&) {
+    return absl::ResourceExhaustedError("training needs more memory than there is; the same command goes on");
   }
 }
 

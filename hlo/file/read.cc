@@ -37,14 +37,14 @@ absl::StatusOr<std::string> ReadTextFile(const std::string& path) {
   std::string text;
   size_t used = 0;
   for (;;) {
-    text.resize(used + (size_t{1} << 20) + used);
+    text.resize(used + (size_t{1} << 16) + used);
     const size_t count = std::fread(text.data() + used, 1, text.size() - used, file);
     used += count;
     if (count == 0) break;
   }
   const int error = std::ferror(file) != 0 ? errno : 0;
   std::fclose(file);
-  if (error != 0) return absl::DataLossError(StrCat(path, ": cannot be read: ", std::strerror(error)));
+  if (error != 0) return absl::UnavailableError(StrCat(path, ": cannot be read: ", std::strerror(error)));
   text.resize(used);
   return text;
 }

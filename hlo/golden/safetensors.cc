@@ -202,30 +202,19 @@ absl::Status WriteSafetensors(const std::string& path, const SafetensorsFile& fi
   std::string text = header.dump(-1, ' ', false, Json::error_handler_t::replace);
   text.resize((text.size() + 7) / 8 * 8, ' ');  // so that the data is aligned
 
-  const std::string temporary = path + ".part";
-  const UnfinishedFile unfinished(temporary);
-  File out(std::fopen(temporary.c_str(), "wb"));
-  if (!out) return absl::PermissionDeniedError(absl::StrCat(temporary, ": cannot be written"));
-  unsigned char length_bytes[kLengthBytes];
-  for (int i = 0; i < kLengthBytes; ++i) length_bytes[i] = static_cast<unsigned char>(text.size() >> (8 * i));
-  bool written = std::fwrite(length_bytes, 1, kLengthBytes, out.get()) == kLengthBytes &&
-                 std::fwrite(text.data(), 1, text.size(), out.get()) == text.size();
+  std::string length(kLengthBytes, '\0');
+  for (int i = 0; i < kLengthBytes; ++i) length[i] = static_cast<char>(text.size() >> (8 * i));
+  SMELT_ASSIGN_OR_RETURN(const std::unique_ptr<NewFile> out, NewFile::Create(path));
+  SMELT_RETURN_IF_ERROR(out->Write(length));
+  SMELT_RETURN_IF_ERROR(out->Write(text));
   for (const NamedTensor& tensor : file.tensors) {
     const bool direct = FindType(tensor.literal.shape().element_type) != nullptr;
     const Literal converted = direct ? Literal() : ToStorable(tensor.literal);
     const Literal& stored = direct ? tensor.literal : converted;
-    const size_t bytes = static_cast<size_t>(stored.byte_size());
-    written = written && (bytes == 0 || std::fwrite(stored.raw(), 1, bytes, out.get()) == bytes);
+    SMELT_RETURN_IF_ERROR(
+        out->Write({static_cast<const char*>(stored.raw()), static_cast<size_t>(stored.byte_size())}));
   }
-  written = std::fclose(out.release()) == 0 && written;
-  std::error_code error;
-  if (written) std::filesystem::rename(temporary, path, error);
-  if (!written || error) {
-    std::error_code ignored;
-    std::filesystem::remove(temporary, ignored);
-    return absl::UnavailableError(absl::StrCat(path, ": cannot be written (disk full, or no permission)"));
-  }
-  return absl::OkStatus();
+  return out->Finish(/*durable=*/false);
 }
 
 Literal ToStorable(const Literal& literal) {

@@ -4,6 +4,9 @@
 #include <llvm/Support/Error.h>
 #include <llvm/TargetParser/Host.h>
 
+#include <cerrno>
+#include <system_error>
+
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "kernels/codegen/codegen.h"
@@ -65,7 +68,10 @@ class LinkContext : public jitlink::JITLinkContext {
 absl::StatusOr<std::shared_ptr<runtime::KernelCode>> LoadObject(const ObjectCode& object) {
   const std::string& name = object.descriptor.name;
   auto failed = [&](std::string why) {
-    return absl::InvalidArgumentError(absl::StrCat("cannot load the code of kernel ", name, ": ", why));
+    // Memory that the system refuses says nothing of the code.
+    const bool refused = why.find(std::generic_category().message(ENOMEM)) != std::string::npos;
+    return absl::Status(refused ? absl::StatusCode::kResourceExhausted : absl::StatusCode::kInvalidArgument,
+                        absl::StrCat("cannot load the code of kernel ", name, ": ", why));
   };
   auto code = std::make_shared<MappedCode>();
   auto manager = jitlink::InProcessMemoryManager::Create();

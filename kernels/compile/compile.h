@@ -47,13 +47,11 @@ struct CompiledKernel {
 class KernelCache {
  public:
   explicit KernelCache(std::string folder = "") : folder_(std::move(folder)) {}
-  static std::string DefaultFolder();  // $SMELT_CACHE, or $XDG_CACHE_HOME/smelt, or ~/.cache/smelt
+  static std::string DefaultFolder();  // DefaultCacheFolder of cache_folder.h
 
   std::shared_ptr<const CompiledKernel> Find(const hlo::Hash128& key);
-  // A full disk or a folder that cannot be written costs only the file; TakeWarning then says so.
+  // A full disk or a folder that cannot be written costs only the file (TakeCacheTrouble of cache_folder.h).
   void Insert(const hlo::Hash128& key, std::shared_ptr<const CompiledKernel> kernel, const std::string& elf);
-  // What a user should know about the folder, once; empty when all is well.
-  std::string TakeWarning();
 
  private:
   void MakeRoom();  // under mutex_
@@ -61,8 +59,6 @@ class KernelCache {
   std::string folder_;
   std::mutex mutex_;
   absl::flat_hash_map<hlo::Hash128, std::shared_ptr<const CompiledKernel>> kernels_;
-  std::string warning_;
-  bool warned_ = false;
 };
 
 // Errors: Unimplemented naming the instruction that has no loop nest (the executor then runs it as an opaque

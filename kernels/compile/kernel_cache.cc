@@ -1,15 +1,10 @@
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include <atomic>
-#include <cstdlib>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 
 #include "absl/strings/str_cat.h"
+#include "hlo/file/read.h"
 #include "kernels/codegen/codegen.h"
+#include "kernels/compile/cache_folder.h"
 #include "kernels/compile/compile.h"
 
 namespace smelt::kernels {
@@ -126,50 +121,14 @@ std::shared_ptr<const CompiledKernel> Deserialize(std::string_view file) {
 }
 
 // A folder for every first byte of the key keeps folders small.
-std::filesystem::path PathOf(const std::string& folder, const hlo::Hash128& key) {
+std::string PathOf(const std::string& folder, const hlo::Hash128& key) {
   const std::string hex = key.ToHex();
-  return std::filesystem::path(folder) / hex.substr(0, 2) / (hex + ".kernel");
-}
-
-// Writes beside the final name and renames, so that no reader ever sees half a file. False when the disk is full or the
-// folder cannot be written.
-bool WriteAtomically(const std::filesystem::path& path, const std::string& bytes) {
-  std::error_code error;
-  std::filesystem::create_directories(path.parent_path(), error);
-  static std::atomic<uint64_t> serial = 0;
-  const std::string temporary = absl::StrCat(path.string(), ".", getpid(), ".", serial++, ".tmp");
-  const int file = open(temporary.c_str(), O_CREAT | O_WRONLY | O_EXCL | O_CLOEXEC, 0644);
-  if (file < 0) return false;
-  size_t written = 0;
-  while (written < bytes.size()) {
-    const ssize_t n = write(file, bytes.data() + written, bytes.size() - written);
-    if (n <= 0) break;
-    written += static_cast<size_t>(n);
-  }
-  const bool closed = close(file) == 0;
-  if (written == bytes.size() && closed && rename(temporary.c_str(), path.c_str()) == 0) return true;
-  unlink(temporary.c_str());
-  return false;
-}
-
-std::string ReadFile(const std::filesystem::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return "";
-  return std::string(std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>());
+  return (std::filesystem::path(folder) / hex.substr(0, 2) / (hex + ".kernel")).string();
 }
 
 }  // namespace
 
-std::string KernelCache::DefaultFolder() {
-  auto variable = [](const char* name) -> std::string {
-    const char* value = std::getenv(name);
-    return value == nullptr ? "" : value;
-  };
-  if (std::string folder = variable("SMELT_CACHE"); !folder.empty()) return folder;
-  if (std::string folder = variable("XDG_CACHE_HOME"); !folder.empty()) return folder + "/smelt";
-  if (std::string home = variable("HOME"); !home.empty()) return home + "/.cache/smelt";
-  return "";
-}
+std::string KernelCache::DefaultFolder() { return DefaultCacheFolder(); }
 
 std::shared_ptr<const CompiledKernel> KernelCache::Find(const hlo::Hash128& key) {
   {
@@ -177,8 +136,10 @@ std::shared_ptr<const CompiledKernel> KernelCache::Find(const hlo::Hash128& key)
     if (auto at = kernels_.find(key); at != kernels_.end()) return at->second;
   }
   if (folder_.empty()) return nullptr;
-  std::shared_ptr<const CompiledKernel> kernel = Deserialize(ReadFile(PathOf(folder_, key)));
+  const std::string path = PathOf(folder_, key);
+  std::shared_ptr<const CompiledKernel> kernel = Deserialize(hlo::ReadTextFile(path).value_or(""));
   if (kernel == nullptr) return nullptr;
+  NoteCacheUse(path);
   std::lock_guard<std::mutex> lock(mutex_);
   MakeRoom();
   return kernels_.try_emplace(key, std::move(kernel)).first->second;
@@ -186,14 +147,7 @@ std::shared_ptr<const CompiledKernel> KernelCache::Find(const hlo::Hash128& key)
 
 void KernelCache::Insert(const hlo::Hash128& key, std::shared_ptr<const CompiledKernel> kernel,
                          const std::string& elf) {
-  if (!folder_.empty()) {
-    const bool written = WriteAtomically(PathOf(folder_, key), Serialize(*kernel, elf));
-    std::lock_guard<std::mutex> lock(mutex_);
-    if (!written && warning_.empty()) {
-      warning_ = absl::StrCat("cannot keep compiled kernels in ", folder_, ": ", std::strerror(errno),
-                              "; they are compiled again next time");
-    }
-  }
+  if (!folder_.empty()) KeepInCache(folder_, PathOf(folder_, key), Serialize(*kernel, elf));
   std::lock_guard<std::mutex> lock(mutex_);
   MakeRoom();
   kernels_[key] = std::move(kernel);
@@ -210,13 +164,6 @@ void KernelCache::MakeRoom() {
       ++at;
     }
   }
-}
-
-std::string KernelCache::TakeWarning() {
-  std::lock_guard<std::mutex> lock(mutex_);
-  if (warning_.empty() || warned_) return "";
-  warned_ = true;
-  return warning_;
 }
 
 }  // namespace smelt::kernels

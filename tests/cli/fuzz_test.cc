@@ -43,6 +43,31 @@ TEST(Fuzz, RefusesNonsenseFlags) {
   EXPECT_EQ(RunTool({"fuzz", "--configs=0"}).exit_code, 2);
 }
 
+TEST(Fuzz, AFolderThatCannotBeWrittenIsAnErrorAndNoFinding) {
+  const auto folder = FreshFolder("fuzz-full");
+  const ToolResult result = RunTool(
+      {"fuzz", "--modules=2", "--seed=3", "--expect", "--out=" + (folder / "out").string()}, {.file_size_limit = 64});
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_EQ(result.out.find("findings"), std::string::npos) << result.out;
+  EXPECT_NE(result.err.find("cannot be written: File too large"), std::string::npos) << result.err;
+}
+
+TEST(Fuzz, AChildThatSomebodyKilledIsStartedAgain) {
+  Tool tool = Tool::Start({"fuzz", "--modules=40", "--seed=3", "--configs=2", "--json", "--quiet"});
+  for (int kills = 0; kills < 3 && tool.Running();) {
+    const std::vector<pid_t> children = ChildrenOf(tool.pid());
+    for (pid_t child : children) kills += ::kill(child, SIGKILL) == 0;
+    std::this_thread::sleep_for(std::chrono::milliseconds(150));
+  }
+  const ToolResult result = tool.Wait();
+  // Killed twice, a module ends the campaign with an error; it is never a finding.
+  if (result.exit_code == 0) {
+    EXPECT_TRUE(result.json()["findings"].empty()) << result.out;
+  } else {
+    EXPECT_NE(result.err.find("was killed by another process"), std::string::npos) << result.err;
+  }
+}
+
 TEST(Fuzz, InterruptEndsItWithAReport) {
   Tool tool = Tool::Start({"fuzz", "--modules=1000000", "--configs=1", "--json"});
   while (tool.Running() && tool.Error().find(" of 1000000 modules") == std::string::npos) ::usleep(10000);

@@ -27,7 +27,7 @@ Tool Tool::Start(const std::vector<std::string>& arguments, const ToolOptions& o
   Tool tool;
   tool.out_ = (folder / (std::to_string(number) + ".out")).string();
   tool.err_ = (folder / (std::to_string(number) + ".err")).string();
-  ::setenv("SMELT_CACHE", (folder / "cache").c_str(), 1);
+  ::setenv("SMELT_CACHE", options.cache.empty() ? (folder / "cache").c_str() : options.cache.c_str(), 1);
   std::vector<std::string> words = {SMELT_TOOL};
   words.insert(words.end(), arguments.begin(), arguments.end());
   std::vector<char*> pointers;

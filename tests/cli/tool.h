@@ -24,6 +24,7 @@ struct ToolResult {
 
 struct ToolOptions {
   int64_t file_size_limit = 0;  // bytes of any one file, as a disk that fills up; 0: none
+  std::string cache;            // the cache folder; empty: one for all tests of the program
   std::string out;              // standard output goes to this file, and the result has none
   bool closed = false;          // standard output is closed
 };

@@ -137,6 +137,20 @@ TEST_F(TuneTest, KilledAtAnyMomentItLosesNoTrialThatItLoggedAndGoesOn) {
   EXPECT_THAT(Subjects(), IsSupersetOf(before));
 }
 
+// The limit of a file's size at which the outputs of the default, the records or the answer cannot be written.
+TEST_F(TuneTest, AfterAFullDiskTheSameCommandEndsWell) {
+  for (int64_t limit : {3000, 10000, 16384, 40000}) {
+    fs::remove_all(folder_ / "run");
+    const ToolResult full = RunTool(Words({"--hardware-seconds=0.5"}), {.file_size_limit = limit});
+    if (full.exit_code != 0) EXPECT_THAT(full.err, HasSubstr("File too large")) << limit;
+    EXPECT_THAT(full.err, ::testing::Not(HasSubstr("wrong answer"))) << limit;
+    const ToolResult result = RunTool(Words({"--hardware-seconds=0.5"}));
+    ASSERT_EQ(result.exit_code, 0) << limit << ": " << result.err << "; at first: " << full.err;
+    EXPECT_EQ(result.json()["verified"], true);
+    EXPECT_EQ(result.json()["failed"], 0) << limit;
+  }
+}
+
 TEST_F(TuneTest, InterruptedItEndsSoonWithTheBestSoFar) {
   Tool tool = Tool::Start(Words({"--budget=600", "--candidates=100000"}));
   for (int i = 0; i < 3000 && !fs::exists(folder_ / "run" / "records.db"); ++i) ::usleep(10000);

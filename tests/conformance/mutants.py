@@ -15,7 +15,7 @@ DIMENSIONS = re.compile(r"(?<=[a-z0-9])\[[^\[\]']*\](?!<=)")
 CONSTANT = re.compile(r"(?<=constant)\((?:[^()\n]|\((?:[^()\n]|\([^()\n]*\))*\))*\)")
 INSTRUCTION = re.compile(r"^\s*(?:ROOT )?%?[\w.\-]+ = .*?([a-z][a-z0-9\-]*)\(", re.M)
 
-# In place of a whole value.
+# These stand in place of a whole value.
 VALUES = ["", "7", "-1", "1.5", "bogus", '"bogus"', "{}", "{0}", "{bogus}", "{{0}}", "true", "1", "()", "[0]", "99999999999999999999", "f32[2]", "%p", "{-1}",
           "{1000}", '{"bogus"}', "{0,0}", "{0,}", "none"]
 NUMBERS = ["-1", "7", "1000", "2147483648", "9223372036854775808", "1.5", "bogus", '"0"', ""]

@@ -9,6 +9,7 @@
 #include "hlo/golden/safetensors.h"
 #include "hlo/status_macros.h"
 #include "hlo/text/printer.h"
+#include "kernels/compile/cache_folder.h"
 #include "tuner/measure/kernel_program.h"
 
 namespace smelt::tuner {
@@ -100,6 +101,7 @@ absl::StatusOr<json> Runner::Call(const json& request, double timeout, bool buil
     loaded_.clear();
     return failed(reply.status(), FailureOf(reply.status(), building));
   }
+  if (reply->contains("cache_trouble")) kernels::NoteCacheTrouble(reply->value("cache_trouble", ""));
   if (reply->contains("error")) {
     const absl::Status error(static_cast<absl::StatusCode>(reply->value("code", static_cast<int>(kNoCode))),
                              reply->value("error", ""));
@@ -118,7 +120,8 @@ auto Runner::TryTwice(const Attempt& attempt) {
 
 bool Runner::IsWorthAnother(const Outcome& outcome) const {
   const bool cancelled = worker_options_.cancel != nullptr && *worker_options_.cancel;
-  return !cancelled && !out_of_time_ && (!IsLasting(outcome.failure) || (outcome.failure == Failure::kRunCrashed && worker_ == nullptr));
+  return !cancelled && !out_of_time_ &&
+         (!IsLasting(outcome.failure) || (outcome.failure == Failure::kRunCrashed && worker_ == nullptr));
 }
 
 void Runner::UseInputs(InputKind kind) {

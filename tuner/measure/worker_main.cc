@@ -18,6 +18,7 @@
 #include "absl/strings/str_cat.h"
 #include "hlo/golden/safetensors.h"
 #include "hlo/status_macros.h"
+#include "kernels/compile/cache_folder.h"
 #include "kernels/compile/compile.h"
 #include "kernels/runtime/executable.h"
 #include "tuner/measure/channel.h"
@@ -41,11 +42,13 @@ class Worker {
 
   json Handle(const json& request) {
     building_ = false;
-    absl::StatusOr<json> reply = Dispatch(request);
-    if (reply.ok()) return *std::move(reply);
-    return {{"error", std::string(reply.status().message())},
-            {"build", building_},
-            {"code", static_cast<int>(reply.status().code())}};
+    const absl::StatusOr<json> result = Dispatch(request);
+    json reply = result.ok() ? *result
+                             : json{{"error", std::string(result.status().message())},
+                                    {"build", building_},
+                                    {"code", static_cast<int>(result.status().code())}};
+    if (const std::string trouble = kernels::TakeCacheTrouble(); !trouble.empty()) reply["cache_trouble"] = trouble;
+    return reply;
   }
 
  private:

@@ -24,7 +24,8 @@ namespace smelt::tuner {
 //   {"do": "inject", "fault": "crash" | "spin" | "memory"}: what tests use to break this process for real
 //
 // A request that fails is answered with {"error": text, "build": whether it failed while compiling, "code": of
-// absl::StatusCode}: ResourceExhausted and Unavailable say nothing of the program.
+// absl::StatusCode}: ResourceExhausted and Unavailable say nothing of the program. Any reply may have "cache_trouble",
+// a line for the user.
 int WorkerMain(const std::string& target, const std::string& cache_folder, int cpu);
 
 }  // namespace smelt::tuner

@@ -19,7 +19,7 @@
 #include "hlo/proto/reader.h"
 #include "hlo/proto/writer.h"
 #include "hlo/status_macros.h"
-#include "hlo/write_file.h"
+#include "kernels/compile/cache_folder.h"
 #include "tuner/comparison.h"
 #include "tuner/xla/calls.h"
 #include "tuner/xla/default_layouts.h"
@@ -64,14 +64,9 @@ std::unique_ptr<hlo::Module> FromCache(const std::string& file) {
   std::error_code error;
   if (file.empty() || !std::filesystem::is_regular_file(file, error)) return nullptr;
   absl::StatusOr<std::unique_ptr<hlo::Module>> module = hlo::ReadModuleFile(file);
-  return module.ok() ? *std::move(module) : nullptr;
-}
-
-void ToCache(const std::string& file, const std::string& bytes) {
-  if (file.empty()) return;
-  std::error_code error;
-  std::filesystem::create_directories(std::filesystem::path(file).parent_path(), error);
-  WriteFile(file, bytes).IgnoreError();
+  if (!module.ok()) return nullptr;
+  kernels::NoteCacheUse(file);
+  return *std::move(module);
 }
 
 absl::StatusOr<std::unique_ptr<hlo::Module>> Captured(const std::string& path, const std::string& module,
@@ -94,7 +89,7 @@ absl::StatusOr<std::unique_ptr<hlo::Module>> Captured(const std::string& path, c
     return absl::InternalError("the module that XLA's child sent is no base64");
   absl::StatusOr<std::unique_ptr<hlo::Module>> captured =
       hlo::ReadProto(bytes, {.file_name = absl::StrCat(path, " (after XLA's passes)")});
-  if (captured.ok()) ToCache(file, bytes);
+  if (captured.ok()) kernels::KeepInCache(worker.cache_folder, file, bytes);
   return captured;
 }
 

@@ -2,16 +2,17 @@
 
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <memory>
 #include <string_view>
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "hlo/file/read.h"
 #include "hlo/hash.h"
 #include "hlo/proto/reader.h"
 #include "hlo/status_macros.h"
 #include "hlo/write_file.h"
+#include "kernels/compile/cache_folder.h"
 #include "tuner/xla/program.h"
 
 namespace smelt::tuner::xla {
@@ -36,15 +37,15 @@ bool IsStableHlo(const std::string& path) {
 
 absl::StatusOr<std::string> HloOfStableHlo(const std::string& path, const WorkerOptions& worker,
                                            double timeout_seconds) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return absl::NotFoundError(absl::StrCat(path, ": cannot be read"));
-  const std::string content{std::istreambuf_iterator<char>(file), {}};
-  if (file.bad()) return absl::UnavailableError(absl::StrCat(path, ": cannot be read to its end"));
+  SMELT_ASSIGN_OR_RETURN(const std::string content, hlo::ReadTextFile(path));
   const std::string hash = hlo::Hasher().Add(absl::StrCat("stablehlo, ", kXlaVersion)).Add(content).Finish().ToHex();
   const fs::path converted =
       fs::path(worker.cache_folder) / "stablehlo" / hash / absl::StrCat(fs::path(path).stem().string(), ".pb");
   std::error_code error;
-  if (fs::is_regular_file(converted, error)) return converted.string();
+  if (fs::is_regular_file(converted, error)) {
+    kernels::NoteCacheUse(converted.string());
+    return converted.string();
+  }
   const absl::StatusOr<nlohmann::json> reply =
       AskNewWorker(worker, {{"do", "convert"}, {"file", fs::absolute(path).string()}}, timeout_seconds);
   if (!reply.ok()) {

@@ -11,7 +11,7 @@
 namespace smelt::tuner::xla {
 namespace {
 
-// Of the budget, the part in which optional compilations may run.
+// The part of the budget in which optional compilations may run.
 constexpr double kOptionalShare = 0.4;
 
 class Start {

@@ -20,7 +20,7 @@ tuner/measure/worker_main.h, so that one runner serves both kinds of children:
   {"do": "unload", "id": N}                                -> {}
   {"do": "inject", "fault": "crash" | "spin" | "memory"}: breaks this process for real; tests ask for it
 
-Modules are HloModuleProtos. A request that fails is answered with {"error", "build"}. How a fused module reaches XLA's code generator
+Modules are HloModuleProtos. A request that fails is answered with {"error", "build", "code"}, as there. How a fused module reaches XLA's code generator
 untouched: XLA compiles a stand-in with the same parameters and result, and the last of its passes (a module transformation at
 PRE_SCHEDULER, after layouts and copies) is answered with our module.
 """
@@ -36,6 +36,7 @@ UNFUSED = "fusion,multi_output_fusion,dot-library-rewriter"  # never fusion-wrap
 UNFUSED_LIBRARY = "fusion,multi_output_fusion"
 NO_LIBRARY = "dot-library-rewriter"
 OUT_OF_MEMORY_EXIT = 86
+UNAVAILABLE = 14  # of absl::StatusCode
 MAX_MESSAGE = 1 << 30
 SAMPLE_SECONDS = 1e-3  # a sample is as many runs as take this long
 MAX_ROUNDS = 100
@@ -548,6 +549,8 @@ class Xla:
             return what(self, request)
         except MemoryError:
             os._exit(OUT_OF_MEMORY_EXIT)
+        except OSError as error:  # a disk, not the program
+            return {"error": f"{error.filename or 'a file'}: {error.strerror or error}", "build": self.building, "code": UNAVAILABLE}
         except Exception as error:
             text = str(error) if isinstance(error, Refused) else f"{type(error).__name__}: {error}"
             return {"error": text, "build": self.building}

@@ -26,7 +26,7 @@ HANDLER = "smelt_kernel"
 VARIANTS = ("all", "contractions")
 COMPILE_SHARE = 0.75  # of the time that is left: the compilations of one variant may not take more
 
-# Of a result, relative to the largest number in it.
+# The tolerance of a result, relative to the largest number in it.
 TOLERANCES = {"float64": 1e-9, "complex128": 1e-9, "float16": 1e-2, "bfloat16": 4e-2}
 TOLERANCE = 1e-4
 

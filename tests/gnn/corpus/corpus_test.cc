@@ -94,6 +94,16 @@ TEST_F(Corpus, RefusesAChangedByteNamingShardAndOffset) {
   EXPECT_THAT(std::string(report.status().message()), HasSubstr("at byte 0"));
 }
 
+// A writer cuts a torn end off; what a disk cannot read is none. A folder opens as a file does and cannot be read.
+TEST_F(Corpus, WhatCannotBeReadIsNoTornEnd) {
+  fs::create_directories(folder_ / "shard-00000.tfrecord");
+  const auto writer = CorpusWriter::Open(folder_.string());
+  ASSERT_FALSE(writer.ok());
+  EXPECT_THAT(std::string(writer.status().message()), HasSubstr("cannot be read at byte 0: Is a directory"));
+  std::vector<std::string> programs;
+  EXPECT_FALSE(Read(&programs).ok());
+}
+
 TEST_F(Corpus, SaysHowToMakeOneWhenTheFolderHoldsNone) {
   fs::create_directories(folder_);
   std::vector<std::string> programs;

@@ -1,7 +1,16 @@
 // Real faults in the real measuring child: the tool is started, broken, and must go on.
+#include <signal.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <thread>
+
 #include "fusion/kernel.h"
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "hlo/text/parser.h"
 #include "tuner/measure/runner.h"
@@ -40,6 +49,71 @@ void ExpectWorks(Runner& runner) {
   EXPECT_GT(result.outcome.best(), 0);
 }
 
+// Kills children of this process as they appear, up to a number of them.
+class Killer {
+ public:
+  explicit Killer(int most)
+      : thread_([this, most] {
+          for (int killed = 0; killed < most && !done_; ::usleep(1000)) {
+            for (pid_t child : Children()) {
+              ::usleep(100000);  // it may have begun with its work, or not
+              killed += ::kill(child, SIGKILL) == 0;
+            }
+          }
+        }) {}
+  ~Killer() {
+    done_ = true;
+    thread_.join();
+  }
+
+ private:
+  static std::vector<pid_t> Children() {
+    std::vector<pid_t> children;
+    for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
+      std::ifstream list(task.path() / "children");
+      for (pid_t child; list >> child;) children.push_back(child);
+    }
+    return children;
+  }
+  std::atomic<bool> done_{false};
+  std::thread thread_;
+};
+
+TEST(MeasuringChild, KilledByAnotherItIsStartedAgainAndTheTrialCounts) {
+  Runner runner = MakeRunner();
+  {
+    Killer killer(1);
+    const Runner::ProgramResult result = runner.TimeProgram({kModule, {}}, {kModule, {}}, 100, 0.5, 0);
+    EXPECT_TRUE(result.outcome.ok()) << result.outcome.message;
+  }
+  {
+    Runner fresh = MakeRunner();
+    Killer killer(1);
+    for (const Outcome& outcome : fresh.TimePrograms({{kModule, {}}, {kModule, {}}}, 100, 0.5))
+      EXPECT_TRUE(outcome.ok()) << outcome.message;
+  }
+  ExpectWorks(runner);
+}
+
+TEST(MeasuringChild, KilledAgainAndAgainItIsNoResultOfTheProgram) {
+  Runner runner = MakeRunner();
+  {
+    Killer killer(1000);
+    const Runner::ProgramResult result = runner.TimeProgram({kModule, {}}, {kModule, {}}, 100, 5, 0);
+    EXPECT_EQ(result.outcome.failure, Failure::kEnvironment) << result.outcome.message;
+    EXPECT_FALSE(IsLasting(result.outcome.failure));
+  }
+  ExpectWorks(runner);
+}
+
+TEST(MeasuringChild, OutputsThatCannotBeWrittenSayNothingOfTheProgram) {
+  Runner runner = MakeRunner();
+  const absl::Status status = runner.Outputs({kModule, {}}, "/proc/no-folder/outputs").status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable);
+  EXPECT_THAT(std::string(status.message()),
+              ::testing::HasSubstr("/proc/no-folder/outputs: cannot be created: No such file or directory"));
+}
+
 TEST(MeasuringChild, ACrashIsAnOutcomeAndTheNextTrialWorks) {
   Runner runner = MakeRunner();
   ExpectWorks(runner);
@@ -73,7 +147,7 @@ TEST(MeasuringChild, AProgramThatIsNoToolIsAClearFailure) {
   worker.program = "/bin/false";
   Runner runner(worker, {});
   const Runner::KernelResult result = runner.TimeKernel(SmallKernel(), std::nullopt);
-  EXPECT_FALSE(result.outcome.ok());
+  EXPECT_EQ(result.outcome.failure, Failure::kEnvironment);
   EXPECT_NE(result.outcome.message.find("/bin/false"), std::string::npos) << result.outcome.message;
 }
 

@@ -108,6 +108,18 @@ TEST_F(SessionTest, FindsAVerifiedAnswerThatReplaysAndGoesOnFromItsRecords) {
   EXPECT_GT(again->known, 0);
   EXPECT_GT(again->known_seconds, 0);
   EXPECT_LT(again->measured, report->measured + 1);
+
+  // A failure of the default that some run recorded does not make the folder useless.
+  {
+    auto records = Records::Open(In("run/records.db"));
+    ASSERT_TRUE(records.ok()) << records.status();
+    Record usual = (*records)->All()->front();
+    ASSERT_TRUE(usual.outcome.ok());
+    usual.outcome = {.failure = Failure::kRunTimedOut, .message = "no answer in 60 s"};
+    ASSERT_TRUE((*records)->Add(usual).ok());
+  }
+  const auto after = Tune(*program, options, *predictor);
+  EXPECT_TRUE(after.ok()) << after.status();
 }
 
 TEST_F(SessionTest, WithoutTimeToMeasureTheDefaultThatIsTheAnswerInOneLine) {
