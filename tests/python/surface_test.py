@@ -1,5 +1,6 @@
 """What a user meets: wrong use, decorated functions, warnings, pickles, what `tune` says and what it leaves behind."""
 import asyncio
+import json
 import logging
 import os
 import pathlib
@@ -247,6 +248,19 @@ class Rule(unittest.TestCase):
         self.assertGreater(min(found["ours"]), max(0, min(found["usual"])))
         self.assertEqual(len(found["usual"]), len(found["ours"]))
         self.assertTrue(found["usual_blocks"] and len(found["usual_blocks"]) == len(found["ours_blocks"]))
+
+
+    def test_a_process_that_fails_is_tried_once_more(self):
+        first = self.child(2.0, 1.0)
+        def runs(*replies):
+            done = [subprocess.CompletedProcess([], status, out, b"it broke") for status, out in replies]
+            return mock.patch.object(comparison.subprocess, "run", side_effect=done)
+        good = (0, json.dumps(first).encode())
+        with mock.patch.object(comparison, "CHILDREN", 4):
+            with runs((-9, b""), good, good, good):
+                self.assertEqual(comparison.compare(pathlib.Path("any"), lambda: 1e6, first).children, 4)
+            with runs(good, (-9, b""), (-9, b"")), self.assertRaisesRegex(smelt.ProgramError, "status -9: it broke"):
+                comparison.compare(pathlib.Path("any"), lambda: 1e6, first)
 
 
 class Words(unittest.TestCase):

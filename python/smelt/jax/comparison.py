@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
+import os
 import pathlib
 import statistics
 import subprocess
@@ -16,6 +17,8 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
+
+from smelt.program import ProgramError
 
 CHILDREN = 8
 LEAST_ERROR = 0.001  # a standard error below this is not believed: a step of the clock frequency is larger
@@ -93,21 +96,23 @@ def measure(usual: Callable[[], Any], ours: Callable[[], Any], seconds: float) -
 def compare(folder: pathlib.Path, left: Callable[[], float], first: Mapping[str, Sequence[float]]) -> Comparison:
     """Of the two programs in a folder of smelt.jax.timing, in processes of their own as long as `left()` seconds remain.
 
-    `first`: what `measure` said in this process.
+    `first`: what `measure` said in this process. A process that fails is tried once more. ProgramError: it fails again.
     """
-    children = [first]
-    took = 0.0
+    children, failed, took = [first], 0, 0.0
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
     while len(children) < CHILDREN and left() > took:
         start = time.monotonic()
         try:
             done = subprocess.run([sys.executable, "-m", "smelt.jax.timing", str(folder)], stdin=subprocess.DEVNULL, capture_output=True,
-                                  timeout=max(left(), 0.1), check=False)
+                                  timeout=max(left(), 0.1), check=False, env=environment)
         except subprocess.TimeoutExpired:
             break
         took = time.monotonic() - start
         try:
             children.append(json.loads(done.stdout))
         except ValueError:
-            raise RuntimeError(f"the process that times kernels ended with status {done.returncode}: "
-                               f"{done.stderr.decode(errors='replace').strip()[-500:]}") from None
+            failed += 1
+            if failed > 1:
+                reason = done.stderr.decode(errors="replace").strip()[-500:]
+                raise ProgramError(f"the process that times kernels ended with status {done.returncode}: {reason}") from None
     return judge(children)
