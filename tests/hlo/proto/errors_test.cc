@@ -45,7 +45,7 @@ std::string ErrorAfter(const std::function<void(proto::HloModuleProto&)>& damage
   return ErrorOf(module.SerializeAsString());
 }
 
-proto::HloInstructionProto& Instruction(proto::HloModuleProto& module, const std::string& name) {
+proto::HloInstructionProto& InstructionNamed(proto::HloModuleProto& module, const std::string& name) {
   for (auto& instruction : *module.mutable_computations(1)->mutable_instructions()) {
     if (instruction.name() == name) return instruction;
   }
@@ -112,11 +112,11 @@ TEST(ProtoErrors, NestingHasALimit) {
 }
 
 TEST(ProtoErrors, ReferencesMustBeThere) {
-  EXPECT_THAT(ErrorAfter([](auto& m) { Instruction(m, "y").set_operand_ids(0, 99); }),
+  EXPECT_THAT(ErrorAfter([](auto& m) { InstructionNamed(m, "y").set_operand_ids(0, 99); }),
               AllOf(HasSubstr("computation e, instruction y"), HasSubstr("operand 99 is no instruction")));
-  EXPECT_THAT(ErrorAfter([](auto& m) { Instruction(m, "y").add_control_predecessor_ids(98); }),
+  EXPECT_THAT(ErrorAfter([](auto& m) { InstructionNamed(m, "y").add_control_predecessor_ids(98); }),
               HasSubstr("control predecessor 98 is no instruction"));
-  EXPECT_THAT(ErrorAfter([](auto& m) { Instruction(m, "r").set_called_computation_ids(0, 7); }),
+  EXPECT_THAT(ErrorAfter([](auto& m) { InstructionNamed(m, "r").set_called_computation_ids(0, 7); }),
               HasSubstr("calls computation 7, which there is not"));
   EXPECT_THAT(ErrorAfter([](auto& m) { m.mutable_computations(1)->set_root_id(55); }), HasSubstr("its root has id 55"));
   EXPECT_THAT(ErrorAfter([](auto& m) {
@@ -127,39 +127,39 @@ TEST(ProtoErrors, ReferencesMustBeThere) {
 }
 
 TEST(ProtoErrors, IdsMustDiffer) {
-  EXPECT_THAT(ErrorAfter([](auto& m) { Instruction(m, "y").set_id(Instruction(m, "k").id()); }),
+  EXPECT_THAT(ErrorAfter([](auto& m) { InstructionNamed(m, "y").set_id(InstructionNamed(m, "k").id()); }),
               HasSubstr("which another one has"));
   EXPECT_THAT(ErrorAfter([](auto& m) { m.mutable_computations(1)->set_id(0); }), HasSubstr("which another one has"));
 }
 
 TEST(ProtoErrors, CyclesAreRefused) {
-  EXPECT_THAT(ErrorAfter([](auto& m) { Instruction(m, "y").set_operand_ids(0, Instruction(m, "r").id()); }),
+  EXPECT_THAT(ErrorAfter([](auto& m) { InstructionNamed(m, "y").set_operand_ids(0, InstructionNamed(m, "r").id()); }),
               HasSubstr("depends on itself"));
-  EXPECT_THAT(ErrorAfter([](auto& m) { Instruction(m, "r").set_called_computation_ids(0, m.computations(1).id()); }),
+  EXPECT_THAT(ErrorAfter([](auto& m) { InstructionNamed(m, "r").set_called_computation_ids(0, m.computations(1).id()); }),
               HasSubstr("computation e calls itself"));
 }
 
 TEST(ProtoErrors, LiteralsMustHoldTheirValues) {
-  EXPECT_THAT(ErrorAfter([](auto& m) { Instruction(m, "k").mutable_literal()->mutable_f32s()->RemoveLast(); }),
+  EXPECT_THAT(ErrorAfter([](auto& m) { InstructionNamed(m, "k").mutable_literal()->mutable_f32s()->RemoveLast(); }),
               AllOf(HasSubstr("instruction k"), HasSubstr("expected 4 values, found 3")));
-  EXPECT_THAT(ErrorAfter([](auto& m) { Instruction(m, "k").clear_literal(); }),
+  EXPECT_THAT(ErrorAfter([](auto& m) { InstructionNamed(m, "k").clear_literal(); }),
               HasSubstr("the constant has no literal"));
   // Half an exabyte that is not there.
   EXPECT_THAT(ErrorAfter([](auto& m) {
-                auto& constant = Instruction(m, "k");
+                auto& constant = InstructionNamed(m, "k");
                 constant.mutable_shape()->set_dimensions(0, int64_t{1} << 56);
                 constant.mutable_literal()->mutable_shape()->set_dimensions(0, int64_t{1} << 56);
               }),
               HasSubstr("expected 72057594037927936 values, found 4"));
   EXPECT_THAT(ErrorAfter([](auto& m) {
-                Instruction(m, "k").mutable_literal()->mutable_shape()->mutable_layout()->set_minor_to_major(0, 3);
+                InstructionNamed(m, "k").mutable_literal()->mutable_shape()->mutable_layout()->set_minor_to_major(0, 3);
               }),
               HasSubstr("no permutation"));
 }
 
 TEST(ProtoErrors, ShapesAreChecked) {
   const auto with_shape = [](auto change) {
-    return ErrorAfter([&](auto& m) { change(*Instruction(m, "x").mutable_shape()); });
+    return ErrorAfter([&](auto& m) { change(*InstructionNamed(m, "x").mutable_shape()); });
   };
   EXPECT_THAT(with_shape([](auto& s) { s.set_dimensions(0, -4); }), HasSubstr("dimension 0 of a shape has size -4"));
   EXPECT_THAT(with_shape([](auto& s) { s.set_dimensions(0, int64_t{1} << 62); }), HasSubstr("less than 2^60 bytes"));
@@ -169,14 +169,14 @@ TEST(ProtoErrors, ShapesAreChecked) {
 }
 
 TEST(ProtoErrors, OpcodesAndAttributesAreChecked) {
-  EXPECT_THAT(ErrorAfter([](auto& m) { Instruction(m, "y").set_opcode("frobnicate"); }),
+  EXPECT_THAT(ErrorAfter([](auto& m) { InstructionNamed(m, "y").set_opcode("frobnicate"); }),
               HasSubstr("\"frobnicate\" is no opcode of HLO"));
-  EXPECT_THAT(ErrorAfter([](auto& m) { Instruction(m, "y").add_operand_ids(Instruction(m, "k").id()); }),
+  EXPECT_THAT(ErrorAfter([](auto& m) { InstructionNamed(m, "y").add_operand_ids(InstructionNamed(m, "k").id()); }),
               HasSubstr("expected 2 operands of add, found 3"));
-  EXPECT_THAT(ErrorAfter([](auto& m) { Instruction(m, "x").set_parameter_number(-1); }),
+  EXPECT_THAT(ErrorAfter([](auto& m) { InstructionNamed(m, "x").set_parameter_number(-1); }),
               HasSubstr("parameter number -1"));
   EXPECT_THAT(ErrorAfter([](auto& m) {
-                auto* kept = Instruction(m, "y").mutable_smelt_kept()->mutable_carried()->add_attributes();
+                auto* kept = InstructionNamed(m, "y").mutable_smelt_kept()->mutable_carried()->add_attributes();
                 kept->set_name("metadata");
                 kept->set_value("{}\n}\nENTRY evil {");
               }),
@@ -199,7 +199,7 @@ TEST(ProtoErrors, AxesMustBeOfTheirMesh) {
 }
 
 TEST(ProtoErrors, WhatBreaksARuleIsSaidByTheVerifier) {
-  EXPECT_THAT(ErrorAfter([](auto& m) { Instruction(m, "r").set_dimensions(0, 5); }),
+  EXPECT_THAT(ErrorAfter([](auto& m) { InstructionNamed(m, "r").set_dimensions(0, 5); }),
               AllOf(StartsWith("bad.pb: "), HasSubstr("`r` in computation `e`")));
 }
 
