@@ -14,7 +14,7 @@ using hlo::Opcode;
 // Calls nest; a verified module has no recursion, and this bounds what a strange one costs.
 constexpr int kCallDepthLimit = 8;
 
-absl::Status Check(const hlo::Computation& computation, int depth) {
+absl::Status CheckComputation(const hlo::Computation& computation, int depth) {
   if (depth > kCallDepthLimit) {
     return absl::UnimplementedError(absl::StrCat(computation.name(), ": calls nest too deeply for a loop nest"));
   }
@@ -30,7 +30,7 @@ absl::Status Check(const hlo::Computation& computation, int depth) {
         if (instruction->shape().IsScalar()) continue;
         break;
       case Opcode::kCall:
-        SMELT_RETURN_IF_ERROR(Check(*instruction->called(0), depth + 1));
+        SMELT_RETURN_IF_ERROR(CheckComputation(*instruction->called(0), depth + 1));
         if (instruction->shape().IsScalar()) continue;
         break;
       case Opcode::kBroadcast:
@@ -54,7 +54,7 @@ absl::Status Check(const hlo::Computation& computation, int depth) {
 
 }  // namespace
 
-absl::Status CheckScalarComputation(const hlo::Computation& computation) { return Check(computation, 0); }
+absl::Status CheckScalarComputation(const hlo::Computation& computation) { return CheckComputation(computation, 0); }
 
 absl::StatusOr<std::vector<Expr>> ScalarComputation(const hlo::Computation& computation,
                                                     const std::vector<Expr>& arguments) {
