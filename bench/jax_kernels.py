@@ -9,13 +9,14 @@ searched: this is what the two ways back give before tuning. Needs the package s
 """
 import argparse
 import pathlib
+import statistics
 import tempfile
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import smelt.jax
-from smelt.jax import door, folder, kernels, tuning
+from smelt.jax import comparison, door, folder, kernels, tuning
 
 
 def values(*shape, scale=1.0, seed=1):
@@ -98,7 +99,8 @@ def row(name, seconds, scratch):
         where = kernels.difference(expected, results)
         if where is not None:
             raise SystemExit(f"{name}, {way}: {where}")
-    xla, fusions, ours = (1e3 * time for time in kernels.time_in_turn(programs, seconds))
+    samples, _ = comparison.in_turn([program.run for program in programs], seconds)
+    xla, fusions, ours = (1e3 * statistics.median(times) for times in samples)
     print(f"| {name} | {xla:.3f} | {fusions:.3f} | {ours:.3f} | {len(embedded.calls)} | {xla / ours:.2f} |", flush=True)
     return xla / ours
 

@@ -155,7 +155,7 @@ struct Row {
   double seconds = 0;      // alone
   double in_program = 0;
   double flops = 0, bytes = 0;
-  // By Judge.
+  // The rest is filled in by Judge.
   std::string level;
   bool compute_bound = false, judged = false;
   double bound = 0, share = 0, memory_share = 0;

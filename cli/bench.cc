@@ -167,6 +167,7 @@ absl::Status Bench(const Flags& flags) {
     result["kernels"].push_back({{"name", info.name},
                                  {"median_us", 1e6 * rows.back().median},
                                  {"us_per_run", 1e6 * rows.back().total},
+                                 {"executions", static_cast<int64_t>(kernel_seconds[i].size()) / kernel_runs},
                                  {"flops", info.flops},
                                  {"bytes", info.bytes},
                                  {"hash", info.hash.ToHex()},

@@ -11,7 +11,6 @@
 #include "cli/verb.h"
 #include "cli/xla.h"
 #include "fusion/config_file.h"
-#include "hlo/file/read.h"
 #include "hlo/file/write.h"
 #include "hlo/status_macros.h"
 #include "hlo/write_file.h"
@@ -33,10 +32,7 @@ struct Flags {
 
 // The module fused as XLA takes it, without its library, and the tiles of a configuration file.
 absl::StatusOr<std::unique_ptr<hlo::Module>> Fused(const Flags& flags, std::map<std::string, std::string>* tiles) {
-  SMELT_ASSIGN_OR_RETURN(const std::unique_ptr<hlo::Module> module, hlo::ReadModuleFile(flags.module));
-  tuner::Program program;
-  program.path = flags.module;
-  SMELT_ASSIGN_OR_RETURN(program.flat, fusion::Unfuse(*module));
+  SMELT_ASSIGN_OR_RETURN(const tuner::Program program, tuner::LoadProgram(flags.module, tuner::Simplify::kNo));
   SMELT_ASSIGN_OR_RETURN(const fusion::Space space, tuner::xla::XlaSpace(program));
   SMELT_ASSIGN_OR_RETURN(const fusion::Config config, tuner::xla::XlaFusionConfig(space, program, flags.fusion));
   if (!tuner::IsFusionName(flags.fusion)) {

@@ -18,11 +18,11 @@
 #include "hlo/cost_analysis.h"
 #include "hlo/file/read.h"
 #include "hlo/fingerprint.h"
+#include "hlo/loop_nest.h"
 #include "hlo/status_macros.h"
 #include "hlo/text/printer.h"
 #include "kernels/compile/compile.h"
 #include "kernels/runtime/runtime_size_region.h"
-#include "kernels/te/from_hlo.h"
 #include "nlohmann/json.hpp"
 #include "tuner/program.h"
 
@@ -97,7 +97,7 @@ absl::Status ListKernels(const Flags& flags, const hlo::Module& fused, json* res
     bytes += cost.bytes() * static_cast<double>(counts[i]);
     std::string opaque = one_piece.value_or("");
     if (const auto found = in_region.find(kernels[i].name); found != in_region.end()) opaque = found->second;
-    if (opaque.empty()) opaque = std::string(smelt::kernels::te::HasLoopNest(kernels[i].computation()).message());
+    if (opaque.empty()) opaque = std::string(smelt::hlo::HasLoopNest(kernels[i].computation()).message());
     list.push_back({{"name", kernels[i].name},
                     {"hash", kernels[i].hash.ToHex()},
                     {"count", counts[i]},

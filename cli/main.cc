@@ -11,7 +11,7 @@
 namespace smelt::cli {
 namespace {
 
-// In the order in which someone who reads the overview may try them: a later example uses what an earlier one wrote.
+// The order is that in which a reader of the overview may try them: a later example uses what an earlier one wrote.
 constexpr Verb kVerbs[] = {
     {"inspect", Use::kLook, "Opcodes, flops, bytes, fusible edges and kernels of a module",
      "smelt inspect models/resnet18.hlo --fusion=priority", AddInspect, true},
@@ -45,7 +45,7 @@ constexpr Verb kVerbs[] = {
      "smelt reduce models/dqn.hlo -o small.hlo -- sh -c '! grep -q convolution $0' {}", AddReduce},
 };
 
-// As the overview names them, in the order of `Use`.
+// The headings of the overview, in the order of `Use`.
 constexpr const char* kUses[] = {"Look at a module", "Tune it", "Run and measure", "Learn from measurements",
                                  "Check compiled code"};
 

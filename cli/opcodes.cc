@@ -15,12 +15,12 @@
 #include "fusion/target.h"
 #include "hlo/attribute_family.h"
 #include "hlo/evaluator/support.h"
+#include "hlo/loop_nest.h"
 #include "hlo/module.h"
 #include "hlo/shape_inference/rules.h"
 #include "hlo/shape_inference/shape_inference.h"
 #include "hlo/text/attribute_codec.h"
 #include "kernels/runtime/program_builder.h"
-#include "kernels/te/from_hlo.h"
 
 namespace smelt::cli {
 namespace {
@@ -152,8 +152,7 @@ ElementwiseTypes TypesOf(Opcode opcode) {
       // Converting to a complex number has no loop nest whatever the operand; that says nothing of the operand's type.
       const bool to_complex = opcode == Opcode::kConvert && hlo::IsComplex(sample->shape().element_type);
       evaluates &= hlo::EvaluatorRuns(*sample);
-      compiles &= (to_complex && !hlo::IsComplex(type)) ||
-                  (kernels::te::HasLoopNest(*sample).ok() && fusion::HasLoopNest(*sample));
+      compiles &= (to_complex && !hlo::IsComplex(type)) || hlo::HasLoopNest(*sample).ok();
     }
     if (!samples.empty()) types.verify.push_back(type);
     if (evaluates) types.evaluate.push_back(type);
@@ -199,7 +198,7 @@ std::string Compiles(Opcode opcode, const ElementwiseTypes& types) {
     ways.push_back(std::string(how));
   }
   if (fusion::IsKernel(opcode) || opcode == Opcode::kConstant) {
-    const kernels::te::OpcodeLoops loops = kernels::te::LoopsOf(opcode);
+    const hlo::OpcodeLoops loops = hlo::LoopsOf(opcode);
     const std::string note(loops.note);
     if (!loops.loop_nest) {
       if (!hlo::EvaluatorRuns(opcode)) return "refused: nothing here runs it";

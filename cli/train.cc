@@ -24,8 +24,13 @@ absl::Status BecomeTraining(std::vector<std::string> words) {
   for (std::string& word : words) argv.push_back(word.data());
   argv.push_back(nullptr);
   ::execv(program.c_str(), argv.data());
-  return absl::NotFoundError(absl::StrCat("smelt train: cannot start ", program, ": ", std::strerror(errno),
-                                          "; the build puts it beside smelt, keep the two together"));
+  if (errno != ENOENT)
+    return absl::NotFoundError(absl::StrCat("smelt train: cannot start ", program, ": ", std::strerror(errno)));
+  return absl::NotFoundError(absl::StrCat(
+      "smelt train: there is no ", program,
+      ", the program that trains, beside smelt. It needs LibTorch, and scripts/demo.sh builds without. Build it in "
+      "the repository: scripts/setup.sh && cmake --preset release && cmake --build --preset release --target "
+      "smelt-train"));
 }
 
 }  // namespace

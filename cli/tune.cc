@@ -68,7 +68,6 @@ absl::StatusOr<Job> PrepareJob(Flags& flags, const Interrupt& interrupt, const t
                                                                       .threads = flags.threads,
                                                                       .start_seconds = std::max(budget.left(), 0.0),
                                                                       .cancel = interrupt.flag()}));
-    options.worker.start_seconds = tuner::WorkerOptions().start_seconds;
     options.worker.cache_folder = cache;
     options.policy.build_timeout = flags.xla.compile_seconds;
     options.tiles = false;
@@ -93,7 +92,8 @@ absl::StatusOr<Job> PrepareJob(Flags& flags, const Interrupt& interrupt, const t
   } else {
     options.worker.target = target;
     options.worker.cache_folder = cache;
-    SMELT_ASSIGN_OR_RETURN(job.program, tuner::LoadProgram(flags.module));
+    const tuner::Simplify simplify = flags.inside_xla ? tuner::Simplify::kNo : tuner::Simplify::kYes;
+    SMELT_ASSIGN_OR_RETURN(job.program, tuner::LoadProgram(flags.module, simplify));
     if (flags.inside_xla) options.rules = fusion::FusionTarget::XlaCpu();
   }
   SMELT_ASSIGN_OR_RETURN(job.predictor, OpenPredictor(flags.model, options.target));

@@ -1,19 +1,16 @@
 # Several files compiled as one. Half of the processor time of a cold build goes into what every file does anew: the headers of the standard
 # library, absl and ours, and the templates made from them. Eight files at once take a third of the time of eight files one by one.
 #
-# Release builds do so; the others (-DSMELT_UNITY=OFF) compile each file alone, so a file that includes less than it needs is found there.
-if(CMAKE_BUILD_TYPE STREQUAL "Release")
-  option(SMELT_UNITY "Compile several files as one" ON)
-else()
-  option(SMELT_UNITY "Compile several files as one" OFF)
-endif()
+# scripts/demo.sh and scripts/test.sh do so in a new build folder. Elsewhere each file is compiled alone: a change of one file is then compiled
+# sooner, and a file that includes less than it needs is found.
+option(SMELT_UNITY_BUILD "Compile several files as one" OFF)
 
 include(${CMAKE_CURRENT_LIST_DIR}/unity_groups.cmake)
 
 # smelt_unity(RESULT NAME FILES...): what to compile instead of the files, in RESULT: NAME_0.cc, NAME_1.cc, ..., which include them. Files with
 # properties of their own (flags, headers) are a call of their own.
 function(smelt_unity result name)
-  if(NOT SMELT_UNITY)
+  if(NOT SMELT_UNITY_BUILD)
     set(${result} ${ARGN} PARENT_SCOPE)
     return()
   endif()

@@ -197,7 +197,7 @@ class Application {
     }
   }
 
-  // As XLA uses the kinds: a loop over the result, a reduction that is the result, a contraction with work after it.
+  // XLA uses the kinds so: a loop over the result, a reduction that is the result, a contraction with work after it.
   hlo::FusionKind Kind(const KernelSlot& kernel) const {
     bool contraction = false;
     for (const KernelBody::Value& value : body_.values) {

@@ -19,7 +19,7 @@ namespace smelt::fusion {
 
 // Legalises first, so that any configuration of the space's size gives a valid program that computes the same.
 std::unique_ptr<hlo::Module> Apply(const Space& space, const Config& config);
-// Of the partition as it is now.
+// The same for a partition as it is now.
 std::unique_ptr<hlo::Module> Apply(Partition& partition);
 
 }  // namespace smelt::fusion

@@ -47,7 +47,7 @@ int64_t ProductOf(const hlo::Shape& shape, absl::Span<const int64_t> dimensions)
 double ContractionReuse(const Instruction& contraction, int64_t i) {
   const int64_t out = contraction.shape().ElementCount();
   double steps = 1;
-  if (contraction.opcode() == Opcode::kDot) {
+  if (contraction.opcode() != Opcode::kConvolution) {
     const auto& dot = contraction.attributes<hlo::DotAttributes>();
     steps = static_cast<double>(ProductOf(contraction.operand(0)->shape(), dot.lhs_contracting));
   } else {
@@ -92,8 +92,9 @@ EdgeAccess OperandAccess(const Instruction& consumer, int64_t i) {
       if (KeepsOrder(from, consumer.attributes<hlo::DimensionsAttributes>().dimensions)) return {Access::kLinear, 1};
       return {Access::kOther, 1};
     case Opcode::kReshape:
-    case Opcode::kBitcastConvert:
       return {Access::kLinear, 1};
+    case Opcode::kBitcastConvert:  // into more or fewer elements where the widths differ
+      return in == out ? EdgeAccess{Access::kLinear, 1} : other;
     case Opcode::kBitcast:
       return {IsLinearBitcast(consumer) ? Access::kLinear : Access::kOther, 1};
     case Opcode::kReduce:
@@ -103,6 +104,7 @@ EdgeAccess OperandAccess(const Instruction& consumer, int64_t i) {
       if (i < consumer.operand_count() / 2) return {Access::kOther, WindowReuse(consumer, i)};
       return other;
     case Opcode::kDot:
+    case Opcode::kScaledDot:
     case Opcode::kConvolution:
       return {Access::kOther, ContractionReuse(consumer, i)};
     case Opcode::kSlice:

@@ -9,6 +9,7 @@
 #include "fusion/kernel.h"
 #include "fusion/xla_cpu_donation.h"
 #include "fusion/xla_cpu_emitter.h"
+#include "hlo/loop_nest.h"
 #include "hlo/passes/side_effects.h"
 #include "hlo/str_cat.h"
 
@@ -28,7 +29,7 @@ Role RoleOf(const Instruction& instruction, const FusionTarget& target) {
   const Role role = fusion::RoleOf(instruction.opcode());
   if (role == Role::kOutside) return role;
   if (target.emitter == Emitter::kXlaCpu) return xla_cpu::RoleInLoopFusion(instruction);
-  return IsLoopNest(role) && !HasLoopNest(instruction) ? Role::kOpaque : role;
+  return IsLoopNest(role) && !hlo::HasLoopNest(instruction).ok() ? Role::kOpaque : role;
 }
 
 // Elements of the result if every reduced dimension lies inside all kept ones and a row is not too long; -1 otherwise.
@@ -74,9 +75,10 @@ bool IsElementwiseNode(const Instruction& instruction) {
 
 Role RoleOf(Opcode opcode) {
   if (!IsKernel(opcode) || opcode == Opcode::kFusion) return Role::kOutside;
-  if (!MayHaveLoopNest(opcode)) return Role::kOpaque;
+  if (!hlo::LoopsOf(opcode).loop_nest) return Role::kOpaque;
   switch (opcode) {
     case Opcode::kDot:
+    case Opcode::kScaledDot:
     case Opcode::kConvolution:
       return Role::kContraction;
     case Opcode::kReduce:

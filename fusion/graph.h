@@ -26,11 +26,11 @@ enum class Role : uint8_t {
   kFree,         // a free rider
   kInjective,    // elementwise and data movement
   kReduction,    // reduce, reduce-window
-  kContraction,  // dot, convolution
+  kContraction,  // dot, scaled-dot, convolution
   kOpaque,       // a kernel of its own, without a loop nest
 };
 
-// The role of an opcode's instructions that have a loop nest (HasLoopNest); those that have none are opaque.
+// The role of an opcode's instructions that have a loop nest (hlo/loop_nest.h); those that have none are opaque.
 Role RoleOf(hlo::Opcode opcode);
 
 // How a consumer's element finds the producer's element.

@@ -26,7 +26,7 @@ class InstructionHasher {
 
   // Names and metadata never count.
   hlo::Hash128 Local(const hlo::Instruction& instruction);
-  // Of a parameter of this type.
+  // The hash of a parameter of this type.
   hlo::Hash128 Parameter(const hlo::Shape& shape) const;
 
  private:

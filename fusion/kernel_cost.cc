@@ -16,7 +16,7 @@ constexpr double kContractionRereads = 4;
 // Element operations that moving one element to another place costs.
 constexpr double kMovementCost = 0.5;
 
-// Of an operand of this instruction, the share that one run reads.
+// The share of an operand of this instruction that one run reads.
 double ReadShare(const hlo::Instruction& instruction, int64_t operand) {
   switch (instruction.opcode()) {
     case Opcode::kSlice:

@@ -78,7 +78,7 @@ class Partition {
   int32_t KernelOf(int32_t node) const { return kernel_of_[node]; }
   bool IsFused(int32_t edge) const { return edge_on_[edge]; }
 
-  // Of a kernel that is alive, or of the last change's added ones. The body is overwritten.
+  // Writes the body of a kernel that is alive, or of one that the last change added, over `body`.
   void Body(int32_t slot, KernelBody* body);
 
   // Decisions that the last change dropped, with the rule that did it.

@@ -102,7 +102,7 @@ void Space::FindPatterns() {
     const unsigned __int128 product = static_cast<unsigned __int128>(a ^ 0x9E3779B97F4A7C15) * (b ^ 0xD6E8FEB86659FD93);
     return static_cast<uint64_t>(product) ^ static_cast<uint64_t>(product >> 64);
   };
-  // Of what comes from outside, only the type: its place among the parameters is no part of a pattern.
+  // What comes from outside is known by its type only: its place among the parameters is no part of a pattern.
   const auto own = [&](const Node& node) { return node.role == Role::kOutside ? node.parameter : node.local; };
   for (int32_t n = 0; n < count; ++n) colour[n] = own(graph_->node(n)).low;
   for (int round = 0; round < 2; ++round) {

@@ -67,7 +67,7 @@ class Space {
   const Graph& graph() const { return *graph_; }
   const FusionTarget& target() const { return target_; }
   const hlo::Module& module() const { return *module_; }
-  // Of the module, independent of names.
+  // The module's fingerprint, independent of names.
   const hlo::Hash128& fingerprint() const { return fingerprint_; }
 
  private:

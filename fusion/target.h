@@ -34,7 +34,7 @@ struct FusionTarget {
   // Work that may be repeated for one element of a producer: element operations times the number of times that a
   // consumer reads the element. Beyond it the value must fit the scratch.
   double recompute_factor = 16;
-  // In how many kernels a reduction may be computed; at most kMaxCopies. A contraction is computed once.
+  // The number of kernels in which a reduction may be computed; at most kMaxCopies. A contraction is computed once.
   int reduction_copies = 2;
   static constexpr int kMaxCopies = 3;
 
@@ -58,16 +58,9 @@ struct FusionTarget {
 
   static FusionTarget Cpu() { return {}; }
   static FusionTarget XlaCpu();
-  // Of everything that decides what is legal: spaces of equal hash and module have the same decisions.
+  // Covers everything that decides what is legal: spaces of equal hash and module have the same decisions.
   hlo::Hash128 Hash() const;
 };
-
-// Whether the code generator has a loop nest for the instruction: its opcode, element types (of complex ones arithmetic
-// and movement), static shape with elements, and for reduce, reduce-window and map a computation of scalars. What has
-// none runs alone, as an opaque operation. The kernel compiler's te::HasLoopNest says the same; its tests compare them.
-bool HasLoopNest(const hlo::Instruction& instruction);
-// Whether instructions of this opcode can have one.
-bool MayHaveLoopNest(hlo::Opcode opcode);
 
 // Operations that one element of the result takes, with an addition as 1: data movement 0, a transcendental 8.
 double ElementCost(const hlo::Instruction& instruction);

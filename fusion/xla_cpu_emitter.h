@@ -22,7 +22,8 @@ namespace smelt::fusion::xla_cpu {
 inline constexpr const char* kHeldFusion = "smelt$held_fusion";
 bool IsHeldFusion(const hlo::Instruction& instruction);
 
-// As its kernel: what a loop fusion holds is kInjective or kReduction, everything else kOpaque.
+// The instruction's role as the kernel's: what a loop fusion holds is kInjective or kReduction, everything else
+// kOpaque.
 Role RoleInLoopFusion(const hlo::Instruction& instruction);
 
 // Whether XLA itself would run the instruction, alone, as a loop fusion of one.

@@ -25,9 +25,9 @@ class Literal {
   Literal() = default;
   // Zero-filled. The shape must be an array, a tuple of such or a token, with SizeFits().
   explicit Literal(Shape shape);
-  // As the constructor, but refuses shapes that are too large for memory instead of throwing.
+  // Does what the constructor does, but refuses shapes that are too large for memory instead of throwing.
   static absl::StatusOr<Literal> Create(Shape shape, int64_t byte_limit = int64_t{1} << 40);
-  // As Create, with elements that hold anything until they are written: for code that fills every one.
+  // Does what Create does, with elements that hold anything until they are written: for code that fills every one.
   static absl::StatusOr<Literal> CreateUninitialized(Shape shape, int64_t byte_limit = int64_t{1} << 40);
   static Literal Tuple(std::vector<Literal> elements);
 

@@ -2,7 +2,6 @@
 //
 //   Module module("add_one");
 //   Computation* entry = module.AddComputation("main");
-//   const Shape shape = Shape::Array(PrimitiveType::kF32, {2});
 //   entry->set_root(entry->Add(Opcode::kParameter, shape, {}, ParameterAttributes{0}));
 //   module.set_entry(entry);
 #pragma once

@@ -40,7 +40,7 @@ struct Target {
   std::map<std::string, double> Figures() const;
   // InvalidArgument: a name that is no figure, or a value that is not above 0.
   absl::Status SetFigures(const std::map<std::string, double>& figures);
-  // Of what changes generated code: cpu, features, vector width. Part of every cache key.
+  // Covers what changes generated code: cpu, features, vector width. It is part of every cache key.
   hlo::Hash128 CodeHash() const;
 };
 

@@ -2,6 +2,7 @@
 # Installs everything that building and testing Smelt needs on Debian 12.
 #
 #   scripts/setup.sh          Debian packages; does nothing, in a moment, when all are there
+#   scripts/setup.sh --demo   only those that the smelt tool needs (scripts/demo.sh): no LibTorch, nothing for tests
 #   scripts/setup.sh --jax    also .venv/ with JAX from the Python package index, for smelt --target=xla, tests/conformance,
 #                             models/dump.py and bench/compare_xla.py; exit status 3, and no .venv/, where the index cannot
 #                             be reached
@@ -10,10 +11,10 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-build=(cmake ninja-build ccache mold g++ pkg-config protobuf-compiler)
-libraries=(llvm-19-dev libtorch-dev libopenblas0-openmp libprotobuf-dev libabsl-dev libsqlite3-dev libcli11-dev
-  nlohmann-json3-dev libzstd-dev zlib1g-dev)
-tests=(libgtest-dev libgmock-dev libbenchmark-dev python3)
+tool=(cmake ninja-build ccache mold g++ pkg-config protobuf-compiler python3 llvm-19-dev libprotobuf-dev libabsl-dev
+  libsqlite3-dev libcli11-dev nlohmann-json3-dev libzstd-dev zlib1g-dev)
+training=(libtorch-dev libopenblas0-openmp)
+tests=(libgtest-dev libgmock-dev libbenchmark-dev)
 style=(clang-format clang-tidy)
 jax=()
 jax_packages=(numpy==2.4.6 ml_dtypes==0.6.0 jax==0.10.2 jaxlib==0.10.2)
@@ -22,18 +23,19 @@ with_jax=no
 for argument in "$@"; do
   case $argument in
     --jax) with_jax=yes jax=(python3-venv ca-certificates) ;;
+    --demo) training=() tests=() style=() ;;
     -h | --help) sed -n '2,/^set /{s/^# \{0,1\}//p}' "$0"; exit 0 ;;
-    *) echo "setup.sh: unknown argument $argument (known: --jax)" >&2; exit 2 ;;
+    *) echo "setup.sh: unknown argument $argument (known: --demo, --jax)" >&2; exit 2 ;;
   esac
 done
 
 if ! command -v dpkg-query >/dev/null; then
-  echo "setup.sh: this is no Debian. Install what corresponds to: ${build[*]} ${libraries[*]} ${tests[*]} ${style[*]}" >&2
+  echo "setup.sh: this is no Debian. Install what corresponds to: ${tool[*]} ${training[*]} ${tests[*]} ${style[*]}" >&2
   exit 1
 fi
 
 missing=()
-for package in "${build[@]}" "${libraries[@]}" "${tests[@]}" "${style[@]}" "${jax[@]}"; do
+for package in "${tool[@]}" "${training[@]}" "${tests[@]}" "${style[@]}" "${jax[@]}"; do
   if [[ $(dpkg-query -W -f='${db:Status-Status}' "$package" 2>/dev/null) != installed ]]; then missing+=("$package"); fi
 done
 
@@ -44,12 +46,28 @@ if ((${#missing[@]})); then
     command -v sudo >/dev/null || { echo "setup.sh: run this as root, or install sudo" >&2; exit 1; }
     as_root=(sudo)
   fi
-  # The log is shown only when something fails: a successful installation has nothing to say.
+  # The log is shown only when something fails: a successful installation says how far it is.
   log=$(mktemp)
   trap 'rm -f "$log"' EXIT
-  if ! { "${as_root[@]}" apt-get update -q &&
-         "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends "${missing[@]}"; } \
-         >"$log" 2>&1 </dev/null; then
+  install() {
+    "${as_root[@]}" apt-get update -q &&
+      "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends \
+        -o APT::Status-Fd=1 "${missing[@]}"
+  }
+  progress() {  # apt-get's lines of state, kind:name:percent:words, become a line for every fifth of the work
+    local line shown=""
+    while IFS= read -r line; do
+      if [[ $line =~ ^(dl|pm)status:.*:([0-9]+)\.[0-9]+: ]]; then
+        local kind=${BASH_REMATCH[1]} fifths=$((BASH_REMATCH[2] / 20))
+        [[ $shown == "$kind$fifths" ]] && continue
+        shown=$kind$fifths
+        if [[ $kind == dl ]]; then echo "  downloaded $((fifths * 20)) %" >&2; else echo "  installed $((fifths * 20)) %" >&2; fi
+      else
+        printf '%s\n' "$line"
+      fi
+    done
+  }
+  if ! install 2>&1 </dev/null | progress >"$log"; then
     tail -n 40 "$log" >&2
     echo "setup.sh: apt-get failed, see above; the packages are those of Debian 12 (bookworm) and its updates" >&2
     exit 1

@@ -17,7 +17,7 @@ namespace {
 
 // Searches and measurements take turns.
 constexpr int kRounds = 4;
-// Of a round's time, at most so much for the search, where predictions are slow.
+// The search may take at most this share of a round's time, where predictions are slow.
 constexpr double kModelShare = 0.5;
 // XLA: a program whose kernels alone take so much longer than those of the best one is not tried as a whole, and after
 // so many such the round ends.
@@ -119,7 +119,7 @@ absl::Status ConfigurationSearch::Measure(const Proposal& proposal) {
   return state_.Measure({proposal.config, tiles, state_.costs.Sum(proposal.kernels), ""}).status();
 }
 
-// In order of predicted cost, which follows what is measured on the way; at least one.
+// Goes in order of predicted cost, which follows what is measured on the way; at least one is measured.
 absl::Status ConfigurationSearch::MeasureInOrder(Proposals proposals, double share) {
   const size_t count = proposals.size();
   int skipped = 0;

@@ -37,14 +37,14 @@ class ConfigurationSearch {
 
   absl::Status Rounds(const fusion::Config& start);
   absl::StatusOr<ModelSearchResult> Anneal(int round, const std::vector<fusion::Config>& starts);
-  // Of what a round of annealing found, the programs that were not asked for before.
+  // The programs that a round of annealing found and that were not asked for before.
   absl::StatusOr<Proposals> NewPrograms(const std::vector<ScoredState>& states);
   Proposals::iterator Cheapest(Proposals& proposals) const;
   absl::Status Measure(const Proposal& proposal);
   absl::Status MeasureInOrder(Proposals proposals, double share);
   absl::Status MeasureDeferred();
   absl::Status ClimbFromTheBest();
-  // Of the best program that is ours, as kernels are known now; infinity: there is none.
+  // The cost of the best program that is ours, as kernels are known now; infinity: there is none.
   absl::StatusOr<double> BestCost();
 
   SessionState& state_;

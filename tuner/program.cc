@@ -37,18 +37,18 @@ absl::StatusOr<FusedProgram> Fuse(const fusion::Unfused& flat, const std::string
 
 }  // namespace
 
-absl::StatusOr<Program> LoadProgram(const std::string& path) {
+absl::StatusOr<Program> LoadProgram(const std::string& path, Simplify simplify) {
   SMELT_ASSIGN_OR_RETURN(std::unique_ptr<hlo::Module> original, hlo::ReadModuleFile(path));
-  return PrepareProgram(std::move(original), path);
+  return PrepareProgram(std::move(original), path, simplify);
 }
 
-absl::StatusOr<Program> PrepareProgram(std::unique_ptr<hlo::Module> original, std::string path) {
+absl::StatusOr<Program> PrepareProgram(std::unique_ptr<hlo::Module> original, std::string path, Simplify simplify) {
   Program program;
   program.path = std::move(path);
   SMELT_ASSIGN_OR_RETURN(program.flat, fusion::Unfuse(*original));
   // Passes may remove instructions that `fusion_of` names, so a module that came fused is only taken apart: it was
   // optimised already.
-  if (program.flat.fusions == 0) {
+  if (program.flat.fusions == 0 && simplify == Simplify::kYes) {
     SMELT_RETURN_IF_ERROR(hlo::RunPasses(*program.flat.module, {"default"}).status());
   }
   program.original = std::move(original);

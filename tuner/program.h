@@ -5,6 +5,7 @@
 //   // fused.module has fusion instructions and computes what program.original does
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -30,9 +31,14 @@ struct Program {
   const hlo::Module& module() const { return *flat.module; }
 };
 
+enum class Simplify : uint8_t {
+  kYes,  // by the default passes, unless it came fused
+  kNo,   // what XLA's passes left: configurations are for the module as it is
+};
 // Reads, verifies and simplifies a module file.
-absl::StatusOr<Program> LoadProgram(const std::string& path);
-absl::StatusOr<Program> PrepareProgram(std::unique_ptr<hlo::Module> original, std::string path);
+absl::StatusOr<Program> LoadProgram(const std::string& path, Simplify simplify = Simplify::kYes);
+absl::StatusOr<Program> PrepareProgram(std::unique_ptr<hlo::Module> original, std::string path,
+                                       Simplify simplify = Simplify::kYes);
 
 inline constexpr const char* kFusionHelp =
     "none, tvm, xla-cpu, priority, random[:SEED], given (the fusions that the module came with), or a *.fusion.json "

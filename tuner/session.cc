@@ -29,13 +29,14 @@
 namespace smelt::tuner {
 namespace {
 
-// Of the search's time, for configurations; the rest is for tiles, and under XLA for kernels and loops tried one by
-// one in their other ways, in the best program. The program with the best tiles is timed in what those leave.
+// Shares of the search's time that configurations may take; the rest is for tiles, and under XLA for kernels and loops
+// tried one by one in their other ways, in the best program. The program with the best tiles is timed in what those
+// leave.
 constexpr double kBeforeTilesShare = 0.6, kTilesShare = 0.9, kBeforeXlaChoicesShare = 0.8;
-// Of the time that there is, for the evaluator.
+// The evaluator's share of the time that there is.
 constexpr double kEvaluatorShare = 0.25;
-// Of what is left when the default is measured, the comparison gets what it needs, but not more than this; where that
-// is too little for the fewest processes that can tell a large gain, as much as these need, within limits.
+// The comparison gets what it needs of what is left when the default is measured, but not more than this; where that is
+// too little for the fewest processes that can tell a large gain, as much as these need, within limits.
 constexpr double kFinalShare = 0.4, kMostFinalShare = 0.8;
 constexpr int kFewestChildren = 3;
 
@@ -65,7 +66,10 @@ class Session {
       SMELT_ASSIGN_OR_RETURN(report_.default_predicted, state_.Predict(trials_.usual().config));
     }
     const std::string spec = options_.start == "random" ? absl::StrCat("random:", options_.seed) : options_.start;
-    SMELT_ASSIGN_OR_RETURN(const fusion::Config start, state_.Named(spec));
+    fusion::Config start = trials_.usual().config;  // `priority`, where the kernels are ours
+    if (options_.xla != nullptr || spec != "priority") {
+      SMELT_ASSIGN_OR_RETURN(start, state_.Named(spec));
+    }
     trials_.Log(absl::StrCat(program_.path, ": ", space_.size(), " decisions, start ", options_.start, ", seed ",
                              options_.seed, ", budget ", budget_.seconds(),
                              " s, model: ", state_.predictor.Describe()));
@@ -82,6 +86,7 @@ class Session {
 
  private:
   absl::Status Search(const fusion::Config& start) {
+    if (budget_.left() <= 0) return absl::DeadlineExceededError("no time is left");
     trials_.runner().SetDeadline(budget_.At(budget_.seconds()));
     state_.Progress("evaluating the program, to compare with");
     const double before = trials_.runner().hardware_seconds();
@@ -227,10 +232,10 @@ class Session {
 
   absl::Status WriteAnswer() {
     if (answer_.tiles.empty()) report_.tiles.clear();
-    const std::unique_ptr<hlo::Module> usual = fusion::Apply(space_, trials_.usual().config),
-                                       tuned = fusion::Apply(space_, answer_.config);
+    const std::unique_ptr<hlo::Module> tuned = fusion::Apply(space_, answer_.config);
     SMELT_RETURN_IF_ERROR(WriteProgram(*tuned));
-    return NameChangedKernels(*usual, *tuned, &report_);
+    if (!report_.improved) return absl::OkStatus();
+    return NameChangedKernels(*fusion::Apply(space_, trials_.usual().config), *tuned, &report_);
   }
 
   // Where the answer is XLA's own choice, there is no configuration.
@@ -248,7 +253,10 @@ class Session {
   }
 
   absl::Status WriteProgram(const hlo::Module& tuned) {
-    SMELT_ASSIGN_OR_RETURN(report_.best_predicted, state_.Predict(answer_.config));
+    report_.best_predicted = report_.default_predicted;
+    if (report_.improved) {
+      SMELT_ASSIGN_OR_RETURN(report_.best_predicted, state_.Predict(answer_.config));
+    }
     fusion::SavedConfig saved{answer_.config, report_.best_predicted, {}, answer_.tiles};
     saved.target = {space_.target().name, options_.target.cpu, options_.target.threads};
     if (report_.best_seconds > 0) saved.measured_seconds = report_.best_seconds;
@@ -302,6 +310,7 @@ absl::StatusOr<TuneReport> KeepXlasOwnChoice(const std::string& path, const Tune
 absl::StatusOr<TuneReport> Tune(const Program& program, const TuneOptions& options, gnn::Predictor& predictor,
                                 Budget& budget) {
   if (options.xla != nullptr) {
+    if (budget.left() <= 0) return KeepXlasOwnChoice(program.path, options, budget);
     SMELT_ASSIGN_OR_RETURN(const fusion::Space space, xla::XlaSpace(program));
     return Session(program, space, options, predictor, budget, {fusion::Config(space.size()), {}, 0, "xla"}).Run();
   }

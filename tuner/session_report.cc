@@ -82,7 +82,7 @@ std::string FormatReport(const std::string& path, const TuneOptions& options, co
       : report.improved
           ? absl::StrCat("only against the default's own results: the evaluator has none: ", report.unchecked)
           : absl::StrCat("no: the evaluator has no results: ", report.unchecked);
-  absl::StrAppend(&text, "  verified  ", verified, "\n");
+  if (report.default_seconds > 0) absl::StrAppend(&text, "  verified  ", verified, "\n");
   for (const std::string& line : report.noisy) absl::StrAppend(&text, "    ", line, "\n");
   absl::StrAppend(&text, "  time      ", budget.ToString(), "\n");
   if (report.measured + report.known > 0) {

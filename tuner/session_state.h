@@ -55,7 +55,7 @@ class SessionState {
   bool Cancelled() const { return trials.Cancelled(); }
   // From now on the search goes on, until this moment of the budget; nothing of it that runs then is waited for.
   void BeginSearch(double until);
-  // Of the search's time, and of the hardware seconds: the share that is over, from 0 on.
+  // The share of the search's time, and of the hardware seconds, that is over, from 0 on.
   double Progressed() const;
   bool BudgetLeft(double share) const { return !Cancelled() && Progressed() < share; }
   void Progress(const std::string& line);  // for people, now and then
@@ -77,7 +77,7 @@ class SessionState {
   std::function<absl::Status(const Trial&, const Outcome&)> measured;
 
  private:
-  std::set<std::string> programs_;  // by their kernels
+  std::set<std::string> programs_;            // by their kernels
   double search_begin_ = 0, search_end_ = 0;  // moments of the budget
 };
 

@@ -38,7 +38,8 @@ std::vector<std::pair<double, std::string>> Heaviest(const std::vector<KernelRec
   return order;
 }
 
-// Tiles in the order in which the model would try them; the default, which comes first in `tiles`, is left out.
+// Tiles in the order in which the model would try them. The front one is left out: the compiler takes it by default, or
+// has it tried and found that another spills less (kernels/compile/compile.h).
 std::vector<size_t> Rank(gnn::Predictor& predictor, const fusion::Kernel& kernel, const std::vector<Tile>& tiles,
                          const kernels::Target& target) {
   absl::StatusOr<std::vector<double>> scores = predictor.HasTileTask()
@@ -57,7 +58,7 @@ struct Tiling {
   const fusion::Kernel* kernel;
   std::string hash;
   double share;                  // of the program's time
-  std::vector<Tile> tiles;       // the default first
+  std::vector<Tile> tiles;       // the compiler's first choice first
   std::vector<size_t> ranked;    // the others, in the order in which the model would try them
   size_t tried = 0;              // of these
   std::optional<Outcome> usual;  // of the default tile
@@ -77,6 +78,16 @@ Tiling* Next(std::vector<Tiling>& tilings) {
   return next;
 }
 
+// The kernel as the program has it: with the tile that the compiler takes by itself, which is not tried against itself.
+absl::StatusOr<Outcome> MeasureUsual(Trials& trials, Tiling* tiling) {
+  return trials.MeasureKernel(
+      absl::StrCat(tiling->hash, " default"), absl::StrCat(tiling->kernel->name, " default tile"), [&] {
+        Runner::KernelResult result = trials.runner().TimeKernel(*tiling->kernel, std::nullopt);
+        std::erase_if(tiling->ranked, [&](size_t tile) { return tiling->tiles[tile].ToString() == result.tile; });
+        return std::move(result.outcome);
+      });
+}
+
 absl::StatusOr<Outcome> Measure(Trials& trials, const Tiling& tiling, size_t tile) {
   const std::string text = tiling.tiles[tile].ToString();
   return trials.MeasureKernel(absl::StrCat(tiling.hash, " ", text), absl::StrCat(tiling.kernel->name, " ", text),
@@ -86,7 +97,7 @@ absl::StatusOr<Outcome> Measure(Trials& trials, const Tiling& tiling, size_t til
 // One more tile of this kernel. Of many tiles the luckiest looks best: what seems better is timed once more.
 absl::Status TryNext(Trials& trials, Tiling* tiling) {
   if (!tiling->usual) {
-    SMELT_ASSIGN_OR_RETURN(tiling->usual, Measure(trials, *tiling, 0));
+    SMELT_ASSIGN_OR_RETURN(tiling->usual, MeasureUsual(trials, tiling));
     tiling->best = tiling->usual->best() * (1 - kScreeningGain);
     return absl::OkStatus();
   }

@@ -71,8 +71,8 @@ class Trials {
   // Makes or opens the run folder: records.db, log.txt.
   absl::Status Open(const std::string& folder);
 
-  // Fails only where the records cannot be kept, with what Ended says, or with Unavailable after several trials of which
-  // nothing became known; nothing is then recorded.
+  // Fails only where the records cannot be kept, with what Ended says, or with Unavailable after several trials of
+  // which nothing became known; nothing is then recorded.
   absl::StatusOr<TrialResult> Measure(const Trial& trial);
   // The outcome of one kernel, known or measured now, and recorded then; its seconds count once a run. Fails as
   // Measure.
@@ -101,7 +101,7 @@ class Trials {
     std::string difference;  // kWrong and kNoResult
     bool Refutes() const { return verdict == Verdict::kWrong || verdict == Verdict::kNoResult; }
   };
-  // Of a trial's results. Unavailable where nothing is known of them.
+  // Compares a trial's results. Unavailable where nothing is known of them.
   absl::StatusOr<Check> Verify(const Trial& trial);
 
   const Trial& best() const { return best_ ? *best_ : usual_; }

@@ -48,7 +48,7 @@ class Verifier {
 
  private:
   Verifier(std::vector<hlo::Literal> expected, InputKind inputs);
-  // Of result `i`, by the metric of all comparisons.
+  // The error of result `i`, by the metric of all comparisons.
   absl::StatusOr<double> Error(size_t i, const hlo::Literal& output) const;
   const hlo::Module* module_ = nullptr;
   std::vector<hlo::Literal> expected_;

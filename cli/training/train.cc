@@ -33,6 +33,7 @@ struct Flags {
 
 absl::Status Train(const Flags& flags) {
   SMELT_ASSIGN_OR_RETURN(kernels::Target target, ReadTarget(flags.target));
+  WarnOfThreads(flags.train.threads);
   // Features are made with the machine's figures: those that the model to begin with has learned from.
   gnn::ModelFile init;
   if (const std::string& figures = flags.figures.empty() ? flags.init : flags.figures; !figures.empty()) {

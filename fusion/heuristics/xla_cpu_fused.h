@@ -29,8 +29,8 @@ class Fused {
   bool output_fusion() const { return output_fusion_; }
   void set_output_fusion(bool output_fusion) { output_fusion_ = output_fusion; }
 
-  // Of an operand. Reuse is XLA's estimate: an operand of a producer that was reused is reused, two ways of using an
-  // operand that came one after the other are not added up.
+  // Whether an operand is reused, by XLA's estimate: an operand of a producer that was reused is reused, two ways of
+  // using an operand that came one after the other are not added up.
   bool Reuses(const hlo::Instruction& operand) const { return reused_.contains(&operand); }
   // How many copies of the operand's code the loop would hold: one for each index at which it is read. Not counted
   // beyond kCodeDuplication + 1.

@@ -171,6 +171,11 @@ class Pass {
     const bool dynamic = slice.opcode() == Opcode::kDynamicSlice;
     if (!dynamic && slice.opcode() != Opcode::kSlice) return false;
     if (!slice.shape().SameAs(update.operand(1)->shape())) return false;
+    // Starts that are one vector are never seen to be equal.
+    const auto has_scalar_starts = [&](const Instruction& x, int64_t first) {
+      return x.operand_count() == first + update.shape().rank();
+    };
+    if (!has_scalar_starts(update, 2) || (dynamic && !has_scalar_starts(slice, 1))) return false;
     for (int64_t d = 0; d < update.shape().rank(); ++d) {
       const Instruction& start = *update.operand(2 + d);
       const bool constant = start.opcode() == Opcode::kConstant;

@@ -17,7 +17,7 @@ enum class Use : uint8_t {
   kReuse,    // some more than once
 };
 Use OperandUse(const hlo::Instruction& consumer, int64_t operand);
-// Of an operand that the consumer takes at several positions; kNone where it does not take it.
+// Says how an operand is used that the consumer takes at several positions; kNone where it does not take it.
 Use OperandUse(const hlo::Instruction& consumer, const hlo::Instruction& operand);
 
 // XLA's notion: constants and iota count, map as well.
@@ -32,7 +32,7 @@ bool IsExpensive(const hlo::Instruction& instruction);
 bool IsAlwaysDuplicable(const hlo::Instruction& instruction);
 // At most one operand of the result's rank: computing it twice does not multiply the bytes that are read.
 bool IsEffectivelyUnary(const hlo::Instruction& instruction);
-// In elements, each operand once.
+// Counts elements, each operand once.
 bool ReadsMoreThanItWrites(const hlo::Instruction& instruction);
 
 // Every dimension is one.

@@ -81,7 +81,7 @@ class Draft {
   // One with dimensions, rarely a scalar: the operand of an opcode that takes a list of dimensions.
   Value Array(TypeTest test, int64_t max_rank = 4) { return EmptyList() ? Any(test, 0, 0) : Any(test, 1, max_rank); }
   Value OfShape(const hlo::Shape& shape);
-  // As these two, but exact.
+  // The same two, but exact.
   Value Exact(TypeTest test, int64_t min_rank = 0, int64_t max_rank = 4);
   Value ExactOfShape(const hlo::Shape& shape);
   // A scalar from which a loop or a branch may follow, or an index; exact.

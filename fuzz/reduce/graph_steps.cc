@@ -227,8 +227,7 @@ Shape Without(const Shape& tuple, int64_t index) {
   return smaller;
 }
 
-// In a computation whose parameter `number` is a tuple: the tuple loses an element. Readers of that element get a
-// constant.
+// The tuple that is parameter `number` of a computation loses an element. Readers of that element get a constant.
 bool DropFromParameter(hlo::Computation& computation, int64_t number, int64_t index) {
   Instruction* parameter = computation.Parameters()[number];
   if (parameter->IsRoot() || index >= static_cast<int64_t>(parameter->shape().tuple_shapes.size())) return false;

@@ -104,7 +104,8 @@ bool Simplify(hlo::Window* window, int step) {
 
 bool ReduceSizes(ReduceSearch& search) {
   bool changed = false;
-  // Of the whole module: every dimension of that size gets smaller at once, so that what must agree still does.
+  // First the sizes of the whole module: every dimension of one size gets smaller at once, so that what must agree
+  // still does.
   for (bool again = true; again && !search.Stopped();) {
     again = false;
     std::set<int64_t> sizes;
@@ -129,7 +130,7 @@ bool ReduceSizes(ReduceSearch& search) {
     }
     changed |= again;
   }
-  // Of one parameter of the entry, followed through what uses it.
+  // Then one parameter of the entry shrinks, followed through what uses it.
   for (size_t next = 0; next < search.best().entry()->Parameters().size() && !search.Stopped(); ++next) {
     const int64_t rank = search.best().entry()->Parameters()[next]->shape().rank();
     for (int64_t d = 0; d < rank; ++d) {

@@ -50,7 +50,7 @@ constexpr double kIdleShare = 10;
   ::_exit(0);
 }
 
-// Of a process that still runs, all its threads; 0 where it has just gone.
+// What all threads of a process that still runs have used; 0 where it has just gone.
 double ProcessorSeconds(pid_t pid) {
   clockid_t clock;
   timespec time;

@@ -44,7 +44,7 @@ struct Verdict {
 };
 std::string_view VerdictName(VerdictKind kind);
 
-// As LeafError; tests put another in its place.
+// LeafError is the usual one; tests put another in its place.
 using CompareLeaf = std::function<double(const hlo::Literal& want, const hlo::Literal& got)>;
 
 struct TrialOptions {

@@ -98,7 +98,7 @@ absl::Status Join(const KernelExample& record, absl::string_view folder, fusion:
   return absl::OkStatus();
 }
 
-// In [0, 1), from the program's name and the seed alone.
+// A number in [0, 1) that follows from the program's name and the seed alone.
 double Position(const std::string& program, uint64_t seed) {
   const hlo::Hash128 hash = hlo::Hasher().Add(program).Add(static_cast<int64_t>(seed)).Finish();
   return static_cast<double>(hash.high >> 11) * 0x1p-53;

@@ -100,7 +100,7 @@ class Trainer {
   }
 
  private:
-  // Of the network, without weights.
+  // The network's shape without weights.
   static TaskModel Shape(const TrainOptions& options) {
     TaskModel shape;
     shape.kind = options.init != nullptr ? options.init->kind : options.kind;

@@ -112,7 +112,7 @@ void AddComplexKernels(KernelTable& table) {
   binary(Opcode::kSubtract, []<typename T>(std::complex<T> a, std::complex<T> b) -> std::complex<T> { return a - b; });
   binary(Opcode::kMultiply,
          []<typename T>(std::complex<T> a, std::complex<T> b) -> std::complex<T> { return Multiply(a, b); });
-  // Of two with one real part the first one, as XLA:CPU has it.
+  // Where two have one real part the first one is taken, as XLA:CPU has it.
   binary(Opcode::kMaximum, []<typename T>(std::complex<T> a, std::complex<T> b) -> std::complex<T> {
     return a.real() >= b.real() ? a : b;
   });

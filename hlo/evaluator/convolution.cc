@@ -32,8 +32,8 @@ struct Geometry {
   int64_t input_positions = 1;  // product of the spatial sizes
   int64_t output_positions = 1;
   double valid_share = 1;  // of pairs of output position and window element that meet an input element
-  // By spatial dimension: input position, times its stride in positions, that window element w of output o reads; -1
-  // outside. [o * size + w]
+  // For each spatial dimension: input position, times its stride in positions, that window element w of output o reads;
+  // -1 outside. [o * size + w]
   std::vector<std::vector<int64_t>> position;
 
   int64_t groups() const { return feature_groups * batch_groups; }
@@ -117,8 +117,8 @@ class Convolver {
       : g_(geometry), input_(input), kernel_(kernel), output_(output) {}
 
   absl::Status Run(Evaluation& evaluation) {
-    // Padding and dilation are zeros that take part, as where XLA:CPU calls a library: an infinite weight makes a NaN of
-    // them. Leaving them out is for finite weights alone.
+    // Padding and dilation are zeros that take part, as where XLA:CPU calls a library: an infinite weight makes a NaN
+    // of them. Leaving them out is for finite weights alone.
     const bool depthwise = g_.feature_groups > 1 && g_.group_channels == 1 && g_.group_features() == 1;
     if ((depthwise || g_.valid_share < kMostlyPadding) && (g_.valid_share == 1 || WeightsAreFinite())) {
       return depthwise ? Depthwise(evaluation) : Sparse(evaluation);

@@ -112,7 +112,7 @@ absl::Status MultiplyBatches(Evaluation& evaluation, const Matrix& lhs, const Ma
     SMELT_ASSIGN_OR_RETURN(std::shared_ptr<Literal> packed, evaluation.NewScratch(type, GemmPackedSize<T>(k, n)));
     T* panels = static_cast<T*>(packed->raw());
     GemmPack<T>(b, k, n, rhs.depth_stride, rhs.row_stride, panels);
-    // In parts of a few tenths of a second, so that the limits are looked at between them.
+    // The work is done in parts of a few tenths of a second, so that the limits are looked at between them.
     const int64_t rows_per_part =
         std::max<int64_t>(144, static_cast<int64_t>(1e10 / (static_cast<double>(n) * static_cast<double>(k))));
     for (int64_t first = 0; first < m; first += rows_per_part) {

@@ -55,7 +55,8 @@ absl::StatusOr<Value> EvaluateElementwise(const Call& call) {
     if (operand.runtime_sizes() != nullptr && operand.shape().rank() == shape.rank())
       runtime_sizes = *operand.runtime_sizes();
   }
-  // In place where an operand of the same storage size dies here: loops read an element before they write it.
+  // The result is written in place where an operand of the same storage size dies here: loops read an element before
+  // they write it.
   std::shared_ptr<Literal> result;
   for (int i = 0; i < kernel.arity && result == nullptr; ++i) {
     Value& operand = call.operand(i);

@@ -53,7 +53,8 @@ void ConvertFloatToSubByte(const void* const* operands, void* result, int64_t co
     r[i] = a[i] != a[i] ? int8_t{0} : static_cast<int8_t>(std::min(std::max(a[i], low), high));
 }
 
-// A double becomes a float of eight bits or fewer in one rounding. One of 16 bits it becomes by way of f32, as in XLA.
+// A double becomes a float of eight bits or fewer in one rounding. One of 16 bits it becomes by way of f32, as in XLA
+// but for processors with AVX512-FP16, where XLA rounds to f16 once: what Smelt gives is the same on all.
 void ConvertDoubleToSmallFloat(const void* const* operands, void* result, int64_t count,
                                const ElementwiseKernel& kernel) {
   EncodeFloats(kernel.result_type, static_cast<const double*>(operands[0]), result, count);

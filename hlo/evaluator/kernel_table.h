@@ -94,7 +94,8 @@ ElementwiseKernel::Function FindCompareLoop(const CompareAttributes& attributes,
 ElementwiseKernel::Function FindConvertLoop(PrimitiveType from, PrimitiveType to);
 ElementwiseKernel::Function FindSelectLoop(PrimitiveType type);
 ElementwiseKernel::Function FindReducePrecisionLoop(PrimitiveType type);
-// Of an integer of less than 8 bits, for the opcodes to which its width matters; nullptr: the 8-bit loop serves.
+// The loop for an integer of less than 8 bits, for the opcodes to which its width matters; nullptr: the 8-bit loop
+// serves.
 ElementwiseKernel::Function FindSubByteLoop(Opcode opcode, PrimitiveType type);
 
 }  // namespace smelt::hlo

@@ -26,7 +26,8 @@ void RunStridedCopy(const StridedCopy& copy, int64_t element_bytes, const void* 
 // when one element remains.
 StridedCopy Simplified(const StridedCopy& copy);
 
-// As RunStridedCopy, for a copy that is Simplified already and has no size of zero: for many small copies of one form.
+// Does what RunStridedCopy does, for a copy that is Simplified already and has no size of zero: for many small copies
+// of one form.
 void RunSimplifiedCopy(const StridedCopy& copy, int64_t element_bytes, const void* source, void* target);
 
 }  // namespace smelt::hlo

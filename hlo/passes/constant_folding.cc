@@ -23,7 +23,7 @@ bool MayFold(const Instruction& x) {
     case Opcode::kGetDimensionSize:
     case Opcode::kDynamicReshape:
       return false;
-    // In memory order, which literals do not have.
+    // A bitcast keeps elements in memory order, which literals do not have.
     case Opcode::kBitcast:
       return x.shape().HasDefaultLayout() && x.operand(0)->shape().HasDefaultLayout();
     case Opcode::kDot:

@@ -45,7 +45,7 @@ bool SameAttributes(const Attributes& a, const Attributes& b) {
       a);
 }
 
-// Of those attributes by which instructions that read one value usually differ; others are told apart by comparing.
+// Hashes those attributes by which instructions that read one value usually differ; others are told apart by comparing.
 struct AttributeHash {
   uint64_t operator()(const ConstantAttributes& constant) const {
     if (constant.literal == nullptr) return 0;

@@ -17,7 +17,7 @@ class SideEffects {
  public:
   explicit SideEffects(const Module& module);
 
-  // By opcode, by a custom call's flag, or because of something called.
+  // What decides is the opcode, a custom call's flag, or something called.
   bool Has(const Instruction& instruction) const;
   bool Has(const Computation& computation) const { return computations_.contains(&computation); }
 

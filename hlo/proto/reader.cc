@@ -234,7 +234,8 @@ class Reader {
     return absl::OkStatus();
   }
 
-  // As in the text: a copy or a reduction whose result is of another float type rounds it, which here is a convert.
+  // The text's rule holds here, too: a copy or a reduction whose result is of another float type rounds it, which here
+  // is a convert.
   static void MakeConversionExplicit(const Shape& shape, Computation* computation, Opcode* opcode,
                                      std::vector<Instruction*>* operands, Attributes* attributes,
                                      std::vector<Computation*>* called) {
@@ -291,7 +292,7 @@ class Reader {
 
 absl::Status Verify(Module& module) {
   std::optional<Problem> problem = FindProblem(module);
-  // As in the text: leftovers that nothing calls are dropped where they break a rule.
+  // The text's rule holds here, too: leftovers that nothing calls are dropped where they break a rule.
   if (problem && problem->computation != nullptr && RemoveUnreachableComputations(module))
     problem = FindProblem(module);
   if (!problem) return absl::OkStatus();

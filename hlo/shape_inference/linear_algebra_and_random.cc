@@ -40,7 +40,7 @@ absl::StatusOr<Shape> Fft(const Request& request) {
     const int64_t wanted = halved && a.lengths[i] > 0 ? a.lengths[i] / 2 + 1 : a.lengths[i];
     // A complex transform of another length is XLA's to define; only the real ones tie sizes together.
     if (a.type == FftType::kFft || a.type == FftType::kIfft) continue;
-    // Of nothing there are 0 frequencies, or 0 / 2 + 1: XLA takes both.
+    // A dimension of no elements has 0 frequencies, or 0 / 2 + 1: XLA takes both.
     if (halved && a.lengths[i] == 0 && SizesAgree(operand.dimensions[d], 1)) continue;
     if (!SizesAgree(operand.dimensions[d], wanted)) {
       return Refuse(request, "dimension ", d, " of ", Describe(request, 0), " must be ", wanted, " for fft_length ",

@@ -128,7 +128,7 @@ absl::Status ExpectArray(const Request& request, int64_t operand);
 // The declared shape, which the operands do not decide.
 absl::StatusOr<Shape> Declared(const Request& request);
 absl::StatusOr<Shape> DeclaredArray(const Request& request);
-// In range [0, rank) and none twice.
+// Each lies in [0, rank) and none occurs twice.
 absl::Status ExpectDistinct(const Request& request, std::string_view what, absl::Span<const int64_t> dimensions,
                             int64_t rank);
 // Called computation `index` must take these shapes.

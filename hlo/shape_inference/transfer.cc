@@ -106,7 +106,7 @@ absl::StatusOr<Shape> AllToAll(const Request& request) {
 
 absl::StatusOr<Shape> CollectivePermute(const Request& request) {
   if (request.operands.empty()) return Refuse(request, "takes an operand at least");
-  // In place: source, target, and where in each.
+  // A permutation in place takes source, target, and where in each.
   if (request.operand_count() == 4) return request.shape(1);
   return SameAsOperands(request);
 }

@@ -441,10 +441,6 @@ bool ModuleParser::CheckAgreement(const InstructionDraft& draft, const char* opc
     case Opcode::kAsyncUpdate:
     case Opcode::kAsyncDone:
       return operands_.empty() || CheckThread(*operands_[0], draft.raw, opcode_at);
-    case Opcode::kAsyncStart:
-      return draft.called.empty() || started_.insert(draft.called[0]).second ||
-             scanner_.FailAt(opcode_at, StrCat("a computation for each async-start, but another one calls `",
-                                               draft.called[0]->name(), "` already"));
     default:
       return true;
   }

@@ -181,7 +181,7 @@ bool ParseLayout(Scanner& scanner, Shape* shape) {
       layout.minor_to_major.push_back(dimension);
     } while (scanner.Try(','));
   }
-  if (!NamesEachDimensionOnce(layout, shape->rank())) {
+  if (scanner.verifies() && !NamesEachDimensionOnce(layout, shape->rank())) {
     return scanner.FailAt(brace + 1, StrCat("each of the ", shape->rank(), " dimensions once in the layout"),
                           std::string_view(brace, scanner.at() - brace));
   }
@@ -190,7 +190,7 @@ bool ParseLayout(Scanner& scanner, Shape* shape) {
 }
 
 void AppendLayout(std::string* out, const Layout& layout) {
-  // Of `rest`: D | L # * | SC M, which stand around tiles, element size and memory space.
+  // `rest` holds D | L # * | SC M, which stand around tiles, element size and memory space.
   const std::string_view rest = layout.rest;
   const auto after_group = [&](size_t at) { return std::min(rest.find(')', at), rest.size() - 1) + 1; };
   const size_t levels = rest.starts_with('D') ? after_group(0) : 0;

@@ -30,7 +30,9 @@ struct Nesting {
 class ModuleParser : public AttributeHost {
  public:
   ModuleParser(std::string_view text, const ParseOptions& options)
-      : scanner_(text, options.file_name), options_(options) {}
+      : scanner_(text, options.file_name), options_(options) {
+    scanner_.set_verifies(options.verify);
+  }
 
   absl::StatusOr<std::unique_ptr<Module>> Parse();
 
@@ -55,7 +57,7 @@ class ModuleParser : public AttributeHost {
     bool unknown_operands_are_parameters = false;
     int64_t next_parameter = 0;
     Instruction* last = nullptr;
-    // By their name in the text: those whose name another computation had already taken.
+    // Computations by their name in the text: those whose name another computation had already taken.
     absl::flat_hash_map<std::string_view, Instruction*, NameHash> renamed;
     // Those whose name is not from the text.
     absl::flat_hash_set<const Instruction*> named_by_us;
@@ -115,8 +117,7 @@ class ModuleParser : public AttributeHost {
   const ParseOptions& options_;
   std::unique_ptr<Module> module_;
   absl::flat_hash_map<std::string_view, Computation*, NameHash> computations_;
-  absl::flat_hash_set<const Computation*> started_;  // by an async-start
-  Computation* last_computation_ = nullptr;          // of those that the text names
+  Computation* last_computation_ = nullptr;  // of those that the text names
   Scope* scope_ = nullptr;
   ConstantFill constant_fill_;
   Operands operands_;  // of the instruction that is being read

@@ -5,6 +5,7 @@
 #include "hlo/str_cat.h"
 #include "hlo/text/attribute_values.h"
 #include "hlo/text/module_parser.h"
+#include "hlo/text/printer.h"
 #include "hlo/text/shape_text.h"
 #include "hlo/unreachable.h"
 
@@ -25,7 +26,17 @@ absl::Status ModuleParser::Verify() {
   // that no pass meets them.
   if (problem && problem->computation != nullptr && RemoveUnreachableComputations(*module_))
     problem = FindProblem(*module_);
-  return problem ? Locate(*problem) : absl::OkStatus();
+  if (problem) return Locate(*problem);
+  for (const RawAttribute& attribute : module_->raw_attributes()) {
+    if (attribute.name != "entry_computation_layout") continue;
+    // Passes may change the entry computation, and the printer then writes its shapes; a text has no such excuse.
+    const std::string fitting = PrintedEntryLayout(*module_, attribute.value);
+    if (fitting == attribute.value) continue;
+    return Locate({module_->entry(), nullptr,
+                   StrCat("entry_computation_layout must have the shapes of the entry computation, ", fitting, ", is ",
+                          attribute.value)});
+  }
+  return absl::OkStatus();
 }
 
 bool ModuleParser::ReadModule() {
@@ -137,9 +148,9 @@ bool ModuleParser::ReadSignature(bool* has_result, Shape* result) {
     do {
       std::string_view name;
       Shape shape;
-      if (!scanner_.Name(&name, "the name of a parameter") || !scanner_.Expect(':') || !ParseShape(scanner_, &shape)) {
-        return false;
-      }
+      if (!scanner_.Name(&name, "the name of a parameter")) return false;
+      scanner_.Try(':');
+      if (!ParseShape(scanner_, &shape)) return false;
     } while (scanner_.Try(','));
     if (!scanner_.Expect(')')) return false;
   }

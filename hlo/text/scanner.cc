@@ -177,7 +177,7 @@ absl::Status Scanner::ErrorAt(const char* at, std::string_view message) const {
   const char* line_end = line_start;
   while (line_end != end_ && *line_end != '\n' && *line_end != '\r') ++line_end;
   const int64_t column = at - line_start + 1;
-  // Of a line with a million characters only the surroundings are shown.
+  // A line with a million characters is shown by the surroundings of the place only.
   constexpr int64_t kBefore = 100, kAfter = 60;
   const char* from = at - line_start > kBefore ? at - kBefore : line_start;
   const char* to = line_end - at > kAfter ? at + kAfter : line_end;

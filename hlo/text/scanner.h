@@ -101,6 +101,9 @@ class Scanner {
   bool FailAt(const char* at, std::string_view expected, std::string_view found);
   // Records a complaint that comes from elsewhere, such as shape inference, at this place. Always false.
   bool Complain(const char* at, const absl::Status& complaint);
+  // Whether shapes are held to rules that XLA leaves to its verifier.
+  void set_verifies(bool verifies) { verifies_ = verifies; }
+  bool verifies() const { return verifies_; }
   bool failed() const { return !error_.ok(); }
   const absl::Status& error() const { return error_; }
   // `FILE:LINE:COLUMN: message`, the line and a caret, for complaints that do not come from scanning.
@@ -121,6 +124,7 @@ class Scanner {
   const char* end_;
   const char* at_;
   std::string file_name_;
+  bool verifies_ = true;
   absl::Status error_;
 };
 

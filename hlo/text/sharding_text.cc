@@ -301,7 +301,7 @@ bool CheckOneSharding(Scanner& scanner) {
     std::string_view word;
     if (!scanner.Word(&word, kForms)) return false;
     if (std::find(std::begin(kKinds), std::end(kKinds), word) != std::end(kKinds)) {
-      // Of several kinds the first of the list counts.
+      // Where several kinds are written the first of the list counts.
       if (!kind || std::find(std::begin(kKinds), std::end(kKinds), word) <
                        std::find(std::begin(kKinds), std::end(kKinds), *kind)) {
         kind = word;

@@ -18,7 +18,7 @@ class NestingCheck {
  public:
   // The same one again: from its first instruction.
   void Enter(const Computation& computation);
-  // Of the computation entered last: whether this one calls itself, or nests deeper or holds more than that.
+  // Looks at the computation entered last: whether this one calls itself, or nests deeper or holds more than that.
   std::optional<Problem> Check(const Instruction& instruction) {
     return instruction.called().empty() ? std::nullopt : CheckCalls(instruction);
   }

@@ -34,7 +34,8 @@ llvm::Value* Arithmetic::Cast(PrimitiveType to, PrimitiveType from, llvm::Value*
   if (hlo::IsFloat(from)) {
     if (hlo::IsFloat(to)) {
       if (from == PrimitiveType::kF64) {
-        // Those of 16 bits are rounded to f32 first, as XLA does; shorter ones once.
+        // Those of 16 bits are rounded to f32 first on every processor, as XLA does on most: where there is AVX512-FP16
+        // it rounds to f16 once. Shorter ones are rounded once.
         if (hlo::BitWidth(to) < 16) return RoundToElement(builder_, to, NarrowToOdd(x));
         return RoundToElement(builder_, to, builder_.CreateFPTrunc(x, target));
       }

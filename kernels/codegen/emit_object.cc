@@ -40,7 +40,7 @@ void SetTargetAttributes(llvm::Function& function, const Target& target) {
   function.addFnAttr("min-legal-vector-width", bits);
 }
 
-// As TargetMachine::addPassesToEmitFile, with the spill counter between register allocation and printing.
+// Does what TargetMachine::addPassesToEmitFile does, with the spill counter between register allocation and printing.
 absl::Status EmitMachineCode(llvm::Module& module, llvm::TargetMachine& machine, std::string* elf, int* spills) {
   auto& generic = static_cast<llvm::LLVMTargetMachine&>(machine);
   llvm::SmallVector<char, 0> bytes;

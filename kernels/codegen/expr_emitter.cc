@@ -171,7 +171,7 @@ llvm::Value* PhaseEmitter::EmitNode(const ExprNode& node) {
       return RealConstant(type, value);
     }
     case ExprKind::kUnary:
-      // By the operand's type: is_finite of a float is a pred.
+      // The operand's type decides: is_finite of a float is a pred.
       return arithmetic_.Unary(node.unary(), node.operands[0].type().element, operand(0));
     case ExprKind::kBinary:
       return EmitBinary(node, operand(0), operand(1));

@@ -10,7 +10,8 @@ namespace {
 using te::Expr;
 using te::ExprKind;
 
-// Of an index. Larger ones are not looked into: what they share would be walked again and again.
+// The most nodes that an index may have. Larger ones are not looked into: what they share would be walked again and
+// again.
 constexpr int kMostNodes = 64;
 
 std::optional<KnownLanes> LanesOf(const Expr& index, int* budget) {

@@ -1,5 +1,6 @@
-// Vector indices whose lanes lie at distances from each other that are known when code is made: 0 0 2 2 4 4 ... from some
-// scalar, as the real parts of complex numbers do for the elements that they are part of, or an image that is enlarged.
+// Vector indices whose lanes lie at distances from each other that are known when code is made: 0 0 2 2 4 4 ... from
+// some scalar, as the real parts of complex numbers do for the elements that they are part of, or an image that is
+// enlarged.
 #pragma once
 
 #include <cstdint>
@@ -16,8 +17,8 @@ struct KnownLanes {
   std::vector<int64_t> offsets;
 };
 
-// Of a kLoad of four lanes or more without a predicate, whose index is neither a ramp nor a splat, where two vectors of
-// the load's length hold all lanes.
+// Finds the lanes of a kLoad of four lanes or more without a predicate, whose index is neither a ramp nor a splat,
+// where two vectors of the load's length hold all lanes.
 std::optional<KnownLanes> NearbyLanes(const te::ExprNode& load);
 
 }  // namespace smelt::kernels::codegen

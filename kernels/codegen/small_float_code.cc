@@ -61,7 +61,7 @@ constexpr int64_t kSmallestPower = 0x400000;
 
 llvm::Value* RoundToPower(Words w, llvm::Value* value) {
   llvm::Value* bits = w.Bits(value);
-  // As hlo::EncodeFloat: the middle of two goes up, and above the smallest one everything does.
+  // The rule is hlo::EncodeFloat's: the middle of two goes up, and above the smallest one everything does.
   llvm::Value* rounded = w.And(w.Add(bits, int64_t{1} << (kMantissaBits - 1)), ~((int64_t{1} << kMantissaBits) - 1));
   llvm::Value* small =
       w.Select(w.Above(bits, kSmallestPower), w.Constant(int64_t{1} << 23), w.Constant(kSmallestPower));

@@ -15,7 +15,7 @@ struct ContractionShape {
   double flops() const { return 2 * batch * m * n * k; }
 };
 
-// Of a dot or convolution. Taps of a transposed convolution that meet only zeros are not counted.
+// The shape of a dot or convolution. Taps of a transposed convolution that meet only zeros are not counted.
 ContractionShape ShapeOfContraction(const hlo::Instruction& instruction);
 
 }  // namespace smelt::kernels::cost

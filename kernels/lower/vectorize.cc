@@ -45,7 +45,7 @@ class Widener {
   }
 
  private:
-  // In an expanded buffer, element i of each lane: lanes lie side by side.
+  // An expanded buffer holds element i of each lane side by side.
   Expr ExpandedIndex(const Expr& index) {
     return Widened(index, lanes_) * te::Splat(Expr(lanes_), lanes_) + te::Ramp(Expr(0), Expr(1), lanes_);
   }

@@ -58,10 +58,10 @@ class Executable {
   // Inputs: one literal an array leaf of the parameters; tokens have none. Not thread-safe: the arena is one.
   virtual absl::StatusOr<std::vector<hlo::Literal>> Run(absl::Span<const hlo::Literal* const> inputs,
                                                         const RunOptions& options = {}) = 0;
-  // As Run, with results in buffers of the caller (64-byte aligned, of each output leaf's byte size): what timing loops
-  // call, no allocation. InvalidArgument where an output shares memory with another output or with an input; inputs may
-  // be one another. Results may be computed in place in the outputs' buffers, which hold nothing of use when the run
-  // fails.
+  // Does what Run does, with results in buffers of the caller (64-byte aligned, of each output leaf's byte size): what
+  // timing loops call, no allocation. InvalidArgument where an output shares memory with another output or with an
+  // input; inputs may be one another. Results may be computed in place in the outputs' buffers, which hold nothing of
+  // use when the run fails.
   virtual absl::Status RunInto(absl::Span<const void* const> inputs, absl::Span<void* const> outputs,
                                const RunOptions& options = {}) = 0;
 };

@@ -15,8 +15,8 @@ struct LiveSegment {
   int64_t end;
 };
 
-// By buffer: disjoint segments in ascending order. A loop's state has a hole between its last use and its next value.
-// A buffer that is written and never read has a segment of one half step there: the write still needs a place.
+// Each buffer has disjoint segments in ascending order. A loop's state has a hole between its last use and its next
+// value. A buffer that is written and never read has a segment of one half step there: the write still needs a place.
 using LiveRanges = std::vector<std::vector<LiveSegment>>;
 
 LiveRanges ComputeLiveRanges(const Program& program);

@@ -60,6 +60,7 @@ struct SliceUpdate {
   hlo::Shape shape;   // of the array
   hlo::Shape update;  // of the slice
   hlo::PrimitiveType index_type = hlo::PrimitiveType::kS32;
+  bool one_vector = false;  // the starts are the elements of one buffer, not a buffer a dimension
 };
 
 struct Program {

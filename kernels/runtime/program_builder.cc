@@ -487,9 +487,12 @@ class Builder {
   }
 
   int32_t AddUpdate(const Instruction& update) {
-    const hlo::PrimitiveType index_type =
-        update.operand_count() > 2 ? update.operand(2)->shape().element_type : hlo::PrimitiveType::kS32;
-    program().updates.push_back({update.shape(), update.operand(1)->shape(), index_type});
+    SliceUpdate entry{update.shape(), update.operand(1)->shape()};
+    if (update.operand_count() > 2) {
+      entry.index_type = update.operand(2)->shape().element_type;
+      entry.one_vector = update.operand(2)->shape().rank() == 1;
+    }
+    program().updates.push_back(std::move(entry));
     return static_cast<int32_t>(program().updates.size()) - 1;
   }
 

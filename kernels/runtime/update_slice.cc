@@ -49,7 +49,9 @@ void UpdateSliceInPlace(const SliceUpdate& update, void* array, const void* valu
   int64_t stride = element;
   for (int64_t i = rank - 1; i >= 0; --i) {
     const int64_t limit = update.shape.dimensions[i] - sizes[i];
-    to += std::clamp<int64_t>(ReadIndex(update.index_type, starts[i]), 0, limit) * stride;
+    const void* start =
+        update.one_vector ? static_cast<const char*>(starts[0]) + i * hlo::StorageBytes(update.index_type) : starts[i];
+    to += std::clamp<int64_t>(ReadIndex(update.index_type, start), 0, limit) * stride;
     stride *= update.shape.dimensions[i];
   }
   // An odometer over the dimensions outside the run, without allocating for ranks that occur.

@@ -102,7 +102,7 @@ absl::Status LayoutStage(State& state, std::string_view name, const std::vector<
   if (stage->placeholder || stage->output)
     return Illegal("transform_layout", name, "it is an argument of the kernel, which is row-major; cache it first");
   const int rank = stage->AxisCount();
-  // Of each axis: 0 not seen, 1 whole, 2 quotient seen, 3 quotient and remainder.
+  // What was seen of each axis: 0 nothing, 1 the whole, 2 the quotient, 3 quotient and remainder.
   std::vector<int> seen(rank, 0);
   for (const auto& [axis, block] : layout) {
     const std::string entry = absl::StrCat("entry ", axis, ":", block);

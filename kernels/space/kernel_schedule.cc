@@ -9,7 +9,7 @@ namespace smelt::kernels::space {
 namespace {
 
 using Template = absl::Status (*)(schedule::Schedule&, const NestInput&);
-// By NestKind.
+// The index is a NestKind.
 constexpr Template kTemplates[] = {ScheduleInjective, ScheduleRows, ScheduleRowReduction, ScheduleTiled};
 
 }  // namespace

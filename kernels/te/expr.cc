@@ -16,7 +16,7 @@ Expr ConstOf(DataType type, Scalar value) {
   return hlo::IsFloat(type.element) ? FloatConst(type, value.f) : IntConst(type, value.i);
 }
 
-// Of a constant or of a constant in all lanes.
+// Whether the expression is this constant, in one lane or in all.
 bool IsIntValue(const Expr& e, int64_t value) {
   const ExprNode* node = e->kind == ExprKind::kSplat ? e->operands[0].get() : e.get();
   return node->kind == ExprKind::kInt && node->int_value == value;

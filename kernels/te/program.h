@@ -31,7 +31,7 @@ class Program {
   void NextRound() { ++round_; }
   // The lanes of an expression in this round; valid until the next round.
   absl::Status Evaluate(int number, absl::Span<const Scalar>* lanes);
-  // Of a scalar.
+  // The same for an expression of one lane.
   absl::Status Evaluate(int number, Scalar* value);
 
  private:

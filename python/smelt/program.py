@@ -47,10 +47,10 @@ def find_program() -> pathlib.Path:
                        "`cmake --preset release && cmake --build --preset release`, or set SMELT to its path")
 
 
-def run(arguments: Sequence[str | os.PathLike[str]], input: bytes | None = None) -> bytes:
-    """Standard output of `smelt ARGUMENTS`. ProgramError with the program's own message when it fails."""
+def run(arguments: Sequence[str | os.PathLike[str]], input: bytes | None = None, timeout: float | None = None) -> bytes:
+    """Standard output of `smelt ARGUMENTS`. ProgramError with the program's own message when it fails; subprocess.TimeoutExpired."""
     command = [str(find_program()), *map(str, arguments)]
-    done = subprocess.run(command, input=input, capture_output=True, check=False)
+    done = subprocess.run(command, input=input, capture_output=True, check=False, timeout=timeout)
     if done.returncode != 0:
         message = done.stderr.decode(errors="replace").strip() or f"ended with status {done.returncode}"
         raise ProgramError(f"smelt {arguments[0]}: {message}")

@@ -38,7 +38,7 @@ std::string HelpExample(const std::string& verb) {
              : help.substr(begin + title.size(), help.find('\n', begin + title.size()) - begin - title.size());
 }
 
-// As a shell runs it in a folder that has the models, as the repository's root does.
+// Runs the line as a shell does in a folder that has the models, as the repository's root does.
 void RunInShell(const std::string& line, const fs::path& folder) {
   ::setenv("SMELT_CACHE", (folder / "cache").c_str(), 1);
   ::setenv("PATH_OF_TOOL", fs::path(SMELT_TOOL).parent_path().c_str(), 1);

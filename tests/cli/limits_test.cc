@@ -99,7 +99,7 @@ TEST(Limits, RefusesNonsenseValues) {
   EXPECT_EQ(RunTool({"run", "m.hlo", "--memory-limit=lots"}).exit_code, 2);
 }
 
-// Of all processes that were waited for. A busy machine makes nothing slower by this clock.
+// Counts all processes that were waited for. A busy machine makes nothing slower by this clock.
 double ChildrensProcessorSeconds() {
   rusage usage{};
   ::getrusage(RUSAGE_CHILDREN, &usage);

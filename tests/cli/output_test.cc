@@ -40,6 +40,7 @@ TEST(Output, NamesThatAreNotUtf8EndNoVerb) {
   for (const std::vector<std::string>& line : LineOfEachVerb(folder, FreshFolder("even"))) {
     const ToolResult result = RunTool(line);
     EXPECT_EQ(result.exit_code, 0) << absl::StrJoin(line, " ") << "\n" << result.err;
+    EXPECT_EQ(result.err.find_first_of("\r\033"), std::string::npos) << line[0];  // a file is no terminal
     if (line.back() == "--json") {
       EXPECT_FALSE(result.json().is_discarded()) << result.out;
     }

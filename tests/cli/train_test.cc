@@ -79,7 +79,8 @@ TEST_F(TrainTest, InterruptedItSaysSoAndKeepsModelAndCheckpoint) {
 
 TEST_F(TrainTest, OneProgramIsEvaluatedWholeWithAWord) {
   ASSERT_EQ(RunTool(Words("one.smeltmodel", 1)).exit_code, 0);
-  const ToolResult result = RunTool({"eval", (folder_ / "one.smeltmodel").string(), (folder_ / "corpus").string()});
+  const ToolResult result =
+      RunTool({"eval", (folder_ / "one.smeltmodel").string(), (folder_ / "corpus").string(), "--test=0"});
   EXPECT_EQ(result.exit_code, 0);
   EXPECT_THAT(result.err, HasSubstr("the split holds out none of its programs (1)"));
   EXPECT_THAT(result.out, HasSubstr("graphsage"));

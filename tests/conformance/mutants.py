@@ -15,7 +15,7 @@ DIMENSIONS = re.compile(r"(?<=[a-z0-9])\[[^\[\]']*\](?!<=)")
 CONSTANT = re.compile(r"(?<=constant)\((?:[^()\n]|\((?:[^()\n]|\([^()\n]*\))*\))*\)")
 INSTRUCTION = re.compile(r"^\s*(?:ROOT )?%?[\w.\-]+ = .*?([a-z][a-z0-9\-]*)\(", re.M)
 
-# In place of a whole value.
+# These stand in place of a whole value.
 VALUES = ["", "7", "-1", "1.5", "bogus", '"bogus"', "{}", "{0}", "{bogus}", "{{0}}", "true", "1", "()", "[0]", "99999999999999999999", "f32[2]", "%p", "{-1}",
           "{1000}", '{"bogus"}', "{0,0}", "{0,}", "none"]
 NUMBERS = ["-1", "7", "1000", "2147483648", "9223372036854775808", "1.5", "bogus", '"0"', ""]
@@ -27,8 +27,15 @@ class Mutant:
     seed: str   # name of the module
     where: str  # what was changed: path of names, such as `compare.direction` or `header.replica_count`
     kind: str
-    text: str
+    original: str
+    first: int  # what stands from here
+    last: int   # to here
+    new: str    # became this
     line: int
+
+    @property
+    def text(self):
+        return self.original[:self.first] + self.new + self.original[self.last:]
 
     def shown(self):
         lines = self.text.splitlines()
@@ -83,7 +90,7 @@ def planned(name, text):
         attribute, old = text[first:last], text[value:last]
 
         def mutant(kind, new, from_=value, to=last):
-            return Mutant(name, path, kind, text[:from_] + new + text[to:], line)
+            return Mutant(name, path, kind, text, from_, to, new, line)
 
         for new in VALUES:
             if new != old:
@@ -149,7 +156,7 @@ def unplanned(name, text, pool, values, random):
         line = text.count("\n", 0, min(token.start(), len(text)))
         if not text.strip():
             break
-    return Mutant(name, path, "no plan", text, line)
+    return Mutant(name, path, "no plan", text, 0, 0, "", line)
 
 
 def make(seeds, count, random):
@@ -168,8 +175,8 @@ def make(seeds, count, random):
     wanted = count - count // 5
     while len(chosen) < wanted and depth < max(map(len, groups)):
         for group in groups:
-            if depth < len(group) and len(chosen) < wanted and group[depth].text not in seen:
-                seen.add(group[depth].text)
+            if depth < len(group) and len(chosen) < wanted and (text := group[depth].text) not in seen:
+                seen.add(text)
                 chosen.append(group[depth])
         depth += 1
     pool = sorted({token for _, text in seeds for token in TOKEN.findall(text) if not token.isspace() and len(token) < 40})

@@ -103,7 +103,7 @@ class Child:
         self.process = None
 
     def start(self):
-        # As in tuner/measure: replies come on descriptor 3, whatever libraries print.
+        # The rule of tuner/measure holds here, too: replies come on descriptor 3, whatever libraries print.
         read, write = os.pipe()
         self.log = tempfile.TemporaryFile()
         self.process = subprocess.Popen(["sh", "-c", 'exec "$@" 3>&1 1>&2', "sh", sys.executable, __file__, "--serve"], stdin=subprocess.PIPE,

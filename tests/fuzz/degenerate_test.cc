@@ -52,6 +52,15 @@ const Program kDegenerate[] = {
      "x = f32[] parameter(0)  y = f32[] parameter(1)  ROOT r = f32[] dynamic-update-slice(x, y)"},
     {"DynamicUpdateSliceOfAScalarByAVector", R"(x = f32[] parameter(0)  y = f32[] parameter(1)  i = s32[0] parameter(2)
       ROOT r = f32[] dynamic-update-slice(x, y, i))"},
+    {"DynamicUpdateSliceByAVector",
+     R"(x = f32[5,7] parameter(0)  y = f32[2,3] parameter(1)  i = s64[2] parameter(2)
+      ROOT r = f32[5,7] dynamic-update-slice(x, y, i))"},
+    {"DynamicSliceByAVector",
+     R"(x = f32[5,7] parameter(0)  i = u8[2] parameter(1)
+      ROOT r = f32[2,3] dynamic-slice(x, i), dynamic_slice_sizes={2,3})"},
+    {"DynamicSliceByAConstantVector",
+     R"(x = f32[5,7] parameter(0)  i = s32[2] constant({9, 1})
+      ROOT r = f32[2,3] dynamic-slice(x, i), dynamic_slice_sizes={2,3})"},
     {"DynamicUpdateSliceOfNothing", R"(x = f32[4] parameter(0)  y = f32[0] parameter(1)  i = s32[] parameter(2)
       ROOT r = f32[4] dynamic-update-slice(x, y, i))"},
     {"ReduceOverNoDimension",

@@ -222,6 +222,11 @@ class Unusable(Folders):
         self.edit(path, lambda manifest: manifest["kernels"].update(processor="of last year"))
         self.assert_falls_back(path, "another processor")
 
+    def test_a_manifest_whose_kernels_are_damaged(self):
+        path = self.made("damaged")
+        self.edit(path, lambda manifest: manifest.update(kernels={}))
+        self.assert_falls_back(path, "is damaged: `kernels` names no processor")
+
     def test_a_library_that_was_changed(self):
         path = self.copy("changed")
         library = path / json.loads((path / folder.MANIFEST).read_text())["kernels"]["library"]

@@ -74,4 +74,26 @@ std::vector<std::string> CheckReadmes(const SourceTree& tree) {
   return violations;
 }
 
+std::vector<std::string> CheckComments(const SourceTree& tree) {
+  static const std::regex kComment(R"(^\s*(?://|#) ?(\S.*)?$)");
+  static const std::regex kBare(R"(^\s*(?://|#) (Of|By|As|In)\b)");
+  std::vector<std::string> violations;
+  for (const auto& [path, text] : tree) {
+    if (!IsCode(path) && !absl::EndsWith(path, ".py") && !absl::EndsWith(path, ".sh")) continue;
+    bool goes_on = false;  // the line before is a comment's, so that this one may begin anywhere in a sentence
+    int number = 0;
+    for (absl::string_view part : absl::StrSplit(text, '\n')) {
+      ++number;
+      const std::string line(part.substr(0, 200));  // enough, and long literals would exhaust the matcher
+      std::smatch match;
+      if (!goes_on && std::regex_search(line, match, kBare)) {
+        violations.push_back(absl::StrCat(path, ":", number, ": a comment that opens with ", match[1].str(),
+                                          "; begin with the subject: what it is, or what it does"));
+      }
+      goes_on = std::regex_match(line, match, kComment) && match[1].matched;
+    }
+  }
+  return violations;
+}
+
 }  // namespace smelt::structure

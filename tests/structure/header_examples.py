@@ -35,6 +35,7 @@ NAMES = {
     "literal": ("smelt::hlo::Literal", "hlo/literal.h"),
     "result": ("smelt::hlo::Literal", "hlo/literal.h"),
     "inputs": ("std::vector<smelt::hlo::Literal>", "hlo/literal.h"),
+    "shape": ("smelt::hlo::Shape", "hlo/shape.h"),
     "hash": ("smelt::hlo::Hash128", "hlo/hash.h"),
     "space": ("smelt::fusion::Space", "fusion/space.h"),
     "config": ("smelt::fusion::Config", "fusion/config.h"),

@@ -144,7 +144,7 @@ std::vector<std::string> CheckDependencyDoors(const SourceTree& tree) {
 }
 
 std::vector<std::string> CheckAbsolutePaths(const SourceTree& tree) {
-  // In two parts, so that this file does not break its own rule.
+  // Each name is in two parts, so that this file does not break its own rule.
   const std::string places[] = {absl::StrCat("/", "home/"), absl::StrCat("/", "work/"), absl::StrCat("/", "root/"),
                                 absl::StrCat("/", "tmp/"), absl::StrCat("/", "Users/")};
   std::vector<std::string> violations;

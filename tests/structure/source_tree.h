@@ -43,6 +43,10 @@ std::vector<std::string> CheckDependencyDoors(const SourceTree& tree);
 // stands in that of the folder around it. Files that a README.md names are there.
 std::vector<std::string> CheckReadmes(const SourceTree& tree);
 
+// Comments are sentences with a subject and a verb. None opens with a bare Of, By, As or In, which need what stands
+// below to be understood, or nothing at all.
+std::vector<std::string> CheckComments(const SourceTree& tree);
+
 // No file names a place of one machine.
 std::vector<std::string> CheckAbsolutePaths(const SourceTree& tree);
 

@@ -36,6 +36,8 @@ TEST(Repository, HeavyDependenciesStayBehindTheirDoors) { EXPECT_THAT(CheckDepen
 
 TEST(Repository, EveryFolderHasAReadme) { EXPECT_THAT(CheckReadmes(Repository()), IsEmpty()); }
 
+TEST(Repository, CommentsAreSentences) { EXPECT_THAT(CheckComments(Repository()), IsEmpty()); }
+
 TEST(Repository, NamesNoPlaceOfOneMachine) { EXPECT_THAT(CheckAbsolutePaths(Repository()), IsEmpty()); }
 
 TEST(Repository, FilesAreShort) { EXPECT_THAT(CheckFileLengths(Repository(), 700), IsEmpty()); }
@@ -124,6 +126,16 @@ TEST(Readmes, CatchAFolderThatNoReadmeNamesAndAFileThatIsNotThere) {
                            {"hlo/proto/reader.h", ""}};
   EXPECT_THAT(CheckReadmes(tree),
               ElementsAre(HasSubstr("hlo/proto/README.md:1: missing"), HasSubstr("hlo/README.md:2: names gone.h")));
+}
+
+TEST(Comments, CatchAnOpeningWithoutASubject) {
+  const SourceTree tree = {
+      {"hlo/a.h", "// Of two numbers.\nint Larger(int, int);\n// The larger\n// Of two numbers.\n"},
+      {"hlo/b.cc", "  // Offsets by operand.\n  int x;\n  //\n  // By operand.\n"},
+      {"bench/c.py", "x = 1\n# In order.\n"}};
+  EXPECT_THAT(CheckComments(tree),
+              ElementsAre(HasSubstr("bench/c.py:2:"), HasSubstr("hlo/a.h:1: a comment that opens with Of"),
+                          HasSubstr("hlo/b.cc:4:")));
 }
 
 TEST(AbsolutePaths, CatchPlacesOfOneMachineAndNothingElse) {

@@ -22,7 +22,7 @@ std::string Content(std::FILE* file) {
   return text;
 }
 
-// With an error that is told once the work is over.
+// What the file holds after some work and an error that is told once the work is over.
 std::string Written(bool terminal) {
   const File file(std::tmpfile(), std::fclose);
   {

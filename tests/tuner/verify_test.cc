@@ -24,8 +24,9 @@ TEST(Verifier, TakesInputsThatGiveFiniteResults) {
   const auto verifier = VerifierOf(kNormalisation);
   EXPECT_EQ(verifier->inputs(), InputKind::kScaled);
   EXPECT_EQ(verifier->finite(), 1);
-  EXPECT_EQ(VerifierOf("  v = f32[1,1,1,64] parameter(0)\n  ROOT y = f32[1,1,1,64] rsqrt(v)\n")->inputs(), InputKind::kScaled);
-  // Of a matrix whose logarithm is taken, only positive numbers will do.
+  EXPECT_EQ(VerifierOf("  v = f32[1,1,1,64] parameter(0)\n  ROOT y = f32[1,1,1,64] rsqrt(v)\n")->inputs(),
+            InputKind::kScaled);
+  // A matrix whose logarithm is taken needs positive numbers.
   EXPECT_EQ(VerifierOf("  x = f32[4,8] parameter(0)\n  ROOT y = f32[4,8] log(x)\n")->inputs(), InputKind::kPositive);
 }
 

@@ -29,7 +29,8 @@ struct Outcome {
   Failure failure = Failure::kNone;
   std::string message;          // for people: what happened, and how to see it again
   std::vector<double> seconds;  // every repeat
-  // Of the reference program, one an entry of `seconds`, timed in turn with it in the same child; empty without one.
+  // Times of the reference program, one an entry of `seconds`, timed in turn with it in the same child; empty without
+  // one.
   std::vector<double> reference_seconds;
   double compile_seconds = 0;
 

@@ -84,7 +84,7 @@ class Runner {
   // (build, crash) gets its failure; the others are timed without it. They stay loaded for Outputs.
   std::vector<Outcome> TimePrograms(const std::vector<Candidate>& candidates, int rounds, double seconds);
 
-  // Of programs; kUnit until it is called. Kernels alone have the formula's default.
+  // The inputs of programs; kUnit until it is called. Kernels alone have the formula's default.
   void UseInputs(InputKind kind);
   // XLA's child: inputs from a safetensors file with in.0, in.1, ... instead.
   void UseInputsFile(std::string path) { inputs_file_ = std::move(path); }

@@ -27,7 +27,7 @@ std::string_view InputKindName(InputKind kind);
 // InvalidArgument: no such name.
 absl::StatusOr<InputKind> ParseInputKind(std::string_view name);
 
-// Of an array parameter. Integers have the formula's default range.
+// The range of an array parameter. Integers have the formula's default range.
 hlo::InputRange RangeOf(InputKind kind, const hlo::Shape& shape);
 
 }  // namespace smelt::tuner

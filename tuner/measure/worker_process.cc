@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <iterator>
 #include <vector>
@@ -184,9 +185,16 @@ absl::StatusOr<nlohmann::json> WorkerProcess::Call(const nlohmann::json& request
 
 absl::StatusOr<nlohmann::json> AskNewWorker(const WorkerOptions& options, const nlohmann::json& request,
                                             double timeout_seconds) {
+  using Clock = std::chrono::steady_clock;
+  const auto begin = Clock::now();
+  const auto left = [&] {
+    return std::max(timeout_seconds - std::chrono::duration<double>(Clock::now() - begin).count(), 0.0);
+  };
   const auto ask = [&]() -> absl::StatusOr<nlohmann::json> {
-    SMELT_ASSIGN_OR_RETURN(const std::unique_ptr<WorkerProcess> worker, WorkerProcess::Start(options));
-    return worker->Call(request, timeout_seconds);
+    WorkerOptions limited = options;
+    limited.start_seconds = std::min(options.start_seconds, left());
+    SMELT_ASSIGN_OR_RETURN(const std::unique_ptr<WorkerProcess> worker, WorkerProcess::Start(limited));
+    return worker->Call(request, left());
   };
   absl::StatusOr<nlohmann::json> reply = ask();
   return absl::IsUnavailable(reply.status()) ? ask() : reply;

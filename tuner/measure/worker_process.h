@@ -64,7 +64,7 @@ class WorkerProcess {
 };
 
 // The reply of a child that is started for this one request, and once more where something else than the request ended
-// the first. Errors: those of Start and Call.
+// the first, all of it within `timeout_seconds`. Errors: those of Start and Call.
 absl::StatusOr<nlohmann::json> AskNewWorker(const WorkerOptions& options, const nlohmann::json& request,
                                             double timeout_seconds);
 

@@ -58,7 +58,7 @@ class Records {
   virtual absl::Status Add(const Record& record) = 0;
   // The latest record of a key, but for those of which nothing is known (kEnvironment): older versions wrote such.
   virtual absl::StatusOr<std::optional<Record>> Find(const RecordKey& key) = 0;
-  // In order of insertion.
+  // Gives all in order of insertion.
   virtual absl::StatusOr<std::vector<Record>> All() = 0;
 };
 

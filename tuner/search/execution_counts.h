@@ -13,7 +13,7 @@ namespace smelt::tuner {
 
 inline constexpr double kUnknownTrips = 10;
 
-// Of the computations that run kernels (Module::ExecutedComputations).
+// Counts those computations that run kernels (Module::ExecutedComputations).
 absl::flat_hash_map<const hlo::Computation*, double> ExecutionCounts(const hlo::Module& module);
 
 }  // namespace smelt::tuner

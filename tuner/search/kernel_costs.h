@@ -39,11 +39,11 @@ class KernelCosts {
   std::optional<double> Find(const hlo::Hash128& hash) const;
   // Predicts kernels in one batch.
   absl::Status Predict(absl::Span<const fusion::Kernel* const> kernels);
-  // Of one execution; of several measurements the least counts.
+  // The seconds are those of one execution; of several measurements the least counts.
   void AddMeasured(const hlo::Hash128& hash, double seconds);
 
-  // Of all kernels, each of which must be known to Find. `unmeasured`, where given, receives how many of them rest on a
-  // prediction.
+  // Adds up all kernels, each of which must be known to Find. `unmeasured`, where given, receives how many of them rest
+  // on a prediction.
   double Sum(absl::Span<const WeightedKernel> kernels, int64_t* unmeasured = nullptr) const;
 
   // What is added to a kernel's seconds, measured or predicted: what a kernel costs inside a program beyond what it

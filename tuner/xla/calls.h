@@ -23,7 +23,7 @@ struct Callable {
   std::map<std::string, std::string> loops;  // outermost ones
 };
 
-// Of an unfused program: those that XLA can compile so, and that are not bound to be slow.
+// Finds those of an unfused program that XLA can compile so, and that are not bound to be slow.
 Callable FindCallable(const hlo::Module& module);
 
 // All of the convolutions, wherever they stand.

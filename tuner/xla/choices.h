@@ -23,7 +23,7 @@ class Choices {
   // `module` is the unfused program.
   Choices(const XlaProgram& program, const hlo::Module& module, int threads);
 
-  // By key, the tiles that may stand there.
+  // The tiles that may stand at each key: of single kernels, and of all that is chosen.
   const std::map<std::string, std::vector<std::string>>& kernels() const { return kernels_; }
   const std::map<std::string, std::vector<std::string>>& all() const { return all_; }
 

@@ -15,7 +15,7 @@ using hlo::Instruction;
 using hlo::Opcode;
 using hlo::Shape;
 
-// Of a later stage than XLA's input, or bound to the layouts that go.
+// These belong to a later stage than XLA's input, or are bound to the layouts that go.
 constexpr std::string_view kDroppedHeader[] = {"entry_computation_layout", "input_output_alias", "buffer_donor",
                                                "is_scheduled", "alias_passthrough_params"};
 
@@ -95,7 +95,7 @@ absl::StatusOr<std::unique_ptr<hlo::Module>> WithDefaultLayouts(const hlo::Modul
     return std::find(std::begin(kDroppedHeader), std::end(kDroppedHeader), attribute.name) != std::end(kDroppedHeader);
   });
   for (hlo::Computation* computation : plain->Computations()) {
-    // In order: a bitcast of a bitcast sees the layouts as they were.
+    // Operands come first: a bitcast of a bitcast sees the layouts as they were.
     for (Instruction* instruction : computation->Instructions()) {
       if (instruction->opcode() == Opcode::kBitcast) SMELT_RETURN_IF_ERROR(ReplaceBitcast(instruction));
     }

@@ -44,12 +44,12 @@ class KernelTrials {
   // records cannot be kept, or with Cancelled.
   absl::Status Time(const fusion::Config& config);
 
-  // By hash, the tiles of those of the kernels timed so far that are clearly faster so.
+  // The tiles of those of the kernels timed so far that are clearly faster with them, by hash.
   const Tiles& tiles() const { return tiles_; }
   int64_t timed() const { return timed_; }
 
  private:
-  // Of one run; infinity where it failed.
+  // The seconds of one run; infinity where it failed.
   absl::StatusOr<double> Seconds(const fusion::Kernel& kernel, const std::string& tile);
 
   const fusion::Space& space_;

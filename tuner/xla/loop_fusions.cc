@@ -24,7 +24,7 @@ Instruction* Wrap(Instruction* instruction) {
   return Outline(instruction, Opcode::kFusion, hlo::FusionAttributes{hlo::FusionKind::kLoop}, "wrapped_");
 }
 
-// As XLA's cost model for parallel tasks has it: by bytes where these decide, else by operations.
+// XLA's cost model for parallel tasks has it so: by bytes where these decide, else by operations.
 int64_t WantedParts(const Instruction& fusion, int threads) {
   constexpr double kLeastBytes = 256 << 10, kLeastOperations = 100000;  // that pay for a further thread
   const hlo::CostAnalysis cost = hlo::AnalyzeCost(fusion);

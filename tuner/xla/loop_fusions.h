@@ -18,7 +18,7 @@ struct LoopFusionOptions {
   int threads = 1;
   Tiles tiles;
 };
-// In the backend configuration of a fusion for XLA's library.
+// Stands in the backend configuration of a fusion for XLA's library.
 inline constexpr const char* kLibraryFusion = "__ynn_fusion";
 
 // What XLA's library may run: contractions and reductions.

@@ -20,7 +20,8 @@ struct Overhead {
 
 class OverheadFit {
  public:
-  // Of one program: bytes and number of its kernels' executions, the sum of their times alone, its own time.
+  // Takes what one program says: bytes and number of its kernels' executions, the sum of their times alone, its own
+  // time.
   void Add(double bytes, double kernels, double alone_seconds, double seconds);
   // Least squares of the programs' relative errors, neither part negative.
   Overhead Fit() const;

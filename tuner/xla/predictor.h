@@ -13,7 +13,7 @@ namespace smelt::tuner::xla {
 // Seconds of kernels as XLA runs them, with the bytes that each moves.
 class Predictor : public gnn::Predictor {
  public:
-  // Of the arguments and results of a kernel that was predicted; 0 for those that nothing runs for, and for
+  // The bytes of the arguments and results of a kernel that was predicted; 0 for those that nothing runs for, and for
   // others. Thread-safe.
   virtual double Bytes(const hlo::Hash128& hash) const = 0;
 };

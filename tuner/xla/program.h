@@ -34,7 +34,7 @@ struct XlaProgram {
   // instruction's name; filled by FindLibraryKernels.
   std::map<std::string, std::string> library_kernels;
   int64_t library_fusions = 0;  // that XLA makes of the program; filled by FindLibraryKernels
-  // As XLA's fusion, without its library, leaves it; filled by FindOwnFusions.
+  // The program as XLA's fusion, without its library, leaves it; filled by FindOwnFusions.
   std::unique_ptr<hlo::Module> fused_by_xla;
 };
 

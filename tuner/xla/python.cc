@@ -53,7 +53,6 @@ absl::StatusOr<WorkerOptions> FindXlaWorker(const XlaWorkerOptions& options) {
     worker.preamble = WorkerText();
     worker.memory_limit_bytes = options.memory_limit_bytes;
     worker.cancel = options.cancel;
-    worker.start_seconds = options.start_seconds;
     const absl::Status started = AskNewWorker(worker, {{"do", "hello"}}, options.start_seconds).status();
     if (started.ok()) return worker;
     if (absl::IsCancelled(started) || absl::IsDeadlineExceeded(started)) return started;

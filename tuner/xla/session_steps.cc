@@ -12,7 +12,7 @@
 namespace smelt::tuner::xla {
 namespace {
 
-// Of the search's time, for the kernels of the programs that the search starts from, one by one.
+// The share of the search's time for the kernels of the programs that the search starts from, one by one.
 constexpr double kStartKernelShare = 0.4;
 // So many of the best programs are tried with their loops called, or with nothing cut.
 constexpr size_t kMostWholePrograms = 3;

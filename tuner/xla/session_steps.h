@@ -49,7 +49,7 @@ class SessionSteps {
   const std::optional<fusion::Config>& start() const { return start_; }  // the best of MeasureStarts that is ours
   const std::vector<PlainTrial>& FastestPlain();                         // fastest first
   bool HasChoices() const { return !choices_.all().empty(); }
-  // Of a key of a configuration's tiles.
+  // The name that a key of a configuration's tiles has for people.
   std::string Name(const std::string& key) const { return choices_.Name(key); }
 
  private:

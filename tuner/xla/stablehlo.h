@@ -15,7 +15,7 @@
 
 namespace smelt::tuner::xla {
 
-// By its extension (.mlir, .mlirbc, .stablehlo, .jax_export), or the first bytes of MLIR bytecode.
+// What decides is its extension (.mlir, .mlirbc, .stablehlo, .jax_export), or the first bytes of MLIR bytecode.
 bool IsStableHlo(const std::string& path);
 
 // Path of a proto of the same program in the worker's cache folder, which keeps it under a hash of the file's content.

@@ -11,7 +11,7 @@
 namespace smelt::tuner::xla {
 namespace {
 
-// Of the budget, the part in which optional compilations may run.
+// The part of the budget in which optional compilations may run.
 constexpr double kOptionalShare = 0.4;
 
 class Start {
@@ -22,7 +22,6 @@ class Start {
 
   absl::StatusOr<XlaProgram> Prepare(const std::string& path) {
     const double seconds = std::min(options_.compile_seconds, budget_.left());
-    worker_.start_seconds = std::max(seconds, 0.0);
     SMELT_ASSIGN_OR_RETURN(program_, LoadXlaProgram(path, worker_, seconds, options_.captured));
     SMELT_RETURN_IF_ERROR(Optional("choices of XLA's library", [this](double seconds) {
       return FindLibraryKernels(worker_, seconds, &program_, options_.captured);
@@ -51,7 +50,6 @@ class Start {
   template <typename Step>
   absl::Status Optional(const char* what, const Step& step) {
     const double seconds = OptionalSeconds();
-    worker_.start_seconds = seconds;
     const absl::Status status = seconds > 0 ? step(seconds) : absl::DeadlineExceededError("no time is left for it");
     if (absl::IsCancelled(status)) return status;
     if (!status.ok()) notes_.push_back(absl::StrCat("without ", what, ": ", std::string(status.message())));
@@ -78,7 +76,7 @@ class Start {
     return faster;
   }
 
-  WorkerOptions worker_;  // with the time that there is to start it
+  const WorkerOptions& worker_;
   const MeasurePolicy& policy_;
   const StartOptions& options_;
   const Budget& budget_;

@@ -19,11 +19,11 @@ inline constexpr const char* kLibraryTile = "library";  // a contraction or a re
 inline constexpr const char* kCallTile = "call";        // a convolution or a loop that becomes a function (calls.h)
 inline constexpr const char* kUncutTile = "uncut";  // of UncutKey(): no fusion is cut into parts for several threads
 
-// Of a loop its name, which alone it keeps when the program is fused; of others the hash of their kernel, so that equal
-// ones share a choice. 32 hexadecimal digits; empty: the instruction is no kernel.
+// The key of a loop is its name, which alone it keeps when the program is fused; that of others the hash of their
+// kernel, so that equal ones share a choice. 32 hexadecimal digits; empty: the instruction is no kernel.
 std::string TileKey(const hlo::Instruction& instruction);
 
-// Of the program as a whole.
+// The key of what concerns the program as a whole.
 std::string UncutKey();
 
 }  // namespace smelt::tuner::xla

@@ -41,7 +41,7 @@ class LapackJob {
     if (!found.ok()) return found.status();
     return reinterpret_cast<Function*>(*found);
   }
-  // Of the first operand, whose leading dimensions count matrices.
+  // These are sizes of the first operand, whose leading dimensions count matrices.
   int rows() const { return rows_; }
   int columns() const { return columns_; }
   int64_t matrices() const { return matrices_; }

@@ -21,7 +21,7 @@ bool IsConstantLike(const Instruction& x) {
 
 // c op x -> x op c, so that other rules look at the right only and common subexpressions meet.
 Instruction* ConstantToTheRight(Instruction& x, GraphBuilder& build) {
-  // Of two complex numbers with one real part the first one is the larger and the smaller one.
+  // Where two complex numbers have one real part the first one is the larger and the smaller one.
   const bool extreme = x.opcode() == Opcode::kMaximum || x.opcode() == Opcode::kMinimum;
   if (extreme && IsComplex(x.shape().element_type)) return nullptr;
   if (!IsConstantLike(*x.operand(0)) || IsConstantLike(*x.operand(1))) return nullptr;

@@ -59,7 +59,7 @@ const Access* PanelAccess(const Structure& structure, const Nest& nest, const te
 // tiled.cc
 absl::Status LayOutPanel(schedule::Schedule& schedule, const std::string& panel, const te::Operation& sum,
                          const Access& access, const RegisterTile& registers, int64_t tile);
-// Of kBlocked: how much of the innermost reduce axis one block takes.
+// How much of the innermost reduce axis one block of kBlocked takes.
 int64_t SumBlock(const Nest& nest, const std::vector<int64_t>& tile, const Target& target);
 
 // A contraction all of whose operands run along the vectors: nothing is shared between channels.

@@ -17,14 +17,6 @@ namespace {
 
 using hlo::Opcode;
 
-// The real rule says what either part of the result is, from that part of the operands.
-constexpr Opcode kByParts[] = {
-    Opcode::kConstant, Opcode::kCopy,        Opcode::kNegate,       Opcode::kAdd,
-    Opcode::kSubtract, Opcode::kSelect,      Opcode::kReshape,      Opcode::kBroadcast,
-    Opcode::kBitcast,  Opcode::kTranspose,   Opcode::kSlice,        Opcode::kReverse,
-    Opcode::kPad,      Opcode::kConcatenate, Opcode::kDynamicSlice, Opcode::kGather,
-};
-
 // Parts of operands, in order: of a complex operand two, of a real one one.
 using Parts = std::vector<Expr>;
 struct PairEntry {
@@ -117,7 +109,7 @@ Expr QuotientPart(const hlo::Instruction& divide, const Parts& x, bool imaginary
   return CastTo(PartType(divide), Select(IsNan(a), a, Select(lost, recovered, quotient(imaginary))));
 }
 
-// As XLA:CPU orders complex numbers: < and > by the real and then by the imaginary part, <= and >= by the real part.
+// XLA:CPU orders complex numbers so: < and > by the real and then by the imaginary part, <= and >= by the real part.
 Expr Comparison(const hlo::Instruction& instruction, const Parts& x) {
   const auto lexicographic = [&](CompareOp op) {
     return Or(Compare(op, x[0], x[2]), And(Compare(CompareOp::kEq, x[0], x[2]), Compare(op, x[1], x[3])));
@@ -139,7 +131,7 @@ Expr Comparison(const hlo::Instruction& instruction, const Parts& x) {
   return lexicographic(CompareOp::kGt);
 }
 
-// Of two with one real part the first one.
+// Where two have one real part the first one is taken.
 template <CompareOp kOp, int kPart>
 Expr Extreme(const hlo::Instruction&, const Parts& x) {
   return Select(Compare(kOp, x[0], x[2]), x[kPart], x[kPart + 2]);
@@ -166,14 +158,11 @@ constexpr PairEntry kPairs[] = {
      }},
 };
 
+// Null: the real rule says what either part of the result is, from that part of the operands.
 const PairEntry* FindPair(Opcode opcode) {
   const auto* entry =
       std::find_if(std::begin(kPairs), std::end(kPairs), [&](const PairEntry& e) { return e.opcode == opcode; });
   return entry == std::end(kPairs) ? nullptr : entry;
-}
-
-bool IsByParts(Opcode opcode) {
-  return std::find(std::begin(kByParts), std::end(kByParts), opcode) != std::end(kByParts);
 }
 
 // One part of an elementwise result.
@@ -198,32 +187,6 @@ Value Part(const RuleInput& input, absl::Span<const std::vector<Value>> operands
 }
 
 }  // namespace
-
-bool HasComplexNumbers(const hlo::Instruction& instruction) {
-  const auto is_complex = [](const hlo::Shape& shape) { return shape.IsArray() && hlo::IsComplex(shape.element_type); };
-  return is_complex(instruction.shape()) ||
-         std::any_of(instruction.operands().begin(), instruction.operands().end(),
-                     [&](const hlo::Instruction* operand) { return is_complex(operand->shape()); });
-}
-
-absl::Status CheckComplex(const hlo::Instruction& instruction) {
-  const auto refuse = [&](const std::string& why) {
-    return absl::UnimplementedError(absl::StrCat(instruction.name(), ": ", why));
-  };
-  const Opcode opcode = instruction.opcode();
-  if (opcode == Opcode::kBitcast && instruction.operand(0)->shape().element_type != instruction.shape().element_type)
-    return refuse("a bitcast between real and complex numbers has no loop nest");
-  if (IsByParts(opcode)) return absl::OkStatus();
-  if (FindPair(opcode) == nullptr)
-    return refuse(absl::StrCat(std::string(hlo::OpcodeName(opcode)), " of complex numbers has no loop nest"));
-  // Magnitudes and quotients are done in the next wider type; f64 has no vector code for exponentials.
-  const bool narrow = instruction.operand(0)->shape().element_type == PrimitiveType::kC64;
-  if ((opcode == Opcode::kAbs || opcode == Opcode::kExp) && !narrow)
-    return refuse(absl::StrCat(std::string(hlo::OpcodeName(opcode)), " of complex numbers of f64 has no loop nest"));
-  if (opcode == Opcode::kDivide && !narrow && !Divisor(instruction))
-    return refuse("a quotient of complex numbers of f64 has a loop nest only where the divisor is one finite constant");
-  return absl::OkStatus();
-}
 
 absl::StatusOr<std::vector<Value>> ComplexRule(const RuleInput& input, Rule rule,
                                                absl::Span<const std::vector<Value>> operands) {

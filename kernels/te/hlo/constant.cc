@@ -8,9 +8,6 @@
 namespace smelt::kernels::te {
 namespace {
 
-// Larger tables belong in memory: fusion keeps them outside kernels.
-constexpr int64_t kTableLimit = 64;
-
 Expr Element(const hlo::Literal& literal, NumberPart part, int64_t index) {
   const PrimitiveType type = literal.shape().element_type;
   if (part != NumberPart::kWhole) {
@@ -32,20 +29,10 @@ Expr Table(const hlo::Literal& literal, NumberPart part, const Expr& flat, int64
 
 }  // namespace
 
-absl::Status CheckConstant(const hlo::Instruction& instruction) {
-  const hlo::Literal& literal = instruction.literal();
-  if (literal.element_count() <= kTableLimit || literal.IsUniform()) return absl::OkStatus();
-  return absl::UnimplementedError(absl::StrCat(instruction.name(), ": a constant of ", literal.element_count(),
-                                               " different elements cannot stand inside a kernel; pass it as a "
-                                               "parameter"));
-}
-
 absl::StatusOr<std::vector<Value>> ConstantRule(const RuleInput& input) {
   const hlo::Literal& literal = input.instruction.literal();
   if (literal.element_count() == 1 || literal.IsUniform())
     return std::vector<Value>{{{}, Element(literal, input.part, 0)}};
-  absl::Status status = CheckConstant(input.instruction);
-  if (!status.ok()) return status;
   return std::vector<Value>{input.Emit([&](Indices indices) {
     return Table(literal, input.part, Linearize(indices, input.dimensions()), 0, literal.element_count());
   })};

@@ -102,21 +102,6 @@ absl::StatusOr<std::vector<Value>> DotRule(const RuleInput& input) {
                  WidenedOperand(input, input.operand(1), input.operand_dimensions(1), type, "_rhs"));
 }
 
-absl::Status CheckScaledDot(const hlo::Instruction& instruction) {
-  for (int64_t i = 0; i < 2; ++i) {
-    const std::vector<int64_t>& operand = instruction.operand(i)->shape().dimensions;
-    const std::vector<int64_t>& scale = instruction.operand(i + 2)->shape().dimensions;
-    bool divides = operand.size() == scale.size();
-    for (size_t d = 0; divides && d < scale.size(); ++d) divides = operand[d] % scale[d] == 0;
-    if (!divides) {
-      return absl::UnimplementedError(absl::StrCat(instruction.name(), ": the scale ",
-                                                   instruction.operand(i + 2)->shape().ToString(), " does not divide ",
-                                                   instruction.operand(i)->shape().ToString()));
-    }
-  }
-  return absl::OkStatus();
-}
-
 // Along every dimension one scale serves a block of elements; their product is rounded to bf16.
 absl::StatusOr<std::vector<Value>> ScaledDotRule(const RuleInput& input) {
   const auto scaled = [&](int64_t operand, std::string_view suffix) -> Value {

@@ -289,29 +289,6 @@ absl::StatusOr<Expr> ElementwiseExpr(const hlo::Instruction& instruction, const 
   }
 }
 
-absl::Status CheckElementwise(const hlo::Instruction& instruction) {
-  const auto refuse = [&](const std::string& why) {
-    return absl::UnimplementedError(absl::StrCat(instruction.name(), ": ", why));
-  };
-  switch (instruction.opcode()) {
-    case Opcode::kStochasticConvert:
-      if (hlo::IsFloat(instruction.operand(0)->shape().element_type) &&
-          hlo::IsInteger(instruction.shape().element_type)) {
-        return absl::OkStatus();
-      }
-      return refuse("stochastic-convert has a loop nest only from floats to integers");
-    case Opcode::kBitcastConvert:  // of scalars in a reducer
-      return CheckBitcastConvert(instruction);
-    case Opcode::kReducePrecision:
-      if (instruction.attributes<hlo::ReducePrecisionAttributes>().exponent_bits < 1) {
-        return refuse("reduce-precision without exponent bits has no loop nest");
-      }
-      return absl::OkStatus();
-    default:
-      return absl::OkStatus();
-  }
-}
-
 absl::StatusOr<std::vector<Value>> ElementwiseRule(const RuleInput& input) {
   const auto at = [&](Indices indices) -> absl::StatusOr<Expr> {
     std::vector<Expr> operands;

@@ -1,7 +1,7 @@
 #include <algorithm>
-#include <optional>
 
 #include "absl/strings/str_cat.h"
+#include "hlo/loop_nest.h"
 #include "kernels/te/hlo/index.h"
 #include "kernels/te/hlo/rules.h"
 
@@ -30,15 +30,6 @@ std::vector<T> Permute(absl::Span<const T> values, const std::vector<int64_t>& o
   return result;
 }
 
-std::optional<PrimitiveType> UnsignedOf(int bits) {
-  constexpr PrimitiveType kTypes[] = {PrimitiveType::kU1,  PrimitiveType::kU2,  PrimitiveType::kU4, PrimitiveType::kU8,
-                                      PrimitiveType::kU16, PrimitiveType::kU32, PrimitiveType::kU64};
-  for (PrimitiveType type : kTypes) {
-    if (hlo::BitWidth(type) == bits) return type;
-  }
-  return std::nullopt;
-}
-
 }  // namespace
 
 absl::StatusOr<std::vector<Value>> BroadcastRule(const RuleInput& input) {
@@ -63,16 +54,6 @@ absl::StatusOr<std::vector<Value>> ReshapeRule(const RuleInput& input) {
   }));
 }
 
-absl::Status CheckBitcast(const hlo::Instruction& instruction) {
-  const hlo::Shape& from = instruction.operand(0)->shape();
-  const hlo::Shape& to = instruction.shape();
-  if (hlo::BitWidth(from.element_type) == hlo::BitWidth(to.element_type) && from.ElementCount() == to.ElementCount()) {
-    return absl::OkStatus();
-  }
-  return absl::UnimplementedError(
-      absl::StrCat(instruction.name(), ": bitcast between types of different width has no loop nest"));
-}
-
 // The bytes stay where the layouts say they are: the result's element takes the physical position of its own layout,
 // and the operand's layout says which logical element lies there.
 absl::StatusOr<std::vector<Value>> BitcastRule(const RuleInput& input) {
@@ -94,14 +75,6 @@ absl::StatusOr<std::vector<Value>> BitcastRule(const RuleInput& input) {
   }));
 }
 
-absl::Status CheckBitcastConvert(const hlo::Instruction& instruction) {
-  const int from = hlo::BitWidth(instruction.operand(0)->shape().element_type);
-  const int to = hlo::BitWidth(instruction.shape().element_type);
-  if (from == to || (UnsignedOf(from).has_value() && UnsignedOf(to).has_value())) return absl::OkStatus();
-  return absl::UnimplementedError(
-      absl::StrCat(instruction.name(), ": bitcast-convert from ", from, " to ", to, " bits has no loop nest"));
-}
-
 // Between widths, the last dimension of the narrower side counts the parts of an element, its lowest bits first.
 absl::StatusOr<std::vector<Value>> BitcastConvertRule(const RuleInput& input) {
   const Value& operand = input.operand(0);
@@ -109,8 +82,8 @@ absl::StatusOr<std::vector<Value>> BitcastConvertRule(const RuleInput& input) {
   const PrimitiveType to = input.type();
   const int from_bits = hlo::BitWidth(from), to_bits = hlo::BitWidth(to);
   if (from_bits == to_bits) return ElementwiseRule(input);
-  const DataType narrow{*UnsignedOf(std::min(from_bits, to_bits)), 1},
-      wide{*UnsignedOf(std::max(from_bits, to_bits)), 1};
+  const DataType narrow{*hlo::UnsignedOfBits(std::min(from_bits, to_bits)), 1},
+      wide{*hlo::UnsignedOfBits(std::max(from_bits, to_bits)), 1};
   const auto bits_of = [](const Expr& x, DataType type) { return x.type() == type ? x : BitCast(type, x); };
   const auto shift = [&](int64_t part) { return IntConst(wide, part * hlo::BitWidth(narrow.element)); };
   const int64_t parts = hlo::BitWidth(wide.element) / hlo::BitWidth(narrow.element);

@@ -88,8 +88,6 @@ std::vector<Value> FinishReduction(const RuleInput& input, const Reducer& reduce
   return values;
 }
 
-absl::Status CheckReduce(const hlo::Instruction& instruction) { return CheckScalarComputation(*instruction.called(0)); }
-
 absl::StatusOr<std::vector<Value>> ReduceRule(const RuleInput& input) {
   SMELT_ASSIGN_OR_RETURN(Reducer reducer, MakeReducer(input));
   const std::vector<int64_t>& from = input.operand_dimensions(0);

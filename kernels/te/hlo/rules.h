@@ -25,7 +25,7 @@ struct Value {
   Expr At(std::vector<Expr> indices) const { return uniform ? uniform : tensor(std::move(indices)); }
 };
 
-// Of a complex instruction, rules of real numbers see one part at a time.
+// Rules of real numbers see one part of a complex instruction at a time.
 enum class NumberPart : uint8_t { kWhole, kReal, kImaginary };
 
 // An instruction under translation: what it is, what its operands have become, and the name its operation gets.
@@ -48,34 +48,26 @@ struct RuleInput {
 
 // One value a leaf of the result.
 using Rule = absl::StatusOr<std::vector<Value>> (*)(const RuleInput& input);
-// Whether the rule takes this instruction, beyond the checks on types that all instructions go through.
-using RuleCheck = absl::Status (*)(const hlo::Instruction& instruction);
 
 // hlo/elementwise.cc
 absl::StatusOr<std::vector<Value>> ElementwiseRule(const RuleInput& input);
-absl::Status CheckElementwise(const hlo::Instruction& instruction);
 // The element that an elementwise instruction computes from its operands' elements.
 absl::StatusOr<Expr> ElementwiseExpr(const hlo::Instruction& instruction, const std::vector<Expr>& operands);
 
 // hlo/scalar_computation.cc: computations of scalars, as reduce, reduce-window and map call them.
-absl::Status CheckScalarComputation(const hlo::Computation& computation);
 absl::StatusOr<std::vector<Expr>> ScalarComputation(const hlo::Computation& computation,
                                                     const std::vector<Expr>& arguments);
 absl::StatusOr<std::vector<Value>> MapRule(const RuleInput& input);
-absl::Status CheckMap(const hlo::Instruction& instruction);
 
 // hlo/constant.cc
 absl::StatusOr<std::vector<Value>> ConstantRule(const RuleInput& input);
-absl::Status CheckConstant(const hlo::Instruction& instruction);
 absl::StatusOr<std::vector<Value>> IotaRule(const RuleInput& input);
 
 // hlo/movement.cc
 absl::StatusOr<std::vector<Value>> BroadcastRule(const RuleInput& input);
 absl::StatusOr<std::vector<Value>> ReshapeRule(const RuleInput& input);
 absl::StatusOr<std::vector<Value>> BitcastRule(const RuleInput& input);
-absl::Status CheckBitcast(const hlo::Instruction& instruction);
 absl::StatusOr<std::vector<Value>> BitcastConvertRule(const RuleInput& input);
-absl::Status CheckBitcastConvert(const hlo::Instruction& instruction);
 absl::StatusOr<std::vector<Value>> TransposeRule(const RuleInput& input);
 absl::StatusOr<std::vector<Value>> SliceRule(const RuleInput& input);
 absl::StatusOr<std::vector<Value>> ReverseRule(const RuleInput& input);
@@ -89,7 +81,6 @@ absl::StatusOr<std::vector<Value>> GatherRule(const RuleInput& input);
 
 // hlo/reduction.cc, hlo/window.cc
 absl::StatusOr<std::vector<Value>> ReduceRule(const RuleInput& input);
-absl::Status CheckReduce(const hlo::Instruction& instruction);
 absl::StatusOr<std::vector<Value>> ReduceWindowRule(const RuleInput& input);
 
 // A reduction's combiner from its called computation, ready for te::ReduceMany. Sums and products of 16-bit floats are
@@ -106,16 +97,13 @@ std::vector<Value> FinishReduction(const RuleInput& input, const Reducer& reduce
 // hlo/dot.cc, hlo/convolution.cc
 absl::StatusOr<std::vector<Value>> DotRule(const RuleInput& input);
 absl::StatusOr<std::vector<Value>> ScaledDotRule(const RuleInput& input);
-absl::Status CheckScaledDot(const hlo::Instruction& instruction);
 absl::StatusOr<std::vector<Value>> ConvolutionRule(const RuleInput& input);
 
 // hlo/complex.cc: values of complex numbers are two, the real parts and the imaginary ones.
-bool HasComplexNumbers(const hlo::Instruction& instruction);  // results or operands
-absl::Status CheckComplex(const hlo::Instruction& instruction);
 // `rule`: the opcode's own, of real numbers. `operands`: the values of each.
 absl::StatusOr<std::vector<Value>> ComplexRule(const RuleInput& input, Rule rule,
                                                absl::Span<const std::vector<Value>> operands);
-// As they lie in memory: real and imaginary parts in turn, so that the last dimension is twice as long.
+// The dimensions as pairs lie in memory: real and imaginary parts in turn, so that the last dimension is twice as long.
 std::vector<int64_t> PairDimensions(std::vector<int64_t> dimensions);
 std::vector<Value> ComplexInput(const Tensor& pairs, const std::vector<int64_t>& dimensions, const std::string& name);
 Tensor ComplexOutput(const Value& real, const Value& imaginary, const std::vector<int64_t>& dimensions,

@@ -3,58 +3,11 @@
 #include "hlo/computation.h"
 #include "hlo/literal.h"
 #include "hlo/status_macros.h"
-#include "kernels/te/from_hlo.h"
 #include "kernels/te/hlo/rules.h"
 
 namespace smelt::kernels::te {
-namespace {
 
 using hlo::Opcode;
-
-// Calls nest; a verified module has no recursion, and this bounds what a strange one costs.
-constexpr int kCallDepthLimit = 8;
-
-absl::Status CheckComputation(const hlo::Computation& computation, int depth) {
-  if (depth > kCallDepthLimit) {
-    return absl::UnimplementedError(absl::StrCat(computation.name(), ": calls nest too deeply for a loop nest"));
-  }
-  for (const hlo::Instruction* instruction : computation.PostOrder()) {
-    switch (instruction->opcode()) {
-      case Opcode::kTuple:
-        if (instruction->IsRoot()) continue;
-        break;
-      case Opcode::kParameter:
-        if (instruction->shape().IsScalar()) continue;
-        break;
-      case Opcode::kConstant:
-        if (instruction->shape().IsScalar()) continue;
-        break;
-      case Opcode::kCall:
-        SMELT_RETURN_IF_ERROR(CheckComputation(*instruction->called(0), depth + 1));
-        if (instruction->shape().IsScalar()) continue;
-        break;
-      case Opcode::kBroadcast:
-      case Opcode::kReshape:
-      case Opcode::kBitcast:
-        if (instruction->shape().IsScalar() && instruction->operand(0)->shape().IsScalar()) continue;
-        break;
-      default:
-        if (instruction->shape().IsScalar() && hlo::IsElementwise(instruction->opcode())) {
-          SMELT_RETURN_IF_ERROR(HasLoopNest(*instruction));
-          continue;
-        }
-        break;
-    }
-    return absl::UnimplementedError(absl::StrCat(computation.name(), ": ", instruction->name(), " (",
-                                                 std::string(hlo::OpcodeName(instruction->opcode())),
-                                                 ") is not an operation on scalars"));
-  }
-  return absl::OkStatus();
-}
-
-}  // namespace
-
-absl::Status CheckScalarComputation(const hlo::Computation& computation) { return CheckComputation(computation, 0); }
 
 absl::StatusOr<std::vector<Expr>> ScalarComputation(const hlo::Computation& computation,
                                                     const std::vector<Expr>& arguments) {
@@ -85,9 +38,13 @@ absl::StatusOr<std::vector<Expr>> ScalarComputation(const hlo::Computation& comp
       }
       case Opcode::kBroadcast:
       case Opcode::kReshape:
-      case Opcode::kBitcast:
         values[instruction] = operands[0];
         break;
+      case Opcode::kBitcast: {
+        const DataType type{instruction->shape().element_type, 1};
+        values[instruction] = operands[0].type() == type ? operands[0] : BitCast(type, operands[0]);
+        break;
+      }
       default: {
         SMELT_ASSIGN_OR_RETURN(values[instruction], ElementwiseExpr(*instruction, operands));
         break;
@@ -103,8 +60,6 @@ absl::StatusOr<std::vector<Expr>> ScalarComputation(const hlo::Computation& comp
   }
   return results;
 }
-
-absl::Status CheckMap(const hlo::Instruction& instruction) { return CheckScalarComputation(*instruction.called(0)); }
 
 absl::StatusOr<std::vector<Value>> MapRule(const RuleInput& input) {
   absl::Status status = absl::OkStatus();

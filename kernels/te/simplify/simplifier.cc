@@ -295,7 +295,7 @@ Expr Simplifier::SimplifyMixed(BinaryOp op, const Expr& a, const Expr& b) {
   int64_t divisor;
   if ((op == BinaryOp::kFloorDiv || op == BinaryOp::kFloorMod) && a->kind == ExprKind::kRamp && scalar(b) &&
       IsConstInt(scalar(b), &divisor) && divisor > 0) {
-    // As scalars over the lane: often linear in it.
+    // The lane becomes a variable: the result is often linear in it.
     const Var lane("lane");
     Bind(lane, {0, lanes - 1});
     const Expr x = Simplify(a->operands[0] + a->operands[1] * lane);

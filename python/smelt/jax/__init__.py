@@ -5,6 +5,7 @@
         params, loss = step(params, batch)
 """
 from smelt.jax.optimizing import Optimization, SmeltWarning, optimize
-from smelt.jax.tuning import Tuned, fuse, tune
+from smelt.jax.result import Tuned
+from smelt.jax.tuning import fuse, tune
 
 __all__ = ["Optimization", "SmeltWarning", "Tuned", "fuse", "optimize", "tune"]

@@ -62,7 +62,7 @@ class Scratch {
   int64_t size_ = 0;
 };
 
-// As XLA computes on a CPU.
+// Treats subnormal numbers as zero while it lives: XLA computes so on a CPU.
 class FlushSubnormals {
  public:
   FlushSubnormals() : saved_(_mm_getcsr()) { _mm_setcsr(saved_ | 0x8040); }

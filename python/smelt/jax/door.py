@@ -33,9 +33,10 @@ def trouble() -> str | None:
         from jax._src import cache_key, compiler
         from jax.extend.xla import PipelineStage, clear_hlo_module_transformation, register_hlo_module_transformation
         from jaxlib import _hlo, _jax
+        from jaxlib.cpu import _lapack
         for holder, name in ((compiler, "compile_or_get_cached"), (compiler, "backend_compile_and_load"), (cache_key, "custom_hook"),
                              (_hlo, "HloModule"), (_hlo, "HloPrintOptions"), (_jax.mlir, "mlir_module_to_xla_computation"),
-                             (PipelineStage, "PRE_SCHEDULER"), (jax, "make_user_context")):
+                             (PipelineStage, "PRE_SCHEDULER"), (jax, "make_user_context"), (_lapack, "initialize")):
             getattr(holder, name)
         del clear_hlo_module_transformation, register_hlo_module_transformation
     except (ImportError, AttributeError) as error:
@@ -73,13 +74,37 @@ def name_of(computation: Any) -> str:
     return computation.operation.attributes["sym_name"].value
 
 
-def signature(computation: Any) -> str:
-    """(tensor<4xf32>) -> tensor<f32>"""
+def _main_of(computation: Any) -> Any:
     for operation in computation.body.operations:
         attributes = operation.operation.attributes
         if "sym_name" in attributes and attributes["sym_name"].value == "main":
-            return str(attributes["function_type"])
-    return ""
+            return operation.operation
+    return None
+
+
+def signature(computation: Any) -> str:
+    """(tensor<4xf32>) -> tensor<f32>"""
+    main = _main_of(computation)
+    return "" if main is None else str(main.attributes["function_type"])
+
+
+def arguments_of(signature: str) -> list[str]:
+    """f32[2,3] of each argument in a signature."""
+    def plain(kind: str) -> str:
+        kind = kind.replace("complex<f32>", "c64").replace("complex<f64>", "c128")
+        *dims, element = kind.split("x")
+        return f"{element}[{','.join(dims)}]"
+    arguments, _, _ = signature.partition(") ->")
+    return [plain(kind) for kind in re.findall(r"tensor<((?:[^<>]|<[^<>]*>)*)>", arguments)]
+
+
+def argument_names(computation: Any) -> list[str]:
+    """As JAX knows them: x, params['w']."""
+    main = _main_of(computation)
+    if main is None:
+        return []
+    found = [re.match(r'loc\("([^"]*)"', str(argument.location)) for argument in main.regions[0].blocks[0].arguments]
+    return [match[1] if match else "" for match in found]
 
 
 def devices_of(computation: Any) -> int:
@@ -138,10 +163,13 @@ def without_passes(options: Any, passes: str) -> Any:
 # Hooks.
 
 _transformation_lock = threading.Lock()
-
-
 _listeners: list[Callable[[bytes], bytes | None]] = []
 _serial = itertools.count()
+
+
+def disguise(name: str) -> str:
+    """A name for one compilation: XLA shows every listener all modules, and other threads may compile some of the same name."""
+    return f"{name}__smelt_{next(_serial)}"
 
 
 def _dispatch(module: bytes) -> bytes | None:
@@ -176,12 +204,12 @@ def transformation(listener: Callable[[bytes], bytes | None]) -> Iterator[None]:
 class CompilerHooks:
     """Stands between JAX and its compiler while it is needed.
 
-    `compile(original, backend, computation, devices, options, *rest)` in place of compile_or_get_cached, `built(executable)` after each
-    compilation that the persistent cache did not save, `salt()` in the persistent cache's keys.
+    `compile(original, backend, computation, devices, options, *rest)` in place of compile_or_get_cached, `build(original, backend,
+    computation, *rest)` for each compilation that the persistent cache does not save, `salt()` in the persistent cache's keys.
     """
 
-    def __init__(self, compile: Callable[..., Any], built: Callable[[], None], salt: Callable[[], str]):
-        self._compile, self._built, self._salt = compile, built, salt
+    def __init__(self, compile: Callable[..., Any], build: Callable[..., Any], salt: Callable[[], str]):
+        self._compile, self._build, self._salt = compile, build, salt
         self._lock = threading.Lock()
         self._users = 0
         self._places: list[tuple[Any, str]] = []
@@ -215,9 +243,7 @@ class CompilerHooks:
             return self._compile(compile, *arguments, **named)
 
         def smelt_build(*arguments: Any, **named: Any) -> Any:
-            executable = build(*arguments, **named)
-            self._built()
-            return executable
+            return self._build(build, *arguments, **named)
 
         def smelt_salt() -> str:
             return salt() + self._salt()
@@ -244,17 +270,17 @@ def _compile(computation: Any, passes: str, replacement: bytes | None) -> tuple[
     """An executable that no cache knows of, and the module that its code was made from, or would have been."""
     from jaxlib import xla_client
     device, options = _compile_options(passes)
-    disguise = f"{name_of(computation)}__smelt_{next(_serial)}"  # other threads may compile modules of this name
+    name = disguise(name_of(computation))
     seen: list[bytes] = []
 
     def listen(module: bytes) -> bytes | None:
-        if module_name(module)[0] != disguise:
+        if module_name(module)[0] != name:
             return None
         seen.append(bytes(module))
         return replacement
 
     with transformation(listen):
-        executable = device.client.compile_and_load(renamed(computation, disguise), xla_client.DeviceList((device,)), options)
+        executable = device.client.compile_and_load(renamed(computation, name), xla_client.DeviceList((device,)), options)
     if not seen:
         raise RuntimeError("XLA did not show the module to its transformation")
     return executable, seen[-1]
@@ -272,8 +298,25 @@ class Program:
     def __init__(self, computation: Any, arguments: Sequence[Any], replacement: bytes | None = None):
         """`replacement`: what its code is made from, instead of what XLA's fusion would make of it."""
         passes = "" if replacement is None else f"{FUSION_PASSES},{LIBRARY_PASS}"
-        self._executable, _ = _compile(_without_donation(computation), passes, replacement)
+        self._hold(_compile(_without_donation(computation), passes, replacement)[0], arguments)
+
+    @classmethod
+    def load(cls, serialized: bytes, arguments: Sequence[Any]) -> Program:
+        """What `serialized` gave, perhaps in another process."""
+        from jaxlib import xla_client
+        from jaxlib.cpu import _lapack
+        _lapack.initialize()  # JAX does so where it lowers a decomposition; without it a call of LAPACK ends the process
+        device = jax.local_devices(backend="cpu")[0]
+        program = cls.__new__(cls)
+        program._hold(device.client.deserialize_executable(serialized, xla_client.DeviceList((device,)), None), arguments)
+        return program
+
+    def _hold(self, executable: Any, arguments: Sequence[Any]) -> None:
+        self._executable = executable
         self._arguments = [jax.device_put(argument, jax.local_devices(backend="cpu")[0]) for argument in arguments]
+
+    def serialized(self) -> bytes:
+        return self._executable.serialize()
 
     def run(self) -> list[Any]:
         results = [array for (array,) in self._executable.execute_sharded(self._arguments).disassemble_into_single_device_arrays()]

@@ -7,7 +7,7 @@ Beside what `smelt tune` writes (best.fusion.json, fused.hlo, records.db, report
     captured_library.pb   the same with XLA's library on
     fused.pb              what XLA shall compile instead, where the answer is a configuration
     kernels-*/            the same with calls of kernels of ours, and their code
-    smelt.json            what all this is for
+    smelt.json            what all this is for, and what was found
 """
 from __future__ import annotations
 
@@ -74,17 +74,23 @@ def read_manifest(folder: pathlib.Path) -> dict[str, Any] | None:
     return content
 
 
+def open_manifest(folder: pathlib.Path) -> dict[str, Any]:
+    """Unusable: it is no folder that was tuned."""
+    if not folder.is_dir():
+        raise Unusable("it is a file, and not a folder that smelt.jax.tune made" if folder.exists() else "there is no such folder")
+    manifest = read_manifest(folder)
+    if manifest is None:
+        raise Unusable(f"it has no {MANIFEST}: it is not a folder that smelt.jax.tune finished")
+    return manifest
+
+
 def load(path: str | os.PathLike[str], mode: str | None) -> Answer:
     """`mode`: fusions, kernels, or None for what the folder was tuned for.
 
     Unusable: with the reason, for every folder that is not one of ours, of this version and for this machine's threads.
     """
     folder = pathlib.Path(path)
-    if not folder.is_dir():
-        raise Unusable("there is no such folder")
-    manifest = read_manifest(folder)
-    if manifest is None:
-        raise Unusable(f"it has no {MANIFEST}: it is not a folder that smelt.jax.tune finished")
+    manifest = open_manifest(folder)
     if manifest.get("jaxlib") != door.SUPPORTED:
         raise Unusable(f"it was tuned under jaxlib {manifest.get('jaxlib')}, and this is {door.SUPPORTED}: tune again")
     if manifest.get("threads") != threads():
@@ -112,7 +118,9 @@ def _read_kernels(folder: pathlib.Path, kernels: Any, files: Any) -> tuple[str, 
     """Answer, module and library."""
     if not isinstance(kernels, dict):
         raise Unusable("it has no kernels of Smelt's: tune with target='cpu'")
-    if kernels.get("processor") != processor():
+    if not isinstance(kernels.get("processor"), str):
+        raise Unusable(f"{MANIFEST} is damaged: `kernels` names no processor")
+    if kernels["processor"] != processor():
         raise Unusable("its kernels were compiled for another processor: tune again")
     module, library = kernels.get("module"), kernels.get("library")
     if module is None:

@@ -7,26 +7,26 @@ import hashlib
 import json
 import os
 import pathlib
-import statistics
 import subprocess
+import tempfile
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
 import numpy as np
 
 from smelt import program
-from smelt.jax import door, folder
+from smelt.jax import comparison, door, folder, timing
 
 HERE = pathlib.Path(__file__).resolve().parent
 SOURCES = ("call.cc", "kernel_table.h")
 HANDLER = "smelt_kernel"
 VARIANTS = ("all", "contractions")
-LEAST_GAIN = 0.98  # of XLA's time; what is less is noise
+COMPILE_SHARE = 0.75  # of the time that is left: the compilations of one variant may not take more
 
-# Of a result, relative to the largest number in it.
+# The tolerance of a result, relative to the largest number in it.
 TOLERANCES = {"float64": 1e-9, "complex128": 1e-9, "float16": 1e-2, "bfloat16": 4e-2}
 TOLERANCE = 1e-4
 
@@ -35,7 +35,8 @@ class Unlinkable(program.ProgramError):
     """The system's compiler is missing or refuses."""
 
 
-def _compile(compilers: Sequence[str], arguments: Sequence[str | os.PathLike[str]], output: pathlib.Path) -> None:
+def _compile(compilers: Sequence[str], arguments: Sequence[str | os.PathLike[str]], output: pathlib.Path,
+             timeout: float | None = None) -> None:
     """Writes `output`, whole or not at all."""
     output.parent.mkdir(parents=True, exist_ok=True)
     unfinished = output.with_name(f"{output.name}.{os.getpid()}.{threading.get_ident()}")
@@ -44,7 +45,8 @@ def _compile(compilers: Sequence[str], arguments: Sequence[str | os.PathLike[str
         if not compiler:
             continue
         try:
-            done = subprocess.run([*compiler.split(), *map(str, arguments), "-o", str(unfinished)], capture_output=True, check=False)
+            done = subprocess.run([*compiler.split(), *map(str, arguments), "-o", str(unfinished)], capture_output=True, check=False,
+                                  timeout=timeout)
         except OSError:
             tried.append(compiler)
             continue
@@ -114,15 +116,16 @@ class Embedded:
     calls: list[str]
 
 
-def embed(captured: pathlib.Path, fusion: str, which: str, threads: int, out: pathlib.Path) -> Embedded:
-    """`which`: all, or contractions."""
+def embed(captured: pathlib.Path, fusion: str, which: str, threads: int, out: pathlib.Path, timeout: float | None = None) -> Embedded:
+    """`which`: all, or contractions. subprocess.TimeoutExpired."""
     report = json.loads(program.run(["embed", captured, f"--fusion={fusion}", f"--kernels={which}", f"--threads={threads}",
-                                     f"--out={out}", "--json"]))
+                                     f"--out={out}", "--json"], timeout=timeout))
     # Named by its content: a process that has an older one loaded keeps that.
     digest = hashlib.sha256("".join(report["objects"]).encode() + (out / "table.c").read_bytes()).hexdigest()[:16]
     library = out / f"kernels-{digest}.so"
     objects = [out / name for name in report["objects"]]
-    _compile((os.environ.get("CC", ""), "cc", "gcc", "clang"), ("-O1", "-shared", "-fPIC", out / "table.c", *objects, "-lm"), library)
+    _compile((os.environ.get("CC", ""), "cc", "gcc", "clang"), ("-O1", "-shared", "-fPIC", out / "table.c", *objects, "-lm"), library,
+             timeout)
     for path in (*objects, out / "table.c"):
         path.unlink()
     return Embedded(out / "embedded.pb", library, report["calls"])
@@ -169,63 +172,90 @@ def difference(expected: Sequence[Any], found: Sequence[Any]) -> str | None:
     return None
 
 
-def time_in_turn(programs: Sequence[Any], seconds: float) -> list[float]:
-    """Median seconds of one run of each."""
-    runs = []
-    for program_ in programs:
-        start = time.perf_counter()
-        program_.run()
-        runs.append(max(1, min(1000, round(1e-3 / max(time.perf_counter() - start, 1e-7)))))
-    samples: list[list[float]] = [[] for _ in programs]
-    start = time.perf_counter()
-    for turn in range(100):
-        if turn >= 5 and time.perf_counter() - start > seconds:
-            break
-        order = range(len(programs)) if turn % 2 == 0 else reversed(range(len(programs)))
-        for i in order:
-            begin = time.perf_counter()
-            for _ in range(runs[i]):
-                programs[i].run()
-            samples[i].append((time.perf_counter() - begin) / runs[i])
-    return [statistics.median(times) for times in samples]
+@dataclasses.dataclass
+class Choice:
+    """What `choose` found: the manifest's `kernels`, and what the report says of it."""
+    processor: str
+    module: str | None = None
+    library: str | None = None
+    calls: int = 0
+    compared: comparison.Comparison | None = None
+    checked: bool = False  # the kernels' results agree with XLA's own
+    notes: list[str] = dataclasses.field(default_factory=list)  # what was left out, and why
+
+    def manifest(self) -> dict[str, Any]:
+        return {"processor": self.processor, "module": self.module, "library": self.library, "calls": self.calls}
 
 
 def choose(path: pathlib.Path, computation: Any, fusion: str, variants: Sequence[str], arguments: Sequence[Any] | None,
-           seconds: float) -> dict[str, Any]:
-    """Builds kernels for the folder, compares each variant's results with XLA's own, and keeps the fastest: the manifest's `kernels`.
+           left: Callable[[], float] | None, compiling: float = 0) -> Choice:
+    """Builds kernels for the folder, compares each variant's results with XLA's own, and keeps the fastest if it is faster beyond doubt.
 
-    `arguments`: of the module; None: some are made. `seconds`: of timing beside XLA's own choice; 0: the first variant is taken as it is.
-    ProgramError: the one variant that there is computes something else.
+    `arguments`: of the module; None: some are made. `left`: seconds that are left for it; None: the first variant is taken as it is.
+    `compiling`: seconds that XLA takes for the function.
+    ProgramError, Unlinkable: kernels cannot be made, or the one variant that there is computes something else.
     """
     given = door.parameters((path / "module.pb").read_bytes())
     if arguments is None or [(np.dtype(a.dtype), tuple(a.shape)) for a in arguments] != given:
         arguments = inputs_for(given)
-    built = [embed(path / "captured.pb", fusion, which, folder.threads(), path / f"kernels-{which}") for which in variants]
-    usual = door.Program(computation, arguments)
-    expected = [np.asarray(result) for result in usual.run()]
-    good: list[tuple[Embedded, door.Program]] = []
-    wrong = ""
-    for which, embedded in zip(variants, built, strict=True):
+    choice = Choice(folder.processor())
+    usual: door.Program | None = None
+    expected: list[np.ndarray] = []
+    good: list[tuple[Embedded, door.Program, dict[str, list[float]]]] = []
+    took = 2 * compiling
+    for which in variants:
+        if left is not None and took > COMPILE_SHARE * left():
+            choice.notes.append(f"no time was left to try kernels ({which})")
+            break
+        start = time.monotonic()
+        try:
+            embedded = embed(path / "captured.pb", fusion, which, folder.threads(), path / f"kernels-{which}",
+                             None if left is None else max(left(), 0.1))
+        except subprocess.TimeoutExpired:
+            choice.notes.append(f"no time was left to compile the kernels ({which})")
+            break
         if not embedded.calls:
+            choice.notes.append(f"no kernel ({which}) is large enough for a call")
             continue
+        if good and good[0][0].calls == embedded.calls:
+            continue  # the same program
+        if left is not None and 2 * compiling > left():
+            choice.notes.append("no time was left to compile the program with kernels")
+            break
         load(str(embedded.library.resolve()))
+        if usual is None:
+            usual = door.Program(computation, arguments)
+            expected = [np.asarray(result) for result in usual.run()]
         ours = door.Program(computation, arguments, embedded.module.read_bytes())
         where = difference(expected, [np.asarray(result) for result in ours.run()])
         if where is None:
-            good.append((embedded, ours))
+            good.append((embedded, ours, {} if left is None else comparison.measure(usual.run, ours.run, comparison.CHILD_SECONDS)))
+        elif _differs_from_itself(usual, expected):
+            choice.notes.append("results differ from one run to the next, and cannot be compared")
+            break
         else:
-            wrong = f"{path}: kernels ({which}) do not compute what XLA computes: {where}"
-    if wrong and not good:
-        raise program.ProgramError(wrong)
-    chosen: dict[str, Any] = {"processor": folder.processor(), "module": None, "library": None, "calls": 0}
-    if wrong:
-        chosen["refused"] = wrong
-    best = good[0][0] if good else None
-    if good and seconds > 0:
-        usual_seconds, *ours_seconds = time_in_turn([usual, *(ours for _, ours in good)], seconds)
-        fastest = min(range(len(good)), key=ours_seconds.__getitem__)
-        chosen.update(xla_ms=1e3 * usual_seconds, kernels_ms=1e3 * ours_seconds[fastest])
-        best = good[fastest][0] if ours_seconds[fastest] < LEAST_GAIN * usual_seconds else None
-    if best is not None:
-        chosen.update(module=str(best.module.relative_to(path)), library=str(best.library.relative_to(path)), calls=len(best.calls))
-    return chosen
+            choice.notes.append(f"kernels ({which}) do not compute what XLA computes: {where}")
+        took = time.monotonic() - start
+    if not good:
+        if left is None and choice.notes and usual is not None:
+            raise program.ProgramError(f"{path}: {choice.notes[-1]}")
+        return choice
+    choice.checked = True
+    best, ours, first = good[0]
+    if left is not None:
+        # Which variant is tried further is decided here, and whether it is faster in other processes.
+        best, ours, first = max(good, key=lambda one: comparison.median_ratio(one[2]["usual"], one[2]["ours"]))
+        with tempfile.TemporaryDirectory(dir=path) as kept:
+            timing.save(pathlib.Path(kept), usual, ours, best.library.resolve(), arguments)
+            choice.compared = comparison.compare(pathlib.Path(kept), left, first)
+        if not choice.compared.better:
+            if choice.compared.children < 2:
+                choice.notes.append("no time was left to compare with XLA's own choice in several processes")
+            return choice
+    choice.module, choice.library = str(best.module.relative_to(path)), str(best.library.relative_to(path))
+    choice.calls = len(best.calls)
+    return choice
+
+
+def _differs_from_itself(usual: door.Program, expected: Sequence[np.ndarray]) -> bool:
+    return difference(expected, [np.asarray(result) for result in usual.run()]) is not None

@@ -1,57 +1,46 @@
 """How a function of JAX becomes a run folder of `smelt tune`."""
 from __future__ import annotations
 
-import codecs
-import dataclasses
-import json
+import contextlib
 import math
 import os
 import pathlib
-import signal
-import subprocess
-import sys
-import tempfile
-from collections.abc import Callable, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import jax
 import numpy as np
 
 from smelt import program
-from smelt.jax import door, folder, kernels
-
-
-@dataclasses.dataclass(frozen=True)
-class Tuned:
-    """A folder of `tune`, for `optimize`."""
-    folder: pathlib.Path
-    report: Mapping[str, Any]  # `smelt tune --json`
-
-    @property
-    def default_ms(self) -> float:
-        """Median time of XLA's own choice; NaN where nothing was measured."""
-        return self.report.get("default_ms", math.nan)
-
-    @property
-    def best_ms(self) -> float:
-        """Median time of the answer, measured in turn with XLA's own choice; NaN where nothing was measured."""
-        return self.report.get("best_ms", math.nan)
-
-    @property
-    def answer(self) -> str:
-        """xla: nothing was faster beyond noise; xla_no_library: XLA with its library off; as_given: fusions of ours; kernels: calls of
-        kernels of ours."""
-        return self.report["answer"]
-
-    def __fspath__(self) -> str:
-        return str(self.folder)
-
-    def __str__(self) -> str:
-        report = self.folder / "report.txt"
-        return report.read_text() if report.is_file() else f"{self.folder}: {self.answer}, without measurements"
-
+from smelt.jax import door, folder, kernels, result, search
+from smelt.jax.result import Tuned
 
 TARGETS = ("xla", "cpu")
+MODULES = ("module.pb", "captured.pb", "captured_library.pb")
+# With target="cpu", of what is left after the modules are captured: the rest is for kernels inside XLA's program, beside its own choice.
+SEARCH_SHARE = 0.45
+LEAST_SEARCH_SECONDS = 0.5
+FINISHING_SECONDS = 0.3  # of the budget: files are written, and what was begun is ended
+INTERRUPTED_SECONDS = 5.0  # of comparing, after Ctrl-C
+
+
+class _NoTime(Exception):
+    """What comes next cannot be ended half way, and would not end within the budget; the text says what."""
+
+
+class _Clock:
+    """The wall-clock time of one call of `tune`."""
+
+    def __init__(self, budget: float):
+        self.budget, self.start = budget, time.monotonic()
+        self.compiling = 0.0  # seconds of one compilation of the function by XLA
+
+    def spent(self) -> float:
+        return time.monotonic() - self.start
+
+    def left(self) -> float:
+        return self.budget - self.spent() - FINISHING_SECONDS
 
 
 def tune(f: Callable[..., Any], *example_args: Any, out: str | os.PathLike[str], budget: float = 60.0, target: str = "xla",
@@ -66,41 +55,140 @@ def tune(f: Callable[..., Any], *example_args: Any, out: str | os.PathLike[str],
     target: xla: fusions for XLA's own code generator; cpu: fusions and tiles of kernels that Smelt compiles itself, called from XLA's
         program where that is faster (mode="kernels"; needs a C and a C++ compiler).
     out: the run folder. One that holds this function is gone on from; one that holds another is refused.
-    budget: seconds of compiling and timing candidates, of the folder in all.
+    budget: seconds that this call takes, everything in it: lowering, compiling, measuring and comparing.
     jit_options: for a function that is not jitted, arguments of jax.jit: {"donate_argnums": 0}.
     flags: more flags of `smelt tune`.
 
-    Progress goes to standard error, the table at the end to standard output, unless `quiet`. Ctrl-C ends the search with the best so far.
-    Raises smelt.ProgramError with the program's message when it fails, and ValueError for what cannot be tuned.
+    Progress goes to the logger `smelt`, which prints on standard error where nobody has configured it, and the result in three lines to
+    standard output, unless `quiet`. Ctrl-C ends the search with the best so far. A function whose results cannot be judged, or that Smelt
+    cannot run beside XLA, keeps XLA's own choice, and the result says why.
+    Raises smelt.ProgramError with the program's message when it fails, ValueError for what cannot be tuned, and OSError for a folder that
+    cannot be made.
     """
-    _check_target(target)
-    computation = lower(f, example_args, example_kwargs, jit_options)
+    _check(target, budget)
+    clock = _Clock(budget)
     path = pathlib.Path(out)
-    _write_modules(path, computation)
-    report = _search(path, budget, target, quiet, flags)
-    if target == "cpu":
-        arguments = _leaves(example_args, example_kwargs)
-        chosen = kernels.choose(path, computation, str(path / "best.fusion.json"), kernels.VARIANTS, arguments, COMPARISON_SECONDS)
-        report.update(answer="kernels" if chosen["module"] else "xla", default_ms=chosen.get("xla_ms", math.nan),
-                      best_ms=chosen.get("kernels_ms" if chosen["module"] else "xla_ms", math.nan), calls=chosen["calls"])
-        _finish(path, computation, target, "xla", chosen)
-        _append_comparison(path / "report.txt", report, chosen)
-    else:
-        if report["answer"] == "as_given":
-            program.run(["opt", path / "fused.hlo", "-o", path / "fused.pb"])
-        _finish(path, computation, target, report["answer"])
+    with search.telling(quiet), _folder(path):
+        program.find_program()
+        computation = lower(f, example_args, example_kwargs, jit_options)
+        search.logger.info("tuning %s takes about %.0f s", door.name_of(computation), budget)
+        chosen = kernels.Choice(folder.processor()) if target == "cpu" else None
+        try:
+            _write_modules(path, computation, clock)
+            if target == "cpu":
+                report, details, chosen = _kernels(path, computation, _leaves(example_args, example_kwargs), clock, flags)
+            else:
+                report, details = _fusions(path, clock, flags)
+        except _NoTime as reason:
+            report, details = {"answer": "xla", "why": f"no time was left {reason}"}, ""
+        report.update(function=door.name_of(computation), target=target, budget_seconds=budget, wall_seconds=clock.spent())
+        result.write_report(path, report, details)
+        _finish(path, computation, report, chosen)
+        search.logger.info("took %.1f s", clock.spent())
+    tuned = Tuned(path, result.to_json(report))
     if not quiet:
-        print((path / "report.txt").read_text(), end="")
-    return Tuned(path, report)
+        print(f"{report['function']}: {result.words(path, report)}", end="")
+    return tuned
 
 
-COMPARISON_SECONDS = 3.0
-INTERRUPTED = (128 + signal.SIGINT, 128 + signal.SIGTERM)  # statuses of a search that ended early with the best so far
-
-
-def _check_target(target: str) -> None:
+def _check(target: str, budget: float = 1.0) -> None:
     if target not in TARGETS:
         raise ValueError(f"target={target!r}: expected one of {', '.join(TARGETS)}")
+    if isinstance(budget, bool) or not isinstance(budget, (int, float, np.number)) or not 0 < budget < math.inf:
+        raise ValueError(f"budget={budget!r}: expected seconds, more than 0")
+
+
+@contextlib.contextmanager
+def _folder(path: pathlib.Path) -> Iterator[None]:
+    """Made, and removed again where nothing came into it that a later call can use."""
+    if path.exists() and not path.is_dir():
+        raise ValueError(f"out={str(path)!r}: a file is there; it must name a folder, or nothing yet")
+    made = not path.exists()
+    path.mkdir(parents=True, exist_ok=True)
+    empty = made or not any(path.iterdir())
+    try:
+        yield
+    except BaseException:
+        if empty and not any((path / name).exists() for name in (folder.MANIFEST, "records.db")):
+            for name in (*MODULES, "log.txt", "library.txt"):
+                (path / name).unlink(missing_ok=True)
+            with contextlib.suppress(OSError):  # something else has come into it
+                if made:
+                    path.rmdir()
+        raise
+
+
+def _fusions(path: pathlib.Path, clock: _Clock, flags: Sequence[str]) -> tuple[dict[str, Any], str]:
+    """target="xla": what `smelt tune` says is the answer."""
+    try:
+        report = search.run(path, max(clock.left(), LEAST_SEARCH_SECONDS), "xla", flags)
+    except search.Beyond as reason:
+        search.logger.warning("it cannot be searched: %s", reason)
+        return {"answer": "xla", "why": f"it cannot be searched: {reason}"}, ""
+    if report["answer"] == "as_given":
+        program.run(["opt", path / "fused.hlo", "-o", path / "fused.pb"])
+    report.update(checked=_checked(report), why=report.get("undecided", ""))
+    return report, _text_of_search(path)
+
+
+def _checked(report: Mapping[str, Any]) -> str:
+    """What the results were compared with; empty: with nothing."""
+    if report.get("verified"):
+        return "the evaluator's"
+    if report.get("unchecked") and not report.get("difference"):
+        return f"XLA's own, which stand in for the evaluator's ({report['unchecked']})"
+    return ""
+
+
+def _kernels(path: pathlib.Path, computation: Any, arguments: list[Any] | None, clock: _Clock,
+             flags: Sequence[str]) -> tuple[dict[str, Any], str, kernels.Choice]:
+    """target="cpu": kernels as the search found them, or in the usual fusion where it cannot run the program, inside XLA's program."""
+    try:
+        report = search.run(path, max(clock.left() * SEARCH_SHARE, LEAST_SEARCH_SECONDS), "cpu", flags)
+        details, why = _text_of_search(path), ""
+    except search.Beyond as reason:
+        search.logger.info("kernels in the usual fusion, for it cannot be searched: %s", reason)
+        report, details, why = {}, "", f"kernels in the usual fusion alone were tried, without a search: {reason}"
+    found = path / "best.fusion.json"
+    limit = clock.spent() + INTERRUPTED_SECONDS if _interrupted(report) else math.inf
+    chosen = kernels.Choice(folder.processor())
+    try:
+        chosen = kernels.choose(path, computation, str(found) if found.is_file() else "priority", kernels.VARIANTS, arguments,
+                                lambda: min(clock.left(), limit - clock.spent()), clock.compiling)
+    except program.ProgramError as error:
+        chosen.notes.append(f"kernels cannot be made: {error}")
+    except KeyboardInterrupt:
+        report["interrupted"] = True
+        chosen.notes.append("interrupted")
+    outside = {key: report.pop(key, None) for key in ("default_ms", "best_ms", "speedup", "interval", "improved", "verified", "unchecked")}
+    report.update(answer="kernels" if chosen.module else "xla", calls=chosen.calls, outside_xla=outside, notes=chosen.notes,
+                  why="; ".join(filter(None, [why, *chosen.notes])), interrupted=_interrupted(report),
+                  checked="XLA's own" if chosen.checked else "")
+    lines = []
+    if chosen.compared is not None:
+        compared = chosen.compared
+        report.update(default_ms=1e3 * compared.usual, best_ms=1e3 * (compared.ours if chosen.module else compared.usual),
+                      speedup=compared.speedup, interval=[compared.low, compared.high] if compared.children > 1 else None)
+        lines = [f"Inside XLA's program, beside XLA's own choice, in turn and in blocks, in {compared.children} processes:",
+                 f"  XLA       {1e3 * compared.usual:10.4f} ms", f"  kernels   {1e3 * compared.ours:10.4f} ms",
+                 f"  speed     {compared.speedup:10.3f} times XLA's [{compared.low:.3f}, {compared.high:.3f}]"]
+    lines += [f"  {note}" for note in chosen.notes]
+    if details:
+        lines += ["", "The search, which ran the program without XLA:", details]
+    return report, "\n".join(lines) + "\n", chosen
+
+
+def _interrupted(report: Mapping[str, Any]) -> bool:
+    return bool(report.get("interrupted"))
+
+
+def _text_of_search(path: pathlib.Path) -> str:
+    """The report of `smelt tune`, without its answer: that is ours to say."""
+    try:
+        lines = (path / result.REPORT).read_text().splitlines()
+    except OSError:
+        return ""
+    return "\n".join(line for line in lines if not line.startswith("  answer ")) + "\n"
 
 
 def _leaves(arguments: Sequence[Any], named: Mapping[str, Any] | None) -> list[Any] | None:
@@ -110,35 +198,28 @@ def _leaves(arguments: Sequence[Any], named: Mapping[str, Any] | None) -> list[A
     return leaves if plain else None
 
 
-def _append_comparison(path: pathlib.Path, report: Mapping[str, Any], chosen: Mapping[str, Any]) -> None:
-    lines = ["  inside XLA's program, beside XLA's own choice:", f"    XLA       {report['default_ms']:10.4f} ms"]
-    if "kernels_ms" in chosen:
-        lines.append(f"    kernels   {chosen['kernels_ms']:10.4f} ms")
-    lines.append(f"  answer    {chosen['calls']} calls of kernels" if chosen["module"] else "  answer    XLA's own choice: no kernels")
-    if "refused" in chosen:
-        lines.append(f"  refused   {chosen['refused']}")
-    with path.open("a") as file:
-        file.write("\n".join(lines) + "\n")
-
-
 def fuse(f: Callable[..., Any], *example_args: Any, out: str | os.PathLike[str], fusion: str | os.PathLike[str] = "priority",
          target: str = "xla", example_kwargs: Mapping[str, Any] | None = None, jit_options: Mapping[str, Any] | None = None) -> Tuned:
     """A folder as `tune` makes it, with a fusion that is given and not searched; nothing is measured.
 
     fusion: none, tvm, xla-cpu, priority, random[:SEED], or a *.fusion.json file of this function. Other arguments as for `tune`.
     """
-    _check_target(target)
-    computation = lower(f, example_args, example_kwargs, jit_options)
+    _check(target)
     path = pathlib.Path(out)
-    _write_modules(path, computation)
-    if target == "cpu":
-        chosen = kernels.choose(path, computation, os.fspath(fusion), kernels.VARIANTS[:1], _leaves(example_args, example_kwargs), 0)
-        _finish(path, computation, target, "xla", chosen)
-        return Tuned(path, {"answer": "kernels" if chosen["module"] else "xla", "calls": chosen["calls"]})
-    program.run(["opt", path / "captured.pb", f"--fusion={os.fspath(fusion)}", f"--target=xla:threads={folder.threads()}",
-                 "-o", path / "fused.pb"])
-    _finish(path, computation, target, "as_given")
-    return Tuned(path, {"answer": "as_given"})
+    report: dict[str, Any] = {"target": target, "answer": "as_given"}
+    chosen = None
+    with _folder(path):
+        program.find_program()
+        computation = lower(f, example_args, example_kwargs, jit_options)
+        _write_modules(path, computation)
+        if target == "cpu":
+            chosen = kernels.choose(path, computation, os.fspath(fusion), kernels.VARIANTS[:1], _leaves(example_args, example_kwargs), None)
+            report.update(answer="kernels" if chosen.module else "xla", calls=chosen.calls)
+        else:
+            program.run(["opt", path / "captured.pb", f"--fusion={os.fspath(fusion)}", f"--target=xla:threads={folder.threads()}",
+                         "-o", path / "fused.pb"])
+        _finish(path, computation, report, chosen)
+    return Tuned(path, report)
 
 
 def lower(f: Callable[..., Any], arguments: Sequence[Any], named: Mapping[str, Any] | None = None,
@@ -161,76 +242,31 @@ def lower(f: Callable[..., Any], arguments: Sequence[Any], named: Mapping[str, A
     return computation
 
 
-def _finish(path: pathlib.Path, computation: Any, target: str, answer: str, chosen: Mapping[str, Any] | None = None) -> None:
-    files = ["module.pb", "captured.pb", "captured_library.pb", *(["fused.pb"] if answer == "as_given" else [])]
-    if chosen is not None and chosen["module"]:
-        files += [chosen["module"], chosen["library"]]
+def _finish(path: pathlib.Path, computation: Any, report: Mapping[str, Any], chosen: kernels.Choice | None) -> None:
+    files = [*MODULES, *(["fused.pb"] if report["answer"] == "as_given" else [])]
+    files = [name for name in files if (path / name).is_file()]  # there may have been no time for the last
+    if chosen is not None and chosen.module:
+        files += [chosen.module, chosen.library]
     folder.write_manifest(path, {
-        "target": target, "name": door.name_of(computation), "signature": door.signature(computation), "answer": answer,
+        "target": report["target"], "name": door.name_of(computation), "signature": door.signature(computation),
+        "answer": "xla" if report["answer"] == "kernels" else report["answer"],
         "module": door.fingerprint((path / "module.pb").read_bytes()), "captured": door.fingerprint((path / "captured.pb").read_bytes()),
-        **({"kernels": dict(chosen)} if chosen is not None else {}),
+        **({"kernels": chosen.manifest()} if chosen is not None else {}), "report": result.to_json(report),
     }, files)
 
 
-def _write_modules(path: pathlib.Path, computation: Any) -> None:
+def _write_modules(path: pathlib.Path, computation: Any, clock: _Clock | None = None) -> None:
+    """_NoTime: for all of them."""
     module = door.to_hlo(computation)
     known = path / "module.pb"
     if known.is_file() and door.fingerprint(known.read_bytes()) != door.fingerprint(module):
         raise ValueError(f"{path} holds the search of another function or of other shapes: give another folder, or remove this one")
-    path.mkdir(parents=True, exist_ok=True)
     (path / folder.MANIFEST).unlink(missing_ok=True)  # until it is true again
-    for name, content in (("module.pb", module), ("captured.pb", door.capture(computation, library=False)),
-                          ("captured_library.pb", door.capture(computation, library=True))):
-        (path / name).write_bytes(content)
-
-
-def _search(path: pathlib.Path, budget: float, target: str, quiet: bool, flags: Sequence[str]) -> dict[str, Any]:
-    if target == "cpu":
-        what = [path / "captured.pb", "--inside-xla"]
-    else:
-        what = [path / "module.pb", f"--python={sys.executable}", f"--captured={path / 'captured.pb'}",
-                f"--captured-library={path / 'captured_library.pb'}"]
-    command = [str(program.find_program()), "tune", *map(str, what), f"--target={target}", f"--out={path}", "--json",
-               f"--budget={budget}", f"--threads={folder.threads()}", *(["--quiet"] if quiet else []), *flags]
-    with tempfile.TemporaryFile() as output:
-        status, message = _run(command, output)
-        output.seek(0)
-        text = output.read()
-    try:
-        report = json.loads(text)
-    except ValueError:
-        report = None
-    if status not in (0, *INTERRUPTED) or not isinstance(report, dict):
-        raise program.ProgramError(f"smelt tune: {message.strip() or f'ended with status {status}'}")
-    return report
-
-
-def _run(command: list[str], output: Any) -> tuple[int, str]:
-    """Status, and the last lines of standard error, all of which is passed on as it comes: in a notebook too.
-
-    The program has a process group of its own: a terminal's Ctrl-C reaches it through us alone, once, as one from a notebook does.
-    """
-    decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
-    last = ""
-    child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.PIPE, start_new_session=True)
-    interrupted = False
-    try:
-        while True:
-            try:
-                chunk = os.read(child.stderr.fileno(), 1 << 16)
-                if not chunk:
-                    return child.wait(), last
-                text = decoder.decode(chunk)
-                last = (last + text)[-4000:]
-                sys.stderr.write(text)
-                sys.stderr.flush()
-            except KeyboardInterrupt:
-                if interrupted:
-                    raise
-                interrupted = True
-                child.send_signal(signal.SIGINT)
-    finally:
-        if child.poll() is None:
-            child.kill()
-            child.wait()
-        child.stderr.close()
+    (path / "module.pb").write_bytes(module)
+    start = time.monotonic()
+    (path / "captured.pb").write_bytes(door.capture(computation, library=False))
+    if clock is not None:
+        clock.compiling = time.monotonic() - start
+        if clock.left() < 2 * clock.compiling:
+            raise _NoTime(f"for a search: XLA took {clock.compiling:.1f} s to compile the function once")
+    (path / "captured_library.pb").write_bytes(door.capture(computation, library=True))

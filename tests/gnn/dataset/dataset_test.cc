@@ -47,7 +47,7 @@ TEST_F(DatasetTest, AKernelOfAFusionAndOfATileCorpusIsOneExampleForBothTasks) {
     ASSERT_EQ(data.examples.size(), 1u) << folders;
     EXPECT_EQ(data.examples[0].tile_seconds, (std::vector<double>{4e-6, 5e-6, 9e-6})) << folders;
   }
-  // Of two times of the default tile, the first corpus has the word.
+  // Where the default tile has two times, the first corpus has the word.
   EXPECT_EQ(LoadDataset(fusion + "," + tile, target, {})->examples[0].seconds, 2e-6);
   EXPECT_EQ(LoadDataset(tile + "," + fusion, target, {})->examples[0].seconds, 4e-6);
 }

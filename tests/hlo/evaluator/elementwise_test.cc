@@ -169,7 +169,7 @@ TEST(EvaluateElementwise, ComplexFunctionsMatchTheirDefinitions) {
   for (int64_t i = 0; i < 2; ++i) EXPECT_LT(std::abs(result->GetComplex(i)), 1e-6);
 }
 
-// As XLA:CPU has it: < and > go by both parts, <=, >= and extremes by the real part alone.
+// XLA:CPU has it so: < and > go by both parts, <=, >= and extremes by the real part alone.
 TEST(EvaluateElementwise, ComplexNumbersHaveXlasOrder) {
   const std::string pair =
       "ENTRY e { x = c64[4] constant({(1, 2), (3, -1), (1, 2), (-1, 0)})  y = c64[4] constant({(1, 3), (2, 5), (1, "

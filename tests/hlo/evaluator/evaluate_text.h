@@ -28,7 +28,8 @@ inline std::vector<double> Values(const Literal& literal) {
   return values;
 }
 
-// As EvaluateText, for texts whose result is an array; records a failure and gives nothing when the evaluation fails.
+// Does what EvaluateText does, for texts whose result is an array; records a failure and gives nothing when the
+// evaluation fails.
 inline std::vector<double> EvaluateValues(std::string_view text, const std::vector<Literal>& arguments = {}) {
   absl::StatusOr<Literal> result = EvaluateText(text, arguments);
   EXPECT_TRUE(result.ok()) << result.status() << "\n" << text;

@@ -81,7 +81,7 @@ const proto::HloInstructionProto* Find(const proto::HloModuleProto& module, cons
 TEST(ProtoTraps, ReferencesCountByTheLowHalfOfIds) {
   const auto module = Parse(kLoop);
   proto::HloModuleProto from = ToProto(*module);
-  // As older files have them: no computation in the upper half of operands, some other one in that of roots.
+  // Older files have them so: no computation in the upper half of operands, some other one in that of roots.
   for (auto& computation : *from.mutable_computations()) {
     computation.set_root_id((computation.root_id() & 0xffffffff) | int64_t{77} << 32);
     for (auto& instruction : *computation.mutable_instructions()) {

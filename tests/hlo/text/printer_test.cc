@@ -73,7 +73,6 @@ TEST(Printer, SpellsAttributesAsXlaDoes) {
   EXPECT_EQ(printed("result_accuracy={mode=HIGHEST}"), "result_accuracy={mode=highest}");
   EXPECT_EQ(printed("result_accuracy={tolerance={atol=1.0, rtol=1e-3}}"),
             "result_accuracy={tolerance={atol=1,rtol=0.001,ulps=0}}");
-  EXPECT_EQ(printed("result_accuracy={of_tomorrow=1}"), "result_accuracy={of_tomorrow=1}");
   EXPECT_EQ(printed(R"(backend_config="{\"a\":{\"b\":\"}\"}}")"), R"(backend_config={"a":{"b":"}"}})");
   EXPECT_EQ(printed(R"(backend_config="{open")"), R"(backend_config="{open")");
   EXPECT_EQ(printed(R"(backend_config="words")"), R"(backend_config="words")");

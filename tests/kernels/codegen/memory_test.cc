@@ -6,6 +6,8 @@
 #include <set>
 #include <sstream>
 
+#include "hlo/evaluator/evaluator.h"
+#include "hlo/text/parser.h"
 #include "kernels/ir/interpret.h"
 #include "kernels/te/scalar.h"
 #include "tests/kernels/codegen/vector_kernel.h"
@@ -347,6 +349,43 @@ TEST(EmitObject, CompilesForOtherProcessors) {
   absl::Status status = EmitObject(RegisterTile(8), unknown).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_NE(status.message().find("abacus-2"), std::string::npos) << status;
+}
+
+// A double becomes a float of 16 bits by way of f32 wherever it runs: AVX512-FP16 has an instruction that rounds once,
+// and would give another number for what lies just beside the middle of two.
+TEST(EmitObject, RoundsDoublesToHalvesTheSameOnEveryProcessor) {
+  const ir::Function function =
+      Elementwise({PrimitiveType::kF64}, PrimitiveType::kF16, 16, 8, [](const std::vector<Expr>& x) {
+        return te::Cast({PrimitiveType::kF16, 8}, x[0]);
+      });
+  for (const char* cpu : {"sapphirerapids", "znver4", "haswell"}) {
+    Target target;
+    target.cpu = cpu;
+    int registers;
+    ASSERT_TRUE(DescribeVectors(cpu, "", &target.vector_bytes, &registers).ok()) << cpu;
+    std::string assembly;
+    CodegenOptions options;
+    options.assembly_text = &assembly;
+    ASSERT_TRUE(EmitObject(function, target, options).ok()) << cpu;
+    EXPECT_NE(assembly.find("cvtpd2ps"), std::string::npos) << cpu << "\n" << assembly;
+    EXPECT_EQ(assembly.find("cvtpd2ph"), std::string::npos) << cpu << "\n" << assembly;
+  }
+  const double values[] = {1952.5000000009313, 1953.4999999990687, 2048.9999, -1952.5000000009313};
+  const double wanted[] = {1952, 1954, 2048, -1952};
+  Array<char> in(16 * 8), out(16 * 2);
+  for (int64_t i = 0; i < 16; ++i) te::StoreElement(PrimitiveType::kF64, in.data(), i, {0, values[i % 4]});
+  const auto code = CompileForHost(function);
+  ASSERT_NE(code, nullptr);
+  Execute(*code, {in.data(), out.data()});
+  hlo::Literal doubles(hlo::Shape::Array(PrimitiveType::kF64, {4}));
+  for (int64_t i = 0; i < 4; ++i) doubles.SetDouble(i, values[i]);
+  const auto module = hlo::ParseModule("ENTRY e { x = f64[4] parameter(0)  ROOT r = f16[4] convert(x) }");
+  const absl::StatusOr<hlo::Literal> evaluated = hlo::Evaluate(**module, {&doubles});
+  ASSERT_TRUE(evaluated.ok()) << evaluated.status();
+  for (int64_t i = 0; i < 16; ++i) {
+    EXPECT_EQ(te::LoadElement(PrimitiveType::kF16, out.data(), i).f, wanted[i % 4]);
+    EXPECT_EQ(evaluated->GetDouble(i % 4), wanted[i % 4]);
+  }
 }
 
 TEST(EmitObject, RefusesWhatItHasNoCodeForByName) {

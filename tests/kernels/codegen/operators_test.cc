@@ -65,7 +65,7 @@ std::vector<Scalar> Values(PrimitiveType type, uint32_t seed) {
       values.push_back({static_cast<int64_t>(random() >> (random() % 64)) * (random() % 2 ? 1 : -1), 0});
     }
   }
-  // In another order for another seed, so that pairs of special values meet.
+  // Another seed gives another order, so that pairs of special values meet.
   std::shuffle(values.begin(), values.begin() + kCount, random);
   for (Scalar& value : values) value = te::RoundTo(type, value);
   return values;

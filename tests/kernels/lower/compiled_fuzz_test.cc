@@ -70,7 +70,7 @@ std::string CompiledDifference(const Schedule& s, const ir::Function& function, 
   for (const int64_t bytes : descriptor.shared_bytes) add(bytes);
   const GuardedBuffer scratch(descriptor.thread_scratch_bytes);
   for (size_t p = 0; p < descriptor.phases.size(); ++p) {
-    // In two pieces, the later one first: iterations are independent.
+    // It runs in two pieces, the later one first: iterations are independent.
     const int64_t extent = descriptor.phases[p].extent, half = extent / 2;
     (*code)->function(p)(buffers.data(), scratch.data(), half, extent);
     if (half > 0) (*code)->function(p)(buffers.data(), scratch.data(), 0, half);

@@ -393,7 +393,7 @@ ENTRY main { p = s32[8] parameter(0)
   EXPECT_NE(outcome.executable->kernels()[0].opaque_reason.find("known only at run time"), std::string::npos);
 }
 
-// As a mask at a network's end: what is before it and after it is compiled.
+// A mask at a network's end is such an array: what is before it and after it is compiled.
 TEST(Executable, RunsWhatTouchesArraysOfUnknownSizeAsOneOperation) {
   const Outcome outcome = RunBoth(R"(HloModule m
 add { a = f32[] parameter(0)  b = f32[] parameter(1)  ROOT s = f32[] add(a, b) }

@@ -171,5 +171,23 @@ TEST(WorkerProcess, WithoutACacheFolderKeepsNoCache) {
   std::filesystem::remove_all(empty);
 }
 
+TEST(AskNewWorker, ItsTimeHoldsForTheStartOfTheChildAsWell) {
+  WorkerOptions sleeper;
+  sleeper.command = {"/bin/sh", "-c", "exec sleep 600"};
+  const auto begin = Clock::now();
+  const absl::Status asked = AskNewWorker(sleeper, {{"do", "hello"}}, 0.3).status();
+  EXPECT_TRUE(absl::IsDeadlineExceeded(asked)) << asked;
+  EXPECT_LT(std::chrono::duration<double>(Clock::now() - begin).count(), sleeper.start_seconds / 2);
+}
+
+TEST(AskNewWorker, AChildThatIsSlowToStartIsOutOfTimeForTheRunnerToo) {
+  WorkerOptions sleeper;
+  sleeper.command = {"/bin/sh", "-c", "exec sleep 600"};
+  Runner runner(sleeper, {});
+  runner.SetDeadline(Clock::now() + std::chrono::milliseconds(300));
+  EXPECT_FALSE(runner.Inject("spin", 600).ok());
+  EXPECT_TRUE(runner.out_of_time());
+}
+
 }  // namespace
 }  // namespace smelt::tuner

@@ -86,7 +86,7 @@ TEST_P(RandomConfigurations, ComputeWhatTheUnfusedProgramComputes) {
 
 INSTANTIATE_TEST_SUITE_P(Models, RandomConfigurations,
                          ::testing::Values("resnet18", "mobilenet", "lstm_lm", "dqn", "dcgan_generator", "bert_block",
-                                           "attention", "train_step"),
+                                           "attention", "train_step", "gray_scott"),
                          [](const auto& info) { return info.param; });
 
 }  // namespace
