@@ -142,7 +142,9 @@ TEST_F(TuneTest, AfterAFullDiskTheSameCommandEndsWell) {
   for (int64_t limit : {3000, 10000, 16384, 40000}) {
     fs::remove_all(folder_ / "run");
     const ToolResult full = RunTool(Words({"--hardware-seconds=0.5"}), {.file_size_limit = limit});
-    if (full.exit_code != 0) EXPECT_THAT(full.err, HasSubstr("File too large")) << limit;
+    if (full.exit_code != 0) {
+      EXPECT_THAT(full.err, HasSubstr("File too large")) << limit;
+    }
     EXPECT_THAT(full.err, ::testing::Not(HasSubstr("wrong answer"))) << limit;
     const ToolResult result = RunTool(Words({"--hardware-seconds=0.5"}));
     ASSERT_EQ(result.exit_code, 0) << limit << ": " << result.err << "; at first: " << full.err;
