@@ -114,11 +114,9 @@ TEST(Printer, LayoutPartsStandInTheOrderThatXlaReads) {
 }
 
 TEST(Printer, LayoutPartsAreWrittenAsXlaDoes) {
-  const auto parsed =
-      ParseShape("f32[4,8]{1,0:D( D , C+~ )L(1)# (u32)S(1)SC(1:2, 4)(0:1)P((f32[ 8 ]{0:L(4)}, u32[]))M(0)}");
+  const auto parsed = ParseShape("f32[4,8]{1,0:D( D , C+~ )L(1)# (u32)S(1)SC(1:2, 4)(0:1)M(0)}");
   ASSERT_TRUE(parsed.ok()) << parsed.status();
-  EXPECT_EQ(parsed->ToString(/*with_layout=*/true),
-            "f32[4,8]{1,0:D(D,C+~)#(u32)S(1)SC(1:2,4)(0:1)P((f32[8]{0:L(4)}, u32[]))}");
+  EXPECT_EQ(parsed->ToString(/*with_layout=*/true), "f32[4,8]{1,0:D(D,C+~)#(u32)S(1)SC(1:2,4)(0:1)}");
 }
 
 }  // namespace

@@ -36,7 +36,7 @@ class AttributeTest : public testing::TestWithParam<Refused> {};
 TEST_P(AttributeTest, IsRefusedWithItsPlace) {
   const std::string error = Error(With(GetParam().instruction));
   EXPECT_NE(error.find(GetParam().expected), std::string::npos) << error;
-  EXPECT_TRUE(error.starts_with("f.hlo:6:")) << error;
+  EXPECT_TRUE(error.starts_with("f.hlo:5:")) << error;
   EXPECT_TRUE(error.ends_with("^")) << error;
 }
 
