@@ -80,6 +80,9 @@ NAMES = {
     "seed": ("uint64_t", "hlo/module.h"),
     "count": ("int64_t", "hlo/module.h"),
     "seconds": ("double", "hlo/module.h"),
+    "budget": ("smelt::tuner::Budget", "tuner/budget.h"),
+    "policy": ("smelt::tuner::MeasurePolicy", "tuner/measure/runner.h"),
+    "notes": ("std::vector<std::string>", "hlo/module.h"),
     "worse": ("bool", "hlo/module.h"),
 }
 # Where a header's example uses one of these words for something else, or words of its own.
