@@ -18,7 +18,7 @@ import jax.numpy as jnp
 import programs
 import smelt
 import smelt.jax as sj
-from fusions_test import HERE, Folders, text
+from fusions_test import Folders, text
 from smelt.jax import comparison, door, optimizing, result, search, timing, tuning
 
 
