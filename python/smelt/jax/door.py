@@ -64,10 +64,21 @@ def fingerprint(module: bytes) -> str:
 
 def to_hlo(computation: Any) -> bytes:
     """HloModuleProto of what JAX gives its compiler."""
-    from jax._src.interpreters import mlir
     from jaxlib import _jax
-    bytecode = mlir.module_to_bytecode(computation)
-    return _jax.mlir.mlir_module_to_xla_computation(bytecode, use_tuple_args=False, return_tuple=False).as_serialized_hlo_module_proto()
+    return _jax.mlir.mlir_module_to_xla_computation(to_bytecode(computation), use_tuple_args=False, return_tuple=False).as_serialized_hlo_module_proto()
+
+
+def to_bytecode(computation: Any) -> bytes:
+    from jax._src.interpreters import mlir
+    return mlir.module_to_bytecode(computation)
+
+
+def from_bytecode(bytecode: bytes) -> Any:
+    """A computation of another process."""
+    from jax._src.interpreters import mlir
+    from jaxlib.mlir import ir
+    with mlir.make_ir_context():
+        return ir.Module.parse(bytecode)
 
 
 def name_of(computation: Any) -> str:
@@ -120,10 +131,9 @@ def callbacks(computation: Any) -> list[str]:
 
 def renamed(computation: Any, name: str) -> Any:
     """A copy under another name."""
-    from jax._src.interpreters import mlir
     from jaxlib.mlir import ir
     with computation.context:
-        copy = ir.Module.parse(mlir.module_to_bytecode(computation))
+        copy = ir.Module.parse(to_bytecode(computation))
         copy.operation.attributes["sym_name"] = ir.StringAttr.get(name)
     return copy
 
@@ -315,8 +325,12 @@ class Program:
         self._executable = executable
         self._arguments = [jax.device_put(argument, jax.local_devices(backend="cpu")[0]) for argument in arguments]
 
-    def serialized(self) -> bytes:
-        return self._executable.serialize()
+    def serialized(self) -> bytes | None:
+        """None: XLA cannot write some code down: a sort's, for example."""
+        try:
+            return self._executable.serialize()
+        except jax.errors.JaxRuntimeError:
+            return None
 
     def run(self) -> list[Any]:
         results = [array for (array,) in self._executable.execute_sharded(self._arguments).disassemble_into_single_device_arrays()]

@@ -246,7 +246,7 @@ def choose(path: pathlib.Path, computation: Any, fusion: str, variants: Sequence
         # Which variant is tried further is decided here, and whether it is faster in other processes.
         best, ours, first = max(good, key=lambda one: comparison.median_ratio(one[2]["usual"], one[2]["ours"]))
         with tempfile.TemporaryDirectory(dir=path) as kept:
-            timing.save(pathlib.Path(kept), usual, ours, best.library.resolve(), arguments)
+            timing.save(pathlib.Path(kept), computation, usual, ours, best.module.read_bytes(), best.library.resolve(), arguments)
             choice.compared = comparison.compare(pathlib.Path(kept), left, first)
         if not choice.compared.better:
             if choice.compared.children < 2:

@@ -14,9 +14,16 @@ from smelt.jax import comparison, door
 PROGRAMS = ("usual", "ours")
 
 
-def save(folder: pathlib.Path, usual: door.Program, ours: door.Program, library: pathlib.Path, arguments: Sequence[Any]) -> None:
-    for name, program in zip(PROGRAMS, (usual, ours)):
-        (folder / f"{name}.bin").write_bytes(program.serialized())
+def save(folder: pathlib.Path, computation: Any, usual: door.Program, ours: door.Program, module: bytes, library: pathlib.Path,
+         arguments: Sequence[Any]) -> None:
+    """`module`: what `ours` was compiled from. Code is kept where XLA can write it down; else every process compiles it anew."""
+    code = usual.serialized(), ours.serialized()
+    if None in code:
+        (folder / "computation.mlirbc").write_bytes(door.to_bytecode(computation))
+        (folder / "module.pb").write_bytes(module)
+    else:
+        for name, serialized in zip(PROGRAMS, code):
+            (folder / f"{name}.bin").write_bytes(serialized)
     kept = []
     for number, argument in enumerate(arguments):
         array = np.asarray(argument)
@@ -34,7 +41,11 @@ def main(folder: pathlib.Path) -> None:
     for number, kept in enumerate(content["arguments"]):
         dtype = np.dtype(getattr(ml_dtypes, kept["dtype"], kept["dtype"]))
         arguments.append(np.frombuffer((folder / f"{number}.raw").read_bytes(), dtype).reshape(kept["shape"]))
-    usual, ours = (door.Program.load((folder / f"{name}.bin").read_bytes(), arguments) for name in PROGRAMS)
+    if (folder / "module.pb").is_file():
+        computation = door.from_bytecode((folder / "computation.mlirbc").read_bytes())
+        usual, ours = (door.Program(computation, arguments, module) for module in (None, (folder / "module.pb").read_bytes()))
+    else:
+        usual, ours = (door.Program.load((folder / f"{name}.bin").read_bytes(), arguments) for name in PROGRAMS)
     print(json.dumps(comparison.measure(usual.run, ours.run, comparison.CHILD_SECONDS)))
 
 

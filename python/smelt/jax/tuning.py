@@ -123,7 +123,7 @@ def _fusions(path: pathlib.Path, clock: _Clock, flags: Sequence[str]) -> tuple[d
     try:
         report = search.run(path, max(clock.left(), LEAST_SEARCH_SECONDS), "xla", flags)
     except search.Beyond as reason:
-        search.logger.warning("it cannot be searched: %s", reason)
+        search.logger.info("it cannot be searched: %s", reason)
         return {"answer": "xla", "why": f"it cannot be searched: {reason}"}, ""
     if report["answer"] == "as_given":
         program.run(["opt", path / "fused.hlo", "-o", path / "fused.pb"])
