@@ -32,7 +32,14 @@ enum class OpcodeCategory : uint8_t {
   kOther,
 };
 
-enum OpcodeFlags : uint8_t { kNoFlags = 0, kInjective = 1, kExpensive = 2, kSideEffect = 4, kCalls = 8 };
+enum OpcodeFlags : uint8_t {
+  kNoFlags = 0,
+  kInjective = 1,
+  kExpensive = 2,
+  kSideEffect = 4,
+  kCalls = 8,
+  kCommutative = 16,
+};
 
 struct OpcodeInfo {
   std::string_view name;

@@ -26,21 +26,6 @@ ComparisonDirection Turned(ComparisonDirection direction) {
   }
 }
 
-bool Commutes(Opcode opcode) {
-  switch (opcode) {
-    case Opcode::kAdd:
-    case Opcode::kMultiply:
-    case Opcode::kMaximum:
-    case Opcode::kMinimum:
-    case Opcode::kAnd:
-    case Opcode::kOr:
-    case Opcode::kXor:
-      return true;
-    default:
-      return false;
-  }
-}
-
 }  // namespace
 
 class ScalarProgram::Compiler {
@@ -166,7 +151,7 @@ std::unique_ptr<ScalarProgram> ScalarProgram::Compile(const Computation& computa
   // What is one operation on the two parameters alone can be done without the program.
   const Instruction* root = computation.root();
   if (program->operations_.size() == 1 && program->results_.size() == 1 && program->parameter_count() == 2 &&
-      Commutes(root->opcode()) && root->operand(0) != root->operand(1) &&
+      HasFlag(root->opcode(), kCommutative) && root->operand(0) != root->operand(1) &&
       root->operand(0)->opcode() == Opcode::kParameter && root->operand(1)->opcode() == Opcode::kParameter) {
     program->single_binary_ = root->opcode();
   }

@@ -34,7 +34,7 @@ bool MayBeShared(const Instruction& x) {
 std::vector<int64_t> OperandIds(const Instruction& x) {
   std::vector<int64_t> ids;
   for (const Instruction* operand : x.operands()) ids.push_back(operand->id());
-  if (IsCommutative(x.opcode())) std::sort(ids.begin(), ids.end());
+  if (HasFlag(x.opcode(), kCommutative)) std::sort(ids.begin(), ids.end());
   return ids;
 }
 

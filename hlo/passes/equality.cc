@@ -122,17 +122,4 @@ uint64_t HashComputation(const Computation& computation) {
   return hash;
 }
 
-bool IsCommutative(Opcode opcode) {
-  switch (opcode) {
-    case Opcode::kAdd:
-    case Opcode::kMultiply:
-    case Opcode::kAnd:
-    case Opcode::kOr:
-    case Opcode::kXor:
-      return true;
-    default:
-      return false;
-  }
-}
-
 }  // namespace smelt::hlo

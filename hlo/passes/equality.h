@@ -20,7 +20,4 @@ uint64_t HashOperation(const Instruction& instruction);
 bool SameComputation(const Computation& a, const Computation& b);
 uint64_t HashComputation(const Computation& computation);
 
-// a op b is b op a.
-bool IsCommutative(Opcode opcode);
-
 }  // namespace smelt::hlo

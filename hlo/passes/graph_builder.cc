@@ -200,18 +200,7 @@ std::optional<Opcode> BinaryOperation(const Computation& computation) {
   const Instruction* rhs = root->operand(1);
   if (lhs->opcode() != Opcode::kParameter || rhs->opcode() != Opcode::kParameter || lhs == rhs) return std::nullopt;
   if (!root->shape().IsScalar() || !lhs->shape().SameAs(root->shape())) return std::nullopt;
-  switch (root->opcode()) {
-    case Opcode::kAdd:
-    case Opcode::kMultiply:
-    case Opcode::kMaximum:
-    case Opcode::kMinimum:
-    case Opcode::kAnd:
-    case Opcode::kOr:
-    case Opcode::kXor:
-      break;
-    default:  // the order of the operands matters
-      if (lhs->attributes<ParameterAttributes>().number != 0) return std::nullopt;
-  }
+  if (!HasFlag(root->opcode(), kCommutative) && lhs->attributes<ParameterAttributes>().number != 0) return std::nullopt;
   return root->opcode();
 }
 

@@ -1,5 +1,6 @@
 #include "hlo/passes/common_subexpressions.h"
 
+#include "hlo/str_cat.h"
 #include "tests/hlo/passes/pass_testing.h"
 
 namespace smelt::hlo {
@@ -34,6 +35,24 @@ TEST(EliminateCommonSubexpressions, SubtractionDoesNotCommute) {
   Apply(R"(ENTRY e { x = f32[4] parameter(0) y = f32[4] parameter(1) a = f32[4] subtract(x, y) b = f32[4] subtract(y, x)
       ROOT r = f32[4] multiply(a, b) })",
         EliminateCommonSubexpressions, /*expect_change=*/false);
+}
+
+// One flag of the opcode's says so, to this pass, to reducers and to scatters.
+TEST(EliminateCommonSubexpressions, WhatCommutesFallsTogetherWhicheverOperandIsFirst) {
+  const auto text = [](std::string_view opcode, std::string_view type) {
+    const std::string array = StrCat(type, "[4]"), name(opcode);
+    return StrCat("ENTRY e { x = ", array, " parameter(0) y = ", array, " parameter(1) a = ", array, " ", name,
+                  "(x, y) b = ", array, " ", name, "(y, x) ROOT r = (", array, ", ", array, ") tuple(a, b) }");
+  };
+  for (std::string_view opcode : {"add", "multiply", "maximum", "minimum", "and", "or", "xor"}) {
+    EXPECT_TRUE(HasFlag(*OpcodeFromName(opcode), kCommutative)) << opcode;
+    const auto module = Apply(text(opcode, "s32"), EliminateCommonSubexpressions);
+    EXPECT_EQ(OpcodesOf(*module), StrCat(opcode, " tuple"));
+  }
+  for (std::string_view opcode : {"subtract", "divide", "remainder", "power", "shift-left"}) {
+    EXPECT_FALSE(HasFlag(*OpcodeFromName(opcode), kCommutative)) << opcode;
+    Apply(text(opcode, "s32"), EliminateCommonSubexpressions, /*expect_change=*/false);
+  }
 }
 
 TEST(EliminateCommonSubexpressions, PrecisionIsPartOfADot) {
