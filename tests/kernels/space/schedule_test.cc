@@ -109,7 +109,7 @@ TEST(Structure, NarrowOperandsOfAContractionAreConvertedBeforeIt) {
   for (const Case& c : cases) {
     const auto module = hlo::ParseModule(std::string("HloModule m\nENTRY e {\n") + c.text + "\n}\n");
     ASSERT_TRUE(module.ok()) << module.status();
-    const Structure structure = AnalyseStructure(te::FromHlo(*(*module)->entry()).value(), Target());
+    const Structure structure = AnalyseStructure(te::FromHlo(*(*module)->entry()).value());
     const te::Operation& main = *structure.main_nest().main;
     EXPECT_TRUE(IsContraction(main)) << c.text;
     EXPECT_EQ(main.types[0], c.sum) << c.text;

@@ -118,7 +118,8 @@ TEST_F(SessionTest, FindsAVerifiedAnswerThatReplaysAndGoesOnFromItsRecords) {
     usual.outcome = {.failure = Failure::kRunTimedOut, .message = "no answer in 60 s"};
     ASSERT_TRUE((*records)->Add(usual).ok());
   }
-  const auto after = Tune(*program, options, *predictor);
+  Budget third(60);
+  const auto after = Tune(*program, options, *predictor, third);
   EXPECT_TRUE(after.ok()) << after.status();
 }
 
