@@ -16,7 +16,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import smelt.jax
-from smelt.jax import comparison, door, folder, kernels, tuning
+from smelt.jax import comparison, door, folder, handler, kernels, tuning
 
 
 def values(*shape, scale=1.0, seed=1):
@@ -91,7 +91,7 @@ def row(name, seconds, scratch):
     computation = tuning.lower(f, arguments)
     leaves = jax.tree.leaves(arguments)
     embedded = kernels.embed(path / "captured.pb", "priority", "all", folder.threads(), path / "kernels-all")
-    kernels.load(str(embedded.library.resolve()))
+    handler.load(str(embedded.library.resolve()))
     programs = [door.Program(computation, leaves), door.Program(computation, leaves, (path / "fused.pb").read_bytes()),
                 door.Program(computation, leaves, embedded.module.read_bytes())]
     expected, *found = ([np.asarray(array) for array in program.run()] for program in programs)

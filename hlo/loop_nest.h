@@ -1,7 +1,7 @@
 // What has a loop nest: the one table that fusion decides by, and that the kernel compiler has rules for
 // (te/from_hlo.h).
 //
-//   absl::Status status = HasLoopNest(*instruction);
+//   absl::Status status = HasLoopNest(instruction);
 //   if (!status.ok()) ...   // "sort.3: a sort compares elements in an order that data decides"
 //
 // Asked are the opcode, the element types (complex ones have arithmetic and movement), static shapes with elements, and

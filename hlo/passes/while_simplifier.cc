@@ -159,9 +159,10 @@ class LoopRewrite {
       const int64_t index = ElementIndex(*get);
       Instruction* element = nullptr;
       if (plan_.sunk[index]) {
-        element = CopyConstant(*loop_.operand(0)->operand(index), inside);
+        element = InLayoutOf(*get, CopyConstant(*loop_.operand(0)->operand(index), inside));
       } else if (plan_.kept[index]) {
         element = build.GetTupleElement(state, new_index_[index]);
+        element->shape() = get->shape();
         element->raw_attributes() = get->raw_attributes();
       } else {
         continue;  // read only on the way to elements that go
@@ -183,6 +184,12 @@ class LoopRewrite {
     }
     RemoveDeadInstructions(inside, effects_);
     inside.Remove(old_state);
+  }
+
+  // What stands for `get` now. A bitcast of it reads the order of its elements in memory, which another layout changes.
+  static Instruction* InLayoutOf(const Instruction& get, Instruction* element) {
+    if (CanReplace(get, *element)) return element;
+    return element->parent()->Add(Opcode::kCopy, get.shape(), {element});
   }
 
   static Instruction* CopyConstant(const Instruction& constant, Computation& inside) {
@@ -207,7 +214,7 @@ class LoopRewrite {
         element = build.GetTupleElement(fresh, new_index_[index]);
         element->shape() = get->shape();
       }
-      if (element == nullptr) element = Initial(index, build);
+      if (element == nullptr) element = InLayoutOf(*get, Initial(index, build));
       get->ReplaceAllUsesWith(element);
       loop_.parent()->Remove(get);
     }

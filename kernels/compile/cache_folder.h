@@ -1,6 +1,7 @@
 // The folder of what is expensive to make again: compiled kernels, modules as XLA's passes leave them, StableHLO as
 // HLO. All processes of a user share it. It is kept below a limit: what was not used for longest goes.
 //
+//   const std::string folder = DefaultCacheFolder();
 //   KeepInCache(folder, folder + "/4f/4f0c....kernel", bytes);
 //   CacheUse use = TrimCache(folder, CacheLimit().value());
 //

@@ -20,7 +20,7 @@ struct Entry {
   Rule rule;
 };
 
-// Of the opcodes of hlo/loop_nest.h that are not elementwise.
+// The rules of those opcodes of hlo/loop_nest.h that are not elementwise.
 constexpr Entry kRules[] = {
     {Opcode::kConstant, ConstantRule},
     {Opcode::kIota, IotaRule},

@@ -45,8 +45,9 @@ TEST(Fuzz, RefusesNonsenseFlags) {
 
 TEST(Fuzz, AFolderThatCannotBeWrittenIsAnErrorAndNoFinding) {
   const auto folder = FreshFolder("fuzz-full");
-  const ToolResult result = RunTool(
-      {"fuzz", "--modules=2", "--seed=3", "--expect", "--out=" + (folder / "out").string()}, {.file_size_limit = 64});
+  const ToolResult result =
+      RunTool({"fuzz", "--modules=2", "--seed=3", "--expect", "--quiet", "--out=" + (folder / "out").string()},
+              {.file_size_limit = 600});
   EXPECT_EQ(result.exit_code, 1);
   EXPECT_EQ(result.out.find("findings"), std::string::npos) << result.out;
   EXPECT_NE(result.err.find("cannot be written: File too large"), std::string::npos) << result.err;

@@ -1,7 +1,6 @@
-"""Kernels of ours for programs that XLA compiles: built, linked, compared with XLA's results, timed, and loaded."""
+"""Kernels of ours for programs that XLA compiles: built, linked, compared with XLA's results, and timed."""
 from __future__ import annotations
 
-import ctypes
 import dataclasses
 import hashlib
 import json
@@ -9,20 +8,15 @@ import os
 import pathlib
 import subprocess
 import tempfile
-import threading
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import jax
 import numpy as np
 
 from smelt import program
-from smelt.jax import comparison, door, folder, timing
+from smelt.jax import comparison, door, folder, handler, timing
 
-HERE = pathlib.Path(__file__).resolve().parent
-SOURCES = ("call.cc", "kernel_table.h")
-HANDLER = "smelt_kernel"
 VARIANTS = ("all", "contractions")
 COMPILE_SHARE = 0.75  # of the time that is left: the compilations of one variant may not take more
 
@@ -30,83 +24,6 @@ COMPILE_SHARE = 0.75  # of the time that is left: the compilations of one varian
 TOLERANCES = {"float64": 1e-9, "complex128": 1e-9, "float16": 1e-2, "bfloat16": 4e-2}
 TOLERANCE = 1e-4
 
-
-class Unlinkable(program.ProgramError):
-    """The system's compiler is missing or refuses."""
-
-
-def _compile(compilers: Sequence[str], arguments: Sequence[str | os.PathLike[str]], output: pathlib.Path,
-             timeout: float | None = None) -> None:
-    """Writes `output`, whole or not at all."""
-    output.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = output.with_name(f"{output.name}.{os.getpid()}.{threading.get_ident()}")
-    tried = []
-    for compiler in compilers:
-        if not compiler:
-            continue
-        try:
-            done = subprocess.run([*compiler.split(), *map(str, arguments), "-o", str(unfinished)], capture_output=True, check=False,
-                                  timeout=timeout)
-        except OSError:
-            tried.append(compiler)
-            continue
-        if done.returncode != 0:
-            raise Unlinkable(f"{compiler}: {done.stderr.decode(errors='replace').strip()[-2000:]}")
-        unfinished.replace(output)
-        return
-    raise Unlinkable(f"kernels are linked by the system's compiler, and none of {', '.join(tried)} is there: install one, for example g++")
-
-
-# The handler.
-
-_lock = threading.Lock()
-_handler: ctypes.CDLL | None = None
-
-
-def _cache_folder() -> pathlib.Path:
-    for variable, rest in (("SMELT_CACHE", ""), ("XDG_CACHE_HOME", "smelt")):
-        if os.environ.get(variable):
-            return pathlib.Path(os.environ[variable]) / rest
-    return pathlib.Path.home() / ".cache" / "smelt"
-
-
-def _load_handler() -> ctypes.CDLL:
-    """Compiled once for each jaxlib, and registered with XLA once in a process."""
-    global _handler
-    with _lock:
-        if _handler is not None:
-            return _handler
-        include = jax.ffi.include_dir()
-        key = hashlib.sha256(b"".join((HERE / name).read_bytes() for name in SOURCES))
-        key.update(f"{jax.__version__} {folder.processor()} {include}".encode())
-        path = _cache_folder() / f"handler-{key.hexdigest()[:32]}.so"
-        if not path.is_file():
-            _compile((os.environ.get("CXX", ""), "c++", "g++", "clang++"),
-                     ("-std=c++17", "-O2", "-DNDEBUG", "-shared", "-fPIC", "-w", f"-I{include}", HERE / "call.cc", "-ldl", "-lpthread"), path)
-        library = ctypes.CDLL(str(path))
-        library.smelt_load.restype = ctypes.c_char_p
-        library.smelt_load.argtypes = [ctypes.c_char_p]
-        jax.ffi.register_ffi_target(HANDLER, jax.ffi.pycapsule(library.smelt_kernel), platform="cpu")
-        _handler = library
-        return library
-
-
-_loaded: set[str] = set()
-
-
-def load(library: str) -> None:
-    """Makes a library's kernels known to the handler. OSError, Unlinkable: with the reason."""
-    handler = _load_handler()
-    with _lock:
-        if library in _loaded:
-            return
-        error = handler.smelt_load(library.encode())
-        if error is not None:
-            raise OSError(error.decode(errors="replace"))
-        _loaded.add(library)
-
-
-# Building.
 
 @dataclasses.dataclass
 class Embedded:
@@ -124,7 +41,7 @@ def embed(captured: pathlib.Path, fusion: str, which: str, threads: int, out: pa
     digest = hashlib.sha256("".join(report["objects"]).encode() + (out / "table.c").read_bytes()).hexdigest()[:16]
     library = out / f"kernels-{digest}.so"
     objects = [out / name for name in report["objects"]]
-    _compile((os.environ.get("CC", ""), "cc", "gcc", "clang"), ("-O1", "-shared", "-fPIC", out / "table.c", *objects, "-lm"), library,
+    handler.compile_library((os.environ.get("CC", ""), "cc", "gcc", "clang"), ("-O1", "-shared", "-fPIC", out / "table.c", *objects, "-lm"), library,
              timeout)
     for path in (*objects, out / "table.c"):
         path.unlink()
@@ -222,7 +139,7 @@ def choose(path: pathlib.Path, computation: Any, fusion: str, variants: Sequence
         if left is not None and 2 * compiling > left():
             choice.notes.append("no time was left to compile the program with kernels")
             break
-        load(str(embedded.library.resolve()))
+        handler.load(str(embedded.library.resolve()))
         if usual is None:
             usual = door.Program(computation, arguments)
             expected = [np.asarray(result) for result in usual.run()]

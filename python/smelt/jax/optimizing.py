@@ -20,7 +20,7 @@ from typing import Any
 
 import jax
 
-from smelt.jax import door, folder, kernels
+from smelt.jax import door, folder, handler
 from smelt.program import ProgramError
 
 MODES = ("fusions", "kernels")
@@ -294,7 +294,7 @@ def optimize(*folders: str | os.PathLike[str], mode: str | None = None) -> Optim
         try:
             answer = folder.load(path, mode)
             if answer.library:
-                kernels.load(answer.library)
+                handler.load(answer.library)
         except (folder.Unusable, OSError, ProgramError) as error:
             _warn(path, str(error))
             continue

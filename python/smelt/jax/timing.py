@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from smelt.jax import comparison, door
+from smelt.jax import comparison, door, handler
 
 PROGRAMS = ("usual", "ours")
 
@@ -34,9 +34,8 @@ def save(folder: pathlib.Path, computation: Any, usual: door.Program, ours: door
 
 def main(folder: pathlib.Path) -> None:
     import ml_dtypes
-    from smelt.jax import kernels
     content = json.loads((folder / "arguments.json").read_text())
-    kernels.load(content["library"])
+    handler.load(content["library"])
     arguments = []
     for number, kept in enumerate(content["arguments"]):
         dtype = np.dtype(getattr(ml_dtypes, kept["dtype"], kept["dtype"]))

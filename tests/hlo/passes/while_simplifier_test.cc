@@ -68,6 +68,21 @@ TEST(SimplifyWhileLoops, InvariantElementsAreReadFromOutside) {
   EXPECT_EQ(module->entry()->root()->operand(1)->opcode(), Opcode::kParameter);
 }
 
+TEST(SimplifyWhileLoops, KeepsALayoutThatABitcastReads) {
+  const auto before = Parse(R"(HloModule m
+    body { s = (s32[], f32[2,3]) parameter(0) i = s32[] get-tuple-element(s), index=0 x = f32[2,3] get-tuple-element(s), index=1
+      one = s32[] constant(1) j = s32[] add(i, one) ROOT r = (s32[], f32[2,3]) tuple(j, x) }
+    condition { s = (s32[], f32[2,3]) parameter(0) i = s32[] get-tuple-element(s), index=0 n = s32[] constant(3)
+      ROOT c = pred[] compare(i, n), direction=LT }
+    ENTRY e { x = f32[2,3]{1,0} parameter(0) z = s32[] constant(0) t = (s32[], f32[2,3]) tuple(z, x)
+      w = (s32[], f32[2,3]) while(t), body=body, condition=condition g = f32[2,3]{0,1} get-tuple-element(w), index=1
+      b = f32[6]{0} bitcast(g) i = s32[] get-tuple-element(w), index=0 ROOT r = (s32[], f32[6]{0}) tuple(i, b) })");
+  const auto after = before->Clone();
+  ASSERT_TRUE(SimplifyWhileLoops(*after).ok());
+  EXPECT_EQ(FindLoop(*after)->shape().tuple_shapes.size(), 1u);  // the counter
+  ExpectSameResults(*before, *after);
+}
+
 TEST(SimplifyWhileLoops, ZeroIterationsAreTheStart) {
   const auto module = Apply(Loop("7", kLimitConstant, "", "l", kTakeValue), SimplifyWhileLoops);
   EXPECT_EQ(FindLoop(*module), nullptr);

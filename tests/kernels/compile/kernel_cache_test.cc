@@ -40,7 +40,7 @@ class KernelCacheTest : public testing::Test {
   std::filesystem::path OnlyFile() const {
     std::filesystem::path found;
     for (const auto& entry : std::filesystem::recursive_directory_iterator(folder_)) {
-      if (entry.is_regular_file()) {
+      if (entry.path().extension() == ".kernel") {
         EXPECT_TRUE(found.empty()) << "more than one file: " << entry.path();
         found = entry.path();
       }

@@ -83,13 +83,13 @@ TEST(MeasuringChild, KilledByAnotherItIsStartedAgainAndTheTrialCounts) {
   Runner runner = MakeRunner();
   {
     Killer killer(1);
-    const Runner::ProgramResult result = runner.TimeProgram({kModule, {}}, {kModule, {}}, 100, 0.5, 0);
+    const Runner::ProgramResult result = runner.TimeProgram({kModule, {}}, {kModule, {}}, 20000, 0.5, 0);
     EXPECT_TRUE(result.outcome.ok()) << result.outcome.message;
   }
   {
     Runner fresh = MakeRunner();
     Killer killer(1);
-    for (const Outcome& outcome : fresh.TimePrograms({{kModule, {}}, {kModule, {}}}, 100, 0.5))
+    for (const Outcome& outcome : fresh.TimePrograms({{kModule, {}}, {kModule, {}}}, 20000, 0.5))
       EXPECT_TRUE(outcome.ok()) << outcome.message;
   }
   ExpectWorks(runner);
@@ -99,7 +99,7 @@ TEST(MeasuringChild, KilledAgainAndAgainItIsNoResultOfTheProgram) {
   Runner runner = MakeRunner();
   {
     Killer killer(1000);
-    const Runner::ProgramResult result = runner.TimeProgram({kModule, {}}, {kModule, {}}, 100, 5, 0);
+    const Runner::ProgramResult result = runner.TimeProgram({kModule, {}}, {kModule, {}}, 20000, 5, 0);
     EXPECT_EQ(result.outcome.failure, Failure::kEnvironment) << result.outcome.message;
     EXPECT_FALSE(IsLasting(result.outcome.failure));
   }

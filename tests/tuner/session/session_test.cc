@@ -191,7 +191,7 @@ TEST_F(SessionTest, AnInterruptedSessionEndsCleanlyWithAnAnswer) {
   for (int i = 0; i < 600 && !fs::exists(folder_ / "run" / "records.db"); ++i) ::usleep(100000);
   ::usleep(1500000);
   ::kill(pid, SIGINT);
-  EXPECT_EQ(Wait(pid), 0) << Errors();
+  EXPECT_EQ(Wait(pid), 130) << Errors();
   EXPECT_THAT(Errors(), HasSubstr("interrupted"));
   EXPECT_TRUE(fs::exists(folder_ / "run" / "best.fusion.json"));
 }
