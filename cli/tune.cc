@@ -212,7 +212,7 @@ Action AddTune(CLI::App& app) {
       ->check(Positive())
       ->capture_default_str();
   app.add_option("--hardware-seconds", options.hardware_seconds,
-                 "Ends the search when compiling and timing candidates took so long, in all runs of the folder; by "
+                 "Ends the search when compiling and timing its candidates took so long, in all runs of the folder; by "
                  "default only the budget ends it")
       ->check(Positive());
   app.add_option("--start", options.start, "Where the chains start")

@@ -91,13 +91,14 @@ void SessionState::BeginSearch(double until) {
   budget.Enter(Phase::kSearching);
   search_begin_ = budget.spent();
   search_end_ = until;
+  hardware_begin_ = trials.hardware_seconds();
   trials.runner().SetDeadline(budget.At(until));
 }
 
 double SessionState::Progressed() const {
   const double whole = search_end_ - search_begin_;
   const double of_time = whole > 0 ? (budget.spent() - search_begin_) / whole : 1;
-  return std::max(of_time, trials.hardware_seconds() / options.hardware_seconds);
+  return std::max(of_time, (trials.hardware_seconds() - hardware_begin_) / options.hardware_seconds);
 }
 
 void SessionState::Progress(const std::string& line) {

@@ -79,6 +79,7 @@ class SessionState {
  private:
   std::set<std::string> programs_;            // by their kernels
   double search_begin_ = 0, search_end_ = 0;  // moments of the budget
+  double hardware_begin_ = 0;                 // hardware seconds before the search
 };
 
 }  // namespace smelt::tuner
