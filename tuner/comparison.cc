@@ -64,15 +64,15 @@ absl::StatusOr<Comparison> CompareInterleaved(Runner& runner, const Candidate& u
     if (options.proceed && !options.proceed(child)) break;
     const std::vector<Outcome> outcomes = runner.TimePrograms(candidates, options.rounds, options.seconds);
     if (runner.out_of_time()) break;
-    if (!outcomes[0].ok()) {
-      return absl::InternalError(
-          absl::StrCat("the default program cannot be timed: ", std::string(FailureName(outcomes[0].failure)), ": ",
-                       outcomes[0].message));
-    }
     // A fault of the system decides nothing.
     for (const Outcome& outcome : outcomes) {
       if (outcome.failure == Failure::kEnvironment)
         return absl::UnavailableError(absl::StrCat("the programs cannot be compared: ", outcome.message));
+    }
+    if (!outcomes[0].ok()) {
+      return absl::InternalError(
+          absl::StrCat("the default program cannot be timed: ", std::string(FailureName(outcomes[0].failure)), ": ",
+                       outcomes[0].message));
     }
     if (!outcomes[1].ok()) {
       Comparison failed;

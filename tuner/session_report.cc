@@ -80,8 +80,8 @@ std::string FormatReport(const std::string& path, const TuneOptions& options, co
       : !report.difference.empty() ? absl::StrCat("NO: ", report.difference)
       : report.unchecked.empty()   ? std::string("no: ended before")
       : report.improved
-          ? absl::StrCat("only against the default's own results: the evaluator has none: ", report.unchecked)
-          : absl::StrCat("no: the evaluator has no results: ", report.unchecked);
+          ? absl::StrCat("only against the default's own results: ", report.unchecked)
+          : absl::StrCat("no: ", report.unchecked);
   if (report.default_seconds > 0) absl::StrAppend(&text, "  verified  ", verified, "\n");
   for (const std::string& line : report.noisy) absl::StrAppend(&text, "    ", line, "\n");
   absl::StrAppend(&text, "  time      ", budget.ToString(), "\n");

@@ -210,9 +210,8 @@ absl::Status Trials::PrepareVerifier(double max_seconds) {
     verifier_ = *std::move(evaluated);
   } else {
     if (Cancelled()) return absl::CancelledError("interrupted");
-    why_unchecked_ = std::string(evaluated.status().message());
-    Log(absl::StrCat("the evaluator cannot check this program: ", why_unchecked_,
-                     "; results are compared with those of the default program"));
+    why_unchecked_ = absl::StrCat("the evaluator has no result: ", std::string(evaluated.status().message()));
+    Log(absl::StrCat(why_unchecked_, "; results are compared with those of the default program"));
     SMELT_RETURN_IF_ERROR(ExpectResultsOfTheDefault());
   }
   runner_.UseInputs(verifier_->inputs());
@@ -280,7 +279,7 @@ absl::Status Trials::AskTheDefault() {
   }
   const std::string difference = verifier_->Compare(*outputs);
   if (difference.empty()) return absl::OkStatus();
-  why_unchecked_ = absl::StrCat("XLA's own result differs from it: ", difference);
+  why_unchecked_ = absl::StrCat("XLA's own result differs from the evaluator's: ", difference);
   Log(absl::StrCat(why_unchecked_, "; from now on results are compared with XLA's own"));
   SMELT_ASSIGN_OR_RETURN(verifier_, Verifier::FromOutputs(*program_.original, *outputs, verifier_->inputs()));
   return absl::OkStatus();
