@@ -38,7 +38,7 @@ class NewFile {
   int descriptor_ = -1;
 };
 
-// For the end of a process in the middle of its work, from any thread: removes the file that is being written last.
+// Removes the file that is being written last. Any thread may call it where the process ends in the middle of its work.
 // Allocates nothing and waits for nothing.
 void RemoveUnfinishedFile();
 
