@@ -18,7 +18,7 @@ from smelt.jax.result import Tuned
 
 TARGETS = ("xla", "cpu")
 MODULES = ("module.pb", "captured.pb", "captured_library.pb")
-# The share that the search gets with target="cpu", once the modules are captured: the rest is for kernels inside XLA's program, beside its own choice.
+# The share that the search gets with target="cpu", once the modules are captured; the rest is for kernels inside XLA's program.
 SEARCH_SHARE = 0.45
 LEAST_SEARCH_SECONDS = 0.5
 FINISHING_SECONDS = 0.3  # of the budget: files are written, and what was begun is ended
