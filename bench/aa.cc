@@ -3,7 +3,7 @@
 //   build/release/bench/aa models/*.hlo --count=300 --file=aa.jsonl [--threads=1] [--smelt=build/release/smelt]
 //
 // Compares the default program of each module with itself, in turn until there are `count` comparisons, through the
-// comparison that ends `smelt tune` (tuner/comparison.h): children, placements and rounds are real. Each result is a
+// comparison that ends `smelt tune` (measure/comparison.h): children, placements and rounds are real. Each result is a
 // line of the file; the same command goes on from it. Prints the share of "better" with its 95 % interval (Wilson), and
 // how wide the intervals of the gain were. Exit status 1 where the share is above 1 %.
 #include <algorithm>
@@ -15,12 +15,13 @@
 
 #include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
-#include "hlo/status_macros.h"
+#include "base/status_macros.h"
 #include "hlo/text/printer.h"
-#include "kernels/compile/compile.h"
+#include "measure/comparison.h"
 #include "nlohmann/json.hpp"
-#include "tuner/comparison.h"
-#include "tuner/program.h"
+#include "targets/cpu/compile/compile.h"
+#include "targets/cpu/detect.h"
+#include "targets/program.h"
 
 namespace smelt::tuner {
 namespace {
@@ -31,7 +32,7 @@ struct Flags {
   std::vector<std::string> modules;
   std::string file, smelt = "build/release/smelt";
   int count = 300, threads = 1;
-  ComparisonOptions comparison;
+  measure::ComparisonOptions comparison;
 };
 
 std::vector<json> ReadLines(const std::string& path) {
@@ -44,10 +45,10 @@ std::vector<json> ReadLines(const std::string& path) {
   return lines;
 }
 
-absl::StatusOr<Candidate> DefaultProgram(const std::string& path, const kernels::Target& target) {
-  SMELT_ASSIGN_OR_RETURN(const Program program, LoadProgram(path));
-  SMELT_ASSIGN_OR_RETURN(const FusedProgram fused, FuseProgram(program, "priority", target));
-  return Candidate{.module_text = hlo::ToText(*fused.module, {})};
+absl::StatusOr<measure::Candidate> DefaultProgram(const std::string& path, const cpu::Target& target) {
+  SMELT_ASSIGN_OR_RETURN(const targets::Program program, targets::LoadProgram(path));
+  SMELT_ASSIGN_OR_RETURN(const targets::FusedProgram fused, targets::FuseProgram(program, "priority", target));
+  return measure::Candidate{.module_text = hlo::ToText(*fused.module, {})};
 }
 
 void Print(const std::vector<json>& lines) {
@@ -65,18 +66,18 @@ void Print(const std::vector<json>& lines) {
       "%.0f comparisons of a program with itself: %.0f \"better\", %.2f %% [%.2f, %.2f]; %.1f children each, "
       "half an interval of the gain %.2f %% (median)\n",
       n, better, 100 * share, 100 * std::max(middle - half, 0.0), 100 * (middle + half), children / n,
-      100 * Median(std::move(widths)));
+      100 * measure::Median(std::move(widths)));
 }
 
 absl::Status Run(const Flags& flags) {
   const std::string name = absl::StrCat("cpu:threads=", flags.threads);
-  SMELT_ASSIGN_OR_RETURN(const kernels::Target target, kernels::Target::Parse(name));
-  WorkerOptions worker;
+  SMELT_ASSIGN_OR_RETURN(const cpu::Target target, cpu::ParseTarget(name));
+  measure::WorkerOptions worker;
   worker.program = flags.smelt;
   worker.target = name;
-  worker.cache_folder = kernels::KernelCache::DefaultFolder();
-  if (flags.threads == 1) worker.cpu = MeasuringCpu();
-  std::vector<Candidate> candidates;
+  worker.cache_folder = cpu::KernelCache::DefaultFolder();
+  if (flags.threads == 1) worker.cpu = measure::MeasuringCpu();
+  std::vector<measure::Candidate> candidates;
   for (const std::string& module : flags.modules) {
     SMELT_ASSIGN_OR_RETURN(candidates.emplace_back(), DefaultProgram(module, target));
   }
@@ -84,9 +85,9 @@ absl::Status Run(const Flags& flags) {
   std::ofstream file(flags.file, std::ios::app);
   while (static_cast<int>(lines.size()) < flags.count) {
     const size_t i = lines.size() % candidates.size();
-    Runner runner(worker, {});
-    SMELT_ASSIGN_OR_RETURN(const Comparison compared,
-                           CompareInterleaved(runner, candidates[i], candidates[i], flags.comparison));
+    measure::Runner runner(worker, {});
+    SMELT_ASSIGN_OR_RETURN(const measure::Comparison compared,
+                           measure::CompareInterleaved(runner, candidates[i], candidates[i], flags.comparison));
     lines.push_back({{"module", flags.modules[i]},
                      {"children", compared.children},
                      {"gain", compared.gain},

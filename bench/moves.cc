@@ -10,17 +10,17 @@
 #include <string>
 
 #include "CLI/CLI.hpp"
+#include "base/status_macros.h"
 #include "fusion/target.h"
 #include "gnn/predictor.h"
-#include "hlo/status_macros.h"
-#include "kernels/target.h"
+#include "gnn/shipped_model.h"
+#include "hlo/passes/execution_counts.h"
 #include "nlohmann/json.hpp"
-#include "tuner/program.h"
+#include "targets/cpu/detect.h"
+#include "targets/program.h"
 #include "tuner/search/annealing.h"
-#include "tuner/search/execution_counts.h"
 #include "tuner/search/fusion_state.h"
 #include "tuner/search/kernel_costs.h"
-#include "tuner/shipped_model.h"
 
 namespace smelt::tuner {
 namespace {
@@ -42,7 +42,7 @@ struct Run {
 
 absl::StatusOr<Run> Search(const fusion::Space& space, const fusion::Config& start, gnn::Predictor& predictor,
                            const Flags& flags) {
-  const ComputationCounts counts = ExecutionCounts(space.module());
+  const ComputationCounts counts = hlo::ExecutionCounts(space.module());
   KernelCosts costs(predictor);
   SMELT_ASSIGN_OR_RETURN(const std::unique_ptr<FusionState> state, FusionState::Create(space, start, counts, costs));
   const int64_t of_start = state->predicted();
@@ -53,18 +53,18 @@ absl::StatusOr<Run> Search(const fusion::Space& space, const fusion::Config& sta
 }
 
 absl::Status Measure(const Flags& flags) {
-  SMELT_ASSIGN_OR_RETURN(const kernels::Target target, kernels::Target::Parse("cpu:threads=1"));
-  const std::string path = flags.model.empty() ? ShippedModelPath() : flags.model;
+  SMELT_ASSIGN_OR_RETURN(const cpu::Target target, cpu::ParseTarget("cpu:threads=1"));
+  const std::string path = flags.model.empty() ? gnn::ShippedModelPath() : flags.model;
   std::unique_ptr<gnn::Predictor> predictor;
   if (path.empty() || path == "analytical") {
     predictor = gnn::Predictor::Analytical(target);
   } else {
     SMELT_ASSIGN_OR_RETURN(predictor, gnn::Predictor::Load(path, target));
   }
-  SMELT_ASSIGN_OR_RETURN(const Program program, LoadProgram(flags.module));
+  SMELT_ASSIGN_OR_RETURN(const targets::Program program, targets::LoadProgram(flags.module));
   SMELT_ASSIGN_OR_RETURN(const fusion::Space space,
                          fusion::Space::Build(program.module(), fusion::FusionTarget::Cpu()));
-  SMELT_ASSIGN_OR_RETURN(const fusion::Config start, FusionConfig(space, program.flat, flags.start, target));
+  SMELT_ASSIGN_OR_RETURN(const fusion::Config start, targets::FusionConfig(space, program.flat, flags.start, target));
   SMELT_ASSIGN_OR_RETURN(const Run cold, Search(space, start, *predictor, flags));
   SMELT_ASSIGN_OR_RETURN(const Run known, Search(space, start, *predictor, flags));
   if (flags.json) {
@@ -95,7 +95,7 @@ int Main(int argc, char** argv) {
   CLI::App app("Fusion moves a second under a model", "moves");
   app.add_option("MODULE", flags.module, "HLO text")->capture_default_str();
   app.add_option("--model", flags.model, "Model file, or `analytical`; by default the shipped model");
-  app.add_option("--start", flags.start, kFusionHelp)->capture_default_str();
+  app.add_option("--start", flags.start, targets::kFusionHelp)->capture_default_str();
   app.add_option("--moves", flags.moves, "Moves of each run")
       ->check(CLI::Range(1L, 1000000000L))
       ->capture_default_str();

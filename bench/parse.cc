@@ -16,8 +16,8 @@
 #include <vector>
 
 #include "CLI/CLI.hpp"
+#include "base/status_macros.h"
 #include "hlo/module.h"
-#include "hlo/status_macros.h"
 #include "hlo/text/parser.h"
 #include "hlo/verifier/verifier.h"
 #include "nlohmann/json.hpp"

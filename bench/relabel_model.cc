@@ -7,16 +7,16 @@
 #include <string>
 
 #include "absl/strings/str_replace.h"
-#include "fusion/target_id.h"
+#include "base/status_macros.h"
 #include "gnn/model/model_file.h"
-#include "hlo/status_macros.h"
+#include "machine/target_id.h"
 
 namespace smelt {
 namespace {
 
 absl::Status Relabel(const std::string& path, const std::string& kind) {
   SMELT_ASSIGN_OR_RETURN(gnn::ModelFile model, gnn::LoadModel(path));
-  fusion::TargetId target = fusion::TargetId::Parse(model.target);
+  machine::TargetId target = machine::TargetId::Parse(model.target);
   target.kind = kind;
   absl::StrReplaceAll({{model.target, target.ToString()}}, &model.summary);
   model.target = target.ToString();

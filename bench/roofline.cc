@@ -23,17 +23,18 @@
 #include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/status_macros.h"
 #include "fusion/kernel.h"
 #include "hlo/cost_analysis.h"
 #include "hlo/opcode.h"
-#include "hlo/status_macros.h"
 #include "hlo/text/printer.h"
-#include "kernels/compile/compile.h"
-#include "kernels/target_probe.h"
+#include "measure/kernel_program.h"
 #include "nlohmann/json.hpp"
-#include "tuner/measure/kernel_program.h"
-#include "tuner/measure/loaded_program.h"
-#include "tuner/program.h"
+#include "targets/cpu/compile/compile.h"
+#include "targets/cpu/detect.h"
+#include "targets/cpu/probe.h"
+#include "targets/cpu/worker/loaded_program.h"
+#include "targets/program.h"
 
 namespace smelt::tuner {
 namespace {
@@ -94,23 +95,24 @@ double LibraryCopyBandwidth(int64_t bytes) {
 }
 
 // Several rounds, the best of each: a machine that others use is at its own speed only at times.
-absl::Status Measure(const kernels::Target& target, int rounds, Machine* machine) {
+absl::Status Measure(const cpu::Target& target, int rounds, Machine* machine) {
   if (machine->levels.empty()) {
     // Arrays that fill half and all of the first two caches, and sizes from there to half of the last.
-    std::vector<int64_t> sizes{target.l1_bytes / 2, target.l1_bytes, target.l2_bytes / 2, target.l2_bytes};
-    while (sizes.back() * 4 <= std::min(target.l3_bytes, int64_t{64} << 20)) sizes.push_back(sizes.back() * 2);
+    std::vector<int64_t> sizes{target.LevelBytes(0) / 2, target.LevelBytes(0), target.LevelBytes(1) / 2,
+                               target.LevelBytes(1)};
+    while (sizes.back() * 4 <= std::min(target.LevelBytes(2), int64_t{64} << 20)) sizes.push_back(sizes.back() * 2);
     for (int64_t bytes : sizes) machine->levels.push_back({SizeName(bytes), bytes});
     machine->levels.push_back({"memory", INT64_MAX});
   }
   for (int round = 0; round < rounds; ++round) {
-    SMELT_ASSIGN_OR_RETURN(const double peak, kernels::MeasurePeakFlops(target));
+    SMELT_ASSIGN_OR_RETURN(const double peak, cpu::MeasurePeakFlops(target));
     machine->peak = std::max(machine->peak, peak);
     for (Level& level : machine->levels) {
       const bool memory = &level == &machine->levels.back();
-      const int64_t beyond = std::clamp<int64_t>(4 * target.l3_bytes, int64_t{64} << 20, int64_t{512} << 20);
+      const int64_t beyond = std::clamp<int64_t>(4 * target.LevelBytes(2), int64_t{64} << 20, int64_t{512} << 20);
       const int64_t bytes = memory ? beyond : level.capacity;
-      SMELT_ASSIGN_OR_RETURN(const double read, kernels::MeasureReadBandwidth(target, bytes));
-      SMELT_ASSIGN_OR_RETURN(const double copy, kernels::MeasureCopyBandwidth(target, bytes / 2));
+      SMELT_ASSIGN_OR_RETURN(const double read, cpu::MeasureReadBandwidth(target, bytes));
+      SMELT_ASSIGN_OR_RETURN(const double copy, cpu::MeasureCopyBandwidth(target, bytes / 2));
       level.read = std::max(level.read, read);
       level.copy = std::max({level.copy, copy, LibraryCopyBandwidth(bytes / 2)});
     }
@@ -175,7 +177,7 @@ void Judge(const Machine& machine, Row* row) {
   row->judged = row->bound >= kJudgedSeconds && row->kind != KernelClass::kOpaque;
 }
 
-absl::StatusOr<double> BestSample(LoadedProgram& program, double seconds) {
+absl::StatusOr<double> BestSample(cpu::LoadedProgram& program, double seconds) {
   SMELT_RETURN_IF_ERROR(program.Prepare());
   double best = 1e9;
   const auto start = Clock::now();
@@ -186,20 +188,20 @@ absl::StatusOr<double> BestSample(LoadedProgram& program, double seconds) {
   return best;
 }
 
-absl::Status MeasureModule(const std::string& path, const kernels::Target& target, const Flags& flags,
-                           kernels::KernelCache& cache, std::vector<Row>* rows) {
-  SMELT_ASSIGN_OR_RETURN(const Program program, LoadProgram(path));
-  SMELT_ASSIGN_OR_RETURN(const FusedProgram fused, FuseProgram(program, flags.fusion, target));
-  const kernels::runtime::ExecutableOptions options{.cache = &cache, .tiles = fused.tiles};
-  InputPool inputs;
-  SMELT_ASSIGN_OR_RETURN(auto whole, LoadedProgram::Load(hlo::ToText(*fused.module), target, options, inputs));
+absl::Status MeasureModule(const std::string& path, const cpu::Target& target, const Flags& flags,
+                           cpu::KernelCache& cache, std::vector<Row>* rows) {
+  SMELT_ASSIGN_OR_RETURN(const targets::Program program, targets::LoadProgram(path));
+  SMELT_ASSIGN_OR_RETURN(const targets::FusedProgram fused, targets::FuseProgram(program, flags.fusion, target));
+  const cpu::ExecutableOptions options{.cache = &cache, .tiles = fused.tiles};
+  cpu::InputPool inputs;
+  SMELT_ASSIGN_OR_RETURN(auto whole, cpu::LoadedProgram::Load(hlo::ToText(*fused.module), target, options, inputs));
   SMELT_RETURN_IF_ERROR(whole->Run());
-  SMELT_ASSIGN_OR_RETURN(const LoadedProgram::KernelTimes times, whole->TimeKernels(5));
+  SMELT_ASSIGN_OR_RETURN(const cpu::LoadedProgram::KernelTimes times, whole->TimeKernels(5));
   SMELT_ASSIGN_OR_RETURN(const std::vector<fusion::Kernel> kernels, fusion::ExtractKernels(*fused.module));
   std::map<std::string, const fusion::Kernel*> by_hash;
   for (const fusion::Kernel& kernel : kernels) by_hash[kernel.hash.ToHex()] = &kernel;
   for (size_t i = 0; i < times.seconds.size(); ++i) {
-    const kernels::runtime::KernelInfo& info = whole->executable().kernels()[i];
+    const cpu::KernelInfo& info = whole->executable().kernels()[i];
     const auto kernel = by_hash.find(info.hash.ToHex());
     if (kernel == by_hash.end() || kernel->second == nullptr || times.executions[i] == 0) continue;  // measured before
     Row row{.module = path, .name = info.name, .tile = info.tile, .executions = times.executions[i]};
@@ -207,8 +209,8 @@ absl::Status MeasureModule(const std::string& path, const kernels::Target& targe
     row.in_program = times.seconds[i] / static_cast<double>(times.executions[i]);
     row.flops = info.flops;
     row.bytes = info.bytes;
-    SMELT_ASSIGN_OR_RETURN(
-        auto alone, LoadedProgram::Load(hlo::ToText(*ProgramOfKernel(*kernel->second)), target, options, inputs));
+    SMELT_ASSIGN_OR_RETURN(auto alone, cpu::LoadedProgram::Load(hlo::ToText(*measure::ProgramOfKernel(*kernel->second)),
+                                                                target, options, inputs));
     SMELT_ASSIGN_OR_RETURN(row.seconds, BestSample(*alone, flags.seconds));
     kernel->second = nullptr;
     rows->push_back(std::move(row));
@@ -284,8 +286,8 @@ void Print(const Machine& machine, const std::vector<Row>& rows, bool all) {
 }
 
 absl::Status Roofline(const Flags& flags) {
-  SMELT_ASSIGN_OR_RETURN(const kernels::Target target, kernels::Target::Parse("cpu:threads=1"));
-  kernels::KernelCache cache(kernels::KernelCache::DefaultFolder());
+  SMELT_ASSIGN_OR_RETURN(const cpu::Target target, cpu::ParseTarget("cpu:threads=1"));
+  cpu::KernelCache cache(cpu::KernelCache::DefaultFolder());
   Machine machine;
   SMELT_RETURN_IF_ERROR(Measure(target, 2, &machine));
   std::vector<Row> rows;
@@ -310,7 +312,7 @@ int Main(int argc, char** argv) {
   Flags flags;
   CLI::App app("Every kernel beside what one core of this machine can do", "roofline");
   app.add_option("MODULES", flags.modules, "HLO text; by default the example programs in models/");
-  app.add_option("--fusion", flags.fusion, kFusionHelp)->capture_default_str();
+  app.add_option("--fusion", flags.fusion, targets::kFusionHelp)->capture_default_str();
   app.add_option("--seconds", flags.seconds, "Of measuring each kernel")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();

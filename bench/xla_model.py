@@ -27,7 +27,7 @@ PAGE = """# The model of XLA's kernels
 (`docs/model.md`), trained on kernels that XLA:CPU (jaxlib 0.10.2) compiled, one thread of an AMD EPYC (Zen 5 class, AVX-512); without the file
 the search falls back to the rough cost of `fusion/kernel_cost.h`.
 
-Each kernel is cut out of its program and runs in a loop inside one module (`tuner/xla/kernel_loop.h`), so that the call from outside is 2 % of a
+Each kernel is cut out of its program and runs in a loop inside one module (`targets/xla/kernel_loop.h`), so that the call from outside is 2 % of a
 sample at most and nothing is subtracted. An empty kernel takes {floor} us in that loop: it is the least that can be told from nothing, and
 times of a few such are little known.
 

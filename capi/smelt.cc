@@ -10,6 +10,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "fusion/kernel.h"
 #include "gnn/predictor.h"
 #include "gnn/ranking.h"
@@ -17,13 +18,12 @@
 #include "hlo/fingerprint.h"
 #include "hlo/proto/reader.h"
 #include "hlo/proto/writer.h"
-#include "hlo/status_macros.h"
 #include "hlo/text/parser.h"
 #include "hlo/text/printer.h"
-#include "kernels/space/tiles.h"
-#include "kernels/target.h"
+#include "kernels/tiles/tiles.h"
 #include "nlohmann/json.hpp"
-#include "tuner/program.h"
+#include "targets/cpu/detect.h"
+#include "targets/program.h"
 
 struct SmeltModule {
   std::unique_ptr<smelt::hlo::Module> module;
@@ -31,7 +31,7 @@ struct SmeltModule {
 
 struct SmeltPredictor {
   std::unique_ptr<smelt::gnn::Predictor> predictor;
-  smelt::kernels::Target target;
+  smelt::cpu::Target target;
 };
 
 namespace {
@@ -105,21 +105,21 @@ absl::StatusOr<std::string> Inspect(const smelt::hlo::Module& module) {
 
 absl::StatusOr<std::unique_ptr<SmeltModule>> Fuse(const smelt::hlo::Module& module, const std::string& fusion,
                                                   const std::string& target_name, bool passes) {
-  SMELT_ASSIGN_OR_RETURN(const smelt::kernels::Target target, smelt::kernels::Target::Parse(target_name));
-  smelt::tuner::FusedProgram fused;
+  SMELT_ASSIGN_OR_RETURN(const smelt::cpu::Target target, smelt::cpu::ParseTarget(target_name));
+  smelt::targets::FusedProgram fused;
   if (passes) {
-    SMELT_ASSIGN_OR_RETURN(const smelt::tuner::Program program,
-                           smelt::tuner::PrepareProgram(module.Clone(), module.name()));
-    SMELT_ASSIGN_OR_RETURN(fused, smelt::tuner::FuseProgram(program, fusion, target));
+    SMELT_ASSIGN_OR_RETURN(const smelt::targets::Program program,
+                           smelt::targets::PrepareProgram(module.Clone(), module.name()));
+    SMELT_ASSIGN_OR_RETURN(fused, smelt::targets::FuseProgram(program, fusion, target));
   } else {
-    SMELT_ASSIGN_OR_RETURN(fused, smelt::tuner::FuseModule(module, fusion, target));
+    SMELT_ASSIGN_OR_RETURN(fused, smelt::targets::FuseModule(module, fusion, target));
   }
   return std::make_unique<SmeltModule>(SmeltModule{std::move(fused.module)});
 }
 
 absl::StatusOr<std::unique_ptr<SmeltPredictor>> Open(const std::string& model, const std::string& target) {
   auto predictor = std::make_unique<SmeltPredictor>();
-  SMELT_ASSIGN_OR_RETURN(predictor->target, smelt::kernels::Target::Parse(target));
+  SMELT_ASSIGN_OR_RETURN(predictor->target, smelt::cpu::ParseTarget(target));
   if (model == "analytical") {
     predictor->predictor = smelt::gnn::Predictor::Analytical(predictor->target);
   } else {

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "cli/interrupt.h"
 #include "cli/print_json.h"
 #include "cli/target.h"
@@ -14,12 +15,11 @@
 #include "cli/xla.h"
 #include "hlo/golden/golden.h"
 #include "hlo/golden/inputs.h"
-#include "hlo/status_macros.h"
-#include "kernels/compile/compile.h"
-#include "kernels/runtime/executable.h"
+#include "measure/placed_array.h"
 #include "nlohmann/json.hpp"
-#include "tuner/measure/placed_array.h"
-#include "tuner/program.h"
+#include "targets/cpu/compile/compile.h"
+#include "targets/cpu/program/executable.h"
+#include "targets/program.h"
 
 namespace smelt::cli {
 namespace {
@@ -57,9 +57,9 @@ absl::Status BenchXla(const Flags& flags) {
                          PrepareXlaJob(flags.module, flags.fusion, flags.threads, flags.xla, interrupt.flag()));
   SMELT_ASSIGN_OR_RETURN(const std::vector<hlo::Literal> inputs, Inputs(flags, *job.program.program.original));
   const bool own = flags.fusion == "xla";
-  SMELT_ASSIGN_OR_RETURN(const tuner::Outcome outcome,
+  SMELT_ASSIGN_OR_RETURN(const measure::Outcome outcome,
                          TimeOnXla(job, inputs, flags.xla, flags.seconds, /*beside=*/!own));
-  const double xla_seconds = own ? outcome.median() : tuner::Median(outcome.reference_seconds);
+  const double xla_seconds = own ? outcome.median() : measure::Median(outcome.reference_seconds);
   if (flags.json) {
     PrintJson({{"module", flags.module},
                {"target", "xla"},
@@ -85,21 +85,21 @@ absl::Status Bench(const Flags& flags) {
   SMELT_RETURN_IF_ERROR(RefuseXlaFusion(flags.fusion, flags.target));
   if (IsXlaTarget(flags.target)) return BenchXla(flags);
   Interrupt interrupt;
-  SMELT_ASSIGN_OR_RETURN(const tuner::Program program, tuner::LoadProgram(flags.module));
-  SMELT_ASSIGN_OR_RETURN(const kernels::Target target, ReadTargetToRun(absl::StrCat("cpu:threads=", flags.threads)));
+  SMELT_ASSIGN_OR_RETURN(const targets::Program program, targets::LoadProgram(flags.module));
+  SMELT_ASSIGN_OR_RETURN(const cpu::Target target, ReadTargetToRun(absl::StrCat("cpu:threads=", flags.threads)));
   const auto start = Clock::now();
-  SMELT_ASSIGN_OR_RETURN(const tuner::FusedProgram fused, tuner::FuseProgram(program, flags.fusion, target));
-  kernels::KernelCache cache(flags.no_cache ? "" : kernels::KernelCache::DefaultFolder());
-  SMELT_ASSIGN_OR_RETURN(auto executable, kernels::runtime::Executable::Compile(
-                                              *fused.module, target, {.cache = &cache, .tiles = fused.tiles}));
+  SMELT_ASSIGN_OR_RETURN(const targets::FusedProgram fused, targets::FuseProgram(program, flags.fusion, target));
+  cpu::KernelCache cache(flags.no_cache ? "" : cpu::KernelCache::DefaultFolder());
+  SMELT_ASSIGN_OR_RETURN(auto executable,
+                         cpu::Executable::Compile(*fused.module, target, {.cache = &cache, .tiles = fused.tiles}));
   const double compile_seconds = Since(start);
 
   SMELT_ASSIGN_OR_RETURN(std::vector<hlo::Literal> inputs, Inputs(flags, *program.original));
   // Where the arrays lie is not left to chance: it can double the time of a kernel.
-  std::vector<tuner::PlacedArray> arrays;
+  std::vector<measure::PlacedArray> arrays;
   std::vector<const void*> input_pointers;
   for (const hlo::Literal* leaf : Leaves(inputs)) {
-    SMELT_ASSIGN_OR_RETURN(tuner::PlacedArray array, tuner::PlacedArray::Create(leaf->byte_size(), arrays.size()));
+    SMELT_ASSIGN_OR_RETURN(measure::PlacedArray array, measure::PlacedArray::Create(leaf->byte_size(), arrays.size()));
     if (leaf->byte_size() > 0) std::memcpy(array.data(), leaf->raw(), leaf->byte_size());
     input_pointers.push_back(array.data());
     arrays.push_back(std::move(array));
@@ -110,15 +110,15 @@ absl::Status Bench(const Flags& flags) {
   std::vector<void*> output_pointers;
   for (const hlo::Shape* shape : shapes) {
     const int64_t bytes = shape->IsArray() ? shape->ByteSize() : 0;
-    SMELT_ASSIGN_OR_RETURN(tuner::PlacedArray array, tuner::PlacedArray::Create(bytes, arrays.size()));
+    SMELT_ASSIGN_OR_RETURN(measure::PlacedArray array, measure::PlacedArray::Create(bytes, arrays.size()));
     output_pointers.push_back(array.data());
     arrays.push_back(std::move(array));
   }
 
-  auto run = [&](const kernels::runtime::RunOptions& options) {
+  auto run = [&](const cpu::RunOptions& options) {
     return executable->RunInto(input_pointers, output_pointers, options);
   };
-  const kernels::runtime::RunOptions plain{.cancel = interrupt.flag()};
+  const cpu::RunOptions plain{.cancel = interrupt.flag()};
   // Warm-up: twice, and for up to a fifth of the time.
   const auto warm = Clock::now();
   for (int i = 0; i < 2 || (i < 100 && Since(warm) < flags.seconds / 5); ++i) SMELT_RETURN_IF_ERROR(run(plain));
@@ -155,14 +155,14 @@ absl::Status Bench(const Flags& flags) {
                         {"interrupted", !ended.ok()},
                         {"kernels", nlohmann::json::array()}};
   struct Row {
-    const kernels::runtime::KernelInfo* info;
+    const cpu::KernelInfo* info;
     double median, total;
   };
   std::vector<Row> rows;
   for (size_t i = 0; i < kernel_seconds.size(); ++i) {
     double total = 0;
     for (double s : kernel_seconds[i]) total += s;
-    const kernels::runtime::KernelInfo& info = executable->kernels()[i];
+    const cpu::KernelInfo& info = executable->kernels()[i];
     rows.push_back({&info, Quantile(kernel_seconds[i], 0.5), total / std::max(static_cast<double>(kernel_runs), 1.0)});
     result["kernels"].push_back({{"name", info.name},
                                  {"median_us", 1e6 * rows.back().median},

@@ -4,10 +4,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "base/cache_folder.h"
+#include "base/status_macros.h"
 #include "cli/print_json.h"
 #include "cli/verb.h"
-#include "hlo/status_macros.h"
-#include "kernels/compile/cache_folder.h"
 
 namespace smelt::cli {
 namespace {
@@ -24,18 +24,18 @@ std::string Size(int64_t bytes) {
 }
 
 absl::Status Cache(const Flags& flags) {
-  const std::string folder = flags.folder.empty() ? kernels::DefaultCacheFolder() : flags.folder;
+  const std::string folder = flags.folder.empty() ? DefaultCacheFolder() : flags.folder;
   if (folder.empty())
     return absl::FailedPreconditionError("no cache folder is known: set $SMELT_CACHE or $HOME, or give --cache=FOLDER");
-  SMELT_ASSIGN_OR_RETURN(const int64_t limit, kernels::CacheLimit());
-  kernels::CacheUse use;
+  SMELT_ASSIGN_OR_RETURN(const int64_t limit, CacheLimit());
+  CacheUse use;
   if (flags.clear) {
-    use = kernels::TrimCache(folder, 0);
+    use = TrimCache(folder, 0);
   } else if (!flags.trim.empty()) {
-    SMELT_ASSIGN_OR_RETURN(const int64_t most, kernels::ParseSize(flags.trim));
-    use = kernels::TrimCache(folder, most);
+    SMELT_ASSIGN_OR_RETURN(const int64_t most, ParseSize(flags.trim));
+    use = TrimCache(folder, most);
   } else {
-    use = kernels::MeasureCache(folder);
+    use = MeasureCache(folder);
   }
   if (flags.json) {
     PrintJson({{"folder", folder},
@@ -53,7 +53,7 @@ absl::Status Cache(const Flags& flags) {
 }
 
 // A size that ParseSize reads, refused while the words are read.
-std::string CheckSize(const std::string& text) { return std::string(kernels::ParseSize(text).status().message()); }
+std::string CheckSize(const std::string& text) { return std::string(ParseSize(text).status().message()); }
 
 }  // namespace
 

@@ -1,23 +1,23 @@
 // smelt embed: kernels of ours for a module that XLA compiles.
-#include "tuner/embed/embed.h"
+#include "targets/xla/embed/embed.h"
 
 #include <cstdio>
 #include <filesystem>
 #include <memory>
 
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "base/write_file.h"
 #include "cli/print_json.h"
 #include "cli/target.h"
 #include "cli/verb.h"
 #include "cli/xla.h"
 #include "fusion/config_file.h"
 #include "hlo/file/write.h"
-#include "hlo/status_macros.h"
-#include "hlo/write_file.h"
 #include "nlohmann/json.hpp"
-#include "tuner/embed/link_table.h"
-#include "tuner/program.h"
-#include "tuner/xla/program.h"
+#include "targets/program.h"
+#include "targets/xla/embed/link_table.h"
+#include "targets/xla/program.h"
 
 namespace smelt::cli {
 namespace {
@@ -32,43 +32,43 @@ struct Flags {
 
 // The module fused as XLA takes it, without its library, and the tiles of a configuration file.
 absl::StatusOr<std::unique_ptr<hlo::Module>> Fused(const Flags& flags, std::map<std::string, std::string>* tiles) {
-  SMELT_ASSIGN_OR_RETURN(const tuner::Program program, tuner::LoadProgram(flags.module, tuner::Simplify::kNo));
-  SMELT_ASSIGN_OR_RETURN(const fusion::Space space, tuner::xla::XlaSpace(program));
-  SMELT_ASSIGN_OR_RETURN(const fusion::Config config, tuner::xla::XlaFusionConfig(space, program, flags.fusion));
-  if (!tuner::IsFusionName(flags.fusion)) {
+  SMELT_ASSIGN_OR_RETURN(const targets::Program program, targets::LoadProgram(flags.module, targets::Simplify::kNo));
+  SMELT_ASSIGN_OR_RETURN(const fusion::Space space, xla::XlaSpace(program));
+  SMELT_ASSIGN_OR_RETURN(const fusion::Config config, xla::XlaFusionConfig(space, program, flags.fusion));
+  if (!targets::IsFusionName(flags.fusion)) {
     SMELT_ASSIGN_OR_RETURN(const fusion::SavedConfig saved, fusion::LoadConfig(flags.fusion, space));
     *tiles = saved.tiles;
   }
-  return tuner::xla::LoopFusionProgram(space, config, {}, flags.threads);
+  return xla::LoopFusionProgram(space, config, {}, flags.threads);
 }
 
 absl::Status Embed(const Flags& flags) {
-  tuner::embed::EmbedOptions options;
-  options.which = flags.kernels == "contractions" ? tuner::embed::Which::kContractions : tuner::embed::Which::kAll;
+  embed::EmbedOptions options;
+  options.which = flags.kernels == "contractions" ? embed::Which::kContractions : embed::Which::kAll;
   SMELT_ASSIGN_OR_RETURN(options.target, ReadTarget(absl::StrCat("cpu:threads=", flags.threads)));
   SMELT_ASSIGN_OR_RETURN(const std::unique_ptr<hlo::Module> module, Fused(flags, &options.tiles));
-  SMELT_ASSIGN_OR_RETURN(const tuner::embed::Embedded embedded, tuner::embed::EmbedKernels(options, module.get()));
+  SMELT_ASSIGN_OR_RETURN(const embed::Embedded embedded, embed::EmbedKernels(options, module.get()));
 
   const fs::path folder = flags.folder;
   std::error_code error;
   fs::create_directories(folder, error);
   if (error) return absl::UnavailableError(absl::StrCat(flags.folder, ": ", error.message()));
   SMELT_RETURN_IF_ERROR(hlo::WriteModuleFile((folder / "embedded.pb").string(), *module));
-  SMELT_RETURN_IF_ERROR(WriteFile((folder / "table.c").string(), tuner::embed::LinkTable(embedded.kernels)));
+  SMELT_RETURN_IF_ERROR(WriteFile((folder / "table.c").string(), embed::LinkTable(embedded.kernels)));
   std::vector<std::string> objects;
-  for (const tuner::embed::EmbeddedKernel& kernel : embedded.kernels) {
+  for (const embed::EmbeddedKernel& kernel : embedded.kernels) {
     objects.push_back(absl::StrCat(kernel.id, ".o"));
     SMELT_RETURN_IF_ERROR(WriteFile((folder / objects.back()).string(), kernel.object.elf));
   }
   if (!flags.json) {
     std::printf("%zu calls of %zu kernels in %s\n", embedded.calls.size(), embedded.kernels.size(),
                 flags.folder.c_str());
-    for (const tuner::embed::LeftKernel& left : embedded.left)
+    for (const embed::LeftKernel& left : embedded.left)
       std::printf("  XLA's: %s: %s\n", left.name.c_str(), left.reason.c_str());
     return absl::OkStatus();
   }
   nlohmann::json left = nlohmann::json::array();
-  for (const tuner::embed::LeftKernel& kernel : embedded.left)
+  for (const embed::LeftKernel& kernel : embedded.left)
     left.push_back({{"name", kernel.name}, {"reason", kernel.reason}});
   const nlohmann::json report{{"calls", embedded.calls}, {"objects", objects}, {"left", left}};
   PrintJson(report);
@@ -81,7 +81,7 @@ Action AddEmbed(CLI::App& app) {
   auto flags = std::make_shared<Flags>();
   app.add_option("MODULE", flags->module, "A module as XLA's passes left it with its fusion off")->required();
   app.add_option(kOutputFlag, flags->folder, "Folder for embedded.pb, table.c and an object file a kernel")->required();
-  app.add_option("--fusion", flags->fusion, tuner::kFusionHelp)->check(CheckFusion)->capture_default_str();
+  app.add_option("--fusion", flags->fusion, targets::kFusionHelp)->check(CheckFusion)->capture_default_str();
   app.add_option("--kernels", flags->kernels, "contractions: kernels with a dot or a convolution; all: of some size")
       ->check(CLI::IsMember({"contractions", "all"}))
       ->capture_default_str();

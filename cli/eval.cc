@@ -9,17 +9,17 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "base/status_macros.h"
+#include "base/write_file.h"
 #include "cli/print_json.h"
 #include "cli/split.h"
 #include "cli/target.h"
 #include "cli/verb.h"
-#include "fusion/target_id.h"
 #include "gnn/dataset/dataset.h"
 #include "gnn/eval/evaluate.h"
 #include "gnn/model/model_file.h"
-#include "hlo/status_macros.h"
-#include "hlo/write_file.h"
-#include "kernels/target.h"
+#include "machine/target_id.h"
+#include "targets/cpu/codegen/target.h"
 
 namespace smelt::cli {
 namespace {
@@ -45,14 +45,14 @@ gnn::Contender ContenderOf(const gnn::ModelFile& file, const std::string& fallba
 
 // Errors of a model on kernels of another target are worth a table (docs/xla-model.md has one), but not unknowingly.
 void NoteOtherTarget(const std::string& path, const gnn::ModelFile& model, const gnn::Dataset& data) {
-  const fusion::TargetId trained = fusion::TargetId::Parse(model.target);
+  const machine::TargetId trained = machine::TargetId::Parse(model.target);
   if (trained.Agrees(data.target)) return;
   std::fprintf(stderr, "%s: predicts kernels of target `%s`, and the corpus was measured for `%s`\n", path.c_str(),
                model.target.c_str(), data.target.ToString().c_str());
 }
 
 absl::Status Eval(const Flags& flags) {
-  SMELT_ASSIGN_OR_RETURN(kernels::Target target, ReadTarget(flags.target));
+  SMELT_ASSIGN_OR_RETURN(cpu::Target target, ReadTarget(flags.target));
   SMELT_ASSIGN_OR_RETURN(const gnn::ModelFile model, gnn::LoadModel(flags.model));
   SMELT_RETURN_IF_ERROR(target.SetFigures(model.target_figures));
   SMELT_ASSIGN_OR_RETURN(const gnn::Dataset data, gnn::LoadDataset(flags.corpus, target, {}));

@@ -2,13 +2,13 @@
 
 #include "cli/verb.h"
 #include "cli/xla.h"
-#include "tuner/program.h"
+#include "targets/program.h"
 
 namespace smelt::cli {
 
 std::string CheckFusion(const std::string& value) {
-  if (tuner::IsFusionName(value) || IsXlaFusion(value) || std::filesystem::exists(value)) return "";
-  return "`" + value + "` is neither a file nor one of: " + tuner::kFusionHelp;
+  if (targets::IsFusionName(value) || IsXlaFusion(value) || std::filesystem::exists(value)) return "";
+  return "`" + value + "` is neither a file nor one of: " + targets::kFusionHelp;
 }
 
 }  // namespace smelt::cli

@@ -2,13 +2,13 @@
 #include <cstdio>
 #include <memory>
 
+#include "base/status_macros.h"
 #include "cli/interrupt.h"
 #include "cli/print_json.h"
 #include "cli/target.h"
 #include "cli/verb.h"
 #include "fuzz/campaign.h"
 #include "hlo/file/read.h"
-#include "hlo/status_macros.h"
 #include "nlohmann/json.hpp"
 #include "tuner/progress.h"
 

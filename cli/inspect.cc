@@ -7,6 +7,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "cli/print_json.h"
 #include "cli/target.h"
 #include "cli/verb.h"
@@ -19,12 +20,11 @@
 #include "hlo/file/read.h"
 #include "hlo/fingerprint.h"
 #include "hlo/loop_nest.h"
-#include "hlo/status_macros.h"
 #include "hlo/text/printer.h"
-#include "kernels/compile/compile.h"
-#include "kernels/runtime/runtime_size_region.h"
 #include "nlohmann/json.hpp"
-#include "tuner/program.h"
+#include "targets/cpu/compile/compile.h"
+#include "targets/cpu/program/runtime_size_region.h"
+#include "targets/program.h"
 
 namespace smelt::cli {
 namespace {
@@ -37,13 +37,12 @@ struct Flags {
 };
 
 // Why an instruction shares no kernel with each of those around it, under the configuration.
-absl::Status ExplainWhy(const Flags& flags, const tuner::Program& program, const kernels::Target& target,
-                        json* result) {
+absl::Status ExplainWhy(const Flags& flags, const targets::Program& program, const cpu::Target& target, json* result) {
   SMELT_ASSIGN_OR_RETURN(const fusion::Space space,
                          fusion::Space::Build(program.module(), fusion::FusionTarget::Cpu()));
   SMELT_ASSIGN_OR_RETURN(
       const fusion::Config config,
-      tuner::FusionConfig(space, program.flat, flags.fusion.empty() ? "priority" : flags.fusion, target));
+      targets::FusionConfig(space, program.flat, flags.fusion.empty() ? "priority" : flags.fusion, target));
   const hlo::Instruction* subject = nullptr;
   for (const hlo::Computation* computation : program.module().ExecutedComputations()) {
     for (const hlo::Instruction* instruction : computation->Instructions()) {
@@ -83,10 +82,10 @@ absl::Status ListKernels(const Flags& flags, const hlo::Module& fused, json* res
   int64_t total = 0;
   double flops = 0, bytes = 0;
   json list = json::array();
-  const std::optional<std::string> one_piece = kernels::runtime::WhyOnePiece(fused);
+  const std::optional<std::string> one_piece = cpu::WhyOnePiece(fused);
   absl::flat_hash_map<std::string, std::string> in_region;  // by name: kernels that run as part of a larger operation
   for (const hlo::Computation* computation : fused.ExecutedComputations()) {
-    const auto region = kernels::runtime::FindRuntimeSizeRegion(*computation);
+    const auto region = cpu::FindRuntimeSizeRegion(*computation);
     if (!region) continue;
     for (const hlo::Instruction* member : region->members) in_region[std::string(member->name())] = region->why;
   }
@@ -120,7 +119,7 @@ absl::Status ListKernels(const Flags& flags, const hlo::Module& fused, json* res
 }
 
 // One kernel the whole way down: HLO, schedule, loop IR, assembler.
-absl::Status ShowKernel(const Flags& flags, const hlo::Module& fused, const kernels::Target& target, json* result) {
+absl::Status ShowKernel(const Flags& flags, const hlo::Module& fused, const cpu::Target& target, json* result) {
   SMELT_ASSIGN_OR_RETURN(const std::vector<fusion::Kernel> kernels, fusion::ExtractKernels(fused));
   const auto found =
       std::find_if(kernels.begin(), kernels.end(), [&](const fusion::Kernel& k) { return k.name == flags.kernel; });
@@ -128,12 +127,12 @@ absl::Status ShowKernel(const Flags& flags, const hlo::Module& fused, const kern
     return absl::NotFoundError(absl::StrCat(flags.module, ": has no kernel `", flags.kernel,
                                             "` under this fusion; --kernels lists those that there are"));
   }
-  kernels::KernelListing listing;
-  kernels::CompileOptions options{.listing = &listing};
+  cpu::KernelListing listing;
+  cpu::CompileOptions options{.listing = &listing};
   if (!flags.tile.empty()) {
-    SMELT_ASSIGN_OR_RETURN(options.tile, kernels::space::Tile::Parse(flags.tile));
+    SMELT_ASSIGN_OR_RETURN(options.tile, kernels::nests::Tile::Parse(flags.tile));
   }
-  SMELT_ASSIGN_OR_RETURN(const auto compiled, kernels::CompileKernel(found->computation(), target, options, nullptr));
+  SMELT_ASSIGN_OR_RETURN(const auto compiled, cpu::CompileKernel(found->computation(), target, options, nullptr));
   (*result)["kernel"] = {{"name", found->name},
                          {"hlo", hlo::ToText(*found->module)},
                          {"tile", compiled->tile},
@@ -175,16 +174,16 @@ absl::Status Inspect(const Flags& flags) {
     if (flags.json) PrintJson(result);
     return absl::OkStatus();
   }
-  const hlo::Hash128 fingerprint = hlo::Fingerprint(*module);
+  const Hash128 fingerprint = hlo::Fingerprint(*module);
   result["fingerprint"] = fingerprint.ToHex();
   if (flags.json || !flags.fusion.empty() || flags.kernels || !flags.why.empty() || !flags.kernel.empty()) {
-    SMELT_ASSIGN_OR_RETURN(const kernels::Target target, ReadTarget(flags.target));
-    SMELT_ASSIGN_OR_RETURN(const tuner::Program program, tuner::PrepareProgram(std::move(module), flags.module));
+    SMELT_ASSIGN_OR_RETURN(const cpu::Target target, ReadTarget(flags.target));
+    SMELT_ASSIGN_OR_RETURN(const targets::Program program, targets::PrepareProgram(std::move(module), flags.module));
     if (!flags.why.empty()) {
       SMELT_RETURN_IF_ERROR(ExplainWhy(flags, program, target, &result));
     } else {
-      SMELT_ASSIGN_OR_RETURN(const tuner::FusedProgram fused,
-                             tuner::FuseProgram(program, flags.fusion.empty() ? "priority" : flags.fusion, target));
+      SMELT_ASSIGN_OR_RETURN(const targets::FusedProgram fused,
+                             targets::FuseProgram(program, flags.fusion.empty() ? "priority" : flags.fusion, target));
       result["decisions"] = fused.config.size();
       result["decisions_set"] = fused.config.Count();
       if (!flags.kernel.empty()) {
@@ -214,7 +213,7 @@ Action AddInspect(CLI::App& app) {
   auto flags = std::make_shared<Flags>();
   app.add_option("MODULE", flags->module, "HLO text or proto, or StableHLO, by its extension")->required();
   AddPythonFlag(app, &flags->python);
-  app.add_option("--fusion", flags->fusion, tuner::kFusionHelp)->check(CheckFusion);
+  app.add_option("--fusion", flags->fusion, targets::kFusionHelp)->check(CheckFusion);
   app.add_flag("--kernels", flags->kernels, "List the kernels, and which of them are opaque operations and why");
   app.add_option("--why", flags->why,
                  "Say for each neighbour of this instruction whether they share a kernel, and which rule forbids it");

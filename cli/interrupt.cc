@@ -40,7 +40,8 @@ int Interrupt::Signal() { return which; }
 
 absl::Status Interrupt::End(std::string_view kept) {
   if (!requested) return absl::OkStatus();
-  return EndWith(128 + which, absl::StrCat("interrupted by ", which == SIGINT ? "SIGINT" : "SIGTERM", ": ", std::string(kept)));
+  return EndWith(128 + which,
+                 absl::StrCat("interrupted by ", which == SIGINT ? "SIGINT" : "SIGTERM", ": ", std::string(kept)));
 }
 
 }  // namespace smelt::cli

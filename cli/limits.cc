@@ -10,7 +10,7 @@
 #include <new>
 #include <thread>
 
-#include "hlo/write_file.h"
+#include "base/write_file.h"
 
 namespace smelt::cli {
 namespace {

@@ -5,8 +5,8 @@
 #include "absl/strings/str_cat.h"
 #include "cli/limits.h"
 #include "cli/verb.h"
-#include "kernels/codegen/codegen.h"
-#include "kernels/target.h"
+#include "targets/cpu/codegen/codegen.h"
+#include "targets/cpu/detect.h"
 
 namespace smelt::cli {
 namespace {
@@ -50,8 +50,8 @@ constexpr const char* kUses[] = {"Look at a module", "Tune it", "Run and measure
                                  "Check compiled code"};
 
 std::string Version() {
-  return absl::StrCat("smelt 0.1.0\ncompiler ", kernels::codegen::CompilerVersion(), "\ntarget ",
-                      kernels::Target::Host(/*measure=*/false).ToString());
+  return absl::StrCat("smelt 0.1.0\ncompiler ", cpu::codegen::CompilerVersion(), "\ntarget ",
+                      cpu::DetectTarget(/*measure=*/false).ToString());
 }
 
 int Smelt(int argc, char** argv) {

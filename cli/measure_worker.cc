@@ -1,9 +1,9 @@
-// smelt measure-worker: the child that compiles and times candidates; see tuner/measure/worker_process.h.
+// smelt measure-worker: the child that compiles and times candidates; see measure/worker_process.h.
 #include <cstdlib>
 #include <memory>
 
 #include "cli/verb.h"
-#include "tuner/measure/worker_main.h"
+#include "targets/cpu/worker/worker_main.h"
 
 namespace smelt::cli {
 
@@ -16,7 +16,7 @@ Action AddMeasureWorker(CLI::App& app) {
   app.add_option("--target", flags->target);
   app.add_option("--cache", flags->cache);
   app.add_option("--cpu", flags->cpu);
-  return [flags]() -> absl::Status { std::exit(tuner::WorkerMain(flags->target, flags->cache, flags->cpu)); };
+  return [flags]() -> absl::Status { std::exit(cpu::WorkerMain(flags->target, flags->cache, flags->cpu)); };
 }
 
 }  // namespace smelt::cli

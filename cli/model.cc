@@ -3,8 +3,8 @@
 #include <cstdio>
 #include <filesystem>
 
-#include "hlo/status_macros.h"
-#include "tuner/shipped_model.h"
+#include "base/status_macros.h"
+#include "gnn/shipped_model.h"
 
 namespace smelt::cli {
 
@@ -13,9 +13,9 @@ void WarnOfModel(const gnn::Predictor& predictor) {
     std::fprintf(stderr, "warning: %s\n", warning.c_str());
 }
 
-absl::StatusOr<std::unique_ptr<gnn::Predictor>> OpenPredictor(const std::string& name, const kernels::Target& target) {
+absl::StatusOr<std::unique_ptr<gnn::Predictor>> OpenPredictor(const std::string& name, const cpu::Target& target) {
   if (name == "analytical") return gnn::Predictor::Analytical(target);
-  if (const std::string path = name.empty() ? tuner::ShippedModelPath() : name; !path.empty()) {
+  if (const std::string path = name.empty() ? gnn::ShippedModelPath() : name; !path.empty()) {
     SMELT_ASSIGN_OR_RETURN(std::unique_ptr<gnn::Predictor> predictor, gnn::Predictor::Load(path, target));
     WarnOfModel(*predictor);
     return predictor;

@@ -6,7 +6,7 @@
 
 #include "absl/status/statusor.h"
 #include "gnn/predictor.h"
-#include "kernels/target.h"
+#include "targets/cpu/codegen/target.h"
 
 namespace smelt::cli {
 
@@ -15,7 +15,7 @@ inline constexpr const char* kModelHelp =
 
 // The file named, or models/cpu.smeltmodel as shipped, or the analytical model where that is asked for. Says on
 // standard error which one when the choice was not the user's.
-absl::StatusOr<std::unique_ptr<gnn::Predictor>> OpenPredictor(const std::string& name, const kernels::Target& target);
+absl::StatusOr<std::unique_ptr<gnn::Predictor>> OpenPredictor(const std::string& name, const cpu::Target& target);
 
 // Says on standard error where the model was trained on another CPU than this one.
 void WarnOfModel(const gnn::Predictor& predictor);

@@ -20,7 +20,7 @@
 #include "hlo/shape_inference/rules.h"
 #include "hlo/shape_inference/shape_inference.h"
 #include "hlo/text/attribute_codec.h"
-#include "kernels/runtime/program_builder.h"
+#include "targets/cpu/program/program_builder.h"
 
 namespace smelt::cli {
 namespace {
@@ -194,7 +194,7 @@ std::string RoleName(fusion::Role role) {
 
 std::string Compiles(Opcode opcode, const ElementwiseTypes& types) {
   std::vector<std::string> ways;
-  if (const std::string_view how = kernels::runtime::WithoutKernel(opcode); !how.empty()) {
+  if (const std::string_view how = cpu::WithoutKernel(opcode); !how.empty()) {
     ways.push_back(std::string(how));
   }
   if (fusion::IsKernel(opcode) || opcode == Opcode::kConstant) {

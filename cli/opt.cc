@@ -5,17 +5,17 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "base/status_macros.h"
 #include "cli/target.h"
 #include "cli/verb.h"
 #include "cli/xla.h"
 #include "hlo/file/read.h"
 #include "hlo/file/write.h"
 #include "hlo/passes/pipeline.h"
-#include "hlo/status_macros.h"
 #include "hlo/text/printer.h"
-#include "kernels/target.h"
-#include "tuner/program.h"
-#include "tuner/xla/program.h"
+#include "targets/cpu/codegen/target.h"
+#include "targets/program.h"
+#include "targets/xla/program.h"
 
 namespace smelt::cli {
 namespace {
@@ -37,13 +37,13 @@ absl::Status ListPasses() {
   return absl::OkStatus();
 }
 
-// A module as XLA's passes left it (tuner/xla/program.h), fused as its code generator takes it.
+// A module as XLA's passes left it (targets/xla/program.h), fused as its code generator takes it.
 absl::Status FuseForXla(const Flags& flags, std::unique_ptr<hlo::Module> module) {
   SMELT_ASSIGN_OR_RETURN(const int threads, XlaThreads(flags.target));
-  tuner::Program program;
+  targets::Program program;
   program.path = flags.module;
-  SMELT_ASSIGN_OR_RETURN(program.flat, tuner::xla::FlatProgram(*module));
-  SMELT_ASSIGN_OR_RETURN(const tuner::FusedProgram fused, tuner::xla::FuseXlaProgram(program, flags.fusion, threads));
+  SMELT_ASSIGN_OR_RETURN(program.flat, xla::FlatProgram(*module));
+  SMELT_ASSIGN_OR_RETURN(const targets::FusedProgram fused, xla::FuseXlaProgram(program, flags.fusion, threads));
   return Write(flags.output, *fused.module);
 }
 
@@ -67,8 +67,8 @@ absl::Status Opt(const Flags& flags) {
   }
   if (!flags.fusion.empty() && IsXlaTarget(flags.target)) return FuseForXla(flags, std::move(module));
   if (!flags.fusion.empty()) {
-    SMELT_ASSIGN_OR_RETURN(const kernels::Target target, ReadTarget(flags.target));
-    SMELT_ASSIGN_OR_RETURN(tuner::FusedProgram fused, tuner::FuseModule(*module, flags.fusion, target));
+    SMELT_ASSIGN_OR_RETURN(const cpu::Target target, ReadTarget(flags.target));
+    SMELT_ASSIGN_OR_RETURN(targets::FusedProgram fused, targets::FuseModule(*module, flags.fusion, target));
     return Write(flags.output, *fused.module);
   }
   return Write(flags.output, *module);
@@ -82,7 +82,7 @@ Action AddOpt(CLI::App& app) {
   AddPythonFlag(app, &flags->python);
   app.add_option("--passes", flags->passes, "default, none, or names separated by commas (--list-passes)")
       ->capture_default_str();
-  app.add_option("--fusion", flags->fusion, tuner::kFusionHelp)->check(CheckFusion);
+  app.add_option("--fusion", flags->fusion, targets::kFusionHelp)->check(CheckFusion);
   app.add_option(kOutputFlag, flags->output,
                  "File to write, its form by the extension (.hlo, .pb, .pbtxt, with .gz or .zst); standard output as "
                  "text without it");

@@ -4,14 +4,14 @@
 #include <memory>
 
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "cli/model.h"
 #include "cli/print_json.h"
 #include "cli/target.h"
 #include "cli/verb.h"
 #include "fusion/kernel.h"
-#include "hlo/status_macros.h"
 #include "nlohmann/json.hpp"
-#include "tuner/program.h"
+#include "targets/program.h"
 
 namespace smelt::cli {
 namespace {
@@ -22,10 +22,10 @@ struct Flags {
 };
 
 absl::Status Predict(const Flags& flags) {
-  SMELT_ASSIGN_OR_RETURN(const kernels::Target target, ReadTarget(flags.target));
+  SMELT_ASSIGN_OR_RETURN(const cpu::Target target, ReadTarget(flags.target));
   SMELT_ASSIGN_OR_RETURN(const std::unique_ptr<gnn::Predictor> predictor, OpenPredictor(flags.model, target));
-  SMELT_ASSIGN_OR_RETURN(const tuner::Program program, tuner::LoadProgram(flags.module));
-  SMELT_ASSIGN_OR_RETURN(const tuner::FusedProgram fused, tuner::FuseProgram(program, flags.fusion, target));
+  SMELT_ASSIGN_OR_RETURN(const targets::Program program, targets::LoadProgram(flags.module));
+  SMELT_ASSIGN_OR_RETURN(const targets::FusedProgram fused, targets::FuseProgram(program, flags.fusion, target));
   std::vector<int64_t> counts;
   SMELT_ASSIGN_OR_RETURN(const std::vector<fusion::Kernel> kernels, fusion::ExtractKernels(*fused.module, &counts));
   std::vector<const fusion::Kernel*> pointers;
@@ -69,7 +69,7 @@ Action AddPredict(CLI::App& app) {
   auto flags = std::make_shared<Flags>();
   app.add_option("MODULE", flags->module, "HLO text")->required();
   app.add_option("--model", flags->model, kModelHelp);
-  app.add_option("--fusion", flags->fusion, tuner::kFusionHelp)->check(CheckFusion)->capture_default_str();
+  app.add_option("--fusion", flags->fusion, targets::kFusionHelp)->check(CheckFusion)->capture_default_str();
   app.add_option("--target", flags->target, "What the kernels would be compiled for")->capture_default_str();
   app.add_flag("--json", flags->json, "Machine-readable result on standard output");
   return [flags] { return Predict(*flags); };

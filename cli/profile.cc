@@ -7,15 +7,15 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "cli/interrupt.h"
 #include "cli/print_json.h"
 #include "cli/target.h"
 #include "cli/verb.h"
 #include "cli/xla.h"
-#include "hlo/status_macros.h"
-#include "kernels/compile/compile.h"
 #include "nlohmann/json.hpp"
-#include "tuner/xla/python.h"
+#include "targets/cpu/compile/compile.h"
+#include "targets/xla/python.h"
 
 namespace smelt::cli {
 namespace {
@@ -47,12 +47,12 @@ absl::Status Profile(Flags& flags) {
     SMELT_ASSIGN_OR_RETURN(options.target, ReadTargetToRun(absl::StrCat("cpu:threads=", threads)));
     SMELT_ASSIGN_OR_RETURN(
         options.worker,
-        tuner::xla::FindXlaWorker({.python = flags.xla.python, .threads = threads, .cancel = interrupt.flag()}));
+        xla::FindXlaWorker({.python = flags.xla.python, .threads = threads, .cancel = interrupt.flag()}));
   } else {
     SMELT_ASSIGN_OR_RETURN(options.target, ReadTargetToRun(flags.target));
     options.worker.target = flags.target;
   }
-  options.worker.cache_folder = flags.cache.empty() ? kernels::KernelCache::DefaultFolder() : flags.cache;
+  options.worker.cache_folder = flags.cache.empty() ? cpu::KernelCache::DefaultFolder() : flags.cache;
   options.cancel = interrupt.flag();
   std::optional<tuner::Progress> line(std::in_place);
   options.progress = &*line;

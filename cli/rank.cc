@@ -4,15 +4,15 @@
 #include <memory>
 
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "cli/model.h"
 #include "cli/print_json.h"
 #include "cli/target.h"
 #include "cli/verb.h"
 #include "fusion/kernel.h"
 #include "gnn/ranking.h"
-#include "hlo/status_macros.h"
 #include "nlohmann/json.hpp"
-#include "tuner/program.h"
+#include "targets/program.h"
 
 namespace smelt::cli {
 namespace {
@@ -24,10 +24,10 @@ struct Flags {
 };
 
 absl::Status Rank(const Flags& flags) {
-  SMELT_ASSIGN_OR_RETURN(const kernels::Target target, ReadTarget(flags.target));
+  SMELT_ASSIGN_OR_RETURN(const cpu::Target target, ReadTarget(flags.target));
   SMELT_ASSIGN_OR_RETURN(const std::unique_ptr<gnn::Predictor> predictor, OpenPredictor(flags.model, target));
-  SMELT_ASSIGN_OR_RETURN(const tuner::Program program, tuner::LoadProgram(flags.module));
-  SMELT_ASSIGN_OR_RETURN(const tuner::FusedProgram fused, tuner::FuseProgram(program, flags.fusion, target));
+  SMELT_ASSIGN_OR_RETURN(const targets::Program program, targets::LoadProgram(flags.module));
+  SMELT_ASSIGN_OR_RETURN(const targets::FusedProgram fused, targets::FuseProgram(program, flags.fusion, target));
   SMELT_ASSIGN_OR_RETURN(const std::vector<fusion::Kernel> kernels, fusion::ExtractKernels(*fused.module));
   nlohmann::json result = nlohmann::json::array();
   bool found = false;
@@ -66,7 +66,7 @@ Action AddRank(CLI::App& app) {
   app.add_option("KERNEL", flags->module, "HLO text of a kernel, or of a program whose kernels are ranked one by one")
       ->required();
   app.add_option("--model", flags->model, kModelHelp);
-  app.add_option("--fusion", flags->fusion, tuner::kFusionHelp)->check(CheckFusion)->capture_default_str();
+  app.add_option("--fusion", flags->fusion, targets::kFusionHelp)->check(CheckFusion)->capture_default_str();
   app.add_option("--kernel", flags->kernel, "Only the kernel of this name");
   app.add_option("--top", flags->top, "Tiles to show of each kernel")
       ->check(CLI::Range(1, 1000000))

@@ -11,13 +11,13 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "base/status_macros.h"
+#include "base/write_file.h"
 #include "cli/interrupt.h"
 #include "cli/verb.h"
 #include "fuzz/trial/child.h"
 #include "hlo/file/read.h"
-#include "hlo/status_macros.h"
 #include "hlo/text/printer.h"
-#include "hlo/write_file.h"
 #include "tuner/progress.h"
 
 namespace smelt::cli {

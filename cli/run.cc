@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "cli/interrupt.h"
 #include "cli/target.h"
 #include "cli/values.h"
@@ -11,11 +12,10 @@
 #include "hlo/evaluator/evaluator.h"
 #include "hlo/golden/golden.h"
 #include "hlo/golden/inputs.h"
-#include "hlo/status_macros.h"
-#include "kernels/compile/compile.h"
-#include "kernels/runtime/executable.h"
-#include "tuner/program.h"
-#include "tuner/verify.h"
+#include "measure/verify.h"
+#include "targets/cpu/compile/compile.h"
+#include "targets/cpu/program/executable.h"
+#include "targets/program.h"
 
 namespace smelt::cli {
 namespace {
@@ -33,13 +33,13 @@ absl::StatusOr<hlo::Literal> RunEvaluator(const hlo::Module& module, const std::
   return hlo::Evaluate(module, arguments, {.cancel = interrupt.flag()});
 }
 
-absl::StatusOr<hlo::Literal> RunCompiled(const Flags& flags, const tuner::Program& program,
+absl::StatusOr<hlo::Literal> RunCompiled(const Flags& flags, const targets::Program& program,
                                          const std::vector<hlo::Literal>& inputs, const Interrupt& interrupt) {
-  SMELT_ASSIGN_OR_RETURN(const kernels::Target target, ReadTargetToRun(flags.target));
-  SMELT_ASSIGN_OR_RETURN(const tuner::FusedProgram fused, tuner::FuseProgram(program, flags.fusion, target));
-  kernels::KernelCache cache(flags.no_cache ? "" : kernels::KernelCache::DefaultFolder());
-  SMELT_ASSIGN_OR_RETURN(auto executable, kernels::runtime::Executable::Compile(
-                                              *fused.module, target, {.cache = &cache, .tiles = fused.tiles}));
+  SMELT_ASSIGN_OR_RETURN(const cpu::Target target, ReadTargetToRun(flags.target));
+  SMELT_ASSIGN_OR_RETURN(const targets::FusedProgram fused, targets::FuseProgram(program, flags.fusion, target));
+  cpu::KernelCache cache(flags.no_cache ? "" : cpu::KernelCache::DefaultFolder());
+  SMELT_ASSIGN_OR_RETURN(auto executable,
+                         cpu::Executable::Compile(*fused.module, target, {.cache = &cache, .tiles = fused.tiles}));
   SMELT_ASSIGN_OR_RETURN(std::vector<hlo::Literal> leaves,
                          executable->Run(Leaves(inputs), {.cancel = interrupt.flag()}));
   std::erase_if(leaves, [](const hlo::Literal& leaf) { return !leaf.IsArray(); });
@@ -58,7 +58,7 @@ absl::Status Run(const Flags& flags) {
   Interrupt interrupt;
   const bool xla = IsXlaTarget(flags.target) && flags.engine != "evaluator";
   SMELT_RETURN_IF_ERROR(RefuseXlaFusion(flags.fusion, flags.target));
-  SMELT_ASSIGN_OR_RETURN(const tuner::Program program, tuner::LoadProgram(flags.module));
+  SMELT_ASSIGN_OR_RETURN(const targets::Program program, targets::LoadProgram(flags.module));
   const hlo::Module& module = *program.original;
   if (flags.golden.empty()) WarnOfElidedConstants(module, flags.module);
   std::optional<hlo::Golden> golden;
@@ -81,7 +81,7 @@ absl::Status Run(const Flags& flags) {
     SMELT_ASSIGN_OR_RETURN(comparisons, golden->Compare(result));
   } else if (flags.check) {
     SMELT_ASSIGN_OR_RETURN(hlo::Literal want, RunEvaluator(module, inputs, interrupt));
-    if (tuner::FiniteShare(Leaves(absl::MakeConstSpan(&want, 1))) == 0) {
+    if (measure::FiniteShare(Leaves(absl::MakeConstSpan(&want, 1))) == 0) {
       std::fprintf(stderr,
                    "%s: no result is a finite number under these inputs, so that equal results say little; give others "
                    "with --inputs, or known ones with --golden\n",

@@ -4,8 +4,9 @@
 
 #include <cstdio>
 
+#include "base/status_macros.h"
 #include "cli/verb.h"
-#include "hlo/status_macros.h"
+#include "targets/cpu/detect.h"
 
 namespace smelt::cli {
 namespace {
@@ -18,14 +19,14 @@ int Cores() {
 
 }  // namespace
 
-absl::StatusOr<kernels::Target> ReadTarget(const std::string& words) {
-  absl::StatusOr<kernels::Target> target = kernels::Target::Parse(words);
+absl::StatusOr<cpu::Target> ReadTarget(const std::string& words) {
+  absl::StatusOr<cpu::Target> target = cpu::ParseTarget(words);
   if (!target.ok()) return UsageError(std::string(target.status().message()));
   return target;
 }
 
-absl::StatusOr<kernels::Target> ReadTargetToRun(const std::string& words) {
-  SMELT_ASSIGN_OR_RETURN(const kernels::Target target, ReadTarget(words));
+absl::StatusOr<cpu::Target> ReadTargetToRun(const std::string& words) {
+  SMELT_ASSIGN_OR_RETURN(const cpu::Target target, ReadTarget(words));
   WarnOfThreads(target.threads);
   return target;
 }

@@ -4,14 +4,14 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "kernels/target.h"
+#include "targets/cpu/codegen/target.h"
 
 namespace smelt::cli {
 
 // A usage error where the words name no target.
-absl::StatusOr<kernels::Target> ReadTarget(const std::string& words);
+absl::StatusOr<cpu::Target> ReadTarget(const std::string& words);
 // The same for code that this machine will run: more threads than it has cores are a line on standard error.
-absl::StatusOr<kernels::Target> ReadTargetToRun(const std::string& words);
+absl::StatusOr<cpu::Target> ReadTargetToRun(const std::string& words);
 
 void WarnOfThreads(int threads);
 

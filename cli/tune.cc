@@ -9,21 +9,21 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "base/status_macros.h"
 #include "cli/interrupt.h"
 #include "cli/model.h"
 #include "cli/print_json.h"
 #include "cli/target.h"
 #include "cli/verb.h"
 #include "cli/xla.h"
-#include "hlo/status_macros.h"
-#include "kernels/compile/compile.h"
+#include "measure/budget.h"
 #include "nlohmann/json.hpp"
-#include "tuner/budget.h"
+#include "targets/cpu/compile/compile.h"
+#include "targets/xla/predictor.h"
+#include "targets/xla/python.h"
+#include "targets/xla/start.h"
 #include "tuner/session.h"
 #include "tuner/session_report.h"
-#include "tuner/xla/predictor.h"
-#include "tuner/xla/python.h"
-#include "tuner/xla/start.h"
 
 namespace smelt::cli {
 namespace {
@@ -33,7 +33,7 @@ struct Flags {
   tuner::TuneOptions tune;
   std::string target = "cpu";
   XlaFlags xla;
-  tuner::xla::StartOptions start;
+  xla::StartOptions start;
   double budget = 60;
   int threads = 1;
   bool inside_xla = false, no_tiles = false, json = false, quiet = false;
@@ -50,40 +50,40 @@ bool IsUtf8(const std::string& text) {
 
 // What is tuned, and what predicts its kernels' times.
 struct Job {
-  tuner::Program program;
-  tuner::xla::XlaProgram xla;  // --target=xla
+  targets::Program program;
+  xla::XlaProgram xla;  // --target=xla
   std::unique_ptr<gnn::Predictor> predictor;
 };
 
 // DeadlineExceeded: --target=xla, and the budget ended before XLA's passes did.
-absl::StatusOr<Job> PrepareJob(Flags& flags, const Interrupt& interrupt, const tuner::Budget& budget) {
+absl::StatusOr<Job> PrepareJob(Flags& flags, const Interrupt& interrupt, const measure::Budget& budget) {
   tuner::TuneOptions& options = flags.tune;
   const std::string target = absl::StrCat("cpu:threads=", flags.threads);
   SMELT_ASSIGN_OR_RETURN(options.target, ReadTargetToRun(target));
-  const std::string cache = flags.cache.empty() ? kernels::KernelCache::DefaultFolder() : flags.cache;
+  const std::string cache = flags.cache.empty() ? cpu::KernelCache::DefaultFolder() : flags.cache;
   options.tiles = !flags.no_tiles;
   Job job;
   if (flags.target == "xla") {
-    SMELT_ASSIGN_OR_RETURN(options.worker, tuner::xla::FindXlaWorker({.python = flags.xla.python,
-                                                                      .threads = flags.threads,
-                                                                      .start_seconds = std::max(budget.left(), 0.0),
-                                                                      .cancel = interrupt.flag()}));
+    SMELT_ASSIGN_OR_RETURN(options.worker, xla::FindXlaWorker({.python = flags.xla.python,
+                                                               .threads = flags.threads,
+                                                               .start_seconds = std::max(budget.left(), 0.0),
+                                                               .cancel = interrupt.flag()}));
     options.worker.cache_folder = cache;
     options.policy.build_timeout = flags.xla.compile_seconds;
     options.tiles = false;
     flags.start.folder = options.folder;
     flags.start.compile_seconds = flags.xla.compile_seconds;
     std::vector<std::string> notes;
-    absl::StatusOr<tuner::xla::XlaProgram> program =
-        tuner::xla::PrepareToTune(flags.module, options.worker, options.policy, flags.start, budget, &notes);
+    absl::StatusOr<xla::XlaProgram> program =
+        xla::PrepareToTune(flags.module, options.worker, options.policy, flags.start, budget, &notes);
     for (const std::string& note : notes) std::fprintf(stderr, "%s\n", note.c_str());
     if (!program.ok()) return program.status();
     job.xla = *std::move(program);
     // A model that is asked for, the one that comes with the tool, or the rough cost.
-    const std::string model = flags.model.empty() ? tuner::xla::ShippedXlaModelPath() : flags.model;
-    std::unique_ptr<tuner::xla::Predictor> predictor = tuner::xla::RoughPredictor();
+    const std::string model = flags.model.empty() ? xla::ShippedXlaModelPath() : flags.model;
+    std::unique_ptr<xla::Predictor> predictor = xla::RoughPredictor();
     if (!model.empty() && model != "rough") {
-      SMELT_ASSIGN_OR_RETURN(predictor, tuner::xla::LearnedPredictor(model, options.target));
+      SMELT_ASSIGN_OR_RETURN(predictor, xla::LearnedPredictor(model, options.target));
       WarnOfModel(*predictor);
     }
     options.xla_predictor = predictor.get();
@@ -92,15 +92,15 @@ absl::StatusOr<Job> PrepareJob(Flags& flags, const Interrupt& interrupt, const t
   } else {
     options.worker.target = target;
     options.worker.cache_folder = cache;
-    const tuner::Simplify simplify = flags.inside_xla ? tuner::Simplify::kNo : tuner::Simplify::kYes;
-    SMELT_ASSIGN_OR_RETURN(job.program, tuner::LoadProgram(flags.module, simplify));
+    const targets::Simplify simplify = flags.inside_xla ? targets::Simplify::kNo : targets::Simplify::kYes;
+    SMELT_ASSIGN_OR_RETURN(job.program, targets::LoadProgram(flags.module, simplify));
     if (flags.inside_xla) options.rules = fusion::FusionTarget::XlaCpu();
   }
   SMELT_ASSIGN_OR_RETURN(job.predictor, OpenPredictor(flags.model, options.target));
   return job;
 }
 
-nlohmann::json ToJson(const tuner::TuneReport& report, const tuner::Budget& budget) {
+nlohmann::json ToJson(const tuner::TuneReport& report, const measure::Budget& budget) {
   nlohmann::json tiles = nlohmann::json::array();
   for (const tuner::ChangedKernel& kernel : report.tiles) {
     tiles.push_back({{"name", kernel.name},
@@ -113,7 +113,8 @@ nlohmann::json ToJson(const tuner::TuneReport& report, const tuner::Budget& budg
     if (std::isfinite(start.relative)) starts[start.name] = start.relative;
   }
   nlohmann::json phases = nlohmann::json::object();
-  for (int i = 0; i < tuner::kPhases; ++i) phases[tuner::kPhaseNames[i]] = budget.spent(static_cast<tuner::Phase>(i));
+  for (int i = 0; i < measure::kPhases; ++i)
+    phases[measure::kPhaseNames[i]] = budget.spent(static_cast<measure::Phase>(i));
   nlohmann::json json{{"speedup", report.speedup()},
                       {"interval", nullptr},
                       {"improved", report.improved},
@@ -157,7 +158,7 @@ nlohmann::json ToJson(const tuner::TuneReport& report, const tuner::Budget& budg
 absl::Status Tune(Flags& flags) {
   Interrupt interrupt;
   tuner::TuneOptions& options = flags.tune;
-  tuner::Budget budget(flags.budget);
+  measure::Budget budget(flags.budget);
   options.mode = flags.mode == "hardware" ? tuner::TuneMode::kHardware : tuner::TuneMode::kModel;
   options.cancel = interrupt.flag();
   std::optional<tuner::Progress> line(std::in_place);
@@ -165,11 +166,11 @@ absl::Status Tune(Flags& flags) {
   if (options.progress != nullptr) options.progress->Say(absl::StrFormat("tuning takes about %g s", flags.budget));
   const bool xla = flags.target == "xla";
   const absl::StatusOr<Job> job = PrepareJob(flags, interrupt, budget);
-  static const tuner::xla::XlaProgram kUnread;  // where there was no time to read one
+  static const xla::XlaProgram kUnread;  // where there was no time to read one
   if (xla) options.xla = job.ok() ? &job->xla : &kUnread;
   tuner::TuneReport report;
   if (job.ok()) {
-    const tuner::Program& program = xla ? job->xla.program : job->program;
+    const targets::Program& program = xla ? job->xla.program : job->program;
     SMELT_ASSIGN_OR_RETURN(report, tuner::Tune(program, options, *job->predictor, budget));
   } else {
     if (!xla || !absl::IsDeadlineExceeded(job.status())) return job.status();

@@ -5,9 +5,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "base/status_macros.h"
 #include "hlo/golden/safetensors.h"
-#include "hlo/status_macros.h"
-#include "tuner/verify.h"
+#include "measure/verify.h"
 
 namespace smelt::cli {
 namespace {
@@ -89,7 +89,7 @@ absl::StatusOr<std::vector<hlo::OutputComparison>> CompareResults(const hlo::Lit
     hlo::OutputComparison& comparison = comparisons.emplace_back();
     comparison.index = static_cast<int64_t>(i);
     SMELT_ASSIGN_OR_RETURN(comparison.error, hlo::ComparisonError(*wants[i], *gots[i], hlo::GoldenMetric::kRms));
-    comparison.tolerance = tuner::VerifyTolerance(wants[i]->shape().element_type);
+    comparison.tolerance = measure::VerifyTolerance(wants[i]->shape().element_type);
     comparison.ok = comparison.error <= *comparison.tolerance;
   }
   return comparisons;

@@ -13,9 +13,9 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "base/cache_folder.h"
 #include "cli/interrupt.h"
 #include "cli/wrong_words.h"
-#include "kernels/compile/cache_folder.h"
 
 namespace smelt::cli {
 namespace {
@@ -58,7 +58,7 @@ int ReadAndRun(CLI::App& app, const Action& chosen, std::vector<std::string> wor
   }
   absl::Status status = chosen();
   // Once, and after the work: it costs time, nothing else.
-  if (const std::string trouble = kernels::TakeCacheTrouble(); !trouble.empty()) std::cerr << trouble << std::endl;
+  if (const std::string trouble = TakeCacheTrouble(); !trouble.empty()) std::cerr << trouble << std::endl;
   if (absl::IsCancelled(status) && Interrupt::Signal() != 0) status = Interrupt::End("nothing was kept");
   if (!status.message().empty()) std::cerr << status.message() << std::endl;
   return ExitCode(status);

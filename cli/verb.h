@@ -43,10 +43,10 @@ Action AddReduce(CLI::App& app);
 Action AddOpcodes(CLI::App& app);
 Action AddEmbed(CLI::App& app);
 Action AddCache(CLI::App& app);
-// Hidden: the measuring child (tuner/measure/worker_main.h).
+// Hidden: the measuring child (targets/cpu/worker/worker_main.h).
 Action AddMeasureWorker(CLI::App& app);
 
-// Validator of --fusion: the names that tuner::FuseProgram knows, or a file that exists.
+// Validator of --fusion: the names that targets::FuseProgram knows, or a file that exists.
 std::string CheckFusion(const std::string& value);
 
 // The names of the flag for what a verb writes.

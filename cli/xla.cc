@@ -8,15 +8,15 @@
 #include <string_view>
 
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "cli/target.h"
 #include "cli/values.h"
 #include "cli/verb.h"
 #include "hlo/golden/safetensors.h"
-#include "hlo/status_macros.h"
-#include "kernels/compile/compile.h"
-#include "tuner/measure/runner.h"
-#include "tuner/xla/python.h"
-#include "tuner/xla/stablehlo.h"
+#include "measure/runner.h"
+#include "targets/cpu/compile/compile.h"
+#include "targets/xla/python.h"
+#include "targets/xla/stablehlo.h"
 
 namespace smelt::cli {
 namespace {
@@ -53,8 +53,8 @@ absl::Status WriteInputs(const std::vector<hlo::Literal>& inputs, const std::str
   return hlo::WriteSafetensors(path, file);
 }
 
-tuner::Runner MakeRunner(const XlaJob& job, const XlaFlags& flags) {
-  return tuner::Runner(job.worker, {.build_timeout = flags.compile_seconds, .run_timeout = flags.compile_seconds});
+measure::Runner MakeRunner(const XlaJob& job, const XlaFlags& flags) {
+  return measure::Runner(job.worker, {.build_timeout = flags.compile_seconds, .run_timeout = flags.compile_seconds});
 }
 
 }  // namespace
@@ -84,18 +84,18 @@ absl::StatusOr<int> XlaThreads(const std::string& target) {
   return UsageError(absl::StrCat("target `", target, "`: expected xla or xla:threads=N, with N from 1 to 1024"));
 }
 
-void AddPythonFlag(CLI::App& app, std::string* python) { app.add_option("--python", *python, tuner::xla::kPythonHelp); }
+void AddPythonFlag(CLI::App& app, std::string* python) { app.add_option("--python", *python, xla::kPythonHelp); }
 
 absl::StatusOr<std::string> ModuleFile(const std::string& module, const std::string& python) {
-  if (!tuner::xla::IsStableHlo(module)) return module;
+  if (!xla::IsStableHlo(module)) return module;
   constexpr double kConversionSeconds = 300;
-  absl::StatusOr<tuner::WorkerOptions> worker = tuner::xla::FindXlaWorker({.python = python});
+  absl::StatusOr<measure::WorkerOptions> worker = xla::FindXlaWorker({.python = python});
   if (!worker.ok()) {
     return absl::Status(worker.status().code(),
                         absl::StrCat(module, ": is StableHLO: ", std::string(worker.status().message())));
   }
-  worker->cache_folder = kernels::KernelCache::DefaultFolder();
-  return tuner::xla::HloOfStableHlo(module, *worker, kConversionSeconds);
+  worker->cache_folder = cpu::KernelCache::DefaultFolder();
+  return xla::HloOfStableHlo(module, *worker, kConversionSeconds);
 }
 
 void AddXlaFlags(CLI::App& app, XlaFlags* flags) {
@@ -110,28 +110,28 @@ absl::StatusOr<XlaJob> PrepareXlaJob(const std::string& module, const std::strin
   XlaJob job;
   WarnOfThreads(threads);
   SMELT_ASSIGN_OR_RETURN(job.worker,
-                         tuner::xla::FindXlaWorker({.python = flags.python, .threads = threads, .cancel = cancel}));
-  job.worker.cache_folder = kernels::KernelCache::DefaultFolder();
-  SMELT_ASSIGN_OR_RETURN(job.program, tuner::xla::LoadXlaProgram(module, job.worker, flags.compile_seconds));
+                         xla::FindXlaWorker({.python = flags.python, .threads = threads, .cancel = cancel}));
+  job.worker.cache_folder = cpu::KernelCache::DefaultFolder();
+  SMELT_ASSIGN_OR_RETURN(job.program, xla::LoadXlaProgram(module, job.worker, flags.compile_seconds));
   if (IsXlaFusion(fusion)) {
     job.candidate = fusion == "xla" ? job.program.xla_default : job.program.xla_no_library;
     return job;
   }
-  absl::StatusOr<tuner::FusedProgram> made = tuner::xla::FuseXlaProgram(job.program.program, fusion, threads);
+  absl::StatusOr<targets::FusedProgram> made = xla::FuseXlaProgram(job.program.program, fusion, threads);
   // A configuration may be one of the program with XLA's library fusions as they are.
-  if (!made.ok() && !tuner::IsFusionName(fusion) && std::filesystem::exists(fusion) &&
-      tuner::xla::TakeLibraryFusions(job.worker, flags.compile_seconds, &job.program).ok()) {
-    absl::StatusOr<tuner::FusedProgram> kept = tuner::xla::FuseXlaProgram(job.program.program, fusion, threads);
+  if (!made.ok() && !targets::IsFusionName(fusion) && std::filesystem::exists(fusion) &&
+      xla::TakeLibraryFusions(job.worker, flags.compile_seconds, &job.program).ok()) {
+    absl::StatusOr<targets::FusedProgram> kept = xla::FuseXlaProgram(job.program.program, fusion, threads);
     if (kept.ok()) made = std::move(kept);
   }
   if (!made.ok()) return made.status();
-  const tuner::FusedProgram fused = *std::move(made);
+  const targets::FusedProgram fused = *std::move(made);
   job.fusions = 0;
   for (const hlo::Computation* computation : fused.module->ExecutedComputations()) {
     for (const hlo::Instruction* instruction : computation->Instructions())
       job.fusions += instruction->opcode() == hlo::Opcode::kFusion;
   }
-  SMELT_ASSIGN_OR_RETURN(job.candidate, tuner::xla::XlaCandidate(*fused.module));
+  SMELT_ASSIGN_OR_RETURN(job.candidate, xla::XlaCandidate(*fused.module));
   return job;
 }
 
@@ -139,7 +139,7 @@ absl::StatusOr<hlo::Literal> RunOnXla(const XlaJob& job, const std::vector<hlo::
                                       const XlaFlags& flags) {
   SMELT_ASSIGN_OR_RETURN(const std::unique_ptr<ScratchFolder> scratch, ScratchFolder::Make());
   SMELT_RETURN_IF_ERROR(WriteInputs(inputs, scratch->Path("inputs.safetensors")));
-  tuner::Runner runner = MakeRunner(job, flags);
+  measure::Runner runner = MakeRunner(job, flags);
   runner.UseInputsFile(scratch->Path("inputs.safetensors"));
   SMELT_ASSIGN_OR_RETURN(std::vector<hlo::Literal> outputs,
                          runner.Outputs(job.candidate, scratch->Path("outputs.safetensors")));
@@ -157,21 +157,21 @@ absl::StatusOr<hlo::Literal> RunOnXla(const XlaJob& job, const std::vector<hlo::
   return Assemble(result, leaves);
 }
 
-absl::StatusOr<tuner::Outcome> TimeOnXla(const XlaJob& job, const std::vector<hlo::Literal>& inputs,
-                                         const XlaFlags& flags, double seconds, bool beside) {
+absl::StatusOr<measure::Outcome> TimeOnXla(const XlaJob& job, const std::vector<hlo::Literal>& inputs,
+                                           const XlaFlags& flags, double seconds, bool beside) {
   SMELT_ASSIGN_OR_RETURN(const std::unique_ptr<ScratchFolder> scratch, ScratchFolder::Make());
   SMELT_RETURN_IF_ERROR(WriteInputs(inputs, scratch->Path("inputs.safetensors")));
-  tuner::Runner runner = MakeRunner(job, flags);
+  measure::Runner runner = MakeRunner(job, flags);
   runner.UseInputsFile(scratch->Path("inputs.safetensors"));
-  std::vector<tuner::Candidate> candidates = {job.candidate};
+  std::vector<measure::Candidate> candidates = {job.candidate};
   if (beside) candidates.push_back(job.program.xla_default);
   constexpr int kRounds = 15;
-  std::vector<tuner::Outcome> outcomes = runner.TimePrograms(candidates, kRounds, seconds);
-  for (const tuner::Outcome& outcome : outcomes) {
+  std::vector<measure::Outcome> outcomes = runner.TimePrograms(candidates, kRounds, seconds);
+  for (const measure::Outcome& outcome : outcomes) {
     if (!outcome.ok()) {
       if (job.worker.cancel != nullptr && *job.worker.cancel) return absl::CancelledError("interrupted");
       return absl::InternalError(
-          absl::StrCat("XLA: ", std::string(tuner::FailureName(outcome.failure)), ": ", outcome.message));
+          absl::StrCat("XLA: ", std::string(measure::FailureName(outcome.failure)), ": ", outcome.message));
     }
   }
   if (beside) outcomes[0].reference_seconds = outcomes[1].seconds;

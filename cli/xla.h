@@ -1,4 +1,4 @@
-// `--target=xla`: programs compiled and run by XLA:CPU in a Python child (tuner/xla/), under fusions of ours or its
+// `--target=xla`: programs compiled and run by XLA:CPU in a Python child (targets/xla/), under fusions of ours or its
 // own.
 #pragma once
 
@@ -9,8 +9,8 @@
 #include "CLI/CLI.hpp"
 #include "absl/status/statusor.h"
 #include "hlo/literal.h"
-#include "tuner/measure/outcome.h"
-#include "tuner/xla/program.h"
+#include "measure/outcome.h"
+#include "targets/xla/program.h"
 
 namespace smelt::cli {
 
@@ -19,7 +19,7 @@ bool IsXlaFusion(const std::string& fusion);
 bool IsXlaTarget(const std::string& target);
 absl::StatusOr<int> XlaThreads(const std::string& target);
 
-// tuner::kFusionHelp, and the two names that mean XLA's own choice.
+// targets::kFusionHelp, and the two names that mean XLA's own choice.
 extern const char* const kXlaFusionHelp;
 // An error where such a name is asked for without XLA.
 absl::Status RefuseXlaFusion(const std::string& fusion, const std::string& target);
@@ -36,12 +36,12 @@ void AddXlaFlags(CLI::App& app, XlaFlags* flags);
 
 // A module ready to be compiled by XLA, as it is asked for.
 struct XlaJob {
-  tuner::WorkerOptions worker;
-  tuner::xla::XlaProgram program;
-  tuner::Candidate candidate;
+  measure::WorkerOptions worker;
+  xla::XlaProgram program;
+  measure::Candidate candidate;
   int64_t fusions = -1;  // in our program; -1: XLA decides
 };
-// `fusion`: those of tuner::kFusionHelp, `xla` (XLA's own passes, all of them) or `xla-no-library`.
+// `fusion`: those of targets::kFusionHelp, `xla` (XLA's own passes, all of them) or `xla-no-library`.
 absl::StatusOr<XlaJob> PrepareXlaJob(const std::string& module, const std::string& fusion, int threads,
                                      const XlaFlags& flags, const std::atomic<bool>* cancel);
 
@@ -49,7 +49,7 @@ absl::StatusOr<XlaJob> PrepareXlaJob(const std::string& module, const std::strin
 absl::StatusOr<hlo::Literal> RunOnXla(const XlaJob& job, const std::vector<hlo::Literal>& inputs,
                                       const XlaFlags& flags);
 // Times it on these inputs, in turn with XLA's own choice where `beside` is true; the outcome then has both.
-absl::StatusOr<tuner::Outcome> TimeOnXla(const XlaJob& job, const std::vector<hlo::Literal>& inputs,
-                                         const XlaFlags& flags, double seconds, bool beside);
+absl::StatusOr<measure::Outcome> TimeOnXla(const XlaJob& job, const std::vector<hlo::Literal>& inputs,
+                                           const XlaFlags& flags, double seconds, bool beside);
 
 }  // namespace smelt::cli

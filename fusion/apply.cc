@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "base/check.h"
+#include "base/str_cat.h"
 #include "fusion/kernel_build.h"
-#include "hlo/check.h"
-#include "hlo/str_cat.h"
 
 namespace smelt::fusion {
 namespace {

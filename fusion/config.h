@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "hlo/hash.h"
+#include "base/hash.h"
 
 namespace smelt::fusion {
 
@@ -25,13 +25,13 @@ class Config {
   void Flip(int64_t i);
   int64_t Count() const;
   // Exclusive or of one random word a set bit, so that the order of flips does not matter.
-  hlo::Hash128 Hash() const { return hash_; }
+  Hash128 Hash() const { return hash_; }
   bool operator==(const Config& other) const { return size_ == other.size_ && words_ == other.words_; }
 
  private:
   int64_t size_;
   std::vector<uint64_t> words_;
-  hlo::Hash128 hash_;
+  Hash128 hash_;
 };
 
 }  // namespace smelt::fusion

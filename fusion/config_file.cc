@@ -10,10 +10,10 @@
 #include <string_view>
 
 #include "absl/container/flat_hash_map.h"
+#include "base/status_macros.h"
+#include "base/str_cat.h"
+#include "base/write_file.h"
 #include "fusion/legality.h"
-#include "hlo/status_macros.h"
-#include "hlo/str_cat.h"
-#include "hlo/write_file.h"
 
 namespace smelt::fusion {
 namespace {
@@ -171,7 +171,7 @@ absl::StatusOr<SavedConfig> ConfigFromJson(const std::string& text, const std::s
   if (json.contains("target")) {
     absl::StatusOr<std::string> target = StringField(json, "target", "the configuration");
     if (!target.ok()) return Malformed(origin, std::string(target.status().message()));
-    saved.target = TargetId::Parse(*target);
+    saved.target = machine::TargetId::Parse(*target);
     if (saved.target.kind != space.target().name) {
       return absl::FailedPreconditionError(
           StrCat(origin, ": made for target `", *target, "`, and fused here for `", space.target().name,
@@ -187,7 +187,7 @@ absl::StatusOr<SavedConfig> ConfigFromJson(const std::string& text, const std::s
   if (auto tiles = json.find("tiles"); tiles != json.end()) {
     if (!tiles->is_object()) return Malformed(origin, "`tiles` is no object");
     for (const auto& [hash, tile] : tiles->items()) {
-      if (!hlo::Hash128::FromHex(hash) || !tile.is_string()) {
+      if (!Hash128::FromHex(hash) || !tile.is_string()) {
         return Malformed(origin, StrCat("the tile of `", hash, "` is no text, or that is no kernel hash"));
       }
       saved.tiles[hash] = tile.get<std::string>();

@@ -5,7 +5,7 @@
 //   SavedConfig saved = LoadConfig("best.fusion.json", space).value();
 //
 // The file is one JSON object: `format` (1), `module` (name), `fingerprint` (of the module before fusion), `target`
-// (fusion/target_id.h), `decisions` (those that are set: kind, computation, producer and consumer, or first and
+// (machine/target_id.h), `decisions` (those that are set: kind, computation, producer and consumer, or first and
 // second), `predicted_seconds` and `measured_seconds` (numbers, where known), and `tiles` (kernel hash to tile, where
 // some were tuned).
 #pragma once
@@ -18,7 +18,7 @@
 #include "absl/status/statusor.h"
 #include "fusion/config.h"
 #include "fusion/space.h"
-#include "fusion/target_id.h"
+#include "machine/target_id.h"
 
 namespace smelt::fusion {
 
@@ -30,7 +30,7 @@ struct SavedConfig {
   // reads them; to fusion they are text.
   std::map<std::string, std::string> tiles;
   // What it was made and measured for. Where nothing is known, a file that is written names the space's rules alone.
-  TargetId target;
+  machine::TargetId target;
 };
 
 // Writes a temporary file beside it and renames it, so that a reader sees the old or the new file. The file is equal

@@ -39,7 +39,7 @@ Move ProducerMove(const Space& space, int32_t producer, bool fuse);
 Move PatternMove(const Space& space, int32_t pattern, bool value);
 
 struct KernelRef {
-  hlo::Hash128 hash;
+  Hash128 hash;
   int32_t slot;                         // of this evaluator, for KernelFor
   const hlo::Computation* computation;  // of the space's module, in which it stands: loops run theirs more than once
 };
@@ -73,7 +73,7 @@ class Evaluator {
   KernelRef Ref(int32_t slot) const;
 
   Partition partition_;
-  hlo::Hash128 config_before_;
+  Hash128 config_before_;
   std::vector<int32_t> flips_;
   std::vector<KernelRef> removed_, added_;
 };

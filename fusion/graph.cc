@@ -4,6 +4,7 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/container/inlined_vector.h"
+#include "base/str_cat.h"
 #include "fusion/edge_rules.h"
 #include "fusion/instruction_hash.h"
 #include "fusion/kernel.h"
@@ -11,7 +12,6 @@
 #include "fusion/xla_cpu_emitter.h"
 #include "hlo/loop_nest.h"
 #include "hlo/passes/side_effects.h"
-#include "hlo/str_cat.h"
 
 namespace smelt::fusion {
 namespace {

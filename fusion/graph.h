@@ -14,9 +14,9 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "base/hash.h"
 #include "fusion/reason.h"
 #include "fusion/target.h"
-#include "hlo/hash.h"
 #include "hlo/module.h"
 
 namespace smelt::fusion {
@@ -77,8 +77,8 @@ struct Node {
   int64_t domain = 0;          // elements that its loop nest runs over: a reduction's operand, else the result
   float folded = 1;            // reduction: elements of the operand that one of the result is made of; else 1
   int64_t rows = 0;            // reduction: elements of the result if it reduces whole rows, -1 if not; else 0
-  hlo::Hash128 local;
-  hlo::Hash128 parameter;  // of its type, for kernels that read it
+  Hash128 local;
+  Hash128 parameter;  // of its type, for kernels that read it
 };
 
 class Graph {

@@ -9,8 +9,6 @@
 namespace smelt::fusion {
 namespace {
 
-using hlo::Hash128;
-using hlo::Hasher;
 using hlo::Opcode;
 
 void AddShape(Hasher& hasher, const hlo::Shape& shape, bool layout) {

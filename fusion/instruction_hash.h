@@ -11,8 +11,8 @@
 
 #include <cstdint>
 
+#include "base/hash.h"
 #include "hlo/fingerprint.h"
-#include "hlo/hash.h"
 #include "hlo/module.h"
 
 namespace smelt::fusion {
@@ -25,9 +25,9 @@ class InstructionHasher {
   explicit InstructionHasher(bool layouts = false) : layouts_(layouts) {}
 
   // Names and metadata never count.
-  hlo::Hash128 Local(const hlo::Instruction& instruction);
+  Hash128 Local(const hlo::Instruction& instruction);
   // The hash of a parameter of this type.
-  hlo::Hash128 Parameter(const hlo::Shape& shape) const;
+  Hash128 Parameter(const hlo::Shape& shape) const;
 
  private:
   const bool layouts_;
@@ -37,11 +37,11 @@ class InstructionHasher {
 // The stream. Inline, since searches hash some kernels for every move.
 class KernelHash {
  public:
-  void AddParameter(const hlo::Hash128& parameter) { Mix(parameter.high, parameter.low); }
-  void AddInstruction(const hlo::Hash128& local) { Mix(local.high, local.low); }
+  void AddParameter(const Hash128& parameter) { Mix(parameter.high, parameter.low); }
+  void AddInstruction(const Hash128& local) { Mix(local.high, local.low); }
   void AddOperand(int64_t number) { Mix(0x9FB21C651E98DF25, static_cast<uint64_t>(number)); }
   void AddOutput(int64_t number) { Mix(0xD1B54A32D192ED03, static_cast<uint64_t>(number)); }
-  hlo::Hash128 Finish() const {
+  Hash128 Finish() const {
     const uint64_t high = Fold(a_ ^ 0x452821E638D01377, b_ | 1);
     return {high, Fold(b_ ^ 0xBE5466CF34E90C6C, a_ ^ high ^ 0xC0AC29B7C97C50DD)};
   }

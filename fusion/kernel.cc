@@ -4,9 +4,9 @@
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
+#include "base/status_macros.h"
+#include "base/str_cat.h"
 #include "fusion/instruction_hash.h"
-#include "hlo/status_macros.h"
-#include "hlo/str_cat.h"
 #include "hlo/text/printer.h"
 
 namespace smelt::fusion {
@@ -79,7 +79,7 @@ class CanonicalOrder {
     return absl::OkStatus();
   }
 
-  hlo::Hash128 Hash(InstructionHasher& hasher) const {
+  Hash128 Hash(InstructionHasher& hasher) const {
     KernelHash hash;
     for (const Value& value : values_) {
       if (value.parameter >= 0) {
@@ -306,14 +306,14 @@ absl::StatusOr<std::vector<Kernel>> ExtractKernels(const hlo::Module& module, st
   std::vector<Kernel> kernels;
   if (counts != nullptr) counts->clear();
   InstructionHasher hasher;
-  absl::flat_hash_map<hlo::Hash128, size_t> seen;
+  absl::flat_hash_map<Hash128, size_t> seen;
   for (const hlo::Computation* computation : module.ExecutedComputations()) {
     for (const Instruction* instruction : computation->PostOrder()) {
       if (!IsKernel(*instruction)) continue;
       SMELT_RETURN_IF_ERROR(CheckIsKernel(*instruction));
       CanonicalOrder order(*instruction);
       SMELT_RETURN_IF_ERROR(order.Run());
-      const hlo::Hash128 hash = order.Hash(hasher);
+      const Hash128 hash = order.Hash(hasher);
       auto [it, fresh] = seen.try_emplace(hash, kernels.size());
       if (fresh) {
         kernels.push_back(order.Build());

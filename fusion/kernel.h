@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "hlo/hash.h"
+#include "base/hash.h"
 #include "hlo/module.h"
 
 namespace smelt::fusion {
@@ -23,7 +23,7 @@ namespace smelt::fusion {
 // names. Parameters that the kernel does not use are left out.
 struct Kernel {
   std::unique_ptr<hlo::Module> module;
-  hlo::Hash128 hash;
+  Hash128 hash;
   std::string name;               // of the instruction that it was cut from
   std::vector<int64_t> operands;  // parameter p of the kernel is operand operands[p] of that instruction
 

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
-#include "hlo/str_cat.h"
+#include "base/str_cat.h"
 
 namespace smelt::fusion {
 
@@ -49,7 +49,7 @@ hlo::Computation* AddKernelComputation(const Graph& graph, const KernelBody& bod
   return computation;
 }
 
-Kernel BuildKernel(const Graph& graph, const KernelBody& body, const hlo::Hash128& hash) {
+Kernel BuildKernel(const Graph& graph, const KernelBody& body, const Hash128& hash) {
   Kernel kernel;
   kernel.hash = hash;
   kernel.name = graph.node(body.values[body.outputs[0]].node).instruction->name();

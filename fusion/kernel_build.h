@@ -17,6 +17,6 @@ hlo::Computation* AddKernelComputation(const Graph& graph, const KernelBody& bod
                                        hlo::Module* module);
 
 // The body as a kernel of its own. It was not cut out of a module, so `operands` stays empty.
-Kernel BuildKernel(const Graph& graph, const KernelBody& body, const hlo::Hash128& hash);
+Kernel BuildKernel(const Graph& graph, const KernelBody& body, const Hash128& hash);
 
 }  // namespace smelt::fusion

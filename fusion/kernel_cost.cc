@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <vector>
 
+#include "base/status_macros.h"
 #include "fusion/edge_rules.h"
-#include "hlo/status_macros.h"
 
 namespace smelt::fusion {
 namespace {

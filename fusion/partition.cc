@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "hlo/check.h"
+#include "base/check.h"
 
 namespace smelt::fusion {
 

@@ -24,10 +24,10 @@
 
 #include "absl/container/inlined_vector.h"
 #include "absl/types/span.h"
+#include "base/hash.h"
 #include "fusion/config.h"
 #include "fusion/reason.h"
 #include "fusion/space.h"
-#include "hlo/hash.h"
 
 namespace smelt::fusion {
 
@@ -51,7 +51,7 @@ struct KernelBody {
 struct KernelSlot {
   absl::InlinedVector<int32_t, 2> outputs;  // nodes, ascending
   absl::InlinedVector<int32_t, 2> merges;   // decisions that joined it, ascending
-  hlo::Hash128 hash;
+  Hash128 hash;
   bool alive = false;
 };
 
@@ -166,7 +166,7 @@ class Partition {
   std::pair<int32_t, int32_t> RootsOf(int32_t decision) const;  // -1, -1: inactive
   Reason MergeRule(absl::Span<const int32_t> outputs);
   int32_t NewSlot();
-  hlo::Hash128 HashOf(absl::Span<const int32_t> outputs);
+  Hash128 HashOf(absl::Span<const int32_t> outputs);
   void BuildBody(absl::Span<const int32_t> outputs, KernelBody* body);
   void DropUnchanged();
 

@@ -132,8 +132,8 @@ Reason Partition::JoinRows(const Edge& edge, const Up& producer, Up* up) const {
   return Reason::kLegal;
 }
 
-// Operations for one element that XLA's own fusion repeats for every reader, however many: a bias, a scale by the root of
-// a variance, a scalar that its code generator computes before the loop. What that costs is for measurements to say.
+// Operations for one element that XLA's own fusion repeats for every reader, however many: a bias, a scale by the root
+// of a variance, a scalar that its code generator computes before the loop. What that costs is for measurements to say.
 constexpr double kXlaRepeatedWork = 32;
 
 Reason Partition::JoinWork(const Edge& edge, const Up& producer, int64_t* scratch) {

@@ -316,7 +316,7 @@ void Partition::BuildBody(absl::Span<const int32_t> outputs, KernelBody* body) {
   }
 }
 
-hlo::Hash128 Partition::HashOf(absl::Span<const int32_t> outputs) {
+Hash128 Partition::HashOf(absl::Span<const int32_t> outputs) {
   BuildBody(outputs, &body_);
   KernelHash hash;
   for (const KernelBody::Value& value : body_.values) {

@@ -5,9 +5,9 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
+#include "base/status_macros.h"
+#include "base/str_cat.h"
 #include "hlo/fingerprint.h"
-#include "hlo/status_macros.h"
-#include "hlo/str_cat.h"
 
 namespace smelt::fusion {
 

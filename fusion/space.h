@@ -17,9 +17,9 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "base/hash.h"
 #include "fusion/graph.h"
 #include "fusion/target.h"
-#include "hlo/hash.h"
 #include "hlo/module.h"
 
 namespace smelt::fusion {
@@ -68,7 +68,7 @@ class Space {
   const FusionTarget& target() const { return target_; }
   const hlo::Module& module() const { return *module_; }
   // The module's fingerprint, independent of names.
-  const hlo::Hash128& fingerprint() const { return fingerprint_; }
+  const Hash128& fingerprint() const { return fingerprint_; }
 
  private:
   Space() = default;
@@ -86,7 +86,7 @@ class Space {
   std::vector<int32_t> share_of_;
   std::vector<int32_t> pattern_of_;
   std::vector<std::vector<int32_t>> patterns_;
-  hlo::Hash128 fingerprint_;
+  Hash128 fingerprint_;
 };
 
 }  // namespace smelt::fusion

@@ -37,8 +37,8 @@ FusionTarget FusionTarget::XlaCpu() {
   return target;
 }
 
-hlo::Hash128 FusionTarget::Hash() const {
-  hlo::Hasher hasher;
+Hash128 FusionTarget::Hash() const {
+  Hasher hasher;
   hasher.Add(name);
   if (emitter == Emitter::kXlaCpu) hasher.Add(static_cast<int64_t>(max_evaluations));
   for (int64_t limit :

@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <string>
 
-#include "hlo/hash.h"
+#include "base/hash.h"
 #include "hlo/instruction.h"
 
 namespace smelt::fusion {
@@ -59,7 +59,7 @@ struct FusionTarget {
   static FusionTarget Cpu() { return {}; }
   static FusionTarget XlaCpu();
   // Covers everything that decides what is legal: spaces of equal hash and module have the same decisions.
-  hlo::Hash128 Hash() const;
+  Hash128 Hash() const;
 };
 
 // Operations that one element of the result takes, with an addition as 1: data movement 0, a transcendental 8.

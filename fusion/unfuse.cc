@@ -4,9 +4,9 @@
 #include <vector>
 
 #include "absl/container/flat_hash_set.h"
+#include "base/status_macros.h"
+#include "base/str_cat.h"
 #include "fusion/legality.h"
-#include "hlo/status_macros.h"
-#include "hlo/str_cat.h"
 
 namespace smelt::fusion {
 namespace {

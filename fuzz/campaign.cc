@@ -7,12 +7,12 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
+#include "base/status_macros.h"
+#include "base/write_file.h"
 #include "fuzz/generate/random.h"
 #include "fuzz/reduce/reduce.h"
 #include "fuzz/trial/expectation.h"
-#include "hlo/status_macros.h"
 #include "hlo/text/printer.h"
-#include "hlo/write_file.h"
 
 namespace smelt::fuzz {
 namespace {

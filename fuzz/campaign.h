@@ -1,7 +1,7 @@
 // The fuzzing of many modules: generate, try in a child, minimise what is found, write it down.
 //
 //   CampaignOptions options{.seed = 1, .modules = 20000, .folder = "findings"};
-//   options.trial.target = kernels::Target::Parse("cpu:threads=1").value();
+//   options.trial.target = cpu::ParseTarget("cpu:threads=1").value();
 //   CampaignReport report = RunCampaign(options).value();
 //
 // Module i follows from (seed, i) alone. For each finding the folder gets a folder `SEED-INDEX` with module.hlo (as it
@@ -34,7 +34,7 @@ struct CampaignOptions {
   double minimise_seconds = 60;  // of one finding; 0: none
   GeneratorOptions generator;
   ChildLimits limits;
-  TrialOptions trial;     // its seed and folder are set for each module
+  TrialOptions trial;                         // its seed and folder are set for each module
   std::shared_ptr<const hlo::Module> module;  // tried instead of random ones, as module `first`
   bool expect_only = false;  // nothing is tried: the folder gets what another engine must give (trial/expectation.h)
   tuner::Progress* progress = nullptr;

@@ -6,40 +6,40 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
-#include "fusion/target_id.h"
+#include "base/status_macros.h"
 #include "gnn/dataset/kernel_kind.h"
 #include "gnn/features/features.h"
 #include "gnn/model/model_file.h"
 #include "gnn/native/engine.h"
-#include "hlo/status_macros.h"
 #include "kernels/cost/analytical.h"
+#include "machine/target_id.h"
 
 namespace smelt::gnn {
 namespace {
 
 using fusion::Kernel;
-using kernels::Target;
-using kernels::space::Tile;
+using kernels::nests::Tile;
+using machine::Machine;
 
 double Seconds(double log_time) { return std::exp(log_time) * 1e-7; }
 
 // Predictions by kernel hash, over all searches of a process.
 class Memory {
  public:
-  std::optional<double> Find(const hlo::Hash128& hash) const {
+  std::optional<double> Find(const Hash128& hash) const {
     absl::ReaderMutexLock lock(&mutex_);
     auto it = seconds_.find(hash);
     if (it == seconds_.end()) return std::nullopt;
     return it->second;
   }
-  void Insert(const hlo::Hash128& hash, double seconds) {
+  void Insert(const Hash128& hash, double seconds) {
     absl::MutexLock lock(&mutex_);
     seconds_.emplace(hash, seconds);
   }
 
  private:
   mutable absl::Mutex mutex_;
-  absl::flat_hash_map<hlo::Hash128, double> seconds_;
+  absl::flat_hash_map<Hash128, double> seconds_;
 };
 
 // Remembers, and asks `Compute` for what is not known.
@@ -67,7 +67,7 @@ class RememberingPredictor : public Predictor {
     }
     return seconds;
   }
-  std::optional<double> Known(const hlo::Hash128& hash) const override { return memory_.Find(hash); }
+  std::optional<double> Known(const Hash128& hash) const override { return memory_.Find(hash); }
 
  protected:
   virtual absl::StatusOr<std::vector<double>> Compute(absl::Span<const Kernel* const> kernels) = 0;
@@ -78,8 +78,10 @@ class RememberingPredictor : public Predictor {
 
 class AnalyticalPredictor : public RememberingPredictor {
  public:
-  explicit AnalyticalPredictor(Target target) : target_(std::move(target)) {}
-  std::string Describe() const override { return absl::StrCat("analytical model of ", target_.ToString()); }
+  explicit AnalyticalPredictor(Machine target) : target_(std::move(target)) {}
+  std::string Describe() const override {
+    return absl::StrCat("analytical model of ", target_.name, ", threads=", target_.threads);
+  }
   bool HasFusionTask() const override { return true; }
   bool HasTileTask() const override { return true; }
 
@@ -102,12 +104,12 @@ class AnalyticalPredictor : public RememberingPredictor {
   }
 
  private:
-  Target target_;
+  Machine target_;
 };
 
 class LearnedPredictor : public RememberingPredictor {
  public:
-  LearnedPredictor(ModelFile model, Target target, std::unique_ptr<Engine> fusion, std::unique_ptr<Engine> tile,
+  LearnedPredictor(ModelFile model, Machine target, std::unique_ptr<Engine> fusion, std::unique_ptr<Engine> tile,
                    std::string warning)
       : model_(std::move(model)),
         target_(std::move(target)),
@@ -146,7 +148,7 @@ class LearnedPredictor : public RememberingPredictor {
 
  private:
   ModelFile model_;
-  Target target_;
+  Machine target_;
   std::unique_ptr<Engine> fusion_, tile_;
   std::string warning_;
 };
@@ -159,22 +161,22 @@ absl::StatusOr<double> Predictor::PredictSeconds(const Kernel& kernel) {
   return seconds[0];
 }
 
-absl::StatusOr<std::unique_ptr<Predictor>> Predictor::Load(const std::string& path, const Target& target,
+absl::StatusOr<std::unique_ptr<Predictor>> Predictor::Load(const std::string& path, const Machine& target,
                                                            std::string_view kind) {
   SMELT_ASSIGN_OR_RETURN(ModelFile model, LoadModel(path));
-  const fusion::TargetId trained = fusion::TargetId::Parse(model.target);
+  const machine::TargetId trained = machine::TargetId::Parse(model.target);
   if (trained.kind != kind) {
     return absl::FailedPreconditionError(absl::StrCat(path, ": predicts kernels of target `", model.target,
-                                                      "`, and kernels of `", std::string(kind), ":", target.cpu,
+                                                      "`, and kernels of `", std::string(kind), ":", target.name,
                                                       "` are asked for. Give a model that was trained on these"));
   }
   std::string warning;
-  if (!trained.cpu.empty() && trained.cpu != target.cpu) {
-    warning = absl::StrCat(path, ": was trained on another CPU, ", trained.cpu, ", and this one is ", target.cpu,
+  if (!trained.cpu.empty() && trained.cpu != target.name) {
+    warning = absl::StrCat(path, ": was trained on another CPU, ", trained.cpu, ", and this one is ", target.name,
                            ": its order of kernels is worth more than its seconds; `smelt profile` and `smelt train` "
                            "make a model of this one");
   }
-  Target trained_under = target;
+  Machine trained_under = target;
   if (const absl::Status figures = trained_under.SetFigures(model.target_figures); !figures.ok())
     return absl::InvalidArgumentError(absl::StrCat(path, ": ", figures.message()));
   std::unique_ptr<Engine> engines[2];
@@ -193,7 +195,7 @@ absl::StatusOr<std::unique_ptr<Predictor>> Predictor::Load(const std::string& pa
                                             std::move(engines[1]), std::move(warning));
 }
 
-std::unique_ptr<Predictor> Predictor::Analytical(const Target& target) {
+std::unique_ptr<Predictor> Predictor::Analytical(const Machine& target) {
   return std::make_unique<AnalyticalPredictor>(target);
 }
 

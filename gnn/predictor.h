@@ -1,7 +1,7 @@
 // What the search calls: seconds of kernels and scores of tiles under a trained model, remembered by canonical kernel
 // hash.
 //
-//   auto predictor = Predictor::Load("models/cpu.smeltmodel", kernels::Target::Host()).value();
+//   auto predictor = Predictor::Load("models/cpu.smeltmodel", machine).value();
 //   double seconds = predictor->PredictSeconds(kernel).value();
 #pragma once
 
@@ -14,8 +14,8 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "fusion/kernel.h"
-#include "kernels/space/tiles.h"
-#include "kernels/target.h"
+#include "kernels/tiles/tiles.h"
+#include "machine/machine.h"
 
 namespace smelt::gnn {
 
@@ -26,10 +26,10 @@ class Predictor {
   // tile task. Another schema version, a torn or foreign file is an error that says which version is needed and what
   // was found; so is a model of another kind of target than `kind` ("cpu": our own code, "xla": XLA:CPU's). One that
   // was trained on another CPU is used, and Warning() says so.
-  static absl::StatusOr<std::unique_ptr<Predictor>> Load(const std::string& path, const kernels::Target& target,
+  static absl::StatusOr<std::unique_ptr<Predictor>> Load(const std::string& path, const machine::Machine& target,
                                                          std::string_view kind = "cpu");
   // The analytical model behind the same interface.
-  static std::unique_ptr<Predictor> Analytical(const kernels::Target& target);
+  static std::unique_ptr<Predictor> Analytical(const machine::Machine& target);
 
   virtual std::string Describe() const = 0;  // model kind, target, training programs and examples, validation error
   // One line for the user where predictions are less than the model's own errors promise; empty where all is well.
@@ -41,11 +41,11 @@ class Predictor {
   virtual absl::StatusOr<std::vector<double>> PredictSeconds(absl::Span<const fusion::Kernel* const> kernels) = 0;
   absl::StatusOr<double> PredictSeconds(const fusion::Kernel& kernel);
   // What is remembered for a hash. Never computes.
-  virtual std::optional<double> Known(const hlo::Hash128& hash) const = 0;
+  virtual std::optional<double> Known(const Hash128& hash) const = 0;
 
   // Lower is better; comparable within one kernel only.
   virtual absl::StatusOr<std::vector<double>> ScoreTiles(const fusion::Kernel& kernel,
-                                                         absl::Span<const kernels::space::Tile> tiles) = 0;
+                                                         absl::Span<const kernels::nests::Tile> tiles) = 0;
 };
 
 }  // namespace smelt::gnn

@@ -10,23 +10,23 @@
 #include "absl/status/statusor.h"
 #include "fusion/kernel.h"
 #include "gnn/predictor.h"
-#include "kernels/space/tiles.h"
-#include "kernels/target.h"
+#include "kernels/tiles/tiles.h"
+#include "machine/machine.h"
 
 namespace smelt::gnn {
 
 struct RankedTile {
-  kernels::space::Tile tile;
+  kernels::nests::Tile tile;
   double score = 0;  // lower is better; comparable within one kernel only
 };
 
 struct TileRanking {
   std::vector<RankedTile> best;    // first the best; equal scores in the order of EnumerateTiles
-  kernels::space::Tile preferred;  // the front one of EnumerateTiles: what the compiler tries first
+  kernels::nests::Tile preferred;  // the front one of EnumerateTiles: what the compiler tries first
 };
 
 // At most `limit` tiles. Unimplemented: the kernel has no loop nest, so that it has no tiles.
-absl::StatusOr<TileRanking> RankTiles(Predictor& predictor, const fusion::Kernel& kernel, const kernels::Target& target,
-                                      int64_t limit);
+absl::StatusOr<TileRanking> RankTiles(Predictor& predictor, const fusion::Kernel& kernel,
+                                      const machine::Machine& target, int64_t limit);
 
 }  // namespace smelt::gnn

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "hlo/check.h"
+#include "base/check.h"
 #include "hlo/module.h"
 
 namespace smelt::hlo {

@@ -13,7 +13,7 @@
 #pragma once
 
 #include "absl/container/flat_hash_map.h"
-#include "hlo/hash.h"
+#include "base/hash.h"
 #include "hlo/module.h"
 
 namespace smelt::hlo {

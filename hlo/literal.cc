@@ -7,7 +7,7 @@
 #include <new>
 
 #include "absl/strings/str_cat.h"
-#include "hlo/check.h"
+#include "base/check.h"
 #include "hlo/small_float.h"
 
 namespace smelt::hlo {

@@ -5,9 +5,9 @@
 #include <complex>
 #include <iterator>
 
+#include "base/status_macros.h"
+#include "base/str_cat.h"
 #include "hlo/literal.h"
-#include "hlo/status_macros.h"
-#include "hlo/str_cat.h"
 
 namespace smelt::hlo {
 namespace {

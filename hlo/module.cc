@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
-#include "hlo/check.h"
+#include "base/check.h"
 
 namespace smelt::hlo {
 namespace {

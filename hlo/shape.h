@@ -26,7 +26,7 @@ struct Layout {
   std::vector<std::vector<int64_t>> tiles;  // INT64_MIN is the text's `*`
   int64_t element_size_in_bits = 0;         // E(n); 0 when not given
   int64_t memory_space = 0;                 // S(n)
-  std::string rest;  // D(..), L, #, *, SC, P and M, in this order and as XLA prints them
+  std::string rest;                         // D(..), L, #, *, SC, P and M, in this order and as XLA prints them
 
   bool operator==(const Layout&) const = default;
 };

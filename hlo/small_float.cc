@@ -2,7 +2,7 @@
 
 #include <array>
 
-#include "hlo/check.h"
+#include "base/check.h"
 
 namespace smelt::hlo {
 namespace {

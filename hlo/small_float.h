@@ -6,9 +6,9 @@
 //   DecodeFloat(PrimitiveType::kF8E4M3FN, 0x7e);                     // 448
 //
 // Conversions from float and double round once, to nearest even, and to powers of two (f8e8m0fnu) up from the middle.
-// Values beyond the largest finite one become infinity, NaN where the format has no infinity, or the largest finite value
-// where it has neither (f4e2m1fn, f6e2m3fn, f6e3m2fn). Conversions to float are exact. Everything here works on bits, so
-// it does not depend on the processor's rounding or flush-to-zero mode.
+// Values beyond the largest finite one become infinity, NaN where the format has no infinity, or the largest finite
+// value where it has neither (f4e2m1fn, f6e2m3fn, f6e3m2fn). Conversions to float are exact. Everything here works on
+// bits, so it does not depend on the processor's rounding or flush-to-zero mode.
 #pragma once
 
 #include <bit>

@@ -8,9 +8,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "base/status_macros.h"
 #include "fusion/config_file.h"
 #include "fusion/evaluator.h"
-#include "hlo/status_macros.h"
 
 namespace smelt::tuner {
 namespace {
@@ -162,7 +162,7 @@ absl::Status ConfigurationSearch::MeasureDeferred() {
 absl::Status ConfigurationSearch::ClimbFromTheBest() {
   Random random(state_.options.seed);
   for (int stale = 0; stale < kMostStale && state_.BudgetLeft(share_); ++stale) {
-    const std::vector<xla::PlainTrial>& fastest = xla_->FastestPlain();
+    const std::vector<PlainTrial>& fastest = xla_->FastestPlain();
     if (fastest.empty()) return absl::OkStatus();
     const size_t peak = random() % std::min<uint64_t>(kPeaks, fastest.size());
     fusion::Evaluator neighbour(state_.space, fastest[peak].trial.config);

@@ -16,15 +16,14 @@
 #include "fusion/config.h"
 #include "tuner/search/model_search.h"
 #include "tuner/session_state.h"
-#include "tuner/xla/session_steps.h"
+#include "tuner/session_steps.h"
 
 namespace smelt::tuner {
 
 class ConfigurationSearch {
  public:
   // `xla`: of --target=xla. `share`: of the search's time, that this part of it may spend.
-  ConfigurationSearch(SessionState& state, xla::SessionSteps* xla, double share)
-      : state_(state), xla_(xla), share_(share) {}
+  ConfigurationSearch(SessionState& state, SessionSteps* xla, double share) : state_(state), xla_(xla), share_(share) {}
 
   absl::Status Run(const fusion::Config& start);
 
@@ -48,11 +47,11 @@ class ConfigurationSearch {
   absl::StatusOr<double> BestCost();
 
   SessionState& state_;
-  xla::SessionSteps* xla_;
+  SessionSteps* xla_;
   const double share_;
-  double search_seconds_ = 0;           // of all rounds
-  std::set<hlo::Hash128> timed_alone_;  // configurations
-  Proposals deferred_;                  // skipped, unless there is time for them
+  double search_seconds_ = 0;      // of all rounds
+  std::set<Hash128> timed_alone_;  // configurations
+  Proposals deferred_;             // skipped, unless there is time for them
 };
 
 }  // namespace smelt::tuner

@@ -5,9 +5,9 @@
 #include <random>
 
 #include "absl/strings/str_format.h"
+#include "base/status_macros.h"
 #include "fusion/evaluator.h"
 #include "fusion/legality.h"
-#include "hlo/status_macros.h"
 #include "tuner/search/annealing.h"
 
 namespace smelt::tuner {

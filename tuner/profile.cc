@@ -15,20 +15,20 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "base/status_macros.h"
 #include "fusion/evaluator.h"
 #include "fusion/heuristics/heuristics.h"
 #include "fusion/kernel_cost.h"
 #include "fusion/target.h"
-#include "fusion/target_id.h"
 #include "gnn/corpus/corpus.h"
-#include "hlo/status_macros.h"
 #include "hlo/text/printer.h"
-#include "kernels/codegen/codegen.h"
 #include "kernels/cost/analytical.h"
-#include "tuner/program.h"
-#include "tuner/records/records.h"
-#include "tuner/xla/kernel_loop.h"
-#include "tuner/xla/program.h"
+#include "machine/target_id.h"
+#include "measure/records/records.h"
+#include "targets/cpu/codegen/codegen.h"
+#include "targets/program.h"
+#include "targets/xla/kernel_loop.h"
+#include "targets/xla/program.h"
 
 namespace smelt::tuner {
 namespace {
@@ -41,7 +41,7 @@ double Since(Clock::time_point start) { return std::chrono::duration<double>(Clo
 // A kernel on its way from the configuration that it was found in to the corpus.
 struct Job {
   Kernel kernel;
-  std::vector<std::optional<kernels::space::Tile>> tiles;  // nullopt: the default
+  std::vector<std::optional<kernels::nests::Tile>> tiles;  // nullopt: the default
 };
 
 // So many kernels in a row of which nothing becomes known end a run: the next will fare no better.
@@ -66,7 +66,7 @@ bool IsNoResult(const gnn::KernelExample& example) {
 // when a program's time is up.
 class Pipeline {
  public:
-  Pipeline(const WorkerOptions& worker, const MeasurePolicy& policy)
+  Pipeline(const measure::WorkerOptions& worker, const measure::MeasurePolicy& policy)
       : compiler_(worker, policy), thread_([this] { Compile(); }) {}
   ~Pipeline() {
     {
@@ -121,7 +121,7 @@ class Pipeline {
     }
   }
 
-  Runner compiler_;
+  measure::Runner compiler_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<Job> waiting_, ready_;
@@ -133,7 +133,7 @@ class Pipeline {
 // Walks over the configurations of a program and hands out kernels that were not seen before.
 class KernelSource {
  public:
-  KernelSource(const fusion::Space& space, const kernels::Target& target, const ProfileOptions& options, uint64_t seed)
+  KernelSource(const fusion::Space& space, const cpu::Target& target, const ProfileOptions& options, uint64_t seed)
       : space_(space), target_(target), options_(options), random_(seed) {
     if (options.xla) return;  // the rough cost of XLA's loop fusions
     cost_.kernel_seconds = [this](const hlo::Computation& kernel) {
@@ -172,7 +172,7 @@ class KernelSource {
 
  private:
   const fusion::Space& space_;
-  const kernels::Target& target_;
+  const cpu::Target& target_;
   const ProfileOptions& options_;
   std::mt19937_64 random_;
   fusion::HeuristicOptions cost_;
@@ -184,17 +184,17 @@ class Profiler {
  public:
   explicit Profiler(const ProfileOptions& options)
       : options_(options),
-        target_{options.xla ? "xla" : "cpu", options.target.cpu, options.target.threads},
+        target_{options.xla ? "xla" : "cpu", options.target.name, options.target.threads},
         timer_(TimingWorker(options), options.policy),
-        device_(DeviceName()),
-        compiler_(options.xla ? xla::kXlaVersion : kernels::codegen::CompilerVersion()) {}
+        device_(measure::DeviceName()),
+        compiler_(options.xla ? xla::kXlaVersion : cpu::codegen::CompilerVersion()) {}
 
   absl::StatusOr<ProfileReport> Run(const std::vector<std::string>& modules) {
     SMELT_ASSIGN_OR_RETURN(writer_, gnn::CorpusWriter::Open(options_.output));
     absl::StatusOr<gnn::CorpusReport> existing =
         gnn::ReadCorpus(options_.output, [&](const gnn::KernelExample& example) {
           if (!IsNoResult(example)) done_.insert(example.hash);
-          const fusion::TargetId known = fusion::TargetId::Parse(example.target);
+          const machine::TargetId known = machine::TargetId::Parse(example.target);
           if (known.Agrees(target_)) return absl::OkStatus();
           return absl::FailedPreconditionError(absl::StrCat(options_.output, ": holds kernels measured for `",
                                                             known.ToString(), "`, and not for `", target_.ToString(),
@@ -210,7 +210,7 @@ class Profiler {
       place_ = absl::StrCat("program ", m / static_cast<size_t>(options_.shards) + 1, "/",
                             (modules.size() + options_.shards - 1) / options_.shards, " ", program_name_);
       remaining_programs_ = static_cast<double>((modules.size() - m - 1) / static_cast<size_t>(options_.shards));
-      absl::StatusOr<Program> program = Load(modules[m]);
+      absl::StatusOr<targets::Program> program = Load(modules[m]);
       if (!program.ok()) {
         report_.refused.push_back(absl::StrCat(modules[m], ": ", program.status().message()));
         continue;
@@ -224,33 +224,34 @@ class Profiler {
   }
 
  private:
-  static WorkerOptions TimingWorker(const ProfileOptions& options) {
-    WorkerOptions worker = options.worker;
-    if (options.target.threads == 1) worker.cpu = MeasuringCpu();
+  static measure::WorkerOptions TimingWorker(const ProfileOptions& options) {
+    measure::WorkerOptions worker = options.worker;
+    if (options.target.threads == 1) worker.cpu = measure::MeasuringCpu();
     worker.cancel = options.cancel;
     return worker;
   }
-  absl::StatusOr<Program> Load(const std::string& path) {
-    if (!options_.xla) return LoadProgram(path);
+  absl::StatusOr<targets::Program> Load(const std::string& path) {
+    if (!options_.xla) return targets::LoadProgram(path);
     SMELT_ASSIGN_OR_RETURN(xla::XlaProgram program,
                            xla::LoadXlaProgram(path, options_.worker, options_.capture_seconds));
     return std::move(program.program);
   }
   absl::Status TimeFloor() {
-    const Outcome outcome = TimeAlone(xla::EmptyKernel());
+    const measure::Outcome outcome = TimeAlone(xla::EmptyKernel());
     if (!outcome.ok()) {
-      return absl::InternalError(absl::StrCat(
-          "XLA cannot run an empty kernel: ", std::string(FailureName(outcome.failure)), ": ", outcome.message));
+      return absl::InternalError(
+          absl::StrCat("XLA cannot run an empty kernel: ", std::string(measure::FailureName(outcome.failure)), ": ",
+                       outcome.message));
     }
     report_.floor_seconds = outcome.best();
     return absl::OkStatus();
   }
-  Outcome TimeAlone(const Kernel& kernel) {
+  measure::Outcome TimeAlone(const Kernel& kernel) {
     return xla::TimeKernelOnXla(timer_, kernel, {.threads = options_.target.threads});
   }
   bool Cancelled() const { return options_.cancel != nullptr && *options_.cancel; }
 
-  absl::Status ProfileProgram(const Program& program) {
+  absl::Status ProfileProgram(const targets::Program& program) {
     if (options_.xla) return ProfileXlaProgram(program);
     SMELT_ASSIGN_OR_RETURN(const fusion::Space space,
                            fusion::Space::Build(program.module(), fusion::FusionTarget::Cpu()));
@@ -294,7 +295,7 @@ class Profiler {
   }
 
   // XLA's child compiles what it times, so that there is nothing to be done ahead.
-  absl::Status ProfileXlaProgram(const Program& program) {
+  absl::Status ProfileXlaProgram(const targets::Program& program) {
     SMELT_ASSIGN_OR_RETURN(const fusion::Space space, xla::XlaSpace(program));
     KernelSource source(space, options_.target, options_, options_.seed);
     const auto start = Clock::now();
@@ -338,8 +339,8 @@ class Profiler {
       return false;
     }
     if (options_.task == ProfileTask::kFusion) return true;
-    absl::StatusOr<std::vector<kernels::space::Tile>> tiles =
-        kernels::space::EnumerateTiles(job.kernel.computation(), options_.target, options_.tiles);
+    absl::StatusOr<std::vector<kernels::nests::Tile>> tiles =
+        kernels::nests::EnumerateTiles(job.kernel.computation(), options_.target, options_.tiles);
     if (!tiles.ok() || tiles->size() < 2) return false;  // nothing to rank
     // The compiler's default, which stands for the best of the preferred tiles, and the rest of the space.
     job.tiles.assign(tiles->begin() + 1, tiles->end());
@@ -350,7 +351,7 @@ class Profiler {
   absl::Status Time(const Job& job) {
     std::vector<Timed> times;
     for (size_t i = 0; i < job.tiles.size() && !Cancelled(); ++i) {
-      Runner::KernelResult result = timer_.TimeKernel(job.kernel, job.tiles[i]);
+      measure::Runner::KernelResult result = timer_.TimeKernel(job.kernel, job.tiles[i]);
       if (i == 0) trace_ = std::move(result.trace);
       times.push_back({std::move(result.outcome), std::move(result.tile)});
     }
@@ -358,14 +359,14 @@ class Profiler {
   }
 
   struct Timed {
-    Outcome outcome;
+    measure::Outcome outcome;
     std::string tile;
   };
   // One entry of `times` a tile.
   absl::Status Append(const Job& job, const std::vector<Timed>& times) {
     if (Cancelled()) return absl::OkStatus();
     for (const Timed& result : times) {
-      if (!IsLasting(result.outcome.failure)) return LeaveOut(result.outcome);
+      if (!measure::IsLasting(result.outcome.failure)) return LeaveOut(result.outcome);
     }
     faults_ = 0;
     gnn::KernelExample example;
@@ -383,12 +384,12 @@ class Profiler {
       m.default_tile = !job.tiles[i].has_value();
       if (job.tiles[i]) {
         m.tile = *job.tiles[i];
-      } else if (absl::StatusOr<kernels::space::Tile> tile = kernels::space::Tile::Parse(result.tile); tile.ok()) {
+      } else if (absl::StatusOr<kernels::nests::Tile> tile = kernels::nests::Tile::Parse(result.tile); tile.ok()) {
         m.tile = *tile;
       }
       m.seconds = result.outcome.seconds;
       if (!result.outcome.ok()) {
-        m.error = absl::StrCat(std::string(FailureName(result.outcome.failure)), ": ", result.outcome.message);
+        m.error = absl::StrCat(std::string(measure::FailureName(result.outcome.failure)), ": ", result.outcome.message);
         ++report_.failed;
       }
     }
@@ -407,21 +408,21 @@ class Profiler {
   }
 
   // A kernel of which nothing became known: the next run times it. Unavailable after several in a row.
-  absl::Status LeaveOut(const Outcome& outcome) {
+  absl::Status LeaveOut(const measure::Outcome& outcome) {
     ++report_.left_out;
-    report_.why_left_out = absl::StrCat(std::string(FailureName(outcome.failure)), ": ", outcome.message);
-    if (outcome.failure != Failure::kEnvironment || ++faults_ < kMostFaults) return absl::OkStatus();
+    report_.why_left_out = absl::StrCat(std::string(measure::FailureName(outcome.failure)), ": ", outcome.message);
+    if (outcome.failure != measure::Failure::kEnvironment || ++faults_ < kMostFaults) return absl::OkStatus();
     return absl::UnavailableError(absl::StrCat(options_.output, ": ", kMostFaults,
                                                " kernels one after the other could not be timed, the last for this: ",
                                                outcome.message, ". The same command goes on from here"));
   }
 
   const ProfileOptions& options_;
-  const fusion::TargetId target_;  // whose code is timed, where
-  Runner timer_;
+  const machine::TargetId target_;  // whose code is timed, where
+  measure::Runner timer_;
   std::string device_, compiler_;
   std::unique_ptr<gnn::CorpusWriter> writer_;
-  absl::flat_hash_set<hlo::Hash128> done_;
+  absl::flat_hash_set<Hash128> done_;
   std::string program_name_, place_, trace_;
   double remaining_programs_ = 0;
   int faults_ = 0;  // of the environment, one after the other

@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "kernels/target.h"
-#include "tuner/measure/runner.h"
+#include "measure/runner.h"
+#include "targets/cpu/codegen/target.h"
 #include "tuner/progress.h"
 
 namespace smelt::tuner {
@@ -33,11 +33,11 @@ struct ProfileOptions {
   int64_t input_limit_bytes = int64_t{512} << 20;  // kernels with more bytes of operands are skipped
   uint64_t seed = 1;
   int shard = 0, shards = 1;  // only every shards-th program
-  kernels::Target target;
-  WorkerOptions worker;
-  MeasurePolicy policy{.repeats = 5, .seconds = 0.25, .build_timeout = 20, .run_timeout = 20};
-  // XLA's kernels instead of ours: `worker` is its child (tuner/xla/), `target` says how many threads. Only the fusion
-  // task.
+  cpu::Target target;
+  measure::WorkerOptions worker;
+  measure::MeasurePolicy policy{.repeats = 5, .seconds = 0.25, .build_timeout = 20, .run_timeout = 20};
+  // XLA's kernels instead of ours: `worker` is its child (targets/xla/), `target` says how many threads. Only the
+  // fusion task.
   bool xla = false;
   double capture_seconds = 600;  // xla: limit of XLA's passes over a program
   const std::atomic<bool>* cancel = nullptr;

@@ -10,21 +10,21 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "base/status_macros.h"
+#include "base/write_file.h"
 #include "fusion/apply.h"
 #include "fusion/config_file.h"
 #include "fusion/target.h"
-#include "hlo/status_macros.h"
 #include "hlo/text/printer.h"
-#include "hlo/write_file.h"
-#include "tuner/comparison.h"
+#include "measure/comparison.h"
+#include "targets/xla/loop_fusions.h"
+#include "targets/xla/own_fusions.h"
 #include "tuner/configuration_search.h"
 #include "tuner/hardware_search.h"
 #include "tuner/session_report.h"
 #include "tuner/session_state.h"
+#include "tuner/session_steps.h"
 #include "tuner/tile_search.h"
-#include "tuner/xla/loop_fusions.h"
-#include "tuner/xla/own_fusions.h"
-#include "tuner/xla/session_steps.h"
 
 namespace smelt::tuner {
 namespace {
@@ -42,7 +42,7 @@ constexpr int kFewestChildren = 3;
 
 constexpr char kConfigFile[] = "best.fusion.json", kProgramFile[] = "fused.hlo", kReportFile[] = "report.txt";
 
-std::string TooShort(const Budget& budget) {
+std::string TooShort(const measure::Budget& budget) {
   return absl::StrFormat("%g s are too short to measure even the default", budget.seconds());
 }
 
@@ -50,8 +50,8 @@ bool IsOver(const absl::Status& status) { return absl::IsCancelled(status) || ab
 
 class Session {
  public:
-  Session(const Program& program, const fusion::Space& space, const TuneOptions& options, gnn::Predictor& predictor,
-          Budget& budget, Trial usual)
+  Session(const targets::Program& program, const fusion::Space& space, const TuneOptions& options,
+          gnn::Predictor& predictor, measure::Budget& budget, Trial usual)
       : program_(program),
         space_(space),
         options_(options),
@@ -94,9 +94,9 @@ class Session {
     // The default in turn with itself: the first measurement, and its kernels' times.
     SMELT_ASSIGN_OR_RETURN(const TrialResult usual, state_.Measure(trials_.usual()));
     if (!usual.outcome.ok()) {
-      return absl::InternalError(absl::StrCat(
-          program_.path, ": the default program cannot be measured: ", std::string(FailureName(usual.outcome.failure)),
-          ": ", usual.outcome.message));
+      return absl::InternalError(absl::StrCat(program_.path, ": the default program cannot be measured: ",
+                                              std::string(measure::FailureName(usual.outcome.failure)), ": ",
+                                              usual.outcome.message));
     }
     state_.usual_outcome = usual.outcome;
     state_.best_kernels = usual.kernels;
@@ -162,9 +162,9 @@ class Session {
 
   // No time for a comparison: the trial's own rounds, in turn with the default, are all that is known.
   absl::Status TakeOnTrial() {
-    const Outcome& outcome = *trials_.best_outcome();
+    const measure::Outcome& outcome = *trials_.best_outcome();
     report_.undecided = "interrupted before the comparison";
-    if (outcome.relative() > 1 - kScreeningGain) return absl::OkStatus();
+    if (outcome.relative() > 1 - measure::kScreeningGain) return absl::OkStatus();
     report_.improved = true;
     report_.best_seconds = outcome.relative() * report_.default_seconds;
     report_.verified = trials_.why_unchecked().empty();  // as every new best was
@@ -173,22 +173,22 @@ class Session {
   }
 
   absl::Status Compare() {
-    budget_.Enter(Phase::kComparing);
+    budget_.Enter(measure::Phase::kComparing);
     trials_.runner().SetDeadline(budget_.At(budget_.seconds()));
     state_.Progress(absl::StrCat("comparing with the default; ", state_.BestSoFar()));
-    ComparisonOptions comparison = options_.comparison;
+    measure::ComparisonOptions comparison = options_.comparison;
     // Another process is begun if there is time for one more like those before.
     const double begin = budget_.spent();
     comparison.proceed = [&](int children) {
       return children == 0 || budget_.left() > 1.3 * (budget_.spent() - begin) / children;
     };
-    const Candidate usual = trials_.ToCandidate(trials_.usual());
-    std::optional<Candidate> same_library;
+    const measure::Candidate usual = trials_.ToCandidate(trials_.usual());
+    std::optional<measure::Candidate> same_library;
     if (xla_ && xla_->own() && trials_.best().compiler.empty())
       same_library = trials_.ToCandidate({*xla_->own(), trials_.best().tiles, 0});
-    absl::StatusOr<Comparison> compared =
-        CompareInterleaved(trials_.runner(), usual, trials_.ToCandidate(trials_.best()), comparison,
-                           same_library ? &*same_library : nullptr);
+    absl::StatusOr<measure::Comparison> compared =
+        measure::CompareInterleaved(trials_.runner(), usual, trials_.ToCandidate(trials_.best()), comparison,
+                                    same_library ? &*same_library : nullptr);
     if (state_.Cancelled()) return TakeOnTrial();
     if (absl::IsDeadlineExceeded(compared.status()) || (compared.ok() && compared->children == 1)) {
       report_.undecided = "there was no time to compare the best with the default";
@@ -206,7 +206,7 @@ class Session {
   }
 
   absl::Status VerifyAnswer() {
-    budget_.Enter(Phase::kVerifying);
+    budget_.Enter(measure::Phase::kVerifying);
     trials_.runner().SetDeadline(budget_.At(budget_.seconds()));
     absl::StatusOr<Trials::Check> check = trials_.Verify(answer_);
     if (absl::IsDeadlineExceeded(check.status())) {
@@ -258,7 +258,7 @@ class Session {
       SMELT_ASSIGN_OR_RETURN(report_.best_predicted, state_.Predict(answer_.config));
     }
     fusion::SavedConfig saved{answer_.config, report_.best_predicted, {}, answer_.tiles};
-    saved.target = {space_.target().name, options_.target.cpu, options_.target.threads};
+    saved.target = {space_.target().name, options_.target.name, options_.target.threads};
     if (report_.best_seconds > 0) saved.measured_seconds = report_.best_seconds;
     SMELT_RETURN_IF_ERROR(fusion::SaveConfig(trials_.Path(kConfigFile), space_, saved));
     return WriteFile(trials_.Path(kProgramFile), hlo::ToText(tuned, {}));
@@ -276,14 +276,14 @@ class Session {
     return WriteFile(trials_.Path(kReportFile), FormatReport(program_.path, options_, report_, budget_));
   }
 
-  const Program& program_;
+  const targets::Program& program_;
   const fusion::Space& space_;
   const TuneOptions& options_;
-  Budget& budget_;
+  measure::Budget& budget_;
   SessionState state_;
   Trials& trials_;
   TuneReport& report_;
-  std::optional<xla::SessionSteps> xla_;  // --target=xla
+  std::optional<SessionSteps> xla_;  // --target=xla
   Trial answer_;
 };
 
@@ -295,7 +295,7 @@ double TuneReport::speedup() const {
 }
 
 absl::StatusOr<TuneReport> KeepXlasOwnChoice(const std::string& path, const TuneOptions& options,
-                                             const Budget& budget) {
+                                             const measure::Budget& budget) {
   TuneReport report;
   report.undecided = TooShort(budget);
   report.xla.answer = "xla";
@@ -307,15 +307,15 @@ absl::StatusOr<TuneReport> KeepXlasOwnChoice(const std::string& path, const Tune
   return report;
 }
 
-absl::StatusOr<TuneReport> Tune(const Program& program, const TuneOptions& options, gnn::Predictor& predictor,
-                                Budget& budget) {
+absl::StatusOr<TuneReport> Tune(const targets::Program& program, const TuneOptions& options, gnn::Predictor& predictor,
+                                measure::Budget& budget) {
   if (options.xla != nullptr) {
     if (budget.left() <= 0) return KeepXlasOwnChoice(program.path, options, budget);
     SMELT_ASSIGN_OR_RETURN(const fusion::Space space, xla::XlaSpace(program));
     return Session(program, space, options, predictor, budget, {fusion::Config(space.size()), {}, 0, "xla"}).Run();
   }
   SMELT_ASSIGN_OR_RETURN(const fusion::Space space, fusion::Space::Build(program.module(), options.rules));
-  SMELT_ASSIGN_OR_RETURN(fusion::Config usual, FusionConfig(space, program.flat, "priority", options.target));
+  SMELT_ASSIGN_OR_RETURN(fusion::Config usual, targets::FusionConfig(space, program.flat, "priority", options.target));
   return Session(program, space, options, predictor, budget, {std::move(usual), {}, 0}).Run();
 }
 

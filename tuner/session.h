@@ -1,7 +1,7 @@
 // The main job: a program in, its best measured and verified configuration out, in a folder that a later run goes on
 // from.
 //
-//   Budget budget(60);
+//   measure::Budget budget(60);
 //   TuneReport report = Tune(program, {.folder = "run"}, predictor, budget).value();
 //
 // Chains of simulated annealing search fusion configurations under the model; the best distinct ones are compiled and
@@ -27,14 +27,14 @@
 #include "absl/status/statusor.h"
 #include "fusion/target.h"
 #include "gnn/predictor.h"
-#include "kernels/target.h"
-#include "tuner/budget.h"
-#include "tuner/comparison.h"
-#include "tuner/measure/runner.h"
-#include "tuner/program.h"
+#include "measure/budget.h"
+#include "measure/comparison.h"
+#include "measure/runner.h"
+#include "targets/cpu/codegen/target.h"
+#include "targets/program.h"
+#include "targets/xla/predictor.h"
+#include "targets/xla/program.h"
 #include "tuner/progress.h"
-#include "tuner/xla/predictor.h"
-#include "tuner/xla/program.h"
 
 namespace smelt::tuner {
 
@@ -55,15 +55,15 @@ struct TuneOptions {
   // The search ends when compiling and timing candidates took so long in all runs of the folder, even where the budget
   // has time left: what searches are compared at.
   double hardware_seconds = std::numeric_limits<double>::infinity();
-  ComparisonOptions comparison;  // of the answer with the default
-  kernels::Target target;
+  measure::ComparisonOptions comparison;  // of the answer with the default
+  cpu::Target target;
   fusion::FusionTarget rules = fusion::FusionTarget::Cpu();  // of legality; without `xla`
-  WorkerOptions worker;
-  MeasurePolicy policy{.repeats = 5, .seconds = 1.0};
+  measure::WorkerOptions worker;
+  measure::MeasurePolicy policy{.repeats = 5, .seconds = 1.0};
   const std::atomic<bool>* cancel = nullptr;
   Progress* progress = nullptr;
-  // --target=xla: the program that XLA compiles (tuner/xla/), with `worker` as its child. The default is then XLA's own
-  // choice, and its choice without its library a starting point beside ours.
+  // --target=xla: the program that XLA compiles (targets/xla/), with `worker` as its child. The default is then XLA's
+  // own choice, and its choice without its library a starting point beside ours.
   const xla::XlaProgram* xla = nullptr;
   const xla::Predictor* xla_predictor = nullptr;  // that which `Tune` is given, which also knows bytes
 };
@@ -100,7 +100,7 @@ struct TuneReport {
   bool improved = false;                         // false: the default is the answer
   // The best that was found, in turn with the default: what decided. None where nothing was found, the run was
   // interrupted (what is then the answer won its own trial, and nothing more), or there was no time.
-  std::optional<Comparison> compared;
+  std::optional<measure::Comparison> compared;
   std::string undecided;   // why nothing could be said for or against the best, or even the default was not measured
   bool verified = false;   // the answer computes what the evaluator computes
   std::string difference;  // where it does not
@@ -124,10 +124,11 @@ struct TuneReport {
 };
 
 // The budget's time runs already. Fails where the folder cannot be kept, or the default program fails.
-absl::StatusOr<TuneReport> Tune(const Program& program, const TuneOptions& options, gnn::Predictor& predictor,
-                                Budget& budget);
+absl::StatusOr<TuneReport> Tune(const targets::Program& program, const TuneOptions& options, gnn::Predictor& predictor,
+                                measure::Budget& budget);
 
 // --target=xla, where the budget ended before XLA's passes did: the answer is XLA's own choice, and the folder says so.
-absl::StatusOr<TuneReport> KeepXlasOwnChoice(const std::string& path, const TuneOptions& options, const Budget& budget);
+absl::StatusOr<TuneReport> KeepXlasOwnChoice(const std::string& path, const TuneOptions& options,
+                                             const measure::Budget& budget);
 
 }  // namespace smelt::tuner

@@ -6,13 +6,13 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "base/status_macros.h"
 #include "fusion/kernel.h"
-#include "hlo/status_macros.h"
 
 namespace smelt::tuner {
 
 absl::Status NameChangedKernels(const hlo::Module& usual, const hlo::Module& tuned, TuneReport* report) {
-  std::map<hlo::Hash128, std::string> names[2];
+  std::map<Hash128, std::string> names[2];
   const hlo::Module* modules[2] = {&usual, &tuned};
   for (int i = 0; i < 2; ++i) {
     SMELT_ASSIGN_OR_RETURN(const std::vector<fusion::Kernel> kernels, fusion::ExtractKernels(*modules[i]));
@@ -54,7 +54,7 @@ std::string TimesText(const TuneReport& report, bool xla) {
     }
     return text;
   }
-  const Comparison& compared = *report.compared;
+  const measure::Comparison& compared = *report.compared;
   const std::string interval =
       absl::StrFormat("%.3f [%.3f, %.3f]", std::exp(compared.gain), std::exp(compared.low), std::exp(compared.high));
   if (report.improved) {
@@ -72,16 +72,15 @@ std::string TimesText(const TuneReport& report, bool xla) {
 }  // namespace
 
 std::string FormatReport(const std::string& path, const TuneOptions& options, const TuneReport& report,
-                         const Budget& budget) {
+                         const measure::Budget& budget) {
   const bool xla = options.xla != nullptr;
   std::string text = absl::StrCat(path, "\n", TimesText(report, xla));
-  const std::string verified =
-      report.verified              ? "yes, against the evaluator"
-      : !report.difference.empty() ? absl::StrCat("NO: ", report.difference)
-      : report.unchecked.empty()   ? std::string("no: ended before")
-      : report.improved
-          ? absl::StrCat("only against the default's own results: ", report.unchecked)
-          : absl::StrCat("no: ", report.unchecked);
+  const std::string verified = report.verified              ? "yes, against the evaluator"
+                               : !report.difference.empty() ? absl::StrCat("NO: ", report.difference)
+                               : report.unchecked.empty()   ? std::string("no: ended before")
+                               : report.improved
+                                   ? absl::StrCat("only against the default's own results: ", report.unchecked)
+                                   : absl::StrCat("no: ", report.unchecked);
   if (report.default_seconds > 0) absl::StrAppend(&text, "  verified  ", verified, "\n");
   for (const std::string& line : report.noisy) absl::StrAppend(&text, "    ", line, "\n");
   absl::StrAppend(&text, "  time      ", budget.ToString(), "\n");

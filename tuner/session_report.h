@@ -14,6 +14,6 @@ absl::Status NameChangedKernels(const hlo::Module& usual, const hlo::Module& tun
 
 // `budget`: of the run, for what its time went for.
 std::string FormatReport(const std::string& path, const TuneOptions& options, const TuneReport& report,
-                         const Budget& budget);
+                         const measure::Budget& budget);
 
 }  // namespace smelt::tuner

@@ -5,9 +5,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "fusion/target_id.h"
-#include "hlo/status_macros.h"
-#include "tuner/xla/own_fusions.h"
+#include "base/status_macros.h"
+#include "machine/target_id.h"
+#include "targets/xla/own_fusions.h"
 
 namespace smelt::tuner {
 namespace {
@@ -15,12 +15,12 @@ namespace {
 TrialOptions ToTrialOptions(const TuneOptions& options, const fusion::Space& space) {
   TrialOptions trial{options.target, options.worker, options.policy};
   trial.worker.cancel = options.cancel;
-  if (options.target.threads == 1) trial.worker.cpu = MeasuringCpu();
+  if (options.target.threads == 1) trial.worker.cpu = measure::MeasuringCpu();
   if (options.xla != nullptr) {
     trial.candidate = [&options, &space](const Trial& t) {
       return xla::XlaTrial(*options.xla, space, t.config, t.tiles, t.compiler, options.target.threads);
     };
-    trial.target_name = fusion::TargetId{.kind = "xla", .threads = options.target.threads}.ToString();
+    trial.target_name = machine::TargetId{.kind = "xla", .threads = options.target.threads}.ToString();
     trial.compiler_version = xla::kXlaVersion;
   }
   trial.cancel = options.cancel;
@@ -31,7 +31,7 @@ std::string ProgramKey(std::vector<WeightedKernel> kernels) {
   std::sort(kernels.begin(), kernels.end(), [](const WeightedKernel& a, const WeightedKernel& b) {
     return std::pair(a.hash, a.executions) < std::pair(b.hash, b.executions);
   });
-  hlo::Hasher hasher;
+  Hasher hasher;
   for (const WeightedKernel& kernel : kernels) hasher.Add(kernel.hash).Add(static_cast<int64_t>(kernel.executions));
   return hasher.Finish().ToHex();
 }
@@ -42,14 +42,14 @@ double SecondsSince(SessionClock::time_point start) {
   return std::chrono::duration<double>(SessionClock::now() - start).count();
 }
 
-SessionState::SessionState(const Program& program, const fusion::Space& space, const TuneOptions& options,
-                           gnn::Predictor& predictor, Budget& budget, Trial usual)
+SessionState::SessionState(const targets::Program& program, const fusion::Space& space, const TuneOptions& options,
+                           gnn::Predictor& predictor, measure::Budget& budget, Trial usual)
     : program(program),
       space(space),
       options(options),
       predictor(predictor),
       budget(budget),
-      counts(ExecutionCounts(program.module())),
+      counts(hlo::ExecutionCounts(program.module())),
       costs(predictor),
       trials(program, space, std::move(usual), ToTrialOptions(options, space)) {}
 
@@ -60,8 +60,8 @@ absl::StatusOr<TrialResult> SessionState::Measure(const Trial& trial) {
   if (measured) SMELT_RETURN_IF_ERROR(measured(trial, result.outcome));
   if (trials.best_relative() < before) best_kernels = result.kernels;
   if (trial.tiles.empty()) {
-    for (const KernelRecord& kernel : result.kernels) {
-      if (const auto hash = hlo::Hash128::FromHex(kernel.hash)) costs.AddMeasured(*hash, kernel.seconds);
+    for (const measure::KernelRecord& kernel : result.kernels) {
+      if (const auto hash = Hash128::FromHex(kernel.hash)) costs.AddMeasured(*hash, kernel.seconds);
     }
   }
   return result;
@@ -69,7 +69,7 @@ absl::StatusOr<TrialResult> SessionState::Measure(const Trial& trial) {
 
 absl::StatusOr<fusion::Config> SessionState::Named(const std::string& name) const {
   if (options.xla != nullptr) return xla::XlaFusionConfig(space, program, name);
-  return FusionConfig(space, program.flat, name, options.target);
+  return targets::FusionConfig(space, program.flat, name, options.target);
 }
 
 absl::StatusOr<std::unique_ptr<FusionState>> SessionState::Fused(const fusion::Config& config) {
@@ -88,7 +88,7 @@ bool SessionState::IsNewProgram(std::vector<WeightedKernel> kernels) {
 }
 
 void SessionState::BeginSearch(double until) {
-  budget.Enter(Phase::kSearching);
+  budget.Enter(measure::Phase::kSearching);
   search_begin_ = budget.spent();
   search_end_ = until;
   hardware_begin_ = trials.hardware_seconds();

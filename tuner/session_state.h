@@ -21,8 +21,8 @@
 #include "fusion/config.h"
 #include "fusion/space.h"
 #include "gnn/predictor.h"
-#include "tuner/program.h"
-#include "tuner/search/execution_counts.h"
+#include "hlo/passes/execution_counts.h"
+#include "targets/program.h"
 #include "tuner/search/fusion_state.h"
 #include "tuner/search/kernel_costs.h"
 #include "tuner/session.h"
@@ -30,14 +30,14 @@
 
 namespace smelt::tuner {
 
-using SessionClock = Budget::Clock;
+using SessionClock = measure::Budget::Clock;
 double SecondsSince(SessionClock::time_point start);
 
 class SessionState {
  public:
   // All must outlive this.
-  SessionState(const Program& program, const fusion::Space& space, const TuneOptions& options,
-               gnn::Predictor& predictor, Budget& budget, Trial usual);
+  SessionState(const targets::Program& program, const fusion::Space& space, const TuneOptions& options,
+               gnn::Predictor& predictor, measure::Budget& budget, Trial usual);
 
   // Trials::Measure, and costs and `best_kernels` know of it. Fails where the records cannot be kept, or with
   // Cancelled.
@@ -62,19 +62,19 @@ class SessionState {
   void Say(const std::string& line);       // for people, in any case
   std::string BestSoFar() const;           // for such a line
 
-  const Program& program;
+  const targets::Program& program;
   const fusion::Space& space;
   const TuneOptions& options;
   gnn::Predictor& predictor;
-  Budget& budget;
+  measure::Budget& budget;
   const ComputationCounts counts;
   KernelCosts costs;
   Trials trials;
-  std::optional<Outcome> usual_outcome;    // of the default, once it was measured
-  std::vector<KernelRecord> best_kernels;  // of trials.best()
+  std::optional<measure::Outcome> usual_outcome;    // of the default, once it was measured
+  std::vector<measure::KernelRecord> best_kernels;  // of trials.best()
   TuneReport report;
   // Told of every trial that ran.
-  std::function<absl::Status(const Trial&, const Outcome&)> measured;
+  std::function<absl::Status(const Trial&, const measure::Outcome&)> measured;
 
  private:
   std::set<std::string> programs_;            // by their kernels

@@ -8,24 +8,24 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "base/status_macros.h"
 #include "fusion/apply.h"
 #include "fusion/kernel.h"
-#include "hlo/status_macros.h"
-#include "kernels/space/tiles.h"
-#include "tuner/comparison.h"
+#include "kernels/tiles/tiles.h"
+#include "measure/comparison.h"
 
 namespace smelt::tuner {
 namespace {
 
 constexpr double kLeastShare = 0.01;  // of the program's time
 
-using kernels::space::Tile;
+using kernels::nests::Tile;
 
 // The kernels' shares of the time with their hashes, the largest first, without those that hardly count.
-std::vector<std::pair<double, std::string>> Heaviest(const std::vector<KernelRecord>& times) {
+std::vector<std::pair<double, std::string>> Heaviest(const std::vector<measure::KernelRecord>& times) {
   std::map<std::string, double> seconds;
   double total = 0;
-  for (const KernelRecord& kernel : times) {
+  for (const measure::KernelRecord& kernel : times) {
     const double all = kernel.seconds * static_cast<double>(kernel.executions);
     seconds[kernel.hash] += all;
     total += all;
@@ -39,9 +39,9 @@ std::vector<std::pair<double, std::string>> Heaviest(const std::vector<KernelRec
 }
 
 // Tiles in the order in which the model would try them. The front one is left out: the compiler takes it by default, or
-// has it tried and found that another spills less (kernels/compile/compile.h).
+// has it tried and found that another spills less (targets/cpu/compile/compile.h).
 std::vector<size_t> Rank(gnn::Predictor& predictor, const fusion::Kernel& kernel, const std::vector<Tile>& tiles,
-                         const kernels::Target& target) {
+                         const cpu::Target& target) {
   absl::StatusOr<std::vector<double>> scores = predictor.HasTileTask()
                                                    ? predictor.ScoreTiles(kernel, tiles)
                                                    : gnn::Predictor::Analytical(target)->ScoreTiles(kernel, tiles);
@@ -57,11 +57,11 @@ std::vector<size_t> Rank(gnn::Predictor& predictor, const fusion::Kernel& kernel
 struct Tiling {
   const fusion::Kernel* kernel;
   std::string hash;
-  double share;                  // of the program's time
-  std::vector<Tile> tiles;       // the compiler's first choice first
-  std::vector<size_t> ranked;    // the others, in the order in which the model would try them
-  size_t tried = 0;              // of these
-  std::optional<Outcome> usual;  // of the default tile
+  double share;                           // of the program's time
+  std::vector<Tile> tiles;                // the compiler's first choice first
+  std::vector<size_t> ranked;             // the others, in the order in which the model would try them
+  size_t tried = 0;                       // of these
+  std::optional<measure::Outcome> usual;  // of the default tile
   size_t chosen = 0;
   double best = 0;  // seconds of the chosen tile, or those that a tile must stay below
 
@@ -79,16 +79,16 @@ Tiling* Next(std::vector<Tiling>& tilings) {
 }
 
 // The kernel as the program has it: with the tile that the compiler takes by itself, which is not tried against itself.
-absl::StatusOr<Outcome> MeasureUsual(Trials& trials, Tiling* tiling) {
+absl::StatusOr<measure::Outcome> MeasureUsual(Trials& trials, Tiling* tiling) {
   return trials.MeasureKernel(
       absl::StrCat(tiling->hash, " default"), absl::StrCat(tiling->kernel->name, " default tile"), [&] {
-        Runner::KernelResult result = trials.runner().TimeKernel(*tiling->kernel, std::nullopt);
+        measure::Runner::KernelResult result = trials.runner().TimeKernel(*tiling->kernel, std::nullopt);
         std::erase_if(tiling->ranked, [&](size_t tile) { return tiling->tiles[tile].ToString() == result.tile; });
         return std::move(result.outcome);
       });
 }
 
-absl::StatusOr<Outcome> Measure(Trials& trials, const Tiling& tiling, size_t tile) {
+absl::StatusOr<measure::Outcome> Measure(Trials& trials, const Tiling& tiling, size_t tile) {
   const std::string text = tiling.tiles[tile].ToString();
   return trials.MeasureKernel(absl::StrCat(tiling.hash, " ", text), absl::StrCat(tiling.kernel->name, " ", text),
                               [&] { return trials.runner().TimeKernel(*tiling.kernel, tiling.tiles[tile]).outcome; });
@@ -98,13 +98,13 @@ absl::StatusOr<Outcome> Measure(Trials& trials, const Tiling& tiling, size_t til
 absl::Status TryNext(Trials& trials, Tiling* tiling) {
   if (!tiling->usual) {
     SMELT_ASSIGN_OR_RETURN(tiling->usual, MeasureUsual(trials, tiling));
-    tiling->best = tiling->usual->best() * (1 - kScreeningGain);
+    tiling->best = tiling->usual->best() * (1 - measure::kScreeningGain);
     return absl::OkStatus();
   }
   const size_t tile = tiling->ranked[tiling->tried++];
-  SMELT_ASSIGN_OR_RETURN(const Outcome outcome, Measure(trials, *tiling, tile));
+  SMELT_ASSIGN_OR_RETURN(const measure::Outcome outcome, Measure(trials, *tiling, tile));
   if (!outcome.ok() || outcome.best() >= tiling->best) return absl::OkStatus();
-  const Outcome again = trials.runner().TimeKernel(*tiling->kernel, tiling->tiles[tile]).outcome;
+  const measure::Outcome again = trials.runner().TimeKernel(*tiling->kernel, tiling->tiles[tile]).outcome;
   SMELT_RETURN_IF_ERROR(trials.Ended());
   const double seconds = std::max(outcome.best(), again.best());
   if (!again.ok() || seconds >= tiling->best) return absl::OkStatus();
@@ -116,8 +116,8 @@ absl::Status TryNext(Trials& trials, Tiling* tiling) {
 }  // namespace
 
 absl::StatusOr<std::vector<TileChoice>> SearchTiles(Trials& trials, const fusion::Space& space, const Trial& trial,
-                                                    const std::vector<KernelRecord>& times, gnn::Predictor& predictor,
-                                                    const TileSearchOptions& options) {
+                                                    const std::vector<measure::KernelRecord>& times,
+                                                    gnn::Predictor& predictor, const TileSearchOptions& options) {
   const std::unique_ptr<hlo::Module> fused = fusion::Apply(space, trial.config);
   SMELT_ASSIGN_OR_RETURN(const std::vector<fusion::Kernel> kernels, fusion::ExtractKernels(*fused));
   std::map<std::string, const fusion::Kernel*> by_hash;
@@ -129,7 +129,7 @@ absl::StatusOr<std::vector<TileChoice>> SearchTiles(Trials& trials, const fusion
     const fusion::Kernel& kernel = *found->second;
     // What has no loop nest has no tiles.
     absl::StatusOr<std::vector<Tile>> tiles =
-        kernels::space::EnumerateTiles(kernel.computation(), options.target, options.ranked_tiles);
+        kernels::nests::EnumerateTiles(kernel.computation(), options.target, options.ranked_tiles);
     if (!tiles.ok() || tiles->size() < 2) continue;
     if (!options.proceed(absl::StrCat("tiles of ", kernel.name))) break;
     std::vector<size_t> ranked = Rank(predictor, kernel, *tiles, options.target);

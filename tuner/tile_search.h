@@ -13,14 +13,14 @@
 
 #include "absl/status/statusor.h"
 #include "gnn/predictor.h"
-#include "kernels/target.h"
+#include "targets/cpu/codegen/target.h"
 #include "tuner/trials.h"
 
 namespace smelt::tuner {
 
 struct TileSearchOptions {
   int64_t ranked_tiles = 200;  // of each kernel, spread over its space
-  kernels::Target target;
+  cpu::Target target;
   // Called before each measurement with a line for people; false ends the search with what it has.
   std::function<bool(const std::string& line)> proceed;
 };
@@ -35,7 +35,7 @@ struct TileChoice {
 // `times`: of the trial's kernels inside the program. Fails only where records cannot be kept, or with Cancelled; where
 // the runner's time is over, what was chosen until then is the result.
 absl::StatusOr<std::vector<TileChoice>> SearchTiles(Trials& trials, const fusion::Space& space, const Trial& trial,
-                                                    const std::vector<KernelRecord>& times, gnn::Predictor& predictor,
-                                                    const TileSearchOptions& options);
+                                                    const std::vector<measure::KernelRecord>& times,
+                                                    gnn::Predictor& predictor, const TileSearchOptions& options);
 
 }  // namespace smelt::tuner

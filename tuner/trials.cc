@@ -10,11 +10,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "base/status_macros.h"
 #include "fusion/apply.h"
 #include "fusion/evaluator.h"
-#include "hlo/status_macros.h"
 #include "hlo/text/printer.h"
-#include "kernels/codegen/codegen.h"
+#include "targets/cpu/codegen/codegen.h"
 
 namespace smelt::tuner {
 
@@ -35,7 +35,7 @@ absl::Status Trials::Open(const std::string& folder) {
   log_.open(Path("log.txt"), std::ios::app);
   if (!log_)
     return absl::UnavailableError(absl::StrCat(Path("log.txt"), ": cannot be written: ", std::strerror(errno)));
-  SMELT_ASSIGN_OR_RETURN(records_, Records::Open(Path("records.db")));
+  SMELT_ASSIGN_OR_RETURN(records_, measure::Records::Open(Path("records.db")));
   return absl::OkStatus();
 }
 
@@ -45,35 +45,35 @@ void Trials::Log(const std::string& line) {
   log_ << line << std::endl;
 }
 
-absl::Status Trials::Keep(const Record& record) {
-  const Outcome& outcome = record.outcome;
-  if (IsLasting(outcome.failure)) SMELT_RETURN_IF_ERROR(records_->Add(record));
+absl::Status Trials::Keep(const measure::Record& record) {
+  const measure::Outcome& outcome = record.outcome;
+  if (measure::IsLasting(outcome.failure)) SMELT_RETURN_IF_ERROR(records_->Add(record));
   if (!outcome.ok()) {
     Log(absl::StrCat("trial ", record.key.subject, " of ", record.description, ": ",
-                     std::string(FailureName(outcome.failure)), ": ", outcome.message,
-                     IsLasting(outcome.failure) ? "" : "; not recorded"));
+                     std::string(measure::FailureName(outcome.failure)), ": ", outcome.message,
+                     measure::IsLasting(outcome.failure) ? "" : "; not recorded"));
   }
-  faults_ = outcome.failure == Failure::kEnvironment ? faults_ + 1 : 0;
+  faults_ = outcome.failure == measure::Failure::kEnvironment ? faults_ + 1 : 0;
   if (faults_ < kMostFaults) return absl::OkStatus();
   return absl::UnavailableError(absl::StrCat(program_.path, ": ", kMostFaults,
                                              " measurements one after the other gave nothing, the last for this: ",
                                              outcome.message, ". The same command goes on from here"));
 }
 
-Candidate Trials::ToCandidate(const Trial& trial) const {
+measure::Candidate Trials::ToCandidate(const Trial& trial) const {
   if (options_.candidate) return options_.candidate(trial);
   return {hlo::ToText(*fusion::Apply(space_, trial.config), {}), trial.tiles};
 }
 
 std::string Trials::SubjectOf(const Trial& trial) const {
-  hlo::Hasher hasher;
+  Hasher hasher;
   hasher.Add(space_.fingerprint());
   for (const Trial* t : {&usual_, &trial}) {
     if (!t->compiler.empty()) {
       hasher.Add(t->compiler);
       continue;
     }
-    std::vector<std::pair<std::string, hlo::Hash128>> kernels;
+    std::vector<std::pair<std::string, Hash128>> kernels;
     for (const fusion::KernelRef& kernel : fusion::Evaluator(space_, t->config).Kernels())
       kernels.push_back({kernel.computation->name(), kernel.hash});
     std::sort(kernels.begin(), kernels.end());
@@ -84,10 +84,11 @@ std::string Trials::SubjectOf(const Trial& trial) const {
   return hasher.Finish().ToHex();
 }
 
-RecordKey Trials::KeyOf(const std::string& subject) const {
+measure::RecordKey Trials::KeyOf(const std::string& subject) const {
   if (!options_.target_name.empty())
-    return {subject, options_.target_name, DeviceName(), options_.compiler_version, options_.policy.ToString()};
-  return {subject, options_.target.ToString(), DeviceName(), kernels::codegen::CompilerVersion(),
+    return {subject, options_.target_name, measure::DeviceName(), options_.compiler_version,
+            options_.policy.ToString()};
+  return {subject, options_.target.ToString(), measure::DeviceName(), cpu::codegen::CompilerVersion(),
           options_.policy.ToString()};
 }
 
@@ -97,18 +98,18 @@ absl::Status Trials::Ended() const {
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::optional<Record>> Trials::Known(const RecordKey& key) {
-  SMELT_ASSIGN_OR_RETURN(std::optional<Record> known, records_->Find(key));
+absl::StatusOr<std::optional<measure::Record>> Trials::Known(const measure::RecordKey& key) {
+  SMELT_ASSIGN_OR_RETURN(std::optional<measure::Record> known, records_->Find(key));
   if (known && !known->outcome.ok() && key.subject == SubjectOf(usual_)) known.reset();
   // What this run measured itself counts already.
   if (known && seen_.insert(key.subject).second) recorded_seconds_ += known->hardware_seconds;
   return known;
 }
 
-absl::StatusOr<Outcome> Trials::MeasureKernel(const std::string& subject, const std::string& description,
-                                              const std::function<Outcome()>& measure) {
-  Record record{KeyOf(subject), "kernel", description};
-  SMELT_ASSIGN_OR_RETURN(const std::optional<Record> known, Known(record.key));
+absl::StatusOr<measure::Outcome> Trials::MeasureKernel(const std::string& subject, const std::string& description,
+                                                       const std::function<measure::Outcome()>& measure) {
+  measure::Record record{KeyOf(subject), "kernel", description};
+  SMELT_ASSIGN_OR_RETURN(const std::optional<measure::Record> known, Known(record.key));
   if (known) return known->outcome;
   const double before = runner_.hardware_seconds();
   record.outcome = measure();
@@ -120,28 +121,29 @@ absl::StatusOr<Outcome> Trials::MeasureKernel(const std::string& subject, const 
 }
 
 absl::StatusOr<TrialResult> Trials::Measure(const Trial& trial) {
-  Record record{KeyOf(SubjectOf(trial)), "program",
-                trial.compiler.empty() ? absl::StrCat("config ", ConfigText(trial.config)) : trial.compiler,
-                trial.predicted_seconds};
+  measure::Record record{KeyOf(SubjectOf(trial)), "program",
+                         trial.compiler.empty() ? absl::StrCat("config ", ConfigText(trial.config)) : trial.compiler,
+                         trial.predicted_seconds};
   TrialResult result;
   const bool asked = seen_.contains(record.key.subject);
-  SMELT_ASSIGN_OR_RETURN(const std::optional<Record> known, Known(record.key));
+  SMELT_ASSIGN_OR_RETURN(const std::optional<measure::Record> known, Known(record.key));
   if (known) {
     record = *known;
     result = {record.outcome, record.kernels, true};
     known_ += !asked;
   } else {
     const double before = runner_.hardware_seconds();
-    Runner::ProgramResult timed = runner_.TimeProgram(ToCandidate(trial), ToCandidate(usual_), options_.policy.repeats,
-                                                      options_.policy.seconds, options_.kernel_rounds);
+    measure::Runner::ProgramResult timed =
+        runner_.TimeProgram(ToCandidate(trial), ToCandidate(usual_), options_.policy.repeats, options_.policy.seconds,
+                            options_.kernel_rounds);
     SMELT_RETURN_IF_ERROR(Ended());
-    if (timed.reference_failed && IsLasting(timed.outcome.failure)) {
-      return absl::InternalError(absl::StrCat(
-          program_.path, ": the default program cannot be measured: ", std::string(FailureName(timed.outcome.failure)),
-          ": ", timed.outcome.message));
+    if (timed.reference_failed && measure::IsLasting(timed.outcome.failure)) {
+      return absl::InternalError(absl::StrCat(program_.path, ": the default program cannot be measured: ",
+                                              std::string(measure::FailureName(timed.outcome.failure)), ": ",
+                                              timed.outcome.message));
     }
     result.outcome = std::move(timed.outcome);
-    for (const Runner::KernelTime& kernel : timed.kernels) {
+    for (const measure::Runner::KernelTime& kernel : timed.kernels) {
       if (kernel.executions > 0)
         result.kernels.push_back(
             {kernel.hash, kernel.seconds / static_cast<double>(kernel.executions), kernel.executions});
@@ -160,9 +162,9 @@ absl::StatusOr<TrialResult> Trials::Measure(const Trial& trial) {
     const absl::StatusOr<Check> check = Verify(trial);
     if (!check.ok() && !absl::IsUnavailable(check.status())) return check.status();
     if (!check.ok() || check->Refutes()) {
-      result.outcome.failure = !check.ok()                         ? Failure::kEnvironment
-                               : check->verdict == Verdict::kWrong ? Failure::kWrongAnswer
-                                                                   : Failure::kRunCrashed;
+      result.outcome.failure = !check.ok()                         ? measure::Failure::kEnvironment
+                               : check->verdict == Verdict::kWrong ? measure::Failure::kWrongAnswer
+                                                                   : measure::Failure::kRunCrashed;
       result.outcome.message = check.ok() ? check->difference : std::string(check.status().message());
       changed = true;
     }
@@ -183,11 +185,11 @@ absl::StatusOr<TrialResult> Trials::Measure(const Trial& trial) {
   return result;
 }
 
-absl::Status Trials::Confirm(const Trial& trial, Outcome* outcome) {
+absl::Status Trials::Confirm(const Trial& trial, measure::Outcome* outcome) {
   constexpr int kTurns = 2;
   for (int turn = 0; turn < kTurns && outcome->relative() < best_relative(); ++turn) {
-    Runner::ProgramResult again = runner_.TimeProgram(ToCandidate(trial), ToCandidate(usual_), options_.policy.repeats,
-                                                      options_.policy.seconds, /*kernel_rounds=*/0);
+    measure::Runner::ProgramResult again = runner_.TimeProgram(
+        ToCandidate(trial), ToCandidate(usual_), options_.policy.repeats, options_.policy.seconds, /*kernel_rounds=*/0);
     SMELT_RETURN_IF_ERROR(Ended());
     if (!again.outcome.ok()) {
       outcome->failure = again.outcome.failure;
@@ -204,8 +206,8 @@ absl::Status Trials::Confirm(const Trial& trial, Outcome* outcome) {
 absl::Status Trials::PrepareVerifier(double max_seconds) {
   if (verifier_ != nullptr) return absl::OkStatus();
   evaluator_seconds_ = max_seconds;
-  absl::StatusOr<std::unique_ptr<Verifier>> evaluated =
-      Verifier::Create(*program_.original, max_seconds, options_.cancel);
+  absl::StatusOr<std::unique_ptr<measure::Verifier>> evaluated =
+      measure::Verifier::Create(*program_.original, max_seconds, options_.cancel);
   if (evaluated.ok()) {
     verifier_ = *std::move(evaluated);
   } else {
@@ -221,15 +223,15 @@ absl::Status Trials::PrepareVerifier(double max_seconds) {
 
 // Under the first kind of inputs that gives finite results only, as far as there is time to look.
 absl::Status Trials::ExpectResultsOfTheDefault() {
-  for (const InputKind kind : kInputKinds) {
+  for (const measure::InputKind kind : measure::kInputKinds) {
     runner_.UseInputs(kind);
     const absl::StatusOr<std::vector<hlo::Literal>> outputs =
         runner_.Outputs(ToCandidate(usual_), Path("outputs.safetensors"));
     if (!outputs.ok() && verifier_ != nullptr && !Cancelled()) break;
     SMELT_RETURN_IF_ERROR(Ended());
     if (!outputs.ok()) return outputs.status();
-    SMELT_ASSIGN_OR_RETURN(std::unique_ptr<Verifier> verifier,
-                           Verifier::FromOutputs(*program_.original, *outputs, kind));
+    SMELT_ASSIGN_OR_RETURN(std::unique_ptr<measure::Verifier> verifier,
+                           measure::Verifier::FromOutputs(*program_.original, *outputs, kind));
     if (verifier_ == nullptr || verifier->finite() > verifier_->finite()) verifier_ = std::move(verifier);
     if (verifier_->finite() == 1) break;
   }
@@ -281,7 +283,7 @@ absl::Status Trials::AskTheDefault() {
   if (difference.empty()) return absl::OkStatus();
   why_unchecked_ = absl::StrCat("XLA's own result differs from the evaluator's: ", difference);
   Log(absl::StrCat(why_unchecked_, "; from now on results are compared with XLA's own"));
-  SMELT_ASSIGN_OR_RETURN(verifier_, Verifier::FromOutputs(*program_.original, *outputs, verifier_->inputs()));
+  SMELT_ASSIGN_OR_RETURN(verifier_, measure::Verifier::FromOutputs(*program_.original, *outputs, verifier_->inputs()));
   return absl::OkStatus();
 }
 

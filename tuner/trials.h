@@ -23,12 +23,12 @@
 #include "absl/status/statusor.h"
 #include "fusion/config.h"
 #include "fusion/space.h"
-#include "kernels/target.h"
-#include "tuner/measure/runner.h"
-#include "tuner/program.h"
-#include "tuner/records/records.h"
+#include "measure/records/records.h"
+#include "measure/runner.h"
+#include "measure/verify.h"
+#include "targets/cpu/codegen/target.h"
+#include "targets/program.h"
 #include "tuner/search/fusion_state.h"
-#include "tuner/verify.h"
 
 namespace smelt::tuner {
 
@@ -41,27 +41,27 @@ struct Trial {
 };
 
 struct TrialResult {
-  Outcome outcome;
-  std::vector<KernelRecord> kernels;
+  measure::Outcome outcome;
+  std::vector<measure::KernelRecord> kernels;
   bool from_records = false;
   double hardware_seconds = 0;  // that it took, now or when it was recorded
 };
 
 struct TrialOptions {
-  kernels::Target target;
-  WorkerOptions worker;
-  MeasurePolicy policy;
+  cpu::Target target;
+  measure::WorkerOptions worker;
+  measure::MeasurePolicy policy;
   int kernel_rounds = 3;  // runs in which kernels are timed one by one; 0: none
   // Another target than this CPU with our kernels: how a trial becomes what its child reads, and what its records are
   // kept under.
-  std::function<Candidate(const Trial&)> candidate;
+  std::function<measure::Candidate(const Trial&)> candidate;
   std::string target_name, compiler_version;
   const std::atomic<bool>* cancel = nullptr;
 };
 
 class Trials {
  public:
-  Trials(const Program& program, const fusion::Space& space, Trial usual, const TrialOptions& options)
+  Trials(const targets::Program& program, const fusion::Space& space, Trial usual, const TrialOptions& options)
       : program_(program),
         space_(space),
         usual_(std::move(usual)),
@@ -76,12 +76,12 @@ class Trials {
   absl::StatusOr<TrialResult> Measure(const Trial& trial);
   // The outcome of one kernel, known or measured now, and recorded then; its seconds count once a run. Fails as
   // Measure.
-  absl::StatusOr<Outcome> MeasureKernel(const std::string& subject, const std::string& description,
-                                        const std::function<Outcome()>& measure);
+  absl::StatusOr<measure::Outcome> MeasureKernel(const std::string& subject, const std::string& description,
+                                                 const std::function<measure::Outcome()>& measure);
 
   // Records a measurement, unless nothing became known by it (IsLasting): then the next run measures it again. Errors:
   // as Measure's.
-  absl::Status Keep(const Record& record);
+  absl::Status Keep(const measure::Record& record);
 
   // Evaluates the program in at most so many seconds, which also decides the inputs that trials run on; once, before
   // the first of them. Where the evaluator gives no result, that of the default program is what trials are compared
@@ -105,13 +105,13 @@ class Trials {
   absl::StatusOr<Check> Verify(const Trial& trial);
 
   const Trial& best() const { return best_ ? *best_ : usual_; }
-  const Outcome* best_outcome() const { return best_ ? &best_outcome_ : nullptr; }
+  const measure::Outcome* best_outcome() const { return best_ ? &best_outcome_ : nullptr; }
   double best_relative() const { return best_ ? best_outcome_.relative() : 1; }
   const Trial& usual() const { return usual_; }
 
-  Candidate ToCandidate(const Trial& trial) const;
-  Runner& runner() { return runner_; }
-  RecordKey KeyOf(const std::string& subject) const;
+  measure::Candidate ToCandidate(const Trial& trial) const;
+  measure::Runner& runner() { return runner_; }
+  measure::RecordKey KeyOf(const std::string& subject) const;
 
   bool Cancelled() const { return options_.cancel != nullptr && *options_.cancel; }
   // Cancelled after an interruption; DeadlineExceeded where the runner's time is over (Runner::SetDeadline).
@@ -131,7 +131,7 @@ class Trials {
 
  private:
   // Rounds again where a trial seems to be a new best: of many trials the luckiest looks best, and is not.
-  absl::Status Confirm(const Trial& trial, Outcome* outcome);
+  absl::Status Confirm(const Trial& trial, measure::Outcome* outcome);
   // What makes two trials one: kernels with their counts, and tiles. Names and bits without effect do not.
   std::string SubjectOf(const Trial& trial) const;
   void NoteUselessResults();
@@ -141,23 +141,23 @@ class Trials {
   absl::Status ExpectResultsOfTheDefault();
   // The record of a key, whose seconds count for this run. A failure of the default program is not taken from there: a
   // folder would never get over it.
-  absl::StatusOr<std::optional<Record>> Known(const RecordKey& key);
+  absl::StatusOr<std::optional<measure::Record>> Known(const measure::RecordKey& key);
 
-  const Program& program_;
+  const targets::Program& program_;
   const fusion::Space& space_;
   const Trial usual_;
   const TrialOptions options_;
-  Runner runner_;
+  measure::Runner runner_;
   std::string folder_;
-  std::unique_ptr<Records> records_;
+  std::unique_ptr<measure::Records> records_;
   std::ofstream log_;
-  std::unique_ptr<Verifier> verifier_;
+  std::unique_ptr<measure::Verifier> verifier_;
   std::string why_unchecked_;
   double evaluator_seconds_ = 0;  // its limit
   bool noise_learned_ = false, default_asked_ = false;
   std::vector<std::string> noisy_;
   std::optional<Trial> best_;
-  Outcome best_outcome_;
+  measure::Outcome best_outcome_;
   std::set<std::string> seen_;   // subjects of this run
   double recorded_seconds_ = 0;  // that earlier runs of this folder spent on what this one asked for
   int64_t measured_ = 0, known_ = 0, failed_ = 0;

@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "base/status_macros.h"
 #include "cli/interrupt.h"
 #include "cli/print_json.h"
 #include "cli/split.h"
@@ -15,9 +16,8 @@
 #include "cli/training/training.h"
 #include "gnn/dataset/dataset.h"
 #include "gnn/eval/evaluate.h"
-#include "hlo/status_macros.h"
-#include "kernels/target.h"
 #include "nlohmann/json.hpp"
+#include "targets/cpu/codegen/target.h"
 #include "tuner/progress.h"
 
 namespace smelt::cli {
@@ -32,7 +32,7 @@ struct Flags {
 };
 
 absl::Status Train(const Flags& flags) {
-  SMELT_ASSIGN_OR_RETURN(kernels::Target target, ReadTarget(flags.target));
+  SMELT_ASSIGN_OR_RETURN(cpu::Target target, ReadTarget(flags.target));
   WarnOfThreads(flags.train.threads);
   // Features are made with the machine's figures: those that the model to begin with has learned from.
   gnn::ModelFile init;

@@ -2,8 +2,8 @@
 
 #include <charconv>
 
+#include "base/str_cat.h"
 #include "fusion/legality.h"
-#include "hlo/str_cat.h"
 
 namespace smelt::fusion {
 namespace {

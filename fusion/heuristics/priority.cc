@@ -72,7 +72,7 @@ class Priority {
       partition_.Body(slot, &body_);
       return KernelSeconds(graph_, space_.target(), body_);
     }
-    const hlo::Hash128& hash = partition_.kernel(slot).hash;
+    const Hash128& hash = partition_.kernel(slot).hash;
     auto [it, fresh] = known_.try_emplace(hash, 0.0);
     if (fresh) {
       partition_.Body(slot, &body_);
@@ -149,7 +149,7 @@ class Priority {
   std::vector<Candidate> heap_;
   std::vector<int32_t> flips_;
   std::vector<int32_t> neighbours_;
-  absl::flat_hash_map<hlo::Hash128, double> known_;
+  absl::flat_hash_map<Hash128, double> known_;
   KernelBody body_;
 };
 

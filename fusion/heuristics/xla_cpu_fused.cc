@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/check.h"
 #include "fusion/heuristics/xla_cpu_rules.h"
-#include "hlo/check.h"
 
 namespace smelt::fusion::xla_cpu {
 

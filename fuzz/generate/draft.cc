@@ -4,9 +4,9 @@
 #include <cmath>
 #include <limits>
 
-#include "hlo/check.h"
+#include "base/check.h"
+#include "base/str_cat.h"
 #include "hlo/shape_inference/shape_inference.h"
-#include "hlo/str_cat.h"
 
 namespace smelt::fuzz {
 

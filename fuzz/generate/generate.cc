@@ -4,15 +4,15 @@
 #include <cmath>
 #include <string>
 
+#include "base/check.h"
+#include "base/hash.h"
+#include "base/status_macros.h"
+#include "base/str_cat.h"
 #include "fusion/apply.h"
 #include "fusion/space.h"
 #include "fuzz/generate/rules.h"
-#include "hlo/check.h"
 #include "hlo/golden/inputs.h"
-#include "hlo/hash.h"
 #include "hlo/passes/dead_code.h"
-#include "hlo/status_macros.h"
-#include "hlo/str_cat.h"
 
 namespace smelt::fuzz {
 namespace {
@@ -177,7 +177,7 @@ absl::StatusOr<std::vector<hlo::Literal>> GenerateInputs(const hlo::Module& modu
         return hlo::Literal::Tuple(std::move(elements));
       }
       if (!shape.IsArray()) return hlo::Literal::Create(shape);
-      Random random(seed, hlo::Hasher().Add(name).Finish().low);
+      Random random(seed, Hasher().Add(name).Finish().low);
       const PrimitiveType type = shape.element_type;
       hlo::InputRange range{-2, 2};
       if (type == PrimitiveType::kF8E8M0FNU) {

@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/str_cat.h"
 #include "fuzz/generate/rules.h"
-#include "hlo/str_cat.h"
 
 namespace smelt::fuzz {
 namespace {

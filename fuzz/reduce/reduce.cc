@@ -3,10 +3,10 @@
 #include <algorithm>
 
 #include "absl/container/flat_hash_map.h"
+#include "base/str_cat.h"
 #include "fuzz/reduce/search.h"
 #include "hlo/literal.h"
 #include "hlo/passes/dead_code.h"
-#include "hlo/str_cat.h"
 #include "hlo/text/printer.h"
 #include "hlo/verifier/verifier.h"
 

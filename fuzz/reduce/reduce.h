@@ -29,8 +29,8 @@ struct ReduceOptions {
   std::function<bool(const hlo::Module& candidate)> fails;
   // Called after every candidate; `best` is valid during the call, and new where `improved`. False ends the reduction.
   std::function<bool(const ReduceProgress& progress, const hlo::Module& best, bool improved)> progress;
-  // Leave the computations of reduce, scatter, sort and their kin as they are: a sum that becomes "the first operand" is
-  // no associative function any more, and engines may differ over it.
+  // Leave the computations of reduce, scatter, sort and their kin as they are: a sum that becomes "the first operand"
+  // is no associative function any more, and engines may differ over it.
   bool keep_reducers = false;
   int64_t max_tries = INT64_MAX;
   double max_seconds = 1e9;

@@ -15,7 +15,7 @@
 #include <new>
 
 #include "absl/strings/str_cat.h"
-#include "hlo/status_macros.h"
+#include "base/status_macros.h"
 
 namespace smelt::fuzz {
 namespace {

@@ -4,14 +4,14 @@
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "base/write_file.h"
 #include "fuzz/generate/generate.h"
 #include "fuzz/trial/leaves.h"
 #include "fuzz/trial/stability.h"
 #include "hlo/evaluator/evaluator.h"
 #include "hlo/golden/safetensors.h"
-#include "hlo/status_macros.h"
 #include "hlo/text/printer.h"
-#include "hlo/write_file.h"
 #include "nlohmann/json.hpp"
 
 namespace smelt::fuzz {

@@ -7,7 +7,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "fuzz/generate/random.h"
 #include "hlo/literal.h"
-#include "tuner/verify.h"
+#include "measure/verify.h"
 
 namespace smelt::fuzz {
 namespace {
@@ -27,7 +27,7 @@ bool HasInexact(const Shape& shape) {
 }
 
 // Rare flips of the last bit of a narrow type are left to Perturbed: a tolerance for them would hide wrong elements.
-double Tolerance(PrimitiveType type) { return std::min(tuner::VerifyTolerance(type), 1e-3); }
+double Tolerance(PrimitiveType type) { return std::min(measure::VerifyTolerance(type), 1e-3); }
 
 // What went into a value: the coarsest tolerance of the rounded types below it.
 class Ancestry {
@@ -141,8 +141,9 @@ class Perturbation {
                         hlo::ConstantAttributes{std::make_shared<const hlo::Literal>(Factors(shape, random_)), false});
     return computation.Add(Opcode::kMultiply, shape, {&value, factors});
   }
-  // An engine may multiply padding and dilation by the kernel or leave them out, and XLA:CPU does either, by the library it calls:
-  // where the kernel holds an infinity, one gives a NaN and the other does not. Without infinities there is no difference.
+  // An engine may multiply padding and dilation by the kernel or leave them out, and XLA:CPU does either, by the
+  // library it calls: where the kernel holds an infinity, one gives a NaN and the other does not. Without infinities
+  // there is no difference.
   static void DropInfiniteWeights(Instruction& convolution) {
     const auto& window = convolution.attributes<hlo::ConvolutionAttributes>().window.dimensions;
     const bool reads_outside = std::any_of(window.begin(), window.end(), [](const hlo::WindowDimension& d) {
@@ -155,8 +156,8 @@ class Perturbation {
     Instruction* difference = computation.Add(Opcode::kSubtract, shape, {&kernel, &kernel});  // a NaN where infinite
     Instruction* finite = computation.Add(Opcode::kCompare, Shape::Array(PrimitiveType::kPred, shape.dimensions),
                                           {difference, difference}, hlo::CompareAttributes{});
-    Instruction* zero = computation.Add(
-        Opcode::kConstant, shape, {}, hlo::ConstantAttributes{std::make_shared<const hlo::Literal>(shape), false});
+    Instruction* zero = computation.Add(Opcode::kConstant, shape, {},
+                                        hlo::ConstantAttributes{std::make_shared<const hlo::Literal>(shape), false});
     convolution.ReplaceOperand(1, computation.Add(Opcode::kSelect, shape, {finite, &kernel, zero}));
   }
 
@@ -183,12 +184,14 @@ class Perturbation {
       const auto binary = [&](Opcode opcode, Instruction* x, Instruction* y) {
         return computation.Add(opcode, shape, {x, y});
       };
-      Instruction* mean = computation.Add(Opcode::kGetTupleElement, shape, {&normalisation}, hlo::TupleIndexAttributes{1});
+      Instruction* mean =
+          computation.Add(Opcode::kGetTupleElement, shape, {&normalisation}, hlo::TupleIndexAttributes{1});
       Instruction* part = computation.Add(Opcode::kConstant, shape, {},
                                           hlo::ConstantAttributes{std::make_shared<const hlo::Literal>(noise), false});
       const std::vector<Instruction*> readers(user->users().begin(), user->users().end());
       const bool is_root = user->IsRoot();
-      Instruction* sum = binary(Opcode::kAdd, user, binary(Opcode::kMultiply, binary(Opcode::kMultiply, mean, mean), part));
+      Instruction* sum =
+          binary(Opcode::kAdd, user, binary(Opcode::kMultiply, binary(Opcode::kMultiply, mean, mean), part));
       for (Instruction* reader : readers) user->ReplaceUsesIn(reader, sum);
       if (is_root) computation.set_root(sum);
     }

@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "fusion/config_file.h"
 #include "fusion/kernel.h"
 #include "fuzz/generate/generate.h"
@@ -13,14 +14,13 @@
 #include "fuzz/trial/leaves.h"
 #include "fuzz/trial/stability.h"
 #include "hlo/fingerprint.h"
-#include "hlo/status_macros.h"
 #include "hlo/text/parser.h"
 #include "hlo/text/printer.h"
 #include "hlo/verifier/verifier.h"
-#include "kernels/runtime/executable.h"
-#include "kernels/space/tiles.h"
+#include "kernels/tiles/tiles.h"
 #include "nlohmann/json.hpp"
-#include "tuner/program.h"
+#include "targets/cpu/program/executable.h"
+#include "targets/program.h"
 
 namespace smelt::fuzz {
 namespace {
@@ -74,7 +74,7 @@ class Trial {
     tolerances_ = LeafTolerances(module_);
 
     Stage("passes");
-    absl::StatusOr<tuner::Program> program = tuner::PrepareProgram(module_.Clone(), "module.hlo");
+    absl::StatusOr<targets::Program> program = targets::PrepareProgram(module_.Clone(), "module.hlo");
     if (!program.ok()) return Fails("passes", program.status());
     program_ = *std::move(program);
     const absl::Status verified = hlo::VerifyModule(program_.module());
@@ -88,10 +88,11 @@ class Trial {
 
   Verdict RunConfig(int config) {
     const std::string name = absl::StrCat("configuration ", config);
-    kernels::Target target = options_.target;
+    cpu::Target target = options_.target;
     target.threads = config % 5 == 4 ? 2 : 1;
     Stage(absl::StrCat("fusion, ", name));
-    absl::StatusOr<tuner::FusedProgram> fused = tuner::FuseProgram(program_, FusionName(options_.seed, config), target);
+    absl::StatusOr<targets::FusedProgram> fused =
+        targets::FuseProgram(program_, FusionName(options_.seed, config), target);
     if (!fused.ok()) return Fails("fusion", fused.status(), config);
     const absl::Status verified = hlo::VerifyModule(*fused->module);
     if (!verified.ok()) return Fails("fusion", verified, config);
@@ -105,7 +106,7 @@ class Trial {
       if (!written.ok()) return Fails("write", written, config);
     }
     Stage(absl::StrCat("compile, ", name));
-    auto executable = kernels::runtime::Executable::Compile(*fused->module, target, {.tiles = fused->tiles});
+    auto executable = cpu::Executable::Compile(*fused->module, target, {.tiles = fused->tiles});
     if (!executable.ok()) return Fails("compile", executable.status(), config);
     Stage(absl::StrCat("run, ", name));
     std::vector<const hlo::Literal*> arguments;
@@ -117,11 +118,11 @@ class Trial {
     return Compare(*got, *fused->module, config);
   }
 
-  absl::Status ChooseTiles(int config, const kernels::Target& target, tuner::FusedProgram& fused) const {
+  absl::Status ChooseTiles(int config, const cpu::Target& target, targets::FusedProgram& fused) const {
     SMELT_ASSIGN_OR_RETURN(const std::vector<fusion::Kernel> kernels, fusion::ExtractKernels(*fused.module));
     for (const fusion::Kernel& kernel : kernels) {
-      const absl::StatusOr<std::vector<kernels::space::Tile>> tiles =
-          kernels::space::EnumerateTiles(kernel.computation(), target, 12);
+      const absl::StatusOr<std::vector<kernels::nests::Tile>> tiles =
+          kernels::nests::EnumerateTiles(kernel.computation(), target, 12);
       if (!tiles.ok() || tiles->empty()) continue;  // without a loop nest: the compiler says whether that is right
       Random random(options_.seed ^ kernel.hash.low, static_cast<uint64_t>(config));
       fused.tiles[kernel.hash] = random.Pick(*tiles);
@@ -195,7 +196,7 @@ class Trial {
     return false;
   }
 
-  absl::Status WriteConfig(const tuner::FusedProgram& fused) const {
+  absl::Status WriteConfig(const targets::FusedProgram& fused) const {
     SMELT_ASSIGN_OR_RETURN(const fusion::Space space,
                            fusion::Space::Build(program_.module(), fusion::FusionTarget::Cpu()));
     fusion::SavedConfig saved;
@@ -209,7 +210,7 @@ class Trial {
   Report* report_;
   Leaves inputs_, expected_;
   std::vector<double> tolerances_;
-  tuner::Program program_;
+  targets::Program program_;
 };
 
 }  // namespace

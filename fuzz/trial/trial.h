@@ -1,6 +1,6 @@
 // One module, several fusion configurations: does the compiled program give what the evaluator gives?
 //
-//   TrialOptions options{.seed = 7, .target = kernels::Target::Parse("cpu:threads=1").value()};
+//   TrialOptions options{.seed = 7, .target = cpu::ParseTarget("cpu:threads=1").value()};
 //   Verdict verdict = TryModule(module, options);        // in this process
 //   Verdict other = VerdictOf(child_outcome);            // of a child whose work was TryModule
 //
@@ -18,7 +18,7 @@
 #include "fuzz/trial/leaves.h"
 #include "hlo/literal.h"
 #include "hlo/module.h"
-#include "kernels/target.h"
+#include "targets/cpu/codegen/target.h"
 
 namespace smelt::fuzz {
 
@@ -51,7 +51,7 @@ struct TrialOptions {
   uint64_t seed = 0;  // of inputs, fusions and tiles
   int configs = 5;
   int only_config = -1;  // one of them alone
-  kernels::Target target;
+  cpu::Target target;
   double evaluate_seconds = 10;
   std::string folder;  // where a finding's configuration and inputs are written, if anywhere
   CompareLeaf compare = LeafError;

@@ -5,9 +5,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "base/status_macros.h"
 #include "gnn/corpus/kernel_example.pb.h"
 #include "gnn/corpus/record_file.h"
-#include "hlo/status_macros.h"
 
 namespace smelt::gnn {
 namespace {
@@ -54,7 +54,7 @@ absl::StatusOr<KernelExample> FromProto(const KernelExampleProto& proto) {
   KernelExample example;
   example.program = proto.program();
   example.kernel_text = proto.kernel_text();
-  auto hash = hlo::Hash128::FromHex(proto.hash());
+  auto hash = Hash128::FromHex(proto.hash());
   if (!hash)
     return absl::DataLossError(absl::StrCat("`", proto.hash(), "` is no kernel hash of 32 hexadecimal digits"));
   example.hash = *hash;

@@ -14,13 +14,13 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "fusion/kernel.h"
-#include "kernels/space/tiles.h"
+#include "kernels/tiles/tiles.h"
 
 namespace smelt::gnn {
 
 // One timed variant of a kernel. The fusion task has one (the default tile), the tile task several.
 struct Measurement {
-  kernels::space::Tile tile;
+  kernels::nests::Tile tile;
   bool default_tile = false;
   std::vector<double> seconds;  // every repeat; the label is the minimum
   std::string error;  // why there is no time: build failed, crashed, timed out, wrong answer; empty when measured
@@ -31,8 +31,8 @@ struct Measurement {
 struct KernelExample {
   std::string program;      // stem of the module's file: splits are by program
   std::string kernel_text;  // HLO text of the kernel's module, canonical print
-  hlo::Hash128 hash;
-  std::string target;    // whose code was timed, where: TargetId::ToString() (fusion/target_id.h)
+  Hash128 hash;
+  std::string target;    // whose code was timed, where: TargetId::ToString() (machine/target_id.h)
   std::string device;    // CPU model as the system names it
   std::string policy;    // how it was timed: threads, warm-up, repeats, cache state
   std::string compiler;  // codegen::CompilerVersion()

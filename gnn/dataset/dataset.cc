@@ -8,10 +8,10 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "base/status_macros.h"
 #include "fusion/kernel_cost.h"
 #include "gnn/corpus/corpus.h"
 #include "gnn/dataset/kernel_kind.h"
-#include "hlo/status_macros.h"
 #include "hlo/text/parser.h"
 #include "kernels/cost/analytical.h"
 
@@ -24,7 +24,7 @@ double Noise(std::vector<double> seconds) {
   return seconds[seconds.size() / 2] / seconds[0] - 1;
 }
 
-absl::StatusOr<Example> Featurise(const KernelExample& record, const kernels::Target& target,
+absl::StatusOr<Example> Featurise(const KernelExample& record, const machine::Machine& target,
                                   const LoadOptions& options, bool xla) {
   SMELT_ASSIGN_OR_RETURN(std::unique_ptr<hlo::Module> module,
                          hlo::ParseModule(record.kernel_text, {.file_name = record.program}));
@@ -53,7 +53,7 @@ absl::StatusOr<Example> Featurise(const KernelExample& record, const kernels::Ta
   }
   if (tiles.size() < 2) return example;
   const size_t keep = std::min<size_t>(tiles.size(), static_cast<size_t>(options.tiles_per_kernel));
-  std::vector<kernels::space::Tile> kept;
+  std::vector<kernels::nests::Tile> kept;
   for (size_t i = 0; i < keep; ++i) {
     const Measurement& m = *tiles[i * tiles.size() / keep];
     absl::StatusOr<kernels::cost::CostEstimate> estimate = kernels::cost::EstimateTile(kernel, m.tile, target);
@@ -85,8 +85,8 @@ void Complete(Example other, Example* example) {
 }
 
 // The target of everything read so far, with what `record` adds to it.
-absl::Status Join(const KernelExample& record, absl::string_view folder, fusion::TargetId* target) {
-  const fusion::TargetId other = fusion::TargetId::Parse(record.target);
+absl::Status Join(const KernelExample& record, absl::string_view folder, machine::TargetId* target) {
+  const machine::TargetId other = machine::TargetId::Parse(record.target);
   if (!target->Agrees(other)) {
     return absl::InvalidArgumentError(absl::StrCat(folder, ": kernel ", record.hash.ToHex(), " was measured for `",
                                                    other.ToString(), "`, and those before it for `", target->ToString(),
@@ -100,7 +100,7 @@ absl::Status Join(const KernelExample& record, absl::string_view folder, fusion:
 
 // A number in [0, 1) that follows from the program's name and the seed alone.
 double Position(const std::string& program, uint64_t seed) {
-  const hlo::Hash128 hash = hlo::Hasher().Add(program).Add(static_cast<int64_t>(seed)).Finish();
+  const Hash128 hash = Hasher().Add(program).Add(static_cast<int64_t>(seed)).Finish();
   return static_cast<double>(hash.high >> 11) * 0x1p-53;
 }
 
@@ -112,10 +112,10 @@ std::vector<std::string> Dataset::Programs() const {
   return {programs.begin(), programs.end()};
 }
 
-absl::StatusOr<Dataset> LoadDataset(const std::string& folders, const kernels::Target& target,
+absl::StatusOr<Dataset> LoadDataset(const std::string& folders, const machine::Machine& target,
                                     const LoadOptions& options) {
   Dataset data;
-  absl::flat_hash_map<std::pair<std::string, hlo::Hash128>, size_t> seen;  // number of the example
+  absl::flat_hash_map<std::pair<std::string, Hash128>, size_t> seen;  // number of the example
   for (absl::string_view folder : absl::StrSplit(folders, ',', absl::SkipEmpty())) {
     SMELT_ASSIGN_OR_RETURN(CorpusReport report, ReadCorpus(std::string(folder), [&](KernelExample record) {
                              SMELT_RETURN_IF_ERROR(Join(record, folder, &data.target));
@@ -144,8 +144,8 @@ absl::StatusOr<Dataset> LoadDataset(const std::string& folders, const kernels::T
     return absl::InvalidArgumentError(
         absl::StrCat(folders, ": no kernel with a measured time. `smelt profile` measures some"));
   }
-  fusion::TargetId machine = fusion::TargetId::Parse(target.ToString());
-  machine.kind = data.target.kind;  // features are of a machine, whoever compiles for it
+  // Features are of a machine, whoever compiles for it.
+  const machine::TargetId machine{data.target.kind, target.name, target.threads};
   if (!machine.Agrees(data.target)) {
     data.warnings.push_back(absl::StrCat(folders, ": was measured for `", data.target.ToString(),
                                          "`, and features are made for `", machine.ToString(),
@@ -157,7 +157,7 @@ absl::StatusOr<Dataset> LoadDataset(const std::string& folders, const kernels::T
 Split SplitByProgram(const Dataset& data, const SplitOptions& options) {
   const std::set<std::string> manual(options.test_programs.begin(), options.test_programs.end());
   Split split;
-  absl::flat_hash_set<hlo::Hash128> trained;
+  absl::flat_hash_set<Hash128> trained;
   std::vector<std::pair<int64_t, bool>> held_out;  // example, is test
   for (int64_t i = 0; i < static_cast<int64_t>(data.examples.size()); ++i) {
     const Example& example = data.examples[i];

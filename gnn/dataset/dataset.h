@@ -8,17 +8,17 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "fusion/target_id.h"
+#include "base/hash.h"
 #include "gnn/features/features.h"
-#include "hlo/hash.h"
-#include "kernels/target.h"
+#include "machine/machine.h"
+#include "machine/target_id.h"
 
 namespace smelt::gnn {
 
 // One kernel with its measured times.
 struct Example {
   std::string program;
-  hlo::Hash128 hash;
+  Hash128 hash;
   KernelGraph graph;
   double seconds = 0;             // of the default tile, minimum of the repeats; 0: not measured
   double analytical_seconds = 0;  // the analytical model's estimate
@@ -33,7 +33,7 @@ struct Example {
 
 struct Dataset {
   std::vector<Example> examples;
-  fusion::TargetId target;            // whose kernels were timed, where; what no record tells is left out
+  machine::TargetId target;           // whose kernels were timed, where; what no record tells is left out
   std::vector<std::string> warnings;  // torn tails, skipped examples, a target that features were not made for
 
   std::vector<std::string> Programs() const;  // sorted, each once
@@ -48,7 +48,7 @@ struct LoadOptions {
 // program is one example: the first corpus with its time, the first with its tiles. Features are made with the figures
 // of `target`. Corpora of different targets are an error that names both: no model is of two machines or of two
 // compilers.
-absl::StatusOr<Dataset> LoadDataset(const std::string& folders, const kernels::Target& target,
+absl::StatusOr<Dataset> LoadDataset(const std::string& folders, const machine::Machine& target,
                                     const LoadOptions& options);
 
 // Example numbers by use. Programs never straddle.

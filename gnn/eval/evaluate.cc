@@ -4,9 +4,9 @@
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "gnn/eval/metrics.h"
 #include "gnn/native/engine.h"
-#include "hlo/status_macros.h"
 
 namespace smelt::gnn {
 namespace {

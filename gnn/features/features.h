@@ -15,8 +15,8 @@
 
 #include "absl/types/span.h"
 #include "hlo/computation.h"
-#include "kernels/space/tiles.h"
-#include "kernels/target.h"
+#include "kernels/tiles/tiles.h"
+#include "machine/machine.h"
 
 namespace smelt::gnn {
 
@@ -44,10 +44,10 @@ const std::vector<Column>& NodeColumns();
 const std::vector<Column>& KernelColumns();
 const std::vector<Column>& TileColumns();
 
-KernelGraph ExtractFeatures(const hlo::Computation& kernel, const kernels::Target& target);
+KernelGraph ExtractFeatures(const hlo::Computation& kernel, const machine::Machine& target);
 
 // One row a tile, TileColumns().size() wide.
-std::vector<float> TileFeatures(const hlo::Computation& kernel, absl::Span<const kernels::space::Tile> tiles,
-                                const kernels::Target& target);
+std::vector<float> TileFeatures(const hlo::Computation& kernel, absl::Span<const kernels::nests::Tile> tiles,
+                                const machine::Machine& target);
 
 }  // namespace smelt::gnn

@@ -20,14 +20,14 @@ float LogTime(double seconds) { return static_cast<float>(std::log(std::max(seco
 // What every column of a kernel is made from.
 struct Summary {
   const hlo::Computation& kernel;
-  const kernels::Target& target;
+  const machine::Machine& target;
   kernels::cost::CostEstimate estimate;
   hlo::CostAnalysis cost;
   double bytes_in = 0, bytes_out = 0, largest = 0;
   double nodes = 0, parameters = 0, outputs = 1, expensive = 0, contractions = 0, reductions = 0, movements = 0;
 };
 
-Summary Summarise(const hlo::Computation& kernel, const kernels::Target& target) {
+Summary Summarise(const hlo::Computation& kernel, const machine::Machine& target) {
   Summary s{kernel, target, kernels::cost::EstimateKernel(kernel, target), hlo::AnalyzeCost(kernel)};
   for (const Instruction* node : kernel.Instructions()) {
     ++s.nodes;
@@ -72,11 +72,11 @@ constexpr KernelColumn kKernelColumns[] = {
     {{"bytes_out", "bytes of all outputs"}, [](const Summary& s) { return Log1p(s.bytes_out); }},
     {{"largest", "bytes of the largest value inside"}, [](const Summary& s) { return Log1p(s.largest); }},
     {{"over_l1", "bytes in and out over the first-level cache"},
-     [](const Summary& s) { return Log1p((s.bytes_in + s.bytes_out) / static_cast<double>(s.target.l1_bytes)); }},
+     [](const Summary& s) { return Log1p((s.bytes_in + s.bytes_out) / static_cast<double>(s.target.LevelBytes(0))); }},
     {{"over_l2", "bytes in and out over the second-level cache"},
-     [](const Summary& s) { return Log1p((s.bytes_in + s.bytes_out) / static_cast<double>(s.target.l2_bytes)); }},
+     [](const Summary& s) { return Log1p((s.bytes_in + s.bytes_out) / static_cast<double>(s.target.LevelBytes(1))); }},
     {{"over_l3", "bytes in and out over the shared cache"},
-     [](const Summary& s) { return Log1p((s.bytes_in + s.bytes_out) / static_cast<double>(s.target.l3_bytes)); }},
+     [](const Summary& s) { return Log1p((s.bytes_in + s.bytes_out) / static_cast<double>(s.target.LevelBytes(2))); }},
     {{"nodes", "instructions"}, [](const Summary& s) { return Log1p(s.nodes); }},
     {{"parameters", "operands of the kernel"}, [](const Summary& s) { return Log1p(s.parameters); }},
     {{"outputs", "results of the kernel"}, [](const Summary& s) { return Log1p(s.outputs); }},
@@ -89,7 +89,7 @@ constexpr KernelColumn kKernelColumns[] = {
     {{"vector_bytes", "widest vector of the target"}, [](const Summary& s) { return Log1p(s.target.vector_bytes); }},
     {{"peak_flops", "peak of one core"}, [](const Summary& s) { return Log1p(s.target.peak_flops_f32); }},
     {{"memory_bandwidth", "copy bandwidth of one core"},
-     [](const Summary& s) { return Log1p(s.target.memory_bandwidth); }},
+     [](const Summary& s) { return Log1p(s.target.levels.back().bytes_per_second); }},
 };
 
 }  // namespace
@@ -103,7 +103,7 @@ const std::vector<Column>& KernelColumns() {
   return columns;
 }
 
-KernelGraph ExtractFeatures(const hlo::Computation& kernel, const kernels::Target& target) {
+KernelGraph ExtractFeatures(const hlo::Computation& kernel, const machine::Machine& target) {
   KernelGraph graph;
   const std::vector<Instruction*> order = kernel.PostOrder();
   const size_t width = NodeColumns().size();

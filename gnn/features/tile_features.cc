@@ -15,7 +15,7 @@ float LogTime(double seconds) { return static_cast<float>(std::log(std::max(seco
 struct TileView {
   const std::vector<int64_t>& dimensions;  // of what is tiled
   const std::vector<int64_t>& extents;
-  const kernels::Target& target;
+  const machine::Machine& target;
   double element_bytes;
   kernels::cost::CostEstimate estimate;
 
@@ -86,10 +86,10 @@ std::vector<TileColumn> MakeColumns() {
                        return static_cast<float>(std::max<int64_t>(FromMinor(v.extents, 0), 0) % 128) / 128.0f;
                      }});
   columns.push_back({{"bytes_over_l1", "bytes of a tile over the first-level cache"}, 0, [](const TileView& v, int) {
-                       return Log1p(v.Elements() * v.element_bytes / static_cast<double>(v.target.l1_bytes));
+                       return Log1p(v.Elements() * v.element_bytes / static_cast<double>(v.target.LevelBytes(0)));
                      }});
   columns.push_back({{"bytes_over_l2", "bytes of a tile over the second-level cache"}, 0, [](const TileView& v, int) {
-                       return Log1p(v.Elements() * v.element_bytes / static_cast<double>(v.target.l2_bytes));
+                       return Log1p(v.Elements() * v.element_bytes / static_cast<double>(v.target.LevelBytes(1)));
                      }});
   columns.push_back({{"tiles_a_thread", "tiles over workers"}, 0, [](const TileView& v, int) {
                        return Log1p(v.Count() / v.target.threads);
@@ -122,15 +122,15 @@ const std::vector<Column>& TileColumns() {
   return columns;
 }
 
-std::vector<float> TileFeatures(const hlo::Computation& kernel, absl::Span<const kernels::space::Tile> tiles,
-                                const kernels::Target& target) {
-  const absl::StatusOr<std::vector<int64_t>> tiled = kernels::space::TiledDimensions(kernel);
+std::vector<float> TileFeatures(const hlo::Computation& kernel, absl::Span<const kernels::nests::Tile> tiles,
+                                const machine::Machine& target) {
+  const absl::StatusOr<std::vector<int64_t>> tiled = kernels::nests::TiledDimensions(kernel);
   const hlo::Shape* root = &kernel.root()->shape();
   while (root->IsTuple() && !root->tuple_shapes.empty()) root = &root->tuple_shapes[0];
   const double element_bytes = static_cast<double>(std::max<int64_t>(hlo::StorageBytes(root->element_type), 1));
   std::vector<float> rows;
   rows.reserve(tiles.size() * Table().size());
-  for (const kernels::space::Tile& tile : tiles) {
+  for (const kernels::nests::Tile& tile : tiles) {
     // A kernel without tiled dimensions has only the default tile; a tile of another rank is seen with its own extents
     // as dimensions.
     const std::vector<int64_t>& dimensions = tiled.ok() && tiled->size() == tile.extents.size() ? *tiled : tile.extents;

@@ -5,11 +5,11 @@
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "base/write_file.h"
 #include "gnn/corpus/crc32c.h"
 #include "gnn/features/features.h"
 #include "hlo/file/read.h"
-#include "hlo/status_macros.h"
-#include "hlo/write_file.h"
 #include "nlohmann/json.hpp"
 
 namespace smelt::gnn {

@@ -49,8 +49,8 @@ struct ModelFile {
   // Per-kind factors of the analytical model, fitted to the training set: a kernel kind's median measured / estimated
   // time.
   std::map<std::string, double> analytical_factors;
-  std::string target;  // whose kernels it predicts, where: TargetId::ToString() (fusion/target_id.h)
-  // kernels::Target::Figures() of the machine when it was trained: what its features are made with.
+  std::string target;  // whose kernels it predicts, where: TargetId::ToString() (machine/target_id.h)
+  // machine::Machine::Figures() of the machine when it was trained: what its features are made with.
   std::map<std::string, double> target_figures;
   std::string summary;  // for people: corpus, programs, epochs, validation errors
 };

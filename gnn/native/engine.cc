@@ -6,9 +6,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/status_macros.h"
 #include "gnn/native/dense.h"
 #include "hlo/opcode.h"
-#include "hlo/status_macros.h"
 
 namespace smelt::gnn {
 namespace {

@@ -8,11 +8,11 @@
 #include <sstream>
 
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "base/write_file.h"
 #include "gnn/eval/metrics.h"
 #include "gnn/torch/batches.h"
 #include "hlo/file/read.h"
-#include "hlo/status_macros.h"
-#include "hlo/write_file.h"
 
 namespace smelt::gnn {
 namespace {
@@ -112,7 +112,7 @@ class Trainer {
   bool Tile() const { return options_.task == Task::kTile; }
 
   std::string Identity() const {
-    hlo::Hasher hasher;
+    Hasher hasher;
     for (int64_t i : train_) hasher.Add(data_.examples[i].hash);
     hasher.Add(static_cast<int64_t>(validation_.size()));
     if (options_.init != nullptr) {

@@ -1,8 +1,8 @@
 // Batch normalisation, training, inference and gradient (Ioffe and Szegedy, 2015), accumulated in double precision.
 #include <cmath>
 
+#include "base/status_macros.h"
 #include "hlo/evaluator/handlers.h"
-#include "hlo/status_macros.h"
 
 namespace smelt::hlo {
 namespace {

@@ -1,8 +1,8 @@
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "hlo/evaluator/handlers.h"
-#include "hlo/status_macros.h"
 
 namespace smelt::hlo {
 

@@ -4,9 +4,9 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "hlo/evaluator/handlers.h"
 #include "hlo/evaluator/strided_copy.h"
-#include "hlo/status_macros.h"
 
 namespace smelt::hlo {
 namespace {

@@ -5,11 +5,11 @@
 #include <numeric>
 #include <optional>
 
+#include "base/status_macros.h"
 #include "hlo/evaluator/contraction_types.h"
 #include "hlo/evaluator/gemm.h"
 #include "hlo/evaluator/handlers.h"
 #include "hlo/evaluator/strided_copy.h"
-#include "hlo/status_macros.h"
 
 namespace smelt::hlo {
 namespace {

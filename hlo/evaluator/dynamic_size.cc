@@ -1,9 +1,9 @@
 // Arrays whose sizes are known only at run time: how they come to be and what is asked of them. What other opcodes make
 // of them is in runtime_sizes.cc.
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "hlo/evaluator/handlers.h"
 #include "hlo/evaluator/index_space.h"
-#include "hlo/status_macros.h"
 
 namespace smelt::hlo {
 

@@ -1,9 +1,9 @@
 #include <cstring>
 
+#include "base/status_macros.h"
 #include "hlo/evaluator/handlers.h"
 #include "hlo/evaluator/index_space.h"
 #include "hlo/evaluator/strided_copy.h"
-#include "hlo/status_macros.h"
 
 namespace smelt::hlo {
 namespace {

@@ -2,10 +2,10 @@
 #include <cmath>
 #include <cstring>
 
+#include "base/status_macros.h"
 #include "hlo/evaluator/handlers.h"
 #include "hlo/evaluator/scalar_function.h"
 #include "hlo/small_float.h"
-#include "hlo/status_macros.h"
 
 namespace smelt::hlo {
 namespace {

@@ -13,10 +13,10 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "base/str_cat.h"
 #include "hlo/evaluator/handlers.h"
 #include "hlo/evaluator/plan.h"
-#include "hlo/status_macros.h"
-#include "hlo/str_cat.h"
 
 namespace smelt::hlo {
 namespace {

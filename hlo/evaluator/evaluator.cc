@@ -3,10 +3,10 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "hlo/evaluator/evaluation.h"
 #include "hlo/evaluator/plan.h"
 #include "hlo/evaluator/strided_copy.h"
-#include "hlo/status_macros.h"
 
 namespace smelt::hlo {
 namespace {

@@ -2,8 +2,8 @@
 #include <complex>
 #include <numbers>
 
+#include "base/status_macros.h"
 #include "hlo/evaluator/handlers.h"
-#include "hlo/status_macros.h"
 
 namespace smelt::hlo {
 namespace {

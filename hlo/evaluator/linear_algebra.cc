@@ -4,8 +4,8 @@
 #include <complex>
 #include <limits>
 
+#include "base/status_macros.h"
 #include "hlo/evaluator/handlers.h"
-#include "hlo/status_macros.h"
 
 namespace smelt::hlo {
 namespace {

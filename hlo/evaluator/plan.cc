@@ -5,8 +5,8 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "hlo/evaluator/handlers.h"
-#include "hlo/status_macros.h"
 
 namespace smelt::hlo {
 namespace {

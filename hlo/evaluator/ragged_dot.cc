@@ -3,12 +3,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/status_macros.h"
 #include "hlo/evaluator/contraction_types.h"
 #include "hlo/evaluator/dot.h"
 #include "hlo/evaluator/handlers.h"
 #include "hlo/evaluator/index_space.h"
 #include "hlo/evaluator/strided_copy.h"
-#include "hlo/status_macros.h"
 
 namespace smelt::hlo {
 namespace {

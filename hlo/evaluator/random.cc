@@ -7,8 +7,8 @@
 #include <cstring>
 #include <numbers>
 
+#include "base/status_macros.h"
 #include "hlo/evaluator/handlers.h"
-#include "hlo/status_macros.h"
 
 namespace smelt::hlo {
 namespace {

@@ -2,10 +2,10 @@
 #include <cstring>
 #include <numeric>
 
+#include "base/status_macros.h"
 #include "hlo/evaluator/handlers.h"
 #include "hlo/evaluator/scalar_function.h"
 #include "hlo/evaluator/strided_copy.h"
-#include "hlo/status_macros.h"
 
 namespace smelt::hlo {
 namespace {

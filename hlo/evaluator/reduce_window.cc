@@ -1,10 +1,10 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/status_macros.h"
 #include "hlo/evaluator/handlers.h"
 #include "hlo/evaluator/index_space.h"
 #include "hlo/evaluator/scalar_function.h"
-#include "hlo/status_macros.h"
 
 namespace smelt::hlo {
 namespace {

@@ -7,12 +7,12 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/status_macros.h"
+#include "base/str_cat.h"
 #include "hlo/evaluator/handlers.h"
 #include "hlo/evaluator/index_space.h"
 #include "hlo/evaluator/strided_copy.h"
 #include "hlo/shape_inference/shape_inference.h"
-#include "hlo/status_macros.h"
-#include "hlo/str_cat.h"
 
 namespace smelt::hlo {
 namespace {

@@ -5,8 +5,8 @@
 
 #include "absl/container/inlined_vector.h"
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "hlo/small_float.h"
-#include "hlo/status_macros.h"
 
 namespace smelt::hlo {
 namespace {

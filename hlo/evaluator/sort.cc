@@ -3,10 +3,10 @@
 #include <cstring>
 #include <numeric>
 
+#include "base/status_macros.h"
 #include "hlo/evaluator/handlers.h"
 #include "hlo/evaluator/scalar_function.h"
 #include "hlo/small_float.h"
-#include "hlo/status_macros.h"
 
 namespace smelt::hlo {
 namespace {

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <memory>
 
-#include "hlo/str_cat.h"
+#include "base/str_cat.h"
 
 namespace smelt::hlo {
 namespace {

@@ -4,10 +4,10 @@
 #include <cstdio>
 #include <cstring>
 
+#include "base/status_macros.h"
+#include "base/str_cat.h"
 #include "hlo/file/format.h"
 #include "hlo/proto/reader.h"
-#include "hlo/status_macros.h"
-#include "hlo/str_cat.h"
 #include "hlo/text/parser.h"
 #include "hlo/verifier/nesting.h"
 

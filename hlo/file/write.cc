@@ -1,11 +1,11 @@
 #include "hlo/file/write.h"
 
+#include "base/status_macros.h"
+#include "base/str_cat.h"
+#include "base/write_file.h"
 #include "hlo/file/format.h"
 #include "hlo/proto/writer.h"
-#include "hlo/status_macros.h"
-#include "hlo/str_cat.h"
 #include "hlo/text/printer.h"
-#include "hlo/write_file.h"
 
 namespace smelt::hlo {
 

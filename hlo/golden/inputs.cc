@@ -4,8 +4,8 @@
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "hlo/small_float.h"
-#include "hlo/status_macros.h"
 
 namespace smelt::hlo {
 namespace {

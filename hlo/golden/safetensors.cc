@@ -8,8 +8,8 @@
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/str_cat.h"
-#include "hlo/status_macros.h"
-#include "hlo/write_file.h"
+#include "base/status_macros.h"
+#include "base/write_file.h"
 
 namespace smelt::hlo {
 namespace {

@@ -4,10 +4,10 @@
 #include <numeric>
 #include <optional>
 
-#include "hlo/check.h"
+#include "base/check.h"
+#include "base/str_cat.h"
 #include "hlo/module.h"
 #include "hlo/passes/constants.h"
-#include "hlo/str_cat.h"
 
 namespace smelt::hlo {
 

@@ -4,7 +4,8 @@
 //   Replace(call, result);
 //
 // Instructions that the root or a side effect needs are cloned with their names, attributes and control dependencies;
-// computations that they call are shared with the original. Linear in the body. The operands must match the parameters by type and dimensions.
+// computations that they call are shared with the original. Linear in the body. The operands must match the parameters
+// by type and dimensions.
 #pragma once
 
 #include "absl/types/span.h"

@@ -3,7 +3,8 @@
 #include <algorithm>
 
 #include "absl/strings/str_join.h"
-#include "hlo/passes/algebraic_simplifier.h"
+#include "base/str_cat.h"
+#include "hlo/passes/algebra/algebraic_simplifier.h"
 #include "hlo/passes/barrier_removal.h"
 #include "hlo/passes/batch_norm_expander.h"
 #include "hlo/passes/bitcast_to_reshape.h"
@@ -25,7 +26,6 @@
 #include "hlo/passes/while_invariant_motion.h"
 #include "hlo/passes/while_simplifier.h"
 #include "hlo/passes/zero_sized.h"
-#include "hlo/str_cat.h"
 
 namespace smelt::hlo {
 namespace {

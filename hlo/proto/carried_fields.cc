@@ -7,6 +7,8 @@
 #include "absl/algorithm/container.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_replace.h"
+#include "base/status_macros.h"
+#include "base/str_cat.h"
 #include "hlo/attribute_family.h"
 #include "hlo/literal.h"
 #include "hlo/proto/device_fields.h"
@@ -14,8 +16,6 @@
 #include "hlo/proto/origin_fields.h"
 #include "hlo/proto/shape_fields.h"
 #include "hlo/proto/typed_fields.h"
-#include "hlo/status_macros.h"
-#include "hlo/str_cat.h"
 #include "hlo/text/attribute_codec.h"
 #include "hlo/text/attribute_values.h"
 #include "hlo/text/literal_text.h"
@@ -401,7 +401,8 @@ void AppendCustomLiteral(const Shape& shape, const Literal& literal, std::string
   *out += ' ';
   const size_t start = out->size();
   text::AppendLiteral(out, literal);
-  if (shape.element_type == smelt::hlo::PrimitiveType::kPred && shape.rank() > 0) {  // XLA's spelling, kept as written in a text
+  if (shape.element_type == smelt::hlo::PrimitiveType::kPred &&
+      shape.rank() > 0) {  // XLA's spelling, kept as written in a text
     const std::string values = absl::StrReplaceAll(out->substr(start), {{"true", "1"}, {"false", "0"}});
     out->replace(start, std::string::npos, values);
   }

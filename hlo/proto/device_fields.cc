@@ -3,8 +3,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/str_cat.h"
 #include "hlo/proto/origin_fields.h"
-#include "hlo/str_cat.h"
 #include "hlo/text/attribute_values.h"
 
 namespace smelt::hlo::proto {

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <type_traits>
 
+#include "base/str_cat.h"
 #include "hlo/attribute_family.h"
 #include "hlo/proto/typed_fields.h"
-#include "hlo/str_cat.h"
 #include "hlo/text/attribute_codec.h"
 
 namespace smelt::hlo::proto {

@@ -4,9 +4,9 @@
 #include <numeric>
 #include <vector>
 
+#include "base/status_macros.h"
+#include "base/str_cat.h"
 #include "hlo/proto/shape_fields.h"
-#include "hlo/status_macros.h"
-#include "hlo/str_cat.h"
 #include "hlo/text/scanner.h"
 
 namespace smelt::hlo::proto {

@@ -2,10 +2,10 @@
 
 #include <vector>
 
+#include "base/status_macros.h"
+#include "base/str_cat.h"
 #include "hlo/proto/origin_fields.h"
 #include "hlo/proto/shape_fields.h"
-#include "hlo/status_macros.h"
-#include "hlo/str_cat.h"
 #include "hlo/text/attribute_values.h"
 #include "hlo/text/printer.h"
 #include "hlo/text/scanner.h"

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "absl/strings/escaping.h"
-#include "hlo/str_cat.h"
+#include "base/str_cat.h"
 #include "hlo/text/attribute_values.h"
 
 namespace smelt::hlo::proto {

@@ -6,6 +6,8 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "base/status_macros.h"
+#include "base/str_cat.h"
 #include "hlo/attribute_family.h"
 #include "hlo/literal.h"
 #include "hlo/proto/carried_fields.h"
@@ -18,8 +20,6 @@
 #include "hlo/proto/typed_fields.h"
 #include "hlo/proto/wrappers.h"
 #include "hlo/shape_inference/shape_inference.h"
-#include "hlo/status_macros.h"
-#include "hlo/str_cat.h"
 #include "hlo/text/scanner.h"
 #include "hlo/unreachable.h"
 #include "hlo/verifier/verifier.h"

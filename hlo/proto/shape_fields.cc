@@ -5,8 +5,8 @@
 #include <numeric>
 #include <string_view>
 
-#include "hlo/status_macros.h"
-#include "hlo/str_cat.h"
+#include "base/status_macros.h"
+#include "base/str_cat.h"
 #include "hlo/text/scanner.h"
 #include "hlo/text/shape_text.h"
 

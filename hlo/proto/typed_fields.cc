@@ -5,9 +5,9 @@
 #include <limits>
 #include <string_view>
 
+#include "base/status_macros.h"
+#include "base/str_cat.h"
 #include "hlo/proto/device_fields.h"
-#include "hlo/status_macros.h"
-#include "hlo/str_cat.h"
 #include "hlo/text/attribute_values.h"
 
 namespace smelt::hlo::proto {

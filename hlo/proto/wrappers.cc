@@ -7,7 +7,7 @@
 
 #include <string>
 
-#include "hlo/str_cat.h"
+#include "base/str_cat.h"
 #include "hlo/text/scanner.h"
 
 namespace smelt::hlo::proto {

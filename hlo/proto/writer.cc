@@ -4,6 +4,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
+#include "base/str_cat.h"
 #include "hlo/literal.h"
 #include "hlo/proto/carried_fields.h"
 #include "hlo/proto/hlo.pb.h"
@@ -13,7 +14,6 @@
 #include "hlo/proto/origin_fields.h"
 #include "hlo/proto/shape_fields.h"
 #include "hlo/proto/typed_fields.h"
-#include "hlo/str_cat.h"
 
 namespace smelt::hlo {
 namespace proto {

@@ -1,8 +1,8 @@
 // Tuples, calls, loops, branches and values without operands.
 #include <algorithm>
 
+#include "base/status_macros.h"
 #include "hlo/shape_inference/rules.h"
-#include "hlo/status_macros.h"
 
 namespace smelt::hlo::shape_inference {
 

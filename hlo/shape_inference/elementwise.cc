@@ -1,8 +1,8 @@
 // Elementwise operations: the operands have one shape, and so has the result.
 #include <array>
 
+#include "base/status_macros.h"
 #include "hlo/shape_inference/rules.h"
-#include "hlo/status_macros.h"
 
 namespace smelt::hlo::shape_inference {
 namespace {

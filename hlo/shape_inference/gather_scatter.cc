@@ -1,8 +1,8 @@
 // Gather and scatter: the same dimension numbers read in both directions.
 #include <algorithm>
 
+#include "base/status_macros.h"
 #include "hlo/shape_inference/rules.h"
-#include "hlo/status_macros.h"
 
 namespace smelt::hlo::shape_inference {
 namespace {

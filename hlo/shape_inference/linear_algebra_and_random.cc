@@ -1,6 +1,6 @@
 // Operations without a loop nest of their own: Fourier transform, triangular matrices, random numbers.
+#include "base/status_macros.h"
 #include "hlo/shape_inference/rules.h"
-#include "hlo/status_macros.h"
 
 namespace smelt::hlo::shape_inference {
 namespace {

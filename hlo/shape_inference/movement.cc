@@ -1,8 +1,8 @@
 // Operations that move or rename elements.
 #include <algorithm>
 
+#include "base/status_macros.h"
 #include "hlo/shape_inference/rules.h"
-#include "hlo/status_macros.h"
 
 namespace smelt::hlo::shape_inference {
 namespace {

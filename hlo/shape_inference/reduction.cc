@@ -1,8 +1,8 @@
 // Reductions, windows, batch normalisation, scan, sort and top-k.
 #include <algorithm>
 
+#include "base/status_macros.h"
 #include "hlo/shape_inference/rules.h"
-#include "hlo/status_macros.h"
 
 namespace smelt::hlo::shape_inference {
 

@@ -5,9 +5,9 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "base/str_cat.h"
 #include "hlo/computation.h"
 #include "hlo/literal.h"
-#include "hlo/str_cat.h"
 
 namespace smelt::hlo::shape_inference {
 

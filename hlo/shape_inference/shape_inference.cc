@@ -4,9 +4,9 @@
 #include <array>
 
 #include "absl/container/inlined_vector.h"
+#include "base/status_macros.h"
 #include "hlo/attribute_family.h"
 #include "hlo/shape_inference/rules.h"
-#include "hlo/status_macros.h"
 
 namespace smelt::hlo {
 namespace shape_inference {

@@ -1,6 +1,6 @@
 // Collectives, copies in the background, asynchronous operations, and transfers between devices and the host.
+#include "base/status_macros.h"
 #include "hlo/shape_inference/rules.h"
-#include "hlo/status_macros.h"
 
 namespace smelt::hlo::shape_inference {
 namespace {

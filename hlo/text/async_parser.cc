@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "hlo/str_cat.h"
+#include "base/str_cat.h"
 #include "hlo/text/module_parser.h"
 
 namespace smelt::hlo::text {

@@ -7,8 +7,8 @@
 #include <optional>
 
 #include "absl/strings/escaping.h"
+#include "base/str_cat.h"
 #include "hlo/computation.h"
-#include "hlo/str_cat.h"
 #include "hlo/text/attribute_codec.h"
 #include "hlo/text/attribute_values.h"
 

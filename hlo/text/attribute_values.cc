@@ -5,7 +5,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_join.h"
-#include "hlo/str_cat.h"
+#include "base/str_cat.h"
 
 namespace smelt::hlo::text {
 namespace {

@@ -4,10 +4,10 @@
 #include <utility>
 #include <vector>
 
+#include "base/str_cat.h"
 #include "hlo/attribute_family.h"
 #include "hlo/literal.h"
 #include "hlo/shape_inference/shape_inference.h"
-#include "hlo/str_cat.h"
 #include "hlo/text/attribute_codecs.h"
 #include "hlo/text/attribute_values.h"
 #include "hlo/text/module_parser.h"

@@ -4,7 +4,7 @@
 #include <iterator>
 #include <optional>
 
-#include "hlo/str_cat.h"
+#include "base/str_cat.h"
 #include "hlo/text/shape_text.h"
 
 namespace smelt::hlo::text {

@@ -5,7 +5,7 @@
 #include <limits>
 #include <type_traits>
 
-#include "hlo/str_cat.h"
+#include "base/str_cat.h"
 #include "hlo/text/literal_text.h"
 #include "hlo/text/nan_payload.h"
 #include "hlo/text/shape_text.h"

@@ -3,7 +3,7 @@
 #include <cstring>
 #include <type_traits>
 
-#include "hlo/str_cat.h"
+#include "base/str_cat.h"
 #include "hlo/text/literal_text.h"
 #include "hlo/text/nan_payload.h"
 

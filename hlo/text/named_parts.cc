@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
-#include "hlo/str_cat.h"
+#include "base/str_cat.h"
 #include "hlo/text/attribute_codec.h"
 #include "hlo/text/attribute_values.h"
 #include "hlo/text/shape_text.h"

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "hlo/str_cat.h"
+#include "base/str_cat.h"
 #include "hlo/text/attribute_values.h"
 #include "hlo/text/module_parser.h"
 #include "hlo/text/printer.h"

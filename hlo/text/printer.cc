@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
+#include "base/str_cat.h"
 #include "hlo/attribute_family.h"
 #include "hlo/literal.h"
-#include "hlo/str_cat.h"
 #include "hlo/text/attribute_codec.h"
 #include "hlo/text/literal_text.h"
 #include "hlo/text/shape_text.h"

@@ -1,8 +1,8 @@
 // Checks of the attribute values that are kept as written.
 #include <algorithm>
 
+#include "base/str_cat.h"
 #include "hlo/literal.h"
-#include "hlo/str_cat.h"
 #include "hlo/text/attribute_values.h"
 #include "hlo/text/literal_text.h"
 #include "hlo/text/shape_text.h"

@@ -3,7 +3,7 @@
 #include <charconv>
 #include <string>
 
-#include "hlo/str_cat.h"
+#include "base/str_cat.h"
 #include "hlo/text/attribute_values.h"
 
 namespace smelt::hlo::text {

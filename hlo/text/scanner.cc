@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include "absl/strings/escaping.h"
-#include "hlo/str_cat.h"
+#include "base/str_cat.h"
 
 namespace smelt::hlo::text {
 

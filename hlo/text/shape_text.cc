@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "absl/container/inlined_vector.h"
-#include "hlo/str_cat.h"
+#include "base/str_cat.h"
 #include "hlo/text/layout_text.h"
 
 namespace smelt::hlo::text {

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "hlo/str_cat.h"
+#include "base/str_cat.h"
 #include "hlo/text/attribute_values.h"
 
 namespace smelt::hlo::text {

@@ -1,6 +1,6 @@
 #include "hlo/verifier/header.h"
 
-#include "hlo/str_cat.h"
+#include "base/str_cat.h"
 #include "hlo/text/attribute_values.h"
 
 namespace smelt::hlo {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "hlo/str_cat.h"
+#include "base/str_cat.h"
 
 namespace smelt::hlo {
 

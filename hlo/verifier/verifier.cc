@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "base/str_cat.h"
 #include "hlo/shape_inference/shape_inference.h"
-#include "hlo/str_cat.h"
 #include "hlo/text/layout_text.h"
 #include "hlo/verifier/header.h"
 #include "hlo/verifier/nesting.h"

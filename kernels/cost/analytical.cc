@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "absl/container/flat_hash_map.h"
-#include "hlo/status_macros.h"
+#include "base/status_macros.h"
 #include "kernels/cost/contraction_shape.h"
 #include "kernels/cost/opcode_cost.h"
 
@@ -84,12 +84,13 @@ struct Walk {
   Kind kind = Kind::kElementwise;
 };
 
-double LanesOf(hlo::PrimitiveType type, const Target& target) {
+double LanesOf(hlo::PrimitiveType type, const machine::Machine& target) {
   const int64_t bytes = std::max<int64_t>(hlo::StorageBytes(type), 4);
   return static_cast<double>(target.vector_bytes) / static_cast<double>(bytes);
 }
 
-void WalkContraction(const Instruction& instruction, const Target& target, const space::Tile* tile, Walk& walk) {
+void WalkContraction(const Instruction& instruction, const machine::Machine& target, const nests::Tile* tile,
+                     Walk& walk) {
   const ContractionShape shape = ShapeOfContraction(instruction);
   const double lanes = LanesOf(instruction.shape().element_type, target);
   double rows = 12;
@@ -112,7 +113,7 @@ void WalkContraction(const Instruction& instruction, const Target& target, const
   walk.kind = Kind::kContraction;
 }
 
-Walk WalkKernel(const hlo::Computation& kernel, const Target& target, const space::Tile* tile) {
+Walk WalkKernel(const hlo::Computation& kernel, const machine::Machine& target, const nests::Tile* tile) {
   Walk walk;
   const std::vector<Instruction*> order = kernel.PostOrder();
   absl::flat_hash_map<const Instruction*, Use> uses;
@@ -223,27 +224,20 @@ Walk WalkKernel(const hlo::Computation& kernel, const Target& target, const spac
 }
 
 // Where a working set of so many bytes is found again.
-double Bandwidth(const Target& target, double bytes) {
-  if (bytes <= static_cast<double>(target.l1_bytes)) return target.l1_bandwidth;
-  if (bytes <= static_cast<double>(target.l2_bytes)) return target.l2_bandwidth;
-  if (bytes <= static_cast<double>(target.l3_bytes)) return target.l3_bandwidth;
-  return target.memory_bandwidth;
-}
-
-CostEstimate FromWalk(const Walk& walk, const Target& target) {
+CostEstimate FromWalk(const Walk& walk, const machine::Machine& target) {
   const Coefficients& kind = Of(walk.kind);
   CostEstimate estimate;
   estimate.compute_seconds =
       (walk.compute + walk.contraction_compute / Of(Kind::kContraction).compute) / target.peak_flops_f32;
-  estimate.memory_seconds = walk.bytes / (Bandwidth(target, walk.bytes) * kind.bandwidth) +
-                            walk.panel_bytes / (target.l2_bandwidth * kind.bandwidth);
+  estimate.memory_seconds = walk.bytes / (target.BandwidthOf(walk.bytes) * kind.bandwidth) +
+                            walk.panel_bytes / (target.levels[1].bytes_per_second * kind.bandwidth);
   estimate.launch_seconds = target.launch_seconds;
   // Large kernels are shared by the target's workers.
   const double serial = std::max(estimate.compute_seconds, estimate.memory_seconds);
   if (target.threads > 1 && serial > 2 * target.fork_seconds) {
     const double workers = 0.9 * target.threads;
     estimate.compute_seconds /= workers;
-    estimate.memory_seconds /= walk.bytes > static_cast<double>(target.l3_bytes) ? std::sqrt(workers) : workers;
+    estimate.memory_seconds /= walk.bytes > static_cast<double>(target.LevelBytes(2)) ? std::sqrt(workers) : workers;
     estimate.launch_seconds += target.fork_seconds * walk.phases;
   }
   return estimate;
@@ -251,13 +245,13 @@ CostEstimate FromWalk(const Walk& walk, const Target& target) {
 
 }  // namespace
 
-CostEstimate EstimateKernel(const hlo::Computation& kernel, const Target& target) {
+CostEstimate EstimateKernel(const hlo::Computation& kernel, const machine::Machine& target) {
   return FromWalk(WalkKernel(kernel, target, nullptr), target);
 }
 
-absl::StatusOr<CostEstimate> EstimateTile(const hlo::Computation& kernel, const space::Tile& tile,
-                                          const Target& target) {
-  SMELT_ASSIGN_OR_RETURN(std::vector<int64_t> dimensions, space::TiledDimensions(kernel));
+absl::StatusOr<CostEstimate> EstimateTile(const hlo::Computation& kernel, const nests::Tile& tile,
+                                          const machine::Machine& target) {
+  SMELT_ASSIGN_OR_RETURN(std::vector<int64_t> dimensions, nests::TiledDimensions(kernel));
   if (dimensions.size() != tile.extents.size()) {
     return absl::InvalidArgumentError("tile " + tile.ToString() + " has " + std::to_string(tile.extents.size()) +
                                       " extents, the kernel's main operation has " + std::to_string(dimensions.size()) +

@@ -6,8 +6,8 @@
 
 #include "absl/status/statusor.h"
 #include "hlo/computation.h"
-#include "kernels/space/tiles.h"
-#include "kernels/target.h"
+#include "kernels/tiles/tiles.h"
+#include "machine/machine.h"
 
 namespace smelt::kernels::cost {
 
@@ -21,9 +21,9 @@ struct CostEstimate {
 
 // A kernel without a tile is estimated as if its tile suited it. Cheap (microseconds): fusion heuristics call it for
 // every candidate.
-CostEstimate EstimateKernel(const hlo::Computation& kernel, const Target& target);
+CostEstimate EstimateKernel(const hlo::Computation& kernel, const machine::Machine& target);
 // The same for one tile: traffic follows from the tile's footprints.
-absl::StatusOr<CostEstimate> EstimateTile(const hlo::Computation& kernel, const space::Tile& tile,
-                                          const Target& target);
+absl::StatusOr<CostEstimate> EstimateTile(const hlo::Computation& kernel, const nests::Tile& tile,
+                                          const machine::Machine& target);
 
 }  // namespace smelt::kernels::cost

@@ -4,8 +4,8 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
-#include "hlo/check.h"
-#include "hlo/status_macros.h"
+#include "base/check.h"
+#include "base/status_macros.h"
 #include "kernels/lower/lowering.h"
 #include "kernels/lower/region.h"
 

@@ -1,7 +1,7 @@
 // Primitives that add a copy: cache_read and cache_write.
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
-#include "hlo/status_macros.h"
+#include "base/status_macros.h"
 #include "kernels/schedule/state.h"
 
 namespace smelt::kernels::schedule {

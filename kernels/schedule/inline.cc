@@ -2,7 +2,7 @@
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
-#include "hlo/check.h"
+#include "base/check.h"
 #include "kernels/schedule/state.h"
 #include "kernels/te/intern.h"
 

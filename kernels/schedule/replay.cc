@@ -4,7 +4,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "hlo/status_macros.h"
+#include "base/status_macros.h"
 #include "kernels/schedule/state.h"
 #include "kernels/schedule/words.h"
 

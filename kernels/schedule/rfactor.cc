@@ -1,6 +1,6 @@
 // rfactor: a reduction in two steps, partial results first.
 #include "absl/strings/str_cat.h"
-#include "hlo/status_macros.h"
+#include "base/status_macros.h"
 #include "kernels/schedule/state.h"
 
 namespace smelt::kernels::schedule {

@@ -3,7 +3,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "hlo/status_macros.h"
+#include "base/status_macros.h"
 #include "kernels/schedule/state.h"
 #include "kernels/schedule/words.h"
 

@@ -5,7 +5,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
-#include "hlo/check.h"
+#include "base/check.h"
 
 namespace smelt::kernels::schedule {
 namespace {

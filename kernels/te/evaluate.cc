@@ -3,8 +3,8 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "hlo/check.h"
-#include "hlo/status_macros.h"
+#include "base/check.h"
+#include "base/status_macros.h"
 #include "kernels/te/program.h"
 
 namespace smelt::kernels::te {

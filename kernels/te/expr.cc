@@ -3,7 +3,7 @@
 #include <array>
 #include <utility>
 
-#include "hlo/check.h"
+#include "base/check.h"
 #include "kernels/te/intern.h"
 #include "kernels/te/scalar.h"
 

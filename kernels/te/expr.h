@@ -19,14 +19,12 @@
 #include <string>
 #include <vector>
 
-#include "hlo/hash.h"
+#include "base/hash.h"
 #include "hlo/primitive_type.h"
 
-namespace smelt::kernels::ir {
-struct BufferNode;  // ir/stmt.h
-}
-
 namespace smelt::kernels::te {
+
+struct BufferNode;  // buffer.h
 
 using hlo::PrimitiveType;
 
@@ -150,14 +148,14 @@ struct ExprNode {
   // kUnary, kCast, kBitCast, kSplat: {x}; kBinary, kCompare: {a, b}; kSelect, kIf: {condition, then, else}; kRamp:
   // {base, stride}; kTensorRead, kLoad: indices; kReduce: sources, one a combiner output
   std::vector<Expr> operands;
-  std::shared_ptr<const Operation> tensor;       // kTensorRead
-  std::shared_ptr<const ir::BufferNode> buffer;  // kLoad
+  std::shared_ptr<const Operation> tensor;   // kTensorRead
+  std::shared_ptr<const BufferNode> buffer;  // kLoad
   Expr predicate;                            // kLoad: performed only where true, otherwise the value is 0; may be null
   std::shared_ptr<const Combiner> combiner;  // kReduce
   std::vector<Expr> reduce_axes;             // kReduce: kVar nodes
   std::vector<int64_t> reduce_extents;       // kReduce: of reduce_axes
   std::vector<Expr> init;                    // kReduce: initial accumulators, one an output
-  hlo::Hash128 hash;                         // structural; variables by id
+  Hash128 hash;                              // structural; variables by id
 
   UnaryOp unary() const { return static_cast<UnaryOp>(op); }
   BinaryOp binary() const { return static_cast<BinaryOp>(op); }
@@ -182,7 +180,7 @@ Expr Cast(DataType type, Expr x);
 Expr BitCast(DataType type, Expr x);
 Expr Ramp(Expr base, Expr stride, int lanes);
 Expr Splat(Expr x, int lanes);
-Expr Load(std::shared_ptr<const ir::BufferNode> buffer, std::vector<Expr> indices, Expr predicate = Expr());
+Expr Load(std::shared_ptr<const BufferNode> buffer, std::vector<Expr> indices, Expr predicate = Expr());
 // A copy of `node` with other operands (and predicate), re-made through the factories and so consed and
 // constant-folded.
 Expr WithOperands(const Expr& node, std::vector<Expr> operands, Expr predicate = Expr());

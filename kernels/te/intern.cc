@@ -12,13 +12,13 @@ namespace {
 
 struct Shard {
   std::mutex mutex;
-  absl::flat_hash_map<hlo::Hash128, std::weak_ptr<const ExprNode>> nodes;
+  absl::flat_hash_map<Hash128, std::weak_ptr<const ExprNode>> nodes;
 };
 
 constexpr int kShards = 64;
 
 // Never destroyed: expressions in static storage may outlive any other order.
-Shard& ShardOf(const hlo::Hash128& hash) {
+Shard& ShardOf(const Hash128& hash) {
   static auto* shards = new std::array<Shard, kShards>;
   return (*shards)[hash.high % kShards];
 }
@@ -85,8 +85,8 @@ class Mixer {
     Add(list.size());
     for (const Expr& e : list) Add(e);
   }
-  hlo::Hash128 Finish() const {
-    hlo::Hash128 hash{a_, b_};
+  Hash128 Finish() const {
+    Hash128 hash{a_, b_};
     hash.high = (hash.high ^ hash.high >> 32) * 0xFF51AFD7ED558CCD;
     hash.low = (hash.low ^ hash.low >> 33) * 0xC4CEB9FE1A85EC53;
     hash.high ^= hash.high >> 31;
@@ -99,7 +99,7 @@ class Mixer {
   uint64_t b_ = 0x13198A2E03707344;
 };
 
-hlo::Hash128 HashOf(const ExprNode& node) {
+Hash128 HashOf(const ExprNode& node) {
   Mixer mixer;
   mixer.Add(static_cast<uint64_t>(node.kind) | static_cast<uint64_t>(node.type.element) << 8 |
             static_cast<uint64_t>(node.op) << 16 | static_cast<uint64_t>(node.type.lanes) << 24);

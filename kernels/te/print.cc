@@ -3,7 +3,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "kernels/ir/stmt.h"
+#include "kernels/te/buffer.h"
 #include "kernels/te/expr.h"
 #include "kernels/te/tensor.h"
 

@@ -1,8 +1,8 @@
 #include "kernels/te/program.h"
 
 #include "absl/strings/str_cat.h"
-#include "hlo/check.h"
-#include "hlo/status_macros.h"
+#include "base/check.h"
+#include "base/status_macros.h"
 
 namespace smelt::kernels::te {
 

@@ -3,8 +3,8 @@
 #include <utility>
 
 #include "absl/container/flat_hash_set.h"
-#include "hlo/check.h"
-#include "kernels/ir/stmt.h"
+#include "base/check.h"
+#include "kernels/te/buffer.h"
 #include "kernels/te/expr.h"
 #include "kernels/te/intern.h"
 #include "kernels/te/rewriter.h"
@@ -29,7 +29,7 @@ bool SameExprs(const std::vector<Expr>& a, const std::vector<Expr>& b) {
 
 }  // namespace
 
-Expr Load(std::shared_ptr<const ir::BufferNode> buffer, std::vector<Expr> indices, Expr predicate) {
+Expr Load(std::shared_ptr<const BufferNode> buffer, std::vector<Expr> indices, Expr predicate) {
   ExprNode node;
   node.kind = ExprKind::kLoad;
   int lanes = predicate ? predicate.type().lanes : 1;

@@ -5,7 +5,7 @@
 #include <cstring>
 #include <limits>
 
-#include "hlo/check.h"
+#include "base/check.h"
 #include "hlo/small_float.h"
 
 namespace smelt::kernels::te {

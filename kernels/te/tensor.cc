@@ -4,7 +4,7 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
-#include "hlo/check.h"
+#include "base/check.h"
 #include "hlo/small_float.h"
 #include "kernels/te/intern.h"
 

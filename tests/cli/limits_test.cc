@@ -74,7 +74,8 @@ TEST(Limits, MemoryLimitSaysWhatDoesNotFit) {
   };
   const ToolResult evaluated = run("evaluator");
   EXPECT_EQ(evaluated.exit_code, 1);
-  EXPECT_THAT(evaluated.err, HasSubstr("instruction `wide`: a value of shape f32[65536,16384] is larger than the limit"));
+  EXPECT_THAT(evaluated.err,
+              HasSubstr("instruction `wide`: a value of shape f32[65536,16384] is larger than the limit"));
   const ToolResult compiled = run("compiled");
   EXPECT_EQ(compiled.exit_code, 1);
   EXPECT_THAT(compiled.err, HasSubstr("no memory for the program's 4294968384 bytes of values"));

@@ -7,8 +7,8 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "measure/records/records.h"
 #include "tests/cli/tool.h"
-#include "tuner/records/records.h"
 
 namespace smelt::cli {
 namespace {
@@ -40,13 +40,13 @@ class TuneTest : public ::testing::Test {
   // Subjects of the trials that the records hold.
   std::set<std::string> Subjects() const {
     std::set<std::string> subjects;
-    auto records = tuner::Records::Open((folder_ / "run" / "records.db").string());
+    auto records = measure::Records::Open((folder_ / "run" / "records.db").string());
     EXPECT_TRUE(records.ok()) << records.status();
     if (!records.ok()) return subjects;
     auto all = (*records)->All();
     EXPECT_TRUE(all.ok()) << all.status();
     if (all.ok()) {
-      for (const tuner::Record& record : *all) subjects.insert(record.key.subject);
+      for (const measure::Record& record : *all) subjects.insert(record.key.subject);
     }
     return subjects;
   }

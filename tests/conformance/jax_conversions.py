@@ -11,7 +11,7 @@ Exit status 0: all agree; 1: some do not; 77: there is no JAX, nothing was check
 import argparse, os, pathlib, subprocess, sys, tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "tuner/xla"))
+sys.path.insert(0, str(ROOT / "targets/xla"))
 import worker  # noqa: E402  for safetensors, as smelt writes and reads them
 FLOATS = ["float64", "float32", "bfloat16", "float16", "float8_e5m2", "float8_e4m3fn", "float8_e4m3b11fnuz", "float8_e5m2fnuz",
           "float8_e4m3fnuz", "float8_e4m3", "float8_e3m4", "float8_e8m0fnu"]

@@ -13,7 +13,7 @@ What differs, or is refused, has a line of its own, and with --keep its module a
 import argparse, collections, hashlib, importlib, os, pathlib, subprocess, sys, tempfile, typing, warnings
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "tuner/xla"))
+sys.path.insert(0, str(ROOT / "targets/xla"))
 import worker  # noqa: E402  for safetensors, as smelt writes and reads them
 MODULES = ["jax.numpy", "jax.numpy.linalg", "jax.numpy.fft", "jax.nn", "jax.lax", "jax.lax.linalg", "jax.random", "jax.image", "jax.ops",
            "jax.scipy.special", "jax.scipy.linalg", "jax.scipy.signal", "jax.scipy.ndimage", "jax.scipy.fft", "jax.scipy.integrate",

@@ -16,7 +16,7 @@ Exit status 0: they agree; 1: they do not; 77: there is no JAX, nothing was chec
 import argparse, collections, json, math, os, pathlib, re, shutil, signal, subprocess, sys, tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "tuner/xla"))
+sys.path.insert(0, str(ROOT / "targets/xla"))
 import worker  # noqa: E402  the child that runs XLA, and safetensors as smelt writes and reads them
 
 LEAST = 0.1  # results smaller than inputs are compared with these: LeafError of fuzz/trial/leaves.h
@@ -103,7 +103,7 @@ class Child:
         self.process = None
 
     def start(self):
-        # The rule of tuner/measure holds here, too: replies come on descriptor 3, whatever libraries print.
+        # The rule of measure holds here, too: replies come on descriptor 3, whatever libraries print.
         read, write = os.pipe()
         self.log = tempfile.TemporaryFile()
         self.process = subprocess.Popen(["sh", "-c", 'exec "$@" 3>&1 1>&2', "sh", sys.executable, __file__, "--serve"], stdin=subprocess.PIPE,

@@ -12,27 +12,6 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-TEST(TargetId, ReadsEverySpellingThatWasWritten) {
-  for (const auto& [text, id] : {
-           std::pair("cpu:znver5,threads=1", TargetId{"cpu", "znver5", 1}),
-           std::pair("xla:znver5,threads=2", TargetId{"xla", "znver5", 2}),
-           std::pair("xla:threads=2", TargetId{"xla", "", 2}),  // records of tuning XLA
-           std::pair("xla", TargetId{"xla", "", 0}),            // configurations of earlier versions
-           std::pair("", TargetId{}),
-       }) {
-    EXPECT_EQ(TargetId::Parse(text), id) << text;
-    EXPECT_EQ(id.ToString(), text);
-  }
-  EXPECT_EQ(TargetId::Parse("xla, cpu:znver5,threads=1"), (TargetId{"xla", "znver5", 1}));  // corpora before
-}
-
-TEST(TargetId, DisagreesInWhatBothKnow) {
-  const TargetId id = TargetId::Parse("cpu:znver5,threads=1");
-  for (const char* same : {"cpu", "cpu:threads=1", "cpu:znver5", ""}) EXPECT_TRUE(id.Agrees(TargetId::Parse(same)));
-  for (const char* other : {"xla", "cpu:threads=2", "cpu:znver4", "gpu:sm_90,threads=1"})
-    EXPECT_FALSE(id.Agrees(TargetId::Parse(other))) << other;
-}
-
 class ConfigFileTest : public ::testing::Test {
  protected:
   ConfigFileTest()
@@ -42,7 +21,7 @@ class ConfigFileTest : public ::testing::Test {
         own_(Space::Build(*module_, FusionTarget::Cpu()).value()),
         xla_(Space::Build(*module_, FusionTarget::XlaCpu()).value()) {}
 
-  static SavedConfig Joined(const Space& space, const TargetId& target) {
+  static SavedConfig Joined(const Space& space, const machine::TargetId& target) {
     SavedConfig saved{Config(space.size()), {}, {}, {}, target};
     saved.config.Set(0, true);
     return saved;
@@ -52,7 +31,7 @@ class ConfigFileTest : public ::testing::Test {
 };
 
 TEST_F(ConfigFileTest, TellsWhatItWasMadeFor) {
-  const TargetId target{"xla", "znver5", 2};
+  const machine::TargetId target{"xla", "znver5", 2};
   const std::string json = ConfigToJson(xla_, Joined(xla_, target));
   EXPECT_THAT(json, HasSubstr("\"target\": \"xla:znver5,threads=2\""));
   const auto read = ConfigFromJson(json, "best.fusion.json", xla_);

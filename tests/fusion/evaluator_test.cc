@@ -15,7 +15,7 @@
 namespace smelt::fusion {
 namespace {
 
-using Counts = std::map<hlo::Hash128, int64_t>;
+using Counts = std::map<Hash128, int64_t>;
 
 Counts CountsOf(const std::vector<KernelRef>& kernels) {
   Counts counts;
@@ -122,7 +122,7 @@ TEST_P(EvaluatorOnPrograms, HandsOutTheKernelsThatItHashes) {
   const Space space = BuildSpace(*module);
   const Config config = RandomFusion(space, 0.7, 9);
   Evaluator evaluator(space, config);
-  std::map<hlo::Hash128, hlo::Hash128> graphs;
+  std::map<Hash128, Hash128> graphs;
   const auto fused = Apply(space, config);
   for (const Kernel& kernel : KernelsOf(*fused)) {
     graphs[kernel.hash] = hlo::FingerprintComputation(kernel.computation());

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "hlo/check.h"
+#include "base/check.h"
 #include "hlo/text/parser.h"
 
 namespace smelt::fusion {

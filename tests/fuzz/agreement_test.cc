@@ -1,6 +1,7 @@
 // What fuzzing costs a change: random modules, compiled under random fusions, must give what the evaluator gives.
 #include "fuzz/campaign.h"
 #include "gtest/gtest.h"
+#include "targets/cpu/detect.h"
 
 namespace smelt::fuzz {
 namespace {
@@ -13,7 +14,7 @@ TEST(Agreement, FiveHundredRandomModules) {
   options.minimise_seconds = 20;
   options.max_findings = 3;
   options.trial.configs = 5;
-  options.trial.target = kernels::Target::Host(/*measure=*/false);
+  options.trial.target = cpu::DetectTarget(/*measure=*/false);
   options.generator.max_instructions = 8;
   options.folder = ::testing::TempDir() + "/fuzz_agreement";
   const CampaignReport report = RunCampaign(options).value();

@@ -7,7 +7,8 @@
 #include "gtest/gtest.h"
 #include "hlo/evaluator/evaluator.h"
 #include "hlo/text/parser.h"
-#include "kernels/runtime/executable.h"
+#include "targets/cpu/detect.h"
+#include "targets/cpu/program/executable.h"
 
 namespace smelt::fuzz {
 namespace {
@@ -132,7 +133,7 @@ TEST_P(Degenerate, BothEnginesGiveTheSame) {
   TrialOptions options;
   options.seed = 3;
   options.configs = 5;
-  options.target = kernels::Target::Host(/*measure=*/false);
+  options.target = cpu::DetectTarget(/*measure=*/false);
   const Verdict verdict = TryModule(**module, options);
   EXPECT_EQ(verdict.kind, VerdictKind::kAgrees)
       << VerdictName(verdict.kind) << " in " << verdict.stage << ": " << verdict.detail;
@@ -158,7 +159,7 @@ TEST_P(Impossible, BothEnginesRefuse) {
   ASSERT_TRUE(module.ok()) << module.status();
   const hlo::Literal x(hlo::Shape::Array(hlo::PrimitiveType::kF32, {3}));
   const absl::Status evaluated = hlo::Evaluate(**module, {&x}).status();
-  const auto executable = kernels::runtime::Executable::Compile(**module, kernels::Target::Host(/*measure=*/false), {});
+  const auto executable = cpu::Executable::Compile(**module, cpu::DetectTarget(/*measure=*/false), {});
   const absl::Status compiled = executable.ok() ? (*executable)->Run({&x}).status() : executable.status();
   for (const absl::Status& status : {evaluated, compiled}) {
     EXPECT_EQ(status.code(), absl::StatusCode::kUnimplemented) << status;

@@ -11,6 +11,7 @@
 #include "gtest/gtest.h"
 #include "hlo/evaluator/evaluator.h"
 #include "hlo/text/parser.h"
+#include "targets/cpu/detect.h"
 
 namespace smelt::fuzz {
 namespace {
@@ -22,7 +23,7 @@ std::unique_ptr<hlo::Module> Parse(const std::string& entry) {
 TrialOptions Options() {
   TrialOptions options;
   options.seed = 1;
-  options.target = kernels::Target::Host(/*measure=*/false);
+  options.target = cpu::DetectTarget(/*measure=*/false);
   return options;
 }
 

@@ -8,6 +8,7 @@
 #include "fusion/kernel.h"
 #include "gnn/model/model_file.h"
 #include "hlo/text/parser.h"
+#include "targets/cpu/detect.h"
 
 namespace smelt::gnn {
 namespace {
@@ -19,9 +20,7 @@ fusion::Kernel KernelOf(const std::string& root) {
   return fusion::ExtractKernel(*module->entry()->root()).value();
 }
 
-std::unique_ptr<Predictor> Analytical() {
-  return Predictor::Analytical(kernels::Target::Parse("cpu:threads=1").value());
-}
+std::unique_ptr<Predictor> Analytical() { return Predictor::Analytical(cpu::ParseTarget("cpu:threads=1").value()); }
 
 TEST(Predictor, WhatTheExecutorDoesNotRunCostsNothing) {
   const auto predictor = Analytical();
@@ -58,7 +57,7 @@ TEST(ModelTargets, TheShippedModelsSayWhoseKernelsTheyPredict) {
 }
 
 TEST(ModelTargets, AModelOfAnotherCompilersKernelsIsRefusedByName) {
-  const kernels::Target target = kernels::Target::Parse("cpu:threads=1").value();
+  const cpu::Target target = cpu::ParseTarget("cpu:threads=1").value();
   for (const auto& [file, trained, asked] :
        {std::tuple("xla-cpu.smeltmodel", "xla", "cpu"), std::tuple("cpu.smeltmodel", "cpu", "xla")}) {
     EXPECT_TRUE(Predictor::Load(Shipped(file), target, trained).ok()) << file;
@@ -72,7 +71,7 @@ TEST(ModelTargets, AModelOfAnotherCompilersKernelsIsRefusedByName) {
 
 TEST(ModelTargets, AModelOfAnotherCpuIsUsedAndSaysSo) {
   const auto warning = [](const char* target) {
-    return Predictor::Load(Shipped("cpu.smeltmodel"), kernels::Target::Parse(target).value()).value()->Warning();
+    return Predictor::Load(Shipped("cpu.smeltmodel"), cpu::ParseTarget(target).value()).value()->Warning();
   };
   EXPECT_EQ(warning("cpu:znver5,threads=1"), "");
   EXPECT_THAT(warning("cpu:haswell,threads=1"),

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "hlo/str_cat.h"
+#include "base/str_cat.h"
 #include "hlo/text/parser.h"
 
 namespace smelt::hlo {

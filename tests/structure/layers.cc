@@ -84,19 +84,7 @@ const std::vector<KnownInclude>& KnownIncludesAgainstTheLayers() {
       {"hlo", "hlo/text", 3},
       {"hlo/verifier", "hlo/text", 2},
       // The caller of a family includes the family's door, and the family the caller's types.
-      {"hlo/evaluator", "hlo/evaluator/lapack", 1},
       {"hlo/passes", "hlo/passes/algebra", 1},
-      {"kernels/te", "kernels/te/hlo", 1},
-      {"kernels/space", "kernels/space/templates", 2},
-      // A buffer of the loop IR is printed and rewritten as an expression.
-      {"kernels/te", "kernels/ir", 2},
-      // The description of the machine is measured by kernels that are compiled for it.
-      {"kernels", "kernels/codegen", 2},
-      {"kernels", "kernels/compile", 1},
-      {"kernels", "kernels/runtime", 1},
-      {"kernels/runtime", "kernels/compile", 1},
-      // XLA came as a second target of a tuner that knew one.
-      {"tuner/xla", "tuner", 7},
   };
   return *known;
 }

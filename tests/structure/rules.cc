@@ -19,17 +19,25 @@ struct FolderRule {
   std::vector<absl::string_view> may_include;
 };
 const FolderRule kFolderRules[] = {
-    {"hlo", {}},
-    {"fusion", {"hlo"}},
-    {"kernels", {"hlo", "fusion"}},
-    {"gnn", {"hlo", "fusion", "kernels"}},
-    {"tuner", {"hlo", "fusion", "kernels", "gnn"}},
-    {"fuzz", {"hlo", "fusion", "kernels", "gnn", "tuner"}},
-    {"cli", {"hlo", "fusion", "kernels", "gnn", "tuner", "fuzz"}},
-    {"capi", {"hlo", "fusion", "kernels", "gnn", "tuner"}},
+    {"base", {}},
+    {"hlo", {"base"}},
+    {"machine", {"base"}},
+    {"fusion", {"base", "hlo", "machine"}},
+    {"kernels", {"base", "hlo", "machine", "fusion"}},
+    {"runtime", {"base"}},
+    {"gnn", {"base", "hlo", "machine", "fusion", "kernels"}},
+    {"measure", {"base", "hlo", "machine", "fusion", "kernels", "gnn"}},
+    {"targets", {"base", "hlo", "machine", "fusion", "kernels", "runtime", "gnn", "measure"}},
+    {"tuner", {"base", "hlo", "machine", "fusion", "kernels", "gnn", "measure", "targets"}},
+    {"fuzz", {"base", "hlo", "machine", "fusion", "kernels", "gnn", "measure", "targets", "tuner"}},
+    {"cli", {"base", "hlo", "machine", "fusion", "kernels", "gnn", "measure", "targets", "tuner", "fuzz"}},
+    {"capi", {"base", "hlo", "machine", "fusion", "kernels", "gnn", "measure", "targets", "tuner"}},
     {"python", {}},  // compiled where the package is installed, with its own folder as the root
-    {"bench", {"hlo", "fusion", "kernels", "gnn", "tuner", "fuzz", "cli"}},
-    {"tests", {"hlo", "fusion", "kernels", "gnn", "tuner", "fuzz", "cli", "capi", "bench"}},
+    {"bench",
+     {"base", "hlo", "machine", "fusion", "kernels", "runtime", "gnn", "measure", "targets", "tuner", "fuzz", "cli"}},
+    {"tests",
+     {"base", "hlo", "machine", "fusion", "kernels", "runtime", "gnn", "measure", "targets", "tuner", "fuzz", "cli",
+      "capi", "bench"}},
     {"models", {}},   // Python alone
     {"scripts", {}},  // Python alone
 };
@@ -41,9 +49,9 @@ struct Door {
   std::vector<absl::string_view> folders;
 };
 const Door kDoors[] = {
-    {"LLVM", {"llvm/", "llvm-c/"}, {"kernels/codegen/"}},
+    {"LLVM", {"llvm/", "llvm-c/"}, {"targets/cpu/codegen/"}},
     {"LibTorch", {"torch/", "ATen/", "c10/"}, {"gnn/"}},
-    {"SQLite", {"sqlite3.h"}, {"tuner/"}},
+    {"SQLite", {"sqlite3.h"}, {"measure/records/"}},
     {"Protocol Buffers", {"google/protobuf/"}, {"gnn/", "hlo/proto/"}},
     {"Protocol Buffers", {"gnn/corpus/kernel_example.pb.h"}, {"gnn/"}},
     {"Protocol Buffers", {"hlo/proto/hlo.pb.h", "hlo/proto/xla_data.pb.h"}, {"hlo/proto/"}},

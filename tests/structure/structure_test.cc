@@ -94,22 +94,22 @@ TEST(FolderIncludes, CatchAPathThatDoesNotStartAtTheRoot) {
 }
 
 TEST(DependencyDoors, CatchADependencyOutsideItsDoor) {
-  const SourceTree tree = {{"kernels/codegen/emit.cc", "#include \"llvm/IR/Module.h\"\n"},
-                           {"kernels/runtime/run.cc", "#include <llvm/IR/Module.h>\n"},
+  const SourceTree tree = {{"targets/cpu/codegen/emit.cc", "#include \"llvm/IR/Module.h\"\n"},
+                           {"targets/cpu/program/run.cc", "#include <llvm/IR/Module.h>\n"},
                            {"gnn/torch/train.cc", "#include <torch/torch.h>\n"},
                            {"cli/train.cc", "#include <torch/torch.h>\n"},
-                           {"tuner/records.cc", "#include <sqlite3.h>\n"},
+                           {"measure/records/records.cc", "#include <sqlite3.h>\n"},
                            {"gnn/records.cc", "#include <sqlite3.h>\n"}};
-  EXPECT_THAT(CheckDependencyDoors(tree), ElementsAre(HasSubstr("kernels/runtime/run.cc:1"),
+  EXPECT_THAT(CheckDependencyDoors(tree), ElementsAre(HasSubstr("targets/cpu/program/run.cc:1"),
                                                       HasSubstr("cli/train.cc:1"), HasSubstr("gnn/records.cc:1")));
 }
 
 TEST(DependencyDoors, CatchAHeaderThatCarriesTheDependencyOut) {
-  const SourceTree tree = {{"kernels/codegen/inner.h", "#include \"llvm/IR/Module.h\"\n"},
-                           {"kernels/codegen/outer.h", "#include \"kernels/codegen/inner.h\"\n"},
-                           {"kernels/codegen/emit.cc", "#include \"kernels/codegen/outer.h\"\n"},
-                           {"tuner/measure.cc", "#include <vector>\n#include \"kernels/codegen/outer.h\"\n"}};
-  EXPECT_THAT(CheckDependencyDoors(tree), ElementsAre(HasSubstr("tuner/measure.cc:2: sees LLVM through")));
+  const SourceTree tree = {{"targets/cpu/codegen/inner.h", "#include \"llvm/IR/Module.h\"\n"},
+                           {"targets/cpu/codegen/outer.h", "#include \"targets/cpu/codegen/inner.h\"\n"},
+                           {"targets/cpu/codegen/emit.cc", "#include \"targets/cpu/codegen/outer.h\"\n"},
+                           {"measure.cc", "#include <vector>\n#include \"targets/cpu/codegen/outer.h\"\n"}};
+  EXPECT_THAT(CheckDependencyDoors(tree), ElementsAre(HasSubstr("measure.cc:2: sees LLVM through")));
 }
 
 TEST(Readmes, CatchAMissingAndAnEmptyOne) {

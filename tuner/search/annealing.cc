@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "hlo/status_macros.h"
+#include "base/status_macros.h"
 
 namespace smelt::tuner {
 namespace {

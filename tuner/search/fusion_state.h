@@ -51,7 +51,7 @@ class FusionState : public SearchState {
   const ComputationCounts& counts_;
   KernelCosts& costs_;
   fusion::Evaluator evaluator_;
-  absl::flat_hash_map<hlo::Hash128, double> seconds_;  // of one execution; spares the shared table's lock
+  absl::flat_hash_map<Hash128, double> seconds_;  // of one execution; spares the shared table's lock
   double cost_ = 0, cost_before_ = 0;
   int64_t predicted_ = 0;
 };

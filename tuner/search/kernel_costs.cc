@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <vector>
 
-#include "hlo/status_macros.h"
-#include "tuner/measure/outcome.h"
+#include "base/status_macros.h"
+#include "measure/outcome.h"
 
 namespace smelt::tuner {
 
-std::optional<double> KernelCosts::Find(const hlo::Hash128& hash) const {
+std::optional<double> KernelCosts::Find(const Hash128& hash) const {
   const double extra = extra_ ? extra_(hash) : 0;
   if (auto it = measured_.find(hash); it != measured_.end()) return it->second + extra;
   const std::optional<double> predicted = predictor_.Known(hash);
@@ -20,7 +20,7 @@ absl::Status KernelCosts::Predict(absl::Span<const fusion::Kernel* const> kernel
   return predictor_.PredictSeconds(kernels).status();
 }
 
-void KernelCosts::AddMeasured(const hlo::Hash128& hash, double seconds) {
+void KernelCosts::AddMeasured(const Hash128& hash, double seconds) {
   auto [it, added] = measured_.emplace(hash, seconds);
   if (!added) it->second = std::min(it->second, seconds);
   std::vector<double> ratios;
@@ -28,7 +28,7 @@ void KernelCosts::AddMeasured(const hlo::Hash128& hash, double seconds) {
     const std::optional<double> predicted = predictor_.Known(measured_hash);
     if (predicted && *predicted > 0) ratios.push_back(measured_seconds / *predicted);
   }
-  if (!ratios.empty()) scale_ = std::clamp(Median(std::move(ratios)), 0.1, 10.0);
+  if (!ratios.empty()) scale_ = std::clamp(measure::Median(std::move(ratios)), 0.1, 10.0);
 }
 
 double KernelCosts::Sum(absl::Span<const WeightedKernel> kernels, int64_t* unmeasured) const {

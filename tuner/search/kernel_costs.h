@@ -17,16 +17,16 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "absl/types/span.h"
+#include "base/hash.h"
 #include "fusion/evaluator.h"
 #include "fusion/kernel.h"
 #include "gnn/predictor.h"
-#include "hlo/hash.h"
 
 namespace smelt::tuner {
 
 // A kernel of a program with the number of times that it runs in one run of the program.
 struct WeightedKernel {
-  hlo::Hash128 hash;
+  Hash128 hash;
   double executions = 1;
 };
 
@@ -36,11 +36,11 @@ class KernelCosts {
   explicit KernelCosts(gnn::Predictor& predictor) : predictor_(predictor) {}
 
   // Seconds of one execution, where it was measured or predicted before.
-  std::optional<double> Find(const hlo::Hash128& hash) const;
+  std::optional<double> Find(const Hash128& hash) const;
   // Predicts kernels in one batch.
   absl::Status Predict(absl::Span<const fusion::Kernel* const> kernels);
   // The seconds are those of one execution; of several measurements the least counts.
-  void AddMeasured(const hlo::Hash128& hash, double seconds);
+  void AddMeasured(const Hash128& hash, double seconds);
 
   // Adds up all kernels, each of which must be known to Find. `unmeasured`, where given, receives how many of them rest
   // on a prediction.
@@ -48,16 +48,16 @@ class KernelCosts {
 
   // What is added to a kernel's seconds, measured or predicted: what a kernel costs inside a program beyond what it
   // takes alone. Must be safe to call from several threads; only while no other function runs.
-  void SetExtra(std::function<double(const hlo::Hash128&)> extra) { extra_ = std::move(extra); }
+  void SetExtra(std::function<double(const Hash128&)> extra) { extra_ = std::move(extra); }
 
   double scale() const { return scale_; }
   const gnn::Predictor& predictor() const { return predictor_; }
 
  private:
   gnn::Predictor& predictor_;
-  absl::flat_hash_map<hlo::Hash128, double> measured_;
+  absl::flat_hash_map<Hash128, double> measured_;
   double scale_ = 1;  // of predictions
-  std::function<double(const hlo::Hash128&)> extra_;
+  std::function<double(const Hash128&)> extra_;
 };
 
 }  // namespace smelt::tuner

@@ -10,7 +10,7 @@
 #include <thread>
 #include <utility>
 
-#include "hlo/status_macros.h"
+#include "base/status_macros.h"
 
 namespace smelt::tuner {
 

@@ -1,8 +1,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "base/status_macros.h"
 #include "hlo/evaluator/lapack/routines.h"
-#include "hlo/status_macros.h"
 
 namespace smelt::hlo::lapack {
 namespace {

@@ -1,7 +1,7 @@
 #include <algorithm>
 
+#include "base/status_macros.h"
 #include "hlo/evaluator/lapack/routines.h"
-#include "hlo/status_macros.h"
 
 namespace smelt::hlo::lapack {
 namespace {

@@ -3,8 +3,8 @@
 #include <string_view>
 
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "hlo/evaluator/lapack/routines.h"
-#include "hlo/status_macros.h"
 
 namespace smelt::hlo {
 namespace {

@@ -8,8 +8,8 @@
 #include <optional>
 
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "hlo/literal.h"
-#include "hlo/status_macros.h"
 #include "kernels/te/hlo/rules.h"
 
 namespace smelt::kernels::te {

@@ -3,7 +3,7 @@
 #include <optional>
 
 #include "absl/strings/str_cat.h"
-#include "hlo/status_macros.h"
+#include "base/status_macros.h"
 #include "kernels/te/hlo/rules.h"
 #include "kernels/te/scalar.h"
 

@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
-#include "hlo/status_macros.h"
+#include "base/status_macros.h"
 #include "kernels/te/hlo/rules.h"
 
 namespace smelt::kernels::te {

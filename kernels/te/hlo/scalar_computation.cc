@@ -1,8 +1,8 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "hlo/computation.h"
 #include "hlo/literal.h"
-#include "hlo/status_macros.h"
 #include "kernels/te/hlo/rules.h"
 
 namespace smelt::kernels::te {

@@ -1,5 +1,5 @@
 #include "absl/strings/str_cat.h"
-#include "hlo/status_macros.h"
+#include "base/status_macros.h"
 #include "kernels/te/hlo/rules.h"
 
 namespace smelt::kernels::te {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "hlo/check.h"
+#include "base/check.h"
 #include "kernels/te/intern.h"
 #include "kernels/te/scalar.h"
 #include "kernels/te/simplify/rules.h"

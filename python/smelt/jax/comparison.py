@@ -1,4 +1,4 @@
-"""Whether a program with kernels of ours is faster than XLA's own: the rule of tuner/comparison.h, inside XLA's program.
+"""Whether a program with kernels of ours is faster than XLA's own: the rule of measure/comparison.h, inside XLA's program.
 
 Both are timed in several processes, because where code and buffers come to lie in memory favours one or the other for as long as a process
 lives. Each process times them in turn, which is how they are compared fairly, and in blocks of one alone, which is how a user runs them; the

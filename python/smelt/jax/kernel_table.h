@@ -1,5 +1,5 @@
 // Kernels of a folder as its shared library holds them, for both sides: `smelt embed` writes this text in front of its
-// table (tuner/embed/link_table.h), which is C, and call.cc reads the library through it.
+// table (targets/xla/embed/link_table.h), which is C, and call.cc reads the library through it.
 #ifndef SMELT_KERNEL_TABLE_H_
 #define SMELT_KERNEL_TABLE_H_
 

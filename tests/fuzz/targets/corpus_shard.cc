@@ -1,10 +1,10 @@
-// A shard of a training corpus: framed records, of which any may be torn; and a record whose checksums are right but whose
-// content is anything.
+// A shard of a training corpus: framed records, of which any may be torn; and a record whose checksums are right but
+// whose content is anything.
 #include <filesystem>
 
+#include "base/check.h"
 #include "gnn/corpus/corpus.h"
 #include "gnn/corpus/record_file.h"
-#include "hlo/check.h"
 #include "tests/fuzz/targets/target.h"
 
 namespace smelt {
@@ -24,10 +24,11 @@ void ReadRecords(const std::string& shard, size_t size) {
 }
 
 void ReadFolder(const std::string& shard) {
-  const auto report = gnn::ReadCorpus(std::filesystem::path(shard).parent_path().string(), [](gnn::KernelExample example) {
-    for (const gnn::Measurement& measurement : example.measurements) measurement.label();
-    return absl::OkStatus();
-  });
+  const auto report =
+      gnn::ReadCorpus(std::filesystem::path(shard).parent_path().string(), [](gnn::KernelExample example) {
+        for (const gnn::Measurement& measurement : example.measurements) measurement.label();
+        return absl::OkStatus();
+      });
   Check(report.ok() || !report.status().message().empty(), "an error without a message");
 }
 
@@ -41,7 +42,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   ReadFolder(shard);
   auto writer = gnn::RecordWriter::Open(shard, 0);
   Check(writer.ok(), "a new shard cannot be written");
-  Check((*writer)->Append(std::string_view(reinterpret_cast<const char*>(data), size)).ok(), "a record cannot be written");
+  Check((*writer)->Append(std::string_view(reinterpret_cast<const char*>(data), size)).ok(),
+        "a record cannot be written");
   ReadFolder(shard);
   return 0;
 }

@@ -1,7 +1,7 @@
 // Fusion configuration files, against one small module.
+#include "base/check.h"
 #include "fusion/config_file.h"
 #include "fusion/space.h"
-#include "hlo/check.h"
 #include "hlo/text/parser.h"
 #include "tests/fuzz/targets/target.h"
 

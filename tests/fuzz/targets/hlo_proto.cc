@@ -1,5 +1,6 @@
-// HLO protos, binary, or text where they begin with a comment: what is read is written, and reads back to the same text.
-#include "hlo/check.h"
+// HLO protos, binary, or text where they begin with a comment: what is read is written, and reads back to the same
+// text.
+#include "base/check.h"
 #include "hlo/proto/reader.h"
 #include "hlo/text/printer.h"
 #include "tests/fuzz/targets/target.h"

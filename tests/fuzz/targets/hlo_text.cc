@@ -1,5 +1,5 @@
 // HLO text: what is read prints and reads back to the same text.
-#include "hlo/check.h"
+#include "base/check.h"
 #include "hlo/text/parser.h"
 #include "hlo/text/printer.h"
 #include "tests/fuzz/targets/target.h"

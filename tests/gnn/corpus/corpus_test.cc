@@ -26,7 +26,7 @@ class Corpus : public ::testing::Test {
     KernelExample example;
     example.program = "program" + std::to_string(i);
     example.kernel_text = "HloModule k\n\nENTRY e {\n  ROOT p = f32[] parameter(0)\n}\n";
-    example.hash = hlo::HashOf(example.program);
+    example.hash = HashOf(example.program);
     example.measurements.push_back({{{1, i}}, true, {3e-6, 2e-6 + i, 4e-6}, ""});
     return example;
   }

@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "gnn/corpus/corpus.h"
+#include "targets/cpu/detect.h"
 
 namespace smelt::gnn {
 namespace {
@@ -26,7 +27,7 @@ class DatasetTest : public ::testing::Test {
     example.program = "program";
     example.kernel_text =
         "HloModule k\n\nENTRY e {\n  p = f32[64,64] parameter(0)\n  ROOT r = f32[64,64] add(p, p)\n}\n";
-    example.hash = hlo::HashOf("kernel");
+    example.hash = HashOf("kernel");
     example.target = target;
     example.measurements = std::move(measurements);
     const std::string folder = (folder_ / name).string();
@@ -41,7 +42,7 @@ TEST_F(DatasetTest, AKernelOfAFusionAndOfATileCorpusIsOneExampleForBothTasks) {
   const std::string fusion = Corpus("fusion", {{{{8, 64}}, true, {3e-6, 2e-6}, ""}});
   const std::string tile =
       Corpus("tile", {{{{8, 64}}, true, {4e-6}, ""}, {{{4, 64}}, false, {5e-6}, ""}, {{{1, 64}}, false, {9e-6}, ""}});
-  const kernels::Target target = kernels::Target::Parse("cpu:threads=1").value();
+  const cpu::Target target = cpu::ParseTarget("cpu:threads=1").value();
   for (const std::string& folders : {fusion + "," + tile, tile + "," + fusion}) {
     const Dataset data = LoadDataset(folders, target, {}).value();
     ASSERT_EQ(data.examples.size(), 1u) << folders;
@@ -60,7 +61,7 @@ TEST_F(DatasetTest, CorporaOfDifferentTargetsAreRefusedByName) {
   const std::string older_xla = Corpus("older", times, "xla, cpu:znver5,threads=1");
   const std::string haswell = Corpus("haswell", times, "cpu:haswell,threads=1");
   const std::string two_threads = Corpus("two", times, "cpu:znver5,threads=2");
-  const kernels::Target target = kernels::Target::Parse("cpu:haswell,threads=1").value();
+  const cpu::Target target = cpu::ParseTarget("cpu:haswell,threads=1").value();
   for (const auto& [other, name] :
        {std::pair(xla, "`xla:znver5,threads=1`"), std::pair(older_xla, "`xla:znver5,threads=1`"),
         std::pair(haswell, "`cpu:haswell,threads=1`"), std::pair(two_threads, "`cpu:znver5,threads=2`")}) {
@@ -81,7 +82,7 @@ TEST_F(DatasetTest, FeaturesForAnotherMachineThanTheMeasuredOneAreAWarning) {
   const std::vector<Measurement> times = {{{{8, 64}}, true, {3e-6}, ""}};
   const std::string corpus = Corpus("xla", times, "xla:haswell,threads=1");
   const auto warnings = [&](const char* target) {
-    return LoadDataset(corpus, kernels::Target::Parse(target).value(), {}).value().warnings;
+    return LoadDataset(corpus, cpu::ParseTarget(target).value(), {}).value().warnings;
   };
   EXPECT_THAT(warnings("cpu:haswell,threads=1"), IsEmpty());
   EXPECT_THAT(warnings("cpu:skylake,threads=1"),

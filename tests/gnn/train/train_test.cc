@@ -28,7 +28,7 @@ Dataset MakeData(int kernels, uint64_t seed, bool tiles = false) {
   for (int k = 0; k < kernels; ++k) {
     Example& example = data.examples.emplace_back();
     example.program = "program" + std::to_string(k % 20);
-    example.hash = hlo::HashOf(std::to_string(seed) + "/" + std::to_string(k));
+    example.hash = HashOf(std::to_string(seed) + "/" + std::to_string(k));
     example.kind = k % 2 == 0 ? "elementwise" : "reduce";
     KernelGraph& graph = example.graph;
     const int nodes = 2 + static_cast<int>(uniform(random) * 8);

@@ -96,12 +96,14 @@ TEST(EvaluateReduce, OfNothingGivesTheStartValue) {
 }
 
 TEST(EvaluateReduce, ToNoElementsGivesNone) {
-  for (const char* dimensions : {"f32[3,0] parameter(0)  z = f32[] constant(7)  ROOT r = f32[0] reduce(x, z), dimensions={0}",
-                                 "f32[0,3] parameter(0)  z = f32[] constant(7)  ROOT r = f32[0] reduce(x, z), dimensions={1}"}) {
-    const Shape shape = dimensions[4] == '3' ? Shape::Array(PrimitiveType::kF32, {3, 0})
-                                             : Shape::Array(PrimitiveType::kF32, {0, 3});
-    EXPECT_THAT(EvaluateValues(std::string(kAdd) + "ENTRY e { x = " + dimensions + ", to_apply=add }", {Literal(shape)}),
-                ElementsAre());
+  for (const char* dimensions :
+       {"f32[3,0] parameter(0)  z = f32[] constant(7)  ROOT r = f32[0] reduce(x, z), dimensions={0}",
+        "f32[0,3] parameter(0)  z = f32[] constant(7)  ROOT r = f32[0] reduce(x, z), dimensions={1}"}) {
+    const Shape shape =
+        dimensions[4] == '3' ? Shape::Array(PrimitiveType::kF32, {3, 0}) : Shape::Array(PrimitiveType::kF32, {0, 3});
+    EXPECT_THAT(
+        EvaluateValues(std::string(kAdd) + "ENTRY e { x = " + dimensions + ", to_apply=add }", {Literal(shape)}),
+        ElementsAre());
   }
 }
 

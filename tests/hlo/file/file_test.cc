@@ -4,13 +4,13 @@
 
 #include <filesystem>
 
+#include "base/write_file.h"
 #include "hlo/file/compression.h"
 #include "hlo/file/format.h"
 #include "hlo/file/read.h"
 #include "hlo/file/write.h"
 #include "hlo/text/parser.h"
 #include "hlo/text/printer.h"
-#include "hlo/write_file.h"
 
 namespace smelt::hlo {
 namespace {

@@ -1,7 +1,7 @@
 // Every line of the rule table: where it applies, what it leaves, and that results stay the same.
 #include <set>
 
-#include "hlo/passes/algebraic_simplifier.h"
+#include "hlo/passes/algebra/algebraic_simplifier.h"
 #include "tests/hlo/passes/pass_testing.h"
 
 namespace smelt::hlo {

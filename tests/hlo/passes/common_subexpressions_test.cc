@@ -1,6 +1,6 @@
 #include "hlo/passes/common_subexpressions.h"
 
-#include "hlo/str_cat.h"
+#include "base/str_cat.h"
 #include "tests/hlo/passes/pass_testing.h"
 
 namespace smelt::hlo {

@@ -11,11 +11,11 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "base/str_cat.h"
 #include "hlo/evaluator/evaluator.h"
 #include "hlo/fingerprint.h"
 #include "hlo/golden/inputs.h"
 #include "hlo/module.h"
-#include "hlo/str_cat.h"
 #include "hlo/text/parser.h"
 #include "hlo/text/printer.h"
 #include "hlo/verifier/verifier.h"

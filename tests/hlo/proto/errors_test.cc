@@ -135,8 +135,9 @@ TEST(ProtoErrors, IdsMustDiffer) {
 TEST(ProtoErrors, CyclesAreRefused) {
   EXPECT_THAT(ErrorAfter([](auto& m) { InstructionNamed(m, "y").set_operand_ids(0, InstructionNamed(m, "r").id()); }),
               HasSubstr("depends on itself"));
-  EXPECT_THAT(ErrorAfter([](auto& m) { InstructionNamed(m, "r").set_called_computation_ids(0, m.computations(1).id()); }),
-              HasSubstr("computation e calls itself"));
+  EXPECT_THAT(
+      ErrorAfter([](auto& m) { InstructionNamed(m, "r").set_called_computation_ids(0, m.computations(1).id()); }),
+      HasSubstr("computation e calls itself"));
 }
 
 TEST(ProtoErrors, LiteralsMustHoldTheirValues) {
@@ -165,7 +166,8 @@ TEST(ProtoErrors, ShapesAreChecked) {
   EXPECT_THAT(with_shape([](auto& s) { s.set_dimensions(0, int64_t{1} << 62); }), HasSubstr("less than 2^60 bytes"));
   EXPECT_THAT(with_shape([](auto& s) { s.set_element_type(static_cast<proto::PrimitiveType>(99)); }),
               HasSubstr("element type 99 is not one of HLO's"));
-  EXPECT_THAT(with_shape([](auto& s) { s.add_tuple_shapes()->set_element_type(proto::F32); }), HasSubstr("f32 with 1 element shapes"));
+  EXPECT_THAT(with_shape([](auto& s) { s.add_tuple_shapes()->set_element_type(proto::F32); }),
+              HasSubstr("f32 with 1 element shapes"));
 }
 
 TEST(ProtoErrors, OpcodesAndAttributesAreChecked) {

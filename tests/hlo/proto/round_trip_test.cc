@@ -4,11 +4,11 @@
 #include <fstream>
 #include <sstream>
 
+#include "base/str_cat.h"
 #include "hlo/fingerprint.h"
 #include "hlo/proto/hlo.pb.h"
 #include "hlo/proto/reader.h"
 #include "hlo/proto/writer.h"
-#include "hlo/str_cat.h"
 #include "hlo/text/parser.h"
 #include "hlo/text/printer.h"
 #include "tests/hlo/text/corpus.h"

@@ -301,7 +301,8 @@ TEST(ProtoTraps, NamesThatNoTextCanHoldAreMadeTo) {
 
 // A proto as another program writes it, without what Smelt adds.
 std::string OfPlainProto(const std::string& instruction) {
-  const auto module = Parse("HloModule m\n\nENTRY e {\n  a = f32[4] parameter(0)\n  ROOT r = f32[4] " + instruction + "\n}\n", false);
+  const auto module =
+      Parse("HloModule m\n\nENTRY e {\n  a = f32[4] parameter(0)\n  ROOT r = f32[4] " + instruction + "\n}\n", false);
   proto::HloModuleProto to = ToProto(*module);
   to.DiscardUnknownFields();
   return TextOf(Read(to, false));
@@ -323,21 +324,24 @@ TEST(ProtoTraps, AnAxisNameMayHoldAnyCharacter) {
 }
 
 TEST(ProtoTraps, ACustomCallsLiteralMayBeATuple) {
-  EXPECT_THAT(OfPlainProto("custom-call(a), custom_call_target=\"t\", literal=( s32[2]{0} {4, 3}, pred[2]{0} {1, 0}, pred[] true )"),
-              HasSubstr("literal=( s32[2]{0} {4, 3}, pred[2]{0} {1, 0}, pred[] true )"));
+  EXPECT_THAT(
+      OfPlainProto(
+          "custom-call(a), custom_call_target=\"t\", literal=( s32[2]{0} {4, 3}, pred[2]{0} {1, 0}, pred[] true )"),
+      HasSubstr("literal=( s32[2]{0} {4, 3}, pred[2]{0} {1, 0}, pred[] true )"));
 }
 
 TEST(ProtoTraps, ACustomCallsLabelsMayLeaveDimensionsOut) {
-  EXPECT_THAT(OfPlainProto("custom-call(a), custom_call_target=\"t\", window={size=2x2}, dim_labels=?b01f_0?1io->b01?f"),
-              HasSubstr("dim_labels=?b01f_0?1io->b01?f"));
+  EXPECT_THAT(
+      OfPlainProto("custom-call(a), custom_call_target=\"t\", window={size=2x2}, dim_labels=?b01f_0?1io->b01?f"),
+      HasSubstr("dim_labels=?b01f_0?1io->b01?f"));
 }
 
 TEST(ProtoTraps, BytesOfUnknownFieldsCannotBecomeKnownOnes) {
   const auto module = Parse("HloModule m\n\nENTRY e {\n  ROOT a = f32[4] parameter(0)\n}\n");
   proto::HloModuleProto to = ToProto(*module);
   // Field 1, a name, and one that nobody knows.
-  to.mutable_computations(0)->mutable_instructions(0)->mutable_smelt_kept()->set_unknown(
-      std::string("\x0a\x05other") + std::string("\xfa\x3e\x01x"));
+  to.mutable_computations(0)->mutable_instructions(0)->mutable_smelt_kept()->set_unknown(std::string("\x0a\x05other") +
+                                                                                         std::string("\xfa\x3e\x01x"));
   const auto first = Read(to);
   const std::string text = TextOf(first);
   EXPECT_THAT(text, HasSubstr("%a ="));

@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "base/str_cat.h"
 #include "hlo/attribute_family.h"
-#include "hlo/str_cat.h"
 #include "hlo/text/parser.h"
 
 namespace smelt::hlo {

@@ -5,9 +5,9 @@
 
 #include <string_view>
 
+#include "base/str_cat.h"
 #include "hlo/file/read.h"
 #include "hlo/fingerprint.h"
-#include "hlo/str_cat.h"
 #include "hlo/text/parser.h"
 #include "hlo/text/printer.h"
 

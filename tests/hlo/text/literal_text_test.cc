@@ -5,7 +5,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "hlo/str_cat.h"
+#include "base/str_cat.h"
 #include "hlo/text/parser.h"
 #include "hlo/text/printer.h"
 

@@ -5,8 +5,8 @@
 #include <chrono>
 #include <random>
 
+#include "base/str_cat.h"
 #include "hlo/file/read.h"
-#include "hlo/str_cat.h"
 #include "hlo/text/parser.h"
 #include "hlo/text/printer.h"
 #include "tests/hlo/text/corpus.h"

@@ -2,9 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include "base/str_cat.h"
 #include "hlo/file/read.h"
 #include "hlo/literal.h"
-#include "hlo/str_cat.h"
 #include "hlo/text/printer.h"
 
 namespace smelt::hlo {

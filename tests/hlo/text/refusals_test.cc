@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "hlo/str_cat.h"
+#include "base/str_cat.h"
 #include "hlo/text/parser.h"
 #include "hlo/text/printer.h"
 

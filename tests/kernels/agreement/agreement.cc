@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
-#include "hlo/check.h"
+#include "base/check.h"
 #include "hlo/evaluator/evaluator.h"
 #include "hlo/golden/inputs.h"
 

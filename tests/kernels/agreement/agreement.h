@@ -9,8 +9,8 @@
 
 namespace smelt::kernels {
 
-// Inputs by the formula of golden files; what the evaluator makes of them, leaf by leaf. Complex numbers are pairs of real
-// ones here, as in te::FromHlo.
+// Inputs by the formula of golden files; what the evaluator makes of them, leaf by leaf. Complex numbers are pairs of
+// real ones here, as in te::FromHlo.
 struct Reference {
   std::vector<hlo::Literal> inputs;
   std::vector<hlo::Literal> outputs;

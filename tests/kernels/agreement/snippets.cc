@@ -1,7 +1,7 @@
 #include "tests/kernels/agreement/snippets.h"
 
 #include "absl/strings/str_cat.h"
-#include "hlo/check.h"
+#include "base/check.h"
 #include "hlo/text/parser.h"
 
 namespace smelt::kernels {
@@ -70,7 +70,8 @@ const std::vector<Snippet>* MakeSnippets() {
        "lo = f32[] parameter(0)  x = f32[17] parameter(1)  hi = f32[] parameter(2)  ROOT r = f32[17] clamp(lo, x, hi)"},
       {"CompareSelect", R"(x = f32[4,9] parameter(0)  y = f32[4,9] parameter(1)
         c = pred[4,9] compare(x, y), direction=LT  ROOT r = f32[4,9] select(c, x, y))"},
-      {"ComparePred", "x = f32[19] parameter(0)  y = f32[19] parameter(1)  ROOT c = pred[19] compare(x, y), direction=GE"},
+      {"ComparePred",
+       "x = f32[19] parameter(0)  y = f32[19] parameter(1)  ROOT c = pred[19] compare(x, y), direction=GE"},
       {"TotalOrder", R"(x = f32[19] parameter(0)  y = f32[19] parameter(1)
         ROOT c = pred[19] compare(x, y), direction=GT, type=TOTALORDER)"},
       {"Predicates", R"(p = pred[33] parameter(0)  q = pred[33] parameter(1)  a = pred[33] and(p, q)
@@ -109,7 +110,8 @@ const std::vector<Snippet>* MakeSnippets() {
         s = f32[39] add(f, g)  ROOT r = f32[39] add(s, q))"},
       {"BitcastConvert", R"(x = f32[23] parameter(0)  i = s32[23] bitcast-convert(x)  c = s32[] constant(2147483647)
         b = s32[23] broadcast(c), dimensions={}  a = s32[23] and(i, b)  ROOT r = f32[23] bitcast-convert(a))"},
-      {"ReducePrecision", "x = f32[37] parameter(0)  ROOT r = f32[37] reduce-precision(x), exponent_bits=5, mantissa_bits=10"},
+      {"ReducePrecision",
+       "x = f32[37] parameter(0)  ROOT r = f32[37] reduce-precision(x), exponent_bits=5, mantissa_bits=10"},
       {"IsFinite", "x = f32[12] parameter(0)  l = f32[12] log(x)  ROOT r = pred[12] is-finite(l)"},
       // Data movement.
       {"BroadcastBias", R"(x = f32[7,19] parameter(0)  b = f32[19] parameter(1)
@@ -122,23 +124,29 @@ const std::vector<Snippet>* MakeSnippets() {
       {"Iota", "i = s32[4,13] iota(), iota_dimension=1  x = s32[4,13] parameter(0)  ROOT r = s32[4,13] add(i, x)"},
       {"IotaRoot", "ROOT i = f32[6,5] iota(), iota_dimension=0"},
       {"ConstantRoot", "c = f32[] constant(2.5)  ROOT b = f32[3,4] broadcast(c), dimensions={}"},
-      {"SmallConstant", R"(c = s32[5] constant({3, 1, 4, 1, 5})  x = s32[5] parameter(0)  ROOT r = s32[5] multiply(c, x))"},
+      {"SmallConstant",
+       R"(c = s32[5] constant({3, 1, 4, 1, 5})  x = s32[5] parameter(0)  ROOT r = s32[5] multiply(c, x))"},
       {"ReshapeMerge", "x = f32[6,5,4] parameter(0)  n = f32[6,5,4] negate(x)  ROOT r = f32[6,20] reshape(n)"},
       {"ReshapeSplit", "x = f32[3,24] parameter(0)  y = f32[3,4,6] reshape(x)  ROOT r = f32[3,4,6] abs(y)"},
       {"ReshapeOdd", "x = f32[4,15] parameter(0)  n = f32[4,15] negate(x)  ROOT r = f32[10,6] reshape(n)"},
       {"ReshapeUnit", "x = f32[1,9,1] parameter(0)  n = f32[1,9,1] negate(x)  ROOT r = f32[9] reshape(n)"},
       {"Transpose2D", "x = f32[35,22] parameter(0)  ROOT r = f32[22,35] transpose(x), dimensions={1,0}"},
       {"Transpose4D", "x = f32[2,7,5,18] parameter(0)  ROOT r = f32[2,18,7,5] transpose(x), dimensions={0,3,1,2}"},
-      {"TransposeOuter", "x = f32[3,5,20] parameter(0)  e = f32[3,5,20] exponential(x)  ROOT r = f32[5,3,20] transpose(e), dimensions={1,0,2}"},
+      {"TransposeOuter",
+       "x = f32[3,5,20] parameter(0)  e = f32[3,5,20] exponential(x)  ROOT r = f32[5,3,20] transpose(e), "
+       "dimensions={1,0,2}"},
       {"BitcastLayout", "x = f32[4,6]{0,1} parameter(0)  ROOT r = f32[6,4]{1,0} bitcast(x)"},
       {"BitcastReshape", "x = f32[4,6]{1,0} parameter(0)  n = f32[4,6]{1,0} negate(x)  ROOT r = f32[24]{0} bitcast(n)"},
       {"Slice", "x = f32[9,20] parameter(0)  ROOT r = f32[3,15] slice(x), slice={[2:8:2],[5:20]}"},
-      {"SliceStencil", R"(x = f32[50] parameter(0)  a = f32[48] slice(x), slice={[0:48]}  b = f32[48] slice(x), slice={[1:49]}
+      {"SliceStencil",
+       R"(x = f32[50] parameter(0)  a = f32[48] slice(x), slice={[0:48]}  b = f32[48] slice(x), slice={[1:49]}
         c = f32[48] slice(x), slice={[2:50]}  d = f32[48] add(a, b)  ROOT r = f32[48] add(d, c))"},
       {"Reverse", "x = f32[4,21] parameter(0)  ROOT r = f32[4,21] reverse(x), dimensions={0,1}"},
       {"Pad", "x = f32[5,6] parameter(0)  z = f32[] constant(-1)  ROOT r = f32[9,10] pad(x, z), padding=1_3x2_2"},
-      {"PadNegative", "x = f32[9,12] parameter(0)  z = f32[] parameter(1)  ROOT r = f32[6,13] pad(x, z), padding=-2_-1x3_-2"},
-      {"PadInterior", "x = f32[5,4] parameter(0)  z = f32[] constant(0)  ROOT r = f32[15,8] pad(x, z), padding=1_1_2x0_1_1"},
+      {"PadNegative",
+       "x = f32[9,12] parameter(0)  z = f32[] parameter(1)  ROOT r = f32[6,13] pad(x, z), padding=-2_-1x3_-2"},
+      {"PadInterior",
+       "x = f32[5,4] parameter(0)  z = f32[] constant(0)  ROOT r = f32[15,8] pad(x, z), padding=1_1_2x0_1_1"},
       {"Concatenate", R"(x = f32[3,7] parameter(0)  y = f32[3,2] parameter(1)  z = f32[3,11] parameter(2)
         n = f32[3,2] negate(y)  ROOT r = f32[3,20] concatenate(x, n, z), dimensions={1})"},
       {"ConcatenateOuter", R"(x = f32[3,7] parameter(0)  y = f32[2,7] parameter(1)
@@ -155,36 +163,73 @@ const std::vector<Snippet>* MakeSnippets() {
         ROOT r = f32[3,4,2] gather(t, i), offset_dims={0,2}, collapsed_slice_dims={}, start_index_map={1,0}, index_vector_dim=1, slice_sizes={3,2})"},
       {"GatherBatched", R"(t = f32[3,9] parameter(0)  i = s32[3,4,1] parameter(1)
         ROOT r = f32[3,4] gather(t, i), offset_dims={}, collapsed_slice_dims={1}, start_index_map={1}, index_vector_dim=2, slice_sizes={1,1}, operand_batching_dims={0}, start_indices_batching_dims={0})"},
-      {"Map", "x = f32[4,9] parameter(0)  y = f32[4,9] parameter(1)  ROOT r = f32[4,9] map(x, y), dimensions={0,1}, to_apply=square_plus"},
+      {"Map",
+       "x = f32[4,9] parameter(0)  y = f32[4,9] parameter(1)  ROOT r = f32[4,9] map(x, y), dimensions={0,1}, "
+       "to_apply=square_plus"},
       // Reductions.
-      {"SumRows", "x = f32[9,70] parameter(0)  z = f32[] constant(0)  ROOT r = f32[9] reduce(x, z), dimensions={1}, to_apply=add"},
-      {"SumRowsEven", "x = f32[9,256] parameter(0)  z = f32[] constant(0)  ROOT r = f32[9] reduce(x, z), dimensions={1}, to_apply=add"},
-      {"SumRowsInit", "x = f32[9,50] parameter(0)  z = f32[] parameter(1)  ROOT r = f32[9] reduce(x, z), dimensions={1}, to_apply=add"},
-      {"SumColumns", "x = f32[33,75] parameter(0)  z = f32[] constant(0)  ROOT r = f32[75] reduce(x, z), dimensions={0}, to_apply=add"},
-      {"SumMiddle", "x = f32[4,9,37] parameter(0)  z = f32[] constant(0)  ROOT r = f32[4,37] reduce(x, z), dimensions={1}, to_apply=add"},
-      {"SumOuterAndInner", "x = f32[4,9,37] parameter(0)  z = f32[] constant(0)  ROOT r = f32[9] reduce(x, z), dimensions={0,2}, to_apply=add"},
-      {"SumAll", "x = f32[7,45] parameter(0)  z = f32[] constant(0)  ROOT r = f32[] reduce(x, z), dimensions={0,1}, to_apply=add"},
-      {"SumNothing", "x = f32[7] parameter(0)  z = f32[] parameter(1)  ROOT r = f32[7] reduce(x, z), dimensions={}, to_apply=add"},
+      {"SumRows",
+       "x = f32[9,70] parameter(0)  z = f32[] constant(0)  ROOT r = f32[9] reduce(x, z), dimensions={1}, to_apply=add"},
+      {"SumRowsEven",
+       "x = f32[9,256] parameter(0)  z = f32[] constant(0)  ROOT r = f32[9] reduce(x, z), dimensions={1}, "
+       "to_apply=add"},
+      {"SumRowsInit",
+       "x = f32[9,50] parameter(0)  z = f32[] parameter(1)  ROOT r = f32[9] reduce(x, z), dimensions={1}, "
+       "to_apply=add"},
+      {"SumColumns",
+       "x = f32[33,75] parameter(0)  z = f32[] constant(0)  ROOT r = f32[75] reduce(x, z), dimensions={0}, "
+       "to_apply=add"},
+      {"SumMiddle",
+       "x = f32[4,9,37] parameter(0)  z = f32[] constant(0)  ROOT r = f32[4,37] reduce(x, z), dimensions={1}, "
+       "to_apply=add"},
+      {"SumOuterAndInner",
+       "x = f32[4,9,37] parameter(0)  z = f32[] constant(0)  ROOT r = f32[9] reduce(x, z), dimensions={0,2}, "
+       "to_apply=add"},
+      {"SumAll",
+       "x = f32[7,45] parameter(0)  z = f32[] constant(0)  ROOT r = f32[] reduce(x, z), dimensions={0,1}, "
+       "to_apply=add"},
+      {"SumNothing",
+       "x = f32[7] parameter(0)  z = f32[] parameter(1)  ROOT r = f32[7] reduce(x, z), dimensions={}, to_apply=add"},
       {"MeanOfSquares", R"(x = f32[6,100] parameter(0)  s = f32[6,100] multiply(x, x)  z = f32[] constant(0)
         t = f32[6] reduce(s, z), dimensions={1}, to_apply=add  n = f32[] constant(0.01)  b = f32[6] broadcast(n), dimensions={}
         ROOT r = f32[6] multiply(t, b))"},
-      {"MaxRows", "x = f32[5,33] parameter(0)  z = f32[] constant(-inf)  ROOT r = f32[5] reduce(x, z), dimensions={1}, to_apply=max"},
+      {"MaxRows",
+       "x = f32[5,33] parameter(0)  z = f32[] constant(-inf)  ROOT r = f32[5] reduce(x, z), dimensions={1}, "
+       "to_apply=max"},
       {"ProductAndMin", R"(x = f32[6,8] parameter(0)  o = f32[] constant(1)  i = f32[] constant(inf)
         p = f32[6] reduce(x, o), dimensions={1}, to_apply=mul  m = f32[6] reduce(x, i), dimensions={1}, to_apply=min
         ROOT r = f32[6] add(p, m))"},
-      {"SumBFloat16", "x = bf16[6,130] parameter(0)  z = bf16[] constant(0)  ROOT r = bf16[6] reduce(x, z), dimensions={1}, to_apply=add_bf16"},
-      {"MaxBFloat16", "x = bf16[6,30] parameter(0)  z = bf16[] constant(-inf)  ROOT r = bf16[6] reduce(x, z), dimensions={1}, to_apply=max_bf16"},
-      {"SumDoubles", "x = f64[6,30] parameter(0)  z = f64[] constant(0)  ROOT r = f64[6] reduce(x, z), dimensions={1}, to_apply=add_f64"},
-      {"SumIntegers", "x = s32[6,90] parameter(0)  z = s32[] constant(0)  ROOT r = s32[6] reduce(x, z), dimensions={1}, to_apply=add_s32"},
-      {"MinU8Columns", "x = u8[9,130] parameter(0)  z = u8[] constant(255)  ROOT r = u8[130] reduce(x, z), dimensions={0}, to_apply=min_u8"},
-      {"AnyOf", "x = pred[6,90] parameter(0)  z = pred[] constant(false)  ROOT r = pred[6] reduce(x, z), dimensions={1}, to_apply=or"},
-      {"AllOfColumns", "x = pred[3,90] parameter(0)  z = pred[] constant(true)  ROOT r = pred[90] reduce(x, z), dimensions={0}, to_apply=and"},
-      {"CombinerCalls", "x = f32[5,40] parameter(0)  z = f32[] constant(0)  ROOT r = f32[5] reduce(x, z), dimensions={1}, to_apply=call_add"},
-      {"StrangeCombiner", "x = f32[5,40] parameter(0)  z = f32[] constant(0)  ROOT r = f32[5] reduce(x, z), dimensions={1}, to_apply=larger_magnitude"},
+      {"SumBFloat16",
+       "x = bf16[6,130] parameter(0)  z = bf16[] constant(0)  ROOT r = bf16[6] reduce(x, z), dimensions={1}, "
+       "to_apply=add_bf16"},
+      {"MaxBFloat16",
+       "x = bf16[6,30] parameter(0)  z = bf16[] constant(-inf)  ROOT r = bf16[6] reduce(x, z), dimensions={1}, "
+       "to_apply=max_bf16"},
+      {"SumDoubles",
+       "x = f64[6,30] parameter(0)  z = f64[] constant(0)  ROOT r = f64[6] reduce(x, z), dimensions={1}, "
+       "to_apply=add_f64"},
+      {"SumIntegers",
+       "x = s32[6,90] parameter(0)  z = s32[] constant(0)  ROOT r = s32[6] reduce(x, z), dimensions={1}, "
+       "to_apply=add_s32"},
+      {"MinU8Columns",
+       "x = u8[9,130] parameter(0)  z = u8[] constant(255)  ROOT r = u8[130] reduce(x, z), dimensions={0}, "
+       "to_apply=min_u8"},
+      {"AnyOf",
+       "x = pred[6,90] parameter(0)  z = pred[] constant(false)  ROOT r = pred[6] reduce(x, z), dimensions={1}, "
+       "to_apply=or"},
+      {"AllOfColumns",
+       "x = pred[3,90] parameter(0)  z = pred[] constant(true)  ROOT r = pred[90] reduce(x, z), dimensions={0}, "
+       "to_apply=and"},
+      {"CombinerCalls",
+       "x = f32[5,40] parameter(0)  z = f32[] constant(0)  ROOT r = f32[5] reduce(x, z), dimensions={1}, "
+       "to_apply=call_add"},
+      {"StrangeCombiner",
+       "x = f32[5,40] parameter(0)  z = f32[] constant(0)  ROOT r = f32[5] reduce(x, z), dimensions={1}, "
+       "to_apply=larger_magnitude"},
       {"ArgMaxRows", R"(x = f32[5,40] parameter(0)  i = s32[5,40] iota(), iota_dimension=1  z = f32[] constant(-inf)
         o = s32[] constant(0)  t = (f32[5], s32[5]) reduce(x, i, z, o), dimensions={1}, to_apply=argmax
         ROOT r = s32[5] get-tuple-element(t), index=1)"},
-      {"ArgMaxColumns", R"(x = f32[11,40] parameter(0)  i = s32[11,40] iota(), iota_dimension=0  z = f32[] constant(-inf)
+      {"ArgMaxColumns",
+       R"(x = f32[11,40] parameter(0)  i = s32[11,40] iota(), iota_dimension=0  z = f32[] constant(-inf)
         o = s32[] constant(0)  ROOT t = (f32[40], s32[40]) reduce(x, i, z, o), dimensions={0}, to_apply=argmax)"},
       {"MaxPool", R"(x = f32[2,9,9,5] parameter(0)  z = f32[] constant(-inf)
         ROOT r = f32[2,5,5,5] reduce-window(x, z), window={size=1x3x3x1 stride=1x2x2x1 pad=0_0x1_1x1_1x0_0}, to_apply=max)"},
@@ -209,18 +254,42 @@ const std::vector<Snippet>* MakeSnippets() {
       {"CumulativeMaxReversed", R"(x = f32[2,133] parameter(0)  z = f32[] constant(-inf)
         ROOT r = f32[2,133] reduce-window(x, z), window={size=1x133 pad=0_0x0_132}, to_apply=max)"},
       // Contractions.
-      {"Dot", "a = f32[19,23] parameter(0)  b = f32[23,37] parameter(1)  ROOT r = f32[19,37] dot(a, b), lhs_contracting_dims={1}, rhs_contracting_dims={0}"},
-      {"DotLarge", "a = f32[64,96] parameter(0)  b = f32[96,160] parameter(1)  ROOT r = f32[64,160] dot(a, b), lhs_contracting_dims={1}, rhs_contracting_dims={0}"},
-      {"DotTransposedRight", "a = f32[19,23] parameter(0)  b = f32[37,23] parameter(1)  ROOT r = f32[19,37] dot(a, b), lhs_contracting_dims={1}, rhs_contracting_dims={1}"},
-      {"DotTransposedLeft", "a = f32[23,19] parameter(0)  b = f32[23,37] parameter(1)  ROOT r = f32[19,37] dot(a, b), lhs_contracting_dims={0}, rhs_contracting_dims={0}"},
-      {"DotVector", "a = f32[1,70] parameter(0)  b = f32[70,300] parameter(1)  ROOT r = f32[1,300] dot(a, b), lhs_contracting_dims={1}, rhs_contracting_dims={0}"},
-      {"DotVectorRows", "a = f32[1,70] parameter(0)  b = f32[45,70] parameter(1)  ROOT r = f32[1,45] dot(a, b), lhs_contracting_dims={1}, rhs_contracting_dims={1}"},
-      {"DotMatrixVector", "a = f32[33,70] parameter(0)  b = f32[70] parameter(1)  ROOT r = f32[33] dot(a, b), lhs_contracting_dims={1}, rhs_contracting_dims={0}"},
-      {"DotInner", "a = f32[70] parameter(0)  b = f32[70] parameter(1)  ROOT r = f32[] dot(a, b), lhs_contracting_dims={0}, rhs_contracting_dims={0}"},
-      {"DotOuter", "a = f32[7] parameter(0)  b = f32[30] parameter(1)  ROOT r = f32[7,30] dot(a, b), lhs_contracting_dims={}, rhs_contracting_dims={}"},
-      {"DotBatched", "a = f32[3,18,20] parameter(0)  b = f32[3,20,35] parameter(1)  ROOT r = f32[3,18,35] dot(a, b), lhs_batch_dims={0}, rhs_batch_dims={0}, lhs_contracting_dims={2}, rhs_contracting_dims={1}"},
-      {"DotAttention", "q = f32[2,9,3,16] parameter(0)  k = f32[2,11,3,16] parameter(1)  ROOT r = f32[2,3,9,11] dot(q, k), lhs_batch_dims={0,2}, rhs_batch_dims={0,2}, lhs_contracting_dims={3}, rhs_contracting_dims={3}"},
-      {"DotTwoContracted", "a = f32[9,4,6] parameter(0)  b = f32[4,6,33] parameter(1)  ROOT r = f32[9,33] dot(a, b), lhs_contracting_dims={1,2}, rhs_contracting_dims={0,1}"},
+      {"Dot",
+       "a = f32[19,23] parameter(0)  b = f32[23,37] parameter(1)  ROOT r = f32[19,37] dot(a, b), "
+       "lhs_contracting_dims={1}, rhs_contracting_dims={0}"},
+      {"DotLarge",
+       "a = f32[64,96] parameter(0)  b = f32[96,160] parameter(1)  ROOT r = f32[64,160] dot(a, b), "
+       "lhs_contracting_dims={1}, rhs_contracting_dims={0}"},
+      {"DotTransposedRight",
+       "a = f32[19,23] parameter(0)  b = f32[37,23] parameter(1)  ROOT r = f32[19,37] dot(a, b), "
+       "lhs_contracting_dims={1}, rhs_contracting_dims={1}"},
+      {"DotTransposedLeft",
+       "a = f32[23,19] parameter(0)  b = f32[23,37] parameter(1)  ROOT r = f32[19,37] dot(a, b), "
+       "lhs_contracting_dims={0}, rhs_contracting_dims={0}"},
+      {"DotVector",
+       "a = f32[1,70] parameter(0)  b = f32[70,300] parameter(1)  ROOT r = f32[1,300] dot(a, b), "
+       "lhs_contracting_dims={1}, rhs_contracting_dims={0}"},
+      {"DotVectorRows",
+       "a = f32[1,70] parameter(0)  b = f32[45,70] parameter(1)  ROOT r = f32[1,45] dot(a, b), "
+       "lhs_contracting_dims={1}, rhs_contracting_dims={1}"},
+      {"DotMatrixVector",
+       "a = f32[33,70] parameter(0)  b = f32[70] parameter(1)  ROOT r = f32[33] dot(a, b), lhs_contracting_dims={1}, "
+       "rhs_contracting_dims={0}"},
+      {"DotInner",
+       "a = f32[70] parameter(0)  b = f32[70] parameter(1)  ROOT r = f32[] dot(a, b), lhs_contracting_dims={0}, "
+       "rhs_contracting_dims={0}"},
+      {"DotOuter",
+       "a = f32[7] parameter(0)  b = f32[30] parameter(1)  ROOT r = f32[7,30] dot(a, b), lhs_contracting_dims={}, "
+       "rhs_contracting_dims={}"},
+      {"DotBatched",
+       "a = f32[3,18,20] parameter(0)  b = f32[3,20,35] parameter(1)  ROOT r = f32[3,18,35] dot(a, b), "
+       "lhs_batch_dims={0}, rhs_batch_dims={0}, lhs_contracting_dims={2}, rhs_contracting_dims={1}"},
+      {"DotAttention",
+       "q = f32[2,9,3,16] parameter(0)  k = f32[2,11,3,16] parameter(1)  ROOT r = f32[2,3,9,11] dot(q, k), "
+       "lhs_batch_dims={0,2}, rhs_batch_dims={0,2}, lhs_contracting_dims={3}, rhs_contracting_dims={3}"},
+      {"DotTwoContracted",
+       "a = f32[9,4,6] parameter(0)  b = f32[4,6,33] parameter(1)  ROOT r = f32[9,33] dot(a, b), "
+       "lhs_contracting_dims={1,2}, rhs_contracting_dims={0,1}"},
       {"DotBiasRelu", R"(a = f32[10,24] parameter(0)  b = f32[24,48] parameter(1)  c = f32[48] parameter(2)
         d = f32[10,48] dot(a, b), lhs_contracting_dims={1}, rhs_contracting_dims={0}
         e = f32[10,48] broadcast(c), dimensions={1}  s = f32[10,48] add(d, e)  z = f32[] constant(0)
@@ -228,7 +297,8 @@ const std::vector<Snippet>* MakeSnippets() {
       {"DotVectorBias", R"(a = f32[1,40] parameter(0)  b = f32[40,256] parameter(1)  c = f32[256] parameter(2)
         d = f32[1,256] dot(a, b), lhs_contracting_dims={1}, rhs_contracting_dims={0}
         e = f32[1,256] reshape(c)  s = f32[1,256] add(d, e)  ROOT r = f32[1,256] tanh(s))"},
-      {"DotSum", R"(a = f32[8,24] parameter(0)  b = f32[24,48] parameter(1)  c = f32[8,13] parameter(2)  e = f32[13,48] parameter(3)
+      {"DotSum",
+       R"(a = f32[8,24] parameter(0)  b = f32[24,48] parameter(1)  c = f32[8,13] parameter(2)  e = f32[13,48] parameter(3)
         d = f32[8,48] dot(a, b), lhs_contracting_dims={1}, rhs_contracting_dims={0}
         f = f32[8,48] dot(c, e), lhs_contracting_dims={1}, rhs_contracting_dims={0}  ROOT r = f32[8,48] add(d, f))"},
       {"DotTransposedOut", R"(a = f32[2,3,9,8] parameter(0)  b = f32[2,3,8,16] parameter(1)
@@ -242,11 +312,21 @@ const std::vector<Snippet>* MakeSnippets() {
         e = f32[2,5,48] broadcast(c), dimensions={2}  ROOT r = f32[2,5,48] add(d, e))"},
       {"DotFusedOperands", R"(a = f32[20,24] parameter(0)  b = f32[24,48] parameter(1)  e = f32[20,24] exponential(a)
         n = f32[24,48] negate(b)  ROOT d = f32[20,48] dot(e, n), lhs_contracting_dims={1}, rhs_contracting_dims={0})"},
-      {"DotBFloat16", "a = bf16[9,40] parameter(0)  b = bf16[40,33] parameter(1)  ROOT r = bf16[9,33] dot(a, b), lhs_contracting_dims={1}, rhs_contracting_dims={0}"},
-      {"DotBFloat16Wide", "a = bf16[9,40] parameter(0)  b = bf16[40,33] parameter(1)  ROOT r = f32[9,33] dot(a, b), lhs_contracting_dims={1}, rhs_contracting_dims={0}"},
-      {"DotInt8", "a = s8[9,40] parameter(0)  b = s8[40,33] parameter(1)  ROOT r = s32[9,33] dot(a, b), lhs_contracting_dims={1}, rhs_contracting_dims={0}"},
-      {"DotDouble", "a = f64[9,40] parameter(0)  b = f64[40,33] parameter(1)  ROOT r = f64[9,33] dot(a, b), lhs_contracting_dims={1}, rhs_contracting_dims={0}"},
-      {"DotNarrow", "a = f32[100,50] parameter(0)  b = f32[50,3] parameter(1)  ROOT r = f32[100,3] dot(a, b), lhs_contracting_dims={1}, rhs_contracting_dims={0}"},
+      {"DotBFloat16",
+       "a = bf16[9,40] parameter(0)  b = bf16[40,33] parameter(1)  ROOT r = bf16[9,33] dot(a, b), "
+       "lhs_contracting_dims={1}, rhs_contracting_dims={0}"},
+      {"DotBFloat16Wide",
+       "a = bf16[9,40] parameter(0)  b = bf16[40,33] parameter(1)  ROOT r = f32[9,33] dot(a, b), "
+       "lhs_contracting_dims={1}, rhs_contracting_dims={0}"},
+      {"DotInt8",
+       "a = s8[9,40] parameter(0)  b = s8[40,33] parameter(1)  ROOT r = s32[9,33] dot(a, b), lhs_contracting_dims={1}, "
+       "rhs_contracting_dims={0}"},
+      {"DotDouble",
+       "a = f64[9,40] parameter(0)  b = f64[40,33] parameter(1)  ROOT r = f64[9,33] dot(a, b), "
+       "lhs_contracting_dims={1}, rhs_contracting_dims={0}"},
+      {"DotNarrow",
+       "a = f32[100,50] parameter(0)  b = f32[50,3] parameter(1)  ROOT r = f32[100,3] dot(a, b), "
+       "lhs_contracting_dims={1}, rhs_contracting_dims={0}"},
       {"Convolution", R"(x = f32[1,10,11,6] parameter(0)  w = f32[3,3,6,34] parameter(1)
         ROOT r = f32[1,10,11,34] convolution(x, w), window={size=3x3 pad=1_1x1_1}, dim_labels=b01f_01io->b01f)"},
       {"ConvolutionStrided", R"(x = f32[2,13,13,3] parameter(0)  w = f32[7,7,3,16] parameter(1)
@@ -260,7 +340,8 @@ const std::vector<Snippet>* MakeSnippets() {
         c = f32[1,9,9,32] convolution(x, w), window={size=3x3 pad=1_1x1_1}, dim_labels=b01f_01io->b01f
         d = f32[1,9,9,32] broadcast(b), dimensions={3}  e = f32[1,9,9,32] add(c, d)  f = f32[1,9,9,32] add(e, y)
         z = f32[] constant(0)  g = f32[1,9,9,32] broadcast(z), dimensions={}  ROOT r = f32[1,9,9,32] maximum(f, g))"},
-      {"ConvolutionFusedInput", R"(x = f32[1,9,9,8] parameter(0)  w = f32[3,3,8,32] parameter(1)  s = f32[8] parameter(2)
+      {"ConvolutionFusedInput",
+       R"(x = f32[1,9,9,8] parameter(0)  w = f32[3,3,8,32] parameter(1)  s = f32[8] parameter(2)
         t = f32[1,9,9,8] broadcast(s), dimensions={3}  u = f32[1,9,9,8] multiply(x, t)  z = f32[] constant(0)
         g = f32[1,9,9,8] broadcast(z), dimensions={}  v = f32[1,9,9,8] maximum(u, g)
         ROOT c = f32[1,9,9,32] convolution(v, w), window={size=3x3 pad=1_1x1_1}, dim_labels=b01f_01io->b01f)"},
@@ -268,7 +349,8 @@ const std::vector<Snippet>* MakeSnippets() {
         ROOT r = f32[2,17,9,10] convolution(x, w), window={size=3x3 pad=1_1x1_1}, dim_labels=bf01_oi01->bf01)"},
       {"Depthwise", R"(x = f32[1,9,9,24] parameter(0)  w = f32[3,3,1,24] parameter(1)
         ROOT r = f32[1,9,9,24] convolution(x, w), window={size=3x3 pad=1_1x1_1}, dim_labels=b01f_01io->b01f, feature_group_count=24)"},
-      {"DepthwiseFiveStridedUneven", R"(x = f32[2,11,8,40] parameter(0)  w = f32[5,5,1,40] parameter(1)  s = f32[40] parameter(2)
+      {"DepthwiseFiveStridedUneven",
+       R"(x = f32[2,11,8,40] parameter(0)  w = f32[5,5,1,40] parameter(1)  s = f32[40] parameter(2)
         c = f32[2,6,4,40] convolution(x, w), window={size=5x5 stride=2x2 pad=2_3x1_2}, dim_labels=b01f_01io->b01f, feature_group_count=40
         t = f32[2,6,4,40] broadcast(s), dimensions={3}  ROOT r = f32[2,6,4,40] multiply(c, t))"},
       {"DepthwiseDilated", R"(x = f32[1,12,9,20] parameter(0)  w = f32[3,3,1,20] parameter(1)
@@ -279,10 +361,13 @@ const std::vector<Snippet>* MakeSnippets() {
         ROOT r = f32[1,9,9,80] maximum(c, b))"},
       {"DepthwiseLarge", R"(x = f32[1,10,10,16] parameter(0)  w = f32[7,7,1,16] parameter(1)
         ROOT r = f32[1,10,10,16] convolution(x, w), window={size=7x7 pad=3_3x3_3}, dim_labels=b01f_01io->b01f, feature_group_count=16)"},
-      {"KernelGradient", R"(x = f32[8,12,12,1] parameter(0)  g = f32[8,6,6,16] parameter(1)  w = f32[3,3,1,16] parameter(2)
+      {"KernelGradient",
+       R"(x = f32[8,12,12,1] parameter(0)  g = f32[8,6,6,16] parameter(1)  w = f32[3,3,1,16] parameter(2)
         c = f32[3,3,1,16] convolution(x, g), window={size=6x6 pad=0_1x0_1 rhs_dilate=2x2}, dim_labels=f01b_i01o->01bf
         ROOT r = f32[3,3,1,16] add(w, c))"},
-      {"DotTransposedRightShared", "a = f32[32,64] parameter(0)  b = f32[96,64] parameter(1)  ROOT r = f32[32,96] dot(a, b), lhs_contracting_dims={1}, rhs_contracting_dims={1}"},
+      {"DotTransposedRightShared",
+       "a = f32[32,64] parameter(0)  b = f32[96,64] parameter(1)  ROOT r = f32[32,96] dot(a, b), "
+       "lhs_contracting_dims={1}, rhs_contracting_dims={1}"},
       {"DepthwiseStridedMultiplier", R"(x = f32[1,9,9,6] parameter(0)  w = f32[3,3,1,12] parameter(1)
         ROOT r = f32[1,4,4,12] convolution(x, w), window={size=3x3 stride=2x2}, dim_labels=b01f_01io->b01f, feature_group_count=6)"},
       {"Grouped", R"(x = f32[1,8,8,12] parameter(0)  w = f32[3,3,4,18] parameter(1)
@@ -344,13 +429,15 @@ const std::vector<Snippet>* MakeSnippets() {
       {"NormalizeByTotal", R"(x = f32[7,45] parameter(0)  z = f32[] constant(0)  a = f32[7,45] abs(x)
         s = f32[] reduce(a, z), dimensions={0,1}, to_apply=add  b = f32[7,45] broadcast(s), dimensions={}
         ROOT r = f32[7,45] divide(x, b))"},
-      {"DotSoftmax", R"(a = f32[9,20] parameter(0)  b = f32[20,33] parameter(1)  i = f32[] constant(-inf)  z = f32[] constant(0)
+      {"DotSoftmax",
+       R"(a = f32[9,20] parameter(0)  b = f32[20,33] parameter(1)  i = f32[] constant(-inf)  z = f32[] constant(0)
         x = f32[9,33] dot(a, b), lhs_contracting_dims={1}, rhs_contracting_dims={0}
         m = f32[9] reduce(x, i), dimensions={1}, to_apply=max  mb = f32[9,33] broadcast(m), dimensions={0}
         d = f32[9,33] subtract(x, mb)  e = f32[9,33] exponential(d)
         s = f32[9] reduce(e, z), dimensions={1}, to_apply=add  sb = f32[9,33] broadcast(s), dimensions={0}
         ROOT r = f32[9,33] divide(e, sb))"},
-      {"ScaledDot", R"(a = f8e4m3fn[9,64] parameter(0)  b = f8e4m3fn[64,18] parameter(1)  s = f8e8m0fnu[9,2] parameter(2)
+      {"ScaledDot",
+       R"(a = f8e4m3fn[9,64] parameter(0)  b = f8e4m3fn[64,18] parameter(1)  s = f8e8m0fnu[9,2] parameter(2)
         t = f8e8m0fnu[2,18] parameter(3)
         ROOT r = f32[9,18] scaled-dot(a, b, s, t), lhs_contracting_dims={1}, rhs_contracting_dims={0})"},
       {"WindowSumFromOne", R"(x = f32[9,21] parameter(0)  z = f32[] constant(1)
@@ -377,7 +464,8 @@ const std::vector<Snippet>* MakeSnippets() {
       {"SiblingReductions", R"(x = f32[40,35] parameter(0)  z = f32[] constant(0)  q = f32[40,35] multiply(x, x)
         s = f32[35] reduce(x, z), dimensions={0}, to_apply=add  t = f32[35] reduce(q, z), dimensions={0}, to_apply=add
         ROOT r = (f32[35], f32[35]) tuple(s, t))"},
-      {"ConvolutionAndStatistics", R"(x = f32[1,8,8,6] parameter(0)  w = f32[3,3,6,18] parameter(1)  z = f32[] constant(0)
+      {"ConvolutionAndStatistics",
+       R"(x = f32[1,8,8,6] parameter(0)  w = f32[3,3,6,18] parameter(1)  z = f32[] constant(0)
         c = f32[1,8,8,18] convolution(x, w), window={size=3x3 pad=1_1x1_1}, dim_labels=b01f_01io->b01f
         s = f32[18] reduce(c, z), dimensions={0,1,2}, to_apply=add
         ROOT r = (f32[1,8,8,18], f32[18]) tuple(c, s))"},
@@ -391,11 +479,13 @@ const std::vector<Snippet>* MakeSnippets() {
         ROOT r = c128[7,9] add(q, x))"},
       {"ComplexMagnitude", R"(x = c64[4,40] parameter(0)  y = f32[4,40] parameter(1)  m = f32[4,40] abs(x)
         ROOT r = f32[4,40] multiply(m, y))"},
-      {"ComplexQuotient", R"(x = c64[37] parameter(0)  k = c64[] constant((0, 3))  b = c64[37] broadcast(k), dimensions={}
+      {"ComplexQuotient",
+       R"(x = c64[37] parameter(0)  k = c64[] constant((0, 3))  b = c64[37] broadcast(k), dimensions={}
         q = c64[37] divide(x, b)  i = f32[37] imag(q)  ROOT t = (c64[37], f32[37]) tuple(q, i))"},
       {"ComplexQuotientOfTwo", R"(x = c64[37] parameter(0)  y = c64[37] parameter(1)  q = c64[37] divide(x, y)
         a = f32[37] abs(x)  b = c64[37] convert(a)  u = c64[37] divide(x, b)  ROOT r = c64[37] add(q, u))"},
-      {"ComplexExponential", R"(x = f32[5,30] parameter(0)  z = f32[] constant(0)  k = f32[5,30] broadcast(z), dimensions={}
+      {"ComplexExponential",
+       R"(x = f32[5,30] parameter(0)  z = f32[] constant(0)  k = f32[5,30] broadcast(z), dimensions={}
         c = c64[5,30] complex(k, x)  e = c64[5,30] exponential(c)  y = c64[5,30] complex(x, x)  f = c64[5,30] exponential(y)
         ROOT r = c64[5,30] multiply(e, f))"},
       {"ComplexMovement", R"(x = c64[4,6,10] parameter(0)  p = c64[] constant((1, 2))
@@ -414,7 +504,8 @@ const std::vector<Snippet>* MakeSnippets() {
       {"ComplexChoice", R"(x = c64[30] parameter(0)  y = c64[30] parameter(1)  z = c64[] constant((0, 0))
         b = c64[30] broadcast(z), dimensions={}  e = pred[30] compare(x, y), direction=NE  f = pred[30] compare(x, b), direction=EQ
         p = pred[30] and(e, f)  ROOT r = c64[30] select(p, b, y))"},
-      {"ComplexConversions", R"(x = f32[6,7] parameter(0)  y = s32[6,7] parameter(1)  a = c64[6,7] convert(x)  b = c128[6,7] convert(y)
+      {"ComplexConversions",
+       R"(x = f32[6,7] parameter(0)  y = s32[6,7] parameter(1)  a = c64[6,7] convert(x)  b = c128[6,7] convert(y)
         c = c128[6,7] convert(a)  d = c128[6,7] multiply(b, c)  e = c64[6,7] convert(d)  ROOT r = c64[6,7] add(e, a))"},
       {"ComplexRowsAndRealSums", R"(x = c64[12,40] parameter(0)  k = c64[12] parameter(1)  z = f32[] constant(0)
         b = c64[12,40] broadcast(k), dimensions={0}  m = c64[12,40] multiply(x, b)  a = f32[12,40] abs(m)
@@ -422,7 +513,8 @@ const std::vector<Snippet>* MakeSnippets() {
       {"ComplexConstantsAndIota", R"(k = c64[4] constant({(1, 2), (3, -4), (0, 1), (-1, 0)})
         b = c64[9,4] broadcast(k), dimensions={1}  i = f32[9,4] iota(), iota_dimension=0  c = c64[9,4] complex(i, i)
         ROOT r = c64[9,4] multiply(b, c))"},
-      {"ComplexInfinities", R"(s = s32[256] iota(), iota_dimension=0  four = s32[] constant(4)  b = s32[256] broadcast(four), dimensions={}
+      {"ComplexInfinities",
+       R"(s = s32[256] iota(), iota_dimension=0  four = s32[] constant(4)  b = s32[256] broadcast(four), dimensions={}
         t = f32[4] constant({inf, 0, -1.5, nan})
         i0 = s32[256] remainder(s, b)  d1 = s32[256] divide(s, b)  i1 = s32[256] remainder(d1, b)  d2 = s32[256] divide(d1, b)
         i2 = s32[256] remainder(d2, b)  i3 = s32[256] divide(d2, b)
@@ -432,7 +524,8 @@ const std::vector<Snippet>* MakeSnippets() {
         g3 = f32[256] gather(t, i3), offset_dims={}, collapsed_slice_dims={0}, start_index_map={0}, index_vector_dim=1, slice_sizes={1}
         p = c64[256] complex(g0, g1)  q = c64[256] complex(g2, g3)  r = c64[256] divide(p, q)  a = f32[256] abs(p)
         ROOT u = (c64[256], f32[256]) tuple(r, a))"},
-      {"ComplexLayout", R"(x = c64[6,10]{0,1} parameter(0)  b = c64[10,6]{1,0} bitcast(x)  ROOT r = c64[10,6] add(b, b))"},
+      {"ComplexLayout",
+       R"(x = c64[6,10]{0,1} parameter(0)  b = c64[10,6]{1,0} bitcast(x)  ROOT r = c64[10,6] add(b, b))"},
   };
 }
 
@@ -445,7 +538,8 @@ const std::vector<Snippet>& Snippets() {
 
 std::unique_ptr<hlo::Module> ParseSnippet(const Snippet& snippet) {
   // One instruction a line, wherever the snippet breaks its lines.
-  const std::string text = absl::StrCat("HloModule ", snippet.name, "\n", kReducers, "\nENTRY entry {\n", snippet.entry, "\n}\n");
+  const std::string text =
+      absl::StrCat("HloModule ", snippet.name, "\n", kReducers, "\nENTRY entry {\n", snippet.entry, "\n}\n");
   absl::StatusOr<std::unique_ptr<hlo::Module>> module = hlo::ParseModule(text);
   Check(module.ok(), module.status().ToString());
   return std::move(*module);

@@ -1,4 +1,4 @@
-#include "kernels/te/from_hlo.h"
+#include "kernels/te/hlo/from_hlo.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -3,7 +3,7 @@
 #include <map>
 
 #include "absl/container/flat_hash_map.h"
-#include "hlo/check.h"
+#include "base/check.h"
 #include "kernels/te/scalar.h"
 
 namespace smelt::kernels::te {

@@ -16,9 +16,10 @@
 #include "hlo/text/parser.h"
 #include "hlo/text/printer.h"
 #include "hlo/verifier/verifier.h"
-#include "kernels/compile/compile.h"
-#include "kernels/runtime/executable.h"
-#include "tuner/program.h"
+#include "targets/cpu/compile/compile.h"
+#include "targets/cpu/detect.h"
+#include "targets/cpu/program/executable.h"
+#include "targets/program.h"
 
 namespace smelt::tuner {
 namespace {
@@ -42,7 +43,7 @@ class RandomConfigurations : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(RandomConfigurations, ComputeWhatTheUnfusedProgramComputes) {
   const fs::path models = fs::path(SMELT_SOURCE_DIR) / "models";
-  auto program = LoadProgram((models / (GetParam() + ".hlo")).string());
+  auto program = targets::LoadProgram((models / (GetParam() + ".hlo")).string());
   ASSERT_TRUE(program.ok()) << program.status();
   auto golden = hlo::Golden::Load((models / "golden" / (GetParam() + ".safetensors")).string());
   ASSERT_TRUE(golden.ok()) << golden.status();
@@ -57,11 +58,11 @@ TEST_P(RandomConfigurations, ComputeWhatTheUnfusedProgramComputes) {
   ASSERT_TRUE(want.ok()) << want.status();
   AppendLeaves(*want, &expected);
 
-  auto target = kernels::Target::Parse("cpu:threads=2");
+  auto target = cpu::ParseTarget("cpu:threads=2");
   ASSERT_TRUE(target.ok());
   auto space = fusion::Space::Build(program->module(), fusion::FusionTarget::Cpu());
   ASSERT_TRUE(space.ok()) << space.status();
-  kernels::KernelCache cache;
+  cpu::KernelCache cache;
   for (int i = 0; i < Count(); ++i) {
     const double probability = 0.15 + 0.7 * (i % 5) / 4;
     SCOPED_TRACE("probability " + std::to_string(probability) + ", seed " + std::to_string(i + 1));
@@ -71,7 +72,7 @@ TEST_P(RandomConfigurations, ComputeWhatTheUnfusedProgramComputes) {
     auto again = hlo::ParseModule(hlo::ToText(*fused, {}));
     ASSERT_TRUE(again.ok()) << again.status();
     EXPECT_EQ(hlo::Fingerprint(**again), hlo::Fingerprint(*fused));
-    auto executable = kernels::runtime::Executable::Compile(*fused, *target, {.cache = &cache});
+    auto executable = cpu::Executable::Compile(*fused, *target, {.cache = &cache});
     ASSERT_TRUE(executable.ok()) << executable.status();
     auto got = (*executable)->Run(input_leaves);
     ASSERT_TRUE(got.ok()) << got.status();

@@ -15,7 +15,7 @@ using ::testing::Not;
 std::string Format(const TuneReport& report) {
   TuneOptions options;
   options.folder = "run";
-  return FormatReport("m.hlo", options, report, Budget(40));
+  return FormatReport("m.hlo", options, report, measure::Budget(40));
 }
 
 TuneReport Compared(double gain, double low, double high, bool better) {

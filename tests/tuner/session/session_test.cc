@@ -16,8 +16,9 @@
 #include "gtest/gtest.h"
 #include "hlo/file/read.h"
 #include "hlo/verifier/verifier.h"
-#include "tuner/program.h"
-#include "tuner/records/records.h"
+#include "measure/records/records.h"
+#include "targets/cpu/detect.h"
+#include "targets/program.h"
 
 namespace smelt::tuner {
 namespace {
@@ -71,7 +72,7 @@ class SessionTest : public ::testing::Test {
 };
 
 TEST_F(SessionTest, FindsAVerifiedAnswerThatReplaysAndGoesOnFromItsRecords) {
-  auto program = LoadProgram(ModelPath("dqn"));
+  auto program = targets::LoadProgram(ModelPath("dqn"));
   ASSERT_TRUE(program.ok()) << program.status();
   TuneOptions options;
   options.folder = In("run");
@@ -81,13 +82,13 @@ TEST_F(SessionTest, FindsAVerifiedAnswerThatReplaysAndGoesOnFromItsRecords) {
   options.candidates = 6;
   options.comparison.children = 3;
   options.tiles = false;
-  options.target = *kernels::Target::Parse("cpu:threads=1");
+  options.target = *cpu::ParseTarget("cpu:threads=1");
   options.worker.program = SMELT_TOOL;
   options.worker.target = "cpu:threads=1";
   options.worker.cache_folder = In("cache");
   options.policy = {.repeats = 3, .seconds = 0.2};
   const auto predictor = gnn::Predictor::Analytical(options.target);
-  Budget budget(60);
+  measure::Budget budget(60);
   auto report = Tune(*program, options, *predictor, budget);
   ASSERT_TRUE(report.ok()) << report.status();
   EXPECT_TRUE(report->verified);
@@ -99,10 +100,10 @@ TEST_F(SessionTest, FindsAVerifiedAnswerThatReplaysAndGoesOnFromItsRecords) {
     EXPECT_TRUE(fs::exists(folder_ / "run" / file)) << file;
   auto fused = hlo::ReadModuleFile(In("run/fused.hlo"));
   EXPECT_TRUE(fused.ok()) << fused.status();
-  auto replayed = FuseProgram(*program, In("run/best.fusion.json"), options.target);
+  auto replayed = targets::FuseProgram(*program, In("run/best.fusion.json"), options.target);
   ASSERT_TRUE(replayed.ok()) << replayed.status();
 
-  Budget second(60);
+  measure::Budget second(60);
   auto again = Tune(*program, options, *predictor, second);
   ASSERT_TRUE(again.ok()) << again.status();
   EXPECT_GT(again->known, 0);
@@ -111,14 +112,14 @@ TEST_F(SessionTest, FindsAVerifiedAnswerThatReplaysAndGoesOnFromItsRecords) {
 
   // A failure of the default that some run recorded does not make the folder useless.
   {
-    auto records = Records::Open(In("run/records.db"));
+    auto records = measure::Records::Open(In("run/records.db"));
     ASSERT_TRUE(records.ok()) << records.status();
-    Record usual = (*records)->All()->front();
+    measure::Record usual = (*records)->All()->front();
     ASSERT_TRUE(usual.outcome.ok());
-    usual.outcome = {.failure = Failure::kRunTimedOut, .message = "no answer in 60 s"};
+    usual.outcome = {.failure = measure::Failure::kRunTimedOut, .message = "no answer in 60 s"};
     ASSERT_TRUE((*records)->Add(usual).ok());
   }
-  Budget third(60);
+  measure::Budget third(60);
   const auto after = Tune(*program, options, *predictor, third);
   EXPECT_TRUE(after.ok()) << after.status();
 }
@@ -136,16 +137,16 @@ TEST_F(SessionTest, WithoutTimeToMeasureTheDefaultThatIsTheAnswerInOneLine) {
 }
 
 TEST_F(SessionTest, AConfigurationOfAnotherModuleNamesTheFirstDifference) {
-  auto dqn = LoadProgram(ModelPath("dqn"));
-  auto attention = LoadProgram(ModelPath("attention"));
+  auto dqn = targets::LoadProgram(ModelPath("dqn"));
+  auto attention = targets::LoadProgram(ModelPath("attention"));
   ASSERT_TRUE(dqn.ok() && attention.ok());
   auto space = fusion::Space::Build(dqn->module(), fusion::FusionTarget::Cpu());
   ASSERT_TRUE(space.ok());
-  const auto target = *kernels::Target::Parse("cpu:threads=1");
-  auto config = FusionConfig(*space, dqn->flat, "priority", target);
+  const auto target = *cpu::ParseTarget("cpu:threads=1");
+  auto config = targets::FusionConfig(*space, dqn->flat, "priority", target);
   ASSERT_TRUE(config.ok());
   ASSERT_TRUE(fusion::SaveConfig(In("dqn.fusion.json"), *space, {*config, {}, {}, {}}).ok());
-  auto wrong = FuseProgram(*attention, In("dqn.fusion.json"), target);
+  auto wrong = targets::FuseProgram(*attention, In("dqn.fusion.json"), target);
   ASSERT_FALSE(wrong.ok());
   EXPECT_THAT(std::string(wrong.status().message()), HasSubstr("made for another module"));
   EXPECT_THAT(std::string(wrong.status().message()), HasSubstr("decision 0"));
@@ -166,7 +167,7 @@ TEST_F(SessionTest, AKilledSessionLosesNoRecordAndGoesOn) {
   for (int i = 0; i < 600 && before < 2; ++i) {
     ::usleep(100000);
     if (!fs::exists(folder_ / "run" / "records.db")) continue;
-    auto records = Records::Open(In("run/records.db"));
+    auto records = measure::Records::Open(In("run/records.db"));
     if (!records.ok()) continue;
     auto all = (*records)->All();
     if (all.ok()) before = all->size();
@@ -174,7 +175,7 @@ TEST_F(SessionTest, AKilledSessionLosesNoRecordAndGoesOn) {
   ::kill(pid, SIGKILL);
   Wait(pid);
   ASSERT_GE(before, 2u) << Errors();
-  auto records = Records::Open(In("run/records.db"));
+  auto records = measure::Records::Open(In("run/records.db"));
   ASSERT_TRUE(records.ok()) << records.status();
   auto all = (*records)->All();
   ASSERT_TRUE(all.ok()) << all.status();

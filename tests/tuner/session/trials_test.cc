@@ -12,6 +12,7 @@
 #include "fusion/target.h"
 #include "gtest/gtest.h"
 #include "hlo/text/parser.h"
+#include "targets/cpu/detect.h"
 #include "tuner/tile_search.h"
 
 namespace smelt::tuner {
@@ -35,7 +36,7 @@ class TrialsTest : public ::testing::Test {
     fs::remove_all(folder_);
     auto module = hlo::ParseModule(kConvolution, {.file_name = "lone.hlo"});
     ASSERT_TRUE(module.ok()) << module.status();
-    auto program = PrepareProgram(*std::move(module), "lone.hlo");
+    auto program = targets::PrepareProgram(*std::move(module), "lone.hlo");
     ASSERT_TRUE(program.ok()) << program.status();
     program_ = *std::move(program);
     space_ = fusion::Space::Build(program_.module(), fusion::FusionTarget::Cpu()).value();
@@ -44,7 +45,7 @@ class TrialsTest : public ::testing::Test {
 
   std::unique_ptr<Trials> Open() {
     TrialOptions options;
-    options.target = kernels::Target::Parse("cpu:threads=1").value();
+    options.target = cpu::ParseTarget("cpu:threads=1").value();
     options.worker.program = SMELT_TOOL;
     options.worker.target = "cpu:threads=1";
     options.policy = {.repeats = 3, .seconds = 0.2};
@@ -52,15 +53,15 @@ class TrialsTest : public ::testing::Test {
     EXPECT_TRUE(trials->Open(folder_).ok());
     return trials;
   }
-  static Outcome Sleep(Trials& trials, double seconds) {
+  static measure::Outcome Sleep(Trials& trials, double seconds) {
     trials.runner().Inject("spin", seconds);  // the child is killed after that
-    Outcome outcome;
+    measure::Outcome outcome;
     outcome.seconds = {seconds};
     return outcome;
   }
 
   std::string folder_;
-  Program program_;
+  targets::Program program_;
   std::optional<fusion::Space> space_;
 };
 
@@ -73,9 +74,9 @@ TEST_F(TrialsTest, WhatIsKnownIsNotMeasuredAgainAndItsSecondsCountOnce) {
   }
   const std::unique_ptr<Trials> trials = Open();
   for (int i = 0; i < 2; ++i) {
-    const absl::StatusOr<Outcome> known = trials->MeasureKernel("k", "a tile", [] {
+    const absl::StatusOr<measure::Outcome> known = trials->MeasureKernel("k", "a tile", [] {
       ADD_FAILURE() << "measured again";
-      return Outcome();
+      return measure::Outcome();
     });
     ASSERT_TRUE(known.ok()) << known.status();
     EXPECT_EQ(known->best(), 0.2);
@@ -85,7 +86,7 @@ TEST_F(TrialsTest, WhatIsKnownIsNotMeasuredAgainAndItsSecondsCountOnce) {
   // What this run measures is no part of what it knew.
   ASSERT_TRUE(trials->MeasureKernel("other", "a tile", [&] { return Sleep(*trials, 0.1); }).ok());
   const double before = trials->known_seconds();
-  ASSERT_TRUE(trials->MeasureKernel("other", "a tile", [] { return Outcome(); }).ok());
+  ASSERT_TRUE(trials->MeasureKernel("other", "a tile", [] { return measure::Outcome(); }).ok());
   EXPECT_EQ(trials->known_seconds(), before);
 }
 
@@ -93,13 +94,15 @@ TEST_F(TrialsTest, WhatTheEndOfTimeCutsShortIsNoResult) {
   const std::unique_ptr<Trials> trials = Open();
   const auto now = std::chrono::steady_clock::now();
   trials->runner().SetDeadline(now + std::chrono::milliseconds(200));
-  const absl::StatusOr<Outcome> cut = trials->MeasureKernel("k", "a tile", [&] { return Sleep(*trials, 600); });
+  const absl::StatusOr<measure::Outcome> cut =
+      trials->MeasureKernel("k", "a tile", [&] { return Sleep(*trials, 600); });
   EXPECT_TRUE(absl::IsDeadlineExceeded(cut.status())) << cut.status();
   EXPECT_TRUE(absl::IsDeadlineExceeded(trials->Measure(trials->usual()).status()));
   EXPECT_EQ(trials->measured(), 0);
   // With time again, it is measured.
   trials->runner().SetDeadline(now + std::chrono::hours(1));
-  const absl::StatusOr<Outcome> outcome = trials->MeasureKernel("k", "a tile", [&] { return Sleep(*trials, 0.1); });
+  const absl::StatusOr<measure::Outcome> outcome =
+      trials->MeasureKernel("k", "a tile", [&] { return Sleep(*trials, 0.1); });
   ASSERT_TRUE(outcome.ok()) << outcome.status();
   EXPECT_EQ(outcome->best(), 0.1);
 }
@@ -110,7 +113,7 @@ TEST_F(TrialsTest, TilesAreTriedAsLongAsThereIsTime) {
   const absl::StatusOr<TrialResult> usual = trials->Measure(trials->usual());
   ASSERT_TRUE(usual.ok()) << usual.status();
   TileSearchOptions options;
-  options.target = kernels::Target::Parse("cpu:threads=1").value();
+  options.target = cpu::ParseTarget("cpu:threads=1").value();
   int turns = 0, tiles = 0;
   options.proceed = [&](const std::string& line) {
     tiles += line.find(" of c") != std::string::npos && line.starts_with("tile ");

@@ -1,0 +1,12 @@
+// The model that comes with Smelt.
+#pragma once
+
+#include <string>
+
+namespace smelt::gnn {
+
+// Path of models/cpu.smeltmodel (of `name`): $SMELT_MODEL (for `cpu`), or beside the running program (in its folder or
+// up to three folders above it), or in share/smelt of its installation; empty when there is none.
+std::string ShippedModelPath(const std::string& name = "cpu");
+
+}  // namespace smelt::gnn

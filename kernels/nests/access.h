@@ -1,0 +1,37 @@
+// How a tensor is read: what an index expression depends on, and by how much a step of a loop moves the address.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "kernels/te/tensor.h"
+
+namespace smelt::kernels::nests {
+
+// One read of a tensor, with its indices over the axes of the operation that reads.
+struct Access {
+  te::OperationRef reader;
+  te::OperationRef tensor;
+  int output = 0;
+  std::vector<te::Expr> indices;
+};
+
+bool DependsOn(const te::Expr& expression, const te::Expr& variable);
+
+// Coefficient of the variable where the expression is linear in it; nothing where it is not (a division, a position
+// that is data).
+std::optional<int64_t> Coefficient(const te::Expr& expression, const te::Expr& variable);
+
+// Elements by which the address moves for one step of the variable, in row-major storage of the tensor; nothing where
+// it depends on the position.
+std::optional<int64_t> Stride(const Access& access, const te::Expr& variable);
+
+// The reads of an operation's bodies as they stand, each distinct one once.
+std::vector<Access> DirectReads(const te::OperationRef& operation);
+
+// Elements of an operation's domain, and of its domain times its reduction.
+double Elements(const te::Operation& operation);
+double Steps(const te::Operation& operation);
+
+}  // namespace smelt::kernels::nests

@@ -1,0 +1,466 @@
+#include "kernels/nests/structure.h"
+
+#include <algorithm>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
+
+namespace smelt::kernels::nests {
+namespace {
+
+using te::BinaryOp;
+using te::Expr;
+using te::ExprKind;
+using te::Operation;
+using te::OperationRef;
+using te::UnaryOp;
+
+// More places than this where an operation would be computed anew, and it is kept whatever it costs: expressions grow.
+constexpr size_t kContextLimit = 24;
+// Arithmetic per element whose repetition outweighs a store and a load in the nearest cache, and in memory.
+constexpr double kKeepNear = 24;
+constexpr double kKeepFar = 120;
+// Taps of a window whose code is unrolled whole, so that what lies beyond the border is known when it is compiled.
+constexpr double kUnrolledTaps = 25;
+// Scratch of one iteration that is still near.
+constexpr double kNearElements = 32 * 1024;
+
+double UnaryCost(UnaryOp op) {
+  switch (op) {
+    case UnaryOp::kNegate:
+    case UnaryOp::kAbs:
+    case UnaryOp::kNot:
+    case UnaryOp::kFloor:
+    case UnaryOp::kCeil:
+    case UnaryOp::kRoundEven:
+    case UnaryOp::kIsFinite:
+      return 2;
+    case UnaryOp::kSign:
+    case UnaryOp::kRoundAfz:
+    case UnaryOp::kPopcount:
+    case UnaryOp::kClz:
+      return 6;
+    case UnaryOp::kSqrt:
+    case UnaryOp::kExp:
+      return 28;
+    default:
+      return 45;
+  }
+}
+
+double BinaryCost(BinaryOp op, bool is_float) {
+  switch (op) {
+    case BinaryOp::kDiv:
+    case BinaryOp::kRem:
+      return is_float ? 20 : 60;
+    case BinaryOp::kPower:
+    case BinaryOp::kAtan2:
+      return 90;
+    default:
+      return 2;
+  }
+}
+
+int PositionOf(const Operation& operation, const Expr& e) {
+  for (size_t i = 0; i < operation.axes.size(); ++i) {
+    if (operation.axes[i].var.Same(e)) return static_cast<int>(i);
+  }
+  return -1;
+}
+
+// Times that a read is made when loops run in the order of the axes, reduce axes innermost, and what does not change
+// in an inner loop is taken out of it.
+double Evaluations(const Access& access) {
+  const Operation& reader = *access.reader;
+  if (IsContraction(reader)) return Steps(reader);
+  double all = 1;
+  double until_last = 1;
+  const auto loop = [&](const te::IterVar& axis) {
+    all *= static_cast<double>(axis.extent);
+    for (const Expr& index : access.indices) {
+      if (DependsOn(index, axis.var)) {
+        until_last = all;
+        break;
+      }
+    }
+  };
+  for (const te::IterVar& axis : reader.axes) loop(axis);
+  for (const te::IterVar& axis : reader.reduce_axes) loop(axis);
+  return until_last;
+}
+
+// A border around an array: inside, the array's element at the same distance from each other.
+bool IsBorder(const Operation& operation) {
+  if (operation.tag != "pad") return false;
+  bool plain = true;
+  for (const Expr& body : operation.bodies) {
+    te::Visit(body, [&](const Expr& e) {
+      if (e->kind == ExprKind::kBinary && (e->binary() == BinaryOp::kFloorMod || e->binary() == BinaryOp::kFloorDiv))
+        plain = false;
+    });
+  }
+  return plain;
+}
+
+// A small window over each channel apart, channels last: every element of the picture is read for a few products only,
+// so that a bordered copy of it would cost as much as they do.
+bool IsDepthwiseWindow(const OperationRef& operation) {
+  if (operation->tag != "convolution" || Steps(*operation) > kUnrolledTaps * Elements(*operation)) return false;
+  const std::vector<Access> reads = DirectReads(operation);
+  return std::all_of(reads.begin(), reads.end(), [&](const Access& read) {
+    return Stride(read, operation->axes.back().var) == std::optional<int64_t>(1);
+  });
+}
+
+class Analysis {
+ public:
+  explicit Analysis(te::Graph graph) { structure_.graph = std::move(graph); }
+
+  Structure Run() {
+    const std::vector<OperationRef>& operations = structure_.graph.operations;
+    for (const te::Tensor& output : structure_.graph.outputs) outputs_.insert(output.op.get());
+    for (const OperationRef& operation : operations) chain_cost_[operation.get()] = ChainCost(*operation);
+    for (size_t i = operations.size(); i-- > 0;) {
+      const OperationRef& operation = operations[i];
+      if (operation->kind == te::OperationKind::kPlaceholder) {
+        Record(operation);
+      } else {
+        Decide(operation);
+      }
+    }
+    Finish();
+    return std::move(structure_);
+  }
+
+ private:
+  struct Place {
+    size_t nest = 0;
+    int depth = 0;               // see Attached; the root's own is its rank
+    std::vector<int> root_axis;  // of each axis: the root's axis that it equals, -1
+  };
+
+  double ChainCost(const Operation& operation) {
+    if (operation.kind == te::OperationKind::kPlaceholder) return 0;
+    double cost = BodyCost(operation);
+    if (operation.IsReduction()) return cost;
+    for (const OperationRef& input : operation.Inputs()) {
+      if (!input->IsReduction()) cost += chain_cost_[input.get()];
+    }
+    return std::min(cost, 1e6);
+  }
+
+  // The reads of `operation` by what is already placed become the accesses of those nests.
+  void Record(const OperationRef& operation) {
+    for (const Access& access : pending_[operation.get()]) {
+      structure_.nests[places_.at(access.reader.get()).nest].accesses.push_back(access);
+    }
+  }
+
+  void Decide(const OperationRef& operation) {
+    const std::vector<Access>& contexts = pending_[operation.get()];
+    if (contexts.empty() && !outputs_.contains(operation.get())) return;  // dead
+    if (outputs_.contains(operation.get())) {
+      Record(operation);
+      NewNest(operation);
+      return;
+    }
+    size_t nest = 0;
+    const int depth = PrefixDepth(*operation, contexts, &nest);
+    if (operation->IsReduction()) {
+      Record(operation);
+      AxisMatch match;
+      if (TileMatch(*operation, contexts, &nest, &match)) {
+        Attach(operation, nest, 0, std::move(match));
+      } else if (depth > 0 && !IsContraction(*operation)) {
+        Attach(operation, nest, depth, {});
+      } else {
+        NewNest(operation);
+      }
+      return;
+    }
+    const bool near = depth > 0 && depth < static_cast<int>(structure_.nests[nest].root->axes.size());
+    if (!Keep(*operation, contexts, near)) {
+      structure_.inlined.push_back(operation);
+      Inline(*operation, contexts);
+      return;
+    }
+    Record(operation);
+    if (near) {
+      Attach(operation, nest, depth, {});
+    } else {
+      NewNest(operation);
+    }
+  }
+
+  bool Keep(const Operation& operation, const std::vector<Access>& contexts, bool near) {
+    if (contexts.size() > kContextLimit) return true;
+    const double own = BodyCost(operation);
+    if (own == 0) return false;  // movement alone is index arithmetic wherever it is read
+    // Partition takes the border out of the steady part of its loops.
+    if (IsBorder(operation) && own == chain_cost_[&operation] &&
+        std::all_of(contexts.begin(), contexts.end(), [](const Access& c) { return IsDepthwiseWindow(c.reader); })) {
+      return false;
+    }
+    const double elements = Elements(operation);
+    double evaluations = 0;
+    bool feeds_contraction = false;
+    for (const Access& context : contexts) {
+      const double times = Evaluations(context);
+      evaluations += times;
+      feeds_contraction = feeds_contraction || (IsContraction(*context.reader) && times > 4 * elements);
+    }
+    if (feeds_contraction) return true;
+    const double waste = (evaluations / elements - 1) * chain_cost_[&operation];
+    if (waste < kKeepNear) return false;
+    // Far away it pays where the array is small beside what reads it, or costs very much.
+    return near || elements * 8 <= evaluations || waste >= kKeepFar;
+  }
+
+  // Reads made at `contexts` go on to the operands at the indices that follow.
+  void Inline(const Operation& operation, const std::vector<Access>& contexts) {
+    const std::vector<Access> reads = DirectReads(operation.shared_from_this());
+    for (const Access& context : contexts) {
+      std::vector<std::pair<Expr, Expr>> replacements;
+      for (size_t i = 0; i < operation.axes.size(); ++i) {
+        replacements.emplace_back(operation.axes[i].var, context.indices[i]);
+      }
+      for (const Access& read : reads) {
+        std::vector<Expr> indices;
+        for (const Expr& index : read.indices) indices.push_back(te::Substitute(index, replacements));
+        AddPending({context.reader, read.tensor, read.output, std::move(indices)});
+      }
+    }
+  }
+
+  void AddPending(Access access) {
+    std::vector<Access>& list = pending_[access.tensor.get()];
+    for (const Access& other : list) {
+      if (other.reader != access.reader || other.output != access.output) continue;
+      bool same = true;
+      for (size_t i = 0; i < access.indices.size(); ++i) same = same && access.indices[i].Same(other.indices[i]);
+      if (same) return;
+    }
+    list.push_back(std::move(access));
+  }
+
+  void AddReads(const OperationRef& operation) {
+    for (Access& read : DirectReads(operation)) AddPending(std::move(read));
+  }
+
+  void NewNest(const OperationRef& operation) {
+    Nest nest;
+    nest.root = operation;
+    Place place;
+    place.nest = structure_.nests.size();
+    place.depth = static_cast<int>(operation->axes.size());
+    for (int i = 0; i < place.depth; ++i) place.root_axis.push_back(i);
+    places_[operation.get()] = std::move(place);
+    structure_.nests.push_back(std::move(nest));
+    AddReads(operation);
+  }
+
+  void Attach(const OperationRef& operation, size_t nest, int depth, AxisMatch match) {
+    Place place;
+    place.nest = nest;
+    place.depth = depth;
+    place.root_axis.assign(operation->axes.size(), -1);
+    // The axes that equal a root axis wherever the operation is read.
+    bool first = true;
+    for (const Access& context : pending_[operation.get()]) {
+      const Place& reader = places_.at(context.reader.get());
+      for (size_t d = 0; d < context.indices.size(); ++d) {
+        const int position = PositionOf(*context.reader, context.indices[d]);
+        const int axis = position >= 0 ? reader.root_axis[position] : -1;
+        if (first) {
+          place.root_axis[d] = axis;
+        } else if (place.root_axis[d] != axis) {
+          // Another read walks over the whole axis: only outer loops are shared.
+          if (place.root_axis[d] >= depth || axis >= depth || axis < 0 || place.root_axis[d] < 0) {
+            place.root_axis[d] = -1;
+          }
+        }
+      }
+      first = false;
+    }
+    structure_.nests[nest].attached.push_back({operation, depth, std::move(match)});
+    places_[operation.get()] = std::move(place);
+    AddReads(operation);
+  }
+
+  // How many of the root's outer axes every read follows one to one, so that computing the operation inside them
+  // repeats nothing. 0: readers are in several nests, or there is no such axis.
+  int PrefixDepth(const Operation& operation, const std::vector<Access>& contexts, size_t* nest) {
+    int depth = -1;
+    double near_elements = Elements(operation);
+    for (size_t c = 0; c < contexts.size(); ++c) {
+      const Access& context = contexts[c];
+      const Place& place = places_.at(context.reader.get());
+      if (c > 0 && place.nest != *nest) return 0;
+      *nest = place.nest;
+      const Nest& of_reader = structure_.nests[place.nest];
+      if (HasTileAttached(of_reader)) return 0;
+      if (of_reader.root->IsReduction() && KindOfReduction(*of_reader.root) != NestKind::kRowReduction) return 0;
+      const std::vector<int64_t>& root_shape = of_reader.root->shape;
+      std::vector<bool> follows(root_shape.size(), false);
+      for (const Expr& index : context.indices) {
+        const int position = PositionOf(*context.reader, index);
+        if (position >= 0 && place.root_axis[position] >= 0) follows[place.root_axis[position]] = true;
+      }
+      int common = 0;
+      while (common < static_cast<int>(root_shape.size()) && common < place.depth &&
+             (follows[common] || root_shape[common] == 1)) {
+        ++common;
+      }
+      depth = depth < 0 ? common : std::min(depth, common);
+    }
+    if (depth <= 0) return 0;
+    const std::vector<int64_t>& root_shape = structure_.nests[*nest].root->shape;
+    bool real = false;
+    for (int i = 0; i < depth; ++i) {
+      real = real || root_shape[i] > 1;
+      near_elements /= static_cast<double>(root_shape[i]);
+    }
+    return real && near_elements <= kNearElements ? depth : 0;
+  }
+
+  static bool HasTileAttached(const Nest& nest) {
+    return std::any_of(nest.attached.begin(), nest.attached.end(), [](const Attached& a) { return a.depth == 0; });
+  }
+
+  NestKind KindOfReduction(const Operation& operation) const {
+    if (Elements(operation) == 1) return NestKind::kRowReduction;
+    if (IsContraction(operation)) return NestKind::kTiled;
+    std::vector<Access> accesses;
+    for (const Nest& nest : structure_.nests) {
+      for (const Access& access : nest.accesses) {
+        if (access.reader.get() == &operation) accesses.push_back(access);
+      }
+    }
+    if (accesses.empty()) accesses = DirectReads(operation.shared_from_this());
+    return VectorAxis(operation, accesses) >= 0 ? NestKind::kTiled : NestKind::kRowReduction;
+  }
+
+  // Whether the operation can be computed tile by tile inside the loops of its one reader, a nest of elementwise work.
+  bool TileMatch(const Operation& operation, const std::vector<Access>& contexts, size_t* nest, AxisMatch* match) {
+    if (contexts.size() != 1 || Elements(operation) == 1) return false;
+    const Access& context = contexts[0];
+    const Place& place = places_.at(context.reader.get());
+    const Nest& of_reader = structure_.nests[place.nest];
+    if (context.reader != of_reader.root || of_reader.root->IsReduction()) return false;
+    if (KindOfReduction(operation) != NestKind::kTiled) return false;
+    for (const Attached& other : of_reader.attached) {
+      if (other.depth != 0 || other.operation->shape != operation.shape ||
+          IsContraction(*other.operation) != IsContraction(operation)) {
+        return false;
+      }
+    }
+    std::optional<AxisMatch> found = MatchAxes(*of_reader.root, operation, context.indices);
+    if (!found) return false;
+    for (const Attached& other : of_reader.attached) {
+      for (size_t d = 0; d < found->sources.size(); ++d) {
+        const AxisSource& a = found->sources[d];
+        const AxisSource& b = other.match.sources[d];
+        if (a.axes != b.axes || a.divisor != b.divisor || a.modulus != b.modulus) return false;
+      }
+    }
+    *nest = place.nest;
+    *match = std::move(*found);
+    return true;
+  }
+
+  void Finish() {
+    std::reverse(structure_.nests.begin(), structure_.nests.end());
+    double most = -1;
+    for (size_t i = 0; i < structure_.nests.size(); ++i) {
+      Nest& nest = structure_.nests[i];
+      std::reverse(nest.attached.begin(), nest.attached.end());
+      nest.main = nest.root;
+      if (nest.root->IsReduction()) nest.kind = KindOfReduction(*nest.root);
+      if (!nest.attached.empty()) {
+        nest.kind = HasTileAttached(nest)      ? NestKind::kTiled
+                    : nest.root->IsReduction() ? NestKind::kRowReduction
+                                               : NestKind::kRows;
+        if (nest.kind == NestKind::kTiled) {
+          for (const Attached& attached : nest.attached) {
+            if (nest.main == nest.root || Steps(*attached.operation) > Steps(*nest.main)) {
+              nest.main = attached.operation;
+            }
+          }
+        }
+      }
+      if (nest.Work() > most) {
+        most = nest.Work();
+        structure_.main = i;
+      }
+    }
+  }
+
+  Structure structure_;
+  absl::flat_hash_set<const Operation*> outputs_;
+  absl::flat_hash_map<const Operation*, double> chain_cost_;
+  absl::flat_hash_map<const Operation*, std::vector<Access>> pending_;
+  absl::flat_hash_map<const Operation*, Place> places_;
+};
+
+}  // namespace
+
+bool IsContraction(const Operation& operation) {
+  return operation.IsReduction() && (operation.tag == "dot" || operation.tag == "convolution");
+}
+
+double BodyCost(const Operation& operation) {
+  double cost = 0;
+  for (const Expr& body : operation.bodies) {
+    te::Visit(body, [&](const Expr& e) {
+      // Indices are s64; the rare s64 values are charged as if they were.
+      if (e->type.element == hlo::PrimitiveType::kS64 || e->type.element == hlo::PrimitiveType::kPred) return;
+      switch (e->kind) {
+        case ExprKind::kUnary:
+          cost += UnaryCost(e->unary());
+          break;
+        case ExprKind::kBinary:
+          cost += BinaryCost(e->binary(), hlo::IsFloat(e->type.element));
+          break;
+        case ExprKind::kSelect:
+        case ExprKind::kCast:
+          cost += 2;
+          break;
+        case ExprKind::kIf:
+          cost += 6;
+          break;
+        default:
+          break;
+      }
+    });
+  }
+  return cost;
+}
+
+int VectorAxis(const Operation& reduction, const std::vector<Access>& accesses) {
+  for (size_t i = reduction.axes.size(); i-- > 0;) {
+    if (reduction.axes[i].extent < 4) continue;
+    bool contiguous = false;
+    bool possible = true;
+    for (const Access& access : accesses) {
+      const std::optional<int64_t> stride = Stride(access, reduction.axes[i].var);
+      possible = possible && stride && (*stride == 0 || *stride == 1);
+      contiguous = contiguous || (stride && *stride == 1);
+    }
+    if (possible && contiguous) return static_cast<int>(i);
+  }
+  return -1;
+}
+
+double Nest::Work() const {
+  double work = 0;
+  const auto add = [&](const Operation& operation) {
+    work += Steps(operation) * (operation.IsReduction() ? 2 : 1) * (1 + BodyCost(operation) / 16);
+  };
+  add(*root);
+  for (const Attached& a : attached) add(*a.operation);
+  return work;
+}
+
+Structure AnalyseStructure(te::Graph graph) { return Analysis(std::move(graph)).Run(); }
+
+}  // namespace smelt::kernels::nests

@@ -1,0 +1,62 @@
+// How a kernel's graph falls into loop nests: which operations are computed where they are read, which are kept in
+// memory, and at whose loops. Templates then schedule one nest each.
+#pragma once
+
+#include <vector>
+
+#include "kernels/nests/access.h"
+#include "kernels/nests/axis_match.h"
+#include "kernels/te/tensor.h"
+
+namespace smelt::kernels::nests {
+
+enum class NestKind : uint8_t {
+  kInjective,     // elementwise and data movement: nothing is computed at the root's loops
+  kRows,          // softmax, layer norm: reductions and what they share, computed once for each outer iteration
+  kRowReduction,  // the root sums along contiguous memory
+  kTiled,         // the root, or what is computed at its tiles, reduces with vectors over kept elements: contractions,
+                  // convolutions, pooling, sums over columns
+};
+
+// An operation computed at the loops of a nest's root.
+struct Attached {
+  te::OperationRef operation;
+  int depth = 0;  // root axes outside it; 0: computed at the root's tiles, see `match`
+  AxisMatch match;
+};
+
+struct Nest {
+  te::OperationRef root;
+  NestKind kind = NestKind::kInjective;
+  std::vector<Attached> attached;  // producers first
+  te::OperationRef main;           // what takes the time: the root or an attached operation
+  // What the root and the attached operations read once the rest is inlined, each distinct read once.
+  std::vector<Access> accesses;
+
+  double Work() const;  // steps of its operations, contractions counted as what they are
+};
+
+struct Structure {
+  te::Graph graph;
+  std::vector<te::OperationRef> inlined;
+  std::vector<Nest> nests;  // producers first
+  size_t main = 0;          // the nest that dominates: the one that a tile divides
+
+  const Nest& main_nest() const { return nests[main]; }
+};
+
+// Decides by arithmetic saved against memory moved. Deterministic; never fails. The same for every CPU: what counts as
+// near is a constant in structure.cc, and the target's vectors and caches first matter to the tiles.
+Structure AnalyseStructure(te::Graph graph);
+
+// Whether an operation is a dot or convolution.
+bool IsContraction(const te::Operation& operation);
+// The kept axis along which all reads of a reduction are contiguous or constant, so that vectors run over it; -1 when
+// there is none.
+int VectorAxis(const te::Operation& reduction, const std::vector<Access>& accesses);
+// Roughly how many slots of a vector unit one element of the operation's own bodies takes, times two. The scale is this
+// folder's own, and its thresholds (what is kept, what runs on several threads) are set on it; seconds are the business
+// of cost/, whose table goes by opcode and type.
+double BodyCost(const te::Operation& operation);
+
+}  // namespace smelt::kernels::nests

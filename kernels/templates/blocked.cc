@@ -1,0 +1,248 @@
+// Contractions whose shared operand outgrows the nearest caches: the sum is cut into blocks as well, so that a block of
+// the operand is read from memory once, in long runs, packed, and used by every row of the tile while it is near. The
+// sums of the tile live in scratch between blocks and those of a block in registers.
+//
+//   for tiles
+//     for blocks of the sum                 block of the shared operand packed here
+//       for rows and columns of the tile, by register tiles
+//         for the block: accumulators += broadcast * vector
+//         sums += accumulators
+//     root[...] = epilogue(accumulators)
+#include <algorithm>
+#include <tuple>
+
+#include "base/status_macros.h"
+#include "kernels/templates/register_tile.h"
+#include "kernels/templates/templates.h"
+
+namespace smelt::kernels::nests {
+namespace {
+
+using schedule::Schedule;
+
+// The longest part of a sum, of at most `block` terms and not much less, that divides it; 0 when there is none, or the
+// sum is one block.
+int64_t EvenBlock(int64_t extent, int64_t block) {
+  if (extent <= block) return 0;
+  for (int64_t even = block; 2 * even > block; --even) {
+    if (extent % even == 0) return even;
+  }
+  return 0;
+}
+
+class BlockedNest {
+ public:
+  BlockedNest(Schedule& schedule, const NestInput& input)
+      : schedule_(schedule),
+        input_(input),
+        root_(*input.nest.root),
+        main_(*input.nest.main),
+        registers_(ChooseRegisterTile(input.nest, input.tile, input.target)) {}
+
+  absl::Status Run() {
+    if (input_.nest.main == input_.nest.root) {
+      SMELT_ASSIGN_OR_RETURN(std::string sum, schedule_.CacheWrite(root_.name, ir::Scope::kThread));
+      sums_.push_back({sum, &root_});
+      for (size_t i = 0; i < root_.axes.size(); ++i) loops_.push_back(AxisName(static_cast<int>(i)));
+    } else {
+      for (const Attached& attached : input_.nest.attached) {
+        sums_.push_back({attached.operation->name, attached.operation.get()});
+        SMELT_RETURN_IF_ERROR(schedule_.SetScope(attached.operation->name, ir::Scope::kThread));
+      }
+      SMELT_ASSIGN_OR_RETURN(loops_, LoopsOfProducer(schedule_, root_.name, input_.nest.attached[0].match));
+    }
+    SMELT_RETURN_IF_ERROR(SplitRoot());
+    for (size_t i = sums_.size(); i-- > 0;) SMELT_RETURN_IF_ERROR(ScheduleSum(sums_[i]));
+    return ParallelizeOutermost(schedule_, root_.name, outer_, input_.nest.Work());
+  }
+
+ private:
+  struct Sum {
+    std::string stage;
+    const te::Operation* operation;
+  };
+
+  absl::Status SplitRoot() {
+    std::vector<std::string> inner;
+    std::string vector_inner;
+    int64_t vector_extent = 1;
+    for (size_t a = 0; a < loops_.size(); ++a) {
+      if (loops_[a].empty()) continue;
+      const int64_t tile = std::min(input_.tile[a], main_.axes[a].extent);
+      SMELT_ASSIGN_OR_RETURN(auto split, schedule_.Split(root_.name, loops_[a], tile));
+      const bool is_vector = static_cast<int>(a) == registers_.vector_axis;
+      outer_.insert(is_vector ? outer_.begin() : outer_.end(), split.first);
+      if (is_vector) {
+        vector_inner = split.second;
+        vector_extent = tile;
+      } else {
+        inner.push_back(split.second);
+      }
+    }
+    std::vector<std::string> order = outer_;
+    order.insert(order.end(), inner.begin(), inner.end());
+    if (!vector_inner.empty()) {
+      SMELT_ASSIGN_OR_RETURN(auto split,
+                             VectorizeLoop(schedule_, root_.name, vector_inner, vector_extent, registers_.lanes));
+      if (!split.first.empty()) order.push_back(split.first);
+      order.push_back(split.second);
+    }
+    return ReorderLoops(schedule_, root_.name, order);
+  }
+
+  absl::Status ScheduleSum(const Sum& sum) {
+    SMELT_RETURN_IF_ERROR(schedule_.ComputeAt(sum.stage, root_.name, outer_.back()));
+    const int64_t block = SumBlock(input_.nest, input_.tile, input_.target);
+    if (sum.operation->reduce_axes.size() == 1) {
+      const int64_t even = EvenBlock(sum.operation->reduce_axes[0].extent, block);
+      if (even > 0) return SumBlocks(sum, even);
+    }
+    return Accumulate(sum, block);
+  }
+
+  // Each block is summed from nothing and then added: the error of a long sum grows with the number of blocks and the
+  // length of one, not with their product.
+  absl::Status SumBlocks(const Sum& sum, int64_t block) {
+    SMELT_ASSIGN_OR_RETURN(auto blocks, schedule_.Split(sum.stage, ReduceName(0), block));
+    SMELT_ASSIGN_OR_RETURN(const std::string partial, schedule_.Rfactor(sum.stage, blocks.first));
+    const std::string block_loop = ReduceName(0);
+    std::vector<std::string> order{block_loop};
+    SMELT_ASSIGN_OR_RETURN(const RegisterLoops loops, SplitIntoRegisterTiles(sum, order));
+    const std::string tile_loop = order.back();
+    loops.AppendTo(order);
+    SMELT_RETURN_IF_ERROR(ReorderLoops(schedule_, sum.stage, order));
+    SMELT_RETURN_IF_ERROR(loops.UnrollIn(schedule_, sum.stage));
+
+    SMELT_RETURN_IF_ERROR(schedule_.SetScope(partial, ir::Scope::kLocal));
+    SMELT_RETURN_IF_ERROR(schedule_.ComputeAt(partial, sum.stage, tile_loop));
+    // Its axes are the block, then those of the sum; it is computed for one register tile.
+    RegisterLoops inner;
+    order = {AxisName(0)};
+    for (int a = 0; a < static_cast<int>(sum.operation->axes.size()); ++a) {
+      if (a == registers_.vector_axis) continue;
+      const std::string loop = AxisName(a + 1);
+      if (a == registers_.row_axis) {
+        inner.rows = loop;
+      } else {
+        order.push_back(loop);
+      }
+    }
+    SMELT_ASSIGN_OR_RETURN(std::tie(inner.vectors, inner.lanes),
+                           VectorizeLoop(schedule_, partial, AxisName(registers_.vector_axis + 1),
+                                         sum.operation->axes[registers_.vector_axis].extent, registers_.lanes));
+    order.push_back(ReduceName(0));
+    inner.AppendTo(order);
+    SMELT_RETURN_IF_ERROR(ReorderLoops(schedule_, partial, order));
+    SMELT_RETURN_IF_ERROR(inner.UnrollIn(schedule_, partial));
+    return Pack(sum, partial, block_loop);
+  }
+
+  // The accumulators go on from block to block: taps of windows, and sums that no block divides.
+  absl::Status Accumulate(const Sum& sum, int64_t block) {
+    const std::string& stage = sum.stage;
+    const te::Operation& operation = *sum.operation;
+    std::vector<std::string> order;
+    std::vector<std::string> within;
+    // Blocks of the last, longest part of the sum; other parts, the taps of a window, are blocks by themselves.
+    for (size_t r = 0; r < operation.reduce_axes.size(); ++r) {
+      const std::string loop = ReduceName(static_cast<int>(r));
+      if (r + 1 < operation.reduce_axes.size()) {
+        order.push_back(loop);
+        continue;
+      }
+      if (operation.reduce_axes[r].extent > block) {
+        SMELT_ASSIGN_OR_RETURN(auto split, schedule_.Split(stage, loop, block));
+        order.push_back(split.first);
+        within.push_back(split.second);
+      } else {
+        within.push_back(loop);
+      }
+    }
+    const std::string block_loop = order.empty() ? "" : order.back();
+    SMELT_ASSIGN_OR_RETURN(const RegisterLoops loops, SplitIntoRegisterTiles(sum, order));
+    order.insert(order.end(), within.begin(), within.end());
+    loops.AppendTo(order);
+    SMELT_RETURN_IF_ERROR(ReorderLoops(schedule_, stage, order));
+    SMELT_RETURN_IF_ERROR(loops.UnrollIn(schedule_, stage));
+    return block_loop.empty() ? absl::OkStatus() : Pack(sum, stage, block_loop);
+  }
+
+  // The loops of one register tile.
+  struct RegisterLoops {
+    std::string rows;     // empty: one row
+    std::string vectors;  // empty: one vector
+    std::string lanes;
+
+    void AppendTo(std::vector<std::string>& order) const {
+      for (const std::string* loop : {&rows, &vectors, &lanes}) {
+        if (!loop->empty()) order.push_back(*loop);
+      }
+    }
+    absl::Status UnrollIn(Schedule& schedule, const std::string& stage) const {
+      for (const std::string* loop : {&rows, &vectors}) {
+        if (!loop->empty()) SMELT_RETURN_IF_ERROR(schedule.Unroll(stage, *loop));
+      }
+      return absl::OkStatus();
+    }
+  };
+
+  // Splits the axes of a sum into loops over register tiles, which go to the end of `order`, and those within one.
+  absl::StatusOr<RegisterLoops> SplitIntoRegisterTiles(const Sum& sum, std::vector<std::string>& order) {
+    const te::Operation& operation = *sum.operation;
+    for (size_t a = 0; a < operation.axes.size(); ++a) {
+      if (static_cast<int>(a) == registers_.vector_axis || static_cast<int>(a) == registers_.row_axis) continue;
+      order.push_back(AxisName(static_cast<int>(a)));
+    }
+    RegisterLoops loops;
+    if (registers_.row_axis >= 0) {
+      loops.rows = AxisName(registers_.row_axis);
+      if (operation.axes[registers_.row_axis].extent > registers_.rows) {
+        SMELT_ASSIGN_OR_RETURN(auto split, schedule_.Split(sum.stage, loops.rows, registers_.rows));
+        order.push_back(split.first);
+        loops.rows = split.second;
+      }
+    }
+    std::string columns = AxisName(registers_.vector_axis);
+    int64_t width = operation.axes[registers_.vector_axis].extent;
+    if (width > registers_.width()) {
+      SMELT_ASSIGN_OR_RETURN(auto split, schedule_.Split(sum.stage, columns, registers_.width()));
+      order.push_back(split.first);
+      columns = split.second;
+      width = registers_.width();
+    }
+    SMELT_ASSIGN_OR_RETURN(auto split, VectorizeLoop(schedule_, sum.stage, columns, width, registers_.lanes));
+    loops.vectors = split.first;
+    loops.lanes = split.second;
+    return loops;
+  }
+
+  absl::Status Pack(const Sum& sum, const std::string& reader, const std::string& block_loop) {
+    bool computed = false;
+    const Access* access = PanelAccess(input_.structure, input_.nest, *sum.operation, registers_, &computed);
+    if (access == nullptr) return absl::OkStatus();
+    std::string panel = access->tensor->name;
+    if (computed) {
+      SMELT_RETURN_IF_ERROR(schedule_.SetScope(panel, ir::Scope::kThread));
+      input_.placed->insert(access->tensor.get());
+    } else {
+      SMELT_ASSIGN_OR_RETURN(panel, schedule_.CacheRead(panel, ir::Scope::kThread, {reader}));
+    }
+    SMELT_RETURN_IF_ERROR(schedule_.ComputeAt(panel, sum.stage, block_loop));
+    return LayOutPanel(schedule_, panel, *sum.operation, *access, registers_, input_.tile[registers_.vector_axis]);
+  }
+
+  Schedule& schedule_;
+  const NestInput& input_;
+  const te::Operation& root_;
+  const te::Operation& main_;
+  const RegisterTile registers_;
+  std::vector<Sum> sums_;
+  std::vector<std::string> loops_;  // the root's loop of each axis of the main operation
+  std::vector<std::string> outer_;
+};
+
+}  // namespace
+
+absl::Status ScheduleBlocked(Schedule& schedule, const NestInput& input) { return BlockedNest(schedule, input).Run(); }
+
+}  // namespace smelt::kernels::nests

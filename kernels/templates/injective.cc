@@ -1,0 +1,124 @@
+// Elementwise chains and data movement: one pass over the output in its own order, vectors along its last dimension.
+#include <algorithm>
+
+#include "base/status_macros.h"
+#include "kernels/templates/templates.h"
+
+namespace smelt::kernels::nests {
+namespace {
+
+// Operations whose value depends on the position itself, so that fusing loops would bring divisions into vectors.
+bool ReadsPosition(const Structure& structure) {
+  constexpr const char* kTags[] = {"iota",     "pad",       "taps", "concatenate", "dynamic-update-slice",
+                                   "constant", "interleave"};
+  const auto positional = [&](const te::OperationRef& operation) {
+    return std::any_of(std::begin(kTags), std::end(kTags), [&](const char* tag) { return operation->tag == tag; });
+  };
+  return std::any_of(structure.graph.operations.begin(), structure.graph.operations.end(), positional);
+}
+
+// The first of the trailing axes that may be fused into one: every access walks over them as over one run of memory,
+// or not at all.
+size_t FusibleFrom(const Nest& nest, const std::vector<int64_t>& tile) {
+  const te::Operation& root = *nest.root;
+  const size_t rank = root.axes.size();
+  size_t first = rank - 1;
+  while (first > 0) {
+    const size_t candidate = first - 1;
+    // A tile that cuts an inner axis keeps it a loop of its own.
+    if (tile[first] != root.shape[first]) break;
+    bool fits = true;
+    for (const Access& access : nest.accesses) {
+      bool none = true;
+      for (size_t a = candidate; a < rank; ++a) {
+        for (const te::Expr& index : access.indices) none = none && !DependsOn(index, root.axes[a].var);
+      }
+      if (none) continue;
+      const size_t run = rank - candidate;
+      if (access.indices.size() < run) fits = false;
+      for (size_t k = 0; fits && k < run; ++k) {
+        const size_t d = access.indices.size() - run + k;
+        fits = access.indices[d].Same(root.axes[candidate + k].var) &&
+               (access.tensor->shape[d] == root.shape[candidate + k]);
+      }
+      if (!fits) break;
+    }
+    if (!fits) break;
+    first = candidate;
+  }
+  return first;
+}
+
+// An axis other than the last one along which some operand that jumps along the last one is contiguous.
+int TransposedAxis(const Nest& nest) {
+  const te::Operation& root = *nest.root;
+  const int last = static_cast<int>(root.axes.size()) - 1;
+  for (const Access& access : nest.accesses) {
+    const std::optional<int64_t> along = Stride(access, root.axes[last].var);
+    if (!along || *along == 0 || *along == 1) continue;
+    for (int a = 0; a < last; ++a) {
+      const std::optional<int64_t> stride = Stride(access, root.axes[a].var);
+      if (stride && *stride == 1 && root.shape[a] >= 4) return a;
+    }
+  }
+  return -1;
+}
+
+}  // namespace
+
+absl::Status ScheduleInjective(schedule::Schedule& schedule, const NestInput& input) {
+  const te::Operation& root = *input.nest.root;
+  const std::string& stage = root.name;
+  const int rank = static_cast<int>(root.axes.size());
+  if (rank == 0) return absl::OkStatus();
+  const int64_t lanes = LanesOf(root, input.target);
+
+  // Loops over the axes, trailing ones fused where memory runs on, with their extents and tiles.
+  std::vector<std::string> loops;
+  std::vector<int64_t> extents;
+  std::vector<int64_t> tiles;
+  const int transposed = TransposedAxis(input.nest);
+  const bool short_run = root.shape.back() % lanes != 0 || root.shape.back() < 8 * lanes;
+  int fused_from = rank - 1;
+  if (short_run && transposed < 0 && !ReadsPosition(input.structure)) {
+    fused_from = static_cast<int>(FusibleFrom(input.nest, input.tile));
+  }
+  for (int i = 0; i < rank; ++i) {
+    if (i > fused_from) {
+      SMELT_ASSIGN_OR_RETURN(loops.back(), schedule.Fuse(stage, loops.back(), AxisName(i)));
+      extents.back() *= root.shape[i];
+      tiles.back() *= input.tile[i];
+    } else {
+      loops.push_back(AxisName(i));
+      extents.push_back(root.shape[i]);
+      tiles.push_back(input.tile[i]);
+    }
+  }
+  std::vector<std::string> outer;
+  std::vector<std::string> inner;
+  std::vector<int64_t> inner_extents;
+  for (size_t i = 0; i < loops.size(); ++i) {
+    const int64_t tile = std::min(tiles[i], extents[i]);
+    if (tile == 1 && i + 1 < loops.size()) {
+      outer.push_back(loops[i]);
+    } else if (tile < extents[i]) {
+      SMELT_ASSIGN_OR_RETURN(auto split, schedule.Split(stage, loops[i], tile));
+      outer.push_back(split.first);
+      inner.push_back(split.second);
+      inner_extents.push_back(tile);
+    } else {
+      inner.push_back(loops[i]);
+      inner_extents.push_back(extents[i]);
+    }
+  }
+  std::vector<std::string> order = outer;
+  for (size_t i = 0; i + 1 < inner.size(); ++i) order.push_back(inner[i]);
+  SMELT_ASSIGN_OR_RETURN(auto split, VectorizeLoop(schedule, stage, inner.back(), inner_extents.back(), lanes));
+  if (!split.first.empty()) order.push_back(split.first);
+  order.push_back(split.second);
+  SMELT_RETURN_IF_ERROR(ReorderLoops(schedule, stage, order));
+  order.pop_back();
+  return ParallelizeOutermost(schedule, stage, order, Elements(root) * (1 + BodyCost(root)));
+}
+
+}  // namespace smelt::kernels::nests

@@ -1,0 +1,166 @@
+// Pieces that the templates share.
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "kernels/templates/templates.h"
+
+namespace smelt::kernels::nests {
+
+using schedule::Schedule;
+
+std::string AxisName(int axis) { return absl::StrCat("i", axis); }
+std::string ReduceName(int axis) { return absl::StrCat("r", axis); }
+
+int64_t LanesOf(const te::Operation& operation, const machine::Machine& target) {
+  int64_t widest = 0;
+  const auto consider = [&](hlo::PrimitiveType type) {
+    // Short floats are computed in f32, truth values ride along with what they choose.
+    int64_t bytes = hlo::StorageBytes(type);
+    if (hlo::IsFloat(type)) bytes = std::max<int64_t>(bytes, 4);
+    widest = std::max(widest, bytes);
+  };
+  for (hlo::PrimitiveType type : operation.types) consider(type);
+  for (const te::OperationRef& input : operation.Inputs()) {
+    // Scalars and positions do not decide how wide vectors are.
+    if (Elements(*input) * 8 < Elements(operation)) continue;
+    for (hlo::PrimitiveType type : input->types) consider(type);
+  }
+  return std::max<int64_t>(1, target.vector_bytes / std::max<int64_t>(widest, 1));
+}
+
+absl::Status ReorderLoops(Schedule& schedule, const std::string& stage, const std::vector<std::string>& loops) {
+  return loops.size() < 2 ? absl::OkStatus() : schedule.Reorder(stage, loops);
+}
+
+absl::StatusOr<std::pair<std::string, std::string>> VectorizeLoop(Schedule& schedule, const std::string& stage,
+                                                                  const std::string& loop, int64_t extent,
+                                                                  int64_t lanes) {
+  if (extent <= lanes) {
+    if (extent > 1) SMELT_RETURN_IF_ERROR(schedule.Vectorize(stage, loop));
+    return std::pair<std::string, std::string>("", loop);
+  }
+  SMELT_ASSIGN_OR_RETURN(auto split, schedule.Split(stage, loop, lanes));
+  SMELT_RETURN_IF_ERROR(schedule.Vectorize(stage, split.second));
+  return split;
+}
+
+std::vector<Access> AccessesOf(const Nest& nest, const te::Operation& operation) {
+  std::vector<Access> accesses;
+  for (const Access& access : nest.accesses) {
+    if (access.reader.get() == &operation) accesses.push_back(access);
+  }
+  return accesses;
+}
+
+absl::Status VectorizeReduction(Schedule& schedule, const te::Operation& operation, const std::vector<Access>& accesses,
+                                const machine::Machine& target) {
+  const std::string& stage = operation.name;
+  if (operation.bodies[0]->combiner->identity.empty()) return absl::OkStatus();
+  // The innermost reduce axis along which something is contiguous.
+  int axis = -1;
+  for (size_t r = operation.reduce_axes.size(); r-- > 0 && axis < 0;) {
+    for (const Access& access : accesses) {
+      const std::optional<int64_t> stride = Stride(access, operation.reduce_axes[r].var);
+      if (stride && *stride == 1) axis = static_cast<int>(r);
+    }
+  }
+  if (axis < 0) return absl::OkStatus();
+  const int64_t extent = operation.reduce_axes[axis].extent;
+  int64_t lanes = LanesOf(operation, target);
+  while (lanes > 4 && lanes > extent) lanes /= 2;
+  if (extent < lanes || lanes < 2) return absl::OkStatus();
+  int64_t vectors = 1;
+  while (vectors < 4 && extent % (lanes * vectors * 2) == 0) vectors *= 2;
+  while (vectors < 4 && extent >= lanes * vectors * 16) vectors *= 2;  // a tail costs little beside a long run
+
+  std::string inside;  // the innermost spatial loop
+  for (const std::string& loop : schedule.Loops(stage)) {
+    if (loop[0] == 'i') inside = loop;
+  }
+  // Partial results in `width` lanes, computed where the stage is.
+  const auto factor = [&](const std::string& loop, int64_t width) -> absl::StatusOr<std::string> {
+    SMELT_ASSIGN_OR_RETURN(std::string partial, schedule.Rfactor(stage, loop));
+    if (!inside.empty()) {
+      SMELT_RETURN_IF_ERROR(schedule.SetScope(partial, ir::Scope::kLocal));
+      SMELT_RETURN_IF_ERROR(schedule.ComputeAt(partial, stage, inside));
+    }
+    std::vector<std::string> order;
+    std::string lane = AxisName(0);
+    for (const std::string& l : schedule.Loops(partial)) {
+      if (l != lane) order.push_back(l);
+    }
+    order.push_back(lane);
+    SMELT_RETURN_IF_ERROR(ReorderLoops(schedule, partial, order));
+    SMELT_ASSIGN_OR_RETURN(auto split, VectorizeLoop(schedule, partial, lane, width, lanes));
+    if (!split.first.empty()) SMELT_RETURN_IF_ERROR(schedule.Unroll(partial, split.first));
+    return partial;
+  };
+  const int64_t width = lanes * vectors;
+  std::string loop = ReduceName(axis);
+  if (extent > width) {
+    SMELT_ASSIGN_OR_RETURN(auto split, schedule.Split(stage, loop, width));
+    loop = split.second;
+  }
+  SMELT_RETURN_IF_ERROR(factor(loop, extent > width ? width : extent).status());
+  // Vectors add up to one, then halves of it.
+  int64_t left = extent > width ? width : extent;
+  while (left > 2) {
+    if (left % 2 != 0) break;
+    const int64_t next = left > lanes && left % lanes == 0 ? lanes : left / 2;
+    SMELT_ASSIGN_OR_RETURN(auto split, schedule.Split(stage, ReduceName(0), next));
+    SMELT_ASSIGN_OR_RETURN(std::string partial, factor(split.second, next));
+    for (const std::string& l : schedule.Loops(partial)) {
+      if (l[0] == 'r') SMELT_RETURN_IF_ERROR(schedule.Unroll(partial, l));
+    }
+    left = next;
+  }
+  if (!inside.empty()) SMELT_RETURN_IF_ERROR(schedule.Unroll(stage, ReduceName(0)));
+  return absl::OkStatus();
+}
+
+absl::Status ScheduleSmallStage(Schedule& schedule, const te::OperationRef& operation,
+                                const std::vector<Access>& accesses, const machine::Machine& target) {
+  const std::string& stage = operation->name;
+  const int64_t lanes = LanesOf(*operation, target);
+  if (operation->axes.empty() && !operation->IsReduction()) return absl::OkStatus();
+  int axis = static_cast<int>(operation->axes.size()) - 1;
+  if (operation->IsReduction()) {
+    axis = VectorAxis(*operation, accesses);
+    if (axis < 0) return VectorizeReduction(schedule, *operation, accesses, target);
+  }
+  while (axis > 0 && operation->axes[axis].extent == 1) --axis;
+  if (axis < 0 || operation->axes[axis].extent == 1) return absl::OkStatus();
+  // Kept elements in vectors; sums run outside of them, one vector at a time in a register.
+  std::vector<std::string> order;
+  for (size_t i = 0; i < operation->axes.size(); ++i) {
+    if (static_cast<int>(i) != axis) order.push_back(AxisName(static_cast<int>(i)));
+  }
+  SMELT_ASSIGN_OR_RETURN(auto split,
+                         VectorizeLoop(schedule, stage, AxisName(axis), operation->axes[axis].extent, lanes));
+  if (!split.first.empty()) order.push_back(split.first);
+  for (size_t r = 0; r < operation->reduce_axes.size(); ++r) order.push_back(ReduceName(static_cast<int>(r)));
+  order.push_back(split.second);
+  return ReorderLoops(schedule, stage, order);
+}
+
+absl::Status ParallelizeOutermost(Schedule& schedule, const std::string& stage,
+                                  const std::vector<std::string>& outer_loops, double work) {
+  // About what a fork and join of the threads costs.
+  constexpr double kWorthAFork = 64 * 1024;
+  if (work < kWorthAFork) return absl::OkStatus();
+  for (size_t i = 0; i < outer_loops.size(); ++i) {
+    SMELT_ASSIGN_OR_RETURN(const int64_t extent, schedule.Extent(stage, outer_loops[i]));
+    if (extent < 2) continue;
+    std::vector<std::string> order{outer_loops[i]};
+    for (const std::string& loop : schedule.Loops(stage)) {
+      if (loop == outer_loops[i]) break;
+      order.push_back(loop);
+    }
+    SMELT_RETURN_IF_ERROR(ReorderLoops(schedule, stage, order));
+    return schedule.Parallel(stage, outer_loops[i]);
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace smelt::kernels::nests

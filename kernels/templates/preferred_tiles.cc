@@ -1,0 +1,203 @@
+// The handful of tiles that are worth a look for a nest, by its kind.
+#include <algorithm>
+#include <cmath>
+
+#include "kernels/templates/register_tile.h"
+#include "kernels/templates/templates.h"
+
+namespace smelt::kernels::nests {
+namespace {
+
+// Elements of an elementwise tile: a loop long enough to forget its start, short enough to share out.
+constexpr int64_t kChunk = 8192;
+// A tile of a transpose reads as many streams as a cache line of the output has elements, each in a long run.
+constexpr int64_t kTransposeStreams = 16;
+constexpr int64_t kTransposeRun = 1024;
+constexpr int64_t kStreamedColumns = 2048;
+// Lines of a depthwise window's output for each block of channels: they share the taps, and the lines that windows
+// overlap.
+constexpr int64_t kWindowLines = 4;
+
+int64_t RoundUp(int64_t value, int64_t multiple) { return (value + multiple - 1) / multiple * multiple; }
+
+// Inner dimensions whole, as many as fit a chunk.
+std::vector<int64_t> ChunkTile(const std::vector<int64_t>& shape, int64_t chunk) {
+  std::vector<int64_t> tile(shape.size(), 1);
+  int64_t room = chunk;
+  for (size_t i = shape.size(); i-- > 0;) {
+    tile[i] = std::min(shape[i], std::max<int64_t>(room, 1));
+    room /= tile[i];
+    if (tile[i] < shape[i]) break;
+  }
+  return tile;
+}
+
+std::vector<std::vector<int64_t>> InjectiveTiles(const Nest& nest) {
+  const te::Operation& root = *nest.root;
+  const std::vector<int64_t>& shape = root.shape;
+  std::vector<std::vector<int64_t>> tiles;
+  const int last = static_cast<int>(shape.size()) - 1;
+  for (const Access& access : nest.accesses) {
+    const std::optional<int64_t> along = Stride(access, root.axes[last].var);
+    if (!along || *along == 0 || *along == 1) continue;
+    for (int a = 0; a < last; ++a) {
+      const std::optional<int64_t> stride = Stride(access, root.axes[a].var);
+      if (!stride || *stride != 1 || shape[a] < 4) continue;
+      std::vector<int64_t> tile(shape.size(), 1);
+      tile[a] = std::min(shape[a], kTransposeRun);
+      tile[last] = std::min(shape[last], kTransposeStreams);
+      tiles.push_back(std::move(tile));
+      break;
+    }
+    if (!tiles.empty()) break;
+  }
+  tiles.push_back(ChunkTile(shape, kChunk));
+  tiles.push_back(ChunkTile(shape, 4 * kChunk));
+  tiles.push_back(ChunkTile(shape, kChunk / 8));
+  return tiles;
+}
+
+std::vector<std::vector<int64_t>> TiledTiles(const Nest& nest, const machine::Machine& target) {
+  const te::Operation& main = *nest.main;
+  const std::vector<int64_t>& shape = main.shape;
+  const RegisterTile whole = ChooseRegisterTile(nest, shape, target);
+  std::vector<int64_t> tile(shape.size(), 1);
+  if (whole.vector_axis < 0) return {tile};
+  const int64_t extent = shape[whole.vector_axis];
+  int64_t& columns = tile[whole.vector_axis];
+  switch (FormOf(nest, target)) {
+    case TiledForm::kStreamed: {
+      const int64_t share = target.threads > 1 ? (extent + target.threads - 1) / target.threads : extent;
+      columns = std::min(extent, std::min(kStreamedColumns, RoundUp(share, whole.lanes)));
+      return {tile};
+    }
+    case TiledForm::kBlocked: {
+      // Columns for long runs of memory, then as many rows as keep the accumulators near.
+      columns = std::min<int64_t>(extent, 32 * whole.lanes);
+      int64_t room = target.LevelBytes(1) / 4 / (columns * 4);
+      const Access* shared = LargestVectorAccess(nest, main, whole.vector_axis);
+      std::vector<size_t> rows_first;
+      if (whole.row_axis >= 0) rows_first.push_back(whole.row_axis);
+      for (size_t a = shape.size(); a-- > 0;) {
+        if (static_cast<int>(a) == whole.row_axis || static_cast<int>(a) == whole.vector_axis) continue;
+        // A block of the shared operand serves one batch, or one phase of a transposed convolution.
+        const auto depends = [&](const te::Expr& index) { return DependsOn(index, main.axes[a].var); };
+        if (std::any_of(shared->indices.begin(), shared->indices.end(), depends)) continue;
+        rows_first.push_back(a);
+      }
+      for (size_t a : rows_first) {
+        tile[a] = std::clamp<int64_t>(room, 1, shape[a]);
+        room /= tile[a];
+      }
+      std::vector<std::vector<int64_t>> tiles{tile};
+      if (columns > 4 * whole.lanes) {
+        columns /= 2;
+        tiles.push_back(tile);
+      }
+      return tiles;
+    }
+    case TiledForm::kDots:
+      columns = std::min<int64_t>(extent, 16);
+      return {tile};
+    case TiledForm::kRegisters:
+      break;
+  }
+  for (int axis : {whole.row_axis, whole.plane_axis}) {
+    if (axis >= 0) tile[axis] = shape[axis];
+  }
+  columns = std::min(extent, whole.width());
+  std::vector<std::vector<int64_t>> tiles{tile};
+  if (!IsContraction(main)) return tiles;
+  if (IsDepthwise(nest)) {
+    int lines = whole.row_axis - 1;
+    while (lines > 0 && shape[lines] == 1) --lines;
+    if (lines >= 0 && lines != whole.vector_axis && shape[lines] > 1) {
+      tile[lines] = std::min(shape[lines], kWindowLines);
+      tiles.insert(tiles.begin(), tile);
+      columns = std::min(extent, 2 * whole.width());
+      tiles.insert(tiles.begin(), tile);
+    }
+    return tiles;
+  }
+  // A wide left operand is read once for each tile of columns: wider tiles, as far as the panel stays near.
+  double rows = 1;
+  for (size_t a = 0; a < shape.size(); ++a) {
+    if (static_cast<int>(a) != whole.vector_axis) rows *= static_cast<double>(shape[a]);
+  }
+  const double sum = Steps(main) / Elements(main);
+  const bool streams = rows * sum * 4 > static_cast<double>(target.LevelBytes(1)) / 2;
+  std::vector<std::vector<int64_t>> wider;
+  for (int64_t width = 2 * whole.width(); width <= std::min<int64_t>(extent, 256); width *= 2) {
+    if (static_cast<double>(width) * sum * 4 > static_cast<double>(target.LevelBytes(1)) / 2) break;
+    columns = width;
+    wider.push_back(tile);
+  }
+  if (streams) {
+    std::reverse(wider.begin(), wider.end());
+    tiles.insert(tiles.begin(), wider.begin(), wider.end());
+  } else {
+    tiles.insert(tiles.end(), wider.begin(), wider.end());
+  }
+  return tiles;
+}
+
+}  // namespace
+
+const std::vector<int64_t>& TiledExtents(const Nest& nest) {
+  return nest.kind == NestKind::kTiled ? nest.main->shape : nest.root->shape;
+}
+
+double TileFootprint(const Nest& nest, const std::vector<int64_t>& tile) {
+  const te::Operation& tiled = nest.kind == NestKind::kTiled ? *nest.main : *nest.root;
+  double bytes = 4;
+  for (int64_t extent : tile) bytes *= static_cast<double>(extent);
+  for (const Access& access : nest.accesses) {
+    if (access.reader.get() != &tiled) continue;
+    double elements = 1;
+    for (size_t d = 0; d < access.indices.size(); ++d) {
+      double span = 1;
+      const auto add = [&](const te::Expr& variable, int64_t steps) {
+        const std::optional<int64_t> coefficient = Coefficient(access.indices[d], variable);
+        span += coefficient ? std::abs(static_cast<double>(*coefficient)) * static_cast<double>(steps - 1)
+                            : static_cast<double>(access.tensor->shape[d]);
+      };
+      for (size_t a = 0; a < tiled.axes.size(); ++a) add(tiled.axes[a].var, tile[a]);
+      // What a plain sum reads passes by; what a contraction shares is used again.
+      if (IsContraction(tiled)) {
+        for (const te::IterVar& axis : tiled.reduce_axes) add(axis.var, axis.extent);
+      }
+      elements *= std::min(span, static_cast<double>(access.tensor->shape[d]));
+    }
+    bytes += elements * static_cast<double>(hlo::StorageBytes(access.tensor->types[access.output]));
+  }
+  return bytes;
+}
+
+std::vector<std::vector<int64_t>> PreferredTiles(const Nest& nest, const machine::Machine& target) {
+  const std::vector<int64_t>& shape = TiledExtents(nest);
+  if (shape.empty()) return {{}};
+  switch (nest.kind) {
+    case NestKind::kInjective:
+      return InjectiveTiles(nest);
+    case NestKind::kTiled:
+      return TiledTiles(nest, target);
+    case NestKind::kRows:
+    case NestKind::kRowReduction:
+      break;
+  }
+  int depth = static_cast<int>(shape.size());
+  if (nest.kind == NestKind::kRows) {
+    depth = 0;
+    for (const Attached& attached : nest.attached) depth = std::max(depth, attached.depth);
+  }
+  std::vector<int64_t> one(shape.size(), 1);
+  for (size_t i = depth; i < shape.size(); ++i) one[i] = shape[i];
+  std::vector<std::vector<int64_t>> tiles{one};
+  if (depth > 0 && shape[depth - 1] >= 4) {
+    one[depth - 1] = 4;
+    tiles.push_back(one);
+  }
+  return tiles;
+}
+
+}  // namespace smelt::kernels::nests

@@ -1,0 +1,258 @@
+#include "kernels/templates/register_tile.h"
+
+#include <algorithm>
+
+#include "kernels/templates/templates.h"
+
+namespace smelt::kernels::nests {
+namespace {
+
+// Accumulators that fit beside the operands: of 32 registers, with room for what the compiler needs.
+constexpr int64_t kAccumulators = 24;
+// Accumulators that hide the latency of the multiply-adds into them; with fewer, more rows are worth having.
+constexpr int64_t kLatencyAccumulators = 8;
+// Rows that share a matrix which is read once: below this, packing it costs more than it saves.
+constexpr double kFewRows = 5;
+// Passes over the rows from which on a shared matrix that does not lie along the vectors is packed.
+constexpr double kGatheredPasses = 2;
+// Rows that pay for keeping accumulators in scratch between blocks of the sum.
+constexpr double kManyRows = 12;
+
+// A convolution to fewer features than that fills no vector with them; its rows must be this wide instead.
+constexpr int64_t kFewFeatures = 4;
+constexpr int64_t kWidth = 16;
+
+// Taps of a depthwise window whose picture is computed beside it.
+constexpr int64_t kWindowTaps = 32;
+
+bool ReadDependsOn(const Access& access, const te::Expr& variable) {
+  return std::any_of(access.indices.begin(), access.indices.end(),
+                     [&](const te::Expr& index) { return DependsOn(index, variable); });
+}
+
+// The largest divisor of `extent` up to `limit`, unless that is poor: then the limit, with a tail.
+int64_t RowsFor(int64_t extent, int64_t limit) {
+  if (extent <= limit) return std::max<int64_t>(extent, 1);
+  for (int64_t rows = limit; rows * 2 > limit; --rows) {
+    if (extent % rows == 0) return rows;
+  }
+  // The fewest passes, evenly filled.
+  const int64_t passes = (extent + limit - 1) / limit;
+  return (extent + passes - 1) / passes;
+}
+
+// Whether the access reads the root of an elementwise nest that nothing but its reader reads and that is no output.
+bool IsPrivate(const Structure& structure, const Access& access) {
+  const Nest* of_tensor = nullptr;
+  for (const Nest& nest : structure.nests) {
+    if (nest.root == access.tensor) of_tensor = &nest;
+    for (const Access& other : nest.accesses) {
+      if (other.tensor == access.tensor && other.reader != access.reader) return false;
+    }
+  }
+  if (of_tensor == nullptr || of_tensor->kind != NestKind::kInjective || !of_tensor->attached.empty()) return false;
+  return std::none_of(structure.graph.outputs.begin(), structure.graph.outputs.end(),
+                      [&](const te::Tensor& output) { return output.op == access.tensor; });
+}
+
+}  // namespace
+
+const Access* LargestVectorAccess(const Nest& nest, const te::Operation& contraction, int vector_axis) {
+  const Access* best = nullptr;
+  for (const Access& access : nest.accesses) {
+    if (access.reader.get() != &contraction) continue;
+    if (!ReadDependsOn(access, contraction.axes[vector_axis].var)) continue;
+    if (best == nullptr || Elements(*access.tensor) > Elements(*best->tensor)) best = &access;
+  }
+  return best;
+}
+
+double Reuse(const te::Operation& operation, const Access& access) {
+  double reuse = 1;
+  for (const te::IterVar& axis : operation.axes) {
+    if (!ReadDependsOn(access, axis.var)) reuse *= static_cast<double>(axis.extent);
+  }
+  return reuse;
+}
+
+bool IsDepthwise(const Nest& nest) {
+  const int axis = VectorAxisOf(nest);
+  if (axis < 0 || !IsContraction(*nest.main)) return false;
+  const std::vector<Access> accesses = AccessesOf(nest, *nest.main);
+  return std::all_of(accesses.begin(), accesses.end(),
+                     [&](const Access& access) { return ReadDependsOn(access, nest.main->axes[axis].var); });
+}
+
+int VectorAxisOf(const Nest& nest) {
+  const te::Operation& main = *nest.main;
+  if (!IsContraction(main)) return VectorAxis(main, AccessesOf(nest, main));
+  // The axis that the root's last dimension walks over.
+  const te::Operation& root = *nest.root;
+  int last = static_cast<int>(root.axes.size()) - 1;
+  while (last > 0 && root.shape[last] == 1) --last;
+  if (last < 0) return -1;
+  if (const std::optional<WidthVectors> width = WidthVectorsOf(nest)) return width->axis;
+  if (nest.main == nest.root) return last;
+  for (const Attached& attached : nest.attached) {
+    if (attached.operation != nest.main) continue;
+    for (size_t d = 0; d < attached.match.sources.size(); ++d) {
+      const AxisSource& source = attached.match.sources[d];
+      if (!source.axes.empty() && source.axes.back() == last && source.divisor == 1) return static_cast<int>(d);
+    }
+  }
+  return -1;
+}
+
+std::optional<WidthVectors> WidthVectorsOf(const Nest& nest) {
+  const te::Operation& main = *nest.main;
+  if (main.tag != "convolution") return std::nullopt;
+  const std::vector<Access> accesses = AccessesOf(nest, main);
+  if (accesses.size() != 2) return std::nullopt;
+  for (const Access& picture : accesses) {
+    const Access& taps = &picture == &accesses[0] ? accesses[1] : accesses[0];
+    if (picture.tensor->tag != "pad" || picture.tensor->types.size() != 1) continue;
+    // Features: kept axes that the kernel alone runs over. What both run over is a group, or a phase.
+    int64_t features = 1;
+    bool grouped = false;
+    for (const te::IterVar& axis : main.axes) {
+      if (!ReadDependsOn(taps, axis.var)) continue;
+      if (ReadDependsOn(picture, axis.var)) {
+        grouped = grouped || axis.extent > kFewFeatures;
+      } else {
+        features *= axis.extent;
+      }
+    }
+    if (grouped || features > kFewFeatures) continue;
+    for (int a = static_cast<int>(main.axes.size()) - 1; a >= 0; --a) {
+      const te::Expr& var = main.axes[a].var;
+      if (main.axes[a].extent < kWidth || ReadDependsOn(taps, var)) continue;
+      for (size_t d = 0; d < picture.indices.size(); ++d) {
+        const std::optional<int64_t> step = Coefficient(picture.indices[d], var);
+        if (step && *step == 1) return WidthVectors{a, picture.tensor, static_cast<int>(d)};
+      }
+    }
+  }
+  return std::nullopt;
+}
+
+TiledForm FormOf(const Nest& nest, const machine::Machine& target) {
+  const te::Operation& main = *nest.main;
+  const int axis = VectorAxisOf(nest);
+  if (axis < 0) return TiledForm::kRegisters;
+  if (WidthVectorsOf(nest)) return TiledForm::kRegisters;
+  if (!IsContraction(main)) {
+    // A sum over columns of a wide array reads whole rows; what has windows reuses them instead.
+    const int64_t width = main.axes[axis].extent;
+    const bool long_sum = Steps(main) / Elements(main) >= 64 && main.tag == "reduce";
+    return long_sum && width > 4 * LanesOf(main, target) ? TiledForm::kStreamed : TiledForm::kRegisters;
+  }
+  const Access* access = LargestVectorAccess(nest, main, axis);
+  if (access == nullptr) return TiledForm::kRegisters;
+  const double reuse = Reuse(main, *access);
+  const std::optional<int64_t> stride = Stride(*access, main.axes[axis].var);
+  if (reuse >= kFewRows) {
+    // Blocks pay where one panel of a register tile's width over the whole sum crowds the cache, or where the operand
+    // comes from memory, which likes long runs.
+    if (!stride || *stride != 1 || reuse < kManyRows) return TiledForm::kRegisters;
+    const double bytes = static_cast<double>(hlo::StorageBytes(access->tensor->types[0]));
+    const double sum = Steps(main) / Elements(main);
+    const double panel = sum * 2 * static_cast<double>(LanesOf(main, target)) * bytes;
+    const double whole = Elements(*access->tensor) * bytes;
+    const bool wide = main.axes[axis].extent >= 4 * LanesOf(main, target);
+    const bool crowds = panel > static_cast<double>(target.LevelBytes(1)) / 4;
+    const bool from_memory = whole > 4 * static_cast<double>(target.LevelBytes(1));
+    return wide && (crowds || from_memory) ? TiledForm::kBlocked : TiledForm::kRegisters;
+  }
+  if (stride && *stride == 1) {
+    // Worth it where the accumulators of a register tile would cut the rows of the matrix into short pieces.
+    const bool wide = main.axes[axis].extent >= 8 * LanesOf(main, target);
+    return wide && Steps(main) / Elements(main) >= 16 ? TiledForm::kStreamed : TiledForm::kRegisters;
+  }
+  for (const te::IterVar& reduce : main.reduce_axes) {
+    const std::optional<int64_t> along = Stride(*access, reduce.var);
+    if (along && *along == 1 && reduce.extent >= LanesOf(main, target)) return TiledForm::kDots;
+  }
+  return TiledForm::kRegisters;
+}
+
+int64_t SumBlock(const Nest& nest, const std::vector<int64_t>& tile, const machine::Machine& target) {
+  const int axis = VectorAxisOf(nest);
+  const int64_t columns = axis >= 0 ? std::min(tile[axis], nest.main->axes[axis].extent) : 1;
+  const int64_t bytes = std::max<int64_t>(4, hlo::StorageBytes(nest.main->types[0]));
+  const int64_t block = target.LevelBytes(1) / 8 / (columns * bytes);
+  return std::clamp<int64_t>(block / 16 * 16, 32, 512);
+}
+
+RegisterTile ChooseRegisterTile(const Nest& nest, const std::vector<int64_t>& tile, const machine::Machine& target) {
+  const te::Operation& main = *nest.main;
+  RegisterTile registers;
+  registers.vector_axis = VectorAxisOf(nest);
+  registers.lanes = LanesOf(main, target);
+  if (registers.vector_axis < 0) return registers;
+  const std::vector<Access> accesses = AccessesOf(nest, main);
+  // Rows: the last axis, other than the vectors', along which some operand is reused.
+  const auto reused = [&](int a) {
+    if (a == registers.vector_axis || main.axes[a].extent == 1 || tile[a] == 1) return false;
+    return !IsContraction(main) || std::any_of(accesses.begin(), accesses.end(), [&](const Access& access) {
+      return !ReadDependsOn(access, main.axes[a].var) && ReadDependsOn(access, main.axes[registers.vector_axis].var);
+    });
+  };
+  for (int a = static_cast<int>(main.axes.size()) - 1; a >= 0; --a) {
+    if (!reused(a)) continue;
+    if (registers.row_axis < 0 || tile[registers.row_axis] < 3) registers.row_axis = a;
+  }
+  const int64_t width = tile[registers.vector_axis];
+  const int64_t wanted = std::max<int64_t>(1, (width + registers.lanes - 1) / registers.lanes);
+  const int64_t row_extent = registers.row_axis >= 0 ? tile[registers.row_axis] : 1;
+  const bool windowed = main.tag == "reduce-window" || Steps(main) / Elements(main) < 32;
+  if (!IsContraction(main) || windowed) {
+    // Sums over columns keep a few vectors in flight; windows share what neighbouring rows read.
+    registers.vectors = std::min<int64_t>(wanted, row_extent > 1 ? 1 : 4);
+    registers.rows = RowsFor(row_extent, 4);
+    if (wanted >= 2 && row_extent > 1) registers.vectors = 2;
+    return registers;
+  }
+  registers.vectors = std::min<int64_t>(wanted, row_extent >= 7 ? 2 : row_extent >= 4 ? 4 : row_extent >= 2 ? 6 : 8);
+  registers.rows = RowsFor(row_extent, std::min<int64_t>(12, kAccumulators / registers.vectors));
+  const int64_t accumulators = registers.rows * registers.vectors;
+  for (int a = static_cast<int>(main.axes.size()) - 1; a >= 0 && accumulators < kLatencyAccumulators; --a) {
+    if (a == registers.row_axis || !reused(a) || tile[a] * accumulators > kAccumulators) continue;
+    registers.plane_axis = a;
+    registers.planes = tile[a];
+    break;
+  }
+  return registers;
+}
+
+const Access* PanelAccess(const Structure& structure, const Nest& nest, const te::Operation& contraction,
+                          const RegisterTile& registers, bool* computed) {
+  *computed = false;
+  if (!IsContraction(contraction) || registers.vector_axis < 0 || WidthVectorsOf(nest)) return nullptr;
+  const Access* access = LargestVectorAccess(nest, contraction, registers.vector_axis);
+  if (access == nullptr) return nullptr;
+  for (const Access& other : nest.accesses) {
+    // Read twice in different ways: one copy would not serve both.
+    if (&other != access && other.reader.get() == &contraction && other.tensor == access->tensor) return nullptr;
+  }
+  const double reuse = Reuse(contraction, *access);
+  // The picture of a small depthwise window too, though nothing shares it: near its window, what was computed for it
+  // need not go through memory, and pixels whose channels fill whole pages do not meet in the same sets of the cache.
+  // Of a large window a tile's lines would be computed several times.
+  const bool windowed = contraction.tag == "convolution" && IsDepthwise(nest) &&
+                        Steps(contraction) <= static_cast<double>(kWindowTaps) * Elements(contraction);
+  if ((windowed || reuse >= static_cast<double>(registers.rows)) && IsPrivate(structure, *access)) {
+    *computed = true;
+    return access;
+  }
+  const std::optional<int64_t> stride = Stride(*access, contraction.axes[registers.vector_axis].var);
+  // What does not lie along the vectors is gathered on every pass over the rows, or once.
+  const double passes = stride && *stride == 1 ? kFewRows : kGatheredPasses;
+  // Depthwise: every read runs along the vectors and nothing is shared.
+  if (reuse < passes * static_cast<double>(registers.rows)) return nullptr;
+  if (Steps(contraction) / Elements(contraction) < 8) return nullptr;
+  // Already as narrow as a panel.
+  if (stride && *stride == 1 && access->tensor->shape.back() <= registers.width()) return nullptr;
+  return access;
+}
+
+}  // namespace smelt::kernels::nests

@@ -1,0 +1,75 @@
+// The register tile of a reduction over vectors of kept elements: which axes it spans, how many accumulators it holds,
+// and which operand is worth packing.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "kernels/nests/structure.h"
+#include "kernels/schedule/schedule.h"
+#include "machine/machine.h"
+
+namespace smelt::kernels::nests {
+
+struct RegisterTile {
+  int vector_axis = -1;  // axis of the main operation that vectors run over
+  int row_axis = -1;     // axis of the accumulators' rows; -1: one row
+  int plane_axis = -1;   // a second axis of rows, whole, where one alone leaves registers empty; -1: none
+  int64_t lanes = 1;
+  int64_t vectors = 1;
+  int64_t rows = 1;
+  int64_t planes = 1;
+  int64_t width() const { return lanes * vectors; }
+};
+
+// How a nest of kind kTiled is computed.
+enum class TiledForm : uint8_t {
+  kRegisters,  // accumulators in registers over the whole sum
+  kBlocked,    // the shared operand outgrows the caches: the sum is cut into blocks, see blocked.cc
+  kStreamed,   // few rows share a large matrix that lies along the vectors: it streams by, accumulators in cache
+  kDots,       // few rows share a matrix that lies along the sum: vectors over the sum
+};
+
+// A convolution to very few features, such as the channels of a picture: vectors run along the width, and the padded
+// input, a stage of its own, is stored with that dimension innermost.
+struct WidthVectors {
+  int axis = -1;  // of the main operation
+  te::OperationRef input;
+  int dimension = -1;  // of the input
+};
+std::optional<WidthVectors> WidthVectorsOf(const Nest& nest);
+
+// The main operation's axis that the nest's root stores contiguously; for sums that are no contraction the axis along
+// which operands are contiguous.
+int VectorAxisOf(const Nest& nest);
+TiledForm FormOf(const Nest& nest, const machine::Machine& target);
+// For a tile, extents over the main operation's axes.
+RegisterTile ChooseRegisterTile(const Nest& nest, const std::vector<int64_t>& tile, const machine::Machine& target);
+
+// The read of a contraction that depends on the vector axis and that several rows share: the one that is packed.
+// Null where packing would not pay. `computed` is set where the operand is the root of an elementwise nest that nothing
+// else reads: then the panel is computed in place of being copied.
+const Access* PanelAccess(const Structure& structure, const Nest& nest, const te::Operation& contraction,
+                          const RegisterTile& registers, bool* computed);
+
+// Stores the panel stage, a copy of (or the operation) `access.tensor`, in the order in which register tiles read it.
+// tiled.cc
+absl::Status LayOutPanel(schedule::Schedule& schedule, const std::string& panel, const te::Operation& sum,
+                         const Access& access, const RegisterTile& registers, int64_t tile);
+// How much of the innermost reduce axis one block of kBlocked takes.
+int64_t SumBlock(const Nest& nest, const std::vector<int64_t>& tile, const machine::Machine& target);
+
+// A contraction all of whose operands run along the vectors: nothing is shared between channels.
+bool IsDepthwise(const Nest& nest);
+
+// The read of the largest operand among those that depend on the vector axis; null where there is none. It points into
+// the nest.
+const Access* LargestVectorAccess(const Nest& nest, const te::Operation& contraction, int vector_axis);
+
+// Times that each element of the read is used.
+double Reuse(const te::Operation& operation, const Access& access);
+
+}  // namespace smelt::kernels::nests

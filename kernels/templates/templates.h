@@ -1,0 +1,75 @@
+// Schedule templates: one file a kind of loop nest. A template schedules the root of one nest and what is computed at
+// its loops.
+//
+// Tiles are extents over the axes of the nest's main operation for kTiled nests, over the root's axes otherwise.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_set.h"
+#include "absl/status/status.h"
+#include "kernels/nests/structure.h"
+#include "kernels/schedule/schedule.h"
+#include "machine/machine.h"
+
+namespace smelt::kernels::nests {
+
+struct NestInput {
+  const Structure& structure;
+  const Nest& nest;
+  const machine::Machine& target;
+  std::vector<int64_t> tile;
+  // Roots of other nests that a template has computed at its own loops instead: their nests are done. Nests are
+  // scheduled consumers first.
+  absl::flat_hash_set<const te::Operation*>* placed;
+};
+
+absl::Status ScheduleInjective(schedule::Schedule& schedule, const NestInput& input);     // injective.cc
+absl::Status ScheduleRows(schedule::Schedule& schedule, const NestInput& input);          // rows.cc
+absl::Status ScheduleRowReduction(schedule::Schedule& schedule, const NestInput& input);  // row_reduction.cc
+absl::Status ScheduleTiled(schedule::Schedule& schedule, const NestInput& input);         // tiled.cc
+// A product of few rows with a large matrix, which is read once: the matrix streams by.
+absl::Status ScheduleStreamed(schedule::Schedule& schedule, const NestInput& input);  // streamed.cc
+
+// A sum that is cut into blocks because its shared operand is large. blocked.cc
+absl::Status ScheduleBlocked(schedule::Schedule& schedule, const NestInput& input);
+
+// Every operation that is not inlined in a nest of its own, with plain loops: correct for every graph. fallback.cc
+absl::StatusOr<schedule::Schedule> FallbackSchedule(const Structure& structure, const machine::Machine& target);
+
+// Tiles that suit the nest, best first; at least one. preferred_tiles.cc
+std::vector<std::vector<int64_t>> PreferredTiles(const Nest& nest, const machine::Machine& target);
+// The extents that a tile of the nest divides.
+const std::vector<int64_t>& TiledExtents(const Nest& nest);
+// Bytes of operands and results that one tile touches.
+double TileFootprint(const Nest& nest, const std::vector<int64_t>& tile);
+
+// Pieces that templates share; loops.cc.
+
+// Lanes of a vector for the values that the operation computes with.
+int64_t LanesOf(const te::Operation& operation, const machine::Machine& target);
+std::string AxisName(int axis);    // "i2"
+std::string ReduceName(int axis);  // "r0"
+// Schedule::Reorder, also of fewer than two loops.
+absl::Status ReorderLoops(schedule::Schedule& schedule, const std::string& stage,
+                          const std::vector<std::string>& loops);
+// Splits the loop by the lanes where it is longer and vectorises the inner part. Returns {rest, vector loop}; rest is
+// empty where the loop became the vector.
+absl::StatusOr<std::pair<std::string, std::string>> VectorizeLoop(schedule::Schedule& schedule,
+                                                                  const std::string& stage, const std::string& loop,
+                                                                  int64_t extent, int64_t lanes);
+// Reduces with vectors over contiguous memory: partial sums in several vectors, then a tree over lanes. The stage must
+// be untouched. Leaves it alone when its combiner has no identity or its contiguous axis is short.
+absl::Status VectorizeReduction(schedule::Schedule& schedule, const te::Operation& operation,
+                                const std::vector<Access>& accesses, const machine::Machine& target);
+// Vectorises one attached or root stage over its axes as its accesses suggest, for stages that are small.
+absl::Status ScheduleSmallStage(schedule::Schedule& schedule, const te::OperationRef& operation,
+                                const std::vector<Access>& accesses, const machine::Machine& target);
+// The accesses of a nest that one operation makes.
+std::vector<Access> AccessesOf(const Nest& nest, const te::Operation& operation);
+// Marks the first loop with several iterations parallel, moving it out, where the nest is worth a fork.
+absl::Status ParallelizeOutermost(schedule::Schedule& schedule, const std::string& stage,
+                                  const std::vector<std::string>& outer_loops, double work);
+
+}  // namespace smelt::kernels::nests

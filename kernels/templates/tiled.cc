@@ -1,0 +1,361 @@
+// Contractions, convolutions, pooling and sums over columns: a tile of accumulators in registers, computed inside the
+// loops of what follows, so that bias, residual and activation happen in the store.
+//
+//   for tiles of the vector axis            panel of the shared operand packed here
+//     for the other tiles
+//       accumulators[rows][vectors] = 0
+//       for the sum: accumulators += broadcast * vector       unrolled over rows and vectors
+//       root[...] = epilogue(accumulators)
+#include <algorithm>
+
+#include "base/status_macros.h"
+#include "kernels/templates/register_tile.h"
+#include "kernels/templates/templates.h"
+
+namespace smelt::kernels::nests {
+namespace {
+
+using schedule::Schedule;
+
+// Windows of at most this many taps are unrolled whole.
+constexpr int64_t kUnrolledTaps = 32;
+// Elements of an operand's row that are packed before the next row is.
+constexpr int64_t kPackedRun = 128;
+
+class TiledNest {
+ public:
+  TiledNest(Schedule& schedule, const NestInput& input)
+      : schedule_(schedule),
+        input_(input),
+        root_(*input.nest.root),
+        main_(*input.nest.main),
+        registers_(ChooseRegisterTile(input.nest, input.tile, input.target)) {
+    for (const te::Operation* operation : Sums()) {
+      Panel panel{operation, nullptr, false};
+      panel.access = PanelAccess(input.structure, input.nest, *operation, registers_, &panel.computed);
+      if (panel.access != nullptr) panels_.push_back(panel);
+    }
+  }
+
+  absl::Status Run() {
+    SMELT_RETURN_IF_ERROR(PlaceSums());
+    SMELT_RETURN_IF_ERROR(SplitRoot());
+    for (const std::string& sum : sums_) SMELT_RETURN_IF_ERROR(ScheduleSum(sum));
+    SMELT_RETURN_IF_ERROR(Pack());
+    if (const std::optional<WidthVectors> width = WidthVectorsOf(input_.nest)) {
+      SMELT_RETURN_IF_ERROR(StoreInnermost(width->input->name, width->input->shape.size(), width->dimension));
+      for (const std::string& sum : sums_) {
+        SMELT_RETURN_IF_ERROR(StoreInnermost(sum, main_.axes.size(), registers_.vector_axis));
+      }
+    }
+    return ParallelizeOutermost(schedule_, root_.name, outer_, input_.nest.Work());
+  }
+
+ private:
+  // An operand that is packed: copied, or computed, inside the loop over tiles of the vector axis.
+  struct Panel {
+    const te::Operation* sum;
+    const Access* access;
+    bool computed;
+  };
+
+  std::vector<const te::Operation*> Sums() const {
+    if (input_.nest.main == input_.nest.root) return {&root_};
+    std::vector<const te::Operation*> sums;
+    for (const Attached& attached : input_.nest.attached) sums.push_back(attached.operation.get());
+    return sums;
+  }
+
+  // Whether some packed operand changes along the axis, as with the batch of a batched product.
+  bool PanelsDependOn(size_t axis) const {
+    return std::any_of(panels_.begin(), panels_.end(), [&](const Panel& panel) {
+      return std::any_of(panel.access->indices.begin(), panel.access->indices.end(),
+                         [&](const te::Expr& index) { return DependsOn(index, panel.sum->axes[axis].var); });
+    });
+  }
+
+  bool IsRow(size_t axis) const {
+    return static_cast<int>(axis) == registers_.row_axis || static_cast<int>(axis) == registers_.plane_axis;
+  }
+
+  absl::Status StoreInnermost(const std::string& stage, size_t rank, int dimension) {
+    std::vector<std::pair<int, int64_t>> layout;
+    for (int d = 0; d < static_cast<int>(rank); ++d) {
+      if (d != dimension) layout.emplace_back(d, 1);
+    }
+    layout.emplace_back(dimension, 1);
+    return schedule_.TransformLayout(stage, layout);
+  }
+
+  // The stages that hold the sums, and the root's loop of each of the main operation's axes.
+  absl::Status PlaceSums() {
+    if (input_.nest.main == input_.nest.root) {
+      SMELT_ASSIGN_OR_RETURN(std::string sum, schedule_.CacheWrite(root_.name, ir::Scope::kLocal));
+      sums_.push_back(sum);
+      for (size_t i = 0; i < root_.axes.size(); ++i) loops_.push_back(AxisName(static_cast<int>(i)));
+      return absl::OkStatus();
+    }
+    for (const Attached& attached : input_.nest.attached) {
+      sums_.push_back(attached.operation->name);
+      SMELT_RETURN_IF_ERROR(schedule_.SetScope(attached.operation->name, ir::Scope::kLocal));
+    }
+    SMELT_ASSIGN_OR_RETURN(loops_, LoopsOfProducer(schedule_, root_.name, input_.nest.attached[0].match));
+    return absl::OkStatus();
+  }
+
+  absl::Status SplitRoot() {
+    const size_t rank = main_.axes.size();
+    std::vector<std::string> panel_outer;  // loops that a panel depends on, besides the vectors'
+    std::vector<std::string> others_outer;
+    std::vector<std::string> others_inner;
+    std::string vector_outer;
+    std::string row_inner;
+    std::string plane_inner;
+    std::string vector_inner;
+    int64_t vector_extent = 1;
+    int64_t row_extent = 1;
+    for (size_t a = 0; a < rank; ++a) {
+      if (loops_[a].empty()) continue;
+      const int64_t extent = main_.axes[a].extent;
+      const int64_t tile = std::min(input_.tile[a], extent);
+      const bool is_vector = static_cast<int>(a) == registers_.vector_axis;
+      const bool is_row = static_cast<int>(a) == registers_.row_axis;
+      std::string outer;
+      std::string inner = loops_[a];
+      if (tile < extent && (tile > 1 || is_vector || is_row)) {
+        SMELT_ASSIGN_OR_RETURN(auto split, schedule_.Split(root_.name, inner, tile));
+        outer = split.first;
+        inner = split.second;
+      } else if (tile < extent) {
+        outer = inner;
+        inner.clear();
+      }
+      if (is_vector) {
+        vector_outer = outer;
+        vector_inner = inner;
+        vector_extent = tile;
+        continue;
+      }
+      if (!outer.empty()) (PanelsDependOn(a) ? panel_outer : others_outer).push_back(outer);
+      if (inner.empty()) continue;
+      if (is_row) {
+        row_inner = inner;
+        row_extent = tile;
+      } else if (static_cast<int>(a) == registers_.plane_axis) {
+        plane_inner = inner;
+      } else {
+        others_inner.push_back(inner);
+      }
+    }
+    // Passes over the register tile within the tile.
+    std::string row_pass;
+    std::string vector_pass;
+    if (row_extent > registers_.rows) {
+      SMELT_ASSIGN_OR_RETURN(auto split, schedule_.Split(root_.name, row_inner, registers_.rows));
+      row_pass = split.first;
+      row_inner = split.second;
+    }
+    if (vector_extent > registers_.width()) {
+      SMELT_ASSIGN_OR_RETURN(auto split, schedule_.Split(root_.name, vector_inner, registers_.width()));
+      vector_pass = split.first;
+      vector_inner = split.second;
+    }
+    const bool any_outer = !vector_outer.empty() || !panel_outer.empty() || !others_outer.empty() ||
+                           !others_inner.empty() || !row_pass.empty() || !vector_pass.empty();
+    if (!any_outer || (!panels_.empty() && vector_outer.empty() && panel_outer.empty())) {
+      // Everything is one tile, or one panel; a loop of one iteration holds it.
+      const std::string whole = vector_inner.empty() ? loops_[0] : vector_inner;
+      SMELT_ASSIGN_OR_RETURN(auto split, schedule_.Split(root_.name, whole, vector_extent));
+      vector_outer = split.first;
+      vector_inner = split.second;
+    }
+    outer_ = panel_outer;
+    // A matrix that rows share stays near while they pass; pixels of windows are read whole.
+    const bool shared = IsContraction(main_) && !IsDepthwise(input_.nest);
+    if (!vector_outer.empty() && shared) outer_.push_back(vector_outer);
+    if (!outer_.empty()) panel_loop_ = outer_.back();
+    outer_.insert(outer_.end(), others_outer.begin(), others_outer.end());
+    if (!vector_outer.empty() && !shared) outer_.push_back(vector_outer);
+    if (!shared && !outer_.empty()) panel_loop_ = outer_.back();
+    std::vector<std::string> order = outer_;
+    order.insert(order.end(), others_inner.begin(), others_inner.end());
+    for (const std::string* loop : {&row_pass, &vector_pass}) {
+      if (!loop->empty()) order.push_back(*loop);
+    }
+    tile_loop_ = order.back();
+    for (const std::string* loop : {&plane_inner, &row_inner}) {
+      if (!loop->empty()) order.push_back(*loop);
+    }
+    if (!vector_inner.empty()) {
+      const int64_t width = std::min(vector_extent, registers_.width());
+      SMELT_ASSIGN_OR_RETURN(auto split, VectorizeLoop(schedule_, root_.name, vector_inner, width, registers_.lanes));
+      if (!split.first.empty()) {
+        SMELT_RETURN_IF_ERROR(schedule_.Unroll(root_.name, split.first));
+        order.push_back(split.first);
+      }
+      order.push_back(split.second);
+    }
+    SMELT_RETURN_IF_ERROR(ReorderLoops(schedule_, root_.name, order));
+    for (const std::string* loop : {&plane_inner, &row_inner}) {
+      if (!loop->empty()) SMELT_RETURN_IF_ERROR(schedule_.Unroll(root_.name, *loop));
+    }
+    return absl::OkStatus();
+  }
+
+  // Sum loops outside, rows and vectors of accumulators unrolled inside.
+  absl::Status ScheduleSum(const std::string& sum) {
+    SMELT_RETURN_IF_ERROR(schedule_.ComputeAt(sum, root_.name, tile_loop_));
+    std::vector<std::string> order;
+    for (size_t a = 0; a < main_.axes.size(); ++a) {
+      if (static_cast<int>(a) == registers_.vector_axis || IsRow(a)) continue;
+      order.push_back(AxisName(static_cast<int>(a)));
+    }
+    int64_t taps = 1;
+    for (size_t r = 0; r < main_.reduce_axes.size(); ++r) {
+      order.push_back(ReduceName(static_cast<int>(r)));
+      taps *= main_.reduce_axes[r].extent;
+    }
+    for (int axis : {registers_.plane_axis, registers_.row_axis}) {
+      if (axis >= 0) order.push_back(AxisName(axis));
+    }
+    if (registers_.vector_axis >= 0) {
+      const std::string axis = AxisName(registers_.vector_axis);
+      SMELT_ASSIGN_OR_RETURN(
+          auto split, VectorizeLoop(schedule_, sum, axis, main_.axes[registers_.vector_axis].extent, registers_.lanes));
+      if (!split.first.empty()) {
+        SMELT_RETURN_IF_ERROR(schedule_.Unroll(sum, split.first));
+        order.push_back(split.first);
+      }
+      order.push_back(split.second);
+    }
+    SMELT_RETURN_IF_ERROR(ReorderLoops(schedule_, sum, order));
+    for (int axis : {registers_.plane_axis, registers_.row_axis}) {
+      if (axis >= 0) SMELT_RETURN_IF_ERROR(schedule_.Unroll(sum, AxisName(axis)));
+    }
+    for (size_t r = main_.reduce_axes.size(); r-- > 0;) {
+      const bool all = taps <= kUnrolledTaps && taps * registers_.planes * registers_.rows * registers_.vectors <= 512;
+      const bool short_inner = r + 1 == main_.reduce_axes.size() && main_.reduce_axes[r].extent <= 4;
+      if (all || short_inner) SMELT_RETURN_IF_ERROR(schedule_.Unroll(sum, ReduceName(static_cast<int>(r))));
+    }
+    return absl::OkStatus();
+  }
+
+  // The operand that every row reads, in the order in which the sum walks over it.
+  absl::Status Pack() {
+    for (const Panel& packed : panels_) {
+      const te::Operation& operation = *packed.sum;
+      const Access* access = packed.access;
+      std::string panel = access->tensor->name;
+      if (packed.computed) {
+        SMELT_RETURN_IF_ERROR(schedule_.SetScope(panel, ir::Scope::kThread));
+        input_.placed->insert(access->tensor.get());
+      } else {
+        const std::string& sum = input_.nest.main == input_.nest.root ? sums_[0] : operation.name;
+        SMELT_ASSIGN_OR_RETURN(panel, schedule_.CacheRead(panel, ir::Scope::kThread, {sum}));
+      }
+      SMELT_RETURN_IF_ERROR(schedule_.ComputeAt(panel, root_.name, panel_loop_));
+      SMELT_RETURN_IF_ERROR(
+          LayOutPanel(schedule_, panel, operation, *access, registers_, input_.tile[registers_.vector_axis]));
+    }
+    return absl::OkStatus();
+  }
+
+  Schedule& schedule_;
+  const NestInput& input_;
+  const te::Operation& root_;
+  const te::Operation& main_;
+  const RegisterTile registers_;
+  std::vector<Panel> panels_;
+  std::vector<std::string> sums_;
+  std::vector<std::string> loops_;  // the root's loop of each axis of the main operation
+  std::vector<std::string> outer_;
+  std::string tile_loop_;   // the accumulators live inside it
+  std::string panel_loop_;  // the packed operand lives inside it
+};
+
+// Few rows against a matrix whose rows are contiguous along the sum.
+absl::Status ScheduleDots(Schedule& schedule, const NestInput& input) {
+  const te::Operation& root = *input.nest.root;
+  if (input.nest.main == input.nest.root) return ScheduleRowReduction(schedule, input);
+  SMELT_ASSIGN_OR_RETURN(std::vector<std::string> loops,
+                         LoopsOfProducer(schedule, root.name, input.nest.attached[0].match));
+  std::vector<std::string> outer;
+  std::vector<std::string> inner;
+  for (size_t a = 0; a < loops.size(); ++a) {
+    if (loops[a].empty()) continue;
+    const int64_t extent = input.nest.main->axes[a].extent;
+    const int64_t tile = std::min(input.tile[a], extent);
+    SMELT_ASSIGN_OR_RETURN(auto split, schedule.Split(root.name, loops[a], tile));
+    outer.push_back(split.first);
+    inner.push_back(split.second);
+  }
+  std::vector<std::string> order = outer;
+  order.insert(order.end(), inner.begin(), inner.end());
+  SMELT_RETURN_IF_ERROR(ReorderLoops(schedule, root.name, order));
+  for (size_t i = input.nest.attached.size(); i-- > 0;) {
+    const te::Operation& sum = *input.nest.attached[i].operation;
+    SMELT_RETURN_IF_ERROR(schedule.SetScope(sum.name, ir::Scope::kThread));
+    SMELT_RETURN_IF_ERROR(schedule.ComputeAt(sum.name, root.name, outer.back()));
+    SMELT_RETURN_IF_ERROR(VectorizeReduction(schedule, sum, AccessesOf(input.nest, sum), input.target));
+  }
+  return ParallelizeOutermost(schedule, root.name, outer, input.nest.Work());
+}
+
+}  // namespace
+
+absl::Status LayOutPanel(Schedule& schedule, const std::string& panel, const te::Operation& sum, const Access& access,
+                         const RegisterTile& registers, int64_t tile) {
+  const te::IterVar& vector = sum.axes[registers.vector_axis];
+  tile = std::min(tile, vector.extent);
+  int along = -1;
+  for (size_t d = 0; d < access.indices.size(); ++d) {
+    if (DependsOn(access.indices[d], vector.var)) along = static_cast<int>(d);
+  }
+  const int rank = static_cast<int>(access.tensor->shape.size());
+  const bool several = tile > registers.width();
+  std::vector<std::string> order;
+  std::vector<std::pair<int, int64_t>> layout;
+  if (several) layout.emplace_back(along, registers.width());
+  for (int d = 0; d < rank; ++d) {
+    if (d == along) continue;
+    order.push_back(AxisName(d));
+    layout.emplace_back(d, 1);
+  }
+  layout.emplace_back(along, several ? 0 : 1);
+  if (several || along != rank - 1) SMELT_RETURN_IF_ERROR(schedule.TransformLayout(panel, layout));
+  if (along == rank - 1) {
+    std::string loop = AxisName(along);
+    int64_t extent = access.tensor->shape[along];
+    // A row of the operand goes to as many strips of the panel, which lie a multiple of the cache's way apart: a few at
+    // a time, in runs that are still long.
+    const int64_t run = std::max(kPackedRun / registers.width(), int64_t{1}) * registers.width();
+    if (several && tile > run && tile % run == 0) {
+      SMELT_ASSIGN_OR_RETURN(auto split, schedule.Split(panel, loop, run));
+      order.insert(order.begin(), split.first);
+      loop = split.second;
+      extent = run;
+    }
+    SMELT_ASSIGN_OR_RETURN(auto split, VectorizeLoop(schedule, panel, loop, extent, registers.lanes));
+    if (!split.first.empty()) order.push_back(split.first);
+    order.push_back(split.second);
+  } else {
+    order.push_back(AxisName(along));
+  }
+  return ReorderLoops(schedule, panel, order);
+}
+
+absl::Status ScheduleTiled(Schedule& schedule, const NestInput& input) {
+  switch (FormOf(input.nest, input.target)) {
+    case TiledForm::kDots:
+      return ScheduleDots(schedule, input);
+    case TiledForm::kStreamed:
+      return ScheduleStreamed(schedule, input);
+    case TiledForm::kBlocked:
+      return ScheduleBlocked(schedule, input);
+    case TiledForm::kRegisters:
+      break;
+  }
+  return TiledNest(schedule, input).Run();
+}
+
+}  // namespace smelt::kernels::nests

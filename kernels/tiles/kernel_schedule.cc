@@ -1,0 +1,50 @@
+#include "kernels/tiles/kernel_schedule.h"
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "base/status_macros.h"
+#include "kernels/templates/templates.h"
+
+namespace smelt::kernels::nests {
+namespace {
+
+using Template = absl::Status (*)(schedule::Schedule&, const NestInput&);
+// The index is a NestKind.
+constexpr Template kTemplates[] = {ScheduleInjective, ScheduleRows, ScheduleRowReduction, ScheduleTiled};
+
+}  // namespace
+
+absl::Status CheckTile(const Nest& nest, const Tile& tile) {
+  const std::vector<int64_t>& extents = TiledExtents(nest);
+  if (tile.extents.size() != extents.size()) {
+    return absl::InvalidArgumentError(absl::StrCat("tile ", tile.ToString(), " has ", tile.extents.size(),
+                                                   " extents; the kernel's main operation has dimensions ",
+                                                   absl::StrJoin(extents, "x")));
+  }
+  for (size_t i = 0; i < extents.size(); ++i) {
+    if (tile.extents[i] < 1 || tile.extents[i] > extents[i]) {
+      return absl::InvalidArgumentError(absl::StrCat("tile ", tile.ToString(), ": extent ", tile.extents[i],
+                                                     " of dimension ", i, " must lie between 1 and ", extents[i]));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<schedule::Schedule> ScheduleStructure(const Structure& structure, const std::vector<int64_t>& tile,
+                                                     const machine::Machine& target) {
+  schedule::Schedule schedule(structure.graph);
+  for (const te::OperationRef& operation : structure.inlined) {
+    SMELT_RETURN_IF_ERROR(schedule.ComputeInline(operation->name));
+  }
+  absl::flat_hash_set<const te::Operation*> placed;
+  for (size_t i = structure.nests.size(); i-- > 0;) {
+    const Nest& nest = structure.nests[i];
+    if (placed.contains(nest.root.get())) continue;
+    const NestInput input{structure, nest, target, i == structure.main ? tile : PreferredTiles(nest, target).front(),
+                          &placed};
+    SMELT_RETURN_IF_ERROR(kTemplates[static_cast<int>(nest.kind)](schedule, input));
+  }
+  return schedule;
+}
+
+}  // namespace smelt::kernels::nests

@@ -1,0 +1,21 @@
+// The schedule of a whole kernel: one template a nest.
+#pragma once
+
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "kernels/nests/structure.h"
+#include "kernels/schedule/schedule.h"
+#include "kernels/tiles/tiles.h"
+#include "machine/machine.h"
+
+namespace smelt::kernels::nests {
+
+// Whether the tile divides the nest: as many extents as dimensions, each between 1 and its dimension.
+absl::Status CheckTile(const Nest& nest, const Tile& tile);
+
+// `tile` divides the main nest; the others take what they prefer.
+absl::StatusOr<schedule::Schedule> ScheduleStructure(const Structure& structure, const std::vector<int64_t>& tile,
+                                                     const machine::Machine& target);
+
+}  // namespace smelt::kernels::nests

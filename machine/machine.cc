@@ -1,0 +1,60 @@
+#include "machine/machine.h"
+
+#include <algorithm>
+
+#include "base/str_cat.h"
+
+namespace smelt::machine {
+namespace {
+
+constexpr std::string_view kBandwidth = "_bandwidth";
+
+struct Figure {
+  const char* name;
+  double Machine::*field;
+};
+const Figure kFigures[] = {
+    {"peak_flops_f32", &Machine::peak_flops_f32},
+    {"launch_seconds", &Machine::launch_seconds},
+    {"fork_seconds", &Machine::fork_seconds},
+};
+
+}  // namespace
+
+int64_t Machine::LevelBytes(int level) const { return levels[std::min<size_t>(level, levels.size() - 2)].bytes; }
+
+double Machine::BandwidthOf(double bytes) const {
+  for (const MemoryLevel& level : levels) {
+    if (bytes <= static_cast<double>(level.bytes)) return level.bytes_per_second;
+  }
+  return levels.back().bytes_per_second;
+}
+
+double* Machine::FigureOf(std::string_view name) {
+  for (const Figure& figure : kFigures) {
+    if (name == figure.name) return &(this->*figure.field);
+  }
+  for (MemoryLevel& level : levels) {
+    if (name == StrCat(level.scope, kBandwidth)) return &level.bytes_per_second;
+  }
+  return nullptr;
+}
+
+std::map<std::string, double> Machine::Figures() const {
+  std::map<std::string, double> figures;
+  for (const Figure& figure : kFigures) figures[figure.name] = this->*figure.field;
+  for (const MemoryLevel& level : levels) figures[StrCat(level.scope, kBandwidth)] = level.bytes_per_second;
+  return figures;
+}
+
+absl::Status Machine::SetFigures(const std::map<std::string, double>& figures) {
+  for (const auto& [name, value] : figures) {
+    double* figure = FigureOf(name);
+    if (figure == nullptr) return absl::InvalidArgumentError(StrCat("`", name, "` is no figure of a machine"));
+    if (!(value > 0)) return absl::InvalidArgumentError(StrCat("figure `", name, "` of a machine is not above 0"));
+    *figure = value;
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace smelt::machine

@@ -1,0 +1,94 @@
+#include "measure/comparison.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "absl/strings/str_cat.h"
+
+namespace smelt::measure {
+namespace {
+
+// A standard error below this is not believed however quiet the machine is: a clock frequency step is larger.
+constexpr double kLeastError = 0.001;
+
+// Student's t that is exceeded once in 200 times, by degrees of freedom: at both ends of an interval that makes one
+// miss in 100.
+constexpr double kStudent[] = {63.657, 9.925, 5.841, 4.604, 4.032, 3.707, 3.499, 3.355,
+                               3.250,  3.169, 3.106, 3.055, 3.012, 2.977, 2.947};
+
+double Student(size_t degrees) {
+  if (degrees == 0) return std::numeric_limits<double>::infinity();
+  return kStudent[std::min(degrees, std::size(kStudent)) - 1];
+}
+
+}  // namespace
+
+Comparison CompareRounds(const std::vector<std::vector<double>>& usual, const std::vector<std::vector<double>>& tuned) {
+  Comparison result;
+  std::vector<double> usual_all, tuned_all, gains;
+  for (size_t c = 0; c < usual.size(); ++c) {
+    std::vector<double> of_child;
+    for (size_t i = 0; i < std::min(usual[c].size(), tuned[c].size()); ++i)
+      of_child.push_back(std::log(usual[c][i] / tuned[c][i]));
+    if (of_child.empty()) continue;
+    usual_all.insert(usual_all.end(), usual[c].begin(), usual[c].end());
+    tuned_all.insert(tuned_all.end(), tuned[c].begin(), tuned[c].end());
+    gains.push_back(Median(std::move(of_child)));
+  }
+  if (gains.empty()) return result;
+  result.usual_seconds = Median(std::move(usual_all));
+  result.tuned_seconds = Median(std::move(tuned_all));
+  result.children = static_cast<int>(gains.size());
+  const double n = static_cast<double>(gains.size());
+  double sum = 0, squares = 0;
+  for (double gain : gains) sum += gain;
+  result.gain = sum / n;
+  for (double gain : gains) squares += (gain - result.gain) * (gain - result.gain);
+  const double error = gains.size() > 1 ? std::sqrt(squares / (n - 1) / n) : 0;
+  const double margin = Student(gains.size() - 1) * std::max(error, kLeastError);
+  result.low = result.gain - margin;
+  result.high = result.gain + margin;
+  // Where the machine changed its pace between rounds, the medians may say the contrary: that is no better program.
+  result.better = result.low > 0 && result.tuned_seconds < result.usual_seconds;
+  return result;
+}
+
+absl::StatusOr<Comparison> CompareInterleaved(Runner& runner, const Candidate& usual, const Candidate& tuned,
+                                              const ComparisonOptions& options, const Candidate* other) {
+  std::vector<std::vector<double>> usual_rounds, tuned_rounds;
+  std::vector<double> other_rounds;
+  std::vector<Candidate> candidates = {usual, tuned};
+  if (other != nullptr) candidates.push_back(*other);
+  for (int child = 0; child < options.children; ++child) {
+    if (options.proceed && !options.proceed(child)) break;
+    const std::vector<Outcome> outcomes = runner.TimePrograms(candidates, options.rounds, options.seconds);
+    if (runner.out_of_time()) break;
+    // A fault of the system decides nothing.
+    for (const Outcome& outcome : outcomes) {
+      if (outcome.failure == Failure::kEnvironment)
+        return absl::UnavailableError(absl::StrCat("the programs cannot be compared: ", outcome.message));
+    }
+    if (!outcomes[0].ok()) {
+      return absl::InternalError(
+          absl::StrCat("the default program cannot be timed: ", std::string(FailureName(outcomes[0].failure)), ": ",
+                       outcomes[0].message));
+    }
+    if (!outcomes[1].ok()) {
+      Comparison failed;
+      failed.usual_seconds = outcomes[0].median();
+      failed.tuned_seconds = outcomes[1].median();
+      return failed;
+    }
+    usual_rounds.push_back(outcomes[0].seconds);
+    tuned_rounds.push_back(outcomes[1].seconds);
+    if (other != nullptr)
+      other_rounds.insert(other_rounds.end(), outcomes[2].seconds.begin(), outcomes[2].seconds.end());
+  }
+  if (usual_rounds.empty()) return absl::DeadlineExceededError("no time for a comparison");
+  Comparison compared = CompareRounds(usual_rounds, tuned_rounds);
+  if (!other_rounds.empty()) compared.other_seconds = Median(std::move(other_rounds));
+  return compared;
+}
+
+}  // namespace smelt::measure

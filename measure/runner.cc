@@ -1,0 +1,346 @@
+#include "measure/runner.h"
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <thread>
+
+#include "absl/strings/str_cat.h"
+#include "base/cache_folder.h"
+#include "base/status_macros.h"
+#include "hlo/golden/safetensors.h"
+#include "hlo/text/printer.h"
+#include "measure/kernel_program.h"
+
+namespace smelt::measure {
+namespace {
+
+using nlohmann::json;
+using Clock = std::chrono::steady_clock;
+
+constexpr absl::StatusCode kNoCode = absl::StatusCode::kInternal;  // of an error of a child that does not say its code
+constexpr auto kPause = std::chrono::milliseconds(50);             // before a second attempt: what was short may not be
+
+// What an error of the child, or of a request in it, says of the candidate.
+Failure FailureOf(const absl::Status& status, bool building) {
+  switch (status.code()) {
+    case absl::StatusCode::kUnavailable:
+    case absl::StatusCode::kCancelled:
+      return Failure::kEnvironment;
+    case absl::StatusCode::kResourceExhausted:
+      return Failure::kResourceLimit;
+    case absl::StatusCode::kDeadlineExceeded:
+      return building ? Failure::kBuildTimedOut : Failure::kRunTimedOut;
+    case absl::StatusCode::kAborted:
+      return Failure::kRunCrashed;
+    default:
+      return building ? Failure::kBuildFailed : Failure::kRunCrashed;
+  }
+}
+
+struct Results {
+  Outcome outcome;
+  std::vector<hlo::Literal> outputs;
+};
+
+// The child has just written it: what cannot be read of it is the disk's.
+void ReadOutputs(const std::string& file, Results* results) {
+  absl::StatusOr<hlo::SafetensorsFile> outputs = hlo::ReadSafetensors(file);
+  if (!outputs.ok()) {
+    results->outcome.failure = Failure::kEnvironment;
+    results->outcome.message = std::string(outputs.status().message());
+    return;
+  }
+  for (hlo::NamedTensor& tensor : outputs->tensors) results->outputs.push_back(std::move(tensor.literal));
+}
+
+const Outcome& OutcomeOf(const Outcome& outcome) { return outcome; }
+template <typename Result>
+const Outcome& OutcomeOf(const Result& result) {
+  return result.outcome;
+}
+
+}  // namespace
+
+std::string MeasurePolicy::ToString() const { return absl::StrCat("repeats=", repeats, " seconds=", seconds, " warm"); }
+
+void Runner::SetDeadline(Clock::time_point deadline) {
+  deadline_ = deadline;
+  out_of_time_ = false;
+}
+
+absl::StatusOr<json> Runner::Call(const json& request, double timeout, bool building, Outcome* outcome) {
+  const auto failed = [&](const absl::Status& status, Failure failure) {
+    outcome->failure = failure;
+    outcome->message = std::string(status.message());
+    return status;
+  };
+  const double left = deadline_ ? std::chrono::duration<double>(*deadline_ - Clock::now()).count() : timeout;
+  if (left <= 0) {
+    out_of_time_ = true;
+    return failed(absl::DeadlineExceededError("no time is left"),
+                  building ? Failure::kBuildTimedOut : Failure::kRunTimedOut);
+  }
+  const auto start = Clock::now();
+  if (worker_ == nullptr || !worker_->alive()) {
+    WorkerOptions options = worker_options_;
+    if (deadline_) options.start_seconds = std::min(options.start_seconds, left);
+    absl::StatusOr<std::unique_ptr<WorkerProcess>> worker = WorkerProcess::Start(options);
+    if (!worker.ok()) {
+      out_of_time_ = absl::IsDeadlineExceeded(worker.status()) && options.start_seconds < worker_options_.start_seconds;
+      return failed(worker.status(), Failure::kEnvironment);
+    }
+    worker_ = *std::move(worker);
+    loaded_.clear();
+  }
+  absl::StatusOr<json> reply = worker_->Call(request, std::min(timeout, left));
+  hardware_seconds_ += std::chrono::duration<double>(Clock::now() - start).count();
+  if (!reply.ok()) {
+    out_of_time_ = absl::IsDeadlineExceeded(reply.status()) && left < timeout;
+    worker_.reset();
+    loaded_.clear();
+    return failed(reply.status(), FailureOf(reply.status(), building));
+  }
+  if (reply->contains("cache_trouble")) NoteCacheTrouble(reply->value("cache_trouble", ""));
+  if (reply->contains("error")) {
+    const absl::Status error(static_cast<absl::StatusCode>(reply->value("code", static_cast<int>(kNoCode))),
+                             reply->value("error", ""));
+    return failed(error, FailureOf(error, reply->value("build", false)));
+  }
+  return reply;
+}
+
+template <typename Attempt>
+auto Runner::TryTwice(const Attempt& attempt) {
+  auto result = attempt();
+  if (!IsWorthAnother(OutcomeOf(result))) return result;
+  std::this_thread::sleep_for(kPause);
+  return attempt();
+}
+
+bool Runner::IsWorthAnother(const Outcome& outcome) const {
+  const bool cancelled = worker_options_.cancel != nullptr && *worker_options_.cancel;
+  return !cancelled && !out_of_time_ &&
+         (!IsLasting(outcome.failure) || (outcome.failure == Failure::kRunCrashed && worker_ == nullptr));
+}
+
+void Runner::UseInputs(InputKind kind) {
+  if (kind == inputs_) return;
+  Keep({});
+  inputs_ = kind;
+}
+
+json Runner::LoadRequest(const Candidate& candidate) const {
+  json request{{"do", "load"}, {"module", candidate.module_text}, {"inputs", std::string(InputKindName(inputs_))}};
+  if (!candidate.tiles.empty()) request["tiles"] = candidate.tiles;
+  if (!candidate.compiler.empty()) request["compiler"] = candidate.compiler;
+  if (!inputs_file_.empty()) request["inputs_file"] = inputs_file_;
+  return request;
+}
+
+const Runner::Loaded* Runner::Load(const Candidate& candidate, Outcome* outcome) {
+  for (const Loaded& loaded : loaded_) {
+    if (loaded.candidate == candidate) return &loaded;
+  }
+  return LoadAnew(candidate, outcome);
+}
+
+const Runner::Loaded* Runner::LoadAnew(const Candidate& candidate, Outcome* outcome) {
+  absl::StatusOr<json> reply = Call(LoadRequest(candidate), policy_.build_timeout, /*building=*/true, outcome);
+  if (!reply.ok()) return nullptr;
+  Loaded loaded{candidate, reply->value("id", -1), reply->value("compile_seconds", 0.0), {}};
+  for (const json& kernel : (*reply)["kernels"]) {
+    loaded.kernels.push_back(
+        {kernel.value("name", ""), kernel.value("hash", ""), kernel.value("tile", ""), kernel.value("opaque", false)});
+  }
+  loaded_.push_back(std::move(loaded));
+  return &loaded_.back();
+}
+
+void Runner::Keep(std::initializer_list<const Candidate*> kept) {
+  std::vector<Loaded> left;
+  for (Loaded& loaded : loaded_) {
+    const bool keep = std::any_of(kept.begin(), kept.end(), [&](const Candidate* c) { return *c == loaded.candidate; });
+    if (keep) {
+      left.push_back(std::move(loaded));
+    } else if (worker_ != nullptr) {
+      Outcome ignored;
+      (void)Call({{"do", "unload"}, {"id", loaded.id}}, 10, false, &ignored);
+      if (worker_ == nullptr) return;  // it died of it, and with it went everything that was loaded
+    }
+  }
+  loaded_ = std::move(left);
+}
+
+namespace {
+
+json TimeRequest(const std::vector<int>& ids, int rounds, double seconds) {
+  constexpr double kLeastSeconds = 0.03;
+  return {{"do", "time"}, {"ids", ids}, {"rounds", rounds}, {"seconds", seconds}, {"least_seconds", kLeastSeconds}};
+}
+
+json KernelRequest(const char* what, const fusion::Kernel& kernel, const std::optional<kernels::nests::Tile>& tile) {
+  json request{{"do", what}, {"module", hlo::ToText(*ProgramOfKernel(kernel), {})}, {"hash", kernel.hash.ToHex()}};
+  if (tile) request["tile"] = tile->ToString();
+  return request;
+}
+
+}  // namespace
+
+Runner::KernelResult Runner::TimeKernel(const fusion::Kernel& kernel, const std::optional<kernels::nests::Tile>& tile) {
+  if (tile) {
+    const absl::StatusOr<std::vector<int64_t>> tiled = kernels::nests::TiledDimensions(kernel.computation());
+    if (tiled.ok() && tiled->size() != tile->extents.size()) {
+      KernelResult result;
+      result.outcome.failure = Failure::kBuildFailed;
+      result.outcome.message =
+          absl::StrCat("tile ", tile->ToString(), " has ", tile->extents.size(), " extents, kernel `", kernel.name,
+                       "` has ", tiled->size(), " tiled dimensions");
+      return result;
+    }
+  }
+  return TimeKernelBy(KernelRequest("time_kernel", kernel, tile));
+}
+
+Runner::KernelResult Runner::TimeKernelLoop(const std::string& module) {
+  return TimeKernelBy({{"do", "time_kernel"}, {"module", module}});
+}
+
+Runner::KernelResult Runner::TimeKernelBy(json request) {
+  request["repeats"] = policy_.repeats;
+  request["seconds"] = policy_.seconds;
+  const double timeout = policy_.build_timeout + policy_.seconds + policy_.run_timeout;
+  return TryTwice([&] {
+    KernelResult result;
+    absl::StatusOr<json> reply = Call(request, timeout, /*building=*/true, &result.outcome);
+    if (!reply.ok()) return result;
+    result.outcome.seconds = reply->value("seconds", std::vector<double>());
+    result.outcome.compile_seconds = reply->value("compile_seconds", 0.0);
+    result.trace = reply->value("trace", "");
+    result.tile = reply->value("tile", "");
+    result.opaque = reply->value("opaque", false);
+    return result;
+  });
+}
+
+Outcome Runner::CompileKernel(const fusion::Kernel& kernel, const std::optional<kernels::nests::Tile>& tile) {
+  const json request = KernelRequest("compile", kernel, tile);
+  return TryTwice([&] {
+    Outcome outcome;
+    absl::StatusOr<json> reply = Call(request, policy_.build_timeout, /*building=*/true, &outcome);
+    if (reply.ok()) outcome.compile_seconds = reply->value("compile_seconds", 0.0);
+    return outcome;
+  });
+}
+
+Runner::ProgramResult Runner::TimeProgram(const Candidate& candidate, const Candidate& reference, int rounds,
+                                          double seconds, int kernel_rounds) {
+  return TryTwice([&] { return TimeProgramOnce(candidate, reference, rounds, seconds, kernel_rounds); });
+}
+
+Runner::ProgramResult Runner::TimeProgramOnce(const Candidate& candidate, const Candidate& reference, int rounds,
+                                              double seconds, int kernel_rounds) {
+  ProgramResult result;
+  Keep({&candidate, &reference});
+  const Loaded* base = Load(reference, &result.outcome);
+  if (base == nullptr) {
+    result.reference_failed = true;
+    return result;
+  }
+  const int base_id = base->id;
+  const Loaded* loaded = Load(candidate, &result.outcome);
+  if (loaded == nullptr) return result;
+  result.outcome.compile_seconds = loaded->compile_seconds;
+  result.kernels = loaded->kernels;
+  const int id = loaded->id;
+  absl::StatusOr<json> reply = Call(TimeRequest({base_id, id}, rounds, seconds), seconds + policy_.run_timeout,
+                                    /*building=*/false, &result.outcome);
+  if (!reply.ok()) return result;
+  result.outcome.reference_seconds = (*reply)["seconds"].at(0).get<std::vector<double>>();
+  result.outcome.seconds = (*reply)["seconds"].at(1).get<std::vector<double>>();
+  if (kernel_rounds == 0) return result;
+  reply = Call({{"do", "kernel_seconds"}, {"id", id}, {"rounds", kernel_rounds}}, policy_.run_timeout, false,
+               &result.outcome);
+  if (!reply.ok()) return result;
+  const std::vector<double> times = reply->value("seconds", std::vector<double>());
+  const std::vector<int64_t> executions = reply->value("executions", std::vector<int64_t>());
+  for (size_t k = 0; k < std::min({times.size(), executions.size(), result.kernels.size()}); ++k) {
+    result.kernels[k].seconds = times[k];
+    result.kernels[k].executions = executions[k];
+  }
+  return result;
+}
+
+std::vector<Outcome> Runner::TimePrograms(const std::vector<Candidate>& candidates, int rounds, double seconds) {
+  std::vector<Outcome> outcomes(candidates.size());
+  std::vector<bool> retried(candidates.size());
+  bool retried_together = false;
+  // A candidate may take the child with it in which the others are loaded. It gets a second attempt, and after that the
+  // others are timed without it: every turn but the last is some candidate's first or second failure.
+  for (;;) {
+    worker_.reset();  // programs of an earlier call would take memory and caches
+    loaded_.clear();
+    std::vector<int> ids;
+    std::vector<size_t> which;
+    bool again = false;
+    for (size_t i = 0; i < candidates.size() && !again; ++i) {
+      if (!outcomes[i].ok()) continue;
+      // Equal candidates are loaded each on its own: that is how noise is measured.
+      if (const Loaded* loaded = LoadAnew(candidates[i], &outcomes[i])) {
+        outcomes[i].compile_seconds = loaded->compile_seconds;
+        ids.push_back(loaded->id);
+        which.push_back(i);
+        continue;
+      }
+      again = worker_ == nullptr && !ids.empty();
+      if (IsWorthAnother(outcomes[i]) && !retried[i]) {
+        retried[i] = again = true;
+        outcomes[i] = {};
+      }
+    }
+    if (again && !out_of_time_) continue;
+    if (ids.empty() || out_of_time_) return outcomes;
+    Outcome together;
+    absl::StatusOr<json> reply = Call(TimeRequest(ids, rounds, seconds), seconds + policy_.run_timeout,
+                                      /*building=*/false, &together);
+    if (!reply.ok() && IsWorthAnother(together) && !retried_together) {
+      retried_together = true;
+      continue;
+    }
+    for (size_t k = 0; k < which.size(); ++k) {
+      Outcome& outcome = outcomes[which[k]];
+      if (reply.ok()) {
+        outcome.seconds = (*reply)["seconds"].at(k).get<std::vector<double>>();
+      } else {
+        outcome.failure = together.failure;
+        outcome.message = together.message;
+      }
+    }
+    return outcomes;
+  }
+}
+
+absl::StatusOr<std::vector<hlo::Literal>> Runner::Outputs(const Candidate& candidate, const std::string& scratch_file) {
+  Results results = TryTwice([&] {
+    Results once;
+    const Loaded* loaded = Load(candidate, &once.outcome);
+    if (loaded == nullptr) return once;
+    absl::StatusOr<json> reply = Call({{"do", "outputs"}, {"id", loaded->id}, {"file", scratch_file}},
+                                      policy_.run_timeout + policy_.seconds, false, &once.outcome);
+    if (reply.ok()) ReadOutputs(scratch_file, &once);
+    std::error_code ignored;
+    std::filesystem::remove(scratch_file, ignored);
+    return once;
+  });
+  if (results.outcome.ok()) return std::move(results.outputs);
+  return IsLasting(results.outcome.failure) ? absl::InternalError(results.outcome.message)
+                                            : absl::UnavailableError(results.outcome.message);
+}
+
+Outcome Runner::Inject(const std::string& fault, double timeout_seconds) {
+  Outcome outcome;
+  (void)Call({{"do", "inject"}, {"fault", fault}}, timeout_seconds, false, &outcome);
+  return outcome;
+}
+
+}  // namespace smelt::measure

@@ -1,0 +1,48 @@
+#include "measure/test_inputs.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/str_cat.h"
+
+namespace smelt::measure {
+namespace {
+
+constexpr std::array<std::string_view, kInputKinds.size()> kNames = {"scaled", "unit", "positive"};
+
+hlo::InputRange Scaled(const hlo::Shape& shape) {
+  // Vectors, also as [1,1,1,64], are scales, variances and biases.
+  int64_t largest = 1;
+  for (int64_t size : shape.dimensions) largest = std::max(largest, size);
+  if (shape.ElementCount() <= largest) return {0.5, 1.5};
+  const double last = static_cast<double>(std::max<int64_t>(shape.dimensions.back(), 1));
+  const double fan_in = std::max(static_cast<double>(shape.ElementCount()) / last, 1.0);
+  const double limit = std::sqrt(3 / fan_in);
+  return {-limit, limit};
+}
+
+}  // namespace
+
+std::string_view InputKindName(InputKind kind) { return kNames[static_cast<size_t>(kind)]; }
+
+absl::StatusOr<InputKind> ParseInputKind(std::string_view name) {
+  const auto found = std::find(kNames.begin(), kNames.end(), name);
+  if (found == kNames.end()) return absl::InvalidArgumentError(StrCat("`", name, "` is no kind of inputs"));
+  return static_cast<InputKind>(found - kNames.begin());
+}
+
+hlo::InputRange RangeOf(InputKind kind, const hlo::Shape& shape) {
+  if (!hlo::IsFloat(shape.element_type) && !hlo::IsComplex(shape.element_type))
+    return hlo::DefaultInputRange(shape.element_type);
+  switch (kind) {
+    case InputKind::kScaled:
+      return Scaled(shape);
+    case InputKind::kUnit:
+      break;
+    case InputKind::kPositive:
+      return {0.1, 1};
+  }
+  return hlo::DefaultInputRange(shape.element_type);
+}
+
+}  // namespace smelt::measure

@@ -1,0 +1,206 @@
+#include "measure/verify.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <complex>
+#include <limits>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "base/status_macros.h"
+#include "hlo/evaluator/evaluator.h"
+#include "hlo/golden/golden.h"
+#include "hlo/golden/inputs.h"
+#include "hlo/golden/safetensors.h"
+
+namespace smelt::measure {
+namespace {
+
+void AppendLeaves(hlo::Literal value, std::vector<hlo::Literal>* leaves) {
+  if (value.shape().IsTuple()) {
+    for (hlo::Literal& element : value.elements()) AppendLeaves(std::move(element), leaves);
+  } else if (value.IsArray()) {
+    leaves->push_back(std::move(value));
+  }
+}
+
+std::vector<const hlo::Shape*> ParameterLeaves(const hlo::Module& module) {
+  std::vector<const hlo::Shape*> shapes;
+  for (const hlo::Instruction* parameter : module.entry()->Parameters()) parameter->shape().AppendLeaves(&shapes);
+  std::erase_if(shapes, [](const hlo::Shape* shape) { return !shape->IsArray(); });
+  return shapes;
+}
+
+absl::StatusOr<std::vector<hlo::Literal>> InputsOf(const hlo::Module& module, InputKind kind) {
+  std::vector<hlo::InputRange> ranges;
+  for (const hlo::Shape* shape : ParameterLeaves(module)) ranges.push_back(RangeOf(kind, *shape));
+  return hlo::MakeInputs(module, ranges);
+}
+
+absl::StatusOr<std::vector<hlo::Literal>> EvaluateLeaves(const hlo::Module& module,
+                                                         const std::vector<hlo::Literal>& inputs, double max_seconds,
+                                                         const std::atomic<bool>* cancel) {
+  std::vector<const hlo::Literal*> arguments;
+  for (const hlo::Literal& input : inputs) arguments.push_back(&input);
+  SMELT_ASSIGN_OR_RETURN(hlo::Literal result,
+                         hlo::Evaluate(module, arguments, {.max_seconds = max_seconds, .cancel = cancel}));
+  std::vector<hlo::Literal> leaves;
+  AppendLeaves(std::move(result), &leaves);
+  return leaves;
+}
+
+// The last digit of numbers near one, relative to them; 0 for types whose digits are too coarse to be noise.
+double LastDigit(hlo::PrimitiveType type) {
+  switch (type) {
+    case hlo::PrimitiveType::kF64:
+    case hlo::PrimitiveType::kC128:
+      return std::ldexp(1.0, -52);
+    case hlo::PrimitiveType::kF32:
+    case hlo::PrimitiveType::kC64:
+      return std::ldexp(1.0, -23);
+    case hlo::PrimitiveType::kF16:
+      return std::ldexp(1.0, -10);
+    case hlo::PrimitiveType::kBF16:
+      return std::ldexp(1.0, -7);
+    default:
+      return 0;
+  }
+}
+
+// Up or down by a digit, as the bits of a mixed index say.
+void ChangeLastDigits(hlo::Literal* input) {
+  const hlo::PrimitiveType type = input->shape().element_type;
+  const double digit = LastDigit(type);
+  if (digit == 0) return;
+  for (int64_t i = 0; i < input->element_count(); ++i) {
+    const bool up = (static_cast<uint64_t>(i + 1) * 0x9E3779B97F4A7C15) >> 63 != 0;
+    const double factor = up ? 1 + digit : 1 - digit;
+    if (hlo::IsComplex(type)) {
+      input->SetComplex(i, input->GetComplex(i) * factor);
+    } else {
+      input->SetDouble(i, input->GetDouble(i) * factor);
+    }
+  }
+}
+
+}  // namespace
+
+Verifier::Verifier(std::vector<hlo::Literal> expected, InputKind inputs)
+    : expected_(std::move(expected)), inputs_(inputs) {
+  std::vector<const hlo::Literal*> leaves;
+  for (const hlo::Literal& leaf : expected_) {
+    leaves.push_back(&leaf);
+    tolerances_.push_back(VerifyTolerance(leaf.shape().element_type));
+  }
+  finite_ = FiniteShare(leaves);
+}
+
+double FiniteShare(absl::Span<const hlo::Literal* const> leaves) {
+  int64_t numbers = 0, finite = 0;
+  for (const hlo::Literal* leaf : leaves) {
+    const hlo::PrimitiveType type = leaf->shape().element_type;
+    if (!leaf->IsArray() || (!hlo::IsFloat(type) && !hlo::IsComplex(type))) continue;
+    for (int64_t i = 0; i < leaf->element_count(); ++i) {
+      const std::complex<double> value = leaf->GetComplex(i);
+      finite += std::isfinite(value.real()) && std::isfinite(value.imag());
+    }
+    numbers += leaf->element_count();
+  }
+  return numbers == 0 ? 1 : static_cast<double>(finite) / static_cast<double>(numbers);
+}
+
+double VerifyTolerance(hlo::PrimitiveType type) {
+  if (!hlo::IsFloat(type) && !hlo::IsComplex(type)) return 1e-3;
+  if (type == hlo::PrimitiveType::kF64 || type == hlo::PrimitiveType::kC128) return 1e-8;
+  if (hlo::BitWidth(type) >= 32) return 1e-4;
+  return hlo::BitWidth(type) == 16 ? 2e-2 : 2e-1;
+}
+
+// An evaluation that is begun after its limit ends at once.
+constexpr double kLeastSeconds = 1e-3;
+
+absl::StatusOr<std::unique_ptr<Verifier>> Verifier::Create(const hlo::Module& module, double max_seconds,
+                                                           const std::atomic<bool>* cancel) {
+  std::unique_ptr<Verifier> best;
+  const auto start = std::chrono::steady_clock::now();
+  for (const InputKind kind : kInputKinds) {
+    SMELT_ASSIGN_OR_RETURN(const std::vector<hlo::Literal> inputs, InputsOf(module, kind));
+    const double spent = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    const double left = max_seconds > 0 ? std::max(max_seconds - spent, kLeastSeconds) : 0;
+    absl::StatusOr<std::vector<hlo::Literal>> expected = EvaluateLeaves(module, inputs, left, cancel);
+    if (absl::IsDeadlineExceeded(expected.status()) && best != nullptr) break;
+    if (!expected.ok()) return expected.status();
+    std::unique_ptr<Verifier> verifier(new Verifier(*std::move(expected), kind));
+    verifier->module_ = &module;
+    if (best == nullptr || verifier->finite() > best->finite()) best = std::move(verifier);
+    if (best->finite() == 1) break;
+  }
+  return best;
+}
+
+absl::StatusOr<std::unique_ptr<Verifier>> Verifier::FromOutputs(const hlo::Module& module,
+                                                                const std::vector<hlo::Literal>& outputs,
+                                                                InputKind inputs) {
+  std::vector<const hlo::Shape*> shapes;
+  module.entry()->root()->shape().AppendLeaves(&shapes);
+  std::erase_if(shapes, [](const hlo::Shape* shape) { return !shape->IsArray(); });
+  if (shapes.size() != outputs.size()) {
+    return absl::InternalError(absl::StrCat("expected ", shapes.size(), " outputs, got ", outputs.size()));
+  }
+  std::vector<hlo::Literal> expected;
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    SMELT_ASSIGN_OR_RETURN(hlo::Literal literal, hlo::FromStorable(outputs[i], *shapes[i]));
+    expected.push_back(std::move(literal));
+  }
+  return std::unique_ptr<Verifier>(new Verifier(std::move(expected), inputs));
+}
+
+absl::StatusOr<double> Verifier::Error(size_t i, const hlo::Literal& output) const {
+  SMELT_ASSIGN_OR_RETURN(const hlo::Literal got, hlo::FromStorable(output, expected_[i].shape()));
+  return hlo::ComparisonError(expected_[i], got, hlo::GoldenMetric::kRms);
+}
+
+std::string Verifier::Compare(const std::vector<hlo::Literal>& outputs) const {
+  if (outputs.size() != expected_.size())
+    return absl::StrCat("expected ", expected_.size(), " outputs, got ", outputs.size());
+  if (finite_ == 0) return "";  // which infinity or which NaN it is, is for rounding to say
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    const absl::StatusOr<double> error = Error(i, outputs[i]);
+    if (!error.ok()) return absl::StrCat("out.", i, ": ", error.status().message());
+    if (!(*error <= tolerances_[i]))
+      return absl::StrCat("out.", i, ": error ", *error, " over the tolerance ", tolerances_[i]);
+  }
+  return "";
+}
+
+absl::StatusOr<std::vector<std::string>> Verifier::LearnNoise(double max_seconds, const std::atomic<bool>* cancel) {
+  if (module_ == nullptr) return absl::FailedPreconditionError("the evaluator did not run this program");
+  SMELT_ASSIGN_OR_RETURN(std::vector<hlo::Literal> inputs, InputsOf(*module_, inputs_));
+  for (hlo::Literal& input : inputs) ChangeLastDigits(&input);
+  SMELT_ASSIGN_OR_RETURN(const std::vector<hlo::Literal> moved, EvaluateLeaves(*module_, inputs, max_seconds, cancel));
+  std::vector<std::string> noisy;
+  for (size_t i = 0; i < moved.size(); ++i) {
+    SMELT_ASSIGN_OR_RETURN(const double error, hlo::ComparisonError(expected_[i], moved[i], hlo::GoldenMetric::kRms));
+    const double noise = kNoiseFactor * (std::isnan(error) ? std::numeric_limits<double>::infinity() : error);
+    if (noise <= tolerances_[i]) continue;
+    tolerances_[i] = noise;
+    noisy.push_back(absl::StrFormat("out.%d is compared within %.2g: the last digits of the inputs move it by %.2g", i,
+                                    noise, error));
+  }
+  return noisy;
+}
+
+std::vector<std::string> Verifier::Trust(const std::vector<hlo::Literal>& outputs, const std::string& whose) {
+  std::vector<std::string> trusted;
+  for (size_t i = 0; i < std::min(outputs.size(), expected_.size()); ++i) {
+    const absl::StatusOr<double> error = Error(i, outputs[i]);
+    if (!error.ok() || !(*error > tolerances_[i]) || *error > kTrustedError * tolerances_[i]) continue;
+    tolerances_[i] = 2 * *error;
+    trusted.push_back(absl::StrFormat("out.%d is compared within %.2g: %s differs from the evaluator's by %.2g", i,
+                                      tolerances_[i], whose, *error));
+  }
+  return trusted;
+}
+
+}  // namespace smelt::measure

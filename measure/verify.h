@@ -1,0 +1,72 @@
+// The evaluator's word on a candidate's results.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "hlo/literal.h"
+#include "hlo/module.h"
+#include "measure/test_inputs.h"
+
+namespace smelt::measure {
+
+class Verifier {
+ public:
+  // Evaluates the module in at most `max_seconds` in all (0: no limit), under the first kind of inputs that gives
+  // finite results only; where none does, or there is no time to look, under the one that gives most.
+  static absl::StatusOr<std::unique_ptr<Verifier>> Create(const hlo::Module& module, double max_seconds,
+                                                          const std::atomic<bool>* cancel);
+  // Expects these outputs of the module under these inputs, stored as the measuring child stores them.
+  static absl::StatusOr<std::unique_ptr<Verifier>> FromOutputs(const hlo::Module& module,
+                                                               const std::vector<hlo::Literal>& outputs,
+                                                               InputKind inputs);
+
+  InputKind inputs() const { return inputs_; }
+  const std::vector<hlo::Literal>& expected() const { return expected_; }
+  // Share of the floating-point results that are finite. At 0 a comparison says nothing.
+  double finite() const { return finite_; }
+
+  // Empty when every leaf agrees within the tolerance of its type; otherwise which does not, and by how much. Leaves as
+  // the measuring child stores them (hlo::ToStorable).
+  std::string Compare(const std::vector<hlo::Literal>& outputs) const;
+
+  // Evaluates once more, with the last digit of every input changed. A result that this moves by more than its
+  // tolerance is decided by rounding, in whatever order anyone computes it: the gradient of a bias before a
+  // normalisation, which is zero but for rounding, or a factor of a nearly singular matrix. From then on such a result
+  // is compared within kNoiseFactor times what it moved by. Gives a line for each. The module of Create must still be
+  // there. FailedPrecondition: there is no evaluator's result (FromOutputs).
+  absl::StatusOr<std::vector<std::string>> LearnNoise(double max_seconds, const std::atomic<bool>* cancel);
+
+  // Takes these results of another implementation as right where they are near: each result that differs by at most
+  // kTrustedError times its tolerance (long sums in single precision do) is from then on compared within twice that
+  // difference. Gives a line for each.
+  std::vector<std::string> Trust(const std::vector<hlo::Literal>& outputs, const std::string& whose);
+
+ private:
+  Verifier(std::vector<hlo::Literal> expected, InputKind inputs);
+  // The error of result `i`, by the metric of all comparisons.
+  absl::StatusOr<double> Error(size_t i, const hlo::Literal& output) const;
+  const hlo::Module* module_ = nullptr;
+  std::vector<hlo::Literal> expected_;
+  std::vector<double> tolerances_;  // of each leaf
+  InputKind inputs_;
+  double finite_ = 1;
+};
+
+// Programs round at every step, LearnNoise only at the inputs, and the evaluator sums in double precision.
+inline constexpr double kNoiseFactor = 32;
+
+inline constexpr double kTrustedError = 20;
+
+// Share of the floating-point numbers in these arrays that are finite; 1 where there are none.
+double FiniteShare(absl::Span<const hlo::Literal* const> leaves);
+
+// What results of another order of rounding may differ by, root mean square over that of the expected values; for
+// integers, the share that may differ.
+double VerifyTolerance(hlo::PrimitiveType type);
+
+}  // namespace smelt::measure

@@ -1,0 +1,78 @@
+// The measuring child: a process of its own group with limits, that compiles and times what it is sent, and may die of
+// it.
+//
+//   auto worker = WorkerProcess::Start({.target = "cpu:threads=1"}).value();
+//   auto reply = worker->Call({{"do", "load"}, {"module", text}}, 60);
+//
+// The child is this program started again with the hidden verb `measure-worker` (or another program given in the
+// options). It dies with its parent, and within a second of a call's limit. A dead child is replaced by the next Start;
+// Runner does so.
+#pragma once
+
+#include <sys/types.h>
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "nlohmann/json.hpp"
+
+namespace smelt::measure {
+
+struct WorkerOptions {
+  std::string program;  // path of the smelt tool; empty: /proc/self/exe
+  // Another program that answers the requests of worker_main.h, its path first; then `program`, `target` and `cpu` do
+  // not count.
+  std::vector<std::string> command;
+  std::string preamble;        // of such a program, where not empty: a JSON string sent before the first request
+  std::string target = "cpu";  // a TargetId that the child understands
+  std::string cache_folder;    // of compiled kernels; empty: in memory only
+  int64_t memory_limit_bytes = int64_t{12} << 30;
+  double start_seconds = 60;                  // that it has to start and answer
+  int cpu = -1;                               // core to stay on; -1: any
+  const std::atomic<bool>* cancel = nullptr;  // once true, a call in progress ends and the child with it
+};
+
+class WorkerProcess {
+ public:
+  // Errors: Unavailable, FailedPrecondition (the child refuses to work here, and says why), DeadlineExceeded (it did
+  // not answer within the options' `start_seconds`), Cancelled.
+  static absl::StatusOr<std::unique_ptr<WorkerProcess>> Start(const WorkerOptions& options);
+  ~WorkerProcess();
+  WorkerProcess(const WorkerProcess&) = delete;
+  WorkerProcess& operator=(const WorkerProcess&) = delete;
+
+  // Sends a request and waits for its reply. Errors: DeadlineExceeded (the child was killed), Aborted (it crashed; the
+  // message names the signal), ResourceExhausted (it ran out of its memory limit), Unavailable (something else ended it
+  // or the channel to it), Cancelled. After an error the child is gone.
+  absl::StatusOr<nlohmann::json> Call(const nlohmann::json& request, double timeout_seconds);
+  bool alive() const { return pid_ > 0; }
+  pid_t pid() const { return pid_; }
+
+ private:
+  WorkerProcess(pid_t pid, int to_child, int from_child, const std::atomic<bool>* cancel)
+      : pid_(pid), to_child_(to_child), from_child_(from_child), cancel_(cancel) {}
+  // Kills the group and reaps the child; returns its wait status.
+  int Finish();
+
+  pid_t pid_;
+  int to_child_;
+  int from_child_;
+  const std::atomic<bool>* cancel_;
+};
+
+// The reply of a child that is started for this one request, and once more where something else than the request ended
+// the first, all of it within `timeout_seconds`. Errors: those of Start and Call.
+absl::StatusOr<nlohmann::json> AskNewWorker(const WorkerOptions& options, const nlohmann::json& request,
+                                            double timeout_seconds);
+
+// The core on which one-threaded measurements run: the last of those that this process may use, since the first serves
+// most interrupts.
+int MeasuringCpu();
+
+// Exit code of a child that ran out of memory.
+inline constexpr int kOutOfMemoryExit = 86;
+
+}  // namespace smelt::measure

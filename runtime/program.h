@@ -1,0 +1,71 @@
+// A program as the executor runs it: steps over numbered buffers, with loops and branches as nested sequences.
+//
+// Made by program_builder from the instructions of a module, where every value that a step computes has a buffer of its
+// own and every transfer between buffers is an explicit copy; then coalesce removes copies and plan_arena places the
+// buffers that remain.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace smelt::runtime {
+
+using BufferId = int32_t;
+
+struct ProgramBuffer {
+  enum class Kind : uint8_t {
+    kArena,     // a slice of the executable's own memory
+    kInput,     // the caller's; never written
+    kOutput,    // the caller's
+    kConstant,  // a literal of the module
+  };
+  Kind kind = Kind::kArena;
+  int64_t bytes = 0;
+  int64_t number = 0;          // of the input or output leaf
+  const void* data = nullptr;  // kConstant
+  int64_t offset = 0;          // kArena
+};
+
+struct Step;
+using Sequence = std::vector<Step>;
+
+struct Step {
+  enum class Kind : uint8_t {
+    kKernel,       // reads: kernel inputs; writes: outputs, then shared scratch
+    kOpaque,       // reads: leaves of the operands; writes: leaves of the result
+    kCopy,         // writes[0] = reads[0]
+    kUpdateSlice,  // writes reads[0] into writes[0] at the indices reads[1..]
+    kWhile,        // while (condition; reads[0]) body; reads[0] is written by the condition or before
+    kConditional,  // branches[reads[0]]
+  };
+  Kind kind = Kind::kCopy;
+  int32_t info = -1;       // of the program's list of kernels, for kernels, opaque operations and updates
+  bool continues = false;  // its time belongs to the last run of the same entry
+  int32_t job = -1;        // kKernel, kOpaque: which distinct kernel
+  std::vector<BufferId> reads;
+  std::vector<BufferId> writes;
+  int32_t update = -1;              // kUpdateSlice: which of Program::updates
+  bool predicate_form = false;      // kConditional: reads[0] is a pred, and true is branch 0
+  std::vector<Sequence> sequences;  // kWhile: condition, body; kConditional: branches
+};
+
+// A slice that is overwritten in place.
+struct SliceUpdate {
+  std::vector<int64_t> dimensions;  // of the array
+  std::vector<int64_t> sizes;       // of the slice
+  int64_t element_bytes = 4;
+  int64_t index_bytes = 4;  // of one start: 1, 2, 4 or 8
+  bool index_is_signed = true;
+  bool one_vector = false;  // the starts are the elements of one buffer, not a buffer a dimension
+};
+
+struct Program {
+  std::vector<ProgramBuffer> buffers;
+  Sequence steps;
+  std::vector<SliceUpdate> updates;
+  std::vector<std::shared_ptr<const void>> constants;  // keeps kConstant data alive
+};
+
+}  // namespace smelt::runtime

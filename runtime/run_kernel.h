@@ -1,0 +1,29 @@
+// Calls a kernel: its phases in order, each split over the pool's threads, with a barrier between them.
+#pragma once
+
+#include "runtime/kernel_code.h"
+#include "runtime/thread_pool.h"
+
+namespace smelt::runtime {
+
+// Memory aligned for vectors and kernels, freed with the object. Null when size is 0 or there is none.
+class AlignedBuffer {
+ public:
+  AlignedBuffer() = default;
+  explicit AlignedBuffer(int64_t bytes);
+  AlignedBuffer(AlignedBuffer&& other) noexcept;
+  AlignedBuffer& operator=(AlignedBuffer&& other) noexcept;
+  ~AlignedBuffer();
+  char* data() const { return data_; }
+
+ private:
+  char* data_ = nullptr;
+};
+
+// `buffers`: inputs, outputs, shared scratch, each 64-byte aligned; none of the outputs overlaps another buffer.
+// `thread_scratch`: threads() pieces of `scratch_stride` bytes, which is a multiple of 64 and at least what the
+// descriptor asks for; may be null where it asks for nothing. Allocates nothing.
+void RunKernel(const KernelCode& kernel, void* const* buffers, char* thread_scratch, int64_t scratch_stride,
+               ThreadPool& pool);
+
+}  // namespace smelt::runtime

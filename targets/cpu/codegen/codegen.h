@@ -1,0 +1,48 @@
+// From loop IR to machine code, through LLVM 19. The only door to LLVM: this header does not include it.
+//
+//   ObjectCode object = EmitObject(function, target).value();        // a relocatable ELF object, position independent
+//   std::shared_ptr<runtime::KernelCode> code = LoadObject(object).value();
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "kernels/ir/stmt.h"
+#include "runtime/kernel_code.h"
+#include "targets/cpu/codegen/target.h"
+
+namespace smelt::cpu::codegen {
+
+struct ObjectCode {
+  std::string elf;                       // relocatable object
+  runtime::KernelDescriptor descriptor;  // phases, scratch sizes
+  int vector_spills = 0;                 // vector stores to and loads from the stack in loops of the object code
+  double compile_seconds = 0;
+};
+
+struct CodegenOptions {
+  bool print_llvm = false;  // keeps the optimised LLVM IR in ir_text
+  std::string* ir_text = nullptr;
+  std::string* assembly_text = nullptr;
+};
+
+// Thread-safe: every call has its own LLVM context.
+absl::StatusOr<ObjectCode> EmitObject(const kernels::ir::Function& function, const Target& target,
+                                      const CodegenOptions& options = {});
+
+// Links an object into this process (ORC JIT link); the code lives as long as the result. Takes well under a
+// millisecond.
+absl::StatusOr<std::shared_ptr<runtime::KernelCode>> LoadObject(const ObjectCode& object);
+
+// Detected host for DetectTarget: LLVM's CPU name and feature string.
+void DescribeHost(std::string* cpu, std::string* features);
+// Vector width and registers of a CPU by LLVM's name. InvalidArgument when LLVM does not know it.
+absl::Status DescribeVectors(const std::string& cpu, const std::string& features, int* vector_bytes, int* registers);
+// Stands for everything that decides what a kernel compiles to, LLVM and Smelt's own sources: for cache keys and
+// records.
+std::string CompilerVersion();
+
+}  // namespace smelt::cpu::codegen

@@ -1,0 +1,15 @@
+// Pieces that the math_*.cc files share.
+#pragma once
+
+#include "targets/cpu/codegen/vector_math.h"
+
+namespace smelt::cpu::codegen {
+
+template <size_t N>
+llvm::Value* VectorMath::Polynomial(llvm::Value* x, const std::array<double, N>& coefficients) {
+  llvm::Value* sum = Real(x, coefficients[N - 1]);
+  for (int i = static_cast<int>(N) - 2; i >= 0; --i) sum = Fma(sum, x, Real(x, coefficients[i]));
+  return sum;
+}
+
+}  // namespace smelt::cpu::codegen

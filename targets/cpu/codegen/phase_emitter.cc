@@ -1,0 +1,251 @@
+#include "targets/cpu/codegen/phase_emitter.h"
+
+#include <llvm/IR/MDBuilder.h>
+
+#include <algorithm>
+
+#include "base/check.h"
+
+namespace smelt::cpu::codegen {
+
+PhaseEmitter::PhaseEmitter(llvm::Module& module, const kernels::ir::Function& function,
+                           const absl::flat_hash_set<const kernels::ir::BufferNode*>& written)
+    : module_(module),
+      context_(module.getContext()),
+      kernel_(function),
+      written_(written),
+      builder_(context_),
+      arithmetic_(builder_),
+      facts_(written) {
+  // A multiplication and an addition may become one instruction; nothing else may change a result.
+  llvm::FastMathFlags flags;
+  flags.setAllowContract(true);
+  builder_.setFastMathFlags(flags);
+}
+
+llvm::BasicBlock* PhaseEmitter::NewBlock(const char* name) {
+  return llvm::BasicBlock::Create(context_, name, function_);
+}
+
+llvm::Function* PhaseEmitter::Emit(const kernels::ir::Phase& phase, const std::string& symbol) {
+  llvm::Type* pointer = llvm::PointerType::getUnqual(context_);
+  llvm::Type* index = builder_.getInt64Ty();
+  auto* type = llvm::FunctionType::get(builder_.getVoidTy(), {pointer, pointer, index, index}, /*isVarArg=*/false);
+  function_ = llvm::Function::Create(type, llvm::Function::ExternalLinkage, symbol, module_);
+  function_->setDoesNotThrow();
+  for (int i : {0, 1}) {
+    function_->addParamAttr(i, llvm::Attribute::NoAlias);
+    function_->addParamAttr(i, llvm::Attribute::NoCapture);
+  }
+  function_->addParamAttr(0, llvm::Attribute::ReadOnly);
+  function_->addParamAttr(1, llvm::Attribute::getWithAlignment(context_, llvm::Align(64)));
+
+  buffers_.clear();
+  scoped_.clear();
+  scopes_.assign(1, Memo());
+  statement_.clear();
+  scratch_offset_ = 0;
+  EmitEntry(phase);
+
+  if (!phase.var) {
+    EmitStmt(phase.body);
+  } else {
+    llvm::Value* begin = function_->getArg(2);
+    llvm::Value* end = function_->getArg(3);
+    llvm::BasicBlock* before = builder_.GetInsertBlock();
+    llvm::BasicBlock* loop = NewBlock("parallel");
+    llvm::BasicBlock* after = NewBlock("parallel.end");
+    builder_.CreateCondBr(builder_.CreateICmpSLT(begin, end), loop, after);
+    builder_.SetInsertPoint(loop);
+    llvm::PHINode* i = builder_.CreatePHI(index, 2, "iteration");
+    EmitBody(phase.var, i, Interval::Of(0, std::max<int64_t>(phase.extent - 1, 0)), phase.body);
+    llvm::Value* next = builder_.CreateAdd(i, builder_.getInt64(1), "", /*HasNUW=*/true, /*HasNSW=*/true);
+    i->addIncoming(begin, before);
+    i->addIncoming(next, builder_.GetInsertBlock());
+    builder_.CreateCondBr(builder_.CreateICmpSLT(next, end), loop, after);
+    builder_.SetInsertPoint(after);
+  }
+  builder_.CreateRetVoid();
+  return function_;
+}
+
+// Loads the pointers of arguments and shared scratch, which is all that the entry block does, and gives every buffer an
+// alias scope of its own: its accesses meet none of the buffers that lie elsewhere.
+void PhaseEmitter::EmitEntry(const kernels::ir::Phase& phase) {
+  llvm::BasicBlock* entry = NewBlock("entry");
+  llvm::BasicBlock* body = NewBlock("body");
+  builder_.SetInsertPoint(entry);
+  llvm::MDBuilder metadata(context_);
+  alias_domain_ = metadata.createAnonymousAliasScopeDomain("kernel");
+
+  std::vector<const kernels::ir::BufferNode*> passed;
+  for (const kernels::ir::Buffer& buffer : kernel_.arguments) passed.push_back(buffer.get());
+  for (const kernels::ir::Buffer& buffer : kernel_.shared) passed.push_back(buffer.get());
+  llvm::Type* pointer = llvm::PointerType::getUnqual(context_);
+  llvm::MDNode* empty = llvm::MDNode::get(context_, {});
+  auto number = [&](int64_t value) {
+    return llvm::MDNode::get(context_, llvm::ConstantAsMetadata::get(builder_.getInt64(value)));
+  };
+  for (size_t i = 0; i < passed.size(); ++i) {
+    llvm::Value* slot = builder_.CreateConstInBoundsGEP1_64(pointer, function_->getArg(0), i);
+    llvm::LoadInst* base = builder_.CreateAlignedLoad(pointer, slot, llvm::Align(8), passed[i]->name);
+    base->setMetadata(llvm::LLVMContext::MD_invariant_load, empty);
+    base->setMetadata(llvm::LLVMContext::MD_nonnull, empty);
+    base->setMetadata(llvm::LLVMContext::MD_noundef, empty);
+    base->setMetadata(llvm::LLVMContext::MD_align, number(passed[i]->alignment));
+    if (passed[i]->ByteSize() > 0) {
+      base->setMetadata(llvm::LLVMContext::MD_dereferenceable, number(passed[i]->ByteSize()));
+    }
+    AddScope(passed[i], base);
+  }
+  PlaceThreadScratch(phase.body);
+  for (const kernels::ir::BufferNode* buffer : scoped_) {
+    std::vector<llvm::Metadata*> others;
+    for (const kernels::ir::BufferNode* other : scoped_) {
+      if (other != buffer && !buffers_[buffer].Shares(buffers_[other])) {
+        others.push_back(buffers_[other].scope->getOperand(0));
+      }
+    }
+    buffers_[buffer].no_alias = llvm::MDNode::get(context_, others);
+  }
+  entry_end_ = builder_.CreateBr(body);
+  builder_.SetInsertPoint(body);
+}
+
+// Finds where EmitAllocate will put each buffer, so that the scopes are known before the first access.
+void PhaseEmitter::PlaceThreadScratch(const kernels::ir::Stmt& body) {
+  std::vector<std::pair<const kernels::ir::StmtNode*, int64_t>> open = {{body.get(), 0}};
+  while (!open.empty()) {
+    auto [stmt, offset] = open.back();
+    open.pop_back();
+    if (stmt == nullptr) continue;
+    if (stmt->kind == kernels::ir::StmtKind::kAllocate && stmt->buffer->scope == kernels::ir::Scope::kThread) {
+      const kernels::ir::BufferNode* buffer = stmt->buffer.get();
+      const bool first = !buffers_.contains(buffer);
+      if (first) AddScope(buffer, nullptr);
+      BufferAccess& access = buffers_[buffer];
+      const int64_t end = offset + ScratchBytes(*buffer);
+      access.begin = first ? offset : std::min(access.begin, offset);
+      access.end = first ? end : std::max(access.end, end);
+      offset = end;
+    }
+    open.emplace_back(stmt->then_case.get(), offset);
+    open.emplace_back(stmt->else_case.get(), offset);
+    for (const kernels::ir::Stmt& child : stmt->stmts) open.emplace_back(child.get(), offset);
+  }
+}
+
+void PhaseEmitter::AddScope(const kernels::ir::BufferNode* buffer, llvm::Value* base) {
+  llvm::MDBuilder metadata(context_);
+  llvm::MDNode* scope = metadata.createAnonymousAliasScope(alias_domain_, buffer->name);
+  buffers_[buffer] = {.base = base, .scope = llvm::MDNode::get(context_, {scope})};
+  scoped_.push_back(buffer);
+}
+
+void PhaseEmitter::EmitStmt(const kernels::ir::Stmt& stmt) {
+  if (stmt == nullptr) return;
+  switch (stmt->kind) {
+    case kernels::ir::StmtKind::kSeq:
+      for (const kernels::ir::Stmt& child : stmt->stmts) EmitStmt(child);
+      return;
+    case kernels::ir::StmtKind::kFor:
+      EmitFor(*stmt);
+      return;
+    case kernels::ir::StmtKind::kStore:
+      EmitStore(*stmt);
+      statement_.clear();
+      return;
+    case kernels::ir::StmtKind::kAllocate:
+      EmitAllocate(*stmt);
+      return;
+    case kernels::ir::StmtKind::kIf: {
+      llvm::Value* condition = Emit(stmt->condition);
+      statement_.clear();
+      EmitIf(condition, stmt->then_case, stmt->else_case);
+      return;
+    }
+  }
+}
+
+void PhaseEmitter::EmitBody(const kernels::te::Expr& var, llvm::Value* value, Interval interval,
+                            const kernels::ir::Stmt& body) {
+  scopes_.emplace_back();
+  facts_.Bind(var, interval);
+  scopes_.back()[{var.get(), Width::kFull}] = value;
+  EmitStmt(body);
+  scopes_.pop_back();
+}
+
+void PhaseEmitter::EmitFor(const kernels::ir::StmtNode& loop) {
+  const Interval first = facts_.Of(loop.min.get()).range;
+  const Interval count = facts_.Of(loop.extent.get()).range;
+  if (count.known && count.high <= 0) return;
+  Interval range;
+  int64_t last;
+  if (first.known && count.known && !__builtin_add_overflow(first.high, count.high - 1, &last)) {
+    range = Interval::Of(first.low, last);
+  }
+  llvm::Value* min = Emit(loop.min);
+  llvm::Value* extent = Emit(loop.extent);
+  statement_.clear();
+  int64_t constant = 0;
+  const bool is_constant = kernels::te::IsConstInt(loop.extent, &constant);
+  if (is_constant && constant == 1) {
+    EmitBody(loop.var, min, range, loop.body());
+    return;
+  }
+  llvm::BasicBlock* before = builder_.GetInsertBlock();
+  llvm::BasicBlock* body = NewBlock("loop");
+  llvm::BasicBlock* after = NewBlock("loop.end");
+  if (is_constant) {
+    builder_.CreateBr(body);
+  } else {
+    builder_.CreateCondBr(builder_.CreateICmpSGT(extent, builder_.getInt64(0)), body, after);
+  }
+  builder_.SetInsertPoint(body);
+  llvm::PHINode* i = builder_.CreatePHI(builder_.getInt64Ty(), 2, "i");
+  llvm::Value* value = builder_.CreateAdd(min, i, "", false, /*HasNSW=*/true);
+  EmitBody(loop.var, value, range, loop.body());
+  llvm::Value* next = builder_.CreateAdd(i, builder_.getInt64(1), "", /*HasNUW=*/true, /*HasNSW=*/true);
+  i->addIncoming(builder_.getInt64(0), before);
+  i->addIncoming(next, builder_.GetInsertBlock());
+  builder_.CreateCondBr(builder_.CreateICmpSLT(next, extent), body, after);
+  builder_.SetInsertPoint(after);
+}
+
+void PhaseEmitter::EmitIf(llvm::Value* condition, const kernels::ir::Stmt& then_case,
+                          const kernels::ir::Stmt& else_case) {
+  llvm::BasicBlock* then_block = NewBlock("then");
+  llvm::BasicBlock* else_block = else_case ? NewBlock("else") : nullptr;
+  llvm::BasicBlock* after = NewBlock("if.end");
+  builder_.CreateCondBr(condition, then_block, else_block ? else_block : after);
+  for (auto [block, body] : {std::pair{then_block, &then_case}, std::pair{else_block, &else_case}}) {
+    if (block == nullptr) continue;
+    builder_.SetInsertPoint(block);
+    scopes_.emplace_back();
+    EmitStmt(*body);
+    scopes_.pop_back();
+    builder_.CreateBr(after);
+  }
+  builder_.SetInsertPoint(after);
+}
+
+void PhaseEmitter::EmitAllocate(const kernels::ir::StmtNode& allocate) {
+  const kernels::ir::BufferNode& buffer = *allocate.buffer;
+  const int64_t outer_offset = scratch_offset_;
+  if (buffer.scope == kernels::ir::Scope::kThread) {
+    buffers_[&buffer].base =
+        builder_.CreateConstInBoundsGEP1_64(builder_.getInt8Ty(), function_->getArg(1), scratch_offset_, buffer.name);
+    scratch_offset_ += ScratchBytes(buffer);
+    thread_scratch_bytes_ = std::max(thread_scratch_bytes_, scratch_offset_);
+  } else if (buffer.scope == kernels::ir::Scope::kLocal) {
+    llvm::Type* element = MemoryType(context_, {buffer.type, 1});
+    llvm::Type* array = llvm::ArrayType::get(element, std::max<int64_t>(buffer.ElementCount(), 1));
+    auto* storage = new llvm::AllocaInst(array, 0, nullptr, llvm::Align(64), buffer.name, entry_end_->getIterator());
+    buffers_[&buffer] = {.base = storage};
+  }
+  EmitStmt(allocate.body());
+  scratch_offset_ = outer_offset;
+}
+
+}  // namespace smelt::cpu::codegen

@@ -1,0 +1,116 @@
+// One phase of a lowered kernel as an LLVM function with the ABI of runtime::PhaseFunction.
+//
+// Internal to codegen/: includes LLVM.
+#pragma once
+
+#include <llvm/IR/Function.h>
+#include <llvm/IR/Module.h>
+
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
+#include "kernels/ir/stmt.h"
+#include "targets/cpu/codegen/arithmetic.h"
+#include "targets/cpu/codegen/expr_facts.h"
+
+namespace smelt::cpu::codegen {
+
+struct KnownLanes;  // known_lanes.h
+
+class PhaseEmitter {
+ public:
+  // `function` has passed CheckFunction (check_function.h): nothing here fails. `written` are the buffers that any
+  // phase stores to.
+  PhaseEmitter(llvm::Module& module, const kernels::ir::Function& function,
+               const absl::flat_hash_set<const kernels::ir::BufferNode*>& written);
+
+  llvm::Function* Emit(const kernels::ir::Phase& phase, const std::string& symbol);
+  // Bytes of thread scratch that the phases emitted so far need.
+  int64_t thread_scratch_bytes() const { return thread_scratch_bytes_; }
+
+ private:
+  // How a value is wanted: index vectors that fit 32 bits are computed in half the registers.
+  enum class Width : uint8_t { kFull, kNarrow };
+  struct Key {
+    const kernels::te::ExprNode* node;
+    Width width;
+    bool operator==(const Key&) const = default;
+    template <typename H>
+    friend H AbslHashValue(H h, const Key& key) {
+      return H::combine(std::move(h), key.node, key.width);
+    }
+  };
+  using Memo = absl::flat_hash_map<Key, llvm::Value*>;
+  struct BufferAccess {
+    llvm::Value* base = nullptr;
+    llvm::MDNode* scope = nullptr;     // alias.scope of its accesses
+    llvm::MDNode* no_alias = nullptr;  // the scopes of what never shares memory with it
+    // Thread scratch: the bytes where it lies, wherever it is allocated. Siblings lie in the same ones.
+    int64_t begin = 0;
+    int64_t end = 0;
+    bool Shares(const BufferAccess& other) const { return begin < other.end && other.begin < end; }
+  };
+
+  // Statements (phase_emitter.cc).
+  void EmitEntry(const kernels::ir::Phase& phase);
+  void PlaceThreadScratch(const kernels::ir::Stmt& body);
+  void EmitStmt(const kernels::ir::Stmt& stmt);
+  void EmitFor(const kernels::ir::StmtNode& loop);
+  void EmitIf(llvm::Value* condition, const kernels::ir::Stmt& then_case, const kernels::ir::Stmt& else_case);
+  void EmitAllocate(const kernels::ir::StmtNode& allocate);
+  static int64_t ScratchBytes(const kernels::ir::BufferNode& buffer) { return (buffer.ByteSize() + 63) / 64 * 64; }
+  // The loop's body with `var` bound, as a new scope.
+  void EmitBody(const kernels::te::Expr& var, llvm::Value* value, Interval interval, const kernels::ir::Stmt& body);
+  void AddScope(const kernels::ir::BufferNode* buffer, llvm::Value* base);
+  llvm::BasicBlock* NewBlock(const char* name);
+
+  // Expressions (expr_emitter.cc). Every distinct node is emitted once a scope, without recursion.
+  llvm::Value* Emit(Key wanted);
+  llvm::Value* Emit(const kernels::te::Expr& e) { return Emit({e.get(), Width::kFull}); }
+  llvm::Value* EmitNode(const kernels::te::ExprNode& node);
+  llvm::Value* EmitNarrow(const kernels::te::ExprNode& node);
+  llvm::Value* EmitBinary(const kernels::te::ExprNode& node, llvm::Value* a, llvm::Value* b);
+  void Dependencies(const kernels::te::ExprNode& node, Width width, std::vector<Key>* keys);
+  llvm::Value* Find(Key key) const;
+  llvm::Value* At(const kernels::te::Expr& e, Width width = Width::kFull) const;  // emitted before
+  Width IndexWidth(const kernels::te::Expr& e);
+  llvm::Value* Lanes(llvm::Type* element, int lanes);  // <0, 1, 2, ...>
+
+  // Memory (memory_emitter.cc).
+  struct Address;
+  Address AddressOf(const kernels::te::Expr& index);
+  llvm::Value* EmitLoad(const kernels::te::ExprNode& load);
+  llvm::Value* LoadStrided(const kernels::ir::BufferNode& buffer, const Address& address, int lanes);
+  llvm::Value* LoadNearby(const kernels::ir::BufferNode& buffer, const KnownLanes& known);
+  llvm::Value* LoadGather(const kernels::ir::BufferNode& buffer, llvm::Value* index, llvm::Value* mask, int lanes);
+  void EmitStore(const kernels::ir::StmtNode& store);
+  void LoadDependencies(const kernels::te::ExprNode& load, std::vector<Key>* keys);
+  void AddressDependencies(const kernels::te::Expr& index, std::vector<Key>* keys);
+  llvm::Value* Pointer(const kernels::ir::BufferNode& buffer, llvm::Value* index);
+  llvm::Value* Offset(llvm::Value* base, int64_t offset);
+  template <typename Instruction>
+  Instruction* Tag(const kernels::ir::BufferNode& buffer, Instruction* access);
+  llvm::Align ElementAlign(const kernels::ir::BufferNode& buffer) const;
+
+  llvm::Module& module_;
+  llvm::LLVMContext& context_;
+  const kernels::ir::Function& kernel_;
+  const absl::flat_hash_set<const kernels::ir::BufferNode*>& written_;
+  Builder builder_;
+  Arithmetic arithmetic_;
+  ExprFacts facts_;
+
+  llvm::Function* function_ = nullptr;
+  llvm::Instruction* entry_end_ = nullptr;  // allocas go before it
+  llvm::MDNode* alias_domain_ = nullptr;
+  absl::flat_hash_map<const kernels::ir::BufferNode*, BufferAccess> buffers_;
+  std::vector<const kernels::ir::BufferNode*> scoped_;  // those with an alias scope, in a fixed order
+  std::vector<Memo> scopes_;                            // values by scope, outermost first
+  Memo statement_;  // values that depend on memory the kernel writes: of one statement
+  int64_t scratch_offset_ = 0;
+  int64_t thread_scratch_bytes_ = 0;
+};
+
+}  // namespace smelt::cpu::codegen

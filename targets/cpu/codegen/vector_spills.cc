@@ -1,0 +1,52 @@
+#include "targets/cpu/codegen/vector_spills.h"
+
+#include <llvm/CodeGen/MachineFunctionPass.h>
+#include <llvm/CodeGen/MachineLoopInfo.h>
+#include <llvm/CodeGen/TargetInstrInfo.h>
+#include <llvm/CodeGen/TargetSubtargetInfo.h>
+
+namespace smelt::cpu::codegen {
+namespace {
+
+constexpr uint64_t kVectorBytes = 16;
+
+class VectorSpillCounter : public llvm::MachineFunctionPass {
+ public:
+  static char ID;
+  explicit VectorSpillCounter(int* count) : MachineFunctionPass(ID), count_(count) {}
+
+  llvm::StringRef getPassName() const override { return "count vector spills"; }
+  void getAnalysisUsage(llvm::AnalysisUsage& usage) const override {
+    usage.addRequired<llvm::MachineLoopInfoWrapperPass>();
+    usage.setPreservesAll();
+    MachineFunctionPass::getAnalysisUsage(usage);
+  }
+  bool runOnMachineFunction(llvm::MachineFunction& function) override {
+    const llvm::MachineLoopInfo& loops = getAnalysis<llvm::MachineLoopInfoWrapperPass>().getLI();
+    const llvm::TargetInstrInfo* info = function.getSubtarget().getInstrInfo();
+    for (const llvm::MachineBasicBlock& block : function) {
+      if (loops.getLoopFor(&block) == nullptr) continue;
+      for (const llvm::MachineInstr& instruction : block) {
+        for (const auto& size : {instruction.getSpillSize(info), instruction.getRestoreSize(info),
+                                 instruction.getFoldedSpillSize(info), instruction.getFoldedRestoreSize(info)}) {
+          if (size.has_value() && size->hasValue() && !size->isScalable() && size->getValue() >= kVectorBytes) {
+            ++*count_;
+            break;
+          }
+        }
+      }
+    }
+    return false;
+  }
+
+ private:
+  int* count_;
+};
+
+char VectorSpillCounter::ID = 0;
+
+}  // namespace
+
+llvm::Pass* CreateVectorSpillCounter(int* count) { return new VectorSpillCounter(count); }
+
+}  // namespace smelt::cpu::codegen

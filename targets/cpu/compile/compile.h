@@ -1,0 +1,81 @@
+// From a kernel (a fused HLO computation) to code that runs: the whole way through tensor expressions, schedule, loop
+// IR and LLVM, with a cache.
+//
+//   KernelCache cache(KernelCache::DefaultFolder());
+//   auto kernel = CompileKernel(computation, target, {}, &cache).value();
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/statusor.h"
+#include "base/hash.h"
+#include "hlo/computation.h"
+#include "kernels/tiles/tiles.h"
+#include "runtime/kernel_code.h"
+#include "targets/cpu/codegen/target.h"
+
+namespace smelt::cpu {
+
+// What a kernel became on its way, for people to read.
+struct KernelListing {
+  std::string loops;     // loop IR
+  std::string assembly;  // of the target
+};
+
+struct CompileOptions {
+  // Absent: the default tile. That is the first of those that suit the kernel's loops (nests::PreferredTiles); where a
+  // contraction spills vectors with it, the one of the first three that spills least. Only compiling tells, so
+  // CompiledKernel::tile says which it was, and nothing else defines it.
+  std::optional<kernels::nests::Tile> tile;
+  KernelListing* listing = nullptr;  // filled in; the cache, which does not keep listings, is then left alone
+};
+
+struct CompiledKernel {
+  std::shared_ptr<runtime::KernelCode> code;
+  std::string trace;  // the schedule
+  std::string tile;   // "1x8x32", or "fallback": the schedule that every graph has
+  int vector_spills = 0;
+  double compile_seconds = 0;  // 0 when it came from the cache
+};
+
+// Code by hash of kernel, tile, target and compiler version, in memory and, with a folder, on disk (one file a kernel,
+// checksummed, written to a temporary name and renamed; a torn or foreign file is ignored and made again). Thread-safe.
+class KernelCache {
+ public:
+  explicit KernelCache(std::string folder = "") : folder_(std::move(folder)) {}
+  static std::string DefaultFolder();  // DefaultCacheFolder of cache_folder.h
+
+  std::shared_ptr<const CompiledKernel> Find(const Hash128& key);
+  // A full disk or a folder that cannot be written costs only the file (TakeCacheTrouble of cache_folder.h).
+  void Insert(const Hash128& key, std::shared_ptr<const CompiledKernel> kernel, const std::string& elf);
+
+ private:
+  void MakeRoom();  // under mutex_
+
+  std::string folder_;
+  std::mutex mutex_;
+  absl::flat_hash_map<Hash128, std::shared_ptr<const CompiledKernel>> kernels_;
+};
+
+// Errors: Unimplemented naming the instruction that has no loop nest (the executor then runs it as an opaque
+// operation).
+absl::StatusOr<std::shared_ptr<const CompiledKernel>> CompileKernel(const hlo::Computation& kernel,
+                                                                    const Target& target, const CompileOptions& options,
+                                                                    KernelCache* cache);
+
+// A relocatable object for programs that link kernels themselves. Its functions are smelt_SYMBOL_0, smelt_SYMBOL_1,
+// ..., one a phase (runtime::PhaseFunction), and call nothing but the C library's memory and mathematical functions.
+struct KernelObject {
+  std::string elf;
+  runtime::KernelDescriptor descriptor;
+  std::string tile;
+};
+// `symbol`: letters, digits and underscores. Errors as CompileKernel.
+absl::StatusOr<KernelObject> CompileObject(const hlo::Computation& kernel, const Target& target,
+                                           const std::optional<kernels::nests::Tile>& tile, const std::string& symbol);
+
+}  // namespace smelt::cpu

@@ -1,0 +1,148 @@
+#include "targets/cpu/detect.h"
+
+#include <fcntl.h>
+#include <sched.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "base/cache_folder.h"
+#include "base/status_macros.h"
+#include "base/str_cat.h"
+#include "targets/cpu/codegen/codegen.h"
+#include "targets/cpu/probe.h"
+
+namespace smelt::cpu {
+namespace {
+
+constexpr int kMaxThreads = 1024;
+constexpr int kCacheLevels = 3;  // of Machine's ordinary levels; after them comes the memory
+// First line of a file of measured figures; a new way to measure changes it.
+constexpr const char* kFileHeader = "smelt target 1";
+
+int AllowedProcessors() {
+  cpu_set_t mask;
+  if (sched_getaffinity(0, sizeof(mask), &mask) != 0) return 1;
+  return std::max(CPU_COUNT(&mask), 1);
+}
+
+int64_t CacheBytes(int name, int64_t otherwise) {
+  const long bytes = sysconf(name);
+  return bytes > 0 ? bytes : otherwise;
+}
+
+// Names one kind of machine: measured figures are kept by it.
+std::string MachineId(const Target& target) {
+  Hasher hasher;
+  hasher.Add(target.name).Add(target.features);
+  for (int level = 0; level < kCacheLevels; ++level) hasher.Add(target.levels[level].bytes);
+  hasher.Add(int64_t{target.threads});
+  std::ifstream info("/proc/cpuinfo");
+  for (std::string line; std::getline(info, line);) {
+    if (line.rfind("model name", 0) == 0) {
+      hasher.Add(line);
+      break;
+    }
+  }
+  return hasher.Finish().ToHex();
+}
+
+bool ReadFigures(const std::filesystem::path& path, Target* target) {
+  std::ifstream file(path);
+  std::string line;
+  if (!std::getline(file, line) || line != kFileHeader) return false;
+  std::map<std::string, double> figures;
+  while (std::getline(file, line)) {
+    std::istringstream words(line);
+    std::string name;
+    double value;
+    if (!(words >> name >> value)) return false;
+    figures[name] = value;
+  }
+  Target read = *target;
+  if (figures.size() != target->Figures().size() || !read.SetFigures(figures).ok()) return false;
+  *target = std::move(read);
+  return true;
+}
+
+// Through a temporary name. A folder that cannot be written means measuring again next time.
+void WriteFigures(const std::filesystem::path& path, const Target& target) {
+  std::ostringstream text;
+  text << kFileHeader << "\n";
+  text.precision(17);
+  for (const auto& [name, value] : target.Figures()) text << name << " " << value << "\n";
+  KeepInCache(path.parent_path().parent_path().string(), path.string(), text.str());
+}
+
+}  // namespace
+
+Target DetectTarget(bool measure) {
+  Target target;
+  codegen::DescribeHost(&target.name, &target.features);
+  // The host's own description is one that LLVM knows; if it were not, the defaults stay.
+  codegen::DescribeVectors(target.name, target.features, &target.vector_bytes, &target.vector_registers).IgnoreError();
+  target.threads = AllowedProcessors();
+  const int sizes[kCacheLevels] = {_SC_LEVEL1_DCACHE_SIZE, _SC_LEVEL2_CACHE_SIZE, _SC_LEVEL3_CACHE_SIZE};
+  for (int level = 0; level < kCacheLevels; ++level) {
+    machine::MemoryLevel& cache = target.levels[level];
+    cache.bytes = CacheBytes(sizes[level], cache.bytes);
+  }
+  if (!measure) return target;
+  const std::string folder = DefaultCacheFolder();
+  const std::filesystem::path path = std::filesystem::path(folder) / "targets" / (MachineId(target) + ".txt");
+  if (!folder.empty() && ReadFigures(path, &target)) return target;
+  if (MeasureTarget(&target).ok() && !folder.empty()) WriteFigures(path, target);
+  return target;
+}
+
+absl::StatusOr<Target> ParseTarget(std::string_view text) {
+  const size_t colon = text.find(':');
+  const std::string_view kind = text.substr(0, colon);
+  if (kind != "cpu") {
+    return absl::InvalidArgumentError(StrCat("target `", text, "`: `", kind,
+                                             "` is no target that code is made for here; expected cpu, "
+                                             "cpu:threads=N or cpu:CPU,threads=N with LLVM's name of the CPU"));
+  }
+  std::string cpu;
+  int threads = 0;
+  if (colon != std::string_view::npos) {
+    for (absl::string_view option :
+         absl::StrSplit(absl::string_view(text.data() + colon + 1, text.size() - colon - 1), ',')) {
+      const std::pair<std::string, std::string> parts = absl::StrSplit(option, absl::MaxSplits('=', 1));
+      const bool has_value = option.find('=') != absl::string_view::npos;
+      if (has_value && parts.first == "threads") {
+        if (!absl::SimpleAtoi(parts.second, &threads) || threads < 1 || threads > kMaxThreads) {
+          return absl::InvalidArgumentError(
+              StrCat("target `", text, "`: threads=", parts.second, " is no number from 1 to ", kMaxThreads));
+        }
+      } else if (!has_value && cpu.empty() && !option.empty()) {
+        cpu = std::string(option);
+      } else {
+        return absl::InvalidArgumentError(
+            StrCat("target `", text, "`: `", std::string(option), "` is neither threads=N nor one CPU's name"));
+      }
+    }
+  }
+  std::string host_cpu, host_features;
+  codegen::DescribeHost(&host_cpu, &host_features);
+  if (cpu.empty() || cpu == host_cpu) {
+    Target target = DetectTarget();
+    if (threads > 0) target.threads = threads;
+    return target;
+  }
+  Target target;
+  target.name = cpu;
+  target.threads = std::max(threads, 1);
+  absl::Status known = codegen::DescribeVectors(cpu, "", &target.vector_bytes, &target.vector_registers);
+  if (!known.ok()) return absl::InvalidArgumentError(StrCat("target `", text, "`: ", std::string(known.message())));
+  return target;
+}
+
+}  // namespace smelt::cpu

@@ -1,0 +1,181 @@
+// Every snippet gets a schedule from every tile that the space enumerates, and from the fallback.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "hlo/text/parser.h"
+#include "kernels/nests/structure.h"
+#include "kernels/te/hlo/from_hlo.h"
+#include "kernels/templates/register_tile.h"
+#include "kernels/templates/templates.h"
+#include "kernels/tiles/kernel_schedule.h"
+#include "kernels/tiles/tiles.h"
+#include "tests/kernels/agreement/snippets.h"
+
+namespace smelt::kernels::nests {
+namespace {
+
+class SpaceSnippet : public ::testing::TestWithParam<Snippet> {};
+
+TEST_P(SpaceSnippet, EveryTileMapsToAScheduleThatReplays) {
+  const std::unique_ptr<hlo::Module> module = ParseSnippet(GetParam());
+  const machine::Machine target;
+  const absl::StatusOr<std::vector<Tile>> tiles = EnumerateTiles(*module->entry(), target, 12);
+  ASSERT_TRUE(tiles.ok()) << tiles.status();
+  ASSERT_FALSE(tiles->empty());
+  for (const Tile& tile : *tiles) {
+    const absl::StatusOr<schedule::Schedule> schedule = ScheduleForTile(*module->entry(), tile, target);
+    ASSERT_TRUE(schedule.ok()) << tile.ToString() << ": " << schedule.status();
+    const auto replayed = schedule::Schedule::Replay(te::FromHlo(*module->entry()).value(), schedule->ToString());
+    ASSERT_TRUE(replayed.ok()) << replayed.status() << "\n" << schedule->ToString();
+    EXPECT_EQ(replayed->trace(), schedule->trace());
+  }
+}
+
+TEST_P(SpaceSnippet, HasAFallback) {
+  const std::unique_ptr<hlo::Module> module = ParseSnippet(GetParam());
+  const machine::Machine target;
+  const Structure structure = AnalyseStructure(te::FromHlo(*module->entry()).value());
+  EXPECT_TRUE(FallbackSchedule(structure, target).ok());
+}
+
+INSTANTIATE_TEST_SUITE_P(All, SpaceSnippet, ::testing::ValuesIn(Snippets()),
+                         [](const auto& info) { return std::string(info.param.name); });
+
+const Snippet& Find(const std::string& name) {
+  for (const Snippet& snippet : Snippets()) {
+    if (snippet.name == name) return snippet;
+  }
+  ADD_FAILURE() << name;
+  return Snippets()[0];
+}
+
+Structure StructureOf(const std::string& name) {
+  const std::unique_ptr<hlo::Module> module = ParseSnippet(Find(name));
+  return AnalyseStructure(te::FromHlo(*module->entry()).value());
+}
+
+TEST(Structure, SoftmaxIsOneNestWithItsRowInScratch) {
+  const Structure structure = StructureOf("Softmax");
+  ASSERT_EQ(structure.nests.size(), 1);
+  EXPECT_EQ(structure.nests[0].kind, NestKind::kRows);
+  // The maximum, the exponentials that two passes share, and the sum.
+  EXPECT_EQ(structure.nests[0].attached.size(), 3);
+}
+
+TEST(Structure, BiasAndActivationHappenInTheStoreOfAContraction) {
+  for (const char* name : {"DotBiasRelu", "DotSum", "DotTransposedOut", "DotSplitOut", "ConvolutionTransposed"}) {
+    const Structure structure = StructureOf(name);
+    const Nest& nest = structure.main_nest();
+    EXPECT_EQ(nest.kind, NestKind::kTiled) << name;
+    EXPECT_NE(nest.main, nest.root) << name;
+    EXPECT_TRUE(IsContraction(*nest.main)) << name;
+  }
+}
+
+TEST(Structure, ExpensiveOperandOfABroadcastIsComputedOnce) {
+  EXPECT_EQ(StructureOf("BroadcastExpensive").nests.size(), 2);
+  EXPECT_EQ(StructureOf("BroadcastBias").nests.size(), 1);
+}
+
+TEST(Structure, PaddedInputOfAConvolutionIsAStageOfItsOwn) {
+  EXPECT_EQ(StructureOf("Convolution").nests.size(), 2);
+  EXPECT_EQ(StructureOf("Convolution1x1").nests.size(), 1);
+}
+
+// The work of a product of narrow types is that of its sum's type: no conversion stands in the sum, and a dot with
+// scales is a dot.
+TEST(Structure, NarrowOperandsOfAContractionAreConvertedBeforeIt) {
+  struct Case {
+    const char* text;
+    hlo::PrimitiveType sum;
+  };
+  const Case cases[] = {
+      {R"(x = f8e4m3fn[256,256] parameter(0)  y = f8e5m2[256,256] parameter(1)
+          ROOT r = bf16[256,256] dot(x, y), lhs_contracting_dims={1}, rhs_contracting_dims={1})",
+       hlo::PrimitiveType::kF32},
+      {R"(x = s4[256,256] parameter(0)  y = s4[256,256] parameter(1)
+          ROOT r = s4[256,256] dot(x, y), lhs_contracting_dims={1}, rhs_contracting_dims={0})",
+       hlo::PrimitiveType::kS8},
+      {R"(x = f8e4m3fn[256,256] parameter(0)  y = f8e4m3fn[256,256] parameter(1)
+          a = f8e8m0fnu[256,8] parameter(2)  b = f8e8m0fnu[256,8] parameter(3)
+          ROOT r = f32[256,256] scaled-dot(x, y, a, b), lhs_contracting_dims={1}, rhs_contracting_dims={1})",
+       hlo::PrimitiveType::kF32},
+      {R"(x = f8e4m3fn[1,28,28,64] parameter(0)  y = f8e4m3fn[3,3,64,64] parameter(1)
+          ROOT r = f8e4m3fn[1,28,28,64] convolution(x, y), window={size=3x3 pad=1_1x1_1}, dim_labels=b01f_01io->b01f)",
+       hlo::PrimitiveType::kF32},
+  };
+  for (const Case& c : cases) {
+    const auto module = hlo::ParseModule(std::string("HloModule m\nENTRY e {\n") + c.text + "\n}\n");
+    ASSERT_TRUE(module.ok()) << module.status();
+    const Structure structure = AnalyseStructure(te::FromHlo(*(*module)->entry()).value());
+    const te::Operation& main = *structure.main_nest().main;
+    EXPECT_TRUE(IsContraction(main)) << c.text;
+    EXPECT_EQ(main.types[0], c.sum) << c.text;
+    for (const te::Expr& body : main.bodies) {
+      te::Visit(body, [&](const te::Expr& e) { EXPECT_NE(e->kind, te::ExprKind::kCast) << c.text; });
+    }
+    // What the sum reads is kept, not computed again at each product.
+    for (const Access& read : structure.main_nest().accesses) {
+      if (read.reader.get() != &main) continue;
+      EXPECT_EQ(std::count(structure.inlined.begin(), structure.inlined.end(), read.tensor), 0) << c.text;
+      EXPECT_EQ(read.tensor->types[0], c.sum) << c.text;
+    }
+  }
+}
+
+TEST(Structure, ASmallDepthwiseWindowReadsItsInputUnpadded) {
+  EXPECT_EQ(StructureOf("Depthwise").nests.size(), 1);
+  EXPECT_EQ(StructureOf("DepthwiseDilated").nests.size(), 1);
+  // Its taps are not unrolled: the border would be asked for at each of them.
+  EXPECT_EQ(StructureOf("DepthwiseLarge").nests.size(), 2);
+}
+
+TEST(RegisterTile, TakesASecondAxisOfRowsWhereOneLeavesRegistersEmpty) {
+  const Structure structure = StructureOf("KernelGradient");
+  const Nest& nest = structure.main_nest();
+  const RegisterTile tile = ChooseRegisterTile(nest, nest.main->shape, machine::Machine());
+  EXPECT_GE(tile.plane_axis, 0);
+  EXPECT_EQ(tile.rows * tile.planes * tile.vectors, 9);
+}
+
+TEST(RegisterTile, AMatrixAcrossTheVectorsIsPackedForTwoPassesOverTheRows) {
+  const Structure structure = StructureOf("DotTransposedRightShared");
+  const Nest& nest = structure.main_nest();
+  const RegisterTile tile = ChooseRegisterTile(nest, nest.main->shape, machine::Machine());
+  bool computed = false;
+  EXPECT_NE(PanelAccess(structure, nest, *nest.main, tile, &computed), nullptr);
+}
+
+TEST(RegisterTile, WhatIsComputedForASmallDepthwiseWindowIsComputedBesideIt) {
+  const auto computed = [](const std::string& name) {
+    const Structure structure = StructureOf(name);
+    const Nest& nest = structure.main_nest();
+    bool computed = false;
+    PanelAccess(structure, nest, *nest.main, ChooseRegisterTile(nest, nest.main->shape, machine::Machine()), &computed);
+    return computed;
+  };
+  EXPECT_TRUE(computed("DepthwiseOfClamped"));
+  EXPECT_FALSE(computed("DepthwiseLarge"));
+}
+
+TEST(Tile, ParsesWhatItPrints) {
+  const Tile tile{{1, 14, 14, 32}};
+  EXPECT_EQ(tile.ToString(), "1x14x14x32");
+  EXPECT_EQ(Tile::Parse(tile.ToString()).value(), tile);
+  EXPECT_EQ(Tile::Parse(Tile().ToString()).value(), Tile());
+  for (const char* bad : {"", "x", "1x", "1x-2", "0", "axb", "1 x 2", "99999999999999999999"}) {
+    EXPECT_FALSE(Tile::Parse(bad).ok()) << "`" << bad << "`";
+  }
+}
+
+TEST(ScheduleForTile, RefusesATileThatDoesNotFitTheKernel) {
+  const std::unique_ptr<hlo::Module> module = ParseSnippet(Find("Dot"));
+  EXPECT_FALSE(ScheduleForTile(*module->entry(), Tile{{4}}, machine::Machine()).ok());
+  EXPECT_FALSE(ScheduleForTile(*module->entry(), Tile{{4, 0}}, machine::Machine()).ok());
+  EXPECT_FALSE(ScheduleForTile(*module->entry(), Tile{{4, 38}}, machine::Machine()).ok());
+}
+
+}  // namespace
+}  // namespace smelt::kernels::nests

@@ -1,0 +1,43 @@
+#include "machine/machine.h"
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace smelt::machine {
+namespace {
+
+using testing::HasSubstr;
+
+TEST(Machine, ReadsAWorkingSetAtTheSpeedOfTheNearestLevelThatHoldsIt) {
+  Machine machine;
+  machine.levels = {{"l1", 100, 9}, {"l2", 1000, 5}, {"memory", INT64_MAX, 2}};
+  EXPECT_EQ(machine.BandwidthOf(100), 9);
+  EXPECT_EQ(machine.BandwidthOf(101), 5);
+  EXPECT_EQ(machine.BandwidthOf(1e9), 2);
+}
+
+TEST(Machine, AnswersForAFurtherLevelThanItHasWithItsFurthest) {
+  Machine machine;
+  machine.levels = {{"shared", 100, 9}, {"l2", 1000, 5}, {"memory", INT64_MAX, 2}};
+  EXPECT_EQ(machine.LevelBytes(0), 100);
+  EXPECT_EQ(machine.LevelBytes(2), 1000);
+}
+
+TEST(Machine, KeepsItsFiguresByName) {
+  Machine measured;
+  measured.levels[1].bytes_per_second = 123;
+  measured.fork_seconds = 1e-3;
+  Machine other;
+  ASSERT_TRUE(other.SetFigures(measured.Figures()).ok());
+  EXPECT_EQ(other.Figures(), measured.Figures());
+  EXPECT_EQ(other.Figures().at("l2_bandwidth"), 123);
+}
+
+TEST(Machine, RefusesFiguresThatItDoesNotHave) {
+  Machine machine;
+  EXPECT_THAT(machine.SetFigures({{"l9_bandwidth", 1}}).message(), HasSubstr("`l9_bandwidth` is no figure"));
+  EXPECT_THAT(machine.SetFigures({{"l1_bandwidth", 0}}).message(), HasSubstr("not above 0"));
+}
+
+}  // namespace
+}  // namespace smelt::machine

@@ -1,0 +1,94 @@
+#include "measure/verify.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "hlo/text/parser.h"
+
+namespace smelt::measure {
+namespace {
+
+using ::testing::HasSubstr;
+
+std::unique_ptr<Verifier> VerifierOf(const std::string& body) {
+  const auto module = hlo::ParseModule("HloModule m\n\nENTRY e {\n" + body + "}\n").value();
+  return Verifier::Create(*module, 0, nullptr).value();
+}
+
+constexpr char kNormalisation[] =
+    "  x = f32[4,8] parameter(0)\n  v = f32[8] parameter(1)\n  r = f32[8] rsqrt(v)\n"
+    "  b = f32[4,8] broadcast(r), dimensions={1}\n  ROOT y = f32[4,8] multiply(x, b)\n";
+
+TEST(Verifier, TakesInputsThatGiveFiniteResults) {
+  // Half of the variances would be negative under -1 to 1.
+  const auto verifier = VerifierOf(kNormalisation);
+  EXPECT_EQ(verifier->inputs(), InputKind::kScaled);
+  EXPECT_EQ(verifier->finite(), 1);
+  EXPECT_EQ(VerifierOf("  v = f32[1,1,1,64] parameter(0)\n  ROOT y = f32[1,1,1,64] rsqrt(v)\n")->inputs(),
+            InputKind::kScaled);
+  // A matrix whose logarithm is taken needs positive numbers.
+  EXPECT_EQ(VerifierOf("  x = f32[4,8] parameter(0)\n  ROOT y = f32[4,8] log(x)\n")->inputs(), InputKind::kPositive);
+}
+
+TEST(Verifier, FindsAWrongNumberAmongNormalisedOnes) {
+  const auto verifier = VerifierOf(kNormalisation);
+  const hlo::Literal zeros(hlo::Shape::Array(hlo::PrimitiveType::kF32, {4, 8}));
+  EXPECT_THAT(verifier->Compare({zeros}), HasSubstr("out.0: error"));
+}
+
+TEST(Verifier, SaysWhereNoInputsGiveAFiniteResult) {
+  const auto verifier =
+      VerifierOf("  z = f32[] constant(0)\n  b = f32[4] broadcast(z), dimensions={}\n  ROOT y = f32[4] divide(b, b)\n");
+  EXPECT_EQ(verifier->finite(), 0);
+  EXPECT_EQ(verifier->Compare({hlo::Literal(hlo::Shape::Array(hlo::PrimitiveType::kF32, {4}))}), "");
+}
+
+// The mean is subtracted again: the second result is zero but for rounding, the first is not.
+TEST(Verifier, AResultThatRoundingDecidesIsComparedWithinWhatRoundingDoes) {
+  const std::string text =
+      "HloModule m\n\nsum {\n  a = f32[] parameter(0)\n  b = f32[] parameter(1)\n  ROOT c = f32[] add(a, b)\n}\n\n"
+      "ENTRY e {\n  x = f32[8,64] parameter(0)\n  z = f32[] constant(0)\n  s = f32[8] reduce(x, z), dimensions={1}, "
+      "to_apply=sum\n  n = f32[] constant(0.015625)\n  nb = f32[8] broadcast(n), dimensions={}\n  m = f32[8] "
+      "multiply(s, nb)\n  mb = f32[8,64] broadcast(m), dimensions={0}\n  d = f32[8,64] subtract(x, mb)\n  r = f32[8] "
+      "reduce(d, z), dimensions={1}, to_apply=sum\n  ROOT t = (f32[8], f32[8]) tuple(s, r)\n}\n";
+  const auto module = hlo::ParseModule(text).value();
+  const auto verifier = Verifier::Create(*module, 0, nullptr).value();
+  const auto sums = verifier->expected()[0];
+  hlo::Literal noise(hlo::Shape::Array(hlo::PrimitiveType::kF32, {8}));
+  for (int i = 0; i < 8; ++i) noise.data<float>()[i] = 1e-6F * static_cast<float>(i - 4);
+  EXPECT_THAT(verifier->Compare({sums, noise}), HasSubstr("out.1: error"));
+  const auto noisy = verifier->LearnNoise(0, nullptr).value();
+  ASSERT_EQ(noisy.size(), 1);
+  EXPECT_THAT(noisy[0], HasSubstr("out.1 is compared within"));
+  EXPECT_EQ(verifier->Compare({sums, noise}), "");
+  hlo::Literal wrong = sums;
+  wrong.data<float>()[3] += 1;
+  EXPECT_THAT(verifier->Compare({wrong, noise}), HasSubstr("out.0: error")) << "the other result is compared as before";
+  hlo::Literal large = noise;
+  large.data<float>()[3] = 1;
+  EXPECT_THAT(verifier->Compare({sums, large}), HasSubstr("out.1: error")) << "rounding does not make a whole";
+}
+
+TEST(Verifier, AResultOfAnotherImplementationIsTrustedWhereItIsNear) {
+  const auto module =
+      hlo::ParseModule("HloModule m\n\nENTRY e {\n  x = f32[8] parameter(0)\n  ROOT y = f32[8] negate(x)\n}\n").value();
+  const auto verifier = Verifier::Create(*module, 0, nullptr).value();
+  const auto scaled = [&](float factor) {
+    hlo::Literal result = verifier->expected()[0];
+    for (float& value : result.data<float>()) value *= factor;
+    return result;
+  };
+  EXPECT_TRUE(verifier->Trust({scaled(1.1F)}, "its result").empty()) << "too far away";
+  EXPECT_THAT(verifier->Compare({scaled(1.0005F)}), HasSubstr("out.0: error"));
+  EXPECT_EQ(verifier->Trust({scaled(1.0005F)}, "its result").size(), 1);
+  EXPECT_EQ(verifier->Compare({scaled(0.9995F)}), "");
+  EXPECT_THAT(verifier->Compare({scaled(1.002F)}), HasSubstr("out.0: error"));
+}
+
+TEST(InputKinds, AreReadByTheirNames) {
+  for (const InputKind kind : kInputKinds) EXPECT_EQ(ParseInputKind(InputKindName(kind)).value(), kind);
+  EXPECT_THAT(ParseInputKind("random").status().message(), HasSubstr("random"));
+}
+
+}  // namespace
+}  // namespace smelt::measure

@@ -1,0 +1,469 @@
+// Loads and stores of every kind, scratch of every scope and phases: generated code against the interpreter of the loop
+// IR, which checks bounds.
+#include <map>
+#include <random>
+#include <regex>
+#include <set>
+#include <sstream>
+
+#include "hlo/evaluator/evaluator.h"
+#include "hlo/text/parser.h"
+#include "kernels/ir/interpret.h"
+#include "kernels/te/scalar.h"
+#include "tests/targets/cpu/codegen/vector_kernel.h"
+
+namespace smelt::cpu::codegen {
+namespace {
+
+using kernels::te::Expr;
+using kernels::te::PrimitiveType;
+
+constexpr int64_t kSize = 256;
+constexpr int kLanes = 16;
+
+Expr Splat(int64_t value) { return kernels::te::Splat(Expr(value), kLanes); }
+Expr Lane() { return kernels::te::Ramp(0, 1, kLanes); }
+
+// Runs a function of flat arguments of kSize elements both ways, from the same contents.
+void ExpectAsInterpreted(const kernels::ir::Function& function, const std::string& what) {
+  auto code = CompileForHost(function);
+  ASSERT_NE(code, nullptr) << what;
+  std::vector<std::unique_ptr<Array<char>>> ours, theirs;
+  std::vector<void*> our_buffers, their_buffers;
+  std::mt19937 random(5);
+  for (const kernels::ir::Buffer& buffer : function.arguments) {
+    const int64_t bytes = buffer->ByteSize();
+    ours.push_back(std::make_unique<Array<char>>(bytes));
+    theirs.push_back(std::make_unique<Array<char>>(bytes));
+    for (int64_t i = 0; i < buffer->ElementCount(); ++i) {
+      kernels::te::Scalar value{static_cast<int64_t>(random() % 200) - 100,
+                                static_cast<double>(random() % 2000) / 8 - 100};
+      value = kernels::te::RoundTo(buffer->type, value);
+      kernels::te::StoreElement(buffer->type, ours.back()->data(), i, value);
+      kernels::te::StoreElement(buffer->type, theirs.back()->data(), i, value);
+    }
+    our_buffers.push_back(ours.back()->data());
+    their_buffers.push_back(theirs.back()->data());
+  }
+  std::vector<std::unique_ptr<Array<char>>> scratch;
+  for (int64_t bytes : code->descriptor().shared_bytes) {
+    scratch.push_back(std::make_unique<Array<char>>(bytes));
+    our_buffers.push_back(scratch.back()->data());
+  }
+  Execute(*code, our_buffers);
+  absl::Status interpreted = kernels::ir::Interpret(function, their_buffers);
+  ASSERT_TRUE(interpreted.ok()) << what << ": " << interpreted;
+  for (size_t a = 0; a < function.arguments.size(); ++a) {
+    const kernels::ir::BufferNode& buffer = *function.arguments[a];
+    for (int64_t i = 0; i < buffer.ElementCount(); ++i) {
+      const kernels::te::Scalar got = kernels::te::LoadElement(buffer.type, ours[a]->data(), i);
+      const kernels::te::Scalar want = kernels::te::LoadElement(buffer.type, theirs[a]->data(), i);
+      ASSERT_TRUE(got.i == want.i && (got.f == want.f || (got.f != got.f && want.f != want.f)))
+          << what << ": " << buffer.name << "[" << i << "] is " << got.i << " / " << got.f << ", not " << want.i
+          << " / " << want.f;
+    }
+  }
+}
+
+struct Buffers {
+  explicit Buffers(PrimitiveType type) : in(Argument("in", type, kSize, 0)), out(Argument("out", type, kSize, 1)) {}
+  kernels::ir::Function Function(kernels::ir::Stmt body) const {
+    kernels::ir::Function function;
+    function.name = "memory";
+    function.arguments = {in, out};
+    function.input_count = 1;
+    kernels::ir::Phase phase;
+    phase.body = std::move(body);
+    function.phases = {phase};
+    return function;
+  }
+  kernels::ir::Buffer in, out;
+};
+
+class MemoryTest : public testing::TestWithParam<PrimitiveType> {};
+
+TEST_P(MemoryTest, LoadsLanesAtAnyDistance) {
+  const Buffers buffers(GetParam());
+  for (int64_t stride : {0, 1, 2, 3, 4, 5, 7, -1, -2, -3}) {
+    const int64_t first = stride < 0 ? -stride * (kLanes - 1) : 0;
+    kernels::te::Var i("i");
+    // Up to the very last element that exists.
+    const int64_t last = kSize - 1 - std::abs(stride) * (kLanes - 1);
+    ExpectAsInterpreted(
+        buffers.Function(kernels::ir::For(
+            i, 0, 8, kernels::ir::ForKind::kSerial,
+            kernels::ir::Store(buffers.out, {kernels::te::Ramp(i * kLanes, 1, kLanes)},
+                               kernels::te::Load(buffers.in, {kernels::te::Ramp(kernels::te::Min(i * 9, last) + first,
+                                                                                stride, kLanes)})))),
+        "stride " + std::to_string(stride));
+  }
+}
+
+TEST_P(MemoryTest, StoresLanesAtAnyDistance) {
+  const Buffers buffers(GetParam());
+  for (int64_t stride : {1, 2, 3, 5, -1, -4}) {
+    const int64_t first = stride < 0 ? -stride * (kLanes - 1) : 0;
+    kernels::te::Var i("i");
+    ExpectAsInterpreted(
+        buffers.Function(kernels::ir::For(
+            i, 0, 4, kernels::ir::ForKind::kSerial,
+            kernels::ir::Store(buffers.out, {kernels::te::Ramp(i + first, stride, kLanes)},
+                               kernels::te::Load(buffers.in, {kernels::te::Ramp(i * kLanes, 1, kLanes)})))),
+        "stride " + std::to_string(stride));
+  }
+}
+
+TEST_P(MemoryTest, GathersAndScattersByIndexArithmetic) {
+  const Buffers buffers(GetParam());
+  kernels::te::Var i("i");
+  const Expr flat = kernels::te::Ramp(i * kLanes, 1, kLanes);
+  // A transposition of 16 by 16: (x mod 16) * 16 + x / 16.
+  const Expr moved = kernels::te::FloorMod(flat, Splat(16)) * Splat(16) + kernels::te::FloorDiv(flat, Splat(16));
+  ExpectAsInterpreted(buffers.Function(kernels::ir::For(
+                          i, 0, 16, kernels::ir::ForKind::kSerial,
+                          kernels::ir::Store(buffers.out, {flat}, kernels::te::Load(buffers.in, {moved})))),
+                      "gather");
+  ExpectAsInterpreted(buffers.Function(kernels::ir::For(
+                          i, 0, 16, kernels::ir::ForKind::kSerial,
+                          kernels::ir::Store(buffers.out, {moved}, kernels::te::Load(buffers.in, {flat})))),
+                      "scatter");
+  // Floor division of negative numbers.
+  const Expr negative = kernels::te::FloorDiv(flat - Splat(100), Splat(3)) + Splat(40);
+  ExpectAsInterpreted(buffers.Function(kernels::ir::For(
+                          i, 0, 16, kernels::ir::ForKind::kSerial,
+                          kernels::ir::Store(buffers.out, {flat}, kernels::te::Load(buffers.in, {negative})))),
+                      "negative");
+}
+
+TEST_P(MemoryTest, PerformsOnlyWhatThePredicateAllows) {
+  const Buffers buffers(GetParam());
+  kernels::te::Var i("i");
+  const Expr flat = kernels::te::Ramp(i * kLanes, 1, kLanes);
+  const Expr some = Lane() < kernels::te::Splat(i, kLanes);
+  const Expr row = kernels::te::Splat(kernels::te::And(Expr(2) <= i, i < Expr(9)), kLanes);
+  struct Case {
+    const char* name;
+    Expr index, predicate;
+  };
+  const Case cases[] = {
+      {"lanes", kernels::te::Ramp(i * kLanes, 1, kLanes), some},
+      // Whole vectors outside of the buffer, far away on both sides.
+      {"row", kernels::te::Ramp(i * 100000 - 300000, 1, kLanes), kernels::te::Splat(i == Expr(3), kLanes)},
+      {"row and lanes", kernels::te::Ramp(i * kLanes - 32, 1, kLanes), kernels::te::And(row, some)},
+      {"strided", kernels::te::Ramp(i * 8, 3, kLanes), some},
+      {"gathered", kernels::te::FloorMod(flat * Splat(7), Splat(kSize)), some},
+      {"beyond the end", kernels::te::Ramp(kSize - 5, 1, kLanes), Lane() < Splat(5)},
+  };
+  for (const Case& c : cases) {
+    ExpectAsInterpreted(
+        buffers.Function(kernels::ir::For(
+            i, 0, 16, kernels::ir::ForKind::kSerial,
+            kernels::ir::Store(buffers.out, {flat}, kernels::te::Load(buffers.in, {c.index}, c.predicate)))),
+        std::string("load ") + c.name);
+    ExpectAsInterpreted(
+        buffers.Function(kernels::ir::For(
+            i, 0, 16, kernels::ir::ForKind::kSerial,
+            kernels::ir::Store(buffers.out, {c.index}, kernels::te::Load(buffers.in, {flat}), c.predicate))),
+        std::string("store ") + c.name);
+  }
+  kernels::te::Var j("j");
+  ExpectAsInterpreted(
+      buffers.Function(kernels::ir::For(
+          j, 0, kSize, kernels::ir::ForKind::kSerial,
+          kernels::ir::Store(buffers.out, {j}, kernels::te::Load(buffers.in, {j * 3}, j * 3 < Expr(kSize)),
+                             kernels::te::FloorMod(j, 5) < Expr(3)))),
+      "scalars");
+}
+
+TEST_P(MemoryTest, KeepsScratchOfEveryScopeApart) {
+  const Buffers buffers(GetParam());
+  kernels::ir::Buffer shared = Scratch("shared", GetParam(), kSize, kernels::ir::Scope::kShared);
+  kernels::ir::Buffer thread = Scratch("thread", GetParam(), kLanes, kernels::ir::Scope::kThread);
+  kernels::ir::Buffer other = Scratch("other", GetParam(), kLanes, kernels::ir::Scope::kThread);
+  kernels::ir::Buffer local = Scratch("local", GetParam(), kLanes, kernels::ir::Scope::kLocal);
+  kernels::te::Var i("i"), j("j");
+  const Expr flat_i = kernels::te::Ramp(i * kLanes, 1, kLanes), flat_j = kernels::te::Ramp(j * kLanes, 1, kLanes);
+  auto max = [](Expr a, Expr b) { return kernels::te::Binary(kernels::te::BinaryOp::kMax, a, b); };
+  kernels::ir::Function function = buffers.Function(nullptr);
+  function.shared = {shared};
+  kernels::ir::Phase first, second;
+  first.var = i;
+  first.extent = 16;
+  first.body = kernels::ir::Allocate(
+      thread,
+      kernels::ir::Seq(
+          {kernels::ir::Store(thread, {Lane()}, kernels::te::Load(buffers.in, {flat_i})),
+           kernels::ir::Allocate(
+               other,
+               kernels::ir::Seq({kernels::ir::Store(other, {Lane()},
+                                                    kernels::te::Load(buffers.in, {kernels::te::Ramp(240, 1, kLanes)})),
+                                 kernels::ir::Store(shared, {flat_i},
+                                                    max(kernels::te::Load(thread, {Lane()}),
+                                                        kernels::te::Load(other, {Lane()})))}))}));
+  second.var = j;
+  second.extent = 16;
+  kernels::te::Var k("k");
+  second.body = kernels::ir::Allocate(
+      local, kernels::ir::Seq(
+                 {kernels::ir::Store(local, {Lane()}, kernels::te::Load(shared, {flat_j})),
+                  kernels::ir::For(
+                      k, 0, 16, kernels::ir::ForKind::kSerial,
+                      kernels::ir::Store(local, {Lane()},
+                                         max(kernels::te::Load(local, {Lane()}),
+                                             kernels::te::Load(shared, {kernels::te::Ramp(k * kLanes, 1, kLanes)})))),
+                  kernels::ir::Store(buffers.out, {flat_j}, kernels::te::Load(local, {Lane()})),
+                  // One element of a vector that lives in registers.
+                  kernels::ir::Store(buffers.out, {j * kLanes}, kernels::te::Load(local, {3}))}));
+  function.phases = {first, second};
+  ExpectAsInterpreted(function, "scopes");
+}
+
+TEST_P(MemoryTest, BranchesAndReadsWhatItHasJustWritten) {
+  const Buffers buffers(GetParam());
+  kernels::te::Var i("i"), j("j");
+  kernels::ir::Stmt body = kernels::ir::For(
+      i, 1, kSize - 1, kernels::ir::ForKind::kSerial,
+      kernels::ir::Seq(
+          {kernels::ir::IfThen(
+               kernels::te::FloorMod(i, 3) == Expr(0),
+               kernels::ir::Store(buffers.out, {i}, kernels::te::Load(buffers.in, {i})),
+               kernels::ir::IfThen(i < Expr(100),
+                                   kernels::ir::Store(buffers.out, {i}, kernels::te::Load(buffers.out, {i - 1})))),
+           kernels::ir::For(
+               j, i, kernels::te::Min(Expr(kSize) - i, 2), kernels::ir::ForKind::kSerial,
+               kernels::ir::Store(buffers.out, {j},
+                                  kernels::te::Binary(kernels::te::BinaryOp::kMin, kernels::te::Load(buffers.out, {j}),
+                                                      kernels::te::Load(buffers.out, {i - 1}))))}));
+  ExpectAsInterpreted(buffers.Function(body), "branches");
+}
+
+INSTANTIATE_TEST_SUITE_P(Types, MemoryTest,
+                         testing::Values(PrimitiveType::kF32, PrimitiveType::kF64, PrimitiveType::kBF16,
+                                         PrimitiveType::kF16, PrimitiveType::kS8, PrimitiveType::kS32,
+                                         PrimitiveType::kPred),
+                         [](const auto& info) { return std::string(hlo::PrimitiveTypeName(info.param)); });
+
+// acc[i] += a[k] * b[k, i] over `accumulators` vectors.
+kernels::ir::Function RegisterTile(int accumulators) {
+  constexpr int64_t kSteps = 64;
+  kernels::ir::Function function;
+  function.name = "tile";
+  function.input_count = 2;
+  function.arguments = {Argument("a", PrimitiveType::kF32, kSteps * accumulators, 0),
+                        Argument("b", PrimitiveType::kF32, kSteps * kLanes, 1),
+                        Argument("c", PrimitiveType::kF32, int64_t{accumulators} * kLanes, 2)};
+  kernels::ir::Buffer local =
+      Scratch("local", PrimitiveType::kF32, int64_t{accumulators} * kLanes, kernels::ir::Scope::kLocal);
+  kernels::te::Var k("k");
+  std::vector<kernels::ir::Stmt> begin, loop, end;
+  for (int i = 0; i < accumulators; ++i) {
+    const Expr at = kernels::te::Ramp(i * kLanes, 1, kLanes);
+    begin.push_back(kernels::ir::Store(
+        local, {at}, kernels::te::Splat(kernels::te::FloatConst({PrimitiveType::kF32, 1}, 0), kLanes)));
+    const Expr product = kernels::te::Binary(
+        kernels::te::BinaryOp::kMul,
+        kernels::te::Splat(kernels::te::Load(function.arguments[0], {k * accumulators + i}), kLanes),
+        kernels::te::Load(function.arguments[1], {kernels::te::Ramp(k * kLanes, 1, kLanes)}));
+    loop.push_back(kernels::ir::Store(
+        local, {at}, kernels::te::Binary(kernels::te::BinaryOp::kAdd, kernels::te::Load(local, {at}), product)));
+    end.push_back(kernels::ir::Store(function.arguments[2], {at}, kernels::te::Load(local, {at})));
+  }
+  kernels::ir::Phase phase;
+  phase.body = kernels::ir::Allocate(
+      local, kernels::ir::Seq({kernels::ir::Seq(begin),
+                               kernels::ir::For(k, 0, kSteps, kernels::ir::ForKind::kSerial, kernels::ir::Seq(loop)),
+                               kernels::ir::Seq(end)}));
+  function.phases = {phase};
+  return function;
+}
+
+TEST(VectorSpills, AreNoneWhileAccumulatorsFitTheRegistersAndSomeBeyond) {
+  const Target target = HostTarget();
+  auto fits = EmitObject(RegisterTile(4), target);  // eight registers of AVX2's sixteen
+  auto spills = EmitObject(RegisterTile(48), target);
+  ASSERT_TRUE(fits.ok() && spills.ok()) << fits.status() << spills.status();
+  EXPECT_EQ(fits->vector_spills, 0);
+  EXPECT_GT(spills->vector_spills, 0);
+}
+
+// What an access of LLVM's text is said not to meet: names of buffers, by the name of its own.
+std::map<std::string, std::set<std::string>> NoAliasOf(const std::string& ir) {
+  std::map<std::string, std::string> scopes;              // node -> name
+  std::map<std::string, std::vector<std::string>> lists;  // node -> nodes
+  std::map<std::string, std::set<std::string>> no_alias;
+  std::smatch match;
+  std::istringstream lines(ir);
+  std::vector<std::pair<std::string, std::string>> accesses;
+  for (std::string line; std::getline(lines, line);) {
+    if (std::regex_search(line, match, std::regex(R"re(^(!\d+) = distinct !\{!\d+, !\d+, !"(.*)"\})re"))) {
+      scopes[match[1]] = match[2];
+    } else if (std::regex_search(line, match, std::regex(R"re(^(!\d+) = !\{(.*)\})re"))) {
+      std::istringstream nodes(match[2]);
+      for (std::string node; nodes >> node;) lists[match[1]].push_back(node.substr(0, node.find(',')));
+    } else if (std::regex_search(line, match, std::regex(R"re(!alias\.scope (!\d+), !noalias (!\d+))re"))) {
+      accesses.emplace_back(match[1], match[2]);
+    }
+  }
+  for (const auto& [own, others] : accesses) {
+    for (const std::string& other : lists[others]) no_alias[scopes[lists[own][0]]].insert(scopes[other]);
+  }
+  return no_alias;
+}
+
+// Siblings lie in the same bytes: first [outer, first], then [outer, second, inner], where `inner` begins inside what
+// was `first`.
+TEST(EmitObject, PromisesNothingOfScratchThatLiesInTheSamePlace) {
+  const PrimitiveType type = PrimitiveType::kF32;
+  const Buffers buffers(type);
+  kernels::ir::Buffer outer = Scratch("outer", type, kLanes, kernels::ir::Scope::kThread);
+  kernels::ir::Buffer first = Scratch("first", type, 8 * kLanes, kernels::ir::Scope::kThread);
+  kernels::ir::Buffer second = Scratch("second", type, kLanes, kernels::ir::Scope::kThread);
+  kernels::ir::Buffer inner = Scratch("inner", type, kLanes, kernels::ir::Scope::kThread);
+  const auto in = [&](int64_t at) { return kernels::te::Load(buffers.in, {kernels::te::Ramp(at, 1, kLanes)}); };
+  const auto store = [&](const kernels::ir::Buffer& to, int64_t at, Expr value) {
+    return kernels::ir::Store(to, {kernels::te::Ramp(at, 1, kLanes)}, std::move(value));
+  };
+  const auto load = [](const kernels::ir::Buffer& from) { return kernels::te::Load(from, {Lane()}); };
+  kernels::ir::Function function = buffers.Function(kernels::ir::Allocate(
+      outer,
+      kernels::ir::Seq(
+          {store(outer, 0, in(0)),
+           kernels::ir::Allocate(first, kernels::ir::Seq({store(first, 0, in(16)), store(first, 4 * kLanes, in(32)),
+                                                          store(buffers.out, 0, load(first))})),
+           kernels::ir::Allocate(
+               second,
+               kernels::ir::Seq({store(second, 0, in(48)),
+                                 kernels::ir::Allocate(inner, kernels::ir::Seq({store(inner, 0, in(64)),
+                                                                                store(buffers.out, 16, load(inner))})),
+                                 store(buffers.out, 32, load(second))})),
+           store(buffers.out, 48, load(outer))})));
+  ExpectAsInterpreted(function, "siblings");
+  std::string ir;
+  CodegenOptions options;
+  options.print_llvm = true;
+  options.ir_text = &ir;
+  ASSERT_TRUE(EmitObject(function, HostTarget(), options).ok());
+  using Names = std::set<std::string>;
+  const auto no_alias = NoAliasOf(ir);
+  EXPECT_EQ(no_alias.at("first"), (Names{"in", "out", "outer"})) << ir;
+  EXPECT_EQ(no_alias.at("second"), (Names{"in", "out", "outer", "inner"})) << ir;
+  EXPECT_EQ(no_alias.at("inner"), (Names{"in", "out", "outer", "second"})) << ir;
+  EXPECT_EQ(no_alias.at("in"), (Names{"out", "outer", "first", "second", "inner"})) << ir;
+}
+
+TEST(EmitObject, IsDeterministic) {
+  const Target target = HostTarget();
+  auto first = EmitObject(RegisterTile(12), target);
+  auto second = EmitObject(RegisterTile(12), target);
+  ASSERT_TRUE(first.ok() && second.ok());
+  EXPECT_EQ(first->elf, second->elf);
+}
+
+TEST(EmitObject, CompilesForOtherProcessors) {
+  std::string sizes;
+  for (const char* cpu : {"x86-64", "haswell", "skylake-avx512", "znver4", "neoverse-n1", "apple-m1"}) {
+    Target target;
+    target.name = cpu;
+    int registers;
+    ASSERT_TRUE(DescribeVectors(cpu, "", &target.vector_bytes, &registers).ok()) << cpu;
+    auto object = EmitObject(RegisterTile(8), target);
+    ASSERT_TRUE(object.ok()) << cpu << ": " << object.status();
+    EXPECT_EQ(object->elf.substr(0, 4),
+              "\x7f"
+              "ELF");
+    if (std::string(cpu) == "neoverse-n1") {
+      absl::Status loaded = LoadObject(*object).status();
+      EXPECT_EQ(loaded.code(), absl::StatusCode::kInvalidArgument);
+      EXPECT_NE(loaded.message().find("aarch64"), std::string::npos) << loaded;
+    }
+  }
+  Target unknown;
+  unknown.name = "abacus-2";
+  absl::Status status = EmitObject(RegisterTile(8), unknown).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_NE(status.message().find("abacus-2"), std::string::npos) << status;
+}
+
+// A double becomes a float of 16 bits by way of f32 wherever it runs: AVX512-FP16 has an instruction that rounds once,
+// and would give another number for what lies just beside the middle of two.
+TEST(EmitObject, RoundsDoublesToHalvesTheSameOnEveryProcessor) {
+  const kernels::ir::Function function =
+      Elementwise({PrimitiveType::kF64}, PrimitiveType::kF16, 16, 8, [](const std::vector<Expr>& x) {
+        return kernels::te::Cast({PrimitiveType::kF16, 8}, x[0]);
+      });
+  for (const char* cpu : {"sapphirerapids", "znver4", "haswell"}) {
+    Target target;
+    target.name = cpu;
+    int registers;
+    ASSERT_TRUE(DescribeVectors(cpu, "", &target.vector_bytes, &registers).ok()) << cpu;
+    std::string assembly;
+    CodegenOptions options;
+    options.assembly_text = &assembly;
+    ASSERT_TRUE(EmitObject(function, target, options).ok()) << cpu;
+    EXPECT_NE(assembly.find("cvtpd2ps"), std::string::npos) << cpu << "\n" << assembly;
+    EXPECT_EQ(assembly.find("cvtpd2ph"), std::string::npos) << cpu << "\n" << assembly;
+  }
+  const double values[] = {1952.5000000009313, 1953.4999999990687, 2048.9999, -1952.5000000009313};
+  const double wanted[] = {1952, 1954, 2048, -1952};
+  Array<char> in(16 * 8), out(16 * 2);
+  for (int64_t i = 0; i < 16; ++i) kernels::te::StoreElement(PrimitiveType::kF64, in.data(), i, {0, values[i % 4]});
+  const auto code = CompileForHost(function);
+  ASSERT_NE(code, nullptr);
+  Execute(*code, {in.data(), out.data()});
+  hlo::Literal doubles(hlo::Shape::Array(PrimitiveType::kF64, {4}));
+  for (int64_t i = 0; i < 4; ++i) doubles.SetDouble(i, values[i]);
+  const auto module = hlo::ParseModule("ENTRY e { x = f64[4] parameter(0)  ROOT r = f16[4] convert(x) }");
+  const absl::StatusOr<hlo::Literal> evaluated = hlo::Evaluate(**module, {&doubles});
+  ASSERT_TRUE(evaluated.ok()) << evaluated.status();
+  for (int64_t i = 0; i < 16; ++i) {
+    EXPECT_EQ(kernels::te::LoadElement(PrimitiveType::kF16, out.data(), i).f, wanted[i % 4]);
+    EXPECT_EQ(evaluated->GetDouble(i % 4), wanted[i % 4]);
+  }
+}
+
+TEST(EmitObject, RefusesWhatItHasNoCodeForByName) {
+  kernels::ir::Function function =
+      Elementwise({PrimitiveType::kC64}, PrimitiveType::kC64, 16, 1, [](const std::vector<Expr>& x) { return x[0]; });
+  absl::Status status = EmitObject(function, HostTarget()).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kUnimplemented);
+  EXPECT_NE(status.message().find("c64"), std::string::npos) << status;
+}
+
+TEST(EmitObject, SurvivesADeepExpression) {
+  kernels::ir::Function function =
+      Elementwise({PrimitiveType::kF32}, PrimitiveType::kF32, 16, 16, [](const std::vector<Expr>& x) {
+        Expr sum = x[0];
+        for (int i = 0; i < 5000; ++i)
+          sum = kernels::te::Binary(i % 2 ? kernels::te::BinaryOp::kAdd : kernels::te::BinaryOp::kMul, sum, x[0]);
+        return sum;
+      });
+  EXPECT_TRUE(EmitObject(function, HostTarget()).ok());
+}
+
+TEST(EmitObject, RefusesWhatWouldTakeMinutes) {
+  kernels::ir::Function function =
+      Elementwise({PrimitiveType::kF32}, PrimitiveType::kF32, 16, 16, [](const std::vector<Expr>& x) {
+        Expr sum = x[0];
+        for (int i = 0; i < 100000; ++i) {
+          sum = kernels::te::Binary(i % 2 ? kernels::te::BinaryOp::kAdd : kernels::te::BinaryOp::kMul, sum, x[0]);
+        }
+        return sum;
+      });
+  EXPECT_EQ(EmitObject(function, HostTarget()).status().code(), absl::StatusCode::kResourceExhausted);
+}
+
+TEST(LoadObject, RefusesWhatIsNoObject) {
+  auto object = EmitObject(RegisterTile(2), HostTarget());
+  ASSERT_TRUE(object.ok());
+  ObjectCode broken = *object;
+  broken.elf.resize(broken.elf.size() / 2);
+  EXPECT_FALSE(LoadObject(broken).ok());
+  broken.elf = "no object";
+  EXPECT_FALSE(LoadObject(broken).ok());
+  broken = *object;
+  broken.descriptor.phases[0].symbol = "elsewhere";
+  EXPECT_FALSE(LoadObject(broken).ok());
+}
+
+}  // namespace
+}  // namespace smelt::cpu::codegen

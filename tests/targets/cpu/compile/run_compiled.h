@@ -1,0 +1,23 @@
+// Compiles one kernel and runs it on literals.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "hlo/literal.h"
+#include "hlo/module.h"
+#include "targets/cpu/codegen/target.h"
+#include "targets/cpu/compile/compile.h"
+
+namespace smelt::cpu {
+
+struct CompiledRun {
+  std::vector<hlo::Literal> outputs;
+  std::shared_ptr<const CompiledKernel> kernel;
+};
+absl::StatusOr<CompiledRun> RunCompiled(const hlo::Module& module, const std::vector<hlo::Literal>& inputs,
+                                        const Target& target, const CompileOptions& options = {});
+
+}  // namespace smelt::cpu
