@@ -15,7 +15,9 @@
 #include "cli/xla.h"
 #include "nlohmann/json.hpp"
 #include "targets/cpu/compile/compile.h"
+#include "targets/cpu/own_kernels.h"
 #include "targets/xla/python.h"
+#include "targets/xla/xla_target.h"
 
 namespace smelt::cli {
 namespace {
@@ -40,23 +42,26 @@ absl::Status Profile(Flags& flags) {
       return UsageError(absl::StrCat("--shard=", flags.shard, ": expected I/N with 0 <= I < N, for example 0/4"));
     }
   }
-  options.xla = IsXlaTarget(flags.target);
-  options.capture_seconds = flags.xla.compile_seconds;
-  if (options.xla) {
+  options.cancel = interrupt.flag();
+  const std::string cache = flags.cache.empty() ? cpu::KernelCache::DefaultFolder() : flags.cache;
+  std::unique_ptr<targets::Target> target;
+  if (IsXlaTarget(flags.target)) {
     SMELT_ASSIGN_OR_RETURN(const int threads, XlaThreads(flags.target));
-    SMELT_ASSIGN_OR_RETURN(options.target, ReadTargetToRun(absl::StrCat("cpu:threads=", threads)));
+    SMELT_ASSIGN_OR_RETURN(cpu::Target processor, ReadTargetToRun(absl::StrCat("cpu:threads=", threads)));
     SMELT_ASSIGN_OR_RETURN(
         options.worker,
         xla::FindXlaWorker({.python = flags.xla.python, .threads = threads, .cancel = interrupt.flag()}));
+    options.worker.cache_folder = cache;
+    target = xla::XlaCpu(std::move(processor), options.worker, flags.xla.compile_seconds);
   } else {
-    SMELT_ASSIGN_OR_RETURN(options.target, ReadTargetToRun(flags.target));
+    SMELT_ASSIGN_OR_RETURN(cpu::Target processor, ReadTargetToRun(flags.target));
     options.worker.target = flags.target;
+    options.worker.cache_folder = cache;
+    target = cpu::OwnKernels(std::move(processor));
   }
-  options.worker.cache_folder = flags.cache.empty() ? cpu::KernelCache::DefaultFolder() : flags.cache;
-  options.cancel = interrupt.flag();
   std::optional<tuner::Progress> line(std::in_place);
   options.progress = &*line;
-  SMELT_ASSIGN_OR_RETURN(const tuner::ProfileReport report, tuner::Profile(flags.modules, options));
+  SMELT_ASSIGN_OR_RETURN(const tuner::ProfileReport report, tuner::Profile(flags.modules, *target, options));
   line.reset();
   for (const std::string& refused : report.refused) std::fprintf(stderr, "left out %s\n", refused.c_str());
   if (report.left_out > 0) {
@@ -80,7 +85,7 @@ absl::Status Profile(Flags& flags) {
         "large)\n",
         options.output.c_str(), report.kernels, report.programs, report.seconds, report.known, report.failed,
         report.skipped);
-    if (options.xla) {
+    if (report.floor_seconds > 0) {
       std::printf("an empty kernel takes %.2f us: times that are little above say little\n",
                   1e6 * report.floor_seconds);
     }

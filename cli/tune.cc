@@ -19,9 +19,13 @@
 #include "measure/budget.h"
 #include "nlohmann/json.hpp"
 #include "targets/cpu/compile/compile.h"
+#include "targets/cpu/own_kernels.h"
+#include "targets/tunable.h"
 #include "targets/xla/predictor.h"
 #include "targets/xla/python.h"
 #include "targets/xla/start.h"
+#include "targets/xla/tiles.h"
+#include "targets/xla/xla_target.h"
 #include "tuner/session.h"
 #include "tuner/session_report.h"
 
@@ -50,54 +54,70 @@ bool IsUtf8(const std::string& text) {
 
 // What is tuned, and what predicts its kernels' times.
 struct Job {
-  targets::Program program;
-  xla::XlaProgram xla;  // --target=xla
+  std::unique_ptr<targets::Target> target;
+  std::unique_ptr<targets::Tunable> tunable;
   std::unique_ptr<gnn::Predictor> predictor;
 };
 
-// DeadlineExceeded: --target=xla, and the budget ended before XLA's passes did.
-absl::StatusOr<Job> PrepareJob(Flags& flags, const Interrupt& interrupt, const measure::Budget& budget) {
-  tuner::TuneOptions& options = flags.tune;
-  const std::string target = absl::StrCat("cpu:threads=", flags.threads);
-  SMELT_ASSIGN_OR_RETURN(options.target, ReadTargetToRun(target));
-  const std::string cache = flags.cache.empty() ? cpu::KernelCache::DefaultFolder() : flags.cache;
-  options.tiles = !flags.no_tiles;
+absl::StatusOr<Job> PrepareOwnKernels(const Flags& flags, const cpu::Target& processor, tuner::TuneOptions* options) {
   Job job;
-  if (flags.target == "xla") {
-    SMELT_ASSIGN_OR_RETURN(options.worker, xla::FindXlaWorker({.python = flags.xla.python,
-                                                               .threads = flags.threads,
-                                                               .start_seconds = std::max(budget.left(), 0.0),
-                                                               .cancel = interrupt.flag()}));
-    options.worker.cache_folder = cache;
-    options.policy.build_timeout = flags.xla.compile_seconds;
-    options.tiles = false;
-    flags.start.folder = options.folder;
-    flags.start.compile_seconds = flags.xla.compile_seconds;
-    std::vector<std::string> notes;
-    absl::StatusOr<xla::XlaProgram> program =
-        xla::PrepareToTune(flags.module, options.worker, options.policy, flags.start, budget, &notes);
-    for (const std::string& note : notes) std::fprintf(stderr, "%s\n", note.c_str());
-    if (!program.ok()) return program.status();
-    job.xla = *std::move(program);
-    // A model that is asked for, the one that comes with the tool, or the rough cost.
-    const std::string model = flags.model.empty() ? xla::ShippedXlaModelPath() : flags.model;
-    std::unique_ptr<xla::Predictor> predictor = xla::RoughPredictor();
-    if (!model.empty() && model != "rough") {
-      SMELT_ASSIGN_OR_RETURN(predictor, xla::LearnedPredictor(model, options.target));
-      WarnOfModel(*predictor);
-    }
-    options.xla_predictor = predictor.get();
-    job.predictor = std::move(predictor);
-    return job;
-  } else {
-    options.worker.target = target;
-    options.worker.cache_folder = cache;
-    const targets::Simplify simplify = flags.inside_xla ? targets::Simplify::kNo : targets::Simplify::kYes;
-    SMELT_ASSIGN_OR_RETURN(job.program, targets::LoadProgram(flags.module, simplify));
-    if (flags.inside_xla) options.rules = fusion::FusionTarget::XlaCpu();
-  }
-  SMELT_ASSIGN_OR_RETURN(job.predictor, OpenPredictor(flags.model, options.target));
+  options->worker.target = processor.ToString();
+  job.target = cpu::OwnKernels(processor);
+  const targets::Simplify simplify = flags.inside_xla ? targets::Simplify::kNo : targets::Simplify::kYes;
+  SMELT_ASSIGN_OR_RETURN(targets::Program program, targets::LoadProgram(flags.module, simplify));
+  const fusion::FusionTarget rules = flags.inside_xla ? fusion::FusionTarget::XlaCpu() : fusion::FusionTarget::Cpu();
+  SMELT_ASSIGN_OR_RETURN(job.tunable, cpu::MakeTunable(*job.target, std::move(program), rules));
+  SMELT_ASSIGN_OR_RETURN(job.predictor, OpenPredictor(flags.model, processor));
   return job;
+}
+
+// DeadlineExceeded: the budget ended before XLA's passes did.
+absl::StatusOr<Job> PrepareXla(Flags& flags, const cpu::Target& processor, const measure::Budget& budget,
+                               tuner::TuneOptions* options) {
+  const std::string cache = options->worker.cache_folder;
+  SMELT_ASSIGN_OR_RETURN(options->worker, xla::FindXlaWorker({.python = flags.xla.python,
+                                                              .threads = flags.threads,
+                                                              .start_seconds = std::max(budget.left(), 0.0),
+                                                              .cancel = options->cancel}));
+  options->worker.cache_folder = cache;
+  options->policy.build_timeout = flags.xla.compile_seconds;
+  flags.start.folder = options->folder;
+  flags.start.compile_seconds = flags.xla.compile_seconds;
+  std::vector<std::string> notes;
+  absl::StatusOr<xla::XlaProgram> program =
+      xla::PrepareToTune(flags.module, options->worker, options->policy, flags.start, budget, &notes);
+  for (const std::string& note : notes) std::fprintf(stderr, "%s\n", note.c_str());
+  if (!program.ok()) return program.status();
+  Job job;
+  job.target = xla::XlaCpu(processor, options->worker, flags.xla.compile_seconds);
+  SMELT_ASSIGN_OR_RETURN(job.tunable, xla::MakeTunable(*job.target, *std::move(program)));
+  // A model that is asked for, the one that comes with the tool, or the rough cost.
+  const std::string model = flags.model.empty() ? xla::ShippedXlaModelPath() : flags.model;
+  job.predictor = xla::RoughPredictor();
+  if (!model.empty() && model != "rough") {
+    SMELT_ASSIGN_OR_RETURN(job.predictor, xla::LearnedPredictor(model, processor));
+    WarnOfModel(*job.predictor);
+  }
+  return job;
+}
+
+// DeadlineExceeded: the budget ended before the target's own passes did.
+absl::StatusOr<Job> PrepareJob(Flags& flags, const measure::Budget& budget) {
+  tuner::TuneOptions& options = flags.tune;
+  SMELT_ASSIGN_OR_RETURN(const cpu::Target processor, ReadTargetToRun(absl::StrCat("cpu:threads=", flags.threads)));
+  options.worker.cache_folder = flags.cache.empty() ? cpu::KernelCache::DefaultFolder() : flags.cache;
+  options.tiles = !flags.no_tiles;
+  return flags.target == "xla" ? PrepareXla(flags, processor, budget, &options)
+                               : PrepareOwnKernels(flags, processor, &options);
+}
+
+// Names of what knobs of one kind are about.
+std::vector<std::string> NamesOf(const tuner::TuneReport& report, const char* way) {
+  std::vector<std::string> names;
+  for (const tuner::ChosenKnob& knob : report.knobs) {
+    if (knob.way == way) names.push_back(knob.name);
+  }
+  return names;
 }
 
 nlohmann::json ToJson(const tuner::TuneReport& report, const measure::Budget& budget) {
@@ -109,7 +129,7 @@ nlohmann::json ToJson(const tuner::TuneReport& report, const measure::Budget& bu
                      {"tuned_us", 1e6 * kernel.tuned_seconds}});
   }
   nlohmann::json starts = nlohmann::json::object();
-  for (const tuner::StartingPoint& start : report.xla.starts) {
+  for (const tuner::StartingPoint& start : report.starts) {
     if (std::isfinite(start.relative)) starts[start.name] = start.relative;
   }
   nlohmann::json phases = nlohmann::json::object();
@@ -138,11 +158,13 @@ nlohmann::json ToJson(const tuner::TuneReport& report, const measure::Budget& bu
                       {"kernels_gone", report.kernels_gone},
                       {"kernels_new", report.kernels_new},
                       {"tiles", tiles},
-                      {"answer", report.xla.answer},
-                      {"same_library_ms", 1e3 * report.xla.same_library_seconds},
-                      {"library", report.xla.library},
-                      {"called", report.xla.called},
-                      {"uncut", report.xla.uncut},
+                      {"answer", report.compiler.empty() ? ""
+                                 : report.answer.empty() ? "as_given"
+                                                         : report.answer},
+                      {"same_library_ms", 1e3 * report.own_fusions_seconds},
+                      {"library", NamesOf(report, xla::kLibraryTile)},
+                      {"called", NamesOf(report, xla::kCallTile)},
+                      {"uncut", NamesOf(report, xla::kUncutTile)},
                       {"starts", starts},
                       {"interrupted", report.interrupted}};
   // Where nothing was measured there are no times.
@@ -164,17 +186,13 @@ absl::Status Tune(Flags& flags) {
   std::optional<tuner::Progress> line(std::in_place);
   if (!flags.quiet) options.progress = &*line;
   if (options.progress != nullptr) options.progress->Say(absl::StrFormat("tuning takes about %g s", flags.budget));
-  const bool xla = flags.target == "xla";
-  const absl::StatusOr<Job> job = PrepareJob(flags, interrupt, budget);
-  static const xla::XlaProgram kUnread;  // where there was no time to read one
-  if (xla) options.xla = job.ok() ? &job->xla : &kUnread;
+  const absl::StatusOr<Job> job = PrepareJob(flags, budget);
   tuner::TuneReport report;
   if (job.ok()) {
-    const targets::Program& program = xla ? job->xla.program : job->program;
-    SMELT_ASSIGN_OR_RETURN(report, tuner::Tune(program, options, *job->predictor, budget));
+    SMELT_ASSIGN_OR_RETURN(report, tuner::Tune(*job->tunable, options, *job->predictor, budget));
   } else {
-    if (!xla || !absl::IsDeadlineExceeded(job.status())) return job.status();
-    SMELT_ASSIGN_OR_RETURN(report, tuner::KeepXlasOwnChoice(flags.module, options, budget));
+    if (flags.target != "xla" || !absl::IsDeadlineExceeded(job.status())) return job.status();
+    SMELT_ASSIGN_OR_RETURN(report, tuner::KeepDefault(flags.module, xla::OwnChoice(), options, budget));
   }
   line.reset();
   absl::Status result =

@@ -43,6 +43,10 @@ class Predictor {
   // What is remembered for a hash. Never computes.
   virtual std::optional<double> Known(const Hash128& hash) const = 0;
 
+  // Bytes of the arguments and results of a kernel that was predicted; 0 for those that nothing runs for, for others,
+  // and where the predictor does not look. Thread-safe.
+  virtual double BytesMoved(const Hash128&) const { return 0; }
+
   // Lower is better; comparable within one kernel only.
   virtual absl::StatusOr<std::vector<double>> ScoreTiles(const fusion::Kernel& kernel,
                                                          absl::Span<const kernels::nests::Tile> tiles) = 0;

@@ -19,7 +19,7 @@ namespace {
 constexpr int kRounds = 4;
 // The search may take at most this share of a round's time, where predictions are slow.
 constexpr double kModelShare = 0.5;
-// XLA: a program whose kernels alone take so much longer than those of the best one is not tried as a whole, and after
+// A program whose kernels alone take so much longer than those of the best one is not tried as a whole, and after
 // so many such the round ends.
 constexpr double kWorthATrial = 1.005;
 constexpr int kMostSkipped = 16;
@@ -33,21 +33,22 @@ constexpr uint64_t kMostMoves = 3, kPeaks = 3;
 
 absl::Status ConfigurationSearch::Run(const fusion::Config& start) {
   SMELT_RETURN_IF_ERROR(Rounds(start));
-  if (xla_ == nullptr) return absl::OkStatus();
+  if (steps_ == nullptr) return absl::OkStatus();
   SMELT_RETURN_IF_ERROR(MeasureDeferred());
   return ClimbFromTheBest();
 }
 
 absl::Status ConfigurationSearch::Rounds(const fusion::Config& start) {
-  if (xla_ == nullptr) {
+  if (state_.trials.usual().compiler.empty()) {
     SMELT_ASSIGN_OR_RETURN(const std::unique_ptr<FusionState> usual, state_.Fused(state_.trials.usual().config));
     state_.IsNewProgram(usual->Kernels());  // it was measured, and is none any more
   }
   std::vector<fusion::Config> starts(static_cast<size_t>(state_.options.chains), start);
-  // XLA: from its own fusions, from what was best so far, and from ours.
-  for (size_t chain = 0; xla_ != nullptr && chain < starts.size(); ++chain) {
-    if (chain % 3 == 0 && xla_->own()) starts[chain] = *xla_->own();
-    if (chain % 3 == 1 && xla_->start()) starts[chain] = *xla_->start();
+  const std::optional<fusion::Config>& own = state_.tunable.own_fusions();
+  // From the compiler's own fusions, from what was best so far, and from ours.
+  for (size_t chain = 0; steps_ != nullptr && chain < starts.size(); ++chain) {
+    if (chain % 3 == 0 && own) starts[chain] = *own;
+    if (chain % 3 == 1 && steps_->start()) starts[chain] = *steps_->start();
   }
   for (int round = 0; round < kRounds && (round == 0 || state_.BudgetLeft(share_)); ++round) {
     SMELT_ASSIGN_OR_RETURN(const ModelSearchResult found, Anneal(round, starts));
@@ -56,9 +57,9 @@ absl::Status ConfigurationSearch::Rounds(const fusion::Config& start) {
     // Chains go on from where each came to, every other one from the best program that was measured.
     starts = found.chain_best;
     const Trial& best = state_.trials.best();
-    const fusion::Config* from = best.compiler.empty()              ? &best.config
-                                 : xla_ != nullptr && xla_->start() ? &*xla_->start()
-                                                                    : nullptr;
+    const fusion::Config* from = best.compiler.empty()                  ? &best.config
+                                 : steps_ != nullptr && steps_->start() ? &*steps_->start()
+                                                                        : nullptr;
     for (size_t chain = 0; from != nullptr && chain < starts.size(); chain += 2) starts[chain] = *from;
   }
   return absl::OkStatus();
@@ -72,7 +73,7 @@ absl::StatusOr<ModelSearchResult> ConfigurationSearch::Anneal(int round, const s
   search.seed = state_.options.seed * kRounds + static_cast<uint64_t>(round);
   search.first_temperature = 0.05 / (1 + round);
   const auto start = SessionClock::now();
-  std::string usual;  // XLA's own choice is not predicted
+  std::string usual;  // what another compiler makes is not predicted
   if (report.default_predicted > 0) {
     // With what the kernels measured so far have taught, as the candidates beside it.
     SMELT_ASSIGN_OR_RETURN(const std::unique_ptr<FusionState> made, state_.Fused(state_.trials.usual().config));
@@ -115,7 +116,7 @@ ConfigurationSearch::Proposals::iterator ConfigurationSearch::Cheapest(Proposals
 }
 
 absl::Status ConfigurationSearch::Measure(const Proposal& proposal) {
-  const xla::Tiles tiles = xla_ == nullptr ? xla::Tiles() : xla_->NextTiles();
+  const targets::Knobs tiles = steps_ == nullptr ? targets::Knobs() : steps_->NextTiles();
   return state_.Measure({proposal.config, tiles, state_.costs.Sum(proposal.kernels), ""}).status();
 }
 
@@ -125,9 +126,9 @@ absl::Status ConfigurationSearch::MeasureInOrder(Proposals proposals, double sha
   int skipped = 0;
   while (!proposals.empty() && (proposals.size() == count || state_.BudgetLeft(share))) {
     const auto best = Cheapest(proposals);
-    if (xla_ != nullptr) {
+    if (steps_ != nullptr) {
       // Its kernels alone first: they may tell that another is better, or that none is worth a trial.
-      SMELT_RETURN_IF_ERROR(xla_->TimeKernels(best->config, share));
+      SMELT_RETURN_IF_ERROR(steps_->TimeKernels(best->config, share));
       if (Cheapest(proposals) != best && timed_alone_.insert(best->config.Hash()).second) continue;
       SMELT_ASSIGN_OR_RETURN(const double bar, BestCost());
       if (state_.costs.Sum(best->kernels) > kWorthATrial * bar) {
@@ -162,7 +163,7 @@ absl::Status ConfigurationSearch::MeasureDeferred() {
 absl::Status ConfigurationSearch::ClimbFromTheBest() {
   Random random(state_.options.seed);
   for (int stale = 0; stale < kMostStale && state_.BudgetLeft(share_); ++stale) {
-    const std::vector<PlainTrial>& fastest = xla_->FastestPlain();
+    const std::vector<PlainTrial>& fastest = steps_->FastestPlain();
     if (fastest.empty()) return absl::OkStatus();
     const size_t peak = random() % std::min<uint64_t>(kPeaks, fastest.size());
     fusion::Evaluator neighbour(state_.space, fastest[peak].trial.config);
@@ -180,9 +181,9 @@ absl::Status ConfigurationSearch::ClimbFromTheBest() {
 
 absl::StatusOr<double> ConfigurationSearch::BestCost() {
   const Trial& best = state_.trials.best();
-  if (!best.compiler.empty() && !xla_->start()) return std::numeric_limits<double>::infinity();
+  if (!best.compiler.empty() && !steps_->start()) return std::numeric_limits<double>::infinity();
   SMELT_ASSIGN_OR_RETURN(const std::unique_ptr<FusionState> made,
-                         state_.Fused(best.compiler.empty() ? best.config : *xla_->start()));
+                         state_.Fused(best.compiler.empty() ? best.config : *steps_->start()));
   return made->cost();
 }
 

@@ -1,7 +1,7 @@
 // The search over fusion configurations: chains of annealing under the model propose, the best distinct programs are
 // measured in order of predicted cost, and what they took corrects the costs of the next round.
 //
-//   ConfigurationSearch(state, /*xla=*/nullptr, 0.7).Run(start).ok();
+//   ConfigurationSearch(state, /*steps=*/nullptr, 0.7).Run(start).ok();
 //   state.trials.best()
 //
 // Fails only where the records cannot be kept, with Cancelled, or with DeadlineExceeded where a trial outlasted the
@@ -22,8 +22,9 @@ namespace smelt::tuner {
 
 class ConfigurationSearch {
  public:
-  // `xla`: of --target=xla. `share`: of the search's time, that this part of it may spend.
-  ConfigurationSearch(SessionState& state, SessionSteps* xla, double share) : state_(state), xla_(xla), share_(share) {}
+  // `steps`: where kernels are timed alone; may be null. `share`: of the search's time, that this part of it may spend.
+  ConfigurationSearch(SessionState& state, SessionSteps* steps, double share)
+      : state_(state), steps_(steps), share_(share) {}
 
   absl::Status Run(const fusion::Config& start);
 
@@ -47,7 +48,7 @@ class ConfigurationSearch {
   absl::StatusOr<double> BestCost();
 
   SessionState& state_;
-  SessionSteps* xla_;
+  SessionSteps* steps_;
   const double share_;
   double search_seconds_ = 0;      // of all rounds
   std::set<Hash128> timed_alone_;  // configurations

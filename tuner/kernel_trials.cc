@@ -5,14 +5,10 @@
 #include <utility>
 #include <vector>
 
-#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "fusion/evaluator.h"
 #include "measure/comparison.h"
-#include "targets/xla/calls.h"
-#include "targets/xla/kernel_loop.h"
-#include "targets/xla/program.h"
 
 namespace smelt::tuner {
 namespace {
@@ -23,8 +19,9 @@ constexpr double kLittle = 0.03;
 }  // namespace
 
 absl::Status KernelTrials::Time(const fusion::Config& config) {
-  SMELT_RETURN_IF_ERROR(FusionState::Create(space_, config, counts_, costs_).status());  // predicts what is new
-  fusion::Evaluator evaluator(space_, config);
+  SMELT_RETURN_IF_ERROR(
+      FusionState::Create(tunable_.space(), config, counts_, costs_).status());  // predicts what is new
+  fusion::Evaluator evaluator(tunable_.space(), config);
   struct Weight {
     fusion::KernelRef kernel;
     double seconds;
@@ -40,24 +37,22 @@ absl::Status KernelTrials::Time(const fusion::Config& config) {
     predicted += seconds;
     open.push_back({kernel, seconds});
   }
-  // What can be called goes first, whatever is predicted: the two ways may differ by twenty times.
-  const auto can_be_called = [&](const Weight& weight) {
-    const auto ways = options_.tiles.find(weight.kernel.hash.ToHex());
-    return ways != options_.tiles.end() && absl::c_linear_search(ways->second, xla::kCallTile);
-  };
+  // Kernels whose ways may differ by far go first, whatever is predicted.
+  const auto goes_first = [&](const Weight& weight) { return tunable_.WaysDifferMuch(weight.kernel.hash.ToHex()); };
   std::stable_sort(open.begin(), open.end(), [&](const Weight& a, const Weight& b) {
-    return std::pair(can_be_called(a), a.seconds) > std::pair(can_be_called(b), b.seconds);
+    return std::pair(goes_first(a), a.seconds) > std::pair(goes_first(b), b.seconds);
   });
   for (const auto& [reference, weight] : open) {
-    if (predicted <= kLittle * total && !can_be_called({reference, weight})) break;
+    if (predicted <= kLittle * total && !goes_first({reference, weight})) break;
     predicted -= weight;
     if (!done_.insert(reference.hash).second) continue;  // the same in another place
     const fusion::Kernel kernel = evaluator.KernelFor(reference);
-    if (kernel.computation().root()->opcode() == hlo::Opcode::kBitcast) continue;
-    if (!options_.proceed(absl::StrCat("kernel ", kernel.name, ", ", timed_, " timed"))) return absl::OkStatus();
+    if (tunable_.target().IsNothing(kernel)) continue;
+    if (!proceed_(absl::StrCat("kernel ", kernel.name, ", ", timed_, " timed"))) return absl::OkStatus();
     SMELT_ASSIGN_OR_RETURN(double seconds, Seconds(kernel, ""));
     const std::string hash = kernel.hash.ToHex();
-    if (const auto ways = options_.tiles.find(hash); ways != options_.tiles.end()) {
+    const targets::KnobChoices& knobs = tunable_.kernel_knobs();
+    if (const auto ways = knobs.find(hash); ways != knobs.end()) {
       for (const std::string& tile : ways->second) {
         SMELT_ASSIGN_OR_RETURN(const double so, Seconds(kernel, tile));
         if (!(so < (1 - measure::kScreeningGain) * seconds)) continue;
@@ -70,15 +65,12 @@ absl::Status KernelTrials::Time(const fusion::Config& config) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<double> KernelTrials::Seconds(const fusion::Kernel& kernel, const std::string& tile) {
-  const std::string hash = kernel.hash.ToHex();
-  xla::LoopFusionOptions options{.threads = options_.threads};
-  if (!tile.empty()) options.tiles[hash] = tile;
-  SMELT_ASSIGN_OR_RETURN(const measure::Outcome outcome,
-                         trials_.MeasureKernel(absl::StrCat("kernel ", hash, tile.empty() ? "" : " ", tile), tile, [&] {
-                           ++timed_;
-                           return xla::TimeKernelOnXla(trials_.runner(), kernel, options);
-                         }));
+absl::StatusOr<double> KernelTrials::Seconds(const fusion::Kernel& kernel, const std::string& way) {
+  const std::string subject = absl::StrCat("kernel ", kernel.hash.ToHex(), way.empty() ? "" : " ", way);
+  SMELT_ASSIGN_OR_RETURN(const measure::Outcome outcome, trials_.MeasureKernel(subject, way, [&] {
+    ++timed_;
+    return tunable_.target().TimeKernel(trials_.runner(), kernel, way).outcome;
+  }));
   return outcome.best();
 }
 

@@ -18,17 +18,11 @@
 #include "base/status_macros.h"
 #include "fusion/evaluator.h"
 #include "fusion/heuristics/heuristics.h"
-#include "fusion/kernel_cost.h"
-#include "fusion/target.h"
 #include "gnn/corpus/corpus.h"
 #include "hlo/text/printer.h"
-#include "kernels/cost/analytical.h"
 #include "machine/target_id.h"
 #include "measure/records/records.h"
-#include "targets/cpu/codegen/codegen.h"
 #include "targets/program.h"
-#include "targets/xla/kernel_loop.h"
-#include "targets/xla/program.h"
 
 namespace smelt::tuner {
 namespace {
@@ -133,12 +127,9 @@ class Pipeline {
 // Walks over the configurations of a program and hands out kernels that were not seen before.
 class KernelSource {
  public:
-  KernelSource(const fusion::Space& space, const cpu::Target& target, const ProfileOptions& options, uint64_t seed)
-      : space_(space), target_(target), options_(options), random_(seed) {
-    if (options.xla) return;  // the rough cost of XLA's loop fusions
-    cost_.kernel_seconds = [this](const hlo::Computation& kernel) {
-      return kernels::cost::EstimateKernel(kernel, target_).seconds();
-    };
+  KernelSource(const fusion::Space& space, const targets::Target& target, const ProfileOptions& options)
+      : space_(space), options_(options), random_(options.seed) {
+    cost_.kernel_seconds = target.HeuristicCost();
   }
 
   // Calls `visit` with every kernel of one more configuration; false when there are no more configurations.
@@ -172,7 +163,6 @@ class KernelSource {
 
  private:
   const fusion::Space& space_;
-  const cpu::Target& target_;
   const ProfileOptions& options_;
   std::mt19937_64 random_;
   fusion::HeuristicOptions cost_;
@@ -182,12 +172,13 @@ class KernelSource {
 
 class Profiler {
  public:
-  explicit Profiler(const ProfileOptions& options)
-      : options_(options),
-        target_{options.xla ? "xla" : "cpu", options.target.name, options.target.threads},
-        timer_(TimingWorker(options), options.policy),
+  Profiler(const targets::Target& target, const ProfileOptions& options)
+      : target_(target),
+        options_(options),
+        id_(target.id()),
+        timer_(TimingWorker(target, options), options.policy),
         device_(measure::DeviceName()),
-        compiler_(options.xla ? xla::kXlaVersion : cpu::codegen::CompilerVersion()) {}
+        compiler_(target.CompilerVersion()) {}
 
   absl::StatusOr<ProfileReport> Run(const std::vector<std::string>& modules) {
     SMELT_ASSIGN_OR_RETURN(writer_, gnn::CorpusWriter::Open(options_.output));
@@ -195,14 +186,14 @@ class Profiler {
         gnn::ReadCorpus(options_.output, [&](const gnn::KernelExample& example) {
           if (!IsNoResult(example)) done_.insert(example.hash);
           const machine::TargetId known = machine::TargetId::Parse(example.target);
-          if (known.Agrees(target_)) return absl::OkStatus();
+          if (known.Agrees(id_)) return absl::OkStatus();
           return absl::FailedPreconditionError(absl::StrCat(options_.output, ": holds kernels measured for `",
-                                                            known.ToString(), "`, and not for `", target_.ToString(),
+                                                            known.ToString(), "`, and not for `", id_.ToString(),
                                                             "`; a corpus is of one target: write to another folder"));
         });
     if (!existing.ok()) return existing.status();
     report_.known = static_cast<int64_t>(done_.size());
-    if (options_.xla) SMELT_RETURN_IF_ERROR(TimeFloor());
+    SMELT_RETURN_IF_ERROR(TimeFloor());
     for (size_t m = static_cast<size_t>(options_.shard); m < modules.size() && !Cancelled();
          m += static_cast<size_t>(options_.shards)) {
       const std::string name = std::filesystem::path(modules[m]).filename().string();
@@ -210,7 +201,7 @@ class Profiler {
       place_ = absl::StrCat("program ", m / static_cast<size_t>(options_.shards) + 1, "/",
                             (modules.size() + options_.shards - 1) / options_.shards, " ", program_name_);
       remaining_programs_ = static_cast<double>((modules.size() - m - 1) / static_cast<size_t>(options_.shards));
-      absl::StatusOr<targets::Program> program = Load(modules[m]);
+      absl::StatusOr<targets::Program> program = target_.Load(modules[m]);
       if (!program.ok()) {
         report_.refused.push_back(absl::StrCat(modules[m], ": ", program.status().message()));
         continue;
@@ -224,38 +215,34 @@ class Profiler {
   }
 
  private:
-  static measure::WorkerOptions TimingWorker(const ProfileOptions& options) {
+  static measure::WorkerOptions TimingWorker(const targets::Target& target, const ProfileOptions& options) {
     measure::WorkerOptions worker = options.worker;
-    if (options.target.threads == 1) worker.cpu = measure::MeasuringCpu();
+    if (target.machine().threads == 1) worker.cpu = measure::MeasuringCpu();
     worker.cancel = options.cancel;
     return worker;
   }
-  absl::StatusOr<targets::Program> Load(const std::string& path) {
-    if (!options_.xla) return targets::LoadProgram(path);
-    SMELT_ASSIGN_OR_RETURN(xla::XlaProgram program,
-                           xla::LoadXlaProgram(path, options_.worker, options_.capture_seconds));
-    return std::move(program.program);
-  }
   absl::Status TimeFloor() {
-    const measure::Outcome outcome = TimeAlone(xla::EmptyKernel());
+    const std::optional<Kernel> empty = target_.EmptyKernel();
+    if (!empty) return absl::OkStatus();
+    const measure::Outcome outcome = target_.TimeKernel(timer_, *empty, "").outcome;
     if (!outcome.ok()) {
-      return absl::InternalError(
-          absl::StrCat("XLA cannot run an empty kernel: ", std::string(measure::FailureName(outcome.failure)), ": ",
-                       outcome.message));
+      return absl::InternalError(absl::StrCat(
+          id_.ToString(), " cannot run an empty kernel: ", std::string(measure::FailureName(outcome.failure)), ": ",
+          outcome.message));
     }
     report_.floor_seconds = outcome.best();
     return absl::OkStatus();
   }
-  measure::Outcome TimeAlone(const Kernel& kernel) {
-    return xla::TimeKernelOnXla(timer_, kernel, {.threads = options_.target.threads});
-  }
   bool Cancelled() const { return options_.cancel != nullptr && *options_.cancel; }
 
   absl::Status ProfileProgram(const targets::Program& program) {
-    if (options_.xla) return ProfileXlaProgram(program);
-    SMELT_ASSIGN_OR_RETURN(const fusion::Space space,
-                           fusion::Space::Build(program.module(), fusion::FusionTarget::Cpu()));
-    KernelSource source(space, options_.target, options_, options_.seed);
+    SMELT_ASSIGN_OR_RETURN(const fusion::Space space, target_.SpaceOf(program));
+    return target_.KeepsCode() ? TimeCompiledAhead(space) : TimeAsFound(space);
+  }
+
+  // A second child compiles the next kernels while one is timed.
+  absl::Status TimeCompiledAhead(const fusion::Space& space) {
+    KernelSource source(space, target_, options_);
     Pipeline pipeline(options_.worker, options_.policy);
     const auto start = Clock::now();
     int64_t found = 0;
@@ -294,10 +281,9 @@ class Profiler {
     return absl::OkStatus();
   }
 
-  // XLA's child compiles what it times, so that there is nothing to be done ahead.
-  absl::Status ProfileXlaProgram(const targets::Program& program) {
-    SMELT_ASSIGN_OR_RETURN(const fusion::Space space, xla::XlaSpace(program));
-    KernelSource source(space, options_.target, options_, options_.seed);
+  // The child compiles what it times, so that there is nothing to be done ahead.
+  absl::Status TimeAsFound(const fusion::Space& space) {
+    KernelSource source(space, target_, options_);
     const auto start = Clock::now();
     int64_t found = 0;
     absl::Status status;
@@ -307,40 +293,30 @@ class Profiler {
     };
     const auto visit = [&](fusion::Evaluator& evaluator, const fusion::KernelRef& reference) {
       if (enough() || !done_.insert(reference.hash).second) return;
-      const Job job{evaluator.KernelFor(reference), {std::nullopt}};
-      if (!WantedOnXla(job.kernel)) return;
+      Job job{evaluator.KernelFor(reference), {std::nullopt}};
+      if (!Wanted(job)) return;
       ++found;
-      status = Append(job, {{TimeAlone(job.kernel), ""}});
+      status = Time(job);
     };
     while (!enough() && source.Next(visit)) {
     }
     return status;
   }
-  bool WantedOnXla(const Kernel& kernel) {
-    if (kernel.computation().root()->opcode() == hlo::Opcode::kBitcast && fusion::IsFree(kernel.computation()))
-      return false;
-    int64_t bytes = 0;
-    for (const hlo::Instruction* parameter : kernel.computation().Parameters()) bytes += parameter->shape().ByteSize();
-    const absl::StatusOr<double> estimate = fusion::KernelSeconds(*kernel.module, fusion::FusionTarget::XlaCpu());
-    if (bytes <= options_.input_limit_bytes && estimate.ok() && *estimate <= options_.kernel_limit_seconds) return true;
-    ++report_.skipped;
-    return false;
-  }
 
   // Sizes, and the tiles to time.
   bool Wanted(Job& job) {
-    if (fusion::IsFree(job.kernel.computation())) return false;
+    if (target_.IsNothing(job.kernel)) return false;
     int64_t bytes = 0;
     for (const hlo::Instruction* parameter : job.kernel.computation().Parameters())
       bytes += parameter->shape().ByteSize();
-    const double estimate = kernels::cost::EstimateKernel(job.kernel.computation(), options_.target).seconds();
-    if (bytes > options_.input_limit_bytes || estimate > options_.kernel_limit_seconds) {
+    const absl::StatusOr<double> estimate = target_.RoughSeconds(job.kernel);
+    if (bytes > options_.input_limit_bytes || !estimate.ok() || *estimate > options_.kernel_limit_seconds) {
       ++report_.skipped;
       return false;
     }
     if (options_.task == ProfileTask::kFusion) return true;
     absl::StatusOr<std::vector<kernels::nests::Tile>> tiles =
-        kernels::nests::EnumerateTiles(job.kernel.computation(), options_.target, options_.tiles);
+        kernels::nests::EnumerateTiles(job.kernel.computation(), target_.machine(), options_.tiles);
     if (!tiles.ok() || tiles->size() < 2) return false;  // nothing to rank
     // The compiler's default, which stands for the best of the preferred tiles, and the rest of the space.
     job.tiles.assign(tiles->begin() + 1, tiles->end());
@@ -351,7 +327,8 @@ class Profiler {
   absl::Status Time(const Job& job) {
     std::vector<Timed> times;
     for (size_t i = 0; i < job.tiles.size() && !Cancelled(); ++i) {
-      measure::Runner::KernelResult result = timer_.TimeKernel(job.kernel, job.tiles[i]);
+      measure::Runner::KernelResult result =
+          target_.TimeKernel(timer_, job.kernel, job.tiles[i] ? job.tiles[i]->ToString() : "");
       if (i == 0) trace_ = std::move(result.trace);
       times.push_back({std::move(result.outcome), std::move(result.tile)});
     }
@@ -373,7 +350,7 @@ class Profiler {
     example.program = program_name_;
     example.kernel_text = hlo::ToText(*job.kernel.module, {});
     example.hash = job.kernel.hash;
-    example.target = target_.ToString();
+    example.target = id_.ToString();
     example.device = device_;
     example.policy = options_.policy.ToString();
     example.compiler = compiler_;
@@ -417,8 +394,9 @@ class Profiler {
                                                outcome.message, ". The same command goes on from here"));
   }
 
+  const targets::Target& target_;
   const ProfileOptions& options_;
-  const machine::TargetId target_;  // whose code is timed, where
+  const machine::TargetId id_;
   measure::Runner timer_;
   std::string device_, compiler_;
   std::unique_ptr<gnn::CorpusWriter> writer_;
@@ -432,14 +410,17 @@ class Profiler {
 
 }  // namespace
 
-absl::StatusOr<ProfileReport> Profile(const std::vector<std::string>& modules, const ProfileOptions& options) {
-  if (options.xla && options.task != ProfileTask::kFusion)
-    return absl::InvalidArgumentError("XLA's kernels have no tiles: --target=xla profiles --task=fusion");
+absl::StatusOr<ProfileReport> Profile(const std::vector<std::string>& modules, const targets::Target& target,
+                                      const ProfileOptions& options) {
+  if (!target.HasTiles() && options.task == ProfileTask::kTile) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("kernels of --target=", target.id().kind, " have no tiles: it profiles --task=fusion"));
+  }
   if (options.worker.cache_folder.empty()) {
     return absl::InvalidArgumentError(
         "profiling needs a kernel cache folder: the compiling process hands kernels to the timing process through it");
   }
-  return Profiler(options).Run(modules);
+  return Profiler(target, options).Run(modules);
 }
 
 }  // namespace smelt::tuner

@@ -1,7 +1,7 @@
 // Corpora from programs: kernels of many fusion configurations, or of many tiles, timed in a child process
 // (Kaufman et al., MLSys 2021, Section 5: random configurations, kernels deduplicated, minimum of at least three runs).
 //
-//   ProfileReport report = Profile({"models/dqn.hlo"}, {.output = "corpus", .configurations = 50}).value();
+//   ProfileReport report = Profile({"models/dqn.hlo"}, target, {.output = "corpus", .configurations = 50}).value();
 //
 // Kernels are compiled ahead by a second child on the other core, so that the timing child only loads code. Every
 // example is appended to the corpus before the next is timed; an existing corpus is continued: kernels that it holds
@@ -15,7 +15,7 @@
 
 #include "absl/status/statusor.h"
 #include "measure/runner.h"
-#include "targets/cpu/codegen/target.h"
+#include "targets/target.h"
 #include "tuner/progress.h"
 
 namespace smelt::tuner {
@@ -32,14 +32,9 @@ struct ProfileOptions {
   double kernel_limit_seconds = 0.05;  // kernels that the analytical model puts beyond it are skipped
   int64_t input_limit_bytes = int64_t{512} << 20;  // kernels with more bytes of operands are skipped
   uint64_t seed = 1;
-  int shard = 0, shards = 1;  // only every shards-th program
-  cpu::Target target;
-  measure::WorkerOptions worker;
+  int shard = 0, shards = 1;      // only every shards-th program
+  measure::WorkerOptions worker;  // the target's child
   measure::MeasurePolicy policy{.repeats = 5, .seconds = 0.25, .build_timeout = 20, .run_timeout = 20};
-  // XLA's kernels instead of ours: `worker` is its child (targets/xla/), `target` says how many threads. Only the
-  // fusion task.
-  bool xla = false;
-  double capture_seconds = 600;  // xla: limit of XLA's passes over a program
   const std::atomic<bool>* cancel = nullptr;
   Progress* progress = nullptr;
 };
@@ -54,11 +49,13 @@ struct ProfileReport {
   std::string why_left_out;
   int64_t skipped = 0;  // too large
   double seconds = 0;
-  double floor_seconds = 0;          // xla: what an empty kernel takes; times near it say little
+  double floor_seconds = 0;          // what an empty kernel takes, where that is known; times near it say little
   std::vector<std::string> refused;  // programs that could not be read, with the reason
   bool interrupted = false;
 };
 
-absl::StatusOr<ProfileReport> Profile(const std::vector<std::string>& modules, const ProfileOptions& options);
+// InvalidArgument: the tile task for a target whose kernels have none.
+absl::StatusOr<ProfileReport> Profile(const std::vector<std::string>& modules, const targets::Target& target,
+                                      const ProfileOptions& options);
 
 }  // namespace smelt::tuner

@@ -12,13 +12,9 @@
 #include "absl/strings/str_format.h"
 #include "base/status_macros.h"
 #include "base/write_file.h"
-#include "fusion/apply.h"
 #include "fusion/config_file.h"
-#include "fusion/target.h"
 #include "hlo/text/printer.h"
 #include "measure/comparison.h"
-#include "targets/xla/loop_fusions.h"
-#include "targets/xla/own_fusions.h"
 #include "tuner/configuration_search.h"
 #include "tuner/hardware_search.h"
 #include "tuner/session_report.h"
@@ -29,10 +25,9 @@
 namespace smelt::tuner {
 namespace {
 
-// Shares of the search's time that configurations may take; the rest is for tiles, and under XLA for kernels and loops
-// tried one by one in their other ways, in the best program. The program with the best tiles is timed in what those
-// leave.
-constexpr double kBeforeTilesShare = 0.6, kTilesShare = 0.9, kBeforeXlaChoicesShare = 0.8;
+// Shares of the search's time that configurations may take; the rest is for tiles, or for kernels and loops tried one
+// by one in their other ways, in the best program. The program with the best tiles is timed in what those leave.
+constexpr double kBeforeTilesShare = 0.6, kTilesShare = 0.9, kBeforeKnobsShare = 0.8;
 // The evaluator's share of the time that there is.
 constexpr double kEvaluatorShare = 0.25;
 // The comparison gets what it needs of what is left when the default is measured, but not more than this; where that is
@@ -46,40 +41,48 @@ std::string TooShort(const measure::Budget& budget) {
   return absl::StrFormat("%g s are too short to measure even the default", budget.seconds());
 }
 
+// Removes what an earlier run wrote, where the answer is now no configuration.
+void RemoveAnswer(const std::filesystem::path& folder) {
+  std::error_code ignored;
+  for (const char* name : {kConfigFile, kProgramFile}) std::filesystem::remove(folder / name, ignored);
+}
+
 bool IsOver(const absl::Status& status) { return absl::IsCancelled(status) || absl::IsDeadlineExceeded(status); }
 
 class Session {
  public:
-  Session(const targets::Program& program, const fusion::Space& space, const TuneOptions& options,
-          gnn::Predictor& predictor, measure::Budget& budget, Trial usual)
-      : program_(program),
-        space_(space),
+  Session(const targets::Tunable& tunable, const TuneOptions& options, gnn::Predictor& predictor,
+          measure::Budget& budget)
+      : tunable_(tunable),
+        program_(tunable.program()),
+        space_(tunable.space()),
         options_(options),
         budget_(budget),
-        state_(program, space, options, predictor, budget, std::move(usual)),
+        state_(tunable, options, predictor, budget),
         trials_(state_.trials),
         report_(state_.report) {}
 
   absl::StatusOr<TuneReport> Run() {
     SMELT_RETURN_IF_ERROR(trials_.Open(options_.folder));
-    if (options_.xla == nullptr) {
+    if (DefaultIsOurs()) {
       SMELT_ASSIGN_OR_RETURN(report_.default_predicted, state_.Predict(trials_.usual().config));
     }
     const std::string spec = options_.start == "random" ? absl::StrCat("random:", options_.seed) : options_.start;
-    fusion::Config start = trials_.usual().config;  // `priority`, where the kernels are ours
-    if (options_.xla != nullptr || spec != "priority") {
-      SMELT_ASSIGN_OR_RETURN(start, state_.Named(spec));
+    fusion::Config start = trials_.usual().config;  // `priority`, where it is ours
+    if (!DefaultIsOurs() || spec != "priority") {
+      SMELT_ASSIGN_OR_RETURN(start, tunable_.Named(spec));
     }
     trials_.Log(absl::StrCat(program_.path, ": ", space_.size(), " decisions, start ", options_.start, ", seed ",
                              options_.seed, ", budget ", budget_.seconds(),
                              " s, model: ", state_.predictor.Describe()));
-    if (options_.xla != nullptr) xla_.emplace(state_);
+    for (const std::string& note : tunable_.notes()) trials_.Log(note);
+    if (tunable_.TimesKernelsAlone()) steps_.emplace(state_);
     // An interruption, or the end of its time, ends the search, and what was found until then is the answer.
     const absl::Status searched = Search(start);
     if (!searched.ok() && !IsOver(searched)) return searched;
     const absl::Status decided = Decide();
     if (!decided.ok() && !IsOver(decided)) return decided;
-    SMELT_RETURN_IF_ERROR(xla_ ? WriteXlaAnswer() : WriteAnswer());
+    SMELT_RETURN_IF_ERROR(WriteAnswer());
     SMELT_RETURN_IF_ERROR(WriteReport());
     return report_;
   }
@@ -105,25 +108,29 @@ class Session {
     state_.Say(absl::StrFormat("about %.0f s: %.1f s preparing, %.1f s searching, %.1f s comparing and verifying",
                                budget_.seconds(), budget_.spent(), budget_.left() - last, last));
     state_.BeginSearch(budget_.seconds() - last);
-    if (xla_) SMELT_RETURN_IF_ERROR(xla_->MeasureStarts());
+    if (steps_) SMELT_RETURN_IF_ERROR(steps_->MeasureStarts());
     if (space_.size() > 0) {
       if (options_.mode == TuneMode::kHardware) return SearchHardware(state_, start);
-      const double share = options_.tiles               ? kBeforeTilesShare
-                           : xla_ && xla_->HasChoices() ? kBeforeXlaChoicesShare
-                                                        : 1.0;
-      SMELT_RETURN_IF_ERROR(ConfigurationSearch(state_, xla_ ? &*xla_ : nullptr, share).Run(start));
+      const double share = TunesTiles()                          ? kBeforeTilesShare
+                           : steps_ && !tunable_.knobs().empty() ? kBeforeKnobsShare
+                                                                 : 1.0;
+      SMELT_RETURN_IF_ERROR(ConfigurationSearch(state_, steps_ ? &*steps_ : nullptr, share).Run(start));
     }
-    if (xla_) return xla_->TuneChoices();
-    if (options_.tiles && options_.mode == TuneMode::kModel) return TuneTiles();
-    return absl::OkStatus();
+    if (steps_) SMELT_RETURN_IF_ERROR(steps_->TuneChoices());
+    return TunesTiles() ? TuneTiles() : absl::OkStatus();
+  }
+
+  bool DefaultIsOurs() const { return trials_.usual().compiler.empty(); }
+  bool TunesTiles() const {
+    return options_.tiles && options_.mode == TuneMode::kModel && tunable_.target().HasTiles();
   }
 
   // What the comparison and the last verification may take. A process of the comparison starts, loads both programs and
-  // times them; what the default took tells how long that is. Kernels of ours are then in the cache, XLA compiles anew.
+  // times them; what the default took tells how long that is. Kernels are then in the cache, or compiled anew.
   double FinalSeconds(const TrialResult& usual, double took) const {
     if (usual.from_records) took = usual.hardware_seconds;
     const double compile = usual.outcome.compile_seconds;
-    const double child = xla_ ? took + compile : 2 * std::max(took - compile, 0.0);
+    const double child = tunable_.target().KeepsCode() ? 2 * std::max(took - compile, 0.0) : took + compile;
     const double left = std::max(budget_.left(), 0.0);
     return std::min((options_.comparison.children + 1) * child,
                     std::max(kFinalShare * left, std::min((kFewestChildren + 1) * child, kMostFinalShare * left)));
@@ -131,7 +138,7 @@ class Session {
 
   absl::Status TuneTiles() {
     TileSearchOptions search;
-    search.target = options_.target;
+    search.machine = tunable_.target().machine();
     search.proceed = [&](const std::string& line) {
       state_.Progress(absl::StrCat(line, "; ", state_.BestSoFar()));
       return state_.BudgetLeft(kTilesShare);
@@ -183,12 +190,12 @@ class Session {
       return children == 0 || budget_.left() > 1.3 * (budget_.spent() - begin) / children;
     };
     const measure::Candidate usual = trials_.ToCandidate(trials_.usual());
-    std::optional<measure::Candidate> same_library;
-    if (xla_ && xla_->own() && trials_.best().compiler.empty())
-      same_library = trials_.ToCandidate({*xla_->own(), trials_.best().tiles, 0});
+    std::optional<measure::Candidate> own_fusions;
+    if (tunable_.own_fusions() && trials_.best().compiler.empty())
+      own_fusions = trials_.ToCandidate({*tunable_.own_fusions(), trials_.best().tiles, 0});
     absl::StatusOr<measure::Comparison> compared =
         measure::CompareInterleaved(trials_.runner(), usual, trials_.ToCandidate(trials_.best()), comparison,
-                                    same_library ? &*same_library : nullptr);
+                                    own_fusions ? &*own_fusions : nullptr);
     if (state_.Cancelled()) return TakeOnTrial();
     if (absl::IsDeadlineExceeded(compared.status()) || (compared.ok() && compared->children == 1)) {
       report_.undecided = "there was no time to compare the best with the default";
@@ -200,7 +207,7 @@ class Session {
     report_.improved = compared->better;
     if (!compared->better) return absl::OkStatus();
     report_.best_seconds = compared->tuned_seconds;
-    report_.xla.same_library_seconds = compared->other_seconds;
+    report_.own_fusions_seconds = compared->other_seconds;
     answer_ = trials_.best();
     return absl::OkStatus();
   }
@@ -230,26 +237,24 @@ class Session {
     return absl::OkStatus();
   }
 
+  // Where the answer is another compiler's own program, there is no configuration.
   absl::Status WriteAnswer() {
     if (answer_.tiles.empty()) report_.tiles.clear();
-    const std::unique_ptr<hlo::Module> tuned = fusion::Apply(space_, answer_.config);
+    report_.compiler = tunable_.CompilerName();
+    report_.answer = answer_.compiler;
+    if (!answer_.compiler.empty()) {
+      report_.answer_words = tunable_.AnswerWords(answer_.compiler);
+      RemoveAnswer(options_.folder);
+      return absl::OkStatus();
+    }
+    for (const auto& [key, way] : answer_.tiles) {
+      if (tunable_.knobs().contains(key))
+        report_.knobs.push_back({tunable_.NameOf(key), way, tunable_.Words(key, way)});
+    }
+    const std::unique_ptr<hlo::Module> tuned = tunable_.Fused(answer_);
     SMELT_RETURN_IF_ERROR(WriteProgram(*tuned));
-    if (!report_.improved) return absl::OkStatus();
-    return NameChangedKernels(*fusion::Apply(space_, trials_.usual().config), *tuned, &report_);
-  }
-
-  // Where the answer is XLA's own choice, there is no configuration.
-  absl::Status WriteXlaAnswer() {
-    report_.xla.answer = answer_.compiler.empty() ? "as_given" : answer_.compiler;
-    std::error_code ignored;
-    for (const char* name : {kConfigFile, kProgramFile}) std::filesystem::remove(trials_.Path(name), ignored);
-    if (!answer_.compiler.empty()) return absl::OkStatus();
-    for (const auto& [key, tile] : answer_.tiles)
-      (tile == xla::kLibraryTile ? report_.xla.library
-       : tile == xla::kCallTile  ? report_.xla.called
-                                 : report_.xla.uncut)
-          .push_back(xla_->Name(key));
-    return WriteProgram(*xla::LoopFusionProgram(space_, answer_.config, answer_.tiles, options_.target.threads));
+    if (!report_.improved || !DefaultIsOurs()) return absl::OkStatus();
+    return NameChangedKernels(*tunable_.Fused(trials_.usual()), *tuned, &report_);
   }
 
   absl::Status WriteProgram(const hlo::Module& tuned) {
@@ -258,7 +263,7 @@ class Session {
       SMELT_ASSIGN_OR_RETURN(report_.best_predicted, state_.Predict(answer_.config));
     }
     fusion::SavedConfig saved{answer_.config, report_.best_predicted, {}, answer_.tiles};
-    saved.target = {space_.target().name, options_.target.name, options_.target.threads};
+    saved.target = tunable_.target().id();
     if (report_.best_seconds > 0) saved.measured_seconds = report_.best_seconds;
     SMELT_RETURN_IF_ERROR(fusion::SaveConfig(trials_.Path(kConfigFile), space_, saved));
     return WriteFile(trials_.Path(kProgramFile), hlo::ToText(tuned, {}));
@@ -276,6 +281,7 @@ class Session {
     return WriteFile(trials_.Path(kReportFile), FormatReport(program_.path, options_, report_, budget_));
   }
 
+  const targets::Tunable& tunable_;
   const targets::Program& program_;
   const fusion::Space& space_;
   const TuneOptions& options_;
@@ -283,7 +289,7 @@ class Session {
   SessionState state_;
   Trials& trials_;
   TuneReport& report_;
-  std::optional<SessionSteps> xla_;  // --target=xla
+  std::optional<SessionSteps> steps_;
   Trial answer_;
 };
 
@@ -294,29 +300,29 @@ double TuneReport::speedup() const {
   return compared ? std::exp(compared->gain) : default_seconds / best_seconds;
 }
 
-absl::StatusOr<TuneReport> KeepXlasOwnChoice(const std::string& path, const TuneOptions& options,
-                                             const measure::Budget& budget) {
+absl::StatusOr<TuneReport> KeepDefault(const std::string& path, const targets::CompilersOwn& own,
+                                       const TuneOptions& options, const measure::Budget& budget) {
   TuneReport report;
   report.undecided = TooShort(budget);
-  report.xla.answer = "xla";
-  const std::filesystem::path folder = options.folder;
+  report.compiler = own.compiler;
+  report.answer = own.answer;
+  report.answer_words = own.words;
   std::error_code ignored;
-  std::filesystem::create_directories(folder, ignored);
-  for (const char* name : {kConfigFile, kProgramFile}) std::filesystem::remove(folder / name, ignored);
-  SMELT_RETURN_IF_ERROR(WriteFile((folder / kReportFile).string(), FormatReport(path, options, report, budget)));
+  std::filesystem::create_directories(options.folder, ignored);
+  RemoveAnswer(options.folder);
+  const std::string file = (std::filesystem::path(options.folder) / kReportFile).string();
+  SMELT_RETURN_IF_ERROR(WriteFile(file, FormatReport(path, options, report, budget)));
   return report;
 }
 
-absl::StatusOr<TuneReport> Tune(const targets::Program& program, const TuneOptions& options, gnn::Predictor& predictor,
+absl::StatusOr<TuneReport> Tune(const targets::Tunable& tunable, const TuneOptions& options, gnn::Predictor& predictor,
                                 measure::Budget& budget) {
-  if (options.xla != nullptr) {
-    if (budget.left() <= 0) return KeepXlasOwnChoice(program.path, options, budget);
-    SMELT_ASSIGN_OR_RETURN(const fusion::Space space, xla::XlaSpace(program));
-    return Session(program, space, options, predictor, budget, {fusion::Config(space.size()), {}, 0, "xla"}).Run();
+  const Trial& usual = tunable.usual();
+  if (!usual.compiler.empty() && budget.left() <= 0) {
+    return KeepDefault(tunable.program().path,
+                       {tunable.CompilerName(), usual.compiler, tunable.AnswerWords(usual.compiler)}, options, budget);
   }
-  SMELT_ASSIGN_OR_RETURN(const fusion::Space space, fusion::Space::Build(program.module(), options.rules));
-  SMELT_ASSIGN_OR_RETURN(fusion::Config usual, targets::FusionConfig(space, program.flat, "priority", options.target));
-  return Session(program, space, options, predictor, budget, {std::move(usual), {}, 0}).Run();
+  return Session(tunable, options, predictor, budget).Run();
 }
 
 }  // namespace smelt::tuner

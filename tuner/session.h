@@ -2,7 +2,7 @@
 // from.
 //
 //   measure::Budget budget(60);
-//   TuneReport report = Tune(program, {.folder = "run"}, predictor, budget).value();
+//   TuneReport report = Tune(tunable, {.folder = "run"}, predictor, budget).value();
 //
 // Chains of simulated annealing search fusion configurations under the model; the best distinct ones are compiled and
 // timed in a child process in order of predicted cost, in turn with the default; what their kernels took corrects the
@@ -25,15 +25,11 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "fusion/target.h"
 #include "gnn/predictor.h"
 #include "measure/budget.h"
 #include "measure/comparison.h"
 #include "measure/runner.h"
-#include "targets/cpu/codegen/target.h"
-#include "targets/program.h"
-#include "targets/xla/predictor.h"
-#include "targets/xla/program.h"
+#include "targets/tunable.h"
 #include "tuner/progress.h"
 
 namespace smelt::tuner {
@@ -56,16 +52,10 @@ struct TuneOptions {
   // has time left: what searches are compared at.
   double hardware_seconds = std::numeric_limits<double>::infinity();
   measure::ComparisonOptions comparison;  // of the answer with the default
-  cpu::Target target;
-  fusion::FusionTarget rules = fusion::FusionTarget::Cpu();  // of legality; without `xla`
-  measure::WorkerOptions worker;
+  measure::WorkerOptions worker;          // the target's child
   measure::MeasurePolicy policy{.repeats = 5, .seconds = 1.0};
   const std::atomic<bool>* cancel = nullptr;
   Progress* progress = nullptr;
-  // --target=xla: the program that XLA compiles (targets/xla/), with `worker` as its child. The default is then XLA's
-  // own choice, and its choice without its library a starting point beside ours.
-  const xla::XlaProgram* xla = nullptr;
-  const xla::Predictor* xla_predictor = nullptr;  // that which `Tune` is given, which also knows bytes
 };
 
 struct ChangedKernel {
@@ -75,24 +65,19 @@ struct ChangedKernel {
   std::string tile;
 };
 
-// --target=xla: a program that the search started from.
+// A program that the search started from.
 struct StartingPoint {
-  // xla_no_library, xla-fusions, priority, xla-cpu, none; then the best of ours with each kernel in its fastest way
-  // (kernels-chosen) and with all contractions in the library (library).
+  // One of targets::Tunable::starts; then the best of ours with each kernel in its fastest way (kernels-chosen) and in the
+  // compiler's (library).
   std::string name;
-  double relative = 0;  // its time over that of XLA's own choice; infinity: it failed
+  double relative = 0;  // its time over the default's; infinity: it failed
 };
 
-// --target=xla: what the answer is, beside its fusions.
-struct XlaAnswer {
-  std::string answer;                 // xla, xla_no_library, or a configuration (as_given)
-  std::vector<StartingPoint> starts;  // of the search
-  // XLA's own fusions with the answer's choices of its library, in turn with the answer; 0: the answer is XLA's own, or
-  // there was no time.
-  double same_library_seconds = 0;
-  std::vector<std::string> library;  // contractions that XLA's library runs
-  std::vector<std::string> called;   // loops and convolutions that are functions of their own
-  std::vector<std::string> uncut;    // "all fusions", where none is cut into parts for several threads
+// What the answer has beside its fusions.
+struct ChosenKnob {
+  std::string name;   // of what it is about
+  std::string way;    // that stands there
+  std::string words;  // for people: targets::Tunable::Words
 };
 
 struct TuneReport {
@@ -117,18 +102,25 @@ struct TuneReport {
   double known_seconds = 0;     // of these, what earlier runs spent on what this one took from the records
   std::vector<std::string> kernels_gone, kernels_new;  // names, of the default and of the tuned program
   std::vector<ChangedKernel> tiles;
-  XlaAnswer xla;  // --target=xla
+  // Where the default is another compiler's own choice: whose it is, and which of its programs the answer is; empty:
+  // the answer is a configuration.
+  std::string compiler, answer, answer_words;
+  std::vector<StartingPoint> starts;  // of the search
+  std::vector<ChosenKnob> knobs;      // of the answer
+  // The compiler's own fusions with the answer's knobs, in turn with the answer; 0: there is none, or was no time.
+  double own_fusions_seconds = 0;
 
   // How many times as fast as the default the answer is: by the comparison where there is one.
   double speedup() const;
 };
 
 // The budget's time runs already. Fails where the folder cannot be kept, or the default program fails.
-absl::StatusOr<TuneReport> Tune(const targets::Program& program, const TuneOptions& options, gnn::Predictor& predictor,
+absl::StatusOr<TuneReport> Tune(const targets::Tunable& tunable, const TuneOptions& options, gnn::Predictor& predictor,
                                 measure::Budget& budget);
 
-// --target=xla, where the budget ended before XLA's passes did: the answer is XLA's own choice, and the folder says so.
-absl::StatusOr<TuneReport> KeepXlasOwnChoice(const std::string& path, const TuneOptions& options,
-                                             const measure::Budget& budget);
+// Where the budget ended before a program was ready: the answer is the default, which another compiler makes, and the
+// folder says so.
+absl::StatusOr<TuneReport> KeepDefault(const std::string& path, const targets::CompilersOwn& own,
+                                       const TuneOptions& options, const measure::Budget& budget);
 
 }  // namespace smelt::tuner

@@ -30,19 +30,20 @@ absl::Status NameChangedKernels(const hlo::Module& usual, const hlo::Module& tun
 namespace {
 
 // Times of the default and of the answer, and what decided between them.
-std::string TimesText(const TuneReport& report, bool xla) {
+std::string TimesText(const TuneReport& report) {
+  const bool ours = report.compiler.empty();  // the default, and so it was predicted
+  const std::string kept = ours ? "the default" : absl::StrCat(report.compiler, "'s own choice");
   if (report.default_seconds == 0) {
     const std::string why = report.undecided.empty() ? "nothing was measured" : report.undecided;
-    return absl::StrCat("  nothing is known: ", why, ". ", xla ? "XLA's own choice" : "The default",
-                        " is the answer\n");
+    return absl::StrCat("  nothing is known: ", why, ". ", ours ? "The default" : kept, " is the answer\n");
   }
-  const auto line = [xla](const char* name, double seconds, double predicted) {
-    return xla ? absl::StrFormat("  %-9s %10.4f ms\n", name, 1e3 * seconds)
-               : absl::StrFormat("  %-9s %10.4f ms (predicted %.4f ms)\n", name, 1e3 * seconds, 1e3 * predicted);
+  const auto line = [ours](const std::string& name, double seconds, double predicted) {
+    return ours ? absl::StrFormat("  %-9s %10.4f ms (predicted %.4f ms)\n", name, 1e3 * seconds, 1e3 * predicted)
+                : absl::StrFormat("  %-9s %10.4f ms\n", name, 1e3 * seconds);
   };
-  std::string text = absl::StrCat(line(xla ? "XLA" : "default", report.default_seconds, report.default_predicted),
-                                  line("tuned", report.best_seconds, report.best_predicted));
-  const std::string kept = xla ? "XLA's own choice" : "the default";
+  std::string text =
+      absl::StrCat(line(ours ? "default" : report.compiler, report.default_seconds, report.default_predicted),
+                   line("tuned", report.best_seconds, report.best_predicted));
   if (!report.compared) {
     if (report.improved) {
       absl::StrAppend(&text, absl::StrFormat("  speed     %10.3f times the default's in one trial: %s\n",
@@ -73,8 +74,7 @@ std::string TimesText(const TuneReport& report, bool xla) {
 
 std::string FormatReport(const std::string& path, const TuneOptions& options, const TuneReport& report,
                          const measure::Budget& budget) {
-  const bool xla = options.xla != nullptr;
-  std::string text = absl::StrCat(path, "\n", TimesText(report, xla));
+  std::string text = absl::StrCat(path, "\n", TimesText(report));
   const std::string verified = report.verified              ? "yes, against the evaluator"
                                : !report.difference.empty() ? absl::StrCat("NO: ", report.difference)
                                : report.unchecked.empty()   ? std::string("no: ended before")
@@ -106,18 +106,15 @@ std::string FormatReport(const std::string& path, const TuneOptions& options, co
     absl::StrAppend(&text, absl::StrFormat("  tile of %s: %s, %.1f us instead of %.1f us\n", kernel.name, kernel.tile,
                                            1e6 * kernel.tuned_seconds, 1e6 * kernel.seconds));
   }
-  if (xla && report.xla.answer != "as_given") {
-    absl::StrAppend(&text, "  answer    ",
-                    report.xla.answer == "xla" ? "XLA's own choice: --fusion=xla\n"
-                                               : "XLA without its library: --fusion=xla-no-library\n");
+  if (!report.answer.empty()) {
+    absl::StrAppend(&text, "  answer    ", report.answer_words, "\n");
     return text;
   }
-  for (const StartingPoint& start : report.xla.starts)
-    absl::StrAppend(&text, absl::StrFormat("  start     %-14s %.3f of XLA's time\n", start.name, start.relative));
-  for (const std::string& name : report.xla.library)
-    absl::StrAppend(&text, "  library runs ", name, " and its equals\n");
-  for (const std::string& name : report.xla.called) absl::StrAppend(&text, "  a function of its own: ", name, "\n");
-  for (const std::string& name : report.xla.uncut) absl::StrAppend(&text, "  on one thread: ", name, "\n");
+  for (const StartingPoint& start : report.starts) {
+    absl::StrAppend(&text,
+                    absl::StrFormat("  start     %-14s %.3f of the default's time\n", start.name, start.relative));
+  }
+  for (const ChosenKnob& knob : report.knobs) absl::StrAppend(&text, "  ", knob.words, "\n");
   absl::StrAppend(&text, "  answer    ", (std::filesystem::path(options.folder) / "best.fusion.json").string(), "\n");
   return text;
 }

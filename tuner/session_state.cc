@@ -6,23 +6,14 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/status_macros.h"
-#include "machine/target_id.h"
-#include "targets/xla/own_fusions.h"
 
 namespace smelt::tuner {
 namespace {
 
-TrialOptions ToTrialOptions(const TuneOptions& options, const fusion::Space& space) {
-  TrialOptions trial{options.target, options.worker, options.policy};
+TrialOptions ToTrialOptions(const TuneOptions& options, const targets::Tunable& tunable) {
+  TrialOptions trial{options.worker, options.policy};
   trial.worker.cancel = options.cancel;
-  if (options.target.threads == 1) trial.worker.cpu = measure::MeasuringCpu();
-  if (options.xla != nullptr) {
-    trial.candidate = [&options, &space](const Trial& t) {
-      return xla::XlaTrial(*options.xla, space, t.config, t.tiles, t.compiler, options.target.threads);
-    };
-    trial.target_name = machine::TargetId{.kind = "xla", .threads = options.target.threads}.ToString();
-    trial.compiler_version = xla::kXlaVersion;
-  }
+  if (tunable.target().machine().threads == 1) trial.worker.cpu = measure::MeasuringCpu();
   trial.cancel = options.cancel;
   return trial;
 }
@@ -42,16 +33,16 @@ double SecondsSince(SessionClock::time_point start) {
   return std::chrono::duration<double>(SessionClock::now() - start).count();
 }
 
-SessionState::SessionState(const targets::Program& program, const fusion::Space& space, const TuneOptions& options,
-                           gnn::Predictor& predictor, measure::Budget& budget, Trial usual)
-    : program(program),
-      space(space),
+SessionState::SessionState(const targets::Tunable& tunable, const TuneOptions& options, gnn::Predictor& predictor,
+                           measure::Budget& budget)
+    : tunable(tunable),
+      space(tunable.space()),
       options(options),
       predictor(predictor),
       budget(budget),
-      counts(hlo::ExecutionCounts(program.module())),
+      counts(hlo::ExecutionCounts(tunable.program().module())),
       costs(predictor),
-      trials(program, space, std::move(usual), ToTrialOptions(options, space)) {}
+      trials(tunable, ToTrialOptions(options, tunable)) {}
 
 absl::StatusOr<TrialResult> SessionState::Measure(const Trial& trial) {
   const double before = trials.best_relative();
@@ -65,11 +56,6 @@ absl::StatusOr<TrialResult> SessionState::Measure(const Trial& trial) {
     }
   }
   return result;
-}
-
-absl::StatusOr<fusion::Config> SessionState::Named(const std::string& name) const {
-  if (options.xla != nullptr) return xla::XlaFusionConfig(space, program, name);
-  return targets::FusionConfig(space, program.flat, name, options.target);
 }
 
 absl::StatusOr<std::unique_ptr<FusionState>> SessionState::Fused(const fusion::Config& config) {

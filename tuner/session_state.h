@@ -1,10 +1,10 @@
 // What the steps of one tuning session share: the program and its trials, the costs that these correct, the report.
 //
-//   SessionState state(program, space, options, predictor, budget, default_trial);
+//   SessionState state(tunable, options, predictor, budget);
 //   TrialResult result = state.Measure({config}).value();
 //   state.costs                 // know of it
 //
-// The steps: configuration_search.h, hardware_search.h, tile_search.h, and those of xla/session_steps.h. Not
+// The steps: configuration_search.h, hardware_search.h, tile_search.h, session_steps.h. Not
 // thread-safe.
 #pragma once
 
@@ -22,7 +22,7 @@
 #include "fusion/space.h"
 #include "gnn/predictor.h"
 #include "hlo/passes/execution_counts.h"
-#include "targets/program.h"
+#include "targets/tunable.h"
 #include "tuner/search/fusion_state.h"
 #include "tuner/search/kernel_costs.h"
 #include "tuner/session.h"
@@ -36,15 +36,13 @@ double SecondsSince(SessionClock::time_point start);
 class SessionState {
  public:
   // All must outlive this.
-  SessionState(const targets::Program& program, const fusion::Space& space, const TuneOptions& options,
-               gnn::Predictor& predictor, measure::Budget& budget, Trial usual);
+  SessionState(const targets::Tunable& tunable, const TuneOptions& options, gnn::Predictor& predictor,
+               measure::Budget& budget);
 
   // Trials::Measure, and costs and `best_kernels` know of it. Fails where the records cannot be kept, or with
   // Cancelled.
   absl::StatusOr<TrialResult> Measure(const Trial& trial);
 
-  // A configuration by its name, of the target that is tuned for.
-  absl::StatusOr<fusion::Config> Named(const std::string& name) const;
   // Its kernels, and its cost as kernels are known now.
   absl::StatusOr<std::unique_ptr<FusionState>> Fused(const fusion::Config& config);
   // Seconds, by the model alone.
@@ -62,7 +60,7 @@ class SessionState {
   void Say(const std::string& line);       // for people, in any case
   std::string BestSoFar() const;           // for such a line
 
-  const targets::Program& program;
+  const targets::Tunable& tunable;
   const fusion::Space& space;
   const TuneOptions& options;
   gnn::Predictor& predictor;

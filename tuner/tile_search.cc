@@ -41,10 +41,10 @@ std::vector<std::pair<double, std::string>> Heaviest(const std::vector<measure::
 // Tiles in the order in which the model would try them. The front one is left out: the compiler takes it by default, or
 // has it tried and found that another spills less (targets/cpu/compile/compile.h).
 std::vector<size_t> Rank(gnn::Predictor& predictor, const fusion::Kernel& kernel, const std::vector<Tile>& tiles,
-                         const cpu::Target& target) {
+                         const machine::Machine& machine) {
   absl::StatusOr<std::vector<double>> scores = predictor.HasTileTask()
                                                    ? predictor.ScoreTiles(kernel, tiles)
-                                                   : gnn::Predictor::Analytical(target)->ScoreTiles(kernel, tiles);
+                                                   : gnn::Predictor::Analytical(machine)->ScoreTiles(kernel, tiles);
   std::vector<size_t> ranked(tiles.size() - 1);
   std::iota(ranked.begin(), ranked.end(), 1);
   if (scores.ok()) {
@@ -129,10 +129,10 @@ absl::StatusOr<std::vector<TileChoice>> SearchTiles(Trials& trials, const fusion
     const fusion::Kernel& kernel = *found->second;
     // What has no loop nest has no tiles.
     absl::StatusOr<std::vector<Tile>> tiles =
-        kernels::nests::EnumerateTiles(kernel.computation(), options.target, options.ranked_tiles);
+        kernels::nests::EnumerateTiles(kernel.computation(), options.machine, options.ranked_tiles);
     if (!tiles.ok() || tiles->size() < 2) continue;
     if (!options.proceed(absl::StrCat("tiles of ", kernel.name))) break;
-    std::vector<size_t> ranked = Rank(predictor, kernel, *tiles, options.target);
+    std::vector<size_t> ranked = Rank(predictor, kernel, *tiles, options.machine);
     tilings.push_back({&kernel, hash, share, *std::move(tiles), std::move(ranked)});
   }
   absl::Status status = absl::OkStatus();

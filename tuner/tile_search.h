@@ -13,14 +13,14 @@
 
 #include "absl/status/statusor.h"
 #include "gnn/predictor.h"
-#include "targets/cpu/codegen/target.h"
+#include "machine/machine.h"
 #include "tuner/trials.h"
 
 namespace smelt::tuner {
 
 struct TileSearchOptions {
   int64_t ranked_tiles = 200;  // of each kernel, spread over its space
-  cpu::Target target;
+  machine::Machine machine;
   // Called before each measurement with a line for people; false ends the search with what it has.
   std::function<bool(const std::string& line)> proceed;
 };

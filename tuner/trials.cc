@@ -11,10 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/status_macros.h"
-#include "fusion/apply.h"
 #include "fusion/evaluator.h"
-#include "hlo/text/printer.h"
-#include "targets/cpu/codegen/codegen.h"
 
 namespace smelt::tuner {
 
@@ -60,11 +57,6 @@ absl::Status Trials::Keep(const measure::Record& record) {
                                              outcome.message, ". The same command goes on from here"));
 }
 
-measure::Candidate Trials::ToCandidate(const Trial& trial) const {
-  if (options_.candidate) return options_.candidate(trial);
-  return {hlo::ToText(*fusion::Apply(space_, trial.config), {}), trial.tiles};
-}
-
 std::string Trials::SubjectOf(const Trial& trial) const {
   Hasher hasher;
   hasher.Add(space_.fingerprint());
@@ -85,11 +77,8 @@ std::string Trials::SubjectOf(const Trial& trial) const {
 }
 
 measure::RecordKey Trials::KeyOf(const std::string& subject) const {
-  if (!options_.target_name.empty())
-    return {subject, options_.target_name, measure::DeviceName(), options_.compiler_version,
-            options_.policy.ToString()};
-  return {subject, options_.target.ToString(), measure::DeviceName(), cpu::codegen::CompilerVersion(),
-          options_.policy.ToString()};
+  const targets::Target& target = tunable_.target();
+  return {subject, target.RecordName(), measure::DeviceName(), target.CompilerVersion(), options_.policy.ToString()};
 }
 
 absl::Status Trials::Ended() const {
@@ -259,12 +248,13 @@ absl::StatusOr<Trials::Check> Trials::Verify(const Trial& trial) {
     for (const std::string& line : noisy_) Log(line);
     difference = verifier_->Compare(*outputs);
   }
-  if (!difference.empty() && why_unchecked_.empty() && !default_asked_ && usual_.compiler == "xla") {
+  if (!difference.empty() && why_unchecked_.empty() && !default_asked_ && !usual_.compiler.empty()) {
     SMELT_RETURN_IF_ERROR(AskTheDefault());
     difference = verifier_->Compare(*outputs);
   }
   // It may differ from itself: in its random numbers, for example.
-  if (!why_unchecked_.empty() && trial.compiler == "xla") return Check{Verdict::kUnchecked, ""};
+  if (!why_unchecked_.empty() && !usual_.compiler.empty() && trial.compiler == usual_.compiler)
+    return Check{Verdict::kUnchecked, ""};
   if (!difference.empty()) return Check{Verdict::kWrong, std::move(difference)};
   return Check{why_unchecked_.empty() ? Verdict::kRight : Verdict::kUnchecked, ""};
 }
@@ -275,14 +265,15 @@ absl::Status Trials::AskTheDefault() {
       runner_.Outputs(ToCandidate(usual_), Path("outputs.safetensors"));
   SMELT_RETURN_IF_ERROR(Ended());
   if (!outputs.ok()) return absl::OkStatus();  // it is no better judge
-  for (std::string& line : verifier_->Trust(*outputs, "XLA's own result")) {
+  const std::string whose = absl::StrCat(tunable_.CompilerName(), "'s own result");
+  for (std::string& line : verifier_->Trust(*outputs, whose)) {
     Log(line);
     noisy_.push_back(std::move(line));
   }
   const std::string difference = verifier_->Compare(*outputs);
   if (difference.empty()) return absl::OkStatus();
-  why_unchecked_ = absl::StrCat("XLA's own result differs from the evaluator's: ", difference);
-  Log(absl::StrCat(why_unchecked_, "; from now on results are compared with XLA's own"));
+  why_unchecked_ = absl::StrCat(whose, " differs from the evaluator's: ", difference);
+  Log(absl::StrCat(why_unchecked_, "; from now on results are compared with it"));
   SMELT_ASSIGN_OR_RETURN(verifier_, measure::Verifier::FromOutputs(*program_.original, *outputs, verifier_->inputs()));
   return absl::OkStatus();
 }

@@ -1,7 +1,7 @@
 // Trials of configurations on the machine: each is timed in turn with the default program in the measuring child, the
 // first result of every new best is compared with the evaluator, and the record is committed before the next starts.
 //
-//   Trials trials(program, space, {start}, options);
+//   Trials trials(tunable, options);
 //   trials.Open("run").ok();
 //   TrialResult result = trials.Measure({config}).value();
 //   if (result.outcome.ok()) result.outcome.relative()      // below 1: faster than the default
@@ -26,19 +26,12 @@
 #include "measure/records/records.h"
 #include "measure/runner.h"
 #include "measure/verify.h"
-#include "targets/cpu/codegen/target.h"
-#include "targets/program.h"
+#include "targets/tunable.h"
 #include "tuner/search/fusion_state.h"
 
 namespace smelt::tuner {
 
-// A configuration with the tiles that differ from their default, by kernel hash.
-struct Trial {
-  fusion::Config config;
-  std::map<std::string, std::string> tiles;
-  double predicted_seconds = 0;  // 0: not predicted
-  std::string compiler;          // whole programs that another compiler makes, and no configuration; see Candidate
-};
+using targets::Trial;
 
 struct TrialResult {
   measure::Outcome outcome;
@@ -48,23 +41,20 @@ struct TrialResult {
 };
 
 struct TrialOptions {
-  cpu::Target target;
   measure::WorkerOptions worker;
   measure::MeasurePolicy policy;
   int kernel_rounds = 3;  // runs in which kernels are timed one by one; 0: none
-  // Another target than this CPU with our kernels: how a trial becomes what its child reads, and what its records are
-  // kept under.
-  std::function<measure::Candidate(const Trial&)> candidate;
-  std::string target_name, compiler_version;
   const std::atomic<bool>* cancel = nullptr;
 };
 
 class Trials {
  public:
-  Trials(const targets::Program& program, const fusion::Space& space, Trial usual, const TrialOptions& options)
-      : program_(program),
-        space_(space),
-        usual_(std::move(usual)),
+  // `tunable` must outlive it.
+  Trials(const targets::Tunable& tunable, const TrialOptions& options)
+      : tunable_(tunable),
+        program_(tunable.program()),
+        space_(tunable.space()),
+        usual_(tunable.usual()),
         options_(options),
         runner_(options.worker, options.policy) {}
 
@@ -92,9 +82,9 @@ class Trials {
   enum class Verdict : uint8_t {
     kRight,      // equal to the evaluator's result
     kWrong,      // not
-    kUnchecked,  // the evaluator has no result, or XLA's own differs from it: compared with the default program's; or
-                 // no result is finite
-    kNoResult,   // it failed before it gave one
+    kUnchecked,  // the evaluator has no result, or the compiler's own differs from it: compared with the default
+                 // program's; or no result is finite
+    kNoResult,  // it failed before it gave one
   };
   struct Check {
     Verdict verdict;
@@ -109,7 +99,7 @@ class Trials {
   double best_relative() const { return best_ ? best_outcome_.relative() : 1; }
   const Trial& usual() const { return usual_; }
 
-  measure::Candidate ToCandidate(const Trial& trial) const;
+  measure::Candidate ToCandidate(const Trial& trial) const { return tunable_.ToCandidate(trial); }
   measure::Runner& runner() { return runner_; }
   measure::RecordKey KeyOf(const std::string& subject) const;
 
@@ -135,7 +125,7 @@ class Trials {
   // What makes two trials one: kernels with their counts, and tiles. Names and bits without effect do not.
   std::string SubjectOf(const Trial& trial) const;
   void NoteUselessResults();
-  // XLA's own result is what users have. Where it differs from the evaluator's as well, by little or by much
+  // The compiler's own result is what users have. Where it differs from the evaluator's as well, by little or by much
   // (ill-conditioned programs, random numbers), it is what candidates are compared with.
   absl::Status AskTheDefault();
   absl::Status ExpectResultsOfTheDefault();
@@ -143,6 +133,7 @@ class Trials {
   // folder would never get over it.
   absl::StatusOr<std::optional<measure::Record>> Known(const measure::RecordKey& key);
 
+  const targets::Tunable& tunable_;
   const targets::Program& program_;
   const fusion::Space& space_;
   const Trial usual_;

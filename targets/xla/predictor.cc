@@ -12,7 +12,7 @@
 namespace smelt::xla {
 namespace {
 
-double BytesMoved(const hlo::Computation& kernel) {
+double BytesOf(const hlo::Computation& kernel) {
   if (kernel.root()->opcode() == hlo::Opcode::kBitcast && fusion::IsFree(kernel)) return 0;
   double bytes = static_cast<double>(kernel.root()->shape().ByteSize());
   for (const hlo::Instruction* parameter : kernel.Parameters())
@@ -20,7 +20,7 @@ double BytesMoved(const hlo::Computation& kernel) {
   return bytes;
 }
 
-class XlaPredictor : public Predictor {
+class XlaPredictor : public gnn::Predictor {
  public:
   // `model` may be null.
   explicit XlaPredictor(std::unique_ptr<gnn::Predictor> model) : model_(std::move(model)) {}
@@ -62,7 +62,7 @@ class XlaPredictor : public Predictor {
     const auto it = known_.find(hash);
     return it == known_.end() ? std::nullopt : std::optional<double>(it->second.seconds);
   }
-  double Bytes(const Hash128& hash) const override {
+  double BytesMoved(const Hash128& hash) const override {
     const std::lock_guard lock(mutex_);
     const auto it = known_.find(hash);
     return it == known_.end() ? 0 : it->second.bytes;
@@ -78,7 +78,7 @@ class XlaPredictor : public Predictor {
     double seconds, bytes;
   };
   void Remember(const fusion::Kernel& kernel, double seconds) {
-    const double bytes = BytesMoved(kernel.computation());
+    const double bytes = BytesOf(kernel.computation());
     const std::lock_guard lock(mutex_);
     known_[kernel.hash] = {seconds, bytes};
   }
@@ -90,11 +90,12 @@ class XlaPredictor : public Predictor {
 
 }  // namespace
 
-std::unique_ptr<Predictor> RoughPredictor() { return std::make_unique<XlaPredictor>(nullptr); }
+std::unique_ptr<gnn::Predictor> RoughPredictor() { return std::make_unique<XlaPredictor>(nullptr); }
 
-absl::StatusOr<std::unique_ptr<Predictor>> LearnedPredictor(const std::string& model, const cpu::Target& target) {
+absl::StatusOr<std::unique_ptr<gnn::Predictor>> LearnedPredictor(const std::string& model,
+                                                                 const machine::Machine& machine) {
   SMELT_ASSIGN_OR_RETURN(std::unique_ptr<gnn::Predictor> learned,
-                         gnn::Predictor::Load(model, target, fusion::FusionTarget::XlaCpu().name));
+                         gnn::Predictor::Load(model, machine, fusion::FusionTarget::XlaCpu().name));
   return std::make_unique<XlaPredictor>(std::move(learned));
 }
 

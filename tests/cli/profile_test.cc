@@ -167,7 +167,7 @@ TEST_F(ProfileTest, KernelsThatXlaCompilesAreTimedOnceAndGoneOnFrom) {
   words.push_back("--task=tile");
   const ToolResult tiles = RunTool(words);
   EXPECT_EQ(tiles.exit_code, 1);
-  EXPECT_THAT(tiles.err, HasSubstr("XLA's kernels have no tiles"));
+  EXPECT_THAT(tiles.err, HasSubstr("kernels of --target=xla have no tiles: it profiles --task=fusion"));
 }
 
 }  // namespace

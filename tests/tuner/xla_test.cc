@@ -18,6 +18,7 @@
 #include "targets/xla/predictor.h"
 #include "targets/xla/python.h"
 #include "targets/xla/start.h"
+#include "targets/xla/xla_target.h"
 #include "tuner/session.h"
 
 namespace smelt::tuner {
@@ -88,23 +89,27 @@ class XlaTune : public ::testing::Test {
     options_.tiles = false;
     options_.comparison.children = 2;
     options_.policy.seconds = 0.1;
-    options_.xla = &program_;
-    options_.target = cpu::ParseTarget("cpu:threads=1").value();
   }
   void TearDown() override {
     if (!folder_.empty()) fs::remove_all(folder_);
   }
+  // Takes the program, the first time.
   TuneReport Tuned() {
-    const std::unique_ptr<xla::Predictor> predictor = RoughPredictor();
-    options_.xla_predictor = predictor.get();
+    const std::unique_ptr<gnn::Predictor> predictor = RoughPredictor();
+    if (tunable_ == nullptr) {
+      target_ = xla::XlaCpu(cpu::ParseTarget("cpu:threads=1").value(), options_.worker, 120);
+      tunable_ = xla::MakeTunable(*target_, std::move(program_)).value();
+    }
     measure::Budget budget(120);
-    absl::StatusOr<TuneReport> report = Tune(program_.program, options_, *predictor, budget);
+    absl::StatusOr<TuneReport> report = Tune(*tunable_, options_, *predictor, budget);
     EXPECT_TRUE(report.ok()) << report.status();
     return report.ok() ? *report : TuneReport();
   }
 
   fs::path folder_;
   XlaProgram program_;
+  std::unique_ptr<targets::Target> target_;
+  std::unique_ptr<targets::Tunable> tunable_;
   TuneOptions options_;
 };
 
@@ -114,9 +119,9 @@ TEST_F(XlaTune, TheAnswerIsVerifiedAndNeverSlowerThanXlasOwnChoice) {
   EXPECT_GE(report.measured, 3);
   EXPECT_EQ(report.failed, 0);
   EXPECT_LE(report.best_seconds, report.default_seconds);
-  EXPECT_EQ(report.xla.answer == "xla", !report.improved);
+  EXPECT_EQ(report.answer == xla::kOwnChoice, !report.improved);
   // A configuration is kept where it is the answer, and only there.
-  const bool configuration = report.xla.answer == "as_given";
+  const bool configuration = report.answer.empty();
   EXPECT_EQ(fs::exists(folder_ / "run" / "best.fusion.json"), configuration);
   EXPECT_EQ(fs::exists(folder_ / "run" / "fused.hlo"), configuration);
   EXPECT_TRUE(fs::exists(folder_ / "run" / "report.txt"));
@@ -229,9 +234,9 @@ TEST_F(XlaTune, WhatThereIsNoTimeForIsLeftOutAndSaid) {
   const absl::StatusOr<XlaProgram> none = PrepareToTune(path, options_.worker, {}, start, measure::Budget(0), &notes);
   EXPECT_TRUE(absl::IsDeadlineExceeded(none.status())) << none.status();
   EXPECT_FALSE(fs::exists(folder_ / "run" / "library.txt"));
-  const absl::StatusOr<TuneReport> report = KeepXlasOwnChoice(path, options_, measure::Budget(0));
+  const absl::StatusOr<TuneReport> report = KeepDefault(path, xla::OwnChoice(), options_, measure::Budget(0));
   ASSERT_TRUE(report.ok()) << report.status();
-  EXPECT_EQ(report->xla.answer, "xla");
+  EXPECT_EQ(report->answer, xla::kOwnChoice);
   EXPECT_TRUE(fs::exists(folder_ / "run" / "report.txt"));
 }
 

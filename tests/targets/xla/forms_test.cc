@@ -17,7 +17,6 @@
 namespace smelt::xla {
 namespace {
 
-
 using ::testing::HasSubstr;
 using ::testing::Not;
 

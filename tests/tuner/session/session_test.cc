@@ -18,6 +18,7 @@
 #include "hlo/verifier/verifier.h"
 #include "measure/records/records.h"
 #include "targets/cpu/detect.h"
+#include "targets/cpu/own_kernels.h"
 #include "targets/program.h"
 
 namespace smelt::tuner {
@@ -74,6 +75,10 @@ class SessionTest : public ::testing::Test {
 TEST_F(SessionTest, FindsAVerifiedAnswerThatReplaysAndGoesOnFromItsRecords) {
   auto program = targets::LoadProgram(ModelPath("dqn"));
   ASSERT_TRUE(program.ok()) << program.status();
+  const cpu::Target processor = *cpu::ParseTarget("cpu:threads=1");
+  const std::unique_ptr<targets::Target> target = cpu::OwnKernels(processor);
+  const auto tunable = cpu::MakeTunable(*target, *std::move(program), fusion::FusionTarget::Cpu());
+  ASSERT_TRUE(tunable.ok()) << tunable.status();
   TuneOptions options;
   options.folder = In("run");
   options.moves = 400;
@@ -82,14 +87,13 @@ TEST_F(SessionTest, FindsAVerifiedAnswerThatReplaysAndGoesOnFromItsRecords) {
   options.candidates = 6;
   options.comparison.children = 3;
   options.tiles = false;
-  options.target = *cpu::ParseTarget("cpu:threads=1");
   options.worker.program = SMELT_TOOL;
   options.worker.target = "cpu:threads=1";
   options.worker.cache_folder = In("cache");
   options.policy = {.repeats = 3, .seconds = 0.2};
-  const auto predictor = gnn::Predictor::Analytical(options.target);
+  const auto predictor = gnn::Predictor::Analytical(processor);
   measure::Budget budget(60);
-  auto report = Tune(*program, options, *predictor, budget);
+  auto report = Tune(**tunable, options, *predictor, budget);
   ASSERT_TRUE(report.ok()) << report.status();
   EXPECT_TRUE(report->verified);
   EXPECT_GT(report->measured, 0);
@@ -100,11 +104,11 @@ TEST_F(SessionTest, FindsAVerifiedAnswerThatReplaysAndGoesOnFromItsRecords) {
     EXPECT_TRUE(fs::exists(folder_ / "run" / file)) << file;
   auto fused = hlo::ReadModuleFile(In("run/fused.hlo"));
   EXPECT_TRUE(fused.ok()) << fused.status();
-  auto replayed = targets::FuseProgram(*program, In("run/best.fusion.json"), options.target);
+  auto replayed = targets::FuseProgram((*tunable)->program(), In("run/best.fusion.json"), processor);
   ASSERT_TRUE(replayed.ok()) << replayed.status();
 
   measure::Budget second(60);
-  auto again = Tune(*program, options, *predictor, second);
+  auto again = Tune(**tunable, options, *predictor, second);
   ASSERT_TRUE(again.ok()) << again.status();
   EXPECT_GT(again->known, 0);
   EXPECT_GT(again->known_seconds, 0);
@@ -120,7 +124,7 @@ TEST_F(SessionTest, FindsAVerifiedAnswerThatReplaysAndGoesOnFromItsRecords) {
     ASSERT_TRUE((*records)->Add(usual).ok());
   }
   measure::Budget third(60);
-  const auto after = Tune(*program, options, *predictor, third);
+  const auto after = Tune(**tunable, options, *predictor, third);
   EXPECT_TRUE(after.ok()) << after.status();
 }
 

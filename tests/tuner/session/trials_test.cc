@@ -13,6 +13,7 @@
 #include "gtest/gtest.h"
 #include "hlo/text/parser.h"
 #include "targets/cpu/detect.h"
+#include "targets/cpu/own_kernels.h"
 #include "tuner/tile_search.h"
 
 namespace smelt::tuner {
@@ -38,18 +39,17 @@ class TrialsTest : public ::testing::Test {
     ASSERT_TRUE(module.ok()) << module.status();
     auto program = targets::PrepareProgram(*std::move(module), "lone.hlo");
     ASSERT_TRUE(program.ok()) << program.status();
-    program_ = *std::move(program);
-    space_ = fusion::Space::Build(program_.module(), fusion::FusionTarget::Cpu()).value();
+    target_ = cpu::OwnKernels(cpu::ParseTarget("cpu:threads=1").value());
+    tunable_ = cpu::MakeTunable(*target_, *std::move(program), fusion::FusionTarget::Cpu()).value();
   }
   void TearDown() override { fs::remove_all(folder_); }
 
   std::unique_ptr<Trials> Open() {
     TrialOptions options;
-    options.target = cpu::ParseTarget("cpu:threads=1").value();
     options.worker.program = SMELT_TOOL;
     options.worker.target = "cpu:threads=1";
     options.policy = {.repeats = 3, .seconds = 0.2};
-    auto trials = std::make_unique<Trials>(program_, *space_, Trial{fusion::Config(space_->size())}, options);
+    auto trials = std::make_unique<Trials>(*tunable_, options);
     EXPECT_TRUE(trials->Open(folder_).ok());
     return trials;
   }
@@ -61,8 +61,8 @@ class TrialsTest : public ::testing::Test {
   }
 
   std::string folder_;
-  targets::Program program_;
-  std::optional<fusion::Space> space_;
+  std::unique_ptr<targets::Target> target_;
+  std::unique_ptr<targets::Tunable> tunable_;
 };
 
 TEST_F(TrialsTest, WhatIsKnownIsNotMeasuredAgainAndItsSecondsCountOnce) {
@@ -113,14 +113,14 @@ TEST_F(TrialsTest, TilesAreTriedAsLongAsThereIsTime) {
   const absl::StatusOr<TrialResult> usual = trials->Measure(trials->usual());
   ASSERT_TRUE(usual.ok()) << usual.status();
   TileSearchOptions options;
-  options.target = cpu::ParseTarget("cpu:threads=1").value();
+  options.machine = target_->machine();
   int turns = 0, tiles = 0;
   options.proceed = [&](const std::string& line) {
     tiles += line.find(" of c") != std::string::npos && line.starts_with("tile ");
     return ++turns <= 20;
   };
-  const auto predictor = gnn::Predictor::Analytical(options.target);
-  const auto choices = SearchTiles(*trials, *space_, trials->usual(), usual->kernels, *predictor, options);
+  const auto predictor = gnn::Predictor::Analytical(options.machine);
+  const auto choices = SearchTiles(*trials, tunable_->space(), trials->usual(), usual->kernels, *predictor, options);
   ASSERT_TRUE(choices.ok()) << choices.status();
   EXPECT_EQ(turns, 21);  // the kernel has more tiles than these, and all turns were used
   EXPECT_LE(choices->size(), 1u);

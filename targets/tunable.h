@@ -1,0 +1,99 @@
+// A program made ready to be tuned for a target: where its search starts, what it may choose, how a choice is built.
+//
+//   const Tunable& tunable = ...;
+//   Trial trial = tunable.usual();                    // the default, which an answer has to beat
+//   trial.config = tunable.Named("none").value();
+//   measure::Candidate candidate = tunable.ToCandidate(trial);
+//
+// What is chosen beside fusions are knobs: an entry says what stands at a key, and no entry is the ordinary way. Keys
+// of kernels are their hashes, so that equal ones share a choice.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "fusion/config.h"
+#include "fusion/space.h"
+#include "hlo/module.h"
+#include "measure/runner.h"
+#include "targets/program.h"
+#include "targets/target.h"
+
+namespace smelt::targets {
+
+using Knobs = std::map<std::string, std::string>;
+// What may stand at each key, beside nothing.
+using KnobChoices = std::map<std::string, std::vector<std::string>>;
+
+// One way to run the program.
+struct Trial {
+  fusion::Config config;
+  Knobs tiles;
+  double predicted_seconds = 0;  // 0: not predicted
+  std::string compiler;          // a whole program as the target's compiler makes it by itself, and no configuration
+};
+
+// What runs where nothing is chosen, and another compiler than ours makes it.
+struct CompilersOwn {
+  std::string compiler;  // for people
+  std::string answer;    // Trial::compiler
+  std::string words;     // of such an answer
+};
+
+// A program that the search measures first.
+struct Start {
+  std::string name;            // of a configuration (Tunable::Named), or of one of the compiler's own programs
+  bool by_compiler = false;    // the latter
+  bool kernels_alone = false;  // its kernels are timed one by one before it
+};
+
+class Tunable {
+ public:
+  virtual ~Tunable() = default;
+
+  virtual const Target& target() const = 0;
+  virtual const Program& program() const = 0;
+  virtual const fusion::Space& space() const = 0;
+
+  virtual const Trial& usual() const = 0;
+  // Who made the default, where it is no configuration of ours: its results judge where the evaluator's differ. Empty:
+  // nobody else.
+  virtual std::string CompilerName() const { return {}; }
+  virtual absl::StatusOr<fusion::Config> Named(const std::string& name) const = 0;
+  virtual measure::Candidate ToCandidate(const Trial& trial) const = 0;
+  // A configuration applied, as the target takes it.
+  virtual std::unique_ptr<hlo::Module> Fused(const Trial& trial) const = 0;
+
+  // Whether the search times kernels alone, and goes by what whole programs take beyond them.
+  virtual bool TimesKernelsAlone() const { return false; }
+  virtual std::vector<Start> starts() const { return {}; }
+  // The compiler's own fusions as a configuration, where they are known.
+  virtual const std::optional<fusion::Config>& own_fusions() const;
+  // Lines for the log: what is known of the program.
+  virtual std::vector<std::string> notes() const { return {}; }
+
+  // What may be chosen of single kernels, and of all.
+  virtual const KnobChoices& kernel_knobs() const;
+  virtual const KnobChoices& knobs() const;
+  // Whether a kernel's ways may differ so much that it is timed first, whatever is predicted.
+  virtual bool WaysDifferMuch(const std::string& key) const { return key.empty(); }
+  // Whether the program consists of kernels that can be timed alone.
+  virtual bool IsPlain(const Knobs& knobs) const { return knobs.empty(); }
+  // What times of single kernels do not tell: each is for all of a program.
+  virtual std::vector<Knobs> WholeProgram() const { return {}; }
+  // What the compiler would choose for every kernel.
+  virtual Knobs CompilersChoice() const { return {}; }
+  // Whether both run the same kernels, as far as times of kernels alone go.
+  virtual bool SameKernels(const Knobs& one, const Knobs& other) const { return one == other; }
+
+  // For people: of a key, of a knob in an answer ("the library runs %s"), and of an answer that is no configuration.
+  virtual std::string NameOf(const std::string& key) const { return key; }
+  virtual std::string Words(const std::string& key, const std::string& way) const;
+  virtual std::string AnswerWords(const std::string& compiler) const { return compiler; }
+};
+
+}  // namespace smelt::targets
