@@ -11,7 +11,7 @@
 
 #include "CLI/CLI.hpp"
 #include "base/status_macros.h"
-#include "fusion/target.h"
+#include "fusion/rules.h"
 #include "gnn/predictor.h"
 #include "gnn/shipped_model.h"
 #include "hlo/passes/execution_counts.h"
@@ -63,7 +63,7 @@ absl::Status Measure(const Flags& flags) {
   }
   SMELT_ASSIGN_OR_RETURN(const targets::Program program, targets::LoadProgram(flags.module));
   SMELT_ASSIGN_OR_RETURN(const fusion::Space space,
-                         fusion::Space::Build(program.module(), fusion::FusionTarget::Cpu()));
+                         fusion::Space::Build(program.module(), fusion::Rules::OwnKernels()));
   SMELT_ASSIGN_OR_RETURN(const fusion::Config start, targets::FusionConfig(space, program.flat, flags.start, target));
   SMELT_ASSIGN_OR_RETURN(const Run cold, Search(space, start, *predictor, flags));
   SMELT_ASSIGN_OR_RETURN(const Run known, Search(space, start, *predictor, flags));

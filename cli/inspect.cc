@@ -15,7 +15,7 @@
 #include "fusion/kernel.h"
 #include "fusion/legality.h"
 #include "fusion/reason.h"
-#include "fusion/target.h"
+#include "fusion/rules.h"
 #include "hlo/cost_analysis.h"
 #include "hlo/file/read.h"
 #include "hlo/fingerprint.h"
@@ -39,7 +39,7 @@ struct Flags {
 // Why an instruction shares no kernel with each of those around it, under the configuration.
 absl::Status ExplainWhy(const Flags& flags, const targets::Program& program, const cpu::Target& target, json* result) {
   SMELT_ASSIGN_OR_RETURN(const fusion::Space space,
-                         fusion::Space::Build(program.module(), fusion::FusionTarget::Cpu()));
+                         fusion::Space::Build(program.module(), fusion::Rules::OwnKernels()));
   SMELT_ASSIGN_OR_RETURN(
       const fusion::Config config,
       targets::FusionConfig(space, program.flat, flags.fusion.empty() ? "priority" : flags.fusion, target));

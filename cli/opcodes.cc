@@ -12,7 +12,7 @@
 #include "cli/verb.h"
 #include "fusion/edge_rules.h"
 #include "fusion/kernel.h"
-#include "fusion/target.h"
+#include "fusion/rules.h"
 #include "hlo/attribute_family.h"
 #include "hlo/evaluator/support.h"
 #include "hlo/loop_nest.h"
@@ -246,7 +246,7 @@ void PrintRoles() {
   hlo::Module module("sample");
   const hlo::Instruction* any = module.AddComputation("sample")->Add(
       Opcode::kParameter, hlo::Shape::Scalar(PrimitiveType::kF32), {}, hlo::ParameterAttributes{0});
-  const fusion::FusionTarget target = fusion::FusionTarget::Cpu();
+  const fusion::Rules target = fusion::Rules::OwnKernels();
   std::printf("| producer |");
   for (const Kind& consumer : kKinds) std::printf(" %s |", std::string(consumer.name).c_str());
   std::printf("\n|---|");

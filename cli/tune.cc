@@ -65,7 +65,7 @@ absl::StatusOr<Job> PrepareOwnKernels(const Flags& flags, const cpu::Target& pro
   job.target = cpu::OwnKernels(processor);
   const targets::Simplify simplify = flags.inside_xla ? targets::Simplify::kNo : targets::Simplify::kYes;
   SMELT_ASSIGN_OR_RETURN(targets::Program program, targets::LoadProgram(flags.module, simplify));
-  const fusion::FusionTarget rules = flags.inside_xla ? fusion::FusionTarget::XlaCpu() : fusion::FusionTarget::Cpu();
+  const fusion::Rules rules = flags.inside_xla ? xla::LoopRules() : fusion::Rules::OwnKernels();
   SMELT_ASSIGN_OR_RETURN(job.tunable, cpu::MakeTunable(*job.target, std::move(program), rules));
   SMELT_ASSIGN_OR_RETURN(job.predictor, OpenPredictor(flags.model, processor));
   return job;

@@ -134,7 +134,7 @@ std::string ConfigToJson(const Space& space, const SavedConfig& saved) {
   json["format"] = kFormat;
   json["module"] = space.module().name();
   json["fingerprint"] = space.fingerprint().ToHex();
-  json["target"] = saved.target.kind.empty() ? space.target().name : saved.target.ToString();
+  json["target"] = saved.target.kind.empty() ? space.rules().name : saved.target.ToString();
   if (saved.predicted_seconds) json["predicted_seconds"] = *saved.predicted_seconds;
   if (saved.measured_seconds) json["measured_seconds"] = *saved.measured_seconds;
   Json decisions = Json::array();
@@ -172,9 +172,9 @@ absl::StatusOr<SavedConfig> ConfigFromJson(const std::string& text, const std::s
     absl::StatusOr<std::string> target = StringField(json, "target", "the configuration");
     if (!target.ok()) return Malformed(origin, std::string(target.status().message()));
     saved.target = machine::TargetId::Parse(*target);
-    if (saved.target.kind != space.target().name) {
+    if (saved.target.kind != space.rules().name) {
       return absl::FailedPreconditionError(
-          StrCat(origin, ": made for target `", *target, "`, and fused here for `", space.target().name,
+          StrCat(origin, ": made for target `", *target, "`, and fused here for `", space.rules().name,
                  "`, whose code has other rules. Tune for this target, or use the configuration with its own."));
     }
   }

@@ -121,7 +121,7 @@ EdgeAccess OperandAccess(const Instruction& consumer, int64_t i) {
   return other;
 }
 
-Reason EdgeRule(const Node& producer, const Node& consumer, int64_t operand, const FusionTarget& target) {
+Reason EdgeRule(const Node& producer, const Node& consumer, int64_t operand, const Rules& rules) {
   if (!IsLoopNest(producer.role) || !IsLoopNest(consumer.role)) return Reason::kOpaque;
   if (producer.ordered || consumer.ordered) return Reason::kOrder;
   if (producer.stays_ordered) return Reason::kOverwritten;
@@ -133,11 +133,11 @@ Reason EdgeRule(const Node& producer, const Node& consumer, int64_t operand, con
     if (!consumer.elementwise) return Reason::kContractionConsumer;
   }
   if (producer.role == Role::kReduction && consumer.role == Role::kContraction) return Reason::kContractionTile;
-  if (consumer.role == Role::kContraction && !target.reads_through_contraction_operands) {
+  if (consumer.role == Role::kContraction && !rules.reads_through_contraction_operands) {
     return Reason::kContractionOperand;
   }
   if (producer.instruction->opcode() == Opcode::kConcatenate &&
-      producer.instruction->operand_count() > target.max_concatenate_operands) {
+      producer.instruction->operand_count() > rules.max_concatenate_operands) {
     return Reason::kConcatenate;
   }
   return Reason::kLegal;

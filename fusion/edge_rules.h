@@ -18,6 +18,6 @@ bool IsLinearBitcast(const hlo::Instruction& bitcast);
 
 // kLegal, or the first rule of the table that forbids the edge whatever else is fused. `operand` is the consumer's
 // first operand position that reads the producer.
-Reason EdgeRule(const Node& producer, const Node& consumer, int64_t operand, const FusionTarget& target);
+Reason EdgeRule(const Node& producer, const Node& consumer, int64_t operand, const Rules& rules);
 
 }  // namespace smelt::fusion

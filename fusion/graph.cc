@@ -8,9 +8,6 @@
 #include "fusion/edge_rules.h"
 #include "fusion/instruction_hash.h"
 #include "fusion/kernel.h"
-#include "fusion/xla_cpu_donation.h"
-#include "fusion/xla_cpu_emitter.h"
-#include "hlo/loop_nest.h"
 #include "hlo/passes/side_effects.h"
 
 namespace smelt::fusion {
@@ -25,15 +22,13 @@ const hlo::Shape& FirstLeaf(const hlo::Shape& shape) {
 
 int64_t Elements(const hlo::Shape& shape) { return shape.IsArray() ? shape.ElementCount() : 0; }
 
-Role RoleOf(const Instruction& instruction, const FusionTarget& target) {
+Role RoleOf(const Instruction& instruction, const Rules& rules) {
   const Role role = fusion::RoleOf(instruction.opcode());
-  if (role == Role::kOutside) return role;
-  if (target.emitter == Emitter::kXlaCpu) return xla_cpu::RoleInLoopFusion(instruction);
-  return IsLoopNest(role) && !hlo::HasLoopNest(instruction).ok() ? Role::kOpaque : role;
+  return role == Role::kOutside ? role : rules.role(instruction);
 }
 
 // Elements of the result if every reduced dimension lies inside all kept ones and a row is not too long; -1 otherwise.
-int64_t RowsOf(const Instruction& reduction, const FusionTarget& target) {
+int64_t RowsOf(const Instruction& reduction, const Rules& rules) {
   if (reduction.opcode() != Opcode::kReduce) return -1;
   const hlo::Shape& from = reduction.operand(0)->shape();
   std::vector<bool> reduced(from.dimensions.size());
@@ -46,7 +41,7 @@ int64_t RowsOf(const Instruction& reduction, const FusionTarget& target) {
     inside = reduced[d];
     if (inside) row *= from.dimensions[d];
   }
-  if (row * hlo::StorageBytes(from.element_type) > target.max_row_bytes) return -1;
+  if (row * hlo::StorageBytes(from.element_type) > rules.max_row_bytes) return -1;
   return FirstLeaf(reduction.shape()).ElementCount();
 }
 
@@ -73,23 +68,7 @@ bool IsElementwiseNode(const Instruction& instruction) {
 
 }  // namespace
 
-Role RoleOf(Opcode opcode) {
-  if (!IsKernel(opcode) || opcode == Opcode::kFusion) return Role::kOutside;
-  if (!hlo::LoopsOf(opcode).loop_nest) return Role::kOpaque;
-  switch (opcode) {
-    case Opcode::kDot:
-    case Opcode::kScaledDot:
-    case Opcode::kConvolution:
-      return Role::kContraction;
-    case Opcode::kReduce:
-    case Opcode::kReduceWindow:
-      return Role::kReduction;
-    default:
-      return Role::kInjective;
-  }
-}
-
-absl::StatusOr<Graph> Graph::Build(const hlo::Module& module, const FusionTarget& target) {
+absl::StatusOr<Graph> Graph::Build(const hlo::Module& module, const Rules& rules) {
   if (module.entry() == nullptr) {
     return absl::InvalidArgumentError(StrCat("module `", module.name(), "` has no entry computation"));
   }
@@ -108,22 +87,22 @@ absl::StatusOr<Graph> Graph::Build(const hlo::Module& module, const FusionTarget
     }
   }
   Graph graph;
-  InstructionHasher hasher(target.emitter == Emitter::kXlaCpu);
+  InstructionHasher hasher(rules.layouts_count);
   for (const hlo::Computation* computation : executed) {
     if (regions.contains(computation)) continue;
     const int32_t number = static_cast<int32_t>(graph.computations_.size());
     graph.computations_.push_back(computation);
     for (const Instruction* instruction : computation->PostOrder()) {
-      graph.AddNode(*instruction, number, target);
+      graph.AddNode(*instruction, number, rules);
       graph.nodes_.back().local = hasher.Local(*instruction);
       graph.nodes_.back().parameter = hasher.Parameter(instruction->shape());
     }
   }
   graph.MarkLive(module);
-  if (target.emitter == Emitter::kXlaCpu) graph.KeepOrderOfOverwriting(module);
+  if (rules.ordered != nullptr) graph.KeepOrder(rules.ordered(module));
   graph.FindFreeRiders();
   std::vector<int32_t> last_edge(graph.nodes_.size(), -1);
-  for (int32_t n = 0; n < static_cast<int32_t>(graph.nodes_.size()); ++n) graph.AddSlots(n, target, &last_edge);
+  for (int32_t n = 0; n < static_cast<int32_t>(graph.nodes_.size()); ++n) graph.AddSlots(n, rules, &last_edge);
   for (const hlo::Computation* computation : graph.computations_) graph.CountUses(*computation);
   graph.SortOutEdges();
   return graph;
@@ -134,7 +113,7 @@ int32_t Graph::NodeOf(const Instruction& instruction) const {
   return it == node_of_.end() ? -1 : it->second;
 }
 
-void Graph::AddNode(const Instruction& instruction, int32_t computation, const FusionTarget& target) {
+void Graph::AddNode(const Instruction& instruction, int32_t computation, const Rules& rules) {
   Node node;
   node.instruction = &instruction;
   node.computation = computation;
@@ -144,7 +123,7 @@ void Graph::AddNode(const Instruction& instruction, int32_t computation, const F
   for (const Instruction* before : instruction.control_predecessors()) {
     node.level = std::max(node.level, nodes_[node_of_.at(before)].level + 1);
   }
-  node.role = RoleOf(instruction, target);
+  node.role = RoleOf(instruction, rules);
   node.tuple_result = !instruction.shape().IsArray();
   node.ordered = !instruction.control_predecessors().empty() || !instruction.control_successors().empty();
   node.elements = Elements(FirstLeaf(instruction.shape()));
@@ -157,8 +136,8 @@ void Graph::AddNode(const Instruction& instruction, int32_t computation, const F
     if (node.role == Role::kReduction) {
       node.domain = Elements(instruction.operand(0)->shape());
       node.folded = static_cast<float>(ElementsFolded(instruction));
-      if (target.emitter == Emitter::kSmelt) {
-        node.rows = RowsOf(instruction, target);
+      if (rules.keeps_rows) {
+        node.rows = RowsOf(instruction, rules);
       } else {
         node.domain = node.elements;  // its loop runs over the result
       }
@@ -186,15 +165,8 @@ void Graph::MarkLive(const hlo::Module& module) {
   }
 }
 
-void Graph::KeepOrderOfOverwriting(const hlo::Module& module) {
-  const absl::flat_hash_set<const Instruction*> overwritten = xla_cpu::OverwrittenValues(module);
-  const absl::flat_hash_set<const Instruction*> donated = xla_cpu::OrderedByDonation(module);
-  for (Node& node : nodes_) {
-    const Instruction& instruction = *node.instruction;
-    node.stays_ordered = xla_cpu::KeepsValueFromOverwriting(instruction) || donated.contains(&instruction) ||
-                         std::any_of(instruction.operands().begin(), instruction.operands().end(),
-                                     [&](const Instruction* operand) { return overwritten.contains(operand); });
-  }
+void Graph::KeepOrder(const absl::flat_hash_set<const Instruction*>& ordered) {
+  for (Node& node : nodes_) node.stays_ordered = ordered.contains(node.instruction);
 }
 
 void Graph::FindFreeRiders() {
@@ -241,7 +213,7 @@ void Graph::FindFreeRiders() {
   }
 }
 
-void Graph::AddSlots(int32_t n, const FusionTarget& target, std::vector<int32_t>* last_edge) {
+void Graph::AddSlots(int32_t n, const Rules& rules, std::vector<int32_t>* last_edge) {
   Node& node = nodes_[n];
   node.slots_begin = node.slots_end = static_cast<int32_t>(slots_.size());
   node.in_begin = node.in_end = static_cast<int32_t>(edges_.size());
@@ -269,7 +241,7 @@ void Graph::AddSlots(int32_t n, const FusionTarget& target, std::vector<int32_t>
       if ((*last_edge)[slot.source] < node.in_begin) {
         slot.edge = (*last_edge)[slot.source] = static_cast<int32_t>(edges_.size());
         edges_.push_back({slot.source, n, static_cast<float>(access.reuse), access.access,
-                          EdgeRule(nodes_[slot.source], node, i, target)});
+                          EdgeRule(nodes_[slot.source], node, i, rules)});
         if (!node.elementwise && node.role == Role::kInjective && edges_.back().reason == Reason::kLegal &&
             nodes_[slot.source].role == Role::kReduction && access.access == Access::kOther && access.reuse > 1) {
           edges_.back().reason = Reason::kReductionConsumer;

@@ -1,7 +1,7 @@
 // The program as fusion sees it: instructions of the computations that run kernels, densely numbered, with the edges
 // along which one may be computed inside another.
 //
-//   Graph graph = Graph::Build(module, target).value();
+//   Graph graph = Graph::Build(module, rules).value();
 //   for (const Edge& edge : graph.edges()) ...
 //
 // Free riders (scalar constants, broadcasts of them, iota, bitcasts) are nodes, but no ends of edges: an edge from a
@@ -12,26 +12,15 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "base/hash.h"
 #include "fusion/reason.h"
-#include "fusion/target.h"
+#include "fusion/rules.h"
 #include "hlo/module.h"
 
 namespace smelt::fusion {
-
-enum class Role : uint8_t {
-  kOutside,      // parameters, large constants, tuples, control flow: no kernel
-  kFree,         // a free rider
-  kInjective,    // elementwise and data movement
-  kReduction,    // reduce, reduce-window
-  kContraction,  // dot, scaled-dot, convolution
-  kOpaque,       // a kernel of its own, without a loop nest
-};
-
-// The role of an opcode's instructions that have a loop nest (hlo/loop_nest.h); those that have none are opaque.
-Role RoleOf(hlo::Opcode opcode);
 
 // How a consumer's element finds the producer's element.
 enum class Access : uint8_t {
@@ -70,7 +59,7 @@ struct Node {
   bool tuple_result = false;
   bool ordered = false;  // control dependencies or side effects
   bool dynamic_update = false;
-  bool stays_ordered = false;  // kXlaCpu: reads a value that is written over later, or keeps one from that
+  bool stays_ordered = false;  // Rules::ordered
   float cost = 0;              // ElementCost
   int64_t elements = 0;        // of the result; a tuple's first
   int64_t bytes = 0;           // of the result
@@ -83,7 +72,7 @@ struct Node {
 
 class Graph {
  public:
-  static absl::StatusOr<Graph> Build(const hlo::Module& module, const FusionTarget& target);
+  static absl::StatusOr<Graph> Build(const hlo::Module& module, const Rules& rules);
 
   // Producers before consumers, computation by computation. Dead instructions are nodes with live = false.
   absl::Span<const Node> nodes() const { return nodes_; }
@@ -102,12 +91,12 @@ class Graph {
   int32_t NodeOf(const hlo::Instruction& instruction) const;
 
  private:
-  void AddNode(const hlo::Instruction& instruction, int32_t computation, const FusionTarget& target);
-  void KeepOrderOfOverwriting(const hlo::Module& module);
+  void AddNode(const hlo::Instruction& instruction, int32_t computation, const Rules& rules);
+  void KeepOrder(const absl::flat_hash_set<const hlo::Instruction*>& ordered);
   void MarkLive(const hlo::Module& module);
   void FindFreeRiders();
   // `last_edge`: by producer, the edge that was added last.
-  void AddSlots(int32_t n, const FusionTarget& target, std::vector<int32_t>* last_edge);
+  void AddSlots(int32_t n, const Rules& rules, std::vector<int32_t>* last_edge);
   void CountUses(const hlo::Computation& computation);
   void SortOutEdges();
 

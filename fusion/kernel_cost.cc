@@ -41,7 +41,7 @@ double OperationsPerElement(const Node& node) {
 
 }  // namespace
 
-double KernelSeconds(const Graph& graph, const FusionTarget& target, const KernelBody& body) {
+double KernelSeconds(const Graph& graph, const Rules& rules, const KernelBody& body) {
   const size_t count = body.values.size();
   thread_local std::vector<double> evaluated, share;
   evaluated.assign(count, 0);  // elements of each value that are computed
@@ -55,8 +55,8 @@ double KernelSeconds(const Graph& graph, const FusionTarget& target, const Kerne
   double flops = 0;
   double memory_seconds = 0;
   const auto move = [&](double bytes) {
-    memory_seconds += bytes / (bytes <= static_cast<double>(target.cache_bytes) ? target.cache_bytes_per_second
-                                                                                : target.memory_bytes_per_second);
+    memory_seconds += bytes / (bytes <= static_cast<double>(rules.cache_bytes) ? rules.cache_bytes_per_second
+                                                                               : rules.memory_bytes_per_second);
   };
   for (size_t i = count; i-- > 0;) {  // users come after their operands
     const KernelBody::Value& value = body.values[i];
@@ -80,8 +80,7 @@ double KernelSeconds(const Graph& graph, const FusionTarget& target, const Kerne
       } else if (node.role == Role::kReduction) {
         reads = elements * repeats;
         if (o == 0) element_operations += reads;
-      } else if (target.emitter == Emitter::kSmelt &&
-                 (producer.role == Role::kReduction || producer.elements * 16 <= node.elements)) {
+      } else if (rules.keeps_rows && (producer.role == Role::kReduction || producer.elements * 16 <= node.elements)) {
         reads = std::min(reads, elements);  // kept inside the kernel
       }
       evaluated[operand] = std::max(evaluated[operand], reads);
@@ -94,12 +93,12 @@ double KernelSeconds(const Graph& graph, const FusionTarget& target, const Kerne
     move(static_cast<double>(node.dynamic_update ? graph.node(graph.slots(node)[1].top).bytes : node.bytes));
   }
   const double compute_seconds =
-      element_operations / target.element_operations_per_second + flops / target.flops_per_second;
-  return std::max(memory_seconds, compute_seconds) + target.launch_seconds;
+      element_operations / rules.element_operations_per_second + flops / rules.flops_per_second;
+  return std::max(memory_seconds, compute_seconds) + rules.launch_seconds;
 }
 
-absl::StatusOr<double> KernelSeconds(const hlo::Module& kernel, const FusionTarget& target) {
-  SMELT_ASSIGN_OR_RETURN(const Graph graph, Graph::Build(kernel, target));
+absl::StatusOr<double> KernelSeconds(const hlo::Module& kernel, const Rules& rules) {
+  SMELT_ASSIGN_OR_RETURN(const Graph graph, Graph::Build(kernel, rules));
   const hlo::Instruction& root = *kernel.entry()->root();
   KernelBody body;
   std::vector<int32_t> number(graph.nodes().size(), -1);  // values by node; producers come first
@@ -120,7 +119,7 @@ absl::StatusOr<double> KernelSeconds(const hlo::Module& kernel, const FusionTarg
   } else {
     body.outputs.push_back(number[graph.NodeOf(root)]);
   }
-  return KernelSeconds(graph, target, body);
+  return KernelSeconds(graph, rules, body);
 }
 
 }  // namespace smelt::fusion

@@ -4,7 +4,7 @@
 //   Explanation why = Why(space, legal, *add, *maximum);
 //   Describe(why.reason).text
 //
-// The rules, in the order in which they are tried, are those of reason.h; their figures come from FusionTarget.
+// The rules, in the order in which they are tried, are those of reason.h; their figures come from Rules.
 #pragma once
 
 #include <vector>

@@ -7,7 +7,7 @@
 namespace smelt::fusion {
 
 Partition::Partition(const Space& space, bool hashes)
-    : space_(&space), graph_(space.graph()), target_(space.target()), hashes_(hashes), config_(space.size()) {
+    : space_(&space), graph_(space.graph()), rules_(space.rules()), hashes_(hashes), config_(space.size()) {
   const int32_t nodes = static_cast<int32_t>(graph_.nodes().size());
   const size_t edges = graph_.edges().size();
   edge_on_.assign(edges, 0);

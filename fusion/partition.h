@@ -103,13 +103,13 @@ class Partition {
     int64_t scratch = 0;       // bytes
     int64_t domain = 0;        // most elements that a node runs over
     float work = 0;            // element operations for one element
-    float evaluations = 1;     // kXlaCpu: at least as many as indices at which one of its instructions is read
+    float evaluations = 1;     // at least as many as indices at which one of its instructions is read
     bool operator==(const Up&) const = default;
   };
   // Kernels (by output node) that a node ends up in, ascending; kMaxCopies + 1 stands for more.
   struct Down {
     int32_t count = 0;
-    int32_t roots[FusionTarget::kMaxCopies + 1] = {};
+    int32_t roots[Rules::kMaxCopies + 1] = {};
     bool operator==(const Down&) const = default;
   };
   struct Exact {
@@ -154,7 +154,8 @@ class Partition {
   Reason JoinWork(const Edge& edge, const Up& producer, int64_t* scratch);
   Exact CountExactly(int32_t n, int32_t last_edge);
   bool WorkExceeds(int32_t n, double limit);
-  // Whether XLA would make code of an instruction for more indices than the target allows (partition_xla.cc).
+  // Whether an instruction's code would stand in a kernel for more indices than the rules allow
+  // (partition_evaluations.cc).
   bool EvaluationsExceed(absl::Span<const int32_t> outputs, int32_t last_edge);
   bool ReadsNode(int32_t from, int32_t wanted);
   int CopyLimit(int32_t n) const;
@@ -174,7 +175,7 @@ class Partition {
 
   const Space* space_;
   const Graph& graph_;
-  const FusionTarget& target_;
+  const Rules& rules_;
   bool hashes_;
   Config config_;
   std::vector<uint8_t> edge_on_;

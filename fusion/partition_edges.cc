@@ -24,7 +24,7 @@ Partition::Up Partition::Alone(int32_t n) const {
   up.rows = node.rows;
   up.domain = node.domain;
   up.work = node.cost;  // none of reductions and contractions: their results are kept, not computed again
-  const bool kept = target_.emitter == Emitter::kSmelt;
+  const bool kept = rules_.keeps_rows;
   if (!kept && node.role == Role::kReduction) up.work += node.folded;
   return up;
 }
@@ -83,10 +83,10 @@ Reason Partition::Join(const Edge& edge, int32_t e, Up* up, bool* needs_scratch)
             up->scratch + producer.scratch + scratch};
   const auto over = [&](const Exact& x) {
     // One more for the output. A consumer that reads more than the limit by itself may get no worse.
-    if (x.inputs + 1 > target_.max_operands_and_outputs && x.inputs > up->inputs) return Reason::kOperandLimit;
-    if (x.code > target_.max_instructions) return Reason::kCodeLimit;
-    if (x.reductions > target_.max_reductions) return Reason::kReductionLimit;
-    if (x.scratch > target_.max_scratch_bytes) return Reason::kScratchLimit;
+    if (x.inputs + 1 > rules_.max_operands_and_outputs && x.inputs > up->inputs) return Reason::kOperandLimit;
+    if (x.code > rules_.max_instructions) return Reason::kCodeLimit;
+    if (x.reductions > rules_.max_reductions) return Reason::kReductionLimit;
+    if (x.scratch > rules_.max_scratch_bytes) return Reason::kScratchLimit;
     return Reason::kLegal;
   };
   if (over(sum) != Reason::kLegal) {
@@ -95,9 +95,9 @@ Reason Partition::Join(const Edge& edge, int32_t e, Up* up, bool* needs_scratch)
     if (const Reason reason = over(sum); reason != Reason::kLegal) return reason;
   }
   const int32_t depth = std::max(up->depth, producer.depth + 1);
-  if (depth > target_.max_depth) return Reason::kDepthLimit;
-  const bool keeps = target_.emitter == Emitter::kSmelt;
-  if (!keeps && up->evaluations + producer.evaluations > target_.max_evaluations &&
+  if (depth > rules_.max_depth) return Reason::kDepthLimit;
+  const bool keeps = rules_.keeps_rows;
+  if (!keeps && up->evaluations + producer.evaluations > rules_.max_evaluations &&
       EvaluationsExceed({&edge.consumer, 1}, e)) {
     return Reason::kEvaluations;
   }
@@ -132,10 +132,6 @@ Reason Partition::JoinRows(const Edge& edge, const Up& producer, Up* up) const {
   return Reason::kLegal;
 }
 
-// Operations for one element that XLA's own fusion repeats for every reader, however many: a bias, a scale by the root
-// of a variance, a scalar that its code generator computes before the loop. What that costs is for measurements to say.
-constexpr double kXlaRepeatedWork = 32;
-
 Reason Partition::JoinWork(const Edge& edge, const Up& producer, int64_t* scratch) {
   if (edge.reuse <= 1) return Reason::kLegal;
   const Node& node = graph_.node(edge.producer);
@@ -143,12 +139,12 @@ Reason Partition::JoinWork(const Edge& edge, const Up& producer, int64_t* scratc
   // One value a row, or a reduction's own result: made once, whatever its work.
   const bool stored = producer.rows > 0 && node.elements == producer.rows;
   if (!stored) {
-    const double limit = target_.recompute_factor / edge.reuse;
-    const bool repeats_all = target_.emitter == Emitter::kXlaCpu;
-    if (repeats_all && producer.work <= kXlaRepeatedWork) return Reason::kLegal;
-    if (producer.work <= limit || (!repeats_all && !WorkExceeds(edge.producer, limit))) return Reason::kLegal;
+    const double limit = rules_.recompute_factor / edge.reuse;
+    if (producer.work <= std::max(limit, rules_.repeated_work)) return Reason::kLegal;
+    // Counted once where it is shared; kernels that compute all anew count it as often as it is read.
+    if (rules_.keeps_rows && !WorkExceeds(edge.producer, limit)) return Reason::kLegal;
   }
-  if (kept > target_.max_scratch_bytes) return Reason::kRecompute;
+  if (kept > rules_.max_scratch_bytes) return Reason::kRecompute;
   *scratch = kept;
   return Reason::kLegal;
 }
@@ -231,12 +227,12 @@ bool Partition::ReadsNode(int32_t from, int32_t wanted) {
 
 int Partition::CopyLimit(int32_t n) const {
   if (up_[n].contraction >= 0) return 1;
-  if (up_[n].reductions > 0) return std::min(target_.reduction_copies, FusionTarget::kMaxCopies);
-  return FusionTarget::kMaxCopies + 1;
+  if (up_[n].reductions > 0) return std::min(rules_.reduction_copies, Rules::kMaxCopies);
+  return Rules::kMaxCopies + 1;
 }
 
 void Partition::AddRoot(int32_t root, Down* roots) {
-  constexpr int32_t kMany = FusionTarget::kMaxCopies + 1;
+  constexpr int32_t kMany = Rules::kMaxCopies + 1;
   if (roots->count == kMany) return;
   int32_t* const end = roots->roots + roots->count;
   int32_t* const at = std::lower_bound(roots->roots, end, root);
@@ -247,7 +243,7 @@ void Partition::AddRoot(int32_t root, Down* roots) {
 }
 
 void Partition::AddRoots(const Down& more, Down* roots) {
-  if (more.count == FusionTarget::kMaxCopies + 1) *roots = more;
+  if (more.count == Rules::kMaxCopies + 1) *roots = more;
   for (int32_t i = 0; i < more.count; ++i) AddRoot(more.roots[i], roots);
 }
 

@@ -56,7 +56,7 @@ Reason Partition::MergeRule(absl::Span<const int32_t> outputs) {
     if (node.dynamic_update) return Reason::kInPlace;
     if (up_[n].contraction >= 0) return Reason::kContractionOutputs;
     if (up_[n].domain != up_[outputs[0]].domain) return Reason::kShapes;
-    if (target_.emitter == Emitter::kXlaCpu && !SameLoop(*node.instruction, *graph_.node(outputs[0]).instruction))
+    if (rules_.max_evaluations > 0 && !SameLoop(*node.instruction, *graph_.node(outputs[0]).instruction))
       return Reason::kShapes;
     if (up_[n].rows != 0) {
       if (rows != 0 && rows != up_[n].rows) return Reason::kReductionRows;
@@ -87,13 +87,13 @@ Reason Partition::MergeRule(absl::Span<const int32_t> outputs) {
       read_.seen[slot.source] = read;
     }
   }
-  if (exact.inputs + static_cast<int32_t>(outputs.size()) > target_.max_operands_and_outputs) {
+  if (exact.inputs + static_cast<int32_t>(outputs.size()) > rules_.max_operands_and_outputs) {
     return Reason::kOperandLimit;
   }
-  if (exact.code > target_.max_instructions) return Reason::kCodeLimit;
-  if (exact.reductions > target_.max_reductions) return Reason::kReductionLimit;
-  if (exact.scratch > target_.max_scratch_bytes) return Reason::kScratchLimit;
-  if (target_.emitter == Emitter::kXlaCpu && EvaluationsExceed(outputs, INT32_MAX)) return Reason::kEvaluations;
+  if (exact.code > rules_.max_instructions) return Reason::kCodeLimit;
+  if (exact.reductions > rules_.max_reductions) return Reason::kReductionLimit;
+  if (exact.scratch > rules_.max_scratch_bytes) return Reason::kScratchLimit;
+  if (rules_.max_evaluations > 0 && EvaluationsExceed(outputs, INT32_MAX)) return Reason::kEvaluations;
   return Reason::kLegal;
 }
 

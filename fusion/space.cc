@@ -16,11 +16,11 @@ std::string_view DecisionKindName(DecisionKind kind) {
   return kNames[static_cast<int>(kind)];
 }
 
-absl::StatusOr<Space> Space::Build(const hlo::Module& module, const FusionTarget& target) {
+absl::StatusOr<Space> Space::Build(const hlo::Module& module, const Rules& rules) {
   Space space;
   space.module_ = &module;
-  space.target_ = target;
-  SMELT_ASSIGN_OR_RETURN(Graph graph, Graph::Build(module, target));
+  space.rules_ = rules;
+  SMELT_ASSIGN_OR_RETURN(Graph graph, Graph::Build(module, rules));
   space.graph_ = std::make_unique<Graph>(std::move(graph));
   space.fingerprint_ = hlo::Fingerprint(module);
   space.AddEdges();
@@ -62,7 +62,7 @@ void Space::AddSiblings() {
     if (!node.live || (node.role != Role::kInjective && node.role != Role::kReduction)) continue;
     if (node.tuple_result || node.dynamic_update || node.ordered) continue;
     for (const Slot& slot : graph_->slots(node)) {
-      if (slot.source < 0 || graph_->node(slot.source).bytes < target_.sibling_bytes) continue;
+      if (slot.source < 0 || graph_->node(slot.source).bytes < rules_.sibling_bytes) continue;
       auto [it, fresh] = last.try_emplace(std::pair(slot.source, node.domain), n);
       if (fresh || it->second == n) continue;
       const int32_t before = std::exchange(it->second, n);

@@ -1,6 +1,6 @@
 // The space of a module: the ordered list of its fusion decisions.
 //
-//   Space space = Space::Build(module, FusionTarget::Cpu()).value();
+//   Space space = Space::Build(module, Rules::OwnKernels()).value();
 //   space.size()        // 213
 //   space.Name(17)      // "add.41 -> maximum.42"
 //
@@ -19,7 +19,7 @@
 #include "absl/types/span.h"
 #include "base/hash.h"
 #include "fusion/graph.h"
-#include "fusion/target.h"
+#include "fusion/rules.h"
 #include "hlo/module.h"
 
 namespace smelt::fusion {
@@ -40,7 +40,7 @@ struct Decision {
 
 class Space {
  public:
-  static absl::StatusOr<Space> Build(const hlo::Module& module, const FusionTarget& target);
+  static absl::StatusOr<Space> Build(const hlo::Module& module, const Rules& rules);
 
   int64_t size() const { return static_cast<int64_t>(decisions_.size()); }
   const Decision& decision(int64_t d) const { return decisions_[d]; }
@@ -65,7 +65,7 @@ class Space {
   absl::Span<const int32_t> Pattern(int32_t pattern) const { return patterns_[pattern]; }
 
   const Graph& graph() const { return *graph_; }
-  const FusionTarget& target() const { return target_; }
+  const Rules& rules() const { return rules_; }
   const hlo::Module& module() const { return *module_; }
   // The module's fingerprint, independent of names.
   const Hash128& fingerprint() const { return fingerprint_; }
@@ -78,7 +78,7 @@ class Space {
   void FindPatterns();
 
   const hlo::Module* module_ = nullptr;
-  FusionTarget target_;
+  Rules rules_;
   std::unique_ptr<Graph> graph_;
   std::vector<Decision> decisions_;
   int64_t edge_count_ = 0;

@@ -13,7 +13,7 @@
 namespace smelt::machine {
 
 struct TargetId {
-  std::string kind;  // FusionTarget::name: "cpu", our own code; "xla", XLA:CPU's. Empty: nothing is known
+  std::string kind;  // Rules::name: "cpu", our own code; "xla", XLA:CPU's. Empty: nothing is known
   std::string cpu;   // LLVM's name of the CPU, e.g. znver5; empty: not known
   int threads = 0;   // 0: not known
 

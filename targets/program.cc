@@ -7,7 +7,7 @@
 #include "fusion/apply.h"
 #include "fusion/config_file.h"
 #include "fusion/heuristics/heuristics.h"
-#include "fusion/target.h"
+#include "fusion/rules.h"
 #include "hlo/file/read.h"
 #include "hlo/passes/pipeline.h"
 #include "kernels/cost/analytical.h"
@@ -17,7 +17,7 @@ namespace {
 
 absl::StatusOr<FusedProgram> Fuse(const fusion::Unfused& flat, const std::string& spec,
                                   const machine::Machine& machine) {
-  SMELT_ASSIGN_OR_RETURN(const fusion::Space space, fusion::Space::Build(*flat.module, fusion::FusionTarget::Cpu()));
+  SMELT_ASSIGN_OR_RETURN(const fusion::Space space, fusion::Space::Build(*flat.module, fusion::Rules::OwnKernels()));
   FusedProgram fused;
   if (IsFusionName(spec)) {
     SMELT_ASSIGN_OR_RETURN(fused.config, FusionConfig(space, flat, spec, machine));

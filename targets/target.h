@@ -1,8 +1,8 @@
 // A code generator on a device: all that the search, the profiler and the verbs know of what they tune for.
 //
-//   const targets::Target& target = ...;                          // targets/cpu/own_kernels.h,
-//   targets/xla/xla_target.h targets::Program program = target.Load("model.hlo").value(); fusion::Space space =
-//   target.SpaceOf(program).value(); measure::Outcome alone = target.TimeKernel(runner, kernel, "").outcome;
+//   targets::Program program = target.Load("model.hlo").value();
+//   fusion::Space space = target.SpaceOf(program).value();
+//   measure::Outcome alone = target.TimeKernel(runner, kernel, "").outcome;
 //
 // A program that is tuned has an object of its own beside it (tunable.h). A new target writes these two classes and the
 // child that its runner starts, in a folder of its own; nothing above this folder names it. Immutable and thread-safe.

@@ -1,6 +1,5 @@
 // A program made ready to be tuned for a target: where its search starts, what it may choose, how a choice is built.
 //
-//   const Tunable& tunable = ...;
 //   Trial trial = tunable.usual();                    // the default, which an answer has to beat
 //   trial.config = tunable.Named("none").value();
 //   measure::Candidate candidate = tunable.ToCandidate(trial);

@@ -67,8 +67,8 @@ struct ChangedKernel {
 
 // A program that the search started from.
 struct StartingPoint {
-  // One of targets::Tunable::starts; then the best of ours with each kernel in its fastest way (kernels-chosen) and in the
-  // compiler's (library).
+  // One of targets::Tunable::starts; then the best of ours with each kernel in its fastest way (kernels-chosen) and in
+  // the compiler's (library).
   std::string name;
   double relative = 0;  // its time over the default's; infinity: it failed
 };

@@ -84,7 +84,7 @@ class Trials {
     kWrong,      // not
     kUnchecked,  // the evaluator has no result, or the compiler's own differs from it: compared with the default
                  // program's; or no result is finite
-    kNoResult,  // it failed before it gave one
+    kNoResult,   // it failed before it gave one
   };
   struct Check {
     Verdict verdict;

@@ -70,7 +70,7 @@ class Priority {
   double Cost(int32_t slot) {
     if (!options_.kernel_seconds) {
       partition_.Body(slot, &body_);
-      return KernelSeconds(graph_, space_.target(), body_);
+      return KernelSeconds(graph_, space_.rules(), body_);
     }
     const Hash128& hash = partition_.kernel(slot).hash;
     auto [it, fresh] = known_.try_emplace(hash, 0.0);

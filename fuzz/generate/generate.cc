@@ -73,7 +73,7 @@ void AddLayout(Random& random, Shape* shape) {
 
 // The same program as XLA would hand it on: some of it in fusions already.
 std::unique_ptr<hlo::Module> SomeFused(Random& random, std::unique_ptr<hlo::Module> module) {
-  const absl::StatusOr<fusion::Space> space = fusion::Space::Build(*module, fusion::FusionTarget::Cpu());
+  const absl::StatusOr<fusion::Space> space = fusion::Space::Build(*module, fusion::Rules::OwnKernels());
   if (!space.ok()) return module;
   fusion::Config config(space->size());
   for (int64_t d = 0; d < space->size(); ++d) config.Set(d, random.Chance(0.4));

@@ -198,7 +198,7 @@ class Trial {
 
   absl::Status WriteConfig(const targets::FusedProgram& fused) const {
     SMELT_ASSIGN_OR_RETURN(const fusion::Space space,
-                           fusion::Space::Build(program_.module(), fusion::FusionTarget::Cpu()));
+                           fusion::Space::Build(program_.module(), fusion::Rules::OwnKernels()));
     fusion::SavedConfig saved;
     saved.config = fused.config;
     for (const auto& [hash, tile] : fused.tiles) saved.tiles[hash.ToHex()] = tile.ToString();

@@ -25,7 +25,7 @@ double Noise(std::vector<double> seconds) {
 }
 
 absl::StatusOr<Example> Featurise(const KernelExample& record, const machine::Machine& target,
-                                  const LoadOptions& options, bool xla) {
+                                  const LoadOptions& options, const fusion::Rules* rough) {
   SMELT_ASSIGN_OR_RETURN(std::unique_ptr<hlo::Module> module,
                          hlo::ParseModule(record.kernel_text, {.file_name = record.program}));
   const hlo::Computation& kernel = *module->entry();
@@ -38,8 +38,8 @@ absl::StatusOr<Example> Featurise(const KernelExample& record, const machine::Ma
   example.hash = record.hash;
   example.graph = ExtractFeatures(kernel, target);
   example.analytical_seconds = kernels::cost::EstimateKernel(kernel, target).seconds();
-  if (xla) {
-    SMELT_ASSIGN_OR_RETURN(example.rough_seconds, fusion::KernelSeconds(*module, fusion::FusionTarget::XlaCpu()));
+  if (rough != nullptr) {
+    SMELT_ASSIGN_OR_RETURN(example.rough_seconds, fusion::KernelSeconds(*module, *rough));
   }
   example.kind = KernelKind(kernel);
   std::vector<const Measurement*> tiles;
@@ -122,8 +122,9 @@ absl::StatusOr<Dataset> LoadDataset(const std::string& folders, const machine::M
                              const std::pair key(record.program, record.hash);
                              const auto known = seen.find(key);
                              if (known != seen.end() && record.measurements.size() < 2) return absl::OkStatus();
-                             absl::StatusOr<Example> example =
-                                 Featurise(record, target, options, data.target.kind == "xla");
+                             const auto rough = options.rough.find(data.target.kind);
+                             absl::StatusOr<Example> example = Featurise(
+                                 record, target, options, rough == options.rough.end() ? nullptr : &rough->second);
                              if (!example.ok()) {
                                data.warnings.push_back(absl::StrCat("skipped kernel ", record.hash.ToHex(), " of ",
                                                                     record.program, ": ", example.status().message()));

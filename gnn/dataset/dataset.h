@@ -4,11 +4,13 @@
 //   Split split = SplitByProgram(data, {.seed = 1});
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "base/hash.h"
+#include "fusion/rules.h"
 #include "gnn/features/features.h"
 #include "machine/machine.h"
 #include "machine/target_id.h"
@@ -22,7 +24,7 @@ struct Example {
   KernelGraph graph;
   double seconds = 0;             // of the default tile, minimum of the repeats; 0: not measured
   double analytical_seconds = 0;  // the analytical model's estimate
-  double rough_seconds = 0;       // XLA's kernels: the cost that heuristics go by (fusion/kernel_cost.h); else 0
+  double rough_seconds = 0;       // the cost that heuristics go by (LoadOptions::rough); else 0
   double noise = 0;               // (median - minimum) / minimum over the repeats
   std::string kind;               // of the kernel's main operation: per-kind coefficients of the analytical model
   // The tile task: one row of features, one time and one analytical estimate a tile, at least two of them or none.
@@ -42,6 +44,9 @@ struct Dataset {
 struct LoadOptions {
   int64_t tiles_per_kernel = 128;  // rows kept; more are thinned evenly
   int64_t max_nodes = 4000;        // larger kernels are skipped
+  // By TargetId::kind: targets whose heuristics go by the rough cost of kernels (fusion/kernel_cost.h), which the
+  // examples of such a corpus then have.
+  std::map<std::string, fusion::Rules> rough;
 };
 
 // Reads and featurises a corpus (or several, separated by commas). A kernel that appears more than once with the same

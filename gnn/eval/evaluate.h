@@ -21,7 +21,7 @@ struct Contender {
   const TaskModel* fusion = nullptr;
   const TaskModel* tile = nullptr;
   bool analytical = false;  // the estimate times the factor of the kernel's kind
-  bool rough = false;       // XLA's kernels: Example::rough_seconds, as it is
+  bool rough = false;       // Example::rough_seconds, as it is
 };
 
 // Fusion task, kernels at least or below 5 us (the paper's line): mean absolute percentage error and Kendall's tau, by

@@ -25,7 +25,7 @@ class OwnKernelsTarget : public targets::Target {
 
   absl::StatusOr<targets::Program> Load(const std::string& path) const override { return targets::LoadProgram(path); }
   absl::StatusOr<fusion::Space> SpaceOf(const targets::Program& program) const override {
-    return fusion::Space::Build(program.module(), fusion::FusionTarget::Cpu());
+    return fusion::Space::Build(program.module(), fusion::Rules::OwnKernels());
   }
 
   absl::StatusOr<double> RoughSeconds(const fusion::Kernel& kernel) const override {
@@ -91,7 +91,7 @@ std::unique_ptr<targets::Target> OwnKernels(Target target) {
 }
 
 absl::StatusOr<std::unique_ptr<targets::Tunable>> MakeTunable(const targets::Target& target, targets::Program program,
-                                                              const fusion::FusionTarget& rules) {
+                                                              const fusion::Rules& rules) {
   SMELT_ASSIGN_OR_RETURN(fusion::Space space, fusion::Space::Build(program.module(), rules));
   auto tunable = std::make_unique<OwnKernelsTunable>(target, std::move(program), std::move(space));
   SMELT_RETURN_IF_ERROR(tunable->FindDefault());

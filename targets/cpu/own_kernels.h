@@ -1,13 +1,13 @@
 // --target=cpu: our own kernels on this CPU, as the search, the profiler and the verbs see them.
 //
 //   std::unique_ptr<targets::Target> own = cpu::OwnKernels(cpu::DetectTarget());
-//   auto tunable = cpu::MakeTunable(*own, own->Load("model.hlo").value(), fusion::FusionTarget::Cpu()).value();
+//   auto tunable = cpu::MakeTunable(*own, own->Load("model.hlo").value(), fusion::Rules::OwnKernels()).value();
 #pragma once
 
 #include <memory>
 
 #include "absl/status/statusor.h"
-#include "fusion/target.h"
+#include "fusion/rules.h"
 #include "targets/cpu/codegen/target.h"
 #include "targets/target.h"
 #include "targets/tunable.h"
@@ -17,8 +17,8 @@ namespace smelt::cpu {
 std::unique_ptr<targets::Target> OwnKernels(Target target);
 
 // The default is `priority`. `rules`: of legality, where fusions have to be such as another compiler takes as well;
-// otherwise FusionTarget::Cpu(). `target` must outlive it.
+// otherwise Rules::OwnKernels(). `target` must outlive it.
 absl::StatusOr<std::unique_ptr<targets::Tunable>> MakeTunable(const targets::Target& target, targets::Program program,
-                                                              const fusion::FusionTarget& rules);
+                                                              const fusion::Rules& rules);
 
 }  // namespace smelt::cpu

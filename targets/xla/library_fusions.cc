@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <string>
 
-#include "fusion/xla_cpu_emitter.h"
 #include "targets/xla/loop_fusions.h"
+#include "targets/xla/loop_rules.h"
 
 namespace smelt::xla {
 namespace {
@@ -40,7 +40,7 @@ int64_t HoldLibraryFusions(hlo::Module* module) {
   for (hlo::Computation* computation : module->ExecutedComputations()) {
     for (Instruction* instruction : computation->Instructions()) {
       if (!IsLibraryFusion(*instruction)) continue;
-      Replace(instruction, Opcode::kCustomCall, hlo::CustomCallAttributes{fusion::xla_cpu::kHeldFusion});
+      Replace(instruction, Opcode::kCustomCall, hlo::CustomCallAttributes{kHeldFusion});
       ++held;
     }
   }
@@ -50,7 +50,7 @@ int64_t HoldLibraryFusions(hlo::Module* module) {
 void ReleaseLibraryFusions(hlo::Module* module) {
   for (hlo::Computation* computation : module->ExecutedComputations()) {
     for (Instruction* instruction : computation->Instructions()) {
-      if (fusion::xla_cpu::IsHeldFusion(*instruction))
+      if (IsHeldFusion(*instruction))
         Replace(instruction, Opcode::kFusion, hlo::FusionAttributes{hlo::FusionKind::kCustom});
     }
   }

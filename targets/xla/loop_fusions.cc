@@ -5,11 +5,11 @@
 #include <vector>
 
 #include "base/str_cat.h"
-#include "fusion/xla_cpu_emitter.h"
 #include "hlo/cost_analysis.h"
 #include "targets/xla/calls.h"
 #include "targets/xla/default_layouts.h"
 #include "targets/xla/library_fusions.h"
+#include "targets/xla/loop_rules.h"
 #include "targets/xla/loop_states.h"
 #include "targets/xla/outline.h"
 
@@ -93,7 +93,7 @@ void ToLoopFusions(const LoopFusionOptions& options, hlo::Module* module) {
       if (instruction->opcode() == Opcode::kFusion) {
         if (instruction->attributes<hlo::FusionAttributes>().kind == hlo::FusionKind::kCustom) continue;
         instruction->mutable_attributes<hlo::FusionAttributes>().kind = hlo::FusionKind::kLoop;
-      } else if (fusion::xla_cpu::RunsAsLoopFusion(*instruction)) {
+      } else if (RunsAsLoopFusion(*instruction)) {
         fusion = Wrap(instruction);
       } else {
         continue;

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_set.h"
-#include "fusion/xla_cpu_emitter.h"
+#include "targets/xla/loop_rules.h"
 
 namespace smelt::xla {
 namespace {
@@ -19,7 +19,7 @@ bool WritesAfresh(const Instruction& instruction) {
     return instruction.shape().IsArray() && instruction.called(0)->root()->opcode() != Opcode::kDynamicUpdateSlice &&
            instruction.called(0)->root()->opcode() != Opcode::kScatter;
   }
-  return fusion::xla_cpu::RunsAsLoopFusion(instruction) && instruction.opcode() != Opcode::kScatter;
+  return RunsAsLoopFusion(instruction) && instruction.opcode() != Opcode::kScatter;
 }
 
 std::vector<Instruction*> Loops(const hlo::Module& module) {
@@ -75,7 +75,7 @@ absl::flat_hash_set<const Instruction*> Before(const Instruction& instruction) {
 bool InPlace(const Instruction& loop, int64_t i, const Instruction& value) {
   if (!WritesAfresh(value)) return false;
   const absl::flat_hash_set<const Instruction*> before = Before(value);
-  for (const Instruction* reader : fusion::xla_cpu::StateReaders(loop, i)) {
+  for (const Instruction* reader : StateReaders(loop, i)) {
     if (reader != &value) {
       if (!before.contains(reader)) return false;
       continue;
@@ -106,7 +106,7 @@ void OverwriteLate(hlo::Module* module) {
         continue;
       Instruction* copy = body->Add(Opcode::kCopy, value->shape(), {value});
       root->ReplaceOperand(i, copy);
-      if (fusion::xla_cpu::LateCopy(*loop, i) != copy) {
+      if (LateCopy(*loop, i) != copy) {
         root->ReplaceOperand(i, value);
         body->Remove(copy);
       }
@@ -119,7 +119,7 @@ void SettleOverwriting(hlo::Module* module) {
     Computation* body = loop->called(0);
     Instruction* root = body->root();
     for (int64_t i = 0; i < root->operand_count(); ++i) {
-      if (fusion::xla_cpu::LateCopy(*loop, i) == nullptr) continue;
+      if (LateCopy(*loop, i) == nullptr) continue;
       Instruction* copy = root->operand(i);
       Instruction* value = copy->operand(0);
       if (copy->control_predecessors().empty() && copy->control_successors().empty() && InPlace(*loop, i, *value)) {
@@ -127,7 +127,7 @@ void SettleOverwriting(hlo::Module* module) {
         body->Remove(copy);
         continue;
       }
-      for (Instruction* reader : fusion::xla_cpu::StateReaders(*loop, i)) {
+      for (Instruction* reader : StateReaders(*loop, i)) {
         if (reader != copy && reader->parent() == body) copy->AddControlPredecessor(reader);
       }
     }

@@ -10,7 +10,7 @@
 #include "fusion/instruction_hash.h"
 #include "fusion/legality.h"
 #include "fusion/unfuse.h"
-#include "fusion/xla_cpu_emitter.h"
+#include "targets/xla/loop_rules.h"
 
 namespace smelt::xla {
 namespace {
@@ -38,7 +38,7 @@ Values ValuesOf(const hlo::Module& module) {
       if (instruction->opcode() == Opcode::kParameter) {
         hasher.Add(places.at(computation));
         hasher.Add(instruction->attributes<hlo::ParameterAttributes>().number);
-      } else if (fusion::xla_cpu::KeepsValueFromOverwriting(*instruction)) {
+      } else if (KeepsValueFromOverwriting(*instruction)) {
         values[instruction] = values.at(instruction->operand(0));
         continue;
       } else if (instruction->opcode() == Opcode::kBitcast) {

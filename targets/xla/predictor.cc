@@ -8,6 +8,7 @@
 #include "base/status_macros.h"
 #include "fusion/kernel_cost.h"
 #include "gnn/shipped_model.h"
+#include "targets/xla/loop_rules.h"
 
 namespace smelt::xla {
 namespace {
@@ -44,7 +45,7 @@ class XlaPredictor : public gnn::Predictor {
         asked.push_back(&kernel);
         places.push_back(i);
       } else {
-        SMELT_ASSIGN_OR_RETURN(seconds[i], fusion::KernelSeconds(*kernel.module, fusion::FusionTarget::XlaCpu()));
+        SMELT_ASSIGN_OR_RETURN(seconds[i], fusion::KernelSeconds(*kernel.module, LoopRules()));
         Remember(kernel, seconds[i]);
       }
     }
@@ -94,8 +95,7 @@ std::unique_ptr<gnn::Predictor> RoughPredictor() { return std::make_unique<XlaPr
 
 absl::StatusOr<std::unique_ptr<gnn::Predictor>> LearnedPredictor(const std::string& model,
                                                                  const machine::Machine& machine) {
-  SMELT_ASSIGN_OR_RETURN(std::unique_ptr<gnn::Predictor> learned,
-                         gnn::Predictor::Load(model, machine, fusion::FusionTarget::XlaCpu().name));
+  SMELT_ASSIGN_OR_RETURN(std::unique_ptr<gnn::Predictor> learned, gnn::Predictor::Load(model, machine, kKind));
   return std::make_unique<XlaPredictor>(std::move(learned));
 }
 

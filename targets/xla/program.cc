@@ -15,7 +15,7 @@
 #include "fusion/apply.h"
 #include "fusion/config_file.h"
 #include "fusion/heuristics/heuristics.h"
-#include "fusion/target.h"
+#include "fusion/rules.h"
 #include "fusion/unfuse.h"
 #include "hlo/file/read.h"
 #include "hlo/proto/reader.h"
@@ -25,6 +25,7 @@
 #include "targets/xla/default_layouts.h"
 #include "targets/xla/library_fusions.h"
 #include "targets/xla/loop_fusions.h"
+#include "targets/xla/loop_rules.h"
 #include "targets/xla/loop_states.h"
 
 namespace smelt::xla {
@@ -219,7 +220,7 @@ absl::StatusOr<bool> LibraryIsFaster(const measure::WorkerOptions& worker, const
 }
 
 absl::StatusOr<fusion::Space> XlaSpace(const targets::Program& program) {
-  return fusion::Space::Build(program.module(), fusion::FusionTarget::XlaCpu());
+  return fusion::Space::Build(program.module(), LoopRules());
 }
 
 absl::StatusOr<fusion::Config> XlaFusionConfig(const fusion::Space& space, const targets::Program& program,

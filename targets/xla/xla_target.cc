@@ -6,9 +6,10 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "fusion/kernel_cost.h"
-#include "fusion/target.h"
+#include "fusion/rules.h"
 #include "targets/xla/choices.h"
 #include "targets/xla/kernel_loop.h"
+#include "targets/xla/loop_rules.h"
 #include "targets/xla/own_fusions.h"
 #include "targets/xla/tiles.h"
 
@@ -28,11 +29,9 @@ class XlaCpuTarget : public targets::Target {
   XlaCpuTarget(cpu::Target processor, measure::WorkerOptions worker, double compile_seconds)
       : processor_(std::move(processor)), worker_(std::move(worker)), compile_seconds_(compile_seconds) {}
 
-  machine::TargetId id() const override {
-    return {fusion::FusionTarget::XlaCpu().name, processor_.name, processor_.threads};
-  }
+  machine::TargetId id() const override { return {kKind, processor_.name, processor_.threads}; }
   std::string RecordName() const override {
-    return machine::TargetId{.kind = fusion::FusionTarget::XlaCpu().name, .threads = processor_.threads}.ToString();
+    return machine::TargetId{.kind = kKind, .threads = processor_.threads}.ToString();
   }
   std::string CompilerVersion() const override { return kXlaVersion; }
   const machine::Machine& machine() const override { return processor_; }
@@ -44,7 +43,7 @@ class XlaCpuTarget : public targets::Target {
   absl::StatusOr<fusion::Space> SpaceOf(const targets::Program& program) const override { return XlaSpace(program); }
 
   absl::StatusOr<double> RoughSeconds(const fusion::Kernel& kernel) const override {
-    return fusion::KernelSeconds(*kernel.module, fusion::FusionTarget::XlaCpu());
+    return fusion::KernelSeconds(*kernel.module, LoopRules());
   }
   bool IsNothing(const fusion::Kernel& kernel) const override {
     return kernel.computation().root()->opcode() == hlo::Opcode::kBitcast && fusion::IsFree(kernel.computation());

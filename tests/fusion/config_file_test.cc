@@ -18,9 +18,14 @@ class ConfigFileTest : public ::testing::Test {
       : module_(hlo::ParseModule("HloModule m\n\nENTRY e {\n  p = f32[64] parameter(0)\n  n = f32[64] negate(p)\n"
                                  "  ROOT r = f32[64] add(n, n)\n}\n")
                     .value()),
-        own_(Space::Build(*module_, FusionTarget::Cpu()).value()),
-        xla_(Space::Build(*module_, FusionTarget::XlaCpu()).value()) {}
+        own_(Space::Build(*module_, Rules::OwnKernels()).value()),
+        xla_(Space::Build(*module_, Others()).value()) {}
 
+  static Rules Others() {
+    Rules rules;
+    rules.name = "xla";
+    return rules;
+  }
   static SavedConfig Joined(const Space& space, const machine::TargetId& target) {
     SavedConfig saved{Config(space.size()), {}, {}, {}, target};
     saved.config.Set(0, true);
@@ -44,8 +49,8 @@ TEST_F(ConfigFileTest, OfAnotherTargetIsRefusedByName) {
     const auto read = ConfigFromJson(ConfigToJson(*made, Joined(*made, {})), "best.fusion.json", *used);
     ASSERT_FALSE(read.ok());
     EXPECT_THAT(std::string(read.status().message()),
-                AllOf(HasSubstr("best.fusion.json"), HasSubstr("`" + made->target().name + "`"),
-                      HasSubstr("`" + used->target().name + "`"), Not(HasSubstr("another module"))));
+                AllOf(HasSubstr("best.fusion.json"), HasSubstr("`" + made->rules().name + "`"),
+                      HasSubstr("`" + used->rules().name + "`"), Not(HasSubstr("another module"))));
   }
 }
 

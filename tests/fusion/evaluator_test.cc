@@ -105,7 +105,7 @@ TEST_P(EvaluatorOnPrograms, KeepsWhatLegalisingFromNothingGives) {
 // Tight limits make legalisation drop often, and far from the move.
 TEST_P(EvaluatorOnPrograms, KeepsWhatLegalisingFromNothingGivesUnderTightLimits) {
   const auto module = Parse(GetParam().text);
-  FusionTarget target;
+  Rules target;
   target.max_instructions = 7;
   target.max_operands_and_outputs = 5;
   target.max_depth = 5;

@@ -11,11 +11,11 @@ namespace {
 
 class Legality : public testing::Test {
  protected:
-  void Use(std::string_view program, const FusionTarget& target = FusionTarget::Cpu()) {
+  void Use(std::string_view program, const Rules& target = Rules::OwnKernels()) {
     module_ = Parse(ProgramText(program));
     space_ = std::make_unique<Space>(BuildSpace(*module_, target));
   }
-  void UseText(std::string_view text, const FusionTarget& target = FusionTarget::Cpu()) {
+  void UseText(std::string_view text, const Rules& target = Rules::OwnKernels()) {
     module_ = Parse(text);
     space_ = std::make_unique<Space>(BuildSpace(*module_, target));
   }
@@ -112,7 +112,7 @@ ENTRY main {
 }
 
 TEST_F(Legality, ExpensiveProducerIsNotRepeatedForEveryColumnOfAProduct) {
-  FusionTarget target;
+  Rules target;
   target.max_scratch_bytes = 512;
   Use("dense", target);
   EXPECT_EQ(DroppedFor({"exp.x -> dot.1"}, "exp.x -> dot.1"), Reason::kRecompute);
@@ -172,7 +172,7 @@ TEST_F(Legality, UpdateDoesNotReadTheBufferThatItWrites) {
 }
 
 TEST_F(Legality, LimitsComeFromTheTarget) {
-  FusionTarget target;
+  Rules target;
   target.max_instructions = 6;
   Use("adam", target);
   std::vector<Dropped> dropped;
@@ -186,12 +186,12 @@ TEST_F(Legality, LimitsComeFromTheTarget) {
     EXPECT_LE(kernel.computation().instruction_count() - static_cast<int64_t>(kernel.operands.size()), 6);
   }
 
-  target = FusionTarget();
+  target = Rules();
   target.max_operands_and_outputs = 4;
   Use("adam", target);
   for (const Kernel& kernel : KernelsOf(*Apply(*space_, config))) EXPECT_LE(kernel.operands.size(), 3);
 
-  target = FusionTarget();
+  target = Rules();
   target.max_depth = 2;
   Use("elementwise", target);
   EXPECT_EQ(DroppedFor({"add.1 -> mul.1", "mul.1 -> tanh.1"}, "mul.1 -> tanh.1"), Reason::kDepthLimit);
@@ -212,7 +212,7 @@ ENTRY main {
   UseText(kText);
   // Its own kernel and one more: together two.
   EXPECT_EQ(Everything().Count() - (Everything().Get(FindDecision(*space_, "share s")) ? 1 : 0), 1);
-  FusionTarget target;
+  Rules target;
   target.reduction_copies = 3;
   UseText(kText, target);
   EXPECT_EQ(DroppedFor({"s -> u", "s -> v", "s -> w"}, "s -> w"), Reason::kLegal);
@@ -237,7 +237,7 @@ TEST_F(Legality, DiamondsCountOnceHoweverManyPathsTheyHave) {
   }
   text += "  ROOT out = f32[256] abs(v80)\n}\n";
   UseText(text);
-  FusionTarget target;
+  Rules target;
   EXPECT_EQ(KernelsOf(*Apply(*space_, Everything())).size(), 2);  // 161 deep, the limit is 96
   target.max_depth = 1000;
   UseText(text, target);

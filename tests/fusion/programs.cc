@@ -412,7 +412,7 @@ std::unique_ptr<hlo::Module> Parse(std::string_view text) {
   return std::move(*module);
 }
 
-Space BuildSpace(const hlo::Module& module, const FusionTarget& target) {
+Space BuildSpace(const hlo::Module& module, const Rules& target) {
   absl::StatusOr<Space> space = Space::Build(module, target);
   Check(space.ok(), space.status().ToString());
   return std::move(*space);

@@ -25,7 +25,7 @@ std::string_view ProgramText(std::string_view name);
 
 // Fail the process on a text that does not parse or a space that is not built.
 std::unique_ptr<hlo::Module> Parse(std::string_view text);
-Space BuildSpace(const hlo::Module& module, const FusionTarget& target = FusionTarget::Cpu());
+Space BuildSpace(const hlo::Module& module, const Rules& target = Rules::OwnKernels());
 
 // The decision of this name (Space::Name), or -1.
 int32_t FindDecision(const Space& space, std::string_view name);

@@ -92,8 +92,8 @@ NAMES = {
 OWN = {
     "cli/limits.h": {"app": "CLI::App"},
     "fusion/evaluator.h": {"cost": "std::function<double(smelt::Hash128)>"},
-    "fusion/graph.h": {"target": "smelt::fusion::FusionTarget"},
-    "fusion/unfuse.h": {"target": "smelt::fusion::FusionTarget"},
+    "fusion/graph.h": {"target": "smelt::fusion::Rules"},
+    "fusion/unfuse.h": {"target": "smelt::fusion::Rules"},
     "fuzz/generate/draft.h": {"palette": "smelt::fuzz::Palette", "random": "smelt::fuzz::Random"},
     "fuzz/generate/random.h": {"module_index": "uint64_t"},
     "fuzz/reduce/reduce.h": {"Crashes": "std::function<bool(const smelt::hlo::Module&)>"},

@@ -32,6 +32,10 @@ struct KnownInclude {
 std::vector<std::string> CheckFolderCycles(const SourceTree& tree, const std::vector<KnownInclude>& known);
 const std::vector<KnownInclude>& KnownIncludesAgainstTheLayers();
 
+// What serves every target names none: no name or text outside of comments has the name of a folder of targets/ in it.
+// Heuristics may be named after the compiler that they follow. For `cpu`, which is also a core, the namespace counts.
+std::vector<std::string> CheckTargetNames(const SourceTree& tree);
+
 // The modules of the Python package import each other without a circle, need no package outside of smelt.jax, and only
 // door.py there knows private names of JAX.
 std::vector<std::string> CheckPythonImports(const SourceTree& tree);

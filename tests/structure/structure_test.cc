@@ -30,6 +30,8 @@ TEST(Repository, FoldersDoNotIncludeEachOtherInCirclesButThoseThatAreKnown) {
   EXPECT_THAT(CheckFolderCycles(Repository(), KnownIncludesAgainstTheLayers()), IsEmpty());
 }
 
+TEST(Repository, WhatServesEveryTargetNamesNone) { EXPECT_THAT(CheckTargetNames(Repository()), IsEmpty()); }
+
 TEST(Repository, ThePythonPackageImportsFollowItsLayers) { EXPECT_THAT(CheckPythonImports(Repository()), IsEmpty()); }
 
 TEST(Repository, HeavyDependenciesStayBehindTheirDoors) { EXPECT_THAT(CheckDependencyDoors(Repository()), IsEmpty()); }
@@ -55,6 +57,15 @@ TEST(FolderIncludes, CatchAFolderThatLooksAhead) {
                            {"tests/hlo/d.cc", "#include \"cli/main.h\"\n"}};
   EXPECT_THAT(CheckFolderIncludes(tree), ElementsAre(HasSubstr("gnn/b.cc:2: includes tuner/search.h"),
                                                      HasSubstr("hlo/a.h:1: includes fusion/space.h")));
+}
+
+TEST(TargetNames, CatchABranchOnOneTarget) {
+  const SourceTree tree = {{"targets/gpu/target.cc", ""},
+                           {"targets/cpu/target.cc", ""},
+                           {"tuner/a.cc", "// a GPU is a target\nif (options.gpu) return;\nint cpu = 0;\n"},
+                           {"measure/b.h", "cpu::Target target;\n"},
+                           {"cli/c.cc", "gpu::Open();\n"}};
+  EXPECT_THAT(CheckTargetNames(tree), ElementsAre(HasSubstr("measure/b.h:1"), HasSubstr("tuner/a.cc:2")));
 }
 
 TEST(FolderIncludes, CatchAFolderWithoutARule) {

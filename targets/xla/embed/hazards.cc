@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <vector>
 
-#include "fusion/xla_cpu_donation.h"
-#include "fusion/xla_cpu_emitter.h"
+#include "targets/xla/donation.h"
+#include "targets/xla/loop_rules.h"
 
 namespace smelt::embed {
 namespace {
@@ -59,8 +59,8 @@ bool Leaves(const Instruction& value) {
 
 }  // namespace
 
-InPlaceHazards::InPlaceHazards(const hlo::Module& module) : overwritten_(fusion::xla_cpu::OverwrittenValues(module)) {
-  for (const Instruction* value : fusion::xla_cpu::DonatedValues(module)) overwritten_.insert(value);
+InPlaceHazards::InPlaceHazards(const hlo::Module& module) : overwritten_(xla::OverwrittenValues(module)) {
+  for (const Instruction* value : xla::DonatedValues(module)) overwritten_.insert(value);
 }
 
 bool InPlaceHazards::Has(const Instruction& instruction) const {

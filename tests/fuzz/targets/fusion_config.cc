@@ -21,7 +21,7 @@ ENTRY e {
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace smelt;
   static const std::unique_ptr<hlo::Module>& module = *new auto(hlo::ParseModule(kModule).value());
-  static const fusion::Space& space = *new auto(fusion::Space::Build(*module, fusion::FusionTarget::Cpu()).value());
+  static const fusion::Space& space = *new auto(fusion::Space::Build(*module, fusion::Rules::OwnKernels()).value());
   const std::string json(reinterpret_cast<const char*>(data), size);
   const auto saved = fusion::ConfigFromJson(json, "fuzz", space);
   if (!saved.ok()) return 0;

@@ -71,7 +71,7 @@ TEST_F(DatasetTest, CorporaOfDifferentTargetsAreRefusedByName) {
                 AllOf(HasSubstr(other), HasSubstr("`cpu:znver5,threads=1`"), HasSubstr(name)));
   }
   // What an earlier version wrote is the same target under an older name.
-  const auto both = LoadDataset(xla + "," + older_xla, target, {});
+  const auto both = LoadDataset(xla + "," + older_xla, target, {.rough = {{"xla", fusion::Rules::OwnKernels()}}});
   ASSERT_TRUE(both.ok()) << both.status();
   EXPECT_EQ(both->target.ToString(), "xla:znver5,threads=1");
   EXPECT_GT(both->examples[0].rough_seconds, 0);

@@ -174,7 +174,7 @@ TEST(LoopStates, ACopyStaysWhereAFusionReadsTheOldValueAtOtherPlaces) {
   EXPECT_TRUE(hlo::VerifyModule(*module).ok());
   EXPECT_TRUE(Evaluated(*module) == before);
   EXPECT_EQ(module->FindInstruction("t")->parent(), module->FindInstruction("y")->parent());
-  auto space = fusion::Space::Build(*module, fusion::FusionTarget::XlaCpu());
+  auto space = fusion::Space::Build(*module, xla::LoopRules());
   ASSERT_TRUE(space.ok()) << space.status();
   for (const bool fuse : {false, true}) {
     fusion::Config config(space->size());

@@ -8,7 +8,7 @@
 
 #include "fusion/apply.h"
 #include "fusion/heuristics/heuristics.h"
-#include "fusion/target.h"
+#include "fusion/rules.h"
 #include "gtest/gtest.h"
 #include "hlo/evaluator/evaluator.h"
 #include "hlo/fingerprint.h"
@@ -60,7 +60,7 @@ TEST_P(RandomConfigurations, ComputeWhatTheUnfusedProgramComputes) {
 
   auto target = cpu::ParseTarget("cpu:threads=2");
   ASSERT_TRUE(target.ok());
-  auto space = fusion::Space::Build(program->module(), fusion::FusionTarget::Cpu());
+  auto space = fusion::Space::Build(program->module(), fusion::Rules::OwnKernels());
   ASSERT_TRUE(space.ok()) << space.status();
   cpu::KernelCache cache;
   for (int i = 0; i < Count(); ++i) {

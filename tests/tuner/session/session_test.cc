@@ -10,7 +10,7 @@
 #include <set>
 
 #include "fusion/config_file.h"
-#include "fusion/target.h"
+#include "fusion/rules.h"
 #include "gmock/gmock.h"
 #include "gnn/corpus/corpus.h"
 #include "gtest/gtest.h"
@@ -77,7 +77,7 @@ TEST_F(SessionTest, FindsAVerifiedAnswerThatReplaysAndGoesOnFromItsRecords) {
   ASSERT_TRUE(program.ok()) << program.status();
   const cpu::Target processor = *cpu::ParseTarget("cpu:threads=1");
   const std::unique_ptr<targets::Target> target = cpu::OwnKernels(processor);
-  const auto tunable = cpu::MakeTunable(*target, *std::move(program), fusion::FusionTarget::Cpu());
+  const auto tunable = cpu::MakeTunable(*target, *std::move(program), fusion::Rules::OwnKernels());
   ASSERT_TRUE(tunable.ok()) << tunable.status();
   TuneOptions options;
   options.folder = In("run");
@@ -144,7 +144,7 @@ TEST_F(SessionTest, AConfigurationOfAnotherModuleNamesTheFirstDifference) {
   auto dqn = targets::LoadProgram(ModelPath("dqn"));
   auto attention = targets::LoadProgram(ModelPath("attention"));
   ASSERT_TRUE(dqn.ok() && attention.ok());
-  auto space = fusion::Space::Build(dqn->module(), fusion::FusionTarget::Cpu());
+  auto space = fusion::Space::Build(dqn->module(), fusion::Rules::OwnKernels());
   ASSERT_TRUE(space.ok());
   const auto target = *cpu::ParseTarget("cpu:threads=1");
   auto config = targets::FusionConfig(*space, dqn->flat, "priority", target);

@@ -9,7 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "fusion/apply.h"
-#include "fusion/target.h"
+#include "fusion/rules.h"
 #include "gtest/gtest.h"
 #include "hlo/text/parser.h"
 #include "targets/cpu/detect.h"
@@ -40,7 +40,7 @@ class TrialsTest : public ::testing::Test {
     auto program = targets::PrepareProgram(*std::move(module), "lone.hlo");
     ASSERT_TRUE(program.ok()) << program.status();
     target_ = cpu::OwnKernels(cpu::ParseTarget("cpu:threads=1").value());
-    tunable_ = cpu::MakeTunable(*target_, *std::move(program), fusion::FusionTarget::Cpu()).value();
+    tunable_ = cpu::MakeTunable(*target_, *std::move(program), fusion::Rules::OwnKernels()).value();
   }
   void TearDown() override { fs::remove_all(folder_); }
 

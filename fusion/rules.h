@@ -1,27 +1,47 @@
-// What fusion knows of the machine and of its code generator: every limit of legality is a figure here.
+// What may share a kernel: data that a target fills. Every limit of legality is a figure here.
 //
-//   FusionTarget target = FusionTarget::Cpu();
-//   target.recompute_factor = 4;
-//   Space space = Space::Build(module, target).value();
+//   Rules rules = Rules::OwnKernels();
+//   rules.recompute_factor = 4;
+//   Space space = Space::Build(module, rules).value();
 #pragma once
 
 #include <cstdint>
 #include <string>
 
+#include "absl/container/flat_hash_set.h"
 #include "base/hash.h"
 #include "hlo/instruction.h"
+#include "hlo/module.h"
 
 namespace smelt::fusion {
 
-// Whose code generator runs the kernels.
-enum class Emitter : uint8_t {
-  kSmelt,   // kernels/: keeps rows and tiles inside a kernel, reads through the operands of contractions
-  kXlaCpu,  // XLA's loop fusions (fusion/xla_cpu_emitter.h): keeps nothing
+enum class Role : uint8_t {
+  kOutside,      // parameters, large constants, tuples, control flow: no kernel
+  kFree,         // a free rider
+  kInjective,    // elementwise and data movement
+  kReduction,    // reduce, reduce-window
+  kContraction,  // dot, scaled-dot, convolution
+  kOpaque,       // a kernel of its own, without a loop nest
 };
 
-struct FusionTarget {
-  std::string name = "cpu";
-  Emitter emitter = Emitter::kSmelt;
+// The role of an opcode's instructions that have a loop nest (hlo/loop_nest.h); those that have none are opaque.
+Role RoleOf(hlo::Opcode opcode);
+// The role of an instruction for kernels of ours.
+Role OwnRoleOf(const hlo::Instruction& instruction);
+
+struct Rules {
+  std::string name = "cpu";  // TargetId::kind of the target that they are of
+
+  // The role of an instruction that is a kernel.
+  Role (*role)(const hlo::Instruction& instruction) = OwnRoleOf;
+  // Instructions that must come when they do, and so are fused into no consumer: where memory is written over after
+  // fusion was decided. Null: none.
+  absl::flat_hash_set<const hlo::Instruction*> (*ordered)(const hlo::Module& module) = nullptr;
+  // Whether rows and tiles are kept inside a kernel. Otherwise each element of the result is computed anew, by one loop
+  // over the result, whatever is reduced in it.
+  bool keeps_rows = true;
+  // Whether layouts decide what a kernel does, and so count in its hash.
+  bool layouts_count = false;
 
   // Limits of one kernel.
   int max_operands_and_outputs = 64;
@@ -38,6 +58,9 @@ struct FusionTarget {
   int reduction_copies = 2;
   static constexpr int kMaxCopies = 3;
 
+  // Operations for one element that may be repeated for every reader, however many.
+  double repeated_work = 0;
+
   // The code generator reads the operands of a contraction through data movement and cheap elementwise work.
   bool reads_through_contraction_operands = true;
   // Operands from this size on make siblings of the kernels that read them.
@@ -45,8 +68,9 @@ struct FusionTarget {
   // Concatenations of more operands are never fused into their consumers.
   int max_concatenate_operands = 8;
 
-  // kXlaCpu: indices at which one instruction may be read in a kernel, and for each of which its code stands there.
-  int max_evaluations = 15;
+  // Indices at which one instruction may be read in a kernel, where its code stands there for each; 0: it stands there
+  // once. Outputs of one kernel then run one loop.
+  int max_evaluations = 0;
 
   // The machine of the built-in cost (fusion/kernel_cost.h), for heuristics that are given no better one.
   double flops_per_second = 5e10;
@@ -56,8 +80,7 @@ struct FusionTarget {
   int64_t cache_bytes = 1 << 20;
   double launch_seconds = 1e-6;
 
-  static FusionTarget Cpu() { return {}; }
-  static FusionTarget XlaCpu();
+  static Rules OwnKernels() { return {}; }
   // Covers everything that decides what is legal: spaces of equal hash and module have the same decisions.
   Hash128 Hash() const;
 };

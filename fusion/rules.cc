@@ -1,6 +1,8 @@
-#include "fusion/target.h"
+#include "fusion/rules.h"
 
+#include "fusion/kernel.h"
 #include "hlo/computation.h"
+#include "hlo/loop_nest.h"
 
 namespace smelt::fusion {
 
@@ -27,20 +29,10 @@ double ElementCost(const Instruction& instruction) {
   return hlo::HasFlag(instruction.opcode(), hlo::kExpensive) ? 8 : 1;
 }
 
-FusionTarget FusionTarget::XlaCpu() {
-  FusionTarget target;
-  target.name = "xla";
-  target.emitter = Emitter::kXlaCpu;
-  target.max_scratch_bytes = 0;
-  target.max_reductions = 5;
-  target.reads_through_contraction_operands = false;
-  return target;
-}
-
-Hash128 FusionTarget::Hash() const {
+Hash128 Rules::Hash() const {
   Hasher hasher;
   hasher.Add(name);
-  if (emitter == Emitter::kXlaCpu) hasher.Add(static_cast<int64_t>(max_evaluations));
+  if (max_evaluations > 0) hasher.Add(static_cast<int64_t>(max_evaluations));
   for (int64_t limit :
        {int64_t{max_operands_and_outputs}, int64_t{max_instructions}, int64_t{max_depth}, int64_t{max_reductions},
         max_scratch_bytes, max_row_bytes, int64_t{reduction_copies}, int64_t{reads_through_contraction_operands},
@@ -48,6 +40,28 @@ Hash128 FusionTarget::Hash() const {
     hasher.Add(limit);
   }
   return hasher.Finish();
+}
+
+Role RoleOf(Opcode opcode) {
+  if (!IsKernel(opcode) || opcode == Opcode::kFusion) return Role::kOutside;
+  if (!hlo::LoopsOf(opcode).loop_nest) return Role::kOpaque;
+  switch (opcode) {
+    case Opcode::kDot:
+    case Opcode::kScaledDot:
+    case Opcode::kConvolution:
+      return Role::kContraction;
+    case Opcode::kReduce:
+    case Opcode::kReduceWindow:
+      return Role::kReduction;
+    default:
+      return Role::kInjective;
+  }
+}
+
+Role OwnRoleOf(const Instruction& instruction) {
+  const Role role = RoleOf(instruction.opcode());
+  const bool loops = role == Role::kInjective || role == Role::kReduction || role == Role::kContraction;
+  return loops && !hlo::HasLoopNest(instruction).ok() ? Role::kOpaque : role;
 }
 
 }  // namespace smelt::fusion

@@ -1,4 +1,4 @@
-// The rule of FusionTarget::XlaCpu() that needs a kernel's inside: how often an instruction's code stands in it.
+// The rule of max_evaluations, which needs a kernel's inside: how often an instruction's code stands in it.
 #include <algorithm>
 #include <vector>
 
@@ -13,7 +13,7 @@ bool ReadsAtOwnIndex(const Node& consumer, const Slot& slot) { return consumer.e
 
 }  // namespace
 
-// XLA's count (FusionNodeIndexingEvaluation): an instruction is read at the index of each consumer that changes the
+// As XLA's FusionNodeIndexingEvaluation counts: an instruction is read at the index of each consumer that changes the
 // index, once for each index of that consumer; consumers that do not change it pass their own on.
 bool Partition::EvaluationsExceed(absl::Span<const int32_t> outputs, int32_t last_edge) {
   std::vector<int32_t> nodes(outputs.begin(), outputs.end());
@@ -39,7 +39,7 @@ bool Partition::EvaluationsExceed(absl::Span<const int32_t> outputs, int32_t las
     std::vector<int32_t> own = indexers[n];  // a copy: the map grows below
     int64_t count = 0;
     for (int32_t indexer : own) count += indexer == kWhole ? 1 : evaluations[indexer];
-    if (count > target_.max_evaluations) return true;
+    if (count > rules_.max_evaluations) return true;
     evaluations[n] = count;
     const Node& node = graph_.node(n);
     for (const Slot& slot : graph_.slots(node)) {

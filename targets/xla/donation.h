@@ -8,7 +8,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "hlo/module.h"
 
-namespace smelt::fusion::xla_cpu {
+namespace smelt::xla {
 
 // Instructions that must not be fused into their consumers for the sake of input_output_alias.
 absl::flat_hash_set<const hlo::Instruction*> OrderedByDonation(const hlo::Module& module);
@@ -16,4 +16,4 @@ absl::flat_hash_set<const hlo::Instruction*> OrderedByDonation(const hlo::Module
 // Donated parameters that the program writes over, and everything in their memory.
 absl::flat_hash_set<const hlo::Instruction*> DonatedValues(const hlo::Module& module);
 
-}  // namespace smelt::fusion::xla_cpu
+}  // namespace smelt::xla

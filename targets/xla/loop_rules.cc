@@ -1,4 +1,4 @@
-#include "fusion/xla_cpu_emitter.h"
+#include "targets/xla/loop_rules.h"
 
 #include <algorithm>
 #include <iterator>
@@ -6,10 +6,12 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "targets/xla/donation.h"
 
-namespace smelt::fusion::xla_cpu {
+namespace smelt::xla {
 namespace {
 
+using fusion::Role;
 using hlo::Computation;
 using hlo::Instruction;
 using hlo::Opcode;
@@ -150,11 +152,43 @@ class Overwriting {
   absl::flat_hash_set<const Instruction*> overwritten_;
 };
 
+// Operations for one element that XLA's own fusion repeats for every reader, however many: a bias, a scale by the root
+// of a variance, a scalar that its code generator computes before the loop. What that costs is for measurements to say.
+constexpr double kRepeatedWork = 32;
+
+// Readers of what is written over later, copies that keep a value from that, and readers of donated parameters.
+absl::flat_hash_set<const Instruction*> OrderedInstructions(const hlo::Module& module) {
+  absl::flat_hash_set<const Instruction*> ordered = OrderedByDonation(module);
+  const absl::flat_hash_set<const Instruction*> overwritten = OverwrittenValues(module);
+  for (const Instruction* value : overwritten) ordered.insert(value->users().begin(), value->users().end());
+  for (const Computation* computation : module.ExecutedComputations()) {
+    for (const Instruction* instruction : computation->Instructions()) {
+      if (KeepsValueFromOverwriting(*instruction)) ordered.insert(instruction);
+    }
+  }
+  return ordered;
+}
+
 }  // namespace
 
 bool IsHeldFusion(const Instruction& instruction) {
   return instruction.opcode() == Opcode::kCustomCall &&
          instruction.attributes<hlo::CustomCallAttributes>().target == kHeldFusion;
+}
+
+fusion::Rules LoopRules() {
+  fusion::Rules rules;
+  rules.name = kKind;
+  rules.role = RoleInLoopFusion;
+  rules.ordered = OrderedInstructions;
+  rules.keeps_rows = false;
+  rules.layouts_count = true;
+  rules.max_scratch_bytes = 0;
+  rules.max_reductions = 5;
+  rules.reads_through_contraction_operands = false;
+  rules.max_evaluations = 15;
+  rules.repeated_work = kRepeatedWork;
+  return rules;
 }
 
 Role RoleInLoopFusion(const Instruction& instruction) {
@@ -221,4 +255,4 @@ absl::flat_hash_set<const Instruction*> OverwrittenValues(const hlo::Module& mod
   return Overwriting().Run(module);
 }
 
-}  // namespace smelt::fusion::xla_cpu
+}  // namespace smelt::xla

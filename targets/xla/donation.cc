@@ -1,11 +1,11 @@
-#include "fusion/xla_cpu_donation.h"
+#include "targets/xla/donation.h"
 
 #include <algorithm>
 #include <vector>
 
 #include "hlo/aliasing.h"
 
-namespace smelt::fusion::xla_cpu {
+namespace smelt::xla {
 namespace {
 
 using hlo::Instruction;
@@ -97,4 +97,4 @@ InstructionSet DonatedValues(const hlo::Module& module) {
   return values;
 }
 
-}  // namespace smelt::fusion::xla_cpu
+}  // namespace smelt::xla

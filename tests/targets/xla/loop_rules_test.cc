@@ -1,10 +1,11 @@
-// The rules of XLA's loop fusions (fusion/xla_cpu_emitter.h), one test a rule.
+// The rules of XLA's loop fusions (targets/xla/loop_rules.h), one test a rule.
+#include "targets/xla/loop_rules.h"
+
 #include <gtest/gtest.h>
 
 #include "absl/strings/str_cat.h"
 #include "fusion/apply.h"
 #include "fusion/legality.h"
-#include "fusion/xla_cpu_emitter.h"
 #include "tests/fusion/programs.h"
 
 namespace smelt::fusion {
@@ -14,7 +15,7 @@ class XlaRules : public testing::Test {
  protected:
   void Use(std::string_view text) {
     module_ = Parse(text);
-    space_ = std::make_unique<Space>(BuildSpace(*module_, FusionTarget::XlaCpu()));
+    space_ = std::make_unique<Space>(BuildSpace(*module_, xla::LoopRules()));
   }
   Config Everything() const {
     Config config(space_->size());
@@ -108,7 +109,7 @@ TEST_F(XlaRules, ALoopsChangingStateIsReadWhereTheProgramReadsIt) {
 
 TEST_F(XlaRules, WhatALoopPassesOnIsNotOverwritten) {
   Use(kLoop);
-  const auto overwritten = xla_cpu::OverwrittenValues(*module_);
+  const auto overwritten = xla::OverwrittenValues(*module_);
   EXPECT_TRUE(overwritten.contains(FindInstruction(*module_, "state")));
   EXPECT_TRUE(overwritten.contains(FindInstruction(*module_, "a")));
   EXPECT_FALSE(overwritten.contains(FindInstruction(*module_, "fixed")));
@@ -203,8 +204,8 @@ ENTRY main {
 })");
   EXPECT_EQ(WhyAlways("kept", "a"), Reason::kOpaque);
   EXPECT_EQ(WhyUnder(Everything(), "turned", "b"), Reason::kLegal);
-  EXPECT_FALSE(xla_cpu::RunsAsLoopFusion(*FindInstruction(*module_, "kept")));
-  EXPECT_TRUE(xla_cpu::RunsAsLoopFusion(*FindInstruction(*module_, "turned")));
+  EXPECT_FALSE(xla::RunsAsLoopFusion(*FindInstruction(*module_, "kept")));
+  EXPECT_TRUE(xla::RunsAsLoopFusion(*FindInstruction(*module_, "turned")));
 }
 
 TEST_F(XlaRules, AStateThatOnlyACopyAtTheEndOfTheBodyOverwritesMayBeReadLate) {

@@ -1,4 +1,6 @@
-// What XLA's code generator for CPUs takes as one loop fusion: the rules of FusionTarget::XlaCpu().
+// What XLA's code generator for CPUs takes as one loop fusion.
+//
+//   fusion::Space space = fusion::Space::Build(module, LoopRules()).value();
 //
 // A kLoop fusion computes each element of its result from its operands anew. Nothing is kept inside, so that a value
 // that a consumer reads again is computed again, a reduction as well; an instruction's code stands in the kernel once
@@ -12,10 +14,16 @@
 #include <vector>
 
 #include "absl/container/flat_hash_set.h"
-#include "fusion/graph.h"
+#include "fusion/rules.h"
 #include "hlo/module.h"
 
-namespace smelt::fusion::xla_cpu {
+namespace smelt::xla {
+
+// TargetId::kind of XLA:CPU.
+inline constexpr const char* kKind = "xla";
+
+// The rules of legality.
+fusion::Rules LoopRules();
 
 // Target of the custom calls that stand for fusions of XLA's that are kept as they are; they read their operands and
 // write a result of their own.
@@ -24,7 +32,7 @@ bool IsHeldFusion(const hlo::Instruction& instruction);
 
 // The instruction's role as the kernel's: what a loop fusion holds is kInjective or kReduction, everything else
 // kOpaque.
-Role RoleInLoopFusion(const hlo::Instruction& instruction);
+fusion::Role RoleInLoopFusion(const hlo::Instruction& instruction);
 
 // Whether XLA itself would run the instruction, alone, as a loop fusion of one.
 bool RunsAsLoopFusion(const hlo::Instruction& instruction);
@@ -43,4 +51,4 @@ std::vector<hlo::Instruction*> StateReaders(const hlo::Instruction& loop, int64_
 // in place, what is handed to such a computation, and the bitcasts of all these.
 absl::flat_hash_set<const hlo::Instruction*> OverwrittenValues(const hlo::Module& module);
 
-}  // namespace smelt::fusion::xla_cpu
+}  // namespace smelt::xla
