@@ -1,6 +1,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
+
 #include "tests/structure/source_tree.h"
 
 namespace smelt::structure {
@@ -45,6 +47,18 @@ TEST(Repository, FilesAreShort) { EXPECT_THAT(CheckFileLengths(Repository(), 700
 TEST(Repository, FilesAreNamedForWhatTheyHold) { EXPECT_THAT(CheckFileNames(Repository()), IsEmpty()); }
 
 TEST(Repository, HasNoMarkersOfUnfinishedWork) { EXPECT_THAT(CheckMarkers(Repository()), IsEmpty()); }
+
+// Documents and help texts name them as commands. Whether a file may be executed is not in its text, so that this is no
+// rule over a tree.
+TEST(Repository, ScriptsMayBeExecuted) {
+  for (const auto& [path, text] : Repository()) {
+    if (text.rfind("#!", 0) != 0) continue;
+    const std::filesystem::perms rights =
+        std::filesystem::status(std::string(SMELT_SOURCE_DIR "/") + path).permissions();
+    EXPECT_NE(rights & std::filesystem::perms::owner_exec, std::filesystem::perms::none)
+        << path << " begins with #! and may not be executed";
+  }
+}
 
 // --- The rules catch what they are for ---
 
