@@ -48,6 +48,8 @@ TEST(Repository, FilesAreNamedForWhatTheyHold) { EXPECT_THAT(CheckFileNames(Repo
 
 TEST(Repository, HasNoMarkersOfUnfinishedWork) { EXPECT_THAT(CheckMarkers(Repository()), IsEmpty()); }
 
+TEST(Repository, FilesAreAskedWithAnErrorCode) { EXPECT_THAT(CheckFileSystemCalls(Repository()), IsEmpty()); }
+
 // Documents and help texts name them as commands. Whether a file may be executed is not in its text, so that this is no
 // rule over a tree.
 TEST(Repository, ScriptsMayBeExecuted) {
@@ -167,6 +169,14 @@ TEST(FileLengths, CatchOneLineTooMany) {
 TEST(FileNames, CatchVagueOnes) {
   const SourceTree tree = {{"hlo/shape_utils.h", ""}, {"gnn/common/a.h", ""}, {"hlo/common_subexpressions.h", ""}};
   EXPECT_THAT(CheckFileNames(tree), ElementsAre(HasSubstr("gnn/common/a.h"), HasSubstr("hlo/shape_utils.h")));
+}
+
+TEST(FileSystemCalls, CatchOneThatThrows) {
+  const SourceTree tree = {{"hlo/a.cc",
+                            "\nstd::filesystem::remove(Name(x, 1));\nfs::remove(Name(x, 1), error);\n"
+                            "for (const auto& e : fs::directory_iterator(folder, ignored)) {}\nfs::path(folder);\n"},
+                           {"tests/hlo/a_test.cc", "std::filesystem::remove(path);\n"}};
+  EXPECT_THAT(CheckFileSystemCalls(tree), ElementsAre(HasSubstr("hlo/a.cc:2:")));
 }
 
 TEST(Markers, CatchUnfinishedWork) {
