@@ -7,7 +7,8 @@
 namespace smelt::cli {
 
 std::string CheckFusion(const std::string& value) {
-  if (targets::IsFusionName(value) || IsXlaFusion(value) || std::filesystem::exists(value)) return "";
+  std::error_code error;  // of a name that is too long, say
+  if (targets::IsFusionName(value) || IsXlaFusion(value) || std::filesystem::exists(value, error)) return "";
   return "`" + value + "` is neither a file nor one of: " + targets::kFusionHelp;
 }
 

@@ -21,6 +21,7 @@
 #include "targets/cpu/compile/compile.h"
 #include "targets/cpu/own_kernels.h"
 #include "targets/tunable.h"
+#include "targets/xla/loop_rules.h"
 #include "targets/xla/predictor.h"
 #include "targets/xla/python.h"
 #include "targets/xla/start.h"

@@ -27,7 +27,10 @@ namespace fs = std::filesystem;
 class ScratchFolder {
  public:
   static absl::StatusOr<std::unique_ptr<ScratchFolder>> Make() {
-    std::string path = (fs::temp_directory_path() / ("smelt-" + std::string(6, 'X'))).string();  // as mkdtemp wants it
+    std::error_code error;
+    const fs::path parent = fs::temp_directory_path(error);
+    if (error) return absl::UnavailableError("the folder for temporary files (TMPDIR) is none: " + error.message());
+    std::string path = (parent / ("smelt-" + std::string(6, 'X'))).string();  // as mkdtemp wants it
     if (::mkdtemp(path.data()) == nullptr)
       return absl::UnavailableError(absl::StrCat(path, ": no folder can be made there for the inputs"));
     return std::unique_ptr<ScratchFolder>(new ScratchFolder(std::move(path)));
@@ -119,7 +122,8 @@ absl::StatusOr<XlaJob> PrepareXlaJob(const std::string& module, const std::strin
   }
   absl::StatusOr<targets::FusedProgram> made = xla::FuseXlaProgram(job.program.program, fusion, threads);
   // A configuration may be one of the program with XLA's library fusions as they are.
-  if (!made.ok() && !targets::IsFusionName(fusion) && std::filesystem::exists(fusion) &&
+  std::error_code error;
+  if (!made.ok() && !targets::IsFusionName(fusion) && fs::exists(fusion, error) &&
       xla::TakeLibraryFusions(job.worker, flags.compile_seconds, &job.program).ok()) {
     absl::StatusOr<targets::FusedProgram> kept = xla::FuseXlaProgram(job.program.program, fusion, threads);
     if (kept.ok()) made = std::move(kept);

@@ -21,7 +21,7 @@ done
 scripts/setup.sh
 # A new folder is built whole, which takes half the time with several files compiled as one; an old one stays as it is.
 unity=()
-if [[ $preset == release && ! -f build/release/CMakeCache.txt ]]; then unity=(-DSMELT_UNITY_BUILD=ON); fi
+if [[ ! -f build/$preset/CMakeCache.txt ]]; then unity=(-DSMELT_UNITY_BUILD=ON); fi
 cmake --preset "$preset" "${unity[@]}"
 cmake --build --preset "$preset"
 

@@ -78,7 +78,14 @@ absl::Status Train(const Flags& flags) {
       options.init = &task_model->second;
     }
     options.checkpoint = absl::StrCat(flags.output, ".", name, ".checkpoint");
-    if (flags.restart) std::filesystem::remove(options.checkpoint);
+    if (flags.restart) {
+      std::error_code error;
+      std::filesystem::remove(options.checkpoint, error);
+      if (error) {
+        return absl::UnavailableError(
+            absl::StrCat(options.checkpoint, ": cannot be removed, as --restart asks: ", error.message()));
+      }
+    }
     options.progress = [&, task_name = name, first_epoch = int64_t{-1}](const gnn::TrainProgress& p) mutable {
       if (first_epoch < 0) first_epoch = p.epoch - 1;  // of this run; a resumed one begins later
       const double left =
@@ -107,8 +114,14 @@ absl::Status Train(const Flags& flags) {
   SMELT_RETURN_IF_ERROR(gnn::SaveModel(flags.output, file));
   // An interrupted training keeps its checkpoint, so that the same command goes on.
   if (!interrupt.Requested()) {
-    for (const char* name : {"fusion", "tile"})
-      std::filesystem::remove(absl::StrCat(flags.output, ".", name, ".checkpoint"));
+    for (const char* name : {"fusion", "tile"}) {
+      const std::string checkpoint = absl::StrCat(flags.output, ".", name, ".checkpoint");
+      std::error_code error;
+      std::filesystem::remove(checkpoint, error);
+      if (error)
+        std::fprintf(stderr, "%s: cannot be removed (%s); it is needed no more\n", checkpoint.c_str(),
+                     error.message().c_str());
+    }
   }
   if (flags.json) {
     PrintJson({{"model", flags.output},

@@ -213,8 +213,8 @@ class Trainer {
   // an error.
   absl::Status Resume(Network& network, torch::optim::AdamW& optimizer, Position* position,
                       std::map<std::string, WeightTensor>* best) {
-    std::error_code unknown;
-    if (options_.checkpoint.empty() || !std::filesystem::exists(options_.checkpoint, unknown)) return absl::OkStatus();
+    std::error_code ignored;
+    if (options_.checkpoint.empty() || !std::filesystem::exists(options_.checkpoint, ignored)) return absl::OkStatus();
     // A disk that cannot be read is no reason to have anybody delete the file.
     SMELT_ASSIGN_OR_RETURN(std::string read, hlo::ReadTextFile(options_.checkpoint));
     std::istringstream bytes(std::move(read));

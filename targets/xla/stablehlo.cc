@@ -46,8 +46,10 @@ absl::StatusOr<std::string> HloOfStableHlo(const std::string& path, const measur
     NoteCacheUse(converted.string());
     return converted.string();
   }
+  const fs::path file = fs::absolute(path, error);
+  if (error) return absl::UnavailableError(absl::StrCat(path, ": the folder that it is in: ", error.message()));
   const absl::StatusOr<nlohmann::json> reply =
-      measure::AskNewWorker(worker, {{"do", "convert"}, {"file", fs::absolute(path).string()}}, timeout_seconds);
+      AskNewWorker(worker, {{"do", "convert"}, {"file", file.string()}}, timeout_seconds);
   if (!reply.ok()) {
     return absl::Status(reply.status().code(),
                         absl::StrCat(path, ": converting StableHLO: ", std::string(reply.status().message())));

@@ -51,6 +51,11 @@ class Refused(Exception):
     """Something that is asked for cannot be done; the text says what and why."""
 
 
+def one_line(error):
+    """What XLA or MLIR says, which may go over many lines, with notes and quoted sources behind the first."""
+    return " ".join([line.strip() for line in str(error).splitlines() if line.strip()][:3])[:600]
+
+
 def receive():
     def exactly(count):
         parts = []
@@ -322,7 +327,12 @@ class Xla:
         if disabled_passes:
             options.executable_build_options.debug_options.xla_disable_hlo_passes = disabled_passes
         self.seen = self.trouble = None
-        executable = self.device.client.compile_and_load(stablehlo, self.client.DeviceList((self.device,)), options)
+        try:
+            executable = self.device.client.compile_and_load(stablehlo, self.client.DeviceList((self.device,)), options)
+        except Exception as error:
+            if "mhlo.unknown" not in str(error):
+                raise
+            raise Refused(f"an instruction (`mulhi` is one) cannot be written as StableHLO, which jaxlib compiles: {one_line(error)}") from None
         if self.trouble is not None:
             raise Refused(f"the module could not be handed over: {self.trouble}")
         return executable
@@ -426,8 +436,7 @@ class Xla:
         try:
             computation = self.client._xla.mlir.mlir_module_to_xla_computation(module, use_tuple_args=False, return_tuple=False)
         except Exception as error:
-            lines = [line for line in str(error).splitlines() if line.strip()]
-            raise Refused(" ".join(lines[:3])[:600] or type(error).__name__) from None
+            raise Refused(one_line(error) or type(error).__name__) from None
         return {"module": base64.b64encode(computation.as_serialized_hlo_module_proto()).decode()}
 
     def load(self, request):
@@ -552,7 +561,7 @@ class Xla:
         except OSError as error:  # a disk, not the program
             return {"error": f"{error.filename or 'a file'}: {error.strerror or error}", "build": self.building, "code": UNAVAILABLE}
         except Exception as error:
-            text = str(error) if isinstance(error, Refused) else f"{type(error).__name__}: {error}"
+            text = str(error) if isinstance(error, Refused) else f"{type(error).__name__}: {one_line(error)}"
             return {"error": text, "build": self.building}
 
 

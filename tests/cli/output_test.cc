@@ -10,7 +10,10 @@
 namespace smelt::cli {
 namespace {
 
+using ::testing::AllOf;
+using ::testing::AnyOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 TEST(Output, TheLinesAreOfEveryVerb) {
   const auto folder = FreshFolder("lines");
@@ -48,6 +51,26 @@ TEST(Output, NamesThatAreNotUtf8EndNoVerb) {
   const ToolResult refused = RunTool({"tune", (folder / "small.hlo").string(), "--out=" + (folder / "run").string()});
   EXPECT_EQ(refused.exit_code, 2);
   EXPECT_THAT(refused.err, HasSubstr("is not UTF-8"));
+}
+
+// A name that no file system takes, in place of each word or value.
+TEST(Output, NamesThatAreTooLongAreAnErrorOfEveryVerb) {
+  const auto folder = FreshFolder("long");
+  const std::string name(300, 'a');
+  for (const std::vector<std::string>& line : LineOfEachVerb(folder, folder / "run")) {
+    ASSERT_EQ(RunTool(line).exit_code, 0) << absl::StrJoin(line, " ");  // what it writes, a later one reads
+    for (size_t i = 1; i < line.size() && line[i] != "--"; ++i) {
+      std::vector<std::string> words = line;
+      const size_t value = words[i].find('=');
+      if (words[i][0] == '-' && value == std::string::npos) continue;
+      words[i] = words[i][0] == '-' ? words[i].substr(0, value + 1) + name : name;
+      const ToolResult result = RunTool(words);
+      EXPECT_EQ(result.signal, 0) << absl::StrJoin(words, " ");
+      // A corpus of other programs is well without this one, which a line says.
+      EXPECT_THAT(result.exit_code, AnyOf(words[0] == "profile" ? 0 : 1, 1, 2)) << absl::StrJoin(words, " ");
+      EXPECT_THAT(result.err, AllOf(Not(""), Not(HasSubstr("of its own")))) << absl::StrJoin(words, " ");
+    }
+  }
 }
 
 TEST(Output, ClosedStandardFilesTakeNoOtherFilesPlace) {

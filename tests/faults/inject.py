@@ -39,7 +39,8 @@ SHORT = [("tune", "main", "pwrite", 3, "ENOSPC", "stuck"), ("tune", "main", "wri
          ("tune", "main", "fork", 1, "EAGAIN", "stuck"), ("tune", "main", "pwrite", 9, "KILL", "once"),
          ("profile", "child", "receive", 5, "KILL", "once"), ("profile", "main", "pwrite", 4, "ENOSPC", "stuck"),
          ("profile", "main", "read", 2, "EIO", "once"), ("train", "main", "fsync", 2, "EIO", "once"),
-         ("train", "main", "write", 2, "KILL", "once")]
+         ("train", "main", "write", 2, "KILL", "once"), ("train", "main", "unlink", 1, "EACCES", "stuck"),
+         ("train", "main", "malloc", 1, "ENOMEM", "stuck")]
 
 PROGRAM = """HloModule small
 

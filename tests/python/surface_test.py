@@ -342,6 +342,12 @@ class Beyond(Surface):
                 done = self.tuned("psum", f, programs.values(64, 64), target=target)
                 self.assertIn(done.answer, result.CHANGED)
 
+    def test_an_instruction_that_jaxlib_cannot_write_as_stablehlo(self):
+        f = jax.jit(lambda x: jax.lax.mulhi(x, x + 3))
+        done = self.tuned("mulhi", f, jnp.arange(64, dtype=jnp.int32) * 123456789, target="xla")
+        self.assertEqual(done.answer, "xla")
+        self.assertIn("mulhi", done.report["why"])
+
     def test_an_ill_conditioned_result(self):
         f = jax.jit(lambda a: jnp.linalg.solve(a @ a, a[0]))
         for target in ("xla", "cpu"):

@@ -1,3 +1,4 @@
+#include <regex>
 #include <set>
 
 #include "absl/strings/ascii.h"
@@ -192,6 +193,30 @@ std::vector<std::string> CheckFileNames(const SourceTree& tree) {
       if (Contains(vague, words.back())) {
         violations.push_back(absl::StrCat(path, ":1: \"", words.back(), "\" does not say what the file holds"));
       }
+    }
+  }
+  return violations;
+}
+
+std::vector<std::string> CheckFileSystemCalls(const SourceTree& tree) {
+  static const std::regex* const call = new std::regex(
+      R"(\b(std::filesystem|fs)::(remove|remove_all|rename|create_directory|create_directories|file_size|copy|copy_file|exists|is_regular_file|is_directory|is_symlink|is_empty|directory_iterator|recursive_directory_iterator|canonical|weakly_canonical|absolute|current_path|temp_directory_path|last_write_time|resize_file|space|status|relative|read_symlink|permissions|equivalent)\b( \w+)?\()");
+  std::vector<std::string> violations;
+  for (const auto& [path, text] : tree) {
+    if (!IsCode(path) || absl::StartsWith(path, "tests/")) continue;
+    for (std::sregex_iterator at(text.begin(), text.end(), *call), end; at != end; ++at) {
+      const size_t first = at->position() + at->length();
+      size_t last = first;
+      for (int depth = 1; last < text.size(); ++last) {
+        depth += (text[last] == '(') - (text[last] == ')');
+        if (depth == 0) break;
+      }
+      const std::string arguments = text.substr(first, last - first);
+      if (absl::StrContains(arguments.substr(arguments.rfind(',') + 1), "error") ||
+          absl::StrContains(arguments.substr(arguments.rfind(',') + 1), "ignored"))
+        continue;
+      violations.push_back(absl::StrCat(path, ":", LineOf(text, at->position()), ": ", (*at)[2].str(),
+                                        " without an error_code throws; give it one named error or ignored"));
     }
   }
   return violations;

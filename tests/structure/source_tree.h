@@ -60,6 +60,9 @@ std::vector<std::string> CheckFileLengths(const SourceTree& tree, int limit);
 // A file is named for what it holds, so none is called utils, helpers, common or misc.
 std::vector<std::string> CheckFileNames(const SourceTree& tree);
 
+// Files and folders are asked with an error_code: the other forms throw, and a user's disk would end the process.
+std::vector<std::string> CheckFileSystemCalls(const SourceTree& tree);
+
 // Unfinished work is not marked in the sources: it is finished, or refused with an error.
 std::vector<std::string> CheckMarkers(const SourceTree& tree);
 

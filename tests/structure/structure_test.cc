@@ -1,6 +1,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
+
 #include "tests/structure/source_tree.h"
 
 namespace smelt::structure {
@@ -47,6 +49,20 @@ TEST(Repository, FilesAreShort) { EXPECT_THAT(CheckFileLengths(Repository(), 700
 TEST(Repository, FilesAreNamedForWhatTheyHold) { EXPECT_THAT(CheckFileNames(Repository()), IsEmpty()); }
 
 TEST(Repository, HasNoMarkersOfUnfinishedWork) { EXPECT_THAT(CheckMarkers(Repository()), IsEmpty()); }
+
+TEST(Repository, FilesAreAskedWithAnErrorCode) { EXPECT_THAT(CheckFileSystemCalls(Repository()), IsEmpty()); }
+
+// Documents and help texts name them as commands. Whether a file may be executed is not in its text, so that this is no
+// rule over a tree.
+TEST(Repository, ScriptsMayBeExecuted) {
+  for (const auto& [path, text] : Repository()) {
+    if (text.rfind("#!", 0) != 0) continue;
+    const std::filesystem::perms rights =
+        std::filesystem::status(std::string(SMELT_SOURCE_DIR "/") + path).permissions();
+    EXPECT_NE(rights & std::filesystem::perms::owner_exec, std::filesystem::perms::none)
+        << path << " begins with #! and may not be executed";
+  }
+}
 
 // --- The rules catch what they are for ---
 
@@ -164,6 +180,14 @@ TEST(FileLengths, CatchOneLineTooMany) {
 TEST(FileNames, CatchVagueOnes) {
   const SourceTree tree = {{"hlo/shape_utils.h", ""}, {"gnn/common/a.h", ""}, {"hlo/common_subexpressions.h", ""}};
   EXPECT_THAT(CheckFileNames(tree), ElementsAre(HasSubstr("gnn/common/a.h"), HasSubstr("hlo/shape_utils.h")));
+}
+
+TEST(FileSystemCalls, CatchOneThatThrows) {
+  const SourceTree tree = {{"hlo/a.cc",
+                            "\nstd::filesystem::remove(Name(x, 1));\nfs::remove(Name(x, 1), error);\n"
+                            "for (const auto& e : fs::directory_iterator(folder, ignored)) {}\nfs::path(folder);\n"},
+                           {"tests/hlo/a_test.cc", "std::filesystem::remove(path);\n"}};
+  EXPECT_THAT(CheckFileSystemCalls(tree), ElementsAre(HasSubstr("hlo/a.cc:2:")));
 }
 
 TEST(Markers, CatchUnfinishedWork) {

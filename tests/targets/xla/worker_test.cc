@@ -197,6 +197,22 @@ ENTRY main {
   EXPECT_TRUE(outcomes[1].ok()) << outcomes[1].message;
 }
 
+// MLIR's refusals go over several lines, with notes and quoted sources.
+TEST_F(XlaTest, WhatXlaSaysInSeveralLinesIsToldInOne) {
+  const std::string path = (folder_ / "high_parts.hlo").string();
+  std::ofstream(path) << R"(HloModule high_parts
+ENTRY main {
+  x = s32[4] parameter(0)
+  y = s32[4] parameter(1)
+  ROOT z = s32[4] mulhi(x, y)
+}
+)";
+  const absl::StatusOr<XlaProgram> program = LoadXlaProgram(path, worker_, 60);
+  ASSERT_FALSE(program.ok());
+  EXPECT_THAT(program.status().message(), HasSubstr("mulhi"));
+  EXPECT_THAT(program.status().message(), Not(HasSubstr("\n")));
+}
+
 // The child makes inputs by the same formula as this side.
 TEST_F(XlaTest, InputsAreThoseOfTheFormula) {
   std::string parameters, results, shapes;
