@@ -13,8 +13,8 @@ bool ReadsAtOwnIndex(const Node& consumer, const Slot& slot) { return consumer.e
 
 }  // namespace
 
-// As XLA's FusionNodeIndexingEvaluation counts: an instruction is read at the index of each consumer that changes the
-// index, once for each index of that consumer; consumers that do not change it pass their own on.
+// This count is that of XLA (FusionNodeIndexingEvaluation): an instruction is read at the index of each consumer that
+// changes the index, once for each index of that consumer; consumers that do not change it pass their own on.
 bool Partition::EvaluationsExceed(absl::Span<const int32_t> outputs, int32_t last_edge) {
   std::vector<int32_t> nodes(outputs.begin(), outputs.end());
   const uint32_t computed = NextStamp(&computed_);

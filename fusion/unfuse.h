@@ -2,7 +2,7 @@
 // configuration that they are.
 //
 //   Unfused flat = Unfuse(module).value();
-//   Space space = Space::Build(*flat.module, target).value();
+//   Space space = Space::Build(*flat.module, rules).value();
 //   Config given = GivenFusion(space, flat);
 #pragma once
 

@@ -44,7 +44,7 @@ struct Dataset {
 struct LoadOptions {
   int64_t tiles_per_kernel = 128;  // rows kept; more are thinned evenly
   int64_t max_nodes = 4000;        // larger kernels are skipped
-  // By TargetId::kind: targets whose heuristics go by the rough cost of kernels (fusion/kernel_cost.h), which the
+  // Targets, by TargetId::kind, whose heuristics go by the rough cost of kernels (fusion/kernel_cost.h), which the
   // examples of such a corpus then have.
   std::map<std::string, fusion::Rules> rough;
 };

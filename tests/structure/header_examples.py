@@ -38,6 +38,7 @@ NAMES = {
     "shape": ("smelt::hlo::Shape", "hlo/shape.h"),
     "hash": ("smelt::Hash128", "base/hash.h"),
     "space": ("smelt::fusion::Space", "fusion/space.h"),
+    "rules": ("smelt::fusion::Rules", "fusion/rules.h"),
     "config": ("smelt::fusion::Config", "fusion/config.h"),
     "start": ("smelt::fusion::Config", "fusion/config.h"),
     "starts": ("std::vector<smelt::fusion::Config>", "fusion/config.h"),
@@ -92,8 +93,6 @@ NAMES = {
 OWN = {
     "cli/limits.h": {"app": "CLI::App"},
     "fusion/evaluator.h": {"cost": "std::function<double(smelt::Hash128)>"},
-    "fusion/graph.h": {"target": "smelt::fusion::Rules"},
-    "fusion/unfuse.h": {"target": "smelt::fusion::Rules"},
     "fuzz/generate/draft.h": {"palette": "smelt::fuzz::Palette", "random": "smelt::fuzz::Random"},
     "fuzz/generate/random.h": {"module_index": "uint64_t"},
     "fuzz/reduce/reduce.h": {"Crashes": "std::function<bool(const smelt::hlo::Module&)>"},
