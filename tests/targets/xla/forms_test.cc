@@ -12,6 +12,7 @@
 #include "targets/xla/default_layouts.h"
 #include "targets/xla/kernel_loop.h"
 #include "targets/xla/loop_fusions.h"
+#include "targets/xla/loop_rules.h"
 #include "targets/xla/loop_states.h"
 
 namespace smelt::xla {
