@@ -21,7 +21,7 @@ def exactly(count):
     if not part: sys.exit(1)
     data += part
   return data
-exec(compile(json.loads(exactly(struct.unpack("=I", exactly(4))[0])), "smelt/tuner/xla/worker.py", "exec"))
+exec(compile(json.loads(exactly(struct.unpack("=I", exactly(4))[0])), "smelt/targets/xla/worker.py", "exec"))
 )";
 
 // The path of a program as a shell would find it; empty: there is none.
