@@ -264,6 +264,7 @@ class Session {
     }
     fusion::SavedConfig saved{answer_.config, report_.best_predicted, {}, answer_.tiles};
     saved.target = tunable_.target().id();
+    saved.target.kind = space_.rules().name;  // another's, where kernels of ours are for calls from its program
     if (report_.best_seconds > 0) saved.measured_seconds = report_.best_seconds;
     SMELT_RETURN_IF_ERROR(fusion::SaveConfig(trials_.Path(kConfigFile), space_, saved));
     return WriteFile(trials_.Path(kProgramFile), hlo::ToText(tuned, {}));

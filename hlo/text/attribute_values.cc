@@ -12,9 +12,15 @@ namespace {
 
 // 3x-1x0: integers joined by `x`. The scanner's words would swallow the `x`.
 bool ReadTimesList(Scanner& scanner, std::vector<int64_t>* values) {
+  scanner.SkipSpace();
+  const char* const first = scanner.at();
   do {
+    const char* const at = scanner.at();
     if (!scanner.Integer(&values->emplace_back())) return false;
-    if (scanner.Here() != 'x') return true;
+    const bool more = scanner.Here() == 'x';
+    // XLA's reader takes a sign for the beginning of an integer alone.
+    if (values->back() < 0 && (more || at != first)) return scanner.FailAt(at, "a number of 0 or more in such a list");
+    if (!more) return true;
     scanner.set_at(scanner.at() + 1);
   } while (true);
 }

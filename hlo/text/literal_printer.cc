@@ -20,8 +20,12 @@ void AppendFloat(std::string* out, T value) {
     *out += value < 0 ? "-inf" : "inf";
     return;
   }
+  // XLA reads digits without a point or an exponent as an integer of 64 bits: 2^63 as a negative number, and more not
+  // at all.
   char buffer[40];
-  const auto result = std::to_chars(buffer, buffer + sizeof(buffer), value);
+  char* const end = buffer + sizeof(buffer);
+  const auto result = std::abs(value) < T(1e18) ? std::to_chars(buffer, end, value)
+                                                : std::to_chars(buffer, end, value, std::chars_format::scientific);
   out->append(buffer, result.ptr - buffer);
 }
 

@@ -149,7 +149,7 @@ bool ModuleParser::ReadSignature(bool* has_result, Shape* result) {
       std::string_view name;
       Shape shape;
       if (!scanner_.Name(&name, "the name of a parameter")) return false;
-      scanner_.Try(':');
+      if (scanner_.Here() == ':') scanner_.Expect(':');
       if (!ParseShape(scanner_, &shape)) return false;
     } while (scanner_.Try(','));
     if (!scanner_.Expect(')')) return false;

@@ -1,6 +1,7 @@
 // result_accuracy as XLA prints it, whatever way a text spells it: nothing for the default, names in lower case, all
 // three tolerances, numbers in their shortest form.
 #include <charconv>
+#include <cmath>
 #include <string>
 
 #include "base/str_cat.h"
@@ -11,7 +12,10 @@ namespace {
 
 void AppendNumber(std::string* out, double value) {
   char buffer[40];
-  const auto result = std::to_chars(buffer, buffer + sizeof(buffer), value);
+  char* const end = buffer + sizeof(buffer);
+  // Digits alone are an integer for XLA, of 64 bits at most.
+  const auto result = std::abs(value) < 1e18 ? std::to_chars(buffer, end, value)
+                                             : std::to_chars(buffer, end, value, std::chars_format::scientific);
   out->append(buffer, result.ptr - buffer);
 }
 

@@ -103,6 +103,11 @@ bool Scanner::Float(double* value, std::string_view expected) {
     }
     *value = 0;
   }
+  // XLA's reader knows digits alone as an integer, and those of 64 bits at most.
+  const std::string_view number = left.substr(0, stop - at_);
+  const bool is_integer = number.find_first_not_of("-0123456789") == std::string_view::npos;
+  if (is_integer && (*value >= 0x1p64 || *value < -0x1p63))
+    return Fail(StrCat(expected, " of at most 64 bits, or one with an exponent"));
   at_ = stop;
   return at_ == end_ || !IsA(*at_, kWordStart) || Fail("the end of the number");
 }

@@ -39,7 +39,8 @@ Values ValuesOf(const hlo::Module& module) {
         hasher.Add(places.at(computation));
         hasher.Add(instruction->attributes<hlo::ParameterAttributes>().number);
       } else if (KeepsValueFromOverwriting(*instruction)) {
-        values[instruction] = values.at(instruction->operand(0));
+        const Hash128 value = values.at(instruction->operand(0));  // a copy: a new entry moves the others
+        values[instruction] = value;
         continue;
       } else if (instruction->opcode() == Opcode::kBitcast) {
         // However many in a row: what counts is what they start from.

@@ -28,7 +28,7 @@ def changes(summary, configuration):
     return done
 
 
-tuned = subprocess.run([smelt, "tune", module, f"--out={folder}/tuned", "--budget=4", "--moves=2000", "--json"], stdin=subprocess.DEVNULL,
+tuned = subprocess.run([smelt, "tune", module, f"--out={folder}/tuned", "--hardware-seconds=1", "--moves=2000", "--json"], stdin=subprocess.DEVNULL,
                        capture_output=True, text=True)
 assert tuned.returncode == 0, tuned.stderr
 summary = json.loads(tuned.stdout)

@@ -57,6 +57,17 @@ TEST(LiteralText, FloatsReadBackToTheSameBits) {
   }
 }
 
+// XLA takes digits alone for an integer of 64 bits, which 2^63 overflows.
+TEST(LiteralText, LargeFloatsAreNotPrintedAsIntegers) {
+  for (double value = 0x1p50; value < 0x1p200; value *= 2) {
+    const Literal literal = Literal::FromValues<double>(PrimitiveType::kF64, {}, {-value});
+    EXPECT_TRUE(Constant("f64[]", Print(literal)) == literal) << Print(literal);
+    if (value >= 0x1p63) {
+      EXPECT_NE(Print(literal).find('e'), std::string::npos) << Print(literal);
+    }
+  }
+}
+
 TEST(LiteralText, EveryBitPatternOfSmallTypesReadsBack) {
   for (PrimitiveType type :
        {PrimitiveType::kF8E5M2, PrimitiveType::kF8E4M3, PrimitiveType::kF8E4M3FN, PrimitiveType::kF8E4M3B11FNUZ,

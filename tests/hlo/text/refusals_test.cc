@@ -90,7 +90,14 @@ INSTANTIATE_TEST_SUITE_P(
         Refused{"f32[4,4] collective-permute(p), source_target_pairs={{0,1,2}}", "a pair such as {0,1}"},
         Refused{"(f32[4,4], f32[4], f32[4]) batch-norm-training(p, p, p), epsilon=inf, feature_index=1",
                 "within the range of f32"},
-        Refused{"(f32[4,4], f32[4], f32[4]) batch-norm-training(p, p, p), epsilon=.5, feature_index=1", "a number"}));
+        Refused{"(f32[4,4], f32[4], f32[4]) batch-norm-training(p, p, p), epsilon=.5, feature_index=1", "a number"},
+        Refused{
+            "(f32[4,4], f32[4], f32[4]) batch-norm-training(p, p, p), epsilon=99999999999999999999, feature_index=1",
+            "a number of at most 64 bits, or one with an exponent"},
+        Refused{"f32[] constant(-9223372036854777857)", "of at most 64 bits, or one with an exponent"},
+        Refused{NEGATE "statistics={visualizing_index=0,time=99999999999999999999}", "of at most 64 bits"},
+        Refused{CALL "window={size=-1x3}", "a number of 0 or more in such a list"},
+        Refused{CALL "window={size=3x3 rhs_reversal=1x-1}", "a number of 0 or more in such a list"}));
 
 INSTANTIATE_TEST_SUITE_P(
     Shardings, AttributeTest,
@@ -127,6 +134,14 @@ INSTANTIATE_TEST_SUITE_P(
         Refused{"f32[4,5] dynamic-reshape(p, s32[] constant(4), s32[] constant(5))", "as many elements as"},
         Refused{"c64[2] constant({(1, 2), (3, 1e300)})", "a value within the range of c64, found `1e300`"},
         Refused{"f32[] constant(INF)", "expected a number, found `INF`"}));
+
+TEST(Signatures, HaveTheirColonsDirectlyBehindTheNames) {
+  const auto error = [](const char* parameter) {
+    return Error(StrCat("HloModule m\nENTRY e (", parameter, ") -> f32[] { ROOT p = f32[] parameter(0) }"));
+  };
+  for (const char* good : {"p: f32[]", "p:f32[]", "p f32[]"}) EXPECT_EQ(error(good), "") << good;
+  EXPECT_NE(error("p : f32[]"), "");
+}
 
 TEST(AsyncThreads, AreThoseOfTheirBeginning) {
   const std::string text =

@@ -1,4 +1,5 @@
 // What is done to a module on its way to XLA, without XLA.
+#include "absl/strings/str_cat.h"
 #include "fusion/apply.h"
 #include "fusion/legality.h"
 #include "fusion/space.h"
@@ -14,6 +15,7 @@
 #include "targets/xla/loop_fusions.h"
 #include "targets/xla/loop_rules.h"
 #include "targets/xla/loop_states.h"
+#include "targets/xla/own_fusions.h"
 
 namespace smelt::xla {
 namespace {
@@ -34,6 +36,28 @@ hlo::Literal Evaluated(const hlo::Module& module) {
   auto result = hlo::Evaluate(module, arguments, {});
   EXPECT_TRUE(result.ok()) << result.status();
   return *std::move(result);
+}
+
+// A copy has the value of what it copies, however many stand in a row.
+TEST(OwnFusions, AreFoundBehindCopies) {
+  std::string chain = "  x0 = f32[8]{0} parameter(0)\n";
+  constexpr int kCopies = 100;
+  for (int i = 1; i <= kCopies; ++i) absl::StrAppend(&chain, "  x", i, " = f32[8]{0} copy(x", i - 1, ")\n");
+  const auto ours = Parse(absl::StrCat("HloModule m\nENTRY main {\n", chain, "  e = f32[8]{0} exponential(x", kCopies,
+                                       ")\n  ROOT n = f32[8]{0} negate(e)\n}\n")
+                              .c_str());
+  const auto theirs =
+      Parse(absl::StrCat("HloModule m\nfused {\n  p = f32[8]{0} parameter(0)\n  e = f32[8]{0} "
+                         "exponential(p)\n  ROOT n = f32[8]{0} negate(e)\n}\nENTRY main {\n",
+                         chain, "  ROOT f = f32[8]{0} fusion(x", kCopies, "), kind=kLoop, calls=fused\n}\n")
+                .c_str());
+  const auto space = fusion::Space::Build(*ours, LoopRules());
+  ASSERT_TRUE(space.ok()) << space.status();
+  OwnFusionsReport report;
+  const auto own = OwnFusions(*space, *theirs, &report);
+  ASSERT_TRUE(own.ok()) << own.status();
+  EXPECT_EQ(report.found, 1);
+  EXPECT_EQ(own->Count(), 1);
 }
 
 TEST(DefaultLayouts, BitcastsBecomeWhatTheyStandFor) {
