@@ -140,6 +140,16 @@ TEST_F(SessionTest, WithoutTimeToMeasureTheDefaultThatIsTheAnswerInOneLine) {
   EXPECT_THAT(report, ::testing::Not(HasSubstr("moves")));
 }
 
+TEST_F(SessionTest, AConfigurationForCallsFromXlasProgramIsOfItsRules) {
+  EXPECT_EQ(Wait(Start({"tune", ModelPath("dqn"), "--out=" + In("run"), "--cache=" + In("cache"), "--model=analytical",
+                        "--inside-xla", "--budget=0.01", "--quiet"})),
+            0)
+      << Errors();
+  std::ifstream file(folder_ / "run" / "best.fusion.json");
+  const std::string config{std::istreambuf_iterator<char>(file), {}};
+  EXPECT_THAT(config, HasSubstr("\"target\": \"xla:"));
+}
+
 TEST_F(SessionTest, AConfigurationOfAnotherModuleNamesTheFirstDifference) {
   auto dqn = targets::LoadProgram(ModelPath("dqn"));
   auto attention = targets::LoadProgram(ModelPath("attention"));
