@@ -28,11 +28,11 @@ using Clock = std::chrono::steady_clock;
 
 struct Flags {
   std::string module, fusion = "priority", golden;
-  int threads = 1;
   int64_t repeat = 0;
   double seconds = 2;
   bool json = false, no_cache = false;
-  std::string target = "cpu";
+  TargetFlags target;
+  machine::TargetId id;  // that `target` names
   XlaFlags xla;
 };
 
@@ -54,7 +54,7 @@ absl::StatusOr<std::vector<hlo::Literal>> Inputs(const Flags& flags, const hlo::
 absl::Status BenchXla(const Flags& flags) {
   Interrupt interrupt;
   SMELT_ASSIGN_OR_RETURN(const XlaJob job,
-                         PrepareXlaJob(flags.module, flags.fusion, flags.threads, flags.xla, interrupt.flag()));
+                         PrepareXlaJob(flags.module, flags.fusion, flags.id.threads, flags.xla, interrupt.flag()));
   SMELT_ASSIGN_OR_RETURN(const std::vector<hlo::Literal> inputs, Inputs(flags, *job.program.program.original));
   const bool own = flags.fusion == "xla";
   SMELT_ASSIGN_OR_RETURN(const measure::Outcome outcome,
@@ -63,7 +63,7 @@ absl::Status BenchXla(const Flags& flags) {
   if (flags.json) {
     PrintJson({{"module", flags.module},
                {"target", "xla"},
-               {"threads", flags.threads},
+               {"threads", flags.id.threads},
                {"fusion", flags.fusion},
                {"min_ms", 1e3 * outcome.best()},
                {"median_ms", 1e3 * outcome.median()},
@@ -77,16 +77,16 @@ absl::Status BenchXla(const Flags& flags) {
       "%s: min %.4f ms  median %.4f ms  (XLA's own choice, in turn: median %.4f ms; %zu rounds, %d threads, "
       "compiled in %.2f s)\n",
       flags.module.c_str(), 1e3 * outcome.best(), 1e3 * outcome.median(), 1e3 * xla_seconds, outcome.seconds.size(),
-      flags.threads, outcome.compile_seconds);
+      flags.id.threads, outcome.compile_seconds);
   return absl::OkStatus();
 }
 
 absl::Status Bench(const Flags& flags) {
-  SMELT_RETURN_IF_ERROR(RefuseXlaFusion(flags.fusion, flags.target));
-  if (IsXlaTarget(flags.target)) return BenchXla(flags);
+  SMELT_RETURN_IF_ERROR(RefuseXlaFusion(flags.fusion, flags.target.words));
+  if (IsXlaTarget(flags.target.words)) return BenchXla(flags);
   Interrupt interrupt;
   SMELT_ASSIGN_OR_RETURN(const targets::Program program, targets::LoadProgram(flags.module));
-  SMELT_ASSIGN_OR_RETURN(const cpu::Target target, ReadTargetToRun(absl::StrCat("cpu:threads=", flags.threads)));
+  SMELT_ASSIGN_OR_RETURN(const cpu::Target target, ReadTargetToRun(flags.id.ToString()));
   const auto start = Clock::now();
   SMELT_ASSIGN_OR_RETURN(const targets::FusedProgram fused, targets::FuseProgram(program, flags.fusion, target));
   cpu::KernelCache cache(flags.no_cache ? "" : cpu::KernelCache::DefaultFolder());
@@ -144,7 +144,7 @@ absl::Status Bench(const Flags& flags) {
   const absl::Status ended = Interrupt::End("the figures are of the runs until then");
 
   nlohmann::json result{{"module", flags.module},
-                        {"threads", flags.threads},
+                        {"threads", flags.id.threads},
                         {"fusion", flags.fusion},
                         {"min_ms", 1e3 * Quantile(times, 0)},
                         {"median_ms", 1e3 * Quantile(times, 0.5)},
@@ -180,7 +180,7 @@ absl::Status Bench(const Flags& flags) {
   }
   std::printf("%s: min %.4f ms  median %.4f ms  p90 %.4f ms  (%zu runs, %d threads, %zu kernels, compiled in %.2f s)\n",
               flags.module.c_str(), 1e3 * Quantile(times, 0), 1e3 * Quantile(times, 0.5), 1e3 * Quantile(times, 0.9),
-              times.size(), flags.threads, rows.size(), compile_seconds);
+              times.size(), flags.id.threads, rows.size(), compile_seconds);
   std::stable_sort(rows.begin(), rows.end(), [](const Row& a, const Row& b) { return a.total > b.total; });
   std::printf("%10s %10s %9s %9s  %s\n", "us a run", "median us", "GFLOP/s", "GB/s", "kernel");
   for (const Row& row : rows) {
@@ -197,13 +197,8 @@ absl::Status Bench(const Flags& flags) {
 Action AddBench(CLI::App& app) {
   auto flags = std::make_shared<Flags>();
   app.add_option("MODULE", flags->module, "HLO text or proto, or StableHLO, by its extension")->required();
-  app.add_option("--threads", flags->threads, "Threads of one kernel")
-      ->check(CLI::Range(1, 1024))
-      ->capture_default_str();
   app.add_option("--fusion", flags->fusion, kXlaFusionHelp)->check(CheckFusion)->capture_default_str();
-  app.add_option("--target", flags->target, "cpu, or xla: compiled by XLA:CPU in jaxlib")
-      ->check(CLI::IsMember({"cpu", "xla"}))
-      ->capture_default_str();
+  AddTargetFlags(app, &flags->target, "cpu or cpu:threads=N, or xla or xla:threads=N: compiled by XLA:CPU in jaxlib");
   AddXlaFlags(app, &flags->xla);
   app.add_option("--golden", flags->golden, "Take the inputs' ranges from this golden file");
   app.add_option("--repeat", flags->repeat, "Runs; 0: as many as fit in --seconds")
@@ -213,6 +208,7 @@ Action AddBench(CLI::App& app) {
   app.add_flag("--no-cache", flags->no_cache, "Compile afresh, without the kernel cache");
   app.add_flag("--json", flags->json, "Machine-readable result on standard output");
   return [flags]() -> absl::Status {
+    SMELT_ASSIGN_OR_RETURN(flags->id, ReadTargetId(flags->target));
     SMELT_ASSIGN_OR_RETURN(flags->module, ModuleFile(flags->module, flags->xla.python));
     return Bench(*flags);
   };

@@ -36,11 +36,11 @@ namespace {
 struct Flags {
   std::string module, model, mode = "model", cache;
   tuner::TuneOptions tune;
-  std::string target = "cpu";
+  TargetFlags target;
+  machine::TargetId id;  // that `target` names
   XlaFlags xla;
   xla::StartOptions start;
   double budget = 60;
-  int threads = 1;
   bool inside_xla = false, no_tiles = false, json = false, quiet = false;
 };
 
@@ -77,7 +77,7 @@ absl::StatusOr<Job> PrepareXla(Flags& flags, const cpu::Target& processor, const
                                tuner::TuneOptions* options) {
   const std::string cache = options->worker.cache_folder;
   SMELT_ASSIGN_OR_RETURN(options->worker, xla::FindXlaWorker({.python = flags.xla.python,
-                                                              .threads = flags.threads,
+                                                              .threads = flags.id.threads,
                                                               .start_seconds = std::max(budget.left(), 0.0),
                                                               .cancel = options->cancel}));
   options->worker.cache_folder = cache;
@@ -105,11 +105,12 @@ absl::StatusOr<Job> PrepareXla(Flags& flags, const cpu::Target& processor, const
 // DeadlineExceeded: the budget ended before the target's own passes did.
 absl::StatusOr<Job> PrepareJob(Flags& flags, const measure::Budget& budget) {
   tuner::TuneOptions& options = flags.tune;
-  SMELT_ASSIGN_OR_RETURN(const cpu::Target processor, ReadTargetToRun(absl::StrCat("cpu:threads=", flags.threads)));
+  SMELT_ASSIGN_OR_RETURN(const cpu::Target processor,
+                         ReadTargetToRun(machine::TargetId{"cpu", flags.id.cpu, flags.id.threads}.ToString()));
   options.worker.cache_folder = flags.cache.empty() ? cpu::KernelCache::DefaultFolder() : flags.cache;
   options.tiles = !flags.no_tiles;
-  return flags.target == "xla" ? PrepareXla(flags, processor, budget, &options)
-                               : PrepareOwnKernels(flags, processor, &options);
+  return IsXlaTarget(flags.target.words) ? PrepareXla(flags, processor, budget, &options)
+                                         : PrepareOwnKernels(flags, processor, &options);
 }
 
 // Names of what knobs of one kind are about.
@@ -192,7 +193,7 @@ absl::Status Tune(Flags& flags) {
   if (job.ok()) {
     SMELT_ASSIGN_OR_RETURN(report, tuner::Tune(*job->tunable, options, *job->predictor, budget));
   } else {
-    if (flags.target != "xla" || !absl::IsDeadlineExceeded(job.status())) return job.status();
+    if (!IsXlaTarget(flags.target.words) || !absl::IsDeadlineExceeded(job.status())) return job.status();
     SMELT_ASSIGN_OR_RETURN(report, tuner::KeepDefault(flags.module, xla::OwnChoice(), options, budget));
   }
   line.reset();
@@ -246,13 +247,9 @@ Action AddTune(CLI::App& app) {
   app.add_option("--candidates", options.candidates, "Configurations kept for measuring")
       ->check(CLI::Range(1, 100000))
       ->capture_default_str();
-  app.add_option("--threads", flags->threads, "Threads of one kernel")
-      ->check(CLI::Range(1, 1024))
-      ->capture_default_str();
   app.add_flag("--no-tiles", flags->no_tiles, "Leave the tiles at their default");
-  app.add_option("--target", flags->target, "cpu, or xla: the best fusions for XLA:CPU in jaxlib")
-      ->check(CLI::IsMember({"cpu", "xla"}))
-      ->capture_default_str();
+  AddTargetFlags(app, &flags->target,
+                 "cpu or cpu:threads=N, or xla or xla:threads=N: the best fusions for XLA:CPU in jaxlib");
   AddXlaFlags(app, &flags->xla);
   app.add_option(
          "--library-fusions", flags->start.library,
@@ -275,6 +272,7 @@ Action AddTune(CLI::App& app) {
     if (!IsUtf8(folder))
       return UsageError(
           absl::StrCat(folder, ": the run folder's name is not UTF-8, which its reports are; give another"));
+    SMELT_ASSIGN_OR_RETURN(flags->id, ReadTargetId(flags->target));
     SMELT_ASSIGN_OR_RETURN(flags->module, ModuleFile(flags->module, flags->xla.python));
     return Tune(*flags);
   };

@@ -36,7 +36,7 @@ struct Trial {
   std::string compiler;          // a whole program as the target's compiler makes it by itself, and no configuration
 };
 
-// What runs where nothing is chosen, and another compiler than ours makes it.
+// A default that another compiler than ours makes.
 struct CompilersOwn {
   std::string compiler;  // for people
   std::string answer;    // Trial::compiler
@@ -79,7 +79,7 @@ class Tunable {
   virtual const KnobChoices& kernel_knobs() const;
   virtual const KnobChoices& knobs() const;
   // Whether a kernel's ways may differ so much that it is timed first, whatever is predicted.
-  virtual bool WaysDifferMuch(const std::string& key) const { return key.empty(); }
+  virtual bool WaysDifferMuch(const std::string&) const { return false; }
   // Whether the program consists of kernels that can be timed alone.
   virtual bool IsPlain(const Knobs& knobs) const { return knobs.empty(); }
   // What times of single kernels do not tell: each is for all of a program.
@@ -89,7 +89,7 @@ class Tunable {
   // Whether both run the same kernels, as far as times of kernels alone go.
   virtual bool SameKernels(const Knobs& one, const Knobs& other) const { return one == other; }
 
-  // For people: of a key, of a knob in an answer ("the library runs %s"), and of an answer that is no configuration.
+  // Words for people: for a key, for a knob in an answer, and for an answer that is no configuration.
   virtual std::string NameOf(const std::string& key) const { return key; }
   virtual std::string Words(const std::string& key, const std::string& way) const;
   virtual std::string AnswerWords(const std::string& compiler) const { return compiler; }

@@ -19,7 +19,11 @@ using ::testing::IsEmpty;
 
 class DatasetTest : public ::testing::Test {
  protected:
-  DatasetTest() : folder_(fs::path(::testing::TempDir()) / "dataset") { fs::remove_all(folder_); }
+  // A folder of its own: tests run side by side.
+  DatasetTest()
+      : folder_(fs::path(::testing::TempDir()) / ::testing::UnitTest::GetInstance()->current_test_info()->name()) {
+    fs::remove_all(folder_);
+  }
   ~DatasetTest() override { fs::remove_all(folder_); }
 
   std::string Corpus(const std::string& name, std::vector<Measurement> measurements, const std::string& target = "") {
