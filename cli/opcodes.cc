@@ -246,7 +246,7 @@ void PrintRoles() {
   hlo::Module module("sample");
   const hlo::Instruction* any = module.AddComputation("sample")->Add(
       Opcode::kParameter, hlo::Shape::Scalar(PrimitiveType::kF32), {}, hlo::ParameterAttributes{0});
-  const fusion::Rules target = fusion::Rules::OwnKernels();
+  const fusion::Rules rules = fusion::Rules::OwnKernels();
   std::printf("| producer |");
   for (const Kind& consumer : kKinds) std::printf(" %s |", std::string(consumer.name).c_str());
   std::printf("\n|---|");
@@ -262,7 +262,7 @@ void PrintRoles() {
       from.elementwise = producer.elementwise;
       to.role = consumer.role;
       to.elementwise = consumer.elementwise;
-      const fusion::Reason reason = fusion::EdgeRule(from, to, 0, target);
+      const fusion::Reason reason = fusion::EdgeRule(from, to, 0, rules);
       if (std::find(met.begin(), met.end(), reason) == met.end()) met.push_back(reason);
       std::printf(" %s |", std::string(fusion::Describe(reason).code).c_str());
     }

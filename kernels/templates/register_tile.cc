@@ -237,7 +237,7 @@ const Access* PanelAccess(const Structure& structure, const Nest& nest, const te
   const double reuse = Reuse(contraction, *access);
   // The picture of a small depthwise window too, though nothing shares it: near its window, what was computed for it
   // need not go through memory, and pixels whose channels fill whole pages do not meet in the same sets of the cache.
-  // Of a large window a tile's lines would be computed several times.
+  // A large window would have a tile compute its lines several times.
   const bool windowed = contraction.tag == "convolution" && IsDepthwise(nest) &&
                         Steps(contraction) <= static_cast<double>(kWindowTaps) * Elements(contraction);
   if ((windowed || reuse >= static_cast<double>(registers.rows)) && IsPrivate(structure, *access)) {
