@@ -60,8 +60,8 @@ bool IsNoResult(const gnn::KernelExample& example) {
 // when a program's time is up.
 class Pipeline {
  public:
-  Pipeline(const measure::WorkerOptions& worker, const measure::MeasurePolicy& policy)
-      : compiler_(worker, policy), thread_([this] { Compile(); }) {}
+  Pipeline(measure::DeviceFactory device, const measure::MeasurePolicy& policy, const std::atomic<bool>* cancel)
+      : compiler_(std::move(device), policy, cancel), thread_([this] { Compile(); }) {}
   ~Pipeline() {
     {
       std::lock_guard lock(mutex_);
@@ -176,7 +176,7 @@ class Profiler {
       : target_(target),
         options_(options),
         id_(target.id()),
-        timer_(TimingWorker(target, options), options.policy),
+        timer_(target.NewDevice(targets::DeviceUse::kTimes), options.policy, options.cancel),
         device_(measure::DeviceName()),
         compiler_(target.CompilerVersion()) {}
 
@@ -201,12 +201,12 @@ class Profiler {
       place_ = absl::StrCat("program ", m / static_cast<size_t>(options_.shards) + 1, "/",
                             (modules.size() + options_.shards - 1) / options_.shards, " ", program_name_);
       remaining_programs_ = static_cast<double>((modules.size() - m - 1) / static_cast<size_t>(options_.shards));
-      absl::StatusOr<targets::Program> program = target_.Load(modules[m]);
+      const absl::StatusOr<std::unique_ptr<targets::Tunable>> program = target_.Open(modules[m], "none");
       if (!program.ok()) {
         report_.refused.push_back(absl::StrCat(modules[m], ": ", program.status().message()));
         continue;
       }
-      SMELT_RETURN_IF_ERROR(ProfileProgram(*program));
+      SMELT_RETURN_IF_ERROR(ProfileProgram((*program)->space()));
       ++report_.programs;
     }
     report_.interrupted = Cancelled();
@@ -215,12 +215,6 @@ class Profiler {
   }
 
  private:
-  static measure::WorkerOptions TimingWorker(const targets::Target& target, const ProfileOptions& options) {
-    measure::WorkerOptions worker = options.worker;
-    if (target.machine().threads == 1) worker.cpu = measure::MeasuringCpu();
-    worker.cancel = options.cancel;
-    return worker;
-  }
   absl::Status TimeFloor() {
     const std::optional<Kernel> empty = target_.EmptyKernel();
     if (!empty) return absl::OkStatus();
@@ -235,15 +229,14 @@ class Profiler {
   }
   bool Cancelled() const { return options_.cancel != nullptr && *options_.cancel; }
 
-  absl::Status ProfileProgram(const targets::Program& program) {
-    SMELT_ASSIGN_OR_RETURN(const fusion::Space space, target_.SpaceOf(program));
+  absl::Status ProfileProgram(const fusion::Space& space) {
     return target_.KeepsCode() ? TimeCompiledAhead(space) : TimeAsFound(space);
   }
 
   // A second child compiles the next kernels while one is timed.
   absl::Status TimeCompiledAhead(const fusion::Space& space) {
     KernelSource source(space, target_, options_);
-    Pipeline pipeline(options_.worker, options_.policy);
+    Pipeline pipeline(target_.NewDevice(targets::DeviceUse::kCompiles), options_.policy, options_.cancel);
     const auto start = Clock::now();
     int64_t found = 0;
     std::deque<Job> jobs;
@@ -415,10 +408,6 @@ absl::StatusOr<ProfileReport> Profile(const std::vector<std::string>& modules, c
   if (!target.HasTiles() && options.task == ProfileTask::kTile) {
     return absl::InvalidArgumentError(
         absl::StrCat("kernels of --target=", target.id().kind, " have no tiles: it profiles --task=fusion"));
-  }
-  if (options.worker.cache_folder.empty()) {
-    return absl::InvalidArgumentError(
-        "profiling needs a kernel cache folder: the compiling process hands kernels to the timing process through it");
   }
   return Profiler(target, options).Run(modules);
 }

@@ -70,7 +70,8 @@ class Session {
     const std::string spec = options_.start == "random" ? absl::StrCat("random:", options_.seed) : options_.start;
     fusion::Config start = trials_.usual().config;  // `priority`, where it is ours
     if (!DefaultIsOurs() || spec != "priority") {
-      SMELT_ASSIGN_OR_RETURN(start, tunable_.Named(spec));
+      SMELT_ASSIGN_OR_RETURN(Trial named, tunable_.Named(spec));
+      start = std::move(named.config);
     }
     trials_.Log(absl::StrCat(program_.path, ": ", space_.size(), " decisions, start ", options_.start, ", seed ",
                              options_.seed, ", budget ", budget_.seconds(),

@@ -52,7 +52,6 @@ struct TuneOptions {
   // has time left: what searches are compared at.
   double hardware_seconds = std::numeric_limits<double>::infinity();
   measure::ComparisonOptions comparison;  // of the answer with the default
-  measure::WorkerOptions worker;          // the target's child
   measure::MeasurePolicy policy{.repeats = 5, .seconds = 1.0};
   const std::atomic<bool>* cancel = nullptr;
   Progress* progress = nullptr;

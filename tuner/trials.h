@@ -41,7 +41,6 @@ struct TrialResult {
 };
 
 struct TrialOptions {
-  measure::WorkerOptions worker;
   measure::MeasurePolicy policy;
   int kernel_rounds = 3;  // runs in which kernels are timed one by one; 0: none
   const std::atomic<bool>* cancel = nullptr;
@@ -56,7 +55,7 @@ class Trials {
         space_(tunable.space()),
         usual_(tunable.usual()),
         options_(options),
-        runner_(options.worker, options.policy) {}
+        runner_(tunable.target().NewDevice(targets::DeviceUse::kTimes), options.policy, options.cancel) {}
 
   // Makes or opens the run folder: records.db, log.txt.
   absl::Status Open(const std::string& folder);
