@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
+#include <limits>
 #include <thread>
 
 #include "absl/strings/str_cat.h"
@@ -11,6 +12,7 @@
 #include "hlo/golden/safetensors.h"
 #include "hlo/text/printer.h"
 #include "measure/kernel_program.h"
+#include "nlohmann/json.hpp"
 
 namespace smelt::measure {
 namespace {
@@ -82,22 +84,22 @@ absl::StatusOr<json> Runner::Call(const json& request, double timeout, bool buil
                   building ? Failure::kBuildTimedOut : Failure::kRunTimedOut);
   }
   const auto start = Clock::now();
-  if (worker_ == nullptr || !worker_->alive()) {
-    WorkerOptions options = worker_options_;
-    if (deadline_) options.start_seconds = std::min(options.start_seconds, left);
-    absl::StatusOr<std::unique_ptr<WorkerProcess>> worker = WorkerProcess::Start(options);
-    if (!worker.ok()) {
-      out_of_time_ = absl::IsDeadlineExceeded(worker.status()) && options.start_seconds < worker_options_.start_seconds;
-      return failed(worker.status(), Failure::kEnvironment);
+  if (device_ == nullptr || !device_->alive()) {
+    absl::StatusOr<std::unique_ptr<Device>> device =
+        start_device_(deadline_ ? left : std::numeric_limits<double>::infinity());
+    if (!device.ok()) {
+      constexpr auto kRounding = std::chrono::milliseconds(1);
+      out_of_time_ = absl::IsDeadlineExceeded(device.status()) && deadline_ && Clock::now() + kRounding >= *deadline_;
+      return failed(device.status(), Failure::kEnvironment);
     }
-    worker_ = *std::move(worker);
+    device_ = *std::move(device);
     loaded_.clear();
   }
-  absl::StatusOr<json> reply = worker_->Call(request, std::min(timeout, left));
+  absl::StatusOr<json> reply = device_->Call(request, std::min(timeout, left));
   hardware_seconds_ += std::chrono::duration<double>(Clock::now() - start).count();
   if (!reply.ok()) {
     out_of_time_ = absl::IsDeadlineExceeded(reply.status()) && left < timeout;
-    worker_.reset();
+    device_.reset();
     loaded_.clear();
     return failed(reply.status(), FailureOf(reply.status(), building));
   }
@@ -119,15 +121,20 @@ auto Runner::TryTwice(const Attempt& attempt) {
 }
 
 bool Runner::IsWorthAnother(const Outcome& outcome) const {
-  const bool cancelled = worker_options_.cancel != nullptr && *worker_options_.cancel;
+  const bool cancelled = cancel_ != nullptr && *cancel_;
   return !cancelled && !out_of_time_ &&
-         (!IsLasting(outcome.failure) || (outcome.failure == Failure::kRunCrashed && worker_ == nullptr));
+         (!IsLasting(outcome.failure) || (outcome.failure == Failure::kRunCrashed && device_ == nullptr));
 }
 
 void Runner::UseInputs(InputKind kind) {
   if (kind == inputs_) return;
   Keep({});
   inputs_ = kind;
+}
+
+void Runner::UseInputsFile(std::string path) {
+  Keep({});
+  inputs_file_ = std::move(path);
 }
 
 json Runner::LoadRequest(const Candidate& candidate) const {
@@ -148,10 +155,18 @@ const Runner::Loaded* Runner::Load(const Candidate& candidate, Outcome* outcome)
 const Runner::Loaded* Runner::LoadAnew(const Candidate& candidate, Outcome* outcome) {
   absl::StatusOr<json> reply = Call(LoadRequest(candidate), policy_.build_timeout, /*building=*/true, outcome);
   if (!reply.ok()) return nullptr;
-  Loaded loaded{candidate, reply->value("id", -1), reply->value("compile_seconds", 0.0), {}};
+  Loaded loaded{candidate,
+                reply->value("id", -1),
+                reply->value("compile_seconds", 0.0),
+                reply->value("arena_bytes", int64_t{0}),
+                {}};
   for (const json& kernel : (*reply)["kernels"]) {
-    loaded.kernels.push_back(
-        {kernel.value("name", ""), kernel.value("hash", ""), kernel.value("tile", ""), kernel.value("opaque", false)});
+    loaded.kernels.push_back({.name = kernel.value("name", ""),
+                              .hash = kernel.value("hash", ""),
+                              .tile = kernel.value("tile", ""),
+                              .opaque = kernel.value("opaque", false),
+                              .flops = kernel.value("flops", 0.0),
+                              .bytes = kernel.value("bytes", 0.0)});
   }
   loaded_.push_back(std::move(loaded));
   return &loaded_.back();
@@ -163,10 +178,10 @@ void Runner::Keep(std::initializer_list<const Candidate*> kept) {
     const bool keep = std::any_of(kept.begin(), kept.end(), [&](const Candidate* c) { return *c == loaded.candidate; });
     if (keep) {
       left.push_back(std::move(loaded));
-    } else if (worker_ != nullptr) {
+    } else if (device_ != nullptr) {
       Outcome ignored;
       (void)Call({{"do", "unload"}, {"id", loaded.id}}, 10, false, &ignored);
-      if (worker_ == nullptr) return;  // it died of it, and with it went everything that was loaded
+      if (device_ == nullptr) return;  // it died of it, and with it went everything that was loaded
     }
   }
   loaded_ = std::move(left);
@@ -248,27 +263,49 @@ Runner::ProgramResult Runner::TimeProgramOnce(const Candidate& candidate, const 
     return result;
   }
   const int base_id = base->id;
-  const Loaded* loaded = Load(candidate, &result.outcome);
+  const Loaded* loaded = Describe(candidate, &result);
   if (loaded == nullptr) return result;
-  result.outcome.compile_seconds = loaded->compile_seconds;
-  result.kernels = loaded->kernels;
   const int id = loaded->id;
   absl::StatusOr<json> reply = Call(TimeRequest({base_id, id}, rounds, seconds), seconds + policy_.run_timeout,
                                     /*building=*/false, &result.outcome);
   if (!reply.ok()) return result;
   result.outcome.reference_seconds = (*reply)["seconds"].at(0).get<std::vector<double>>();
   result.outcome.seconds = (*reply)["seconds"].at(1).get<std::vector<double>>();
-  if (kernel_rounds == 0) return result;
-  reply = Call({{"do", "kernel_seconds"}, {"id", id}, {"rounds", kernel_rounds}}, policy_.run_timeout, false,
-               &result.outcome);
-  if (!reply.ok()) return result;
-  const std::vector<double> times = reply->value("seconds", std::vector<double>());
-  const std::vector<int64_t> executions = reply->value("executions", std::vector<int64_t>());
-  for (size_t k = 0; k < std::min({times.size(), executions.size(), result.kernels.size()}); ++k) {
-    result.kernels[k].seconds = times[k];
-    result.kernels[k].executions = executions[k];
-  }
+  AddKernelTimes(id, kernel_rounds, &result);
   return result;
+}
+
+Runner::ProgramResult Runner::TimeKernelsOf(const Candidate& candidate, int kernel_rounds) {
+  return TryTwice([&] {
+    ProgramResult result;
+    if (const Loaded* loaded = Describe(candidate, &result)) AddKernelTimes(loaded->id, kernel_rounds, &result);
+    return result;
+  });
+}
+
+const Runner::Loaded* Runner::Describe(const Candidate& candidate, ProgramResult* result) {
+  const Loaded* loaded = Load(candidate, &result->outcome);
+  if (loaded == nullptr) return nullptr;
+  result->outcome.compile_seconds = loaded->compile_seconds;
+  result->arena_bytes = loaded->arena_bytes;
+  result->kernels = loaded->kernels;
+  return loaded;
+}
+
+void Runner::AddKernelTimes(int id, int kernel_rounds, ProgramResult* result) {
+  if (kernel_rounds == 0) return;
+  const absl::StatusOr<json> reply = Call({{"do", "kernel_seconds"}, {"id", id}, {"rounds", kernel_rounds}},
+                                          policy_.run_timeout, /*building=*/false, &result->outcome);
+  if (!reply.ok()) return;
+  const std::vector<double> seconds = reply->value("seconds", std::vector<double>());
+  const std::vector<double> medians = reply->value("median", std::vector<double>());
+  const std::vector<int64_t> executions = reply->value("executions", std::vector<int64_t>());
+  // XLA's child does not tell the times of kernels: its lists are empty.
+  for (size_t k = 0; k < std::min({seconds.size(), medians.size(), executions.size(), result->kernels.size()}); ++k) {
+    result->kernels[k].seconds = seconds[k];
+    result->kernels[k].median_seconds = medians[k];
+    result->kernels[k].executions = executions[k];
+  }
 }
 
 std::vector<Outcome> Runner::TimePrograms(const std::vector<Candidate>& candidates, int rounds, double seconds) {
@@ -278,7 +315,7 @@ std::vector<Outcome> Runner::TimePrograms(const std::vector<Candidate>& candidat
   // A candidate may take the child with it in which the others are loaded. It gets a second attempt, and after that the
   // others are timed without it: every turn but the last is some candidate's first or second failure.
   for (;;) {
-    worker_.reset();  // programs of an earlier call would take memory and caches
+    device_.reset();  // programs of an earlier call would take memory and caches
     loaded_.clear();
     std::vector<int> ids;
     std::vector<size_t> which;
@@ -292,7 +329,7 @@ std::vector<Outcome> Runner::TimePrograms(const std::vector<Candidate>& candidat
         which.push_back(i);
         continue;
       }
-      again = worker_ == nullptr && !ids.empty();
+      again = device_ == nullptr && !ids.empty();
       if (IsWorthAnother(outcomes[i]) && !retried[i]) {
         retried[i] = again = true;
         outcomes[i] = {};

@@ -13,6 +13,7 @@
 #include <chrono>
 #include <cstring>
 #include <iterator>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -183,6 +184,14 @@ absl::StatusOr<nlohmann::json> WorkerProcess::Call(const nlohmann::json& request
   return WhyEnded(status);
 }
 
+DeviceFactory LocalChild(WorkerOptions options) {
+  return [options = std::move(options)](double start_seconds) -> absl::StatusOr<std::unique_ptr<Device>> {
+    WorkerOptions limited = options;
+    limited.start_seconds = std::min(options.start_seconds, start_seconds);
+    return WorkerProcess::Start(limited);
+  };
+}
+
 absl::StatusOr<nlohmann::json> AskNewWorker(const WorkerOptions& options, const nlohmann::json& request,
                                             double timeout_seconds) {
   using Clock = std::chrono::steady_clock;
@@ -190,10 +199,9 @@ absl::StatusOr<nlohmann::json> AskNewWorker(const WorkerOptions& options, const 
   const auto left = [&] {
     return std::max(timeout_seconds - std::chrono::duration<double>(Clock::now() - begin).count(), 0.0);
   };
+  const DeviceFactory start = LocalChild(options);
   const auto ask = [&]() -> absl::StatusOr<nlohmann::json> {
-    WorkerOptions limited = options;
-    limited.start_seconds = std::min(options.start_seconds, left());
-    SMELT_ASSIGN_OR_RETURN(const std::unique_ptr<WorkerProcess> worker, WorkerProcess::Start(limited));
+    SMELT_ASSIGN_OR_RETURN(const std::unique_ptr<Device> worker, start(left()));
     return worker->Call(request, left());
   };
   absl::StatusOr<nlohmann::json> reply = ask();

@@ -5,8 +5,7 @@
 //   auto reply = worker->Call({{"do", "load"}, {"module", text}}, 60);
 //
 // The child is this program started again with the hidden verb `measure-worker` (or another program given in the
-// options). It dies with its parent, and within a second of a call's limit. A dead child is replaced by the next Start;
-// Runner does so.
+// options). It dies with its parent, and within a second of a call's limit.
 #pragma once
 
 #include <sys/types.h>
@@ -17,6 +16,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "measure/device.h"
 #include "nlohmann/json.hpp"
 
 namespace smelt::measure {
@@ -35,20 +35,19 @@ struct WorkerOptions {
   const std::atomic<bool>* cancel = nullptr;  // once true, a call in progress ends and the child with it
 };
 
-class WorkerProcess {
+class WorkerProcess : public Device {
  public:
   // Errors: Unavailable, FailedPrecondition (the child refuses to work here, and says why), DeadlineExceeded (it did
   // not answer within the options' `start_seconds`), Cancelled.
   static absl::StatusOr<std::unique_ptr<WorkerProcess>> Start(const WorkerOptions& options);
-  ~WorkerProcess();
+  ~WorkerProcess() override;
   WorkerProcess(const WorkerProcess&) = delete;
   WorkerProcess& operator=(const WorkerProcess&) = delete;
 
-  // Sends a request and waits for its reply. Errors: DeadlineExceeded (the child was killed), Aborted (it crashed; the
-  // message names the signal), ResourceExhausted (it ran out of its memory limit), Unavailable (something else ended it
-  // or the channel to it), Cancelled. After an error the child is gone.
-  absl::StatusOr<nlohmann::json> Call(const nlohmann::json& request, double timeout_seconds);
-  bool alive() const { return pid_ > 0; }
+  // Aborted names the signal that the child died of; Unavailable: something else than itself ended it, or the channel
+  // to it. After DeadlineExceeded it was killed.
+  absl::StatusOr<nlohmann::json> Call(const nlohmann::json& request, double timeout_seconds) override;
+  bool alive() const override { return pid_ > 0; }
   pid_t pid() const { return pid_; }
 
  private:
@@ -62,6 +61,9 @@ class WorkerProcess {
   int from_child_;
   const std::atomic<bool>* cancel_;
 };
+
+// Starts such a child whenever it is called, within the smaller of its two limits.
+DeviceFactory LocalChild(WorkerOptions options);
 
 // The reply of a child that is started for this one request, and once more where something else than the request ended
 // the first, all of it within `timeout_seconds`. Errors: those of Start and Call.

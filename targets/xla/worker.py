@@ -12,7 +12,7 @@ targets/cpu/worker/worker_main.h, so that one runner serves both kinds of childr
        hands work to a library). Inputs by the formula of hlo/golden/inputs.h: "inputs": "unit" | "scaled" | "positive", or
        "ranges": [[low, high], ..] with "first_stream", "double"; or from "inputs_file", a safetensors file with in.0, in.1, ...
   {"do": "time", "ids": [..], "rounds": R, "seconds": S, "least_seconds": L} -> {"seconds": [[..], ..]}, interleaved
-  {"do": "kernel_seconds", "id": N}                        -> {"seconds": [], "executions": []}: XLA does not tell
+  {"do": "kernel_seconds", "id": N}                        -> {"seconds": [], "median": [], "executions": []}: XLA does not tell
   {"do": "time_kernel", "module": BASE64, "repeats": R, "seconds": S} -> {"seconds": [..], "compile_seconds", "floor_seconds"}: of one run
        of the kernel in a module of targets/xla/kernel_loop.h, whose first argument says how often it runs; the floor is a call's share
   {"do": "outputs", "id": N, "file": PATH}                 -> {}: the results as a safetensors file
@@ -49,6 +49,10 @@ KEPT_BYTES = 512 << 20  # of kernels' arguments
 
 class Refused(Exception):
     """Something that is asked for cannot be done; the text says what and why."""
+
+
+class NotOfTheProgram(Refused):
+    """A file or a machine is to blame."""
 
 
 def one_line(error):
@@ -237,6 +241,37 @@ def read_safetensors(path):
     return arrays
 
 
+def read_inputs(path, shapes):
+    """in.0, in.1, ... of a file, one for each of these shapes."""
+    import numpy as np
+    try:
+        arrays = read_safetensors(path)
+    except OSError:
+        raise
+    except Exception as error:
+        raise NotOfTheProgram(f"{path}: not a complete safetensors file: {one_line(error)}") from None
+    count = sum(name.startswith("in.") for name in arrays)
+    if count != len(shapes):
+        raise NotOfTheProgram(f"{path}: has {count} inputs (in.0, in.1, ...), and the parameters have {len(shapes)} arrays")
+    values = []
+    for leaf, shape in enumerate(shapes):
+        name, dtype, dims = f"in.{leaf}", np.dtype(shape.numpy_dtype()), tuple(shape.dimensions())
+        if name not in arrays:
+            raise NotOfTheProgram(f"{path}: has no input `{name}`")
+        expected, stored = to_storable(np.empty(dims, dtype)), arrays[name]
+        if (expected.dtype, expected.shape) != (stored.dtype, stored.shape):
+            raise NotOfTheProgram(f"{path}: input `{name}`: {stored.dtype.name}{list(stored.shape)}, expected "
+                                  f"{expected.dtype.name}{list(expected.shape)} for a value of shape {plain(shape)}")
+        values.append(from_storable(stored, dtype, dims))
+    return values
+
+
+def version_of(path):
+    """Differs when the file of this name is another one."""
+    stat = os.stat(path)
+    return f" {stat.st_ino} {stat.st_mtime_ns} {stat.st_size}"
+
+
 class KernelArguments:
     """Arrays for kernels, kept by type and size: many kernels take the same. Their values matter little, but must not be slow ones."""
 
@@ -377,15 +412,17 @@ class Xla:
         ranges = request.get("ranges")
         if ranges is not None and len(ranges) != len(shapes):
             raise Refused(f"{len(ranges)} ranges are given for {len(shapes)} parameters")
-        stored = read_safetensors(request["inputs_file"]) if request.get("inputs_file") else None
+        stored = read_inputs(request["inputs_file"], shapes) if request.get("inputs_file") else None
         how = json.dumps([request.get(key) for key in ("inputs", "ranges", "first_stream", "double", "inputs_file")])
+        if stored is not None:
+            how += version_of(request["inputs_file"])
         arguments = []
         for leaf, shape in enumerate(shapes):
             dtype, dims = np.dtype(shape.numpy_dtype()), tuple(shape.dimensions())
             key = (how, leaf, dtype.name, dims)
             if key not in self.arguments:
                 if stored is not None:
-                    value = from_storable(stored[f"in.{leaf}"], dtype, dims)
+                    value = stored[leaf]
                 else:
                     bounds = ranges[leaf] if ranges is not None else default_range(request.get("inputs", "unit"), dtype, dims)
                     value = make_input(leaf, dtype, dims, bounds, request.get("first_stream", 1), request.get("double", False))
@@ -518,7 +555,7 @@ class Xla:
 
     def kernel_seconds(self, request):
         self.find(request)
-        return {"seconds": [], "executions": []}
+        return {"seconds": [], "median": [], "executions": []}
 
     def outputs(self, request):
         import numpy as np
@@ -562,7 +599,8 @@ class Xla:
             return {"error": f"{error.filename or 'a file'}: {error.strerror or error}", "build": self.building, "code": UNAVAILABLE}
         except Exception as error:
             text = str(error) if isinstance(error, Refused) else f"{type(error).__name__}: {one_line(error)}"
-            return {"error": text, "build": self.building}
+            reply = {"error": text, "build": self.building}
+            return {**reply, "code": UNAVAILABLE} if isinstance(error, NotOfTheProgram) else reply
 
 
 def plain(shape):

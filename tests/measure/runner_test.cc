@@ -95,6 +95,28 @@ TEST(Runner, ReturnsWhatAProgramComputes) {
   EXPECT_FALSE(std::filesystem::exists(scratch));
 }
 
+TEST(Runner, TellsWhatAProgramConsistsOfAndTheTimesOfItsKernels) {
+  Runner runner = MakeRunner();
+  const Candidate program{kProgram, {}};
+  ASSERT_TRUE(runner.TimePrograms({program}, 3, 0.1)[0].ok());
+  const Runner::ProgramResult facts = runner.TimeKernelsOf(program, 0);
+  ASSERT_TRUE(facts.outcome.ok()) << facts.outcome.message;
+  EXPECT_GE(facts.arena_bytes, 128 * 64 * 4);  // the array between its two kernels
+  EXPECT_LT(facts.arena_bytes, 2 * 128 * 64 * 4);
+  ASSERT_THAT(facts.kernels, SizeIs(2));
+  for (const Runner::KernelTime& kernel : facts.kernels) EXPECT_EQ(kernel.seconds, 0) << kernel.name;
+  EXPECT_EQ(facts.kernels[0].bytes, 3 * 128 * 64 * 4);
+  EXPECT_EQ(facts.kernels[1].bytes, 2 * 128 * 64 * 4);
+  EXPECT_GE(facts.kernels[0].flops, 128 * 64);
+  const Runner::ProgramResult timed = runner.TimeKernelsOf(program, 5);
+  ASSERT_TRUE(timed.outcome.ok()) << timed.outcome.message;
+  for (const Runner::KernelTime& kernel : timed.kernels) {
+    EXPECT_EQ(kernel.executions, 1);
+    EXPECT_GT(kernel.seconds, 0);
+    EXPECT_GE(kernel.median_seconds, kernel.seconds);  // once a run: the least of five runs, and their median
+  }
+}
+
 TEST(Runner, ACandidateThatDoesNotCompileFailsAlone) {
   Runner runner = MakeRunner();
   const std::vector<Outcome> outcomes =

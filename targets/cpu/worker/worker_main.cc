@@ -89,22 +89,30 @@ class Worker {
         SMELT_RETURN_IF_ERROR(AddTile(hex, text.get<std::string>(), &options));
       }
     }
-    SMELT_ASSIGN_OR_RETURN(const measure::InputKind inputs,
-                           measure::ParseInputKind(request.value(
-                               "inputs", std::string(measure::InputKindName(measure::InputKind::kUnit)))));
+    InputSource source{.file = request.value("inputs_file", "")};
+    SMELT_ASSIGN_OR_RETURN(source.kind, measure::ParseInputKind(
+                                            request.value("inputs", std::string(measure::InputKindName(source.kind)))));
     SMELT_ASSIGN_OR_RETURN(std::unique_ptr<LoadedProgram> program,
-                           LoadedProgram::Load(request.value("module", ""), target_, options, inputs_, inputs));
+                           LoadedProgram::Compile(request.value("module", ""), target_, options));
     json kernels = json::array();
     for (const auto& kernel : program->executable().kernels()) {
-      kernels.push_back(
-          {{"name", kernel.name}, {"hash", kernel.hash.ToHex()}, {"opaque", kernel.opaque}, {"tile", kernel.tile}});
+      kernels.push_back({{"name", kernel.name},
+                         {"hash", kernel.hash.ToHex()},
+                         {"opaque", kernel.opaque},
+                         {"tile", kernel.tile},
+                         {"flops", kernel.flops},
+                         {"bytes", kernel.bytes}});
     }
-    const double compile_seconds = program->executable().compile_seconds();
     building_ = false;
+    SMELT_RETURN_IF_ERROR(program->TakeInputs(source, inputs_));
     SMELT_RETURN_IF_ERROR(program->Prepare());  // here, so that a crash falls to the program that causes it
     const int id = next_id_++;
+    json reply{{"id", id},
+               {"compile_seconds", program->executable().compile_seconds()},
+               {"arena_bytes", program->executable().arena_bytes()},
+               {"kernels", std::move(kernels)}};
     programs_[id] = std::move(program);
-    return json{{"id", id}, {"compile_seconds", compile_seconds}, {"kernels", std::move(kernels)}};
+    return reply;
   }
 
   static absl::Status AddTile(const std::string& hex, const std::string& text, ExecutableOptions* options) {
@@ -142,7 +150,7 @@ class Worker {
   absl::StatusOr<json> KernelSeconds(const json& request) {
     SMELT_ASSIGN_OR_RETURN(LoadedProgram * program, Find(request.value("id", -1)));
     SMELT_ASSIGN_OR_RETURN(const LoadedProgram::KernelTimes times, program->TimeKernels(request.value("rounds", 3)));
-    return json{{"seconds", times.seconds}, {"executions", times.executions}};
+    return json{{"seconds", times.seconds}, {"median", times.median}, {"executions", times.executions}};
   }
 
   absl::StatusOr<std::unique_ptr<LoadedProgram>> LoadKernel(const json& request) {
@@ -151,13 +159,14 @@ class Worker {
     const std::string tile = request.value("tile", "");
     if (!tile.empty()) SMELT_RETURN_IF_ERROR(AddTile(request.value("hash", ""), tile, &options));
     SMELT_ASSIGN_OR_RETURN(std::unique_ptr<LoadedProgram> program,
-                           LoadedProgram::Load(request.value("module", ""), target_, options, inputs_));
+                           LoadedProgram::Compile(request.value("module", ""), target_, options));
     // Else the times would be of something else than the kernel.
     if (program->executable().kernels().size() != 1) {
       return absl::InternalError(
           absl::StrCat("the kernel compiles to ", program->executable().kernels().size(), " kernels instead of one"));
     }
     building_ = false;
+    SMELT_RETURN_IF_ERROR(program->TakeInputs({}, inputs_));
     return program;
   }
 
