@@ -31,8 +31,8 @@
 #include "measure/kernel_program.h"
 #include "nlohmann/json.hpp"
 #include "targets/cpu/compile/compile.h"
-#include "targets/cpu/detect.h"
-#include "targets/cpu/probe.h"
+#include "targets/cpu/processor/detect.h"
+#include "targets/cpu/processor/probe.h"
 #include "targets/cpu/worker/loaded_program.h"
 #include "targets/program.h"
 
@@ -194,7 +194,8 @@ absl::Status MeasureModule(const std::string& path, const cpu::Target& target, c
   SMELT_ASSIGN_OR_RETURN(const targets::FusedProgram fused, targets::FuseProgram(program, flags.fusion, target));
   const cpu::ExecutableOptions options{.cache = &cache, .tiles = fused.tiles};
   cpu::InputPool inputs;
-  SMELT_ASSIGN_OR_RETURN(auto whole, cpu::LoadedProgram::Load(hlo::ToText(*fused.module), target, options, inputs));
+  SMELT_ASSIGN_OR_RETURN(auto whole, cpu::LoadedProgram::Compile(hlo::ToText(*fused.module), target, options));
+  SMELT_RETURN_IF_ERROR(whole->TakeInputs({}, inputs));
   SMELT_RETURN_IF_ERROR(whole->Run());
   SMELT_ASSIGN_OR_RETURN(const cpu::LoadedProgram::KernelTimes times, whole->TimeKernels(5));
   SMELT_ASSIGN_OR_RETURN(const std::vector<fusion::Kernel> kernels, fusion::ExtractKernels(*fused.module));
@@ -209,8 +210,9 @@ absl::Status MeasureModule(const std::string& path, const cpu::Target& target, c
     row.in_program = times.seconds[i] / static_cast<double>(times.executions[i]);
     row.flops = info.flops;
     row.bytes = info.bytes;
-    SMELT_ASSIGN_OR_RETURN(auto alone, cpu::LoadedProgram::Load(hlo::ToText(*measure::ProgramOfKernel(*kernel->second)),
-                                                                target, options, inputs));
+    SMELT_ASSIGN_OR_RETURN(auto alone, cpu::LoadedProgram::Compile(
+                                           hlo::ToText(*measure::ProgramOfKernel(*kernel->second)), target, options));
+    SMELT_RETURN_IF_ERROR(alone->TakeInputs({}, inputs));
     SMELT_ASSIGN_OR_RETURN(row.seconds, BestSample(*alone, flags.seconds));
     kernel->second = nullptr;
     rows->push_back(std::move(row));

@@ -51,7 +51,7 @@ absl::StatusOr<std::vector<hlo::Literal>> Inputs(const Flags& flags, const hlo::
   return golden.MakeInputs(module);
 }
 
-// Of the fused module; -1 where the compiler decides.
+// The number of fusions that the program has; -1 where the compiler decides.
 int64_t CountFusions(const OneProgram& program) {
   const std::unique_ptr<hlo::Module> fused = program.Fused();
   if (fused == nullptr) return -1;
@@ -127,6 +127,7 @@ absl::Status Bench(const Flags& flags) {
   SMELT_RETURN_IF_ERROR(CheckFusionOf(id, flags.fusion));
   SMELT_ASSIGN_OR_RETURN(const std::unique_ptr<targets::Target> target,
                          OpenTarget(flags.target, {.cache_folder = flags.no_cache ? "" : DefaultCacheFolder(),
+                                                   .memory_bytes = kWholeMemory,
                                                    .cancel = interrupt.flag()}));
   SMELT_ASSIGN_OR_RETURN(OneProgram program, OneProgram::Open(*target, flags.module, flags.fusion, interrupt.flag()));
   SMELT_ASSIGN_OR_RETURN(const std::vector<hlo::Literal> inputs, Inputs(flags, program.module()));

@@ -14,7 +14,7 @@
 #include "fusion/config_file.h"
 #include "hlo/file/write.h"
 #include "nlohmann/json.hpp"
-#include "targets/cpu/detect.h"
+#include "targets/cpu/processor/detect.h"
 #include "targets/program.h"
 #include "targets/xla/embed/link_table.h"
 #include "targets/xla/program.h"

@@ -1,10 +1,12 @@
 // One program, under one configuration, on a target's device: what `run` and `bench` do with it.
 //
-//   OneProgram program = OneProgram::Open(*target, "model.hlo", "priority", interrupt.flag()).value();
+//   OneProgram program = OneProgram::Open(target, "model.hlo", "priority", /*cancel=*/nullptr).value();
 //   hlo::Literal result = program.Run(inputs).value();
 #pragma once
 
 #include <atomic>
+#include <cstdint>
+#include <limits>
 #include <memory>
 #include <string>
 #include <vector>
@@ -16,6 +18,9 @@
 #include "targets/tunable.h"
 
 namespace smelt::cli {
+
+// For targets::Settings::memory_bytes: one program may take what this process may.
+inline constexpr int64_t kWholeMemory = std::numeric_limits<int64_t>::max();
 
 class OneProgram {
  public:

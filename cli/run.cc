@@ -51,6 +51,7 @@ absl::StatusOr<Subject> Open(const Flags& flags, const Interrupt& interrupt) {
   }
   SMELT_ASSIGN_OR_RETURN(subject.target,
                          OpenTarget(flags.target, {.cache_folder = flags.no_cache ? "" : DefaultCacheFolder(),
+                                                   .memory_bytes = kWholeMemory,
                                                    .cancel = interrupt.flag()}));
   SMELT_ASSIGN_OR_RETURN(subject.program,
                          OneProgram::Open(*subject.target, flags.module, flags.fusion, interrupt.flag()));

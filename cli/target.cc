@@ -11,6 +11,7 @@
 #include "absl/strings/str_join.h"
 #include "base/status_macros.h"
 #include "cli/verb.h"
+#include "targets/cpu/processor/detect.h"
 #include "targets/program.h"
 
 namespace smelt::cli {
@@ -55,7 +56,7 @@ void WarnOfThreads(int threads) {
 void AddTargetFlags(CLI::App& app, TargetFlags* flags, FlagsFor use) {
   std::string help = "What to compile for:";
   for (const auto& [name, kind] : targets::Kinds()) {
-    absl::StrAppend(&help, help.back() == ':' ? " " : "; ", name, kind.grammar, ": ", kind.summary);
+    absl::StrAppend(&help, help.back() == ':' ? " " : "; ", kind.grammar, ": ", kind.summary);
     for (const targets::Flag& flag : kind.flags) {
       if (!flag.tuning || use == FlagsFor::kTuning) AddFlag(app, name, flag, flags);
     }
@@ -83,6 +84,11 @@ absl::StatusOr<std::unique_ptr<targets::Target>> OpenTarget(const TargetFlags& f
   if (!target.ok()) return AsUsageError(target.status());
   WarnOfThreads(id.threads);
   return target;
+}
+
+absl::StatusOr<cpu::Target> ReadProcessor(const std::string& words) {
+  absl::StatusOr<cpu::Target> target = cpu::ParseTarget(words);
+  return target.ok() ? target : AsUsageError(target.status());
 }
 
 void AddFusionFlag(CLI::App& app, std::string* fusion) {

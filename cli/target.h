@@ -3,7 +3,7 @@
 //   auto flags = std::make_shared<TargetFlags>();
 //   AddTargetFlags(app, flags.get());
 //   ...
-//   std::unique_ptr<targets::Target> target = OpenTarget(*flags, {.cancel = interrupt.flag()}).value();
+//   std::unique_ptr<targets::Target> target = OpenTarget(*flags, {.cache_folder = folder}).value();
 #pragma once
 
 #include <map>
@@ -14,6 +14,7 @@
 #include "CLI/CLI.hpp"
 #include "absl/status/statusor.h"
 #include "machine/target_id.h"
+#include "targets/cpu/codegen/target.h"
 #include "targets/registry.h"
 #include "targets/target.h"
 
@@ -42,6 +43,9 @@ absl::StatusOr<std::unique_ptr<targets::Target>> OpenTarget(const TargetFlags& f
 void AddFusionFlag(CLI::App& app, std::string* fusion);
 // A usage error where such a name is another target's.
 absl::Status CheckFusionOf(const machine::TargetId& id, const std::string& fusion);
+
+// The processor that features are made for: cpu, cpu:threads=N or cpu:CPU,threads=N.
+absl::StatusOr<cpu::Target> ReadProcessor(const std::string& words);
 
 void WarnOfThreads(int threads);
 

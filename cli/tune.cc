@@ -74,7 +74,7 @@ nlohmann::json ToJson(const tuner::TuneReport& report, const measure::Budget& bu
                      {"default_us", 1e6 * kernel.seconds},
                      {"tuned_us", 1e6 * kernel.tuned_seconds}});
   }
-  // By way: the names of what runs that way.
+  // The names of what runs in each way.
   nlohmann::json knobs = nlohmann::json::object();
   for (const tuner::ChosenKnob& knob : report.knobs) knobs[knob.way].push_back(knob.name);
   nlohmann::json starts = nlohmann::json::object();

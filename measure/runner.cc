@@ -141,6 +141,7 @@ json Runner::LoadRequest(const Candidate& candidate) const {
   json request{{"do", "load"}, {"module", candidate.module_text}, {"inputs", std::string(InputKindName(inputs_))}};
   if (!candidate.tiles.empty()) request["tiles"] = candidate.tiles;
   if (!candidate.compiler.empty()) request["compiler"] = candidate.compiler;
+  if (!warm_up_) request["warm_up"] = false;
   if (!inputs_file_.empty()) request["inputs_file"] = inputs_file_;
   return request;
 }
@@ -372,6 +373,16 @@ absl::StatusOr<std::vector<hlo::Literal>> Runner::Outputs(const Candidate& candi
   if (results.outcome.ok()) return std::move(results.outputs);
   return IsLasting(results.outcome.failure) ? absl::InternalError(results.outcome.message)
                                             : absl::UnavailableError(results.outcome.message);
+}
+
+absl::StatusOr<std::vector<hlo::Literal>> Runner::RunOnce(const Candidate& candidate,
+                                                          const std::string& scratch_file) {
+  Keep({});
+  warm_up_ = false;
+  absl::StatusOr<std::vector<hlo::Literal>> outputs = Outputs(candidate, scratch_file);
+  warm_up_ = true;
+  Keep({});  // a program that is timed later is loaded anew
+  return outputs;
 }
 
 Outcome Runner::Inject(const std::string& fault, double timeout_seconds) {

@@ -108,6 +108,8 @@ class Runner {
   // types). They come through `scratch_file`, which is removed. Errors: Unavailable, where nothing is known of the
   // candidate (kEnvironment, kResourceLimit); Internal, where it failed.
   absl::StatusOr<std::vector<hlo::Literal>> Outputs(const Candidate& candidate, const std::string& scratch_file);
+  // The same for a program that is not timed: it runs no more than this once.
+  absl::StatusOr<std::vector<hlo::Literal>> RunOnce(const Candidate& candidate, const std::string& scratch_file);
 
   // Breaks the child for real: what tests use. Returns the outcome as a trial would.
   Outcome Inject(const std::string& fault, double timeout_seconds);
@@ -161,6 +163,7 @@ class Runner {
   double hardware_seconds_ = 0;
   std::optional<std::chrono::steady_clock::time_point> deadline_;
   bool out_of_time_ = false;
+  bool warm_up_ = true;  // programs that are loaded
 };
 
 }  // namespace smelt::measure

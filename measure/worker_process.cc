@@ -54,7 +54,8 @@ struct Pipe {
   }
   ::dup2(STDERR_FILENO, STDOUT_FILENO);
 #if !defined(__SANITIZE_ADDRESS__)  // its shadow memory is larger than any limit
-  rlimit limit{memory, memory};
+  rlimit limit;  // what this process may have, where that is less
+  if (::getrlimit(RLIMIT_DATA, &limit) != 0 || limit.rlim_cur > memory) limit = {memory, memory};
   ::setrlimit(RLIMIT_DATA, &limit);
 #endif
   rlimit no_core{0, 0};

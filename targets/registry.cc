@@ -40,9 +40,9 @@ absl::StatusOr<machine::TargetId> ReadTargetId(const std::string& words) {
   SMELT_ASSIGN_OR_RETURN(machine::TargetId id, machine::TargetId::Read(words));
   if (Kinds().contains(id.kind)) return id;
   std::vector<std::string> grammars;
-  for (const auto& [name, kind] : Kinds()) grammars.push_back(absl::StrCat(name, kind.grammar));
+  for (const auto& [name, kind] : Kinds()) grammars.push_back(kind.grammar);
   return absl::InvalidArgumentError(
-      absl::StrCat("target `", words, "`: expected one of ", absl::StrJoin(grammars, ", ")));
+      absl::StrCat("target `", words, "`: expected ", absl::StrJoin(grammars, "; ")));
 }
 
 absl::StatusOr<std::unique_ptr<Target>> Open(const machine::TargetId& id, const Settings& settings) {

@@ -8,7 +8,7 @@
 #pragma once
 
 #include <atomic>
-#include <limits>
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <string>
@@ -17,6 +17,7 @@
 #include "absl/status/statusor.h"
 #include "fusion/rules.h"
 #include "machine/target_id.h"
+#include "measure/worker_process.h"
 #include "targets/target.h"
 
 namespace smelt::targets {
@@ -36,6 +37,8 @@ struct Settings {
   std::string cache_folder;                  // of compiled code; empty: in memory only
   std::string program;                       // of the measuring child; empty: this one
   double start_seconds = 60;                 // that a device has to start and answer
+  // That a child may take; less where this process may not have so much.
+  int64_t memory_bytes = measure::WorkerOptions().memory_limit_bytes;
   const std::atomic<bool>* cancel = nullptr;
 
   // The value of a flag, or `usual`.
@@ -46,7 +49,7 @@ struct Settings {
 struct Kind {
   std::string name;     // of --target
   std::string summary;  // for people: what compiles, and for what
-  std::string grammar;  // what may stand after the name: [:CPU][,threads=N]
+  std::string grammar;  // all that may be said: cpu, cpu:threads=N or cpu:CPU,threads=N
   // Configurations beside those of targets::kFusionHelp, and what each is.
   std::map<std::string, std::string> fusions;
   std::vector<Flag> flags;
@@ -65,7 +68,7 @@ class Registered {
   explicit Registered(Kind kind);
 };
 
-// By name.
+// Those that are registered, each under its name.
 const std::map<std::string, Kind>& Kinds();
 
 // The name that --target has been given. InvalidArgument: no kind of this name, with those that there are.

@@ -6,7 +6,6 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "hlo/text/printer.h"
-#include "measure/worker_process.h"
 #include "targets/cpu/codegen/codegen.h"
 #include "targets/cpu/compile/compile.h"
 #include "targets/cpu/program/runtime_size_region.h"
@@ -73,6 +72,7 @@ class OwnKernelsTarget : public targets::Target {
     measure::WorkerOptions worker{.program = options_.program,
                                   .target = target_.ToString(),
                                   .cache_folder = options_.cache_folder,
+                                  .memory_limit_bytes = options_.memory_bytes,
                                   .start_seconds = options_.start_seconds,
                                   .cancel = options_.cancel};
     // One thread that is timed stays on one core.

@@ -5,10 +5,12 @@
 #pragma once
 
 #include <atomic>
+#include <cstdint>
 #include <memory>
 #include <string>
 
 #include "fusion/rules.h"
+#include "measure/worker_process.h"
 #include "targets/cpu/codegen/target.h"
 #include "targets/target.h"
 
@@ -18,8 +20,9 @@ struct OwnKernelsOptions {
   std::string program;       // of the measuring child; empty: this one
   std::string cache_folder;  // of compiled kernels; empty: in memory only
   double start_seconds = 60;
+  int64_t memory_bytes = measure::WorkerOptions().memory_limit_bytes;
   const std::atomic<bool>* cancel = nullptr;
-  // Of legality, where fusions have to be such as another compiler takes as well.
+  // Others than ours where fusions have to be such as another compiler takes as well.
   fusion::Rules rules = fusion::Rules::OwnKernels();
   targets::Simplify simplify = targets::Simplify::kYes;
 };

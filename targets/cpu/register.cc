@@ -2,7 +2,7 @@
 #include <utility>
 
 #include "base/status_macros.h"
-#include "targets/cpu/detect.h"
+#include "targets/cpu/processor/detect.h"
 #include "targets/cpu/own_kernels.h"
 #include "targets/cpu/worker/worker_main.h"
 #include "targets/registry.h"
@@ -15,12 +15,13 @@ absl::StatusOr<std::unique_ptr<targets::Target>> Open(const machine::TargetId& i
   return OwnKernels(std::move(target), {.program = settings.program,
                                         .cache_folder = settings.cache_folder,
                                         .start_seconds = settings.start_seconds,
+                                        .memory_bytes = settings.memory_bytes,
                                         .cancel = settings.cancel});
 }
 
 const targets::Registered kCpu({.name = "cpu",
                                 .summary = "our own kernels on this CPU, or on another that LLVM knows by name",
-                                .grammar = "[:CPU][,threads=N]",
+                                .grammar = "cpu, cpu:threads=N or cpu:CPU,threads=N",
                                 .open = Open,
                                 .serve = WorkerMain});
 

@@ -3,7 +3,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
-#include "targets/cpu/detect.h"
+#include "targets/cpu/processor/detect.h"
 #include "targets/cpu/own_kernels.h"
 #include "targets/registry.h"
 #include "targets/xla/loop_rules.h"
@@ -33,6 +33,7 @@ absl::StatusOr<std::unique_ptr<targets::Target>> OpenXla(const machine::TargetId
   options.find_worker = [settings, threads = processor.threads]() -> absl::StatusOr<measure::WorkerOptions> {
     SMELT_ASSIGN_OR_RETURN(measure::WorkerOptions worker, FindXlaWorker({.python = settings.Get(kPython),
                                                                          .threads = threads,
+                                                                         .memory_limit_bytes = settings.memory_bytes,
                                                                          .start_seconds = settings.start_seconds,
                                                                          .cancel = settings.cancel}));
     worker.cache_folder = settings.cache_folder;
@@ -47,7 +48,7 @@ absl::StatusOr<std::unique_ptr<targets::Target>> OpenXla(const machine::TargetId
 const targets::Registered kXla({
     .name = kKind,
     .summary = "XLA:CPU in jaxlib, under fusions of ours or its own",
-    .grammar = "[:threads=N]",
+    .grammar = "xla or xla:threads=N",
     .fusions = {{kOwnChoiceFusion, "XLA's own passes, all of them"},
                 {kWithoutLibraryFusion, "the same without its library of contractions"}},
     .flags = {{.name = kPython, .help = kPythonHelp},
@@ -75,6 +76,7 @@ absl::StatusOr<std::unique_ptr<targets::Target>> OpenEmbed(const machine::Target
   return cpu::OwnKernels(std::move(processor), {.program = settings.program,
                                                 .cache_folder = settings.cache_folder,
                                                 .start_seconds = settings.start_seconds,
+                                                .memory_bytes = settings.memory_bytes,
                                                 .cancel = settings.cancel,
                                                 .rules = LoopRules(),
                                                 .simplify = targets::Simplify::kNo});
@@ -84,7 +86,7 @@ const targets::Registered kEmbed({
     .name = "embed",
     .summary = "our own kernels in calls from a program that XLA compiles (smelt embed): the module is what XLA's "
                "passes left",
-    .grammar = "[:threads=N]",
+    .grammar = "embed or embed:threads=N",
     .open = OpenEmbed,
 });
 

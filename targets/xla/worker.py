@@ -490,7 +490,8 @@ class Xla:
         seconds = time.perf_counter() - start
         self.building = False
         program = Program(executable, self.make_arguments(module, request))
-        program.prepare()
+        if request.get("warm_up", True):
+            program.prepare()
         self.next_id += 1
         self.programs[self.next_id] = program
         return {"id": self.next_id, "compile_seconds": seconds, "kernels": []}

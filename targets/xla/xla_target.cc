@@ -106,7 +106,7 @@ class XlaCpuTarget : public targets::Target {
   std::optional<fusion::Kernel> EmptyKernel() const override { return xla::EmptyKernel(); }
 
  private:
-  // Of the trials that decide between XLA's two settings.
+  // The policy of the trials that decide between XLA's two settings.
   static constexpr measure::MeasurePolicy kPolicy{.repeats = 5, .seconds = 1.0};
 
   static bool IsOwnChoice(const std::string& fusion) {

@@ -105,8 +105,8 @@ def words(path: pathlib.Path, report: Mapping[str, Any]) -> str:
     changed = CHANGED[report["answer"]]
     if report["answer"] == "kernels":
         changed += f" in {report['calls']} places"
-    elif report.get("called"):
-        changed += f"; {len(report['called'])} loops and convolutions are functions of their own"
+    elif called := report.get("knobs", {}).get("call"):
+        changed += f"; {len(called)} loops and convolutions are functions of their own"
     second = f"changed: {changed}" + (f"; results agree with {report['checked']}" if report.get("checked") else "")
     other = "cpu" if report["target"] == "xla" else "xla"
     if better:

@@ -52,11 +52,12 @@ def telling(quiet: bool) -> Iterator[None]:
 def run(path: pathlib.Path, seconds: float, target: str, flags: Sequence[str]) -> dict[str, Any]:
     """Its report. Beyond: it cannot run this program; ProgramError: it failed otherwise."""
     if target == "cpu":
-        what = [path / "captured.pb", "--inside-xla"]
+        what, kind = [path / "captured.pb"], "embed"
     else:
+        kind = "xla"
         what = [path / "module.pb", f"--python={sys.executable}", f"--captured={path / 'captured.pb'}",
                 f"--captured-library={path / 'captured_library.pb'}"]
-    command = [str(program.find_program()), "tune", *map(str, what), f"--target={target}", f"--out={path}", "--json",
+    command = [str(program.find_program()), "tune", *map(str, what), f"--target={kind}", f"--out={path}", "--json",
                f"--budget={seconds:.3f}", f"--threads={folder.threads()}",
                *([] if logger.isEnabledFor(logging.INFO) else ["--quiet"]), *flags]
     with tempfile.TemporaryFile() as output:

@@ -22,7 +22,7 @@
 #include "measure/channel.h"
 #include "measure/worker_process.h"
 #include "targets/cpu/compile/compile.h"
-#include "targets/cpu/detect.h"
+#include "targets/cpu/processor/detect.h"
 #include "targets/cpu/program/executable.h"
 #include "targets/cpu/worker/loaded_program.h"
 
@@ -105,7 +105,8 @@ class Worker {
     }
     building_ = false;
     SMELT_RETURN_IF_ERROR(program->TakeInputs(source, inputs_));
-    SMELT_RETURN_IF_ERROR(program->Prepare());  // here, so that a crash falls to the program that causes it
+    // Here, so that a crash falls to the program that causes it.
+    if (request.value("warm_up", true)) SMELT_RETURN_IF_ERROR(program->Prepare());
     const int id = next_id_++;
     json reply{{"id", id},
                {"compile_seconds", program->executable().compile_seconds()},

@@ -1,4 +1,4 @@
-#include "targets/cpu/detect.h"
+#include "targets/cpu/processor/detect.h"
 
 #include <fcntl.h>
 #include <sched.h>
@@ -15,7 +15,7 @@
 #include "base/status_macros.h"
 #include "base/str_cat.h"
 #include "targets/cpu/codegen/codegen.h"
-#include "targets/cpu/probe.h"
+#include "targets/cpu/processor/probe.h"
 
 namespace smelt::cpu {
 namespace {
