@@ -97,6 +97,7 @@ OWN = {
     "fuzz/generate/random.h": {"module_index": "uint64_t"},
     "fuzz/reduce/reduce.h": {"Crashes": "std::function<bool(const smelt::hlo::Module&)>"},
     "fuzz/trial/trial.h": {"child_outcome": "smelt::fuzz::ChildOutcome"},
+    "measure/protocol.h": {"hello": "nlohmann::json", "reply": "nlohmann::json"},
     "gnn/train/train.h": {"report": "smelt::gnn::TrainReport"},
     "hlo/computation.h": {"x": "smelt::hlo::Instruction*", "y": "smelt::hlo::Instruction*"},
     "hlo/evaluator/elementwise_kernel.h": {"a": "float*", "b": "float*", "result": "float*"},
