@@ -12,6 +12,7 @@
 #include "hlo/golden/safetensors.h"
 #include "hlo/text/printer.h"
 #include "measure/kernel_program.h"
+#include "measure/protocol.h"
 #include "nlohmann/json.hpp"
 
 namespace smelt::measure {
@@ -20,8 +21,7 @@ namespace {
 using nlohmann::json;
 using Clock = std::chrono::steady_clock;
 
-constexpr absl::StatusCode kNoCode = absl::StatusCode::kInternal;  // of an error of a child that does not say its code
-constexpr auto kPause = std::chrono::milliseconds(50);             // before a second attempt: what was short may not be
+constexpr auto kPause = std::chrono::milliseconds(50);  // before a second attempt: what was short may not be
 
 // What an error of the child, or of a request in it, says of the candidate.
 Failure FailureOf(const absl::Status& status, bool building) {
@@ -104,11 +104,8 @@ absl::StatusOr<json> Runner::Call(const json& request, double timeout, bool buil
     return failed(reply.status(), FailureOf(reply.status(), building));
   }
   if (reply->contains("cache_trouble")) NoteCacheTrouble(reply->value("cache_trouble", ""));
-  if (reply->contains("error")) {
-    const absl::Status error(static_cast<absl::StatusCode>(reply->value("code", static_cast<int>(kNoCode))),
-                             reply->value("error", ""));
+  if (const absl::Status error = ErrorOf(*reply); !error.ok())
     return failed(error, FailureOf(error, reply->value("build", false)));
-  }
   return reply;
 }
 

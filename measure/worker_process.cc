@@ -19,6 +19,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "measure/channel.h"
+#include "measure/protocol.h"
 
 namespace smelt::measure {
 namespace {
@@ -123,7 +124,10 @@ absl::StatusOr<std::unique_ptr<WorkerProcess>> WorkerProcess::Start(const Worker
     return absl::UnavailableError(
         absl::StrCat("the measuring process (", program, ") did not start: ", std::string(hello.status().message())));
   }
-  if (hello->contains("error")) return absl::FailedPreconditionError(hello->value("error", ""));
+  if (const absl::Status refused = ErrorOf(*hello); !refused.ok())
+    return absl::FailedPreconditionError(refused.message());
+  if (const absl::Status other = CheckVersion(*hello); !other.ok())
+    return absl::FailedPreconditionError(absl::StrCat("the measuring process (", program, "): ", other.message()));
   return worker;
 }
 

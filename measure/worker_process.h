@@ -23,7 +23,7 @@ namespace smelt::measure {
 
 struct WorkerOptions {
   std::string program;  // path of the smelt tool; empty: /proc/self/exe
-  // Another program that answers the requests of worker_main.h, its path first; then `program`, `target` and `cpu` do
+  // Another program that speaks the protocol (protocol.h), its path first; then `program`, `target` and `cpu` do
   // not count.
   std::vector<std::string> command;
   std::string preamble;        // of such a program, where not empty: a JSON string sent before the first request
@@ -37,7 +37,8 @@ struct WorkerOptions {
 
 class WorkerProcess : public Device {
  public:
-  // Errors: Unavailable, FailedPrecondition (the child refuses to work here, and says why), DeadlineExceeded (it did
+  // Errors: Unavailable, FailedPrecondition (the child refuses to work here, and says why, or speaks another version of
+  // the protocol), DeadlineExceeded (it did
   // not answer within the options' `start_seconds`), Cancelled.
   static absl::StatusOr<std::unique_ptr<WorkerProcess>> Start(const WorkerOptions& options);
   ~WorkerProcess() override;

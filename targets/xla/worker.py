@@ -1,28 +1,21 @@
 """The child of `--target=xla`: compiles and times programs with XLA:CPU as jaxlib has it, as its parent asks.
 
-Messages are JSON with four bytes of length before them: requests on standard input, replies on descriptor 3. They are those of
-targets/cpu/worker/worker_main.h, so that one runner serves both kinds of children:
+Speaks the protocol of measure/protocol.h, with JSON after four bytes of length: requests on standard input, replies on descriptor 3.
+Modules are base64 of HloModuleProtos. What only this child has:
 
-  {"do": "hello"}                                          -> {"pid", "jaxlib"}
+  {"do": "hello"}                                -> also {"jaxlib", "threads"}
   {"do": "capture", "module": BASE64, KEY: true} -> {"module": BASE64, "compile_seconds"}: what XLA would hand to its code generator
        without its fusion and its library; where KEY is "library" or "fusion" with that, where it is "default" with both
-  {"do": "convert", "file": PATH}                          -> {"module": BASE64}: of a file of StableHLO
-  {"do": "load", "module": BASE64, "compiler": HOW, ...}   -> {"id", "compile_seconds", "kernels": []}
-       HOW: "as_given" (its fusions are taken as they are), "xla" (all of XLA's own passes), "xla_no_library" (all but the one that
-       hands work to a library). Inputs by the formula of hlo/golden/inputs.h: "inputs": "unit" | "scaled" | "positive", or
-       "ranges": [[low, high], ..] with "first_stream", "double"; or from "inputs_file", a safetensors file with in.0, in.1, ...
-  {"do": "time", "ids": [..], "rounds": R, "seconds": S, "least_seconds": L} -> {"seconds": [[..], ..]}, interleaved
-  {"do": "kernel_seconds", "id": N}                        -> {"seconds": [], "median": [], "executions": []}: XLA does not tell
-  {"do": "time_kernel", "module": BASE64, "repeats": R, "seconds": S} -> {"seconds": [..], "compile_seconds", "floor_seconds"}: of one run
-       of the kernel in a module of targets/xla/kernel_loop.h, whose first argument says how often it runs; the floor is a call's share
-  {"do": "outputs", "id": N, "file": PATH}                 -> {}: the results as a safetensors file
-  {"do": "optimized", "id": N}                             -> {"text"}: the program that XLA runs
-  {"do": "unload", "id": N}                                -> {}
-  {"do": "inject", "fault": "crash" | "spin" | "memory"}: breaks this process for real; tests ask for it
+  {"do": "convert", "file": PATH}                -> {"module": BASE64}: of a file of StableHLO
+  {"do": "load", "compiler": HOW}                HOW: "as_given" (its fusions are taken as they are), "xla" (all of XLA's own passes),
+       "xla_no_library" (all but the one that hands work to a library). Also inputs in "ranges": [[low, high], ..] with "first_stream",
+       "double". XLA does not tell of kernels: "kernels" and the lists of "kernel_seconds" are empty.
+  {"do": "time_kernel", "module": BASE64}        -> also {"floor_seconds"}: of one run of the kernel in a module of
+       targets/xla/kernel_loop.h, whose first argument says how often it runs; the floor is a call's share
+  {"do": "optimized", "id": N}                   -> {"text"}: the program that XLA runs
 
-Modules are HloModuleProtos. A request that fails is answered with {"error", "build", "code"}, as there. How a fused module reaches XLA's code generator
-untouched: XLA compiles a stand-in with the same parameters and result, and the last of its passes (a module transformation at
-PRE_SCHEDULER, after layouts and copies) is answered with our module.
+How a fused module reaches XLA's code generator untouched: XLA compiles a stand-in with the same parameters and result, and the last of
+its passes (a module transformation at PRE_SCHEDULER, after layouts and copies) is answered with our module.
 """
 import base64
 import json
@@ -31,12 +24,13 @@ import struct
 import sys
 import time
 
+PROTOCOL = 1  # kProtocolVersion of measure/protocol.h
 JAXLIB = "0.10.2"  # private names are used, and the rules for fusions are those of this version
 UNFUSED = "fusion,multi_output_fusion,dot-library-rewriter"  # never fusion-wrapper: wrong numbers without it
 UNFUSED_LIBRARY = "fusion,multi_output_fusion"
 NO_LIBRARY = "dot-library-rewriter"
 OUT_OF_MEMORY_EXIT = 86
-UNAVAILABLE = 14  # of absl::StatusCode
+INVALID_ARGUMENT, NOT_FOUND, FAILED_PRECONDITION, INTERNAL, UNAVAILABLE = 3, 5, 9, 13, 14  # of absl::StatusCode
 MAX_MESSAGE = 1 << 30
 SAMPLE_SECONDS = 1e-3  # a sample is as many runs as take this long
 MAX_ROUNDS = 100
@@ -50,9 +44,9 @@ KEPT_BYTES = 512 << 20  # of kernels' arguments
 class Refused(Exception):
     """Something that is asked for cannot be done; the text says what and why."""
 
-
-class NotOfTheProgram(Refused):
-    """A file or a machine is to blame."""
+    def __init__(self, text, code=INVALID_ARGUMENT):
+        super().__init__(text)
+        self.code = code
 
 
 def one_line(error):
@@ -249,19 +243,19 @@ def read_inputs(path, shapes):
     except OSError:
         raise
     except Exception as error:
-        raise NotOfTheProgram(f"{path}: not a complete safetensors file: {one_line(error)}") from None
+        raise Refused(f"{path}: not a complete safetensors file: {one_line(error)}", UNAVAILABLE) from None
     count = sum(name.startswith("in.") for name in arrays)
     if count != len(shapes):
-        raise NotOfTheProgram(f"{path}: has {count} inputs (in.0, in.1, ...), and the parameters have {len(shapes)} arrays")
+        raise Refused(f"{path}: has {count} inputs (in.0, in.1, ...), and the parameters have {len(shapes)} arrays", UNAVAILABLE)
     values = []
     for leaf, shape in enumerate(shapes):
         name, dtype, dims = f"in.{leaf}", np.dtype(shape.numpy_dtype()), tuple(shape.dimensions())
         if name not in arrays:
-            raise NotOfTheProgram(f"{path}: has no input `{name}`")
+            raise Refused(f"{path}: has no input `{name}`", UNAVAILABLE)
         expected, stored = to_storable(np.empty(dims, dtype)), arrays[name]
         if (expected.dtype, expected.shape) != (stored.dtype, stored.shape):
-            raise NotOfTheProgram(f"{path}: input `{name}`: {stored.dtype.name}{list(stored.shape)}, expected "
-                                  f"{expected.dtype.name}{list(expected.shape)} for a value of shape {plain(shape)}")
+            raise Refused(f"{path}: input `{name}`: expected {expected.dtype.name}{list(expected.shape)} for a value of shape {plain(shape)}, "
+                          f"found {stored.dtype.name}{list(stored.shape)}", UNAVAILABLE)
         values.append(from_storable(stored, dtype, dims))
     return values
 
@@ -436,7 +430,7 @@ class Xla:
 
     def hello(self, request):
         import jaxlib
-        return {"pid": os.getpid(), "jaxlib": jaxlib.__version__, "threads": self.threads}
+        return {"protocol": PROTOCOL, "pid": os.getpid(), "jaxlib": jaxlib.__version__, "threads": self.threads}
 
     def capture(self, request):
         self.building = True
@@ -533,7 +527,7 @@ class Xla:
 
     def find(self, request, key="id"):
         if request.get(key) not in self.programs:
-            raise Refused(f"no program {request.get(key)} is loaded")
+            raise Refused(f"no program {request.get(key)} is loaded", NOT_FOUND)
         return self.programs[request[key]]
 
     def time(self, request):
@@ -591,17 +585,20 @@ class Xla:
         self.building = False
         what = self.REQUESTS.get(request.get("do"))
         if what is None:
-            return {"error": f"unknown request `{request.get('do')}`"}
+            return self.error(f"unknown request `{request.get('do')}`", INVALID_ARGUMENT)
         try:
             return what(self, request)
         except MemoryError:
             os._exit(OUT_OF_MEMORY_EXIT)
         except OSError as error:  # a disk, not the program
-            return {"error": f"{error.filename or 'a file'}: {error.strerror or error}", "build": self.building, "code": UNAVAILABLE}
+            return self.error(f"{error.filename or 'a file'}: {error.strerror or error}", UNAVAILABLE)
+        except Refused as error:
+            return self.error(str(error), error.code)
         except Exception as error:
-            text = str(error) if isinstance(error, Refused) else f"{type(error).__name__}: {one_line(error)}"
-            reply = {"error": text, "build": self.building}
-            return {**reply, "code": UNAVAILABLE} if isinstance(error, NotOfTheProgram) else reply
+            return self.error(f"{type(error).__name__}: {one_line(error)}", INTERNAL)
+
+    def error(self, text, code):
+        return {"error": text, "build": self.building, "code": code}
 
 
 def plain(shape):
@@ -617,7 +614,7 @@ def main():
         try:
             xla = load_xla(max(threads, 1))
         except Refused as refusal:
-            send({"error": str(refusal)})
+            send({"error": str(refusal), "build": False, "code": FAILED_PRECONDITION})
             return
         while True:
             send(xla.handle(request))

@@ -81,6 +81,7 @@ NAMES = {
     "module_text": ("std::string", "hlo/module.h"),
     "bytes": ("std::string", "hlo/module.h"),
     "path": ("std::string", "hlo/module.h"),
+    "folder": ("std::string", "hlo/module.h"),
     "seed": ("uint64_t", "hlo/module.h"),
     "count": ("int64_t", "hlo/module.h"),
     "seconds": ("double", "hlo/module.h"),
@@ -92,11 +93,14 @@ NAMES = {
 # Where a header's example uses one of these words for something else, or words of its own.
 OWN = {
     "cli/limits.h": {"app": "CLI::App"},
+    "cli/one_program.h": {"target": "smelt::targets::Target"},
+    "cli/target.h": {"app": "CLI::App"},
     "fusion/evaluator.h": {"cost": "std::function<double(smelt::Hash128)>"},
     "fuzz/generate/draft.h": {"palette": "smelt::fuzz::Palette", "random": "smelt::fuzz::Random"},
     "fuzz/generate/random.h": {"module_index": "uint64_t"},
     "fuzz/reduce/reduce.h": {"Crashes": "std::function<bool(const smelt::hlo::Module&)>"},
     "fuzz/trial/trial.h": {"child_outcome": "smelt::fuzz::ChildOutcome"},
+    "measure/protocol.h": {"hello": "nlohmann::json", "reply": "nlohmann::json"},
     "gnn/train/train.h": {"report": "smelt::gnn::TrainReport"},
     "hlo/computation.h": {"x": "smelt::hlo::Instruction*", "y": "smelt::hlo::Instruction*"},
     "hlo/evaluator/elementwise_kernel.h": {"a": "float*", "b": "float*", "result": "float*"},

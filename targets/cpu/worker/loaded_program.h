@@ -34,7 +34,7 @@ struct InputSource {
 class InputPool {
  public:
   using Array = std::shared_ptr<const measure::PlacedArray>;
-  // The formula's values, for the `leaf`-th array leaf of the parameters.
+  // Values by the formula, for the `leaf`-th array leaf of the parameters.
   absl::StatusOr<Array> Get(const hlo::Shape& shape, int64_t leaf, measure::InputKind kind);
   // These values for it.
   absl::StatusOr<Array> Get(const hlo::Literal& value, int64_t leaf);

@@ -20,6 +20,7 @@
 #include "base/status_macros.h"
 #include "hlo/golden/safetensors.h"
 #include "measure/channel.h"
+#include "measure/protocol.h"
 #include "measure/worker_process.h"
 #include "targets/cpu/compile/compile.h"
 #include "targets/cpu/processor/detect.h"
@@ -44,10 +45,7 @@ class Worker {
   json Handle(const json& request) {
     building_ = false;
     const absl::StatusOr<json> result = Dispatch(request);
-    json reply = result.ok() ? *result
-                             : json{{"error", std::string(result.status().message())},
-                                    {"build", building_},
-                                    {"code", static_cast<int>(result.status().code())}};
+    json reply = result.ok() ? *result : measure::ErrorReply(result.status(), building_);
     if (const std::string trouble = TakeCacheTrouble(); !trouble.empty()) reply["cache_trouble"] = trouble;
     return reply;
   }
@@ -79,7 +77,7 @@ class Worker {
     return it->second.get();
   }
 
-  absl::StatusOr<json> Hello(const json&) { return json{{"pid", ::getpid()}}; }
+  absl::StatusOr<json> Hello(const json&) { return json{{"protocol", measure::kProtocolVersion}, {"pid", ::getpid()}}; }
 
   absl::StatusOr<json> Load(const json& request) {
     building_ = true;
