@@ -32,8 +32,8 @@
 #include "measure/timing.h"
 #include "nlohmann/json.hpp"
 #include "targets/cpu/compile/compile.h"
-#include "targets/cpu/detect.h"
-#include "targets/cpu/probe.h"
+#include "targets/cpu/processor/detect.h"
+#include "targets/cpu/processor/probe.h"
 #include "targets/cpu/worker/loaded_program.h"
 #include "targets/program.h"
 
@@ -189,8 +189,8 @@ absl::Status MeasureModule(const std::string& path, const cpu::Target& target, c
   SMELT_ASSIGN_OR_RETURN(const targets::FusedProgram fused, targets::FuseProgram(program, flags.fusion, target));
   const cpu::ExecutableOptions options{.cache = &cache, .tiles = fused.tiles};
   cpu::InputPool inputs;
-  SMELT_ASSIGN_OR_RETURN(auto whole, cpu::LoadedProgram::Compile(hlo::ToText(*fused.module), target, options));
-  SMELT_RETURN_IF_ERROR(whole->TakeInputs({}, inputs));
+  SMELT_ASSIGN_OR_RETURN(auto whole, cpu::LoadedProgram::Compile(hlo::ToText(*fused.module), target, options, inputs));
+  SMELT_RETURN_IF_ERROR(whole->TakeInputs({}));
   SMELT_RETURN_IF_ERROR(whole->Run());
   SMELT_ASSIGN_OR_RETURN(const cpu::LoadedProgram::KernelTimes times, whole->TimeKernels(5));
   SMELT_ASSIGN_OR_RETURN(const std::vector<fusion::Kernel> kernels, fusion::ExtractKernels(*fused.module));
@@ -206,8 +206,8 @@ absl::Status MeasureModule(const std::string& path, const cpu::Target& target, c
     row.flops = info.flops;
     row.bytes = info.bytes;
     const std::unique_ptr<hlo::Module> kernel_alone = measure::ProgramOfKernel(*kernel->second);
-    SMELT_ASSIGN_OR_RETURN(auto alone, cpu::LoadedProgram::Compile(hlo::ToText(*kernel_alone), target, options));
-    SMELT_RETURN_IF_ERROR(alone->TakeInputs({}, inputs));
+    SMELT_ASSIGN_OR_RETURN(auto alone, cpu::LoadedProgram::Compile(hlo::ToText(*kernel_alone), target, options, inputs));
+    SMELT_RETURN_IF_ERROR(alone->TakeInputs({}));
     SMELT_ASSIGN_OR_RETURN(row.seconds, BestSample(*alone, flags.seconds));
     kernel->second = nullptr;
     rows->push_back(std::move(row));

@@ -19,9 +19,11 @@
 #include "cli/verb.h"
 #include "measure/budget.h"
 #include "nlohmann/json.hpp"
+#include "targets/registry.h"
 #include "targets/tunable.h"
 #include "tuner/session.h"
 #include "tuner/session_report.h"
+#include "tuner/several_targets.h"
 
 namespace smelt::cli {
 namespace {
@@ -50,12 +52,15 @@ struct Job {
   std::unique_ptr<gnn::Predictor> predictor;
 };
 
+targets::Settings SettingsOf(const Flags& flags, const measure::Budget& budget) {
+  return {.cache_folder = flags.cache.empty() ? DefaultCacheFolder() : flags.cache,
+          .start_seconds = std::max(budget.left(), 0.0),
+          .cancel = flags.tune.cancel};
+}
+
 // DeadlineExceeded: the budget ended before the target's own passes did; `target` is open then.
 absl::Status PrepareJob(const Flags& flags, const measure::Budget& budget, Job* job) {
-  SMELT_ASSIGN_OR_RETURN(job->target,
-                         OpenTarget(flags.target, {.cache_folder = flags.cache.empty() ? DefaultCacheFolder() : flags.cache,
-                                                   .start_seconds = std::max(budget.left(), 0.0),
-                                                   .cancel = flags.tune.cancel}));
+  SMELT_ASSIGN_OR_RETURN(job->target, OpenTarget(flags.target, SettingsOf(flags, budget)));
   std::vector<std::string> notes;
   absl::StatusOr<std::unique_ptr<targets::Tunable>> tunable =
       job->target->Prepare(flags.module, flags.tune.folder, budget, &notes);
@@ -124,45 +129,105 @@ nlohmann::json ToJson(const tuner::TuneReport& report, const measure::Budget& bu
   return json;
 }
 
+// What a session ends with: a program whose default is wrong has no answer to rely on.
+absl::Status End(const Flags& flags, const std::string& difference) {
+  const absl::Status interrupted =
+      Interrupt::End(absl::StrCat(flags.tune.folder, " has the best so far; the same command goes on from there"));
+  if (difference.empty()) return interrupted;
+  std::fprintf(stderr, "%s: the default program differs from the evaluator: %s\n", flags.module.c_str(),
+               difference.c_str());
+  return FailedQuietly();
+}
+
+absl::Status TuneOne(Flags& flags, measure::Budget& budget, std::optional<tuner::Progress>& line) {
+  Job job;
+  const absl::Status prepared = PrepareJob(flags, budget, &job);
+  tuner::TuneReport report;
+  if (prepared.ok()) {
+    SMELT_ASSIGN_OR_RETURN(report, tuner::Tune(*job.tunable, flags.tune, *job.predictor, budget));
+  } else {
+    const bool is_late = absl::IsDeadlineExceeded(prepared) && job.target != nullptr;
+    const std::optional<targets::CompilersOwn> own = is_late ? job.target->compilers_own() : std::nullopt;
+    if (!own) return prepared;
+    SMELT_ASSIGN_OR_RETURN(report, tuner::KeepDefault(flags.module, *own, flags.tune, budget));
+  }
+  line.reset();
+  absl::Status result = End(flags, report.difference);
+  if (flags.json) {
+    nlohmann::json json = ToJson(report, budget);
+    json["module"] = flags.module;
+    json["folder"] = flags.tune.folder;
+    if (job.predictor != nullptr) json["model"] = job.predictor->Describe();
+    PrintJson(json);
+  } else {
+    std::fputs(tuner::FormatReport(flags.module, flags.tune, report, budget).c_str(), stdout);
+  }
+  return result;
+}
+
+nlohmann::json ToJson(const tuner::SeveralReport& report, const measure::Budget& budget) {
+  nlohmann::json json{{"baseline", report.baseline},       {"speedup", report.speedup()},
+                      {"interval", nullptr},               {"improved", report.improved()},
+                      {"undecided", report.undecided},     {"wall_seconds", budget.spent()},
+                      {"budget_seconds", budget.seconds()}, {"targets", nlohmann::json::object()}};
+  if (report.compared) json["interval"] = {std::exp(report.compared->low), std::exp(report.compared->high)};
+  if (report.baseline_seconds > 0) json["baseline_ms"] = 1e3 * report.baseline_seconds;
+  for (const tuner::EntrantReport& entrant : report.entrants) {
+    nlohmann::json& part = json["targets"][entrant.name];
+    if (entrant.status.ok()) {
+      part = ToJson(entrant.report, budget);
+      part["model"] = entrant.model;
+    } else {
+      part["error"] = std::string(entrant.status.message());
+    }
+    if (entrant.seconds > 0) part["in_turn_ms"] = 1e3 * entrant.seconds;
+  }
+  const tuner::EntrantReport& winner = report.entrants[report.winner];
+  json["target"] = winner.name;
+  json["verified"] = winner.report.verified;
+  if (winner.seconds > 0) json["answer_ms"] = 1e3 * winner.seconds;
+  return json;
+}
+
+absl::Status TuneAll(Flags& flags, const std::vector<std::string>& words, measure::Budget& budget,
+                     std::optional<tuner::Progress>& line) {
+  std::vector<std::unique_ptr<targets::Target>> targets;
+  std::vector<tuner::Entrant> entrants;
+  for (const std::string& word : words) {
+    TargetFlags one = flags.target;
+    one.words = word;
+    SMELT_ASSIGN_OR_RETURN(targets.emplace_back(), OpenTarget(one, SettingsOf(flags, budget)));
+    entrants.push_back({targets.back().get(), targets.back()->id().kind, [&flags](const targets::Target& target) {
+                          return OpenPredictor(flags.model, target);
+                        }});
+  }
+  SMELT_ASSIGN_OR_RETURN(const tuner::SeveralReport report,
+                         tuner::TuneSeveral(flags.module, entrants, flags.tune, budget));
+  line.reset();
+  const absl::Status result = End(flags, "");
+  if (flags.json) {
+    nlohmann::json json = ToJson(report, budget);
+    json["module"] = flags.module;
+    json["folder"] = flags.tune.folder;
+    PrintJson(json);
+  } else {
+    std::fputs(tuner::FormatReport(flags.module, flags.tune, report, budget).c_str(), stdout);
+  }
+  return result;
+}
+
 absl::Status Tune(Flags& flags) {
   Interrupt interrupt;
   tuner::TuneOptions& options = flags.tune;
   measure::Budget budget(flags.budget);
   options.mode = flags.mode == "hardware" ? tuner::TuneMode::kHardware : tuner::TuneMode::kModel;
   options.cancel = interrupt.flag();
+  options.tiles = !flags.no_tiles;
   std::optional<tuner::Progress> line(std::in_place);
   if (!flags.quiet) options.progress = &*line;
   if (options.progress != nullptr) options.progress->Say(absl::StrFormat("tuning takes about %g s", flags.budget));
-  options.tiles = !flags.no_tiles;
-  Job job;
-  const absl::Status prepared = PrepareJob(flags, budget, &job);
-  tuner::TuneReport report;
-  if (prepared.ok()) {
-    SMELT_ASSIGN_OR_RETURN(report, tuner::Tune(*job.tunable, options, *job.predictor, budget));
-  } else {
-    const bool is_late = absl::IsDeadlineExceeded(prepared) && job.target != nullptr;
-    const std::optional<targets::CompilersOwn> own = is_late ? job.target->compilers_own() : std::nullopt;
-    if (!own) return prepared;
-    SMELT_ASSIGN_OR_RETURN(report, tuner::KeepDefault(flags.module, *own, options, budget));
-  }
-  line.reset();
-  absl::Status result =
-      Interrupt::End(absl::StrCat(options.folder, " has the best so far; the same command goes on from there"));
-  if (!report.difference.empty()) {  // a program whose default is wrong has no answer to rely on
-    result = FailedQuietly();
-    std::fprintf(stderr, "%s: the default program differs from the evaluator: %s\n", flags.module.c_str(),
-                 report.difference.c_str());
-  }
-  if (flags.json) {
-    nlohmann::json json = ToJson(report, budget);
-    json["module"] = flags.module;
-    json["folder"] = options.folder;
-    if (job.predictor != nullptr) json["model"] = job.predictor->Describe();
-    PrintJson(json);
-  } else {
-    std::fputs(tuner::FormatReport(flags.module, options, report, budget).c_str(), stdout);
-  }
-  return result;
+  const std::vector<std::string> words = targets::SplitTargets(flags.target.words);
+  return words.size() == 1 ? TuneOne(flags, budget, line) : TuneAll(flags, words, budget, line);
 }
 
 }  // namespace
@@ -206,7 +271,11 @@ Action AddTune(CLI::App& app) {
     if (!IsUtf8(folder))
       return UsageError(
           absl::StrCat(folder, ": the run folder's name is not UTF-8, which its reports are; give another"));
-    SMELT_RETURN_IF_ERROR(ReadTargetId(flags->target).status());
+    for (const std::string& word : targets::SplitTargets(flags->target.words)) {
+      TargetFlags one = flags->target;
+      one.words = word;
+      SMELT_RETURN_IF_ERROR(ReadTargetId(one).status());
+    }
     SMELT_ASSIGN_OR_RETURN(flags->module, ModuleFile(flags->module, flags->target.flags[kPythonFlag]));
     return Tune(*flags);
   };

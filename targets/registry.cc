@@ -5,6 +5,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "base/status_macros.h"
 
 namespace smelt::targets {
@@ -34,6 +35,19 @@ double Settings::Seconds(const std::string& flag, double usual) const {
   double seconds = usual;
   if (const std::string text = Get(flag); !text.empty() && !absl::SimpleAtod(text, &seconds)) return usual;
   return seconds;
+}
+
+std::vector<std::string> SplitTargets(const std::string& words) {
+  std::vector<std::string> targets;
+  for (absl::string_view word : absl::StrSplit(words, ',')) {
+    const bool begins = Kinds().contains(std::string(word.substr(0, word.find(':'))));
+    if (targets.empty() || begins) {
+      targets.emplace_back(word);
+    } else {
+      absl::StrAppend(&targets.back(), ",", word);
+    }
+  }
+  return targets;
 }
 
 absl::StatusOr<machine::TargetId> ReadTargetId(const std::string& words) {

@@ -71,6 +71,8 @@ class Registered {
 // Those that are registered, each under its name.
 const std::map<std::string, Kind>& Kinds();
 
+// The names of a list, "cpu:znver4,threads=2,xla": a word that begins with a kind's name begins the next one.
+std::vector<std::string> SplitTargets(const std::string& words);
 // The name that --target has been given. InvalidArgument: no kind of this name, with those that there are.
 absl::StatusOr<machine::TargetId> ReadTargetId(const std::string& words);
 // Errors: those of ReadTargetId and of Kind::open.

@@ -241,6 +241,7 @@ class Session {
   // Where the answer is another compiler's own program, there is no configuration.
   absl::Status WriteAnswer() {
     if (answer_.tiles.empty()) report_.tiles.clear();
+    report_.chosen = answer_;
     report_.compiler = tunable_.CompilerName();
     report_.answer = answer_.compiler;
     if (!answer_.compiler.empty()) {

@@ -4,13 +4,10 @@
 #include <cstring>
 #include <limits>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "base/clock.h"
 #include "base/hash.h"
 #include "base/status_macros.h"
 #include "hlo/golden/inputs.h"
-#include "hlo/golden/safetensors.h"
 #include "hlo/text/parser.h"
 #include "measure/outcome.h"
 
@@ -21,28 +18,6 @@ using cpu::Executable;
 
 // An array's shape in the order of the file and of the formula.
 hlo::Shape Plain(const hlo::Shape& shape) { return hlo::Shape::Array(shape.element_type, shape.dimensions); }
-
-absl::StatusOr<std::vector<hlo::Literal>> ReadInputs(const std::string& path, const std::vector<hlo::Shape>& leaves) {
-  const auto refused = [](absl::string_view why) { return absl::UnavailableError(why); };
-  const absl::StatusOr<hlo::SafetensorsFile> file = hlo::ReadSafetensors(path);
-  if (!file.ok()) return refused(file.status().message());
-  size_t count = 0;
-  for (const hlo::NamedTensor& tensor : file->tensors) count += absl::StartsWith(tensor.name, "in.");
-  if (count != leaves.size()) {
-    return refused(absl::StrCat(path, ": has ", count, " inputs (in.0, in.1, ...), and the parameters have ",
-                                leaves.size(), " arrays"));
-  }
-  std::vector<hlo::Literal> values;
-  for (size_t i = 0; i < leaves.size(); ++i) {
-    const std::string name = absl::StrCat("in.", i);
-    const hlo::Literal* stored = file->Find(name);
-    if (stored == nullptr) return refused(absl::StrCat(path, ": has no input `", name, "`"));
-    absl::StatusOr<hlo::Literal> value = hlo::FromStorable(*stored, leaves[i]);
-    if (!value.ok()) return refused(absl::StrCat(path, ": input `", name, "`: ", value.status().message()));
-    values.push_back(*std::move(value));
-  }
-  return values;
-}
 
 }  // namespace
 
@@ -80,9 +55,10 @@ absl::StatusOr<InputPool::Array> InputPool::Keep(std::string key, const hlo::Lit
 
 absl::StatusOr<std::unique_ptr<LoadedProgram>> LoadedProgram::Compile(const std::string& text,
                                                                       const cpu::Target& target,
-                                                                      const cpu::ExecutableOptions& options) {
+                                                                      const cpu::ExecutableOptions& options,
+                                                                      InputPool& pool) {
   SMELT_ASSIGN_OR_RETURN(std::unique_ptr<hlo::Module> module, hlo::ParseModule(text, {.file_name = "candidate"}));
-  std::unique_ptr<LoadedProgram> program(new LoadedProgram);
+  std::unique_ptr<LoadedProgram> program(new LoadedProgram(pool));
   SMELT_ASSIGN_OR_RETURN(program->executable_, Executable::Compile(*module, target, options));
   std::vector<const hlo::Shape*> inputs, outputs;
   for (const hlo::Instruction* parameter : module->entry()->Parameters()) parameter->shape().AppendLeaves(&inputs);
@@ -92,14 +68,14 @@ absl::StatusOr<std::unique_ptr<LoadedProgram>> LoadedProgram::Compile(const std:
   return program;
 }
 
-absl::Status LoadedProgram::TakeInputs(const InputSource& source, InputPool& pool) {
-  std::vector<hlo::Shape> leaves;
-  for (const hlo::Shape& shape : input_shapes_) {
-    if (shape.IsArray()) leaves.push_back(Plain(shape));
-  }
+absl::Status LoadedProgram::TakeInputs(const measure::InputSource& source) {
   std::vector<hlo::Literal> stored;
   if (!source.file.empty()) {
-    SMELT_ASSIGN_OR_RETURN(stored, ReadInputs(source.file, leaves));
+    std::vector<hlo::Shape> leaves;
+    for (const hlo::Shape& shape : input_shapes_) {
+      if (shape.IsArray()) leaves.push_back(shape);
+    }
+    SMELT_ASSIGN_OR_RETURN(stored, measure::MakeInputs(source, leaves));
   }
   int64_t arrays = 0;
   for (const hlo::Shape& shape : input_shapes_) {
@@ -108,9 +84,9 @@ absl::Status LoadedProgram::TakeInputs(const InputSource& source, InputPool& poo
       SMELT_ASSIGN_OR_RETURN(measure::PlacedArray nothing, measure::PlacedArray::Create(0, arrays));
       input = std::make_shared<const measure::PlacedArray>(std::move(nothing));
     } else if (source.file.empty()) {
-      SMELT_ASSIGN_OR_RETURN(input, pool.Get(shape, arrays++, source.kind));
+      SMELT_ASSIGN_OR_RETURN(input, pool_.Get(shape, arrays++, source.kind));
     } else {
-      SMELT_ASSIGN_OR_RETURN(input, pool.Get(stored[arrays], arrays));
+      SMELT_ASSIGN_OR_RETURN(input, pool_.Get(stored[arrays], arrays));
       ++arrays;
     }
     input_pointers_.push_back(input->data());
@@ -137,22 +113,30 @@ absl::StatusOr<std::vector<hlo::Literal>> LoadedProgram::Outputs() const {
 
 absl::Status LoadedProgram::Run() { return executable_->RunInto(input_pointers_, output_pointers_); }
 
-absl::Status LoadedProgram::Prepare() {
-  constexpr double kSampleSeconds = 100e-6;
-  SMELT_RETURN_IF_ERROR(Run());
-  const auto start = Clock::now();
-  SMELT_RETURN_IF_ERROR(Run());
-  runs_per_sample_ = std::clamp<int64_t>(static_cast<int64_t>(kSampleSeconds / std::max(Since(start), 1e-8)), 1, 2000);
-  return absl::OkStatus();
+nlohmann::json LoadedProgram::ProgramFacts() const {
+  nlohmann::json kernels = nlohmann::json::array();
+  for (const KernelInfo& kernel : executable_->kernels()) {
+    kernels.push_back({{"name", kernel.name},
+                       {"hash", kernel.hash.ToHex()},
+                       {"opaque", kernel.opaque},
+                       {"tile", kernel.tile},
+                       {"flops", kernel.flops},
+                       {"bytes", kernel.bytes}});
+  }
+  return {{"compile_seconds", executable_->compile_seconds()},
+          {"arena_bytes", executable_->arena_bytes()},
+          {"kernels", std::move(kernels)}};
 }
 
-absl::StatusOr<double> LoadedProgram::Sample() {
-  const auto start = Clock::now();
-  for (int64_t i = 0; i < runs_per_sample_; ++i) SMELT_RETURN_IF_ERROR(Run());
-  return Since(start) / static_cast<double>(runs_per_sample_);
+nlohmann::json LoadedProgram::KernelFacts() const {
+  const KernelInfo& kernel = executable_->kernels()[0];
+  return {{"compile_seconds", executable_->compile_seconds()},
+          {"trace", kernel.trace},
+          {"tile", kernel.tile},
+          {"opaque", kernel.opaque}};
 }
 
-absl::StatusOr<LoadedProgram::KernelTimes> LoadedProgram::TimeKernels(int rounds) {
+absl::StatusOr<measure::DeviceProgram::KernelTimes> LoadedProgram::TimeKernels(int rounds) {
   const size_t count = executable_->kernels().size();
   KernelTimes times{std::vector<double>(count, std::numeric_limits<double>::infinity()), std::vector<double>(count),
                     std::vector<int64_t>(count)};

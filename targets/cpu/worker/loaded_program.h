@@ -1,8 +1,8 @@
 // A compiled program in the measuring child, with inputs and room for results, ready to be timed.
 //
 //   InputPool inputs;
-//   auto program = LoadedProgram::Compile(module_text, target, options).value();
-//   program->TakeInputs({}, inputs);
+//   auto program = LoadedProgram::Compile(module_text, target, options, inputs).value();
+//   program->TakeInputs({});
 //   program->Prepare();
 //   double seconds = program->Sample().value();
 #pragma once
@@ -16,19 +16,12 @@
 #include "absl/status/statusor.h"
 #include "hlo/literal.h"
 #include "measure/placed_array.h"
+#include "measure/program_device.h"
 #include "measure/test_inputs.h"
 #include "targets/cpu/codegen/target.h"
 #include "targets/cpu/program/executable.h"
 
 namespace smelt::cpu {
-
-// Where a program's inputs come from.
-struct InputSource {
-  measure::InputKind kind = measure::InputKind::kUnit;  // by the formula of hlo/golden/inputs.h
-  // Where not empty: a safetensors file instead, with one entry in.0, in.1, ... for each array leaf of the parameters,
-  // as hlo::ToStorable makes them.
-  std::string file;
-};
 
 // Inputs, made once for all programs and kernels that have the same ones.
 class InputPool {
@@ -47,34 +40,25 @@ class InputPool {
   int64_t bytes_ = 0;
 };
 
-class LoadedProgram {
+class LoadedProgram : public measure::DeviceProgram {
  public:
-  // Parses and compiles. `text` is a fused module's.
+  // Parses and compiles. `text` is a fused module's. `pool` must outlive it.
   static absl::StatusOr<std::unique_ptr<LoadedProgram>> Compile(const std::string& text, const cpu::Target& target,
-                                                                const cpu::ExecutableOptions& options);
-  // Comes before the first run. Unavailable: the file of inputs does not fit or cannot be read, which says nothing of
-  // the program.
-  absl::Status TakeInputs(const InputSource& source, InputPool& pool);
-
-  absl::Status Run();
-  // Warms up and finds how many runs make one sample of at least 100 us.
-  absl::Status Prepare();
-  // Seconds of one run, averaged over a sample's runs.
-  absl::StatusOr<double> Sample();
-  struct KernelTimes {
-    std::vector<double> seconds;      // in one run of the program, all executions together; minimum over the rounds
-    std::vector<double> median;       // of one execution, over all of all rounds
-    std::vector<int64_t> executions;  // in one run
-  };
-  // One entry an entry of executable().kernels().
-  absl::StatusOr<KernelTimes> TimeKernels(int rounds);
+                                                                const cpu::ExecutableOptions& options,
+                                                                InputPool& pool);
+  absl::Status TakeInputs(const measure::InputSource& source) override;
+  absl::Status Run() override;
+  absl::StatusOr<std::vector<hlo::Literal>> Outputs() const override;
+  absl::StatusOr<KernelTimes> TimeKernels(int rounds) override;
+  nlohmann::json ProgramFacts() const override;
+  nlohmann::json KernelFacts() const override;
 
   const cpu::Executable& executable() const { return *executable_; }
-  absl::StatusOr<std::vector<hlo::Literal>> Outputs() const;  // of the last run; leaves
 
  private:
-  LoadedProgram() = default;
+  explicit LoadedProgram(InputPool& pool) : pool_(pool) {}
 
+  InputPool& pool_;
   std::unique_ptr<cpu::Executable> executable_;
   std::vector<hlo::Shape> input_shapes_;  // leaves, tokens too
   std::vector<InputPool::Array> inputs_;
@@ -82,7 +66,6 @@ class LoadedProgram {
   std::vector<measure::PlacedArray> outputs_;
   std::vector<const void*> input_pointers_;
   std::vector<void*> output_pointers_;
-  int64_t runs_per_sample_ = 1;
 };
 
 }  // namespace smelt::cpu
