@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/cache_folder.h"
+#include "base/clock.h"
 #include "base/status_macros.h"
 #include "hlo/golden/safetensors.h"
 #include "hlo/text/printer.h"
@@ -19,7 +20,6 @@ namespace smelt::measure {
 namespace {
 
 using nlohmann::json;
-using Clock = std::chrono::steady_clock;
 
 constexpr auto kPause = std::chrono::milliseconds(50);  // before a second attempt: what was short may not be
 
@@ -96,7 +96,7 @@ absl::StatusOr<json> Runner::Call(const json& request, double timeout, bool buil
     loaded_.clear();
   }
   absl::StatusOr<json> reply = device_->Call(request, std::min(timeout, left));
-  hardware_seconds_ += std::chrono::duration<double>(Clock::now() - start).count();
+  hardware_seconds_ += Since(start);
   if (!reply.ok()) {
     out_of_time_ = absl::IsDeadlineExceeded(reply.status()) && left < timeout;
     device_.reset();

@@ -10,7 +10,6 @@
 #pragma once
 
 #include <atomic>
-#include <chrono>
 #include <initializer_list>
 #include <map>
 #include <memory>
@@ -19,6 +18,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "base/clock.h"
 #include "fusion/kernel.h"
 #include "hlo/literal.h"
 #include "kernels/tiles/tiles.h"
@@ -114,7 +114,7 @@ class Runner {
 
   // No call of a child goes on beyond this moment: its limit is cut to what is left. What is then without a result says
   // nothing of a candidate, and out_of_time() is true until the next SetDeadline.
-  void SetDeadline(std::chrono::steady_clock::time_point deadline);
+  void SetDeadline(Clock::time_point deadline);
   bool out_of_time() const { return out_of_time_; }
 
   const MeasurePolicy& policy() const { return policy_; }
@@ -159,7 +159,7 @@ class Runner {
   InputKind inputs_ = InputKind::kUnit;
   std::string inputs_file_;
   double hardware_seconds_ = 0;
-  std::optional<std::chrono::steady_clock::time_point> deadline_;
+  std::optional<Clock::time_point> deadline_;
   bool out_of_time_ = false;
 };
 

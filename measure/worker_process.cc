@@ -10,13 +10,13 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <chrono>
 #include <cstring>
 #include <iterator>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/clock.h"
 #include "base/status_macros.h"
 #include "measure/channel.h"
 #include "measure/protocol.h"
@@ -198,11 +198,8 @@ DeviceFactory LocalChild(WorkerOptions options) {
 
 absl::StatusOr<nlohmann::json> AskNewWorker(const WorkerOptions& options, const nlohmann::json& request,
                                             double timeout_seconds) {
-  using Clock = std::chrono::steady_clock;
   const auto begin = Clock::now();
-  const auto left = [&] {
-    return std::max(timeout_seconds - std::chrono::duration<double>(Clock::now() - begin).count(), 0.0);
-  };
+  const auto left = [&] { return std::max(timeout_seconds - Since(begin), 0.0); };
   const DeviceFactory start = LocalChild(options);
   const auto ask = [&]() -> absl::StatusOr<nlohmann::json> {
     SMELT_ASSIGN_OR_RETURN(const std::unique_ptr<Device> worker, start(left()));

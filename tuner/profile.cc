@@ -1,7 +1,6 @@
 #include "tuner/profile.h"
 
 #include <algorithm>
-#include <chrono>
 #include <condition_variable>
 #include <deque>
 #include <filesystem>
@@ -15,6 +14,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "base/clock.h"
 #include "base/status_macros.h"
 #include "fusion/evaluator.h"
 #include "fusion/heuristics/heuristics.h"
@@ -27,10 +27,7 @@
 namespace smelt::tuner {
 namespace {
 
-using Clock = std::chrono::steady_clock;
 using fusion::Kernel;
-
-double Since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
 // A kernel on its way from the configuration that it was found in to the corpus.
 struct Job {

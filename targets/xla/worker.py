@@ -329,6 +329,22 @@ class Program:
         return (time.perf_counter() - start) / self.runs
 
 
+def in_turn(samplers, rounds, limit, least=0.0):
+    """The loop of measure/timing.h."""
+    least = min(least, limit)
+    seconds = [[] for _ in samplers]
+    start = time.perf_counter()
+    turn = 0
+    while turn < 3 or time.perf_counter() - start < limit:
+        if turn >= rounds and (turn >= MAX_ROUNDS or time.perf_counter() - start >= least):
+            break
+        order = range(len(samplers))
+        for i in order if turn % 2 == 0 else reversed(order):
+            seconds[i].append(samplers[i]())
+        turn += 1
+    return seconds
+
+
 class Xla:
     def __init__(self, jax, hlo, xla, client, threads):
         jax.config.update("jax_enable_x64", True)
@@ -519,9 +535,7 @@ class Xla:
         wanted = max(KERNEL_SAMPLE_SECONDS, floor / CALL_SHARE) / once
         runs = 1 if once > LONG_RUN_SECONDS else max(LEAST_RUNS, min(MOST_RUNS, round(wanted)))
         repeats, limit = max(request.get("repeats", 5), 3), request.get("seconds", 0.25)
-        seconds, start = [], time.perf_counter()
-        while len(seconds) < 3 or (len(seconds) < repeats and time.perf_counter() - start < limit):
-            seconds.append(call(runs) / runs)
+        (seconds,) = in_turn([lambda: call(runs) / runs], repeats, limit)
         return {"seconds": seconds, "compile_seconds": compile_seconds, "floor_seconds": floor / runs}
 
     def find(self, request, key="id"):
@@ -533,19 +547,8 @@ class Xla:
         programs = [self.find({"id": number}) for number in request["ids"]]
         for program in programs:
             program.run()
-        rounds, limit = request.get("rounds", 5), request.get("seconds", 10.0)
-        least = min(request.get("least_seconds", 0.0), limit)
-        seconds = [[] for _ in programs]
-        start = time.perf_counter()
-        turn = 0
-        while turn < 3 or time.perf_counter() - start < limit:
-            if turn >= rounds and (turn >= MAX_ROUNDS or time.perf_counter() - start >= least):
-                break
-            order = range(len(programs))
-            for i in order if turn % 2 == 0 else reversed(order):  # so that none always runs on the caches that another leaves
-                seconds[i].append(programs[i].sample())
-            turn += 1
-        return {"seconds": seconds}
+        limits = request.get("rounds", 5), request.get("seconds", 10.0), request.get("least_seconds", 0.0)
+        return {"seconds": in_turn([program.sample for program in programs], *limits)}
 
     def kernel_seconds(self, request):
         self.find(request)

@@ -1,12 +1,12 @@
 #include "targets/cpu/worker/loaded_program.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cstring>
 #include <limits>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "base/clock.h"
 #include "base/hash.h"
 #include "base/status_macros.h"
 #include "hlo/golden/inputs.h"
@@ -18,9 +18,6 @@ namespace smelt::cpu {
 namespace {
 
 using cpu::Executable;
-using Clock = std::chrono::steady_clock;
-
-double Since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
 // An array's shape in the order of the file and of the formula.
 hlo::Shape Plain(const hlo::Shape& shape) { return hlo::Shape::Array(shape.element_type, shape.dimensions); }

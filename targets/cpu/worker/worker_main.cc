@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <chrono>
 #include <cstdlib>
 #include <map>
 #include <memory>
@@ -21,6 +20,7 @@
 #include "hlo/golden/safetensors.h"
 #include "measure/channel.h"
 #include "measure/protocol.h"
+#include "measure/timing.h"
 #include "measure/worker_process.h"
 #include "targets/cpu/compile/compile.h"
 #include "targets/cpu/detect.h"
@@ -34,9 +34,6 @@ using cpu::ExecutableOptions;
 using cpu::KernelCache;
 using cpu::Target;
 using nlohmann::json;
-using Clock = std::chrono::steady_clock;
-
-double Since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
 class Worker {
  public:
@@ -126,22 +123,12 @@ class Worker {
       SMELT_ASSIGN_OR_RETURN(programs.emplace_back(), Find(id));
       SMELT_RETURN_IF_ERROR(programs.back()->Run());
     }
-    const int rounds = request.value("rounds", 5);
-    const double limit = request.value("seconds", 10.0);
-    // Short programs get more rounds: what disturbs a machine lasts for milliseconds.
-    const double least_seconds = std::min(request.value("least_seconds", 0.0), limit);
-    constexpr int kMostRounds = 100;
-    std::vector<std::vector<double>> seconds(programs.size());
-    const auto start = Clock::now();
-    for (int round = 0; round < 3 || Since(start) < limit; ++round) {
-      if (round >= rounds && (round >= kMostRounds || Since(start) >= least_seconds)) break;
-      // Every other round goes backwards, so that none always runs on the caches that another leaves.
-      for (size_t k = 0; k < programs.size(); ++k) {
-        const size_t i = round % 2 == 0 ? k : programs.size() - 1 - k;
-        SMELT_ASSIGN_OR_RETURN(const double sample, programs[i]->Sample());
-        seconds[i].push_back(sample);
-      }
-    }
+    measure::SampleLimits limits{.least_seconds = request.value("least_seconds", 0.0)};
+    limits.rounds = request.value("rounds", limits.rounds);
+    limits.seconds = request.value("seconds", limits.seconds);
+    SMELT_ASSIGN_OR_RETURN(
+        const std::vector<std::vector<double>> seconds,
+        measure::TimeInTurn(programs.size(), limits, [&](size_t i) { return programs[i]->Sample(); }));
     return json{{"seconds", seconds}};
   }
 
@@ -171,20 +158,14 @@ class Worker {
   absl::StatusOr<json> TimeKernel(const json& request) {
     SMELT_ASSIGN_OR_RETURN(std::unique_ptr<LoadedProgram> program, LoadKernel(request));
     SMELT_RETURN_IF_ERROR(program->Prepare());
-    // At least `repeats` samples, and more of short kernels: what disturbs a machine lasts for milliseconds.
-    constexpr double kEnoughSeconds = 5e-3;
-    constexpr int kMostSamples = 25;
-    const int repeats = std::max(request.value("repeats", 3), 3);
-    const double limit = request.value("seconds", 2.0);
-    std::vector<double> seconds;
-    const auto start = Clock::now();
-    for (int i = 0; i < kMostSamples; ++i) {
-      if (i >= repeats && Since(start) >= kEnoughSeconds) break;
-      if (i >= 3 && Since(start) >= limit) break;
-      SMELT_ASSIGN_OR_RETURN(seconds.emplace_back(), program->Sample());
-    }
+    const measure::SampleLimits limits{.rounds = std::max(request.value("repeats", 3), 3),
+                                       .seconds = request.value("seconds", 2.0),
+                                       .least_seconds = 5e-3,
+                                       .most_rounds = 25};
+    SMELT_ASSIGN_OR_RETURN(const std::vector<std::vector<double>> seconds,
+                           measure::TimeInTurn(1, limits, [&](size_t) { return program->Sample(); }));
     const cpu::KernelInfo& kernel = program->executable().kernels()[0];
-    return json{{"seconds", seconds},
+    return json{{"seconds", seconds[0]},
                 {"compile_seconds", program->executable().compile_seconds()},
                 {"trace", kernel.trace},
                 {"tile", kernel.tile},
