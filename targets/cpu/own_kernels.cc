@@ -13,8 +13,6 @@
 namespace smelt::cpu {
 namespace {
 
-using kernels::nests::Tile;
-
 class OwnKernelsTarget : public targets::Target {
  public:
   explicit OwnKernelsTarget(cpu::Target target) : target_(std::move(target)) {}
@@ -38,13 +36,7 @@ class OwnKernelsTarget : public targets::Target {
 
   measure::Runner::KernelResult TimeKernel(measure::Runner& runner, const fusion::Kernel& kernel,
                                            const std::string& way) const override {
-    if (way.empty()) return runner.TimeKernel(kernel, std::nullopt);
-    absl::StatusOr<Tile> tile = Tile::Parse(way);
-    if (tile.ok()) return runner.TimeKernel(kernel, *std::move(tile));
-    measure::Runner::KernelResult refused;
-    refused.outcome.failure = measure::Failure::kBuildFailed;
-    refused.outcome.message = std::string(tile.status().message());
-    return refused;
+    return runner.TimeKernel(kernel, way);
   }
   bool HasTiles() const override { return true; }
   bool KeepsCode() const override { return true; }
