@@ -10,7 +10,7 @@
 //
 //   {"do": "hello"}                         -> {"protocol": kProtocolVersion, "pid": N}
 //   {"do": "load", "module": TEXT, ["inputs": "unit" | "scaled" | "positive"], ["inputs_file": PATH],
-//    ["tiles": {HASH: TILE}], ["compiler": WAY]}
+//    ["knobs": {KEY: WAY}], ["compiler": WAY]}
 //     -> {"id": N, "compile_seconds": S, ["arena_bytes": B],
 //         "kernels": [{"name", "hash", "tile", "opaque": BOOL, "flops", "bytes"}]}
 //        compiled, and run so often that it can be timed. Inputs are those of test_inputs.h, or come from a safetensors
@@ -22,9 +22,9 @@
 //     -> {"seconds": [S..], "median": [S..], "executions": [N..]}: one an entry of "kernels", or none at all: of all
 //        its executions in a run of the program (the least of R runs), of one execution, and how many there are in a
 //        run
-//   {"do": "time_kernel", "module": TEXT, ["hash": HASH, "tile": TILE], "repeats": R, "seconds": S}
+//   {"do": "time_kernel", "module": TEXT, ["hash": HASH, "way": WAY], "repeats": R, "seconds": S}
 //     -> {"seconds": [S..], "compile_seconds": S, ["trace", "tile", "opaque"]}: a kernel alone
-//   {"do": "compile", "module": TEXT, ["hash": HASH, "tile": TILE]}
+//   {"do": "compile", "module": TEXT, ["hash": HASH, "way": WAY]}
 //     -> {"compile_seconds": S}: a kernel into the cache that children share, of targets that keep code
 //   {"do": "outputs", "id": N, "file": PATH} -> {}: the array leaves of its results, as a safetensors file: out.0, ...
 //   {"do": "unload", "id": N}                -> {}: also where it is not loaded

@@ -136,7 +136,7 @@ void Runner::UseInputsFile(std::string path) {
 
 json Runner::LoadRequest(const Candidate& candidate) const {
   json request{{"do", "load"}, {"module", candidate.module_text}, {"inputs", std::string(InputKindName(inputs_))}};
-  if (!candidate.tiles.empty()) request["tiles"] = candidate.tiles;
+  if (!candidate.knobs.empty()) request["knobs"] = candidate.knobs;
   if (!candidate.compiler.empty()) request["compiler"] = candidate.compiler;
   if (!warm_up_) request["warm_up"] = false;
   if (!inputs_file_.empty()) request["inputs_file"] = inputs_file_;
@@ -192,27 +192,16 @@ json TimeRequest(const std::vector<int>& ids, int rounds, double seconds) {
   return {{"do", "time"}, {"ids", ids}, {"rounds", rounds}, {"seconds", seconds}, {"least_seconds", kLeastSeconds}};
 }
 
-json KernelRequest(const char* what, const fusion::Kernel& kernel, const std::optional<kernels::nests::Tile>& tile) {
+json KernelRequest(const char* what, const fusion::Kernel& kernel, const std::string& way) {
   json request{{"do", what}, {"module", hlo::ToText(*ProgramOfKernel(kernel), {})}, {"hash", kernel.hash.ToHex()}};
-  if (tile) request["tile"] = tile->ToString();
+  if (!way.empty()) request["way"] = way;
   return request;
 }
 
 }  // namespace
 
-Runner::KernelResult Runner::TimeKernel(const fusion::Kernel& kernel, const std::optional<kernels::nests::Tile>& tile) {
-  if (tile) {
-    const absl::StatusOr<std::vector<int64_t>> tiled = kernels::nests::TiledDimensions(kernel.computation());
-    if (tiled.ok() && tiled->size() != tile->extents.size()) {
-      KernelResult result;
-      result.outcome.failure = Failure::kBuildFailed;
-      result.outcome.message =
-          absl::StrCat("tile ", tile->ToString(), " has ", tile->extents.size(), " extents, kernel `", kernel.name,
-                       "` has ", tiled->size(), " tiled dimensions");
-      return result;
-    }
-  }
-  return TimeKernelBy(KernelRequest("time_kernel", kernel, tile));
+Runner::KernelResult Runner::TimeKernel(const fusion::Kernel& kernel, const std::string& way) {
+  return TimeKernelBy(KernelRequest("time_kernel", kernel, way));
 }
 
 Runner::KernelResult Runner::TimeKernelLoop(const std::string& module) {
@@ -236,8 +225,8 @@ Runner::KernelResult Runner::TimeKernelBy(json request) {
   });
 }
 
-Outcome Runner::CompileKernel(const fusion::Kernel& kernel, const std::optional<kernels::nests::Tile>& tile) {
-  const json request = KernelRequest("compile", kernel, tile);
+Outcome Runner::CompileKernel(const fusion::Kernel& kernel, const std::string& way) {
+  const json request = KernelRequest("compile", kernel, way);
   return TryTwice([&] {
     Outcome outcome;
     absl::StatusOr<json> reply = Call(request, policy_.build_timeout, /*building=*/true, &outcome);

@@ -1,7 +1,7 @@
 // Times kernels and programs in a child process and survives what they do.
 //
 //   Runner runner({.target = "cpu:threads=1"}, {});
-//   Outcome alone = runner.TimeKernel(kernel, std::nullopt).outcome;
+//   Outcome alone = runner.TimeKernel(kernel).outcome;
 //   std::vector<Outcome> programs = runner.TimePrograms({usual, tuned}, 5, 10.0);
 //
 // The child may be any other device (device.h). One that crashed, hung or ran out of memory is replaced; the trial
@@ -21,7 +21,6 @@
 #include "base/clock.h"
 #include "fusion/kernel.h"
 #include "hlo/literal.h"
-#include "kernels/tiles/tiles.h"
 #include "measure/device.h"
 #include "measure/outcome.h"
 #include "measure/test_inputs.h"
@@ -38,10 +37,10 @@ struct MeasurePolicy {
   std::string ToString() const;  // "repeats=5 seconds=2 warm"
 };
 
-// A fused program as HLO text, with the tiles that differ from the default, by kernel hash.
+// A fused program as HLO text, with what differs from the default.
 struct Candidate {
   std::string module_text;                   // for XLA's child (targets/xla/): base64 of a proto
-  std::map<std::string, std::string> tiles;  // 32 hexadecimal digits -> "1x8x32"
+  std::map<std::string, std::string> knobs;  // the target's child reads them; of our kernels, hash -> tile ("1x8x32")
   std::string compiler;                      // XLA's child: as_given, xla, xla_no_library; see targets/xla/worker.py
   bool operator==(const Candidate&) const = default;
 };
@@ -59,11 +58,13 @@ class Runner {
     std::string tile;
     bool opaque = false;  // it has no loop nest: the evaluator's time
   };
-  KernelResult TimeKernel(const fusion::Kernel& kernel, const std::optional<kernels::nests::Tile>& tile);
+  // `way`: a value that the kernel's knob may have; empty: as it runs by default. One that does not fit the kernel
+  // fails to build.
+  KernelResult TimeKernel(const fusion::Kernel& kernel, const std::string& way = "");
   // XLA's child: a kernel as a module that runs it many times (targets/xla/kernel_loop.h), base64 of a proto.
   KernelResult TimeKernelLoop(const std::string& module);
   // Compiles it into the cache folder that the workers share, without running it.
-  Outcome CompileKernel(const fusion::Kernel& kernel, const std::optional<kernels::nests::Tile>& tile);
+  Outcome CompileKernel(const fusion::Kernel& kernel, const std::string& way = "");
 
   // One kernel of a program as it stands in it.
   struct KernelTime {

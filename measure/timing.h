@@ -1,7 +1,7 @@
 // The one timing loop: samples of several things in turn, as many as limits of number and time allow.
 //
-//   auto samples = TimeInTurn(2, {.rounds = 5, .seconds = 10}, [&](size_t i) { return programs[i]->Sample();
-//   }).value(); double first = Median(samples[0]), second = Median(samples[1]);
+//   const auto sample = [](size_t i) -> absl::StatusOr<double> { return i == 0 ? 0.5 : 0.25; };
+//   auto samples = TimeInTurn(2, {.rounds = 5, .seconds = 10}, sample).value();  // {0.5, 0.5, ..}, {0.25, 0.25, ..}
 //
 // Samples of one round lie close to each other in time, so that what disturbs the machine disturbs all alike. Every
 // other round goes backwards, so that none always runs on the caches that another leaves.

@@ -58,13 +58,7 @@ absl::StatusOr<KernelListing> Target::Show(const fusion::Kernel&, const std::str
 
 measure::Runner::KernelResult Target::TimeKernel(measure::Runner& runner, const fusion::Kernel& kernel,
                                                  const std::string& way) const {
-  if (way.empty()) return runner.TimeKernel(kernel, std::nullopt);
-  absl::StatusOr<kernels::nests::Tile> tile = kernels::nests::Tile::Parse(way);
-  if (tile.ok()) return runner.TimeKernel(kernel, *std::move(tile));
-  measure::Runner::KernelResult refused;
-  refused.outcome.failure = measure::Failure::kBuildFailed;
-  refused.outcome.message = std::string(tile.status().message());
-  return refused;
+  return runner.TimeKernel(kernel, way);
 }
 
 }  // namespace smelt::targets

@@ -35,6 +35,8 @@ struct Job {
   std::vector<std::optional<kernels::nests::Tile>> tiles;  // nullopt: the default
 };
 
+std::string WayOf(const std::optional<kernels::nests::Tile>& tile) { return tile ? tile->ToString() : ""; }
+
 // So many kernels in a row of which nothing becomes known end a run: the next will fare no better.
 constexpr int kMostFaults = 5;
 
@@ -104,7 +106,7 @@ class Pipeline {
       compiling_ = true;
       lock.unlock();
       // A failure shows again, and is recorded, when the kernel is timed.
-      for (const auto& tile : job.tiles) (void)compiler_.CompileKernel(job.kernel, tile);
+      for (const auto& tile : job.tiles) (void)compiler_.CompileKernel(job.kernel, WayOf(tile));
       lock.lock();
       compiling_ = false;
       ready_.push_back(std::move(job));
@@ -317,8 +319,7 @@ class Profiler {
   absl::Status Time(const Job& job) {
     std::vector<Timed> times;
     for (size_t i = 0; i < job.tiles.size() && !Cancelled(); ++i) {
-      measure::Runner::KernelResult result =
-          target_.TimeKernel(timer_, job.kernel, job.tiles[i] ? job.tiles[i]->ToString() : "");
+      measure::Runner::KernelResult result = target_.TimeKernel(timer_, job.kernel, WayOf(job.tiles[i]));
       if (i == 0) trace_ = std::move(result.trace);
       times.push_back({std::move(result.outcome), std::move(result.tile)});
     }

@@ -14,7 +14,7 @@
 namespace smelt::cpu {
 namespace {
 
-using kernels::nests::Tile;
+
 
 class OwnKernelsTarget : public targets::Target {
  public:
@@ -57,7 +57,7 @@ class OwnKernelsTarget : public targets::Target {
     KernelListing listing;
     CompileOptions options{.listing = &listing};
     if (!way.empty()) {
-      SMELT_ASSIGN_OR_RETURN(options.tile, Tile::Parse(way));
+      SMELT_ASSIGN_OR_RETURN(options.tile, kernels::nests::Tile::Parse(way));
     }
     SMELT_ASSIGN_OR_RETURN(const auto compiled, CompileKernel(kernel.computation(), target_, options, nullptr));
     return targets::KernelListing{{"hlo", hlo::ToText(*kernel.module)},

@@ -46,18 +46,18 @@ TEST(Device, ASimulatorInThisProcessServesARunnerAndADeadOneIsReplaced) {
         return std::make_unique<Simulator>(&asked);
       },
       {});
-  const Runner::KernelResult timed = runner.TimeKernel(SmallKernel(), std::nullopt);
+  const Runner::KernelResult timed = runner.TimeKernel(SmallKernel());
   EXPECT_EQ(timed.outcome.seconds, (std::vector<double>{0.5, 0.25, 0.75}));
   EXPECT_EQ(timed.tile, "simulated");
   EXPECT_EQ(runner.Inject("crash", 1).failure, Failure::kRunCrashed);
-  EXPECT_TRUE(runner.TimeKernel(SmallKernel(), std::nullopt).outcome.ok());
+  EXPECT_TRUE(runner.TimeKernel(SmallKernel()).outcome.ok());
   EXPECT_EQ(started, 2);
   EXPECT_EQ(asked, (std::vector<std::string>{"time_kernel", "inject", "time_kernel"}));
 }
 
 TEST(Device, OneThatCannotBeHadIsAnOutcomeAndNotTheCandidatesFault) {
   Runner runner([](double) { return absl::UnavailableError("the machine is not there"); }, {});
-  const Outcome outcome = runner.TimeKernel(SmallKernel(), std::nullopt).outcome;
+  const Outcome outcome = runner.TimeKernel(SmallKernel()).outcome;
   EXPECT_EQ(outcome.failure, Failure::kEnvironment);
   EXPECT_EQ(outcome.message, "the machine is not there");
 }

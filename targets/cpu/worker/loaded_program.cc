@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "absl/strings/str_cat.h"
+#include "base/clock.h"
 #include "base/hash.h"
 #include "base/status_macros.h"
 #include "hlo/golden/inputs.h"

@@ -24,9 +24,9 @@ class Worker : public measure::ProgramDevice {
  protected:
   absl::StatusOr<std::unique_ptr<measure::DeviceProgram>> Build(const json& request) override {
     ExecutableOptions options{.cache = &cache_};
-    if (request.contains("tiles")) {
-      for (const auto& [hex, text] : request["tiles"].items()) {
-        SMELT_RETURN_IF_ERROR(AddTile(hex, text.get<std::string>(), &options));
+    if (request.contains("knobs")) {
+      for (const auto& [hex, way] : request["knobs"].items()) {
+        SMELT_RETURN_IF_ERROR(AddTile(hex, way.get<std::string>(), &options));
       }
     }
     return LoadedProgram::Compile(request.value("module", ""), target_, options, inputs_);
@@ -34,8 +34,8 @@ class Worker : public measure::ProgramDevice {
 
   absl::StatusOr<std::unique_ptr<measure::DeviceProgram>> BuildKernel(const json& request) override {
     ExecutableOptions options{.cache = &cache_};
-    const std::string tile = request.value("tile", "");
-    if (!tile.empty()) SMELT_RETURN_IF_ERROR(AddTile(request.value("hash", ""), tile, &options));
+    const std::string way = request.value("way", "");
+    if (!way.empty()) SMELT_RETURN_IF_ERROR(AddTile(request.value("hash", ""), way, &options));
     SMELT_ASSIGN_OR_RETURN(std::unique_ptr<LoadedProgram> program,
                            LoadedProgram::Compile(request.value("module", ""), target_, options, inputs_));
     // Else the times would be of something else than the kernel.
@@ -43,10 +43,17 @@ class Worker : public measure::ProgramDevice {
       return absl::InternalError(
           absl::StrCat("the kernel compiles to ", program->executable().kernels().size(), " kernels instead of one"));
     }
+    const KernelInfo& kernel = program->executable().kernels()[0];
+    // A kernel whose tile does not fit would run through the evaluator.
+    if (!way.empty() && kernel.opaque) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("kernel `", kernel.name, "` does not run with tile ", way, ": ", kernel.opaque_reason));
+    }
     return program;
   }
 
  private:
+  // The knob of a kernel of ours is its tile.
   static absl::Status AddTile(const std::string& hex, const std::string& text, ExecutableOptions* options) {
     const std::optional<Hash128> hash = Hash128::FromHex(hex);
     if (!hash) return absl::InvalidArgumentError(absl::StrCat("`", hex, "` is no kernel hash"));
