@@ -15,15 +15,14 @@
 
 #include "CLI/CLI.hpp"
 #include "base/status_macros.h"
+#include "bench/default_search.h"
 #include "bench/planted_program.h"
 #include "fusion/rules.h"
 #include "gnn/predictor.h"
 #include "gnn/shipped_model.h"
-#include "hlo/passes/execution_counts.h"
 #include "nlohmann/json.hpp"
 #include "targets/cpu/detect.h"
 #include "targets/program.h"
-#include "tuner/search/rounds.h"
 #include "tuner/session.h"
 
 namespace smelt::tuner {
@@ -41,34 +40,17 @@ struct Flags {
 };
 
 struct Run {
-  double start = 0, best = 0;  // seconds of the program, predicted
-  int64_t moves = 0;
+  FoundProgram found;
   double seconds = 0;
 };
 
-// What `smelt tune` does, where measuring teaches nothing that the model does not know.
 absl::StatusOr<Run> Search(const fusion::Space& space, const fusion::Config& start, gnn::Predictor& predictor,
                            const Flags& flags, uint64_t seed) {
+  TuneOptions options = flags.tune;
+  options.seed = seed;
   const auto begin = Clock::now();
-  const ComputationCounts counts = hlo::ExecutionCounts(space.module());
-  KernelCosts costs(predictor);
-  Run run;
-  SMELT_ASSIGN_OR_RETURN(const std::unique_ptr<FusionState> state, FusionState::Create(space, start, counts, costs));
-  run.start = run.best = state->cost();
-  SearchRounds rounds(space, counts, costs, std::vector<fusion::Config>(flags.tune.chains, start),
-                      {.moves = flags.tune.moves, .keep = flags.tune.candidates, .seed = seed});
-  fusion::Config best = start;
-  while (!rounds.done()) {
-    SMELT_ASSIGN_OR_RETURN(const ModelSearchResult found, rounds.Next(nullptr));
-    run.moves += found.moves;
-    if (found.best.front().cost < run.best) {
-      run.best = found.best.front().cost;
-      SMELT_ASSIGN_OR_RETURN(best, ConfigFromText(found.best.front().snapshot, space.size()));
-    }
-    rounds.GoOnFrom(best);
-  }
-  run.seconds = std::chrono::duration<double>(Clock::now() - begin).count();
-  return run;
+  SMELT_ASSIGN_OR_RETURN(FoundProgram found, SearchByDefault(space, start, predictor, options));
+  return Run{std::move(found), std::chrono::duration<double>(Clock::now() - begin).count()};
 }
 
 absl::StatusOr<nlohmann::json> Planted(const Flags& flags) {
@@ -80,17 +62,17 @@ absl::StatusOr<nlohmann::json> Planted(const Flags& flags) {
     for (uint64_t seed = 1; seed <= flags.seeds; ++seed) {
       SMELT_ASSIGN_OR_RETURN(PlantedProgram planted, PlantedProgram::Make({.decisions = decisions, .seed = seed}));
       SMELT_ASSIGN_OR_RETURN(const Run run, Search(planted.space(), planted.start(), planted.predictor(), flags, seed));
-      const double share = planted.Share(run.best);
+      const double share = planted.Share(run.found.best);
       rows.push_back({{"decisions", planted.space().size()},
                       {"seed", seed},
                       {"potential", planted.potential()},
                       {"share", share},
-                      {"moves", run.moves},
+                      {"moves", run.found.moves},
                       {"kernels", planted.predictor().known_kernels()},
                       {"seconds", run.seconds}});
       if (!flags.json) {
         std::printf("%10ld %5lu %9.2f %% %7.2f %% %7.1f %% %9ld %10ld %9.2f\n", planted.space().size(), seed,
-                    100 * planted.potential(), 100 * planted.potential() * share, 100 * share, run.moves,
+                    100 * planted.potential(), 100 * planted.potential() * share, 100 * share, run.found.moves,
                     planted.predictor().known_kernels(), run.seconds);
         std::fflush(stdout);
       }
@@ -121,13 +103,14 @@ absl::StatusOr<nlohmann::json> Modules(const Flags& flags) {
       rows.push_back({{"module", module},
                       {"decisions", space.size()},
                       {"seed", seed},
-                      {"default_ms", 1e3 * run.start},
-                      {"found_ms", 1e3 * run.best},
-                      {"moves", run.moves},
+                      {"default_ms", 1e3 * run.found.start},
+                      {"found_ms", 1e3 * run.found.best},
+                      {"moves", run.found.moves},
                       {"seconds", run.seconds}});
       if (!flags.json) {
         std::printf("%-28s %10ld %5lu %12.4f %12.4f %6.2f %% %9ld %9.2f\n", module.c_str(), space.size(), seed,
-                    1e3 * run.start, 1e3 * run.best, 100 * (1 - run.best / run.start), run.moves, run.seconds);
+                    1e3 * run.found.start, 1e3 * run.found.best, 100 * (1 - run.found.best / run.found.start),
+                    run.found.moves, run.seconds);
         std::fflush(stdout);
       }
     }

@@ -118,7 +118,7 @@ class PlantedProgram {
   const fusion::Space& space() const { return *space_; }
   const fusion::Config& start() const { return start_; }
   const fusion::Config& best() const { return best_; }
-  PlantedPredictor& predictor() { return *predictor_; }
+  PlantedPredictor& predictor() const { return *predictor_; }
   double start_seconds() const { return 1e-6 * start_microseconds_; }
   // What the best program takes less than the start, of the start's time.
   double potential() const { return gain_microseconds_ / start_microseconds_; }

@@ -26,10 +26,14 @@
 namespace smelt::tuner {
 
 struct RoundsOptions {
-  int64_t moves = 60000;  // of all chains in all rounds
-  int64_t keep = 64;      // best distinct states of each chain in each round
+  int64_t moves = 0;  // of all chains in all rounds; 0: MovesFor the space
+  int64_t keep = 64;  // best distinct states of each chain in each round
   uint64_t seed = 1;
 };
+
+// What a search of a space takes by default: some for each decision, and never few.
+inline constexpr int64_t kMovesPerDecision = 50, kFewestMoves = 60000;
+int64_t MovesFor(const fusion::Space& space);
 
 class SearchRounds {
  public:
