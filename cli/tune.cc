@@ -21,6 +21,7 @@
 #include "nlohmann/json.hpp"
 #include "targets/registry.h"
 #include "targets/tunable.h"
+#include "tuner/search/rounds.h"
 #include "tuner/session.h"
 #include "tuner/session_report.h"
 #include "tuner/several_targets.h"
@@ -239,9 +240,10 @@ Action AddTune(CLI::App& app) {
   app.add_option(kOutputFlag, options.folder, "Run folder; one that exists is continued")->required();
   app.add_option("--model", flags->model, kModelHelp);
   app.add_option("--seed", options.seed, "Seed of the search")->capture_default_str();
-  app.add_option("--moves", options.moves, "Moves of all chains together")
-      ->check(CLI::Range(1L, 1000000000L))
-      ->capture_default_str();
+  app.add_option("--moves", options.moves,
+                 absl::StrCat("Moves under the model, of all chains together; by default ", tuner::kMovesPerDecision,
+                              " for each decision of the program, and at least ", tuner::kFewestMoves))
+      ->check(CLI::Range(1L, 1000000000L));
   app.add_option("--budget", flags->budget,
                  "Seconds that all of it may take, from reading the module to the verified answer")
       ->check(Positive())

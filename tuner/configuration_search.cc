@@ -15,8 +15,7 @@
 namespace smelt::tuner {
 namespace {
 
-// Searches and measurements take turns.
-constexpr int kRounds = 4;
+constexpr int kRounds = SearchRounds::kRounds;
 // The search may take at most this share of a round's time, where predictions are slow.
 constexpr double kModelShare = 0.5;
 // A program whose kernels alone take so much longer than those of the best one is not tried as a whole, and after
@@ -50,28 +49,26 @@ absl::Status ConfigurationSearch::Rounds(const fusion::Config& start) {
     if (chain % 3 == 0 && own) starts[chain] = *own;
     if (chain % 3 == 1 && steps_->start()) starts[chain] = *steps_->start();
   }
-  for (int round = 0; round < kRounds && (round == 0 || state_.BudgetLeft(share_)); ++round) {
-    SMELT_ASSIGN_OR_RETURN(const ModelSearchResult found, Anneal(round, starts));
+  const TuneOptions& options = state_.options;
+  SearchRounds rounds(state_.space, state_.counts, state_.costs, std::move(starts),
+                      {.moves = options.moves, .keep = options.candidates, .seed = options.seed});
+  while (!rounds.done() && (rounds.round() == 0 || state_.BudgetLeft(share_))) {
+    SMELT_ASSIGN_OR_RETURN(const ModelSearchResult found, Next(rounds));
     SMELT_ASSIGN_OR_RETURN(Proposals proposals, NewPrograms(found.best));
-    SMELT_RETURN_IF_ERROR(MeasureInOrder(std::move(proposals), share_ * (round + 1) / kRounds));
-    // Chains go on from where each came to, every other one from the best program that was measured.
-    starts = found.chain_best;
+    SMELT_RETURN_IF_ERROR(MeasureInOrder(std::move(proposals), share_ * rounds.round() / kRounds));
     const Trial& best = state_.trials.best();
-    const fusion::Config* from = best.compiler.empty()                  ? &best.config
-                                 : steps_ != nullptr && steps_->start() ? &*steps_->start()
-                                                                        : nullptr;
-    for (size_t chain = 0; from != nullptr && chain < starts.size(); chain += 2) starts[chain] = *from;
+    if (best.compiler.empty()) {
+      rounds.GoOnFrom(best.config);
+    } else if (steps_ != nullptr && steps_->start()) {
+      rounds.GoOnFrom(*steps_->start());
+    }
   }
   return absl::OkStatus();
 }
 
-absl::StatusOr<ModelSearchResult> ConfigurationSearch::Anneal(int round, const std::vector<fusion::Config>& starts) {
+absl::StatusOr<ModelSearchResult> ConfigurationSearch::Next(SearchRounds& rounds) {
   TuneReport& report = state_.report;
-  ModelSearchOptions search;
-  search.moves = std::max<int64_t>(state_.options.moves / kRounds, 1);
-  search.keep = state_.options.candidates;
-  search.seed = state_.options.seed * kRounds + static_cast<uint64_t>(round);
-  search.first_temperature = 0.05 / (1 + round);
+  const int round = rounds.round();
   const auto start = SessionClock::now();
   std::string usual;  // what another compiler makes is not predicted
   if (report.default_predicted > 0) {
@@ -79,18 +76,18 @@ absl::StatusOr<ModelSearchResult> ConfigurationSearch::Anneal(int round, const s
     SMELT_ASSIGN_OR_RETURN(const std::unique_ptr<FusionState> made, state_.Fused(state_.trials.usual().config));
     usual = absl::StrFormat(", default %.4f", 1e3 * state_.costs.Sum(made->Kernels()));
   }
-  search.proceed = [&](int64_t moves, double best) {
+  const auto proceed = [&](int64_t moves, double best) {
     const int64_t total = report.moves + moves;
     const double rate = static_cast<double>(total) / std::max(search_seconds_ + SecondsSince(start), 1e-6);
     // Before the first moves there is no rate to tell the time left from.
     const std::string left =
-        moves > 0 ? absl::StrFormat("%.0f s left", static_cast<double>(search.moves - moves) / rate) : "starting";
+        moves > 0 ? absl::StrFormat("%.0f s left", static_cast<double>(rounds.moves_per_round() - moves) / rate)
+                  : "starting";
     state_.Progress(absl::StrFormat("search %d/%d: %d moves, %.0f a second, predicted %.4f ms%s; %s; %s", round + 1,
                                     kRounds, total, rate, 1e3 * best, usual, left, state_.BestSoFar()));
     return state_.BudgetLeft(share_ * (round + kModelShare) / kRounds);
   };
-  SMELT_ASSIGN_OR_RETURN(ModelSearchResult found,
-                         SearchUnderModel(state_.space, state_.counts, starts, state_.costs, search));
+  SMELT_ASSIGN_OR_RETURN(ModelSearchResult found, rounds.Next(proceed));
   report.moves += found.moves;
   search_seconds_ += found.seconds;
   report.moves_per_second = static_cast<double>(report.moves) / std::max(search_seconds_, 1e-9);

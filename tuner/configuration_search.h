@@ -14,7 +14,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "fusion/config.h"
-#include "tuner/search/model_search.h"
+#include "tuner/search/rounds.h"
 #include "tuner/session_state.h"
 #include "tuner/session_steps.h"
 
@@ -36,7 +36,8 @@ class ConfigurationSearch {
   using Proposals = std::vector<Proposal>;
 
   absl::Status Rounds(const fusion::Config& start);
-  absl::StatusOr<ModelSearchResult> Anneal(int round, const std::vector<fusion::Config>& starts);
+  // The next round under the model, within its time.
+  absl::StatusOr<ModelSearchResult> Next(SearchRounds& rounds);
   // The programs that a round of annealing found and that were not asked for before.
   absl::StatusOr<Proposals> NewPrograms(const std::vector<ScoredState>& states);
   Proposals::iterator Cheapest(Proposals& proposals) const;

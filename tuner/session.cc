@@ -111,7 +111,7 @@ class Session {
     state_.BeginSearch(budget_.seconds() - last);
     if (steps_) SMELT_RETURN_IF_ERROR(steps_->MeasureStarts());
     if (space_.size() > 0) {
-      if (options_.mode == TuneMode::kHardware) return SearchHardware(state_, start);
+      if (options_.mode == TuneMode::kHardware) return SearchHardware(state_, HardwareStart(start));
       const double share = TunesTiles()                          ? kBeforeTilesShare
                            : steps_ && !tunable_.knobs().empty() ? kBeforeKnobsShare
                                                                  : 1.0;
@@ -119,6 +119,13 @@ class Session {
     }
     if (steps_) SMELT_RETURN_IF_ERROR(steps_->TuneChoices());
     return TunesTiles() ? TuneTiles() : absl::OkStatus();
+  }
+
+  // The best that the steps measured where there are steps, knobs included.
+  Trial HardwareStart(const fusion::Config& start) const {
+    if (!steps_ || !steps_->start()) return {start, {}, 0, ""};
+    return trials_.best_outcome() != nullptr && trials_.best().compiler.empty() ? trials_.best()
+                                                                                : Trial{*steps_->start(), {}, 0, ""};
   }
 
   bool DefaultIsOurs() const { return trials_.usual().compiler.empty(); }

@@ -44,7 +44,7 @@ struct TuneOptions {
   std::string start = "priority";  // priority, none or random
   TuneMode mode = TuneMode::kModel;
   uint64_t seed = 1;
-  int64_t moves = 60000;    // of all chains together
+  int64_t moves = 0;        // of all chains together; 0: as many as suit the space (tuner/search/rounds.h)
   int chains = 4;           // run one after the other on one core, or side by side on several
   int64_t candidates = 64;  // distinct configurations kept for measuring, of each round of search
   bool tiles = true;        // also tune tiles

@@ -2,9 +2,12 @@
 //
 //   AnnealingResult result = Anneal(state, {.moves = 10000, .seed = 1}).value();
 //
-// A chain accepts a change that lowers the cost, and one that raises it by the factor f with probability exp(-ln(f) /
-// temperature): relative, so that one schedule serves programs of microseconds and of seconds. The temperature falls
-// geometrically (MLSys 2021, Section 6.3, uses simulated annealing on the learned model for fusion).
+// A chain first descends: it tries every step of the state's neighbourhood, makes those that help, and begins anew
+// until none does. Then it anneals, and descends once more. A change that lowers the cost is accepted, and one that
+// raises it by the factor f with probability exp(-ln(f) / temperature). The temperature falls geometrically (MLSys
+// 2021, Section 6.3, uses simulated annealing on the learned model for fusion). It is counted in changes of the state's
+// own size: one decision of thousands changes the cost by little, and at a temperature that suits a small program every
+// change of a large one would be accepted.
 #pragma once
 
 #include <cstdint>
@@ -27,22 +30,35 @@ class SearchState {
   // Changes the state a little and returns the new cost in seconds. `changed` is false when the move came to nothing
   // (legality undid it).
   virtual absl::StatusOr<double> Mutate(Random& random, bool* changed) = 0;
-  // Takes the last Mutate back, exactly.
+  // Takes the last Mutate or Step back, exactly.
   virtual void Undo() = 0;
   virtual double cost() const = 0;
   // The state as text: equal text, equal state. Called for states worth keeping, not for every move.
   virtual std::string Snapshot() const = 0;
+
+  // The moves that a descent tries, by number: as Mutate, but the move is given. None: chains only anneal.
+  virtual int64_t steps() { return 0; }
+  virtual absl::StatusOr<double> Step(int64_t, bool* changed) {
+    *changed = false;
+    return cost();
+  }
 };
 
 struct AnnealingOptions {
-  int64_t moves = 10000;            // moves tried, those that came to nothing included
-  double first_temperature = 0.05;  // a change for the worse by 5 % is accepted with probability 1/e
-  double last_temperature = 0.0005;
-  int64_t keep = 16;  // best distinct states kept
+  int64_t moves = 10000;  // moves tried, those of descents and those that came to nothing included
+  // As multiples of the median change for the worse, of the first that the chain meets: at temperature 1 such a change
+  // is accepted with probability 1/e.
+  double first_temperature = 1;
+  double last_temperature = 0.01;
+  bool descend_first = true;  // before it anneals
+  int64_t keep = 16;          // best distinct states kept
   uint64_t seed = 1;
-  // Called every few hundred moves with moves done and best cost; false ends the search (time is up, Ctrl-C) with what
-  // it has.
+  // Called every so many moves with moves done and best cost; false ends the search (time is up, Ctrl-C) with what it
+  // has.
   std::function<bool(int64_t moves, double best)> proceed;
+  int64_t moves_between_reports = 64;
+  // How much of the chain is over, from 0 to 1, where moves do not tell: the temperature goes by it. Null: by moves.
+  std::function<double()> progress;
 };
 
 struct ScoredState {
@@ -57,7 +73,7 @@ struct AnnealingResult {
   bool stopped = false;  // by `proceed`
 };
 
-// The start counts as a candidate. Fails only when Mutate fails.
+// The start counts as a candidate. Fails only when Mutate or Step fails.
 absl::StatusOr<AnnealingResult> Anneal(SearchState& state, const AnnealingOptions& options);
 
 }  // namespace smelt::tuner

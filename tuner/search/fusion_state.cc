@@ -1,6 +1,7 @@
 #include "tuner/search/fusion_state.h"
 
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -28,33 +29,32 @@ std::vector<WeightedKernel> FusionState::Kernels() const {
 }
 
 absl::StatusOr<double> FusionState::SecondsOf(absl::Span<const fusion::KernelRef> kernels) {
-  double sum = 0;
   std::vector<const fusion::KernelRef*> unknown;
   for (const fusion::KernelRef& kernel : kernels) {
-    auto known = seconds_.find(kernel.hash);
-    if (known == seconds_.end()) {
-      const std::optional<double> seconds = costs_.Find(kernel.hash);
-      if (!seconds) {
-        unknown.push_back(&kernel);
-        continue;
-      }
-      known = seconds_.emplace(kernel.hash, *seconds).first;
+    if (seconds_.contains(kernel.hash)) continue;
+    if (const std::optional<double> seconds = costs_.Find(kernel.hash)) {
+      seconds_.emplace(kernel.hash, *seconds);
+    } else {
+      unknown.push_back(&kernel);
     }
-    sum += known->second * ExecutionsOf(kernel);
   }
-  if (unknown.empty()) return sum;
+  if (!unknown.empty()) SMELT_RETURN_IF_ERROR(Predict(unknown));
+  // In the kernels' own order, whatever was known before: sums in another order round otherwise, and a search that
+  // meets ties would go another way.
+  double sum = 0;
+  for (const fusion::KernelRef& kernel : kernels) sum += seconds_.find(kernel.hash)->second * ExecutionsOf(kernel);
+  return sum;
+}
+
+absl::Status FusionState::Predict(const std::vector<const fusion::KernelRef*>& unknown) {
   std::vector<fusion::Kernel> modules;
   for (const fusion::KernelRef* kernel : unknown) modules.push_back(evaluator_.KernelFor(*kernel));
   std::vector<const fusion::Kernel*> pointers;
   for (const fusion::Kernel& kernel : modules) pointers.push_back(&kernel);
   SMELT_RETURN_IF_ERROR(costs_.Predict(pointers));
   predicted_ += static_cast<int64_t>(unknown.size());
-  for (const fusion::KernelRef* kernel : unknown) {
-    const double seconds = costs_.Find(kernel->hash).value_or(0);
-    seconds_.emplace(kernel->hash, seconds);
-    sum += seconds * ExecutionsOf(*kernel);
-  }
-  return sum;
+  for (const fusion::KernelRef* kernel : unknown) seconds_.emplace(kernel->hash, costs_.Find(kernel->hash).value_or(0));
+  return absl::OkStatus();
 }
 
 fusion::Move ProposeMove(const fusion::Space& space, Random& random) {
@@ -66,12 +66,36 @@ fusion::Move ProposeMove(const fusion::Space& space, Random& random) {
 }
 
 absl::StatusOr<double> FusionState::Mutate(Random& random, bool* changed) {
-  cost_before_ = cost_;
-  if (space_.size() == 0) {
-    *changed = false;
-    return cost_;
+  if (space_.size() > 0) return Make(ProposeMove(space_, random), changed);
+  *changed = false;
+  return cost_;
+}
+
+int64_t FusionState::steps() {
+  if (!std::exchange(joint_moves_made_, true)) {
+    std::vector<bool> seen(space_.graph().nodes().size());
+    for (int64_t d = 0; d < space_.size(); ++d) {
+      const int32_t producer = space_.decision(d).first;
+      if (seen[producer] || space_.EdgesOf(producer).size() < 2) continue;
+      seen[producer] = true;
+      for (const bool fuse : {true, false}) joint_moves_.push_back(ProducerMove(space_, producer, fuse));
+    }
+    for (int32_t pattern = 0; pattern < space_.pattern_count(); ++pattern) {
+      if (space_.Pattern(pattern).size() < 2) continue;
+      for (const bool value : {true, false}) joint_moves_.push_back(PatternMove(space_, pattern, value));
+    }
   }
-  evaluator_.Apply(ProposeMove(space_, random));
+  return space_.size() + static_cast<int64_t>(joint_moves_.size());
+}
+
+absl::StatusOr<double> FusionState::Step(int64_t step, bool* changed) {
+  if (step < space_.size()) return Make(fusion::FlipMove(static_cast<int32_t>(step)), changed);
+  return Make(joint_moves_[static_cast<size_t>(step - space_.size())], changed);
+}
+
+absl::StatusOr<double> FusionState::Make(const fusion::Move& move, bool* changed) {
+  cost_before_ = cost_;
+  evaluator_.Apply(move);
   *changed = evaluator_.changed();
   if (!*changed) return cost_;
   SMELT_ASSIGN_OR_RETURN(const double added, SecondsOf(evaluator_.added()));

@@ -33,6 +33,10 @@ class FusionState : public SearchState {
   absl::StatusOr<double> Mutate(Random& random, bool* changed) override;
   void Undo() override;
   double cost() const override { return cost_; }
+  // Every decision flipped; every producer of several consumers fused into all of them, or taken out; every pattern
+  // that stands in several places, everywhere.
+  int64_t steps() override;
+  absl::StatusOr<double> Step(int64_t step, bool* changed) override;
   // The legal configuration as text: see ConfigText.
   std::string Snapshot() const override;
 
@@ -44,7 +48,10 @@ class FusionState : public SearchState {
   FusionState(const fusion::Space& space, const fusion::Config& start, const ComputationCounts& counts,
               KernelCosts& costs)
       : space_(space), counts_(counts), costs_(costs), evaluator_(space, start) {}
+  absl::StatusOr<double> Make(const fusion::Move& move, bool* changed);
   absl::StatusOr<double> SecondsOf(absl::Span<const fusion::KernelRef> kernels);
+  // Fills seconds_.
+  absl::Status Predict(const std::vector<const fusion::KernelRef*>& unknown);
   double ExecutionsOf(const fusion::KernelRef& kernel) const;
 
   const fusion::Space& space_;
@@ -52,6 +59,8 @@ class FusionState : public SearchState {
   KernelCosts& costs_;
   fusion::Evaluator evaluator_;
   absl::flat_hash_map<Hash128, double> seconds_;  // of one execution; spares the shared table's lock
+  std::vector<fusion::Move> joint_moves_;         // of several decisions; made when a descent asks for them
+  bool joint_moves_made_ = false;
   double cost_ = 0, cost_before_ = 0;
   int64_t predicted_ = 0;
 };

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cmath>
 #include <limits>
 #include <map>
 #include <memory>
@@ -13,6 +14,13 @@
 #include "base/status_macros.h"
 
 namespace smelt::tuner {
+namespace {
+
+// The next chain's first temperature over one chain's, and how many there are.
+constexpr double kWarmer = 3;
+constexpr size_t kTemperatures = 4;
+
+}  // namespace
 
 absl::StatusOr<ModelSearchResult> SearchUnderModel(const fusion::Space& space, const ComputationCounts& counts,
                                                    absl::Span<const fusion::Config> starts, KernelCosts& costs,
@@ -33,8 +41,10 @@ absl::StatusOr<ModelSearchResult> SearchUnderModel(const fusion::Space& space, c
     annealing.moves = std::max<int64_t>(options.moves / static_cast<int64_t>(chains), 1);
     annealing.keep = options.keep;
     annealing.seed = options.seed * 7919 + chain;
-    annealing.first_temperature = options.first_temperature;
-    annealing.last_temperature = options.last_temperature;
+    // Programs differ in how high the walls between their valleys are, so chains differ in how warm they begin; every
+    // other one goes down from its start first.
+    annealing.first_temperature *= options.warmth * std::pow(kWarmer, chain % kTemperatures);
+    annealing.descend_first = chain % 2 == 0;
     int64_t last = 0;
     annealing.proceed = [&](int64_t done, double best) {
       std::lock_guard lock(mutex);

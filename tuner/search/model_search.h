@@ -25,8 +25,7 @@ struct ModelSearchOptions {
   int64_t moves = 20000;  // of all chains together
   int64_t keep = 64;      // best distinct states of each chain
   uint64_t seed = 1;
-  double first_temperature = 0.05;
-  double last_temperature = 0.0005;
+  double warmth = 1;  // of the first temperatures, over what they are by default
   // Called now and then, from one chain's thread at a time, with the moves and the best cost of all chains so far;
   // false ends the search.
   std::function<bool(int64_t moves, double best)> proceed;
