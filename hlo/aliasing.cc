@@ -1,6 +1,6 @@
 #include "hlo/aliasing.h"
 
-#include "hlo/text/attribute_values.h"
+#include "hlo/scanner/integer_list.h"
 
 namespace smelt::hlo {
 

@@ -7,7 +7,7 @@
 #include "absl/hash/hash.h"
 #include "hlo/literal.h"
 #include "hlo/passes/graph_builder.h"
-#include "hlo/text/printer.h"
+#include "hlo/raw_attribute.h"
 
 namespace smelt::hlo {
 namespace {

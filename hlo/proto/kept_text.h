@@ -16,7 +16,7 @@
 #include "hlo/instruction.h"
 #include "hlo/proto/hlo.pb.h"
 #include "hlo/proto/reader.h"
-#include "hlo/text/printer.h"
+#include "hlo/raw_attribute.h"
 
 namespace smelt::hlo::proto {
 

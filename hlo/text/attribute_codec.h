@@ -12,7 +12,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/types/span.h"
 #include "hlo/instruction.h"
-#include "hlo/text/scanner.h"
+#include "hlo/scanner/scanner.h"
 
 namespace smelt::hlo::text {
 

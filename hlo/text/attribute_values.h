@@ -8,13 +8,11 @@
 
 #include "absl/types/span.h"
 #include "hlo/attributes.h"
-#include "hlo/text/scanner.h"
+#include "hlo/raw_attribute.h"
+#include "hlo/scanner/integer_list.h"
+#include "hlo/scanner/scanner.h"
 
 namespace smelt::hlo::text {
-
-// {0,2,1}
-bool ReadIntegerList(Scanner& scanner, std::vector<int64_t>* values);
-void AppendIntegerList(std::string* out, absl::Span<const int64_t> values);
 
 // One of the names; its index. XLA takes some of its words in capitals and in small letters alike (`any_case`).
 bool ReadEnumerator(Scanner& scanner, absl::Span<const std::string_view> names, bool any_case, int* index);

@@ -12,10 +12,10 @@
 #include "absl/container/inlined_vector.h"
 #include "hlo/module.h"
 #include "hlo/name_hash.h"
+#include "hlo/scanner/scanner.h"
 #include "hlo/text/attribute_codec.h"
 #include "hlo/text/literal_text.h"
 #include "hlo/text/parser.h"
-#include "hlo/text/scanner.h"
 #include "hlo/verifier/verifier.h"
 
 namespace smelt::hlo::text {

@@ -36,12 +36,4 @@ std::string ToText(const Instruction& instruction, const PrintOptions& options =
 // changed what the entry takes or gives, the one that does.
 std::string PrintedEntryLayout(const Module& module, const std::string& given);
 
-// Fields of a proto that have no form in text, as their bytes: kept under a name that no text can have, never printed,
-// and put back where the module is written as a proto.
-inline constexpr std::string_view kProtoFields = "(proto)";
-
-// Whether an attribute that is kept as written changes what an instruction of this opcode computes. Metadata and its
-// like do not.
-bool ChangesMeaning(const RawAttribute& attribute, Opcode opcode);
-
 }  // namespace smelt::hlo
