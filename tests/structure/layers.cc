@@ -80,8 +80,6 @@ std::vector<std::string> ImportedNames(absl::string_view line) {
 
 const std::vector<KnownInclude>& KnownIncludesAgainstTheLayers() {
   static const auto* const known = new std::vector<KnownInclude>{
-      // A header's text is kept as text, and read again by who needs its values.
-      {"hlo/verifier", "hlo/text", 1},
       // The caller of a family includes the family's door, and the family the caller's types.
       {"hlo/passes", "hlo/passes/algebra", 1},
   };
