@@ -4,8 +4,8 @@
 #include <cmath>
 
 #include "hlo/literal.h"
-#include "hlo/passes/constants.h"
-#include "hlo/passes/graph_builder.h"
+#include "hlo/rewrite/constants.h"
+#include "hlo/rewrite/graph_builder.h"
 
 namespace smelt::hlo {
 namespace {
