@@ -37,7 +37,7 @@ std::vector<std::string> CheckPythonImports(const SourceTree& tree);
 std::vector<std::string> CheckDependencyDoors(const SourceTree& tree);
 
 // Every top-level folder that holds code says in a README.md what it is; a folder inside has a README.md of its own, or
-// stands in that of the folder around it. Files that a README.md names are there.
+// stands in that of the folder around it. Files that a README.md or a document of docs/ or the root names are there.
 std::vector<std::string> CheckReadmes(const SourceTree& tree);
 
 // Comments are sentences with a subject and a verb. None opens with a bare Of, By, As or In, which need what stands

@@ -149,6 +149,13 @@ TEST(Readmes, CatchAFolderThatNoReadmeNamesAndAFileThatIsNotThere) {
               ElementsAre(HasSubstr("hlo/proto/README.md:1: missing"), HasSubstr("hlo/README.md:2: names gone.h")));
 }
 
+TEST(Documents, NameFilesThatAreThereByAnyEndOfTheirPaths) {
+  const SourceTree tree = {{"docs/adding.md", "`parser.h`, `text/parser.h`, `hlo/text/parser.h`\n`hlo/parser.h`\n"},
+                           {"hlo/README.md", std::string(200, 'x') + "`text/`"},
+                           {"hlo/text/parser.h", ""}};
+  EXPECT_THAT(CheckReadmes(tree), ElementsAre(HasSubstr("docs/adding.md:2: names hlo/parser.h")));
+}
+
 TEST(Comments, CatchAnOpeningWithoutASubject) {
   const SourceTree tree = {
       {"hlo/a.h", "// Of two numbers.\nint Larger(int, int);\n// The larger\n// Of two numbers.\n"},
