@@ -1,5 +1,5 @@
-// Which results of a module lie in the memory of which parameters: the header's input_output_alias and buffer_donor,
-// which a module keeps as written, read.
+// Which results of a module lie in the memory of which parameters. The header says so in input_output_alias and
+// buffer_donor, which a module keeps as text; here they are read.
 //
 //   for (const OutputAlias& alias : OutputAliases(module)) {   // { {0}: (1, {}, may-alias) }
 //     const Instruction* donor = module.entry()->Parameters()[alias.parameter];

@@ -1,4 +1,4 @@
-// Modules to HLO text.
+// Prints modules as HLO text.
 //
 //   std::string text = ToText(module, {});                          // all of it; reads back equal, here and in XLA
 //   std::string brief = ToText(module, {PrintStyle::kShort});
