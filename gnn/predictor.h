@@ -1,5 +1,5 @@
-// What the search calls: seconds of kernels and scores of tiles under a trained model, remembered by canonical kernel
-// hash.
+// Predicts seconds of kernels and scores of tiles with a trained model, for the search. Predictions are remembered by
+// canonical kernel hash.
 //
 //   auto predictor = Predictor::Load("models/cpu.smeltmodel", machine).value();
 //   double seconds = predictor->PredictSeconds(kernel).value();

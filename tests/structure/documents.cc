@@ -30,7 +30,9 @@ std::vector<std::string> MissingFiles(const SourceTree& tree, const std::string&
   std::vector<std::string> violations;
   for (std::sregex_iterator match(text.begin(), text.end(), kFile), end; match != end; ++match) {
     const std::string name = (*match)[1];
-    if (Names(tree, FolderOf(path), name)) continue;
+    // A document may mean any file of the tree by the end of its path, a README those of its folder.
+    const absl::string_view folder = TopFolder(path) == "docs" ? absl::string_view() : FolderOf(path);
+    if (Names(tree, folder, name)) continue;
     violations.push_back(absl::StrCat(path, ":", LineOf(text, static_cast<size_t>(match->position())), ": names ", name,
                                       ", and there is no such file"));
   }
@@ -68,7 +70,8 @@ std::vector<std::string> CheckReadmes(const SourceTree& tree) {
     }
   }
   for (const auto& [path, text] : tree) {
-    if (!absl::EndsWith(path, "README.md")) continue;
+    const bool is_document = absl::EndsWith(path, ".md") && (TopFolder(path) == "docs" || TopFolder(path).empty());
+    if (!absl::EndsWith(path, "README.md") && !is_document) continue;
     for (std::string& violation : MissingFiles(tree, path, text)) violations.push_back(std::move(violation));
   }
   return violations;

@@ -109,7 +109,7 @@ OWN = {
                                         "program": "std::unique_ptr<smelt::hlo::ScalarProgram>"},
     "hlo/evaluator/scalar_program.h": {"accumulators": "void*", "elements": "void*"},
     "hlo/passes/equality.h": {"a": "smelt::hlo::Instruction*", "b": "smelt::hlo::Instruction*"},
-    "hlo/passes/graph_builder.h": {"x": "smelt::hlo::Instruction*"},
+    "hlo/rewrite/graph_builder.h": {"x": "smelt::hlo::Instruction*"},
     "hlo/shape_inference/shape_inference.h": {"x": "smelt::hlo::Instruction*", "y": "smelt::hlo::Instruction*"},
     "kernels/ir/interpret.h": {"a": "void*", "b": "void*", "c": "void*"},
     "targets/cpu/program/executable.h": {"options": "smelt::cpu::ExecutableOptions", "arguments": "std::vector<const smelt::hlo::Literal*>"},
