@@ -1,4 +1,5 @@
 // Rules for what is written for people: READMEs and comments.
+#include <algorithm>
 #include <regex>
 #include <set>
 
@@ -73,6 +74,23 @@ std::vector<std::string> CheckReadmes(const SourceTree& tree) {
     const bool is_document = absl::EndsWith(path, ".md") && (TopFolder(path) == "docs" || TopFolder(path).empty());
     if (!absl::EndsWith(path, "README.md") && !is_document) continue;
     for (std::string& violation : MissingFiles(tree, path, text)) violations.push_back(std::move(violation));
+  }
+  return violations;
+}
+
+std::vector<std::string> CheckShownCode(const SourceTree& tree) {
+  constexpr absl::string_view kDocument = "docs/adding.md", kBegin = "```cpp\n", kEnd = "```\n";
+  const auto document = tree.find(std::string(kDocument));
+  if (document == tree.end()) return {absl::StrCat(kDocument, ":1: is not there")};
+  const std::string& text = document->second;
+  std::vector<std::string> violations;
+  for (size_t at = text.find(kBegin); at != std::string::npos; at = text.find(kBegin, at + 1)) {
+    const size_t begin = at + kBegin.size();
+    const std::string shown = text.substr(begin, text.find(kEnd, begin) - begin);
+    const bool is_code = std::any_of(tree.begin(), tree.end(), [&](const auto& file) {
+      return IsCode(file.first) && absl::StrContains(file.second, shown);
+    });
+    if (!is_code) violations.push_back(absl::StrCat(kDocument, ":", LineOf(text, at), ": shows code that no file has"));
   }
   return violations;
 }

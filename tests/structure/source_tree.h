@@ -40,6 +40,9 @@ std::vector<std::string> CheckDependencyDoors(const SourceTree& tree);
 // stands in that of the folder around it. Files that a README.md or a document of docs/ or the root names are there.
 std::vector<std::string> CheckReadmes(const SourceTree& tree);
 
+// C++ that docs/adding.md shows is code of ours, letter by letter: it compiles and its tests run.
+std::vector<std::string> CheckShownCode(const SourceTree& tree);
+
 // Comments are sentences with a subject and a verb. None opens with a bare Of, By, As or In, which need what stands
 // below to be understood, or nothing at all.
 std::vector<std::string> CheckComments(const SourceTree& tree);

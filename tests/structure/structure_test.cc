@@ -38,6 +38,8 @@ TEST(Repository, HeavyDependenciesStayBehindTheirDoors) { EXPECT_THAT(CheckDepen
 
 TEST(Repository, EveryFolderHasAReadme) { EXPECT_THAT(CheckReadmes(Repository()), IsEmpty()); }
 
+TEST(Repository, WhatIsShownIsTheCode) { EXPECT_THAT(CheckShownCode(Repository()), IsEmpty()); }
+
 TEST(Repository, CommentsAreSentences) { EXPECT_THAT(CheckComments(Repository()), IsEmpty()); }
 
 TEST(Repository, NamesNoPlaceOfOneMachine) { EXPECT_THAT(CheckAbsolutePaths(Repository()), IsEmpty()); }
@@ -71,6 +73,12 @@ TEST(FolderIncludes, CatchAFolderThatLooksAhead) {
                            {"tests/hlo/d.cc", "#include \"cli/main.h\"\n"}};
   EXPECT_THAT(CheckFolderIncludes(tree), ElementsAre(HasSubstr("gnn/b.cc:2: includes tuner/search.h"),
                                                      HasSubstr("hlo/a.h:1: includes fusion/space.h")));
+}
+
+TEST(ShownCode, CatchesWhatNoFileHas) {
+  const SourceTree tree = {{"docs/adding.md", "A\n```cpp\nint a;\n```\n```cpp\nint b;\n```\n"},
+                           {"tests/a.cc", "// a\nint a;\n"}};
+  EXPECT_THAT(CheckShownCode(tree), ElementsAre(HasSubstr("docs/adding.md:5: shows code that no file has")));
 }
 
 TEST(TargetNames, CatchABranchOnOneTarget) {
