@@ -20,7 +20,7 @@
 #include "measure/channel.h"
 #include "measure/protocol.h"
 #include "measure/timing.h"
-#include "measure/worker_process.h"
+#include "base/child_process.h"
 
 namespace smelt::measure {
 namespace {

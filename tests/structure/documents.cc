@@ -79,9 +79,9 @@ std::vector<std::string> CheckReadmes(const SourceTree& tree) {
 }
 
 std::vector<std::string> CheckShownCode(const SourceTree& tree) {
-  constexpr absl::string_view kDocument = "docs/adding.md", kBegin = "```cpp\n", kEnd = "```\n";
+  constexpr std::string_view kDocument = "docs/adding.md", kBegin = "```cpp\n", kEnd = "```\n";
   const auto document = tree.find(std::string(kDocument));
-  if (document == tree.end()) return {absl::StrCat(kDocument, ":1: is not there")};
+  if (document == tree.end()) return {absl::StrCat(std::string(kDocument), ":1: is not there")};
   const std::string& text = document->second;
   std::vector<std::string> violations;
   for (size_t at = text.find(kBegin); at != std::string::npos; at = text.find(kBegin, at + 1)) {
@@ -90,7 +90,7 @@ std::vector<std::string> CheckShownCode(const SourceTree& tree) {
     const bool is_code = std::any_of(tree.begin(), tree.end(), [&](const auto& file) {
       return IsCode(file.first) && absl::StrContains(file.second, shown);
     });
-    if (!is_code) violations.push_back(absl::StrCat(kDocument, ":", LineOf(text, at), ": shows code that no file has"));
+    if (!is_code) violations.push_back(absl::StrCat(std::string(kDocument), ":", LineOf(text, at), ": shows code that no file has"));
   }
   return violations;
 }
