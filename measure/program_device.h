@@ -1,10 +1,7 @@
 // A device that runs programs in its own process: the answers to the protocol's requests that all devices of ours give.
 //
-//   class Interpreter : public ProgramDevice {
-//     absl::StatusOr<std::unique_ptr<DeviceProgram>> Build(const json& request) override;
-//   };
-//   Interpreter device;
-//   auto reply = device.Call({{"do", "load"}, {"module", text}}, 60);
+//   auto loaded = device.Call({{"do", "load"}, {"module", text}}, 60).value();   // a class of ours with Build
+//   auto timed = device.Call({{"do", "time"}, {"ids", {loaded["id"]}}}, 60).value();
 //
 // It runs what it is asked in the thread that asks, so that no time limit ends it: a program that may crash or hang
 // runs in a child, which serves the requests that come over its channel (Serve).

@@ -88,7 +88,7 @@ class MeasuredState : public SearchState {
       if (set) knobs_[key] = value;
     }
   }
-  // As tile_search.h has them. A kernel without a loop nest has none.
+  // The tiles are those of tile_search.h. A kernel without a loop nest has none.
   const std::vector<std::string>& TilesOf(const fusion::KernelRef& kernel) {
     const auto [known, added] = tiles_of_.try_emplace(kernel.hash);
     if (!added) return known->second;

@@ -176,7 +176,7 @@ class Contest {
     return true;
   }
 
-  // By what each session measured for itself.
+  // What each session measured for itself decides.
   void DecideWithoutComparison() {
     const auto fastest = std::min_element(finalists_.begin(), finalists_.end(), [&](const auto& a, const auto& b) {
       return report_.entrants[a.entrant].report.best_seconds < report_.entrants[b.entrant].report.best_seconds;

@@ -1,8 +1,7 @@
 // One program tuned for several targets in one budget: the fastest verified answer of all is the answer.
 //
-//   SeveralReport report = TuneSeveral("model.hlo", {{cpu.get(), "cpu", open_model}, {xla.get(), "xla", open_model}},
-//                                      {.folder = "run"}, budget).value();
-//   report.entrants[report.winner].report                // of its own session, in run/cpu or run/xla
+//   SeveralReport report = TuneSeveral("model.hlo", entrants, options, budget).value();
+//   report.entrants[report.winner].report;                // of its own session, in run/cpu or run/xla
 //
 // Each target has a session of its own (session.h) in a part of the time, one after the other; what one leaves, the
 // next has. Then the answers are timed in turn, each by its own device, beside the default of another compiler where

@@ -1,4 +1,4 @@
-#include "measure/measurements.h"
+#include "measure/records/measurements.h"
 
 #include <unistd.h>
 

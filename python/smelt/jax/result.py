@@ -108,7 +108,7 @@ def words(path: pathlib.Path, report: Mapping[str, Any]) -> str:
     elif called := report.get("knobs", {}).get("call"):
         changed += f"; {len(called)} loops and convolutions are functions of their own"
     second = f"changed: {changed}" + (f"; results agree with {report['checked']}" if report.get("checked") else "")
-    others = {"xla", "cpu"} - set(report["targets"])
+    others = {"xla", "cpu"} - set(report.get("targets", [report["target"]]))
     if better:
         advice = f"with smelt.jax.optimize({str(path)!r}): call it as before"
     elif report.get("interrupted"):

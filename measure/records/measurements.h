@@ -55,7 +55,7 @@ class Measurements {
   absl::StatusOr<Got> Get(const Record& wanted, Measure measure, Failures failures = Failures::kFinal);
   absl::StatusOr<Got> Get(const Record& wanted, Measure measure, Check check, Failures failures = Failures::kFinal);
 
-  // Of one kind of record (Record::kind).
+  // What there was of one kind of record (Record::kind).
   struct Counts {
     int64_t measured = 0;  // now
     int64_t known = 0;     // from earlier runs; asked for again, it counts once
