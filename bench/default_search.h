@@ -5,6 +5,7 @@
 //   found.best, found.start     // seconds, predicted
 #pragma once
 
+#include <memory>
 #include <vector>
 
 #include "absl/status/statusor.h"

@@ -4,6 +4,8 @@
 #include <limits>
 #include <map>
 #include <memory>
+#include <set>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -33,7 +35,7 @@ class MeasuredState : public SearchState {
         tiles_(state.options.tiles && state.tunable.target().HasTiles()) {}
 
   absl::StatusOr<double> Measure() {
-    SMELT_ASSIGN_OR_RETURN(const TrialResult result, state_.Measure({evaluator_.config(), knobs_, 0, ""}));
+    SMELT_ASSIGN_OR_RETURN(const TrialResult result, state_.Measure({evaluator_.config(), Present(), 0, ""}));
     // What fails is never accepted, unless nothing ran yet.
     cost_ = result.outcome.ok() ? result.outcome.relative() : std::numeric_limits<double>::infinity();
     return cost_;
@@ -55,7 +57,9 @@ class MeasuredState : public SearchState {
       const auto& [key, ways] = *std::next(choices.begin(), static_cast<int64_t>(place));
       Set(key, ways, random);
     } else if ((place -= counts[1]) < counts[2]) {
-      Set(kernels[place].hash.ToHex(), TilesOf(kernels[place]), random);
+      const std::string key = kernels[place].hash.ToHex();
+      tiled_.insert(key);
+      Set(key, TilesOf(kernels[place]), random);
     } else {
       SetWholeProgram(whole_program_[place - counts[2]], random() % 2 == 0);
     }
@@ -88,6 +92,16 @@ class MeasuredState : public SearchState {
       if (set) knobs_[key] = value;
     }
   }
+  // All that is chosen, without tiles of kernels that this program does not have.
+  targets::Knobs Present() const {
+    targets::Knobs present = knobs_;
+    if (tiled_.empty()) return present;
+    std::set<std::string> kernels;
+    for (const fusion::KernelRef& kernel : evaluator_.Kernels()) kernels.insert(kernel.hash.ToHex());
+    std::erase_if(present,
+                  [&](const auto& knob) { return tiled_.contains(knob.first) && !kernels.contains(knob.first); });
+    return present;
+  }
   // The tiles are those of tile_search.h. A kernel without a loop nest has none.
   const std::vector<std::string>& TilesOf(const fusion::KernelRef& kernel) {
     const auto [known, added] = tiles_of_.try_emplace(kernel.hash);
@@ -107,7 +121,8 @@ class MeasuredState : public SearchState {
   const std::vector<targets::Knobs> whole_program_;
   const bool tiles_;
   std::map<Hash128, std::vector<std::string>> tiles_of_;
-  bool moved_ = false;  // the last change is the evaluator's
+  std::set<std::string> tiled_;  // keys of kernels that had their tile changed
+  bool moved_ = false;           // the last change is the evaluator's
   double cost_ = 0, cost_before_ = 0;
 };
 

@@ -1,6 +1,7 @@
 #include "tuner/search/annealing.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <numeric>
 #include <utility>
@@ -9,6 +10,14 @@
 
 namespace smelt::tuner {
 namespace {
+
+using Clock = std::chrono::steady_clock;
+constexpr double kRounding = 1e-9;   // of costs, relative: a change that is smaller is none
+constexpr size_t kBlock = 64;        // steps of a descent
+constexpr int64_t kLastDescent = 8;  // the moves over those that are kept for the last descent, at most
+constexpr size_t kEnoughChanges = 256;
+constexpr int64_t kMovesBetweenLooks = 4;  // at the clock
+constexpr std::chrono::milliseconds kLongestSilence{20};
 
 // Keeps the best distinct states, lowest cost first.
 class Shortlist {
@@ -37,7 +46,7 @@ class Shortlist {
 class ChangeSize {
  public:
   void Add(double change) {
-    if (changes_.size() == kEnough || change < kLeast || !std::isfinite(change)) return;
+    if (changes_.size() == kEnoughChanges || change < kRounding || !std::isfinite(change)) return;
     changes_.push_back(change);
     std::vector<double> sorted = changes_;
     const auto middle = sorted.begin() + static_cast<int64_t>(sorted.size() / 2);
@@ -47,17 +56,11 @@ class ChangeSize {
   double median() const { return median_; }
 
  private:
-  static constexpr size_t kEnough = 256;
-  static constexpr double kLeast = 1e-9;  // what is less is rounding
   std::vector<double> changes_;
   double median_ = 0;
 };
 
 class Chain {
-  static constexpr double kRounding = 1e-9;      // of costs, relative
-  static constexpr size_t kBlock = 64;           // steps of a descent
-  static constexpr int64_t kMostForTheLast = 8;  // part of the moves
-
  public:
   Chain(SearchState& state, const AnnealingOptions& options)
       : state_(state), options_(options), random_(options.seed), shortlist_(options.keep) {}
@@ -66,7 +69,7 @@ class Chain {
     shortlist_.Offer(state_.Snapshot(), state_.cost());
     if (options_.descend_first) SMELT_RETURN_IF_ERROR(Descend());
     // One sweep of the last descent is kept for it, where that is not too much.
-    SMELT_RETURN_IF_ERROR(Cool(options_.moves - std::min(state_.steps(), options_.moves / kMostForTheLast)));
+    SMELT_RETURN_IF_ERROR(Cool(options_.moves - std::min(state_.steps(), options_.moves / kLastDescent)));
     SMELT_RETURN_IF_ERROR(Descend());
     result_.best = shortlist_.Take();
     return std::move(result_);
@@ -76,9 +79,16 @@ class Chain {
   // Whether another move may be made, of so many. Asked before each.
   bool Proceed(int64_t moves) {
     if (result_.stopped || result_.moves >= moves) return false;
-    if (options_.proceed && result_.moves % options_.moves_between_reports == 0)
-      result_.stopped = !options_.proceed(result_.moves, shortlist_.best());
+    if (!options_.proceed || !IsTimeToReport()) return true;
+    asked_ = Clock::now();
+    result_.stopped = !options_.proceed(result_.moves, shortlist_.best());
     return !result_.stopped;
+  }
+  // A move whose kernels must all be predicted can take a hundred thousand times as long as one whose are known. The
+  // clock is not read for every move, which would take a part of the quick ones' time.
+  bool IsTimeToReport() const {
+    return result_.moves % options_.moves_between_reports == 0 ||
+           (result_.moves % kMovesBetweenLooks == 0 && Clock::now() - asked_ > kLongestSilence);
   }
 
   // Snapshots cost as much as the program is long, so only states that improve on the list are written down.
@@ -165,6 +175,7 @@ class Chain {
   Random random_;
   Shortlist shortlist_;
   AnnealingResult result_;
+  Clock::time_point asked_;
 };
 
 }  // namespace

@@ -53,10 +53,10 @@ struct AnnealingOptions {
   bool descend_first = true;  // before it anneals
   int64_t keep = 16;          // best distinct states kept
   uint64_t seed = 1;
-  // Called every so many moves with moves done and best cost; false ends the search (time is up, Ctrl-C) with what it
-  // has.
+  // Called every so many moves, or sooner where they are slow, with moves done and best cost; false ends the search
+  // (time is up, Ctrl-C) with what it has.
   std::function<bool(int64_t moves, double best)> proceed;
-  int64_t moves_between_reports = 64;
+  int64_t moves_between_reports = 256;
   // How much of the chain is over, from 0 to 1, where moves do not tell: the temperature goes by it. Null: by moves.
   std::function<double()> progress;
 };

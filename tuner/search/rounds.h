@@ -5,7 +5,7 @@
 //   SearchRounds rounds(space, counts, costs, starts, {.keep = 64, .seed = 1});
 //   while (!rounds.done()) {
 //     ModelSearchResult found = rounds.Next(nullptr).value();
-//     rounds.GoOnFrom(best);          // measured in between
+//     rounds.GoOnFrom(found.chain_best.front());      // or from what was measured to be best
 //   }
 //
 // One chain for each start. What is found depends on the arguments, on GoOnFrom and on what costs learned alone, unless
@@ -14,6 +14,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
