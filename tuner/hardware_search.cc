@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_format.h"
 #include "base/status_macros.h"
-#include "fusion/evaluator.h"
+#include "fusion/incremental_fusion.h"
 #include "fusion/legality.h"
 #include "tuner/search/annealing.h"
 
@@ -27,7 +27,7 @@ absl::Status SearchHardware(SessionState& state, const fusion::Config& start) {
   TuneReport& report = state.report;
   const auto begin = SessionClock::now();
   SMELT_ASSIGN_OR_RETURN(const TrialResult first, state.Measure({fusion::Legalize(state.space, start), {}, 0}));
-  fusion::Evaluator current(state.space, start);
+  fusion::IncrementalFusion current(state.space, start);
   double relative = first.outcome.ok() ? first.outcome.relative() : kFailed;
   while (state.BudgetLeft(1) && report.moves < kMostMoves) {
     ++report.moves;

@@ -43,8 +43,8 @@ NAMES = {
     "start": ("smelt::fusion::Config", "fusion/config.h"),
     "starts": ("std::vector<smelt::fusion::Config>", "fusion/config.h"),
     "flips": ("std::vector<int32_t>", "fusion/config.h"),
-    "evaluator": ("smelt::fusion::Evaluator", "fusion/evaluator.h"),
-    "reference": ("smelt::fusion::KernelRef", "fusion/evaluator.h"),
+    "evaluator": ("smelt::fusion::IncrementalFusion", "fusion/incremental_fusion.h"),
+    "reference": ("smelt::fusion::KernelRef", "fusion/incremental_fusion.h"),
     "kernels": ("std::vector<const smelt::fusion::Kernel*>", "fusion/kernel.h"),
     "kernel": ("smelt::fusion::Kernel", "fusion/kernel.h"),
     "target": ("smelt::cpu::Target", "targets/cpu/codegen/target.h"),
@@ -92,7 +92,7 @@ NAMES = {
 # Where a header's example uses one of these words for something else, or words of its own.
 OWN = {
     "cli/limits.h": {"app": "CLI::App"},
-    "fusion/evaluator.h": {"cost": "std::function<double(smelt::Hash128)>"},
+    "fusion/incremental_fusion.h": {"cost": "std::function<double(smelt::Hash128)>"},
     "fuzz/generate/draft.h": {"palette": "smelt::fuzz::Palette", "random": "smelt::fuzz::Random"},
     "fuzz/generate/random.h": {"module_index": "uint64_t"},
     "fuzz/reduce/reduce.h": {"Crashes": "std::function<bool(const smelt::hlo::Module&)>"},
