@@ -16,8 +16,8 @@
 #include "absl/strings/str_format.h"
 #include "base/clock.h"
 #include "base/status_macros.h"
-#include "fusion/evaluator.h"
 #include "fusion/heuristics/heuristics.h"
+#include "fusion/incremental_fusion.h"
 #include "gnn/corpus/corpus.h"
 #include "hlo/text/printer.h"
 #include "machine/target_id.h"
@@ -132,12 +132,12 @@ class KernelSource {
   }
 
   // Calls `visit` with every kernel of one more configuration; false when there are no more configurations.
-  bool Next(const std::function<void(fusion::Evaluator&, const fusion::KernelRef&)>& visit) {
+  bool Next(const std::function<void(fusion::IncrementalFusion&, const fusion::KernelRef&)>& visit) {
     static constexpr const char* kHeuristics[] = {"priority", "none", "tvm", "xla-cpu"};
     const int64_t i = next_++;
     const int64_t heuristics = options_.task == ProfileTask::kTile ? 1 : static_cast<int64_t>(std::size(kHeuristics));
     if (i < heuristics) {
-      fusion::Evaluator evaluator(space_, fusion::Heuristic(kHeuristics[i], space_, cost_).value());
+      fusion::IncrementalFusion evaluator(space_, fusion::Heuristic(kHeuristics[i], space_, cost_).value());
       for (const fusion::KernelRef& kernel : evaluator.Kernels()) visit(evaluator, kernel);
       return true;
     }
@@ -146,12 +146,12 @@ class KernelSource {
     // Half are random vectors of various densities, half are walks around the default, where searches spend their time.
     if (i % 2 == 0) {
       const double probability = std::uniform_real_distribution<double>(0.05, 0.98)(random_);
-      fusion::Evaluator evaluator(space_, fusion::RandomFusion(space_, probability, random_()));
+      fusion::IncrementalFusion evaluator(space_, fusion::RandomFusion(space_, probability, random_()));
       for (const fusion::KernelRef& kernel : evaluator.Kernels()) visit(evaluator, kernel);
       return true;
     }
     if (!priority_) priority_ = fusion::Heuristic("priority", space_, cost_).value();
-    fusion::Evaluator evaluator(space_, *priority_);
+    fusion::IncrementalFusion evaluator(space_, *priority_);
     const int64_t steps = std::min<int64_t>(20 + space_.size() / 4, 400);
     for (int64_t step = 0; step < steps; ++step) {
       evaluator.Apply(fusion::FlipMove(static_cast<int32_t>(random_() % static_cast<uint64_t>(space_.size()))));
@@ -242,7 +242,7 @@ class Profiler {
     auto enough = [&] {
       return Cancelled() || found >= options_.kernels_per_program || Since(start) > options_.seconds_per_program;
     };
-    auto visit = [&](fusion::Evaluator& evaluator, const fusion::KernelRef& reference) {
+    auto visit = [&](fusion::IncrementalFusion& evaluator, const fusion::KernelRef& reference) {
       if (enough() || !done_.insert(reference.hash).second) return;
       Job job{evaluator.KernelFor(reference), {std::nullopt}};
       if (!Wanted(job)) return;
@@ -283,7 +283,7 @@ class Profiler {
       return !status.ok() || Cancelled() || found >= options_.kernels_per_program ||
              Since(start) > options_.seconds_per_program;
     };
-    const auto visit = [&](fusion::Evaluator& evaluator, const fusion::KernelRef& reference) {
+    const auto visit = [&](fusion::IncrementalFusion& evaluator, const fusion::KernelRef& reference) {
       if (enough() || !done_.insert(reference.hash).second) return;
       Job job{evaluator.KernelFor(reference), {std::nullopt}};
       if (!Wanted(job)) return;

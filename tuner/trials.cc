@@ -11,7 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/status_macros.h"
-#include "fusion/evaluator.h"
+#include "fusion/incremental_fusion.h"
 
 namespace smelt::tuner {
 
@@ -48,7 +48,7 @@ std::string Trials::SubjectOf(const Trial& trial) const {
       continue;
     }
     std::vector<std::pair<std::string, Hash128>> kernels;
-    for (const fusion::KernelRef& kernel : fusion::Evaluator(space_, t->config).Kernels())
+    for (const fusion::KernelRef& kernel : fusion::IncrementalFusion(space_, t->config).Kernels())
       kernels.push_back({kernel.computation->name(), kernel.hash});
     std::sort(kernels.begin(), kernels.end());
     hasher.Add(static_cast<int64_t>(kernels.size()));

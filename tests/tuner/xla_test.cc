@@ -6,7 +6,7 @@
 #include <fstream>
 
 #include "absl/strings/str_cat.h"
-#include "fusion/evaluator.h"
+#include "fusion/incremental_fusion.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "hlo/text/printer.h"
@@ -166,7 +166,7 @@ TEST_F(XlaTune, SingleKernelsAreTimedAndTellOneFromAnother) {
   const measure::Outcome empty = TimeKernelOnXla(runner, EmptyKernel(), {});
   ASSERT_TRUE(empty.ok()) << empty.message;
   EXPECT_LT(empty.best(), 5e-6);
-  fusion::Evaluator evaluator(space, targets::NamedFusion(space, program_.program.flat, "priority", nullptr).value());
+  fusion::IncrementalFusion evaluator(space, targets::NamedFusion(space, program_.program.flat, "priority", nullptr).value());
   for (const fusion::KernelRef& reference : evaluator.Kernels()) {
     const fusion::Kernel kernel = evaluator.KernelFor(reference);
     const measure::Outcome timed = TimeKernelOnXla(runner, kernel, {});
@@ -216,7 +216,7 @@ TEST_F(XlaTune, XlasLibraryFusionsStayAsTheyAreWhileTheRestIsFused) {
     ASSERT_TRUE(outputs.ok()) << outputs.status();
     EXPECT_EQ((*verifier)->Compare(*outputs), "");
   }
-  fusion::Evaluator evaluator(space, fusion::Config(space.size()));
+  fusion::IncrementalFusion evaluator(space, fusion::Config(space.size()));
   for (const fusion::KernelRef& reference : evaluator.Kernels()) {
     const measure::Outcome timed = TimeKernelOnXla(runner, evaluator.KernelFor(reference), {});
     EXPECT_TRUE(timed.ok()) << timed.message;
