@@ -30,7 +30,7 @@ class Measurements {
  public:
   struct Options {
     std::string name;                                  // of what is measured, in errors
-    std::function<double()> spent;                     // seconds of trials of this process so far, or nothing: no count
+    std::function<double()> spent;                     // seconds of trials of this process so far; may be empty
     std::function<void(const std::string&)> log = {};  // a line for each failure
   };
   Measurements(std::unique_ptr<Records> records, Options options)
@@ -40,9 +40,10 @@ class Measurements {
     Record record;
     bool known = false;  // it was not measured now
   };
-  // Fills outcome and kernels of a record. An error ends the run: nothing is recorded or counted then.
+  // Fills outcome and kernels of a record. An error of it is Get's, and then nothing is recorded or counted.
   using Measure = absl::FunctionRef<absl::Status(Record*)>;
-  // Looks at an outcome, known or new, and returns whether it changed it: then the record is kept anew.
+  // Looks at an outcome, known or new, and returns whether it changed it: then the record is kept anew. An error of it
+  // is Get's, and then nothing is recorded.
   using Check = absl::FunctionRef<absl::StatusOr<bool>(Record*)>;
   enum class Failures : uint8_t {
     kFinal,        // a failure that is recorded is the answer
@@ -55,7 +56,7 @@ class Measurements {
   absl::StatusOr<Got> Get(const Record& wanted, Measure measure, Failures failures = Failures::kFinal);
   absl::StatusOr<Got> Get(const Record& wanted, Measure measure, Check check, Failures failures = Failures::kFinal);
 
-  // What there was of one kind of record (Record::kind).
+  // Counted for one kind of record (Record::kind).
   struct Counts {
     int64_t measured = 0;  // now
     int64_t known = 0;     // from earlier runs; asked for again, it counts once
