@@ -8,14 +8,14 @@
 // options). It dies with its parent, and within a second of a call's limit.
 #pragma once
 
-#include <sys/types.h>
-
 #include <atomic>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "base/child_process.h"
 #include "measure/device.h"
 #include "nlohmann/json.hpp"
 
@@ -41,25 +41,19 @@ class WorkerProcess : public Device {
   // the protocol), DeadlineExceeded (it did
   // not answer within the options' `start_seconds`), Cancelled.
   static absl::StatusOr<std::unique_ptr<WorkerProcess>> Start(const WorkerOptions& options);
-  ~WorkerProcess() override;
-  WorkerProcess(const WorkerProcess&) = delete;
-  WorkerProcess& operator=(const WorkerProcess&) = delete;
 
   // Aborted names the signal that the child died of; Unavailable: something else than itself ended it, or the channel
   // to it. After DeadlineExceeded it was killed.
   absl::StatusOr<nlohmann::json> Call(const nlohmann::json& request, double timeout_seconds) override;
-  bool alive() const override { return pid_ > 0; }
-  pid_t pid() const { return pid_; }
+  bool alive() const override { return child_.running(); }
+  pid_t pid() const { return child_.pid(); }
 
  private:
-  WorkerProcess(pid_t pid, int to_child, int from_child, const std::atomic<bool>* cancel)
-      : pid_(pid), to_child_(to_child), from_child_(from_child), cancel_(cancel) {}
-  // Kills the group and reaps the child; returns its wait status.
-  int Finish();
+  WorkerProcess(ChildProcess child, Pipe requests, Pipe replies, const std::atomic<bool>* cancel)
+      : child_(std::move(child)), requests_(std::move(requests)), replies_(std::move(replies)), cancel_(cancel) {}
 
-  pid_t pid_;
-  int to_child_;
-  int from_child_;
+  ChildProcess child_;
+  Pipe requests_, replies_;
   const std::atomic<bool>* cancel_;
 };
 
@@ -74,8 +68,5 @@ absl::StatusOr<nlohmann::json> AskNewWorker(const WorkerOptions& options, const 
 // The core on which one-threaded measurements run: the last of those that this process may use, since the first serves
 // most interrupts.
 int MeasuringCpu();
-
-// Exit code of a child that ran out of memory.
-inline constexpr int kOutOfMemoryExit = 86;
 
 }  // namespace smelt::measure

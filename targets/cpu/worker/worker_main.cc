@@ -16,12 +16,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/cache_folder.h"
+#include "base/child_process.h"
 #include "base/status_macros.h"
 #include "hlo/golden/safetensors.h"
 #include "measure/channel.h"
 #include "measure/protocol.h"
 #include "measure/timing.h"
-#include "measure/worker_process.h"
 #include "targets/cpu/compile/compile.h"
 #include "targets/cpu/detect.h"
 #include "targets/cpu/program/executable.h"
@@ -236,7 +236,7 @@ int WorkerMain(const std::string& target_text, const std::string& cache_folder, 
     CPU_SET(cpu, &cores);
     ::sched_setaffinity(0, sizeof(cores), &cores);  // where it is not allowed, times are noisier and that is all
   }
-  std::set_new_handler([] { ::_exit(measure::kOutOfMemoryExit); });
+  std::set_new_handler([] { ::_exit(kOutOfMemoryExit); });
   absl::StatusOr<Target> target = ParseTarget(target_text);
   if (!target.ok()) return 2;
   Worker worker(*std::move(target), cache_folder);
