@@ -23,8 +23,8 @@ namespace smelt::measure {
 
 struct WorkerOptions {
   std::string program;  // path of the smelt tool; empty: /proc/self/exe
-  // Another program that speaks the protocol (protocol.h), its path first; then `program`, `target` and `cpu` do
-  // not count.
+  // Another program that speaks the protocol (protocol.h), its path first; then `program`, `target` and `cpu` do not
+  // count.
   std::vector<std::string> command;
   std::string preamble;        // of such a program, where not empty: a JSON string sent before the first request
   std::string target = "cpu";  // a TargetId that the child understands
@@ -38,8 +38,7 @@ struct WorkerOptions {
 class WorkerProcess : public Device {
  public:
   // Errors: Unavailable, FailedPrecondition (the child refuses to work here, and says why, or speaks another version of
-  // the protocol), DeadlineExceeded (it did
-  // not answer within the options' `start_seconds`), Cancelled.
+  // the protocol), DeadlineExceeded (it did not answer within the options' `start_seconds`), Cancelled.
   static absl::StatusOr<std::unique_ptr<WorkerProcess>> Start(const WorkerOptions& options);
 
   // Aborted names the signal that the child died of; Unavailable: something else than itself ended it, or the channel
