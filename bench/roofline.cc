@@ -206,7 +206,8 @@ absl::Status MeasureModule(const std::string& path, const cpu::Target& target, c
     row.flops = info.flops;
     row.bytes = info.bytes;
     const std::unique_ptr<hlo::Module> kernel_alone = measure::ProgramOfKernel(*kernel->second);
-    SMELT_ASSIGN_OR_RETURN(auto alone, cpu::LoadedProgram::Compile(hlo::ToText(*kernel_alone), target, options, inputs));
+    SMELT_ASSIGN_OR_RETURN(auto alone,
+                           cpu::LoadedProgram::Compile(hlo::ToText(*kernel_alone), target, options, inputs));
     SMELT_RETURN_IF_ERROR(alone->TakeInputs({}));
     SMELT_ASSIGN_OR_RETURN(row.seconds, BestSample(*alone, flags.seconds));
     kernel->second = nullptr;

@@ -78,8 +78,7 @@ nlohmann::json ToJson(const Result& result, bool interrupted) {
                       {"fusions", CountFusions(result.program)},
                       {"interrupted", interrupted},
                       {"kernels", nlohmann::json::array()}};
-  if (result.program.HasReference())
-    json["compilers_own_median_ms"] = 1e3 * measure::Median(outcome.reference_seconds);
+  if (result.program.HasReference()) json["compilers_own_median_ms"] = 1e3 * measure::Median(outcome.reference_seconds);
   for (const KernelTime& kernel : result.times.kernels) {
     json["kernels"].push_back({{"name", kernel.name},
                                {"median_us", 1e6 * kernel.median_seconds},
@@ -103,10 +102,10 @@ void Print(const Result& result) {
                   result.program.tunable().CompilerName().c_str(), 1e3 * measure::Median(outcome.reference_seconds));
     beside = text;
   }
-  std::printf("%s: min %.4f ms  median %.4f ms  p90 %.4f ms  (%s%zu runs, %d threads, %zu kernels, compiled in %.2f s)\n",
-              result.flags.module.c_str(), 1e3 * outcome.best(), 1e3 * outcome.median(),
-              1e3 * Quantile(outcome.seconds, 0.9), beside.c_str(), outcome.seconds.size(), result.id.threads,
-              result.times.kernels.size(), outcome.compile_seconds);
+  std::printf(
+      "%s: min %.4f ms  median %.4f ms  p90 %.4f ms  (%s%zu runs, %d threads, %zu kernels, compiled in %.2f s)\n",
+      result.flags.module.c_str(), 1e3 * outcome.best(), 1e3 * outcome.median(), 1e3 * Quantile(outcome.seconds, 0.9),
+      beside.c_str(), outcome.seconds.size(), result.id.threads, result.times.kernels.size(), outcome.compile_seconds);
   if (result.times.kernels.empty()) return;
   std::vector<const KernelTime*> rows;
   for (const KernelTime& kernel : result.times.kernels) rows.push_back(&kernel);

@@ -60,8 +60,7 @@ absl::Status Eval(const Flags& flags) {
   for (const auto& [name, kind] : targets::Kinds()) {
     if (kind.rough_rules != nullptr) options.rough.emplace(name, kind.rough_rules());
   }
-  SMELT_ASSIGN_OR_RETURN(const gnn::Dataset data,
-                         gnn::LoadDataset(flags.corpus, target, options));
+  SMELT_ASSIGN_OR_RETURN(const gnn::Dataset data, gnn::LoadDataset(flags.corpus, target, options));
   for (const std::string& warning : data.warnings) std::fprintf(stderr, "%s\n", warning.c_str());
   NoteOtherTarget(flags.model, model, data);
   SMELT_ASSIGN_OR_RETURN(const gnn::SplitOptions split_options,

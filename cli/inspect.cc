@@ -159,7 +159,8 @@ absl::Status Inspect(const Flags& flags) {
     SMELT_ASSIGN_OR_RETURN(const std::unique_ptr<targets::Tunable> program, target->Open(flags.module, fusion));
     SMELT_ASSIGN_OR_RETURN(const targets::Trial trial, program->Named(fusion));
     if (!trial.compiler.empty())
-      return UsageError(absl::StrCat("--fusion=", fusion, " is the compiler's own choice: nothing is known of it here"));
+      return UsageError(
+          absl::StrCat("--fusion=", fusion, " is the compiler's own choice: nothing is known of it here"));
     if (!flags.why.empty()) {
       SMELT_RETURN_IF_ERROR(ExplainWhy(flags, *program, trial.config, &result));
     } else {
@@ -173,9 +174,9 @@ absl::Status Inspect(const Flags& flags) {
       }
       if (!flags.json && flags.kernel.empty()) {
         std::printf("fusion %s: %ld of %ld decisions, %ld kernels (%ld distinct), %.3g flops, %.3g bytes moved\n",
-                    fusion.c_str(), trial.config.Count(), trial.config.size(),
-                    result["kernels"].get<int64_t>(), result["distinct_kernels"].get<int64_t>(),
-                    result["flops"].get<double>(), result["bytes"].get<double>());
+                    fusion.c_str(), trial.config.Count(), trial.config.size(), result["kernels"].get<int64_t>(),
+                    result["distinct_kernels"].get<int64_t>(), result["flops"].get<double>(),
+                    result["bytes"].get<double>());
       }
     }
   } else {

@@ -71,9 +71,9 @@ absl::StatusOr<OneProgram> OneProgram::Open(const targets::Target& target, const
   SMELT_ASSIGN_OR_RETURN(program.tunable_, target.Open(path, fusion));
   SMELT_ASSIGN_OR_RETURN(program.trial_, program.tunable_->Named(fusion));
   const double limit = target.BuildSeconds().value_or(kNoLimit);
-  program.runner_ = std::make_unique<measure::Runner>(
-      target.NewDevice(targets::DeviceUse::kTimes),
-      measure::MeasurePolicy{.build_timeout = limit, .run_timeout = limit}, cancel);
+  program.runner_ =
+      std::make_unique<measure::Runner>(target.NewDevice(targets::DeviceUse::kTimes),
+                                        measure::MeasurePolicy{.build_timeout = limit, .run_timeout = limit}, cancel);
   return program;
 }
 

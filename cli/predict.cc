@@ -32,7 +32,8 @@ absl::Status Predict(const Flags& flags) {
   SMELT_ASSIGN_OR_RETURN(const std::unique_ptr<targets::Tunable> program, target->Open(flags.module, flags.fusion));
   SMELT_ASSIGN_OR_RETURN(const targets::Trial trial, program->Named(flags.fusion));
   if (!trial.compiler.empty())
-    return UsageError(absl::StrCat("--fusion=", flags.fusion, " is the compiler's own choice: its kernels are not known"));
+    return UsageError(
+        absl::StrCat("--fusion=", flags.fusion, " is the compiler's own choice: its kernels are not known"));
   const std::unique_ptr<hlo::Module> fused = program->Fused(trial);
   std::vector<int64_t> counts;
   SMELT_ASSIGN_OR_RETURN(const std::vector<fusion::Kernel> kernels, fusion::ExtractKernels(*fused, &counts));

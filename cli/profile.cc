@@ -39,9 +39,10 @@ absl::Status Profile(Flags& flags) {
     }
   }
   options.cancel = interrupt.flag();
-  SMELT_ASSIGN_OR_RETURN(const std::unique_ptr<targets::Target> target,
-                         OpenTarget(flags.target, {.cache_folder = flags.cache.empty() ? DefaultCacheFolder() : flags.cache,
-                                                   .cancel = interrupt.flag()}));
+  SMELT_ASSIGN_OR_RETURN(
+      const std::unique_ptr<targets::Target> target,
+      OpenTarget(flags.target, {.cache_folder = flags.cache.empty() ? DefaultCacheFolder() : flags.cache,
+                                .cancel = interrupt.flag()}));
   std::optional<tuner::Progress> line(std::in_place);
   options.progress = &*line;
   SMELT_ASSIGN_OR_RETURN(const tuner::ProfileReport report, tuner::Profile(flags.modules, *target, options));

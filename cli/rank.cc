@@ -30,11 +30,13 @@ absl::Status Rank(const Flags& flags) {
   SMELT_RETURN_IF_ERROR(CheckFusionOf(id, flags.fusion));
   SMELT_ASSIGN_OR_RETURN(const std::unique_ptr<targets::Target> target,
                          OpenTarget(flags.target, {.cache_folder = DefaultCacheFolder()}));
+  if (!target->HasTiles()) return UsageError(absl::StrCat("kernels of --target=", id.kind, " have no tiles to rank"));
   SMELT_ASSIGN_OR_RETURN(const std::unique_ptr<gnn::Predictor> predictor, OpenPredictor(flags.model, *target));
   SMELT_ASSIGN_OR_RETURN(const std::unique_ptr<targets::Tunable> program, target->Open(flags.module, flags.fusion));
   SMELT_ASSIGN_OR_RETURN(const targets::Trial trial, program->Named(flags.fusion));
   if (!trial.compiler.empty())
-    return UsageError(absl::StrCat("--fusion=", flags.fusion, " is the compiler's own choice: its kernels are not known"));
+    return UsageError(
+        absl::StrCat("--fusion=", flags.fusion, " is the compiler's own choice: its kernels are not known"));
   const std::unique_ptr<hlo::Module> fused = program->Fused(trial);
   SMELT_ASSIGN_OR_RETURN(const std::vector<fusion::Kernel> kernels, fusion::ExtractKernels(*fused));
   nlohmann::json result = nlohmann::json::array();

@@ -75,8 +75,8 @@ absl::Status Run(const Flags& flags) {
   } else {
     SMELT_ASSIGN_OR_RETURN(inputs, hlo::MakeInputs(module));
   }
-  SMELT_ASSIGN_OR_RETURN(const hlo::Literal result, subject.program ? subject.program->Run(inputs)
-                                                                    : RunEvaluator(module, inputs, interrupt));
+  SMELT_ASSIGN_OR_RETURN(const hlo::Literal result,
+                         subject.program ? subject.program->Run(inputs) : RunEvaluator(module, inputs, interrupt));
   if (!flags.outputs.empty()) SMELT_RETURN_IF_ERROR(WriteOutputs(flags.outputs, result));
   std::vector<hlo::OutputComparison> comparisons;
   if (golden) {

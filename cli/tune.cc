@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
@@ -167,10 +168,10 @@ absl::Status TuneOne(Flags& flags, measure::Budget& budget, std::optional<tuner:
 }
 
 nlohmann::json ToJson(const tuner::SeveralReport& report, const measure::Budget& budget) {
-  nlohmann::json json{{"baseline", report.baseline},       {"speedup", report.speedup()},
-                      {"interval", nullptr},               {"improved", report.improved()},
-                      {"undecided", report.undecided},     {"wall_seconds", budget.spent()},
-                      {"budget_seconds", budget.seconds()}, {"targets", nlohmann::json::object()}};
+  nlohmann::json json{
+      {"baseline", report.baseline},        {"speedup", report.speedup()},        {"interval", nullptr},
+      {"improved", report.improved()},      {"undecided", report.undecided},      {"wall_seconds", budget.spent()},
+      {"budget_seconds", budget.seconds()}, {"targets", nlohmann::json::object()}};
   if (report.compared) json["interval"] = {std::exp(report.compared->low), std::exp(report.compared->high)};
   if (report.baseline_seconds > 0) json["baseline_ms"] = 1e3 * report.baseline_seconds;
   for (const tuner::EntrantReport& entrant : report.entrants) {
@@ -198,9 +199,8 @@ absl::Status TuneAll(Flags& flags, const std::vector<std::string>& words, measur
     TargetFlags one = flags.target;
     one.words = word;
     SMELT_ASSIGN_OR_RETURN(targets.emplace_back(), OpenTarget(one, SettingsOf(flags, budget)));
-    entrants.push_back({targets.back().get(), targets.back()->id().kind, [&flags](const targets::Target& target) {
-                          return OpenPredictor(flags.model, target);
-                        }});
+    entrants.push_back({targets.back().get(), targets.back()->id().kind,
+                        [&flags](const targets::Target& target) { return OpenPredictor(flags.model, target); }});
   }
   SMELT_ASSIGN_OR_RETURN(const tuner::SeveralReport report,
                          tuner::TuneSeveral(flags.module, entrants, flags.tune, budget));
@@ -226,7 +226,10 @@ absl::Status Tune(Flags& flags) {
   options.tiles = !flags.no_tiles;
   std::optional<tuner::Progress> line(std::in_place);
   if (!flags.quiet) options.progress = &*line;
-  if (options.progress != nullptr) options.progress->Say(absl::StrFormat("tuning takes about %g s", flags.budget));
+  // A file that cannot be read is told at once, and then this is not true.
+  std::error_code error;
+  if (options.progress != nullptr && std::filesystem::exists(flags.module, error))
+    options.progress->Say(absl::StrFormat("tuning takes about %g s", flags.budget));
   const std::vector<std::string> words = targets::SplitTargets(flags.target.words);
   return words.size() == 1 ? TuneOne(flags, budget, line) : TuneAll(flags, words, budget, line);
 }

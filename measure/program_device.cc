@@ -13,6 +13,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/cache_folder.h"
+#include "base/child_process.h"
 #include "base/clock.h"
 #include "base/status_macros.h"
 #include "hlo/golden/inputs.h"
@@ -20,7 +21,6 @@
 #include "measure/channel.h"
 #include "measure/protocol.h"
 #include "measure/timing.h"
-#include "base/child_process.h"
 
 namespace smelt::measure {
 namespace {
@@ -119,8 +119,7 @@ absl::StatusOr<json> ProgramDevice::Hello(const json&) {
 absl::StatusOr<json> ProgramDevice::Load(const json& request) {
   building_ = true;
   InputSource source{.file = request.value("inputs_file", "")};
-  SMELT_ASSIGN_OR_RETURN(source.kind,
-                         ParseInputKind(request.value("inputs", std::string(InputKindName(source.kind)))));
+  SMELT_ASSIGN_OR_RETURN(source.kind, ParseInputKind(request.value("inputs", std::string(InputKindName(source.kind)))));
   const auto start = Clock::now();
   SMELT_ASSIGN_OR_RETURN(std::unique_ptr<DeviceProgram> program, Build(request));
   json reply{{"compile_seconds", Since(start)}};
@@ -143,9 +142,8 @@ absl::StatusOr<json> ProgramDevice::Time(const json& request) {
   SampleLimits limits{.least_seconds = request.value("least_seconds", 0.0)};
   limits.rounds = request.value("rounds", limits.rounds);
   limits.seconds = request.value("seconds", limits.seconds);
-  SMELT_ASSIGN_OR_RETURN(
-      const std::vector<std::vector<double>> seconds,
-      TimeInTurn(programs.size(), limits, [&](size_t i) { return programs[i]->Sample(); }));
+  SMELT_ASSIGN_OR_RETURN(const std::vector<std::vector<double>> seconds,
+                         TimeInTurn(programs.size(), limits, [&](size_t i) { return programs[i]->Sample(); }));
   return json{{"seconds", seconds}};
 }
 

@@ -361,8 +361,7 @@ absl::StatusOr<std::vector<hlo::Literal>> Runner::Outputs(const Candidate& candi
                                             : absl::UnavailableError(results.outcome.message);
 }
 
-absl::StatusOr<std::vector<hlo::Literal>> Runner::RunOnce(const Candidate& candidate,
-                                                          const std::string& scratch_file) {
+absl::StatusOr<std::vector<hlo::Literal>> Runner::RunOnce(const Candidate& candidate, const std::string& scratch_file) {
   Keep({});
   warm_up_ = false;
   absl::StatusOr<std::vector<hlo::Literal>> outputs = Outputs(candidate, scratch_file);

@@ -55,8 +55,7 @@ absl::StatusOr<machine::TargetId> ReadTargetId(const std::string& words) {
   if (Kinds().contains(id.kind)) return id;
   std::vector<std::string> grammars;
   for (const auto& [name, kind] : Kinds()) grammars.push_back(kind.grammar);
-  return absl::InvalidArgumentError(
-      absl::StrCat("target `", words, "`: expected ", absl::StrJoin(grammars, "; ")));
+  return absl::InvalidArgumentError(absl::StrCat("target `", words, "`: expected ", absl::StrJoin(grammars, "; ")));
 }
 
 absl::StatusOr<std::unique_ptr<Target>> Open(const machine::TargetId& id, const Settings& settings) {

@@ -26,10 +26,10 @@ namespace smelt::targets {
 struct Flag {
   std::string name;  // --python
   std::string help;
-  std::string value;                // by default
-  std::vector<std::string> words;   // the only ones that it takes; empty: any
-  bool seconds = false;             // a positive number
-  bool tuning = false;              // of tuning alone
+  std::string value;               // by default
+  std::vector<std::string> words;  // the only ones that it takes; empty: any
+  bool seconds = false;            // a positive number
+  bool tuning = false;             // of tuning alone
 };
 
 struct Settings {

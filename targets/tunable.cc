@@ -46,8 +46,7 @@ class FusionsOnly : public Tunable {
 
   absl::StatusOr<Trial> Named(const std::string& name) const override {
     if (IsFusionName(name)) {
-      SMELT_ASSIGN_OR_RETURN(fusion::Config config,
-                             NamedFusion(space_, program_.flat, name, target_.HeuristicCost()));
+      SMELT_ASSIGN_OR_RETURN(fusion::Config config, NamedFusion(space_, program_.flat, name, target_.HeuristicCost()));
       return Trial{.config = std::move(config)};
     }
     SMELT_ASSIGN_OR_RETURN(fusion::SavedConfig saved, fusion::LoadConfig(name, space_));

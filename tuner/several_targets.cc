@@ -110,10 +110,10 @@ class Contest {
     budget_.Enter(measure::Phase::kComparing);
     const size_t baseline = Baseline();
     const std::string compiler = finalists_[baseline].tunable->CompilerName();
-    report_.baseline = compiler.empty() ? absl::StrCat(report_.entrants[finalists_[baseline].entrant].name,
-                                                       "'s default")
-                                        : absl::StrCat(compiler, "'s own choice");
-    std::vector<std::vector<double>> usual;                                   // by set of devices
+    report_.baseline = compiler.empty()
+                           ? absl::StrCat(report_.entrants[finalists_[baseline].entrant].name, "'s default")
+                           : absl::StrCat(compiler, "'s own choice");
+    std::vector<std::vector<double>> usual;                                    // by set of devices
     std::vector<std::vector<std::vector<double>>> answers(finalists_.size());  // by finalist and set
     const double begin = budget_.spent();
     for (int set = 0; set < options_.comparison.children && !Cancelled(); ++set) {
@@ -137,10 +137,11 @@ class Contest {
       report_.entrants[finalists_[f].entrant].seconds = beside[f].tuned_seconds;
     }
     report_.baseline_seconds = beside[baseline].usual_seconds;
-    const auto fastest = std::max_element(beside.begin(), beside.end(),
-                                          [](const auto& a, const auto& b) { return a.gain < b.gain; });
+    const auto fastest =
+        std::max_element(beside.begin(), beside.end(), [](const auto& a, const auto& b) { return a.gain < b.gain; });
     const auto best = static_cast<size_t>(fastest - beside.begin());
-    // What is not beyond doubt faster than the baseline is no answer; the baseline's own session may have shown its own.
+    // What is not beyond doubt faster than the baseline is no answer; the baseline's own session may have shown its
+    // own.
     const size_t winner = fastest->better ? best : baseline;
     report_.winner = static_cast<int>(finalists_[winner].entrant);
     if (best != baseline || !finalists_[best].answer_is_usual) report_.compared = *fastest;
@@ -162,8 +163,7 @@ class Contest {
       for (size_t f = 0; f < finalists_.size(); ++f) {
         const Finalist& finalist = finalists_[f];
         const measure::Candidate& beside = f == baseline ? finalist.usual : finalist.answer;
-        const measure::Outcome outcome =
-            runners[f]->TimeProgram(finalist.answer, beside, 1, kSliceSeconds, 0).outcome;
+        const measure::Outcome outcome = runners[f]->TimeProgram(finalist.answer, beside, 1, kSliceSeconds, 0).outcome;
         if (!outcome.ok()) {
           if (!runners[f]->out_of_time() && !Cancelled() && options_.progress != nullptr)
             Say(absl::StrCat(report_.entrants[finalist.entrant].name, ": ", outcome.message));

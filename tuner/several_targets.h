@@ -40,9 +40,9 @@ struct EntrantReport {
 
 struct SeveralReport {
   std::vector<EntrantReport> entrants;
-  int winner = -1;               // -1: there is no answer
-  std::string baseline;          // whose default the answer is compared with, for people
-  double baseline_seconds = 0;   // in turn with the answers; 0: not timed
+  int winner = -1;                              // -1: there is no answer
+  std::string baseline;                         // whose default the answer is compared with, for people
+  double baseline_seconds = 0;                  // in turn with the answers; 0: not timed
   std::optional<measure::Comparison> compared;  // the baseline and the winner; none where the winner is the baseline
   std::string undecided;                        // why the answers were not compared
 

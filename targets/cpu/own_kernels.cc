@@ -14,8 +14,6 @@
 namespace smelt::cpu {
 namespace {
 
-
-
 class OwnKernelsTarget : public targets::Target {
  public:
   OwnKernelsTarget(cpu::Target target, OwnKernelsOptions options)

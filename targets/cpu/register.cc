@@ -2,8 +2,8 @@
 #include <utility>
 
 #include "base/status_macros.h"
-#include "targets/cpu/processor/detect.h"
 #include "targets/cpu/own_kernels.h"
+#include "targets/cpu/processor/detect.h"
 #include "targets/cpu/worker/worker_main.h"
 #include "targets/registry.h"
 

@@ -3,8 +3,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
-#include "targets/cpu/processor/detect.h"
 #include "targets/cpu/own_kernels.h"
+#include "targets/cpu/processor/detect.h"
 #include "targets/registry.h"
 #include "targets/xla/loop_rules.h"
 #include "targets/xla/python.h"

@@ -90,7 +90,9 @@ std::vector<std::string> CheckShownCode(const SourceTree& tree) {
     const bool is_code = std::any_of(tree.begin(), tree.end(), [&](const auto& file) {
       return IsCode(file.first) && absl::StrContains(file.second, shown);
     });
-    if (!is_code) violations.push_back(absl::StrCat(std::string(kDocument), ":", LineOf(text, at), ": shows code that no file has"));
+    if (!is_code)
+      violations.push_back(
+          absl::StrCat(std::string(kDocument), ":", LineOf(text, at), ": shows code that no file has"));
   }
   return violations;
 }

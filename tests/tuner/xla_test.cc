@@ -166,7 +166,8 @@ TEST_F(XlaTune, SingleKernelsAreTimedAndTellOneFromAnother) {
   const measure::Outcome empty = TimeKernelOnXla(runner, EmptyKernel(), {});
   ASSERT_TRUE(empty.ok()) << empty.message;
   EXPECT_LT(empty.best(), 5e-6);
-  fusion::IncrementalFusion evaluator(space, targets::NamedFusion(space, program_.program.flat, "priority", nullptr).value());
+  fusion::IncrementalFusion evaluator(space,
+                                      targets::NamedFusion(space, program_.program.flat, "priority", nullptr).value());
   for (const fusion::KernelRef& reference : evaluator.Kernels()) {
     const fusion::Kernel kernel = evaluator.KernelFor(reference);
     const measure::Outcome timed = TimeKernelOnXla(runner, kernel, {});
@@ -207,8 +208,8 @@ TEST_F(XlaTune, XlasLibraryFusionsStayAsTheyAreWhileTheRestIsFused) {
   ASSERT_TRUE(verifier.ok()) << verifier.status();
   measure::Runner runner(worker_, {});
   runner.UseInputs((*verifier)->inputs());
-  for (const fusion::Config& config :
-       {OwnFusions(space, *kept.fused_by_xla).value(), targets::NamedFusion(space, kept.program.flat, "priority", nullptr).value()}) {
+  for (const fusion::Config& config : {OwnFusions(space, *kept.fused_by_xla).value(),
+                                       targets::NamedFusion(space, kept.program.flat, "priority", nullptr).value()}) {
     const std::string text = hlo::ToText(*LoopFusionProgram(space, config, {}, 1), {});
     EXPECT_NE(text.find(kLibraryFusion), std::string::npos);
     EXPECT_EQ(text.find("custom-call"), std::string::npos);
@@ -237,7 +238,8 @@ TEST_F(XlaTune, WhatThereIsNoTimeForIsLeftOutAndSaid) {
   const absl::StatusOr<XlaProgram> none = PrepareToTune(path, worker_, {}, start, measure::Budget(0), &notes);
   EXPECT_TRUE(absl::IsDeadlineExceeded(none.status())) << none.status();
   EXPECT_FALSE(fs::exists(folder_ / "run" / "library.txt"));
-  const absl::StatusOr<TuneReport> report = KeepDefault(path, *XlaTarget()->compilers_own(), options_, measure::Budget(0));
+  const absl::StatusOr<TuneReport> report =
+      KeepDefault(path, *XlaTarget()->compilers_own(), options_, measure::Budget(0));
   ASSERT_TRUE(report.ok()) << report.status();
   EXPECT_EQ(report->answer, xla::kOwnChoice);
   EXPECT_TRUE(fs::exists(folder_ / "run" / "report.txt"));

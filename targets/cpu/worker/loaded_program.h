@@ -44,8 +44,7 @@ class LoadedProgram : public measure::DeviceProgram {
  public:
   // Parses and compiles. `text` is a fused module's. `pool` must outlive it.
   static absl::StatusOr<std::unique_ptr<LoadedProgram>> Compile(const std::string& text, const cpu::Target& target,
-                                                                const cpu::ExecutableOptions& options,
-                                                                InputPool& pool);
+                                                                const cpu::ExecutableOptions& options, InputPool& pool);
   absl::Status TakeInputs(const measure::InputSource& source) override;
   absl::Status Run() override;
   absl::StatusOr<std::vector<hlo::Literal>> Outputs() const override;

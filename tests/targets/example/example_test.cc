@@ -62,10 +62,19 @@ TEST_F(ExampleTarget, IsTimed) {
 }
 
 TEST_F(ExampleTarget, IsTunedAndVerified) {
-  const std::string report = Output({"tune", In("small.hlo"), "--target=evaluator", "--out=" + In("run"),
-                                     "--budget=4", "--model=analytical", "--json"});
+  const std::string report = Output({"tune", In("small.hlo"), "--target=evaluator", "--out=" + In("run"), "--budget=4",
+                                     "--model=analytical", "--json"});
   EXPECT_THAT(report, HasSubstr("\"verified\": true"));
   EXPECT_TRUE(fs::exists(folder_ / "run" / "best.fusion.json"));
+}
+
+TEST_F(ExampleTarget, IsTunedBesideAnotherAndTheFasterOneIsTheAnswer) {
+  const std::string report = Output({"tune", In("small.hlo"), "--target=cpu:threads=1,evaluator", "--out=" + In("run"),
+                                     "--budget=8", "--model=analytical", "--quiet", "--json"});
+  EXPECT_THAT(report, HasSubstr("\"target\": \"cpu\""));
+  EXPECT_THAT(report, HasSubstr("\"verified\": true"));
+  for (const char* file : {"run/cpu/best.fusion.json", "run/evaluator/best.fusion.json", "run/report.txt"})
+    EXPECT_TRUE(fs::exists(In(file))) << file;
 }
 
 TEST_F(ExampleTarget, IsProfiled) {

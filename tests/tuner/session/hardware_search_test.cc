@@ -8,8 +8,8 @@
 #include <set>
 
 #include "gtest/gtest.h"
-#include "targets/cpu/processor/detect.h"
 #include "targets/cpu/own_kernels.h"
+#include "targets/cpu/processor/detect.h"
 #include "targets/tunable.h"
 #include "tuner/session.h"
 
@@ -67,8 +67,8 @@ class HardwareSearchTest : public ::testing::Test {
 
 TEST_F(HardwareSearchTest, TriesFusionsTilesAndKnobs) {
   const cpu::Target processor = *cpu::ParseTarget("cpu:threads=1");
-  const std::unique_ptr<targets::Target> target = cpu::OwnKernels(
-      processor, {.program = SMELT_TOOL, .cache_folder = (folder_ / "cache").string()});
+  const std::unique_ptr<targets::Target> target =
+      cpu::OwnKernels(processor, {.program = SMELT_TOOL, .cache_folder = (folder_ / "cache").string()});
   const auto own = target->Open((fs::path(SMELT_SOURCE_DIR) / "models/dqn.hlo").string(), "priority");
   ASSERT_TRUE(own.ok()) << own.status();
   const Watched watched(**own);

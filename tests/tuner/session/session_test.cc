@@ -17,8 +17,8 @@
 #include "hlo/file/read.h"
 #include "hlo/verifier/verifier.h"
 #include "measure/records/records.h"
-#include "targets/cpu/processor/detect.h"
 #include "targets/cpu/own_kernels.h"
+#include "targets/cpu/processor/detect.h"
 #include "targets/program.h"
 
 namespace smelt::tuner {

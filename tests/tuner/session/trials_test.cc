@@ -12,8 +12,8 @@
 #include "fusion/rules.h"
 #include "gtest/gtest.h"
 #include "hlo/text/parser.h"
-#include "targets/cpu/processor/detect.h"
 #include "targets/cpu/own_kernels.h"
+#include "targets/cpu/processor/detect.h"
 #include "tuner/tile_search.h"
 
 namespace smelt::tuner {
