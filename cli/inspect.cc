@@ -5,7 +5,6 @@
 #include <memory>
 
 #include "absl/strings/str_cat.h"
-#include "base/cache_folder.h"
 #include "base/status_macros.h"
 #include "cli/print_json.h"
 #include "cli/stablehlo.h"
@@ -152,31 +151,23 @@ absl::Status Inspect(const Flags& flags) {
   result["fingerprint"] = fingerprint.ToHex();
   if (flags.json || !flags.fusion.empty() || flags.kernels || !flags.why.empty() || !flags.kernel.empty()) {
     const std::string fusion = flags.FusionOr("priority");
-    SMELT_ASSIGN_OR_RETURN(const machine::TargetId id, ReadTargetId(flags.target));
-    SMELT_RETURN_IF_ERROR(CheckFusionOf(id, fusion));
-    SMELT_ASSIGN_OR_RETURN(const std::unique_ptr<targets::Target> target,
-                           OpenTarget(flags.target, {.cache_folder = DefaultCacheFolder()}));
-    SMELT_ASSIGN_OR_RETURN(const std::unique_ptr<targets::Tunable> program, target->Open(flags.module, fusion));
-    SMELT_ASSIGN_OR_RETURN(const targets::Trial trial, program->Named(fusion));
-    if (!trial.compiler.empty())
-      return UsageError(
-          absl::StrCat("--fusion=", fusion, " is the compiler's own choice: nothing is known of it here"));
+    SMELT_ASSIGN_OR_RETURN(const OpenedProgram program, OpenProgram(flags.target, flags.module, fusion));
     if (!flags.why.empty()) {
-      SMELT_RETURN_IF_ERROR(ExplainWhy(flags, *program, trial.config, &result));
+      SMELT_RETURN_IF_ERROR(ExplainWhy(flags, *program.tunable, program.trial.config, &result));
     } else {
-      const std::unique_ptr<hlo::Module> fused = program->Fused(trial);
-      result["decisions"] = trial.config.size();
-      result["decisions_set"] = trial.config.Count();
+      const std::unique_ptr<hlo::Module> fused = program.tunable->Fused(program.trial);
+      result["decisions"] = program.trial.config.size();
+      result["decisions_set"] = program.trial.config.Count();
       if (!flags.kernel.empty()) {
-        SMELT_RETURN_IF_ERROR(ShowKernel(flags, *target, *fused, &result));
+        SMELT_RETURN_IF_ERROR(ShowKernel(flags, *program.target, *fused, &result));
       } else {
-        SMELT_RETURN_IF_ERROR(ListKernels(flags, *target, *fused, &result));
+        SMELT_RETURN_IF_ERROR(ListKernels(flags, *program.target, *fused, &result));
       }
       if (!flags.json && flags.kernel.empty()) {
         std::printf("fusion %s: %ld of %ld decisions, %ld kernels (%ld distinct), %.3g flops, %.3g bytes moved\n",
-                    fusion.c_str(), trial.config.Count(), trial.config.size(), result["kernels"].get<int64_t>(),
-                    result["distinct_kernels"].get<int64_t>(), result["flops"].get<double>(),
-                    result["bytes"].get<double>());
+                    fusion.c_str(), program.trial.config.Count(), program.trial.config.size(),
+                    result["kernels"].get<int64_t>(), result["distinct_kernels"].get<int64_t>(),
+                    result["flops"].get<double>(), result["bytes"].get<double>());
       }
     }
   } else {

@@ -4,7 +4,6 @@
 #include <memory>
 
 #include "absl/strings/str_cat.h"
-#include "base/cache_folder.h"
 #include "base/status_macros.h"
 #include "cli/model.h"
 #include "cli/print_json.h"
@@ -24,17 +23,9 @@ struct Flags {
 };
 
 absl::Status Predict(const Flags& flags) {
-  SMELT_ASSIGN_OR_RETURN(const machine::TargetId id, ReadTargetId(flags.target));
-  SMELT_RETURN_IF_ERROR(CheckFusionOf(id, flags.fusion));
-  SMELT_ASSIGN_OR_RETURN(const std::unique_ptr<targets::Target> target,
-                         OpenTarget(flags.target, {.cache_folder = DefaultCacheFolder()}));
-  SMELT_ASSIGN_OR_RETURN(const std::unique_ptr<gnn::Predictor> predictor, OpenPredictor(flags.model, *target));
-  SMELT_ASSIGN_OR_RETURN(const std::unique_ptr<targets::Tunable> program, target->Open(flags.module, flags.fusion));
-  SMELT_ASSIGN_OR_RETURN(const targets::Trial trial, program->Named(flags.fusion));
-  if (!trial.compiler.empty())
-    return UsageError(
-        absl::StrCat("--fusion=", flags.fusion, " is the compiler's own choice: its kernels are not known"));
-  const std::unique_ptr<hlo::Module> fused = program->Fused(trial);
+  SMELT_ASSIGN_OR_RETURN(const OpenedProgram program, OpenProgram(flags.target, flags.module, flags.fusion));
+  SMELT_ASSIGN_OR_RETURN(const std::unique_ptr<gnn::Predictor> predictor, OpenPredictor(flags.model, *program.target));
+  const std::unique_ptr<hlo::Module> fused = program.tunable->Fused(program.trial);
   std::vector<int64_t> counts;
   SMELT_ASSIGN_OR_RETURN(const std::vector<fusion::Kernel> kernels, fusion::ExtractKernels(*fused, &counts));
   std::vector<const fusion::Kernel*> pointers;

@@ -4,7 +4,6 @@
 #include <memory>
 
 #include "absl/strings/str_cat.h"
-#include "base/cache_folder.h"
 #include "base/status_macros.h"
 #include "cli/model.h"
 #include "cli/print_json.h"
@@ -26,25 +25,20 @@ struct Flags {
 };
 
 absl::Status Rank(const Flags& flags) {
-  SMELT_ASSIGN_OR_RETURN(const machine::TargetId id, ReadTargetId(flags.target));
-  SMELT_RETURN_IF_ERROR(CheckFusionOf(id, flags.fusion));
-  SMELT_ASSIGN_OR_RETURN(const std::unique_ptr<targets::Target> target,
-                         OpenTarget(flags.target, {.cache_folder = DefaultCacheFolder()}));
-  if (!target->HasTiles()) return UsageError(absl::StrCat("kernels of --target=", id.kind, " have no tiles to rank"));
-  SMELT_ASSIGN_OR_RETURN(const std::unique_ptr<gnn::Predictor> predictor, OpenPredictor(flags.model, *target));
-  SMELT_ASSIGN_OR_RETURN(const std::unique_ptr<targets::Tunable> program, target->Open(flags.module, flags.fusion));
-  SMELT_ASSIGN_OR_RETURN(const targets::Trial trial, program->Named(flags.fusion));
-  if (!trial.compiler.empty())
-    return UsageError(
-        absl::StrCat("--fusion=", flags.fusion, " is the compiler's own choice: its kernels are not known"));
-  const std::unique_ptr<hlo::Module> fused = program->Fused(trial);
+  SMELT_ASSIGN_OR_RETURN(const OpenedProgram program, OpenProgram(flags.target, flags.module, flags.fusion));
+  if (!program.target->HasTiles()) {
+    return UsageError(absl::StrCat("kernels of --target=", program.target->id().kind, " have no tiles to rank"));
+  }
+  SMELT_ASSIGN_OR_RETURN(const std::unique_ptr<gnn::Predictor> predictor, OpenPredictor(flags.model, *program.target));
+  const std::unique_ptr<hlo::Module> fused = program.tunable->Fused(program.trial);
   SMELT_ASSIGN_OR_RETURN(const std::vector<fusion::Kernel> kernels, fusion::ExtractKernels(*fused));
   nlohmann::json result = nlohmann::json::array();
   bool found = false;
   for (const fusion::Kernel& kernel : kernels) {
     if (!flags.kernel.empty() && kernel.name != flags.kernel) continue;
     found = true;
-    absl::StatusOr<gnn::TileRanking> ranking = gnn::RankTiles(*predictor, kernel, target->machine(), flags.limit);
+    absl::StatusOr<gnn::TileRanking> ranking =
+        gnn::RankTiles(*predictor, kernel, program.target->machine(), flags.limit);
     if (absl::IsUnimplemented(ranking.status())) {
       std::fprintf(stderr, "%s: no tiles: %s\n", kernel.name.c_str(), std::string(ranking.status().message()).c_str());
       continue;

@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/cache_folder.h"
 #include "base/status_macros.h"
 #include "cli/verb.h"
 #include "targets/cpu/processor/detect.h"
@@ -84,6 +85,18 @@ absl::StatusOr<std::unique_ptr<targets::Target>> OpenTarget(const TargetFlags& f
   if (!target.ok()) return AsUsageError(target.status());
   WarnOfThreads(id.threads);
   return target;
+}
+
+absl::StatusOr<OpenedProgram> OpenProgram(const TargetFlags& flags, const std::string& module,
+                                          const std::string& fusion) {
+  SMELT_ASSIGN_OR_RETURN(const machine::TargetId id, ReadTargetId(flags));
+  SMELT_RETURN_IF_ERROR(CheckFusionOf(id, fusion));
+  OpenedProgram program;
+  SMELT_ASSIGN_OR_RETURN(program.target, OpenTarget(flags, {.cache_folder = DefaultCacheFolder()}));
+  SMELT_ASSIGN_OR_RETURN(program.tunable, program.target->Open(module, fusion));
+  SMELT_ASSIGN_OR_RETURN(program.trial, program.tunable->Named(fusion));
+  if (program.trial.compiler.empty()) return program;
+  return UsageError(absl::StrCat("--fusion=", fusion, " is the compiler's own choice: its kernels are not known here"));
 }
 
 absl::StatusOr<cpu::Target> ReadProcessor(const std::string& words) {

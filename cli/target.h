@@ -17,6 +17,7 @@
 #include "targets/cpu/codegen/target.h"
 #include "targets/registry.h"
 #include "targets/target.h"
+#include "targets/tunable.h"
 
 namespace smelt::cli {
 
@@ -43,6 +44,16 @@ absl::StatusOr<std::unique_ptr<targets::Target>> OpenTarget(const TargetFlags& f
 void AddFusionFlag(CLI::App& app, std::string* fusion);
 // A usage error where such a name is another target's.
 absl::Status CheckFusionOf(const machine::TargetId& id, const std::string& fusion);
+
+// A module on a target, in a configuration of ours.
+struct OpenedProgram {
+  std::unique_ptr<targets::Target> target;
+  std::unique_ptr<targets::Tunable> tunable;
+  targets::Trial trial;
+};
+// A usage error where `fusion` is a compiler's own choice: of that nothing is known here.
+absl::StatusOr<OpenedProgram> OpenProgram(const TargetFlags& flags, const std::string& module,
+                                          const std::string& fusion);
 
 // The processor that features are made for: cpu, cpu:threads=N or cpu:CPU,threads=N.
 absl::StatusOr<cpu::Target> ReadProcessor(const std::string& words);
