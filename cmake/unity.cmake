@@ -22,13 +22,13 @@ function(smelt_unity result name)
   foreach(group RANGE ${last})
     list(APPEND outputs ${folder}/${name}_${group}.cc)
   endforeach()
-  # The groups follow the names that the files define, so they are made when the files change; one that stays the same is not written, and then
+  # The groups follow the names that the files define, so they are made when the files, or the list of them, change; one that stays the same is not written, and then
   # not compiled.
-  file(WRITE ${folder}/${name}.files "${ARGN}")
+  file(CONFIGURE OUTPUT ${folder}/${name}.files CONTENT "${ARGN}" @ONLY)  # written only where it is another list
   add_custom_command(
     OUTPUT ${outputs}
     COMMAND ${CMAKE_COMMAND} -DFILES=${folder}/${name}.files -DCOUNT=${count} -DOUTPUT=${folder}/${name} -P ${CMAKE_SOURCE_DIR}/cmake/unity_groups.cmake
-    DEPENDS ${ARGN} ${CMAKE_SOURCE_DIR}/cmake/unity_groups.cmake
+    DEPENDS ${ARGN} ${folder}/${name}.files ${CMAKE_SOURCE_DIR}/cmake/unity_groups.cmake
     COMMENT "Grouping the files of ${name}")
   set(${result} ${outputs} PARENT_SCOPE)
 endfunction()

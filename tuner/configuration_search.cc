@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "base/clock.h"
 #include "base/status_macros.h"
 #include "fusion/config_file.h"
 #include "fusion/incremental_fusion.h"
@@ -78,7 +79,7 @@ absl::StatusOr<ModelSearchResult> ConfigurationSearch::Next(SearchRounds& rounds
   }
   const auto proceed = [&](int64_t moves, double best) {
     const int64_t total = report.moves + moves;
-    const double rate = static_cast<double>(total) / std::max(search_seconds_ + SecondsSince(start), 1e-6);
+    const double rate = static_cast<double>(total) / std::max(search_seconds_ + Since(start), 1e-6);
     // Before the first moves there is no rate to tell the time left from.
     const std::string left =
         moves > 0 ? absl::StrFormat("%.0f s left", static_cast<double>(rounds.moves_per_round() - moves) / rate)

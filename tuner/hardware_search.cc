@@ -11,6 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "base/clock.h"
 #include "base/status_macros.h"
 #include "fusion/incremental_fusion.h"
 #include "kernels/tiles/tiles.h"
@@ -142,7 +143,7 @@ absl::Status SearchHardware(SessionState& state, const targets::Trial& start) {
   annealing.progress = [&] { return state.Progressed(); };
   annealing.proceed = [&](int64_t moves, double) {
     report.moves = moves;
-    report.moves_per_second = static_cast<double>(moves) / std::max(SecondsSince(begin), 1e-9);
+    report.moves_per_second = static_cast<double>(moves) / std::max(Since(begin), 1e-9);
     state.Progress(absl::StrFormat("hardware search: %d moves, %d measured; %s", moves, state.trials.measured(),
                                    state.BestSoFar()));
     return state.BudgetLeft(1);

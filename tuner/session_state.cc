@@ -27,10 +27,6 @@ std::string ProgramKey(std::vector<WeightedKernel> kernels) {
 
 }  // namespace
 
-double SecondsSince(SessionClock::time_point start) {
-  return std::chrono::duration<double>(SessionClock::now() - start).count();
-}
-
 SessionState::SessionState(const targets::Tunable& tunable, const TuneOptions& options, gnn::Predictor& predictor,
                            measure::Budget& budget)
     : tunable(tunable),

@@ -31,7 +31,6 @@
 namespace smelt::tuner {
 
 using SessionClock = measure::Budget::Clock;
-double SecondsSince(SessionClock::time_point start);
 
 class SessionState {
  public:
