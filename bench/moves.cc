@@ -31,6 +31,7 @@ struct Flags {
   std::string module = "models/resnet18.hlo", model, start = "priority";
   int64_t moves = 20000;
   uint64_t seed = 1;
+  double temperature = 0;
   bool json = false;
 };
 
@@ -40,6 +41,15 @@ struct Run {
   double rate() const { return static_cast<double>(moves) / seconds; }
 };
 
+AnnealingOptions OptionsOf(const Flags& flags) {
+  AnnealingOptions options{.moves = flags.moves, .seed = flags.seed};
+  if (flags.temperature > 0) {
+    options.first_temperature = options.last_temperature = flags.temperature;
+    options.descend_first = false;
+  }
+  return options;
+}
+
 absl::StatusOr<Run> Search(const fusion::Space& space, const fusion::Config& start, gnn::Predictor& predictor,
                            const Flags& flags) {
   const ComputationCounts counts = hlo::ExecutionCounts(space.module());
@@ -47,7 +57,7 @@ absl::StatusOr<Run> Search(const fusion::Space& space, const fusion::Config& sta
   SMELT_ASSIGN_OR_RETURN(const std::unique_ptr<FusionState> state, FusionState::Create(space, start, counts, costs));
   const int64_t of_start = state->predicted();
   const auto begin = Clock::now();
-  SMELT_ASSIGN_OR_RETURN(const AnnealingResult result, Anneal(*state, {.moves = flags.moves, .seed = flags.seed}));
+  SMELT_ASSIGN_OR_RETURN(const AnnealingResult result, Anneal(*state, OptionsOf(flags)));
   return Run{std::chrono::duration<double>(Clock::now() - begin).count(), result.moves, result.accepted,
              state->predicted() - of_start};
 }
@@ -100,6 +110,9 @@ int Main(int argc, char** argv) {
       ->check(CLI::Range(1L, 1000000000L))
       ->capture_default_str();
   app.add_option("--seed", flags.seed, "Seed of the moves")->capture_default_str();
+  app.add_option("--temperature", flags.temperature,
+                 "A constant one, and no descent before it: a move that is taken back costs twice as much as one that "
+                 "is accepted, so that rates compare where as many are accepted");
   app.add_flag("--json", flags.json, "Machine-readable result");
   CLI11_PARSE(app, argc, argv);
   const absl::Status status = Measure(flags);
