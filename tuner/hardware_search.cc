@@ -102,7 +102,7 @@ class MeasuredState : public SearchState {
                   [&](const auto& knob) { return tiled_.contains(knob.first) && !kernels.contains(knob.first); });
     return present;
   }
-  // Those that tile_search.h would try. A kernel without a loop nest has none.
+  // The tiles are those of tile_search.h. A kernel without a loop nest has none.
   const std::vector<std::string>& TilesOf(const fusion::KernelRef& kernel) {
     const auto [known, added] = tiles_of_.try_emplace(kernel.hash);
     if (!added) return known->second;

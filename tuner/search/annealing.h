@@ -46,8 +46,8 @@ class SearchState {
 
 struct AnnealingOptions {
   int64_t moves = 10000;  // moves tried, those of descents and those that came to nothing included
-  // Temperatures are multiples of the median change for the worse among the first that the chain meets: at temperature
-  // 1 such a change is accepted with probability 1/e.
+  // Temperatures are multiples of the median change for the worse, of the first that the chain meets: at temperature 1
+  // such a change is accepted with probability 1/e.
   double first_temperature = 1;
   double last_temperature = 0.01;
   bool descend_first = true;  // before it anneals

@@ -39,8 +39,8 @@ absl::StatusOr<double> FusionState::SecondsOf(absl::Span<const fusion::KernelRef
     }
   }
   if (!unknown.empty()) SMELT_RETURN_IF_ERROR(Predict(unknown));
-  // The order of the sum is the kernels' own, whatever was known before: sums in another order round otherwise, and a
-  // search that meets ties would go another way.
+  // The order is the kernels' own, whatever was known before: sums in another order round otherwise, and a search that
+  // meets ties would go another way.
   double sum = 0;
   for (const fusion::KernelRef& kernel : kernels) sum += seconds_.find(kernel.hash)->second * ExecutionsOf(kernel);
   return sum;
