@@ -29,19 +29,25 @@ std::vector<WeightedKernel> FusionState::Kernels() const {
 }
 
 absl::StatusOr<double> FusionState::SecondsOf(absl::Span<const fusion::KernelRef> kernels) {
-  std::vector<const fusion::KernelRef*> unknown;
-  for (const fusion::KernelRef& kernel : kernels) {
-    if (seconds_.contains(kernel.hash)) continue;
-    if (const std::optional<double> seconds = costs_.Find(kernel.hash)) {
-      seconds_.emplace(kernel.hash, *seconds);
-    } else {
-      unknown.push_back(&kernel);
-    }
-  }
-  if (!unknown.empty()) SMELT_RETURN_IF_ERROR(Predict(unknown));
   // The order is the kernels' own, whatever was known before: sums in another order round otherwise, and a search that
   // meets ties would go another way.
   double sum = 0;
+  std::vector<const fusion::KernelRef*> unknown;
+  for (const fusion::KernelRef& kernel : kernels) {
+    auto known = seconds_.find(kernel.hash);
+    if (known == seconds_.end()) {
+      const std::optional<double> seconds = costs_.Find(kernel.hash);
+      if (!seconds) {
+        unknown.push_back(&kernel);
+        continue;
+      }
+      known = seconds_.emplace(kernel.hash, *seconds).first;
+    }
+    sum += known->second * ExecutionsOf(kernel);
+  }
+  if (unknown.empty()) return sum;
+  SMELT_RETURN_IF_ERROR(Predict(unknown));
+  sum = 0;
   for (const fusion::KernelRef& kernel : kernels) sum += seconds_.find(kernel.hash)->second * ExecutionsOf(kernel);
   return sum;
 }
