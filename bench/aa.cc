@@ -20,7 +20,7 @@
 #include "measure/comparison.h"
 #include "nlohmann/json.hpp"
 #include "targets/cpu/compile/compile.h"
-#include "targets/cpu/detect.h"
+#include "targets/cpu/processor/detect.h"
 #include "targets/program.h"
 
 namespace smelt::tuner {

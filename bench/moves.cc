@@ -16,7 +16,7 @@
 #include "gnn/shipped_model.h"
 #include "hlo/passes/execution_counts.h"
 #include "nlohmann/json.hpp"
-#include "targets/cpu/detect.h"
+#include "targets/cpu/processor/detect.h"
 #include "targets/program.h"
 #include "tuner/search/annealing.h"
 #include "tuner/search/fusion_state.h"

@@ -7,7 +7,6 @@
 #include <malloc.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <fstream>
 #include <memory>
@@ -16,6 +15,7 @@
 #include <vector>
 
 #include "CLI/CLI.hpp"
+#include "base/clock.h"
 #include "base/status_macros.h"
 #include "hlo/module.h"
 #include "hlo/text/parser.h"
@@ -25,8 +25,6 @@
 namespace smelt::hlo {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 struct Row {
   std::string path;
   double bytes = 0;      // of text
@@ -35,8 +33,6 @@ struct Row {
   double allocated = 0;  // bytes
   int64_t instructions = 0;
 };
-
-double Since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
 absl::StatusOr<Row> Measure(const std::string& path, double seconds) {
   std::ifstream file(path, std::ios::binary);

@@ -21,7 +21,7 @@
 #include "gnn/predictor.h"
 #include "gnn/shipped_model.h"
 #include "nlohmann/json.hpp"
-#include "targets/cpu/detect.h"
+#include "targets/cpu/processor/detect.h"
 #include "targets/program.h"
 #include "tuner/session.h"
 

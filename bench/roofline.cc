@@ -12,7 +12,6 @@
 // Times are minima. Kernels whose bound is below a microsecond are listed with --all but not judged: calling them costs
 // as much as they do.
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <cstring>
 #include <map>
@@ -23,23 +22,23 @@
 #include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/clock.h"
 #include "base/status_macros.h"
 #include "fusion/kernel.h"
 #include "hlo/cost_analysis.h"
 #include "hlo/opcode.h"
 #include "hlo/text/printer.h"
 #include "measure/kernel_program.h"
+#include "measure/timing.h"
 #include "nlohmann/json.hpp"
 #include "targets/cpu/compile/compile.h"
-#include "targets/cpu/detect.h"
-#include "targets/cpu/probe.h"
+#include "targets/cpu/processor/detect.h"
+#include "targets/cpu/processor/probe.h"
 #include "targets/cpu/worker/loaded_program.h"
 #include "targets/program.h"
 
 namespace smelt::tuner {
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 constexpr double kContractionGoal = 0.4;
 constexpr double kElementwiseGoal = 0.6;
@@ -53,8 +52,6 @@ struct Flags {
   double seconds = 0.2;  // a kernel
   bool all = false, json = false;
 };
-
-double Since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
 // Bytes a second of one core while everything touched together has `capacity` bytes.
 struct Level {
@@ -179,13 +176,11 @@ void Judge(const Machine& machine, Row* row) {
 
 absl::StatusOr<double> BestSample(cpu::LoadedProgram& program, double seconds) {
   SMELT_RETURN_IF_ERROR(program.Prepare());
-  double best = 1e9;
-  const auto start = Clock::now();
-  for (int samples = 0; samples < 5 || Since(start) < seconds; ++samples) {
-    SMELT_ASSIGN_OR_RETURN(const double sample, program.Sample());
-    best = std::min(best, sample);
-  }
-  return best;
+  constexpr int kMostSamples = 1 << 20;
+  const measure::SampleLimits limits{.seconds = seconds, .least_seconds = seconds, .most_rounds = kMostSamples};
+  SMELT_ASSIGN_OR_RETURN(const std::vector<std::vector<double>> samples,
+                         measure::TimeInTurn(1, limits, [&](size_t) { return program.Sample(); }));
+  return *std::min_element(samples[0].begin(), samples[0].end());
 }
 
 absl::Status MeasureModule(const std::string& path, const cpu::Target& target, const Flags& flags,
@@ -194,7 +189,8 @@ absl::Status MeasureModule(const std::string& path, const cpu::Target& target, c
   SMELT_ASSIGN_OR_RETURN(const targets::FusedProgram fused, targets::FuseProgram(program, flags.fusion, target));
   const cpu::ExecutableOptions options{.cache = &cache, .tiles = fused.tiles};
   cpu::InputPool inputs;
-  SMELT_ASSIGN_OR_RETURN(auto whole, cpu::LoadedProgram::Load(hlo::ToText(*fused.module), target, options, inputs));
+  SMELT_ASSIGN_OR_RETURN(auto whole, cpu::LoadedProgram::Compile(hlo::ToText(*fused.module), target, options, inputs));
+  SMELT_RETURN_IF_ERROR(whole->TakeInputs({}));
   SMELT_RETURN_IF_ERROR(whole->Run());
   SMELT_ASSIGN_OR_RETURN(const cpu::LoadedProgram::KernelTimes times, whole->TimeKernels(5));
   SMELT_ASSIGN_OR_RETURN(const std::vector<fusion::Kernel> kernels, fusion::ExtractKernels(*fused.module));
@@ -209,8 +205,10 @@ absl::Status MeasureModule(const std::string& path, const cpu::Target& target, c
     row.in_program = times.seconds[i] / static_cast<double>(times.executions[i]);
     row.flops = info.flops;
     row.bytes = info.bytes;
-    SMELT_ASSIGN_OR_RETURN(auto alone, cpu::LoadedProgram::Load(hlo::ToText(*measure::ProgramOfKernel(*kernel->second)),
-                                                                target, options, inputs));
+    const std::unique_ptr<hlo::Module> kernel_alone = measure::ProgramOfKernel(*kernel->second);
+    SMELT_ASSIGN_OR_RETURN(auto alone,
+                           cpu::LoadedProgram::Compile(hlo::ToText(*kernel_alone), target, options, inputs));
+    SMELT_RETURN_IF_ERROR(alone->TakeInputs({}));
     SMELT_ASSIGN_OR_RETURN(row.seconds, BestSample(*alone, flags.seconds));
     kernel->second = nullptr;
     rows->push_back(std::move(row));

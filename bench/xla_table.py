@@ -59,7 +59,7 @@ def same_library_ms(report, folder):
     times = [report["same_library_ms"]] if report["same_library_ms"] > 0 else []
     if kept:
         times.append(report["default_ms"])
-    elif not (report["library"] or report["called"] or report["uncut"]) and "xla_no_library" in report["starts"]:
+    elif not report["knobs"] and "xla_no_library" in report["starts"]:
         times.append(report["default_ms"] * report["starts"]["xla_no_library"])
     return min(times, default=report["best_ms"])
 
@@ -86,7 +86,7 @@ def tune(module, arguments):
     fusions = same_library_ms(report, folder) / report["best_ms"] if ours else 1.0
     return row | {"xla_ms": report["default_ms"], "tuned_ms": report["best_ms"], "margin": (high - low) / 2, "speeds": speeds, "tuned": tuned,
                   "over_better": tuned / max(1.0, speeds.get("no library", 1.0)), "fusions": fusions, "answer": report["answer"],
-                  "verified": report["verified"], "library": report["library"], "called": report["called"], "uncut": report["uncut"], "measured": report["measured"] + report["known"],
+                  "verified": report["verified"], "knobs": report["knobs"], "measured": report["measured"] + report["known"],
                   "failed": report["failed"]}
 
 
@@ -108,8 +108,9 @@ def summary(rows):
 
 
 def choices(row):
-    parts = [f"{len(row[key])} {what}" for key, what in (("library", "in library"), ("called", "called")) if row.get(key)]
-    return ", ".join(parts + ["uncut"] * bool(row.get("uncut")))
+    knobs = row["knobs"]
+    parts = [f"{len(knobs[way])} {what}" for way, what in (("library", "in library"), ("call", "called")) if way in knobs]
+    return ", ".join(parts + ["uncut"] * ("uncut" in knobs))
 
 
 def write_page(arguments):

@@ -22,7 +22,7 @@
 #include "hlo/text/printer.h"
 #include "kernels/tiles/tiles.h"
 #include "nlohmann/json.hpp"
-#include "targets/cpu/detect.h"
+#include "targets/cpu/processor/detect.h"
 #include "targets/program.h"
 
 struct SmeltModule {

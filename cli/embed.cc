@@ -11,10 +11,10 @@
 #include "cli/print_json.h"
 #include "cli/target.h"
 #include "cli/verb.h"
-#include "cli/xla.h"
 #include "fusion/config_file.h"
 #include "hlo/file/write.h"
 #include "nlohmann/json.hpp"
+#include "targets/cpu/processor/detect.h"
 #include "targets/program.h"
 #include "targets/xla/embed/link_table.h"
 #include "targets/xla/program.h"
@@ -34,9 +34,12 @@ struct Flags {
 absl::StatusOr<std::unique_ptr<hlo::Module>> Fused(const Flags& flags, std::map<std::string, std::string>* tiles) {
   SMELT_ASSIGN_OR_RETURN(const targets::Program program, targets::LoadProgram(flags.module, targets::Simplify::kNo));
   SMELT_ASSIGN_OR_RETURN(const fusion::Space space, xla::XlaSpace(program));
-  SMELT_ASSIGN_OR_RETURN(const fusion::Config config, xla::XlaFusionConfig(space, program, flags.fusion));
-  if (!targets::IsFusionName(flags.fusion)) {
+  fusion::Config config;
+  if (targets::IsFusionName(flags.fusion)) {
+    SMELT_ASSIGN_OR_RETURN(config, targets::NamedFusion(space, program.flat, flags.fusion, nullptr));
+  } else {
     SMELT_ASSIGN_OR_RETURN(const fusion::SavedConfig saved, fusion::LoadConfig(flags.fusion, space));
+    config = saved.config;
     *tiles = saved.tiles;
   }
   return xla::LoopFusionProgram(space, config, {}, flags.threads);
@@ -45,7 +48,7 @@ absl::StatusOr<std::unique_ptr<hlo::Module>> Fused(const Flags& flags, std::map<
 absl::Status Embed(const Flags& flags) {
   embed::EmbedOptions options;
   options.which = flags.kernels == "contractions" ? embed::Which::kContractions : embed::Which::kAll;
-  SMELT_ASSIGN_OR_RETURN(options.target, ReadTarget(absl::StrCat("cpu:threads=", flags.threads)));
+  SMELT_ASSIGN_OR_RETURN(options.target, cpu::TargetOf({.kind = "cpu", .threads = flags.threads}));
   SMELT_ASSIGN_OR_RETURN(const std::unique_ptr<hlo::Module> module, Fused(flags, &options.tiles));
   SMELT_ASSIGN_OR_RETURN(const embed::Embedded embedded, embed::EmbedKernels(options, module.get()));
 
@@ -81,7 +84,7 @@ Action AddEmbed(CLI::App& app) {
   auto flags = std::make_shared<Flags>();
   app.add_option("MODULE", flags->module, "A module as XLA's passes left it with its fusion off")->required();
   app.add_option(kOutputFlag, flags->folder, "Folder for embedded.pb, table.c and an object file a kernel")->required();
-  app.add_option("--fusion", flags->fusion, targets::kFusionHelp)->check(CheckFusion)->capture_default_str();
+  AddFusionFlag(app, &flags->fusion);
   app.add_option("--kernels", flags->kernels, "contractions: kernels with a dot or a convolution; all: of some size")
       ->check(CLI::IsMember({"contractions", "all"}))
       ->capture_default_str();

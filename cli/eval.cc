@@ -20,7 +20,7 @@
 #include "gnn/model/model_file.h"
 #include "machine/target_id.h"
 #include "targets/cpu/codegen/target.h"
-#include "targets/xla/loop_rules.h"
+#include "targets/registry.h"
 
 namespace smelt::cli {
 namespace {
@@ -53,11 +53,14 @@ void NoteOtherTarget(const std::string& path, const gnn::ModelFile& model, const
 }
 
 absl::Status Eval(const Flags& flags) {
-  SMELT_ASSIGN_OR_RETURN(cpu::Target target, ReadTarget(flags.target));
+  SMELT_ASSIGN_OR_RETURN(cpu::Target target, ReadProcessor(flags.target));
   SMELT_ASSIGN_OR_RETURN(const gnn::ModelFile model, gnn::LoadModel(flags.model));
   SMELT_RETURN_IF_ERROR(target.SetFigures(model.target_figures));
-  SMELT_ASSIGN_OR_RETURN(const gnn::Dataset data,
-                         gnn::LoadDataset(flags.corpus, target, {.rough = {{xla::kKind, xla::LoopRules()}}}));
+  gnn::LoadOptions options;
+  for (const auto& [name, kind] : targets::Kinds()) {
+    if (kind.rough_rules != nullptr) options.rough.emplace(name, kind.rough_rules());
+  }
+  SMELT_ASSIGN_OR_RETURN(const gnn::Dataset data, gnn::LoadDataset(flags.corpus, target, options));
   for (const std::string& warning : data.warnings) std::fprintf(stderr, "%s\n", warning.c_str());
   NoteOtherTarget(flags.model, model, data);
   SMELT_ASSIGN_OR_RETURN(const gnn::SplitOptions split_options,

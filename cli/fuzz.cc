@@ -30,7 +30,8 @@ absl::Status End(const fuzz::CampaignReport& report) {
 absl::Status Fuzz(Flags& flags) {
   Interrupt interrupt;
   fuzz::CampaignOptions& options = flags.campaign;
-  SMELT_ASSIGN_OR_RETURN(options.trial.target, ReadTargetToRun(flags.target));
+  SMELT_ASSIGN_OR_RETURN(options.trial.target, ReadProcessor(flags.target));
+  WarnOfThreads(options.trial.target.threads);
   options.limits.bytes = flags.memory_limit << 20;
   options.cancel = interrupt.flag();
   tuner::Progress progress;

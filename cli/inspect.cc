@@ -3,28 +3,21 @@
 #include <cstdio>
 #include <map>
 #include <memory>
-#include <optional>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "cli/print_json.h"
+#include "cli/stablehlo.h"
 #include "cli/target.h"
 #include "cli/verb.h"
-#include "cli/xla.h"
 #include "fusion/kernel.h"
 #include "fusion/legality.h"
 #include "fusion/reason.h"
-#include "fusion/rules.h"
 #include "hlo/cost_analysis.h"
 #include "hlo/file/read.h"
 #include "hlo/fingerprint.h"
-#include "hlo/loop_nest.h"
-#include "hlo/text/printer.h"
 #include "nlohmann/json.hpp"
-#include "targets/cpu/compile/compile.h"
-#include "targets/cpu/program/runtime_size_region.h"
-#include "targets/program.h"
+#include "targets/tunable.h"
 
 namespace smelt::cli {
 namespace {
@@ -32,19 +25,18 @@ namespace {
 using nlohmann::json;
 
 struct Flags {
-  std::string module, python, fusion, why, kernel, tile, target = "cpu";
+  std::string module, fusion, why, kernel, tile;
   bool no_verify = false, kernels = false, json = false;
+  TargetFlags target;
+
+  std::string FusionOr(const char* usual) const { return fusion.empty() ? usual : fusion; }
 };
 
 // Why an instruction shares no kernel with each of those around it, under the configuration.
-absl::Status ExplainWhy(const Flags& flags, const targets::Program& program, const cpu::Target& target, json* result) {
-  SMELT_ASSIGN_OR_RETURN(const fusion::Space space,
-                         fusion::Space::Build(program.module(), fusion::Rules::OwnKernels()));
-  SMELT_ASSIGN_OR_RETURN(
-      const fusion::Config config,
-      targets::FusionConfig(space, program.flat, flags.fusion.empty() ? "priority" : flags.fusion, target));
+absl::Status ExplainWhy(const Flags& flags, const targets::Tunable& program, const fusion::Config& config,
+                        json* result) {
   const hlo::Instruction* subject = nullptr;
-  for (const hlo::Computation* computation : program.module().ExecutedComputations()) {
+  for (const hlo::Computation* computation : program.program().module().ExecutedComputations()) {
     for (const hlo::Instruction* instruction : computation->Instructions()) {
       if (instruction->name() == flags.why) subject = instruction;
     }
@@ -52,11 +44,11 @@ absl::Status ExplainWhy(const Flags& flags, const targets::Program& program, con
   if (subject == nullptr) {
     return absl::NotFoundError(
         absl::StrCat(flags.module, ": has no instruction `", flags.why,
-                     "` after simplification; `smelt opt --passes=default` prints those that there are"));
+                     "` after the passes before fusion; `smelt opt --passes=default` prints those that there are"));
   }
   json edges = json::array();
   auto explain = [&](const hlo::Instruction& producer, const hlo::Instruction& consumer) {
-    const fusion::Explanation why = fusion::Why(space, config, producer, consumer);
+    const fusion::Explanation why = fusion::Why(program.space(), config, producer, consumer);
     const fusion::ReasonInfo reason = fusion::Describe(why.reason);
     edges.push_back({{"producer", producer.name()},
                      {"consumer", consumer.name()},
@@ -76,27 +68,19 @@ absl::Status ExplainWhy(const Flags& flags, const targets::Program& program, con
 }
 
 // The kernels of a fused module: what each is made of, and whether the compiler has a loop nest for it.
-absl::Status ListKernels(const Flags& flags, const hlo::Module& fused, json* result) {
+absl::Status ListKernels(const Flags& flags, const targets::Target& target, const hlo::Module& fused, json* result) {
   std::vector<int64_t> counts;
   SMELT_ASSIGN_OR_RETURN(const std::vector<fusion::Kernel> kernels, fusion::ExtractKernels(fused, &counts));
   int64_t total = 0;
   double flops = 0, bytes = 0;
   json list = json::array();
-  const std::optional<std::string> one_piece = cpu::WhyOnePiece(fused);
-  absl::flat_hash_map<std::string, std::string> in_region;  // by name: kernels that run as part of a larger operation
-  for (const hlo::Computation* computation : fused.ExecutedComputations()) {
-    const auto region = cpu::FindRuntimeSizeRegion(*computation);
-    if (!region) continue;
-    for (const hlo::Instruction* member : region->members) in_region[std::string(member->name())] = region->why;
-  }
+  const std::vector<std::string> why = target.WhyOpaque(fused, kernels);
   for (size_t i = 0; i < kernels.size(); ++i) {
     const hlo::CostAnalysis cost = hlo::AnalyzeCost(kernels[i].computation());
     total += counts[i];
     flops += cost.flops * static_cast<double>(counts[i]);
     bytes += cost.bytes() * static_cast<double>(counts[i]);
-    std::string opaque = one_piece.value_or("");
-    if (const auto found = in_region.find(kernels[i].name); found != in_region.end()) opaque = found->second;
-    if (opaque.empty()) opaque = std::string(smelt::hlo::HasLoopNest(kernels[i].computation()).message());
+    const std::string& opaque = why[i];
     list.push_back({{"name", kernels[i].name},
                     {"hash", kernels[i].hash.ToHex()},
                     {"count", counts[i]},
@@ -119,7 +103,7 @@ absl::Status ListKernels(const Flags& flags, const hlo::Module& fused, json* res
 }
 
 // One kernel the whole way down: HLO, schedule, loop IR, assembler.
-absl::Status ShowKernel(const Flags& flags, const hlo::Module& fused, const cpu::Target& target, json* result) {
+absl::Status ShowKernel(const Flags& flags, const targets::Target& target, const hlo::Module& fused, json* result) {
   SMELT_ASSIGN_OR_RETURN(const std::vector<fusion::Kernel> kernels, fusion::ExtractKernels(fused));
   const auto found =
       std::find_if(kernels.begin(), kernels.end(), [&](const fusion::Kernel& k) { return k.name == flags.kernel; });
@@ -127,23 +111,12 @@ absl::Status ShowKernel(const Flags& flags, const hlo::Module& fused, const cpu:
     return absl::NotFoundError(absl::StrCat(flags.module, ": has no kernel `", flags.kernel,
                                             "` under this fusion; --kernels lists those that there are"));
   }
-  cpu::KernelListing listing;
-  cpu::CompileOptions options{.listing = &listing};
-  if (!flags.tile.empty()) {
-    SMELT_ASSIGN_OR_RETURN(options.tile, kernels::nests::Tile::Parse(flags.tile));
-  }
-  SMELT_ASSIGN_OR_RETURN(const auto compiled, cpu::CompileKernel(found->computation(), target, options, nullptr));
-  (*result)["kernel"] = {{"name", found->name},
-                         {"hlo", hlo::ToText(*found->module)},
-                         {"tile", compiled->tile},
-                         {"schedule", compiled->trace},
-                         {"loops", listing.loops},
-                         {"assembly", listing.assembly},
-                         {"vector_spills", compiled->vector_spills}};
-  if (!flags.json) {
-    std::printf("%s\ntile %s, %d spilled vectors\n\n%s\n%s\n%s", hlo::ToText(*found->module).c_str(),
-                compiled->tile.c_str(), compiled->vector_spills, compiled->trace.c_str(), listing.loops.c_str(),
-                listing.assembly.c_str());
+  SMELT_ASSIGN_OR_RETURN(const targets::KernelListing listing, target.Show(*found, flags.tile));
+  json& kernel = (*result)["kernel"] = {{"name", found->name}};
+  for (const auto& [part, text] : listing) {
+    kernel[part] = text;
+    const bool is_line = text.find('\n') == std::string::npos;
+    if (!flags.json) std::printf("%s%s%s\n\n", part.c_str(), is_line ? " " : ":\n", text.c_str());
   }
   return absl::OkStatus();
 }
@@ -177,23 +150,22 @@ absl::Status Inspect(const Flags& flags) {
   const Hash128 fingerprint = hlo::Fingerprint(*module);
   result["fingerprint"] = fingerprint.ToHex();
   if (flags.json || !flags.fusion.empty() || flags.kernels || !flags.why.empty() || !flags.kernel.empty()) {
-    SMELT_ASSIGN_OR_RETURN(const cpu::Target target, ReadTarget(flags.target));
-    SMELT_ASSIGN_OR_RETURN(const targets::Program program, targets::PrepareProgram(std::move(module), flags.module));
+    const std::string fusion = flags.FusionOr("priority");
+    SMELT_ASSIGN_OR_RETURN(const OpenedProgram program, OpenProgram(flags.target, flags.module, fusion));
     if (!flags.why.empty()) {
-      SMELT_RETURN_IF_ERROR(ExplainWhy(flags, program, target, &result));
+      SMELT_RETURN_IF_ERROR(ExplainWhy(flags, *program.tunable, program.trial.config, &result));
     } else {
-      SMELT_ASSIGN_OR_RETURN(const targets::FusedProgram fused,
-                             targets::FuseProgram(program, flags.fusion.empty() ? "priority" : flags.fusion, target));
-      result["decisions"] = fused.config.size();
-      result["decisions_set"] = fused.config.Count();
+      const std::unique_ptr<hlo::Module> fused = program.tunable->Fused(program.trial);
+      result["decisions"] = program.trial.config.size();
+      result["decisions_set"] = program.trial.config.Count();
       if (!flags.kernel.empty()) {
-        SMELT_RETURN_IF_ERROR(ShowKernel(flags, *fused.module, target, &result));
+        SMELT_RETURN_IF_ERROR(ShowKernel(flags, *program.target, *fused, &result));
       } else {
-        SMELT_RETURN_IF_ERROR(ListKernels(flags, *fused.module, &result));
+        SMELT_RETURN_IF_ERROR(ListKernels(flags, *program.target, *fused, &result));
       }
       if (!flags.json && flags.kernel.empty()) {
         std::printf("fusion %s: %ld of %ld decisions, %ld kernels (%ld distinct), %.3g flops, %.3g bytes moved\n",
-                    flags.fusion.empty() ? "priority" : flags.fusion.c_str(), fused.config.Count(), fused.config.size(),
+                    fusion.c_str(), program.trial.config.Count(), program.trial.config.size(),
                     result["kernels"].get<int64_t>(), result["distinct_kernels"].get<int64_t>(),
                     result["flops"].get<double>(), result["bytes"].get<double>());
       }
@@ -212,18 +184,17 @@ absl::Status Inspect(const Flags& flags) {
 Action AddInspect(CLI::App& app) {
   auto flags = std::make_shared<Flags>();
   app.add_option("MODULE", flags->module, "HLO text or proto, or StableHLO, by its extension")->required();
-  AddPythonFlag(app, &flags->python);
-  app.add_option("--fusion", flags->fusion, targets::kFusionHelp)->check(CheckFusion);
+  AddFusionFlag(app, &flags->fusion);
   app.add_flag("--kernels", flags->kernels, "List the kernels, and which of them are opaque operations and why");
   app.add_option("--why", flags->why,
                  "Say for each neighbour of this instruction whether they share a kernel, and which rule forbids it");
   app.add_option("--kernel", flags->kernel, "Show one kernel the whole way down: HLO, schedule, loop IR, assembler");
   app.add_option("--tile", flags->tile, "With --kernel: under this tile, as `smelt rank` prints them");
-  app.add_option("--target", flags->target, "Target whose rules apply")->capture_default_str();
+  AddTargetFlags(app, &flags->target);
   app.add_flag("--no-verify", flags->no_verify, "Only read the module, without verifying it");
   app.add_flag("--json", flags->json, "Machine-readable result on standard output");
   return [flags]() -> absl::Status {
-    SMELT_ASSIGN_OR_RETURN(flags->module, ModuleFile(flags->module, flags->python));
+    SMELT_ASSIGN_OR_RETURN(flags->module, ModuleFile(flags->module, flags->target.flags[kPythonFlag]));
     return Inspect(*flags);
   };
 }

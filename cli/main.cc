@@ -6,7 +6,7 @@
 #include "cli/limits.h"
 #include "cli/verb.h"
 #include "targets/cpu/codegen/codegen.h"
-#include "targets/cpu/detect.h"
+#include "targets/cpu/processor/detect.h"
 
 namespace smelt::cli {
 namespace {

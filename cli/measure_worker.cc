@@ -3,7 +3,8 @@
 #include <memory>
 
 #include "cli/verb.h"
-#include "targets/cpu/worker/worker_main.h"
+#include "machine/target_id.h"
+#include "targets/registry.h"
 
 namespace smelt::cli {
 
@@ -16,7 +17,12 @@ Action AddMeasureWorker(CLI::App& app) {
   app.add_option("--target", flags->target);
   app.add_option("--cache", flags->cache);
   app.add_option("--cpu", flags->cpu);
-  return [flags]() -> absl::Status { std::exit(cpu::WorkerMain(flags->target, flags->cache, flags->cpu)); };
+  return [flags]() -> absl::Status {
+    const auto kind = targets::Kinds().find(machine::TargetId::Parse(flags->target).kind);
+    if (kind == targets::Kinds().end() || kind->second.serve == nullptr)
+      return UsageError("measure-worker: --target=" + flags->target + " has no such child");
+    std::exit(kind->second.serve(flags->target, flags->cache, flags->cpu));
+  };
 }
 
 }  // namespace smelt::cli

@@ -6,18 +6,15 @@
 
 #include "absl/status/statusor.h"
 #include "gnn/predictor.h"
-#include "targets/cpu/codegen/target.h"
+#include "targets/target.h"
 
 namespace smelt::cli {
 
 inline constexpr const char* kModelHelp =
     "Model file; `analytical`: the analytical model; by default the shipped model";
 
-// The file named, or models/cpu.smeltmodel as shipped, or the analytical model where that is asked for. Says on
-// standard error which one when the choice was not the user's.
-absl::StatusOr<std::unique_ptr<gnn::Predictor>> OpenPredictor(const std::string& name, const cpu::Target& target);
-
-// Says on standard error where the model was trained on another CPU than this one.
-void WarnOfModel(const gnn::Predictor& predictor);
+// targets::Target::OpenPredictor, and a line on standard error where predictions are less than a user may expect: there
+// is no shipped model, or it was trained on another CPU than this one.
+absl::StatusOr<std::unique_ptr<gnn::Predictor>> OpenPredictor(const std::string& name, const targets::Target& target);
 
 }  // namespace smelt::cli

@@ -6,23 +6,22 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "base/status_macros.h"
+#include "cli/stablehlo.h"
 #include "cli/target.h"
 #include "cli/verb.h"
-#include "cli/xla.h"
 #include "hlo/file/read.h"
 #include "hlo/file/write.h"
 #include "hlo/passes/pipeline.h"
 #include "hlo/text/printer.h"
-#include "targets/cpu/codegen/target.h"
-#include "targets/program.h"
-#include "targets/xla/program.h"
+#include "targets/tunable.h"
 
 namespace smelt::cli {
 namespace {
 
 struct Flags {
-  std::string module, python, passes = "none", fusion, output, target = "cpu";
+  std::string module, passes = "none", fusion, output;
   bool no_verify = false, dump = false, list = false;
+  TargetFlags target;
 };
 
 absl::Status Write(const std::string& path, const hlo::Module& module) {
@@ -37,14 +36,17 @@ absl::Status ListPasses() {
   return absl::OkStatus();
 }
 
-// A module as XLA's passes left it (targets/xla/program.h), fused as its code generator takes it.
-absl::Status FuseForXla(const Flags& flags, std::unique_ptr<hlo::Module> module) {
-  SMELT_ASSIGN_OR_RETURN(const int threads, XlaThreads(flags.target));
-  targets::Program program;
-  program.path = flags.module;
-  SMELT_ASSIGN_OR_RETURN(program.flat, xla::FlatProgram(*module));
-  SMELT_ASSIGN_OR_RETURN(const targets::FusedProgram fused, xla::FuseXlaProgram(program, flags.fusion, threads));
-  return Write(flags.output, *fused.module);
+// Fused as the target takes it.
+absl::Status Fuse(const Flags& flags, std::unique_ptr<hlo::Module> module) {
+  SMELT_ASSIGN_OR_RETURN(const machine::TargetId id, ReadTargetId(flags.target));
+  SMELT_RETURN_IF_ERROR(CheckFusionOf(id, flags.fusion));
+  SMELT_ASSIGN_OR_RETURN(const std::unique_ptr<targets::Target> target, OpenTarget(flags.target, {}));
+  SMELT_ASSIGN_OR_RETURN(const std::unique_ptr<targets::Tunable> program,
+                         target->Take(std::move(module), flags.fusion));
+  SMELT_ASSIGN_OR_RETURN(const targets::Trial trial, program->Named(flags.fusion));
+  if (!trial.compiler.empty())
+    return UsageError(absl::StrCat("--fusion=", flags.fusion, " is the compiler's own choice: there is none to apply"));
+  return Write(flags.output, *program->Fused(trial));
 }
 
 absl::Status Opt(const Flags& flags) {
@@ -65,12 +67,7 @@ absl::Status Opt(const Flags& flags) {
         hlo::RunPasses(*module, std::vector<std::string>(absl::StrSplit(flags.passes, ',', absl::SkipEmpty())), options)
             .status());
   }
-  if (!flags.fusion.empty() && IsXlaTarget(flags.target)) return FuseForXla(flags, std::move(module));
-  if (!flags.fusion.empty()) {
-    SMELT_ASSIGN_OR_RETURN(const cpu::Target target, ReadTarget(flags.target));
-    SMELT_ASSIGN_OR_RETURN(targets::FusedProgram fused, targets::FuseModule(*module, flags.fusion, target));
-    return Write(flags.output, *fused.module);
-  }
+  if (!flags.fusion.empty()) return Fuse(flags, std::move(module));
   return Write(flags.output, *module);
 }
 
@@ -79,22 +76,19 @@ absl::Status Opt(const Flags& flags) {
 Action AddOpt(CLI::App& app) {
   auto flags = std::make_shared<Flags>();
   app.add_option("MODULE", flags->module, "HLO text or proto, or StableHLO, by its extension");
-  AddPythonFlag(app, &flags->python);
   app.add_option("--passes", flags->passes, "default, none, or names separated by commas (--list-passes)")
       ->capture_default_str();
-  app.add_option("--fusion", flags->fusion, targets::kFusionHelp)->check(CheckFusion);
+  AddFusionFlag(app, &flags->fusion);
   app.add_option(kOutputFlag, flags->output,
                  "File to write, its form by the extension (.hlo, .pb, .pbtxt, with .gz or .zst); standard output as "
                  "text without it");
-  app.add_option("--target", flags->target,
-                 "Target whose rules the fusion follows; xla:threads=N for a module as XLA's passes left it")
-      ->capture_default_str();
+  AddTargetFlags(app, &flags->target);
   app.add_flag("--no-verify", flags->no_verify, "Accept a module that the verifier would refuse");
   app.add_flag("--print-after-all", flags->dump,
                "Print the module to standard error before the first pass and after each that changed it");
   app.add_flag("--list-passes", flags->list, "List the passes and why each exists");
   return [flags]() -> absl::Status {
-    SMELT_ASSIGN_OR_RETURN(flags->module, ModuleFile(flags->module, flags->python));
+    SMELT_ASSIGN_OR_RETURN(flags->module, ModuleFile(flags->module, flags->target.flags[kPythonFlag]));
     return Opt(*flags);
   };
 }

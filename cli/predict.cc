@@ -11,23 +11,23 @@
 #include "cli/verb.h"
 #include "fusion/kernel.h"
 #include "nlohmann/json.hpp"
-#include "targets/program.h"
+#include "targets/tunable.h"
 
 namespace smelt::cli {
 namespace {
 
 struct Flags {
-  std::string module, model, fusion = "priority", target = "cpu:threads=1";
+  std::string module, model, fusion = "priority";
   bool json = false;
+  TargetFlags target;
 };
 
 absl::Status Predict(const Flags& flags) {
-  SMELT_ASSIGN_OR_RETURN(const cpu::Target target, ReadTarget(flags.target));
-  SMELT_ASSIGN_OR_RETURN(const std::unique_ptr<gnn::Predictor> predictor, OpenPredictor(flags.model, target));
-  SMELT_ASSIGN_OR_RETURN(const targets::Program program, targets::LoadProgram(flags.module));
-  SMELT_ASSIGN_OR_RETURN(const targets::FusedProgram fused, targets::FuseProgram(program, flags.fusion, target));
+  SMELT_ASSIGN_OR_RETURN(const OpenedProgram program, OpenProgram(flags.target, flags.module, flags.fusion));
+  SMELT_ASSIGN_OR_RETURN(const std::unique_ptr<gnn::Predictor> predictor, OpenPredictor(flags.model, *program.target));
+  const std::unique_ptr<hlo::Module> fused = program.tunable->Fused(program.trial);
   std::vector<int64_t> counts;
-  SMELT_ASSIGN_OR_RETURN(const std::vector<fusion::Kernel> kernels, fusion::ExtractKernels(*fused.module, &counts));
+  SMELT_ASSIGN_OR_RETURN(const std::vector<fusion::Kernel> kernels, fusion::ExtractKernels(*fused, &counts));
   std::vector<const fusion::Kernel*> pointers;
   for (const fusion::Kernel& kernel : kernels) pointers.push_back(&kernel);
   SMELT_ASSIGN_OR_RETURN(const std::vector<double> seconds, predictor->PredictSeconds(pointers));
@@ -69,8 +69,8 @@ Action AddPredict(CLI::App& app) {
   auto flags = std::make_shared<Flags>();
   app.add_option("MODULE", flags->module, "HLO text")->required();
   app.add_option("--model", flags->model, kModelHelp);
-  app.add_option("--fusion", flags->fusion, targets::kFusionHelp)->check(CheckFusion)->capture_default_str();
-  app.add_option("--target", flags->target, "What the kernels would be compiled for")->capture_default_str();
+  AddFusionFlag(app, &flags->fusion);
+  AddTargetFlags(app, &flags->target);
   app.add_flag("--json", flags->json, "Machine-readable result on standard output");
   return [flags] { return Predict(*flags); };
 }

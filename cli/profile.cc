@@ -7,17 +7,13 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "base/cache_folder.h"
 #include "base/status_macros.h"
 #include "cli/interrupt.h"
 #include "cli/print_json.h"
 #include "cli/target.h"
 #include "cli/verb.h"
-#include "cli/xla.h"
 #include "nlohmann/json.hpp"
-#include "targets/cpu/compile/compile.h"
-#include "targets/cpu/own_kernels.h"
-#include "targets/xla/python.h"
-#include "targets/xla/xla_target.h"
 
 namespace smelt::cli {
 namespace {
@@ -25,9 +21,9 @@ namespace {
 struct Flags {
   std::vector<std::string> modules;
   tuner::ProfileOptions profile;
-  std::string task = "fusion", shard, target = "cpu:threads=1", cache;
-  XlaFlags xla;
+  std::string task = "fusion", shard, cache;
   bool json = false;
+  TargetFlags target;
 };
 
 absl::Status Profile(Flags& flags) {
@@ -43,22 +39,10 @@ absl::Status Profile(Flags& flags) {
     }
   }
   options.cancel = interrupt.flag();
-  const std::string cache = flags.cache.empty() ? cpu::KernelCache::DefaultFolder() : flags.cache;
-  std::unique_ptr<targets::Target> target;
-  if (IsXlaTarget(flags.target)) {
-    SMELT_ASSIGN_OR_RETURN(const int threads, XlaThreads(flags.target));
-    SMELT_ASSIGN_OR_RETURN(cpu::Target processor, ReadTargetToRun(absl::StrCat("cpu:threads=", threads)));
-    SMELT_ASSIGN_OR_RETURN(
-        options.worker,
-        xla::FindXlaWorker({.python = flags.xla.python, .threads = threads, .cancel = interrupt.flag()}));
-    options.worker.cache_folder = cache;
-    target = xla::XlaCpu(std::move(processor), options.worker, flags.xla.compile_seconds);
-  } else {
-    SMELT_ASSIGN_OR_RETURN(cpu::Target processor, ReadTargetToRun(flags.target));
-    options.worker.target = flags.target;
-    options.worker.cache_folder = cache;
-    target = cpu::OwnKernels(std::move(processor));
-  }
+  SMELT_ASSIGN_OR_RETURN(
+      const std::unique_ptr<targets::Target> target,
+      OpenTarget(flags.target, {.cache_folder = flags.cache.empty() ? DefaultCacheFolder() : flags.cache,
+                                .cancel = interrupt.flag()}));
   std::optional<tuner::Progress> line(std::in_place);
   options.progress = &*line;
   SMELT_ASSIGN_OR_RETURN(const tuner::ProfileReport report, tuner::Profile(flags.modules, *target, options));
@@ -119,11 +103,7 @@ Action AddProfile(CLI::App& app) {
       ->capture_default_str();
   app.add_option("--seed", options.seed, "Seed of the configurations")->capture_default_str();
   app.add_option("--shard", flags->shard, "I/N: only every N-th program, beginning with the I-th");
-  app.add_option(
-         "--target", flags->target,
-         "What to compile for and measure on: cpu:threads=N, or xla:threads=N for kernels that XLA:CPU compiles")
-      ->capture_default_str();
-  AddXlaFlags(app, &flags->xla);
+  AddTargetFlags(app, &flags->target);
   app.add_option("--cache", flags->cache, "Kernel cache folder; by default $SMELT_CACHE or ~/.cache/smelt");
   app.add_flag("--json", flags->json, "Machine-readable summary on standard output");
   return [flags] { return Profile(*flags); };

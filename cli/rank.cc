@@ -12,29 +12,33 @@
 #include "fusion/kernel.h"
 #include "gnn/ranking.h"
 #include "nlohmann/json.hpp"
-#include "targets/program.h"
+#include "targets/tunable.h"
 
 namespace smelt::cli {
 namespace {
 
 struct Flags {
-  std::string module, model, fusion = "given", target = "cpu:threads=1", kernel;
+  std::string module, model, fusion = "given", kernel;
   int64_t top = 10, limit = 1000;
   bool json = false;
+  TargetFlags target;
 };
 
 absl::Status Rank(const Flags& flags) {
-  SMELT_ASSIGN_OR_RETURN(const cpu::Target target, ReadTarget(flags.target));
-  SMELT_ASSIGN_OR_RETURN(const std::unique_ptr<gnn::Predictor> predictor, OpenPredictor(flags.model, target));
-  SMELT_ASSIGN_OR_RETURN(const targets::Program program, targets::LoadProgram(flags.module));
-  SMELT_ASSIGN_OR_RETURN(const targets::FusedProgram fused, targets::FuseProgram(program, flags.fusion, target));
-  SMELT_ASSIGN_OR_RETURN(const std::vector<fusion::Kernel> kernels, fusion::ExtractKernels(*fused.module));
+  SMELT_ASSIGN_OR_RETURN(const OpenedProgram program, OpenProgram(flags.target, flags.module, flags.fusion));
+  if (!program.target->HasTiles()) {
+    return UsageError(absl::StrCat("kernels of --target=", program.target->id().kind, " have no tiles to rank"));
+  }
+  SMELT_ASSIGN_OR_RETURN(const std::unique_ptr<gnn::Predictor> predictor, OpenPredictor(flags.model, *program.target));
+  const std::unique_ptr<hlo::Module> fused = program.tunable->Fused(program.trial);
+  SMELT_ASSIGN_OR_RETURN(const std::vector<fusion::Kernel> kernels, fusion::ExtractKernels(*fused));
   nlohmann::json result = nlohmann::json::array();
   bool found = false;
   for (const fusion::Kernel& kernel : kernels) {
     if (!flags.kernel.empty() && kernel.name != flags.kernel) continue;
     found = true;
-    absl::StatusOr<gnn::TileRanking> ranking = gnn::RankTiles(*predictor, kernel, target, flags.limit);
+    absl::StatusOr<gnn::TileRanking> ranking =
+        gnn::RankTiles(*predictor, kernel, program.target->machine(), flags.limit);
     if (absl::IsUnimplemented(ranking.status())) {
       std::fprintf(stderr, "%s: no tiles: %s\n", kernel.name.c_str(), std::string(ranking.status().message()).c_str());
       continue;
@@ -66,7 +70,7 @@ Action AddRank(CLI::App& app) {
   app.add_option("KERNEL", flags->module, "HLO text of a kernel, or of a program whose kernels are ranked one by one")
       ->required();
   app.add_option("--model", flags->model, kModelHelp);
-  app.add_option("--fusion", flags->fusion, targets::kFusionHelp)->check(CheckFusion)->capture_default_str();
+  AddFusionFlag(app, &flags->fusion);
   app.add_option("--kernel", flags->kernel, "Only the kernel of this name");
   app.add_option("--top", flags->top, "Tiles to show of each kernel")
       ->check(CLI::Range(1, 1000000))
@@ -74,7 +78,7 @@ Action AddRank(CLI::App& app) {
   app.add_option("--limit", flags->limit, "Tiles to rank of each kernel, spread evenly where there are more")
       ->check(CLI::Range(2, 500000))
       ->capture_default_str();
-  app.add_option("--target", flags->target, "What the kernel would be compiled for")->capture_default_str();
+  AddTargetFlags(app, &flags->target);
   app.add_flag("--json", flags->json, "Machine-readable result on standard output");
   return [flags] { return Rank(*flags); };
 }

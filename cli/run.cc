@@ -1,29 +1,30 @@
 // smelt run: a module on inputs, compiled or evaluated, compared with a golden file or with the evaluator.
 #include <cstdio>
 #include <memory>
+#include <optional>
 
 #include "absl/strings/str_cat.h"
+#include "base/cache_folder.h"
 #include "base/status_macros.h"
 #include "cli/interrupt.h"
+#include "cli/one_program.h"
+#include "cli/stablehlo.h"
 #include "cli/target.h"
 #include "cli/values.h"
 #include "cli/verb.h"
-#include "cli/xla.h"
 #include "hlo/evaluator/evaluator.h"
+#include "hlo/file/read.h"
 #include "hlo/golden/golden.h"
 #include "hlo/golden/inputs.h"
 #include "measure/verify.h"
-#include "targets/cpu/compile/compile.h"
-#include "targets/cpu/program/executable.h"
-#include "targets/program.h"
 
 namespace smelt::cli {
 namespace {
 
 struct Flags {
-  std::string module, engine = "compiled", fusion = "priority", golden, inputs, outputs, target = "cpu";
+  std::string module, engine = "compiled", fusion = "priority", golden, inputs, outputs;
   bool check = false, no_cache = false;
-  XlaFlags xla;
+  TargetFlags target;
 };
 
 absl::StatusOr<hlo::Literal> RunEvaluator(const hlo::Module& module, const std::vector<hlo::Literal>& inputs,
@@ -33,33 +34,36 @@ absl::StatusOr<hlo::Literal> RunEvaluator(const hlo::Module& module, const std::
   return hlo::Evaluate(module, arguments, {.cancel = interrupt.flag()});
 }
 
-absl::StatusOr<hlo::Literal> RunCompiled(const Flags& flags, const targets::Program& program,
-                                         const std::vector<hlo::Literal>& inputs, const Interrupt& interrupt) {
-  SMELT_ASSIGN_OR_RETURN(const cpu::Target target, ReadTargetToRun(flags.target));
-  SMELT_ASSIGN_OR_RETURN(const targets::FusedProgram fused, targets::FuseProgram(program, flags.fusion, target));
-  cpu::KernelCache cache(flags.no_cache ? "" : cpu::KernelCache::DefaultFolder());
-  SMELT_ASSIGN_OR_RETURN(auto executable,
-                         cpu::Executable::Compile(*fused.module, target, {.cache = &cache, .tiles = fused.tiles}));
-  SMELT_ASSIGN_OR_RETURN(std::vector<hlo::Literal> leaves,
-                         executable->Run(Leaves(inputs), {.cancel = interrupt.flag()}));
-  std::erase_if(leaves, [](const hlo::Literal& leaf) { return !leaf.IsArray(); });
-  return Assemble(program.original->entry()->root()->shape(), leaves);
-}
+// Either a program that is compiled, or a module that is evaluated.
+struct Subject {
+  std::unique_ptr<targets::Target> target;
+  std::optional<OneProgram> program;
+  std::unique_ptr<hlo::Module> evaluated;
 
-absl::StatusOr<hlo::Literal> RunXla(const Flags& flags, const std::vector<hlo::Literal>& inputs,
-                                    const Interrupt& interrupt) {
-  SMELT_ASSIGN_OR_RETURN(const int threads, XlaThreads(flags.target));
-  SMELT_ASSIGN_OR_RETURN(const XlaJob job,
-                         PrepareXlaJob(flags.module, flags.fusion, threads, flags.xla, interrupt.flag()));
-  return RunOnXla(job, inputs, flags.xla);
+  const hlo::Module& module() const { return program ? program->module() : *evaluated; }
+};
+
+absl::StatusOr<Subject> Open(const Flags& flags, const Interrupt& interrupt) {
+  Subject subject;
+  if (flags.engine == "evaluator") {
+    SMELT_ASSIGN_OR_RETURN(subject.evaluated, hlo::ReadModuleFile(flags.module));
+    return subject;
+  }
+  SMELT_ASSIGN_OR_RETURN(subject.target,
+                         OpenTarget(flags.target, {.cache_folder = flags.no_cache ? "" : DefaultCacheFolder(),
+                                                   .memory_bytes = kWholeMemory,
+                                                   .cancel = interrupt.flag()}));
+  SMELT_ASSIGN_OR_RETURN(subject.program,
+                         OneProgram::Open(*subject.target, flags.module, flags.fusion, interrupt.flag()));
+  return subject;
 }
 
 absl::Status Run(const Flags& flags) {
   Interrupt interrupt;
-  const bool xla = IsXlaTarget(flags.target) && flags.engine != "evaluator";
-  SMELT_RETURN_IF_ERROR(RefuseXlaFusion(flags.fusion, flags.target));
-  SMELT_ASSIGN_OR_RETURN(const targets::Program program, targets::LoadProgram(flags.module));
-  const hlo::Module& module = *program.original;
+  SMELT_ASSIGN_OR_RETURN(const machine::TargetId id, ReadTargetId(flags.target));
+  SMELT_RETURN_IF_ERROR(CheckFusionOf(id, flags.fusion));
+  SMELT_ASSIGN_OR_RETURN(Subject subject, Open(flags, interrupt));
+  const hlo::Module& module = subject.module();
   if (flags.golden.empty()) WarnOfElidedConstants(module, flags.module);
   std::optional<hlo::Golden> golden;
   std::vector<hlo::Literal> inputs;
@@ -71,10 +75,8 @@ absl::Status Run(const Flags& flags) {
   } else {
     SMELT_ASSIGN_OR_RETURN(inputs, hlo::MakeInputs(module));
   }
-  SMELT_ASSIGN_OR_RETURN(const hlo::Literal result, flags.engine == "evaluator"
-                                                        ? RunEvaluator(module, inputs, interrupt)
-                                                    : xla ? RunXla(flags, inputs, interrupt)
-                                                          : RunCompiled(flags, program, inputs, interrupt));
+  SMELT_ASSIGN_OR_RETURN(const hlo::Literal result,
+                         subject.program ? subject.program->Run(inputs) : RunEvaluator(module, inputs, interrupt));
   if (!flags.outputs.empty()) SMELT_RETURN_IF_ERROR(WriteOutputs(flags.outputs, result));
   std::vector<hlo::OutputComparison> comparisons;
   if (golden) {
@@ -103,21 +105,18 @@ Action AddRun(CLI::App& app) {
   app.add_option("--engine", flags->engine, "compiled or evaluator")
       ->check(CLI::IsMember({"compiled", "evaluator"}))
       ->capture_default_str();
-  app.add_option("--fusion", flags->fusion, kXlaFusionHelp)->check(CheckFusion)->capture_default_str();
+  AddFusionFlag(app, &flags->fusion);
   CLI::Option* golden = app.add_option("--golden", flags->golden,
                                        "Safetensors file with inputs' ranges, outputs and tolerances to compare with");
   CLI::Option* check = app.add_flag("--check", flags->check, "Compare the compiled result with the evaluator's");
   app.add_option("--inputs", flags->inputs, "Safetensors file with tensors in.0, in.1, ... instead of random inputs")
       ->excludes(golden);
   app.add_option("--outputs", flags->outputs, "Keep the results in this safetensors file, as out.0, out.1, ...");
-  app.add_option("--target", flags->target,
-                 "What to compile for, for example cpu:threads=2; xla or xla:threads=2: by XLA:CPU in jaxlib")
-      ->capture_default_str();
-  AddXlaFlags(app, &flags->xla);
+  AddTargetFlags(app, &flags->target);
   app.add_flag("--no-cache", flags->no_cache, "Compile afresh, without the kernel cache");
   check->excludes(golden);
   return [flags]() -> absl::Status {
-    SMELT_ASSIGN_OR_RETURN(flags->module, ModuleFile(flags->module, flags->xla.python));
+    SMELT_ASSIGN_OR_RETURN(flags->module, ModuleFile(flags->module, flags->target.flags[kPythonFlag]));
     return Run(*flags);
   };
 }

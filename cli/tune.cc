@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
@@ -9,27 +10,22 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "base/cache_folder.h"
 #include "base/status_macros.h"
 #include "cli/interrupt.h"
 #include "cli/model.h"
 #include "cli/print_json.h"
+#include "cli/stablehlo.h"
 #include "cli/target.h"
 #include "cli/verb.h"
-#include "cli/xla.h"
 #include "measure/budget.h"
 #include "nlohmann/json.hpp"
-#include "targets/cpu/compile/compile.h"
-#include "targets/cpu/own_kernels.h"
+#include "targets/registry.h"
 #include "targets/tunable.h"
-#include "targets/xla/loop_rules.h"
-#include "targets/xla/predictor.h"
-#include "targets/xla/python.h"
-#include "targets/xla/start.h"
-#include "targets/xla/tiles.h"
-#include "targets/xla/xla_target.h"
 #include "tuner/search/rounds.h"
 #include "tuner/session.h"
 #include "tuner/session_report.h"
+#include "tuner/several_targets.h"
 
 namespace smelt::cli {
 namespace {
@@ -38,11 +34,8 @@ struct Flags {
   std::string module, model, mode = "model", cache;
   tuner::TuneOptions tune;
   TargetFlags target;
-  machine::TargetId id;  // that `target` names
-  XlaFlags xla;
-  xla::StartOptions start;
   double budget = 60;
-  bool inside_xla = false, no_tiles = false, json = false, quiet = false;
+  bool no_tiles = false, json = false, quiet = false;
 };
 
 bool IsUtf8(const std::string& text) {
@@ -61,66 +54,23 @@ struct Job {
   std::unique_ptr<gnn::Predictor> predictor;
 };
 
-absl::StatusOr<Job> PrepareOwnKernels(const Flags& flags, const cpu::Target& processor, tuner::TuneOptions* options) {
-  Job job;
-  options->worker.target = processor.ToString();
-  job.target = cpu::OwnKernels(processor);
-  const targets::Simplify simplify = flags.inside_xla ? targets::Simplify::kNo : targets::Simplify::kYes;
-  SMELT_ASSIGN_OR_RETURN(targets::Program program, targets::LoadProgram(flags.module, simplify));
-  const fusion::Rules rules = flags.inside_xla ? xla::LoopRules() : fusion::Rules::OwnKernels();
-  SMELT_ASSIGN_OR_RETURN(job.tunable, cpu::MakeTunable(*job.target, std::move(program), rules));
-  SMELT_ASSIGN_OR_RETURN(job.predictor, OpenPredictor(flags.model, processor));
-  return job;
+targets::Settings SettingsOf(const Flags& flags, const measure::Budget& budget) {
+  return {.cache_folder = flags.cache.empty() ? DefaultCacheFolder() : flags.cache,
+          .start_seconds = std::max(budget.left(), 0.0),
+          .cancel = flags.tune.cancel};
 }
 
-// DeadlineExceeded: the budget ended before XLA's passes did.
-absl::StatusOr<Job> PrepareXla(Flags& flags, const cpu::Target& processor, const measure::Budget& budget,
-                               tuner::TuneOptions* options) {
-  const std::string cache = options->worker.cache_folder;
-  SMELT_ASSIGN_OR_RETURN(options->worker, xla::FindXlaWorker({.python = flags.xla.python,
-                                                              .threads = flags.id.threads,
-                                                              .start_seconds = std::max(budget.left(), 0.0),
-                                                              .cancel = options->cancel}));
-  options->worker.cache_folder = cache;
-  options->policy.build_timeout = flags.xla.compile_seconds;
-  flags.start.folder = options->folder;
-  flags.start.compile_seconds = flags.xla.compile_seconds;
+// DeadlineExceeded: the budget ended before the target's own passes did; `target` is open then.
+absl::Status PrepareJob(const Flags& flags, const measure::Budget& budget, Job* job) {
+  SMELT_ASSIGN_OR_RETURN(job->target, OpenTarget(flags.target, SettingsOf(flags, budget)));
   std::vector<std::string> notes;
-  absl::StatusOr<xla::XlaProgram> program =
-      xla::PrepareToTune(flags.module, options->worker, options->policy, flags.start, budget, &notes);
+  absl::StatusOr<std::unique_ptr<targets::Tunable>> tunable =
+      job->target->Prepare(flags.module, flags.tune.folder, budget, &notes);
   for (const std::string& note : notes) std::fprintf(stderr, "%s\n", note.c_str());
-  if (!program.ok()) return program.status();
-  Job job;
-  job.target = xla::XlaCpu(processor, options->worker, flags.xla.compile_seconds);
-  SMELT_ASSIGN_OR_RETURN(job.tunable, xla::MakeTunable(*job.target, *std::move(program)));
-  // A model that is asked for, the one that comes with the tool, or the rough cost.
-  const std::string model = flags.model.empty() ? xla::ShippedXlaModelPath() : flags.model;
-  job.predictor = xla::RoughPredictor();
-  if (!model.empty() && model != "rough") {
-    SMELT_ASSIGN_OR_RETURN(job.predictor, xla::LearnedPredictor(model, processor));
-    WarnOfModel(*job.predictor);
-  }
-  return job;
-}
-
-// DeadlineExceeded: the budget ended before the target's own passes did.
-absl::StatusOr<Job> PrepareJob(Flags& flags, const measure::Budget& budget) {
-  tuner::TuneOptions& options = flags.tune;
-  SMELT_ASSIGN_OR_RETURN(const cpu::Target processor,
-                         ReadTargetToRun(machine::TargetId{"cpu", flags.id.cpu, flags.id.threads}.ToString()));
-  options.worker.cache_folder = flags.cache.empty() ? cpu::KernelCache::DefaultFolder() : flags.cache;
-  options.tiles = !flags.no_tiles;
-  return IsXlaTarget(flags.target.words) ? PrepareXla(flags, processor, budget, &options)
-                                         : PrepareOwnKernels(flags, processor, &options);
-}
-
-// Names of what knobs of one kind are about.
-std::vector<std::string> NamesOf(const tuner::TuneReport& report, const char* way) {
-  std::vector<std::string> names;
-  for (const tuner::ChosenKnob& knob : report.knobs) {
-    if (knob.way == way) names.push_back(knob.name);
-  }
-  return names;
+  if (!tunable.ok()) return tunable.status();
+  job->tunable = *std::move(tunable);
+  SMELT_ASSIGN_OR_RETURN(job->predictor, OpenPredictor(flags.model, *job->target));
+  return absl::OkStatus();
 }
 
 nlohmann::json ToJson(const tuner::TuneReport& report, const measure::Budget& budget) {
@@ -131,6 +81,9 @@ nlohmann::json ToJson(const tuner::TuneReport& report, const measure::Budget& bu
                      {"default_us", 1e6 * kernel.seconds},
                      {"tuned_us", 1e6 * kernel.tuned_seconds}});
   }
+  // The names of what runs in each way.
+  nlohmann::json knobs = nlohmann::json::object();
+  for (const tuner::ChosenKnob& knob : report.knobs) knobs[knob.way].push_back(knob.name);
   nlohmann::json starts = nlohmann::json::object();
   for (const tuner::StartingPoint& start : report.starts) {
     if (std::isfinite(start.relative)) starts[start.name] = start.relative;
@@ -165,9 +118,7 @@ nlohmann::json ToJson(const tuner::TuneReport& report, const measure::Budget& bu
                                  : report.answer.empty() ? "as_given"
                                                          : report.answer},
                       {"same_library_ms", 1e3 * report.own_fusions_seconds},
-                      {"library", NamesOf(report, xla::kLibraryTile)},
-                      {"called", NamesOf(report, xla::kCallTile)},
-                      {"uncut", NamesOf(report, xla::kUncutTile)},
+                      {"knobs", knobs},
                       {"starts", starts},
                       {"interrupted", report.interrupted}};
   // Where nothing was measured there are no times.
@@ -180,41 +131,107 @@ nlohmann::json ToJson(const tuner::TuneReport& report, const measure::Budget& bu
   return json;
 }
 
+// What a session ends with: a program whose default is wrong has no answer to rely on.
+absl::Status End(const Flags& flags, const std::string& difference) {
+  const absl::Status interrupted =
+      Interrupt::End(absl::StrCat(flags.tune.folder, " has the best so far; the same command goes on from there"));
+  if (difference.empty()) return interrupted;
+  std::fprintf(stderr, "%s: the default program differs from the evaluator: %s\n", flags.module.c_str(),
+               difference.c_str());
+  return FailedQuietly();
+}
+
+absl::Status TuneOne(Flags& flags, measure::Budget& budget, std::optional<tuner::Progress>& line) {
+  Job job;
+  const absl::Status prepared = PrepareJob(flags, budget, &job);
+  tuner::TuneReport report;
+  if (prepared.ok()) {
+    SMELT_ASSIGN_OR_RETURN(report, tuner::Tune(*job.tunable, flags.tune, *job.predictor, budget));
+  } else {
+    const bool is_late = absl::IsDeadlineExceeded(prepared) && job.target != nullptr;
+    const std::optional<targets::CompilersOwn> own = is_late ? job.target->compilers_own() : std::nullopt;
+    if (!own) return prepared;
+    SMELT_ASSIGN_OR_RETURN(report, tuner::KeepDefault(flags.module, *own, flags.tune, budget));
+  }
+  line.reset();
+  absl::Status result = End(flags, report.difference);
+  if (flags.json) {
+    nlohmann::json json = ToJson(report, budget);
+    json["module"] = flags.module;
+    json["folder"] = flags.tune.folder;
+    if (job.predictor != nullptr) json["model"] = job.predictor->Describe();
+    PrintJson(json);
+  } else {
+    std::fputs(tuner::FormatReport(flags.module, flags.tune, report, budget).c_str(), stdout);
+  }
+  return result;
+}
+
+nlohmann::json ToJson(const tuner::SeveralReport& report, const measure::Budget& budget) {
+  nlohmann::json json{
+      {"baseline", report.baseline},        {"speedup", report.speedup()},        {"interval", nullptr},
+      {"improved", report.improved()},      {"undecided", report.undecided},      {"wall_seconds", budget.spent()},
+      {"budget_seconds", budget.seconds()}, {"targets", nlohmann::json::object()}};
+  if (report.compared) json["interval"] = {std::exp(report.compared->low), std::exp(report.compared->high)};
+  if (report.baseline_seconds > 0) json["baseline_ms"] = 1e3 * report.baseline_seconds;
+  for (const tuner::EntrantReport& entrant : report.entrants) {
+    nlohmann::json& part = json["targets"][entrant.name];
+    if (entrant.status.ok()) {
+      part = ToJson(entrant.report, budget);
+      part["model"] = entrant.model;
+    } else {
+      part["error"] = std::string(entrant.status.message());
+    }
+    if (entrant.seconds > 0) part["in_turn_ms"] = 1e3 * entrant.seconds;
+  }
+  const tuner::EntrantReport& winner = report.entrants[report.winner];
+  json["target"] = winner.name;
+  json["verified"] = winner.report.verified;
+  if (winner.seconds > 0) json["answer_ms"] = 1e3 * winner.seconds;
+  return json;
+}
+
+absl::Status TuneAll(Flags& flags, const std::vector<std::string>& words, measure::Budget& budget,
+                     std::optional<tuner::Progress>& line) {
+  std::vector<std::unique_ptr<targets::Target>> targets;
+  std::vector<tuner::Entrant> entrants;
+  for (const std::string& word : words) {
+    TargetFlags one = flags.target;
+    one.words = word;
+    SMELT_ASSIGN_OR_RETURN(targets.emplace_back(), OpenTarget(one, SettingsOf(flags, budget)));
+    entrants.push_back({targets.back().get(), targets.back()->id().kind,
+                        [&flags](const targets::Target& target) { return OpenPredictor(flags.model, target); }});
+  }
+  SMELT_ASSIGN_OR_RETURN(const tuner::SeveralReport report,
+                         tuner::TuneSeveral(flags.module, entrants, flags.tune, budget));
+  line.reset();
+  const absl::Status result = End(flags, "");
+  if (flags.json) {
+    nlohmann::json json = ToJson(report, budget);
+    json["module"] = flags.module;
+    json["folder"] = flags.tune.folder;
+    PrintJson(json);
+  } else {
+    std::fputs(tuner::FormatReport(flags.module, flags.tune, report, budget).c_str(), stdout);
+  }
+  return result;
+}
+
 absl::Status Tune(Flags& flags) {
   Interrupt interrupt;
   tuner::TuneOptions& options = flags.tune;
   measure::Budget budget(flags.budget);
   options.mode = flags.mode == "hardware" ? tuner::TuneMode::kHardware : tuner::TuneMode::kModel;
   options.cancel = interrupt.flag();
+  options.tiles = !flags.no_tiles;
   std::optional<tuner::Progress> line(std::in_place);
   if (!flags.quiet) options.progress = &*line;
-  if (options.progress != nullptr) options.progress->Say(absl::StrFormat("tuning takes about %g s", flags.budget));
-  const absl::StatusOr<Job> job = PrepareJob(flags, budget);
-  tuner::TuneReport report;
-  if (job.ok()) {
-    SMELT_ASSIGN_OR_RETURN(report, tuner::Tune(*job->tunable, options, *job->predictor, budget));
-  } else {
-    if (!IsXlaTarget(flags.target.words) || !absl::IsDeadlineExceeded(job.status())) return job.status();
-    SMELT_ASSIGN_OR_RETURN(report, tuner::KeepDefault(flags.module, xla::OwnChoice(), options, budget));
-  }
-  line.reset();
-  absl::Status result =
-      Interrupt::End(absl::StrCat(options.folder, " has the best so far; the same command goes on from there"));
-  if (!report.difference.empty()) {  // a program whose default is wrong has no answer to rely on
-    result = FailedQuietly();
-    std::fprintf(stderr, "%s: the default program differs from the evaluator: %s\n", flags.module.c_str(),
-                 report.difference.c_str());
-  }
-  if (flags.json) {
-    nlohmann::json json = ToJson(report, budget);
-    json["module"] = flags.module;
-    json["folder"] = options.folder;
-    if (job.ok()) json["model"] = job->predictor->Describe();
-    PrintJson(json);
-  } else {
-    std::fputs(tuner::FormatReport(flags.module, options, report, budget).c_str(), stdout);
-  }
-  return result;
+  // A file that cannot be read is told at once, and then this is not true.
+  std::error_code error;
+  if (options.progress != nullptr && std::filesystem::exists(flags.module, error))
+    options.progress->Say(absl::StrFormat("tuning takes about %g s", flags.budget));
+  const std::vector<std::string> words = targets::SplitTargets(flags.target.words);
+  return words.size() == 1 ? TuneOne(flags, budget, line) : TuneAll(flags, words, budget, line);
 }
 
 }  // namespace
@@ -250,22 +267,7 @@ Action AddTune(CLI::App& app) {
       ->check(CLI::Range(1, 100000))
       ->capture_default_str();
   app.add_flag("--no-tiles", flags->no_tiles, "Leave the tiles at their default");
-  AddTargetFlags(app, &flags->target,
-                 "cpu or cpu:threads=N, or xla or xla:threads=N: the best fusions for XLA:CPU in jaxlib");
-  AddXlaFlags(app, &flags->xla);
-  app.add_option(
-         "--library-fusions", flags->start.library,
-         "With --target=xla: whether the fusions that XLA makes for its library stay as they are (kept) or each "
-         "contraction is a choice (free); auto: whichever of XLA's two settings is faster")
-      ->check(CLI::IsMember({"auto", "kept", "free"}))
-      ->capture_default_str();
-  app.add_flag("--inside-xla", flags->inside_xla,
-               "With --target=cpu: MODULE is what XLA's passes left, and the kernels are for calls from XLA's program "
-               "(smelt embed): fusions are those that XLA takes as well");
-  app.add_option("--captured", flags->start.captured.without_library,
-                 "With --target=xla: the module as XLA's passes left it with fusion and library off, captured in the "
-                 "process that will run it; by default a child captures it");
-  app.add_option("--captured-library", flags->start.captured.with_library, "The same with the library on");
+  AddTargetFlags(app, &flags->target, FlagsFor::kTuning);
   app.add_option("--cache", flags->cache, "Kernel cache folder; by default $SMELT_CACHE or ~/.cache/smelt");
   app.add_flag("--quiet", flags->quiet, "No progress line");
   app.add_flag("--json", flags->json, "Machine-readable result on standard output");
@@ -274,8 +276,12 @@ Action AddTune(CLI::App& app) {
     if (!IsUtf8(folder))
       return UsageError(
           absl::StrCat(folder, ": the run folder's name is not UTF-8, which its reports are; give another"));
-    SMELT_ASSIGN_OR_RETURN(flags->id, ReadTargetId(flags->target));
-    SMELT_ASSIGN_OR_RETURN(flags->module, ModuleFile(flags->module, flags->xla.python));
+    for (const std::string& word : targets::SplitTargets(flags->target.words)) {
+      TargetFlags one = flags->target;
+      one.words = word;
+      SMELT_RETURN_IF_ERROR(ReadTargetId(one).status());
+    }
+    SMELT_ASSIGN_OR_RETURN(flags->module, ModuleFile(flags->module, flags->target.flags[kPythonFlag]));
     return Tune(*flags);
   };
 }

@@ -46,9 +46,6 @@ Action AddCache(CLI::App& app);
 // Hidden: the measuring child (targets/cpu/worker/worker_main.h).
 Action AddMeasureWorker(CLI::App& app);
 
-// Validator of --fusion: the names that targets::FuseProgram knows, or a file that exists.
-std::string CheckFusion(const std::string& value);
-
 // The names of the flag for what a verb writes.
 inline constexpr char kOutputFlag[] = "-o,--out,--output";
 

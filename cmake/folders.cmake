@@ -2,6 +2,7 @@
 function(smelt_library name)
   cmake_parse_arguments(ARG "" "" "DEPS;PRIVATE_DEPS;EXCLUDE" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cc)
+  list(FILTER sources EXCLUDE REGEX "/register\\.cc$")  # smelt_registered has it
   foreach(excluded IN LISTS ARG_EXCLUDE)
     list(FILTER sources EXCLUDE REGEX "/${excluded}$")
   endforeach()
@@ -15,7 +16,7 @@ endfunction()
 function(smelt_test name)
   cmake_parse_arguments(ARG "" "" "DEPS" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cc)
-  list(FILTER sources EXCLUDE REGEX "/fuzz/targets/")  # programs of their own
+  list(FILTER sources EXCLUDE REGEX "/fuzz/targets/|/register\\.cc$")  # programs of their own
   if(NOT sources)
     return()
   endif()

@@ -3,8 +3,8 @@
 #include <string>
 
 #include "hlo/literal.h"
+#include "hlo/raw_attribute.h"
 #include "hlo/text/attribute_codec.h"
-#include "hlo/text/printer.h"
 
 namespace smelt::fusion {
 namespace {

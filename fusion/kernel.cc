@@ -7,7 +7,7 @@
 #include "base/status_macros.h"
 #include "base/str_cat.h"
 #include "fusion/instruction_hash.h"
-#include "hlo/text/printer.h"
+#include "hlo/raw_attribute.h"
 
 namespace smelt::fusion {
 namespace {

@@ -44,7 +44,7 @@ bool IsFree(const hlo::Computation& kernel);
 // The kernel of one instruction of a (fused) module: a fusion's computation, with nested fusions and calls inlined, or
 // the instruction alone. Scalar constants that it reads come along inside. Linear in the kernel. Errors: an instruction
 // that is no kernel, or a fusion whose computation does not fit it.
-// `layouts`: they count in the hash, as in a space of xla::LoopRules().
+// `layouts`: whether layouts count in the hash, as they do where the rules of the space say so (Rules::layouts_count).
 absl::StatusOr<Kernel> ExtractKernel(const hlo::Instruction& instruction, bool layouts = false);
 
 // All kernels of the executed computations, each distinct hash once, in order of first appearance; `counts`, where

@@ -1,4 +1,4 @@
-// Computations from the bodies of kernels: what `Apply` puts into fusions and what searches hand to models.
+// Makes computations of the bodies of kernels. `Apply` puts them into fusions, searches hand them to models.
 #pragma once
 
 #include <functional>

@@ -164,6 +164,21 @@ class Partition {
 
   // partition_groups.cc: step 4
   void Regroup(absl::Span<const int32_t> flipped_merges);
+  // What a change makes Regroup look at again.
+  struct Regrouping {
+    std::vector<int32_t> roots;   // nodes: outputs whose kernels are to be made anew
+    std::vector<int32_t> merges;  // decisions
+  };
+  // Takes a kernel apart; its outputs and merges are looked at again.
+  void Dissolve(int32_t slot, Regrouping* again);
+  // The same for the kernel that makes a node's value; a root that has none yet is to get one.
+  void DissolveAt(int32_t n, Regrouping* again);
+  // The same for the two kernels that a merge joins.
+  void DissolveEnds(int32_t merge, Regrouping* again);
+  // The same for the kernels that changed edges reach, as they were.
+  void DissolveWhatEdgesReach(Regrouping* again);
+  // Makes one kernel of the two that a merge joins, or drops the merge with the rule that forbids it and says false.
+  bool JoinKernels(int32_t merge);
   std::pair<int32_t, int32_t> RootsOf(int32_t decision) const;  // -1, -1: inactive
   Reason MergeRule(absl::Span<const int32_t> outputs);
   int32_t NewSlot();

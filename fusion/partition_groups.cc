@@ -98,27 +98,70 @@ Reason Partition::MergeRule(absl::Span<const int32_t> outputs) {
 }
 
 void Partition::Regroup(absl::Span<const int32_t> flipped_merges) {
-  // Kernels that changed edges reach, as they were; and nodes that are outputs now.
-  std::vector<int32_t> roots;
-  std::vector<int32_t> merges;
-  const auto dissolve = [&](int32_t slot) {
-    KernelSlot& kernel = kernels_[slot];
-    if (!kernel.alive) return;
-    kernel.alive = false;
-    removed_.push_back(slot);
-    for (int32_t n : kernel.outputs) {
-      kernel_of_[n] = -1;
-      if (IsRoot(n)) roots.push_back(n);
-    }
-    merges.insert(merges.end(), kernel.merges.begin(), kernel.merges.end());
+  // Outputs of kernels, and merges, that have to be looked at again.
+  Regrouping again;
+  DissolveWhatEdgesReach(&again);
+  for (int32_t d : flipped_merges) {
+    if (config_.Get(d)) again.merges.push_back(d);
+    DissolveEnds(d, &again);  // what it joined or would join; switched off, its kernel still lists it
+  }
+  // Merges may lead to further kernels, whose merges count as well.
+  for (size_t i = 0; i < again.merges.size(); ++i) DissolveEnds(again.merges[i], &again);
+  const auto sort_once = [](std::vector<int32_t>* list) {
+    std::sort(list->begin(), list->end());
+    list->erase(std::unique(list->begin(), list->end()), list->end());
   };
-  const auto touch = [&](int32_t n) {
-    if (kernel_of_[n] >= 0) {
-      dissolve(kernel_of_[n]);
-    } else if (IsRoot(n)) {
-      roots.push_back(n);
-    }
-  };
+  sort_once(&again.roots);
+  sort_once(&again.merges);
+
+  for (int32_t n : again.roots) {
+    const int32_t slot = NewSlot();
+    kernels_[slot].outputs = {n};
+    kernel_of_[n] = slot;
+    added_.push_back(slot);
+  }
+  bool joined = false;
+  for (int32_t d : again.merges) joined = (config_.Get(d) && JoinKernels(d)) || joined;
+  if (joined) {
+    auto dead = std::stable_partition(added_.begin(), added_.end(), [&](int32_t s) { return kernels_[s].alive; });
+    free_slots_.insert(free_slots_.end(), dead, added_.end());
+    added_.erase(dead, added_.end());
+    for (int32_t slot : added_) std::sort(kernels_[slot].merges.begin(), kernels_[slot].merges.end());
+  }
+  if (hashes_) {
+    for (int32_t slot : added_) kernels_[slot].hash = HashOf(kernels_[slot].outputs);
+    DropUnchanged();
+  }
+  kernel_count_ += static_cast<int64_t>(added_.size()) - static_cast<int64_t>(removed_.size());
+}
+
+void Partition::Dissolve(int32_t slot, Regrouping* again) {
+  KernelSlot& kernel = kernels_[slot];
+  if (!kernel.alive) return;
+  kernel.alive = false;
+  removed_.push_back(slot);
+  for (int32_t n : kernel.outputs) {
+    kernel_of_[n] = -1;
+    if (IsRoot(n)) again->roots.push_back(n);
+  }
+  again->merges.insert(again->merges.end(), kernel.merges.begin(), kernel.merges.end());
+}
+
+void Partition::DissolveAt(int32_t n, Regrouping* again) {
+  if (kernel_of_[n] >= 0) {
+    Dissolve(kernel_of_[n], again);
+  } else if (IsRoot(n)) {
+    again->roots.push_back(n);
+  }
+}
+
+void Partition::DissolveEnds(int32_t merge, Regrouping* again) {
+  const auto [first, second] = RootsOf(merge);
+  if (first >= 0 && kernel_of_[first] >= 0) Dissolve(kernel_of_[first], again);
+  if (second >= 0 && kernel_of_[second] >= 0) Dissolve(kernel_of_[second], again);
+}
+
+void Partition::DissolveWhatEdgesReach(Regrouping* again) {
   const uint32_t reached = NextStamp(&computed_);
   stack_.clear();
   const auto reach = [&](int32_t n) {
@@ -130,7 +173,7 @@ void Partition::Regroup(absl::Span<const int32_t> flipped_merges) {
   for (int32_t e : touched_edges_) {
     if (edge_on_[e] == edge_before_[e] - 1) continue;
     const int32_t producer = graph_.edge(e).producer;
-    touch(producer);
+    DissolveAt(producer, again);
     reach(graph_.edge(e).consumer);
     if (read_.seen[producer] == led) continue;
     read_.seen[producer] = led;
@@ -146,74 +189,38 @@ void Partition::Regroup(absl::Span<const int32_t> flipped_merges) {
   while (!stack_.empty()) {
     const int32_t n = stack_.back();
     stack_.pop_back();
-    touch(n);
+    DissolveAt(n, again);
     for (int32_t e : graph_.out_edges(graph_.node(n))) {
       if (edge_on_[e]) reach(graph_.edge(e).consumer);
     }
   }
-  for (int32_t d : flipped_merges) {
-    if (config_.Get(d)) merges.push_back(d);
-    // What it joined or would join. Switched off, its kernel still lists it.
-    const auto [first, second] = RootsOf(d);
-    if (first >= 0 && kernel_of_[first] >= 0) dissolve(kernel_of_[first]);
-    if (second >= 0 && kernel_of_[second] >= 0) dissolve(kernel_of_[second]);
-  }
-  // Merges may lead to further kernels, whose merges count as well.
-  for (size_t i = 0; i < merges.size(); ++i) {
-    const auto [first, second] = RootsOf(merges[i]);
-    if (first >= 0 && kernel_of_[first] >= 0) dissolve(kernel_of_[first]);
-    if (second >= 0 && kernel_of_[second] >= 0) dissolve(kernel_of_[second]);
-  }
-  std::sort(roots.begin(), roots.end());
-  roots.erase(std::unique(roots.begin(), roots.end()), roots.end());
-  std::sort(merges.begin(), merges.end());
-  merges.erase(std::unique(merges.begin(), merges.end()), merges.end());
+}
 
-  for (int32_t n : roots) {
-    const int32_t slot = NewSlot();
-    kernels_[slot].outputs = {n};
-    kernel_of_[n] = slot;
-    added_.push_back(slot);
+bool Partition::JoinKernels(int32_t merge) {
+  const auto [first, second] = RootsOf(merge);
+  const int32_t a = first < 0 ? -1 : kernel_of_[first];
+  const int32_t b = second < 0 ? -1 : kernel_of_[second];
+  Reason reason = Reason::kInactive;
+  absl::InlinedVector<int32_t, 8> outputs;
+  if (a != b) {
+    outputs.assign(kernels_[a].outputs.begin(), kernels_[a].outputs.end());
+    outputs.insert(outputs.end(), kernels_[b].outputs.begin(), kernels_[b].outputs.end());
+    std::sort(outputs.begin(), outputs.end());
+    reason = MergeRule(outputs);
   }
-  bool joined = false;
-  for (int32_t d : merges) {
-    if (!config_.Get(d)) continue;
-    const auto [first, second] = RootsOf(d);
-    const int32_t a = first < 0 ? -1 : kernel_of_[first];
-    const int32_t b = second < 0 ? -1 : kernel_of_[second];
-    Reason reason = Reason::kInactive;
-    absl::InlinedVector<int32_t, 8> outputs;
-    if (a != b) {
-      outputs.assign(kernels_[a].outputs.begin(), kernels_[a].outputs.end());
-      outputs.insert(outputs.end(), kernels_[b].outputs.begin(), kernels_[b].outputs.end());
-      std::sort(outputs.begin(), outputs.end());
-      reason = MergeRule(outputs);
-    }
-    if (reason != Reason::kLegal) {
-      dropped_.push_back({d, reason});
-      FlipBit(d);
-      continue;
-    }
-    KernelSlot& kernel = kernels_[a];
-    kernel.outputs.assign(outputs.begin(), outputs.end());
-    kernel.merges.insert(kernel.merges.end(), kernels_[b].merges.begin(), kernels_[b].merges.end());
-    kernel.merges.push_back(d);
-    for (int32_t n : kernels_[b].outputs) kernel_of_[n] = a;
-    kernels_[b].alive = false;
-    kernels_[b].outputs.clear();
-    joined = true;
+  if (reason != Reason::kLegal) {
+    dropped_.push_back({merge, reason});
+    FlipBit(merge);
+    return false;
   }
-  if (joined) {
-    auto dead = std::stable_partition(added_.begin(), added_.end(), [&](int32_t s) { return kernels_[s].alive; });
-    free_slots_.insert(free_slots_.end(), dead, added_.end());
-    added_.erase(dead, added_.end());
-    for (int32_t slot : added_) std::sort(kernels_[slot].merges.begin(), kernels_[slot].merges.end());
-  }
-  if (hashes_) {
-    for (int32_t slot : added_) kernels_[slot].hash = HashOf(kernels_[slot].outputs);
-    DropUnchanged();
-  }
-  kernel_count_ += static_cast<int64_t>(added_.size()) - static_cast<int64_t>(removed_.size());
+  KernelSlot& kernel = kernels_[a];
+  kernel.outputs.assign(outputs.begin(), outputs.end());
+  kernel.merges.insert(kernel.merges.end(), kernels_[b].merges.begin(), kernels_[b].merges.end());
+  kernel.merges.push_back(merge);
+  for (int32_t n : kernels_[b].outputs) kernel_of_[n] = a;
+  kernels_[b].alive = false;
+  kernels_[b].outputs.clear();
+  return true;
 }
 
 // A kernel that was dissolved and came back as it was did not change.

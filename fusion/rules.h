@@ -26,11 +26,11 @@ enum class Role : uint8_t {
 
 // The role of an opcode's instructions that have a loop nest (hlo/loop_nest.h); those that have none are opaque.
 Role RoleOf(hlo::Opcode opcode);
-// The role of an instruction for kernels of ours.
+// The role of an instruction where Smelt's own compiler makes the kernels.
 Role OwnRoleOf(const hlo::Instruction& instruction);
 
 struct Rules {
-  std::string name = "cpu";  // TargetId::kind of the target that they are of
+  std::string name = "cpu";  // kind of the targets whose rules these are (TargetId::kind)
 
   // The role of an instruction that is a kernel.
   Role (*role)(const hlo::Instruction& instruction) = OwnRoleOf;

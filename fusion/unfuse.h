@@ -1,4 +1,4 @@
-// Modules that come fused, such as XLA's after_optimizations dumps: taken apart into a flat program and the
+// Takes modules apart that come fused, such as XLA's after_optimizations dumps, into a flat program and the
 // configuration that they are.
 //
 //   Unfused flat = Unfuse(module).value();

@@ -1,12 +1,12 @@
 #include "fuzz/campaign.h"
 
-#include <chrono>
 #include <csignal>
 #include <filesystem>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
+#include "base/clock.h"
 #include "base/status_macros.h"
 #include "base/write_file.h"
 #include "fuzz/generate/random.h"
@@ -16,8 +16,6 @@
 
 namespace smelt::fuzz {
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 // A folder that cannot be written is not the module's fault: the campaign ends.
 absl::Status WriteError(const Verdict& verdict) {
@@ -29,8 +27,6 @@ absl::Status WriteError(const Verdict& verdict) {
 bool WasKilled(const ChildOutcome& outcome) {
   return outcome.kind == ChildOutcome::Kind::kCrashed && (outcome.signal == SIGKILL || outcome.signal == SIGTERM);
 }
-
-double Since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
 // Without the names and numbers of one module, so that equal reasons count as one.
 std::string Reason(const std::string& detail) {

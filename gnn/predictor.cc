@@ -82,6 +82,7 @@ class AnalyticalPredictor : public RememberingPredictor {
   std::string Describe() const override {
     return absl::StrCat("analytical model of ", target_.name, ", threads=", target_.threads);
   }
+  bool IsLearned() const override { return false; }
   bool HasFusionTask() const override { return true; }
   bool HasTileTask() const override { return true; }
 

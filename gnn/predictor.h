@@ -1,5 +1,5 @@
-// What the search calls: seconds of kernels and scores of tiles under a trained model, remembered by canonical kernel
-// hash.
+// Predicts seconds of kernels and scores of tiles with a trained model, for the search. Predictions are remembered by
+// canonical kernel hash.
 //
 //   auto predictor = Predictor::Load("models/cpu.smeltmodel", machine).value();
 //   double seconds = predictor->PredictSeconds(kernel).value();
@@ -34,6 +34,7 @@ class Predictor {
   virtual std::string Describe() const = 0;  // model kind, target, training programs and examples, validation error
   // One line for the user where predictions are less than the model's own errors promise; empty where all is well.
   virtual std::string Warning() const { return {}; }
+  virtual bool IsLearned() const { return true; }
   virtual bool HasFusionTask() const = 0;
   virtual bool HasTileTask() const = 0;
 

@@ -1,4 +1,4 @@
-// The model that comes with Smelt.
+// Where the models that come with Smelt lie on this machine.
 #pragma once
 
 #include <string>

@@ -264,11 +264,4 @@ using Attributes =
                  ReducePrecisionAttributes, FusionAttributes, ConditionalAttributes, ScanAttributes,
                  CustomCallAttributes, CollectiveAttributes>;
 
-// An attribute that Smelt carries without interpreting it: `metadata={...}` is {"metadata", "{...}"}.
-struct RawAttribute {
-  std::string name;
-  std::string value;
-  bool operator==(const RawAttribute&) const = default;
-};
-
 }  // namespace smelt::hlo

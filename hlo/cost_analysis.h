@@ -3,10 +3,11 @@
 //   CostAnalysis cost = AnalyzeCost(*instruction.called(0));
 //   cost.flops / cost.bytes()      // arithmetic intensity
 //
-// Counted is what is computed, not what is declared: a slice of a large operand reads the slice, an update of a slice
-// writes the update, a reduction inside a slice of a result is done in part, taps of a convolution that lie in its
-// padding cost nothing, and a value inside a kernel that several instructions read is computed once. Figures of one
-// device, without regard to caches: every operand is read from memory once, every result is written once.
+// What is computed counts, not what is declared: a slice of a large operand reads the slice, an
+// update of a slice writes the update, a reduction inside a slice of a result is done in part, taps of a convolution
+// that lie in its padding cost nothing, and a value inside a kernel that several instructions read is computed once.
+// The figures are for one device without caches: every operand is read from memory once, every result is written
+// once.
 #pragma once
 
 #include <vector>

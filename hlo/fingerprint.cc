@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "hlo/literal.h"
-#include "hlo/text/printer.h"
+#include "hlo/raw_attribute.h"
 
 namespace smelt::hlo {
 namespace {

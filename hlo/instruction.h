@@ -14,6 +14,7 @@
 #include "absl/types/span.h"
 #include "hlo/attributes.h"
 #include "hlo/opcode.h"
+#include "hlo/raw_attribute.h"
 #include "hlo/shape.h"
 
 namespace smelt::hlo {

@@ -1,11 +1,12 @@
-// What has a loop nest: the one table that fusion decides by, and that the kernel compiler has rules for
-// (te/from_hlo.h).
+// Which instructions have a loop nest: the one table by which fusion decides, and for whose instructions the kernel
+// compiler has rules (kernels/te/hlo/from_hlo.h).
 //
 //   absl::Status status = HasLoopNest(instruction);
 //   if (!status.ok()) ...   // "sort.3: a sort compares elements in an order that data decides"
 //
-// Asked are the opcode, the element types (complex ones have arithmetic and movement), static shapes with elements, and
-// for reduce, reduce-window and map a computation of scalars. What has none runs alone, as an opaque operation.
+// The answer follows from the opcode, the element types (complex ones have arithmetic and movement), static shapes with
+// elements, and for reduce, reduce-window and map a computation of scalars. An instruction without a loop nest runs
+// alone, as an opaque operation.
 #pragma once
 
 #include <optional>
@@ -20,11 +21,11 @@ namespace smelt::hlo {
 // Unimplemented, with the instruction's name and the reason, where it has none.
 absl::Status HasLoopNest(const Instruction& instruction);
 
-// Whether all of a kernel has: the reason is that of the first instruction, or parameter, that has not.
+// Whether every instruction of a kernel has one. The error is the one of the first instruction, or parameter, without.
 absl::Status HasLoopNest(const Computation& kernel);
 
-// The same for an opcode: whether its instructions can have a loop nest, on which condition beside that of element
-// types, or why they have none.
+// Whether instructions of an opcode can have a loop nest; if so, on which condition beside their element types, if not,
+// why.
 struct OpcodeLoops {
   bool loop_nest = false;
   std::string_view note;  // the condition, or the reason; empty: no condition

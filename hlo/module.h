@@ -34,8 +34,8 @@ class Module {
   // Callees before callers; the entry is last. Computations that nothing calls come too. Does not recurse.
   std::vector<Computation*> PostOrder() const;
   std::vector<Computation*> Computations() const;  // in order of creation
-  // Those that run kernels: the entry, and what while, conditional, call and async reach from it; not the bodies of
-  // reduce, sort, map, scatter or fusions. Callees first.
+  // The computations that run kernels: the entry, and what while, conditional, call and async reach from it; not the
+  // bodies of reduce, sort, map, scatter or fusions. Callees first.
   std::vector<Computation*> ExecutedComputations() const;
   int64_t instruction_count() const;
 

@@ -2,7 +2,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "hlo/text/layout_text.h"
 
 namespace smelt::hlo {
 
@@ -124,7 +123,7 @@ std::string Shape::ToString(bool with_layout) const {
   }
   text += ']';
   if (!with_layout || !layout || !IsArray()) return text;
-  text::AppendLayout(&text, *layout);
+  layout->AppendTo(&text);
   return text;
 }
 

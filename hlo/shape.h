@@ -14,22 +14,12 @@
 #include <string>
 #include <vector>
 
+#include "hlo/layout.h"
 #include "hlo/primitive_type.h"
 
 namespace smelt::hlo {
 
 inline constexpr int64_t kUnboundedSize = INT64_MIN;
-
-// Physical order of an array's dimensions, minor first, and the rest of what the text says after the colon.
-struct Layout {
-  std::vector<int64_t> minor_to_major;
-  std::vector<std::vector<int64_t>> tiles;  // INT64_MIN is the text's `*`
-  int64_t element_size_in_bits = 0;         // E(n); 0 when not given
-  int64_t memory_space = 0;                 // S(n)
-  std::string rest;                         // D(..), L, #, *, SC, P and M, in this order and as XLA prints them
-
-  bool operator==(const Layout&) const = default;
-};
 
 struct Shape {
   PrimitiveType element_type = PrimitiveType::kTuple;

@@ -5,7 +5,7 @@
 
 namespace smelt::hlo {
 
-// Removes them; whether there were any. Linear, does not recurse.
+// Removes these computations and says whether there were any. Linear, does not recurse.
 bool RemoveUnreachableComputations(Module& module);
 
 }  // namespace smelt::hlo

@@ -10,6 +10,8 @@
 #include <string>
 #include <string_view>
 
+#include "absl/status/statusor.h"
+
 namespace smelt::machine {
 
 struct TargetId {
@@ -20,6 +22,9 @@ struct TargetId {
   // Reads every spelling that a version of Smelt has written, "xla, cpu:znver5,threads=1" of older corpora among them.
   // Any text is a target: one that this version cannot compile for has a kind of its own.
   static TargetId Parse(std::string_view text);
+  // Reads what a user asks for: KIND, KIND:threads=N or KIND:CPU,threads=N and nothing else, with N from 1 to 1024.
+  // InvalidArgument names what is wrong.
+  static absl::StatusOr<TargetId> Read(std::string_view text);
   std::string ToString() const;
 
   // Whether the two can be one target: nothing that both know differs.

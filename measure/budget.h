@@ -14,6 +14,8 @@
 #include <cstdint>
 #include <string>
 
+#include "base/clock.h"
+
 namespace smelt::measure {
 
 enum class Phase : uint8_t {
@@ -27,7 +29,7 @@ inline constexpr const char* kPhaseNames[kPhases] = {"preparing", "searching", "
 
 class Budget {
  public:
-  using Clock = std::chrono::steady_clock;
+  using Clock = smelt::Clock;
 
   // `spent`: seconds of it that are over already.
   explicit Budget(double seconds, double spent = 0)
@@ -48,8 +50,6 @@ class Budget {
   std::string ToString() const;
 
  private:
-  static double Since(Clock::time_point moment) { return std::chrono::duration<double>(Clock::now() - moment).count(); }
-
   double seconds_;
   Clock::time_point begin_, entered_ = begin_;
   Phase phase_ = Phase::kPreparing;

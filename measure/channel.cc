@@ -11,14 +11,13 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "base/clock.h"
 #include "base/status_macros.h"
 
 namespace smelt::measure {
 namespace {
 
 constexpr uint32_t kMessageLimitBytes = 1u << 30;
-
-using Clock = std::chrono::steady_clock;
 
 struct Wait {
   bool limited;

@@ -3,23 +3,25 @@
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
+#include <limits>
 #include <thread>
 
 #include "absl/strings/str_cat.h"
 #include "base/cache_folder.h"
+#include "base/clock.h"
 #include "base/status_macros.h"
 #include "hlo/golden/safetensors.h"
 #include "hlo/text/printer.h"
 #include "measure/kernel_program.h"
+#include "measure/protocol.h"
+#include "nlohmann/json.hpp"
 
 namespace smelt::measure {
 namespace {
 
 using nlohmann::json;
-using Clock = std::chrono::steady_clock;
 
-constexpr absl::StatusCode kNoCode = absl::StatusCode::kInternal;  // of an error of a child that does not say its code
-constexpr auto kPause = std::chrono::milliseconds(50);             // before a second attempt: what was short may not be
+constexpr auto kPause = std::chrono::milliseconds(50);  // before a second attempt: what was short may not be
 
 // What an error of the child, or of a request in it, says of the candidate.
 Failure FailureOf(const absl::Status& status, bool building) {
@@ -82,31 +84,28 @@ absl::StatusOr<json> Runner::Call(const json& request, double timeout, bool buil
                   building ? Failure::kBuildTimedOut : Failure::kRunTimedOut);
   }
   const auto start = Clock::now();
-  if (worker_ == nullptr || !worker_->alive()) {
-    WorkerOptions options = worker_options_;
-    if (deadline_) options.start_seconds = std::min(options.start_seconds, left);
-    absl::StatusOr<std::unique_ptr<WorkerProcess>> worker = WorkerProcess::Start(options);
-    if (!worker.ok()) {
-      out_of_time_ = absl::IsDeadlineExceeded(worker.status()) && options.start_seconds < worker_options_.start_seconds;
-      return failed(worker.status(), Failure::kEnvironment);
+  if (device_ == nullptr || !device_->alive()) {
+    absl::StatusOr<std::unique_ptr<Device>> device =
+        start_device_(deadline_ ? left : std::numeric_limits<double>::infinity());
+    if (!device.ok()) {
+      constexpr auto kRounding = std::chrono::milliseconds(1);
+      out_of_time_ = absl::IsDeadlineExceeded(device.status()) && deadline_ && Clock::now() + kRounding >= *deadline_;
+      return failed(device.status(), Failure::kEnvironment);
     }
-    worker_ = *std::move(worker);
+    device_ = *std::move(device);
     loaded_.clear();
   }
-  absl::StatusOr<json> reply = worker_->Call(request, std::min(timeout, left));
-  hardware_seconds_ += std::chrono::duration<double>(Clock::now() - start).count();
+  absl::StatusOr<json> reply = device_->Call(request, std::min(timeout, left));
+  hardware_seconds_ += Since(start);
   if (!reply.ok()) {
     out_of_time_ = absl::IsDeadlineExceeded(reply.status()) && left < timeout;
-    worker_.reset();
+    device_.reset();
     loaded_.clear();
     return failed(reply.status(), FailureOf(reply.status(), building));
   }
   if (reply->contains("cache_trouble")) NoteCacheTrouble(reply->value("cache_trouble", ""));
-  if (reply->contains("error")) {
-    const absl::Status error(static_cast<absl::StatusCode>(reply->value("code", static_cast<int>(kNoCode))),
-                             reply->value("error", ""));
+  if (const absl::Status error = ErrorOf(*reply); !error.ok())
     return failed(error, FailureOf(error, reply->value("build", false)));
-  }
   return reply;
 }
 
@@ -119,9 +118,9 @@ auto Runner::TryTwice(const Attempt& attempt) {
 }
 
 bool Runner::IsWorthAnother(const Outcome& outcome) const {
-  const bool cancelled = worker_options_.cancel != nullptr && *worker_options_.cancel;
+  const bool cancelled = cancel_ != nullptr && *cancel_;
   return !cancelled && !out_of_time_ &&
-         (!IsLasting(outcome.failure) || (outcome.failure == Failure::kRunCrashed && worker_ == nullptr));
+         (!IsLasting(outcome.failure) || (outcome.failure == Failure::kRunCrashed && device_ == nullptr));
 }
 
 void Runner::UseInputs(InputKind kind) {
@@ -130,10 +129,16 @@ void Runner::UseInputs(InputKind kind) {
   inputs_ = kind;
 }
 
+void Runner::UseInputsFile(std::string path) {
+  Keep({});
+  inputs_file_ = std::move(path);
+}
+
 json Runner::LoadRequest(const Candidate& candidate) const {
   json request{{"do", "load"}, {"module", candidate.module_text}, {"inputs", std::string(InputKindName(inputs_))}};
-  if (!candidate.tiles.empty()) request["tiles"] = candidate.tiles;
+  if (!candidate.knobs.empty()) request["knobs"] = candidate.knobs;
   if (!candidate.compiler.empty()) request["compiler"] = candidate.compiler;
+  if (!warm_up_) request["warm_up"] = false;
   if (!inputs_file_.empty()) request["inputs_file"] = inputs_file_;
   return request;
 }
@@ -148,10 +153,18 @@ const Runner::Loaded* Runner::Load(const Candidate& candidate, Outcome* outcome)
 const Runner::Loaded* Runner::LoadAnew(const Candidate& candidate, Outcome* outcome) {
   absl::StatusOr<json> reply = Call(LoadRequest(candidate), policy_.build_timeout, /*building=*/true, outcome);
   if (!reply.ok()) return nullptr;
-  Loaded loaded{candidate, reply->value("id", -1), reply->value("compile_seconds", 0.0), {}};
+  Loaded loaded{candidate,
+                reply->value("id", -1),
+                reply->value("compile_seconds", 0.0),
+                reply->value("arena_bytes", int64_t{0}),
+                {}};
   for (const json& kernel : (*reply)["kernels"]) {
-    loaded.kernels.push_back(
-        {kernel.value("name", ""), kernel.value("hash", ""), kernel.value("tile", ""), kernel.value("opaque", false)});
+    loaded.kernels.push_back({.name = kernel.value("name", ""),
+                              .hash = kernel.value("hash", ""),
+                              .tile = kernel.value("tile", ""),
+                              .opaque = kernel.value("opaque", false),
+                              .flops = kernel.value("flops", 0.0),
+                              .bytes = kernel.value("bytes", 0.0)});
   }
   loaded_.push_back(std::move(loaded));
   return &loaded_.back();
@@ -163,10 +176,10 @@ void Runner::Keep(std::initializer_list<const Candidate*> kept) {
     const bool keep = std::any_of(kept.begin(), kept.end(), [&](const Candidate* c) { return *c == loaded.candidate; });
     if (keep) {
       left.push_back(std::move(loaded));
-    } else if (worker_ != nullptr) {
+    } else if (device_ != nullptr) {
       Outcome ignored;
       (void)Call({{"do", "unload"}, {"id", loaded.id}}, 10, false, &ignored);
-      if (worker_ == nullptr) return;  // it died of it, and with it went everything that was loaded
+      if (device_ == nullptr) return;  // it died of it, and with it went everything that was loaded
     }
   }
   loaded_ = std::move(left);
@@ -179,27 +192,16 @@ json TimeRequest(const std::vector<int>& ids, int rounds, double seconds) {
   return {{"do", "time"}, {"ids", ids}, {"rounds", rounds}, {"seconds", seconds}, {"least_seconds", kLeastSeconds}};
 }
 
-json KernelRequest(const char* what, const fusion::Kernel& kernel, const std::optional<kernels::nests::Tile>& tile) {
+json KernelRequest(const char* what, const fusion::Kernel& kernel, const std::string& way) {
   json request{{"do", what}, {"module", hlo::ToText(*ProgramOfKernel(kernel), {})}, {"hash", kernel.hash.ToHex()}};
-  if (tile) request["tile"] = tile->ToString();
+  if (!way.empty()) request["way"] = way;
   return request;
 }
 
 }  // namespace
 
-Runner::KernelResult Runner::TimeKernel(const fusion::Kernel& kernel, const std::optional<kernels::nests::Tile>& tile) {
-  if (tile) {
-    const absl::StatusOr<std::vector<int64_t>> tiled = kernels::nests::TiledDimensions(kernel.computation());
-    if (tiled.ok() && tiled->size() != tile->extents.size()) {
-      KernelResult result;
-      result.outcome.failure = Failure::kBuildFailed;
-      result.outcome.message =
-          absl::StrCat("tile ", tile->ToString(), " has ", tile->extents.size(), " extents, kernel `", kernel.name,
-                       "` has ", tiled->size(), " tiled dimensions");
-      return result;
-    }
-  }
-  return TimeKernelBy(KernelRequest("time_kernel", kernel, tile));
+Runner::KernelResult Runner::TimeKernel(const fusion::Kernel& kernel, const std::string& way) {
+  return TimeKernelBy(KernelRequest("time_kernel", kernel, way));
 }
 
 Runner::KernelResult Runner::TimeKernelLoop(const std::string& module) {
@@ -223,8 +225,8 @@ Runner::KernelResult Runner::TimeKernelBy(json request) {
   });
 }
 
-Outcome Runner::CompileKernel(const fusion::Kernel& kernel, const std::optional<kernels::nests::Tile>& tile) {
-  const json request = KernelRequest("compile", kernel, tile);
+Outcome Runner::CompileKernel(const fusion::Kernel& kernel, const std::string& way) {
+  const json request = KernelRequest("compile", kernel, way);
   return TryTwice([&] {
     Outcome outcome;
     absl::StatusOr<json> reply = Call(request, policy_.build_timeout, /*building=*/true, &outcome);
@@ -248,27 +250,49 @@ Runner::ProgramResult Runner::TimeProgramOnce(const Candidate& candidate, const 
     return result;
   }
   const int base_id = base->id;
-  const Loaded* loaded = Load(candidate, &result.outcome);
+  const Loaded* loaded = Describe(candidate, &result);
   if (loaded == nullptr) return result;
-  result.outcome.compile_seconds = loaded->compile_seconds;
-  result.kernels = loaded->kernels;
   const int id = loaded->id;
   absl::StatusOr<json> reply = Call(TimeRequest({base_id, id}, rounds, seconds), seconds + policy_.run_timeout,
                                     /*building=*/false, &result.outcome);
   if (!reply.ok()) return result;
   result.outcome.reference_seconds = (*reply)["seconds"].at(0).get<std::vector<double>>();
   result.outcome.seconds = (*reply)["seconds"].at(1).get<std::vector<double>>();
-  if (kernel_rounds == 0) return result;
-  reply = Call({{"do", "kernel_seconds"}, {"id", id}, {"rounds", kernel_rounds}}, policy_.run_timeout, false,
-               &result.outcome);
-  if (!reply.ok()) return result;
-  const std::vector<double> times = reply->value("seconds", std::vector<double>());
-  const std::vector<int64_t> executions = reply->value("executions", std::vector<int64_t>());
-  for (size_t k = 0; k < std::min({times.size(), executions.size(), result.kernels.size()}); ++k) {
-    result.kernels[k].seconds = times[k];
-    result.kernels[k].executions = executions[k];
-  }
+  AddKernelTimes(id, kernel_rounds, &result);
   return result;
+}
+
+Runner::ProgramResult Runner::TimeKernelsOf(const Candidate& candidate, int kernel_rounds) {
+  return TryTwice([&] {
+    ProgramResult result;
+    if (const Loaded* loaded = Describe(candidate, &result)) AddKernelTimes(loaded->id, kernel_rounds, &result);
+    return result;
+  });
+}
+
+const Runner::Loaded* Runner::Describe(const Candidate& candidate, ProgramResult* result) {
+  const Loaded* loaded = Load(candidate, &result->outcome);
+  if (loaded == nullptr) return nullptr;
+  result->outcome.compile_seconds = loaded->compile_seconds;
+  result->arena_bytes = loaded->arena_bytes;
+  result->kernels = loaded->kernels;
+  return loaded;
+}
+
+void Runner::AddKernelTimes(int id, int kernel_rounds, ProgramResult* result) {
+  if (kernel_rounds == 0) return;
+  const absl::StatusOr<json> reply = Call({{"do", "kernel_seconds"}, {"id", id}, {"rounds", kernel_rounds}},
+                                          policy_.run_timeout, /*building=*/false, &result->outcome);
+  if (!reply.ok()) return;
+  const std::vector<double> seconds = reply->value("seconds", std::vector<double>());
+  const std::vector<double> medians = reply->value("median", std::vector<double>());
+  const std::vector<int64_t> executions = reply->value("executions", std::vector<int64_t>());
+  // XLA's child does not tell the times of kernels: its lists are empty.
+  for (size_t k = 0; k < std::min({seconds.size(), medians.size(), executions.size(), result->kernels.size()}); ++k) {
+    result->kernels[k].seconds = seconds[k];
+    result->kernels[k].median_seconds = medians[k];
+    result->kernels[k].executions = executions[k];
+  }
 }
 
 std::vector<Outcome> Runner::TimePrograms(const std::vector<Candidate>& candidates, int rounds, double seconds) {
@@ -278,7 +302,7 @@ std::vector<Outcome> Runner::TimePrograms(const std::vector<Candidate>& candidat
   // A candidate may take the child with it in which the others are loaded. It gets a second attempt, and after that the
   // others are timed without it: every turn but the last is some candidate's first or second failure.
   for (;;) {
-    worker_.reset();  // programs of an earlier call would take memory and caches
+    device_.reset();  // programs of an earlier call would take memory and caches
     loaded_.clear();
     std::vector<int> ids;
     std::vector<size_t> which;
@@ -292,7 +316,7 @@ std::vector<Outcome> Runner::TimePrograms(const std::vector<Candidate>& candidat
         which.push_back(i);
         continue;
       }
-      again = worker_ == nullptr && !ids.empty();
+      again = device_ == nullptr && !ids.empty();
       if (IsWorthAnother(outcomes[i]) && !retried[i]) {
         retried[i] = again = true;
         outcomes[i] = {};
@@ -335,6 +359,15 @@ absl::StatusOr<std::vector<hlo::Literal>> Runner::Outputs(const Candidate& candi
   if (results.outcome.ok()) return std::move(results.outputs);
   return IsLasting(results.outcome.failure) ? absl::InternalError(results.outcome.message)
                                             : absl::UnavailableError(results.outcome.message);
+}
+
+absl::StatusOr<std::vector<hlo::Literal>> Runner::RunOnce(const Candidate& candidate, const std::string& scratch_file) {
+  Keep({});
+  warm_up_ = false;
+  absl::StatusOr<std::vector<hlo::Literal>> outputs = Outputs(candidate, scratch_file);
+  warm_up_ = true;
+  Keep({});  // a program that is timed later is loaded anew
+  return outputs;
 }
 
 Outcome Runner::Inject(const std::string& fault, double timeout_seconds) {

@@ -1,15 +1,15 @@
 // Times kernels and programs in a child process and survives what they do.
 //
 //   Runner runner({.target = "cpu:threads=1"}, {});
-//   Outcome alone = runner.TimeKernel(kernel, std::nullopt).outcome;
+//   Outcome alone = runner.TimeKernel(kernel).outcome;
 //   std::vector<Outcome> programs = runner.TimePrograms({usual, tuned}, 5, 10.0);
 //
-// A child that crashed, hung or ran out of memory is replaced; the trial becomes an Outcome that says so. Where the
-// child ended, or the system refused it something, the trial is tried once more first: it may not have been the
-// candidate's fault. Not thread-safe.
+// The child may be any other device (device.h). One that crashed, hung or ran out of memory is replaced; the trial
+// becomes an Outcome that says so. Where the child ended, or the system refused it something, the trial is tried once
+// more first: it may not have been the candidate's fault. Not thread-safe.
 #pragma once
 
-#include <chrono>
+#include <atomic>
 #include <initializer_list>
 #include <map>
 #include <memory>
@@ -18,9 +18,10 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "base/clock.h"
 #include "fusion/kernel.h"
 #include "hlo/literal.h"
-#include "kernels/tiles/tiles.h"
+#include "measure/device.h"
 #include "measure/outcome.h"
 #include "measure/test_inputs.h"
 #include "measure/worker_process.h"
@@ -36,17 +37,20 @@ struct MeasurePolicy {
   std::string ToString() const;  // "repeats=5 seconds=2 warm"
 };
 
-// A fused program as HLO text, with the tiles that differ from the default, by kernel hash.
+// A fused program as HLO text, with what differs from the default.
 struct Candidate {
   std::string module_text;                   // for XLA's child (targets/xla/): base64 of a proto
-  std::map<std::string, std::string> tiles;  // 32 hexadecimal digits -> "1x8x32"
+  std::map<std::string, std::string> knobs;  // the target's child reads them; of our kernels, hash -> tile ("1x8x32")
   std::string compiler;                      // XLA's child: as_given, xla, xla_no_library; see targets/xla/worker.py
   bool operator==(const Candidate&) const = default;
 };
 
 class Runner {
  public:
-  Runner(WorkerOptions worker, MeasurePolicy policy) : worker_options_(std::move(worker)), policy_(policy) {}
+  // `cancel`, where given, becomes true when no trial is to be tried again; its owner outlives the runner.
+  Runner(DeviceFactory device, MeasurePolicy policy, const std::atomic<bool>* cancel = nullptr)
+      : start_device_(std::move(device)), policy_(policy), cancel_(cancel) {}
+  Runner(const WorkerOptions& worker, MeasurePolicy policy) : Runner(LocalChild(worker), policy, worker.cancel) {}
 
   struct KernelResult {
     Outcome outcome;
@@ -54,11 +58,13 @@ class Runner {
     std::string tile;
     bool opaque = false;  // it has no loop nest: the evaluator's time
   };
-  KernelResult TimeKernel(const fusion::Kernel& kernel, const std::optional<kernels::nests::Tile>& tile);
+  // `way`: a value that the kernel's knob may have; empty: as it runs by default. One that does not fit the kernel
+  // fails to build.
+  KernelResult TimeKernel(const fusion::Kernel& kernel, const std::string& way = "");
   // XLA's child: a kernel as a module that runs it many times (targets/xla/kernel_loop.h), base64 of a proto.
   KernelResult TimeKernelLoop(const std::string& module);
   // Compiles it into the cache folder that the workers share, without running it.
-  Outcome CompileKernel(const fusion::Kernel& kernel, const std::optional<kernels::nests::Tile>& tile);
+  Outcome CompileKernel(const fusion::Kernel& kernel, const std::string& way = "");
 
   // One kernel of a program as it stands in it.
   struct KernelTime {
@@ -66,13 +72,17 @@ class Runner {
     std::string hash;  // 32 hexadecimal digits
     std::string tile;
     bool opaque = false;
-    double seconds = 0;  // of all its executions in one run of the program
-    int64_t executions = 0;
+    double flops = 0;           // of one execution
+    double bytes = 0;           // read plus written, of one execution
+    double seconds = 0;         // of all its executions in one run of the program; the least of the runs
+    double median_seconds = 0;  // of one execution
+    int64_t executions = 0;     // in one run of the program
   };
   struct ProgramResult {
     Outcome outcome;
     std::vector<KernelTime> kernels;  // in the program's order
-    bool reference_failed = false;    // the outcome's failure is the reference's
+    int64_t arena_bytes = 0;        // of memory that it takes beside its inputs and results; 0: the child does not tell
+    bool reference_failed = false;  // the outcome's failure is the reference's
   };
   // `rounds` are a least number; of short programs there are more. Times a candidate in turn with a reference, which
   // stays loaded for the next trial. The reference's failure fails the trial. `kernel_rounds`: runs in which kernels
@@ -80,26 +90,34 @@ class Runner {
   ProgramResult TimeProgram(const Candidate& candidate, const Candidate& reference, int rounds, double seconds,
                             int kernel_rounds);
 
+  // What a candidate consists of, and the times of its kernels one by one, in so many runs of the program; 0: without
+  // their times. The outcome has no times of the whole. The candidate stays loaded, and one that is loaded is not
+  // compiled again.
+  ProgramResult TimeKernelsOf(const Candidate& candidate, int kernel_rounds);
+
   // Compiles all in one new child, then times them interleaved, `rounds` samples each. A candidate that fails alone
   // (build, crash) gets its failure; the others are timed without it. They stay loaded for Outputs.
   std::vector<Outcome> TimePrograms(const std::vector<Candidate>& candidates, int rounds, double seconds);
 
   // The inputs of programs; kUnit until it is called. Kernels alone have the formula's default.
   void UseInputs(InputKind kind);
-  // XLA's child: inputs from a safetensors file with in.0, in.1, ... instead.
-  void UseInputsFile(std::string path) { inputs_file_ = std::move(path); }
+  // Inputs from a safetensors file with in.0, in.1, ... instead: one for each array leaf of the parameters, as
+  // hlo::ToStorable makes them. The child reads it; empty: none again.
+  void UseInputsFile(std::string path);
 
   // Runs one candidate on these inputs and returns the array leaves of its result (see hlo::ToStorable for their
   // types). They come through `scratch_file`, which is removed. Errors: Unavailable, where nothing is known of the
   // candidate (kEnvironment, kResourceLimit); Internal, where it failed.
   absl::StatusOr<std::vector<hlo::Literal>> Outputs(const Candidate& candidate, const std::string& scratch_file);
+  // The same for a program that is not timed: it runs no more than this once.
+  absl::StatusOr<std::vector<hlo::Literal>> RunOnce(const Candidate& candidate, const std::string& scratch_file);
 
   // Breaks the child for real: what tests use. Returns the outcome as a trial would.
   Outcome Inject(const std::string& fault, double timeout_seconds);
 
   // No call of a child goes on beyond this moment: its limit is cut to what is left. What is then without a result says
   // nothing of a candidate, and out_of_time() is true until the next SetDeadline.
-  void SetDeadline(std::chrono::steady_clock::time_point deadline);
+  void SetDeadline(Clock::time_point deadline);
   bool out_of_time() const { return out_of_time_; }
 
   const MeasurePolicy& policy() const { return policy_; }
@@ -111,11 +129,16 @@ class Runner {
     Candidate candidate;
     int id = -1;
     double compile_seconds = 0;
+    int64_t arena_bytes = 0;
     std::vector<KernelTime> kernels;
   };
   KernelResult TimeKernelBy(nlohmann::json request);
   ProgramResult TimeProgramOnce(const Candidate& candidate, const Candidate& reference, int rounds, double seconds,
                                 int kernel_rounds);
+  // Loads the candidate and tells of it in `result`; nullptr when it failed.
+  const Loaded* Describe(const Candidate& candidate, ProgramResult* result);
+  // Times the kernels of the program that is loaded by this number.
+  void AddKernelTimes(int id, int kernel_rounds, ProgramResult* result);
   // The result of `attempt`, or of a second one where the first may have failed for nothing that lasts.
   template <typename Attempt>
   auto TryTwice(const Attempt& attempt);
@@ -131,15 +154,17 @@ class Runner {
   // Unloads all but these.
   void Keep(std::initializer_list<const Candidate*> kept);
 
-  WorkerOptions worker_options_;
+  DeviceFactory start_device_;
   MeasurePolicy policy_;
-  std::unique_ptr<WorkerProcess> worker_;
+  const std::atomic<bool>* cancel_;
+  std::unique_ptr<Device> device_;
   std::vector<Loaded> loaded_;
   InputKind inputs_ = InputKind::kUnit;
   std::string inputs_file_;
   double hardware_seconds_ = 0;
-  std::optional<std::chrono::steady_clock::time_point> deadline_;
+  std::optional<Clock::time_point> deadline_;
   bool out_of_time_ = false;
+  bool warm_up_ = true;  // programs that are loaded
 };
 
 }  // namespace smelt::measure

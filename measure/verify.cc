@@ -1,13 +1,13 @@
 #include "measure/verify.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <complex>
 #include <limits>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "base/clock.h"
 #include "base/status_macros.h"
 #include "hlo/evaluator/evaluator.h"
 #include "hlo/golden/golden.h"
@@ -123,11 +123,10 @@ constexpr double kLeastSeconds = 1e-3;
 absl::StatusOr<std::unique_ptr<Verifier>> Verifier::Create(const hlo::Module& module, double max_seconds,
                                                            const std::atomic<bool>* cancel) {
   std::unique_ptr<Verifier> best;
-  const auto start = std::chrono::steady_clock::now();
+  const auto start = Clock::now();
   for (const InputKind kind : kInputKinds) {
     SMELT_ASSIGN_OR_RETURN(const std::vector<hlo::Literal> inputs, InputsOf(module, kind));
-    const double spent = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    const double left = max_seconds > 0 ? std::max(max_seconds - spent, kLeastSeconds) : 0;
+    const double left = max_seconds > 0 ? std::max(max_seconds - Since(start), kLeastSeconds) : 0;
     absl::StatusOr<std::vector<hlo::Literal>> expected = EvaluateLeaves(module, inputs, left, cancel);
     if (absl::IsDeadlineExceeded(expected.status()) && best != nullptr) break;
     if (!expected.ok()) return expected.status();

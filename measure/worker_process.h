@@ -5,26 +5,26 @@
 //   auto reply = worker->Call({{"do", "load"}, {"module", text}}, 60);
 //
 // The child is this program started again with the hidden verb `measure-worker` (or another program given in the
-// options). It dies with its parent, and within a second of a call's limit. A dead child is replaced by the next Start;
-// Runner does so.
+// options). It dies with its parent, and within a second of a call's limit.
 #pragma once
-
-#include <sys/types.h>
 
 #include <atomic>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "base/child_process.h"
+#include "measure/device.h"
 #include "nlohmann/json.hpp"
 
 namespace smelt::measure {
 
 struct WorkerOptions {
   std::string program;  // path of the smelt tool; empty: /proc/self/exe
-  // Another program that answers the requests of worker_main.h, its path first; then `program`, `target` and `cpu` do
-  // not count.
+  // Another program that speaks the protocol (protocol.h), its path first; then `program`, `target` and `cpu` do not
+  // count.
   std::vector<std::string> command;
   std::string preamble;        // of such a program, where not empty: a JSON string sent before the first request
   std::string target = "cpu";  // a TargetId that the child understands
@@ -35,33 +35,29 @@ struct WorkerOptions {
   const std::atomic<bool>* cancel = nullptr;  // once true, a call in progress ends and the child with it
 };
 
-class WorkerProcess {
+class WorkerProcess : public Device {
  public:
-  // Errors: Unavailable, FailedPrecondition (the child refuses to work here, and says why), DeadlineExceeded (it did
-  // not answer within the options' `start_seconds`), Cancelled.
+  // Errors: Unavailable, FailedPrecondition (the child refuses to work here, and says why, or speaks another version of
+  // the protocol), DeadlineExceeded (it did not answer within the options' `start_seconds`), Cancelled.
   static absl::StatusOr<std::unique_ptr<WorkerProcess>> Start(const WorkerOptions& options);
-  ~WorkerProcess();
-  WorkerProcess(const WorkerProcess&) = delete;
-  WorkerProcess& operator=(const WorkerProcess&) = delete;
 
-  // Sends a request and waits for its reply. Errors: DeadlineExceeded (the child was killed), Aborted (it crashed; the
-  // message names the signal), ResourceExhausted (it ran out of its memory limit), Unavailable (something else ended it
-  // or the channel to it), Cancelled. After an error the child is gone.
-  absl::StatusOr<nlohmann::json> Call(const nlohmann::json& request, double timeout_seconds);
-  bool alive() const { return pid_ > 0; }
-  pid_t pid() const { return pid_; }
+  // Aborted names the signal that the child died of; Unavailable: something else than itself ended it, or the channel
+  // to it. After DeadlineExceeded it was killed.
+  absl::StatusOr<nlohmann::json> Call(const nlohmann::json& request, double timeout_seconds) override;
+  bool alive() const override { return child_.running(); }
+  pid_t pid() const { return child_.pid(); }
 
  private:
-  WorkerProcess(pid_t pid, int to_child, int from_child, const std::atomic<bool>* cancel)
-      : pid_(pid), to_child_(to_child), from_child_(from_child), cancel_(cancel) {}
-  // Kills the group and reaps the child; returns its wait status.
-  int Finish();
+  WorkerProcess(ChildProcess child, Pipe requests, Pipe replies, const std::atomic<bool>* cancel)
+      : child_(std::move(child)), requests_(std::move(requests)), replies_(std::move(replies)), cancel_(cancel) {}
 
-  pid_t pid_;
-  int to_child_;
-  int from_child_;
+  ChildProcess child_;
+  Pipe requests_, replies_;
   const std::atomic<bool>* cancel_;
 };
+
+// Starts such a child whenever it is called, within the smaller of its two limits.
+DeviceFactory LocalChild(WorkerOptions options);
 
 // The reply of a child that is started for this one request, and once more where something else than the request ended
 // the first, all of it within `timeout_seconds`. Errors: those of Start and Call.
@@ -71,8 +67,5 @@ absl::StatusOr<nlohmann::json> AskNewWorker(const WorkerOptions& options, const 
 // The core on which one-threaded measurements run: the last of those that this process may use, since the first serves
 // most interrupts.
 int MeasuringCpu();
-
-// Exit code of a child that ran out of memory.
-inline constexpr int kOutOfMemoryExit = 86;
 
 }  // namespace smelt::measure

@@ -62,15 +62,21 @@ bool IsFusionName(const std::string& spec) {
   return std::find(names.begin(), names.end(), spec) != names.end();
 }
 
+absl::StatusOr<fusion::Config> NamedFusion(const fusion::Space& space, const fusion::Unfused& flat,
+                                           const std::string& name,
+                                           const std::function<double(const hlo::Computation&)>& cost) {
+  if (name == "given") return fusion::GivenFusion(space, flat);
+  fusion::HeuristicOptions options;
+  options.kernel_seconds = cost;
+  return fusion::Heuristic(name, space, options);
+}
+
 absl::StatusOr<fusion::Config> FusionConfig(const fusion::Space& space, const fusion::Unfused& flat,
                                             const std::string& spec, const machine::Machine& machine) {
-  if (spec == "given") return fusion::GivenFusion(space, flat);
   if (IsFusionName(spec)) {
-    fusion::HeuristicOptions options;
-    options.kernel_seconds = [&](const hlo::Computation& kernel) {
+    return NamedFusion(space, flat, spec, [&](const hlo::Computation& kernel) {
       return kernels::cost::EstimateKernel(kernel, machine).seconds();
-    };
-    return fusion::Heuristic(spec, space, options);
+    });
   }
   SMELT_ASSIGN_OR_RETURN(const fusion::SavedConfig saved, fusion::LoadConfig(spec, space));
   return saved.config;

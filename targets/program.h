@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -46,7 +47,12 @@ inline constexpr const char* kFusionHelp =
 // Whether `spec` is a name of the list above, as against a file.
 bool IsFusionName(const std::string& spec);
 
-// The legal configuration of that name, or of that file. `priority` follows the analytical cost of the machine.
+// The legal configuration of that name. `cost` (seconds of a kernel) is what `priority` goes by; empty: the space's own
+// (fusion/kernel_cost.h).
+absl::StatusOr<fusion::Config> NamedFusion(const fusion::Space& space, const fusion::Unfused& flat,
+                                           const std::string& name,
+                                           const std::function<double(const hlo::Computation&)>& cost);
+// The same for kernels of ours, by the analytical cost of the machine; or that of a file.
 absl::StatusOr<fusion::Config> FusionConfig(const fusion::Space& space, const fusion::Unfused& flat,
                                             const std::string& spec, const machine::Machine& machine);
 

@@ -1,7 +1,7 @@
 // A program made ready to be tuned for a target: where its search starts, what it may choose, how a choice is built.
 //
 //   Trial trial = tunable.usual();                    // the default, which an answer has to beat
-//   trial.config = tunable.Named("none").value();
+//   trial = tunable.Named("none").value();
 //   measure::Candidate candidate = tunable.ToCandidate(trial);
 //
 // What is chosen beside fusions are knobs: an entry says what stands at a key, and no entry is the ordinary way. Keys
@@ -36,13 +36,6 @@ struct Trial {
   std::string compiler;          // a whole program as the target's compiler makes it by itself, and no configuration
 };
 
-// A default that another compiler than ours makes.
-struct CompilersOwn {
-  std::string compiler;  // for people
-  std::string answer;    // Trial::compiler
-  std::string words;     // of such an answer
-};
-
 // A program that the search measures first.
 struct Start {
   std::string name;            // of a configuration (Tunable::Named), or of one of the compiler's own programs
@@ -62,7 +55,8 @@ class Tunable {
   // Who made the default, where it is no configuration of ours: its results judge where the evaluator's differ. Empty:
   // nobody else.
   virtual std::string CompilerName() const { return {}; }
-  virtual absl::StatusOr<fusion::Config> Named(const std::string& name) const = 0;
+  // The way to run the program that --fusion names: one of Kind::fusions, of targets::kFusionHelp, or a file.
+  virtual absl::StatusOr<Trial> Named(const std::string& name) const = 0;
   virtual measure::Candidate ToCandidate(const Trial& trial) const = 0;
   // A configuration applied, as the target takes it.
   virtual std::unique_ptr<hlo::Module> Fused(const Trial& trial) const = 0;
@@ -94,5 +88,9 @@ class Tunable {
   virtual std::string Words(const std::string& key, const std::string& way) const;
   virtual std::string AnswerWords(const std::string& compiler) const { return compiler; }
 };
+
+// Where there is nothing to choose but fusions and tiles: programs of a target that takes fused HLO text. `target` must
+// outlive it.
+absl::StatusOr<std::unique_ptr<Tunable>> TuneFusions(const Target& target, Program program, const std::string& fusion);
 
 }  // namespace smelt::targets

@@ -10,7 +10,7 @@
 #include "absl/strings/str_format.h"
 #include "base/status_macros.h"
 #include "fusion/config_file.h"
-#include "fusion/evaluator.h"
+#include "fusion/incremental_fusion.h"
 
 namespace smelt::tuner {
 namespace {
@@ -163,7 +163,7 @@ absl::Status ConfigurationSearch::ClimbFromTheBest() {
     const std::vector<PlainTrial>& fastest = steps_->FastestPlain();
     if (fastest.empty()) return absl::OkStatus();
     const size_t peak = random() % std::min<uint64_t>(kPeaks, fastest.size());
-    fusion::Evaluator neighbour(state_.space, fastest[peak].trial.config);
+    fusion::IncrementalFusion neighbour(state_.space, fastest[peak].trial.config);
     for (uint64_t moves = 1 + random() % kMostMoves; moves > 0; --moves)
       neighbour.Apply(ProposeMove(state_.space, random));
     SMELT_ASSIGN_OR_RETURN(const std::unique_ptr<FusionState> made, state_.Fused(neighbour.config()));

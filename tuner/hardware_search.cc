@@ -12,7 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/status_macros.h"
-#include "fusion/evaluator.h"
+#include "fusion/incremental_fusion.h"
 #include "kernels/tiles/tiles.h"
 #include "tuner/search/annealing.h"
 #include "tuner/tile_search.h"
@@ -116,7 +116,7 @@ class MeasuredState : public SearchState {
   }
 
   SessionState& state_;
-  fusion::Evaluator evaluator_;
+  fusion::IncrementalFusion evaluator_;
   targets::Knobs knobs_, knobs_before_;
   const std::vector<targets::Knobs> whole_program_;
   const bool tiles_;

@@ -7,7 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
-#include "fusion/evaluator.h"
+#include "fusion/incremental_fusion.h"
 #include "measure/comparison.h"
 
 namespace smelt::tuner {
@@ -21,7 +21,7 @@ constexpr double kLittle = 0.03;
 absl::Status KernelTrials::Time(const fusion::Config& config) {
   SMELT_RETURN_IF_ERROR(
       FusionState::Create(tunable_.space(), config, counts_, costs_).status());  // predicts what is new
-  fusion::Evaluator evaluator(tunable_.space(), config);
+  fusion::IncrementalFusion evaluator(tunable_.space(), config);
   struct Weight {
     fusion::KernelRef kernel;
     double seconds;

@@ -1,7 +1,6 @@
 #include "tuner/profile.h"
 
 #include <algorithm>
-#include <chrono>
 #include <condition_variable>
 #include <deque>
 #include <filesystem>
@@ -15,9 +14,10 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "base/clock.h"
 #include "base/status_macros.h"
-#include "fusion/evaluator.h"
 #include "fusion/heuristics/heuristics.h"
+#include "fusion/incremental_fusion.h"
 #include "gnn/corpus/corpus.h"
 #include "hlo/text/printer.h"
 #include "machine/target_id.h"
@@ -27,16 +27,15 @@
 namespace smelt::tuner {
 namespace {
 
-using Clock = std::chrono::steady_clock;
 using fusion::Kernel;
-
-double Since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
 // A kernel on its way from the configuration that it was found in to the corpus.
 struct Job {
   Kernel kernel;
   std::vector<std::optional<kernels::nests::Tile>> tiles;  // nullopt: the default
 };
+
+std::string WayOf(const std::optional<kernels::nests::Tile>& tile) { return tile ? tile->ToString() : ""; }
 
 // So many kernels in a row of which nothing becomes known end a run: the next will fare no better.
 constexpr int kMostFaults = 5;
@@ -60,8 +59,8 @@ bool IsNoResult(const gnn::KernelExample& example) {
 // when a program's time is up.
 class Pipeline {
  public:
-  Pipeline(const measure::WorkerOptions& worker, const measure::MeasurePolicy& policy)
-      : compiler_(worker, policy), thread_([this] { Compile(); }) {}
+  Pipeline(measure::DeviceFactory device, const measure::MeasurePolicy& policy, const std::atomic<bool>* cancel)
+      : compiler_(std::move(device), policy, cancel), thread_([this] { Compile(); }) {}
   ~Pipeline() {
     {
       std::lock_guard lock(mutex_);
@@ -107,7 +106,7 @@ class Pipeline {
       compiling_ = true;
       lock.unlock();
       // A failure shows again, and is recorded, when the kernel is timed.
-      for (const auto& tile : job.tiles) (void)compiler_.CompileKernel(job.kernel, tile);
+      for (const auto& tile : job.tiles) (void)compiler_.CompileKernel(job.kernel, WayOf(tile));
       lock.lock();
       compiling_ = false;
       ready_.push_back(std::move(job));
@@ -133,12 +132,12 @@ class KernelSource {
   }
 
   // Calls `visit` with every kernel of one more configuration; false when there are no more configurations.
-  bool Next(const std::function<void(fusion::Evaluator&, const fusion::KernelRef&)>& visit) {
+  bool Next(const std::function<void(fusion::IncrementalFusion&, const fusion::KernelRef&)>& visit) {
     static constexpr const char* kHeuristics[] = {"priority", "none", "tvm", "xla-cpu"};
     const int64_t i = next_++;
     const int64_t heuristics = options_.task == ProfileTask::kTile ? 1 : static_cast<int64_t>(std::size(kHeuristics));
     if (i < heuristics) {
-      fusion::Evaluator evaluator(space_, fusion::Heuristic(kHeuristics[i], space_, cost_).value());
+      fusion::IncrementalFusion evaluator(space_, fusion::Heuristic(kHeuristics[i], space_, cost_).value());
       for (const fusion::KernelRef& kernel : evaluator.Kernels()) visit(evaluator, kernel);
       return true;
     }
@@ -147,12 +146,12 @@ class KernelSource {
     // Half are random vectors of various densities, half are walks around the default, where searches spend their time.
     if (i % 2 == 0) {
       const double probability = std::uniform_real_distribution<double>(0.05, 0.98)(random_);
-      fusion::Evaluator evaluator(space_, fusion::RandomFusion(space_, probability, random_()));
+      fusion::IncrementalFusion evaluator(space_, fusion::RandomFusion(space_, probability, random_()));
       for (const fusion::KernelRef& kernel : evaluator.Kernels()) visit(evaluator, kernel);
       return true;
     }
     if (!priority_) priority_ = fusion::Heuristic("priority", space_, cost_).value();
-    fusion::Evaluator evaluator(space_, *priority_);
+    fusion::IncrementalFusion evaluator(space_, *priority_);
     const int64_t steps = std::min<int64_t>(20 + space_.size() / 4, 400);
     for (int64_t step = 0; step < steps; ++step) {
       evaluator.Apply(fusion::FlipMove(static_cast<int32_t>(random_() % static_cast<uint64_t>(space_.size()))));
@@ -176,7 +175,7 @@ class Profiler {
       : target_(target),
         options_(options),
         id_(target.id()),
-        timer_(TimingWorker(target, options), options.policy),
+        timer_(target.NewDevice(targets::DeviceUse::kTimes), options.policy, options.cancel),
         device_(measure::DeviceName()),
         compiler_(target.CompilerVersion()) {}
 
@@ -201,12 +200,12 @@ class Profiler {
       place_ = absl::StrCat("program ", m / static_cast<size_t>(options_.shards) + 1, "/",
                             (modules.size() + options_.shards - 1) / options_.shards, " ", program_name_);
       remaining_programs_ = static_cast<double>((modules.size() - m - 1) / static_cast<size_t>(options_.shards));
-      absl::StatusOr<targets::Program> program = target_.Load(modules[m]);
+      const absl::StatusOr<std::unique_ptr<targets::Tunable>> program = target_.Open(modules[m], "none");
       if (!program.ok()) {
         report_.refused.push_back(absl::StrCat(modules[m], ": ", program.status().message()));
         continue;
       }
-      SMELT_RETURN_IF_ERROR(ProfileProgram(*program));
+      SMELT_RETURN_IF_ERROR(ProfileProgram((*program)->space()));
       ++report_.programs;
     }
     report_.interrupted = Cancelled();
@@ -215,12 +214,6 @@ class Profiler {
   }
 
  private:
-  static measure::WorkerOptions TimingWorker(const targets::Target& target, const ProfileOptions& options) {
-    measure::WorkerOptions worker = options.worker;
-    if (target.machine().threads == 1) worker.cpu = measure::MeasuringCpu();
-    worker.cancel = options.cancel;
-    return worker;
-  }
   absl::Status TimeFloor() {
     const std::optional<Kernel> empty = target_.EmptyKernel();
     if (!empty) return absl::OkStatus();
@@ -235,22 +228,21 @@ class Profiler {
   }
   bool Cancelled() const { return options_.cancel != nullptr && *options_.cancel; }
 
-  absl::Status ProfileProgram(const targets::Program& program) {
-    SMELT_ASSIGN_OR_RETURN(const fusion::Space space, target_.SpaceOf(program));
+  absl::Status ProfileProgram(const fusion::Space& space) {
     return target_.KeepsCode() ? TimeCompiledAhead(space) : TimeAsFound(space);
   }
 
   // A second child compiles the next kernels while one is timed.
   absl::Status TimeCompiledAhead(const fusion::Space& space) {
     KernelSource source(space, target_, options_);
-    Pipeline pipeline(options_.worker, options_.policy);
+    Pipeline pipeline(target_.NewDevice(targets::DeviceUse::kCompiles), options_.policy, options_.cancel);
     const auto start = Clock::now();
     int64_t found = 0;
     std::deque<Job> jobs;
     auto enough = [&] {
       return Cancelled() || found >= options_.kernels_per_program || Since(start) > options_.seconds_per_program;
     };
-    auto visit = [&](fusion::Evaluator& evaluator, const fusion::KernelRef& reference) {
+    auto visit = [&](fusion::IncrementalFusion& evaluator, const fusion::KernelRef& reference) {
       if (enough() || !done_.insert(reference.hash).second) return;
       Job job{evaluator.KernelFor(reference), {std::nullopt}};
       if (!Wanted(job)) return;
@@ -291,7 +283,7 @@ class Profiler {
       return !status.ok() || Cancelled() || found >= options_.kernels_per_program ||
              Since(start) > options_.seconds_per_program;
     };
-    const auto visit = [&](fusion::Evaluator& evaluator, const fusion::KernelRef& reference) {
+    const auto visit = [&](fusion::IncrementalFusion& evaluator, const fusion::KernelRef& reference) {
       if (enough() || !done_.insert(reference.hash).second) return;
       Job job{evaluator.KernelFor(reference), {std::nullopt}};
       if (!Wanted(job)) return;
@@ -327,8 +319,7 @@ class Profiler {
   absl::Status Time(const Job& job) {
     std::vector<Timed> times;
     for (size_t i = 0; i < job.tiles.size() && !Cancelled(); ++i) {
-      measure::Runner::KernelResult result =
-          target_.TimeKernel(timer_, job.kernel, job.tiles[i] ? job.tiles[i]->ToString() : "");
+      measure::Runner::KernelResult result = target_.TimeKernel(timer_, job.kernel, WayOf(job.tiles[i]));
       if (i == 0) trace_ = std::move(result.trace);
       times.push_back({std::move(result.outcome), std::move(result.tile)});
     }
@@ -415,10 +406,6 @@ absl::StatusOr<ProfileReport> Profile(const std::vector<std::string>& modules, c
   if (!target.HasTiles() && options.task == ProfileTask::kTile) {
     return absl::InvalidArgumentError(
         absl::StrCat("kernels of --target=", target.id().kind, " have no tiles: it profiles --task=fusion"));
-  }
-  if (options.worker.cache_folder.empty()) {
-    return absl::InvalidArgumentError(
-        "profiling needs a kernel cache folder: the compiling process hands kernels to the timing process through it");
   }
   return Profiler(target, options).Run(modules);
 }

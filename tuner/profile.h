@@ -32,8 +32,7 @@ struct ProfileOptions {
   double kernel_limit_seconds = 0.05;  // kernels that the analytical model puts beyond it are skipped
   int64_t input_limit_bytes = int64_t{512} << 20;  // kernels with more bytes of operands are skipped
   uint64_t seed = 1;
-  int shard = 0, shards = 1;      // only every shards-th program
-  measure::WorkerOptions worker;  // the target's child
+  int shard = 0, shards = 1;  // only every shards-th program
   measure::MeasurePolicy policy{.repeats = 5, .seconds = 0.25, .build_timeout = 20, .run_timeout = 20};
   const std::atomic<bool>* cancel = nullptr;
   Progress* progress = nullptr;

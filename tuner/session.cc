@@ -70,7 +70,8 @@ class Session {
     const std::string spec = options_.start == "random" ? absl::StrCat("random:", options_.seed) : options_.start;
     fusion::Config start = trials_.usual().config;  // `priority`, where it is ours
     if (!DefaultIsOurs() || spec != "priority") {
-      SMELT_ASSIGN_OR_RETURN(start, tunable_.Named(spec));
+      SMELT_ASSIGN_OR_RETURN(Trial named, tunable_.Named(spec));
+      start = std::move(named.config);
     }
     trials_.Log(absl::StrCat(program_.path, ": ", space_.size(), " decisions, start ", options_.start, ", seed ",
                              options_.seed, ", budget ", budget_.seconds(),
@@ -247,6 +248,7 @@ class Session {
   // Where the answer is another compiler's own program, there is no configuration.
   absl::Status WriteAnswer() {
     if (answer_.tiles.empty()) report_.tiles.clear();
+    report_.chosen = answer_;
     report_.compiler = tunable_.CompilerName();
     report_.answer = answer_.compiler;
     if (!answer_.compiler.empty()) {

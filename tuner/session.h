@@ -52,7 +52,6 @@ struct TuneOptions {
   // has time left: what searches are compared at.
   double hardware_seconds = std::numeric_limits<double>::infinity();
   measure::ComparisonOptions comparison;  // of the answer with the default
-  measure::WorkerOptions worker;          // the target's child
   measure::MeasurePolicy policy{.repeats = 5, .seconds = 1.0};
   const std::atomic<bool>* cancel = nullptr;
   Progress* progress = nullptr;
@@ -105,6 +104,7 @@ struct TuneReport {
   // Where the default is another compiler's own choice: whose it is, and which of its programs the answer is; empty:
   // the answer is a configuration.
   std::string compiler, answer, answer_words;
+  targets::Trial chosen;              // the answer
   std::vector<StartingPoint> starts;  // of the search
   std::vector<ChosenKnob> knobs;      // of the answer
   // The compiler's own fusions with the answer's knobs, in turn with the answer; 0: there is none, or was no time.

@@ -10,11 +10,9 @@
 namespace smelt::tuner {
 namespace {
 
-TrialOptions ToTrialOptions(const TuneOptions& options, const targets::Tunable& tunable) {
-  TrialOptions trial{options.worker, options.policy};
-  trial.worker.cancel = options.cancel;
-  if (tunable.target().machine().threads == 1) trial.worker.cpu = measure::MeasuringCpu();
-  trial.cancel = options.cancel;
+TrialOptions ToTrialOptions(const TuneOptions& options, const targets::Target& target) {
+  TrialOptions trial{.policy = options.policy, .cancel = options.cancel};
+  trial.policy.build_timeout = target.BuildSeconds().value_or(trial.policy.build_timeout);
   return trial;
 }
 
@@ -42,7 +40,7 @@ SessionState::SessionState(const targets::Tunable& tunable, const TuneOptions& o
       budget(budget),
       counts(hlo::ExecutionCounts(tunable.program().module())),
       costs(predictor),
-      trials(tunable, ToTrialOptions(options, tunable)) {}
+      trials(tunable, ToTrialOptions(options, tunable.target())) {}
 
 absl::StatusOr<TrialResult> SessionState::Measure(const Trial& trial) {
   const double before = trials.best_relative();

@@ -66,7 +66,8 @@ absl::Status SessionSteps::MeasureStarts() {
       SMELT_RETURN_IF_ERROR(measure(start.name, std::move(trial)));
       continue;
     }
-    SMELT_ASSIGN_OR_RETURN(fusion::Config config, state_.tunable.Named(start.name));
+    SMELT_ASSIGN_OR_RETURN(Trial named, state_.tunable.Named(start.name));
+    fusion::Config config = std::move(named.config);
     if (start.kernels_alone) SMELT_RETURN_IF_ERROR(kernels_.Time(config));
     SMELT_ASSIGN_OR_RETURN(const std::unique_ptr<FusionState> made, state_.Fused(config));
     if (!state_.IsNewProgram(made->Kernels())) continue;

@@ -82,7 +82,7 @@ Tiling* Next(std::vector<Tiling>& tilings) {
 absl::StatusOr<measure::Outcome> MeasureUsual(Trials& trials, Tiling* tiling) {
   return trials.MeasureKernel(
       absl::StrCat(tiling->hash, " default"), absl::StrCat(tiling->kernel->name, " default tile"), [&] {
-        measure::Runner::KernelResult result = trials.runner().TimeKernel(*tiling->kernel, std::nullopt);
+        measure::Runner::KernelResult result = trials.runner().TimeKernel(*tiling->kernel);
         std::erase_if(tiling->ranked, [&](size_t tile) { return tiling->tiles[tile].ToString() == result.tile; });
         return std::move(result.outcome);
       });
@@ -91,7 +91,7 @@ absl::StatusOr<measure::Outcome> MeasureUsual(Trials& trials, Tiling* tiling) {
 absl::StatusOr<measure::Outcome> Measure(Trials& trials, const Tiling& tiling, size_t tile) {
   const std::string text = tiling.tiles[tile].ToString();
   return trials.MeasureKernel(absl::StrCat(tiling.hash, " ", text), absl::StrCat(tiling.kernel->name, " ", text),
-                              [&] { return trials.runner().TimeKernel(*tiling.kernel, tiling.tiles[tile]).outcome; });
+                              [&] { return trials.runner().TimeKernel(*tiling.kernel, text).outcome; });
 }
 
 // One more tile of this kernel. Of many tiles the luckiest looks best: what seems better is timed once more.
@@ -104,7 +104,7 @@ absl::Status TryNext(Trials& trials, Tiling* tiling) {
   const size_t tile = tiling->ranked[tiling->tried++];
   SMELT_ASSIGN_OR_RETURN(const measure::Outcome outcome, Measure(trials, *tiling, tile));
   if (!outcome.ok() || outcome.best() >= tiling->best) return absl::OkStatus();
-  const measure::Outcome again = trials.runner().TimeKernel(*tiling->kernel, tiling->tiles[tile]).outcome;
+  const measure::Outcome again = trials.runner().TimeKernel(*tiling->kernel, tiling->tiles[tile].ToString()).outcome;
   SMELT_RETURN_IF_ERROR(trials.Ended());
   const double seconds = std::max(outcome.best(), again.best());
   if (!again.ok() || seconds >= tiling->best) return absl::OkStatus();

@@ -11,18 +11,11 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/status_macros.h"
-#include "fusion/evaluator.h"
+#include "fusion/incremental_fusion.h"
 
 namespace smelt::tuner {
 
 namespace fs = std::filesystem;
-
-namespace {
-
-// So many trials in a row of which nothing becomes known end a run: the next will fare no better.
-constexpr int kMostFaults = 5;
-
-}  // namespace
 
 absl::Status Trials::Open(const std::string& folder) {
   folder_ = folder;
@@ -32,7 +25,11 @@ absl::Status Trials::Open(const std::string& folder) {
   log_.open(Path("log.txt"), std::ios::app);
   if (!log_)
     return absl::UnavailableError(absl::StrCat(Path("log.txt"), ": cannot be written: ", std::strerror(errno)));
-  SMELT_ASSIGN_OR_RETURN(records_, measure::Records::Open(Path("records.db")));
+  SMELT_ASSIGN_OR_RETURN(std::unique_ptr<measure::Records> records, measure::Records::Open(Path("records.db")));
+  measurements_.emplace(std::move(records),
+                        measure::Measurements::Options{.name = program_.path,
+                                                       .spent = [this] { return runner_.hardware_seconds(); },
+                                                       .log = [this](const std::string& line) { Log(line); }});
   return absl::OkStatus();
 }
 
@@ -40,21 +37,6 @@ std::string Trials::Path(const std::string& name) const { return (fs::path(folde
 void Trials::Log(const std::string& line) {
   log_.clear();  // a line that a full disk refused is not the end of the log
   log_ << line << std::endl;
-}
-
-absl::Status Trials::Keep(const measure::Record& record) {
-  const measure::Outcome& outcome = record.outcome;
-  if (measure::IsLasting(outcome.failure)) SMELT_RETURN_IF_ERROR(records_->Add(record));
-  if (!outcome.ok()) {
-    Log(absl::StrCat("trial ", record.key.subject, " of ", record.description, ": ",
-                     std::string(measure::FailureName(outcome.failure)), ": ", outcome.message,
-                     measure::IsLasting(outcome.failure) ? "" : "; not recorded"));
-  }
-  faults_ = outcome.failure == measure::Failure::kEnvironment ? faults_ + 1 : 0;
-  if (faults_ < kMostFaults) return absl::OkStatus();
-  return absl::UnavailableError(absl::StrCat(program_.path, ": ", kMostFaults,
-                                             " measurements one after the other gave nothing, the last for this: ",
-                                             outcome.message, ". The same command goes on from here"));
 }
 
 std::string Trials::SubjectOf(const Trial& trial) const {
@@ -66,7 +48,7 @@ std::string Trials::SubjectOf(const Trial& trial) const {
       continue;
     }
     std::vector<std::pair<std::string, Hash128>> kernels;
-    for (const fusion::KernelRef& kernel : fusion::Evaluator(space_, t->config).Kernels())
+    for (const fusion::KernelRef& kernel : fusion::IncrementalFusion(space_, t->config).Kernels())
       kernels.push_back({kernel.computation->name(), kernel.hash});
     std::sort(kernels.begin(), kernels.end());
     hasher.Add(static_cast<int64_t>(kernels.size()));
@@ -87,91 +69,72 @@ absl::Status Trials::Ended() const {
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::optional<measure::Record>> Trials::Known(const measure::RecordKey& key) {
-  SMELT_ASSIGN_OR_RETURN(std::optional<measure::Record> known, records_->Find(key));
-  if (known && !known->outcome.ok() && key.subject == SubjectOf(usual_)) known.reset();
-  // What this run measured itself counts already.
-  if (known && seen_.insert(key.subject).second) recorded_seconds_ += known->hardware_seconds;
-  return known;
-}
-
 absl::StatusOr<measure::Outcome> Trials::MeasureKernel(const std::string& subject, const std::string& description,
                                                        const std::function<measure::Outcome()>& measure) {
-  measure::Record record{KeyOf(subject), "kernel", description};
-  SMELT_ASSIGN_OR_RETURN(const std::optional<measure::Record> known, Known(record.key));
-  if (known) return known->outcome;
-  const double before = runner_.hardware_seconds();
-  record.outcome = measure();
-  SMELT_RETURN_IF_ERROR(Ended());
-  record.hardware_seconds = runner_.hardware_seconds() - before;
-  seen_.insert(subject);
-  SMELT_RETURN_IF_ERROR(Keep(record));
-  return record.outcome;
+  const auto measure_now = [&](measure::Record* record) {
+    record->outcome = measure();
+    return Ended();
+  };
+  SMELT_ASSIGN_OR_RETURN(const measure::Measurements::Got got,
+                         measurements_->Get({KeyOf(subject), "kernel", description}, measure_now));
+  return got.record.outcome;
 }
 
 absl::StatusOr<TrialResult> Trials::Measure(const Trial& trial) {
-  measure::Record record{KeyOf(SubjectOf(trial)), "program",
-                         trial.compiler.empty() ? absl::StrCat("config ", ConfigText(trial.config)) : trial.compiler,
-                         trial.predicted_seconds};
-  TrialResult result;
-  const bool asked = seen_.contains(record.key.subject);
-  SMELT_ASSIGN_OR_RETURN(const std::optional<measure::Record> known, Known(record.key));
-  if (known) {
-    record = *known;
-    result = {record.outcome, record.kernels, true};
-    known_ += !asked;
-  } else {
-    const double before = runner_.hardware_seconds();
-    measure::Runner::ProgramResult timed =
-        runner_.TimeProgram(ToCandidate(trial), ToCandidate(usual_), options_.policy.repeats, options_.policy.seconds,
-                            options_.kernel_rounds);
-    SMELT_RETURN_IF_ERROR(Ended());
-    if (timed.reference_failed && measure::IsLasting(timed.outcome.failure)) {
-      return absl::InternalError(absl::StrCat(program_.path, ": the default program cannot be measured: ",
-                                              std::string(measure::FailureName(timed.outcome.failure)), ": ",
-                                              timed.outcome.message));
-    }
-    result.outcome = std::move(timed.outcome);
-    for (const measure::Runner::KernelTime& kernel : timed.kernels) {
-      if (kernel.executions > 0)
-        result.kernels.push_back(
-            {kernel.hash, kernel.seconds / static_cast<double>(kernel.executions), kernel.executions});
-    }
-    if (result.outcome.ok() && result.outcome.relative() < best_relative())
-      SMELT_RETURN_IF_ERROR(Confirm(trial, &result.outcome));
-    record.hardware_seconds = runner_.hardware_seconds() - before;
-    seen_.insert(record.key.subject);
-    ++measured_;
-  }
-  result.hardware_seconds = record.hardware_seconds;
-  // A new best must be right before it counts, one from the records included: it may not have been best when it was
-  // measured.
-  bool changed = !known;
-  if (result.outcome.ok() && result.outcome.relative() < best_relative()) {
-    const absl::StatusOr<Check> check = Verify(trial);
-    if (!check.ok() && !absl::IsUnavailable(check.status())) return check.status();
-    if (!check.ok() || check->Refutes()) {
-      result.outcome.failure = !check.ok()                         ? measure::Failure::kEnvironment
-                               : check->verdict == Verdict::kWrong ? measure::Failure::kWrongAnswer
-                                                                   : measure::Failure::kRunCrashed;
-      result.outcome.message = check.ok() ? check->difference : std::string(check.status().message());
-      changed = true;
-    }
-  }
-  record.outcome = result.outcome;
-  record.kernels = result.kernels;
-  if (changed) SMELT_RETURN_IF_ERROR(Keep(record));
-  if (!result.outcome.ok()) {
-    ++failed_;
-    return result;
-  }
-  Log(absl::StrFormat("trial %s: predicted %.4f ms, took %.4f of the default%s", record.key.subject,
-                      1e3 * trial.predicted_seconds, result.outcome.relative(), known ? ", from the records" : ""));
+  const measure::Record wanted{
+      KeyOf(SubjectOf(trial)), "program",
+      trial.compiler.empty() ? absl::StrCat("config ", ConfigText(trial.config)) : trial.compiler,
+      trial.predicted_seconds};
+  // A folder would never get over a failure of the default program.
+  const auto failures = wanted.key.subject == SubjectOf(usual_) ? measure::Measurements::Failures::kMeasureAgain
+                                                                : measure::Measurements::Failures::kFinal;
+  SMELT_ASSIGN_OR_RETURN(
+      measure::Measurements::Got got,
+      measurements_->Get(
+          wanted, [&](measure::Record* record) { return Time(trial, record); },
+          [&](measure::Record* record) { return TakeBackIfWrong(trial, &record->outcome); }, failures));
+  TrialResult result{std::move(got.record.outcome), std::move(got.record.kernels), got.known,
+                     got.record.hardware_seconds};
+  if (!result.outcome.ok()) return result;
+  Log(absl::StrFormat("trial %s: predicted %.4f ms, took %.4f of the default%s", wanted.key.subject,
+                      1e3 * trial.predicted_seconds, result.outcome.relative(), got.known ? ", from the records" : ""));
   if (result.outcome.relative() < best_relative()) {
     best_ = trial;
     best_outcome_ = result.outcome;
   }
   return result;
+}
+
+absl::Status Trials::Time(const Trial& trial, measure::Record* record) {
+  measure::Runner::ProgramResult timed =
+      runner_.TimeProgram(ToCandidate(trial), ToCandidate(usual_), options_.policy.repeats, options_.policy.seconds,
+                          options_.kernel_rounds);
+  SMELT_RETURN_IF_ERROR(Ended());
+  if (timed.reference_failed && measure::IsLasting(timed.outcome.failure)) {
+    return absl::InternalError(absl::StrCat(program_.path, ": the default program cannot be measured: ",
+                                            std::string(measure::FailureName(timed.outcome.failure)), ": ",
+                                            timed.outcome.message));
+  }
+  record->outcome = std::move(timed.outcome);
+  for (const measure::Runner::KernelTime& kernel : timed.kernels) {
+    if (kernel.executions > 0)
+      record->kernels.push_back(
+          {kernel.hash, kernel.seconds / static_cast<double>(kernel.executions), kernel.executions});
+  }
+  if (!record->outcome.ok() || record->outcome.relative() >= best_relative()) return absl::OkStatus();
+  return Confirm(trial, &record->outcome);
+}
+
+absl::StatusOr<bool> Trials::TakeBackIfWrong(const Trial& trial, measure::Outcome* outcome) {
+  if (!outcome->ok() || outcome->relative() >= best_relative()) return false;
+  const absl::StatusOr<Check> check = Verify(trial);
+  if (!check.ok() && !absl::IsUnavailable(check.status())) return check.status();
+  if (check.ok() && !check->Refutes()) return false;
+  outcome->failure = !check.ok()                         ? measure::Failure::kEnvironment
+                     : check->verdict == Verdict::kWrong ? measure::Failure::kWrongAnswer
+                                                         : measure::Failure::kRunCrashed;
+  outcome->message = check.ok() ? check->difference : std::string(check.status().message());
+  return true;
 }
 
 absl::Status Trials::Confirm(const Trial& trial, measure::Outcome* outcome) {

@@ -15,7 +15,6 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -23,6 +22,7 @@
 #include "absl/status/statusor.h"
 #include "fusion/config.h"
 #include "fusion/space.h"
+#include "measure/records/measurements.h"
 #include "measure/records/records.h"
 #include "measure/runner.h"
 #include "measure/verify.h"
@@ -41,7 +41,6 @@ struct TrialResult {
 };
 
 struct TrialOptions {
-  measure::WorkerOptions worker;
   measure::MeasurePolicy policy;
   int kernel_rounds = 3;  // runs in which kernels are timed one by one; 0: none
   const std::atomic<bool>* cancel = nullptr;
@@ -56,7 +55,7 @@ class Trials {
         space_(tunable.space()),
         usual_(tunable.usual()),
         options_(options),
-        runner_(options.worker, options.policy) {}
+        runner_(tunable.target().NewDevice(targets::DeviceUse::kTimes), options.policy, options.cancel) {}
 
   // Makes or opens the run folder: records.db, log.txt.
   absl::Status Open(const std::string& folder);
@@ -68,10 +67,6 @@ class Trials {
   // Measure.
   absl::StatusOr<measure::Outcome> MeasureKernel(const std::string& subject, const std::string& description,
                                                  const std::function<measure::Outcome()>& measure);
-
-  // Records a measurement, unless nothing became known by it (IsLasting): then the next run measures it again. Errors:
-  // as Measure's.
-  absl::Status Keep(const measure::Record& record);
 
   // Evaluates the program in at most so many seconds, which also decides the inputs that trials run on; once, before
   // the first of them. Where the evaluator gives no result, that of the default program is what trials are compared
@@ -107,11 +102,12 @@ class Trials {
   // Cancelled after an interruption; DeadlineExceeded where the runner's time is over (Runner::SetDeadline).
   absl::Status Ended() const;
   // Spent on trials of this folder, by this and earlier runs.
-  double hardware_seconds() const { return runner_.hardware_seconds() + recorded_seconds_; }
-  double known_seconds() const { return recorded_seconds_; }  // of these, by earlier runs
-  int64_t measured() const { return measured_; }
-  int64_t known() const { return known_; }
-  int64_t failed() const { return failed_; }
+  double hardware_seconds() const { return runner_.hardware_seconds() + known_seconds(); }
+  double known_seconds() const { return measurements_->known_seconds(); }  // of these, by earlier runs
+  // Programs; kernels alone are not counted.
+  int64_t measured() const { return measurements_->counts("program").measured; }
+  int64_t known() const { return measurements_->counts("program").known; }
+  int64_t failed() const { return measurements_->counts("program").failed; }
   const std::string& why_unchecked() const { return why_unchecked_; }
   // Results that rounding decides (Verifier::LearnNoise), a line each; empty as long as nothing differed.
   const std::vector<std::string>& noisy() const { return noisy_; }
@@ -120,6 +116,11 @@ class Trials {
   std::string Path(const std::string& name) const;
 
  private:
+  // Times it in turn with the default.
+  absl::Status Time(const Trial& trial, measure::Record* record);
+  // A new best must be right before it counts, one from the records included: it may not have been best when it was
+  // measured. Whether the outcome changed.
+  absl::StatusOr<bool> TakeBackIfWrong(const Trial& trial, measure::Outcome* outcome);
   // Rounds again where a trial seems to be a new best: of many trials the luckiest looks best, and is not.
   absl::Status Confirm(const Trial& trial, measure::Outcome* outcome);
   // What makes two trials one: kernels with their counts, and tiles. Names and bits without effect do not.
@@ -129,9 +130,6 @@ class Trials {
   // (ill-conditioned programs, random numbers), it is what candidates are compared with.
   absl::Status AskTheDefault();
   absl::Status ExpectResultsOfTheDefault();
-  // The record of a key, whose seconds count for this run. A failure of the default program is not taken from there: a
-  // folder would never get over it.
-  absl::StatusOr<std::optional<measure::Record>> Known(const measure::RecordKey& key);
 
   const targets::Tunable& tunable_;
   const targets::Program& program_;
@@ -140,7 +138,7 @@ class Trials {
   const TrialOptions options_;
   measure::Runner runner_;
   std::string folder_;
-  std::unique_ptr<measure::Records> records_;
+  std::optional<measure::Measurements> measurements_;  // from Open on
   std::ofstream log_;
   std::unique_ptr<measure::Verifier> verifier_;
   std::string why_unchecked_;
@@ -149,10 +147,6 @@ class Trials {
   std::vector<std::string> noisy_;
   std::optional<Trial> best_;
   measure::Outcome best_outcome_;
-  std::set<std::string> seen_;   // subjects of this run
-  double recorded_seconds_ = 0;  // that earlier runs of this folder spent on what this one asked for
-  int64_t measured_ = 0, known_ = 0, failed_ = 0;
-  int faults_ = 0;  // of the environment, one after the other
 };
 
 }  // namespace smelt::tuner

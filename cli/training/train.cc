@@ -32,7 +32,7 @@ struct Flags {
 };
 
 absl::Status Train(const Flags& flags) {
-  SMELT_ASSIGN_OR_RETURN(cpu::Target target, ReadTarget(flags.target));
+  SMELT_ASSIGN_OR_RETURN(cpu::Target target, ReadProcessor(flags.target));
   WarnOfThreads(flags.train.threads);
   // Features are made with the machine's figures: those that the model to begin with has learned from.
   gnn::ModelFile init;

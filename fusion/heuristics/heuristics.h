@@ -38,7 +38,7 @@ struct HeuristicOptions {
 absl::StatusOr<Config> Heuristic(std::string_view name, const Space& space, const HeuristicOptions& options = {});
 std::vector<std::string> HeuristicNames();
 
-// One by one; all results are legal.
+// The heuristics one by one. Their results are legal.
 Config NoFusion(const Space& space);
 Config TvmFusion(const Space& space);
 Config XlaCpuFusion(const Space& space);

@@ -25,7 +25,7 @@ class Fused {
   int64_t copy_count() const { return static_cast<int64_t>(copies_.size()); }
   int reductions() const { return reductions_; }
   int updates() const { return updates_; }  // dynamic-update-slices
-  // A dot with an addition: takes nothing more.
+  // Whether the fusion is a dot with an addition, which takes nothing more.
   bool output_fusion() const { return output_fusion_; }
   void set_output_fusion(bool output_fusion) { output_fusion_ = output_fusion; }
 
@@ -36,8 +36,8 @@ class Fused {
   // beyond kCodeDuplication + 1.
   int64_t Evaluations(const hlo::Instruction& operand) const;
   bool HasSeveralReaders(const hlo::Instruction& operand) const;
-  // Whether work other than the root's moves elements that come from the operand. Whether bitcasts do, XLA sees so and
-  // so.
+  // Whether work other than the root's moves elements that come from the operand. XLA itself counts bitcasts in one
+  // place and not in another: `bitcasts_move` says which.
   bool MovesElementsOf(const hlo::Instruction& operand, bool bitcasts_move) const;
 
   bool MakesOperandOfRoot(int64_t operand) const { return copies_[0].makers[operand] >= 0; }

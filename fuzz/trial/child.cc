@@ -3,9 +3,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <sys/prctl.h>
-#include <sys/resource.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -13,6 +10,8 @@
 #include <cstdio>
 #include <cstring>
 #include <new>
+#include <optional>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
@@ -20,35 +19,10 @@
 namespace smelt::fuzz {
 namespace {
 
-constexpr int kOutOfMemoryStatus = 86;
 constexpr char kStage = 'S', kFinish = 'F';
 constexpr size_t kErrorKept = 4000;
 // Wall time that work may take for its processor time: other work takes the rest, or it waits for nothing.
 constexpr double kIdleShare = 10;
-
-[[noreturn]] void OutOfMemory() { ::_exit(kOutOfMemoryStatus); }
-
-[[noreturn]] void RunChild(const std::function<void(Report&)>& work, [[maybe_unused]] const ChildLimits& limits,
-                           int report_descriptor, int error_descriptor, pid_t parent) {
-  ::setpgid(0, 0);
-  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (::getppid() != parent) ::_exit(1);  // the parent died before the line above
-  ::dup2(error_descriptor, STDERR_FILENO);
-  ::dup2(error_descriptor, STDOUT_FILENO);
-  ::signal(SIGINT, SIG_DFL);
-  ::signal(SIGTERM, SIG_DFL);
-#if !defined(__SANITIZE_ADDRESS__)  // its shadow memory is larger than any limit
-  const rlimit memory{static_cast<rlim_t>(limits.bytes), static_cast<rlim_t>(limits.bytes)};
-  ::setrlimit(RLIMIT_DATA, &memory);
-#endif
-  const rlimit no_core{0, 0};
-  ::setrlimit(RLIMIT_CORE, &no_core);
-  std::set_new_handler(OutOfMemory);
-  Report report(report_descriptor);
-  work(report);
-  // No destructors: threads of the parent's libraries are not here to be joined.
-  ::_exit(0);
-}
 
 // What all threads of a process that still runs have used; 0 where it has just gone.
 double ProcessorSeconds(pid_t pid) {
@@ -78,51 +52,40 @@ void Report::Finish(const std::string& text) { Write(kFinish, text); }
 
 absl::StatusOr<std::unique_ptr<Child>> Child::Start(const std::function<void(Report&)>& work,
                                                     const ChildLimits& limits) {
-  int report[2], error[2];
-  if (::pipe2(report, O_CLOEXEC) != 0)
-    return absl::UnavailableError(absl::StrCat("no pipe for a child process: ", std::strerror(errno)));
-  if (::pipe2(error, O_CLOEXEC) != 0) {
-    const int reason = errno;
-    ::close(report[0]), ::close(report[1]);
-    return absl::UnavailableError(absl::StrCat("no pipe for a child process: ", std::strerror(reason)));
-  }
+  SMELT_ASSIGN_OR_RETURN(Pipe report, Pipe::Open());
+  SMELT_ASSIGN_OR_RETURN(Pipe error, Pipe::Open());
   std::fflush(nullptr);
-  const pid_t parent = ::getpid();
-  const pid_t pid = ::fork();
-  if (pid == 0) RunChild(work, limits, report[1], error[1], parent);
-  const int reason = errno;
-  ::close(report[1]), ::close(error[1]);
-  if (pid < 0) {
-    ::close(report[0]), ::close(error[0]);
-    return absl::UnavailableError(absl::StrCat("no child process: ", std::strerror(reason)));
-  }
-  ::setpgid(pid, pid);
-  ::fcntl(report[0], F_SETFL, O_NONBLOCK);
-  ::fcntl(error[0], F_SETFL, O_NONBLOCK);
-  std::unique_ptr<Child> child(new Child);
-  child->pid_ = pid;
-  child->report_ = report[0];
-  child->error_ = error[0];
-  child->seconds_ = limits.seconds;
-  child->deadline_ = std::chrono::steady_clock::now() + std::chrono::duration_cast<std::chrono::steady_clock::duration>(
-                                                            std::chrono::duration<double>(kIdleShare * limits.seconds));
-  return child;
+  absl::StatusOr<ChildProcess> process = ChildProcess::Fork(limits.bytes, [&] {
+    ::dup2(error.write(), STDERR_FILENO);
+    ::dup2(error.write(), STDOUT_FILENO);
+    ::signal(SIGINT, SIG_DFL);
+    ::signal(SIGTERM, SIG_DFL);
+    std::set_new_handler([] { ::_exit(kOutOfMemoryExit); });
+    Report to_parent(report.write());
+    work(to_parent);
+  });
+  if (!process.ok())
+    return absl::UnavailableError(absl::StrCat("no child process: ", std::string(process.status().message())));
+  report.CloseWrite();
+  error.CloseWrite();
+  ::fcntl(report.read(), F_SETFL, O_NONBLOCK);
+  ::fcntl(error.read(), F_SETFL, O_NONBLOCK);
+  return std::unique_ptr<Child>(new Child(*std::move(process), std::move(report), std::move(error), limits.seconds));
 }
 
-Child::~Child() {
-  if (!finished_) {
-    ::kill(-pid_, SIGKILL);
-    ::kill(pid_, SIGKILL);
-    ::waitpid(pid_, nullptr, 0);
-  }
-  ::close(report_);
-  ::close(error_);
-}
+Child::Child(ChildProcess process, Pipe report, Pipe error, double seconds)
+    : process_(std::move(process)),
+      report_(std::move(report)),
+      error_(std::move(error)),
+      seconds_(seconds),
+      deadline_(Clock::now() +
+                std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(kIdleShare * seconds))) {}
 
 void Child::Read() {
   char buffer[65536];
-  for (ssize_t n; (n = ::read(report_, buffer, sizeof(buffer))) > 0;) received_.append(buffer, static_cast<size_t>(n));
-  for (ssize_t n; (n = ::read(error_, buffer, sizeof(buffer))) > 0;) {
+  for (ssize_t n; (n = ::read(report_.read(), buffer, sizeof(buffer))) > 0;)
+    received_.append(buffer, static_cast<size_t>(n));
+  for (ssize_t n; (n = ::read(error_.read(), buffer, sizeof(buffer))) > 0;) {
     outcome_.error.append(buffer, static_cast<size_t>(n));
     if (outcome_.error.size() > 2 * kErrorKept) outcome_.error.erase(0, outcome_.error.size() - kErrorKept);
   }
@@ -141,25 +104,20 @@ void Child::Read() {
 bool Child::Finished() {
   if (finished_) return true;
   Read();
-  int status = 0;
-  const pid_t reaped = ::waitpid(pid_, &status, WNOHANG);
-  if (reaped != pid_) {
-    if (!timed_out_ && (ProcessorSeconds(pid_) > seconds_ || std::chrono::steady_clock::now() > deadline_)) {
-      timed_out_ = true;
-      ::kill(-pid_, SIGKILL);
-      ::kill(pid_, SIGKILL);
-    }
-    return false;
+  std::optional<int> status = process_.Ended();
+  if (!status) {
+    timed_out_ = ProcessorSeconds(process_.pid()) > seconds_ || Clock::now() > deadline_;
+    if (!timed_out_) return false;
+    status = process_.Kill();
   }
   finished_ = true;
-  ::kill(-pid_, SIGKILL);  // whatever it started
   Read();
   using Kind = ChildOutcome::Kind;
-  outcome_.signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
-  outcome_.status = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
+  outcome_.signal = WIFSIGNALED(*status) ? WTERMSIG(*status) : 0;
+  outcome_.status = WIFEXITED(*status) ? WEXITSTATUS(*status) : 0;
   if (timed_out_) {
     outcome_.kind = Kind::kTimedOut;
-  } else if (outcome_.status == kOutOfMemoryStatus) {
+  } else if (outcome_.status == kOutOfMemoryExit) {
     outcome_.kind = Kind::kOutOfMemory;
   } else if (outcome_.signal != 0 || outcome_.status != 0) {
     outcome_.kind = Kind::kCrashed;
@@ -169,7 +127,7 @@ bool Child::Finished() {
 
 void Child::WaitAny(absl::Span<Child* const> children, double seconds) {
   std::vector<pollfd> descriptors;
-  for (const Child* child : children) descriptors.push_back({child->report_, POLLIN, 0});
+  for (const Child* child : children) descriptors.push_back({child->report_.read(), POLLIN, 0});
   ::poll(descriptors.data(), descriptors.size(), static_cast<int>(seconds * 1000));
 }
 

@@ -7,9 +7,6 @@
 // The parent must have one thread while it starts children: a forked child has no other. A child dies with its parent.
 #pragma once
 
-#include <sys/types.h>
-
-#include <chrono>
 #include <functional>
 #include <memory>
 #include <string>
@@ -17,6 +14,8 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "base/child_process.h"
+#include "base/clock.h"
 
 namespace smelt::fuzz {
 
@@ -49,26 +48,23 @@ struct ChildOutcome {
 
 class Child {
  public:
+  // It is killed where its object ends before it.
   static absl::StatusOr<std::unique_ptr<Child>> Start(const std::function<void(Report&)>& work,
                                                       const ChildLimits& limits);
-  ~Child();  // kills it
-  Child(const Child&) = delete;
-  Child& operator=(const Child&) = delete;
-
   bool Finished();
   const ChildOutcome& outcome() const { return outcome_; }
   // Returns once one of them has something to say, or after that many seconds.
   static void WaitAny(absl::Span<Child* const> children, double seconds);
 
  private:
-  Child() = default;
+  Child(ChildProcess process, Pipe report, Pipe error, double seconds);
   void Read();
 
-  pid_t pid_ = -1;
-  int report_ = -1, error_ = -1;
+  ChildProcess process_;
+  Pipe report_, error_;
   bool finished_ = false, timed_out_ = false;
-  double seconds_ = 0;  // of processor time that it may take
-  std::chrono::steady_clock::time_point deadline_;
+  double seconds_;  // of processor time that it may take
+  Clock::time_point deadline_;
   std::string received_;
   ChildOutcome outcome_;
 };

@@ -52,7 +52,8 @@ struct EvalTable {
 
 inline constexpr double kLargeKernelSeconds = 5e-6;
 
-// Median measured / estimated time by kernel kind: what makes the analytical model's units those of this machine.
+// Median measured / estimated time by kernel kind: factors by which the analytical model's
+// seconds become seconds of this machine.
 std::map<std::string, double> FitAnalyticalFactors(const Dataset& data, const std::vector<int64_t>& examples);
 
 absl::StatusOr<EvalTable> EvaluateModels(const Dataset& data, const std::vector<int64_t>& examples,

@@ -1,4 +1,4 @@
-// Metrics of the papers.
+// How good predictions are, by the metrics of the TPU papers: error, rank correlation, cost of a choice.
 #pragma once
 
 #include <cstdint>

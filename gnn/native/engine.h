@@ -1,5 +1,5 @@
-// The networks without LibTorch: plain loops over exported weights, vectorised by the compiler for the CPU at hand.
-// What predictors run.
+// Runs the networks without LibTorch, for prediction: plain loops over exported weights, vectorised by the compiler for
+// the CPU at hand.
 //
 // Agrees with gnn/torch/network.h to 1e-5 relative. A framework's dispatch alone would cost more than these kernels'
 // arithmetic (100 to 200 us a call against 50 us for a kernel of 41 nodes).

@@ -1,4 +1,4 @@
-// Examples into tensors. Included by gnn/torch/*.cc only.
+// Makes tensors of examples, a batch at a time. Included by gnn/torch/*.cc only.
 #pragma once
 
 #include <random>

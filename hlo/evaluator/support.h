@@ -1,4 +1,4 @@
-// What the evaluator runs, told without running anything.
+// Says what the evaluator can run, without running it.
 //
 //   EvaluatorRuns(Opcode::kAllReduce)   // false: there is one device
 #pragma once
@@ -7,9 +7,9 @@
 
 namespace smelt::hlo {
 
-// Whether instructions of this opcode run, in types for which they do.
+// Whether instructions of this opcode run for at least some element types.
 bool EvaluatorRuns(Opcode opcode);
-// The same with the element types: false where an elementwise opcode has no loop for those of the instruction.
+// Whether this instruction runs: false too where an elementwise opcode has no loop for its element types.
 bool EvaluatorRuns(const Instruction& instruction);
 
 }  // namespace smelt::hlo

@@ -1,4 +1,4 @@
-// gzip and zstd, for module files with .gz and .zst at the end of their names.
+// Packs and unpacks module files whose names end in .gz (gzip) or .zst (zstd).
 #pragma once
 
 #include <cstdint>

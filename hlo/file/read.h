@@ -1,4 +1,4 @@
-// Module files of every form.
+// Reads module files of every form: texts, protos, packed or not.
 //
 //   absl::StatusOr<std::unique_ptr<Module>> module = ReadModuleFile("resnet18.hlo");
 #pragma once

@@ -1,4 +1,4 @@
-// Modules to files of every form.
+// Writes modules to files of every form: texts, protos, packed or not.
 #pragma once
 
 #include <string>

@@ -9,10 +9,12 @@
 //
 // The file is a safetensors file whose metadata describes it:
 //   inputs                     JSON list of {type, dims, low, high}, one per array leaf of the parameters
-//   first_stream               of the formula in inputs.h; f64_arithmetic=double: f64 leaves are computed in f64
+//   first_stream               number of the first leaf in the formula of inputs.h
+//   f64_arithmetic             "double": leaves of type f64 are computed in f64, not in f32
 //   outputs                    JSON list of {type, dims}, one per array leaf of the result
 //   metric, tolerance          elementwise: largest |got - want| / max(|want|, |got|, 0.001 * largest finite |want|)
-//                              rms: root mean square of got - want over that of the finite values of want
+//                              rms: root mean square of got - want, over the root mean square of the finite values of
+//                              want
 //   tolerances                 JSON list that replaces `tolerance`; null: noise, only the shape is checked
 //   exact, integer_mismatch    integers and predicates must be equal, or at most this share of them may differ
 // Tensor out.K holds output K, or out.K.value holds its elements at the flat row-major positions out.K.index. NaN

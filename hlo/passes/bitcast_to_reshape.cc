@@ -1,7 +1,7 @@
 #include "hlo/passes/bitcast_to_reshape.h"
 
-#include "hlo/passes/graph_builder.h"
 #include "hlo/passes/row_major.h"
+#include "hlo/rewrite/graph_builder.h"
 
 namespace smelt::hlo {
 namespace {

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "absl/strings/match.h"
-#include "hlo/passes/graph_builder.h"
 #include "hlo/passes/inline_body.h"
+#include "hlo/rewrite/graph_builder.h"
 
 namespace smelt::hlo {
 namespace {

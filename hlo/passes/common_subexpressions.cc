@@ -6,8 +6,8 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/hash/hash.h"
 #include "hlo/passes/equality.h"
-#include "hlo/passes/graph_builder.h"
 #include "hlo/passes/side_effects.h"
+#include "hlo/rewrite/graph_builder.h"
 
 namespace smelt::hlo {
 namespace {

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <optional>
 
-#include "hlo/passes/constants.h"
-#include "hlo/passes/graph_builder.h"
 #include "hlo/passes/inline_body.h"
+#include "hlo/rewrite/constants.h"
+#include "hlo/rewrite/graph_builder.h"
 
 namespace smelt::hlo {
 namespace {

@@ -3,8 +3,8 @@
 #include <vector>
 
 #include "hlo/evaluator/evaluator.h"
-#include "hlo/passes/constants.h"
-#include "hlo/passes/graph_builder.h"
+#include "hlo/rewrite/constants.h"
+#include "hlo/rewrite/graph_builder.h"
 
 namespace smelt::hlo {
 namespace {

@@ -1,6 +1,6 @@
 #include "hlo/passes/copy_removal.h"
 
-#include "hlo/passes/graph_builder.h"
+#include "hlo/rewrite/graph_builder.h"
 
 namespace smelt::hlo {
 

@@ -6,8 +6,8 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/hash/hash.h"
 #include "hlo/literal.h"
-#include "hlo/passes/graph_builder.h"
-#include "hlo/text/printer.h"
+#include "hlo/raw_attribute.h"
+#include "hlo/rewrite/graph_builder.h"
 
 namespace smelt::hlo {
 namespace {

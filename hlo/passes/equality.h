@@ -2,8 +2,8 @@
 //
 //   if (HashOperation(*a) == HashOperation(*b) && SameOperation(*a, *b)) ...   // equal up to their operands
 //
-// Compared are opcode, shape with layout, attributes, called computations, and those carried attributes that can change
-// what is computed (backend_config, precision, ...); names and metadata are not.
+// The opcode, the shape with its layout, attributes and called computations must be equal, and so must the attributes
+// kept as text that can change what is computed (backend_config, precision, ...). Names and metadata do not count.
 #pragma once
 
 #include <cstdint>

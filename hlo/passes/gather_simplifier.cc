@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "hlo/passes/graph_builder.h"
+#include "hlo/rewrite/graph_builder.h"
 
 namespace smelt::hlo {
 namespace {

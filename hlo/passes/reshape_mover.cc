@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "hlo/passes/graph_builder.h"
+#include "hlo/rewrite/graph_builder.h"
 
 namespace smelt::hlo {
 namespace {

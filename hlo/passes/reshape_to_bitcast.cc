@@ -1,7 +1,7 @@
 #include "hlo/passes/reshape_to_bitcast.h"
 
-#include "hlo/passes/graph_builder.h"
 #include "hlo/passes/row_major.h"
+#include "hlo/rewrite/graph_builder.h"
 
 namespace smelt::hlo {
 namespace {

@@ -1,6 +1,6 @@
 #include "hlo/passes/tuple_simplifier.h"
 
-#include "hlo/passes/graph_builder.h"
+#include "hlo/rewrite/graph_builder.h"
 
 namespace smelt::hlo {
 namespace {

@@ -7,8 +7,8 @@
 #include "absl/container/flat_hash_set.h"
 #include "hlo/cost_analysis.h"
 #include "hlo/passes/dead_code.h"
-#include "hlo/passes/graph_builder.h"
 #include "hlo/passes/while_form.h"
+#include "hlo/rewrite/graph_builder.h"
 
 namespace smelt::hlo {
 namespace {

@@ -4,12 +4,12 @@
 #include <vector>
 
 #include "absl/container/flat_hash_set.h"
-#include "hlo/passes/constants.h"
 #include "hlo/passes/dead_code.h"
-#include "hlo/passes/graph_builder.h"
 #include "hlo/passes/inline_body.h"
 #include "hlo/passes/while_form.h"
 #include "hlo/passes/while_trip_count.h"
+#include "hlo/rewrite/constants.h"
+#include "hlo/rewrite/graph_builder.h"
 
 namespace smelt::hlo {
 namespace {

@@ -1,8 +1,8 @@
 #include "hlo/passes/while_trip_count.h"
 
 #include "hlo/computation.h"
-#include "hlo/passes/constants.h"
-#include "hlo/passes/swapped_comparison.h"
+#include "hlo/rewrite/constants.h"
+#include "hlo/rewrite/swapped_comparison.h"
 
 namespace smelt::hlo {
 namespace {

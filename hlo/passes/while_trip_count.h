@@ -2,8 +2,9 @@
 //
 //   init: i = 0     condition: i < 10     body: i = i + 2     ->   5
 //
-// Recognised: an integer element of the loop's tuple that starts at a constant, to which the body adds a constant, and
-// which the condition compares with a constant. Absent for everything else, and where the counter would wrap.
+// The loops that are recognised count by an integer element of the loop's tuple that starts at a constant, to which the
+// body adds a constant, and which the condition compares with a constant. Absent for everything else, and where the
+// counter would wrap.
 #pragma once
 
 #include <cstdint>

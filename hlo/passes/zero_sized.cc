@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "hlo/passes/graph_builder.h"
 #include "hlo/passes/side_effects.h"
+#include "hlo/rewrite/graph_builder.h"
 
 namespace smelt::hlo {
 namespace {

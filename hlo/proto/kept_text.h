@@ -16,7 +16,7 @@
 #include "hlo/instruction.h"
 #include "hlo/proto/hlo.pb.h"
 #include "hlo/proto/reader.h"
-#include "hlo/text/printer.h"
+#include "hlo/raw_attribute.h"
 
 namespace smelt::hlo::proto {
 
@@ -50,7 +50,7 @@ void KeepUnknown(const Message& from, std::vector<RawAttribute>* attributes) {
   google::protobuf::UnknownFieldSet unknown, kept;
   unknown.MergeFrom(from.GetReflection()->GetUnknownFields(from));
   if (from.has_smelt_kept() && kept.ParseFromString(from.smelt_kept().unknown())) {
-    // Those alone: bytes of a field that the schema knows would be read as that field the next time.
+    // Only unknown fields: bytes of a field that the schema knows would be read as that field the next time.
     for (int i = 0; i < kept.field_count(); ++i) {
       if (from.GetDescriptor()->FindFieldByNumber(kept.field(i).number()) == nullptr) unknown.AddField(kept.field(i));
     }

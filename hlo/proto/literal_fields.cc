@@ -7,7 +7,7 @@
 #include "base/status_macros.h"
 #include "base/str_cat.h"
 #include "hlo/proto/shape_fields.h"
-#include "hlo/text/scanner.h"
+#include "hlo/scanner/scanner.h"
 
 namespace smelt::hlo::proto {
 namespace {

@@ -6,9 +6,9 @@
 #include "base/str_cat.h"
 #include "hlo/proto/origin_fields.h"
 #include "hlo/proto/shape_fields.h"
+#include "hlo/scanner/scanner.h"
 #include "hlo/text/attribute_values.h"
 #include "hlo/text/printer.h"
-#include "hlo/text/scanner.h"
 #include "hlo/text/shape_text.h"
 
 namespace smelt::hlo::proto {

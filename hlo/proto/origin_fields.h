@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "hlo/proto/hlo.pb.h"
-#include "hlo/text/scanner.h"
+#include "hlo/scanner/scanner.h"
 
 namespace smelt::hlo::proto {
 

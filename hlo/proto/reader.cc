@@ -19,8 +19,8 @@
 #include "hlo/proto/shape_fields.h"
 #include "hlo/proto/typed_fields.h"
 #include "hlo/proto/wrappers.h"
+#include "hlo/scanner/scanner.h"
 #include "hlo/shape_inference/shape_inference.h"
-#include "hlo/text/scanner.h"
 #include "hlo/unreachable.h"
 #include "hlo/verifier/verifier.h"
 

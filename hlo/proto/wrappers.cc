@@ -8,7 +8,7 @@
 #include <string>
 
 #include "base/str_cat.h"
-#include "hlo/text/scanner.h"
+#include "hlo/scanner/scanner.h"
 
 namespace smelt::hlo::proto {
 namespace {

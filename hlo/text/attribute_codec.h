@@ -12,7 +12,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/types/span.h"
 #include "hlo/instruction.h"
-#include "hlo/text/scanner.h"
+#include "hlo/scanner/scanner.h"
 
 namespace smelt::hlo::text {
 
@@ -76,7 +76,7 @@ struct AttributeRule {
 
 // The attributes of an opcode, in the order in which they are printed.
 absl::Span<const AttributeRule> AttributeRules(Opcode opcode);
-// Those that every opcode takes: metadata, sharding, ...
+// The attributes that every opcode takes: metadata, sharding, ...
 absl::Span<const AttributeRule> CommonAttributeRules();
 // Whether some opcode takes this attribute. An instruction with a known attribute of another opcode is an error;
 // unknown ones are kept.

@@ -53,20 +53,6 @@ bool ReadUnderscoreLists(Scanner& scanner, size_t fewest, size_t most, std::vect
 
 }  // namespace
 
-bool ReadIntegerList(Scanner& scanner, std::vector<int64_t>* values) {
-  values->clear();
-  if (!scanner.Expect('{')) return false;
-  if (scanner.Try('}')) return true;
-  do {
-    if (!scanner.Integer(&values->emplace_back())) return false;
-  } while (scanner.Try(','));
-  return scanner.Expect('}');
-}
-
-void AppendIntegerList(std::string* out, absl::Span<const int64_t> values) {
-  StrAppend(out, "{", absl::StrJoin(values, ","), "}");
-}
-
 bool ReadEnumerator(Scanner& scanner, absl::Span<const std::string_view> names, bool any_case, int* index) {
   scanner.SkipSpace();
   const char* at = scanner.at();

@@ -1,5 +1,5 @@
-// The values of attributes that have a form of their own: lists, windows, dimension labels, slices, paddings, and those
-// that are only checked and kept as written.
+// Reads and prints the values of attributes: lists, windows, dimension labels, slices and paddings become values,
+// others are only checked and kept as written.
 #pragma once
 
 #include <cstdint>
@@ -8,13 +8,11 @@
 
 #include "absl/types/span.h"
 #include "hlo/attributes.h"
-#include "hlo/text/scanner.h"
+#include "hlo/raw_attribute.h"
+#include "hlo/scanner/integer_list.h"
+#include "hlo/scanner/scanner.h"
 
 namespace smelt::hlo::text {
-
-// {0,2,1}
-bool ReadIntegerList(Scanner& scanner, std::vector<int64_t>* values);
-void AppendIntegerList(std::string* out, absl::Span<const int64_t> values);
 
 // One of the names; its index. XLA takes some of its words in capitals and in small letters alike (`any_case`).
 bool ReadEnumerator(Scanner& scanner, absl::Span<const std::string_view> names, bool any_case, int* index);
@@ -33,7 +31,7 @@ void AppendWindow(std::string* out, const Window& window);
 
 // b01f_01io->b01f
 bool ReadDimensionLabels(Scanner& scanner, ConvolutionDimensions* dimensions);
-// Those of a custom call: a side may have dimensions without a label, `?`.
+// The labels of a custom call, where a side may have dimensions without a label, `?`.
 bool ReadCustomDimensionLabels(Scanner& scanner, ConvolutionDimensions* dimensions);
 void AppendDimensionLabels(std::string* out, const ConvolutionDimensions& dimensions);
 
@@ -76,7 +74,7 @@ bool CheckCustomLabels(Scanner& scanner);     // the same, each dimension once
 // closing bracket.
 bool CheckAnything(Scanner& scanner);
 
-// Those that have parts with names (named_parts.cc).
+// Checks of values whose parts have names (named_parts.cc).
 bool CheckMetadata(Scanner& scanner);            // {op_name="a" source_line=3}
 bool CheckDomain(Scanner& scanner);              // {kind="sharding", entry={...}, exit={...}}
 bool CheckSparsityConfig(Scanner& scanner);      // {rhs={sparsity=2x4 dimension=0 stride=1}}

@@ -152,16 +152,6 @@ bool ParseLayoutParts(Scanner& scanner, Layout* layout) {
 
 }  // namespace
 
-bool NamesEachDimensionOnce(const Layout& layout, int64_t rank) {
-  if (static_cast<int64_t>(layout.minor_to_major.size()) != rank || rank > 64) return false;
-  uint64_t seen = 0;
-  for (int64_t dimension : layout.minor_to_major) {
-    if (dimension < 0 || dimension >= rank || (seen >> dimension & 1)) return false;
-    seen |= uint64_t{1} << dimension;
-  }
-  return true;
-}
-
 bool ParseLayout(Scanner& scanner, Shape* shape) {
   // `{` opens a layout only before a number or a colon: `f32[] {` may be the start of a body.
   if (scanner.Here() != '{') return true;
@@ -181,50 +171,12 @@ bool ParseLayout(Scanner& scanner, Shape* shape) {
       layout.minor_to_major.push_back(dimension);
     } while (scanner.Try(','));
   }
-  if (scanner.verifies() && !NamesEachDimensionOnce(layout, shape->rank())) {
+  if (scanner.verifies() && !layout.OrdersDimensions(shape->rank())) {
     return scanner.FailAt(brace + 1, StrCat("each of the ", shape->rank(), " dimensions once in the layout"),
                           std::string_view(brace, scanner.at() - brace));
   }
   if (scanner.Try(':') && !ParseLayoutParts(scanner, &layout)) return false;
   return scanner.Expect('}');
-}
-
-void AppendLayout(std::string* out, const Layout& layout) {
-  // `rest` holds D | L # * | SC M, which stand around tiles, element size and memory space.
-  const std::string_view rest = layout.rest;
-  const auto after_group = [&](size_t at) { return std::min(rest.find(')', at), rest.size() - 1) + 1; };
-  const size_t levels = rest.starts_with('D') ? after_group(0) : 0;
-  size_t types = levels;
-  while (types < rest.size() && std::string_view("L#*").find(rest[types]) != std::string_view::npos)
-    types = after_group(types);
-  const bool has_parts =
-      !layout.tiles.empty() || !rest.empty() || layout.element_size_in_bits != 0 || layout.memory_space != 0;
-  if (layout.minor_to_major.empty() && !has_parts) return;
-  *out += '{';
-  for (size_t i = 0; i < layout.minor_to_major.size(); ++i) {
-    StrAppend(out, i > 0 ? "," : "", layout.minor_to_major[i]);
-  }
-  if (has_parts) {
-    StrAppend(out, ":", rest.substr(0, levels));
-    if (!layout.tiles.empty()) *out += 'T';
-    for (const std::vector<int64_t>& tile : layout.tiles) {
-      *out += '(';
-      for (size_t i = 0; i < tile.size(); ++i) {
-        if (i > 0) *out += ',';
-        if (tile[i] == INT64_MIN) {
-          *out += '*';
-        } else {
-          StrAppend(out, tile[i]);
-        }
-      }
-      *out += ')';
-    }
-    *out += rest.substr(levels, types - levels);
-    if (layout.element_size_in_bits != 0) StrAppend(out, "E(", layout.element_size_in_bits, ")");
-    if (layout.memory_space != 0) StrAppend(out, "S(", layout.memory_space, ")");
-    *out += rest.substr(types);
-  }
-  *out += '}';
 }
 
 }  // namespace smelt::hlo::text

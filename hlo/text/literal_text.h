@@ -6,7 +6,7 @@
 #include <string>
 
 #include "hlo/literal.h"
-#include "hlo/text/scanner.h"
+#include "hlo/scanner/scanner.h"
 
 namespace smelt::hlo::text {
 

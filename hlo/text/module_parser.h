@@ -12,10 +12,10 @@
 #include "absl/container/inlined_vector.h"
 #include "hlo/module.h"
 #include "hlo/name_hash.h"
+#include "hlo/scanner/scanner.h"
 #include "hlo/text/attribute_codec.h"
 #include "hlo/text/literal_text.h"
 #include "hlo/text/parser.h"
-#include "hlo/text/scanner.h"
 #include "hlo/verifier/verifier.h"
 
 namespace smelt::hlo::text {
@@ -59,7 +59,7 @@ class ModuleParser : public AttributeHost {
     Instruction* last = nullptr;
     // Computations by their name in the text: those whose name another computation had already taken.
     absl::flat_hash_map<std::string_view, Instruction*, NameHash> renamed;
-    // Those whose name is not from the text.
+    // Instructions whose name is not from the text.
     absl::flat_hash_set<const Instruction*> named_by_us;
     // Elements that compact tuple access (`%x#0`) has already taken out.
     absl::flat_hash_map<std::pair<const Instruction*, int64_t>, Instruction*> elements;

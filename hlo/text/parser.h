@@ -1,4 +1,4 @@
-// HLO text to modules.
+// Parses HLO text into modules.
 //
 //   ParseOptions options;
 //   options.file_name = "resnet18.hlo";

@@ -1,10 +1,9 @@
 #include "hlo/text/printer.h"
 
-#include <algorithm>
-
 #include "base/str_cat.h"
 #include "hlo/attribute_family.h"
 #include "hlo/literal.h"
+#include "hlo/raw_attribute.h"
 #include "hlo/text/attribute_codec.h"
 #include "hlo/text/literal_text.h"
 #include "hlo/text/shape_text.h"
@@ -227,14 +226,6 @@ std::string PrintedEntryLayout(const Module& module, const std::string& given) {
   text::AppendShape(&out, module.entry()->root()->shape());
   out += '}';
   return out;
-}
-
-bool ChangesMeaning(const RawAttribute& attribute, Opcode opcode) {
-  static constexpr std::string_view kNeutral[] = {
-      "metadata", "origin", "statistics", "sharding", "frontend_attributes", "parameter_replication", kProtoFields};
-  // A custom call's configuration says what it computes; elsewhere it says how.
-  if (attribute.name == "backend_config") return opcode == Opcode::kCustomCall;
-  return std::find(std::begin(kNeutral), std::end(kNeutral), attribute.name) == std::end(kNeutral);
 }
 
 }  // namespace smelt::hlo

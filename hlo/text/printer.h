@@ -1,4 +1,4 @@
-// Modules to HLO text.
+// Prints modules as HLO text.
 //
 //   std::string text = ToText(module, {});                          // all of it; reads back equal, here and in XLA
 //   std::string brief = ToText(module, {PrintStyle::kShort});
@@ -35,13 +35,5 @@ std::string ToText(const Instruction& instruction, const PrintOptions& options =
 // The value of the header's entry_computation_layout: as given where it fits the entry; otherwise, after a pass has
 // changed what the entry takes or gives, the one that does.
 std::string PrintedEntryLayout(const Module& module, const std::string& given);
-
-// Fields of a proto that have no form in text, as their bytes: kept under a name that no text can have, never printed,
-// and put back where the module is written as a proto.
-inline constexpr std::string_view kProtoFields = "(proto)";
-
-// Whether an attribute that is kept as written changes what an instruction of this opcode computes. Metadata and its
-// like do not.
-bool ChangesMeaning(const RawAttribute& attribute, Opcode opcode);
 
 }  // namespace smelt::hlo

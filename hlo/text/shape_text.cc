@@ -105,7 +105,7 @@ void AppendShape(std::string* out, const Shape& shape, bool with_layout) {
   }
   *out += ']';
   if (!with_layout || !shape.layout) return;
-  AppendLayout(out, *shape.layout);
+  shape.layout->AppendTo(out);
 }
 
 }  // namespace smelt::hlo::text

@@ -3,8 +3,8 @@
 
 #include <string>
 
+#include "hlo/scanner/scanner.h"
 #include "hlo/shape.h"
-#include "hlo/text/scanner.h"
 
 namespace smelt::hlo::text {
 

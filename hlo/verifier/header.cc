@@ -1,7 +1,8 @@
 #include "hlo/verifier/header.h"
 
 #include "base/str_cat.h"
-#include "hlo/text/attribute_values.h"
+#include "hlo/aliasing.h"
+#include "hlo/scanner/integer_list.h"
 
 namespace smelt::hlo {
 namespace {
@@ -22,49 +23,25 @@ std::string PathText(const std::vector<int64_t>& path) {
   return text;
 }
 
-// (0, {1}, may-alias) behind the opening parenthesis.
-std::optional<std::string> ReadParameterPart(text::Scanner& scanner, const std::vector<Instruction*>& parameters,
-                                             const Shape** part) {
-  int64_t number;
-  std::vector<int64_t> path;
-  if (!scanner.Expect('(') || !scanner.Integer(&number) || !scanner.Expect(',') ||
-      !text::ReadIntegerList(scanner, &path)) {
-    return "expects (parameter, {index})";
+std::optional<std::string> AliasProblem(const Shape& result, const std::vector<Instruction*>& parameters,
+                                        const OutputAlias& alias, bool has_outputs) {
+  const Shape* output = has_outputs ? Part(result, alias.output) : nullptr;
+  if (has_outputs && output == nullptr)
+    return StrCat("names part ", PathText(alias.output), " of the result, which is ", result.ToString());
+  if (alias.parameter < 0 || alias.parameter >= static_cast<int64_t>(parameters.size()) ||
+      parameters[alias.parameter] == nullptr) {
+    return StrCat("names parameter ", alias.parameter, ", but the entry computation takes ", parameters.size());
   }
-  if (scanner.Try(',')) scanner.TryWord();
-  if (!scanner.Expect(')')) return "expects `)`";
-  if (number < 0 || number >= static_cast<int64_t>(parameters.size()) || parameters[number] == nullptr) {
-    return StrCat("names parameter ", number, ", but the entry computation takes ", parameters.size());
+  const Shape& parameter = parameters[alias.parameter]->shape();
+  const Shape* input = Part(parameter, alias.part);
+  if (input == nullptr) {
+    return StrCat("names part ", PathText(alias.part), " of parameter ", alias.parameter, ", which is ",
+                  parameter.ToString());
   }
-  *part = Part(parameters[number]->shape(), path);
-  if (*part == nullptr)
-    return StrCat("names part ", PathText(path), " of parameter ", number, ", which is ",
-                  parameters[number]->shape().ToString());
-  return std::nullopt;
-}
-
-std::optional<std::string> AliasProblem(const Module& module, std::string_view value, bool has_outputs) {
-  const std::vector<Instruction*> parameters = module.entry()->Parameters();
-  const Shape& result = module.entry()->root()->shape();
-  text::Scanner scanner(value, "");
-  if (!scanner.Expect('{') || scanner.Try('}')) return std::nullopt;
-  do {
-    const Shape* output = nullptr;
-    if (has_outputs) {
-      std::vector<int64_t> path;
-      if (!text::ReadIntegerList(scanner, &path) || !scanner.Expect(':'))
-        return "expects {index}: (parameter, {index})";
-      output = Part(result, path);
-      if (output == nullptr)
-        return StrCat("names part ", PathText(path), " of the result, which is ", result.ToString());
-    }
-    const Shape* input = nullptr;
-    if (std::optional<std::string> problem = ReadParameterPart(scanner, parameters, &input)) return problem;
-    if (output != nullptr && output->IsArray() && input->IsArray() && output->ByteSize() != input->ByteSize()) {
-      return StrCat("gives the result part ", output->ToString(), " the buffer of ", input->ToString(),
-                    ", which has another size");
-    }
-  } while (scanner.Try(','));
+  if (output != nullptr && output->IsArray() && input->IsArray() && output->ByteSize() != input->ByteSize()) {
+    return StrCat("gives the result part ", output->ToString(), " the buffer of ", input->ToString(),
+                  ", which has another size");
+  }
   return std::nullopt;
 }
 
@@ -72,10 +49,16 @@ std::optional<std::string> AliasProblem(const Module& module, std::string_view v
 
 std::optional<std::string> HeaderProblem(const Module& module) {
   for (const RawAttribute& attribute : module.raw_attributes()) {
-    const bool alias = attribute.name == "input_output_alias";
-    if (!alias && attribute.name != "buffer_donor") continue;
-    if (std::optional<std::string> problem = AliasProblem(module, attribute.value, alias))
-      return StrCat(attribute.name, " ", *problem);
+    const bool has_outputs = attribute.name == "input_output_alias";
+    if (!has_outputs && attribute.name != "buffer_donor") continue;
+    const absl::StatusOr<std::vector<OutputAlias>> aliases = ReadAliases(attribute.value, has_outputs);
+    if (!aliases.ok()) return StrCat(attribute.name, " ", std::string(aliases.status().message()));
+    const std::vector<Instruction*> parameters = module.entry()->Parameters();
+    for (const OutputAlias& alias : *aliases) {
+      if (std::optional<std::string> problem =
+              AliasProblem(module.entry()->root()->shape(), parameters, alias, has_outputs))
+        return StrCat(attribute.name, " ", *problem);
+    }
   }
   return std::nullopt;
 }

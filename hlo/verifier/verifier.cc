@@ -4,7 +4,6 @@
 
 #include "base/str_cat.h"
 #include "hlo/shape_inference/shape_inference.h"
-#include "hlo/text/layout_text.h"
 #include "hlo/verifier/header.h"
 #include "hlo/verifier/nesting.h"
 
@@ -16,7 +15,7 @@ bool IsLayoutValid(const Shape& shape) {
   for (const Shape& element : shape.tuple_shapes) {
     if (!IsLayoutValid(element)) return false;
   }
-  return !shape.layout || text::NamesEachDimensionOnce(*shape.layout, shape.rank());
+  return !shape.layout || shape.layout->OrdersDimensions(shape.rank());
 }
 
 class Verifier {

@@ -4,7 +4,7 @@
 //   // `sum.3` in computation `main`: add: operands must have the same dimensions, are `x` of shape f32[2] and
 //   // `y` of shape f32[3]
 //
-// Checked are: roots and parameters of computations, that operands stand in the same computation, that neither
+// The verifier checks roots and parameters of computations, that operands stand in the same computation, that neither
 // instructions nor computations form a cycle, operand counts, element types, shapes against shape inference (layouts
 // are only checked for being permutations), the signatures of called computations, and aliases of the header. Names are
 // unique by construction. Linear in the size of the module; does not recurse.

@@ -79,7 +79,6 @@ struct Walk {
   double contraction_compute = 0;  // flops divided by the efficiency of its tile
   double panel_bytes = 0;          // written and read again by packing
   double bytes = 0;                // parameters read and results written, each once
-  double scratch_bytes = 0;        // intermediate arrays that are kept whole
   int phases = 1;
   Kind kind = Kind::kElementwise;
 };
@@ -89,138 +88,156 @@ double LanesOf(hlo::PrimitiveType type, const machine::Machine& target) {
   return static_cast<double>(target.vector_bytes) / static_cast<double>(bytes);
 }
 
-void WalkContraction(const Instruction& instruction, const machine::Machine& target, const nests::Tile* tile,
-                     Walk& walk) {
-  const ContractionShape shape = ShapeOfContraction(instruction);
-  const double lanes = LanesOf(instruction.shape().element_type, target);
-  double rows = 12;
-  double columns = 2 * lanes;
-  double panels = 1;  // times that the left operand is read from beyond the nearest cache
-  if (tile != nullptr && !tile->extents.empty()) {
-    columns = static_cast<double>(tile->extents.back());
-    rows = 1;
-    for (size_t i = 0; i + 1 < tile->extents.size(); ++i) rows *= static_cast<double>(tile->extents[i]);
-    rows = std::min(rows, 12.0);
-    panels = std::ceil(shape.n / columns);
-  }
-  const double element_bytes = static_cast<double>(hlo::StorageBytes(instruction.shape().element_type));
-  const double factor = TypeFactor(instruction.shape().element_type);
-  walk.contraction_flops += shape.flops();
-  walk.contraction_compute += shape.flops() * factor / std::max(0.02, TileEfficiency(shape, rows, columns, lanes));
-  // A panel is packed where several rows use it; one row streams it.
-  if (shape.m > 4) walk.panel_bytes += 2 * element_bytes * shape.batch * shape.k * shape.n;
-  walk.panel_bytes += element_bytes * shape.batch * shape.m * shape.k * (panels - 1) * 0.25;
-  walk.kind = Kind::kContraction;
+// Whether what a gather or a transpose moves is contiguous in the last dimension: vectors are then read whole.
+bool MovesVectors(const Instruction& instruction) {
+  if (instruction.opcode() == Opcode::kTranspose && instruction.shape().rank() > 0)
+    return instruction.attributes<hlo::DimensionsAttributes>().dimensions.back() == instruction.shape().rank() - 1;
+  if (instruction.opcode() != Opcode::kGather) return false;
+  const std::vector<int64_t>& slice = instruction.attributes<hlo::GatherAttributes>().slice_sizes;
+  return !slice.empty() && slice.back() > 8;
 }
 
-Walk WalkKernel(const hlo::Computation& kernel, const machine::Machine& target, const nests::Tile* tile) {
-  Walk walk;
-  const std::vector<Instruction*> order = kernel.PostOrder();
-  absl::flat_hash_map<const Instruction*, Use> uses;
-  uses.reserve(order.size());
-  const Instruction* root = kernel.root();
-  uses[root] = {0, Elements(root->shape()), true};
-  for (size_t i = order.size(); i-- > 0;) {
-    const Instruction& instruction = *order[i];
-    const auto found = uses.find(&instruction);
-    if (found == uses.end()) continue;  // dead
-    const Use use = found->second;
-    const Opcode opcode = instruction.opcode();
-    const hlo::OpcodeInfo& info = hlo::GetOpcodeInfo(opcode);
-    const double elements = Elements(instruction.shape());
-    const double asked = use.evaluations + use.shared;
-    if (opcode == Opcode::kParameter) {
-      const double read = use.reads_all ? elements : std::min(asked, elements);
-      walk.bytes += read * static_cast<double>(hlo::StorageBytes(instruction.shape().element_type));
-      continue;
+// Walks from the root to the parameters: what users ask of an instruction decides what it asks of its operands.
+class KernelWalk {
+ public:
+  KernelWalk(const machine::Machine& target, const nests::Tile* tile) : target_(target), tile_(tile) {}
+
+  Walk Run(const hlo::Computation& kernel) {
+    const std::vector<Instruction*> order = kernel.PostOrder();
+    uses_.reserve(order.size());
+    root_ = kernel.root();
+    uses_[root_] = {0, Elements(root_->shape()), true};
+    for (size_t i = order.size(); i-- > 0;) {
+      if (const auto found = uses_.find(order[i]); found != uses_.end()) Visit(*order[i], found->second);
     }
-    // Reductions and contractions are computed once whatever reads them.
-    const bool kept = info.category == OpcodeCategory::kReduction || info.category == OpcodeCategory::kContraction;
-    const double evaluations = opcode == Opcode::kTuple || opcode == Opcode::kGetTupleElement ? 0
-                               : kept                                                         ? elements
-                                                                                              : asked;
-    double operand_evaluations = asked;
-    bool reads_all = use.reads_all;
-    switch (info.category) {
-      case OpcodeCategory::kContraction:
-        WalkContraction(instruction, target, tile, walk);
-        operand_evaluations = 0;
-        reads_all = true;
-        break;
-      case OpcodeCategory::kReduction: {
-        const double read = Elements(instruction.operand(0)->shape());
-        double steps = read;
-        Kind kind = Kind::kWindow;
-        if (opcode == Opcode::kReduce) {
-          kind = ReducesRows(instruction) ? Kind::kRowReduction : Kind::kColumnReduction;
-        } else if (opcode == Opcode::kReduceWindow) {
-          steps = elements;
-          for (const hlo::WindowDimension& w : instruction.attributes<hlo::WindowAttributes>().window.dimensions) {
-            steps *= static_cast<double>(w.size);
-          }
-        }
-        walk.compute += steps * 2 * TypeFactor(instruction.operand(0)->shape().element_type) / Of(kind).compute;
-        if (kind == Kind::kRowReduction) walk.compute += elements * 100;  // lanes meet
-        if (walk.kind == Kind::kElementwise || walk.kind == Kind::kMovement) walk.kind = kind;
-        if (&instruction != root) ++walk.phases;
-        operand_evaluations = steps;
-        reads_all = true;
-        break;
-      }
-      default: {
-        const double cost = ElementCost(opcode, instruction.shape().element_type);
-        walk.compute += evaluations * cost / Of(Kind::kElementwise).compute;
-        const bool scattered = opcode == Opcode::kGather || opcode == Opcode::kTranspose;
-        if (scattered) {
-          // Contiguous in the last dimension: vectors are read whole.
-          bool contiguous = false;
-          if (opcode == Opcode::kTranspose && instruction.shape().rank() > 0) {
-            contiguous =
-                instruction.attributes<hlo::DimensionsAttributes>().dimensions.back() == instruction.shape().rank() - 1;
-          } else if (opcode == Opcode::kGather) {
-            const std::vector<int64_t>& slice = instruction.attributes<hlo::GatherAttributes>().slice_sizes;
-            contiguous = !slice.empty() && slice.back() > 8;
-          }
-          if (!contiguous) walk.compute += evaluations * kScalarElementCost;
-          if (walk.kind == Kind::kElementwise) walk.kind = Kind::kMovement;
-        }
-        if (info.category == OpcodeCategory::kDataMovement && opcode != Opcode::kBroadcast && opcode != Opcode::kIota &&
-            walk.kind == Kind::kElementwise) {
-          walk.kind = Kind::kMovement;
-        }
-        if (opcode == Opcode::kBroadcast) {
-          // What stands behind a broadcast is computed once for all its copies.
-          operand_evaluations = std::min(asked, Elements(instruction.operand(0)->shape()));
-        }
-        if (opcode == Opcode::kSlice || opcode == Opcode::kDynamicSlice || opcode == Opcode::kGather) reads_all = false;
-        break;
-      }
-    }
-    for (int64_t o = 0; o < instruction.operand_count(); ++o) {
-      const Instruction* operand = instruction.operand(o);
-      Use& of_operand = uses[operand];
-      const double whole = Elements(operand->shape());
-      if (opcode == Opcode::kConcatenate) {
-        of_operand.evaluations += asked * whole / std::max(elements, 1.0);
-      } else if (opcode == Opcode::kTuple) {
-        of_operand.shared = std::max(of_operand.shared, whole);
-      } else if (info.category == OpcodeCategory::kContraction) {
-        of_operand.shared = std::max(of_operand.shared, whole);
-      } else if (opcode == Opcode::kReduceWindow && o == 0) {
-        // Overlapping windows: a fused producer is computed for each, memory is read once.
-        of_operand.evaluations += operand_evaluations;
-      } else if (SameIndex(opcode) || opcode == Opcode::kBroadcast) {
-        of_operand.shared = std::max(of_operand.shared, std::min(operand_evaluations, std::max(whole, asked)));
-      } else {
-        of_operand.evaluations += std::min(operand_evaluations, std::max(whole, asked));
-      }
-      of_operand.reads_all = of_operand.reads_all || reads_all;
-    }
+    std::vector<const hlo::Shape*> leaves;
+    root_->shape().AppendLeaves(&leaves);
+    for (const hlo::Shape* leaf : leaves) walk_.bytes += static_cast<double>(leaf->ByteSize());
+    return walk_;
   }
-  std::vector<const hlo::Shape*> leaves;
-  root->shape().AppendLeaves(&leaves);
-  for (const hlo::Shape* leaf : leaves) walk.bytes += static_cast<double>(leaf->ByteSize());
-  return walk;
+
+ private:
+  // What an instruction asks of its operands.
+  struct Demand {
+    double asked;        // times that its own elements are asked for
+    double evaluations;  // of an operand's elements
+    bool reads_all;
+  };
+
+  void Visit(const Instruction& instruction, Use use) {
+    const double asked = use.evaluations + use.shared;
+    if (instruction.opcode() == Opcode::kParameter) {
+      const double elements = Elements(instruction.shape());
+      const double read = use.reads_all ? elements : std::min(asked, elements);
+      walk_.bytes += read * static_cast<double>(hlo::StorageBytes(instruction.shape().element_type));
+      return;
+    }
+    Demand demand{asked, asked, use.reads_all};
+    switch (hlo::GetOpcodeInfo(instruction.opcode()).category) {
+      // Reductions and contractions are computed once whatever reads them.
+      case OpcodeCategory::kContraction:
+        VisitContraction(instruction);
+        demand = {asked, 0, true};
+        break;
+      case OpcodeCategory::kReduction:
+        demand = {asked, VisitReduction(instruction), true};
+        break;
+      default:
+        VisitOther(instruction, &demand);
+    }
+    for (int64_t o = 0; o < instruction.operand_count(); ++o) Ask(instruction, o, demand);
+  }
+
+  void VisitContraction(const Instruction& instruction) {
+    const ContractionShape shape = ShapeOfContraction(instruction);
+    const double lanes = LanesOf(instruction.shape().element_type, target_);
+    double rows = 12;
+    double columns = 2 * lanes;
+    double panels = 1;  // times that the left operand is read from beyond the nearest cache
+    if (tile_ != nullptr && !tile_->extents.empty()) {
+      columns = static_cast<double>(tile_->extents.back());
+      rows = 1;
+      for (size_t i = 0; i + 1 < tile_->extents.size(); ++i) rows *= static_cast<double>(tile_->extents[i]);
+      rows = std::min(rows, 12.0);
+      panels = std::ceil(shape.n / columns);
+    }
+    const double element_bytes = static_cast<double>(hlo::StorageBytes(instruction.shape().element_type));
+    const double factor = TypeFactor(instruction.shape().element_type);
+    walk_.contraction_flops += shape.flops();
+    walk_.contraction_compute += shape.flops() * factor / std::max(0.02, TileEfficiency(shape, rows, columns, lanes));
+    // A panel is packed where several rows use it; one row streams it.
+    if (shape.m > 4) walk_.panel_bytes += 2 * element_bytes * shape.batch * shape.k * shape.n;
+    walk_.panel_bytes += element_bytes * shape.batch * shape.m * shape.k * (panels - 1) * 0.25;
+    walk_.kind = Kind::kContraction;
+  }
+
+  // The steps that it takes.
+  double VisitReduction(const Instruction& instruction) {
+    const double elements = Elements(instruction.shape());
+    double steps = Elements(instruction.operand(0)->shape());
+    Kind kind = Kind::kWindow;
+    if (instruction.opcode() == Opcode::kReduce) {
+      kind = ReducesRows(instruction) ? Kind::kRowReduction : Kind::kColumnReduction;
+    } else if (instruction.opcode() == Opcode::kReduceWindow) {
+      steps = elements;
+      for (const hlo::WindowDimension& w : instruction.attributes<hlo::WindowAttributes>().window.dimensions)
+        steps *= static_cast<double>(w.size);
+    }
+    walk_.compute += steps * 2 * TypeFactor(instruction.operand(0)->shape().element_type) / Of(kind).compute;
+    if (kind == Kind::kRowReduction) walk_.compute += elements * 100;  // lanes meet
+    if (walk_.kind == Kind::kElementwise || walk_.kind == Kind::kMovement) walk_.kind = kind;
+    if (&instruction != root_) ++walk_.phases;
+    return steps;
+  }
+
+  // Elementwise work and data movement.
+  void VisitOther(const Instruction& instruction, Demand* demand) {
+    const Opcode opcode = instruction.opcode();
+    const double evaluations = opcode == Opcode::kTuple || opcode == Opcode::kGetTupleElement ? 0 : demand->evaluations;
+    const double cost = ElementCost(opcode, instruction.shape().element_type);
+    walk_.compute += evaluations * cost / Of(Kind::kElementwise).compute;
+    const bool scattered = opcode == Opcode::kGather || opcode == Opcode::kTranspose;
+    if (scattered && !MovesVectors(instruction)) walk_.compute += evaluations * kScalarElementCost;
+    const bool moves = hlo::GetOpcodeInfo(opcode).category == OpcodeCategory::kDataMovement &&
+                       opcode != Opcode::kBroadcast && opcode != Opcode::kIota;
+    if ((scattered || moves) && walk_.kind == Kind::kElementwise) walk_.kind = Kind::kMovement;
+    if (opcode == Opcode::kBroadcast) {
+      // What stands behind a broadcast is computed once for all its copies.
+      demand->evaluations = std::min(demand->asked, Elements(instruction.operand(0)->shape()));
+    }
+    if (opcode == Opcode::kSlice || opcode == Opcode::kDynamicSlice || opcode == Opcode::kGather)
+      demand->reads_all = false;
+  }
+
+  void Ask(const Instruction& instruction, int64_t o, const Demand& demand) {
+    const Opcode opcode = instruction.opcode();
+    const Instruction* operand = instruction.operand(o);
+    Use& use = uses_[operand];
+    const double whole = Elements(operand->shape());
+    if (opcode == Opcode::kConcatenate) {
+      use.evaluations += demand.asked * whole / std::max(Elements(instruction.shape()), 1.0);
+    } else if (opcode == Opcode::kTuple || hlo::GetOpcodeInfo(opcode).category == OpcodeCategory::kContraction) {
+      use.shared = std::max(use.shared, whole);
+    } else if (opcode == Opcode::kReduceWindow && o == 0) {
+      // Overlapping windows: a fused producer is computed for each, memory is read once.
+      use.evaluations += demand.evaluations;
+    } else if (SameIndex(opcode) || opcode == Opcode::kBroadcast) {
+      use.shared = std::max(use.shared, std::min(demand.evaluations, std::max(whole, demand.asked)));
+    } else {
+      use.evaluations += std::min(demand.evaluations, std::max(whole, demand.asked));
+    }
+    use.reads_all = use.reads_all || demand.reads_all;
+  }
+
+  const machine::Machine& target_;
+  const nests::Tile* const tile_;
+  const Instruction* root_ = nullptr;
+  absl::flat_hash_map<const Instruction*, Use> uses_;
+  Walk walk_;
+};
+
+Walk WalkKernel(const hlo::Computation& kernel, const machine::Machine& target, const nests::Tile* tile) {
+  return KernelWalk(target, tile).Run(kernel);
 }
 
 // Where a working set of so many bytes is found again.

@@ -17,7 +17,7 @@ Stmt MapChildren(const Stmt& stmt, const std::function<Stmt(const Stmt&)>& map);
 Stmt MapExprs(const Stmt& stmt, const std::function<Expr(const Expr&)>& map);
 // Replaces variables in all expressions of the statement and of those below it. Loops keep theirs.
 Stmt Substitute(const Stmt& stmt, const std::vector<std::pair<Expr, Expr>>& replacements);
-// Visits the statement and all below it, outer first.
+// Visits the statement and all statements below it, outer first.
 void VisitStmts(const Stmt& stmt, const std::function<void(const StmtNode&)>& visit);
 // Calls `visit` for each of a statement's own expressions, unset ones aside.
 void ForEachExpr(const StmtNode& stmt, const std::function<void(const Expr&)>& visit);

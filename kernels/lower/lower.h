@@ -1,4 +1,4 @@
-// From a schedule to the loop IR.
+// Lowers a schedule to the loop IR.
 //
 //   ir::Function f = Lower(schedule, {.name = "kernel", .vector_bytes = 64}).value();
 #pragma once

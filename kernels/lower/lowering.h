@@ -1,4 +1,4 @@
-// What the passes of lowering share. Not for users of lower.h.
+// The state that the passes of lowering share, and the passes. Users of lower.h need not look here.
 #pragma once
 
 #include <utility>

@@ -1,4 +1,4 @@
-// The words of a trace that stand for enumerators.
+// The words by which a schedule's trace names tail strategies and scopes.
 #pragma once
 
 #include <optional>

@@ -200,7 +200,7 @@ Expr operator==(const Expr& a, const Expr& b);
 Expr And(const Expr& a, const Expr& b);
 Expr Or(const Expr& a, const Expr& b);
 Expr Not(const Expr& a);
-// Would be read either as And or as "both are set"; say which.
+// Deleted, because `a && b` could mean And of the values as well as "both expressions are set".
 template <std::derived_from<Expr> A, std::derived_from<Expr> B>
 Expr operator&&(const A& a, const B& b) = delete;
 

@@ -1,7 +1,7 @@
 // Expressions prepared for repeated evaluation: what the reference interpreters of tensor expressions and loop IR run.
 //
 // Demand-driven, so that kIf and predicated loads touch only what they choose; shared nodes are evaluated once a round;
-// nothing recurses. Not fast, but the meaning of every node is that of te/scalar.h and nothing else.
+// nothing recurses. Not fast, but every node means what te/scalar.h says it means, and nothing else.
 #pragma once
 
 #include <functional>

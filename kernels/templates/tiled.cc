@@ -103,92 +103,116 @@ class TiledNest {
     return absl::OkStatus();
   }
 
-  absl::Status SplitRoot() {
-    const size_t rank = main_.axes.size();
-    std::vector<std::string> panel_outer;  // loops that a panel depends on, besides the vectors'
+  // The root's loops after splitting, by what they are for; empty names and lists where there is none.
+  struct RootLoops {
+    std::vector<std::string> panel_outer;  // loops over tiles that a panel depends on, besides the vectors'
     std::vector<std::string> others_outer;
     std::vector<std::string> others_inner;
-    std::string vector_outer;
-    std::string row_inner;
+    std::string vector_outer, vector_pass, vector_inner;  // over tiles, over register tiles within one, within that
+    std::string row_pass, row_inner;
     std::string plane_inner;
-    std::string vector_inner;
-    int64_t vector_extent = 1;
+    int64_t vector_extent = 1;  // of the tile
     int64_t row_extent = 1;
-    for (size_t a = 0; a < rank; ++a) {
-      if (loops_[a].empty()) continue;
-      const int64_t extent = main_.axes[a].extent;
-      const int64_t tile = std::min(input_.tile[a], extent);
-      const bool is_vector = static_cast<int>(a) == registers_.vector_axis;
-      const bool is_row = static_cast<int>(a) == registers_.row_axis;
-      std::string outer;
-      std::string inner = loops_[a];
-      if (tile < extent && (tile > 1 || is_vector || is_row)) {
-        SMELT_ASSIGN_OR_RETURN(auto split, schedule_.Split(root_.name, inner, tile));
-        outer = split.first;
-        inner = split.second;
-      } else if (tile < extent) {
-        outer = inner;
-        inner.clear();
-      }
-      if (is_vector) {
-        vector_outer = outer;
-        vector_inner = inner;
-        vector_extent = tile;
-        continue;
-      }
-      if (!outer.empty()) (PanelsDependOn(a) ? panel_outer : others_outer).push_back(outer);
-      if (inner.empty()) continue;
-      if (is_row) {
-        row_inner = inner;
-        row_extent = tile;
-      } else if (static_cast<int>(a) == registers_.plane_axis) {
-        plane_inner = inner;
-      } else {
-        others_inner.push_back(inner);
-      }
+
+    bool any_outer() const {
+      return !vector_outer.empty() || !panel_outer.empty() || !others_outer.empty() || !others_inner.empty() ||
+             !row_pass.empty() || !vector_pass.empty();
     }
-    // Passes over the register tile within the tile.
-    std::string row_pass;
-    std::string vector_pass;
-    if (row_extent > registers_.rows) {
-      SMELT_ASSIGN_OR_RETURN(auto split, schedule_.Split(root_.name, row_inner, registers_.rows));
-      row_pass = split.first;
-      row_inner = split.second;
+  };
+
+  absl::Status SplitRoot() {
+    RootLoops loops;
+    for (size_t a = 0; a < main_.axes.size(); ++a) {
+      if (!loops_[a].empty()) SMELT_RETURN_IF_ERROR(SplitByTile(a, &loops));
     }
-    if (vector_extent > registers_.width()) {
-      SMELT_ASSIGN_OR_RETURN(auto split, schedule_.Split(root_.name, vector_inner, registers_.width()));
-      vector_pass = split.first;
-      vector_inner = split.second;
-    }
-    const bool any_outer = !vector_outer.empty() || !panel_outer.empty() || !others_outer.empty() ||
-                           !others_inner.empty() || !row_pass.empty() || !vector_pass.empty();
-    if (!any_outer || (!panels_.empty() && vector_outer.empty() && panel_outer.empty())) {
+    SMELT_RETURN_IF_ERROR(SplitPasses(&loops));
+    if (!loops.any_outer() || (!panels_.empty() && loops.vector_outer.empty() && loops.panel_outer.empty())) {
       // Everything is one tile, or one panel; a loop of one iteration holds it.
-      const std::string whole = vector_inner.empty() ? loops_[0] : vector_inner;
-      SMELT_ASSIGN_OR_RETURN(auto split, schedule_.Split(root_.name, whole, vector_extent));
-      vector_outer = split.first;
-      vector_inner = split.second;
+      const std::string whole = loops.vector_inner.empty() ? loops_[0] : loops.vector_inner;
+      SMELT_ASSIGN_OR_RETURN(auto split, schedule_.Split(root_.name, whole, loops.vector_extent));
+      loops.vector_outer = split.first;
+      loops.vector_inner = split.second;
     }
-    outer_ = panel_outer;
+    OrderOuter(loops);
+    return OrderAll(loops);
+  }
+
+  absl::Status SplitByTile(size_t axis, RootLoops* loops) {
+    const int64_t extent = main_.axes[axis].extent;
+    const int64_t tile = std::min(input_.tile[axis], extent);
+    const bool is_vector = static_cast<int>(axis) == registers_.vector_axis;
+    const bool is_row = static_cast<int>(axis) == registers_.row_axis;
+    std::string outer;
+    std::string inner = loops_[axis];
+    if (tile < extent && (tile > 1 || is_vector || is_row)) {
+      SMELT_ASSIGN_OR_RETURN(auto split, schedule_.Split(root_.name, inner, tile));
+      outer = split.first;
+      inner = split.second;
+    } else if (tile < extent) {
+      outer = inner;
+      inner.clear();
+    }
+    if (is_vector) {
+      loops->vector_outer = outer;
+      loops->vector_inner = inner;
+      loops->vector_extent = tile;
+      return absl::OkStatus();
+    }
+    if (!outer.empty()) (PanelsDependOn(axis) ? loops->panel_outer : loops->others_outer).push_back(outer);
+    if (inner.empty()) return absl::OkStatus();
+    if (is_row) {
+      loops->row_inner = inner;
+      loops->row_extent = tile;
+    } else if (static_cast<int>(axis) == registers_.plane_axis) {
+      loops->plane_inner = inner;
+    } else {
+      loops->others_inner.push_back(inner);
+    }
+    return absl::OkStatus();
+  }
+
+  // Passes over the register tile within the tile.
+  absl::Status SplitPasses(RootLoops* loops) {
+    if (loops->row_extent > registers_.rows) {
+      SMELT_ASSIGN_OR_RETURN(auto split, schedule_.Split(root_.name, loops->row_inner, registers_.rows));
+      loops->row_pass = split.first;
+      loops->row_inner = split.second;
+    }
+    if (loops->vector_extent > registers_.width()) {
+      SMELT_ASSIGN_OR_RETURN(auto split, schedule_.Split(root_.name, loops->vector_inner, registers_.width()));
+      loops->vector_pass = split.first;
+      loops->vector_inner = split.second;
+    }
+    return absl::OkStatus();
+  }
+
+  // The loops over tiles, and the one inside of which panels are packed.
+  void OrderOuter(const RootLoops& loops) {
+    outer_ = loops.panel_outer;
     // A matrix that rows share stays near while they pass; pixels of windows are read whole.
     const bool shared = IsContraction(main_) && !IsDepthwise(input_.nest);
-    if (!vector_outer.empty() && shared) outer_.push_back(vector_outer);
+    if (!loops.vector_outer.empty() && shared) outer_.push_back(loops.vector_outer);
     if (!outer_.empty()) panel_loop_ = outer_.back();
-    outer_.insert(outer_.end(), others_outer.begin(), others_outer.end());
-    if (!vector_outer.empty() && !shared) outer_.push_back(vector_outer);
+    outer_.insert(outer_.end(), loops.others_outer.begin(), loops.others_outer.end());
+    if (!loops.vector_outer.empty() && !shared) outer_.push_back(loops.vector_outer);
     if (!shared && !outer_.empty()) panel_loop_ = outer_.back();
+  }
+
+  // Tiles, register tiles within a tile, and then, unrolled, what is in registers.
+  absl::Status OrderAll(const RootLoops& loops) {
     std::vector<std::string> order = outer_;
-    order.insert(order.end(), others_inner.begin(), others_inner.end());
-    for (const std::string* loop : {&row_pass, &vector_pass}) {
+    order.insert(order.end(), loops.others_inner.begin(), loops.others_inner.end());
+    for (const std::string* loop : {&loops.row_pass, &loops.vector_pass}) {
       if (!loop->empty()) order.push_back(*loop);
     }
     tile_loop_ = order.back();
-    for (const std::string* loop : {&plane_inner, &row_inner}) {
+    for (const std::string* loop : {&loops.plane_inner, &loops.row_inner}) {
       if (!loop->empty()) order.push_back(*loop);
     }
-    if (!vector_inner.empty()) {
-      const int64_t width = std::min(vector_extent, registers_.width());
-      SMELT_ASSIGN_OR_RETURN(auto split, VectorizeLoop(schedule_, root_.name, vector_inner, width, registers_.lanes));
+    if (!loops.vector_inner.empty()) {
+      const int64_t width = std::min(loops.vector_extent, registers_.width());
+      SMELT_ASSIGN_OR_RETURN(auto split,
+                             VectorizeLoop(schedule_, root_.name, loops.vector_inner, width, registers_.lanes));
       if (!split.first.empty()) {
         SMELT_RETURN_IF_ERROR(schedule_.Unroll(root_.name, split.first));
         order.push_back(split.first);
@@ -196,7 +220,7 @@ class TiledNest {
       order.push_back(split.second);
     }
     SMELT_RETURN_IF_ERROR(ReorderLoops(schedule_, root_.name, order));
-    for (const std::string* loop : {&plane_inner, &row_inner}) {
+    for (const std::string* loop : {&loops.plane_inner, &loops.row_inner}) {
       if (!loop->empty()) SMELT_RETURN_IF_ERROR(schedule_.Unroll(root_.name, *loop));
     }
     return absl::OkStatus();

@@ -91,7 +91,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", default="train_step.smelt", help="the run folder")
     parser.add_argument("--budget", type=float, default=30, help="seconds of measuring")
-    parser.add_argument("--target", choices=("xla", "cpu"), default="xla")
+    parser.add_argument("--target", choices=("xla", "cpu", "xla,cpu"), default="xla",
+                        help="fusions in XLA's code, kernels of Smelt's own, or the faster of both")
     parser.add_argument("--steps", type=int, default=50)
     parser.add_argument("--fusion", help="take this fusion, without a search")
     arguments = parser.parse_args()

@@ -2,100 +2,93 @@
 
 #include <utility>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
-#include "fusion/apply.h"
-#include "fusion/kernel_cost.h"
 #include "hlo/text/printer.h"
-#include "kernels/cost/analytical.h"
 #include "targets/cpu/codegen/codegen.h"
+#include "targets/cpu/compile/compile.h"
+#include "targets/cpu/program/runtime_size_region.h"
+#include "targets/tunable.h"
 
 namespace smelt::cpu {
 namespace {
 
-using kernels::nests::Tile;
-
 class OwnKernelsTarget : public targets::Target {
  public:
-  explicit OwnKernelsTarget(cpu::Target target) : target_(std::move(target)) {}
+  OwnKernelsTarget(cpu::Target target, OwnKernelsOptions options)
+      : target_(std::move(target)), options_(std::move(options)) {}
 
   machine::TargetId id() const override { return {"cpu", target_.name, target_.threads}; }
   std::string CompilerVersion() const override { return codegen::CompilerVersion(); }
   const machine::Machine& machine() const override { return target_; }
+  fusion::Rules rules() const override { return options_.rules; }
 
-  absl::StatusOr<targets::Program> Load(const std::string& path) const override { return targets::LoadProgram(path); }
-  absl::StatusOr<fusion::Space> SpaceOf(const targets::Program& program) const override {
-    return fusion::Space::Build(program.module(), fusion::Rules::OwnKernels());
+  absl::StatusOr<std::unique_ptr<targets::Tunable>> Open(const std::string& path,
+                                                         const std::string& fusion) const override {
+    SMELT_ASSIGN_OR_RETURN(targets::Program program, targets::LoadProgram(path, options_.simplify));
+    return targets::TuneFusions(*this, std::move(program), fusion);
   }
 
-  absl::StatusOr<double> RoughSeconds(const fusion::Kernel& kernel) const override {
-    return kernels::cost::EstimateKernel(kernel.computation(), target_).seconds();
+  std::vector<std::string> WhyOpaque(const hlo::Module& fused,
+                                     const std::vector<fusion::Kernel>& kernels) const override {
+    const std::optional<std::string> one_piece = WhyOnePiece(fused);
+    absl::flat_hash_map<std::string, std::string> in_region;  // by name: kernels that run as part of a larger operation
+    for (const hlo::Computation* computation : fused.ExecutedComputations()) {
+      const auto region = FindRuntimeSizeRegion(*computation);
+      if (!region) continue;
+      for (const hlo::Instruction* member : region->members) in_region[std::string(member->name())] = region->why;
+    }
+    std::vector<std::string> why = Target::WhyOpaque(fused, kernels);
+    for (size_t i = 0; i < kernels.size(); ++i) {
+      const auto found = in_region.find(kernels[i].name);
+      if (found != in_region.end()) {
+        why[i] = found->second;
+      } else if (one_piece) {
+        why[i] = *one_piece;
+      }
+    }
+    return why;
   }
-  std::function<double(const hlo::Computation&)> HeuristicCost() const override {
-    return [this](const hlo::Computation& kernel) { return kernels::cost::EstimateKernel(kernel, target_).seconds(); };
-  }
-  bool IsNothing(const fusion::Kernel& kernel) const override { return fusion::IsFree(kernel.computation()); }
 
-  measure::Runner::KernelResult TimeKernel(measure::Runner& runner, const fusion::Kernel& kernel,
-                                           const std::string& way) const override {
-    if (way.empty()) return runner.TimeKernel(kernel, std::nullopt);
-    absl::StatusOr<Tile> tile = Tile::Parse(way);
-    if (tile.ok()) return runner.TimeKernel(kernel, *std::move(tile));
-    measure::Runner::KernelResult refused;
-    refused.outcome.failure = measure::Failure::kBuildFailed;
-    refused.outcome.message = std::string(tile.status().message());
-    return refused;
+  absl::StatusOr<targets::KernelListing> Show(const fusion::Kernel& kernel, const std::string& way) const override {
+    KernelListing listing;
+    CompileOptions options{.listing = &listing};
+    if (!way.empty()) {
+      SMELT_ASSIGN_OR_RETURN(options.tile, kernels::nests::Tile::Parse(way));
+    }
+    SMELT_ASSIGN_OR_RETURN(const auto compiled, CompileKernel(kernel.computation(), target_, options, nullptr));
+    return targets::KernelListing{{"hlo", hlo::ToText(*kernel.module)},
+                                  {"tile", compiled->tile},
+                                  {"vector_spills", absl::StrCat(compiled->vector_spills)},
+                                  {"schedule", compiled->trace},
+                                  {"loops", listing.loops},
+                                  {"assembly", listing.assembly}};
+  }
+
+  measure::DeviceFactory NewDevice(targets::DeviceUse use) const override {
+    measure::WorkerOptions worker{.program = options_.program,
+                                  .target = target_.ToString(),
+                                  .cache_folder = options_.cache_folder,
+                                  .memory_limit_bytes = options_.memory_bytes,
+                                  .start_seconds = options_.start_seconds,
+                                  .cancel = options_.cancel};
+    // One thread that is timed stays on one core.
+    if (use == targets::DeviceUse::kTimes && target_.threads == 1) worker.cpu = measure::MeasuringCpu();
+    return measure::LocalChild(std::move(worker));
   }
   bool HasTiles() const override { return true; }
-  bool KeepsCode() const override { return true; }
+  bool KeepsCode() const override { return !options_.cache_folder.empty(); }
 
  private:
   const cpu::Target target_;
-};
-
-class OwnKernelsTunable : public targets::Tunable {
- public:
-  OwnKernelsTunable(const targets::Target& target, targets::Program program, fusion::Space space)
-      : target_(target), program_(std::move(program)), space_(std::move(space)) {}
-
-  absl::Status FindDefault() {
-    SMELT_ASSIGN_OR_RETURN(usual_.config, Named("priority"));
-    return absl::OkStatus();
-  }
-
-  const targets::Target& target() const override { return target_; }
-  const targets::Program& program() const override { return program_; }
-  const fusion::Space& space() const override { return space_; }
-  const targets::Trial& usual() const override { return usual_; }
-  absl::StatusOr<fusion::Config> Named(const std::string& name) const override {
-    return targets::FusionConfig(space_, program_.flat, name, target_.machine());
-  }
-  measure::Candidate ToCandidate(const targets::Trial& trial) const override {
-    return {hlo::ToText(*Fused(trial), {}), trial.tiles};
-  }
-  std::unique_ptr<hlo::Module> Fused(const targets::Trial& trial) const override {
-    return fusion::Apply(space_, trial.config);
-  }
-
- private:
-  const targets::Target& target_;
-  const targets::Program program_;
-  const fusion::Space space_;
-  targets::Trial usual_;
+  const OwnKernelsOptions options_;
 };
 
 }  // namespace
 
-std::unique_ptr<targets::Target> OwnKernels(Target target) {
-  return std::make_unique<OwnKernelsTarget>(std::move(target));
-}
-
-absl::StatusOr<std::unique_ptr<targets::Tunable>> MakeTunable(const targets::Target& target, targets::Program program,
-                                                              const fusion::Rules& rules) {
-  SMELT_ASSIGN_OR_RETURN(fusion::Space space, fusion::Space::Build(program.module(), rules));
-  auto tunable = std::make_unique<OwnKernelsTunable>(target, std::move(program), std::move(space));
-  SMELT_RETURN_IF_ERROR(tunable->FindDefault());
-  return tunable;
+std::unique_ptr<targets::Target> OwnKernels(Target target, OwnKernelsOptions options) {
+  return std::make_unique<OwnKernelsTarget>(std::move(target), std::move(options));
 }
 
 }  // namespace smelt::cpu

@@ -1,24 +1,32 @@
 // --target=cpu: our own kernels on this CPU, as the search, the profiler and the verbs see them.
 //
-//   std::unique_ptr<targets::Target> own = cpu::OwnKernels(cpu::DetectTarget());
-//   auto tunable = cpu::MakeTunable(*own, own->Load("model.hlo").value(), fusion::Rules::OwnKernels()).value();
+//   std::unique_ptr<targets::Target> own = cpu::OwnKernels(cpu::DetectTarget(), {.cache_folder = folder});
+//   std::unique_ptr<targets::Tunable> tunable = own->Open("model.hlo", "priority").value();
 #pragma once
 
+#include <atomic>
+#include <cstdint>
 #include <memory>
+#include <string>
 
-#include "absl/status/statusor.h"
 #include "fusion/rules.h"
+#include "measure/worker_process.h"
 #include "targets/cpu/codegen/target.h"
 #include "targets/target.h"
-#include "targets/tunable.h"
 
 namespace smelt::cpu {
 
-std::unique_ptr<targets::Target> OwnKernels(Target target);
+struct OwnKernelsOptions {
+  std::string program;       // of the measuring child; empty: this one
+  std::string cache_folder;  // of compiled kernels; empty: in memory only
+  double start_seconds = 60;
+  int64_t memory_bytes = measure::WorkerOptions().memory_limit_bytes;
+  const std::atomic<bool>* cancel = nullptr;
+  // Others than ours where fusions have to be such as another compiler takes as well.
+  fusion::Rules rules = fusion::Rules::OwnKernels();
+  targets::Simplify simplify = targets::Simplify::kYes;
+};
 
-// The default is `priority`. `rules`: of legality, where fusions have to be such as another compiler takes as well;
-// otherwise Rules::OwnKernels(). `target` must outlive it.
-absl::StatusOr<std::unique_ptr<targets::Tunable>> MakeTunable(const targets::Target& target, targets::Program program,
-                                                              const fusion::Rules& rules);
+std::unique_ptr<targets::Target> OwnKernels(Target target, OwnKernelsOptions options);
 
 }  // namespace smelt::cpu

@@ -30,6 +30,7 @@ class XlaPredictor : public gnn::Predictor {
     return model_ == nullptr ? "rough cost of XLA's loop fusions" : model_->Describe();
   }
   std::string Warning() const override { return model_ == nullptr ? "" : model_->Warning(); }
+  bool IsLearned() const override { return model_ != nullptr; }
   bool HasFusionTask() const override { return true; }
   bool HasTileTask() const override { return false; }
 

@@ -13,8 +13,6 @@
 #include "base/hash.h"
 #include "base/status_macros.h"
 #include "fusion/apply.h"
-#include "fusion/config_file.h"
-#include "fusion/heuristics/heuristics.h"
 #include "fusion/rules.h"
 #include "fusion/unfuse.h"
 #include "hlo/file/read.h"
@@ -221,28 +219,6 @@ absl::StatusOr<bool> LibraryIsFaster(const measure::WorkerOptions& worker, const
 
 absl::StatusOr<fusion::Space> XlaSpace(const targets::Program& program) {
   return fusion::Space::Build(program.module(), LoopRules());
-}
-
-absl::StatusOr<fusion::Config> XlaFusionConfig(const fusion::Space& space, const targets::Program& program,
-                                               const std::string& fusion) {
-  if (fusion == "given") return fusion::GivenFusion(space, program.flat);
-  if (targets::IsFusionName(fusion)) return fusion::Heuristic(fusion, space);
-  SMELT_ASSIGN_OR_RETURN(const fusion::SavedConfig saved, fusion::LoadConfig(fusion, space));
-  return saved.config;
-}
-
-absl::StatusOr<targets::FusedProgram> FuseXlaProgram(const targets::Program& program, const std::string& fusion,
-                                                     int threads) {
-  SMELT_ASSIGN_OR_RETURN(const fusion::Space space, XlaSpace(program));
-  targets::FusedProgram fused;
-  SMELT_ASSIGN_OR_RETURN(fused.config, XlaFusionConfig(space, program, fusion));
-  Tiles tiles;
-  if (!targets::IsFusionName(fusion)) {
-    SMELT_ASSIGN_OR_RETURN(const fusion::SavedConfig saved, fusion::LoadConfig(fusion, space));
-    tiles = saved.tiles;
-  }
-  fused.module = LoopFusionProgram(space, fused.config, tiles, threads);
-  return fused;
 }
 
 std::unique_ptr<hlo::Module> LoopFusionProgram(const fusion::Space& space, const fusion::Config& config,

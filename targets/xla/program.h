@@ -2,8 +2,7 @@
 //
 //   XlaProgram program = LoadXlaProgram("model.hlo", worker, 600).value();
 //   program.program.module()                      // layouts assigned, copies made, nothing fused: what is tuned
-//   targets::FusedProgram fused = FuseXlaProgram(program.program, "priority", 2).value();
-//   measure::Candidate ours = XlaCandidate(*fused.module).value();
+//   measure::Candidate ours = XlaCandidate(program.program.module()).value();
 //   measure::Candidate theirs = program.xla_default;       // all of XLA's own choices
 #pragma once
 
@@ -72,12 +71,6 @@ absl::StatusOr<fusion::Unfused> FlatProgram(const hlo::Module& captured);
 
 // Space of the captured program under the rules of XLA's loop fusions.
 absl::StatusOr<fusion::Space> XlaSpace(const targets::Program& program);
-
-// The configuration of that name or file, applied, as XLA takes it.
-absl::StatusOr<targets::FusedProgram> FuseXlaProgram(const targets::Program& program, const std::string& fusion,
-                                                     int threads);
-absl::StatusOr<fusion::Config> XlaFusionConfig(const fusion::Space& space, const targets::Program& program,
-                                               const std::string& fusion);
 
 // A module as given, for the child.
 absl::StatusOr<measure::Candidate> XlaCandidate(const hlo::Module& module);

@@ -1,28 +1,21 @@
 """The child of `--target=xla`: compiles and times programs with XLA:CPU as jaxlib has it, as its parent asks.
 
-Messages are JSON with four bytes of length before them: requests on standard input, replies on descriptor 3. They are those of
-targets/cpu/worker/worker_main.h, so that one runner serves both kinds of children:
+Speaks the protocol of measure/protocol.h, with JSON after four bytes of length: requests on standard input, replies on descriptor 3.
+Modules are base64 of HloModuleProtos. What only this child has:
 
-  {"do": "hello"}                                          -> {"pid", "jaxlib"}
+  {"do": "hello"}                                -> also {"jaxlib", "threads"}
   {"do": "capture", "module": BASE64, KEY: true} -> {"module": BASE64, "compile_seconds"}: what XLA would hand to its code generator
        without its fusion and its library; where KEY is "library" or "fusion" with that, where it is "default" with both
-  {"do": "convert", "file": PATH}                          -> {"module": BASE64}: of a file of StableHLO
-  {"do": "load", "module": BASE64, "compiler": HOW, ...}   -> {"id", "compile_seconds", "kernels": []}
-       HOW: "as_given" (its fusions are taken as they are), "xla" (all of XLA's own passes), "xla_no_library" (all but the one that
-       hands work to a library). Inputs by the formula of hlo/golden/inputs.h: "inputs": "unit" | "scaled" | "positive", or
-       "ranges": [[low, high], ..] with "first_stream", "double"; or from "inputs_file", a safetensors file with in.0, in.1, ...
-  {"do": "time", "ids": [..], "rounds": R, "seconds": S, "least_seconds": L} -> {"seconds": [[..], ..]}, interleaved
-  {"do": "kernel_seconds", "id": N}                        -> {"seconds": [], "executions": []}: XLA does not tell
-  {"do": "time_kernel", "module": BASE64, "repeats": R, "seconds": S} -> {"seconds": [..], "compile_seconds", "floor_seconds"}: of one run
-       of the kernel in a module of targets/xla/kernel_loop.h, whose first argument says how often it runs; the floor is a call's share
-  {"do": "outputs", "id": N, "file": PATH}                 -> {}: the results as a safetensors file
-  {"do": "optimized", "id": N}                             -> {"text"}: the program that XLA runs
-  {"do": "unload", "id": N}                                -> {}
-  {"do": "inject", "fault": "crash" | "spin" | "memory"}: breaks this process for real; tests ask for it
+  {"do": "convert", "file": PATH}                -> {"module": BASE64}: of a file of StableHLO
+  {"do": "load", "compiler": HOW}                HOW: "as_given" (its fusions are taken as they are), "xla" (all of XLA's own passes),
+       "xla_no_library" (all but the one that hands work to a library). Also inputs in "ranges": [[low, high], ..] with "first_stream",
+       "double". XLA does not tell of kernels: "kernels" and the lists of "kernel_seconds" are empty.
+  {"do": "time_kernel", "module": BASE64}        -> also {"floor_seconds"}: of one run of the kernel in a module of
+       targets/xla/kernel_loop.h, whose first argument says how often it runs; the floor is a call's share
+  {"do": "optimized", "id": N}                   -> {"text"}: the program that XLA runs
 
-Modules are HloModuleProtos. A request that fails is answered with {"error", "build", "code"}, as there. How a fused module reaches XLA's code generator
-untouched: XLA compiles a stand-in with the same parameters and result, and the last of its passes (a module transformation at
-PRE_SCHEDULER, after layouts and copies) is answered with our module.
+How a fused module reaches XLA's code generator untouched: XLA compiles a stand-in with the same parameters and result, and the last of
+its passes (a module transformation at PRE_SCHEDULER, after layouts and copies) is answered with our module.
 """
 import base64
 import json
@@ -31,12 +24,13 @@ import struct
 import sys
 import time
 
+PROTOCOL = 1  # kProtocolVersion of measure/protocol.h
 JAXLIB = "0.10.2"  # private names are used, and the rules for fusions are those of this version
 UNFUSED = "fusion,multi_output_fusion,dot-library-rewriter"  # never fusion-wrapper: wrong numbers without it
 UNFUSED_LIBRARY = "fusion,multi_output_fusion"
 NO_LIBRARY = "dot-library-rewriter"
 OUT_OF_MEMORY_EXIT = 86
-UNAVAILABLE = 14  # of absl::StatusCode
+INVALID_ARGUMENT, NOT_FOUND, FAILED_PRECONDITION, INTERNAL, UNAVAILABLE = 3, 5, 9, 13, 14  # of absl::StatusCode
 MAX_MESSAGE = 1 << 30
 SAMPLE_SECONDS = 1e-3  # a sample is as many runs as take this long
 MAX_ROUNDS = 100
@@ -49,6 +43,10 @@ KEPT_BYTES = 512 << 20  # of kernels' arguments
 
 class Refused(Exception):
     """Something that is asked for cannot be done; the text says what and why."""
+
+    def __init__(self, text, code=INVALID_ARGUMENT):
+        super().__init__(text)
+        self.code = code
 
 
 def one_line(error):
@@ -237,6 +235,37 @@ def read_safetensors(path):
     return arrays
 
 
+def read_inputs(path, shapes):
+    """in.0, in.1, ... of a file, one for each of these shapes."""
+    import numpy as np
+    try:
+        arrays = read_safetensors(path)
+    except OSError:
+        raise
+    except Exception as error:
+        raise Refused(f"{path}: not a complete safetensors file: {one_line(error)}", UNAVAILABLE) from None
+    count = sum(name.startswith("in.") for name in arrays)
+    if count != len(shapes):
+        raise Refused(f"{path}: has {count} inputs (in.0, in.1, ...), and the parameters have {len(shapes)} arrays", UNAVAILABLE)
+    values = []
+    for leaf, shape in enumerate(shapes):
+        name, dtype, dims = f"in.{leaf}", np.dtype(shape.numpy_dtype()), tuple(shape.dimensions())
+        if name not in arrays:
+            raise Refused(f"{path}: has no input `{name}`", UNAVAILABLE)
+        expected, stored = to_storable(np.empty(dims, dtype)), arrays[name]
+        if (expected.dtype, expected.shape) != (stored.dtype, stored.shape):
+            raise Refused(f"{path}: input `{name}`: expected {expected.dtype.name}{list(expected.shape)} for a value of shape {plain(shape)}, "
+                          f"found {stored.dtype.name}{list(stored.shape)}", UNAVAILABLE)
+        values.append(from_storable(stored, dtype, dims))
+    return values
+
+
+def version_of(path):
+    """Differs when the file of this name is another one."""
+    stat = os.stat(path)
+    return f" {stat.st_ino} {stat.st_mtime_ns} {stat.st_size}"
+
+
 class KernelArguments:
     """Arrays for kernels, kept by type and size: many kernels take the same. Their values matter little, but must not be slow ones."""
 
@@ -298,6 +327,22 @@ class Program:
         for _ in range(self.runs):
             self.run()
         return (time.perf_counter() - start) / self.runs
+
+
+def in_turn(samplers, rounds, limit, least=0.0):
+    """The loop of measure/timing.h."""
+    least = min(least, limit)
+    seconds = [[] for _ in samplers]
+    start = time.perf_counter()
+    turn = 0
+    while turn < 3 or time.perf_counter() - start < limit:
+        if turn >= rounds and (turn >= MAX_ROUNDS or time.perf_counter() - start >= least):
+            break
+        order = range(len(samplers))
+        for i in order if turn % 2 == 0 else reversed(order):
+            seconds[i].append(samplers[i]())
+        turn += 1
+    return seconds
 
 
 class Xla:
@@ -377,15 +422,17 @@ class Xla:
         ranges = request.get("ranges")
         if ranges is not None and len(ranges) != len(shapes):
             raise Refused(f"{len(ranges)} ranges are given for {len(shapes)} parameters")
-        stored = read_safetensors(request["inputs_file"]) if request.get("inputs_file") else None
+        stored = read_inputs(request["inputs_file"], shapes) if request.get("inputs_file") else None
         how = json.dumps([request.get(key) for key in ("inputs", "ranges", "first_stream", "double", "inputs_file")])
+        if stored is not None:
+            how += version_of(request["inputs_file"])
         arguments = []
         for leaf, shape in enumerate(shapes):
             dtype, dims = np.dtype(shape.numpy_dtype()), tuple(shape.dimensions())
             key = (how, leaf, dtype.name, dims)
             if key not in self.arguments:
                 if stored is not None:
-                    value = from_storable(stored[f"in.{leaf}"], dtype, dims)
+                    value = stored[leaf]
                 else:
                     bounds = ranges[leaf] if ranges is not None else default_range(request.get("inputs", "unit"), dtype, dims)
                     value = make_input(leaf, dtype, dims, bounds, request.get("first_stream", 1), request.get("double", False))
@@ -399,7 +446,7 @@ class Xla:
 
     def hello(self, request):
         import jaxlib
-        return {"pid": os.getpid(), "jaxlib": jaxlib.__version__, "threads": self.threads}
+        return {"protocol": PROTOCOL, "pid": os.getpid(), "jaxlib": jaxlib.__version__, "threads": self.threads}
 
     def capture(self, request):
         self.building = True
@@ -453,7 +500,8 @@ class Xla:
         seconds = time.perf_counter() - start
         self.building = False
         program = Program(executable, self.make_arguments(module, request))
-        program.prepare()
+        if request.get("warm_up", True):
+            program.prepare()
         self.next_id += 1
         self.programs[self.next_id] = program
         return {"id": self.next_id, "compile_seconds": seconds, "kernels": []}
@@ -488,37 +536,24 @@ class Xla:
         wanted = max(KERNEL_SAMPLE_SECONDS, floor / CALL_SHARE) / once
         runs = 1 if once > LONG_RUN_SECONDS else max(LEAST_RUNS, min(MOST_RUNS, round(wanted)))
         repeats, limit = max(request.get("repeats", 5), 3), request.get("seconds", 0.25)
-        seconds, start = [], time.perf_counter()
-        while len(seconds) < 3 or (len(seconds) < repeats and time.perf_counter() - start < limit):
-            seconds.append(call(runs) / runs)
+        (seconds,) = in_turn([lambda: call(runs) / runs], repeats, limit)
         return {"seconds": seconds, "compile_seconds": compile_seconds, "floor_seconds": floor / runs}
 
     def find(self, request, key="id"):
         if request.get(key) not in self.programs:
-            raise Refused(f"no program {request.get(key)} is loaded")
+            raise Refused(f"no program {request.get(key)} is loaded", NOT_FOUND)
         return self.programs[request[key]]
 
     def time(self, request):
         programs = [self.find({"id": number}) for number in request["ids"]]
         for program in programs:
             program.run()
-        rounds, limit = request.get("rounds", 5), request.get("seconds", 10.0)
-        least = min(request.get("least_seconds", 0.0), limit)
-        seconds = [[] for _ in programs]
-        start = time.perf_counter()
-        turn = 0
-        while turn < 3 or time.perf_counter() - start < limit:
-            if turn >= rounds and (turn >= MAX_ROUNDS or time.perf_counter() - start >= least):
-                break
-            order = range(len(programs))
-            for i in order if turn % 2 == 0 else reversed(order):  # so that none always runs on the caches that another leaves
-                seconds[i].append(programs[i].sample())
-            turn += 1
-        return {"seconds": seconds}
+        limits = request.get("rounds", 5), request.get("seconds", 10.0), request.get("least_seconds", 0.0)
+        return {"seconds": in_turn([program.sample for program in programs], *limits)}
 
     def kernel_seconds(self, request):
         self.find(request)
-        return {"seconds": [], "executions": []}
+        return {"seconds": [], "median": [], "executions": []}
 
     def outputs(self, request):
         import numpy as np
@@ -553,16 +588,20 @@ class Xla:
         self.building = False
         what = self.REQUESTS.get(request.get("do"))
         if what is None:
-            return {"error": f"unknown request `{request.get('do')}`"}
+            return self.error(f"unknown request `{request.get('do')}`", INVALID_ARGUMENT)
         try:
             return what(self, request)
         except MemoryError:
             os._exit(OUT_OF_MEMORY_EXIT)
         except OSError as error:  # a disk, not the program
-            return {"error": f"{error.filename or 'a file'}: {error.strerror or error}", "build": self.building, "code": UNAVAILABLE}
+            return self.error(f"{error.filename or 'a file'}: {error.strerror or error}", UNAVAILABLE)
+        except Refused as error:
+            return self.error(str(error), error.code)
         except Exception as error:
-            text = str(error) if isinstance(error, Refused) else f"{type(error).__name__}: {one_line(error)}"
-            return {"error": text, "build": self.building}
+            return self.error(f"{type(error).__name__}: {one_line(error)}", INTERNAL)
+
+    def error(self, text, code):
+        return {"error": text, "build": self.building, "code": code}
 
 
 def plain(shape):
@@ -578,7 +617,7 @@ def main():
         try:
             xla = load_xla(max(threads, 1))
         except Refused as refusal:
-            send({"error": str(refusal)})
+            send({"error": str(refusal), "build": False, "code": FAILED_PRECONDITION})
             return
         while True:
             send(xla.handle(request))

@@ -1,16 +1,19 @@
 #include "targets/xla/xla_target.h"
 
+#include <mutex>
 #include <utility>
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "fusion/config_file.h"
 #include "fusion/kernel_cost.h"
 #include "fusion/rules.h"
 #include "targets/xla/choices.h"
 #include "targets/xla/kernel_loop.h"
 #include "targets/xla/loop_rules.h"
 #include "targets/xla/own_fusions.h"
+#include "targets/xla/predictor.h"
 #include "targets/xla/tiles.h"
 
 namespace smelt::xla {
@@ -26,8 +29,8 @@ std::string AnswerInWords(const std::string& compiler) {
 
 class XlaCpuTarget : public targets::Target {
  public:
-  XlaCpuTarget(cpu::Target processor, measure::WorkerOptions worker, double compile_seconds)
-      : processor_(std::move(processor)), worker_(std::move(worker)), compile_seconds_(compile_seconds) {}
+  XlaCpuTarget(cpu::Target processor, XlaCpuOptions options)
+      : processor_(std::move(processor)), options_(std::move(options)) {}
 
   machine::TargetId id() const override { return {kKind, processor_.name, processor_.threads}; }
   std::string RecordName() const override {
@@ -35,19 +38,65 @@ class XlaCpuTarget : public targets::Target {
   }
   std::string CompilerVersion() const override { return kXlaVersion; }
   const machine::Machine& machine() const override { return processor_; }
+  fusion::Rules rules() const override { return LoopRules(); }
 
-  absl::StatusOr<targets::Program> Load(const std::string& path) const override {
-    SMELT_ASSIGN_OR_RETURN(XlaProgram program, LoadXlaProgram(path, worker_, compile_seconds_));
-    return std::move(program.program);
+  absl::StatusOr<std::unique_ptr<targets::Tunable>> Open(const std::string& path,
+                                                         const std::string& fusion) const override {
+    SMELT_ASSIGN_OR_RETURN(const measure::WorkerOptions worker, Worker());
+    SMELT_ASSIGN_OR_RETURN(XlaProgram program, LoadXlaProgram(path, worker, CompileSeconds()));
+    if (targets::IsFusionName(fusion) || IsOwnChoice(fusion)) return MakeTunable(*this, std::move(program));
+    // A configuration may be one of the program with XLA's library fusions as they are.
+    SMELT_ASSIGN_OR_RETURN(const fusion::Space space, XlaSpace(program.program));
+    if (!fusion::LoadConfig(fusion, space).ok()) {
+      SMELT_ASSIGN_OR_RETURN(XlaProgram kept, LoadXlaProgram(path, worker, CompileSeconds()));
+      if (TakeLibraryFusions(worker, CompileSeconds(), &kept).ok()) {
+        SMELT_ASSIGN_OR_RETURN(const fusion::Space other, XlaSpace(kept.program));
+        if (fusion::LoadConfig(fusion, other).ok()) return MakeTunable(*this, std::move(kept));
+      }
+    }
+    return MakeTunable(*this, std::move(program));
   }
-  absl::StatusOr<fusion::Space> SpaceOf(const targets::Program& program) const override { return XlaSpace(program); }
+  absl::StatusOr<std::unique_ptr<targets::Tunable>> Prepare(const std::string& path, const std::string& folder,
+                                                            const measure::Budget& budget,
+                                                            std::vector<std::string>* notes) const override {
+    StartOptions start = options_.start;
+    start.folder = folder;
+    SMELT_ASSIGN_OR_RETURN(const measure::WorkerOptions worker, Worker());
+    SMELT_ASSIGN_OR_RETURN(XlaProgram program, PrepareToTune(path, worker, kPolicy, start, budget, notes));
+    return MakeTunable(*this, std::move(program));
+  }
+  absl::StatusOr<std::unique_ptr<targets::Tunable>> Take(std::unique_ptr<hlo::Module> module,
+                                                         const std::string&) const override {
+    XlaProgram program;
+    SMELT_ASSIGN_OR_RETURN(program.program.flat, FlatProgram(*module));
+    program.program.original = std::move(module);
+    return MakeTunable(*this, std::move(program));
+  }
+  std::optional<targets::CompilersOwn> compilers_own() const override {
+    return targets::CompilersOwn{kCompiler, kOwnChoice, AnswerInWords(kOwnChoice)};
+  }
 
+  // The one that comes with the tool, or the rough cost.
+  absl::StatusOr<std::unique_ptr<gnn::Predictor>> OpenPredictor(const std::string& name) const override {
+    const std::string model = name.empty() ? ShippedXlaModelPath() : name;
+    if (model.empty() || model == "rough") return RoughPredictor();
+    return LearnedPredictor(model, processor_);
+  }
   absl::StatusOr<double> RoughSeconds(const fusion::Kernel& kernel) const override {
     return fusion::KernelSeconds(*kernel.module, LoopRules());
   }
+  std::function<double(const hlo::Computation&)> HeuristicCost() const override { return nullptr; }
   bool IsNothing(const fusion::Kernel& kernel) const override {
     return kernel.computation().root()->opcode() == hlo::Opcode::kBitcast && fusion::IsFree(kernel.computation());
   }
+
+  measure::DeviceFactory NewDevice(targets::DeviceUse) const override {
+    return [this](double start_seconds) -> absl::StatusOr<std::unique_ptr<measure::Device>> {
+      SMELT_ASSIGN_OR_RETURN(const measure::WorkerOptions worker, Worker());
+      return measure::LocalChild(worker)(start_seconds);
+    };
+  }
+  std::optional<double> BuildSeconds() const override { return CompileSeconds(); }
   measure::Runner::KernelResult TimeKernel(measure::Runner& runner, const fusion::Kernel& kernel,
                                            const std::string& way) const override {
     LoopFusionOptions options{.threads = processor_.threads};
@@ -55,13 +104,29 @@ class XlaCpuTarget : public targets::Target {
     return {.outcome = TimeKernelOnXla(runner, kernel, options)};
   }
   std::optional<fusion::Kernel> EmptyKernel() const override { return xla::EmptyKernel(); }
-  bool HasTiles() const override { return false; }
-  bool KeepsCode() const override { return false; }
 
  private:
+  // The policy of the trials that decide between XLA's two settings.
+  static constexpr measure::MeasurePolicy kPolicy{.repeats = 5, .seconds = 1.0};
+
+  static bool IsOwnChoice(const std::string& fusion) {
+    return fusion == kOwnChoiceFusion || fusion == kWithoutLibraryFusion;
+  }
+
+  double CompileSeconds() const { return options_.start.compile_seconds; }
+
+  absl::StatusOr<measure::WorkerOptions> Worker() const {
+    const std::lock_guard lock(mutex_);
+    if (!worker_) {
+      SMELT_ASSIGN_OR_RETURN(worker_, options_.find_worker());
+    }
+    return *worker_;
+  }
+
   const cpu::Target processor_;
-  const measure::WorkerOptions worker_;
-  const double compile_seconds_;
+  const XlaCpuOptions options_;
+  mutable std::mutex mutex_;
+  mutable std::optional<measure::WorkerOptions> worker_;
 };
 
 class XlaTunable : public targets::Tunable {
@@ -82,9 +147,23 @@ class XlaTunable : public targets::Tunable {
   const targets::Trial& usual() const override { return usual_; }
   std::string CompilerName() const override { return kCompiler; }
 
-  absl::StatusOr<fusion::Config> Named(const std::string& name) const override {
-    if (name == kOwnFusions && own_) return *own_;
-    return XlaFusionConfig(space_, program_.program, name);
+  absl::StatusOr<targets::Trial> Named(const std::string& name) const override {
+    if (name == kOwnChoiceFusion) return usual_;
+    targets::Trial trial;
+    trial.config = fusion::Config(space_.size());
+    if (name == kWithoutLibraryFusion) {
+      trial.compiler = kOwnChoiceWithoutLibrary;
+    } else if (name == kOwnFusions && own_) {
+      trial.config = *own_;
+    } else if (targets::IsFusionName(name)) {
+      SMELT_ASSIGN_OR_RETURN(trial.config,
+                             targets::NamedFusion(space_, program_.program.flat, name, target_.HeuristicCost()));
+    } else {
+      SMELT_ASSIGN_OR_RETURN(const fusion::SavedConfig saved, fusion::LoadConfig(name, space_));
+      trial.config = saved.config;
+      trial.tiles = {saved.tiles.begin(), saved.tiles.end()};
+    }
+    return trial;
   }
   measure::Candidate ToCandidate(const targets::Trial& trial) const override {
     return XlaTrial(program_, space_, trial.config, trial.tiles, trial.compiler, threads());
@@ -156,11 +235,9 @@ class XlaTunable : public targets::Tunable {
 
 }  // namespace
 
-std::unique_ptr<targets::Target> XlaCpu(cpu::Target processor, measure::WorkerOptions worker, double compile_seconds) {
-  return std::make_unique<XlaCpuTarget>(std::move(processor), std::move(worker), compile_seconds);
+std::unique_ptr<targets::Target> XlaCpu(cpu::Target processor, XlaCpuOptions options) {
+  return std::make_unique<XlaCpuTarget>(std::move(processor), std::move(options));
 }
-
-targets::CompilersOwn OwnChoice() { return {kCompiler, kOwnChoice, AnswerInWords(kOwnChoice)}; }
 
 absl::StatusOr<std::unique_ptr<targets::Tunable>> MakeTunable(const targets::Target& target, XlaProgram program) {
   SMELT_ASSIGN_OR_RETURN(fusion::Space space, XlaSpace(program.program));

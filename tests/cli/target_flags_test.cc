@@ -30,7 +30,7 @@ TEST(TargetFlags, TwoNumbersOfThreadsAreRefused) {
 TEST(TargetFlags, AnUnknownTargetIsNamedWithThoseThatThereAre) {
   const ToolResult run = RunTool({"tune", kModel, "--target=tpu", "--out=unused"});
   EXPECT_EQ(run.exit_code, 2);
-  EXPECT_THAT(run.err, HasSubstr("`tpu` is no target"));
+  EXPECT_THAT(run.err, HasSubstr("target `tpu`: expected cpu, cpu:threads=N or cpu:CPU,threads=N; "));
 }
 
 }  // namespace

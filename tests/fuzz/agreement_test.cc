@@ -1,7 +1,7 @@
 // What fuzzing costs a change: random modules, compiled under random fusions, must give what the evaluator gives.
 #include "fuzz/campaign.h"
 #include "gtest/gtest.h"
-#include "targets/cpu/detect.h"
+#include "targets/cpu/processor/detect.h"
 
 namespace smelt::fuzz {
 namespace {

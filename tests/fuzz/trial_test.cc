@@ -11,7 +11,7 @@
 #include "gtest/gtest.h"
 #include "hlo/evaluator/evaluator.h"
 #include "hlo/text/parser.h"
-#include "targets/cpu/detect.h"
+#include "targets/cpu/processor/detect.h"
 
 namespace smelt::fuzz {
 namespace {

@@ -8,7 +8,7 @@
 #include "fusion/kernel.h"
 #include "gnn/model/model_file.h"
 #include "hlo/text/parser.h"
-#include "targets/cpu/detect.h"
+#include "targets/cpu/processor/detect.h"
 
 namespace smelt::gnn {
 namespace {

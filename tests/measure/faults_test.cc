@@ -43,7 +43,7 @@ fusion::Kernel SmallKernel() {
 }
 
 void ExpectWorks(Runner& runner) {
-  const Runner::KernelResult result = runner.TimeKernel(SmallKernel(), std::nullopt);
+  const Runner::KernelResult result = runner.TimeKernel(SmallKernel());
   EXPECT_TRUE(result.outcome.ok()) << result.outcome.message;
   EXPECT_GE(result.outcome.seconds.size(), 3u);
   EXPECT_GT(result.outcome.best(), 0);
@@ -146,7 +146,7 @@ TEST(MeasuringChild, AProgramThatIsNoToolIsAClearFailure) {
   WorkerOptions worker;
   worker.program = "/bin/false";
   Runner runner(worker, {});
-  const Runner::KernelResult result = runner.TimeKernel(SmallKernel(), std::nullopt);
+  const Runner::KernelResult result = runner.TimeKernel(SmallKernel());
   EXPECT_EQ(result.outcome.failure, Failure::kEnvironment);
   EXPECT_NE(result.outcome.message.find("/bin/false"), std::string::npos) << result.outcome.message;
 }

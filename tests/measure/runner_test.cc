@@ -63,7 +63,7 @@ TEST(Runner, TimesAKernelOfSeveralInstructionsAsOne) {
 
 TEST(Runner, TimesAKernelAndSaysHowItWasScheduled) {
   Runner runner = MakeRunner();
-  const Runner::KernelResult result = runner.TimeKernel(FusedKernel(), std::nullopt);
+  const Runner::KernelResult result = runner.TimeKernel(FusedKernel());
   ASSERT_TRUE(result.outcome.ok()) << result.outcome.message;
   EXPECT_GE(result.outcome.seconds.size(), 3u);
   EXPECT_THAT(result.outcome.seconds, Each(Gt(0.0)));
@@ -71,6 +71,22 @@ TEST(Runner, TimesAKernelAndSaysHowItWasScheduled) {
   EXPECT_FALSE(result.trace.empty());
   EXPECT_FALSE(result.opaque);
   EXPECT_GT(runner.hardware_seconds(), 0);
+}
+
+TEST(Runner, AWayThatDoesNotFitTheKernelFailsToBuild) {
+  Runner runner = MakeRunner();
+  const Runner::KernelResult usual = runner.TimeKernel(FusedKernel());
+  const Runner::KernelResult other = runner.TimeKernel(FusedKernel(), "2x32");
+  ASSERT_TRUE(other.outcome.ok()) << other.outcome.message;
+  EXPECT_EQ(other.tile, "2x32");
+  EXPECT_NE(other.tile, usual.tile);
+  const Outcome misfit = runner.TimeKernel(FusedKernel(), "2x2x2x2").outcome;
+  EXPECT_EQ(misfit.failure, Failure::kBuildFailed);
+  EXPECT_THAT(misfit.message, HasSubstr("2x2x2x2"));
+  const Outcome nonsense = runner.TimeKernel(FusedKernel(), "large").outcome;
+  EXPECT_EQ(nonsense.failure, Failure::kBuildFailed);
+  EXPECT_THAT(nonsense.message, HasSubstr("expected positive integers"));
+  EXPECT_EQ(runner.CompileKernel(FusedKernel(), "2x2x2x2").failure, Failure::kBuildFailed);
 }
 
 TEST(Runner, TimesAProgramInTurnWithItsReferenceAndKernelByKernel) {
@@ -95,6 +111,28 @@ TEST(Runner, ReturnsWhatAProgramComputes) {
   EXPECT_FALSE(std::filesystem::exists(scratch));
 }
 
+TEST(Runner, TellsWhatAProgramConsistsOfAndTheTimesOfItsKernels) {
+  Runner runner = MakeRunner();
+  const Candidate program{kProgram, {}};
+  ASSERT_TRUE(runner.TimePrograms({program}, 3, 0.1)[0].ok());
+  const Runner::ProgramResult facts = runner.TimeKernelsOf(program, 0);
+  ASSERT_TRUE(facts.outcome.ok()) << facts.outcome.message;
+  EXPECT_GE(facts.arena_bytes, 128 * 64 * 4);  // the array between its two kernels
+  EXPECT_LT(facts.arena_bytes, 2 * 128 * 64 * 4);
+  ASSERT_THAT(facts.kernels, SizeIs(2));
+  for (const Runner::KernelTime& kernel : facts.kernels) EXPECT_EQ(kernel.seconds, 0) << kernel.name;
+  EXPECT_EQ(facts.kernels[0].bytes, 3 * 128 * 64 * 4);
+  EXPECT_EQ(facts.kernels[1].bytes, 2 * 128 * 64 * 4);
+  EXPECT_GE(facts.kernels[0].flops, 128 * 64);
+  const Runner::ProgramResult timed = runner.TimeKernelsOf(program, 5);
+  ASSERT_TRUE(timed.outcome.ok()) << timed.outcome.message;
+  for (const Runner::KernelTime& kernel : timed.kernels) {
+    EXPECT_EQ(kernel.executions, 1);
+    EXPECT_GT(kernel.seconds, 0);
+    EXPECT_GE(kernel.median_seconds, kernel.seconds);  // once a run: the least of five runs, and their median
+  }
+}
+
 TEST(Runner, ACandidateThatDoesNotCompileFailsAlone) {
   Runner runner = MakeRunner();
   const std::vector<Outcome> outcomes =
@@ -112,18 +150,18 @@ TEST(Runner, ACrashIsAnOutcomeAndTheSessionGoesOn) {
   const Outcome crashed = runner.Inject("crash", 30);
   EXPECT_EQ(crashed.failure, Failure::kRunCrashed);
   EXPECT_THAT(crashed.message, HasSubstr("signal 6"));
-  EXPECT_TRUE(runner.TimeKernel(FusedKernel(), std::nullopt).outcome.ok());
+  EXPECT_TRUE(runner.TimeKernel(FusedKernel()).outcome.ok());
 }
 
 TEST(Runner, ASpinningChildDiesWithinASecondOfItsLimit) {
   Runner runner = MakeRunner();
-  ASSERT_TRUE(runner.TimeKernel(FusedKernel(), std::nullopt).outcome.ok());
+  ASSERT_TRUE(runner.TimeKernel(FusedKernel()).outcome.ok());
   const auto start = Clock::now();
   const Outcome spun = runner.Inject("spin", 0.5);
   const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
   EXPECT_EQ(spun.failure, Failure::kRunTimedOut);
   EXPECT_LT(seconds, 1.5);
-  EXPECT_TRUE(runner.TimeKernel(FusedKernel(), std::nullopt).outcome.ok());
+  EXPECT_TRUE(runner.TimeKernel(FusedKernel()).outcome.ok());
 }
 
 TEST(Runner, AChildThatEatsMemoryReachesItsLimitAndNotTheMachines) {
@@ -134,12 +172,12 @@ TEST(Runner, AChildThatEatsMemoryReachesItsLimitAndNotTheMachines) {
   const Outcome ate = runner.Inject("memory", 60);
   EXPECT_EQ(ate.failure, Failure::kResourceLimit);
   EXPECT_THAT(ate.message, HasSubstr("memory limit"));
-  EXPECT_TRUE(runner.TimeKernel(FusedKernel(), std::nullopt).outcome.ok());
+  EXPECT_TRUE(runner.TimeKernel(FusedKernel()).outcome.ok());
 }
 
 TEST(Runner, AMissingToolIsAnOutcomeThatNamesIt) {
   Runner runner({.program = "no-such-tool"}, {});
-  const Outcome outcome = runner.TimeKernel(FusedKernel(), std::nullopt).outcome;
+  const Outcome outcome = runner.TimeKernel(FusedKernel()).outcome;
   EXPECT_FALSE(outcome.ok());
   EXPECT_THAT(outcome.message, HasSubstr("no-such-tool"));
 }
@@ -163,7 +201,7 @@ TEST(WorkerProcess, WithoutACacheFolderKeepsNoCache) {
   std::filesystem::current_path(empty);
   {
     Runner runner({.program = SMELT_TOOL}, {});
-    const Outcome outcome = runner.TimeKernel(FusedKernel(), std::nullopt).outcome;
+    const Outcome outcome = runner.TimeKernel(FusedKernel()).outcome;
     EXPECT_TRUE(outcome.ok()) << outcome.message;
   }
   EXPECT_TRUE(std::filesystem::is_empty(empty));

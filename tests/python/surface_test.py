@@ -363,7 +363,7 @@ class Beyond(Surface):
 
     def test_a_compilation_beyond_what_the_child_knows(self):
         with mock.patch.object(search, "run", side_effect=search.Beyond("XLA refuses the module: no handler")):
-            done = sj.tune(jax.jit(programs.normalise), self.x, self.scale, out=self.root / "unknown.smelt", budget=60, quiet=True)
+            done = sj.tune(jax.jit(programs.normalise), self.x, self.scale, out=self.root / "unknown.smelt", budget=60, target="xla", quiet=True)
         self.assertEqual((done.answer, done.speedup, done.interval), ("xla", 1.0, (1.0, 1.0)))
         self.assertIn("no handler", str(sj.Tuned.load(done)))
 

@@ -1,4 +1,5 @@
 """`smelt.jax.tune`: searches that are ended, gone on with, and refused."""
+import contextlib
 import os
 import pathlib
 import signal
@@ -23,7 +24,7 @@ class Tuning(unittest.TestCase):
 import signal, sys, programs, smelt.jax as sj
 signal.signal(signal.SIGINT, signal.default_int_handler)
 x, scale = programs.values(64, 48), programs.values(48, seed=2)
-tuned = sj.tune(programs.normalise, x, scale, out=sys.argv[1], budget=float(sys.argv[2]))
+tuned = sj.tune(programs.normalise, x, scale, out=sys.argv[1], budget=float(sys.argv[2]), target="xla")
 print("returned", tuned.answer, tuned.report["interrupted"])
 """
 
@@ -49,16 +50,17 @@ print("returned", tuned.answer, tuned.report["interrupted"])
         self.assertTrue((self.folder / "smelt.json").is_file())
         with sj.optimize(self.folder):
             programs.assert_same(self, jax.jit(programs.normalise)(self.x, self.scale), programs.normalise(self.x, self.scale))
-        again = sj.tune(programs.normalise, self.x, self.scale, out=self.folder, budget=15, quiet=True)
+        again = sj.tune(programs.normalise, self.x, self.scale, out=self.folder, budget=15, target="xla", quiet=True)
         self.assertGreater(again.report["known"], 0)
         self.assertIn("XLA", str(again))
 
     def test_a_measuring_process_that_is_killed_is_started_again(self):
         def descendants(pid):
-            for task in pathlib.Path(f"/proc/{pid}/task").iterdir():
-                for child in (task / "children").read_text().split():
-                    yield int(child)
-                    yield from descendants(child)
+            with contextlib.suppress(OSError):  # it ended meanwhile
+                for task in pathlib.Path(f"/proc/{pid}/task").iterdir():
+                    for child in (task / "children").read_text().split():
+                        yield int(child)
+                        yield from descendants(child)
 
         def kill():
             log = self.folder / "log.txt"
@@ -84,12 +86,26 @@ print("returned", tuned.answer, tuned.report["interrupted"])
 
     def test_loops_and_grouped_convolutions_may_become_functions(self):
         images, kernel, state = programs.values(2, 24, 24, 16), programs.values(3, 3, 1, 16, seed=2), programs.values(32, 20, seed=3)
-        tuned = sj.tune(programs.filtered, images, kernel, state, out=self.folder, budget=10, quiet=True)
+        tuned = sj.tune(programs.filtered, images, kernel, state, out=self.folder, budget=10, target="xla", quiet=True)
         expected = programs.filtered(images, kernel, state)
         with sj.optimize(tuned):
             programs.assert_same(self, jax.jit(programs.filtered)(images, kernel, state), expected)
         if tuned.answer == "as_given":  # what is faster is for the machine to say
-            self.assertEqual((self.folder / "fused.hlo").read_text().count("xla_cpu_small_call"), len(tuned.report["called"]))
+            self.assertEqual((self.folder / "fused.hlo").read_text().count("xla_cpu_small_call"), len(tuned.report["knobs"].get("call", [])))
+
+    def test_both_targets_are_tried_and_the_faster_one_is_the_answer(self):
+        tuned = sj.tune(programs.normalise, self.x, self.scale, out=self.folder, budget=24, quiet=True)
+        self.assertEqual(tuned.report["targets"], ["xla", "cpu"])
+        other = tuned.report["kernels" if tuned.report["target"] == "xla" else "fusions"]
+        self.assertGreaterEqual(tuned.speedup, 1.0 if other["answer"] == "xla" else other["speedup"])
+        self.assertIn("Fusions in XLA's own code", str(tuned))
+        self.assertIn("Kernels called from XLA's program", str(tuned))
+        with sj.optimize(tuned):
+            programs.assert_same(self, jax.jit(programs.normalise)(self.x, self.scale), programs.normalise(self.x, self.scale))
+        with self.assertRaisesRegex(ValueError, "'xla,cpu'"):
+            sj.tune(programs.normalise, self.x, self.scale, out=self.folder, target="xla,xla")
+        with self.assertRaisesRegex(ValueError, "expected one of 'xla', 'cpu'$"):
+            sj.fuse(programs.normalise, self.x, self.scale, out=self.folder, target="xla,cpu")
 
     def test_a_folder_of_another_function_is_refused_and_kept(self):
         sj.fuse(programs.normalise, self.x, self.scale, out=self.folder)

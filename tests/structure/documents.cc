@@ -1,4 +1,5 @@
 // Rules for what is written for people: READMEs and comments.
+#include <algorithm>
 #include <regex>
 #include <set>
 
@@ -30,7 +31,9 @@ std::vector<std::string> MissingFiles(const SourceTree& tree, const std::string&
   std::vector<std::string> violations;
   for (std::sregex_iterator match(text.begin(), text.end(), kFile), end; match != end; ++match) {
     const std::string name = (*match)[1];
-    if (Names(tree, FolderOf(path), name)) continue;
+    // A document may mean any file of the tree by the end of its path, a README those of its folder.
+    const absl::string_view folder = TopFolder(path) == "docs" ? absl::string_view() : FolderOf(path);
+    if (Names(tree, folder, name)) continue;
     violations.push_back(absl::StrCat(path, ":", LineOf(text, static_cast<size_t>(match->position())), ": names ", name,
                                       ", and there is no such file"));
   }
@@ -68,8 +71,28 @@ std::vector<std::string> CheckReadmes(const SourceTree& tree) {
     }
   }
   for (const auto& [path, text] : tree) {
-    if (!absl::EndsWith(path, "README.md")) continue;
+    const bool is_document = absl::EndsWith(path, ".md") && (TopFolder(path) == "docs" || TopFolder(path).empty());
+    if (!absl::EndsWith(path, "README.md") && !is_document) continue;
     for (std::string& violation : MissingFiles(tree, path, text)) violations.push_back(std::move(violation));
+  }
+  return violations;
+}
+
+std::vector<std::string> CheckShownCode(const SourceTree& tree) {
+  constexpr std::string_view kDocument = "docs/adding.md", kBegin = "```cpp\n", kEnd = "```\n";
+  const auto document = tree.find(std::string(kDocument));
+  if (document == tree.end()) return {absl::StrCat(std::string(kDocument), ":1: is not there")};
+  const std::string& text = document->second;
+  std::vector<std::string> violations;
+  for (size_t at = text.find(kBegin); at != std::string::npos; at = text.find(kBegin, at + 1)) {
+    const size_t begin = at + kBegin.size();
+    const std::string shown = text.substr(begin, text.find(kEnd, begin) - begin);
+    const bool is_code = std::any_of(tree.begin(), tree.end(), [&](const auto& file) {
+      return IsCode(file.first) && absl::StrContains(file.second, shown);
+    });
+    if (!is_code)
+      violations.push_back(
+          absl::StrCat(std::string(kDocument), ":", LineOf(text, at), ": shows code that no file has"));
   }
   return violations;
 }

@@ -2,7 +2,6 @@
 #include <map>
 #include <regex>
 #include <set>
-#include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -78,39 +77,17 @@ std::vector<std::string> ImportedNames(absl::string_view line) {
 
 }  // namespace
 
-const std::vector<KnownInclude>& KnownIncludesAgainstTheLayers() {
-  static const auto* const known = new std::vector<KnownInclude>{
-      // A header's text is kept as text, and read again by who needs its values.
-      {"hlo", "hlo/text", 3},
-      {"hlo/verifier", "hlo/text", 2},
-      // The caller of a family includes the family's door, and the family the caller's types.
-      {"hlo/passes", "hlo/passes/algebra", 1},
-  };
-  return *known;
-}
-
-std::vector<std::string> CheckFolderCycles(const SourceTree& tree, const std::vector<KnownInclude>& known) {
-  std::map<std::pair<std::string, std::string>, int> counts;
+std::vector<std::string> CheckFolderCycles(const SourceTree& tree) {
   Graph graph;
   for (const auto& [path, text] : tree) {
     if (!IsProduct(path)) continue;
     const std::string from(FolderOf(path));
     for (const Include& include : IncludesOf(text)) {
       const std::string to(FolderOf(include.path));
-      if (tree.count(include.path) == 0 || from == to) continue;
-      ++counts[{from, to}];
-      graph[from].insert(to);
+      if (tree.count(include.path) > 0 && from != to) graph[from].insert(to);
     }
   }
   std::vector<std::string> violations;
-  for (const KnownInclude& entry : known) {
-    const int count = counts[{entry.from, entry.to}];
-    graph[entry.from].erase(entry.to);
-    if (count == entry.count) continue;
-    violations.push_back(absl::StrCat(entry.from, " includes ", entry.to, " ", count, " times and not ", entry.count,
-                                      count < entry.count ? "; make the entry of layers.cc smaller, or take it out"
-                                                          : ": one more against the layers"));
-  }
   while (true) {
     const std::vector<std::string> cycle = CycleFinder(graph).Find();
     if (cycle.empty()) break;

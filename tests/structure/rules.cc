@@ -27,7 +27,7 @@ const FolderRule kFolderRules[] = {
     {"kernels", {"base", "hlo", "machine", "fusion"}},
     {"runtime", {"base"}},
     {"gnn", {"base", "hlo", "machine", "fusion", "kernels"}},
-    {"measure", {"base", "hlo", "machine", "fusion", "kernels", "gnn"}},
+    {"measure", {"base", "hlo", "machine", "fusion"}},
     {"targets", {"base", "hlo", "machine", "fusion", "kernels", "runtime", "gnn", "measure"}},
     {"tuner", {"base", "hlo", "machine", "fusion", "kernels", "gnn", "measure", "targets"}},
     {"fuzz", {"base", "hlo", "machine", "fusion", "kernels", "gnn", "measure", "targets", "tuner"}},

@@ -22,15 +22,8 @@ SourceTree ReadSourceTree(const std::string& root);
 // code for which no rule is written is a violation.
 std::vector<std::string> CheckFolderIncludes(const SourceTree& tree);
 
-// Includes from one folder to another, sub-folders counted apart, that stand in a circle with others: the table of
-// layers.cc names those that are known. What is not in the table is a violation, and so is an entry that says more than
-// there is: the table only shrinks.
-struct KnownInclude {
-  std::string from, to;  // folders
-  int count = 0;         // includes of the one in the other
-};
-std::vector<std::string> CheckFolderCycles(const SourceTree& tree, const std::vector<KnownInclude>& known);
-const std::vector<KnownInclude>& KnownIncludesAgainstTheLayers();
+// No folder includes another that includes it again, over however many folders between; sub-folders count apart.
+std::vector<std::string> CheckFolderCycles(const SourceTree& tree);
 
 // What serves every target names none: no name or text outside of comments has the name of a folder of targets/ in it.
 // Heuristics may be named after the compiler that they follow. For `cpu`, which is also a core, the namespace counts.
@@ -44,8 +37,11 @@ std::vector<std::string> CheckPythonImports(const SourceTree& tree);
 std::vector<std::string> CheckDependencyDoors(const SourceTree& tree);
 
 // Every top-level folder that holds code says in a README.md what it is; a folder inside has a README.md of its own, or
-// stands in that of the folder around it. Files that a README.md names are there.
+// stands in that of the folder around it. Files that a README.md or a document of docs/ or the root names are there.
 std::vector<std::string> CheckReadmes(const SourceTree& tree);
+
+// C++ that docs/adding.md shows is code of ours, letter by letter: it compiles and its tests run.
+std::vector<std::string> CheckShownCode(const SourceTree& tree);
 
 // Comments are sentences with a subject and a verb. None opens with a bare Of, By, As or In, which need what stands
 // below to be understood, or nothing at all.

@@ -6,12 +6,12 @@
 #include <fstream>
 
 #include "absl/strings/str_cat.h"
-#include "fusion/evaluator.h"
+#include "fusion/incremental_fusion.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "hlo/text/printer.h"
 #include "measure/verify.h"
-#include "targets/cpu/detect.h"
+#include "targets/cpu/processor/detect.h"
 #include "targets/xla/kernel_loop.h"
 #include "targets/xla/loop_fusions.h"
 #include "targets/xla/own_fusions.h"
@@ -38,7 +38,6 @@ using xla::PrepareToTune;
 using xla::RoughPredictor;
 using xla::TakeLibraryFusions;
 using xla::TimeKernelOnXla;
-using xla::XlaFusionConfig;
 using xla::XlaProgram;
 using xla::XlaSpace;
 using xla::XlaTrial;
@@ -77,7 +76,7 @@ class XlaTune : public ::testing::Test {
     folder_ = fs::path(::testing::TempDir()) / absl::StrCat("xla-tune-", ::getpid());
     fs::create_directories(folder_);
     std::ofstream(folder_ / "blocks.hlo") << kModule;
-    options_.worker = *worker;
+    worker_ = *worker;
     auto program = LoadXlaProgram((folder_ / "blocks.hlo").string(), *worker, 120);
     ASSERT_TRUE(program.ok()) << program.status();
     program_ = *std::move(program);
@@ -93,11 +92,14 @@ class XlaTune : public ::testing::Test {
   void TearDown() override {
     if (!folder_.empty()) fs::remove_all(folder_);
   }
+  std::unique_ptr<targets::Target> XlaTarget() {
+    return xla::XlaCpu(cpu::ParseTarget("cpu:threads=1").value(), {.find_worker = [this] { return worker_; }});
+  }
   // Takes the program, the first time.
   TuneReport Tuned() {
     const std::unique_ptr<gnn::Predictor> predictor = RoughPredictor();
     if (tunable_ == nullptr) {
-      target_ = xla::XlaCpu(cpu::ParseTarget("cpu:threads=1").value(), options_.worker, 120);
+      target_ = XlaTarget();
       tunable_ = xla::MakeTunable(*target_, std::move(program_)).value();
     }
     measure::Budget budget(120);
@@ -110,6 +112,7 @@ class XlaTune : public ::testing::Test {
   XlaProgram program_;
   std::unique_ptr<targets::Target> target_;
   std::unique_ptr<targets::Tunable> tunable_;
+  measure::WorkerOptions worker_;
   TuneOptions options_;
 };
 
@@ -139,7 +142,7 @@ ENTRY main {
   ROOT t = f32[64,64] exponential(s)
 }
 )";
-  program_ = LoadXlaProgram((folder_ / "random.hlo").string(), options_.worker, 120).value();
+  program_ = LoadXlaProgram((folder_ / "random.hlo").string(), worker_, 120).value();
   options_.hardware_seconds = 1;
   const TuneReport report = Tuned();
   EXPECT_EQ(report.difference, "");
@@ -159,11 +162,12 @@ TEST_F(XlaTune, XlasOwnFusionsAreAConfigurationOfOurs) {
 
 TEST_F(XlaTune, SingleKernelsAreTimedAndTellOneFromAnother) {
   const fusion::Space space = XlaSpace(program_.program).value();
-  measure::Runner runner(options_.worker, {});
+  measure::Runner runner(worker_, {});
   const measure::Outcome empty = TimeKernelOnXla(runner, EmptyKernel(), {});
   ASSERT_TRUE(empty.ok()) << empty.message;
   EXPECT_LT(empty.best(), 5e-6);
-  fusion::Evaluator evaluator(space, XlaFusionConfig(space, program_.program, "priority").value());
+  fusion::IncrementalFusion evaluator(space,
+                                      targets::NamedFusion(space, program_.program.flat, "priority", nullptr).value());
   for (const fusion::KernelRef& reference : evaluator.Kernels()) {
     const fusion::Kernel kernel = evaluator.KernelFor(reference);
     const measure::Outcome timed = TimeKernelOnXla(runner, kernel, {});
@@ -178,7 +182,7 @@ TEST_F(XlaTune, SingleKernelsAreTimedAndTellOneFromAnother) {
 TEST_F(XlaTune, AContractionOfTheLibraryIsAChoiceOfTheProgram) {
   ASSERT_FALSE(program_.library_kernels.empty());
   const fusion::Space space = XlaSpace(program_.program).value();
-  const fusion::Config config = XlaFusionConfig(space, program_.program, "priority").value();
+  const fusion::Config config = targets::NamedFusion(space, program_.program.flat, "priority", nullptr).value();
   std::map<std::string, std::string> tiles;
   for (const auto& [hash, name] : program_.library_kernels) tiles[hash] = kLibraryTile;
   const std::string with = hlo::ToText(*LoopFusionProgram(space, config, tiles, 1), {});
@@ -187,7 +191,7 @@ TEST_F(XlaTune, AContractionOfTheLibraryIsAChoiceOfTheProgram) {
   EXPECT_EQ(without.find(kLibraryFusion), std::string::npos);
   auto verifier = measure::Verifier::Create(*program_.program.original, 0, nullptr);
   ASSERT_TRUE(verifier.ok()) << verifier.status();
-  measure::Runner runner(options_.worker, {});
+  measure::Runner runner(worker_, {});
   runner.UseInputs((*verifier)->inputs());
   auto outputs =
       runner.Outputs(XlaTrial(program_, space, config, tiles, "", 1), (folder_ / "outputs.safetensors").string());
@@ -197,15 +201,15 @@ TEST_F(XlaTune, AContractionOfTheLibraryIsAChoiceOfTheProgram) {
 
 TEST_F(XlaTune, XlasLibraryFusionsStayAsTheyAreWhileTheRestIsFused) {
   EXPECT_GT(program_.library_fusions, 0);
-  XlaProgram kept = LoadXlaProgram((folder_ / "blocks.hlo").string(), options_.worker, 120).value();
-  ASSERT_TRUE(TakeLibraryFusions(options_.worker, 120, &kept).ok());
+  XlaProgram kept = LoadXlaProgram((folder_ / "blocks.hlo").string(), worker_, 120).value();
+  ASSERT_TRUE(TakeLibraryFusions(worker_, 120, &kept).ok());
   const fusion::Space space = XlaSpace(kept.program).value();
   auto verifier = measure::Verifier::Create(*kept.program.original, 0, nullptr);
   ASSERT_TRUE(verifier.ok()) << verifier.status();
-  measure::Runner runner(options_.worker, {});
+  measure::Runner runner(worker_, {});
   runner.UseInputs((*verifier)->inputs());
-  for (const fusion::Config& config :
-       {OwnFusions(space, *kept.fused_by_xla).value(), XlaFusionConfig(space, kept.program, "priority").value()}) {
+  for (const fusion::Config& config : {OwnFusions(space, *kept.fused_by_xla).value(),
+                                       targets::NamedFusion(space, kept.program.flat, "priority", nullptr).value()}) {
     const std::string text = hlo::ToText(*LoopFusionProgram(space, config, {}, 1), {});
     EXPECT_NE(text.find(kLibraryFusion), std::string::npos);
     EXPECT_EQ(text.find("custom-call"), std::string::npos);
@@ -213,7 +217,7 @@ TEST_F(XlaTune, XlasLibraryFusionsStayAsTheyAreWhileTheRestIsFused) {
     ASSERT_TRUE(outputs.ok()) << outputs.status();
     EXPECT_EQ((*verifier)->Compare(*outputs), "");
   }
-  fusion::Evaluator evaluator(space, fusion::Config(space.size()));
+  fusion::IncrementalFusion evaluator(space, fusion::Config(space.size()));
   for (const fusion::KernelRef& reference : evaluator.Kernels()) {
     const measure::Outcome timed = TimeKernelOnXla(runner, evaluator.KernelFor(reference), {});
     EXPECT_TRUE(timed.ok()) << timed.message;
@@ -226,15 +230,16 @@ TEST_F(XlaTune, WhatThereIsNoTimeForIsLeftOutAndSaid) {
   const xla::StartOptions start{.folder = options_.folder};
   // Time for XLA's passes once, and for nothing beside.
   const absl::StatusOr<XlaProgram> program =
-      PrepareToTune(path, options_.worker, {}, start, measure::Budget(1000, 500), &notes);
+      PrepareToTune(path, worker_, {}, start, measure::Budget(1000, 500), &notes);
   ASSERT_TRUE(program.ok()) << program.status();
   EXPECT_EQ(program->fused_by_xla, nullptr);
   EXPECT_EQ(notes.size(), 2u);
   // No time at all.
-  const absl::StatusOr<XlaProgram> none = PrepareToTune(path, options_.worker, {}, start, measure::Budget(0), &notes);
+  const absl::StatusOr<XlaProgram> none = PrepareToTune(path, worker_, {}, start, measure::Budget(0), &notes);
   EXPECT_TRUE(absl::IsDeadlineExceeded(none.status())) << none.status();
   EXPECT_FALSE(fs::exists(folder_ / "run" / "library.txt"));
-  const absl::StatusOr<TuneReport> report = KeepDefault(path, xla::OwnChoice(), options_, measure::Budget(0));
+  const absl::StatusOr<TuneReport> report =
+      KeepDefault(path, *XlaTarget()->compilers_own(), options_, measure::Budget(0));
   ASSERT_TRUE(report.ok()) << report.status();
   EXPECT_EQ(report->answer, xla::kOwnChoice);
   EXPECT_TRUE(fs::exists(folder_ / "run" / "report.txt"));

@@ -15,7 +15,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
-#include "fusion/evaluator.h"
+#include "fusion/incremental_fusion.h"
 #include "tuner/search/annealing.h"
 #include "tuner/search/kernel_costs.h"
 
@@ -57,7 +57,7 @@ class FusionState : public SearchState {
   const fusion::Space& space_;
   const ComputationCounts& counts_;
   KernelCosts& costs_;
-  fusion::Evaluator evaluator_;
+  fusion::IncrementalFusion evaluator_;
   absl::flat_hash_map<Hash128, double> seconds_;  // of one execution; spares the shared table's lock
   std::vector<fusion::Move> joint_moves_;         // of several decisions; made when a descent asks for them
   bool joint_moves_made_ = false;

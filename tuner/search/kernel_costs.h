@@ -18,7 +18,7 @@
 #include "absl/status/status.h"
 #include "absl/types/span.h"
 #include "base/hash.h"
-#include "fusion/evaluator.h"
+#include "fusion/incremental_fusion.h"
 #include "fusion/kernel.h"
 #include "gnn/predictor.h"
 

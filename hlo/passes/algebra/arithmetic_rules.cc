@@ -5,7 +5,7 @@
 
 #include "hlo/passes/algebra/ranges.h"
 #include "hlo/passes/algebra/rule.h"
-#include "hlo/passes/constants.h"
+#include "hlo/rewrite/constants.h"
 
 namespace smelt::hlo {
 namespace {

@@ -1,6 +1,6 @@
 #include "hlo/passes/algebra/identities.h"
 
-#include "hlo/passes/constants.h"
+#include "hlo/rewrite/constants.h"
 
 namespace smelt::hlo {
 

@@ -3,8 +3,8 @@
 
 #include "hlo/passes/algebra/ranges.h"
 #include "hlo/passes/algebra/rule.h"
-#include "hlo/passes/constants.h"
-#include "hlo/passes/swapped_comparison.h"
+#include "hlo/rewrite/constants.h"
+#include "hlo/rewrite/swapped_comparison.h"
 
 namespace smelt::hlo {
 namespace {

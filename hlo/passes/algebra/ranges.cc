@@ -4,8 +4,8 @@
 #include <cmath>
 
 #include "hlo/literal.h"
-#include "hlo/passes/constants.h"
-#include "hlo/passes/graph_builder.h"
+#include "hlo/rewrite/constants.h"
+#include "hlo/rewrite/graph_builder.h"
 
 namespace smelt::hlo {
 namespace {
@@ -182,22 +182,22 @@ bool NeverNegativeZero(const Instruction& x, int depth) {
 }
 
 // Mantissa bits with the hidden one, and the exponents of the smallest (subnormal) and the largest number.
-struct FloatFormat {
+struct FloatLimits {
   int precision;
   int least_exponent;
   int greatest_exponent;
 };
 
-std::optional<FloatFormat> FormatOf(PrimitiveType type) {
+std::optional<FloatLimits> LimitsOf(PrimitiveType type) {
   switch (type) {
     case PrimitiveType::kF16:
-      return FloatFormat{11, -24, 15};
+      return FloatLimits{11, -24, 15};
     case PrimitiveType::kBF16:
-      return FloatFormat{8, -133, 127};
+      return FloatLimits{8, -133, 127};
     case PrimitiveType::kF32:
-      return FloatFormat{24, -149, 127};
+      return FloatLimits{24, -149, 127};
     case PrimitiveType::kF64:
-      return FloatFormat{53, -1074, 1023};
+      return FloatLimits{53, -1074, 1023};
     default:
       return std::nullopt;
   }
@@ -207,17 +207,17 @@ std::optional<FloatFormat> FormatOf(PrimitiveType type) {
 
 bool IsLosslessConversion(PrimitiveType from, PrimitiveType to) {
   if (from == to) return true;
-  if (from == PrimitiveType::kPred) return IsInteger(to) ? BitWidth(to) > 1 : FormatOf(to) || IsComplex(to);
+  if (from == PrimitiveType::kPred) return IsInteger(to) ? BitWidth(to) > 1 : LimitsOf(to) || IsComplex(to);
   if (IsInteger(from)) {
     const int magnitude = BitWidth(from) - (IsSigned(from) ? 1 : 0);
     if (IsInteger(to)) {
       return (IsSigned(to) || !IsSigned(from)) && BitWidth(to) - (IsSigned(to) ? 1 : 0) >= magnitude;
     }
-    const std::optional<FloatFormat> format = FormatOf(to);
-    return format && format->precision >= magnitude && format->greatest_exponent >= magnitude;
+    const std::optional<FloatLimits> limits = LimitsOf(to);
+    return limits && limits->precision >= magnitude && limits->greatest_exponent >= magnitude;
   }
-  const std::optional<FloatFormat> narrow = FormatOf(from);
-  const std::optional<FloatFormat> wide = FormatOf(to);
+  const std::optional<FloatLimits> narrow = LimitsOf(from);
+  const std::optional<FloatLimits> wide = LimitsOf(to);
   return narrow && wide && narrow->precision <= wide->precision && narrow->least_exponent >= wide->least_exponent &&
          narrow->greatest_exponent <= wide->greatest_exponent;
 }

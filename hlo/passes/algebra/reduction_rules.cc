@@ -6,7 +6,7 @@
 #include "hlo/passes/algebra/dimension_groups.h"
 #include "hlo/passes/algebra/identities.h"
 #include "hlo/passes/algebra/rule.h"
-#include "hlo/passes/constants.h"
+#include "hlo/rewrite/constants.h"
 
 namespace smelt::hlo {
 namespace {

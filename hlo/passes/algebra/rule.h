@@ -15,7 +15,7 @@
 
 #include "absl/types/span.h"
 #include "hlo/instruction.h"
-#include "hlo/passes/graph_builder.h"
+#include "hlo/rewrite/graph_builder.h"
 
 namespace smelt::hlo {
 

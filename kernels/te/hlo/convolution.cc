@@ -5,6 +5,10 @@ namespace smelt::kernels::te {
 namespace {
 
 // One spatial dimension of a convolution.
+//
+// Output o = phases * q + r of a phased dimension reads spread position o + k - padding_low, a real element where
+// phases divides it: k = phases * j + (padding_low - r) mod phases, and the element is q + j - floor((padding_low - r)
+// / phases).
 struct Spatial {
   hlo::WindowDimension window;
   int64_t input = 1;  // extents
@@ -37,230 +41,256 @@ std::vector<Spatial> SpatialDimensions(const RuleInput& input, const hlo::Convol
   return dimensions;
 }
 
+// The copy of the input with its padding: position p of the copy is position p - low of the input, spread by its
+// dilation; a phased dimension is padded in the input's own resolution.
+struct Border {
+  int64_t low = 0;
+  int64_t extent = 0;
+};
+
+Border BorderOf(const Spatial& s) {
+  if (s.phases > 1) {
+    const int64_t pad = s.window.padding_low;
+    const auto floor_div = [](int64_t a, int64_t b) { return a >= 0 ? a / b : -((-a + b - 1) / b); };
+    const int64_t lowest = -floor_div(pad, s.phases);
+    const int64_t highest = s.phase_output() - 1 + s.taps() - 1 - floor_div(pad - (s.phases - 1), s.phases);
+    return {.low = -lowest, .extent = highest - lowest + 1};
+  }
+  if (s.identity()) return {.low = 0, .extent = s.input};
+  return {.low = s.window.padding_low, .extent = s.last() + s.window.padding_low + 1};
+}
+
+// Where a tap of a phase lies in the window; beyond its end where the phase has no such tap.
+Expr TapPosition(const Spatial& s, const Expr& phase, const Expr& tap) {
+  return s.phases > 1 ? tap * s.phases + FloorMod(Expr(s.window.padding_low) - phase, s.phases) : tap;
+}
+Expr KernelPosition(const Spatial& s, const Expr& phase, const Expr& tap) {
+  const Expr k = TapPosition(s, phase, tap);
+  return s.window.reversal ? Expr(s.window.size - 1) - k : k;
+}
+// Whether some phases have a tap less than others.
+bool IsUneven(const Spatial& s) { return s.window.size % s.phases != 0; }
+
 Expr Accumulate(const Expr& x, PrimitiveType type) { return x.type().element == type ? x : Cast({type, 1}, x); }
 
-}  // namespace
+Expr Zero(DataType type) { return hlo::IsFloat(type.element) ? FloatConst(type, 0) : IntConst(type, 0); }
 
-// Padding becomes a stage of its own, a copy of the input with its border, so that the inner loops have no conditions;
-// a schedule decides where it is computed.
-absl::StatusOr<std::vector<Value>> ConvolutionRule(const RuleInput& input) {
-  const hlo::ConvolutionAttributes& convolution = input.instruction.attributes<hlo::ConvolutionAttributes>();
-  const hlo::ConvolutionDimensions& d = convolution.dimensions;
-  const std::vector<Spatial> spatial = SpatialDimensions(input, convolution);
-  const size_t rank = spatial.size();
-  const std::vector<int64_t>& in = input.operand_dimensions(0);
-  const std::vector<int64_t>& kernel = input.operand_dimensions(1);
-  const int64_t out_features = input.dimensions()[d.output_feature];
-  const int64_t features_per_group = kernel[d.kernel_input_feature];
-  const int64_t out_per_group = out_features / convolution.feature_group_count;
-  const int64_t out_per_batch_group = out_features / convolution.batch_group_count;
-  const int64_t batch_per_group = in[d.input_batch] / convolution.batch_group_count;
-
-  bool phased = false;
-  for (const Spatial& s : spatial) phased = phased || s.phases > 1;
-
-  // Input with its padding: position p of the copy is position p - shift of the (spread) input. Phased dimensions are
-  // padded in the input's own resolution.
-  struct Border {
-    int64_t low = 0;
-    int64_t extent = 0;
-  };
-  std::vector<Border> border(rank);
-  bool padded = false;
-  for (size_t i = 0; i < rank; ++i) {
-    const Spatial& s = spatial[i];
-    if (s.phases > 1) {
-      // Reads q + j - FloorDiv(pad - r, phases) for 0 <= r < phases (see below).
-      const int64_t pad = s.window.padding_low;
-      const auto floor_div = [](int64_t a, int64_t b) { return a >= 0 ? a / b : -((-a + b - 1) / b); };
-      const int64_t lowest = -floor_div(pad, s.phases);
-      const int64_t highest = s.phase_output() - 1 + s.taps() - 1 - floor_div(pad - (s.phases - 1), s.phases);
-      border[i].low = -lowest;
-      border[i].extent = highest - lowest + 1;
-      padded = true;
-    } else if (s.identity()) {
-      border[i].extent = s.input;
-    } else {
-      border[i].low = s.window.padding_low;
-      border[i].extent = s.last() + s.window.padding_low + 1;
-      padded = true;
+class Convolution {
+ public:
+  explicit Convolution(const RuleInput& input)
+      : input_(input),
+        attributes_(input.instruction.attributes<hlo::ConvolutionAttributes>()),
+        d_(attributes_.dimensions),
+        in_(input.operand_dimensions(0)),
+        kernel_(input.operand_dimensions(1)),
+        spatial_(SpatialDimensions(input, attributes_)),
+        rank_(spatial_.size()) {
+    bool padded = false;
+    for (const Spatial& s : spatial_) {
+      borders_.push_back(BorderOf(s));
+      phased_ = phased_ || s.phases > 1;
+      uneven_ = uneven_ || IsUneven(s);
+      padded = padded || s.phases > 1 || !s.identity();
     }
+    const PrimitiveType sum = AccumulatorType(input.type());
+    source_ = WidenedOperand(input, input.operand(0), in_, sum, "_input");
+    taps_ = WidenedOperand(input, input.operand(1), kernel_, sum, "_kernel");
+    if (padded) source_ = Padded(source_);  // a constant input has its border, too
+    MakeAxes();
+    if (uneven_) taps_ = TapsByPhase(taps_);
   }
-  const PrimitiveType sum = AccumulatorType(input.type());
-  const Value picture = WidenedOperand(input, input.operand(0), in, sum, "_input");
-  const Value weights = WidenedOperand(input, input.operand(1), kernel, sum, "_kernel");
-  Value source = picture;
-  if (padded) {  // a constant input has its border, too
-    std::vector<int64_t> shape = in;
-    for (size_t i = 0; i < rank; ++i) shape[d.input_spatial[i]] = border[i].extent;
-    source = {Compute(
-                  absl::StrCat(input.name, "_pad"), shape,
-                  [&](Indices indices) {
-                    std::vector<Expr> position(indices.begin(), indices.end());
-                    Expr inside = Bool(true);
-                    for (size_t i = 0; i < rank; ++i) {
-                      const Spatial& s = spatial[i];
-                      const int64_t dilation = s.phases > 1 ? 1 : s.window.base_dilation;
-                      const int64_t span = (s.input - 1) * dilation + 1;
-                      Expr spread = indices[d.input_spatial[i]] - border[i].low;
-                      if (border[i].low > 0) inside = And(inside, spread >= 0);
-                      if (border[i].extent - border[i].low > span) inside = And(inside, spread < span);
-                      if (dilation > 1) inside = And(inside, FloorMod(spread, dilation) == 0);
-                      position[d.input_spatial[i]] = FloorDiv(spread, dilation);
-                    }
-                    Expr element = picture.At(position);
-                    const DataType type = element.type();
-                    return If(inside, element, hlo::IsFloat(type.element) ? FloatConst(type, 0) : IntConst(type, 0));
-                  },
-                  "pad"),
-              Expr()};
+
+  Value Emit() const { return phased_ ? Interleaved(Phases()) : Plain(); }
+
+ private:
+  int64_t features_per_group() const { return kernel_[d_.kernel_input_feature]; }
+  int64_t output_features() const { return input_.dimensions()[d_.output_feature]; }
+
+  // A stage of its own, so that the inner loops have no conditions; a schedule decides where it is computed.
+  Value Padded(const Value& picture) const {
+    std::vector<int64_t> shape = in_;
+    for (size_t i = 0; i < rank_; ++i) shape[d_.input_spatial[i]] = borders_[i].extent;
+    const auto element = [&](Indices indices) {
+      std::vector<Expr> position(indices.begin(), indices.end());
+      Expr inside = Bool(true);
+      for (size_t i = 0; i < rank_; ++i) {
+        const Spatial& s = spatial_[i];
+        const int64_t dilation = s.phases > 1 ? 1 : s.window.base_dilation;
+        const int64_t span = (s.input - 1) * dilation + 1;
+        Expr spread = indices[d_.input_spatial[i]] - borders_[i].low;
+        if (borders_[i].low > 0) inside = And(inside, spread >= 0);
+        if (borders_[i].extent - borders_[i].low > span) inside = And(inside, spread < span);
+        if (dilation > 1) inside = And(inside, FloorMod(spread, dilation) == 0);
+        position[d_.input_spatial[i]] = FloorDiv(spread, dilation);
+      }
+      Expr read = picture.At(position);
+      return If(inside, read, Zero(read.type()));
+    };
+    return {Compute(absl::StrCat(input_.name, "_pad"), shape, element, "pad"), Expr()};
   }
 
   // Window taps, then input features. A dimension of one tap needs no axis.
-  std::vector<ReduceAxis> axes;
-  std::vector<int> tap_axis(rank, -1);
-  for (size_t i = 0; i < rank; ++i) {
-    if (spatial[i].taps() == 1) continue;
-    tap_axis[i] = static_cast<int>(axes.size());
-    axes.emplace_back(spatial[i].taps(), absl::StrCat("r", axes.size()));
+  void MakeAxes() {
+    for (const Spatial& s : spatial_) {
+      if (s.taps() == 1) {
+        tap_.emplace_back(0);
+        continue;
+      }
+      axes_.emplace_back(s.taps(), absl::StrCat("r", axes_.size()));
+      tap_.emplace_back(axes_.back());
+    }
+    if (features_per_group() == 1 && !axes_.empty()) return;
+    axes_.emplace_back(features_per_group(), absl::StrCat("r", axes_.size()));
+    input_feature_ = axes_.back();
   }
-  int feature_axis = -1;
-  if (features_per_group > 1 || axes.empty()) {
-    feature_axis = static_cast<int>(axes.size());
-    axes.emplace_back(features_per_group, absl::StrCat("r", axes.size()));
-  }
-  const Expr input_feature = feature_axis >= 0 ? Expr(axes[feature_axis]) : Expr(0);
 
-  // Where tap `tap` of dimension i lies in the kernel. In a phased dimension, output o = phases*q + r reads spread
-  // position o + k - pad, a real element where phases divides it: k = phases*j + (pad - r) mod phases, and the element
-  // is q + j - floor((pad - r) / phases).
-  const auto tap_position = [&](size_t i, const Expr& phase, const Expr& tap) {
-    const Spatial& s = spatial[i];
-    return s.phases > 1 ? tap * s.phases + FloorMod(Expr(s.window.padding_low) - phase, s.phases) : tap;
-  };
-  const auto kernel_position = [&](size_t i, const Expr& phase, const Expr& tap) {
-    const Expr k = tap_position(i, phase, tap);
-    return spatial[i].window.reversal ? Expr(spatial[i].window.size - 1) - k : k;
-  };
-  // Where the phases do not divide the window, some have a tap less than others: a copy of the kernel by phase and tap
-  // holds zeros there.
-  bool uneven = false;
-  for (const Spatial& s : spatial) uneven = uneven || s.window.size % s.phases != 0;
-  Value taps = weights;
-  if (uneven) {
+  // A copy of the kernel by phase and tap, with zeros where a phase has no such tap.
+  Value TapsByPhase(const Value& weights) const {
     std::vector<int64_t> shape;
-    for (const Spatial& s : spatial) shape.push_back(s.phases);
-    for (const Spatial& s : spatial) shape.push_back(s.taps());
-    shape.push_back(features_per_group);
-    shape.push_back(out_features);
-    taps = {Compute(
-                absl::StrCat(input.name, "_taps"), shape,
-                [&](Indices indices) {
-                  std::vector<Expr> w(kernel.size());
-                  Expr exists = Bool(true);
-                  for (size_t i = 0; i < rank; ++i) {
-                    w[d.kernel_spatial[i]] = kernel_position(i, indices[i], indices[rank + i]);
-                    if (spatial[i].window.size % spatial[i].phases == 0) continue;
-                    exists = And(exists, w[d.kernel_spatial[i]] >= 0);
-                    exists = And(exists, w[d.kernel_spatial[i]] < spatial[i].window.size);
-                  }
-                  w[d.kernel_input_feature] = indices[2 * rank];
-                  w[d.kernel_output_feature] = indices[2 * rank + 1];
-                  Expr weight = weights.At(w);
-                  const DataType type = weight.type();
-                  return If(exists, weight, hlo::IsFloat(type.element) ? FloatConst(type, 0) : IntConst(type, 0));
-                },
-                "taps"),
-            Expr()};
+    for (const Spatial& s : spatial_) shape.push_back(s.phases);
+    for (const Spatial& s : spatial_) shape.push_back(s.taps());
+    shape.push_back(features_per_group());
+    shape.push_back(output_features());
+    const auto element = [&](Indices indices) {
+      std::vector<Expr> w(kernel_.size());
+      Expr exists = Bool(true);
+      for (size_t i = 0; i < rank_; ++i) {
+        Expr& position = w[d_.kernel_spatial[i]];
+        position = KernelPosition(spatial_[i], indices[i], indices[rank_ + i]);
+        if (!IsUneven(spatial_[i])) continue;
+        exists = And(exists, position >= 0);
+        exists = And(exists, position < spatial_[i].window.size);
+      }
+      w[d_.kernel_input_feature] = indices[2 * rank_];
+      w[d_.kernel_output_feature] = indices[2 * rank_ + 1];
+      Expr weight = weights.At(w);
+      return If(exists, weight, Zero(weight.type()));
+    };
+    return {Compute(absl::StrCat(input_.name, "_taps"), shape, element, "taps"), Expr()};
   }
 
-  // Source of the sum at an output position; `phase` and `block` stand for a phased dimension's o mod phases and
-  // o / phases.
-  const auto product = [&](const std::vector<Expr>& phase, const std::vector<Expr>& block, const Expr& batch,
-                           const Expr& feature, PrimitiveType type) {
-    std::vector<Expr> x(in.size());
-    std::vector<Expr> w(uneven ? 2 * rank + 2 : kernel.size());
-    for (size_t i = 0; i < rank; ++i) {
-      const Spatial& s = spatial[i];
-      const Expr tap = tap_axis[i] >= 0 ? Expr(axes[tap_axis[i]]) : Expr(0);
-      const Expr of_phase = s.phases > 1 ? phase[i] : Expr(0);
+  // An output position, of which a phased dimension is given by its phase and its block: o mod phases and o / phases.
+  struct Position {
+    std::vector<Expr> phase;  // empty where no dimension is phased
+    std::vector<Expr> block;
+    Expr batch, feature;
+  };
+
+  Expr InputElement(const Position& at) const {
+    std::vector<Expr> x(in_.size());
+    for (size_t i = 0; i < rank_; ++i) {
+      const Spatial& s = spatial_[i];
+      Expr& position = x[d_.input_spatial[i]];
       if (s.phases > 1) {
-        x[d.input_spatial[i]] =
-            block[i] + tap - FloorDiv(Expr(s.window.padding_low) - of_phase, s.phases) + border[i].low;
-      } else {
-        x[d.input_spatial[i]] = block[i] * s.window.stride + tap * s.window.window_dilation;
-        if (!s.identity()) {
-          x[d.input_spatial[i]] = x[d.input_spatial[i]] + (border[i].low - s.window.padding_low);
-        }
+        position =
+            at.block[i] + tap_[i] - FloorDiv(Expr(s.window.padding_low) - at.phase[i], s.phases) + borders_[i].low;
+        continue;
       }
-      if (uneven) {
-        w[i] = of_phase;
-        w[rank + i] = tap;
+      position = at.block[i] * s.window.stride + tap_[i] * s.window.window_dilation;
+      if (!s.identity()) position = position + (borders_[i].low - s.window.padding_low);
+    }
+    x[d_.input_batch] = at.batch;
+    if (attributes_.batch_group_count > 1) {
+      const int64_t batches = in_[d_.input_batch] / attributes_.batch_group_count;
+      x[d_.input_batch] = FloorDiv(at.feature, output_features() / attributes_.batch_group_count) * batches + at.batch;
+    }
+    x[d_.input_feature] = input_feature_;
+    if (attributes_.feature_group_count > 1) {
+      const Expr group = FloorDiv(at.feature, output_features() / attributes_.feature_group_count);
+      x[d_.input_feature] = group * features_per_group() + input_feature_;
+    }
+    return source_.At(x);
+  }
+
+  Expr Weight(const Position& at) const {
+    std::vector<Expr> w(uneven_ ? 2 * rank_ + 2 : kernel_.size());
+    for (size_t i = 0; i < rank_; ++i) {
+      const Expr phase = spatial_[i].phases > 1 ? at.phase[i] : Expr(0);
+      if (uneven_) {
+        w[i] = phase;
+        w[rank_ + i] = tap_[i];
       } else {
-        w[d.kernel_spatial[i]] = kernel_position(i, of_phase, tap);
+        w[d_.kernel_spatial[i]] = KernelPosition(spatial_[i], phase, tap_[i]);
       }
     }
-    x[d.input_batch] = batch;
-    if (convolution.batch_group_count > 1) {
-      x[d.input_batch] = FloorDiv(feature, out_per_batch_group) * batch_per_group + batch;
-    }
-    x[d.input_feature] = input_feature;
-    if (convolution.feature_group_count > 1) {
-      x[d.input_feature] = FloorDiv(feature, out_per_group) * features_per_group + input_feature;
-    }
-    w[uneven ? 2 * rank : d.kernel_input_feature] = input_feature;
-    w[uneven ? 2 * rank + 1 : d.kernel_output_feature] = feature;
-    const Expr term = Binary(BinaryOp::kMul, Accumulate(source.At(x), type), Accumulate(taps.At(w), type));
-    if (!uneven) return term;
+    w[uneven_ ? 2 * rank_ : d_.kernel_input_feature] = input_feature_;
+    w[uneven_ ? 2 * rank_ + 1 : d_.kernel_output_feature] = at.feature;
+    return taps_.At(w);
+  }
+
+  // What is summed over the axes.
+  Expr Product(const Position& at, PrimitiveType type) const {
+    const Expr term = Binary(BinaryOp::kMul, Accumulate(InputElement(at), type), Accumulate(Weight(at), type));
+    if (!uneven_) return term;
     // Loops skip the taps that a phase does not have.
     Expr exists = Bool(true);
-    for (size_t i = 0; i < rank; ++i) {
-      if (spatial[i].window.size % spatial[i].phases == 0) continue;
-      exists = And(exists, tap_position(i, phase[i], tap_axis[i] >= 0 ? Expr(axes[tap_axis[i]]) : Expr(0)) <
-                               spatial[i].window.size);
+    for (size_t i = 0; i < rank_; ++i) {
+      if (!IsUneven(spatial_[i])) continue;
+      exists = And(exists, TapPosition(spatial_[i], at.phase[i], tap_[i]) < spatial_[i].window.size);
     }
-    return If(exists, term, hlo::IsFloat(type) ? FloatConst({type, 1}, 0) : IntConst({type, 1}, 0));
-  };
-
-  if (!phased) {
-    return std::vector<Value>{EmitContraction(
-        input, input.dimensions(),
-        [&](Indices indices, PrimitiveType type) {
-          std::vector<Expr> position;
-          for (size_t i = 0; i < rank; ++i) position.push_back(indices[d.output_spatial[i]]);
-          return product({}, position, indices[d.output_batch], indices[d.output_feature], type);
-        },
-        axes)};
+    return If(exists, term, Zero({type, 1}));
   }
 
-  // Phases outermost, then the output's dimensions with phased ones shortened; the result interleaves them again.
-  std::vector<int64_t> shape(rank, 1);
-  for (size_t i = 0; i < rank; ++i) shape[i] = spatial[i].phases;
-  shape.insert(shape.end(), input.dimensions().begin(), input.dimensions().end());
-  for (size_t i = 0; i < rank; ++i) shape[rank + d.output_spatial[i]] = spatial[i].phase_output();
-  const Value phases = EmitContraction(
-      input, shape,
-      [&](Indices indices, PrimitiveType type) {
-        std::vector<Expr> phase(indices.begin(), indices.begin() + rank);
-        std::vector<Expr> block;
-        for (size_t i = 0; i < rank; ++i) block.push_back(indices[rank + d.output_spatial[i]]);
-        return product(phase, block, indices[rank + d.output_batch], indices[rank + d.output_feature], type);
-      },
-      axes, "_phases");
-  return std::vector<Value>{Value{Compute(
-                                      input.name, input.dimensions(),
-                                      [&](Indices indices) {
-                                        std::vector<Expr> position(rank, Expr(0));
-                                        position.insert(position.end(), indices.begin(), indices.end());
-                                        for (size_t i = 0; i < rank; ++i) {
-                                          const Expr& o = indices[d.output_spatial[i]];
-                                          position[i] = FloorMod(o, spatial[i].phases);
-                                          position[rank + d.output_spatial[i]] = FloorDiv(o, spatial[i].phases);
-                                        }
-                                        return phases.At(position);
-                                      },
-                                      "interleave"),
-                                  Expr()}};
+  Value Plain() const {
+    const auto source = [&](Indices indices, PrimitiveType type) {
+      Position at{.batch = indices[d_.output_batch], .feature = indices[d_.output_feature]};
+      for (size_t i = 0; i < rank_; ++i) at.block.push_back(indices[d_.output_spatial[i]]);
+      return Product(at, type);
+    };
+    return EmitContraction(input_, input_.dimensions(), source, axes_);
+  }
+
+  // Phases outermost, then the output's dimensions with phased ones shortened.
+  Value Phases() const {
+    std::vector<int64_t> shape;
+    for (const Spatial& s : spatial_) shape.push_back(s.phases);
+    shape.insert(shape.end(), input_.dimensions().begin(), input_.dimensions().end());
+    for (size_t i = 0; i < rank_; ++i) shape[rank_ + d_.output_spatial[i]] = spatial_[i].phase_output();
+    const auto source = [&](Indices indices, PrimitiveType type) {
+      Position at{.phase = std::vector<Expr>(indices.begin(), indices.begin() + rank_),
+                  .batch = indices[rank_ + d_.output_batch],
+                  .feature = indices[rank_ + d_.output_feature]};
+      for (size_t i = 0; i < rank_; ++i) at.block.push_back(indices[rank_ + d_.output_spatial[i]]);
+      return Product(at, type);
+    };
+    return EmitContraction(input_, shape, source, axes_, "_phases");
+  }
+
+  Value Interleaved(const Value& phases) const {
+    const auto element = [&](Indices indices) {
+      std::vector<Expr> position(rank_, Expr(0));
+      position.insert(position.end(), indices.begin(), indices.end());
+      for (size_t i = 0; i < rank_; ++i) {
+        const Expr& o = indices[d_.output_spatial[i]];
+        position[i] = FloorMod(o, spatial_[i].phases);
+        position[rank_ + d_.output_spatial[i]] = FloorDiv(o, spatial_[i].phases);
+      }
+      return phases.At(position);
+    };
+    return {Compute(input_.name, input_.dimensions(), element, "interleave"), Expr()};
+  }
+
+  const RuleInput& input_;
+  const hlo::ConvolutionAttributes& attributes_;
+  const hlo::ConvolutionDimensions& d_;
+  const std::vector<int64_t>& in_;  // sizes of the operands
+  const std::vector<int64_t>& kernel_;
+  const std::vector<Spatial> spatial_;
+  const size_t rank_;  // of the window
+  std::vector<Border> borders_;
+  bool phased_ = false;  // some dimension is
+  bool uneven_ = false;  // in some dimension
+  std::vector<ReduceAxis> axes_;
+  std::vector<Expr> tap_;  // by spatial dimension
+  Expr input_feature_ = Expr(0);
+  Value source_;  // the input, padded
+  Value taps_;    // the kernel, by phase where phases have different taps
+};
+
+}  // namespace
+
+absl::StatusOr<std::vector<Value>> ConvolutionRule(const RuleInput& input) {
+  return std::vector<Value>{Convolution(input).Emit()};
 }
 
 }  // namespace smelt::kernels::te

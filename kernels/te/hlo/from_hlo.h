@@ -1,4 +1,5 @@
-// From a kernel's HLO computation to tensor expressions: the one place that turns HLO semantics into index expressions.
+// Makes tensor expressions of a kernel's HLO computation: the one place that turns HLO semantics into index
+// expressions.
 #pragma once
 
 #include "absl/status/statusor.h"

@@ -105,16 +105,16 @@ def words(path: pathlib.Path, report: Mapping[str, Any]) -> str:
     changed = CHANGED[report["answer"]]
     if report["answer"] == "kernels":
         changed += f" in {report['calls']} places"
-    elif report.get("called"):
-        changed += f"; {len(report['called'])} loops and convolutions are functions of their own"
+    elif called := report.get("knobs", {}).get("call"):
+        changed += f"; {len(called)} loops and convolutions are functions of their own"
     second = f"changed: {changed}" + (f"; results agree with {report['checked']}" if report.get("checked") else "")
-    other = "cpu" if report["target"] == "xla" else "xla"
+    others = {"xla", "cpu"} - set(report.get("targets", [report["target"]]))
     if better:
         advice = f"with smelt.jax.optimize({str(path)!r}): call it as before"
     elif report.get("interrupted"):
         advice = "the same call goes on where this one was interrupted"
     else:
-        advice = f"target={other!r} in another folder, or a larger budget"
+        advice = "".join(f"target={other!r} in another folder, or " for other in others) + "a larger budget"
     spent = f"; took {report['wall_seconds']:.0f} s of {report['budget_seconds']:g} s" if "wall_seconds" in report else ""
     return f"{first}\n{second}\nnext: {advice} (details: {path / REPORT}{spent})\n"
 

@@ -49,14 +49,16 @@ def telling(quiet: bool) -> Iterator[None]:
         logger.setLevel(level)
 
 
-def run(path: pathlib.Path, seconds: float, target: str, flags: Sequence[str]) -> dict[str, Any]:
-    """Its report. Beyond: it cannot run this program; ProgramError: it failed otherwise."""
+def run(path: pathlib.Path, out: pathlib.Path, seconds: float, target: str, flags: Sequence[str]) -> dict[str, Any]:
+    """The report of a search of the modules in `path`, whose run folder is `out`. Beyond: it cannot run this program; ProgramError: it
+    failed otherwise."""
     if target == "cpu":
-        what = [path / "captured.pb", "--inside-xla"]
+        what, kind = [path / "captured.pb"], "embed"
     else:
+        kind = "xla"
         what = [path / "module.pb", f"--python={sys.executable}", f"--captured={path / 'captured.pb'}",
                 f"--captured-library={path / 'captured_library.pb'}"]
-    command = [str(program.find_program()), "tune", *map(str, what), f"--target={target}", f"--out={path}", "--json",
+    command = [str(program.find_program()), "tune", *map(str, what), f"--target={kind}", f"--out={out}", "--json",
                f"--budget={seconds:.3f}", f"--threads={folder.threads()}",
                *([] if logger.isEnabledFor(logging.INFO) else ["--quiet"]), *flags]
     with tempfile.TemporaryFile() as output:

@@ -17,7 +17,11 @@ from smelt.jax import door, folder, kernels, result, search
 from smelt.jax.result import Tuned
 
 TARGETS = ("xla", "cpu")
+BOTH = ",".join(TARGETS)
 MODULES = ("module.pb", "captured.pb", "captured_library.pb")
+# The share of both targets' time that the first, fusions for XLA, gets; and the folder of the second's search.
+FUSIONS_SHARE = 0.5
+KERNELS_FOLDER = "kernels"
 # The share that the search gets with target="cpu", once the modules are captured; the rest is for kernels inside XLA's program.
 SEARCH_SHARE = 0.45
 LEAST_SEARCH_SECONDS = 0.5
@@ -43,7 +47,7 @@ class _Clock:
         return self.budget - self.spent() - FINISHING_SECONDS
 
 
-def tune(f: Callable[..., Any], *example_args: Any, out: str | os.PathLike[str], budget: float = 60.0, target: str = "xla",
+def tune(f: Callable[..., Any], *example_args: Any, out: str | os.PathLike[str], budget: float = 60.0, target: str = BOTH,
          example_kwargs: Mapping[str, Any] | None = None, jit_options: Mapping[str, Any] | None = None, quiet: bool = False,
          flags: Sequence[str] = ()) -> Tuned:
     """Searches what is fastest for a function on this machine.
@@ -53,7 +57,7 @@ def tune(f: Callable[..., Any], *example_args: Any, out: str | os.PathLike[str],
     f: a function, or one that is jitted already (then donated and static arguments are its own).
     example_args, example_kwargs: arrays or jax.ShapeDtypeStruct; only shapes and types count.
     target: xla: fusions for XLA's own code generator; cpu: fusions and tiles of kernels that Smelt compiles itself, called from XLA's
-        program where that is faster (mode="kernels"; needs a C and a C++ compiler).
+        program where that is faster (needs a C and a C++ compiler); xla,cpu: both, in one budget, and the answer is the faster one.
     out: the run folder. One that holds this function is gone on from; one that holds another is refused.
     budget: seconds that this call takes, everything in it: lowering, compiling, measuring and comparing.
     jit_options: for a function that is not jitted, arguments of jax.jit: {"donate_argnums": 0}.
@@ -65,7 +69,7 @@ def tune(f: Callable[..., Any], *example_args: Any, out: str | os.PathLike[str],
     Raises smelt.ProgramError with the program's message when it fails, ValueError for what cannot be tuned, and OSError for a folder that
     cannot be made.
     """
-    _check(target, budget)
+    _check(target, True, budget)
     clock = _Clock(budget)
     path = pathlib.Path(out)
     with search.telling(quiet), _folder(path):
@@ -73,15 +77,19 @@ def tune(f: Callable[..., Any], *example_args: Any, out: str | os.PathLike[str],
         computation = lower(f, example_args, example_kwargs, jit_options)
         search.logger.info("tuning %s takes about %.0f s", door.name_of(computation), budget)
         chosen = kernels.Choice(folder.processor()) if target == "cpu" else None
+        leaves = _leaves(example_args, example_kwargs)
         try:
             _write_modules(path, computation, clock)
             if target == "cpu":
-                report, details, chosen = _kernels(path, computation, _leaves(example_args, example_kwargs), clock, flags)
+                report, details, chosen = _kernels(path, path, computation, leaves, clock, flags)
+            elif target == "xla":
+                report, details = _fusions(path, clock.left(), flags)
             else:
-                report, details = _fusions(path, clock, flags)
+                report, details, chosen = _fastest(path, computation, leaves, clock, flags)
         except _NoTime as reason:
             report, details = {"answer": "xla", "why": f"no time was left {reason}"}, ""
-        report.update(function=door.name_of(computation), target=target, budget_seconds=budget, wall_seconds=clock.spent())
+        report.setdefault("target", "xla" if target != "cpu" else "cpu")
+        report.update(function=door.name_of(computation), targets=_targets(target), budget_seconds=budget, wall_seconds=clock.spent())
         result.write_report(path, report, details)
         _finish(path, computation, report, chosen)
         search.logger.info("took %.1f s", clock.spent())
@@ -91,11 +99,17 @@ def tune(f: Callable[..., Any], *example_args: Any, out: str | os.PathLike[str],
     return tuned
 
 
-def _check(target: str, budget: float = 1.0) -> None:
-    if target not in TARGETS:
-        raise ValueError(f"target={target!r}: expected one of {', '.join(TARGETS)}")
+def _check(target: str, several: bool, budget: float = 1.0) -> None:
+    words = _targets(target)
+    if not words or len(set(words)) < len(words) or not set(words) <= set(TARGETS) or (len(words) > 1 and not several):
+        expected = (*TARGETS, BOTH) if several else TARGETS
+        raise ValueError(f"target={target!r}: expected one of {', '.join(map(repr, expected))}")
     if isinstance(budget, bool) or not isinstance(budget, (int, float, np.number)) or not 0 < budget < math.inf:
         raise ValueError(f"budget={budget!r}: expected seconds, more than 0")
+
+
+def _targets(target: str) -> list[str]:
+    return target.split(",") if isinstance(target, str) else []
 
 
 @contextlib.contextmanager
@@ -118,10 +132,44 @@ def _folder(path: pathlib.Path) -> Iterator[None]:
         raise
 
 
-def _fusions(path: pathlib.Path, clock: _Clock, flags: Sequence[str]) -> tuple[dict[str, Any], str]:
+def _fastest(path: pathlib.Path, computation: Any, arguments: list[Any] | None, clock: _Clock,
+             flags: Sequence[str]) -> tuple[dict[str, Any], str, kernels.Choice | None]:
+    """Fusions for XLA, then kernels, each beside XLA's own choice: whichever gains more."""
+    search.logger.info("fusions in XLA's own code")
+    fusions, details = _fusions(path, FUSIONS_SHARE * clock.left(), flags)
+    fusions["target"] = "xla"
+    if _interrupted(fusions):
+        return fusions, details, None
+    search.logger.info("kernels of Smelt's own, called from XLA's program")
+    try:
+        ours, more, chosen = _kernels(path, path / KERNELS_FOLDER, computation, arguments, clock, flags)
+    except _NoTime as reason:
+        fusions["why"] = "; ".join(filter(None, [fusions.get("why", ""), f"kernels were not tried: no time was left {reason}"]))
+        return fusions, details, None
+    ours["target"] = "cpu"
+    details = f"Fusions in XLA's own code:\n{details}\nKernels called from XLA's program:\n{more}"
+    if _gain(ours) > _gain(fusions):
+        ours["fusions"] = _beside(fusions)
+        return ours, details, chosen
+    fusions["kernels"] = _beside(ours)
+    fusions["interrupted"] = _interrupted(ours)
+    return fusions, details, None
+
+
+def _gain(report: Mapping[str, Any]) -> float:
+    """Times as fast as XLA's own choice; 1 where that is the answer."""
+    return 1.0 if report["answer"] == "xla" else report.get("speedup") or 1.0
+
+
+def _beside(report: Mapping[str, Any]) -> dict[str, Any]:
+    """What the report of the faster one tells of the other."""
+    return {key: report[key] for key in ("answer", "speedup", "interval", "why") if key in report}
+
+
+def _fusions(path: pathlib.Path, seconds: float, flags: Sequence[str]) -> tuple[dict[str, Any], str]:
     """target="xla": what `smelt tune` says is the answer."""
     try:
-        report = search.run(path, max(clock.left(), LEAST_SEARCH_SECONDS), "xla", flags)
+        report = search.run(path, path, max(seconds, LEAST_SEARCH_SECONDS), "xla", flags)
     except search.Beyond as reason:
         search.logger.info("it cannot be searched: %s", reason)
         return {"answer": "xla", "why": f"it cannot be searched: {reason}"}, ""
@@ -140,16 +188,16 @@ def _checked(report: Mapping[str, Any]) -> str:
     return ""
 
 
-def _kernels(path: pathlib.Path, computation: Any, arguments: list[Any] | None, clock: _Clock,
+def _kernels(path: pathlib.Path, out: pathlib.Path, computation: Any, arguments: list[Any] | None, clock: _Clock,
              flags: Sequence[str]) -> tuple[dict[str, Any], str, kernels.Choice]:
-    """target="cpu": kernels as the search found them, or in the usual fusion where it cannot run the program, inside XLA's program."""
+    """target="cpu": kernels as the search in `out` found them, or in the usual fusion where it cannot run the program, inside XLA's program."""
     try:
-        report = search.run(path, max(clock.left() * SEARCH_SHARE, LEAST_SEARCH_SECONDS), "cpu", flags)
-        details, why = _text_of_search(path), ""
+        report = search.run(path, out, max(clock.left() * SEARCH_SHARE, LEAST_SEARCH_SECONDS), "cpu", flags)
+        details, why = _text_of_search(out), ""
     except search.Beyond as reason:
         search.logger.info("kernels in the usual fusion, for it cannot be searched: %s", reason)
         report, details, why = {}, "", f"kernels in the usual fusion alone were tried, without a search: {reason}"
-    found = path / "best.fusion.json"
+    found = out / "best.fusion.json"
     limit = clock.spent() + INTERRUPTED_SECONDS if _interrupted(report) else math.inf
     chosen = kernels.Choice(folder.processor())
     try:
@@ -204,7 +252,7 @@ def fuse(f: Callable[..., Any], *example_args: Any, out: str | os.PathLike[str],
 
     fusion: none, tvm, xla-cpu, priority, random[:SEED], or a *.fusion.json file of this function. Other arguments as for `tune`.
     """
-    _check(target)
+    _check(target, False)
     path = pathlib.Path(out)
     report: dict[str, Any] = {"target": target, "answer": "as_given"}
     chosen = None

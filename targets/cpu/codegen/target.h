@@ -1,6 +1,6 @@
 // The CPU that our own kernels are compiled for: a machine, and what LLVM calls it.
 //
-//   Target target;               // an ordinary machine of no name; targets/cpu/detect.h knows the one at hand
+//   Target target;               // an ordinary machine; processor/detect.h knows the one at hand
 //   target.name = "znver4";
 #pragma once
 

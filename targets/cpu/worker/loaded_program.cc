@@ -1,34 +1,43 @@
 #include "targets/cpu/worker/loaded_program.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cstring>
 #include <limits>
 
 #include "absl/strings/str_cat.h"
+#include "base/clock.h"
+#include "base/hash.h"
 #include "base/status_macros.h"
 #include "hlo/golden/inputs.h"
 #include "hlo/text/parser.h"
+#include "measure/outcome.h"
 
 namespace smelt::cpu {
 namespace {
 
 using cpu::Executable;
-using Clock = std::chrono::steady_clock;
 
-double Since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+// An array's shape in the order of the file and of the formula.
+hlo::Shape Plain(const hlo::Shape& shape) { return hlo::Shape::Array(shape.element_type, shape.dimensions); }
 
 }  // namespace
 
-absl::StatusOr<std::shared_ptr<const measure::PlacedArray>> InputPool::Get(const hlo::Shape& shape, int64_t leaf,
-                                                                           measure::InputKind kind) {
-  if (!shape.IsArray()) {
-    SMELT_ASSIGN_OR_RETURN(measure::PlacedArray nothing, measure::PlacedArray::Create(0, leaf));
-    return std::make_shared<const measure::PlacedArray>(std::move(nothing));
-  }
-  const hlo::Shape plain = hlo::Shape::Array(shape.element_type, shape.dimensions);
-  const std::string key = absl::StrCat(leaf, " ", plain.ToString(), " ", static_cast<int>(kind));
+absl::StatusOr<InputPool::Array> InputPool::Get(const hlo::Shape& shape, int64_t leaf, measure::InputKind kind) {
+  const hlo::Shape plain = Plain(shape);
+  std::string key = absl::StrCat(leaf, " ", plain.ToString(), " ", static_cast<int>(kind));
   if (auto known = arrays_.find(key); known != arrays_.end()) return known->second;
+  SMELT_ASSIGN_OR_RETURN(const hlo::Literal value, hlo::MakeInput(plain, leaf, measure::RangeOf(kind, plain)));
+  return Keep(std::move(key), value, leaf);
+}
+
+absl::StatusOr<InputPool::Array> InputPool::Get(const hlo::Literal& value, int64_t leaf) {
+  const Hash128 content = HashOf({static_cast<const char*>(value.raw()), static_cast<size_t>(value.byte_size())});
+  std::string key = absl::StrCat(leaf, " ", value.shape().ToString(), " ", content.ToHex());
+  if (auto known = arrays_.find(key); known != arrays_.end()) return known->second;
+  return Keep(std::move(key), value, leaf);
+}
+
+absl::StatusOr<InputPool::Array> InputPool::Keep(std::string key, const hlo::Literal& value, int64_t leaf) {
   if (bytes_ > kLimitBytes) {
     for (auto it = arrays_.begin(); it != arrays_.end();) {
       if (it->second.use_count() > 1) {
@@ -39,40 +48,58 @@ absl::StatusOr<std::shared_ptr<const measure::PlacedArray>> InputPool::Get(const
       it = arrays_.erase(it);
     }
   }
-  SMELT_ASSIGN_OR_RETURN(const hlo::Literal literal, hlo::MakeInput(plain, leaf, measure::RangeOf(kind, plain)));
-  SMELT_ASSIGN_OR_RETURN(measure::PlacedArray array, measure::PlacedArray::Create(literal.byte_size(), leaf));
-  if (array.size() > 0) std::memcpy(array.data(), literal.raw(), array.size());
+  SMELT_ASSIGN_OR_RETURN(measure::PlacedArray array, measure::PlacedArray::Create(value.byte_size(), leaf));
+  if (array.size() > 0) std::memcpy(array.data(), value.raw(), array.size());
   bytes_ += array.size();
-  return arrays_[key] = std::make_shared<const measure::PlacedArray>(std::move(array));
+  return arrays_[std::move(key)] = std::make_shared<const measure::PlacedArray>(std::move(array));
 }
 
-absl::StatusOr<std::unique_ptr<LoadedProgram>> LoadedProgram::Load(const std::string& text, const cpu::Target& target,
-                                                                   const cpu::ExecutableOptions& options,
-                                                                   InputPool& inputs, measure::InputKind kind) {
+absl::StatusOr<std::unique_ptr<LoadedProgram>> LoadedProgram::Compile(const std::string& text,
+                                                                      const cpu::Target& target,
+                                                                      const cpu::ExecutableOptions& options,
+                                                                      InputPool& pool) {
   SMELT_ASSIGN_OR_RETURN(std::unique_ptr<hlo::Module> module, hlo::ParseModule(text, {.file_name = "candidate"}));
-  std::unique_ptr<LoadedProgram> program(new LoadedProgram);
+  std::unique_ptr<LoadedProgram> program(new LoadedProgram(pool));
   SMELT_ASSIGN_OR_RETURN(program->executable_, Executable::Compile(*module, target, options));
-  int64_t arrays = 0;
-  for (const hlo::Instruction* parameter : module->entry()->Parameters()) {
-    std::vector<const hlo::Shape*> shapes;
-    parameter->shape().AppendLeaves(&shapes);
-    for (const hlo::Shape* shape : shapes) {
-      SMELT_ASSIGN_OR_RETURN(std::shared_ptr<const measure::PlacedArray> input, inputs.Get(*shape, arrays, kind));
-      arrays += shape->IsArray();
-      program->input_pointers_.push_back(input->data());
-      program->inputs_.push_back(std::move(input));
-    }
-  }
-  std::vector<const hlo::Shape*> shapes;
-  module->entry()->root()->shape().AppendLeaves(&shapes);
-  for (const hlo::Shape* shape : shapes) {
-    SMELT_ASSIGN_OR_RETURN(measure::PlacedArray output,
-                           measure::PlacedArray::Create(shape->IsArray() ? shape->ByteSize() : 0, arrays++));
-    program->output_pointers_.push_back(output.data());
-    program->output_shapes_.push_back(*shape);
-    program->outputs_.push_back(std::move(output));
-  }
+  std::vector<const hlo::Shape*> inputs, outputs;
+  for (const hlo::Instruction* parameter : module->entry()->Parameters()) parameter->shape().AppendLeaves(&inputs);
+  for (const hlo::Shape* shape : inputs) program->input_shapes_.push_back(*shape);
+  module->entry()->root()->shape().AppendLeaves(&outputs);
+  for (const hlo::Shape* shape : outputs) program->output_shapes_.push_back(*shape);
   return program;
+}
+
+absl::Status LoadedProgram::TakeInputs(const measure::InputSource& source) {
+  std::vector<hlo::Literal> stored;
+  if (!source.file.empty()) {
+    std::vector<hlo::Shape> leaves;
+    for (const hlo::Shape& shape : input_shapes_) {
+      if (shape.IsArray()) leaves.push_back(shape);
+    }
+    SMELT_ASSIGN_OR_RETURN(stored, measure::MakeInputs(source, leaves));
+  }
+  int64_t arrays = 0;
+  for (const hlo::Shape& shape : input_shapes_) {
+    InputPool::Array input;
+    if (!shape.IsArray()) {
+      SMELT_ASSIGN_OR_RETURN(measure::PlacedArray nothing, measure::PlacedArray::Create(0, arrays));
+      input = std::make_shared<const measure::PlacedArray>(std::move(nothing));
+    } else if (source.file.empty()) {
+      SMELT_ASSIGN_OR_RETURN(input, pool_.Get(shape, arrays++, source.kind));
+    } else {
+      SMELT_ASSIGN_OR_RETURN(input, pool_.Get(stored[arrays], arrays));
+      ++arrays;
+    }
+    input_pointers_.push_back(input->data());
+    inputs_.push_back(std::move(input));
+  }
+  for (const hlo::Shape& shape : output_shapes_) {
+    SMELT_ASSIGN_OR_RETURN(measure::PlacedArray output,
+                           measure::PlacedArray::Create(shape.IsArray() ? shape.ByteSize() : 0, arrays++));
+    output_pointers_.push_back(output.data());
+    outputs_.push_back(std::move(output));
+  }
+  return absl::OkStatus();
 }
 
 absl::StatusOr<std::vector<hlo::Literal>> LoadedProgram::Outputs() const {
@@ -87,25 +114,34 @@ absl::StatusOr<std::vector<hlo::Literal>> LoadedProgram::Outputs() const {
 
 absl::Status LoadedProgram::Run() { return executable_->RunInto(input_pointers_, output_pointers_); }
 
-absl::Status LoadedProgram::Prepare() {
-  constexpr double kSampleSeconds = 100e-6;
-  SMELT_RETURN_IF_ERROR(Run());
-  const auto start = Clock::now();
-  SMELT_RETURN_IF_ERROR(Run());
-  runs_per_sample_ = std::clamp<int64_t>(static_cast<int64_t>(kSampleSeconds / std::max(Since(start), 1e-8)), 1, 2000);
-  return absl::OkStatus();
+nlohmann::json LoadedProgram::ProgramFacts() const {
+  nlohmann::json kernels = nlohmann::json::array();
+  for (const KernelInfo& kernel : executable_->kernels()) {
+    kernels.push_back({{"name", kernel.name},
+                       {"hash", kernel.hash.ToHex()},
+                       {"opaque", kernel.opaque},
+                       {"tile", kernel.tile},
+                       {"flops", kernel.flops},
+                       {"bytes", kernel.bytes}});
+  }
+  return {{"compile_seconds", executable_->compile_seconds()},
+          {"arena_bytes", executable_->arena_bytes()},
+          {"kernels", std::move(kernels)}};
 }
 
-absl::StatusOr<double> LoadedProgram::Sample() {
-  const auto start = Clock::now();
-  for (int64_t i = 0; i < runs_per_sample_; ++i) SMELT_RETURN_IF_ERROR(Run());
-  return Since(start) / static_cast<double>(runs_per_sample_);
+nlohmann::json LoadedProgram::KernelFacts() const {
+  const KernelInfo& kernel = executable_->kernels()[0];
+  return {{"compile_seconds", executable_->compile_seconds()},
+          {"trace", kernel.trace},
+          {"tile", kernel.tile},
+          {"opaque", kernel.opaque}};
 }
 
-absl::StatusOr<LoadedProgram::KernelTimes> LoadedProgram::TimeKernels(int rounds) {
+absl::StatusOr<measure::DeviceProgram::KernelTimes> LoadedProgram::TimeKernels(int rounds) {
   const size_t count = executable_->kernels().size();
-  KernelTimes times{std::vector<double>(count, std::numeric_limits<double>::infinity()), std::vector<int64_t>(count)};
-  std::vector<std::vector<double>> executions;
+  KernelTimes times{std::vector<double>(count, std::numeric_limits<double>::infinity()), std::vector<double>(count),
+                    std::vector<int64_t>(count)};
+  std::vector<std::vector<double>> executions, every(count);
   for (int round = 0; round < rounds; ++round) {
     executions.assign(count, {});
     SMELT_RETURN_IF_ERROR(executable_->RunInto(input_pointers_, output_pointers_, {.kernel_seconds = &executions}));
@@ -114,8 +150,10 @@ absl::StatusOr<LoadedProgram::KernelTimes> LoadedProgram::TimeKernels(int rounds
       for (double seconds : executions[k]) sum += seconds;
       times.seconds[k] = std::min(times.seconds[k], sum);
       times.executions[k] = static_cast<int64_t>(executions[k].size());
+      every[k].insert(every[k].end(), executions[k].begin(), executions[k].end());
     }
   }
+  for (size_t k = 0; k < count; ++k) times.median[k] = measure::Median(std::move(every[k]));
   return times;
 }
 

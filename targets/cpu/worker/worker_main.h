@@ -5,27 +5,8 @@
 
 namespace smelt::cpu {
 
-// Serves requests on standard input, replies on descriptor 3, until the input ends. Returns the exit code. `cpu` is the
-// core to stay on, -1 for any.
-//
-//   {"do": "hello"}                                        -> {"pid"}
-//   {"do": "load", "module": TEXT, "tiles": {HASH: TILE}}
-//     -> {"id", "compile_seconds", "kernels": [{name, hash, opaque, tile}]}
-//   {"do": "time", "ids": [..], "rounds": R, "seconds": S, "least_seconds": L}
-//     -> {"seconds": [[..], ..]}: interleaved, one list an id
-//   {"do": "kernel_seconds", "id": N, "rounds": R}
-//     -> {"seconds": [..], "executions": [..]}: one an entry of "kernels"
-//   {"do": "time_kernel", "module": TEXT, "hash": HASH, "tile": TILE, "repeats": R, "seconds": S}
-//     -> {"seconds": [..], "compile_seconds", "trace", "tile", "opaque"}
-//   {"do": "compile", "module": TEXT, "hash": HASH, "tile": TILE}
-//     -> {"compile_seconds"}: the code goes to the kernel cache's folder
-//   {"do": "outputs", "id": N, "file": PATH}               -> {}: results on the default inputs, as a safetensors file
-//   {"do": "unload", "id": N}                              -> {}
-//   {"do": "inject", "fault": "crash" | "spin" | "memory"}: what tests use to break this process for real
-//
-// A request that fails is answered with {"error": text, "build": whether it failed while compiling, "code": of
-// absl::StatusCode}: ResourceExhausted and Unavailable say nothing of the program. Any reply may have "cache_trouble",
-// a line for the user.
+// Serves the requests of measure/protocol.h on standard input, replies on descriptor 3, until the input ends. Returns
+// the exit code. `cpu` is the core to stay on, -1 for any.
 int WorkerMain(const std::string& target, const std::string& cache_folder, int cpu);
 
 }  // namespace smelt::cpu

@@ -6,7 +6,7 @@
 #include <filesystem>
 
 #include "gnn/corpus/corpus.h"
-#include "targets/cpu/detect.h"
+#include "targets/cpu/processor/detect.h"
 
 namespace smelt::gnn {
 namespace {

@@ -57,6 +57,10 @@ INSTANTIATE_TEST_SUITE_P(
              "must give pred[]"},
         Case{"HloModule m, input_output_alias={ {1}: (0, {}) }\nENTRY e { ROOT a = f32[] parameter(0) }",
              "names part {1} of the result"},
+        Case{"HloModule m, input_output_alias={ {}: (0, {}) }\nENTRY e { a = f32[2] parameter(0) ROOT b = f32[1] "
+             "slice(a), "
+             "slice={[0:1]} }",
+             "gives the result part f32[1] the buffer of f32[2]"},
         Case{"HloModule m, buffer_donor={ (3, {}) }\nENTRY e { ROOT a = f32[] parameter(0) }", "names parameter 3"}));
 
 std::unique_ptr<Module> Small() {
@@ -71,6 +75,14 @@ std::unique_ptr<Module> Small() {
 }
 
 TEST(Verifier, AcceptsASoundModule) { EXPECT_TRUE(VerifyModule(*Small()).ok()) << VerifyModule(*Small()); }
+
+TEST(Verifier, RefusesAliasesThatItCannotRead) {
+  const auto module = Small();
+  module->raw_attributes() = {{"input_output_alias", "{ {}: 0 }"}};
+  EXPECT_NE(std::string(VerifyModule(*module).message()).find("input_output_alias expects (parameter, {index})"),
+            std::string::npos)
+      << VerifyModule(*module);
+}
 
 TEST(Verifier, TakesInstructionsMadeBeforeTheirOperands) {
   const auto module = Small();

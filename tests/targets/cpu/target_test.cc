@@ -3,7 +3,7 @@
 #include <fstream>
 
 #include "gtest/gtest.h"
-#include "targets/cpu/detect.h"
+#include "targets/cpu/processor/detect.h"
 
 namespace smelt::cpu {
 namespace {

@@ -139,7 +139,7 @@ TEST(XlaCalls, ComputeTheSame) {
   std::ofstream(folder / "called.hlo") << kModule;
   const XlaProgram program = LoadXlaProgram((folder / "called.hlo").string(), *worker, 120).value();
   const fusion::Space space = XlaSpace(program.program).value();
-  const fusion::Config config = XlaFusionConfig(space, program.program, "priority").value();
+  const fusion::Config config = targets::NamedFusion(space, program.program.flat, "priority", nullptr).value();
   const Callable callable = FindCallable(program.program.module());
   EXPECT_EQ(callable.loops.size(), 1);
   EXPECT_EQ(callable.convolutions.size(), 1);

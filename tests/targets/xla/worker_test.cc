@@ -74,6 +74,11 @@ class XlaTest : public ::testing::Test {
     return *std::move(program);
   }
 
+  static std::unique_ptr<hlo::Module> Fused(const XlaProgram& program, const std::string& fusion) {
+    const fusion::Space space = XlaSpace(program.program).value();
+    return LoopFusionProgram(space, targets::NamedFusion(space, program.program.flat, fusion, nullptr).value(), {}, 1);
+  }
+
   measure::WorkerOptions worker_;
   fs::path folder_;
 };
@@ -111,9 +116,7 @@ TEST_F(XlaTest, EveryFusionComputesWhatTheEvaluatorComputes) {
   runner.UseInputs((*verifier)->inputs());
   std::vector<measure::Candidate> candidates = {program.xla_default, program.xla_no_library};
   for (const char* fusion : {"none", "priority", "random:1", "random:2"}) {
-    auto fused = FuseXlaProgram(program.program, fusion, 1);
-    ASSERT_TRUE(fused.ok()) << fused.status();
-    auto candidate = XlaCandidate(*fused->module);
+    auto candidate = XlaCandidate(*Fused(program, fusion));
     ASSERT_TRUE(candidate.ok()) << candidate.status();
     candidates.push_back(*std::move(candidate));
   }
@@ -126,11 +129,9 @@ TEST_F(XlaTest, EveryFusionComputesWhatTheEvaluatorComputes) {
 
 TEST_F(XlaTest, ProgramsAreTimedInTurn) {
   const XlaProgram program = Small();
-  auto ours = FuseXlaProgram(program.program, "priority", 1);
-  ASSERT_TRUE(ours.ok()) << ours.status();
   measure::Runner runner = MakeRunner();
   const measure::Runner::ProgramResult result =
-      runner.TimeProgram(XlaCandidate(*ours->module).value(), program.xla_default, 3, 0.2, 1);
+      runner.TimeProgram(XlaCandidate(*Fused(program, "priority")).value(), program.xla_default, 3, 0.2, 1);
   ASSERT_TRUE(result.outcome.ok()) << result.outcome.message;
   EXPECT_GE(result.outcome.seconds.size(), 3u);
   EXPECT_EQ(result.outcome.seconds.size(), result.outcome.reference_seconds.size());

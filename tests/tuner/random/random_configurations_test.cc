@@ -17,7 +17,7 @@
 #include "hlo/text/printer.h"
 #include "hlo/verifier/verifier.h"
 #include "targets/cpu/compile/compile.h"
-#include "targets/cpu/detect.h"
+#include "targets/cpu/processor/detect.h"
 #include "targets/cpu/program/executable.h"
 #include "targets/program.h"
 

@@ -7,11 +7,10 @@
 #include <filesystem>
 #include <set>
 
-#include "fusion/rules.h"
 #include "gtest/gtest.h"
-#include "targets/cpu/detect.h"
 #include "targets/cpu/own_kernels.h"
-#include "targets/program.h"
+#include "targets/cpu/processor/detect.h"
+#include "targets/tunable.h"
 #include "tuner/session.h"
 
 namespace smelt::tuner {
@@ -29,7 +28,7 @@ class Watched : public targets::Tunable {
   const targets::Program& program() const override { return own_.program(); }
   const fusion::Space& space() const override { return own_.space(); }
   const targets::Trial& usual() const override { return own_.usual(); }
-  absl::StatusOr<fusion::Config> Named(const std::string& name) const override { return own_.Named(name); }
+  absl::StatusOr<targets::Trial> Named(const std::string& name) const override { return own_.Named(name); }
   measure::Candidate ToCandidate(const targets::Trial& trial) const override {
     targets::Trial plain = trial;
     knobs_seen += static_cast<int>(plain.tiles.erase("knob"));
@@ -67,18 +66,14 @@ class HardwareSearchTest : public ::testing::Test {
 };
 
 TEST_F(HardwareSearchTest, TriesFusionsTilesAndKnobs) {
-  auto program = targets::LoadProgram((fs::path(SMELT_SOURCE_DIR) / "models/dqn.hlo").string());
-  ASSERT_TRUE(program.ok()) << program.status();
   const cpu::Target processor = *cpu::ParseTarget("cpu:threads=1");
-  const std::unique_ptr<targets::Target> target = cpu::OwnKernels(processor);
-  const auto own = cpu::MakeTunable(*target, *std::move(program), fusion::Rules::OwnKernels());
+  const std::unique_ptr<targets::Target> target =
+      cpu::OwnKernels(processor, {.program = SMELT_TOOL, .cache_folder = (folder_ / "cache").string()});
+  const auto own = target->Open((fs::path(SMELT_SOURCE_DIR) / "models/dqn.hlo").string(), "priority");
   ASSERT_TRUE(own.ok()) << own.status();
   const Watched watched(**own);
   TuneOptions options;
   options.folder = (folder_ / "run").string();
-  options.worker.program = SMELT_TOOL;
-  options.worker.target = "cpu:threads=1";
-  options.worker.cache_folder = (folder_ / "cache").string();
   options.policy = {.repeats = 1, .seconds = 0.01};
   options.cancel = &watched.all_seen;
   const auto predictor = gnn::Predictor::Analytical(processor);

@@ -17,8 +17,8 @@
 #include "hlo/file/read.h"
 #include "hlo/verifier/verifier.h"
 #include "measure/records/records.h"
-#include "targets/cpu/detect.h"
 #include "targets/cpu/own_kernels.h"
+#include "targets/cpu/processor/detect.h"
 #include "targets/program.h"
 
 namespace smelt::tuner {
@@ -73,11 +73,10 @@ class SessionTest : public ::testing::Test {
 };
 
 TEST_F(SessionTest, FindsAVerifiedAnswerThatReplaysAndGoesOnFromItsRecords) {
-  auto program = targets::LoadProgram(ModelPath("dqn"));
-  ASSERT_TRUE(program.ok()) << program.status();
   const cpu::Target processor = *cpu::ParseTarget("cpu:threads=1");
-  const std::unique_ptr<targets::Target> target = cpu::OwnKernels(processor);
-  const auto tunable = cpu::MakeTunable(*target, *std::move(program), fusion::Rules::OwnKernels());
+  const std::unique_ptr<targets::Target> target =
+      cpu::OwnKernels(processor, {.program = SMELT_TOOL, .cache_folder = In("cache")});
+  const auto tunable = target->Open(ModelPath("dqn"), "priority");
   ASSERT_TRUE(tunable.ok()) << tunable.status();
   TuneOptions options;
   options.folder = In("run");
@@ -87,9 +86,6 @@ TEST_F(SessionTest, FindsAVerifiedAnswerThatReplaysAndGoesOnFromItsRecords) {
   options.candidates = 6;
   options.comparison.children = 3;
   options.tiles = false;
-  options.worker.program = SMELT_TOOL;
-  options.worker.target = "cpu:threads=1";
-  options.worker.cache_folder = In("cache");
   options.policy = {.repeats = 3, .seconds = 0.2};
   const auto predictor = gnn::Predictor::Analytical(processor);
   measure::Budget budget(60);
@@ -142,7 +138,7 @@ TEST_F(SessionTest, WithoutTimeToMeasureTheDefaultThatIsTheAnswerInOneLine) {
 
 TEST_F(SessionTest, AConfigurationForCallsFromXlasProgramIsOfItsRules) {
   EXPECT_EQ(Wait(Start({"tune", ModelPath("dqn"), "--out=" + In("run"), "--cache=" + In("cache"), "--model=analytical",
-                        "--inside-xla", "--budget=0.01", "--quiet"})),
+                        "--target=embed", "--budget=0.01", "--quiet"})),
             0)
       << Errors();
   std::ifstream file(folder_ / "run" / "best.fusion.json");

@@ -12,8 +12,8 @@
 #include "fusion/rules.h"
 #include "gtest/gtest.h"
 #include "hlo/text/parser.h"
-#include "targets/cpu/detect.h"
 #include "targets/cpu/own_kernels.h"
+#include "targets/cpu/processor/detect.h"
 #include "tuner/tile_search.h"
 
 namespace smelt::tuner {
@@ -37,17 +37,15 @@ class TrialsTest : public ::testing::Test {
     fs::remove_all(folder_);
     auto module = hlo::ParseModule(kConvolution, {.file_name = "lone.hlo"});
     ASSERT_TRUE(module.ok()) << module.status();
-    auto program = targets::PrepareProgram(*std::move(module), "lone.hlo");
-    ASSERT_TRUE(program.ok()) << program.status();
-    target_ = cpu::OwnKernels(cpu::ParseTarget("cpu:threads=1").value());
-    tunable_ = cpu::MakeTunable(*target_, *std::move(program), fusion::Rules::OwnKernels()).value();
+    target_ = cpu::OwnKernels(cpu::ParseTarget("cpu:threads=1").value(), {.program = SMELT_TOOL});
+    auto tunable = target_->Take(*std::move(module), "priority");
+    ASSERT_TRUE(tunable.ok()) << tunable.status();
+    tunable_ = *std::move(tunable);
   }
   void TearDown() override { fs::remove_all(folder_); }
 
   std::unique_ptr<Trials> Open() {
     TrialOptions options;
-    options.worker.program = SMELT_TOOL;
-    options.worker.target = "cpu:threads=1";
     options.policy = {.repeats = 3, .seconds = 0.2};
     auto trials = std::make_unique<Trials>(*tunable_, options);
     EXPECT_TRUE(trials->Open(folder_).ok());

@@ -7,7 +7,7 @@
 #include <cstring>
 
 #include "targets/cpu/codegen/codegen.h"
-#include "targets/cpu/detect.h"
+#include "targets/cpu/processor/detect.h"
 #include "tests/kernels/lower/random_schedule.h"
 
 namespace smelt::cpu::codegen {

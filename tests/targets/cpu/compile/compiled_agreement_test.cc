@@ -6,7 +6,7 @@
 
 #include "hlo/text/parser.h"
 #include "kernels/tiles/tiles.h"
-#include "targets/cpu/detect.h"
+#include "targets/cpu/processor/detect.h"
 #include "tests/kernels/agreement/agreement.h"
 #include "tests/kernels/agreement/snippets.h"
 #include "tests/targets/cpu/compile/run_compiled.h"

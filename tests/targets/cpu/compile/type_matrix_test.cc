@@ -13,7 +13,7 @@
 #include "hlo/small_float.h"
 #include "hlo/text/parser.h"
 #include "hlo/verifier/verifier.h"
-#include "targets/cpu/detect.h"
+#include "targets/cpu/processor/detect.h"
 #include "targets/cpu/program/executable.h"
 #include "tests/targets/cpu/compile/run_compiled.h"
 

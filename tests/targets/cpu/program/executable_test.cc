@@ -10,7 +10,7 @@
 #include "hlo/evaluator/evaluator.h"
 #include "hlo/golden/inputs.h"
 #include "hlo/text/parser.h"
-#include "targets/cpu/detect.h"
+#include "targets/cpu/processor/detect.h"
 
 namespace smelt::cpu {
 namespace {

@@ -1,4 +1,4 @@
-#include "targets/cpu/detect.h"
+#include "targets/cpu/processor/detect.h"
 
 #include <fcntl.h>
 #include <sched.h>
@@ -10,19 +10,16 @@
 #include <fstream>
 #include <sstream>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
 #include "base/cache_folder.h"
 #include "base/status_macros.h"
 #include "base/str_cat.h"
 #include "targets/cpu/codegen/codegen.h"
-#include "targets/cpu/probe.h"
+#include "targets/cpu/processor/probe.h"
 
 namespace smelt::cpu {
 namespace {
 
-constexpr int kMaxThreads = 1024;
 constexpr int kCacheLevels = 3;  // of Machine's ordinary levels; after them comes the memory
 // First line of a file of measured figures; a new way to measure changes it.
 constexpr const char* kFileHeader = "smelt target 1";
@@ -103,45 +100,29 @@ Target DetectTarget(bool measure) {
 }
 
 absl::StatusOr<Target> ParseTarget(std::string_view text) {
-  const size_t colon = text.find(':');
-  const std::string_view kind = text.substr(0, colon);
-  if (kind != "cpu") {
-    return absl::InvalidArgumentError(StrCat("target `", text, "`: `", kind,
+  SMELT_ASSIGN_OR_RETURN(const machine::TargetId id, machine::TargetId::Read(text));
+  if (id.kind != "cpu") {
+    return absl::InvalidArgumentError(StrCat("target `", text, "`: `", id.kind,
                                              "` is no target that code is made for here; expected cpu, "
                                              "cpu:threads=N or cpu:CPU,threads=N with LLVM's name of the CPU"));
   }
-  std::string cpu;
-  int threads = 0;
-  if (colon != std::string_view::npos) {
-    for (absl::string_view option :
-         absl::StrSplit(absl::string_view(text.data() + colon + 1, text.size() - colon - 1), ',')) {
-      const std::pair<std::string, std::string> parts = absl::StrSplit(option, absl::MaxSplits('=', 1));
-      const bool has_value = option.find('=') != absl::string_view::npos;
-      if (has_value && parts.first == "threads") {
-        if (!absl::SimpleAtoi(parts.second, &threads) || threads < 1 || threads > kMaxThreads) {
-          return absl::InvalidArgumentError(
-              StrCat("target `", text, "`: threads=", parts.second, " is no number from 1 to ", kMaxThreads));
-        }
-      } else if (!has_value && cpu.empty() && !option.empty()) {
-        cpu = std::string(option);
-      } else {
-        return absl::InvalidArgumentError(
-            StrCat("target `", text, "`: `", std::string(option), "` is neither threads=N nor one CPU's name"));
-      }
-    }
-  }
+  return TargetOf(id);
+}
+
+absl::StatusOr<Target> TargetOf(const machine::TargetId& id) {
   std::string host_cpu, host_features;
   codegen::DescribeHost(&host_cpu, &host_features);
-  if (cpu.empty() || cpu == host_cpu) {
+  if (id.cpu.empty() || id.cpu == host_cpu) {
     Target target = DetectTarget();
-    if (threads > 0) target.threads = threads;
+    if (id.threads > 0) target.threads = id.threads;
     return target;
   }
   Target target;
-  target.name = cpu;
-  target.threads = std::max(threads, 1);
-  absl::Status known = codegen::DescribeVectors(cpu, "", &target.vector_bytes, &target.vector_registers);
-  if (!known.ok()) return absl::InvalidArgumentError(StrCat("target `", text, "`: ", std::string(known.message())));
+  target.name = id.cpu;
+  target.threads = std::max(id.threads, 1);
+  absl::Status known = codegen::DescribeVectors(id.cpu, "", &target.vector_bytes, &target.vector_registers);
+  if (!known.ok())
+    return absl::InvalidArgumentError(StrCat("target `", id.ToString(), "`: ", std::string(known.message())));
   return target;
 }
 

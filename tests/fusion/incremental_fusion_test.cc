@@ -1,4 +1,4 @@
-#include "fusion/evaluator.h"
+#include "fusion/incremental_fusion.h"
 
 #include <gtest/gtest.h>
 
@@ -51,37 +51,37 @@ Move RandomMove(const Space& space, std::mt19937_64& random) {
   }
 }
 
-// What the evaluator keeps must be what legalising and applying from nothing gives, after every move.
+// What it keeps must be what legalising and applying from nothing gives, after every move.
 void Walk(const Space& space, const Config& start, int moves, uint64_t seed, int check_every) {
   std::mt19937_64 random(seed);
-  Evaluator evaluator(space, start);
-  Counts counts = CountsOf(evaluator.Kernels());
+  IncrementalFusion current(space, start);
+  Counts counts = CountsOf(current.Kernels());
   for (int i = 0; i < moves; ++i) {
-    const Config before = evaluator.config();
+    const Config before = current.config();
     const Counts counts_before = counts;
     const Move move = RandomMove(space, random);
     Config wanted = before;
     for (int32_t d : move.decisions) {
       wanted.Set(d, move.action == Move::Action::kFlip ? !before.Get(d) : move.action == Move::Action::kSet);
     }
-    evaluator.Apply(move);
-    for (const KernelRef& kernel : evaluator.removed()) {
+    current.Apply(move);
+    for (const KernelRef& kernel : current.removed()) {
       if (--counts[kernel.hash] == 0) counts.erase(kernel.hash);
     }
-    for (const KernelRef& kernel : evaluator.added()) ++counts[kernel.hash];
+    for (const KernelRef& kernel : current.added()) ++counts[kernel.hash];
     if (i % check_every == 0) {
-      ASSERT_EQ(evaluator.config(), Legalize(space, wanted)) << "seed " << seed << " move " << i;
-      ASSERT_EQ(evaluator.config().Hash(), Legalize(space, wanted).Hash());
-      ASSERT_EQ(counts, CountsOf(evaluator.Kernels())) << "seed " << seed << " move " << i;
-      ASSERT_EQ(counts, CountsInText(space, evaluator.config())) << "seed " << seed << " move " << i;
-      ASSERT_EQ(evaluator.kernel_count(), static_cast<int64_t>(evaluator.Kernels().size()));
+      ASSERT_EQ(current.config(), Legalize(space, wanted)) << "seed " << seed << " move " << i;
+      ASSERT_EQ(current.config().Hash(), Legalize(space, wanted).Hash());
+      ASSERT_EQ(counts, CountsOf(current.Kernels())) << "seed " << seed << " move " << i;
+      ASSERT_EQ(counts, CountsInText(space, current.config())) << "seed " << seed << " move " << i;
+      ASSERT_EQ(current.kernel_count(), static_cast<int64_t>(current.Kernels().size()));
     }
     if (random() % 2 == 0) {
-      evaluator.Undo();
+      current.Undo();
       counts = counts_before;
-      ASSERT_EQ(evaluator.config(), before);
+      ASSERT_EQ(current.config(), before);
       if (i % check_every == 0) {
-        ASSERT_EQ(counts, CountsOf(evaluator.Kernels()));
+        ASSERT_EQ(counts, CountsOf(current.Kernels()));
       }
     }
   }
@@ -121,21 +121,21 @@ TEST_P(EvaluatorOnPrograms, HandsOutTheKernelsThatItHashes) {
   const auto module = Parse(GetParam().text);
   const Space space = BuildSpace(*module);
   const Config config = RandomFusion(space, 0.7, 9);
-  Evaluator evaluator(space, config);
+  IncrementalFusion current(space, config);
   std::map<Hash128, Hash128> graphs;
   const auto fused = Apply(space, config);
   for (const Kernel& kernel : KernelsOf(*fused)) {
     graphs[kernel.hash] = hlo::FingerprintComputation(kernel.computation());
   }
-  for (const KernelRef& ref : evaluator.Kernels()) {
-    const Kernel kernel = evaluator.KernelFor(ref);
+  for (const KernelRef& ref : current.Kernels()) {
+    const Kernel kernel = current.KernelFor(ref);
     EXPECT_EQ(kernel.hash, ref.hash);
     ASSERT_TRUE(graphs.contains(ref.hash)) << kernel.name;
     EXPECT_EQ(hlo::FingerprintComputation(kernel.computation()), graphs[ref.hash]);
   }
 }
 
-TEST(Evaluator, KeepsWhatLegalisingFromNothingGivesOnExampleNetworks) {
+TEST(IncrementalFusion, KeepsWhatLegalisingFromNothingGivesOnExampleNetworks) {
   for (const char* name : {"resnet18", "train_step", "bert_block"}) {
     const auto module = hlo::ReadModuleFile(std::string(SMELT_SOURCE_DIR) + "/models/" + name + ".hlo");
     ASSERT_TRUE(module.ok()) << module.status();
@@ -145,34 +145,34 @@ TEST(Evaluator, KeepsWhatLegalisingFromNothingGivesOnExampleNetworks) {
   }
 }
 
-TEST(Evaluator, ReportsOnlyKernelsThatChanged) {
+TEST(IncrementalFusion, ReportsOnlyKernelsThatChanged) {
   const auto module = Parse(ProgramText("layers"));
   const Space space = BuildSpace(*module);
-  Evaluator evaluator(space, NoFusion(space));
-  evaluator.Apply(FlipMove(FindDecision(space, "two.b -> two.d")));
-  EXPECT_TRUE(evaluator.changed());
-  EXPECT_EQ(evaluator.removed().size(), 2);  // the broadcast and the division
-  EXPECT_EQ(evaluator.added().size(), 1);
+  IncrementalFusion current(space, NoFusion(space));
+  current.Apply(FlipMove(FindDecision(space, "two.b -> two.d")));
+  EXPECT_TRUE(current.changed());
+  EXPECT_EQ(current.removed().size(), 2);  // the broadcast and the division
+  EXPECT_EQ(current.added().size(), 1);
 }
 
-TEST(Evaluator, SaysWhenAMoveChangesNothing) {
+TEST(IncrementalFusion, SaysWhenAMoveChangesNothing) {
   const auto module = Parse(ProgramText("elementwise"));
   const Space space = BuildSpace(*module);
-  Evaluator evaluator(space, NoFusion(space));
-  evaluator.Apply(FlipMove(FindDecision(space, "share mul.1")));  // nothing to share yet
-  EXPECT_FALSE(evaluator.changed());
-  EXPECT_TRUE(evaluator.removed().empty());
-  EXPECT_TRUE(evaluator.added().empty());
+  IncrementalFusion current(space, NoFusion(space));
+  current.Apply(FlipMove(FindDecision(space, "share mul.1")));  // nothing to share yet
+  EXPECT_FALSE(current.changed());
+  EXPECT_TRUE(current.removed().empty());
+  EXPECT_TRUE(current.added().empty());
 }
 
-TEST(Evaluator, MovesAPatternInAllItsPlaces) {
+TEST(IncrementalFusion, MovesAPatternInAllItsPlaces) {
   const auto module = Parse(ProgramText("layers"));
   const Space space = BuildSpace(*module);
   const int32_t d = FindDecision(space, "two.e -> two.s");
-  Evaluator evaluator(space, NoFusion(space));
-  evaluator.Apply(PatternMove(space, space.PatternOf(d), true));
-  EXPECT_TRUE(evaluator.config().Get(d));
-  EXPECT_GE(evaluator.config().Count(), 2);
+  IncrementalFusion current(space, NoFusion(space));
+  current.Apply(PatternMove(space, space.PatternOf(d), true));
+  EXPECT_TRUE(current.config().Get(d));
+  EXPECT_GE(current.config().Count(), 2);
 }
 
 }  // namespace

@@ -1,13 +1,12 @@
 // The current program of a search: which kernels a move takes away and which it makes, without building the program.
 //
-//   Evaluator evaluator(space, start);
-//   evaluator.Apply(FlipMove(17));
-//   for (const KernelRef& k : evaluator.added()) seconds += cost(k.hash);
-//   if (worse) evaluator.Undo();
+//   IncrementalFusion fusion(space, start);
+//   fusion.Apply(FlipMove(17));
+//   for (const KernelRef& k : fusion.added()) seconds += cost(k.hash);
+//   if (worse) fusion.Undo();
 //
 // A move costs time proportional to the kernels that it touches. Hashes equal those of the kernels that ExtractKernels
-// finds in Apply(space, evaluator.config()). Not thread-safe; chains in parallel have an evaluator each and share the
-// space.
+// finds in Apply(space, fusion.config()). Not thread-safe; chains in parallel have one each and share the space.
 #pragma once
 
 #include <cstdint>
@@ -40,14 +39,14 @@ Move PatternMove(const Space& space, int32_t pattern, bool value);
 
 struct KernelRef {
   Hash128 hash;
-  int32_t slot;                         // of this evaluator, for KernelFor
+  int32_t slot;                         // of this fusion, for KernelFor
   const hlo::Computation* computation;  // of the space's module, in which it stands: loops run theirs more than once
 };
 
-class Evaluator {
+class IncrementalFusion {
  public:
   // `start` is legalised.
-  Evaluator(const Space& space, const Config& start);
+  IncrementalFusion(const Space& space, const Config& start);
 
   const Space& space() const { return partition_.space(); }
   const Config& config() const { return partition_.config(); }  // legal and canonical

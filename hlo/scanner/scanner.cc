@@ -1,4 +1,4 @@
-#include "hlo/text/scanner.h"
+#include "hlo/scanner/scanner.h"
 
 #include <algorithm>
 #include <charconv>

@@ -1,4 +1,4 @@
-#include "targets/cpu/probe.h"
+#include "targets/cpu/processor/probe.h"
 
 #include <algorithm>
 #include <chrono>

@@ -1,4 +1,4 @@
-#include "fusion/evaluator.h"
+#include "fusion/incremental_fusion.h"
 
 #include "fusion/kernel_build.h"
 
@@ -16,7 +16,7 @@ Move PatternMove(const Space& space, int32_t pattern, bool value) {
   return {value ? Move::Action::kSet : Move::Action::kClear, {decisions.begin(), decisions.end()}};
 }
 
-Evaluator::Evaluator(const Space& space, const Config& start) : partition_(space) {
+IncrementalFusion::IncrementalFusion(const Space& space, const Config& start) : partition_(space) {
   for (int32_t d = 0; d < start.size(); ++d) {
     if (start.Get(d)) flips_.push_back(d);
   }
@@ -24,13 +24,13 @@ Evaluator::Evaluator(const Space& space, const Config& start) : partition_(space
   config_before_ = config().Hash();
 }
 
-KernelRef Evaluator::Ref(int32_t slot) const {
+KernelRef IncrementalFusion::Ref(int32_t slot) const {
   const KernelSlot& kernel = partition_.kernel(slot);
   const Node& node = space().graph().node(kernel.outputs[0]);
   return {kernel.hash, slot, space().graph().computations()[node.computation]};
 }
 
-void Evaluator::Apply(const Move& move) {
+void IncrementalFusion::Apply(const Move& move) {
   config_before_ = config().Hash();
   flips_.clear();
   for (int32_t d : move.decisions) {
@@ -44,14 +44,14 @@ void Evaluator::Apply(const Move& move) {
   for (int32_t slot : partition_.added()) added_.push_back(Ref(slot));
 }
 
-void Evaluator::Undo() {
+void IncrementalFusion::Undo() {
   partition_.Undo();
   config_before_ = config().Hash();
   removed_.clear();
   added_.clear();
 }
 
-std::vector<KernelRef> Evaluator::Kernels() const {
+std::vector<KernelRef> IncrementalFusion::Kernels() const {
   std::vector<KernelRef> kernels;
   kernels.reserve(partition_.kernel_count());
   for (int32_t slot = 0; slot < partition_.slot_count(); ++slot) {
@@ -60,7 +60,7 @@ std::vector<KernelRef> Evaluator::Kernels() const {
   return kernels;
 }
 
-Kernel Evaluator::KernelFor(const KernelRef& kernel) {
+Kernel IncrementalFusion::KernelFor(const KernelRef& kernel) {
   KernelBody body;
   partition_.Body(kernel.slot, &body);
   return BuildKernel(space().graph(), body, kernel.hash);

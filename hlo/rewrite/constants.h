@@ -21,7 +21,7 @@ const Literal* KnownLiteral(const Instruction& instruction);
 // A literal whose element 0 is the value that every element of the instruction has; nullptr if not known or not
 // uniform.
 const Literal* UniformLiteral(const Instruction& instruction);
-// That value as a scalar.
+// The value that every element of the instruction has, as a scalar; absent as above.
 std::optional<Literal> UniformValue(const Instruction& instruction);
 
 // Every element is known to equal the value (a real number; a complex element then has no imaginary part). Zeros of

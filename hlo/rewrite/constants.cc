@@ -1,4 +1,4 @@
-#include "hlo/passes/constants.h"
+#include "hlo/rewrite/constants.h"
 
 #include <cmath>
 #include <cstring>

@@ -1,4 +1,4 @@
-#include "hlo/passes/graph_builder.h"
+#include "hlo/rewrite/graph_builder.h"
 
 #include <algorithm>
 #include <numeric>
@@ -7,7 +7,7 @@
 #include "base/check.h"
 #include "base/str_cat.h"
 #include "hlo/module.h"
-#include "hlo/passes/constants.h"
+#include "hlo/rewrite/constants.h"
 
 namespace smelt::hlo {
 

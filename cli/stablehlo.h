@@ -1,0 +1,18 @@
+// Modules in StableHLO, which XLA's front end in a Python child makes HLO of.
+#pragma once
+
+#include <string>
+
+#include "CLI/CLI.hpp"
+#include "absl/status/statusor.h"
+
+namespace smelt::cli {
+
+// The flag that names the Python; verbs with AddTargetFlags (target.h) have it already.
+inline constexpr char kPythonFlag[] = "--python";
+void AddPythonFlag(CLI::App& app, std::string* python);
+
+// The file that a module argument stands for: itself, or for StableHLO what was made of it.
+absl::StatusOr<std::string> ModuleFile(const std::string& module, const std::string& python);
+
+}  // namespace smelt::cli

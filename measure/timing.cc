@@ -1,0 +1,31 @@
+#include "measure/timing.h"
+
+#include <algorithm>
+
+#include "base/clock.h"
+#include "base/status_macros.h"
+
+namespace smelt::measure {
+
+absl::StatusOr<std::vector<std::vector<double>>> TimeInTurn(size_t count, const SampleLimits& limits,
+                                                            absl::FunctionRef<absl::StatusOr<double>(size_t)> sample,
+                                                            absl::FunctionRef<double()> elapsed) {
+  constexpr int kInAnyCase = 3;
+  const double least_seconds = std::min(limits.least_seconds, limits.seconds);
+  std::vector<std::vector<double>> samples(count);
+  for (int round = 0; round < kInAnyCase || elapsed() < limits.seconds; ++round) {
+    if (round >= limits.rounds && (round >= limits.most_rounds || elapsed() >= least_seconds)) break;
+    for (size_t k = 0; k < count; ++k) {
+      const size_t i = round % 2 == 0 ? k : count - 1 - k;
+      SMELT_ASSIGN_OR_RETURN(samples[i].emplace_back(), sample(i));
+    }
+  }
+  return samples;
+}
+
+absl::StatusOr<std::vector<std::vector<double>>> TimeInTurn(size_t count, const SampleLimits& limits,
+                                                            absl::FunctionRef<absl::StatusOr<double>(size_t)> sample) {
+  return TimeInTurn(count, limits, sample, [start = Clock::now()] { return Since(start); });
+}
+
+}  // namespace smelt::measure

@@ -1,0 +1,64 @@
+#include "targets/target.h"
+
+#include <string_view>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "fusion/kernel_cost.h"
+#include "fusion/unfuse.h"
+#include "gnn/shipped_model.h"
+#include "hlo/loop_nest.h"
+#include "kernels/cost/analytical.h"
+#include "targets/tunable.h"
+
+namespace smelt::targets {
+
+absl::StatusOr<std::unique_ptr<Tunable>> Target::Open(const std::string& path, const std::string& fusion) const {
+  SMELT_ASSIGN_OR_RETURN(Program program, LoadProgram(path));
+  return TuneFusions(*this, std::move(program), fusion);
+}
+
+absl::StatusOr<std::unique_ptr<Tunable>> Target::Prepare(const std::string& path, const std::string&,
+                                                         const measure::Budget&, std::vector<std::string>*) const {
+  return Open(path, "priority");
+}
+
+absl::StatusOr<std::unique_ptr<Tunable>> Target::Take(std::unique_ptr<hlo::Module> module,
+                                                      const std::string& fusion) const {
+  SMELT_ASSIGN_OR_RETURN(Program program, PrepareProgram(std::move(module), "", Simplify::kNo));
+  return TuneFusions(*this, std::move(program), fusion);
+}
+
+absl::StatusOr<std::unique_ptr<gnn::Predictor>> Target::OpenPredictor(const std::string& name) const {
+  const std::string path = name.empty() ? gnn::ShippedModelPath(id().kind) : name;
+  if (path.empty() || path == "analytical") return gnn::Predictor::Analytical(machine());
+  return gnn::Predictor::Load(path, machine(), id().kind);
+}
+
+absl::StatusOr<double> Target::RoughSeconds(const fusion::Kernel& kernel) const {
+  return kernels::cost::EstimateKernel(kernel.computation(), machine()).seconds();
+}
+
+std::function<double(const hlo::Computation&)> Target::HeuristicCost() const {
+  return [this](const hlo::Computation& kernel) { return kernels::cost::EstimateKernel(kernel, machine()).seconds(); };
+}
+
+bool Target::IsNothing(const fusion::Kernel& kernel) const { return fusion::IsFree(kernel.computation()); }
+
+std::vector<std::string> Target::WhyOpaque(const hlo::Module&, const std::vector<fusion::Kernel>& kernels) const {
+  std::vector<std::string> why;
+  for (const fusion::Kernel& kernel : kernels)
+    why.emplace_back(smelt::hlo::HasLoopNest(kernel.computation()).message());
+  return why;
+}
+
+absl::StatusOr<KernelListing> Target::Show(const fusion::Kernel&, const std::string&) const {
+  return absl::UnimplementedError(absl::StrCat("--target=", id().kind, " does not show how it compiles a kernel"));
+}
+
+measure::Runner::KernelResult Target::TimeKernel(measure::Runner& runner, const fusion::Kernel& kernel,
+                                                 const std::string& way) const {
+  return runner.TimeKernel(kernel, way);
+}
+
+}  // namespace smelt::targets

@@ -1,0 +1,94 @@
+// The verbs under a target that is one file: nothing else knows of it.
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace smelt {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+
+constexpr char kModule[] = R"(HloModule small
+
+ENTRY main {
+  x = f32[8,16] parameter(0)
+  w = f32[16,4] parameter(1)
+  d = f32[8,4] dot(x, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  e = f32[8,4] exponential(d)
+  n = f32[8,4] negate(e)
+  ROOT t = (f32[8,4], f32[8,4]) tuple(e, n)
+}
+)";
+
+class ExampleTarget : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = fs::path(::testing::TempDir()) / absl::StrCat("example-target-", ::getpid());
+    fs::create_directories(folder_);
+    std::ofstream(In("small.hlo")) << kModule;
+  }
+  void TearDown() override { fs::remove_all(folder_); }
+
+  std::string In(const char* name) const { return (folder_ / name).string(); }
+  // Both outputs of the tool; its exit status is 0.
+  std::string Output(const std::vector<std::string>& words) {
+    const std::string command = absl::StrCat("SMELT_CACHE=", In("cache"), " ", SMELT_WITH_EXAMPLE, " ",
+                                             absl::StrJoin(words, " "), " > ", In("output"), " 2>&1");
+    const int status = std::system(command.c_str());
+    std::ifstream file(In("output"));
+    const std::string text{std::istreambuf_iterator<char>(file), {}};
+    EXPECT_EQ(status, 0) << command << "\n" << text;
+    return text;
+  }
+
+  fs::path folder_;
+};
+
+TEST_F(ExampleTarget, RunsAndIsCompared) {
+  EXPECT_THAT(Output({"run", In("small.hlo"), "--target=evaluator", "--check"}), HasSubstr("out.1 error=0 "));
+}
+
+TEST_F(ExampleTarget, IsTimed) {
+  EXPECT_THAT(Output({"bench", In("small.hlo"), "--target=evaluator", "--seconds=0.1", "--json"}),
+              HasSubstr("\"target\": \"evaluator\""));
+}
+
+TEST_F(ExampleTarget, IsTunedAndVerified) {
+  const std::string report = Output({"tune", In("small.hlo"), "--target=evaluator", "--out=" + In("run"), "--budget=4",
+                                     "--model=analytical", "--json"});
+  EXPECT_THAT(report, HasSubstr("\"verified\": true"));
+  EXPECT_TRUE(fs::exists(folder_ / "run" / "best.fusion.json"));
+}
+
+TEST_F(ExampleTarget, IsTunedBesideAnotherAndTheFasterOneIsTheAnswer) {
+  const std::string report = Output({"tune", In("small.hlo"), "--target=cpu:threads=1,evaluator", "--out=" + In("run"),
+                                     "--budget=8", "--model=analytical", "--quiet", "--json"});
+  EXPECT_THAT(report, HasSubstr("\"target\": \"cpu\""));
+  EXPECT_THAT(report, HasSubstr("\"verified\": true"));
+  for (const char* file : {"run/cpu/best.fusion.json", "run/evaluator/best.fusion.json", "run/report.txt"})
+    EXPECT_TRUE(fs::exists(In(file))) << file;
+}
+
+TEST_F(ExampleTarget, IsProfiled) {
+  EXPECT_THAT(Output({"profile", In("small.hlo"), "--target=evaluator", "-o", In("corpus"), "--configs=2"}),
+              HasSubstr("kernels of 1 programs timed"));
+}
+
+TEST_F(ExampleTarget, SaysWhyNot) {
+  EXPECT_THAT(Output({"inspect", In("small.hlo"), "--target=evaluator", "--why=e"}), HasSubstr("e -> n: "));
+}
+
+TEST_F(ExampleTarget, StandsInTheHelp) {
+  EXPECT_THAT(Output({"help", "tune"}), HasSubstr("evaluator: the HLO evaluator, as an example of a target"));
+}
+
+}  // namespace
+}  // namespace smelt

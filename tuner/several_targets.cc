@@ -1,0 +1,245 @@
+#include "tuner/several_targets.h"
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "base/status_macros.h"
+#include "base/write_file.h"
+#include "targets/tunable.h"
+
+namespace smelt::tuner {
+namespace {
+
+// The share of the budget that comparing the answers may take.
+constexpr double kFinalShare = 0.2;
+constexpr int kLeastChildren = 2;       // fewer sets of devices tell nothing
+constexpr double kSliceSeconds = 0.05;  // of one device, before the next has its turn
+constexpr int kSlices = 6;              // of each device in one set
+
+// An entrant with an answer.
+struct Finalist {
+  size_t entrant;
+  const targets::Target* target;
+  std::unique_ptr<targets::Tunable> tunable;
+  measure::Candidate answer, usual;
+  bool answer_is_usual = false;
+};
+
+class Contest {
+ public:
+  Contest(const std::string& path, const std::vector<Entrant>& entrants, const TuneOptions& options,
+          measure::Budget& budget)
+      : path_(path), entrants_(entrants), options_(options), budget_(budget) {}
+
+  absl::StatusOr<SeveralReport> Run() {
+    budget_.Enter(measure::Phase::kSearching);
+    for (size_t i = 0; i < entrants_.size() && !Cancelled(); ++i) {
+      report_.entrants.emplace_back().name = entrants_[i].name;
+      SMELT_RETURN_IF_ERROR(RunSession(i));
+    }
+    if (finalists_.empty()) {
+      for (const EntrantReport& entrant : report_.entrants) {
+        if (!entrant.status.ok()) return entrant.status;
+      }
+      return absl::InternalError(absl::StrCat(path_, ": no target has an answer"));
+    }
+    if (finalists_.size() > 1 && !Cancelled()) SMELT_RETURN_IF_ERROR(Compare());
+    if (report_.winner < 0) DecideWithoutComparison();
+    const std::string file = (std::filesystem::path(options_.folder) / "report.txt").string();
+    SMELT_RETURN_IF_ERROR(WriteFile(file, FormatReport(path_, options_, report_, budget_)));
+    return std::move(report_);
+  }
+
+ private:
+  bool Cancelled() const { return options_.cancel != nullptr && *options_.cancel; }
+  void Say(const std::string& line) const {
+    if (options_.progress != nullptr) options_.progress->Say(line);
+  }
+
+  // An entrant that cannot run the program leaves it to the others. Fails only where its folder cannot be kept.
+  absl::Status RunSession(size_t i) {
+    EntrantReport& mine = report_.entrants[i];
+    const double last = kFinalShare * budget_.seconds();
+    measure::Budget part(std::max((budget_.left() - last) / static_cast<double>(entrants_.size() - i), 0.0));
+    TuneOptions options = options_;
+    options.folder = (std::filesystem::path(options_.folder) / mine.name).string();
+    Say(absl::StrFormat("%s: about %.0f s", mine.name, part.seconds()));
+    std::vector<std::string> notes;
+    absl::StatusOr<std::unique_ptr<targets::Tunable>> tunable =
+        entrants_[i].target->Prepare(path_, options.folder, part, &notes);
+    for (const std::string& note : notes) Say(note);
+    mine.status = tunable.status();
+    if (tunable.ok()) {
+      absl::StatusOr<std::unique_ptr<gnn::Predictor>> predictor = entrants_[i].open_predictor(*entrants_[i].target);
+      if (!predictor.ok()) return predictor.status();
+      mine.model = (*predictor)->Describe();
+      absl::StatusOr<TuneReport> tuned = Tune(**tunable, options, **predictor, part);
+      mine.status = tuned.status();
+      if (tuned.ok()) mine.report = *std::move(tuned);
+    }
+    if (!mine.status.ok()) {
+      Say(absl::StrCat(mine.name, ": ", std::string(mine.status.message())));
+      return absl::OkStatus();
+    }
+    // An answer that differs from the evaluator's is none, and one that was not measured says nothing.
+    if (!mine.report.difference.empty() || mine.report.default_seconds == 0) return absl::OkStatus();
+    const targets::Tunable& program = **tunable;
+    Finalist finalist{.entrant = i, .target = entrants_[i].target};
+    finalist.answer = program.ToCandidate(mine.report.chosen);
+    finalist.usual = program.ToCandidate(program.usual());
+    finalist.answer_is_usual = !mine.report.improved;
+    finalist.tunable = *std::move(tunable);
+    finalists_.push_back(std::move(finalist));
+    return absl::OkStatus();
+  }
+
+  // What a user has today: another compiler's default, or else the first entrant's.
+  size_t Baseline() const {
+    for (size_t f = 0; f < finalists_.size(); ++f) {
+      if (!finalists_[f].tunable->CompilerName().empty()) return f;
+    }
+    return 0;
+  }
+
+  absl::Status Compare() {
+    budget_.Enter(measure::Phase::kComparing);
+    const size_t baseline = Baseline();
+    const std::string compiler = finalists_[baseline].tunable->CompilerName();
+    report_.baseline = compiler.empty()
+                           ? absl::StrCat(report_.entrants[finalists_[baseline].entrant].name, "'s default")
+                           : absl::StrCat(compiler, "'s own choice");
+    std::vector<std::vector<double>> usual;                                    // by set of devices
+    std::vector<std::vector<std::vector<double>>> answers(finalists_.size());  // by finalist and set
+    const double begin = budget_.spent();
+    for (int set = 0; set < options_.comparison.children && !Cancelled(); ++set) {
+      const double each = set == 0 ? 0 : (budget_.spent() - begin) / set;
+      if (set > 0 && budget_.left() < each) break;
+      if (options_.progress != nullptr) options_.progress->Update(absl::StrCat("comparing the answers, set ", set + 1));
+      std::vector<double> usual_rounds;
+      std::vector<std::vector<double>> rounds(finalists_.size());
+      SMELT_ASSIGN_OR_RETURN(const bool all, TimeOneSet(baseline, &usual_rounds, &rounds));
+      if (!all) break;
+      usual.push_back(std::move(usual_rounds));
+      for (size_t f = 0; f < finalists_.size(); ++f) answers[f].push_back(std::move(rounds[f]));
+    }
+    if (static_cast<int>(usual.size()) < kLeastChildren) {
+      report_.undecided = "there was no time to compare the answers with each other";
+      return absl::OkStatus();
+    }
+    std::vector<measure::Comparison> beside;  // the baseline's default and each answer
+    for (size_t f = 0; f < finalists_.size(); ++f) {
+      beside.push_back(measure::CompareRounds(usual, answers[f]));
+      report_.entrants[finalists_[f].entrant].seconds = beside[f].tuned_seconds;
+    }
+    report_.baseline_seconds = beside[baseline].usual_seconds;
+    const auto fastest =
+        std::max_element(beside.begin(), beside.end(), [](const auto& a, const auto& b) { return a.gain < b.gain; });
+    const auto best = static_cast<size_t>(fastest - beside.begin());
+    // What is not beyond doubt faster than the baseline is no answer; the baseline's own session may have shown its
+    // own.
+    const size_t winner = fastest->better ? best : baseline;
+    report_.winner = static_cast<int>(finalists_[winner].entrant);
+    if (best != baseline || !finalists_[best].answer_is_usual) report_.compared = *fastest;
+    return absl::OkStatus();
+  }
+
+  // New devices, one a finalist, whose turns are short. False: no time is left, or an answer that ran before fails now.
+  absl::StatusOr<bool> TimeOneSet(size_t baseline, std::vector<double>* usual,
+                                  std::vector<std::vector<double>>* answers) {
+    std::vector<std::unique_ptr<measure::Runner>> runners;
+    for (const Finalist& finalist : finalists_) {
+      measure::MeasurePolicy policy = options_.policy;
+      policy.build_timeout = finalist.target->BuildSeconds().value_or(policy.build_timeout);
+      runners.push_back(std::make_unique<measure::Runner>(finalist.target->NewDevice(targets::DeviceUse::kTimes),
+                                                          policy, options_.cancel));
+      runners.back()->SetDeadline(budget_.At(budget_.seconds()));
+    }
+    for (int slice = 0; slice < kSlices; ++slice) {
+      for (size_t f = 0; f < finalists_.size(); ++f) {
+        const Finalist& finalist = finalists_[f];
+        const measure::Candidate& beside = f == baseline ? finalist.usual : finalist.answer;
+        const measure::Outcome outcome = runners[f]->TimeProgram(finalist.answer, beside, 1, kSliceSeconds, 0).outcome;
+        if (!outcome.ok()) {
+          if (!runners[f]->out_of_time() && !Cancelled() && options_.progress != nullptr)
+            Say(absl::StrCat(report_.entrants[finalist.entrant].name, ": ", outcome.message));
+          return false;
+        }
+        (*answers)[f].push_back(outcome.median());
+        if (f == baseline) usual->push_back(measure::Median(outcome.reference_seconds));
+      }
+    }
+    return true;
+  }
+
+  // What each session measured for itself decides.
+  void DecideWithoutComparison() {
+    const auto fastest = std::min_element(finalists_.begin(), finalists_.end(), [&](const auto& a, const auto& b) {
+      return report_.entrants[a.entrant].report.best_seconds < report_.entrants[b.entrant].report.best_seconds;
+    });
+    report_.winner = static_cast<int>(fastest->entrant);
+    const TuneReport& won = report_.entrants[report_.winner].report;
+    if (finalists_.size() == 1) {
+      report_.baseline = won.compiler.empty() ? "the default" : absl::StrCat(won.compiler, "'s own choice");
+      report_.baseline_seconds = won.default_seconds;
+      if (won.improved) report_.compared = won.compared;
+    }
+    report_.entrants[report_.winner].seconds = won.best_seconds;
+  }
+
+  const std::string& path_;
+  const std::vector<Entrant>& entrants_;
+  const TuneOptions& options_;
+  measure::Budget& budget_;
+  std::vector<Finalist> finalists_;
+  SeveralReport report_;
+};
+
+}  // namespace
+
+double SeveralReport::speedup() const { return compared ? std::exp(compared->gain) : 1; }
+
+absl::StatusOr<SeveralReport> TuneSeveral(const std::string& path, const std::vector<Entrant>& entrants,
+                                          const TuneOptions& options, measure::Budget& budget) {
+  return Contest(path, entrants, options, budget).Run();
+}
+
+std::string FormatReport(const std::string& path, const TuneOptions& options, const SeveralReport& report,
+                         const measure::Budget& budget) {
+  std::string text = absl::StrCat(path, "\n");
+  if (report.baseline_seconds > 0)
+    absl::StrAppend(&text, absl::StrFormat("  %-12s %10.4f ms\n", report.baseline, 1e3 * report.baseline_seconds));
+  for (const EntrantReport& entrant : report.entrants) {
+    absl::StrAppend(&text, absl::StrFormat("  %-12s ", entrant.name));
+    if (!entrant.status.ok()) {
+      absl::StrAppend(&text, "no session: ", std::string(entrant.status.message()), "\n");
+    } else if (entrant.seconds > 0) {
+      absl::StrAppend(&text, absl::StrFormat("%10.4f ms%s\n", 1e3 * entrant.seconds,
+                                             entrant.report.improved ? "" : ", its default"));
+    } else {
+      const TuneReport& own = entrant.report;
+      absl::StrAppend(&text, own.difference.empty() ? own.undecided : own.difference, "\n");
+    }
+  }
+  const EntrantReport& winner = report.entrants[report.winner];
+  if (report.compared) {
+    absl::StrAppend(&text,
+                    absl::StrFormat("  speed        %10.3f [%.3f, %.3f] times that of %s, of %d sets of processes%s\n",
+                                    std::exp(report.compared->gain), std::exp(report.compared->low),
+                                    std::exp(report.compared->high), report.baseline, report.compared->children,
+                                    report.compared->better ? "" : ", which may be noise"));
+  } else if (!report.undecided.empty()) {
+    absl::StrAppend(&text, "  ", report.undecided, ": the answer is the one that took least in its own session\n");
+  }
+  absl::StrAppend(&text, "  verified     ", winner.report.verified ? "yes, against the evaluator" : "no", "\n");
+  absl::StrAppend(&text, "  time         ", budget.ToString(), "\n");
+  absl::StrAppend(&text, "  answer       ", winner.name, ": ",
+                  (std::filesystem::path(options.folder) / winner.name / "report.txt").string(), "\n");
+  return text;
+}
+
+}  // namespace smelt::tuner
