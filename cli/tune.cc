@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -276,10 +277,13 @@ Action AddTune(CLI::App& app) {
     if (!IsUtf8(folder))
       return UsageError(
           absl::StrCat(folder, ": the run folder's name is not UTF-8, which its reports are; give another"));
+    std::set<std::string> kinds;
     for (const std::string& word : targets::SplitTargets(flags->target.words)) {
       TargetFlags one = flags->target;
       one.words = word;
-      SMELT_RETURN_IF_ERROR(ReadTargetId(one).status());
+      SMELT_ASSIGN_OR_RETURN(const machine::TargetId id, ReadTargetId(one));
+      if (!kinds.insert(id.kind).second)
+        return UsageError(absl::StrCat("--target=", flags->target.words, " names ", id.kind, " twice"));
     }
     SMELT_ASSIGN_OR_RETURN(flags->module, ModuleFile(flags->module, flags->target.flags[kPythonFlag]));
     return Tune(*flags);

@@ -37,6 +37,10 @@ class Contest {
       : path_(path), entrants_(entrants), options_(options), budget_(budget) {}
 
   absl::StatusOr<SeveralReport> Run() {
+    // A model that is not one of all these targets is told before any time is spent.
+    for (const Entrant& entrant : entrants_) {
+      SMELT_ASSIGN_OR_RETURN(predictors_.emplace_back(), entrant.open_predictor(*entrant.target));
+    }
     budget_.Enter(measure::Phase::kSearching);
     for (size_t i = 0; i < entrants_.size() && !Cancelled(); ++i) {
       report_.entrants.emplace_back().name = entrants_[i].name;
@@ -75,10 +79,8 @@ class Contest {
     for (const std::string& note : notes) Say(note);
     mine.status = tunable.status();
     if (tunable.ok()) {
-      absl::StatusOr<std::unique_ptr<gnn::Predictor>> predictor = entrants_[i].open_predictor(*entrants_[i].target);
-      if (!predictor.ok()) return predictor.status();
-      mine.model = (*predictor)->Describe();
-      absl::StatusOr<TuneReport> tuned = Tune(**tunable, options, **predictor, part);
+      mine.model = predictors_[i]->Describe();
+      absl::StatusOr<TuneReport> tuned = Tune(**tunable, options, *predictors_[i], part);
       mine.status = tuned.status();
       if (tuned.ok()) mine.report = *std::move(tuned);
     }
@@ -195,6 +197,7 @@ class Contest {
   const std::vector<Entrant>& entrants_;
   const TuneOptions& options_;
   measure::Budget& budget_;
+  std::vector<std::unique_ptr<gnn::Predictor>> predictors_;
   std::vector<Finalist> finalists_;
   SeveralReport report_;
 };

@@ -77,6 +77,14 @@ TEST_F(ExampleTarget, IsTunedBesideAnotherAndTheFasterOneIsTheAnswer) {
     EXPECT_TRUE(fs::exists(In(file))) << file;
 }
 
+TEST_F(ExampleTarget, IsNamedOnce) {
+  const std::string command = absl::StrCat(SMELT_WITH_EXAMPLE, " tune ", In("small.hlo"),
+                                           " --target=evaluator,cpu,evaluator --out=", In("run"), " 2> ", In("output"));
+  EXPECT_EQ(WEXITSTATUS(std::system(command.c_str())), 2);
+  std::ifstream file(In("output"));
+  EXPECT_THAT(std::string(std::istreambuf_iterator<char>(file), {}), HasSubstr("names evaluator twice"));
+}
+
 TEST_F(ExampleTarget, IsProfiled) {
   EXPECT_THAT(Output({"profile", In("small.hlo"), "--target=evaluator", "-o", In("corpus"), "--configs=2"}),
               HasSubstr("kernels of 1 programs timed"));
