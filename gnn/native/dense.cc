@@ -1,5 +1,13 @@
 #include "gnn/native/dense.h"
 
+// One version for each kind of vectors, chosen when the program is loaded. The thread sanitizer puts calls of its own
+// into what chooses, which runs before they can be made.
+#if defined(__SANITIZE_THREAD__)
+#define SMELT_FOR_EACH_CPU
+#else
+#define SMELT_FOR_EACH_CPU __attribute__((target_clones("avx512f", "avx2,fma", "default")))
+#endif
+
 namespace smelt::gnn {
 namespace {
 
@@ -12,7 +20,7 @@ using Vector = float __attribute__((vector_size(64), aligned(4)));
 
 }  // namespace
 
-__attribute__((target_clones("avx512f", "avx2,fma", "default"))) void MultiplyAdd(const float* a, const float* b,
+SMELT_FOR_EACH_CPU void MultiplyAdd(const float* a, const float* b,
                                                                                   float* c, int64_t rows, int64_t k,
                                                                                   int64_t n) {
   int64_t j = 0;
@@ -57,7 +65,7 @@ __attribute__((target_clones("avx512f", "avx2,fma", "default"))) void MultiplyAd
   }
 }
 
-__attribute__((target_clones("avx512f", "avx2,fma", "default"))) void AddScaled(const float* x, float alpha, float* y,
+SMELT_FOR_EACH_CPU void AddScaled(const float* x, float alpha, float* y,
                                                                                 int64_t n) {
   for (int64_t i = 0; i < n; ++i) y[i] += alpha * x[i];
 }
