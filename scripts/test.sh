@@ -28,6 +28,6 @@ cmake --build --preset "$preset"
 # A finding ends the test at once and says where.
 export ASAN_OPTIONS="${ASAN_OPTIONS:-detect_stack_use_after_return=1:strict_string_checks=1}"
 export UBSAN_OPTIONS="${UBSAN_OPTIONS:-print_stacktrace=1:halt_on_error=1}"
-export TSAN_OPTIONS="${TSAN_OPTIONS:-halt_on_error=1:second_deadlock_stack=1}"
+export TSAN_OPTIONS="${TSAN_OPTIONS:-halt_on_error=1:second_deadlock_stack=1:allocator_may_return_null=1}"
 # Two tests at a time: more would disturb those that measure, and one of LibTorch's takes a gigabyte.
 ctest --test-dir "build/$preset" --output-on-failure --no-tests=error -j2 "${filter[@]}" </dev/null

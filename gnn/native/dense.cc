@@ -20,9 +20,7 @@ using Vector = float __attribute__((vector_size(64), aligned(4)));
 
 }  // namespace
 
-SMELT_FOR_EACH_CPU void MultiplyAdd(const float* a, const float* b,
-                                                                                  float* c, int64_t rows, int64_t k,
-                                                                                  int64_t n) {
+SMELT_FOR_EACH_CPU void MultiplyAdd(const float* a, const float* b, float* c, int64_t rows, int64_t k, int64_t n) {
   int64_t j = 0;
   for (; j + kColumns <= n; j += kColumns) {
     int64_t i = 0;
@@ -65,8 +63,7 @@ SMELT_FOR_EACH_CPU void MultiplyAdd(const float* a, const float* b,
   }
 }
 
-SMELT_FOR_EACH_CPU void AddScaled(const float* x, float alpha, float* y,
-                                                                                int64_t n) {
+SMELT_FOR_EACH_CPU void AddScaled(const float* x, float alpha, float* y, int64_t n) {
   for (int64_t i = 0; i < n; ++i) y[i] += alpha * x[i];
 }
 
