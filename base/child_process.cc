@@ -50,7 +50,7 @@ absl::StatusOr<ChildProcess> ChildProcess::Fork([[maybe_unused]] int64_t memory_
     ::setpgid(0, 0);
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (::getppid() != parent) ::_exit(1);  // the parent died before the line above
-#if !defined(__SANITIZE_ADDRESS__)
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
     const auto bytes = static_cast<rlim_t>(memory_bytes);
     rlimit memory;  // what this process may have, where that is less
     if (::getrlimit(RLIMIT_DATA, &memory) != 0 || memory.rlim_cur > bytes) memory = {bytes, bytes};

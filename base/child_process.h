@@ -45,7 +45,7 @@ class ChildProcess {
  public:
   // Runs `work` in a forked process, which ends with status 0 after it, without destructors: threads of the parent are
   // not there to be joined. It may allocate and take locks only where the parent has one thread. `memory_bytes`: of
-  // private memory, less where this process may not have so much; no limit under the address sanitizer, whose shadow
+  // private memory, less where this process may not have so much; no limit under sanitizers, whose shadow memory
   // is larger than any. Unavailable, with the system's reason alone: there is no process.
   static absl::StatusOr<ChildProcess> Fork(int64_t memory_bytes, absl::FunctionRef<void()> work);
   ChildProcess(ChildProcess&& other) noexcept : pid_(std::exchange(other.pid_, -1)) {}

@@ -90,7 +90,7 @@ TEST(ChildProcess, DiesWithItsParent) {
 }
 
 TEST(ChildProcess, EndsAtItsLimitOfMemory) {
-#if defined(__SANITIZE_ADDRESS__)
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   GTEST_SKIP() << "the sanitizer's shadow is larger than any limit";
 #endif
   ChildProcess child = ChildProcess::Fork(kMemory, [] {

@@ -56,7 +56,7 @@ TEST(Child, TellsHowWorkEnded) {
   };
   EXPECT_EQ(run(spin).kind, Kind::kTimedOut);
   EXPECT_EQ(RunInChild(wait, {.seconds = 0.1}).value().kind, Kind::kTimedOut);
-#if !defined(__SANITIZE_ADDRESS__)
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
   const auto fill = [](Report&) {
     std::vector<std::string> memory;
     for (;;) memory.emplace_back(size_t{1} << 24, 'x');

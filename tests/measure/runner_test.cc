@@ -165,7 +165,7 @@ TEST(Runner, ASpinningChildDiesWithinASecondOfItsLimit) {
 }
 
 TEST(Runner, AChildThatEatsMemoryReachesItsLimitAndNotTheMachines) {
-#if defined(__SANITIZE_ADDRESS__)
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   GTEST_SKIP() << "a child under the sanitizer has no limit of memory";
 #endif
   Runner runner = MakeRunner(int64_t{1} << 30);

@@ -173,7 +173,7 @@ TEST_F(XlaTest, AChildThatHangsIsEndedAtItsLimitAndReplaced) {
 }
 
 TEST_F(XlaTest, AChildThatEatsMemoryIsEndedAtItsLimit) {
-#if defined(__SANITIZE_ADDRESS__)
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   GTEST_SKIP() << "no memory limits under the address sanitizer";
 #endif
   worker_.memory_limit_bytes = int64_t{2} << 30;
