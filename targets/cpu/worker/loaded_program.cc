@@ -64,7 +64,9 @@ absl::StatusOr<std::unique_ptr<LoadedProgram>> LoadedProgram::Compile(const std:
   std::vector<const hlo::Shape*> inputs, outputs;
   for (const hlo::Instruction* parameter : module->entry()->Parameters()) parameter->shape().AppendLeaves(&inputs);
   for (const hlo::Shape* shape : inputs) program->input_shapes_.push_back(*shape);
-  module->entry()->root()->shape().AppendLeaves(&outputs);
+  // A program whose whole result is a token gives nothing; tokens inside a tuple have their places.
+  const hlo::Shape& result = module->entry()->root()->shape();
+  if (result.IsArray() || result.IsTuple()) result.AppendLeaves(&outputs);
   for (const hlo::Shape* shape : outputs) program->output_shapes_.push_back(*shape);
   return program;
 }

@@ -56,6 +56,12 @@ TEST_F(ExampleTarget, RunsAndIsCompared) {
   EXPECT_THAT(Output({"run", In("small.hlo"), "--target=evaluator", "--check"}), HasSubstr("out.1 error=0 "));
 }
 
+// The target is our own kernels, through the same code of the verb.
+TEST_F(ExampleTarget, AProgramWhoseResultIsATokenRuns) {
+  std::ofstream(In("token.hlo")) << "HloModule m\n\nENTRY main {\n  ROOT t = token[] after-all()\n}\n";
+  EXPECT_EQ(Output({"run", In("token.hlo"), "--check"}), "");
+}
+
 TEST_F(ExampleTarget, IsTimed) {
   EXPECT_THAT(Output({"bench", In("small.hlo"), "--target=evaluator", "--seconds=0.1", "--json"}),
               HasSubstr("\"target\": \"evaluator\""));
