@@ -147,7 +147,7 @@ absl::StatusOr<measure::Runner::ProgramResult> OneProgram::Time(const std::vecto
     result = std::move(more);
   }
   // Kernels are timed in runs of their own, so that the clock does not slow the totals.
-  measure::Runner::ProgramResult kernels = runner_->TimeProgram(candidate, reference, 1, 0, kKernelRounds);
+  measure::Runner::ProgramResult kernels = runner_->TimeKernelsOf(candidate, kKernelRounds);
   if (kernels.outcome.ok()) result.kernels = std::move(kernels.kernels);
   return result;
 }

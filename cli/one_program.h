@@ -19,7 +19,7 @@
 
 namespace smelt::cli {
 
-// For targets::Settings::memory_bytes: one program may take what this process may.
+// One program may take what this process may: a value for targets::Settings::memory_bytes.
 inline constexpr int64_t kWholeMemory = std::numeric_limits<int64_t>::max();
 
 class OneProgram {

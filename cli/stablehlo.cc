@@ -9,8 +9,6 @@
 
 namespace smelt::cli {
 
-void AddPythonFlag(CLI::App& app, std::string* python) { app.add_option(kPythonFlag, *python, xla::kPythonHelp); }
-
 absl::StatusOr<std::string> ModuleFile(const std::string& module, const std::string& python) {
   if (!xla::IsStableHlo(module)) return module;
   constexpr double kConversionSeconds = 300;

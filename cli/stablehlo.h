@@ -3,14 +3,12 @@
 
 #include <string>
 
-#include "CLI/CLI.hpp"
 #include "absl/status/statusor.h"
 
 namespace smelt::cli {
 
-// The flag that names the Python; verbs with AddTargetFlags (target.h) have it already.
+// The flag that names the Python: one of --target=xla, which AddTargetFlags (target.h) gives a verb.
 inline constexpr char kPythonFlag[] = "--python";
-void AddPythonFlag(CLI::App& app, std::string* python);
 
 // The file that a module argument stands for: itself, or for StableHLO what was made of it.
 absl::StatusOr<std::string> ModuleFile(const std::string& module, const std::string& python);

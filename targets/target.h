@@ -81,7 +81,8 @@ class Target {
   virtual std::function<double(const hlo::Computation&)> HeuristicCost() const;
   // Whether nothing runs for it: it is another name of a value.
   virtual bool IsNothing(const fusion::Kernel& kernel) const;
-  // For each of these kernels of a fused module why the compiler makes no loops of it; empty: it makes some.
+  // The compiler may make no loops of a kernel: says why, for each of these of a fused module; empty where it makes
+  // some.
   virtual std::vector<std::string> WhyOpaque(const hlo::Module& fused,
                                              const std::vector<fusion::Kernel>& kernels) const;
   // Unimplemented: it has none to show. `way`: as TimeKernel's.

@@ -47,13 +47,11 @@ class Contest {
       SMELT_RETURN_IF_ERROR(RunSession(i));
     }
     if (finalists_.empty()) {
-      for (const EntrantReport& entrant : report_.entrants) {
-        if (!entrant.status.ok()) return entrant.status;
-      }
-      return absl::InternalError(absl::StrCat(path_, ": no target has an answer"));
+      SMELT_RETURN_IF_ERROR(KeepADefault());
+    } else {
+      if (finalists_.size() > 1 && !Cancelled()) SMELT_RETURN_IF_ERROR(Compare());
+      if (report_.winner < 0) DecideWithoutComparison();
     }
-    if (finalists_.size() > 1 && !Cancelled()) SMELT_RETURN_IF_ERROR(Compare());
-    if (report_.winner < 0) DecideWithoutComparison();
     const std::string file = (std::filesystem::path(options_.folder) / "report.txt").string();
     SMELT_RETURN_IF_ERROR(WriteFile(file, FormatReport(path_, options_, report_, budget_)));
     return std::move(report_);
@@ -178,6 +176,25 @@ class Contest {
     return true;
   }
 
+  // Nothing was measured: the answer is a default that nothing speaks against.
+  absl::Status KeepADefault() {
+    absl::Status why = absl::CancelledError("interrupted");
+    for (size_t i = 0; i < report_.entrants.size(); ++i) {
+      const EntrantReport& entrant = report_.entrants[i];
+      if (entrant.status.ok() && entrant.report.difference.empty()) {
+        report_.winner = static_cast<int>(i);
+        report_.undecided = entrant.report.undecided.empty() ? "interrupted" : entrant.report.undecided;
+        return absl::OkStatus();
+      }
+      why = entrant.status.ok() ? absl::InternalError(absl::StrCat(path_,
+                                                                   ": the default program differs from the "
+                                                                   "evaluator: ",
+                                                                   entrant.report.difference))
+                                : entrant.status;
+    }
+    return why;
+  }
+
   // What each session measured for itself decides.
   void DecideWithoutComparison() {
     const auto fastest = std::min_element(finalists_.begin(), finalists_.end(), [&](const auto& a, const auto& b) {
@@ -236,7 +253,9 @@ std::string FormatReport(const std::string& path, const TuneOptions& options, co
                                     std::exp(report.compared->high), report.baseline, report.compared->children,
                                     report.compared->better ? "" : ", which may be noise"));
   } else if (!report.undecided.empty()) {
-    absl::StrAppend(&text, "  ", report.undecided, ": the answer is the one that took least in its own session\n");
+    absl::StrAppend(
+        &text, "  ", report.undecided,
+        winner.seconds > 0 ? ": the answer took least in its own session\n" : ": a default is the answer\n");
   }
   absl::StrAppend(&text, "  verified     ", winner.report.verified ? "yes, against the evaluator" : "no", "\n");
   absl::StrAppend(&text, "  time         ", budget.ToString(), "\n");

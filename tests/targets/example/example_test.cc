@@ -83,6 +83,12 @@ TEST_F(ExampleTarget, IsTunedBesideAnotherAndTheFasterOneIsTheAnswer) {
     EXPECT_TRUE(fs::exists(In(file))) << file;
 }
 
+TEST_F(ExampleTarget, WithoutTimeADefaultIsTheAnswer) {
+  const std::string report = Output({"tune", In("small.hlo"), "--target=cpu,evaluator", "--out=" + In("run"),
+                                     "--budget=0.01", "--model=analytical", "--quiet"});
+  EXPECT_THAT(report, HasSubstr("a default is the answer"));
+}
+
 TEST_F(ExampleTarget, IsNamedOnce) {
   const std::string command = absl::StrCat(SMELT_WITH_EXAMPLE, " tune ", In("small.hlo"),
                                            " --target=evaluator,cpu,evaluator --out=", In("run"), " 2> ", In("output"));
