@@ -5,9 +5,9 @@
 //
 // The defaults are timed for a moment first: a target whose default takes many times another's gets no session, and
 // the time goes to the others. Each of these has a session of its own (session.h) in a part of the time, one after the
-// other; what one leaves, the next has. Then the answers are timed in turn, each by its own device, beside the default of another compiler where
-// a target has one, since that is what a user has today. The sample are sets of new devices, as in
-// measure/comparison.h.
+// other; what one leaves, the next has. Then the answers are timed in turn, each by its own device, beside the default
+// of another compiler where a target has one, since that is what a user has today. The sample are sets of new devices,
+// as in measure/comparison.h.
 #pragma once
 
 #include <functional>
