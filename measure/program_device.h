@@ -55,9 +55,9 @@ class DeviceProgram {
   virtual nlohmann::json KernelFacts() const { return nlohmann::json::object(); }
 
   // Warms up and finds how many runs make one sample of at least 100 us.
-  absl::Status Prepare();
-  // Seconds of one run, averaged over a sample's runs.
-  absl::StatusOr<double> Sample();
+  virtual absl::Status Prepare();
+  // Seconds of one run, averaged over a sample's runs: by the clock. A simulated device tells its own seconds.
+  virtual absl::StatusOr<double> Sample();
 
  private:
   int64_t runs_per_sample_ = 1;

@@ -18,10 +18,12 @@ namespace {
 
 constexpr uintptr_t kAlignment = 64;
 
-// What a job became: its code, or why it has none.
+// What a job became: its code, what runs it elsewhere, or why it has none.
 struct CompiledJob {
   std::shared_ptr<const CompiledKernel> kernel;
   std::string reason;
+  std::optional<ElsewhereKernel> elsewhere = std::nullopt;
+  absl::Status status = absl::OkStatus();  // of `elsewhere`
 };
 
 int64_t LeafCountOfParameters(const hlo::Computation& kernel) {
@@ -53,6 +55,12 @@ std::vector<CompiledJob> CompileJobs(const BuiltProgram& built, const Target& ta
   pool.ParallelFor(pool.threads(), [&](int, int64_t begin, int64_t end) {
     for (int64_t worker = begin; worker < end; ++worker) {
       for (size_t i = next++; i < kernels.size(); i = next++) {
+        if (options.elsewhere) {
+          absl::StatusOr<std::optional<ElsewhereKernel>> elsewhere = options.elsewhere(kernels[i]);
+          compiled[i].status = elsewhere.status();
+          if (elsewhere.ok()) compiled[i].elsewhere = *std::move(elsewhere);
+          if (!elsewhere.ok() || compiled[i].elsewhere) continue;
+        }
         const auto opaque = built.opaque_jobs.find(static_cast<int32_t>(i));
         compiled[i] = opaque == built.opaque_jobs.end() ? CompileJob(kernels[i], target, options)
                                                         : CompiledJob{nullptr, opaque->second};
@@ -62,9 +70,10 @@ std::vector<CompiledJob> CompileJobs(const BuiltProgram& built, const Target& ta
   return compiled;
 }
 
-// What the runtime is given: the code, or the evaluator with the kernel that it keeps.
-runtime::ProgramJob JobOf(fusion::Kernel kernel, const CompiledKernel* compiled) {
-  if (compiled != nullptr) return {compiled->code, nullptr};
+// What the runtime is given: the code, what runs it elsewhere, or the evaluator with the kernel that it keeps.
+runtime::ProgramJob JobOf(fusion::Kernel kernel, const CompiledJob& compiled) {
+  if (compiled.elsewhere) return {nullptr, compiled.elsewhere->run};
+  if (compiled.kernel != nullptr) return {compiled.kernel->code, nullptr};
   const auto kept = std::make_shared<const fusion::Kernel>(std::move(kernel));
   return {nullptr, [kept](absl::Span<const void* const> inputs, absl::Span<void* const> outputs, int threads,
                           const std::atomic<bool>* cancel) {
@@ -99,9 +108,10 @@ class CompiledExecutable : public Executable {
     auto executable = std::make_unique<CompiledExecutable>();
     SMELT_ASSIGN_OR_RETURN(BuiltProgram built, BuildProgram(module));
     std::vector<CompiledJob> compiled = CompileJobs(built, target, options);
+    for (const CompiledJob& job : compiled) SMELT_RETURN_IF_ERROR(job.status);
     executable->AddKernelInfo(built.sites, compiled);
     for (size_t i = 0; i < built.jobs.size(); ++i) {
-      executable->jobs_.push_back(JobOf(std::move(built.jobs[i]), compiled[i].kernel.get()));
+      executable->jobs_.push_back(JobOf(std::move(built.jobs[i]), compiled[i]));
     }
     executable->inputs_ = std::move(built.inputs);
     executable->outputs_ = std::move(built.outputs);
@@ -214,6 +224,9 @@ class CompiledExecutable : public Executable {
       info.bytes = site.bytes;
       if (site.job < 0) {
         info.trace = "# the executor overwrites the slice in place\n";
+      } else if (const auto& elsewhere = compiled[site.job].elsewhere; elsewhere) {
+        info.tile = elsewhere->way;
+        info.trace = elsewhere->trace;
       } else if (compiled[site.job].kernel == nullptr) {
         info.opaque = true;
         info.opaque_reason = compiled[site.job].reason;

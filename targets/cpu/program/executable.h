@@ -8,12 +8,15 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "fusion/kernel.h"
 #include "hlo/literal.h"
 #include "hlo/module.h"
 #include "runtime/execution.h"
@@ -35,10 +38,19 @@ struct KernelInfo {
   double compile_seconds = 0;
 };
 
+// A kernel that another device runs: an accelerator beside this CPU.
+struct ElsewhereKernel {
+  runtime::OpaqueOperation run;
+  std::string way, trace;  // KernelInfo's `tile` and `trace`
+};
+
 struct ExecutableOptions {
   KernelCache* cache = nullptr;
   // Tiles by canonical kernel hash; others take their default.
   absl::flat_hash_map<Hash128, kernels::nests::Tile> tiles;
+  // Where given, each distinct kernel is offered to it first; null: it runs here. An error is Compile's. Called by
+  // several threads at a time.
+  std::function<absl::StatusOr<std::optional<ElsewhereKernel>>(const fusion::Kernel&)> elsewhere;
 };
 
 using runtime::RunOptions;  // its entries of kernel_seconds are those of Executable::kernels()
