@@ -28,3 +28,22 @@ function(smelt_test name)
   include(GoogleTest)
   gtest_discover_tests(${name}_test DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 120 PROPERTIES TIMEOUT 900)
 endfunction()
+
+# smelt_source_version(TARGET HEADER header NAMESPACE namespace FOLDERS folder...): the library defines SourceVersion() of that header and namespace,
+# a hash of the folders' sources.
+function(smelt_source_version target)
+  cmake_parse_arguments(version "" "HEADER;NAMESPACE" "FOLDERS" ${ARGN})
+  set(sources "")
+  foreach(folder IN LISTS version_FOLDERS)
+    file(GLOB_RECURSE found CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/${folder}/*.cc ${CMAKE_SOURCE_DIR}/${folder}/*.h)
+    list(APPEND sources ${found})
+  endforeach()
+  list(JOIN version_FOLDERS "," folders)
+  set(output ${CMAKE_CURRENT_BINARY_DIR}/source_version.cc)
+  set(script ${CMAKE_SOURCE_DIR}/cmake/source_version.cmake)
+  add_custom_command(
+    OUTPUT ${output}
+    COMMAND ${CMAKE_COMMAND} -DOUTPUT=${output} -DROOT=${CMAKE_SOURCE_DIR} -DFOLDERS=${folders} -DHEADER=${version_HEADER} -DNAMESPACE=${version_NAMESPACE} -P ${script}
+    DEPENDS ${sources} ${script})
+  target_sources(${target} PRIVATE ${output})
+endfunction()

@@ -1,4 +1,5 @@
-# Writes OUTPUT, which defines targets/cpu/codegen's SourceVersion(): a hash of the C++ sources of FOLDERS (with commas between), below ROOT.
+# Writes OUTPUT, which defines NAMESPACE::SourceVersion(), declared in HEADER: a hash of the C++ sources of FOLDERS (with commas between), below
+# ROOT. smelt_source_version (folders.cmake) runs this when one of them changes.
 string(REPLACE "," ";" FOLDERS "${FOLDERS}")
 set(sources "")
 foreach(folder IN LISTS FOLDERS)
@@ -13,4 +14,4 @@ foreach(source IN LISTS sources)
 endforeach()
 string(SHA256 version "${hashes}")
 string(SUBSTRING ${version} 0 12 version)
-file(WRITE ${OUTPUT} "#include \"targets/cpu/codegen/source_version.h\"\n\nnamespace smelt::cpu::codegen {\nconst char* SourceVersion() { return \"${version}\"; }\n}  // namespace smelt::cpu::codegen\n")
+file(WRITE ${OUTPUT} "#include \"${HEADER}\"\n\nnamespace ${NAMESPACE} {\nconst char* SourceVersion() { return \"${version}\"; }\n}  // namespace ${NAMESPACE}\n")

@@ -72,6 +72,8 @@ class Tunable {
   // What may be chosen of single kernels, and of all.
   virtual const KnobChoices& kernel_knobs() const;
   virtual const KnobChoices& knobs() const;
+  // What may stand at the key of a kernel; by default, of kernel_knobs().
+  virtual std::vector<std::string> WaysOf(const fusion::Kernel& kernel) const;
   // Whether a kernel's ways may differ so much that it is timed first, whatever is predicted.
   virtual bool WaysDifferMuch(const std::string&) const { return false; }
   // Whether the program consists of kernels that can be timed alone.
@@ -89,8 +91,34 @@ class Tunable {
   virtual std::string AnswerWords(const std::string& compiler) const { return compiler; }
 };
 
-// Where there is nothing to choose but fusions and tiles: programs of a target that takes fused HLO text. `target` must
-// outlive it.
+// Programs of a target that takes fused HLO text: there is nothing to choose but fusions, and what stands at the hashes
+// of kernels.
+class FusionTunable : public Tunable {
+ public:
+  // `target` must outlive it. SetDefault comes before anything else.
+  FusionTunable(const Target& target, Program program, fusion::Space space);
+  absl::Status SetDefault(const std::string& fusion);
+
+  const Target& target() const override { return target_; }
+  const Program& program() const override { return program_; }
+  const fusion::Space& space() const override { return space_; }
+  const Trial& usual() const override { return usual_; }
+  absl::StatusOr<Trial> Named(const std::string& name) const override;
+  measure::Candidate ToCandidate(const Trial& trial) const override;
+  std::unique_ptr<hlo::Module> Fused(const Trial& trial) const override;
+
+ protected:
+  // Whether a configuration file's text can stand at a kernel's hash: by default, whether it is a tile.
+  virtual absl::Status CheckWay(const std::string& way) const;
+
+ private:
+  const Target& target_;
+  const Program program_;
+  const fusion::Space space_;
+  Trial usual_;
+};
+
+// Such a program, where kernels have tiles at most.
 absl::StatusOr<std::unique_ptr<Tunable>> TuneFusions(const Target& target, Program program, const std::string& fusion);
 
 }  // namespace smelt::targets

@@ -51,14 +51,11 @@ absl::Status KernelTrials::Time(const fusion::Config& config) {
     if (!proceed_(absl::StrCat("kernel ", kernel.name, ", ", timed_, " timed"))) return absl::OkStatus();
     SMELT_ASSIGN_OR_RETURN(double seconds, Seconds(kernel, ""));
     const std::string hash = kernel.hash.ToHex();
-    const targets::KnobChoices& knobs = tunable_.kernel_knobs();
-    if (const auto ways = knobs.find(hash); ways != knobs.end()) {
-      for (const std::string& tile : ways->second) {
-        SMELT_ASSIGN_OR_RETURN(const double so, Seconds(kernel, tile));
-        if (!(so < (1 - measure::kScreeningGain) * seconds)) continue;
-        tiles_[hash] = tile;
-        seconds = so;
-      }
+    for (const std::string& way : tunable_.WaysOf(kernel)) {
+      SMELT_ASSIGN_OR_RETURN(const double so, Seconds(kernel, way));
+      if (!(so < (1 - measure::kScreeningGain) * seconds)) continue;
+      tiles_[hash] = way;
+      seconds = so;
     }
     if (std::isfinite(seconds)) costs_.AddMeasured(kernel.hash, seconds);
   }

@@ -1,0 +1,53 @@
+// The accelerator with the host beside it: which kernels it runs, with which schedule, and how long each kernel takes.
+//
+//   Accelerator accelerator(isa::Config::Named("pynq").value());
+//   double seconds = accelerator.RoughSeconds(kernel.computation());     // before anything is simulated
+//   std::vector<std::string> ways = accelerator.WaysOf(kernel);          // schedules, the default first
+//
+// Kernels that are no layers (layer.h) run on the host, whose times are the analytical model's for a stated processor:
+// `pynq` stands beside a Cortex-A9, as on the board of the TVM paper. Immutable and thread-safe.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "fusion/kernel.h"
+#include "machine/machine.h"
+#include "targets/vdla/layer.h"
+#include "targets/vdla/layer_program.h"
+#include "vdla/isa/config.h"
+
+namespace smelt::vdla {
+
+class Accelerator {
+ public:
+  explicit Accelerator(isa::Config config);
+
+  const isa::Config& config() const { return config_; }
+  // As features of kernels and tiles see it: memories by scope, peak of the GEMM unit.
+  const machine::Machine& machine() const { return machine_; }
+  const machine::Machine& host() const { return host_; }
+
+  // By formulas: EstimateCycles of the default schedule, or the host's analytical cost.
+  double RoughSeconds(const hlo::Computation& kernel) const;
+  double HostSeconds(const hlo::Computation& kernel) const;
+  // From one layout to the other, on the host: `bytes` are read and written.
+  double PackSeconds(double bytes) const;
+
+  // The schedules of a kernel that are worth a trial, as text, best estimate first; empty: it runs on the host.
+  std::vector<std::string> WaysOf(const hlo::Computation& kernel) const;
+  // `way`: one of them; empty: the default, the best of the first few by the cycle simulator. Unimplemented: the kernel is
+  // no layer. InvalidArgument: there is no such schedule.
+  absl::StatusOr<std::unique_ptr<LayerProgram>> Build(std::shared_ptr<const fusion::Kernel> kernel,
+                                                      const std::string& way) const;
+
+ private:
+  std::vector<lower::ConvolutionSchedule> Schedules(const lower::Convolution& convolution) const;
+
+  const isa::Config config_;
+  machine::Machine machine_, host_;
+};
+
+}  // namespace smelt::vdla
