@@ -61,19 +61,25 @@ void SetInner(Instruction& instruction, const Dim& dim) {
   instruction.wgt_in = static_cast<uint32_t>(dim.wgt);
 }
 
-absl::StatusOr<FoldedNest> Folded(const WorkNest& nest, const std::vector<Dim>& folded, const std::vector<Dim>& listed) {
+absl::StatusOr<FoldedNest> Folded(const WorkNest& nest, const std::vector<Dim>& folded,
+                                  const std::vector<Dim>& listed) {
   FoldedNest result;
   SetOuter(result.instruction, folded.size() > 1 ? folded[0] : Dim());
   SetInner(result.instruction, folded.empty() ? Dim() : folded.back());
   if (CountOf(listed) > kMostMicroOps)
-    return absl::ResourceExhaustedError(StrCat("an instruction would repeat ", CountOf(listed), " micro-ops, and the encoding has room for ", kMostMicroOps, "; a smaller tile needs fewer"));
-  result.micro_ops.push_back({static_cast<uint32_t>(nest.dst), static_cast<uint32_t>(nest.src), static_cast<uint32_t>(nest.wgt)});
+    return absl::ResourceExhaustedError(StrCat("an instruction would repeat ", CountOf(listed),
+                                               " micro-ops, and the encoding has room for ", kMostMicroOps,
+                                               "; a smaller tile needs fewer"));
+  result.micro_ops.push_back(
+      {static_cast<uint32_t>(nest.dst), static_cast<uint32_t>(nest.src), static_cast<uint32_t>(nest.wgt)});
   for (const Dim& dim : listed) {
     std::vector<MicroOp> longer;
     longer.reserve(result.micro_ops.size() * static_cast<size_t>(dim.count));
     for (const MicroOp& micro_op : result.micro_ops) {
       for (int64_t i = 0; i < dim.count; ++i) {
-        longer.push_back({static_cast<uint32_t>(micro_op.dst + i * dim.dst), static_cast<uint32_t>(micro_op.src + i * dim.src), static_cast<uint32_t>(micro_op.wgt + i * dim.wgt)});
+        longer.push_back({static_cast<uint32_t>(micro_op.dst + i * dim.dst),
+                          static_cast<uint32_t>(micro_op.src + i * dim.src),
+                          static_cast<uint32_t>(micro_op.wgt + i * dim.wgt)});
       }
     }
     result.micro_ops = std::move(longer);
@@ -125,7 +131,8 @@ absl::StatusOr<FoldedNest> FoldGemm(const WorkNest& nest, int64_t raw_distance) 
 absl::StatusOr<FoldedNest> FoldAlu(const WorkNest& nest, bool any_order) {
   if (IsEmpty(nest)) return FoldedNest();
   std::vector<Dim> listed = Merge(nest.dims), folded;
-  if (any_order) std::stable_sort(listed.begin(), listed.end(), [](const Dim& a, const Dim& b) { return a.count > b.count; });
+  if (any_order)
+    std::stable_sort(listed.begin(), listed.end(), [](const Dim& a, const Dim& b) { return a.count > b.count; });
   while (folded.size() < 2 && !listed.empty() && CanFold(listed.front())) {
     folded.push_back(listed.front());
     listed.erase(listed.begin());
@@ -164,7 +171,9 @@ absl::StatusOr<int64_t> MicroOpMemory::Need(int list, std::vector<Instruction>* 
   }
   if (begins_[list] >= 0) return begins_[list];
   const int64_t size = lists_.SizeOf(list);
-  if (size > depth_) return absl::ResourceExhaustedError(StrCat("an instruction repeats ", size, " micro-ops, and the memory holds ", depth_));
+  if (size > depth_)
+    return absl::ResourceExhaustedError(
+        StrCat("an instruction repeats ", size, " micro-ops, and the memory holds ", depth_));
   if (next_ + size > depth_) next_ = 0;
   for (auto old = resident_.lower_bound(next_); old != resident_.end() && old->first < next_ + size;) {
     begins_[old->second] = -1;

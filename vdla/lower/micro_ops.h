@@ -1,9 +1,9 @@
 // Nests of products and elementwise work as instructions: a list of micro-ops that the instruction repeats along at
 // most two dimensions, and the lists as they lie in DRAM and in the memory of micro-ops.
 //
-//   WorkNest nest{.dst = 0, .src = 0, .wgt = 0, .dims = {{.count = 14, .dst = 14, .src = 16}, {.count = 14, .dst = 1, .src = 1}, {.count = 9, .wgt = 1}}};
-//   FoldedNest folded = FoldGemm(nest, /*raw_distance=*/2).value();
-//   size_t list = folded.micro_ops.size();   // 126: one dimension stays, so that sums into one accumulator are apart
+//   WorkNest nest{.dst = 0, .src = 0, .wgt = 0, .dims = {{.count = 14, .dst = 14, .src = 16}, {.count = 14, .dst = 1,
+//   .src = 1}, {.count = 9, .wgt = 1}}}; FoldedNest folded = FoldGemm(nest, /*raw_distance=*/2).value(); size_t list =
+//   folded.micro_ops.size();   // 126: one dimension stays, so that sums into one accumulator are apart
 #pragma once
 
 #include <cstdint>
@@ -76,9 +76,9 @@ class MicroOpMemory {
   const MicroOpLists& lists_;
   const int64_t dram_base_, depth_;
   bool all_fit_, loaded_ = false;
-  int64_t next_ = 0;                   // where the next list goes
-  std::map<int64_t, int> resident_;    // by its begin
-  std::vector<int64_t> begins_;        // by list; -1: not there
+  int64_t next_ = 0;                 // where the next list goes
+  std::map<int64_t, int> resident_;  // by its begin
+  std::vector<int64_t> begins_;      // by list; -1: not there
 };
 
 }  // namespace smelt::vdla::lower
