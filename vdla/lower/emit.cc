@@ -239,9 +239,8 @@ class Walker {
     for (WorkNest::Dim& dim : nest.dims) {
       if (gemm.start == Gemm::Start::kZero) dim.src = dim.wgt = 0;  // a reset reads nothing
     }
-    SMELT_ASSIGN_OR_RETURN(const KnownNest known, Known(&gemm, nest, [&](const WorkNest& of) {
-                             return FoldGemm(of, config_.timing.gemm_raw_distance);
-                           }));
+    SMELT_ASSIGN_OR_RETURN(const KnownNest known,
+                           Known(&gemm, nest, [&](const WorkNest& of) { return FoldGemm(of, config_); }));
     if (known.size == 0) return absl::OkStatus();
     const bool first =
         std::all_of(gemm.first.begin(), gemm.first.end(), [&](Variable variable) { return values_[variable] == 0; });
@@ -274,7 +273,7 @@ class Walker {
       dim.wgt = 0;
     }
     SMELT_ASSIGN_OR_RETURN(const KnownNest known,
-                           Known(&alu, nest, [&](const WorkNest& of) { return FoldAlu(of, any_order); }));
+                           Known(&alu, nest, [&](const WorkNest& of) { return FoldAlu(of, any_order, config_); }));
     if (known.size == 0) return absl::OkStatus();
     Instruction instruction = known.instruction;
     instruction.opcode = Opcode::kAlu;

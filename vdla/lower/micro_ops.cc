@@ -14,7 +14,10 @@ using isa::MicroOp;
 using Dim = WorkNest::Dim;
 
 constexpr int64_t kMostIterations = (1 << 12) - 1, kMostFactor = (1 << 12) - 1, kMostWeightFactor = (1 << 8) - 1;
+constexpr int64_t kTooLong = int64_t{1} << 40;    // what no list costs that fits
 constexpr int64_t kMostMicroOps = (1 << 13) - 1;  // of one instruction
+
+int64_t MostMicroOps(const isa::Config& config) { return std::min(kMostMicroOps, config.DepthOf(isa::Memory::kUop)); }
 
 // Without dimensions of one step and with neighbours that continue each other as one.
 std::vector<Dim> Merge(const std::vector<Dim>& dims) {
@@ -61,14 +64,14 @@ void SetInner(Instruction& instruction, const Dim& dim) {
   instruction.wgt_in = static_cast<uint32_t>(dim.wgt);
 }
 
-absl::StatusOr<FoldedNest> Folded(const WorkNest& nest, const std::vector<Dim>& folded,
-                                  const std::vector<Dim>& listed) {
+absl::StatusOr<FoldedNest> Folded(const WorkNest& nest, const std::vector<Dim>& folded, const std::vector<Dim>& listed,
+                                  const isa::Config& config) {
   FoldedNest result;
   SetOuter(result.instruction, folded.size() > 1 ? folded[0] : Dim());
   SetInner(result.instruction, folded.empty() ? Dim() : folded.back());
-  if (CountOf(listed) > kMostMicroOps)
+  if (CountOf(listed) > MostMicroOps(config))
     return absl::ResourceExhaustedError(StrCat("an instruction would repeat ", CountOf(listed),
-                                               " micro-ops, and the encoding has room for ", kMostMicroOps,
+                                               " micro-ops, and there is room for ", MostMicroOps(config),
                                                "; a smaller tile needs fewer"));
   result.micro_ops.push_back(
       {static_cast<uint32_t>(nest.dst), static_cast<uint32_t>(nest.src), static_cast<uint32_t>(nest.wgt)});
@@ -89,7 +92,7 @@ absl::StatusOr<FoldedNest> Folded(const WorkNest& nest, const std::vector<Dim>& 
 
 }  // namespace
 
-absl::StatusOr<FoldedNest> FoldGemm(const WorkNest& nest, int64_t raw_distance) {
+absl::StatusOr<FoldedNest> FoldGemm(const WorkNest& nest, const isa::Config& config) {
   if (IsEmpty(nest)) return FoldedNest();
   std::vector<Dim> sums, spread;  // by whether the destination stays
   for (const Dim& dim : Merge(nest.dims)) (dim.dst == 0 ? sums : spread).push_back(dim);
@@ -115,20 +118,20 @@ absl::StatusOr<FoldedNest> FoldGemm(const WorkNest& nest, int64_t raw_distance) 
         }
       }
       if (!possible) continue;
-      const int64_t waits = terms > 1 ? all / apart * std::max<int64_t>(0, raw_distance - apart) : 0;
-      const int64_t cost = CountOf(listed) + waits;
+      const int64_t waits = terms > 1 ? all / apart * std::max<int64_t>(0, config.timing.gemm_raw_distance - apart) : 0;
+      const int64_t size = CountOf(listed), cost = size <= MostMicroOps(config) ? size + waits : kTooLong + size;
       if (cost >= least) continue;
       least = cost;
       best_folded = std::move(folded);
       best_listed = std::move(listed);
     }
   }
-  absl::StatusOr<FoldedNest> result = Folded(nest, best_folded, best_listed);
+  absl::StatusOr<FoldedNest> result = Folded(nest, best_folded, best_listed, config);
   if (result.ok()) result->first = static_cast<uint32_t>(static_cast<int64_t>(result->micro_ops.size()) / terms);
   return result;
 }
 
-absl::StatusOr<FoldedNest> FoldAlu(const WorkNest& nest, bool any_order) {
+absl::StatusOr<FoldedNest> FoldAlu(const WorkNest& nest, bool any_order, const isa::Config& config) {
   if (IsEmpty(nest)) return FoldedNest();
   std::vector<Dim> listed = Merge(nest.dims), folded;
   if (any_order)
@@ -137,7 +140,7 @@ absl::StatusOr<FoldedNest> FoldAlu(const WorkNest& nest, bool any_order) {
     folded.push_back(listed.front());
     listed.erase(listed.begin());
   }
-  absl::StatusOr<FoldedNest> result = Folded(nest, folded, listed);
+  absl::StatusOr<FoldedNest> result = Folded(nest, folded, listed, config);
   if (result.ok()) result->first = static_cast<uint32_t>(result->micro_ops.size());
   return result;
 }

@@ -2,7 +2,7 @@
 // most two dimensions, and the lists as they lie in DRAM and in the memory of micro-ops.
 //
 //   WorkNest nest{.dst = 0, .src = 0, .wgt = 0, .dims = {{.count = 14, .dst = 14, .src = 16}, {.count = 14, .dst = 1,
-//   .src = 1}, {.count = 9, .wgt = 1}}}; FoldedNest folded = FoldGemm(nest, /*raw_distance=*/2).value(); size_t list =
+//   .src = 1}, {.count = 9, .wgt = 1}}}; FoldedNest folded = FoldGemm(nest, config).value(); size_t list =
 //   folded.micro_ops.size();   // 126: one dimension stays, so that sums into one accumulator are apart
 #pragma once
 
@@ -34,14 +34,14 @@ struct FoldedNest {
 };
 
 // A GEMM may run in any order, as int32 sums wrap around. Dimensions of the destination are folded, never those of the
-// sum, so that the first products are the front of the list. Chosen is what costs least: micro-ops to load, and cycles
-// that the unit waits where one accumulator is written again within `raw_distance` micro-ops.
-// ResourceExhausted: the list is longer than an instruction can say (8191).
-absl::StatusOr<FoldedNest> FoldGemm(const WorkNest& nest, int64_t raw_distance);
+// sum, so that the first products are the front of the list. Of the foldings whose lists fit, the one is chosen that
+// costs least: micro-ops to load, and cycles that the unit waits where one accumulator is written again too soon
+// (gemm_raw_distance). ResourceExhausted: no list fits the memory of micro-ops and the encoding (8191).
+absl::StatusOr<FoldedNest> FoldGemm(const WorkNest& nest, const isa::Config& config);
 
 // Elementwise work keeps its order where an element depends on another one of the nest (`any_order` is false): then the
 // two slowest dimensions are folded, else the two longest. ResourceExhausted as above.
-absl::StatusOr<FoldedNest> FoldAlu(const WorkNest& nest, bool any_order);
+absl::StatusOr<FoldedNest> FoldAlu(const WorkNest& nest, bool any_order, const isa::Config& config);
 
 // The lists of a program, each of them once.
 class MicroOpLists {

@@ -7,8 +7,12 @@
 #include <cstdlib>
 
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
 #include "base/str_cat.h"
-#include "tests/vdla/lower/layer_run.h"
+#include "sim/machine.h"
+#include "sim/simulate.h"
+#include "vdla/lower/emit.h"
+#include "vdla/lower/layer.h"
 
 namespace smelt::vdla::lower {
 namespace {
@@ -37,6 +41,30 @@ Convolution Kernel(int64_t size, int64_t height, int64_t width, int64_t stride, 
   c.stride_height = c.stride_width = stride;
   c.padding = {padding, padding, padding, padding};
   return c;
+}
+
+struct LayerRun {
+  std::vector<int32_t> output;  // NCHW
+  sim::Report report;
+  Emitted emitted;
+};
+// Lowers, checks the program, runs it. Errors: those of lowering, of the simulator, races.
+absl::StatusOr<LayerRun> RunLayer(const Layer& layer, const ConvolutionSchedule& schedule, const Config& config,
+                                  Timing timing) {
+  SMELT_ASSIGN_OR_RETURN(const Operations operations, ScheduleConvolution(layer.convolution, schedule));
+  LayerRun run;
+  SMELT_ASSIGN_OR_RETURN(run.emitted, Emit(operations, config));
+  isa::Program& program = run.emitted.program;
+  FillSegments(layer, config, &program);
+  SMELT_RETURN_IF_ERROR(isa::CheckProgram(program));
+  SMELT_ASSIGN_OR_RETURN(const std::unique_ptr<sim::Machine> machine, sim::Machine::Create(config));
+  SMELT_RETURN_IF_ERROR(machine->LoadSegments(program));
+  run.report = sim::Simulate(*machine, program.instructions, {.timing = timing});
+  SMELT_RETURN_IF_ERROR(run.report.ToStatus());
+  const isa::Segment& output = *program.Find("output");
+  SMELT_ASSIGN_OR_RETURN(const std::string bytes, machine->dram().Read(output.address, output.size));
+  run.output = OutputOf(layer, config, bytes);
+  return run;
 }
 
 void ExpectRight(const Layer& layer, const ConvolutionSchedule& schedule, const Config& config, Timing timing) {

@@ -1,9 +1,8 @@
-#include "tests/vdla/lower/layer_run.h"
+#include "vdla/lower/layer.h"
 
-#include <algorithm>
+#include <string>
+#include <utility>
 
-#include "base/status_macros.h"
-#include "sim/machine.h"
 #include "vdla/isa/alu.h"
 #include "vdla/lower/layout.h"
 
@@ -92,14 +91,9 @@ std::vector<int32_t> Reference(const Layer& layer) {
   return output;
 }
 
-absl::StatusOr<LayerRun> RunLayer(const Layer& layer, const ConvolutionSchedule& schedule, const isa::Config& config,
-                                  sim::Timing timing) {
-  SMELT_ASSIGN_OR_RETURN(const Operations operations, ScheduleConvolution(layer.convolution, schedule));
-  LayerRun run;
-  SMELT_ASSIGN_OR_RETURN(run.emitted, Emit(operations, config));
-  isa::Program& program = run.emitted.program;
+void FillSegments(const Layer& layer, const isa::Config& config, isa::Program* program) {
   const auto fill = [&](std::string_view name, std::string bytes) {
-    for (isa::Segment& segment : program.segments) {
+    for (isa::Segment& segment : program->segments) {
       if (segment.name == name) segment.bytes = std::move(bytes);
     }
   };
@@ -110,20 +104,12 @@ absl::StatusOr<LayerRun> RunLayer(const Layer& layer, const ConvolutionSchedule&
     if (step.operand == Operand::kPerChannel) fill(step.name, PackChannels(layer.channel_values[s], config));
     if (step.operand == Operand::kTensor) fill(step.name, PackActivations(layer.tensors[s], OutputDims(layer), config));
   }
-  SMELT_RETURN_IF_ERROR(isa::CheckProgram(program));
-  SMELT_ASSIGN_OR_RETURN(const std::unique_ptr<sim::Machine> machine, sim::Machine::Create(config));
-  SMELT_RETURN_IF_ERROR(machine->LoadSegments(program));
-  run.report = sim::Simulate(*machine, program.instructions, {.timing = timing});
-  SMELT_RETURN_IF_ERROR(run.report.ToStatus());
-  const isa::Segment& output = *program.Find("output");
-  SMELT_ASSIGN_OR_RETURN(const std::string bytes, machine->dram().Read(output.address, output.size));
-  if (layer.convolution.int8_output) {
-    const std::vector<int8_t> values = UnpackActivations(bytes, OutputDims(layer), config);
-    run.output.assign(values.begin(), values.end());
-  } else {
-    run.output = UnpackSums(bytes, OutputDims(layer), config);
-  }
-  return run;
+}
+
+std::vector<int32_t> OutputOf(const Layer& layer, const isa::Config& config, std::string_view bytes) {
+  if (!layer.convolution.int8_output) return UnpackSums(bytes, OutputDims(layer), config);
+  const std::vector<int8_t> values = UnpackActivations(bytes, OutputDims(layer), config);
+  return {values.begin(), values.end()};
 }
 
 }  // namespace smelt::vdla::lower
