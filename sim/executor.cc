@@ -5,8 +5,8 @@
 #include <cstring>
 #include <string>
 #include <utility>
+#include <vector>
 
-#include "absl/container/inlined_vector.h"
 #include "base/status_macros.h"
 #include "base/str_cat.h"
 #include "vdla/isa/alu.h"
@@ -231,7 +231,7 @@ absl::Status Executor::Nest(const Instruction& i, int64_t number, absl::Function
   const Index src{"src",    gemm ? Memory::kInp : Memory::kAcc,       &MicroOp::src, i.src_out,
                   i.src_in, depth(gemm ? Memory::kInp : Memory::kAcc)};
   const Index wgt{"wgt", Memory::kWgt, &MicroOp::wgt, i.wgt_out, i.wgt_in, depth(Memory::kWgt)};
-  absl::InlinedVector<const Index*, 3> used = {&dst};
+  std::vector<const Index*> used = {&dst};
   const bool reads_src = gemm ? i.mode != vdla::isa::GemmMode::kReset : !i.use_imm;
   if (reads_src) used.push_back(&src);
   if (gemm && reads_src) used.push_back(&wgt);

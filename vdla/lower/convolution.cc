@@ -77,18 +77,21 @@ class ConvolutionBuilder {
         operands_.push_back(operations_.AddDram(step.name, Memory::kAcc, c_.out_blocks, Role::kConstant));
         ++constants;
       } else if (step.operand == Operand::kTensor) {
-        operands_.push_back(operations_.AddDram(step.name, Memory::kAcc8, c_.images * c_.out_blocks * pixels, Role::kInput));
+        operands_.push_back(
+            operations_.AddDram(step.name, Memory::kAcc8, c_.images * c_.out_blocks * pixels, Role::kInput));
         if (!residual_.has_value()) residual_ = operations_.AddSram("tensor_tile", Memory::kAcc, s_.out_blocks * tile_);
       } else {
         operands_.push_back(DramBuffer{});
       }
     }
     if (constants > 0) constants_ = operations_.AddSram("channel_values", Memory::kAcc, constants * c_.out_blocks);
-    output_ = operations_.AddDram("output", c_.int8_output ? Memory::kAcc8 : Memory::kAcc, c_.images * c_.out_blocks * pixels, Role::kOutput);
+    output_ = operations_.AddDram("output", c_.int8_output ? Memory::kAcc8 : Memory::kAcc,
+                                  c_.images * c_.out_blocks * pixels, Role::kOutput);
   }
 
   void DeclareLoops() {
-    for (Variable* variable : {&image_, &row_tile_, &column_tile_, &out_tile_, &in_tile_, &thread_}) *variable = operations_.AddVariable();
+    for (Variable* variable : {&image_, &row_tile_, &column_tile_, &out_tile_, &in_tile_, &thread_})
+      *variable = operations_.AddVariable();
     row_tiles_ = CeilDiv(c_.out_height(), s_.rows);
     out_tiles_ = CeilDiv(c_.out_blocks, s_.out_blocks);
     Linear row_tile = Linear::Of(row_tile_), out_tile = Linear::Of(out_tile_);
@@ -109,8 +112,8 @@ class ConvolutionBuilder {
     in_left_ = Linear(c_.in_blocks) - in_block_;
   }
 
-  // A thread whose share has no tile left does nothing. `outside` are loads that stand before the loop over the threads'
-  // tiles where they do not depend on them.
+  // A thread whose share has no tile left does nothing. `outside` are loads that stand before the loop over the
+  // threads' tiles where they do not depend on them.
   Node Guarded(Node node, bool outside = false) const {
     if (s_.threads > 1 && !outside) node.when.push_back(s_.axis == Axis::kRows ? rows_left_ : out_left_);
     return node;
@@ -123,13 +126,17 @@ class ConvolutionBuilder {
     const Linear y = c_.stride_height * row_ - c_.padding.top, x = c_.stride_width * column_ - c_.padding.left;
     Copy copy{.memory = Memory::kInp, .sram = input_tile_, .dram = input_};
     copy.dram_index = c_.width * (c_.height * (c_.in_blocks * Linear::Of(image_) + in_block_) + y) + x;
-    CopyDim blocks{.extent = s_.in_blocks, .remaining = in_left_, .sram_stride = in_rows_ * in_columns_, .dram_stride = c_.height * c_.width};
+    CopyDim blocks{.extent = s_.in_blocks,
+                   .remaining = in_left_,
+                   .sram_stride = in_rows_ * in_columns_,
+                   .dram_stride = c_.height * c_.width};
     const int64_t row_step = skip_rows_ ? c_.stride_height : 1, column_step = s_.gather_columns ? c_.stride_width : 1;
     CopyDim rows{.extent = in_rows_, .sram_stride = in_columns_, .dram_stride = row_step * c_.width};
     rows.remaining = skip_rows_ ? rows_left_ : c_.stride_height * rows_left_ + (c_.kernel_height - c_.stride_height);
     rows.bounds = CopyDim::Bounds{.origin = y, .step = row_step, .limit = c_.height};
     CopyDim columns{.extent = in_columns_, .sram_stride = 1, .dram_stride = column_step};
-    columns.remaining = s_.gather_columns ? columns_left_ : c_.stride_width * columns_left_ + (c_.kernel_width - c_.stride_width);
+    columns.remaining =
+        s_.gather_columns ? columns_left_ : c_.stride_width * columns_left_ + (c_.kernel_width - c_.stride_width);
     columns.bounds = CopyDim::Bounds{.origin = x, .step = column_step, .limit = c_.width};
     copy.dims = {blocks, rows, columns};
     return Guarded(copy, outside && s_.axis == Axis::kChannels);
@@ -138,7 +145,10 @@ class ConvolutionBuilder {
   Node LoadWeights(bool outside) const {
     Copy copy{.memory = Memory::kWgt, .sram = weight_tile_, .dram = weights_};
     copy.dram_index = kernel_ * (c_.in_blocks * out_block_ + in_block_);
-    copy.dims = {{.extent = s_.out_blocks, .remaining = out_left_, .sram_stride = s_.in_blocks * kernel_, .dram_stride = c_.in_blocks * kernel_},
+    copy.dims = {{.extent = s_.out_blocks,
+                  .remaining = out_left_,
+                  .sram_stride = s_.in_blocks * kernel_,
+                  .dram_stride = c_.in_blocks * kernel_},
                  {.extent = s_.in_blocks * kernel_, .remaining = kernel_ * in_left_}};
     return Guarded(copy, outside && s_.axis == Axis::kRows);
   }
@@ -162,8 +172,12 @@ class ConvolutionBuilder {
   // The output's tile in DRAM and in accumulators.
   Copy MoveTile(bool store, Memory memory, SramBuffer sram, DramBuffer dram) const {
     Copy copy{.store = store, .memory = memory, .sram = sram, .dram = dram};
-    copy.dram_index = c_.out_width() * (c_.out_height() * (c_.out_blocks * Linear::Of(image_) + out_block_) + row_) + column_;
-    copy.dims = {{.extent = s_.out_blocks, .remaining = out_left_, .sram_stride = tile_, .dram_stride = c_.out_height() * c_.out_width()},
+    copy.dram_index =
+        c_.out_width() * (c_.out_height() * (c_.out_blocks * Linear::Of(image_) + out_block_) + row_) + column_;
+    copy.dims = {{.extent = s_.out_blocks,
+                  .remaining = out_left_,
+                  .sram_stride = tile_,
+                  .dram_stride = c_.out_height() * c_.out_width()},
                  {.extent = s_.rows, .remaining = rows_left_, .sram_stride = s_.columns, .dram_stride = c_.out_width()},
                  {.extent = s_.columns, .remaining = columns_left_}};
     return copy;
@@ -198,7 +212,12 @@ class ConvolutionBuilder {
     int64_t constant = 0;
     for (size_t i = 0; i < c_.epilogue.size(); ++i) {
       if (c_.epilogue[i].operand != Operand::kPerChannel) continue;
-      inside.push_back(Copy{.memory = Memory::kAcc, .sram = *constants_, .sram_index = constant++ * c_.out_blocks, .dram = operands_[i], .dram_index = {}, .dims = {{.extent = c_.out_blocks}}});
+      inside.push_back(Copy{.memory = Memory::kAcc,
+                            .sram = *constants_,
+                            .sram_index = constant++ * c_.out_blocks,
+                            .dram = operands_[i],
+                            .dram_index = {},
+                            .dims = {{.extent = c_.out_blocks}}});
     }
     for (Node& node : body) inside.push_back(std::move(node));
     return {Allocate(*constants_, std::move(inside))};
@@ -215,7 +234,7 @@ class ConvolutionBuilder {
   SramBuffer input_tile_{}, weight_tile_{}, sums_{};
   std::optional<SramBuffer> residual_, constants_;
   Variable image_ = 0, row_tile_ = 0, column_tile_ = 0, out_tile_ = 0, in_tile_ = 0, thread_ = 0;
-  Linear row_, column_, out_block_, in_block_;                   // where the tile begins
+  Linear row_, column_, out_block_, in_block_;            // where the tile begins
   Linear rows_left_, columns_left_, out_left_, in_left_;  // of the tensor, from there
 };
 
@@ -232,15 +251,21 @@ Convolution MatrixProduct(std::string name, int64_t rows, int64_t depth_blocks, 
 
 std::vector<EpilogueStep> RequantizeEpilogue(bool residual, bool relu) {
   using isa::AluOp;
-  std::vector<EpilogueStep> steps = {{AluOp::kAdd, Operand::kPerChannel, 0, "bias"}, {AluOp::kMulShift, Operand::kPerChannel, 0, "scale"}};
+  std::vector<EpilogueStep> steps = {{AluOp::kAdd, Operand::kPerChannel, 0, "bias"},
+                                     {AluOp::kMulShift, Operand::kPerChannel, 0, "scale"}};
   if (residual) steps.push_back({AluOp::kAdd, Operand::kTensor, 0, "residual"});
   if (relu) steps.push_back({AluOp::kMax, Operand::kImmediate, 0, ""});
   return steps;
 }
 
 std::string ConvolutionSchedule::ToString() const {
-  return StrCat(out_blocks, "x", rows, "x", columns, " of ", in_blocks, order == Order::kInputStationary ? " input" : " weight", "-stationary, ", threads, threads == 1 ? " thread" : " threads",
-                threads == 1 ? "" : axis == Axis::kRows ? " by rows" : " by channels", gather_columns ? ", gathered" : "");
+  return StrCat(out_blocks, "x", rows, "x", columns, " of ", in_blocks,
+                order == Order::kInputStationary ? " input" : " weight", "-stationary, ", threads,
+                threads == 1 ? " thread" : " threads",
+                threads == 1          ? ""
+                : axis == Axis::kRows ? " by rows"
+                                      : " by channels",
+                gather_columns ? ", gathered" : "");
 }
 
 absl::StatusOr<Operations> ScheduleConvolution(const Convolution& convolution, const ConvolutionSchedule& schedule) {
@@ -253,9 +278,11 @@ absl::StatusOr<Operations> ScheduleConvolution(const Convolution& convolution, c
                 {"in_blocks", schedule.in_blocks, convolution.in_blocks}};
   for (const auto& [name, tile, whole] : kTiles) {
     if (tile < 1 || tile > whole)
-      return absl::InvalidArgumentError(StrCat(convolution.name, ": ", name, " is ", tile, "; from 1 to ", whole, " are possible"));
+      return absl::InvalidArgumentError(
+          StrCat(convolution.name, ": ", name, " is ", tile, "; from 1 to ", whole, " are possible"));
   }
-  if (schedule.threads < 1) return absl::InvalidArgumentError(StrCat(convolution.name, ": ", schedule.threads, " virtual threads"));
+  if (schedule.threads < 1)
+    return absl::InvalidArgumentError(StrCat(convolution.name, ": ", schedule.threads, " virtual threads"));
   if (schedule.gather_columns && (convolution.kernel_width != 1 || convolution.stride_width == 1))
     return absl::InvalidArgumentError(StrCat(convolution.name, ": gather_columns, and no column is skipped"));
   return ConvolutionBuilder(convolution, schedule).Build();

@@ -5,8 +5,9 @@
 //   std::vector<ConvolutionSchedule> space = ConvolutionSchedules(c2, config, /*threads=*/2);
 //   Operations operations = ScheduleConvolution(c2, space[0]).value();
 //
-// Activations lie as (N/batch, C/block, H, W) elements of batch * block int8 (NCHW<n>c), weights as (O/block, I/block, KH, KW)
-// elements of block * block (OIHW<o>i), values per channel as O/block elements of int32 (layout.h packs all three).
+// Activations lie as (N/batch, C/block, H, W) elements of batch * block int8 (NCHW<n>c), weights as (O/block, I/block,
+// KH, KW) elements of block * block (OIHW<o>i), values per channel as O/block elements of int32 (layout.h packs all
+// three).
 #pragma once
 
 #include <cstdint>
@@ -35,9 +36,9 @@ struct EpilogueStep {
 // What is computed. `input` and `output` are the program's, `weights` and the operands per channel its constants.
 struct Convolution {
   std::string name;
-  int64_t images = 1;                    // N / batch
+  int64_t images = 1;                     // N / batch
   int64_t in_blocks = 1, out_blocks = 1;  // channels / block
-  int64_t height = 1, width = 1;         // of the input
+  int64_t height = 1, width = 1;          // of the input
   int64_t kernel_height = 1, kernel_width = 1;
   int64_t stride_height = 1, stride_width = 1;
   struct Padding {
@@ -54,8 +55,8 @@ struct Convolution {
   }
 };
 
-// (rows, depth) times (depth, columns) with blocks of columns and depth: a convolution of one by one on a row of pixels.
-// `rows` counts elements (rows / batch).
+// (rows, depth) times (depth, columns) with blocks of columns and depth: a convolution of one by one on a row of
+// pixels. `rows` counts elements (rows / batch).
 Convolution MatrixProduct(std::string name, int64_t rows, int64_t depth_blocks, int64_t column_blocks);
 
 // The epilogues that networks have: bias, requantisation with a multiplier and a shift for each channel, and relu.
@@ -78,15 +79,16 @@ struct ConvolutionSchedule {
   bool operator==(const ConvolutionSchedule&) const = default;
 };
 
-// The tree of a schedule. InvalidArgument: tiles beyond the tensor, threads below 1, gather_columns where nothing is skipped.
+// The tree of a schedule. InvalidArgument: tiles beyond the tensor, threads below 1, gather_columns where nothing is
+// skipped.
 absl::StatusOr<Operations> ScheduleConvolution(const Convolution& convolution, const ConvolutionSchedule& schedule);
 
 // Every schedule with so many virtual threads whose tiles fit the memories, those with the least estimated time first.
 std::vector<ConvolutionSchedule> ConvolutionSchedules(const Convolution& convolution, const isa::Config& config,
                                                       int64_t threads);
 
-// Cycles that a schedule takes by a formula: the longer of work and traffic with several threads, most of both with one.
-// For ranking; the simulator decides.
+// Cycles that a schedule takes by a formula: the longer of work and traffic with several threads, most of both with
+// one. For ranking; the simulator decides.
 double EstimateCycles(const Convolution& convolution, const ConvolutionSchedule& schedule, const isa::Config& config);
 
 }  // namespace smelt::vdla::lower

@@ -11,9 +11,9 @@ namespace {
 using isa::Instruction;
 using Dim = CopyBox::Dim;
 
-constexpr int64_t kMostPadding = 15;             // of one side: four bits
-constexpr int64_t kMostStride = (1 << 20) - 1;   // of rows in DRAM
-constexpr int64_t kMostRows = (1 << 13) - 1;     // and elements of a row
+constexpr int64_t kMostPadding = 15;            // of one side: four bits
+constexpr int64_t kMostStride = (1 << 20) - 1;  // of rows in DRAM
+constexpr int64_t kMostRows = (1 << 13) - 1;    // and elements of a row
 
 int64_t TotalOf(const Dim& dim) { return dim.before + dim.size + dim.after; }
 bool IsPadded(const Dim& dim) { return dim.before > 0 || dim.after > 0; }
@@ -27,7 +27,11 @@ std::vector<Dim> Fold(const std::vector<Dim>& dims) {
       Dim& outer = folded.back();
       if (!IsPadded(outer) && !IsPadded(dim) && outer.sram_stride == dim.size * dim.sram_stride &&
           outer.dram_stride == dim.size * dim.dram_stride) {
-        outer = {.before = 0, .size = outer.size * dim.size, .after = 0, .sram_stride = dim.sram_stride, .dram_stride = dim.dram_stride};
+        outer = {.before = 0,
+                 .size = outer.size * dim.size,
+                 .after = 0,
+                 .sram_stride = dim.sram_stride,
+                 .dram_stride = dim.dram_stride};
         continue;
       }
     }
@@ -51,11 +55,15 @@ class CopyEmitter {
 
   absl::Status Emit() {
     if (x_.before > kMostPadding || x_.after > kMostPadding)
-      return absl::InvalidArgumentError(StrCat("a row with ", std::max(x_.before, x_.after), " elements of padding on one side; the encoding has room for ", kMostPadding));
+      return absl::InvalidArgumentError(StrCat("a row with ", std::max(x_.before, x_.after),
+                                               " elements of padding on one side; the encoding has room for ",
+                                               kMostPadding));
     if (y_.size > 1 && (y_.dram_stride < 0 || y_.dram_stride > kMostStride))
-      return absl::InvalidArgumentError(StrCat("rows that lie ", y_.dram_stride, " elements apart in DRAM; the encoding has room for 0 to ", kMostStride));
+      return absl::InvalidArgumentError(StrCat(
+          "rows that lie ", y_.dram_stride, " elements apart in DRAM; the encoding has room for 0 to ", kMostStride));
     if (std::max({x_.size, y_.size, TotalOf(x_) * TotalOf(y_)}) > kMostRows)
-      return absl::InvalidArgumentError(StrCat("a copy of ", TotalOf(x_) * TotalOf(y_), " elements; the encoding has room for ", kMostRows));
+      return absl::InvalidArgumentError(
+          StrCat("a copy of ", TotalOf(x_) * TotalOf(y_), " elements; the encoding has room for ", kMostRows));
     EmitFrom(0, box_.sram, box_.dram, false);
     return absl::OkStatus();
   }

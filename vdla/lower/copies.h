@@ -2,8 +2,8 @@
 // and each step of what remains is an instruction of its own.
 //
 //   std::vector<Instruction> loads;   // 14 rows of 16 out of rows of 20, with a row of padding above
-//   CopyBox box{.memory = Memory::kInp, .dims = {{.before = 1, .size = 14, .sram_stride = 16, .dram_stride = 20}, {.size = 16}}};
-//   absl::Status status = AppendCopies(box, &loads);   // one instruction
+//   CopyBox box{.memory = Memory::kInp, .dims = {{.before = 1, .size = 14, .sram_stride = 16, .dram_stride = 20},
+//   {.size = 16}}}; absl::Status status = AppendCopies(box, &loads);   // one instruction
 #pragma once
 
 #include <cstdint>
@@ -28,8 +28,8 @@ struct CopyBox {
   int32_t pad_value = 0;
 };
 
-// Appends the instructions, in the order of SRAM; none for an empty box. InvalidArgument: padding of more than 15 elements beside
-// rows, padding of a store, rows further apart in DRAM than the encoding can say.
+// Appends the instructions, in the order of SRAM; none for an empty box. InvalidArgument: padding of more than 15
+// elements beside rows, padding of a store, rows further apart in DRAM than the encoding can say.
 absl::Status AppendCopies(const CopyBox& box, std::vector<isa::Instruction>* out);
 
 }  // namespace smelt::vdla::lower

@@ -26,8 +26,8 @@ constexpr int64_t kAlignment = 4096;  // bytes; every element of every machine d
 // An instruction whose micro-ops have no place yet.
 struct Pending {
   Instruction instruction;
-  int list = -1;         // none
-  uint32_t offset = 0;   // of its first micro-op in the list
+  int list = -1;        // none
+  uint32_t offset = 0;  // of its first micro-op in the list
 };
 
 // What the micro-ops of a nest depend on: the same operation at the same place, with the same counts.
@@ -113,7 +113,8 @@ class Walker {
   }
 
   bool Runs(const Node& node) const {
-    return std::all_of(node.when.begin(), node.when.end(), [&](const Linear& condition) { return condition.At(values_) > 0; });
+    return std::all_of(node.when.begin(), node.when.end(),
+                       [&](const Linear& condition) { return condition.At(values_) > 0; });
   }
   int64_t CountOf(int64_t extent, const std::optional<Linear>& remaining) const {
     return remaining.has_value() ? std::clamp<int64_t>(remaining->At(values_), 0, extent) : extent;
@@ -127,15 +128,23 @@ class Walker {
   }
 
   absl::Status Emit(const Copy& copy) {
-    CopyBox box{.store = copy.store, .memory = copy.memory, .sram = copy.sram_index.At(values_), .dram = copy.dram_index.At(values_), .dims = {}, .pad_value = copy.pad_value};
+    CopyBox box{.store = copy.store,
+                .memory = copy.memory,
+                .sram = copy.sram_index.At(values_),
+                .dram = copy.dram_index.At(values_),
+                .dims = {},
+                .pad_value = copy.pad_value};
     int64_t sram_last = box.sram, dram_first = 0, dram_last = 0;
     bool empty = false;
     for (const CopyDim& dim : copy.dims) {
       const int64_t count = CountOf(dim.extent, dim.remaining);
-      CopyBox::Dim part{.before = 0, .size = count, .after = 0, .sram_stride = dim.sram_stride, .dram_stride = dim.dram_stride};
+      CopyBox::Dim part{
+          .before = 0, .size = count, .after = 0, .sram_stride = dim.sram_stride, .dram_stride = dim.dram_stride};
       if (dim.bounds.has_value()) {
         const int64_t origin = dim.bounds->origin.At(values_), step = dim.bounds->step;
-        const auto steps_to = [&](int64_t position) { return std::clamp<int64_t>((position - origin + step - 1) / step, 0, count); };
+        const auto steps_to = [&](int64_t position) {
+          return std::clamp<int64_t>((position - origin + step - 1) / step, 0, count);
+        };
         part.before = origin >= 0 ? 0 : steps_to(0);
         const int64_t end = origin >= dim.bounds->limit ? 0 : steps_to(dim.bounds->limit);
         part.size = std::max<int64_t>(0, end - part.before);
@@ -157,13 +166,17 @@ class Walker {
     if (empty) return absl::OkStatus();
     const SramDeclaration& sram = operations_[copy.sram];
     const DramDeclaration& dram = operations_[copy.dram];
-    const bool only_padding = std::any_of(box.dims.begin(), box.dims.end(), [](const auto& dim) { return dim.size == 0; });
+    const bool only_padding =
+        std::any_of(box.dims.begin(), box.dims.end(), [](const auto& dim) { return dim.size == 0; });
     if (box.sram < 0 || sram_last >= sram.elements)
-      return absl::InvalidArgumentError(StrCat("a copy of `", dram.name, "` touches elements ", box.sram, " to ", sram_last, " of `", sram.name, "`, which has ", sram.elements));
+      return absl::InvalidArgumentError(StrCat("a copy of `", dram.name, "` touches elements ", box.sram, " to ",
+                                               sram_last, " of `", sram.name, "`, which has ", sram.elements));
     const int64_t element = config_.DramElementBytes(copy.memory);
     const int64_t elements = dram.elements * config_.DramElementBytes(dram.memory) / element;
     if (!only_padding && (box.dram + dram_first < 0 || box.dram + dram_last >= elements))
-      return absl::InvalidArgumentError(StrCat("a copy to or from `", sram.name, "` touches elements ", box.dram + dram_first, " to ", box.dram + dram_last, " of `", dram.name, "`, which has ", elements));
+      return absl::InvalidArgumentError(StrCat("a copy to or from `", sram.name, "` touches elements ",
+                                               box.dram + dram_first, " to ", box.dram + dram_last, " of `", dram.name,
+                                               "`, which has ", elements));
     box.sram += BaseOf(copy.sram);
     box.dram += addresses_[static_cast<size_t>(copy.dram)] / element;
     std::vector<Instruction> instructions;
@@ -182,7 +195,8 @@ class Walker {
   absl::StatusOr<WorkNest> NestOf(const std::vector<WorkDim>& dims, const std::vector<Operand>& operands) const {
     WorkNest nest;
     for (const WorkDim& dim : dims)
-      nest.dims.push_back({.count = CountOf(dim.extent, dim.remaining), .dst = dim.dst, .src = dim.src, .wgt = dim.wgt});
+      nest.dims.push_back(
+          {.count = CountOf(dim.extent, dim.remaining), .dst = dim.dst, .src = dim.src, .wgt = dim.wgt});
     for (const Operand& operand : operands) {
       int64_t first = operand.index->At(values_), last = first;
       for (const WorkNest::Dim& dim : nest.dims) {
@@ -192,7 +206,8 @@ class Walker {
       const SramDeclaration& buffer = operations_[operand.buffer];
       if (first < 0 || last >= buffer.elements) {
         if (std::any_of(nest.dims.begin(), nest.dims.end(), [](const auto& dim) { return dim.count == 0; })) continue;
-        return absl::InvalidArgumentError(StrCat("work touches elements ", first, " to ", last, " of `", buffer.name, "`, which has ", buffer.elements));
+        return absl::InvalidArgumentError(StrCat("work touches elements ", first, " to ", last, " of `", buffer.name,
+                                                 "`, which has ", buffer.elements));
       }
       nest.*operand.base = operand.index->At(values_) + BaseOf(operand.buffer);
     }
@@ -206,7 +221,9 @@ class Walker {
     const auto known = known_.find(key);
     if (known != known_.end()) return known->second;
     SMELT_ASSIGN_OR_RETURN(FoldedNest folded, fold(nest));
-    KnownNest result{.instruction = folded.instruction, .first = folded.first, .size = static_cast<uint32_t>(folded.micro_ops.size())};
+    KnownNest result{.instruction = folded.instruction,
+                     .first = folded.first,
+                     .size = static_cast<uint32_t>(folded.micro_ops.size())};
     if (result.size > 0) result.list = lists_.Add(std::move(folded.micro_ops));
     known_.emplace(std::move(key), result);
     return result;
@@ -222,11 +239,11 @@ class Walker {
     for (WorkNest::Dim& dim : nest.dims) {
       if (gemm.start == Gemm::Start::kZero) dim.src = dim.wgt = 0;  // a reset reads nothing
     }
-    SMELT_ASSIGN_OR_RETURN(const KnownNest known, Known(&gemm, nest, [&](const WorkNest& of) {
-                             return FoldGemm(of, config_.timing.gemm_raw_distance);
-                           }));
+    SMELT_ASSIGN_OR_RETURN(const KnownNest known,
+                           Known(&gemm, nest, [&](const WorkNest& of) { return FoldGemm(of, config_); }));
     if (known.size == 0) return absl::OkStatus();
-    const bool first = std::all_of(gemm.first.begin(), gemm.first.end(), [&](Variable variable) { return values_[variable] == 0; });
+    const bool first =
+        std::all_of(gemm.first.begin(), gemm.first.end(), [&](Variable variable) { return values_[variable] == 0; });
     Instruction instruction = known.instruction;
     instruction.opcode = Opcode::kGemm;
     uint32_t done = 0;
@@ -255,7 +272,8 @@ class Walker {
       if (!alu.src.has_value()) dim.src = 0;
       dim.wgt = 0;
     }
-    SMELT_ASSIGN_OR_RETURN(const KnownNest known, Known(&alu, nest, [&](const WorkNest& of) { return FoldAlu(of, any_order); }));
+    SMELT_ASSIGN_OR_RETURN(const KnownNest known,
+                           Known(&alu, nest, [&](const WorkNest& of) { return FoldAlu(of, any_order, config_); }));
     if (known.size == 0) return absl::OkStatus();
     Instruction instruction = known.instruction;
     instruction.opcode = Opcode::kAlu;
@@ -292,25 +310,36 @@ std::string BytesOf(const std::vector<isa::MicroOp>& image) {
 
 absl::StatusOr<Emitted> Emit(const Operations& operations, const Config& config) {
   SMELT_ASSIGN_OR_RETURN(Storage storage, PlanStorage(operations, config));
-  Emitted emitted{.program = {.name = operations.name, .config = config, .instructions = {}, .segments = {}}, .image = {}};
+  Emitted emitted{.program = {.name = operations.name, .config = config, .instructions = {}, .segments = {}},
+                  .image = {}};
   std::vector<int64_t> addresses;
   int64_t address = kAlignment;
   for (const DramDeclaration& buffer : operations.dram) {
     const int64_t bytes = buffer.elements * config.DramElementBytes(buffer.memory);
-    emitted.program.segments.push_back({.name = buffer.name, .role = buffer.role, .address = static_cast<uint64_t>(address), .size = static_cast<uint64_t>(bytes), .bytes = buffer.bytes});
+    emitted.program.segments.push_back({.name = buffer.name,
+                                        .role = buffer.role,
+                                        .address = static_cast<uint64_t>(address),
+                                        .size = static_cast<uint64_t>(bytes),
+                                        .bytes = buffer.bytes});
     addresses.push_back(address);
     address = RoundUp(address + bytes);
   }
   Walker walker(operations, config, std::move(storage), std::move(addresses));
   SMELT_RETURN_IF_ERROR(walker.Walk(operations.body));
 
-  emitted.image = {.dram_base = static_cast<uint64_t>(address / isa::kMicroOpBytes), .micro_ops = walker.lists_.image()};
+  emitted.image = {.dram_base = static_cast<uint64_t>(address / isa::kMicroOpBytes),
+                   .micro_ops = walker.lists_.image()};
   if (!emitted.image.micro_ops.empty()) {
-    emitted.program.segments.push_back({.name = "micro_ops", .role = isa::Role::kConstant, .address = static_cast<uint64_t>(address), .size = emitted.image.micro_ops.size() * isa::kMicroOpBytes, .bytes = BytesOf(emitted.image.micro_ops)});
+    emitted.program.segments.push_back({.name = "micro_ops",
+                                        .role = isa::Role::kConstant,
+                                        .address = static_cast<uint64_t>(address),
+                                        .size = emitted.image.micro_ops.size() * isa::kMicroOpBytes,
+                                        .bytes = BytesOf(emitted.image.micro_ops)});
     address += static_cast<int64_t>(emitted.program.segments.back().size);
   }
   if (address > config.dram_bytes)
-    return absl::ResourceExhaustedError(StrCat("the program's buffers take ", address, " bytes of DRAM, and ", config.name, " has ", config.dram_bytes));
+    return absl::ResourceExhaustedError(StrCat("the program's buffers take ", address, " bytes of DRAM, and ",
+                                               config.name, " has ", config.dram_bytes));
 
   MicroOpMemory memory(walker.lists_, static_cast<int64_t>(emitted.image.dram_base), config);
   std::vector<Instruction> instructions;

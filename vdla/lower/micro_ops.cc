@@ -14,7 +14,10 @@ using isa::MicroOp;
 using Dim = WorkNest::Dim;
 
 constexpr int64_t kMostIterations = (1 << 12) - 1, kMostFactor = (1 << 12) - 1, kMostWeightFactor = (1 << 8) - 1;
+constexpr int64_t kTooLong = int64_t{1} << 40;    // what no list costs that fits
 constexpr int64_t kMostMicroOps = (1 << 13) - 1;  // of one instruction
+
+int64_t MostMicroOps(const isa::Config& config) { return std::min(kMostMicroOps, config.DepthOf(isa::Memory::kUop)); }
 
 // Without dimensions of one step and with neighbours that continue each other as one.
 std::vector<Dim> Merge(const std::vector<Dim>& dims) {
@@ -61,19 +64,25 @@ void SetInner(Instruction& instruction, const Dim& dim) {
   instruction.wgt_in = static_cast<uint32_t>(dim.wgt);
 }
 
-absl::StatusOr<FoldedNest> Folded(const WorkNest& nest, const std::vector<Dim>& folded, const std::vector<Dim>& listed) {
+absl::StatusOr<FoldedNest> Folded(const WorkNest& nest, const std::vector<Dim>& folded, const std::vector<Dim>& listed,
+                                  const isa::Config& config) {
   FoldedNest result;
   SetOuter(result.instruction, folded.size() > 1 ? folded[0] : Dim());
   SetInner(result.instruction, folded.empty() ? Dim() : folded.back());
-  if (CountOf(listed) > kMostMicroOps)
-    return absl::ResourceExhaustedError(StrCat("an instruction would repeat ", CountOf(listed), " micro-ops, and the encoding has room for ", kMostMicroOps, "; a smaller tile needs fewer"));
-  result.micro_ops.push_back({static_cast<uint32_t>(nest.dst), static_cast<uint32_t>(nest.src), static_cast<uint32_t>(nest.wgt)});
+  if (CountOf(listed) > MostMicroOps(config))
+    return absl::ResourceExhaustedError(StrCat("an instruction would repeat ", CountOf(listed),
+                                               " micro-ops, and there is room for ", MostMicroOps(config),
+                                               "; a smaller tile needs fewer"));
+  result.micro_ops.push_back(
+      {static_cast<uint32_t>(nest.dst), static_cast<uint32_t>(nest.src), static_cast<uint32_t>(nest.wgt)});
   for (const Dim& dim : listed) {
     std::vector<MicroOp> longer;
     longer.reserve(result.micro_ops.size() * static_cast<size_t>(dim.count));
     for (const MicroOp& micro_op : result.micro_ops) {
       for (int64_t i = 0; i < dim.count; ++i) {
-        longer.push_back({static_cast<uint32_t>(micro_op.dst + i * dim.dst), static_cast<uint32_t>(micro_op.src + i * dim.src), static_cast<uint32_t>(micro_op.wgt + i * dim.wgt)});
+        longer.push_back({static_cast<uint32_t>(micro_op.dst + i * dim.dst),
+                          static_cast<uint32_t>(micro_op.src + i * dim.src),
+                          static_cast<uint32_t>(micro_op.wgt + i * dim.wgt)});
       }
     }
     result.micro_ops = std::move(longer);
@@ -83,7 +92,7 @@ absl::StatusOr<FoldedNest> Folded(const WorkNest& nest, const std::vector<Dim>& 
 
 }  // namespace
 
-absl::StatusOr<FoldedNest> FoldGemm(const WorkNest& nest, int64_t raw_distance) {
+absl::StatusOr<FoldedNest> FoldGemm(const WorkNest& nest, const isa::Config& config) {
   if (IsEmpty(nest)) return FoldedNest();
   std::vector<Dim> sums, spread;  // by whether the destination stays
   for (const Dim& dim : Merge(nest.dims)) (dim.dst == 0 ? sums : spread).push_back(dim);
@@ -109,28 +118,29 @@ absl::StatusOr<FoldedNest> FoldGemm(const WorkNest& nest, int64_t raw_distance) 
         }
       }
       if (!possible) continue;
-      const int64_t waits = terms > 1 ? all / apart * std::max<int64_t>(0, raw_distance - apart) : 0;
-      const int64_t cost = CountOf(listed) + waits;
+      const int64_t waits = terms > 1 ? all / apart * std::max<int64_t>(0, config.timing.gemm_raw_distance - apart) : 0;
+      const int64_t size = CountOf(listed), cost = size <= MostMicroOps(config) ? size + waits : kTooLong + size;
       if (cost >= least) continue;
       least = cost;
       best_folded = std::move(folded);
       best_listed = std::move(listed);
     }
   }
-  absl::StatusOr<FoldedNest> result = Folded(nest, best_folded, best_listed);
+  absl::StatusOr<FoldedNest> result = Folded(nest, best_folded, best_listed, config);
   if (result.ok()) result->first = static_cast<uint32_t>(static_cast<int64_t>(result->micro_ops.size()) / terms);
   return result;
 }
 
-absl::StatusOr<FoldedNest> FoldAlu(const WorkNest& nest, bool any_order) {
+absl::StatusOr<FoldedNest> FoldAlu(const WorkNest& nest, bool any_order, const isa::Config& config) {
   if (IsEmpty(nest)) return FoldedNest();
   std::vector<Dim> listed = Merge(nest.dims), folded;
-  if (any_order) std::stable_sort(listed.begin(), listed.end(), [](const Dim& a, const Dim& b) { return a.count > b.count; });
+  if (any_order)
+    std::stable_sort(listed.begin(), listed.end(), [](const Dim& a, const Dim& b) { return a.count > b.count; });
   while (folded.size() < 2 && !listed.empty() && CanFold(listed.front())) {
     folded.push_back(listed.front());
     listed.erase(listed.begin());
   }
-  absl::StatusOr<FoldedNest> result = Folded(nest, folded, listed);
+  absl::StatusOr<FoldedNest> result = Folded(nest, folded, listed, config);
   if (result.ok()) result->first = static_cast<uint32_t>(result->micro_ops.size());
   return result;
 }
@@ -164,7 +174,9 @@ absl::StatusOr<int64_t> MicroOpMemory::Need(int list, std::vector<Instruction>* 
   }
   if (begins_[list] >= 0) return begins_[list];
   const int64_t size = lists_.SizeOf(list);
-  if (size > depth_) return absl::ResourceExhaustedError(StrCat("an instruction repeats ", size, " micro-ops, and the memory holds ", depth_));
+  if (size > depth_)
+    return absl::ResourceExhaustedError(
+        StrCat("an instruction repeats ", size, " micro-ops, and the memory holds ", depth_));
   if (next_ + size > depth_) next_ = 0;
   for (auto old = resident_.lower_bound(next_); old != resident_.end() && old->first < next_ + size;) {
     begins_[old->second] = -1;

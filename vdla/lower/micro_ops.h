@@ -1,9 +1,9 @@
 // Nests of products and elementwise work as instructions: a list of micro-ops that the instruction repeats along at
 // most two dimensions, and the lists as they lie in DRAM and in the memory of micro-ops.
 //
-//   WorkNest nest{.dst = 0, .src = 0, .wgt = 0, .dims = {{.count = 14, .dst = 14, .src = 16}, {.count = 14, .dst = 1, .src = 1}, {.count = 9, .wgt = 1}}};
-//   FoldedNest folded = FoldGemm(nest, /*raw_distance=*/2).value();
-//   size_t list = folded.micro_ops.size();   // 126: one dimension stays, so that sums into one accumulator are apart
+//   WorkNest nest{.dst = 0, .src = 0, .wgt = 0, .dims = {{.count = 14, .dst = 14, .src = 16}, {.count = 14, .dst = 1,
+//   .src = 1}, {.count = 9, .wgt = 1}}}; FoldedNest folded = FoldGemm(nest, config).value(); size_t list =
+//   folded.micro_ops.size();   // 126: one dimension stays, so that sums into one accumulator are apart
 #pragma once
 
 #include <cstdint>
@@ -34,14 +34,14 @@ struct FoldedNest {
 };
 
 // A GEMM may run in any order, as int32 sums wrap around. Dimensions of the destination are folded, never those of the
-// sum, so that the first products are the front of the list. Chosen is what costs least: micro-ops to load, and cycles
-// that the unit waits where one accumulator is written again within `raw_distance` micro-ops.
-// ResourceExhausted: the list is longer than an instruction can say (8191).
-absl::StatusOr<FoldedNest> FoldGemm(const WorkNest& nest, int64_t raw_distance);
+// sum, so that the first products are the front of the list. Of the foldings whose lists fit, the one is chosen that
+// costs least: micro-ops to load, and cycles that the unit waits where one accumulator is written again too soon
+// (gemm_raw_distance). ResourceExhausted: no list fits the memory of micro-ops and the encoding (8191).
+absl::StatusOr<FoldedNest> FoldGemm(const WorkNest& nest, const isa::Config& config);
 
 // Elementwise work keeps its order where an element depends on another one of the nest (`any_order` is false): then the
 // two slowest dimensions are folded, else the two longest. ResourceExhausted as above.
-absl::StatusOr<FoldedNest> FoldAlu(const WorkNest& nest, bool any_order);
+absl::StatusOr<FoldedNest> FoldAlu(const WorkNest& nest, bool any_order, const isa::Config& config);
 
 // The lists of a program, each of them once.
 class MicroOpLists {
@@ -76,9 +76,9 @@ class MicroOpMemory {
   const MicroOpLists& lists_;
   const int64_t dram_base_, depth_;
   bool all_fit_, loaded_ = false;
-  int64_t next_ = 0;                   // where the next list goes
-  std::map<int64_t, int> resident_;    // by its begin
-  std::vector<int64_t> begins_;        // by list; -1: not there
+  int64_t next_ = 0;                 // where the next list goes
+  std::map<int64_t, int> resident_;  // by its begin
+  std::vector<int64_t> begins_;      // by list; -1: not there
 };
 
 }  // namespace smelt::vdla::lower

@@ -26,9 +26,11 @@ class Printer {
     for (const Node& node : nodes) {
       text_.append(2 * static_cast<size_t>(depth), ' ');
       if (!node.when.empty()) {
-        StrAppend(&text_, "if ", absl::StrJoin(node.when, " && ", [](std::string* out, const Linear& condition) {
-                    StrAppend(out, Text(condition), " > 0");
-                  }), ": ");
+        StrAppend(
+            &text_, "if ",
+            absl::StrJoin(node.when, " && ",
+                          [](std::string* out, const Linear& condition) { StrAppend(out, Text(condition), " > 0"); }),
+            ": ");
       }
       std::visit([&](const auto& what) { One(what, depth); }, node.what);
     }
@@ -50,12 +52,16 @@ class Printer {
     const std::string dram = StrCat(operations_[copy.dram].name, "[", Text(copy.dram_index), "]");
     StrAppend(&text_, copy.store ? "store " : "load ", isa::NameOf(copy.memory), " ", copy.store ? dram : sram, " <- ",
               copy.store ? sram : dram, " {");
-    StrAppend(&text_, absl::StrJoin(copy.dims, "; ", [](std::string* out, const CopyDim& dim) {
-                StrAppend(out, ExtentText(dim.extent, dim.remaining), " of ", dim.sram_stride, ", ", dim.dram_stride);
-                if (dim.bounds.has_value())
-                  StrAppend(out, " at ", Text(dim.bounds->origin), " by ", dim.bounds->step, " below ",
-                            dim.bounds->limit);
-              }), "}\n");
+    StrAppend(&text_,
+              absl::StrJoin(copy.dims, "; ",
+                            [](std::string* out, const CopyDim& dim) {
+                              StrAppend(out, ExtentText(dim.extent, dim.remaining), " of ", dim.sram_stride, ", ",
+                                        dim.dram_stride);
+                              if (dim.bounds.has_value())
+                                StrAppend(out, " at ", Text(dim.bounds->origin), " by ", dim.bounds->step, " below ",
+                                          dim.bounds->limit);
+                            }),
+              "}\n");
   }
   void One(const Gemm& gemm, int) {
     const char* kStarts[] = {" += ", " zeroed, as ", " starts at "};
@@ -74,9 +80,13 @@ class Printer {
     Dims(alu.dims);
   }
   void Dims(const std::vector<WorkDim>& dims) {
-    StrAppend(&text_, "{", absl::StrJoin(dims, "; ", [](std::string* out, const WorkDim& dim) {
-                StrAppend(out, ExtentText(dim.extent, dim.remaining), " of ", dim.dst, ", ", dim.src, ", ", dim.wgt);
-              }), "}\n");
+    StrAppend(&text_, "{",
+              absl::StrJoin(dims, "; ",
+                            [](std::string* out, const WorkDim& dim) {
+                              StrAppend(out, ExtentText(dim.extent, dim.remaining), " of ", dim.dst, ", ", dim.src,
+                                        ", ", dim.wgt);
+                            }),
+              "}\n");
   }
 
   const Operations& operations_;

@@ -5,8 +5,8 @@
 //   const DramBuffer x = operations.AddDram("x", Memory::kAcc, 64, Role::kInput);
 //   const SramBuffer a = operations.AddSram("a", Memory::kAcc, 16);
 //   const Variable i = operations.AddVariable();
-//   Copy load{.memory = Memory::kAcc, .sram = a, .dram = x, .dram_index = 16 * Linear::Of(i), .dims = {{.extent = 16}}};
-//   operations.body.push_back(Loop(i, 4, {Allocate(a, {Node(load)})}));
+//   Copy load{.memory = Memory::kAcc, .sram = a, .dram = x, .dram_index = 16 * Linear::Of(i), .dims = {{.extent =
+//   16}}}; operations.body.push_back(Loop(i, 4, {Allocate(a, {Node(load)})}));
 //
 // The units are elements: batch * block_in int8 of an input, and so on (isa/config.h). Values only.
 #pragma once
@@ -40,7 +40,6 @@ struct DramDeclaration {
   isa::Role role;
   std::string bytes;  // of a constant; may be filled in later
 };
-
 
 // One dimension of a box that moves between DRAM and SRAM.
 struct CopyDim {

@@ -47,10 +47,10 @@ class StoragePlanner {
     const int64_t depth = config_.DepthOf(buffer.memory);
     if (used + elements > depth) {
       const int64_t bytes = config_.SramElementBytes(buffer.memory);
-      return absl::ResourceExhaustedError(
-          StrCat("`", buffer.name, "` takes ", elements, " elements (", elements * bytes, " bytes) of ",
-                 isa::NameOf(buffer.memory), ", of whose ", depth, " (", depth * bytes, " bytes) ", depth - used,
-                 " are free; a smaller tile or fewer virtual threads fit"));
+      return absl::ResourceExhaustedError(StrCat("`", buffer.name, "` takes ", elements, " elements (",
+                                                 elements * bytes, " bytes) of ", isa::NameOf(buffer.memory),
+                                                 ", of whose ", depth, " (", depth * bytes, " bytes) ", depth - used,
+                                                 " are free; a smaller tile or fewer virtual threads fit"));
     }
     storage_.base[index] = used;
     used += elements;

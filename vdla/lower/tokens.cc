@@ -68,8 +68,8 @@ absl::StatusOr<TokenProgram> InsertTokens(absl::Span<const Instruction> instruct
                          PlanTokens(units, FindDependences(sequence.steps), config.token_queue_depth));
   TokenProgram program{.instructions = {}, .tokens = plan.tokens, .no_ops = plan.no_ops};
   for (const PlannedStep& planned : plan.steps) {
-    Instruction instruction = planned.step < 0 ? Instruction{.opcode = Opcode::kLoad, .memory = Memory::kAcc}
-                                               : instructions[planned.step];
+    Instruction instruction =
+        planned.step < 0 ? Instruction{.opcode = Opcode::kLoad, .memory = Memory::kAcc} : instructions[planned.step];
     instruction.pop_prev = planned.pop_prev;
     instruction.pop_next = planned.pop_next;
     instruction.push_prev = planned.push_prev;

@@ -27,9 +27,9 @@ struct MicroOpImage {
 };
 
 struct TokenProgram {
-  std::vector<isa::Instruction> instructions;            // in sequential order
-  std::array<int64_t, isa::kTokenQueues> tokens = {};    // pushed, by queue
-  int64_t no_ops = 0;                                    // added
+  std::vector<isa::Instruction> instructions;          // in sequential order
+  std::array<int64_t, isa::kTokenQueues> tokens = {};  // pushed, by queue
+  int64_t no_ops = 0;                                  // added
 };
 
 // `instructions` without tokens, in the order of the sequential program; the last one is a FINISH. InvalidArgument: a
