@@ -19,6 +19,8 @@ constexpr Verb kVerbs[] = {
      "smelt opt models/dqn.hlo --passes=default --fusion=tvm -o fused.hlo", AddOpt, true},
     {"opcodes", Use::kLook, "What is supported, opcode by opcode, as Markdown", "smelt opcodes > hlo-support.md",
      AddOpcodes},
+    {"quantize", Use::kLook, "Makes an int8 program of a float one, calibrated on inputs, and shows its errors",
+     "smelt quantize models/dqn.hlo --golden=models/golden/dqn.safetensors --inputs=4 -o int8.hlo", AddQuantize, true},
     {"tune", Use::kTune, "Searches fusion configurations and tiles, measures the best, verifies, writes a run folder",
      "smelt tune models/dqn.hlo --out=run --budget=10", AddTune},
     {"embed", Use::kTune, "Compiles kernels for calls from a module that XLA compiles",

@@ -1,5 +1,6 @@
 #include "cli/values.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 
@@ -43,7 +44,8 @@ hlo::Literal Assemble(const hlo::Shape& shape, std::vector<hlo::Literal>& leaves
   return AssembleFrom(shape, leaves, &next);
 }
 
-absl::StatusOr<std::vector<hlo::Literal>> ReadInputs(const std::string& path, const hlo::Module& module) {
+absl::StatusOr<std::vector<hlo::Literal>> ReadInputs(const std::string& path, const hlo::Module& module,
+                                                     const std::set<int64_t>& known) {
   SMELT_ASSIGN_OR_RETURN(hlo::SafetensorsFile file, hlo::ReadSafetensors(path));
   std::vector<hlo::Literal> inputs;
   int64_t leaf = 0;
@@ -51,6 +53,11 @@ absl::StatusOr<std::vector<hlo::Literal>> ReadInputs(const std::string& path, co
     std::vector<const hlo::Shape*> shapes;
     parameter->shape().AppendLeaves(&shapes);
     std::vector<hlo::Literal> leaves;
+    if (known.contains(parameter->attributes<hlo::ParameterAttributes>().number)) {
+      leaf += std::count_if(shapes.begin(), shapes.end(), [](const hlo::Shape* shape) { return shape->IsArray(); });
+      inputs.emplace_back();
+      continue;
+    }
     for (const hlo::Shape* shape : shapes) {
       if (!shape->IsArray()) continue;
       const std::string name = absl::StrCat("in.", leaf++);

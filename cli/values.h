@@ -1,6 +1,7 @@
 // Inputs and outputs of a run: where they come from, where they go, how they are compared.
 #pragma once
 
+#include <set>
 #include <string>
 #include <vector>
 
@@ -17,8 +18,10 @@ std::vector<const hlo::Literal*> Leaves(absl::Span<const hlo::Literal> values);
 // Puts leaves back into a literal of that shape; the leaves are moved out of `leaves`.
 hlo::Literal Assemble(const hlo::Shape& shape, std::vector<hlo::Literal>& leaves);
 
-// One literal a parameter from a safetensors file with tensors `in.0`, `in.1`, ..., one a leaf.
-absl::StatusOr<std::vector<hlo::Literal>> ReadInputs(const std::string& path, const hlo::Module& module);
+// One literal a parameter from a safetensors file with tensors `in.0`, `in.1`, ..., one a leaf. `known`: numbers of
+// parameters that the file need not have; their literals are empty.
+absl::StatusOr<std::vector<hlo::Literal>> ReadInputs(const std::string& path, const hlo::Module& module,
+                                                     const std::set<int64_t>& known = {});
 // Tensors `out.0`, `out.1`, ...
 absl::Status WriteOutputs(const std::string& path, const hlo::Literal& result);
 

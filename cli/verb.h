@@ -30,6 +30,7 @@ struct Verb {
 
 Action AddInspect(CLI::App& app);
 Action AddOpt(CLI::App& app);
+Action AddQuantize(CLI::App& app);
 Action AddRun(CLI::App& app);
 Action AddBench(CLI::App& app);
 Action AddTune(CLI::App& app);

@@ -190,7 +190,7 @@ absl::StatusOr<Golden> Golden::Load(const std::string& path) {
   return golden;
 }
 
-absl::StatusOr<std::vector<Literal>> Golden::MakeInputs(const Module& module) const {
+absl::StatusOr<std::vector<Literal>> Golden::MakeInputs(const Module& module, int64_t sample) const {
   std::vector<const Shape*> leaves;
   for (const Instruction* parameter : module.entry()->Parameters()) {
     if (parameter != nullptr) parameter->shape().AppendLeaves(&leaves);
@@ -213,7 +213,9 @@ absl::StatusOr<std::vector<Literal>> Golden::MakeInputs(const Module& module) co
     }
     ranges.push_back(inputs_[i].range);
   }
-  return hlo::MakeInputs(module, ranges, input_options_);
+  InputOptions options = input_options_;
+  options.first_stream += static_cast<uint64_t>(sample) * leaves.size();
+  return hlo::MakeInputs(module, ranges, options);
 }
 
 absl::StatusOr<OutputComparison> Golden::CompareOutput(int64_t k, const Literal& got) const {

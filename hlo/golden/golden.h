@@ -46,8 +46,9 @@ class Golden {
  public:
   static absl::StatusOr<Golden> Load(const std::string& path);
 
-  // One literal per parameter. An error when the module's parameters are not those of the file.
-  absl::StatusOr<std::vector<Literal>> MakeInputs(const Module& module) const;
+  // One literal per parameter. An error when the module's parameters are not those of the file. `sample`: which of many
+  // such lists, all in the same ranges; the outputs are those of sample 0.
+  absl::StatusOr<std::vector<Literal>> MakeInputs(const Module& module, int64_t sample = 0) const;
 
   // One comparison per array leaf of the result, in order. An error when the number of outputs, a shape or a kind of
   // type is another.

@@ -28,6 +28,7 @@ std::vector<std::vector<std::string>> LineOfEachVerb(const std::filesystem::path
       {"inspect", module, "--json"},
       {"opt", module},
       {"opcodes"},
+      {"quantize", module, "--inputs=2", "--json"},
       {"tune", module, "--out=" + run.string(), "--hardware-seconds=0.2", "--moves=100", "--model=analytical",
        "--json"},
       {"embed", module, "--out=" + (folder / "embedded").string(), "--json"},

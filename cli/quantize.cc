@@ -1,0 +1,260 @@
+// smelt quantize: an int8 program of a float one, what became int8, and how far its results are from the float ones.
+#include "hlo/quantize/quantize.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <optional>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "base/cache_folder.h"
+#include "base/status_macros.h"
+#include "cli/interrupt.h"
+#include "cli/print_json.h"
+#include "cli/stablehlo.h"
+#include "cli/target.h"
+#include "cli/values.h"
+#include "cli/verb.h"
+#include "hlo/file/read.h"
+#include "hlo/file/write.h"
+#include "hlo/golden/golden.h"
+#include "hlo/golden/inputs.h"
+#include "hlo/quantize/weight_parameters.h"
+#include "hlo/verifier/verifier.h"
+#include "nlohmann/json.hpp"
+#include "targets/cpu/processor/detect.h"
+#include "targets/cpu/program/executable.h"
+#include "targets/program.h"
+#include "tuner/progress.h"
+
+namespace smelt::cli {
+namespace {
+
+namespace fs = std::filesystem;
+namespace quantize = hlo::quantize;
+using nlohmann::json;
+using Samples = std::vector<std::vector<hlo::Literal>>;
+
+struct Flags {
+  std::string module, weights, activations, inputs = "8", tests, golden, calibration = "max", keep_float, output,
+                                                                 engine = "compiled";
+  double percentile = 99.99;
+  int64_t seed = 0;
+  int threads = 0;
+  bool drop = false, all = false, as_json = false;
+};
+
+// Compiles in this process: the same program runs on many inputs.
+quantize::Engine CompiledEngine(cpu::Target target, const std::atomic<bool>* cancel) {
+  auto cache = std::make_shared<cpu::KernelCache>(DefaultCacheFolder());
+  return [=](const hlo::Module& module) -> absl::StatusOr<quantize::Run> {
+    SMELT_ASSIGN_OR_RETURN(const targets::FusedProgram fused, targets::FuseModule(module, "priority", target));
+    SMELT_ASSIGN_OR_RETURN(std::shared_ptr<cpu::Executable> executable,
+                           cpu::Executable::Compile(*fused.module, target, {.cache = cache.get()}));
+    const hlo::Shape shape = fused.module->entry()->root()->shape();
+    return quantize::Run([=, cache = cache](
+                             absl::Span<const hlo::Literal* const> arguments) -> absl::StatusOr<hlo::Literal> {
+      std::vector<const hlo::Literal*> leaves;
+      for (const hlo::Literal* argument : arguments) {
+        for (const hlo::Literal* leaf : Leaves(absl::MakeConstSpan(argument, 1))) leaves.push_back(leaf);
+      }
+      SMELT_ASSIGN_OR_RETURN(std::vector<hlo::Literal> results, executable->Run(leaves, {.cancel = cancel}));
+      return Assemble(shape, results);
+    });
+  };
+}
+
+absl::StatusOr<std::optional<hlo::Golden>> ReadGolden(const std::string& path) {
+  if (path.empty()) return std::optional<hlo::Golden>();
+  SMELT_ASSIGN_OR_RETURN(hlo::Golden golden, hlo::Golden::Load(path));
+  return std::optional<hlo::Golden>(std::move(golden));
+}
+
+absl::StatusOr<std::vector<hlo::Literal>> Made(const hlo::Module& module, const std::optional<hlo::Golden>& golden,
+                                               int64_t sample) {
+  if (golden) return golden->MakeInputs(module, sample);
+  int64_t leaves = 0;
+  for (const hlo::Instruction* parameter : module.entry()->Parameters()) leaves += parameter->shape().LeafCount();
+  return hlo::MakeInputs(module, {}, {.first_stream = 1 + static_cast<uint64_t>(sample * leaves)});
+}
+
+// `words`: how many to make, a file, or a folder of files.
+absl::StatusOr<Samples> ReadSamples(const std::string& words, int64_t first, const hlo::Module& module,
+                                    const std::optional<hlo::Golden>& golden, const std::set<int64_t>& known) {
+  Samples samples;
+  if (int64_t count = 0; absl::SimpleAtoi(words, &count)) {
+    if (count < 1 || count > 100000) return UsageError("smelt quantize: --inputs takes 1 to 100000 random inputs");
+    for (int64_t i = 0; i < count; ++i) {
+      SMELT_ASSIGN_OR_RETURN(std::vector<hlo::Literal> sample, Made(module, golden, first + i));
+      for (const int64_t number : known) sample[number] = hlo::Literal();
+      samples.push_back(std::move(sample));
+    }
+    return samples;
+  }
+  std::vector<std::string> files = {words};
+  if (fs::is_directory(words)) {
+    files.clear();
+    for (const fs::directory_entry& entry : fs::directory_iterator(words)) {
+      if (entry.path().extension() == ".safetensors") files.push_back(entry.path().string());
+    }
+    std::sort(files.begin(), files.end());
+    if (files.empty()) return absl::NotFoundError(absl::StrCat(words, ": holds no .safetensors file"));
+  }
+  for (const std::string& file : files) {
+    SMELT_ASSIGN_OR_RETURN(std::vector<hlo::Literal> sample, ReadInputs(file, module, known));
+    samples.push_back(std::move(sample));
+  }
+  return samples;
+}
+
+json ErrorJson(const quantize::ErrorSum& error) {
+  json result{{"max", error.max()}, {"relative_rms", error.RelativeRms()}};
+  result["sqnr_db"] = std::isfinite(error.SignalToNoise()) ? json(error.SignalToNoise()) : json();
+  return result;
+}
+
+json ToJson(const quantize::Report& report) {
+  json layers = json::array(), instructions = json::array();
+  for (const quantize::LayerReport& layer : report.layers) {
+    layers.push_back({{"name", layer.name},
+                      {"opcode", layer.opcode},
+                      {"out", layer.out},
+                      {"int8_out", layer.integer_out},
+                      {"residual", layer.residual},
+                      {"clipped", layer.clipped},
+                      {"affine", layer.scaled},
+                      {"weights", layer.weights},
+                      {"channels", layer.channels},
+                      {"data_scale", layer.data_scale},
+                      {"out_scale", layer.out_scale},
+                      {"error", ErrorJson(layer.error)}});
+  }
+  for (const quantize::InstructionReport& x : report.instructions) {
+    instructions.push_back(
+        {{"name", x.name}, {"opcode", x.opcode}, {"shape", x.shape}, {"int8", x.integer}, {"why", x.why}});
+  }
+  json result{{"layers", layers},
+              {"instructions", instructions},
+              {"contractions", report.contractions},
+              {"int8_contractions", report.integer_contractions},
+              {"inputs", report.samples},
+              {"test_inputs", report.test_samples},
+              {"weight_bytes_float", report.weight_bytes_before},
+              {"weight_bytes_int8", report.weight_bytes_after},
+              {"error", ErrorJson(report.total)}};
+  if (report.is_classifier) result["top1"] = {{"rows", report.classified}, {"agree", report.agreeing}};
+  return result;
+}
+
+absl::Status Quantize(const Flags& flags) {
+  Interrupt interrupt;
+  SMELT_ASSIGN_OR_RETURN(const std::unique_ptr<hlo::Module> module, hlo::ReadModuleFile(flags.module));
+  WarnOfElidedConstants(*module, flags.module);
+  SMELT_ASSIGN_OR_RETURN(const std::optional<hlo::Golden> golden, ReadGolden(flags.golden));
+
+  quantize::Weights weights;
+  std::string how;
+  if (!flags.weights.empty()) {
+    SMELT_ASSIGN_OR_RETURN(weights, quantize::ReadWeights(flags.weights, *module));
+    how = absl::StrCat("from ", flags.weights);
+  } else {
+    SMELT_ASSIGN_OR_RETURN(
+        const quantize::WeightParameters found,
+        quantize::FindWeightParameters(*module, absl::StrSplit(flags.activations, ',', absl::SkipEmpty())));
+    SMELT_ASSIGN_OR_RETURN(std::vector<hlo::Literal> made, Made(*module, golden, 0));
+    for (const int64_t number : found.numbers) weights[number] = std::move(made[number]);
+    how = absl::StrCat("random numbers, ", found.how);
+  }
+  std::set<int64_t> known;
+  for (const auto& [number, literal] : weights) known.insert(number);
+  SMELT_ASSIGN_OR_RETURN(const Samples samples, ReadSamples(flags.inputs, flags.seed, *module, golden, known));
+  Samples tests;
+  if (!flags.tests.empty()) {
+    const int64_t first = flags.seed + static_cast<int64_t>(samples.size());  // other random inputs than those above
+    SMELT_ASSIGN_OR_RETURN(tests, ReadSamples(flags.tests, first, *module, golden, known));
+  }
+  std::fprintf(stderr, "%s: %zu of %zu parameters are weights (%s)\n", flags.module.c_str(), weights.size(),
+               module->entry()->Parameters().size(), how.c_str());
+
+  tuner::Progress progress;
+  quantize::QuantizeOptions options;
+  options.calibration.method = flags.calibration == "max" ? quantize::CalibrationMethod::kMax
+                                                          : quantize::CalibrationMethod::kPercentile;
+  options.calibration.percentile = flags.percentile;
+  options.keep_float = absl::StrSplit(flags.keep_float, ',', absl::SkipEmpty());
+  options.drop_unread_parameters = flags.drop;
+  if (!flags.tests.empty()) options.test_samples = &tests;
+  options.cancel = interrupt.flag();
+  options.progress = [&](const char* stage, int64_t done, int64_t count) {
+    progress.Update(count > 1 ? absl::StrCat(stage, ": ", done, " of ", count, " inputs") : std::string(stage));
+  };
+  quantize::Engine engine = quantize::EvaluatorEngine(interrupt.flag());
+  if (flags.engine == "compiled") {
+    SMELT_ASSIGN_OR_RETURN(cpu::Target target, cpu::TargetOf({.kind = "cpu", .threads = std::max(1, flags.threads)}));
+    engine = CompiledEngine(std::move(target), interrupt.flag());
+  }
+  absl::StatusOr<quantize::QuantizedProgram> result =
+      quantize::Quantize(*module, weights, samples, engine, options);
+  if (!result.ok()) {
+    if (interrupt.Requested()) return Interrupt::End("nothing was written");
+    return absl::Status(result.status().code(), absl::StrCat(flags.module, ": ", result.status().message()));
+  }
+  SMELT_RETURN_IF_ERROR(hlo::VerifyModule(*result->module));
+  if (!flags.output.empty()) SMELT_RETURN_IF_ERROR(hlo::WriteModuleFile(flags.output, *result->module));
+  if (flags.as_json) {
+    PrintJson(ToJson(result->report));
+  } else {
+    std::fputs(quantize::ReportToText(result->report, flags.all).c_str(), stdout);
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+Action AddQuantize(CLI::App& app) {
+  auto flags = std::make_shared<Flags>();
+  app.add_option("MODULE", flags->module, "HLO text or proto, or StableHLO, by its extension")->required();
+  CLI::Option* weights = app.add_option("--weights", flags->weights,
+                                        "Safetensors file with the weights, named in.K or as their parameters are");
+  app.add_option("--activations", flags->activations,
+                 "Names or numbers, with commas, of the parameters that are inputs; all others are weights. Without "
+                 "this and --weights they are told by name or use")
+      ->excludes(weights);
+  app.add_option("--inputs", flags->inputs,
+                 "What to calibrate on: a number of random inputs, a safetensors file as `run --inputs` takes it, or a "
+                 "folder of such files; weights need not be in them")
+      ->capture_default_str();
+  app.add_option("--test-inputs", flags->tests, "What to report errors on, as --inputs; without it the same inputs");
+  app.add_option("--seed", flags->seed, "Number of the first random input")->check(NotNegative())->capture_default_str();
+  app.add_option("--golden", flags->golden, "Golden file whose ranges random inputs and weights have");
+  app.add_option("--calibration", flags->calibration,
+                 "The range of activations: max (nothing is cut off) or percentile")
+      ->check(CLI::IsMember({"max", "percentile"}))
+      ->capture_default_str();
+  app.add_option("--percentile", flags->percentile, "Percent of the magnitudes that --calibration=percentile keeps")
+      ->check(CLI::Range(50.0, 100.0))
+      ->capture_default_str();
+  app.add_option("--keep-float", flags->keep_float, "Convolutions and dots that stay float, by name, with commas");
+  app.add_flag("--drop-weights", flags->drop,
+               "Leave out parameters that nothing reads any more, and number the others anew");
+  app.add_option(kOutputFlag, flags->output,
+                 "File to write, its form by the extension (.hlo, .pb, .pbtxt, with .gz or .zst); nothing is written "
+                 "without it");
+  app.add_option("--engine", flags->engine, "What runs the programs: compiled or evaluator")
+      ->check(CLI::IsMember({"compiled", "evaluator"}))
+      ->capture_default_str();
+  app.add_option("--threads", flags->threads, "Threads of compiled programs")->check(CLI::Range(0, 1024));
+  app.add_flag("--all", flags->all, "List every instruction, and not only what stays float by opcode");
+  app.add_flag("--json", flags->as_json, "Machine-readable result on standard output");
+  return [flags]() -> absl::Status {
+    SMELT_ASSIGN_OR_RETURN(flags->module, ModuleFile(flags->module, ""));
+    return Quantize(*flags);
+  };
+}
+
+}  // namespace smelt::cli
