@@ -14,16 +14,15 @@ namespace {
 constexpr int64_t kHighest = std::numeric_limits<int32_t>::max();
 constexpr int64_t kLowest = std::numeric_limits<int32_t>::min();
 
-// A constant, or a broadcast of one; nullptr for anything else. `dims` receives the broadcast's.
-const Instruction* ConstantUnder(const Instruction& x, std::vector<int64_t>* dims) {
-  if (x.opcode() == Opcode::kConstant) {
-    dims->resize(x.shape().rank());
-    for (int64_t i = 0; i < x.shape().rank(); ++i) (*dims)[i] = i;
-    return &x;
+// What stands under a broadcast, and its dimensions; the instruction itself, with all of them, where it is none.
+const Instruction* Unbroadcast(const Instruction& x, std::vector<int64_t>* dims) {
+  if (x.opcode() == Opcode::kBroadcast) {
+    *dims = x.attributes<DimensionsAttributes>().dimensions;
+    return x.operand(0);
   }
-  if (x.opcode() != Opcode::kBroadcast || x.operand(0)->opcode() != Opcode::kConstant) return nullptr;
-  *dims = x.attributes<DimensionsAttributes>().dimensions;
-  return x.operand(0);
+  dims->resize(x.shape().rank());
+  for (int64_t i = 0; i < x.shape().rank(); ++i) (*dims)[i] = i;
+  return &x;
 }
 
 // The value that all elements have, where they have one.
@@ -124,13 +123,17 @@ std::optional<MatchedMultiplyShift> MatchMultiplyShift(const Instruction& narrow
   if (!Is(*wide, Opcode::kConvert, PrimitiveType::kS64) ||
       wide->operand(0)->shape().element_type != PrimitiveType::kS32)
     return std::nullopt;
-  match.multipliers = ConstantUnder(*product->operand(1), &match.channel_dims);
-  if (match.multipliers == nullptr) return std::nullopt;
-  const Literal& multipliers = match.multipliers->literal();
-  for (int64_t i = 0; i < multipliers.element_count(); ++i) {
-    const int64_t m = multipliers.GetInteger(i);
-    if (m < -kMultiplierLimit || m >= kMultiplierLimit) return std::nullopt;
+  match.factor = product->operand(1);
+  match.multipliers = Unbroadcast(*product->operand(1), &match.channel_dims);
+  if (match.multipliers->opcode() == Opcode::kConstant) {
+    const Literal& multipliers = match.multipliers->literal();
+    for (int64_t i = 0; i < multipliers.element_count(); ++i) {
+      const int64_t m = multipliers.GetInteger(i);
+      if (m < -kMultiplierLimit || m >= kMultiplierLimit) return std::nullopt;
+    }
   }
+  // |x * m| is at most 2^54.
+  match.saturates = !match.interior.empty() || *shift >= 24;
   for (const Instruction* inside : {shifted, rounded, product, wide}) match.interior.push_back(inside);
   match.x = wide->operand(0);
   match.shift = static_cast<int>(*shift);

@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
-#include "kernels/cost/cost.h"
+#include "kernels/cost/analytical.h"
 
 namespace smelt::vdla {
 namespace {

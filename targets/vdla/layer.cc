@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "fusion/kernel.h"
 #include "hlo/attributes.h"
 #include "hlo/quantize/multiply_shift.h"
 #include "hlo/rewrite/constants.h"
@@ -124,7 +125,7 @@ class Matcher {
       for (const int64_t side : {0, 1}) {
         const Instruction &sum = *x.operand(side), &other = *x.operand(1 - side);
         const auto residual = hlo::quantize::MatchMultiplyShift(other);
-        if (!residual || !IsS8Parameter(*residual->x) || !hlo::quantize::MatchMultiplyShift(sum)) continue;
+        if (!residual || !residual->saturates || !IsS8Parameter(*residual->x) || !hlo::quantize::MatchMultiplyShift(sum)) continue;
         SMELT_RETURN_IF_ERROR(ScaledSum(sum));
         return Residual(x, *residual);
       }
@@ -135,8 +136,9 @@ class Matcher {
   absl::Status ScaledSum(const Instruction& x) {
     const auto scaled = hlo::quantize::MatchMultiplyShift(x);
     if (!scaled) return Biased(x);
+    if (!scaled->saturates) return Refuse(x, "wraps around where VDLA's multiply-shift saturates");
     SMELT_RETURN_IF_ERROR(Biased(*scaled->x));
-    SMELT_RETURN_IF_ERROR(AddChannelValues(x, "scale", *scaled->multipliers, scaled->channel_dims, scaled->shift));
+    SMELT_RETURN_IF_ERROR(AddChannelValues(x, "scale", *scaled->factor, scaled->shift));
     layer_.convolution.epilogue.push_back(
         {.op = AluOp::kMulShift, .operand = Operand::kPerChannel, .imm = 0, .name = "scale"});
     return absl::OkStatus();
@@ -148,7 +150,7 @@ class Matcher {
     layer_.has_residual = true;
     layer_.residual_view = layer_.output_view;
     SMELT_RETURN_IF_ERROR(
-        AddChannelValues(add, "residual_scale", *match.multipliers, match.channel_dims, match.shift));
+        AddChannelValues(add, "residual_scale", *match.factor, match.shift));
     layer_.convolution.epilogue.push_back({.op = AluOp::kAdd,
                                            .operand = Operand::kTensor,
                                            .imm = 0,
@@ -158,19 +160,16 @@ class Matcher {
   }
 
   bool IsS8Parameter(const Instruction& x) const {
-    return x.opcode() == Opcode::kConvert && Has(*x.operand(0), PrimitiveType::kS8) &&
-           x.operand(0)->opcode() == Opcode::kParameter;
+    return x.opcode() == Opcode::kConvert && Has(*x.operand(0), PrimitiveType::kS8) && SourceOf(*x.operand(0)).ok();
   }
 
   // Sums, with a bias for each channel or without.
   absl::Status Biased(const Instruction& x) {
     if (x.opcode() != Opcode::kAdd) return Contraction(x);
     for (const int64_t side : {0, 1}) {
-      const Instruction& bias = *x.operand(1 - side);
-      if (bias.opcode() != Opcode::kBroadcast || IsContraction(bias)) continue;
+      if (!IsContraction(*x.operand(side))) continue;
       SMELT_RETURN_IF_ERROR(Contraction(*x.operand(side)));
-      SMELT_RETURN_IF_ERROR(
-          AddChannelValues(x, "bias", *bias.operand(0), bias.attributes<hlo::DimensionsAttributes>().dimensions, -1));
+      SMELT_RETURN_IF_ERROR(AddChannelValues(x, "bias", *x.operand(1 - side), -1));
       layer_.convolution.epilogue.push_back(
           {.op = AluOp::kAdd, .operand = Operand::kPerChannel, .imm = 0, .name = "bias"});
       return absl::OkStatus();
@@ -283,7 +282,11 @@ class Matcher {
     return absl::OkStatus();
   }
 
-  absl::StatusOr<Source> SourceOf(const Instruction& x) const {
+  // Looks through what is the same bytes in another shape.
+  absl::StatusOr<Source> SourceOf(const Instruction& y) const {
+    const Instruction* at = &y;
+    while (at->operand_count() == 1 && fusion::KeepsBytes(*at)) at = at->operand(0);
+    const Instruction& x = *at;
     if (x.opcode() == Opcode::kConstant) return Source{.parameter = -1, .constant = &x.literal()};
     if (x.opcode() != Opcode::kParameter) return Refuse(x, "is computed in the same kernel");
     const int64_t number = x.attributes<hlo::ParameterAttributes>().number;
@@ -291,14 +294,35 @@ class Matcher {
     return Source{.parameter = leaves_[number]};
   }
 
-  absl::Status AddChannelValues(const Instruction& at, std::string name, const Instruction& values,
-                                absl::Span<const int64_t> dims, int shift) {
-    const bool uniform = values.shape().ElementCount() == 1;
-    if (!uniform && (dims.size() != 1 || dims[0] != channel_dim_))
-      return Refuse(at, "has values along another dimension than the channels'");
-    SMELT_ASSIGN_OR_RETURN(const Source source, SourceOf(values));
+  // Values that depend on the channel alone, in the shape of the result: through broadcasts and reshapes down to a
+  // parameter or constant that lists them.
+  absl::Status AddChannelValues(const Instruction& at, std::string name, const Instruction& values, int shift) {
+    const Instruction* x = &values;
+    const auto one_value = [](const Instruction& y) { return y.shape().ElementCount() == 1; };
+    const auto along = [](const Instruction& y, int64_t dim) {  // nothing but this dimension has several indices
+      return dim >= 0 && y.shape().dimensions[dim] == y.shape().ElementCount();
+    };
+    int64_t dim = channel_dim_;
+    while (!one_value(*x) && x->opcode() == Opcode::kBroadcast) {
+      const std::vector<int64_t>& dims = x->attributes<hlo::DimensionsAttributes>().dimensions;
+      const Instruction& source = *x->operand(0);
+      int64_t place = -1;
+      for (size_t d = 0; d < dims.size(); ++d) {
+        if (dims[d] == dim) place = static_cast<int64_t>(d);
+      }
+      if (!one_value(source) && (place < 0 || !along(source, place)))
+        return Refuse(at, "has values along another dimension than the channels'");
+      dim = place;
+      x = &source;
+    }
+    if (!one_value(*x) && !along(*x, dim)) return Refuse(at, "adds or multiplies by what is no list of a channel's values");
+    // A list keeps its order, whatever shape it has.
+    while ((x->operand_count() == 1 && fusion::KeepsBytes(*x)) ||
+           (one_value(*x) && x->opcode() == Opcode::kBroadcast))
+      x = x->operand(0);
+    SMELT_ASSIGN_OR_RETURN(const Source source, SourceOf(*x));
     layer_.channel_values.push_back(
-        {.name = std::move(name), .source = source, .uniform = uniform, .shift = shift});
+        {.name = std::move(name), .source = source, .uniform = one_value(*x), .shift = shift});
     return absl::OkStatus();
   }
 

@@ -8,6 +8,7 @@
 namespace smelt::vdla::lower {
 namespace {
 
+using isa::AluOp;
 using isa::Memory;
 using isa::Role;
 using Order = ConvolutionSchedule::Order;
@@ -71,11 +72,11 @@ class ConvolutionBuilder {
     input_tile_ = operations_.AddSram("input_tile", Memory::kInp, s_.in_blocks * in_rows_ * in_columns_);
     weight_tile_ = operations_.AddSram("weight_tile", Memory::kWgt, s_.out_blocks * s_.in_blocks * kernel_);
     sums_ = operations_.AddSram("sums", Memory::kAcc, s_.out_blocks * tile_);
-    int64_t constants = 0;
     for (const EpilogueStep& step : c_.epilogue) {
+      if (!step.tensor_scale.empty()) AddChannelValues(step.tensor_scale);
       if (step.operand == Operand::kPerChannel) {
-        operands_.push_back(operations_.AddDram(step.name, Memory::kAcc, c_.out_blocks, Role::kConstant));
-        ++constants;
+        operands_.push_back(DramBuffer{});
+        AddChannelValues(step.name);
       } else if (step.operand == Operand::kTensor) {
         operands_.push_back(
             operations_.AddDram(step.name, Memory::kAcc8, c_.images * c_.out_blocks * pixels, Role::kInput));
@@ -84,9 +85,16 @@ class ConvolutionBuilder {
         operands_.push_back(DramBuffer{});
       }
     }
-    if (constants > 0) constants_ = operations_.AddSram("channel_values", Memory::kAcc, constants * c_.out_blocks);
+    if (!channel_values_.empty()) {
+      constants_ = operations_.AddSram("channel_values", Memory::kAcc,
+                                       static_cast<int64_t>(channel_values_.size()) * c_.out_blocks);
+    }
     output_ = operations_.AddDram("output", c_.int8_output ? Memory::kAcc8 : Memory::kAcc,
                                   c_.images * c_.out_blocks * pixels, Role::kOutput);
+  }
+
+  void AddChannelValues(const std::string& name) {
+    channel_values_.push_back(operations_.AddDram(name, Memory::kAcc, c_.out_blocks, Role::kConstant));
   }
 
   void DeclareLoops() {
@@ -186,22 +194,34 @@ class ConvolutionBuilder {
     return Guarded(MoveTile(true, c_.int8_output ? Memory::kAcc8 : Memory::kAcc, sums_, output_));
   }
 
+  // op on the accumulators of the tile, with those of `src`: an equal tile, or one element for each block of channels.
+  Node Work(AluOp op, SramBuffer dst, std::optional<SramBuffer> src, bool channel, Linear src_index, int32_t imm) const {
+    Alu alu{.op = op, .dst = dst, .dst_index = {}, .src = src, .src_index = std::move(src_index), .imm = imm, .dims = {}};
+    alu.dims = {{.extent = s_.out_blocks, .remaining = out_left_, .dst = tile_, .src = channel ? 1 : tile_},
+                {.extent = s_.rows, .remaining = rows_left_, .dst = s_.columns, .src = channel ? 0 : s_.columns},
+                {.extent = s_.columns, .remaining = columns_left_, .dst = 1, .src = channel ? 0 : 1}};
+    return Guarded(alu);
+  }
+
   void AppendEpilogue(std::vector<Node>& tile) const {
-    int64_t constant = 0;
+    int64_t constant = 0;  // in the order of the declarations
+    const auto next_channel_values = [&] { return Linear(constant++ * c_.out_blocks) + out_block_; };
     for (size_t i = 0; i < c_.epilogue.size(); ++i) {
       const EpilogueStep& step = c_.epilogue[i];
-      const bool tensor = step.operand == Operand::kTensor, channel = step.operand == Operand::kPerChannel;
-      if (tensor) tile.push_back(Guarded(MoveTile(false, Memory::kAcc8, *residual_, operands_[i])));
-      Alu alu{.op = step.op, .dst = sums_, .dst_index = {}, .src = {}, .src_index = {}, .imm = step.imm, .dims = {}};
-      if (tensor) alu.src = *residual_;
-      if (channel) {
-        alu.src = *constants_;
-        alu.src_index = Linear(constant++ * c_.out_blocks) + out_block_;
+      switch (step.operand) {
+        case Operand::kImmediate:
+          tile.push_back(Work(step.op, sums_, std::nullopt, false, 0, step.imm));
+          break;
+        case Operand::kPerChannel:
+          tile.push_back(Work(step.op, sums_, constants_, true, next_channel_values(), 0));
+          break;
+        case Operand::kTensor:
+          tile.push_back(Guarded(MoveTile(false, Memory::kAcc8, *residual_, operands_[i])));
+          if (!step.tensor_scale.empty())
+            tile.push_back(Work(AluOp::kMulShift, *residual_, constants_, true, next_channel_values(), 0));
+          tile.push_back(Work(step.op, sums_, residual_, false, 0, 0));
+          break;
       }
-      alu.dims = {{.extent = s_.out_blocks, .remaining = out_left_, .dst = tile_, .src = channel ? 1 : tile_},
-                  {.extent = s_.rows, .remaining = rows_left_, .dst = s_.columns, .src = channel ? 0 : s_.columns},
-                  {.extent = s_.columns, .remaining = columns_left_, .dst = 1, .src = channel ? 0 : 1}};
-      tile.push_back(Guarded(alu));
     }
   }
 
@@ -209,13 +229,11 @@ class ConvolutionBuilder {
   std::vector<Node> WithConstants(std::vector<Node> body) const {
     if (!constants_.has_value()) return body;
     std::vector<Node> inside;
-    int64_t constant = 0;
-    for (size_t i = 0; i < c_.epilogue.size(); ++i) {
-      if (c_.epilogue[i].operand != Operand::kPerChannel) continue;
+    for (size_t i = 0; i < channel_values_.size(); ++i) {
       inside.push_back(Copy{.memory = Memory::kAcc,
                             .sram = *constants_,
-                            .sram_index = constant++ * c_.out_blocks,
-                            .dram = operands_[i],
+                            .sram_index = static_cast<int64_t>(i) * c_.out_blocks,
+                            .dram = channel_values_[i],
                             .dram_index = {},
                             .dims = {{.extent = c_.out_blocks}}});
     }
@@ -230,7 +248,8 @@ class ConvolutionBuilder {
   int64_t in_rows_, in_columns_, kernel_, tile_;
   int64_t row_tiles_ = 0, out_tiles_ = 0;  // of one thread
   DramBuffer input_{}, weights_{}, output_{};
-  std::vector<DramBuffer> operands_;  // by step of the epilogue
+  std::vector<DramBuffer> operands_;        // by step of the epilogue: its tensor
+  std::vector<DramBuffer> channel_values_;  // one after the other in constants_
   SramBuffer input_tile_{}, weight_tile_{}, sums_{};
   std::optional<SramBuffer> residual_, constants_;
   Variable image_ = 0, row_tile_ = 0, column_tile_ = 0, out_tile_ = 0, in_tile_ = 0, thread_ = 0;
@@ -250,7 +269,6 @@ Convolution MatrixProduct(std::string name, int64_t rows, int64_t depth_blocks, 
 }
 
 std::vector<EpilogueStep> RequantizeEpilogue(bool residual, bool relu) {
-  using isa::AluOp;
   std::vector<EpilogueStep> steps = {{AluOp::kAdd, Operand::kPerChannel, 0, "bias"},
                                      {AluOp::kMulShift, Operand::kPerChannel, 0, "scale"}};
   if (residual) steps.push_back({AluOp::kAdd, Operand::kTensor, 0, "residual"});

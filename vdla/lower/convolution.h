@@ -31,6 +31,9 @@ struct EpilogueStep {
   Operand operand = Operand::kImmediate;
   int32_t imm = 0;
   std::string name;
+  // kTensor: int32 per channel, a constant of the program under this name; the tensor is rescaled by it (MULSHIFT) first.
+  // Empty: it is not.
+  std::string tensor_scale = {};
 };
 
 // What is computed. `input` and `output` are the program's, `weights` and the operands per channel its constants.

@@ -40,6 +40,7 @@ Footprint FootprintOf(const Convolution& c, const ConvolutionSchedule& s) {
   bool tensor = false;
   for (const EpilogueStep& step : c.epilogue) {
     tensor |= step.operand == Operand::kTensor;
+    if (!step.tensor_scale.empty()) f.constants += c.out_blocks;
     if (step.operand == Operand::kPerChannel) f.constants += c.out_blocks;
   }
   if (tensor) f.sums *= 2;
