@@ -24,7 +24,8 @@ SessionSteps::SessionSteps(SessionState& state)
         return state_.BudgetLeft(kernel_share_);
       }) {
   state_.measured = [this](const Trial& trial, const measure::Outcome& outcome) -> absl::Status {
-    if (!trial.compiler.empty()) return absl::OkStatus();
+    // The default's own time comes first: costs are learned beside it.
+    if (!trial.compiler.empty() || !state_.usual_outcome) return absl::OkStatus();
     return LearnOverhead(trial, outcome);
   };
 }

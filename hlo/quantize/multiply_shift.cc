@@ -120,9 +120,9 @@ std::optional<MatchedMultiplyShift> MatchMultiplyShift(const Instruction& narrow
   const Instruction* product = rounded->operand(0);
   if (!Is(*product, Opcode::kMultiply, PrimitiveType::kS64)) return std::nullopt;
   const Instruction* wide = product->operand(0);
-  if (!Is(*wide, Opcode::kConvert, PrimitiveType::kS64) ||
-      wide->operand(0)->shape().element_type != PrimitiveType::kS32)
-    return std::nullopt;
+  if (!Is(*wide, Opcode::kConvert, PrimitiveType::kS64)) return std::nullopt;
+  const PrimitiveType from = wide->operand(0)->shape().element_type;  // s8: two conversions became one
+  if (from != PrimitiveType::kS32 && from != PrimitiveType::kS8) return std::nullopt;
   match.factor = product->operand(1);
   match.multipliers = Unbroadcast(*product->operand(1), &match.channel_dims);
   if (match.multipliers->opcode() == Opcode::kConstant) {
@@ -133,7 +133,7 @@ std::optional<MatchedMultiplyShift> MatchMultiplyShift(const Instruction& narrow
     }
   }
   // |x * m| is at most 2^54.
-  match.saturates = !match.interior.empty() || *shift >= 24;
+  match.saturates = !match.interior.empty() || *shift >= 24 || from == PrimitiveType::kS8;
   for (const Instruction* inside : {shifted, rounded, product, wide}) match.interior.push_back(inside);
   match.x = wide->operand(0);
   match.shift = static_cast<int>(*shift);

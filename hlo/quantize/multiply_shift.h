@@ -46,7 +46,7 @@ Instruction* AddMultiplyShift(GraphBuilder& build, Instruction* x, const Multipl
 
 // `x`, and what it is multiplied with and shifted by, where `narrow` is the last instruction of such a rescaling.
 struct MatchedMultiplyShift {
-  Instruction* x = nullptr;
+  Instruction* x = nullptr;                    // of s32, or s8
   const Instruction* multipliers = nullptr;    // s64: an array over the channels, or a scalar
   std::vector<int64_t> channel_dims;           // of x
   const Instruction* factor = nullptr;         // the same in the shape of x

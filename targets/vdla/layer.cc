@@ -125,7 +125,8 @@ class Matcher {
       for (const int64_t side : {0, 1}) {
         const Instruction &sum = *x.operand(side), &other = *x.operand(1 - side);
         const auto residual = hlo::quantize::MatchMultiplyShift(other);
-        if (!residual || !residual->saturates || !IsS8Parameter(*residual->x) || !hlo::quantize::MatchMultiplyShift(sum)) continue;
+        // Products of 8 and 24 bits never leave s32.
+        if (!residual || S8Operand(*residual->x) == nullptr || !hlo::quantize::MatchMultiplyShift(sum)) continue;
         SMELT_RETURN_IF_ERROR(ScaledSum(sum));
         return Residual(x, *residual);
       }
@@ -135,7 +136,7 @@ class Matcher {
 
   absl::Status ScaledSum(const Instruction& x) {
     const auto scaled = hlo::quantize::MatchMultiplyShift(x);
-    if (!scaled) return Biased(x);
+    if (!scaled || !Has(*scaled->x, PrimitiveType::kS32)) return Biased(x);
     if (!scaled->saturates) return Refuse(x, "wraps around where VDLA's multiply-shift saturates");
     SMELT_RETURN_IF_ERROR(Biased(*scaled->x));
     SMELT_RETURN_IF_ERROR(AddChannelValues(x, "scale", *scaled->factor, scaled->shift));
@@ -145,8 +146,7 @@ class Matcher {
   }
 
   absl::Status Residual(const Instruction& add, const hlo::quantize::MatchedMultiplyShift& match) {
-    const Instruction& s8 = *match.x->operand(0);
-    SMELT_ASSIGN_OR_RETURN(layer_.residual, SourceOf(s8));
+    SMELT_ASSIGN_OR_RETURN(layer_.residual, SourceOf(*S8Operand(*match.x)));
     layer_.has_residual = true;
     layer_.residual_view = layer_.output_view;
     SMELT_RETURN_IF_ERROR(
@@ -159,8 +159,10 @@ class Matcher {
     return absl::OkStatus();
   }
 
-  bool IsS8Parameter(const Instruction& x) const {
-    return x.opcode() == Opcode::kConvert && Has(*x.operand(0), PrimitiveType::kS8) && SourceOf(*x.operand(0)).ok();
+  // The s8 of the kernel's operands that a rescaling starts from; null: it starts from something else.
+  const Instruction* S8Operand(const Instruction& x) const {
+    const Instruction* s8 = x.opcode() == Opcode::kConvert ? x.operand(0) : &x;
+    return Has(*s8, PrimitiveType::kS8) && SourceOf(*s8).ok() ? s8 : nullptr;
   }
 
   // Sums, with a bias for each channel or without.
