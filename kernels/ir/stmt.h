@@ -56,7 +56,7 @@ Stmt Seq(std::vector<Stmt> stmts);  // flattens nested sequences, drops nulls
 struct Phase {
   Expr var;  // the parallel loop's variable; null when serial
   int64_t extent = 1;
-  Stmt body;  // all scratch of scope kThread and kLocal is allocated within
+  Stmt body;  // all scratch that does not last for the call is allocated within
 };
 
 // A lowered kernel.
@@ -64,7 +64,7 @@ struct Function {
   std::string name;
   std::vector<Buffer> arguments;  // inputs in parameter order, then outputs
   int64_t input_count = 0;
-  std::vector<Buffer> shared;  // scratch of scope kShared, allocated for the whole call
+  std::vector<Buffer> shared;  // scratch of rank kCall: lasts for the whole call
   std::vector<Phase> phases;
 };
 

@@ -55,7 +55,7 @@ BufferSet ReadBuffers(const ir::Function& function) {
 Stmt RemoveDead(const Stmt& stmt, const BufferSet& read, bool* changed) {
   if (stmt == nullptr) return nullptr;
   const auto dead = [&](const ir::Buffer& buffer) {
-    return buffer->scope != ir::Scope::kArgument && !read.contains(buffer.get());
+    return buffer->scope.allocator != te::Allocator::kCaller && !read.contains(buffer.get());
   };
   if (stmt->kind == StmtKind::kStore && dead(stmt->buffer)) {
     *changed = true;
@@ -155,8 +155,8 @@ Stmt ShareAllocations(const Stmt& stmt) {
     if (life.first < 0) continue;  // unused
     Slot* free = nullptr;
     for (Slot& slot : slots) {
-      if (buffer->scope == ir::Scope::kThread && slot.node.scope == buffer->scope && slot.node.type == buffer->type &&
-          slot.last < life.first)
+      if (buffer->scope.allocator == te::Allocator::kWorker && slot.node.scope == buffer->scope &&
+          slot.node.type == buffer->type && slot.last < life.first)
         free = &slot;
     }
     if (free == nullptr) {
