@@ -47,6 +47,15 @@ void Print(const Stmt& stmt, int indent, std::string* out) {
       }
       absl::StrAppend(out, pad, "}\n");
       return;
+    case StmtKind::kEvaluate:
+      absl::StrAppend(out, pad, te::ToString(stmt->value), ";\n");
+      return;
+    case StmtKind::kAttribute:
+      absl::StrAppend(out, pad, "@", stmt->key, "(", stmt->buffer != nullptr ? stmt->buffer->name : "",
+                      stmt->buffer != nullptr && stmt->value ? ", " : "", stmt->value ? te::ToString(stmt->value) : "",
+                      ")\n");
+      Print(stmt->body(), indent, out);
+      return;
     case StmtKind::kSeq:
       for (const Stmt& child : stmt->stmts) Print(child, indent, out);
       return;

@@ -156,6 +156,13 @@ void PhaseEmitter::EmitStmt(const kernels::ir::Stmt& stmt) {
       EmitStore(*stmt);
       statement_.clear();
       return;
+    case kernels::ir::StmtKind::kEvaluate:
+      Emit(stmt->value);
+      statement_.clear();
+      return;
+    case kernels::ir::StmtKind::kAttribute:  // none concerns this code
+      EmitStmt(stmt->body());
+      return;
     case kernels::ir::StmtKind::kAllocate:
       EmitAllocate(*stmt);
       return;
