@@ -20,9 +20,11 @@ class Interpreter {
   Interpreter(const Function& function, const InterpretOptions& options)
       : function_(function),
         options_(options),
-        program_([this](const ExprNode& load, absl::Span<const int64_t> indices, Scalar* value) {
-          return Load(load, indices, value);
-        }) {}
+        program_([this](const ExprNode& load, absl::Span<const int64_t> indices,
+                        Scalar* value) { return Load(load, indices, value); },
+                 [this](const ExprNode& address, absl::Span<const int64_t> indices, te::Place* place) {
+                   return Locate(address, indices, place);
+                 }) {}
 
   absl::Status Run(absl::Span<void* const> arguments) {
     if (arguments.size() != function_.arguments.size())
@@ -78,6 +80,13 @@ class Interpreter {
     return absl::OkStatus();
   }
 
+  absl::Status Locate(const ExprNode& address, absl::Span<const int64_t> indices, te::Place* place) {
+    place->buffer = address.buffer.get();
+    SMELT_RETURN_IF_ERROR(FlatIndex(*address.buffer, indices, &place->element));
+    SMELT_ASSIGN_OR_RETURN(place->memory, MemoryOf(*address.buffer));
+    return absl::OkStatus();
+  }
+
   int Number(const Expr& e) {
     auto [it, added] = numbers_.try_emplace(e.get(), 0);
     if (added) it->second = program_.Add(e);
@@ -122,6 +131,14 @@ class Interpreter {
         SMELT_RETURN_IF_ERROR(Index(stmt->condition, &condition));
         return Execute(condition != 0 ? stmt->then_case : stmt->else_case);
       }
+      case StmtKind::kEvaluate: {
+        if (++stores_ > options_.store_limit) return absl::ResourceExhaustedError("too many stores to interpret");
+        program_.NextRound();
+        absl::Span<const Scalar> ignored;
+        return program_.Evaluate(Number(stmt->value), &ignored);
+      }
+      case StmtKind::kAttribute:
+        return Execute(stmt->body());
       case StmtKind::kSeq:
         for (const Stmt& child : stmt->stmts) SMELT_RETURN_IF_ERROR(Execute(child));
         return absl::OkStatus();

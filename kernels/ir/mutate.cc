@@ -8,7 +8,13 @@ Stmt MapChildren(const Stmt& stmt, const std::function<Stmt(const Stmt&)>& map) 
   if (stmt == nullptr) return nullptr;
   switch (stmt->kind) {
     case StmtKind::kStore:
+    case StmtKind::kEvaluate:
       return stmt;
+    case StmtKind::kAttribute: {
+      Stmt body = map(stmt->body());
+      if (body == stmt->body()) return stmt;
+      return Attribute(stmt->key, stmt->buffer, stmt->value, std::move(body));
+    }
     case StmtKind::kFor: {
       Stmt body = map(stmt->body());
       if (body == stmt->body()) return stmt;
@@ -62,6 +68,14 @@ Stmt MapExprs(const Stmt& stmt, const std::function<Expr(const Expr&)>& map) {
       Expr condition = map(stmt->condition);
       if (condition.Same(stmt->condition)) return stmt;
       return IfThen(std::move(condition), stmt->then_case, stmt->else_case);
+    }
+    case StmtKind::kEvaluate: {
+      Expr call = map(stmt->value);
+      return call.Same(stmt->value) ? stmt : Evaluate(std::move(call));
+    }
+    case StmtKind::kAttribute: {
+      Expr value = stmt->value ? map(stmt->value) : Expr();
+      return value.Same(stmt->value) ? stmt : Attribute(stmt->key, stmt->buffer, std::move(value), stmt->body());
     }
     case StmtKind::kAllocate:
     case StmtKind::kSeq:

@@ -7,7 +7,6 @@ namespace smelt::kernels::ir {
 namespace {
 
 constexpr const char* kForNames[] = {"for", "parallel", "vectorized", "unrolled"};
-constexpr const char* kScopeNames[] = {"argument", "shared", "thread", "local"};
 
 std::string BufferText(const BufferNode& buffer) {
   return absl::StrCat(std::string(hlo::PrimitiveTypeName(buffer.type)), " ", buffer.name, "[",
@@ -36,8 +35,7 @@ void Print(const Stmt& stmt, int indent, std::string* out) {
       return;
     }
     case StmtKind::kAllocate:
-      absl::StrAppend(out, pad, kScopeNames[static_cast<int>(stmt->buffer->scope)], " ", BufferText(*stmt->buffer),
-                      ";\n");
+      absl::StrAppend(out, pad, std::string(stmt->buffer->scope.name), " ", BufferText(*stmt->buffer), ";\n");
       Print(stmt->body(), indent, out);
       return;
     case StmtKind::kIf:
@@ -48,6 +46,15 @@ void Print(const Stmt& stmt, int indent, std::string* out) {
         Print(stmt->else_case, indent + 1, out);
       }
       absl::StrAppend(out, pad, "}\n");
+      return;
+    case StmtKind::kEvaluate:
+      absl::StrAppend(out, pad, te::ToString(stmt->value), ";\n");
+      return;
+    case StmtKind::kAttribute:
+      absl::StrAppend(out, pad, "@", stmt->key, "(", stmt->buffer != nullptr ? stmt->buffer->name : "",
+                      stmt->buffer != nullptr && stmt->value ? ", " : "", stmt->value ? te::ToString(stmt->value) : "",
+                      ")\n");
+      Print(stmt->body(), indent, out);
       return;
     case StmtKind::kSeq:
       for (const Stmt& child : stmt->stmts) Print(child, indent, out);
@@ -70,7 +77,8 @@ std::string ToString(const Function& function) {
                     BufferText(*function.arguments[i]));
   }
   absl::StrAppend(&text, ") {\n");
-  for (const Buffer& buffer : function.shared) absl::StrAppend(&text, "  shared ", BufferText(*buffer), ";\n");
+  for (const Buffer& buffer : function.shared)
+    absl::StrAppend(&text, "  ", std::string(buffer->scope.name), " ", BufferText(*buffer), ";\n");
   for (const Phase& phase : function.phases) {
     if (phase.var) {
       const std::string var = te::ToString(phase.var);

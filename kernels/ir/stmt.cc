@@ -51,6 +51,24 @@ Stmt IfThen(Expr condition, Stmt then_case, Stmt else_case) {
   return node;
 }
 
+Stmt Evaluate(Expr call) {
+  auto node = std::make_shared<StmtNode>();
+  node->kind = StmtKind::kEvaluate;
+  node->value = std::move(call);
+  return node;
+}
+
+Stmt Attribute(std::string key, Buffer buffer, Expr value, Stmt body) {
+  if (body == nullptr) return nullptr;
+  auto node = std::make_shared<StmtNode>();
+  node->kind = StmtKind::kAttribute;
+  node->key = std::move(key);
+  node->buffer = std::move(buffer);
+  node->value = std::move(value);
+  node->then_case = std::move(body);
+  return node;
+}
+
 Stmt Seq(std::vector<Stmt> stmts) {
   std::vector<Stmt> flat;
   flat.reserve(stmts.size());

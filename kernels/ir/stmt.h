@@ -20,7 +20,15 @@ using te::Expr;
 using te::PrimitiveType;
 using te::Scope;
 
-enum class StmtKind : uint8_t { kFor, kStore, kAllocate, kIf, kSeq };
+enum class StmtKind : uint8_t {
+  kFor,
+  kStore,
+  kAllocate,
+  kIf,
+  kSeq,
+  kEvaluate,   // a call for its effect
+  kAttribute,  // what some pass or code generator should know of the statement within; the rest look through it
+};
 enum class ForKind : uint8_t { kSerial, kParallel, kVectorized, kUnrolled };
 
 struct StmtNode;
@@ -32,15 +40,16 @@ struct StmtNode {
   Expr var, min, extent;
   ForKind for_kind = ForKind::kSerial;
   // kStore: buffer[indices] = value, where predicate (null: always) holds
-  Buffer buffer;  // also kAllocate: lives during body
+  Buffer buffer;  // also kAllocate: lives during body; kAttribute: what it is about, may be null
   std::vector<Expr> indices;
-  Expr value;
+  Expr value;  // also kEvaluate: the call; kAttribute: may be null
   Expr predicate;
   // kIf
   Expr condition;
-  Stmt then_case;           // kIf; also the body of kFor and kAllocate
+  Stmt then_case;           // kIf; also the body of kFor, kAllocate and kAttribute
   Stmt else_case;           // may be null
   std::vector<Stmt> stmts;  // kSeq
+  std::string key;          // kAttribute: its name
 
   const Stmt& body() const { return then_case; }
 };
@@ -50,13 +59,15 @@ Stmt Store(Buffer buffer, std::vector<Expr> indices, Expr value, Expr predicate 
 Stmt Allocate(Buffer buffer, Stmt body);
 Stmt IfThen(Expr condition, Stmt then_case, Stmt else_case = nullptr);
 Stmt Seq(std::vector<Stmt> stmts);  // flattens nested sequences, drops nulls
+Stmt Evaluate(Expr call);
+Stmt Attribute(std::string key, Buffer buffer, Expr value, Stmt body);
 
 // A top-level piece of a kernel: either a parallel loop over [0, extent) whose iterations are independent, or serial
 // code (extent 1). Phases run one after the other with a barrier between them. Parallel loops occur nowhere else.
 struct Phase {
   Expr var;  // the parallel loop's variable; null when serial
   int64_t extent = 1;
-  Stmt body;  // all scratch of scope kThread and kLocal is allocated within
+  Stmt body;  // all scratch that does not last for the call is allocated within
 };
 
 // A lowered kernel.
@@ -64,7 +75,7 @@ struct Function {
   std::string name;
   std::vector<Buffer> arguments;  // inputs in parameter order, then outputs
   int64_t input_count = 0;
-  std::vector<Buffer> shared;  // scratch of scope kShared, allocated for the whole call
+  std::vector<Buffer> shared;  // scratch of rank kCall: lasts for the whole call
   std::vector<Phase> phases;
 };
 

@@ -52,9 +52,9 @@ class Inference {
 
   absl::Status FindEnclosing(const Stage& stage, Nest* nest) {
     if (stage.attach == Attach::kRoot) {
-      if (stage.scope == ir::Scope::kThread || stage.scope == ir::Scope::kLocal)
+      if (stage.scope.rank != te::ScopeRank::kCall)
         return absl::InvalidArgumentError(
-            absl::StrCat("stage `", stage.name, "` has scope ", stage.scope == ir::Scope::kLocal ? "local" : "thread",
+            absl::StrCat("stage `", stage.name, "` has scope ", std::string(stage.scope.name),
                          " and is computed at the root, where such memory does not last: use compute_at"));
       for (size_t i = 1; i < stage.leaves.size(); ++i) {
         if (stage.loops[stage.leaves[i]].kind == ir::ForKind::kParallel)
@@ -186,10 +186,9 @@ class Inference {
         continue;
       }
       const int64_t parent = extents[relation.parent];
-      // Local memory has room for whatever overshoots, and masked stores would keep it out of registers.
-      const bool may_round = relation.tail == TailStrategy::kRoundUp ||
-                             (relation.tail == TailStrategy::kGuard && stage.scope == ir::Scope::kLocal &&
-                              !stage.output && !stage.loops[relation.parent].reduce);
+      const bool may_round =
+          relation.tail == TailStrategy::kRoundUp || (relation.tail == TailStrategy::kGuard && stage.scope.overshoots &&
+                                                      !stage.output && !stage.loops[relation.parent].reduce);
       const bool round_up = may_round && ExtendsEnd(stage, extents, relation.parent);
       int64_t inner;
       if (relation.kind == RelationKind::kSplit) {
@@ -246,7 +245,7 @@ class Inference {
       nest->indices.push_back(index);
       const Expr low = simplifier_.Simplify(index >= Expr(0));
       const Expr high = simplifier_.Simplify(index < Expr(stage.shape[d]));
-      const bool is_soft = !stage.output && (stage.scope == ir::Scope::kLocal || overshoots);
+      const bool is_soft = !stage.output && (stage.scope.overshoots || overshoots);
       for (const Expr& condition : {low, high}) {
         if (is_soft && !HasGuard(*nest, condition)) {
           soft = simplifier_.Simplify(And(soft, condition));

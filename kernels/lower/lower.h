@@ -15,12 +15,11 @@ struct LowerOptions {
   std::string name = "kernel";
   int vector_bytes = 64;                  // widest vector of the target
   int64_t unroll_limit = 4096;            // statements; beyond it a loop marked unrolled stays a loop
-  int64_t local_limit_bytes = 16 * 1024;  // a kLocal buffer beyond it is an error
   std::string* dump = nullptr;            // where given, receives the IR and time after every pass
 };
 
-// Fails (InvalidArgument) when the schedule cannot be lowered: a region that cannot be bounded, an unrolled or local
-// buffer too large.
+// Fails (InvalidArgument) when the schedule cannot be lowered: a region that cannot be bounded, a buffer beyond
+// the capacity of its memory.
 absl::StatusOr<ir::Function> Lower(const schedule::Schedule& schedule, const LowerOptions& options);
 
 }  // namespace smelt::kernels::lower

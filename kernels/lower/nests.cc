@@ -38,7 +38,8 @@ class Builder {
     function.name = lowering_.options.name;
     function.input_count = static_cast<int64_t>(state_.graph.inputs.size());
     const auto argument = [&](const std::string& name, PrimitiveType type, const std::vector<int64_t>& shape) {
-      ir::BufferNode node{.name = name, .type = type, .shape = shape};
+      ir::BufferNode node{.name = name, .type = type, .shape = shape, .scope = state_.scopes.argument};
+      node.alignment = node.scope.alignment;
       node.argument = static_cast<int64_t>(function.arguments.size());
       function.arguments.push_back(std::make_shared<const ir::BufferNode>(std::move(node)));
       return function.arguments.back();
@@ -67,14 +68,15 @@ class Builder {
         node.shape = {StorageCount(stage, nest)};
         node.scope = stage.scope;
         // Inside a loop of another stage the memory of one iteration is its own.
-        if (stage.attach == Attach::kAt && stage.scope == ir::Scope::kShared) node.scope = ir::Scope::kThread;
-        if (stage.attach == Attach::kRoot) node.scope = ir::Scope::kShared;
-        if (node.scope == ir::Scope::kLocal && node.ByteSize() > lowering_.options.local_limit_bytes) {
+        if (stage.attach == Attach::kAt && stage.scope == state_.scopes.root) node.scope = state_.scopes.attached;
+        node.alignment = node.scope.alignment;
+        const int64_t unit = node.scope.granularity_bytes;
+        const int64_t bytes = (node.ByteSize() + unit - 1) / unit * unit;
+        if (bytes > node.scope.capacity_bytes) {
           return absl::InvalidArgumentError(absl::StrCat(
-              "stage `", stage.name, "` takes ", node.ByteSize(),
-              " bytes of local memory where it is "
-              "computed, at most ",
-              lowering_.options.local_limit_bytes, " are allowed: compute it deeper inside, or use scope thread"));
+              "stage `", stage.name, "` takes ", bytes, " bytes of ", std::string(node.scope.name),
+              " memory where it is computed, at most ", node.scope.capacity_bytes,
+              " are allowed: compute it deeper inside, or use scope ", std::string(state_.scopes.attached.name)));
         }
         constexpr int64_t kLargest = int64_t{1} << 36;
         if (node.ElementCount() > kLargest)

@@ -65,6 +65,12 @@ class Predicator {
         Stmt else_case = Visit(stmt->else_case, Conjoin(mask, Not(condition)));
         return ir::Seq({std::move(then_case), std::move(else_case)});
       }
+      case StmtKind::kEvaluate: {
+        // A call has no mask: it is made under the condition.
+        const Stmt call = ir::MapExprs(stmt, [&](const Expr& e) { return Push(e, mask); });
+        return mask ? ir::IfThen(mask, call) : call;
+      }
+      case StmtKind::kAttribute:
       case StmtKind::kAllocate:
       case StmtKind::kSeq:
         return ir::MapChildren(stmt, [&](const Stmt& child) { return Visit(child, mask); });

@@ -45,9 +45,11 @@ Stmt SimplifyStmt(te::Simplifier& simplifier, const Stmt& stmt) {
       if (condition.Same(stmt->condition) && then_case == stmt->then_case && else_case == stmt->else_case) return stmt;
       return ir::IfThen(condition, std::move(then_case), std::move(else_case));
     }
+    case StmtKind::kEvaluate:
+    case StmtKind::kAttribute:
     case StmtKind::kAllocate:
     case StmtKind::kSeq:
-      return ir::MapChildren(stmt, below);
+      return ir::MapChildren(ir::MapExprs(stmt, [&](const Expr& e) { return simplifier.Simplify(e); }), below);
   }
   return stmt;
 }

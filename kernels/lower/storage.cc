@@ -1,8 +1,10 @@
 // Scratch memory: allocations that nothing reads go, and neighbours whose lives do not overlap share one buffer.
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
+#include "kernels/ir/access.h"
 #include "kernels/ir/mutate.h"
 #include "kernels/lower/lowering.h"
+#include "kernels/te/intrinsic.h"
 
 namespace smelt::kernels::lower {
 namespace {
@@ -13,7 +15,8 @@ using te::ExprKind;
 
 using BufferSet = absl::flat_hash_set<const BufferNode*>;
 
-// Visits every load below an expression, each distinct node once over all calls.
+// Visits every load below an expression and every address that a call reads or writes at, each distinct node once over
+// all calls.
 class LoadVisitor {
  public:
   template <typename F>
@@ -24,7 +27,11 @@ class LoadVisitor {
       stack_.pop_back();
       if (node->operands.empty() || !seen_.insert(node).second) continue;
       if (node->kind == ExprKind::kLoad) visit(*node);
-      for (const Expr& child : node->operands) stack_.push_back(child.get());
+      for (size_t i = 0; i < node->operands.size(); ++i) {
+        const Expr& child = node->operands[i];
+        if (child->kind == ExprKind::kAddress && node->intrinsic->operands[i] != te::OperandRole::kHint) visit(*child);
+        stack_.push_back(child.get());
+      }
       if (node->predicate) stack_.push_back(node->predicate.get());
     }
   }
@@ -55,11 +62,18 @@ BufferSet ReadBuffers(const ir::Function& function) {
 Stmt RemoveDead(const Stmt& stmt, const BufferSet& read, bool* changed) {
   if (stmt == nullptr) return nullptr;
   const auto dead = [&](const ir::Buffer& buffer) {
-    return buffer->scope != ir::Scope::kArgument && !read.contains(buffer.get());
+    return buffer->scope.allocator != te::Allocator::kCaller && !read.contains(buffer.get());
   };
   if (stmt->kind == StmtKind::kStore && dead(stmt->buffer)) {
     *changed = true;
     return nullptr;
+  }
+  if (stmt->kind == StmtKind::kEvaluate) {
+    // Only a hint can be about memory that nothing reads.
+    bool hint = false;
+    te::Visit(stmt->value, [&](const Expr& e) { hint |= e->kind == ExprKind::kAddress && dead(e->buffer); });
+    *changed |= hint;
+    return hint ? nullptr : stmt;
   }
   if (stmt->kind == StmtKind::kAllocate && dead(stmt->buffer)) {
     *changed = true;
@@ -76,32 +90,6 @@ void Mentioned(const Stmt& stmt, BufferSet* buffers) {
       visitor.Visit(root, [&](const te::ExprNode& load) { buffers->insert(load.buffer.get()); });
     });
   });
-}
-
-Stmt RenameBuffers(const Stmt& stmt, const absl::flat_hash_map<const BufferNode*, ir::Buffer>& names) {
-  if (stmt == nullptr) return nullptr;
-  const auto rename = [&](const Expr& root) {
-    return te::Rewrite(root, [&](const Expr& e) {
-      if (e->kind != ExprKind::kLoad) return Expr();
-      auto it = names.find(e->buffer.get());
-      if (it == names.end()) return Expr();
-      // Indices hold loads only for gathers, and those rename on their own.
-      std::vector<Expr> indices;
-      for (const Expr& index : e->operands) {
-        indices.push_back(te::Rewrite(index, [&](const Expr& inner) {
-          auto found = inner->kind == ExprKind::kLoad ? names.find(inner->buffer.get()) : names.end();
-          return found == names.end() ? Expr() : te::Load(found->second, inner->operands, inner->predicate);
-        }));
-      }
-      return te::Load(it->second, std::move(indices), e->predicate);
-    });
-  };
-  Stmt own = ir::MapExprs(stmt, rename);
-  if (own->kind == StmtKind::kStore) {
-    auto it = names.find(own->buffer.get());
-    if (it != names.end()) own = ir::Store(it->second, own->indices, own->value, own->predicate);
-  }
-  return ir::MapChildren(own, [&](const Stmt& child) { return RenameBuffers(child, names); });
 }
 
 // One allocation per chain of Allocate nodes above a sequence: a buffer whose last use lies before the first use of
@@ -155,8 +143,8 @@ Stmt ShareAllocations(const Stmt& stmt) {
     if (life.first < 0) continue;  // unused
     Slot* free = nullptr;
     for (Slot& slot : slots) {
-      if (buffer->scope == ir::Scope::kThread && slot.node.scope == buffer->scope && slot.node.type == buffer->type &&
-          slot.last < life.first)
+      if (buffer->scope.allocator == te::Allocator::kWorker && slot.node.scope == buffer->scope &&
+          slot.node.type == buffer->type && slot.last < life.first)
         free = &slot;
     }
     if (free == nullptr) {
@@ -174,7 +162,7 @@ Stmt ShareAllocations(const Stmt& stmt) {
     shared.push_back(std::make_shared<const BufferNode>(std::move(slot.node)));
     for (const BufferNode* member : slot.members) names.emplace(member, shared.back());
   }
-  Stmt body = RenameBuffers(ir::Seq(std::move(stmts)), names);
+  Stmt body = ir::RenameBuffers(ir::Seq(std::move(stmts)), names);
   for (size_t i = shared.size(); i-- > 0;) body = ir::Allocate(shared[i], std::move(body));
   return body;
 }

@@ -14,7 +14,7 @@ using ir::StmtKind;
 // Statements that the body would become.
 int64_t UnrolledSize(const Stmt& stmt) {
   if (stmt == nullptr) return 0;
-  int64_t size = stmt->kind == StmtKind::kStore ? 1 : 0;
+  int64_t size = stmt->kind == StmtKind::kStore || stmt->kind == StmtKind::kEvaluate ? 1 : 0;
   size += UnrolledSize(stmt->then_case) + UnrolledSize(stmt->else_case);
   for (const Stmt& child : stmt->stmts) size += UnrolledSize(child);
   int64_t extent = 0;

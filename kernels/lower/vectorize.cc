@@ -4,6 +4,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
+#include "kernels/ir/access.h"
 #include "kernels/ir/mutate.h"
 #include "kernels/lower/lowering.h"
 #include "kernels/te/intern.h"
@@ -38,6 +39,12 @@ class Widener {
         const ir::Buffer kept = buffer;
         return ir::Allocate(kept, Visit(stmt->body()));
       }
+      case StmtKind::kEvaluate:
+        return LaneByLane(stmt);
+      case StmtKind::kIf:
+        // Only a call's condition may differ by lane: predicates have taken all others (lower/predicate.cc).
+        if (simplifier_.Mentions(stmt->condition, var_)) return LaneByLane(stmt);
+        [[fallthrough]];
       default:
         // Bounds and conditions are the same for all lanes here.
         return ir::MapChildren(stmt, [&](const Stmt& child) { return Visit(child); });
@@ -45,6 +52,21 @@ class Widener {
   }
 
  private:
+  // A call has no lanes.
+  Stmt LaneByLane(const Stmt& stmt) {
+    std::vector<Stmt> copies;
+    for (int lane = 0; lane < lanes_; ++lane) {
+      const Expr value = simplifier_.Simplify(ramp_->operands[0] + Expr(lane));
+      // Memory that is allocated within the loop has the lanes side by side.
+      const Stmt copy = ir::MapAccesses(stmt, [&](const ir::Buffer& buffer, const std::vector<Expr>& indices) {
+        const auto it = expanded_.find(buffer.get());
+        return it == expanded_.end() ? ir::Access{} : ir::Access{it->second, {indices[0] * Expr(lanes_) + Expr(lane)}};
+      });
+      copies.push_back(ir::Substitute(copy, {{var_, value}}));
+    }
+    return ir::Seq(std::move(copies));
+  }
+
   // An expanded buffer holds element i of each lane side by side.
   Expr ExpandedIndex(const Expr& index) {
     return Widened(index, lanes_) * te::Splat(Expr(lanes_), lanes_) + te::Ramp(Expr(0), Expr(1), lanes_);

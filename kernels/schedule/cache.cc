@@ -10,10 +10,8 @@ namespace {
 using te::Expr;
 using te::ExprKind;
 
-constexpr const char* kScopeNames[] = {"argument", "shared", "thread", "local"};
-
 // A stage whose outputs are those of `from`, element by element.
-Stage CopyOf(const Stage& from, std::string name) {
+Stage CopyOf(const State& state, const Stage& from, std::string name) {
   const te::OperationRef op = te::ComputeMany(
       name, from.shape,
       [&](te::Indices i) {
@@ -24,7 +22,7 @@ Stage CopyOf(const Stage& from, std::string name) {
         return reads;
       },
       "copy");
-  return StageOf(*op, op);
+  return StageOf(*op, op, state.scopes);
 }
 
 bool ReadsTensor(const Stage& stage, const te::Operation* tensor) {
@@ -37,10 +35,10 @@ bool ReadsTensor(const Stage& stage, const te::Operation* tensor) {
 
 }  // namespace
 
-absl::StatusOr<std::string> CacheReads(State& state, std::string_view tensor, ir::Scope scope,
+absl::StatusOr<std::string> CacheReads(State& state, std::string_view tensor, const ir::Scope& scope,
                                        const std::vector<std::string>& readers) {
   SMELT_ASSIGN_OR_RETURN(Stage * source, state.Find(tensor));
-  if (scope == ir::Scope::kArgument) return Illegal("cache_read", tensor, "a copy cannot be an argument of the kernel");
+  SMELT_RETURN_IF_ERROR(CheckScratch(state, "cache_read", tensor, scope));
   if (source->attach == Attach::kInline) return Illegal("cache_read", tensor, "it is inlined and not stored");
   if (readers.empty()) return Illegal("cache_read", tensor, "no reader is named");
   const te::OperationRef identity = source->identity;
@@ -60,7 +58,7 @@ absl::StatusOr<std::string> CacheReads(State& state, std::string_view tensor, ir
     if (!ReadsTensor(resolved.back(), identity.get()))
       return Illegal("cache_read", tensor, absl::StrCat("stage `", name, "` does not read it"));
   }
-  Stage copy = CopyOf(*source, absl::StrCat(source->name, ".", kScopeNames[static_cast<int>(scope)]));
+  Stage copy = CopyOf(state, *source, absl::StrCat(source->name, ".", std::string(scope.name)));
   copy.scope = scope;
   const te::OperationRef copied = copy.identity;
   for (size_t i = 0; i < readers.size(); ++i) {
@@ -82,10 +80,10 @@ absl::StatusOr<std::string> CacheReads(State& state, std::string_view tensor, ir
   return state.Insert(state.IndexOf(tensor) + 1, std::move(copy)).name;
 }
 
-absl::StatusOr<std::string> CacheWrites(State& state, std::string_view name, ir::Scope scope) {
+absl::StatusOr<std::string> CacheWrites(State& state, std::string_view name, const ir::Scope& scope) {
   SMELT_ASSIGN_OR_RETURN(Stage * stage, state.Find(name));
   if (stage->placeholder) return Illegal("cache_write", name, "it is an input of the kernel");
-  if (scope == ir::Scope::kArgument) return Illegal("cache_write", name, "a copy cannot be an argument of the kernel");
+  SMELT_RETURN_IF_ERROR(CheckScratch(state, "cache_write", name, scope));
   if (stage->attach == Attach::kInline) return Illegal("cache_write", name, "it is inlined and not stored");
   if (!stage->relations.empty() || state.HasAttached(name))
     return Illegal("cache_write", name, "its loops have been changed or hold other stages; cache before that");
@@ -95,7 +93,7 @@ absl::StatusOr<std::string> CacheWrites(State& state, std::string_view name, ir:
   }
   // The computation goes to a stage of its own, the old one keeps the identity that readers know and becomes the copy.
   Stage computation = *stage;
-  computation.name = absl::StrCat(stage->name, ".", kScopeNames[static_cast<int>(scope)]);
+  computation.name = absl::StrCat(stage->name, ".", std::string(scope.name));
   computation.identity = MakeIdentity(computation.name, stage->shape, stage->types);
   computation.output = false;
   computation.scope = scope;
@@ -104,7 +102,7 @@ absl::StatusOr<std::string> CacheWrites(State& state, std::string_view name, ir:
   computation.attach_stage.clear();
   computation.attach_loop = -1;
   ResetLoops(&computation);
-  Stage copy = CopyOf(computation, stage->name);
+  Stage copy = CopyOf(state, computation, stage->name);
   stage->axes = copy.axes;
   stage->reduce_axes.clear();
   stage->bodies = copy.bodies;

@@ -88,11 +88,21 @@ absl::Status RootStage(State& state, std::string_view name) {
   return absl::OkStatus();
 }
 
-absl::Status ScopeStage(State& state, std::string_view name, ir::Scope scope) {
+absl::Status CheckScratch(const State& state, std::string_view primitive, std::string_view stage,
+                          const ir::Scope& scope) {
+  if (scope == state.scopes.argument)
+    return Illegal(primitive, stage, "scratch cannot become an argument of the kernel");
+  if (!state.scopes.Contains(scope))
+    return Illegal(primitive, stage,
+                   absl::StrCat("no scope `", std::string(scope.name), "` here; there are: ", state.scopes.Names()));
+  return absl::OkStatus();
+}
+
+absl::Status ScopeStage(State& state, std::string_view name, const ir::Scope& scope) {
   SMELT_ASSIGN_OR_RETURN(Stage * stage, state.Find(name));
   if (stage->placeholder || stage->output)
     return Illegal("set_scope", name, "it is an argument of the kernel, whose memory is the caller's");
-  if (scope == ir::Scope::kArgument) return Illegal("set_scope", name, "scratch cannot become an argument");
+  SMELT_RETURN_IF_ERROR(CheckScratch(state, "set_scope", name, scope));
   stage->scope = scope;
   return absl::OkStatus();
 }

@@ -12,7 +12,6 @@ namespace smelt::kernels::schedule {
 namespace {
 
 constexpr std::string_view kTails[] = {"guard", "predicate", "round_up", "shift_inwards"};
-constexpr std::string_view kScopes[] = {"argument", "shared", "thread", "local"};
 
 using Words = std::vector<std::string>;
 
@@ -30,9 +29,10 @@ absl::Status ReplaySplit(Schedule& schedule, const Words& words, bool parts) {
                : schedule.Split(words[0], words[1], factor, *tail).status();
 }
 
-absl::StatusOr<ir::Scope> ReadScope(const std::string& word) {
-  const auto scope = ScopeFromName(word);
-  if (!scope) return absl::InvalidArgumentError(absl::StrCat("`", word, "` is no scope"));
+absl::StatusOr<ir::Scope> ReadScope(const Schedule& schedule, const std::string& word) {
+  const te::ScopeTable& scopes = schedule.state().scopes;
+  const std::optional<ir::Scope> scope = scopes.Find(word);
+  if (!scope) return absl::InvalidArgumentError(absl::StrCat("`", word, "` is no scope; there are: ", scopes.Names()));
   return *scope;
 }
 
@@ -73,18 +73,18 @@ const Primitive kPrimitives[] = {
     {"compute_root", 1, 1, [](Schedule& s, const Words& w) { return s.ComputeRoot(w[0]); }},
     {"cache_read", 3, kAny,
      [](Schedule& s, const Words& w) -> absl::Status {
-       SMELT_ASSIGN_OR_RETURN(const ir::Scope scope, ReadScope(w[1]));
+       SMELT_ASSIGN_OR_RETURN(const ir::Scope scope, ReadScope(s, w[1]));
        return s.CacheRead(w[0], scope, From(w, 2)).status();
      }},
     {"cache_write", 2, 2,
      [](Schedule& s, const Words& w) -> absl::Status {
-       SMELT_ASSIGN_OR_RETURN(const ir::Scope scope, ReadScope(w[1]));
+       SMELT_ASSIGN_OR_RETURN(const ir::Scope scope, ReadScope(s, w[1]));
        return s.CacheWrite(w[0], scope).status();
      }},
     {"rfactor", 2, 2, [](Schedule& s, const Words& w) { return s.Rfactor(w[0], w[1]).status(); }},
     {"set_scope", 2, 2,
      [](Schedule& s, const Words& w) -> absl::Status {
-       SMELT_ASSIGN_OR_RETURN(const ir::Scope scope, ReadScope(w[1]));
+       SMELT_ASSIGN_OR_RETURN(const ir::Scope scope, ReadScope(s, w[1]));
        return s.SetScope(w[0], scope);
      }},
     {"transform_layout", 1, kAny, ReplayLayout},
@@ -106,7 +106,6 @@ absl::Status ReplayLine(Schedule& schedule, const Words& words) {
 }  // namespace
 
 std::string TailName(TailStrategy tail) { return std::string(kTails[static_cast<int>(tail)]); }
-std::string ScopeName(ir::Scope scope) { return std::string(kScopes[static_cast<int>(scope)]); }
 
 std::optional<TailStrategy> TailFromName(std::string_view name) {
   for (int i = 0; i < 4; ++i) {
@@ -115,15 +114,8 @@ std::optional<TailStrategy> TailFromName(std::string_view name) {
   return std::nullopt;
 }
 
-std::optional<ir::Scope> ScopeFromName(std::string_view name) {
-  for (int i = 0; i < 4; ++i) {
-    if (kScopes[i] == name) return static_cast<ir::Scope>(i);
-  }
-  return std::nullopt;
-}
-
-absl::StatusOr<Schedule> Schedule::Replay(te::Graph graph, std::string_view trace) {
-  Schedule schedule(std::move(graph));
+absl::StatusOr<Schedule> Schedule::Replay(te::Graph graph, std::string_view trace, te::ScopeTable scopes) {
+  Schedule schedule(std::move(graph), std::move(scopes));
   int number = 0;
   for (const auto& line : absl::StrSplit(absl::string_view(trace.data(), trace.size()), '\n')) {
     ++number;

@@ -125,7 +125,7 @@ absl::StatusOr<std::string> FactorReduction(State& state, std::string_view name,
   stage->loops = std::move(loops);
   stage->leaves = std::move(leaves);
   stage->relations = std::move(relations);
-  return state.Insert(state.IndexOf(name), StageOf(*partial, partial)).name;
+  return state.Insert(state.IndexOf(name), StageOf(*partial, partial, state.scopes)).name;
 }
 
 }  // namespace smelt::kernels::schedule

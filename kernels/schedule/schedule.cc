@@ -14,7 +14,8 @@ std::string Word(std::string_view text) { return std::string(text); }
 
 }  // namespace
 
-Schedule::Schedule(te::Graph graph) : state_(std::make_unique<State>(std::move(graph))) {}
+Schedule::Schedule(te::Graph graph, te::ScopeTable scopes)
+    : state_(std::make_unique<State>(std::move(graph), std::move(scopes))) {}
 Schedule::Schedule(const Schedule& other) : state_(std::make_unique<State>(*other.state_)) {}
 Schedule& Schedule::operator=(const Schedule& other) {
   state_ = std::make_unique<State>(*other.state_);
@@ -130,20 +131,20 @@ absl::Status Schedule::ComputeRoot(std::string_view stage) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::string> Schedule::CacheRead(std::string_view tensor, ir::Scope scope,
+absl::StatusOr<std::string> Schedule::CacheRead(std::string_view tensor, const ir::Scope& scope,
                                                 const std::vector<std::string>& readers) {
   auto result = CacheReads(*state_, tensor, scope, readers);
   if (result.ok()) {
-    Step step{"cache_read", {Word(tensor), ScopeName(scope)}};
+    Step step{"cache_read", {Word(tensor), Word(scope.name)}};
     step.arguments.insert(step.arguments.end(), readers.begin(), readers.end());
     state_->trace.push_back(std::move(step));
   }
   return result;
 }
 
-absl::StatusOr<std::string> Schedule::CacheWrite(std::string_view stage, ir::Scope scope) {
+absl::StatusOr<std::string> Schedule::CacheWrite(std::string_view stage, const ir::Scope& scope) {
   auto result = CacheWrites(*state_, stage, scope);
-  if (result.ok()) state_->trace.push_back({"cache_write", {Word(stage), ScopeName(scope)}});
+  if (result.ok()) state_->trace.push_back({"cache_write", {Word(stage), Word(scope.name)}});
   return result;
 }
 
@@ -153,9 +154,9 @@ absl::StatusOr<std::string> Schedule::Rfactor(std::string_view stage, std::strin
   return result;
 }
 
-absl::Status Schedule::SetScope(std::string_view stage, ir::Scope scope) {
+absl::Status Schedule::SetScope(std::string_view stage, const ir::Scope& scope) {
   SMELT_RETURN_IF_ERROR(ScopeStage(*state_, stage, scope));
-  state_->trace.push_back({"set_scope", {Word(stage), ScopeName(scope)}});
+  state_->trace.push_back({"set_scope", {Word(stage), Word(scope.name)}});
   return absl::OkStatus();
 }
 

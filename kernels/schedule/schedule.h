@@ -46,7 +46,8 @@ struct State;  // schedule/state.h: stages, their loops and relations; what lowe
 
 class Schedule {
  public:
-  explicit Schedule(te::Graph graph);
+  // `scopes`: the memories of the target, which stages may be stored in.
+  explicit Schedule(te::Graph graph, te::ScopeTable scopes = {});
   Schedule(const Schedule&);
   Schedule& operator=(const Schedule&);
   Schedule(Schedule&&) noexcept;
@@ -82,15 +83,15 @@ class Schedule {
   // A copy of `tensor` (a stage or input) in `scope` that `readers` read instead; returns the new stage,
   // `tensor.shared` or the like. `layout`, where given, is the order and blocking in which the copy is stored (see
   // TransformLayout).
-  absl::StatusOr<std::string> CacheRead(std::string_view tensor, ir::Scope scope,
+  absl::StatusOr<std::string> CacheRead(std::string_view tensor, const ir::Scope& scope,
                                         const std::vector<std::string>& readers);
   // The stage is computed into `scope` first and then copied; returns the new stage, `stage.local`, which holds the
   // computation (and its reduction), while `stage` becomes the copy.
-  absl::StatusOr<std::string> CacheWrite(std::string_view stage, ir::Scope scope);
+  absl::StatusOr<std::string> CacheWrite(std::string_view stage, const ir::Scope& scope);
   // Splits a reduction over `loop` into partial results, an outer dimension of the new stage `stage.rf`, and a final
   // reduction over it.
   absl::StatusOr<std::string> Rfactor(std::string_view stage, std::string_view loop);
-  absl::Status SetScope(std::string_view stage, ir::Scope scope);
+  absl::Status SetScope(std::string_view stage, const ir::Scope& scope);
   // Storage of a scratch stage: a list of (axis number, block): dimensions outer to inner; a blocked axis appears
   // twice, first as its quotient (block > 1 first seen), then as its remainder. {{0, 16}, {1, 1}, {0, 0}} stores
   // [i0/16][i1][i0%16].
@@ -99,7 +100,7 @@ class Schedule {
   const std::vector<Step>& trace() const;
   std::string ToString() const;
   // Applies a printed trace to a fresh schedule of `graph`.
-  static absl::StatusOr<Schedule> Replay(te::Graph graph, std::string_view trace);
+  static absl::StatusOr<Schedule> Replay(te::Graph graph, std::string_view trace, te::ScopeTable scopes = {});
 
   const State& state() const { return *state_; }
 

@@ -50,7 +50,7 @@ void ResetLoops(Stage* stage) {
   for (size_t i = 0; i < stage->loops.size(); ++i) stage->leaves.push_back(static_cast<int>(i));
 }
 
-Stage StageOf(const te::Operation& op, te::OperationRef identity) {
+Stage StageOf(const te::Operation& op, te::OperationRef identity, const te::ScopeTable& scopes) {
   Stage stage;
   stage.name = op.name;
   stage.identity = std::move(identity);
@@ -60,7 +60,7 @@ Stage StageOf(const te::Operation& op, te::OperationRef identity) {
   stage.axes = op.axes;
   stage.reduce_axes = op.reduce_axes;
   stage.bodies = op.bodies;
-  if (stage.placeholder) stage.scope = ir::Scope::kArgument;
+  stage.scope = stage.placeholder ? scopes.argument : scopes.root;
   ResetLoops(&stage);
   return stage;
 }
@@ -78,9 +78,9 @@ Expr ReadOf(const Stage& stage, int output, std::vector<Expr> indices) {
   return te::Tensor{stage.identity, output}(std::move(indices));
 }
 
-State::State(te::Graph g) : graph(std::move(g)) {
+State::State(te::Graph g, te::ScopeTable memories) : graph(std::move(g)), scopes(std::move(memories)) {
   for (const te::OperationRef& op : graph.operations) {
-    Insert(static_cast<int>(stages.size()), StageOf(*op, op));
+    Insert(static_cast<int>(stages.size()), StageOf(*op, op, scopes));
   }
   // Every result is a stage of its own: a result that is an input, or that appears twice, is copied.
   absl::flat_hash_set<std::pair<const te::Operation*, int>> taken;
@@ -89,7 +89,7 @@ State::State(te::Graph g) : graph(std::move(g)) {
     if (stage->placeholder || !taken.insert({output.op.get(), output.output}).second) {
       const te::Tensor copy = te::Compute(absl::StrCat(stage->name, ".copy"), output.op->shape,
                                           [&](te::Indices i) { return output(std::vector<Expr>(i.begin(), i.end())); });
-      stage = &Insert(static_cast<int>(stages.size()), StageOf(*copy.op, copy.op));
+      stage = &Insert(static_cast<int>(stages.size()), StageOf(*copy.op, copy.op, scopes));
       stage->output = true;
       outputs.push_back({stage->name, 0});
       continue;

@@ -55,7 +55,7 @@ struct Stage {
   Attach attach = Attach::kRoot;
   std::string attach_stage;  // kAt
   int attach_loop = -1;      // kAt: number of the loop in that stage
-  ir::Scope scope = ir::Scope::kShared;
+  ir::Scope scope;
   std::vector<std::pair<int, int64_t>> layout;  // see TransformLayout; empty: row-major
 
   int AxisCount() const { return static_cast<int>(axes.size()); }
@@ -73,11 +73,12 @@ struct OutputRef {
 
 struct State {
   te::Graph graph;
+  te::ScopeTable scopes;      // the memories that there are
   std::vector<Stage> stages;  // producers first
   std::vector<OutputRef> outputs;
   std::vector<Step> trace;
 
-  explicit State(te::Graph graph);
+  State(te::Graph graph, te::ScopeTable scopes);
   int IndexOf(std::string_view name) const;  // -1 when there is none
   int IndexOf(const te::Operation* identity) const;
   absl::StatusOr<Stage*> Find(std::string_view name);
@@ -99,7 +100,7 @@ struct State {
 };
 
 // A stage of the operation, with its axes as loops and nothing decided.
-Stage StageOf(const te::Operation& op, te::OperationRef identity);
+Stage StageOf(const te::Operation& op, te::OperationRef identity, const te::ScopeTable& scopes);
 // Sets the loops to one for each axis and reduce axis.
 void ResetLoops(Stage* stage);
 // A new identity for values of the given shape and types.
@@ -126,11 +127,14 @@ absl::Status AnnotateLoop(State& state, std::string_view stage, std::string_view
 absl::Status AttachStage(State& state, std::string_view stage, std::string_view consumer, std::string_view loop);
 absl::Status InlineStage(State& state, std::string_view stage);
 absl::Status RootStage(State& state, std::string_view stage);
-absl::Status ScopeStage(State& state, std::string_view stage, ir::Scope scope);
+// Whether a stage may be stored there: a row of the table other than that of arguments.
+absl::Status CheckScratch(const State& state, std::string_view primitive, std::string_view stage,
+                          const ir::Scope& scope);
+absl::Status ScopeStage(State& state, std::string_view stage, const ir::Scope& scope);
 absl::Status LayoutStage(State& state, std::string_view stage, const std::vector<std::pair<int, int64_t>>& layout);
-absl::StatusOr<std::string> CacheReads(State& state, std::string_view tensor, ir::Scope scope,
+absl::StatusOr<std::string> CacheReads(State& state, std::string_view tensor, const ir::Scope& scope,
                                        const std::vector<std::string>& readers);
-absl::StatusOr<std::string> CacheWrites(State& state, std::string_view stage, ir::Scope scope);
+absl::StatusOr<std::string> CacheWrites(State& state, std::string_view stage, const ir::Scope& scope);
 absl::StatusOr<std::string> FactorReduction(State& state, std::string_view stage, std::string_view loop);
 
 }  // namespace smelt::kernels::schedule

@@ -1,4 +1,4 @@
-// The words by which a schedule's trace names tail strategies and scopes.
+// The words by which a schedule's trace names tail strategies. Scopes have theirs in their table (te/scope.h).
 #pragma once
 
 #include <optional>
@@ -11,7 +11,5 @@ namespace smelt::kernels::schedule {
 
 std::string TailName(TailStrategy tail);
 std::optional<TailStrategy> TailFromName(std::string_view name);
-std::string ScopeName(ir::Scope scope);
-std::optional<ir::Scope> ScopeFromName(std::string_view name);
 
 }  // namespace smelt::kernels::schedule

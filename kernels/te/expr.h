@@ -25,6 +25,7 @@
 namespace smelt::kernels::te {
 
 struct BufferNode;  // buffer.h
+struct Intrinsic;   // intrinsic.h
 
 using hlo::PrimitiveType;
 
@@ -55,6 +56,8 @@ enum class ExprKind : uint8_t {
   kLoad,        // loop IR: element of a buffer, with optional predicate
   kRamp,        // base, base+stride, ... over lanes
   kSplat,       // a scalar in all lanes
+  kCall,        // of an intrinsic
+  kAddress,     // loop IR: where an element of a buffer lies; an operand of calls only
 };
 
 enum class UnaryOp : uint8_t {
@@ -146,10 +149,11 @@ struct ExprNode {
   double float_value = 0;  // kFloat
   std::string name;        // kVar
   // kUnary, kCast, kBitCast, kSplat: {x}; kBinary, kCompare: {a, b}; kSelect, kIf: {condition, then, else}; kRamp:
-  // {base, stride}; kTensorRead, kLoad: indices; kReduce: sources, one a combiner output
+  // {base, stride}; kTensorRead, kLoad, kAddress: indices; kReduce: sources, one a combiner output
   std::vector<Expr> operands;
   std::shared_ptr<const Operation> tensor;   // kTensorRead
-  std::shared_ptr<const BufferNode> buffer;  // kLoad
+  std::shared_ptr<const BufferNode> buffer;  // kLoad, kAddress
+  std::shared_ptr<const Intrinsic> intrinsic;  // kCall
   Expr predicate;                            // kLoad: performed only where true, otherwise the value is 0; may be null
   std::shared_ptr<const Combiner> combiner;  // kReduce
   std::vector<Expr> reduce_axes;             // kReduce: kVar nodes
@@ -181,6 +185,9 @@ Expr BitCast(DataType type, Expr x);
 Expr Ramp(Expr base, Expr stride, int lanes);
 Expr Splat(Expr x, int lanes);
 Expr Load(std::shared_ptr<const BufferNode> buffer, std::vector<Expr> indices, Expr predicate = Expr());
+Expr AddressOf(std::shared_ptr<const BufferNode> buffer, std::vector<Expr> indices);
+// The operands fit (Intrinsic::TypeOf): whoever makes calls from what users write asks first.
+Expr Call(std::shared_ptr<const Intrinsic> intrinsic, std::vector<Expr> operands);
 // A copy of `node` with other operands (and predicate), re-made through the factories and so consed and
 // constant-folded.
 Expr WithOperands(const Expr& node, std::vector<Expr> operands, Expr predicate = Expr());

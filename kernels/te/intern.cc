@@ -6,6 +6,7 @@
 #include <mutex>
 
 #include "absl/container/flat_hash_map.h"
+#include "kernels/te/intrinsic.h"
 
 namespace smelt::kernels::te {
 namespace {
@@ -110,6 +111,12 @@ Hash128 HashOf(const ExprNode& node) {
   if (node.kind == ExprKind::kLoad) {
     mixer.Add(static_cast<const void*>(node.buffer.get()));
     mixer.Add(node.predicate);
+  }
+  if (node.kind == ExprKind::kAddress) mixer.Add(static_cast<const void*>(node.buffer.get()));
+  if (node.kind == ExprKind::kCall) {
+    const Hash128 name = smelt::HashOf(node.intrinsic->name);
+    mixer.Add(name.high);
+    mixer.Add(name.low);
   }
   if (node.kind == ExprKind::kReduce) {
     mixer.Add(static_cast<const void*>(node.combiner.get()));

@@ -5,6 +5,7 @@
 #include "absl/strings/str_join.h"
 #include "kernels/te/buffer.h"
 #include "kernels/te/expr.h"
+#include "kernels/te/intrinsic.h"
 #include "kernels/te/tensor.h"
 
 namespace smelt::kernels::te {
@@ -77,6 +78,10 @@ std::string PrintNode(const ExprNode& node, const std::vector<std::string>& x, c
     }
     case ExprKind::kLoad:
       return absl::StrCat(node.buffer->name, "[", List(x), predicate.empty() ? "" : " where ", predicate, "]");
+    case ExprKind::kCall:
+      return absl::StrCat(node.intrinsic->name, "(", List(x), ")");
+    case ExprKind::kAddress:
+      return absl::StrCat("&", node.buffer->name, "[", List(x), "]");
     case ExprKind::kRamp:
       return absl::StrCat("ramp(", List(x), ", ", node.type.lanes, ")");
     case ExprKind::kSplat:

@@ -74,10 +74,25 @@ absl::Status Program::Evaluate(int number, Scalar* value) {
   return absl::OkStatus();
 }
 
+absl::Status Program::ComputeCall(Node& node) {
+  std::vector<Argument> arguments;
+  for (const int operand : node.operands) {
+    const Node& given = nodes_[operand];
+    arguments.push_back({absl::MakeConstSpan(&values_[given.first], given.e.type().lanes), given.place});
+  }
+  const Intrinsic& intrinsic = *node.e->intrinsic;
+  if (intrinsic.interpret == nullptr)
+    return absl::UnimplementedError(absl::StrCat("`", intrinsic.name, "` has no meaning for the interpreter"));
+  const bool has_value = node.e.type().element != PrimitiveType::kToken;
+  return intrinsic.interpret(arguments, absl::MakeSpan(&values_[node.first], has_value ? node.e.type().lanes : 0));
+}
+
 absl::Status Program::Compute(Node& node) {
   const ExprNode& e = *node.e;
+  if (e.kind == ExprKind::kCall) return ComputeCall(node);
   const auto operand_type = [&](int i) { return e.operands[i].type().element; };
-  std::vector<int64_t> indices(e.kind == ExprKind::kLoad || e.kind == ExprKind::kTensorRead ? e.operands.size() : 0);
+  const bool indexed = e.kind == ExprKind::kLoad || e.kind == ExprKind::kTensorRead || e.kind == ExprKind::kAddress;
+  std::vector<int64_t> indices(indexed ? e.operands.size() : 0);
   for (int lane = 0; lane < e.type.lanes; ++lane) {
     const auto x = [&](int i) -> const Scalar& { return Lane(node.operands[i], lane); };
     Scalar result;
@@ -118,6 +133,13 @@ absl::Status Program::Compute(Node& node) {
         if (node.predicate >= 0 && Lane(node.predicate, lane).i == 0) break;
         for (size_t d = 0; d < indices.size(); ++d) indices[d] = x(static_cast<int>(d)).i;
         SMELT_RETURN_IF_ERROR(reader_(e, indices, &result));
+        break;
+      case ExprKind::kAddress:
+        if (locator_ == nullptr) return absl::InternalError("an address outside of a lowered kernel");
+        for (size_t d = 0; d < indices.size(); ++d) indices[d] = x(static_cast<int>(d)).i;
+        SMELT_RETURN_IF_ERROR(locator_(e, indices, &node.place));
+        break;
+      case ExprKind::kCall:
         break;
       case ExprKind::kReduce:
         return absl::InternalError("a reduction inside an expression");

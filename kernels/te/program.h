@@ -12,6 +12,7 @@
 #include "absl/status/status.h"
 #include "absl/types/span.h"
 #include "kernels/te/expr.h"
+#include "kernels/te/intrinsic.h"
 #include "kernels/te/scalar.h"
 
 namespace smelt::kernels::te {
@@ -21,7 +22,12 @@ class Program {
   // Reads one element: `node` is a kTensorRead or kLoad, `indices` one value a dimension.
   using Reader = std::function<absl::Status(const ExprNode& node, absl::Span<const int64_t> indices, Scalar* value)>;
 
-  explicit Program(Reader reader) : reader_(std::move(reader)) {}
+  // Finds where the element of a kAddress lies.
+  using Locator = std::function<absl::Status(const ExprNode& node, absl::Span<const int64_t> indices, Place* place)>;
+
+  // Without a locator, addresses are errors.
+  explicit Program(Reader reader, Locator locator = nullptr)
+      : reader_(std::move(reader)), locator_(std::move(locator)) {}
 
   // Adds an expression; returns its number. Everything in it that is shared with earlier ones is shared.
   int Add(const Expr& e);
@@ -40,6 +46,7 @@ class Program {
     std::vector<int> operands;
     int predicate = -1;
     int first = 0;       // of its lanes in values_
+    Place place;         // kAddress
     int64_t round = -1;  // in which it was evaluated last; kAlways for constants and variables
   };
   static constexpr int64_t kAlways = INT64_MAX;
@@ -51,7 +58,10 @@ class Program {
     return values_[node.first + (node.e.type().lanes == 1 ? 0 : lane)];
   }
 
+  absl::Status ComputeCall(Node& node);
+
   Reader reader_;
+  Locator locator_;
   std::vector<Node> nodes_;
   std::vector<Scalar> values_;
   std::vector<int> stack_;

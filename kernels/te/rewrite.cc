@@ -7,6 +7,7 @@
 #include "kernels/te/buffer.h"
 #include "kernels/te/expr.h"
 #include "kernels/te/intern.h"
+#include "kernels/te/intrinsic.h"
 #include "kernels/te/rewriter.h"
 
 namespace smelt::kernels::te {
@@ -51,6 +52,26 @@ Expr Load(std::shared_ptr<const BufferNode> buffer, std::vector<Expr> indices, E
   return Intern(std::move(node));
 }
 
+Expr AddressOf(std::shared_ptr<const BufferNode> buffer, std::vector<Expr> indices) {
+  ExprNode node;
+  node.kind = ExprKind::kAddress;
+  node.type = DataType{buffer->type, 1};
+  node.buffer = std::move(buffer);
+  node.operands = std::move(indices);
+  return Intern(std::move(node));
+}
+
+Expr Call(std::shared_ptr<const Intrinsic> intrinsic, std::vector<Expr> operands) {
+  const absl::StatusOr<DataType> type = intrinsic->TypeOf(operands);
+  Check(type.ok(), "a call whose operands do not fit its intrinsic");
+  ExprNode node;
+  node.kind = ExprKind::kCall;
+  node.type = *type;
+  node.intrinsic = std::move(intrinsic);
+  node.operands = std::move(operands);
+  return Intern(std::move(node));
+}
+
 Expr Remake(const ExprNode& node, std::vector<Expr> operands, Expr predicate, std::vector<Expr> init) {
   switch (node.kind) {
     case ExprKind::kInt:
@@ -77,6 +98,10 @@ Expr Remake(const ExprNode& node, std::vector<Expr> operands, Expr predicate, st
       return Splat(std::move(operands[0]), node.type.lanes);
     case ExprKind::kLoad:
       return Load(node.buffer, std::move(operands), std::move(predicate));
+    case ExprKind::kCall:
+      return Call(node.intrinsic, std::move(operands));
+    case ExprKind::kAddress:
+      return AddressOf(node.buffer, std::move(operands));
     case ExprKind::kTensorRead:
     case ExprKind::kReduce: {
       ExprNode copy = node;

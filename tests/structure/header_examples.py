@@ -93,6 +93,15 @@ NAMES = {
 # Where a header's example uses one of these words for something else, or words of its own.
 OWN = {
     "cli/limits.h": {"app": "CLI::App"},
+    **{f"vdla/lower/{name}.h": {"config": "const smelt::vdla::isa::Config", "instructions": "std::vector<smelt::vdla::isa::Instruction>",
+                               "operations": "smelt::vdla::lower::Operations", "program": "smelt::vdla::isa::Program", **more}
+       for name, more in {
+           "dependences": {"writes_inputs": "smelt::vdla::isa::Accesses", "reads_inputs": "smelt::vdla::isa::Accesses"},
+           "token_plan": {"units": "std::vector<smelt::vdla::isa::Unit>", "needs": "std::vector<smelt::vdla::lower::Needs>"},
+           "token_check": {"steps": "std::vector<smelt::vdla::lower::Step>", "flags": "std::vector<smelt::vdla::lower::PlannedStep>"},
+           "tokens": {"image": "std::vector<smelt::vdla::isa::MicroOp>"}, "storage": {}, "emit": {"program": "int"}, "micro_ops": {},
+           "convolution": {}, "layout": {"values": "std::vector<int8_t>", "bytes": "std::string"},
+           "layer": {"c2": "smelt::vdla::lower::Convolution"}, "operations": {"operations": "int"}, "linear": {}, "copies": {}}.items()},
     "cli/one_program.h": {"target": "smelt::targets::Target"},
     "cli/target.h": {"app": "CLI::App"},
     "fusion/incremental_fusion.h": {"cost": "std::function<double(smelt::Hash128)>"},

@@ -29,6 +29,7 @@ const FolderRule kFolderRules[] = {
     {"runtime", {"base"}},
     {"vdla/isa", {"base"}},
     {"sim", {"base", "vdla/isa"}},
+    {"vdla/lower", {"base", "hlo", "machine", "kernels", "vdla/isa"}},
     {"vdla/driver", {"base", "vdla/isa", "sim"}},
     {"vdla/xrt", {"base", "vdla/isa", "vdla/driver"}},
     {"vdla/rtl", {"base", "vdla/isa", "sim"}},

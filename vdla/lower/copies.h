@@ -1,9 +1,11 @@
 // LOADs and STOREs of a box of elements: dimensions that lie one behind the other become one, two fit an instruction,
 // and each step of what remains is an instruction of its own.
 //
-//   std::vector<Instruction> loads;   // 14 rows of 16 out of rows of 20, with a row of padding above
-//   CopyBox box{.memory = Memory::kInp, .dims = {{.before = 1, .size = 14, .sram_stride = 16, .dram_stride = 20},
-//   {.size = 16}}}; absl::Status status = AppendCopies(box, &loads);   // one instruction
+//   CopyBox box{.memory = isa::Memory::kInp};
+//   box.dims.push_back({.before = 1, .size = 14, .sram_stride = 16, .dram_stride = 20});   // a row of padding above
+//   box.dims.push_back({.size = 16});                                                      // 16 of 20 elements
+//   std::vector<isa::Instruction> loads;
+//   absl::Status status = AppendCopies(box, &loads);                                       // one instruction
 #pragma once
 
 #include <cstdint>

@@ -1,8 +1,9 @@
 // Which earlier instructions of the other units an instruction has to wait for, and why: read after write, write after
 // read, write after write, on elements of the memories and on bytes of DRAM.
 //
-//   Step load{.unit = Unit::kLoad, .accesses = &writes_inputs}, gemm{.unit = Unit::kCompute, .accesses =
-//   &reads_inputs}; std::vector<Needs> needs = FindDependences({load, gemm});   // needs[1][load] == 0: the first step
+//   Step load{.unit = isa::Unit::kLoad, .accesses = &writes_inputs};
+//   Step gemm{.unit = isa::Unit::kCompute, .accesses = &reads_inputs};
+//   std::vector<Needs> needs = FindDependences({load, gemm});   // needs[1][0] == 0: the second step waits for the first
 //
 // The stream of instructions has no branches, so the sets are exact: there is no distance of iterations to estimate, no
 // loop that may run once or not at all, and nothing is assumed about what two addresses have in common.

@@ -1,7 +1,7 @@
 // From operations to a program: loops are unrolled, boxes become LOADs and STOREs, work becomes GEMMs and ALU
 // instructions with their micro-ops, tokens keep the order.
 //
-//   Emitted emitted = Emit(operations, Config::Named("pynq").value()).value();
+//   Emitted emitted = Emit(operations, isa::Config::Named("pynq").value()).value();
 //   size_t instructions = emitted.program.instructions.size();
 //
 // VDLA has no branches, so a walker runs the tree: every index is a number, every dependence exact. Inside virtual

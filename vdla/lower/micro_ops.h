@@ -1,9 +1,10 @@
 // Nests of products and elementwise work as instructions: a list of micro-ops that the instruction repeats along at
 // most two dimensions, and the lists as they lie in DRAM and in the memory of micro-ops.
 //
-//   WorkNest nest{.dst = 0, .src = 0, .wgt = 0, .dims = {{.count = 14, .dst = 14, .src = 16}, {.count = 14, .dst = 1,
-//   .src = 1}, {.count = 9, .wgt = 1}}}; FoldedNest folded = FoldGemm(nest, config).value(); size_t list =
-//   folded.micro_ops.size();   // 126: one dimension stays, so that sums into one accumulator are apart
+//   WorkNest nest;
+//   nest.dims = {{.count = 9, .wgt = 1}, {.count = 14, .dst = 14, .src = 16}, {.count = 14, .dst = 1, .src = 1}};
+//   FoldedNest folded = FoldGemm(nest, config).value();
+//   size_t list = folded.micro_ops.size();   // 126: one dimension stays, so that sums into one accumulator are apart
 #pragma once
 
 #include <cstdint>

@@ -2,11 +2,12 @@
 // indices. Schedules are made into this tree, and the tree into instructions (emit.h).
 //
 //   Operations operations{.name = "copy"};
-//   const DramBuffer x = operations.AddDram("x", Memory::kAcc, 64, Role::kInput);
-//   const SramBuffer a = operations.AddSram("a", Memory::kAcc, 16);
+//   const DramBuffer x = operations.AddDram("x", isa::Memory::kAcc, 64, isa::Role::kInput);
+//   const SramBuffer a = operations.AddSram("a", isa::Memory::kAcc, 16);
 //   const Variable i = operations.AddVariable();
-//   Copy load{.memory = Memory::kAcc, .sram = a, .dram = x, .dram_index = 16 * Linear::Of(i), .dims = {{.extent =
-//   16}}}; operations.body.push_back(Loop(i, 4, {Allocate(a, {Node(load)})}));
+//   Copy load{.memory = isa::Memory::kAcc, .sram = a, .dram = x, .dram_index = 16 * Linear::Of(i)};
+//   load.dims = {{.extent = 16}};
+//   operations.body.push_back(Loop(i, 4, {Allocate(a, {Node(load)})}));
 //
 // The units are elements: batch * block_in int8 of an input, and so on (isa/config.h). Values only.
 #pragma once

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "kernels/ir/stmt.h"
+#include "kernels/te/intrinsic.h"
 #include "kernels/te/tensor.h"
 
 namespace smelt::kernels::te {
@@ -24,7 +24,8 @@ int CompareHeads(const ExprNode& a, const ExprNode& b) {
   if (int order = Order(a.int_value, b.int_value)) return order;
   if (int order = Order(a.float_value, b.float_value)) return order;
   if (int order = Order(a.operands.size(), b.operands.size())) return order;
-  if (a.kind == ExprKind::kLoad) return Order(a.buffer->name, b.buffer->name);
+  if (a.kind == ExprKind::kCall) return Order(a.intrinsic->name, b.intrinsic->name);
+  if (a.kind == ExprKind::kLoad || a.kind == ExprKind::kAddress) return Order(a.buffer->name, b.buffer->name);
   if (a.kind == ExprKind::kTensorRead) return Order(a.tensor->name, b.tensor->name);
   return 0;
 }

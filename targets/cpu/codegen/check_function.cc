@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "targets/cpu/codegen/element_types.h"
+#include "targets/cpu/codegen/intrinsic_code.h"
 
 namespace smelt::cpu::codegen {
 
@@ -84,6 +85,10 @@ class Checker {
       case kernels::ir::StmtKind::kIf:
         SMELT_RETURN_IF_ERROR(CheckExpr(stmt->condition));
         break;
+      case kernels::ir::StmtKind::kEvaluate:
+        SMELT_RETURN_IF_ERROR(CheckExpr(stmt->value));
+        break;
+      case kernels::ir::StmtKind::kAttribute:
       case kernels::ir::StmtKind::kAllocate:
       case kernels::ir::StmtKind::kSeq:
         break;
@@ -122,7 +127,21 @@ class Checker {
     return absl::OkStatus();
   }
 
+  absl::Status CheckCall(const kernels::te::ExprNode& call) {
+    const kernels::te::Intrinsic& intrinsic = *call.intrinsic;
+    if (FindIntrinsicCode(intrinsic.name) == nullptr)
+      return absl::UnimplementedError(absl::StrCat("intrinsic `", intrinsic.name, "` has no code"));
+    for (size_t i = 0; i < call.operands.size(); ++i) {
+      const kernels::te::OperandRole role = intrinsic.operands[i];
+      if (role == kernels::te::OperandRole::kWrite || role == kernels::te::OperandRole::kUpdate)
+        written_->insert(call.operands[i]->buffer.get());
+    }
+    if (call.type.element == PrimitiveType::kToken) return absl::OkStatus();
+    return CheckElementType(call.type.element);
+  }
+
   absl::Status CheckNode(const kernels::te::ExprNode& node) {
+    if (node.kind == ExprKind::kCall) return CheckCall(node);
     SMELT_RETURN_IF_ERROR(CheckElementType(node.type.element));
     if (node.type.lanes < 1 || node.type.lanes > kMaxLanes) {
       return absl::InvalidArgumentError(absl::StrCat("a vector of ", node.type.lanes, " lanes has no code generation"));
@@ -140,6 +159,7 @@ class Checker {
         known = is_float ? OnFloats(node.binary()) : OnIntegers(node.binary());
         break;
       case ExprKind::kLoad:
+      case ExprKind::kAddress:
         return CheckAccess(*node.buffer, node.operands);
       case ExprKind::kIf:
       case ExprKind::kTensorRead:

@@ -1,5 +1,6 @@
 #include "base/check.h"
 #include "hlo/small_float.h"
+#include "targets/cpu/codegen/intrinsic_code.h"
 #include "targets/cpu/codegen/phase_emitter.h"
 
 namespace smelt::cpu::codegen {
@@ -158,9 +159,15 @@ llvm::Value* PhaseEmitter::EmitBinary(const ExprNode& node, llvm::Value* a, llvm
 }
 
 llvm::Value* PhaseEmitter::EmitNode(const ExprNode& node) {
+  auto operand = [&](int i) { return At(node.operands[i]); };
+  if (node.kind == ExprKind::kAddress) return Pointer(*node.buffer, operand(0));
+  if (node.kind == ExprKind::kCall) {
+    std::vector<llvm::Value*> operands;
+    for (const Expr& e : node.operands) operands.push_back(At(e));
+    return FindIntrinsicCode(node.intrinsic->name)->emit(builder_, node, operands);
+  }
   llvm::Type* type = RegisterType(context_, node.type);
   const kernels::te::PrimitiveType element = node.type.element;
-  auto operand = [&](int i) { return At(node.operands[i]); };
   switch (node.kind) {
     case ExprKind::kInt:
       return IntegerConstant(type, node.int_value);

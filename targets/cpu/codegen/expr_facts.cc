@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "kernels/ir/stmt.h"
+#include "kernels/te/intrinsic.h"
 
 namespace smelt::cpu::codegen {
 
@@ -114,7 +114,7 @@ Facts ExprFacts::Compute(const kernels::te::ExprNode& node) const {
     operands_narrow &= Known(operand).narrow;
   }
   if (node.predicate) facts.reads_written |= Known(node.predicate).reads_written;
-  facts.range = TypeRange(node.type.element);
+  if (node.type.element != kernels::te::PrimitiveType::kToken) facts.range = TypeRange(node.type.element);
   const bool index = node.type.element == kernels::te::kIndex.element;
   switch (node.kind) {
     case ExprKind::kInt:
@@ -128,6 +128,18 @@ Facts ExprFacts::Compute(const kernels::te::ExprNode& node) const {
     case ExprKind::kLoad:
       facts.reads_written |= written_.contains(node.buffer.get());
       operands_narrow = true;
+      break;
+    case ExprKind::kAddress:
+      // A buffer may be allocated anew at the next statement, elsewhere.
+      facts.reads_written = true;
+      facts.range = {};
+      operands_narrow = false;
+      break;
+    case ExprKind::kCall:
+      // What touches memory, or must happen where it stands, is not remembered beyond its statement.
+      facts.reads_written |= !node.intrinsic->IsPure();
+      if (index) facts.range = {};
+      operands_narrow = false;
       break;
     case ExprKind::kBinary:
       if (index) facts.range = BinaryRange(node.binary(), Known(node.operands[0]).range, Known(node.operands[1]).range);

@@ -119,7 +119,8 @@ void PhaseEmitter::PlaceThreadScratch(const kernels::ir::Stmt& body) {
     auto [stmt, offset] = open.back();
     open.pop_back();
     if (stmt == nullptr) continue;
-    if (stmt->kind == kernels::ir::StmtKind::kAllocate && stmt->buffer->scope == kernels::ir::Scope::kThread) {
+    if (stmt->kind == kernels::ir::StmtKind::kAllocate &&
+        stmt->buffer->scope.allocator == kernels::te::Allocator::kWorker) {
       const kernels::ir::BufferNode* buffer = stmt->buffer.get();
       const bool first = !buffers_.contains(buffer);
       if (first) AddScope(buffer, nullptr);
@@ -154,6 +155,13 @@ void PhaseEmitter::EmitStmt(const kernels::ir::Stmt& stmt) {
     case kernels::ir::StmtKind::kStore:
       EmitStore(*stmt);
       statement_.clear();
+      return;
+    case kernels::ir::StmtKind::kEvaluate:
+      Emit(stmt->value);
+      statement_.clear();
+      return;
+    case kernels::ir::StmtKind::kAttribute:  // none concerns this code
+      EmitStmt(stmt->body());
       return;
     case kernels::ir::StmtKind::kAllocate:
       EmitAllocate(*stmt);
@@ -233,12 +241,12 @@ void PhaseEmitter::EmitIf(llvm::Value* condition, const kernels::ir::Stmt& then_
 void PhaseEmitter::EmitAllocate(const kernels::ir::StmtNode& allocate) {
   const kernels::ir::BufferNode& buffer = *allocate.buffer;
   const int64_t outer_offset = scratch_offset_;
-  if (buffer.scope == kernels::ir::Scope::kThread) {
+  if (buffer.scope.allocator == kernels::te::Allocator::kWorker) {
     buffers_[&buffer].base =
         builder_.CreateConstInBoundsGEP1_64(builder_.getInt8Ty(), function_->getArg(1), scratch_offset_, buffer.name);
     scratch_offset_ += ScratchBytes(buffer);
     thread_scratch_bytes_ = std::max(thread_scratch_bytes_, scratch_offset_);
-  } else if (buffer.scope == kernels::ir::Scope::kLocal) {
+  } else if (buffer.scope.allocator == kernels::te::Allocator::kRegisters) {
     llvm::Type* element = MemoryType(context_, {buffer.type, 1});
     llvm::Type* array = llvm::ArrayType::get(element, std::max<int64_t>(buffer.ElementCount(), 1));
     auto* storage = new llvm::AllocaInst(array, 0, nullptr, llvm::Align(64), buffer.name, entry_end_->getIterator());

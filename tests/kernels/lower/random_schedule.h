@@ -176,7 +176,10 @@ class Fuzzer {
     }
   }
 
-  ir::Scope RandomScope() { return static_cast<ir::Scope>(Int(1, 3)); }
+  ir::Scope RandomScope() {
+    const ir::Scope scopes[] = {ir::Scope::kShared, ir::Scope::kThread, ir::Scope::kLocal};
+    return scopes[Int(0, 2)];
+  }
 
   std::mt19937_64 random_;
 };

@@ -1,0 +1,16 @@
+// Structural equality of statements and functions: the same up to the names and identities of what they declare.
+//
+//   Equal(For(i, 0, 4, ForKind::kSerial, Store(a, {i}, x)), For(j, 0, 4, ForKind::kSerial, Store(a, {j}, x)))   // true
+#pragma once
+
+#include "kernels/ir/stmt.h"
+
+namespace smelt::kernels::ir {
+
+// Loop variables and allocated buffers stand for each other by where they are declared; whatever is declared outside
+// must be the same. Buffers must agree in type, shape and scope, not in name.
+bool Equal(const Stmt& a, const Stmt& b);
+// Arguments and shared scratch correspond by position.
+bool Equal(const Function& a, const Function& b);
+
+}  // namespace smelt::kernels::ir

@@ -1,0 +1,25 @@
+// Code of intrinsics (kernels/te/intrinsic.h) on this CPU, by name.
+//
+// Internal to codegen/: includes LLVM.
+#pragma once
+
+#include <llvm/IR/Value.h>
+
+#include <string_view>
+
+#include "absl/types/span.h"
+#include "kernels/te/intrinsic.h"
+#include "targets/cpu/codegen/element_types.h"
+
+namespace smelt::cpu::codegen {
+
+struct IntrinsicCode {
+  std::string_view name;
+  // `operands` are in register form, addresses are pointers. Returns the value; of a call that has none, the call.
+  llvm::Value* (*emit)(Builder& builder, const kernels::te::ExprNode& call, absl::Span<llvm::Value* const> operands);
+};
+
+// Null when there is no code for it.
+const IntrinsicCode* FindIntrinsicCode(std::string_view name);
+
+}  // namespace smelt::cpu::codegen
