@@ -47,10 +47,10 @@ Instruction* AddMultiplyShift(GraphBuilder& build, Instruction* x, const Multipl
 // `x`, and what it is multiplied with and shifted by, where `narrow` is the last instruction of such a rescaling.
 struct MatchedMultiplyShift {
   Instruction* x = nullptr;
-  const Instruction* multipliers = nullptr;    // an s64 constant: an array over the channels, or a scalar
-  std::vector<int64_t> channel_dims;           // of x
+  const Instruction* multipliers = nullptr;  // an s64 constant: an array over the channels, or a scalar
+  std::vector<int64_t> channel_dims;         // of x
   int shift = 1;
-  std::vector<const Instruction*> interior;    // between x and `narrow`, without constants and their broadcasts
+  std::vector<const Instruction*> interior;  // between x and `narrow`, without constants and their broadcasts
 };
 std::optional<MatchedMultiplyShift> MatchMultiplyShift(const Instruction& narrow);
 
