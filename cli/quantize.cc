@@ -42,7 +42,7 @@ using Samples = std::vector<std::vector<hlo::Literal>>;
 
 struct Flags {
   std::string module, weights, activations, inputs = "8", tests, golden, calibration = "max", keep_float, output,
-                                                                 engine = "compiled";
+                                            engine = "compiled";
   double percentile = 99.99;
   int64_t seed = 0;
   int threads = 0;
@@ -57,15 +57,15 @@ quantize::Engine CompiledEngine(cpu::Target target, const std::atomic<bool>* can
     SMELT_ASSIGN_OR_RETURN(std::shared_ptr<cpu::Executable> executable,
                            cpu::Executable::Compile(*fused.module, target, {.cache = cache.get()}));
     const hlo::Shape shape = fused.module->entry()->root()->shape();
-    return quantize::Run([=, cache = cache](
-                             absl::Span<const hlo::Literal* const> arguments) -> absl::StatusOr<hlo::Literal> {
-      std::vector<const hlo::Literal*> leaves;
-      for (const hlo::Literal* argument : arguments) {
-        for (const hlo::Literal* leaf : Leaves(absl::MakeConstSpan(argument, 1))) leaves.push_back(leaf);
-      }
-      SMELT_ASSIGN_OR_RETURN(std::vector<hlo::Literal> results, executable->Run(leaves, {.cancel = cancel}));
-      return Assemble(shape, results);
-    });
+    return quantize::Run(
+        [=, cache = cache](absl::Span<const hlo::Literal* const> arguments) -> absl::StatusOr<hlo::Literal> {
+          std::vector<const hlo::Literal*> leaves;
+          for (const hlo::Literal* argument : arguments) {
+            for (const hlo::Literal* leaf : Leaves(absl::MakeConstSpan(argument, 1))) leaves.push_back(leaf);
+          }
+          SMELT_ASSIGN_OR_RETURN(std::vector<hlo::Literal> results, executable->Run(leaves, {.cancel = cancel}));
+          return Assemble(shape, results);
+        });
   };
 }
 
@@ -183,8 +183,8 @@ absl::Status Quantize(const Flags& flags) {
 
   tuner::Progress progress;
   quantize::QuantizeOptions options;
-  options.calibration.method = flags.calibration == "max" ? quantize::CalibrationMethod::kMax
-                                                          : quantize::CalibrationMethod::kPercentile;
+  options.calibration.method =
+      flags.calibration == "max" ? quantize::CalibrationMethod::kMax : quantize::CalibrationMethod::kPercentile;
   options.calibration.percentile = flags.percentile;
   options.keep_float = absl::StrSplit(flags.keep_float, ',', absl::SkipEmpty());
   options.drop_unread_parameters = flags.drop;
@@ -198,8 +198,7 @@ absl::Status Quantize(const Flags& flags) {
     SMELT_ASSIGN_OR_RETURN(cpu::Target target, cpu::TargetOf({.kind = "cpu", .threads = std::max(1, flags.threads)}));
     engine = CompiledEngine(std::move(target), interrupt.flag());
   }
-  absl::StatusOr<quantize::QuantizedProgram> result =
-      quantize::Quantize(*module, weights, samples, engine, options);
+  absl::StatusOr<quantize::QuantizedProgram> result = quantize::Quantize(*module, weights, samples, engine, options);
   if (!result.ok()) {
     if (interrupt.Requested()) return Interrupt::End("nothing was written");
     return absl::Status(result.status().code(), absl::StrCat(flags.module, ": ", result.status().message()));
@@ -230,7 +229,9 @@ Action AddQuantize(CLI::App& app) {
                  "folder of such files; weights need not be in them")
       ->capture_default_str();
   app.add_option("--test-inputs", flags->tests, "What to report errors on, as --inputs; without it the same inputs");
-  app.add_option("--seed", flags->seed, "Number of the first random input")->check(NotNegative())->capture_default_str();
+  app.add_option("--seed", flags->seed, "Number of the first random input")
+      ->check(NotNegative())
+      ->capture_default_str();
   app.add_option("--golden", flags->golden, "Golden file whose ranges random inputs and weights have");
   app.add_option("--calibration", flags->calibration,
                  "The range of activations: max (nothing is cut off) or percentile")

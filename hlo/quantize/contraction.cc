@@ -32,8 +32,8 @@ void DescribeDot(Layer* layer) {
   for (int64_t d = 0; d < rank; ++d) {
     if (!Contains(batch, d) && !Contains(contracting, d)) free.push_back(d);
   }
-  int64_t place = is_lhs ? static_cast<int64_t>(batch.size())
-                         : layer->root->shape().rank() - static_cast<int64_t>(free.size());
+  int64_t place =
+      is_lhs ? static_cast<int64_t>(batch.size()) : layer->root->shape().rank() - static_cast<int64_t>(free.size());
   for (const int64_t d : free) {
     layer->weight_dims.push_back(d);
     layer->channel_dims.push_back(place++);

@@ -18,7 +18,7 @@ namespace smelt::hlo::quantize {
 std::string DescribeContraction(Layer* layer);
 
 struct IntegerWeights {
-  Literal values;             // s8, with the dimensions of layer.weights
+  Literal values;              // s8, with the dimensions of layer.weights
   std::vector<double> scales;  // a channel: one step of the sum, with the data's scale, stands for this much
   std::vector<int32_t> bias;   // a channel, in such steps
   double bound = 0;            // no |sum + bias| is larger

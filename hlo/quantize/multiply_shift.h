@@ -46,13 +46,13 @@ Instruction* AddMultiplyShift(GraphBuilder& build, Instruction* x, const Multipl
 
 // `x`, and what it is multiplied with and shifted by, where `narrow` is the last instruction of such a rescaling.
 struct MatchedMultiplyShift {
-  Instruction* x = nullptr;                    // of s32, or s8
-  const Instruction* multipliers = nullptr;    // s64: an array over the channels, or a scalar
-  std::vector<int64_t> channel_dims;           // of x
-  const Instruction* factor = nullptr;         // the same in the shape of x
+  Instruction* x = nullptr;                  // of s32, or s8
+  const Instruction* multipliers = nullptr;  // s64: an array over the channels, or a scalar
+  std::vector<int64_t> channel_dims;         // of x
+  const Instruction* factor = nullptr;       // the same in the shape of x
   int shift = 1;
-  bool saturates = false;                      // it is clamped to s32, or so far shifted that it cannot leave it
-  std::vector<const Instruction*> interior;    // between x and `narrow`, without constants and their broadcasts
+  bool saturates = false;                    // it is clamped to s32, or so far shifted that it cannot leave it
+  std::vector<const Instruction*> interior;  // between x and `narrow`, without constants and their broadcasts
 };
 std::optional<MatchedMultiplyShift> MatchMultiplyShift(const Instruction& narrow);
 

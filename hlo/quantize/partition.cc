@@ -28,13 +28,12 @@ bool IsNothing(const Instruction& x) {
 
 int64_t MultiplyAdds(const Instruction& x) {
   if (x.opcode() == Opcode::kDot) {
-    return x.shape().ElementCount() * PlaceCount(x.operand(0)->shape().dimensions,
-                                                 x.attributes<DotAttributes>().lhs_contracting);
+    return x.shape().ElementCount() *
+           PlaceCount(x.operand(0)->shape().dimensions, x.attributes<DotAttributes>().lhs_contracting);
   }
   if (x.opcode() != Opcode::kConvolution) return 0;
   const Shape& kernel = x.operand(1)->shape();
-  const int64_t features =
-      kernel.dimensions[x.attributes<ConvolutionAttributes>().dimensions.kernel_output_feature];
+  const int64_t features = kernel.dimensions[x.attributes<ConvolutionAttributes>().dimensions.kernel_output_feature];
   return x.shape().ElementCount() * (kernel.ElementCount() / std::max<int64_t>(1, features));
 }
 
@@ -184,10 +183,9 @@ class Cutter {
     auto operand_of = [&](Instruction* x) -> Instruction* {
       if (const auto at = copies.find(x); at != copies.end()) return at->second;
       if (!IsConstant(*x)) return take(x);
-      if (x->opcode() == Opcode::kConstant)
-        return x->shape().rank() > 0 ? take(x) : copies[x] = body.AddClone(*x, {});
+      if (x->opcode() == Opcode::kConstant) return x->shape().rank() > 0 ? take(x) : copies[x] = body.AddClone(*x, {});
       Instruction* constant = x->operand(0);
-      Instruction* copy = copies.contains(constant)        ? copies.at(constant)
+      Instruction* copy = copies.contains(constant)      ? copies.at(constant)
                           : constant->shape().rank() > 0 ? take(constant)
                                                          : copies[constant] = body.AddClone(*constant, {});
       return copies[x] = body.AddClone(*x, {copy});
@@ -247,9 +245,8 @@ std::string PartitionToText(const Partition& partition) {
     ++regions[region.accelerator];
     if (region.accelerator) crossing += region.bytes_in + region.bytes_out;
   }
-  const double share = work[0] + work[1] == 0
-                           ? 0
-                           : 100.0 * static_cast<double>(work[1]) / static_cast<double>(work[0] + work[1]);
+  const double share =
+      work[0] + work[1] == 0 ? 0 : 100.0 * static_cast<double>(work[1]) / static_cast<double>(work[0] + work[1]);
   absl::StrAppendFormat(&text,
                         "%d regions on the accelerator with %.1f%% of the multiply-adds, %d on the CPU; %d bytes cross "
                         "in a run\n",

@@ -34,13 +34,13 @@ AcceleratorRule Int8AcceleratorRule(const Module& module);
 struct Region {
   bool accelerator = false;
   std::string name;
-  Computation* computation = nullptr;        // accelerator: in the cut module; parameters are its operands
-  Instruction* call = nullptr;               // accelerator: the fusion in the cut module's entry
+  Computation* computation = nullptr;         // accelerator: in the cut module; parameters are its operands
+  Instruction* call = nullptr;                // accelerator: the fusion in the cut module's entry
   std::map<std::string, int64_t> operations;  // by opcode, without constants, broadcasts and parameters
-  int64_t multiply_adds = 0;                 // of convolutions and dots
-  int64_t bytes_in = 0, bytes_out = 0;       // of values that cross, each once a region
-  int64_t constant_bytes = 0;                // weights and the like, that need to cross once and for all
-  std::map<std::string, int64_t> reasons;    // CPU: why, with how many operations
+  int64_t multiply_adds = 0;                  // of convolutions and dots
+  int64_t bytes_in = 0, bytes_out = 0;        // of values that cross, each once a region
+  int64_t constant_bytes = 0;                 // weights and the like, that need to cross once and for all
+  std::map<std::string, int64_t> reasons;     // CPU: why, with how many operations
 };
 
 struct Partition {

@@ -421,17 +421,16 @@ class Planner {
     }
     for (const Instruction* x : order_) {
       if (known_.Is(*x) || members.contains(x) || plan_.kept.contains(x) || plan_.why_float.contains(x)) continue;
-      if (x->opcode() == Opcode::kParameter || x->opcode() == Opcode::kTuple ||
-          x->opcode() == Opcode::kGetTupleElement)
+      if (x->opcode() == Opcode::kParameter || x->opcode() == Opcode::kTuple || x->opcode() == Opcode::kGetTupleElement)
         continue;
       plan_.why_float[x] = WhyFloat(*x);
     }
   }
 
   std::string WhyFloat(const Instruction& x) const {
-    if (!IsFloatArray(x)) return "no array of floats";
-    if (!x.called().empty() && x.opcode() != Opcode::kReduce && x.opcode() != Opcode::kReduceWindow)
+    if (GetOpcodeInfo(x.opcode()).category == OpcodeCategory::kControlFlow || x.opcode() == Opcode::kFusion)
       return StrCat("what a ", OpcodeName(x.opcode()), " runs is not looked into");
+    if (!IsFloatArray(x)) return "no array of floats";
     if (candidates_.contains(&x) || tip_.contains(&x)) return "only floats are computed from it";
     for (const Instruction* operand : x.operands()) {
       if (plan_.why_float.contains(operand)) return "it reads what is float";

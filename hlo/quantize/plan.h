@@ -58,7 +58,7 @@ struct Layer {
   std::vector<const Instruction*> steps;
   const Instruction* residual = nullptr;      // the other operand of the addition
   const Instruction* residual_add = nullptr;  // kAdd: root
-  Bounds clip;  // relu and its kin
+  Bounds clip;                                // relu and its kin
 
   const Instruction* out = nullptr;
   bool integer_out = false;

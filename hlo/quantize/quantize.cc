@@ -16,9 +16,7 @@ namespace {
 
 using Sample = std::vector<Literal>;
 
-bool IsContraction(const Instruction& x) {
-  return x.opcode() == Opcode::kConvolution || x.opcode() == Opcode::kDot;
-}
+bool IsContraction(const Instruction& x) { return x.opcode() == Opcode::kConvolution || x.opcode() == Opcode::kDot; }
 
 absl::Status CheckInputs(const Module& module, const Weights& weights, const std::vector<Sample>& samples) {
   const std::vector<Instruction*> parameters = module.entry()->Parameters();
@@ -27,8 +25,8 @@ absl::Status CheckInputs(const Module& module, const Weights& weights, const std
   };
   for (const auto& [number, literal] : weights) {
     if (number < 0 || number >= static_cast<int64_t>(parameters.size()))
-      return absl::InvalidArgumentError(StrCat("a weight is given for parameter ", number, ", and there are ",
-                                               parameters.size()));
+      return absl::InvalidArgumentError(
+          StrCat("a weight is given for parameter ", number, ", and there are ", parameters.size()));
     if (!fits(literal, *parameters[number]))
       return absl::InvalidArgumentError(StrCat("the weight for parameter `", parameters[number]->name(), "` is ",
                                                literal.shape().ToString(), ", expected ",
@@ -37,8 +35,8 @@ absl::Status CheckInputs(const Module& module, const Weights& weights, const std
   if (samples.empty()) return absl::InvalidArgumentError("no input is given to calibrate on");
   for (size_t s = 0; s < samples.size(); ++s) {
     if (samples[s].size() != parameters.size())
-      return absl::InvalidArgumentError(StrCat("input ", s, " has ", samples[s].size(), " arguments, expected ",
-                                               parameters.size()));
+      return absl::InvalidArgumentError(
+          StrCat("input ", s, " has ", samples[s].size(), " arguments, expected ", parameters.size()));
     for (size_t p = 0; p < parameters.size(); ++p) {
       if (weights.contains(static_cast<int64_t>(p)) || fits(samples[s][p], *parameters[p])) continue;
       return absl::InvalidArgumentError(StrCat("input ", s, ": the argument for parameter `", parameters[p]->name(),
@@ -137,8 +135,8 @@ class Session {
   }
 
   // Errors of each layer and of the result.
-  absl::Status Compare(const Module& module, const Module& probed, const Plan& plan,
-                       const std::vector<Sample>& samples, Report* report) {
+  absl::Status Compare(const Module& module, const Module& probed, const Plan& plan, const std::vector<Sample>& samples,
+                       Report* report) {
     std::vector<const Instruction*> outs;
     for (const Layer& layer : plan.layers) outs.push_back(layer.out);
     SMELT_ASSIGN_OR_RETURN(const Run want_run, engine_(*WithProbes(module, outs)));
@@ -149,6 +147,7 @@ class Session {
       SMELT_ASSIGN_OR_RETURN(const Literal got, got_run(Arguments(weights_, samples[s])));
       for (size_t i = 0; i < outs.size(); ++i) report->layers[i].error.Add(want.elements()[i], got.elements()[i]);
       AddResult(want.elements().back(), got.elements().back(), report);
+      CountAgreement(want.elements().back(), got.elements().back(), report);
       return absl::OkStatus();
     });
   }
@@ -156,7 +155,6 @@ class Session {
  private:
   static void AddResult(const Literal& want, const Literal& got, Report* report) {
     if (want.IsArray() && IsFloat(want.shape().element_type)) report->total.Add(want, got);
-    CountAgreement(want, got, report);
     for (size_t i = 0; i < want.elements().size(); ++i) AddResult(want.elements()[i], got.elements()[i], report);
   }
 
@@ -181,8 +179,8 @@ void AddInnerContractions(const Module& module, Report* report) {
 absl::Status DropUnreadParameters(Module& module) {
   for (const RawAttribute& attribute : module.raw_attributes()) {
     if (attribute.name == "input_output_alias" || attribute.name == "buffer_donor") {
-      return absl::InvalidArgumentError(StrCat("parameters cannot be dropped: the module's ", attribute.name,
-                                               " names them by number"));
+      return absl::InvalidArgumentError(
+          StrCat("parameters cannot be dropped: the module's ", attribute.name, " names them by number"));
     }
   }
   int64_t number = 0;
@@ -200,10 +198,10 @@ absl::Status DropUnreadParameters(Module& module) {
 
 Engine EvaluatorEngine(const std::atomic<bool>* cancel) {
   return [cancel](const Module& module) -> absl::StatusOr<Run> {
-    return Run([kept = std::shared_ptr<const Module>(module.Clone()),
-                cancel](absl::Span<const Literal* const> arguments) {
-      return Evaluate(*kept, arguments, {.cancel = cancel});
-    });
+    return Run(
+        [kept = std::shared_ptr<const Module>(module.Clone()), cancel](absl::Span<const Literal* const> arguments) {
+          return Evaluate(*kept, arguments, {.cancel = cancel});
+        });
   };
 }
 
@@ -230,8 +228,8 @@ absl::StatusOr<QuantizedProgram> Quantize(const Module& module, const Weights& w
   for (const std::string& name : options.keep_float) {
     const Instruction* x = plain->FindInstruction(name);
     if (x == nullptr || !IsContraction(*x))
-      return absl::InvalidArgumentError(StrCat("module ", module.name(), " has no convolution or dot `", name,
-                                               "` to keep float"));
+      return absl::InvalidArgumentError(
+          StrCat("module ", module.name(), " has no convolution or dot `", name, "` to keep float"));
   }
   SMELT_ASSIGN_OR_RETURN(const Plan plan, MakePlan(*plain->entry(), known, plan_options));
   QuantizedProgram result;

@@ -6,10 +6,10 @@
 //   QuantizedProgram quantized = Quantize(module, weights, samples, EvaluatorEngine(), {}).value();
 //   std::cout << ReportToText(quantized.report);
 //
-// The scheme is that of Jacob et al., "Quantization and Training of Neural Networks for Efficient Integer-Arithmetic-Only
-// Inference" (CVPR 2018, Sections 2.1 to 2.4), with zero points of zero. The result takes the parameters of the float
-// program, in their order, so that it stands in for it; what it reads of the weights are constants of its own, and the
-// parameters that they came by are left unread.
+// The scheme is that of Jacob et al., "Quantization and Training of Neural Networks for Efficient
+// Integer-Arithmetic-Only Inference" (CVPR 2018, Sections 2.1 to 2.4), with zero points of zero. The result takes the
+// parameters of the float program, in their order, so that it stands in for it; what it reads of the weights are
+// constants of its own, and the parameters that they came by are left unread.
 #pragma once
 
 #include <atomic>
@@ -37,8 +37,8 @@ Engine EvaluatorEngine(const std::atomic<bool>* cancel = nullptr);
 
 struct QuantizeOptions {
   CalibrationOptions calibration;
-  std::vector<std::string> keep_float;        // convolutions and dots that stay float, by name
-  bool drop_unread_parameters = false;        // parameters that nothing reads any more, and are renumbered
+  std::vector<std::string> keep_float;  // convolutions and dots that stay float, by name
+  bool drop_unread_parameters = false;  // parameters that nothing reads any more, and are renumbered
   const std::vector<std::vector<Literal>>* test_samples = nullptr;  // whose errors are reported; null: `samples`
   // What is going on, for people: a stage, and how much of how many is done.
   std::function<void(const char* stage, int64_t done, int64_t count)> progress;

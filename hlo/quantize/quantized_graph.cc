@@ -125,9 +125,9 @@ class Writer {
       case LayerKind::kSum:
         steps = {ScaleOf(layer.data()) * layer.scale[0]};
         bound = kInt8Bound * static_cast<double>(SummedElements(*layer.root));
-        sum = WriteReduction(build, *layer.root, Opcode::kAdd,
-                             build.Convert(Integers(layer.data()), PrimitiveType::kS32),
-                             build.Scalar(PrimitiveType::kS32, 0));
+        sum =
+            WriteReduction(build, *layer.root, Opcode::kAdd, build.Convert(Integers(layer.data()), PrimitiveType::kS32),
+                           build.Scalar(PrimitiveType::kS32, 0));
         break;
       case LayerKind::kAdd:
         steps = {ScaleOf(layer.data())};
@@ -171,8 +171,7 @@ class Writer {
     return AddMultiplyShift(build, x, rescale, channel_dims, bound);
   }
 
-  absl::StatusOr<Instruction*> AddResidual(GraphBuilder& build, Instruction* value, const Layer& layer,
-                                           double scale) {
+  absl::StatusOr<Instruction*> AddResidual(GraphBuilder& build, Instruction* value, const Layer& layer, double scale) {
     Instruction* residual = build.Convert(Integers(layer.residual), PrimitiveType::kS32);
     SMELT_ASSIGN_OR_RETURN(residual, Rescale(build, residual, {ScaleOf(layer.residual)}, scale, {}, kInt8Bound));
     return build.Binary(Opcode::kAdd, value, residual);
@@ -241,7 +240,8 @@ class Writer {
       case Opcode::kReduce:
       case Opcode::kReduceWindow:
         return WriteReduction(build, x, Opcode::kMaximum, Integers(x.operand(0)),
-                              Number(build, PrimitiveType::kS8, ToStep(plan_.bounds.at(&x).low, scale), Shape::Scalar(PrimitiveType::kS8)));
+                              Number(build, PrimitiveType::kS8, ToStep(plan_.bounds.at(&x).low, scale),
+                                     Shape::Scalar(PrimitiveType::kS8)));
       case Opcode::kMaximum:
       case Opcode::kMinimum:
       case Opcode::kClamp: {

@@ -102,6 +102,7 @@ Report DescribePlan(const Computation& computation, const Plan& plan, const Know
 }
 
 void CountAgreement(const Literal& want, const Literal& got, Report* report) {
+  if (want.elements().size() == 1) return CountAgreement(want.elements()[0], got.elements()[0], report);
   const Shape& shape = want.shape();
   if (!shape.IsArray() || shape.rank() != 2 || !IsFloat(shape.element_type) || shape.dimensions[1] < 2) return;
   report->is_classifier = true;
@@ -149,7 +150,8 @@ std::string ReportToText(const Report& report, bool all) {
                         report.integer_contractions, report.contractions, report.weight_bytes_after,
                         report.weight_bytes_before);
   if (report.total.count() > 0) {
-    absl::StrAppendFormat(&text, "result against float on %d inputs: max error %.3g, rms %.2f%% of the signal, SQNR %s dB\n",
+    absl::StrAppendFormat(&text,
+                          "result against float on %d inputs: max error %.3g, rms %.2f%% of the signal, SQNR %s dB\n",
                           report.test_samples, report.total.max(), 100 * report.total.RelativeRms(),
                           Decibels(report.total.SignalToNoise()));
   }

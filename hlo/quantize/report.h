@@ -36,15 +36,15 @@ class ErrorSum {
 };
 
 struct LayerReport {
-  std::string name;        // of the float instruction that it starts with
+  std::string name;  // of the float instruction that it starts with
   std::string opcode;
-  std::string out;         // its last float instruction
+  std::string out;  // its last float instruction
   bool integer_out = false;
   bool residual = false, clipped = false, scaled = false;  // what it took in
-  double data_scale = 0;   // of a step of its data
-  double out_scale = 0;    // of a step of its result; 0: float
-  int64_t weights = 0;     // elements
-  int64_t channels = 1;    // with scales of their own
+  double data_scale = 0;                                   // of a step of its data
+  double out_scale = 0;                                    // of a step of its result; 0: float
+  int64_t weights = 0;                                     // elements
+  int64_t channels = 1;                                    // with scales of their own
   ErrorSum error;
 };
 
@@ -59,7 +59,7 @@ struct Report {
   std::vector<LayerReport> layers;
   std::vector<InstructionReport> instructions;  // in post order; without what depends on weights alone
   int64_t contractions = 0, integer_contractions = 0;
-  ErrorSum total;                     // over all floats of the result
+  ErrorSum total;  // over all floats of the result
   int64_t samples = 0, test_samples = 0;
   int64_t classified = 0, agreeing = 0;  // rows of a result [rows, classes] whose largest class is the same
   bool is_classifier = false;
@@ -69,7 +69,8 @@ struct Report {
 // The part that a plan knows: everything but errors and scales.
 Report DescribePlan(const Computation& computation, const Plan& plan, const KnownValues& known);
 
-// Adds the agreement of the largest class, row by row, where the result is an array of floats [rows, classes].
+// Adds the agreement of the largest class, row by row, where the result is an array of floats [rows, classes] and
+// nothing else.
 void CountAgreement(const Literal& want, const Literal& got, Report* report);
 
 // Two tables and a summary, for people. `all`: each instruction by name; otherwise those that stay float by opcode and

@@ -108,9 +108,9 @@ absl::StatusOr<WeightParameters> FindWeightParameters(const Module& module, cons
                StrCat(p->attributes<ParameterAttributes>().number) == word;
       });
       if (parameter == parameters.end())
-        return absl::InvalidArgumentError(StrCat("module ", module.name(), " has no parameter `", word, "`; there are ",
-                                                 parameters.size(), ", `", parameters.empty() ? "" : parameters[0]->name(),
-                                                 "` the first of them"));
+        return absl::InvalidArgumentError(
+            StrCat("module ", module.name(), " has no parameter `", word, "`; there are ", parameters.size(), ", `",
+                   parameters.empty() ? "" : parameters[0]->name(), "` the first of them"));
       given.insert((*parameter)->attributes<ParameterAttributes>().number);
     }
     for (size_t p = 0; p < parameters.size(); ++p) {

@@ -29,8 +29,8 @@ struct WeightParameters {
 absl::StatusOr<WeightParameters> FindWeightParameters(const Module& module, const std::vector<std::string>& inputs);
 
 // Tensors named `in.K` after the array leaf that they are for, as `run --inputs` reads them, or after the parameter:
-// `params['stem']['conv']`, `params.stem.conv` and `params__stem____conv__.1` are one name. Parameters that the file has
-// no tensor for are no weights. InvalidArgument: a tensor fits no parameter, or the file has none.
+// `params['stem']['conv']`, `params.stem.conv` and `params__stem____conv__.1` are one name. Parameters that the file
+// has no tensor for are no weights. InvalidArgument: a tensor fits no parameter, or the file has none.
 absl::StatusOr<Weights> ReadWeights(const std::string& path, const Module& module);
 
 }  // namespace smelt::hlo::quantize
