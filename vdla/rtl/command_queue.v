@@ -13,7 +13,7 @@ module vdla_command_queue #(
     input take
 );
   localparam POINTER = $clog2(DEPTH);
-  localparam [POINTER:0] FULL = DEPTH;
+  localparam [POINTER:0] FULL = DEPTH[POINTER:0];
   localparam END = DEPTH - 1;
   localparam [POINTER-1:0] LAST = END[POINTER-1:0];
 

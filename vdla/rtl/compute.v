@@ -85,7 +85,7 @@ module vdla_compute #(
   wire [7:0] dma_beat;
   wire [8*MEMORY_BYTES-1:0] dma_data;
   wire [3:0] element_log2 = memory == `UOP ? 4'd2 : memory == `ACC8 ? ACC8_LOG2[3:0] : ACC_LOG2[3:0];
-  wire [14:0] uop_depth = UOP_DEPTH, acc_depth = ACC_DEPTH;
+  wire [14:0] uop_depth = UOP_DEPTH[14:0], acc_depth = ACC_DEPTH[14:0];
   vdla_dma_read #(.MEMORY_BYTES(MEMORY_BYTES), .BURST_BYTES(BURST_BYTES)) dma (
       .clk(clk), .reset(reset), .begin_work(begin_work && is_load), .working(working && is_load), .instruction(instruction),
       .element_log2(element_log2), .depth(memory == `UOP ? uop_depth : acc_depth), .dram_bytes(dram_bytes), .read_valid(read_valid),
@@ -104,7 +104,7 @@ module vdla_compute #(
     for (lane = 0; lane < LANES; lane = lane + 1) begin : loads
       localparam WORD_BEAT = 4 * lane / MEMORY_BYTES;
       localparam BYTE_BEAT = lane / MEMORY_BYTES;
-      wire [7:0] beat = memory == `ACC8 ? BYTE_BEAT : WORD_BEAT;
+      wire [7:0] beat = memory == `ACC8 ? BYTE_BEAT[7:0] : WORD_BEAT[7:0];
       wire [7:0] byte_value = dma_padding ? pad : dma_data[8*(lane%MEMORY_BYTES)+:8];
       assign load_lanes[lane] = dma_write && memory != `UOP && (dma_padding || dma_beat == beat);
       assign load_data[32*lane+:32] = dma_padding || memory == `ACC8 ? {{24{byte_value[7]}}, byte_value} : dma_data[8*((4*lane)%MEMORY_BYTES)+:32];
@@ -164,8 +164,8 @@ module vdla_compute #(
     end
   end
 
-  localparam [24:0] ACC_END = ACC_DEPTH, INP_END = INP_DEPTH;
-  localparam [20:0] WGT_END = WGT_DEPTH;
+  localparam [24:0] ACC_END = ACC_DEPTH[24:0], INP_END = INP_DEPTH[24:0];
+  localparam [20:0] WGT_END = WGT_DEPTH[20:0];
   wire multiplies = is_gemm && mode != `RESET;
   wire acc_outside = issue_dst >= ACC_END || (tensor && issue_src >= ACC_END);
   wire inp_outside = multiplies && issue_src >= INP_END;
@@ -187,7 +187,7 @@ module vdla_compute #(
       assign alu_meets[s] = recent[s] && ((earlier == dst && instruction[`ALU_OP] != `MOV) || (earlier == src && tensor));
     end
   endgenerate
-  wire held = is_gemm ? mode == `ACCUMULATE && |gemm_meets : |alu_meets && !second;
+  wire held = is_gemm ? mode != `RESET && |gemm_meets : |alu_meets && !second;
   wire issue = issue_valid && !outside && !held && (!tensor || second);
   assign advance = !issue_valid || issue;
   assign trap = (issue_valid && outside) || dma_trap_dram || dma_trap_sram;

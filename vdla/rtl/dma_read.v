@@ -54,7 +54,7 @@ module vdla_dma_read #(
   reg ask_valid;
   reg [41:0] ask_address;
   reg [20:0] ask_bytes;
-  wire [20:0] to_border = BURST_BYTES - {{21 - BURST_LOG2{1'b0}}, ask_address[BURST_LOG2-1:0]};
+  wire [20:0] to_border = BURST_BYTES[20:0] - {{21 - BURST_LOG2{1'b0}}, ask_address[BURST_LOG2-1:0]};
   wire [20:0] piece = ask_bytes < to_border ? ask_bytes : to_border;
   wire asked = ask_valid && read_ready;
   wire last_piece = piece == ask_bytes;

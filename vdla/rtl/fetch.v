@@ -37,7 +37,7 @@ module vdla_fetch #(
 );
   localparam SLOTS = 2 * INSTRUCTIONS;
   localparam POINTER = $clog2(SLOTS);
-  localparam [POINTER:0] HALF = INSTRUCTIONS;
+  localparam [POINTER:0] HALF = INSTRUCTIONS[POINTER:0];
 
   reg [127:0] buffer[0:SLOTS-1];
   reg [POINTER-1:0] write_pointer, read_pointer;
@@ -48,7 +48,7 @@ module vdla_fetch #(
   reg [NUMBER-1:0] next_number;
 
   // Requests.
-  wire [NUMBER-1:0] most = INSTRUCTIONS;
+  wire [NUMBER-1:0] most = INSTRUCTIONS[NUMBER-1:0];
   wire [NUMBER-1:0] asked = to_ask < most ? to_ask : most;
   assign read_valid = running && to_ask != 0 && reserved <= HALF && !halt;
   assign read_address = address;
@@ -60,7 +60,6 @@ module vdla_fetch #(
   wire [127:0] arrived;
   generate
     if (MEMORY_BYTES >= 16) begin : split
-      localparam PARTS = MEMORY_BYTES / 16;
       reg [7:0] part;
       wire [8*MEMORY_BYTES-1:0] shifted = data >> {part, 7'b0};
       wire last_part = {24'b0, part} + 1 == {{32 - MEMORY_COUNT{1'b0}}, data_bytes} / 16;
@@ -73,7 +72,8 @@ module vdla_fetch #(
       end
     end else begin : join_beats
       localparam BEATS = 16 / MEMORY_BYTES;
-      localparam [4:0] LAST = BEATS - 1;
+      localparam END = BEATS - 1;
+      localparam [4:0] LAST = END[4:0];
       reg [4:0] beat;
       reg [127-8*MEMORY_BYTES:0] earlier;
       wire unused = |data_bytes;

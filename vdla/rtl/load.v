@@ -45,7 +45,7 @@ module vdla_load #(
 
   wire is_wgt = instruction[`MEMORY] == `WGT;
   wire [3:0] element_log2 = is_wgt ? WGT_LOG2[3:0] : INP_LOG2[3:0];
-  wire [14:0] inp_depth = INP_DEPTH, wgt_depth = WGT_DEPTH;
+  wire [14:0] inp_depth = INP_DEPTH[14:0], wgt_depth = WGT_DEPTH[14:0];
   wire write, padding, trap_dram, trap_sram;
   wire [13:0] element;
   wire [7:0] beat;

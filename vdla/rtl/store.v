@@ -62,7 +62,7 @@ module vdla_store #(
 
   wire row_idle = to_read == 0 && !holding;
   wire [15:0] row_end = {1'b0, element} + {3'b0, instruction[`X_SIZE]};
-  wire [15:0] depth = ACC_DEPTH;
+  wire [15:0] depth = ACC_DEPTH[15:0];
   wire sram_fits = row_end <= depth;
   assign trap_sram = working && started && row_idle && (row_valid || row_outside) && !sram_fits;
   assign trap_dram = working && started && row_idle && row_outside && sram_fits;
@@ -87,7 +87,7 @@ module vdla_store #(
   wire [WIDEST-1:0] wide = narrow ? {{WIDEST - 8 * LANES{1'b0}}, saturated} : {{WIDEST - 32 * LANES{1'b0}}, acc};
   wire [WIDEST-1:0] shifted = wide >> {beat, {MEMORY_LOG2 + 3{1'b0}}};
   wire [MEMORY_COUNT-1:0] small_bytes = 1'b1 << element_log2;
-  wire [MEMORY_COUNT-1:0] whole_beat = MEMORY_BYTES;
+  wire [MEMORY_COUNT-1:0] whole_beat = MEMORY_BYTES[MEMORY_COUNT-1:0];
 
   assign write_valid = holding;
   assign write_address = address;

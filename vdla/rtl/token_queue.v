@@ -10,7 +10,7 @@ module vdla_token_queue #(
     output available
 );
   localparam COUNT = $clog2(DEPTH + 1);
-  localparam [COUNT-1:0] FULL = DEPTH;
+  localparam [COUNT-1:0] FULL = DEPTH[COUNT-1:0];
 
   reg [COUNT-1:0] tokens;
   assign room = tokens < FULL;
