@@ -90,10 +90,12 @@ Comparison RunEverywhere(const isa::Program& program) {
   run.report =
       sim::Simulate(*cycle, program.instructions, {.timing = sim::Timing::kCycle, .find_races = true, .trace = &run.trace});
   run.difference = EndDifference(run.core, run.report);
-  if (run.difference.empty() && run.report.race_count > 0) run.difference = run.report.races.front().message;
+  // What the other units had done by the time of a trap depends on time, and an index that was moved may race.
+  const bool trapped = run.report.end == sim::End::kTrap;
+  if (run.difference.empty() && !trapped && run.report.race_count > 0) run.difference = run.report.races.front().message;
   if (run.difference.empty() && at_once.end != run.report.end) run.difference = at_once.message;
-  if (run.difference.empty()) run.difference = DramDifference(program, *core, *functional, "functional");
-  if (run.difference.empty()) run.difference = DramDifference(program, *core, *cycle, "cycle");
+  if (run.difference.empty() && !trapped) run.difference = DramDifference(program, *core, *functional, "functional");
+  if (run.difference.empty() && !trapped) run.difference = DramDifference(program, *core, *cycle, "cycle");
   if (run.difference.empty() && !run.core.trap && OrderOf(run.core.retired) != OrderOf(run.trace.retired))
     run.difference = "a unit retired its instructions in another order";
   AddDurations(program, run);

@@ -26,7 +26,7 @@ constexpr uint32_t kChunk = 4;      // blocks of input channels that are loaded 
 constexpr uint32_t kChunks = kBlocksIn / kChunk;
 
 // Bytes in DRAM. Inputs lie as (C/16, H, W, 16), weights as (O/16, I/16, H, W, 16, 16), outputs as inputs.
-constexpr uint64_t kUops = 0, kInput = 4096, kWeights = 1 << 20, kScales = kWeights + (4 << 20), kOutput = kScales + 65536;
+constexpr uint32_t kUops = 0, kInput = 4096, kWeights = 1 << 20, kScales = kWeights + (4 << 20), kOutput = kScales + 65536;
 constexpr uint32_t kScaleAcc = 2 * kPixels;  // element of the accumulators at which biases and scales lie, two a block
 
 struct Layer {
@@ -149,7 +149,7 @@ std::vector<Instruction> Instructions(uint32_t uop_count) {
                    .push_prev = true,
                    .memory = Memory::kAcc8,
                    .sram_base = out % 2 * kPixels,
-                   .dram_base = static_cast<uint32_t>(kOutput / kBlock) + out * kPixels,
+                   .dram_base = kOutput / kBlock + out * kPixels,
                    .y_size = 1,
                    .x_size = kPixels,
                    .x_stride = kPixels});
