@@ -28,6 +28,7 @@ std::unique_ptr<sim::Machine> MachineOf(const isa::Program& program) {
 std::string DramDifference(const isa::Program& program, const sim::Machine& core, const sim::Machine& simulator,
                            const char* timing) {
   for (const isa::Segment& segment : program.segments) {
+    if (segment.role == isa::Role::kResult) continue;
     const uint8_t* a = core.dram().data() + segment.address;
     const uint8_t* b = simulator.dram().data() + segment.address;
     const auto [at, other] = std::mismatch(a, a + segment.size, b);
@@ -98,6 +99,8 @@ Comparison RunEverywhere(const isa::Program& program) {
   if (run.difference.empty() && !trapped) run.difference = DramDifference(program, *core, *cycle, "cycle");
   if (run.difference.empty() && !run.core.trap && OrderOf(run.core.retired) != OrderOf(run.trace.retired))
     run.difference = "a unit retired its instructions in another order";
+  if (const absl::Status results = core->CheckResults(program); run.difference.empty() && !results.ok())
+    run.difference = std::string(results.message());
   AddDurations(program, run);
   return run;
 }

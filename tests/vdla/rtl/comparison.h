@@ -24,7 +24,7 @@ struct Durations {
 };
 
 struct Comparison {
-  std::string difference;  // in DRAM, the order of retirement or the end; empty: none
+  std::string difference;  // in DRAM, results, the order of retirement or the end; empty: none
   CoreRun core;
   sim::Report report;  // of the cycle timing
   sim::Trace trace;
