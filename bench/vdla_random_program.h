@@ -4,6 +4,7 @@
 //
 //   RandomProgram random = MakeRandomProgram(/*seed=*/7);
 //   // random.required: pairs of tokens without which there is a race
+//   RandomProgram mine = MakeRandomProgram(/*seed=*/7, &config);   // for a machine that is given, else one at random
 #pragma once
 
 #include <algorithm>
@@ -31,8 +32,12 @@ struct RandomProgram {
 
 class RandomProgramWriter {
  public:
-  explicit RandomProgramWriter(uint64_t seed) : random_(seed) {
-    MakeMachine();
+  RandomProgramWriter(uint64_t seed, const vdla::isa::Config* machine) : random_(seed) {
+    if (machine != nullptr) {
+      result_.program.config = *machine;
+    } else {
+      MakeMachine();
+    }
     result_.program.name = StrCat("random-", seed);
     // A third of DRAM for micro-ops, data and what is stored each; stores overlap the data now and then.
     std::string uops, data;
@@ -291,6 +296,10 @@ class RandomProgramWriter {
   std::vector<int64_t> open_pops_;
 };
 
-inline RandomProgram MakeRandomProgram(uint64_t seed) { return RandomProgramWriter(seed).Write(); }
+// A machine that is given has 256 or more inputs and accumulators, 64 weights, 1024 micro-ops and 64 KiB of DRAM, and
+// must outlive the call.
+inline RandomProgram MakeRandomProgram(uint64_t seed, const vdla::isa::Config* machine = nullptr) {
+  return RandomProgramWriter(seed, machine).Write();
+}
 
 }  // namespace smelt::bench

@@ -1,0 +1,48 @@
+// DRAM as the core's memory port sees it: latency, and a bus of so many bytes a cycle that reads and writes share.
+//
+//   MemoryPort port(config.timing, core->memory_bytes(), instructions, dram);
+//   port.Drive(pins);   // before core->Settle(pins): what the memory shows
+//   port.Take(pins);    // after it: what was taken and given
+//
+// Requests are answered in their order, a beat at a time; what comes later waits for nothing but the bus. The program's instructions lie behind the last byte of
+// DRAM, where no instruction reaches. Not thread-safe.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <string_view>
+
+#include "sim/dram.h"
+#include "vdla/isa/config.h"
+#include "vdla/rtl/core.h"
+
+namespace smelt::vdla::rtl {
+
+class MemoryPort {
+ public:
+  // `instructions` and `dram` must outlive it.
+  MemoryPort(const isa::Timing& timing, int beat_bytes, std::string_view instructions, sim::Dram& dram);
+  void Drive(CorePins& pins);
+  void Take(const CorePins& pins);
+
+ private:
+  struct Request {
+    uint32_t unit;
+    uint64_t address;
+    uint32_t bytes;
+    int64_t ready;  // cycle of its first beat
+  };
+  const uint8_t* At(uint64_t address, uint32_t bytes) const;
+
+  const isa::Timing timing_;
+  const uint32_t beat_bytes_;
+  const std::string_view instructions_;
+  sim::Dram& dram_;
+  int64_t cycle_ = 0;
+  int64_t budget_ = 0;           // thousandths of a byte that the bus may move by now
+  bool write_was_last_ = false;  // reads and writes take turns
+  std::deque<Request> requests_;
+  std::deque<int64_t> acknowledgements_;  // cycles
+};
+
+}  // namespace smelt::vdla::rtl
