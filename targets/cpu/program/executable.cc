@@ -53,6 +53,7 @@ std::vector<CompiledJob> CompileJobs(const BuiltProgram& built, const Target& ta
   pool.ParallelFor(pool.threads(), [&](int, int64_t begin, int64_t end) {
     for (int64_t worker = begin; worker < end; ++worker) {
       for (size_t i = next++; i < kernels.size(); i = next++) {
+        if (built.native_jobs.contains(static_cast<int32_t>(i))) continue;
         const auto opaque = built.opaque_jobs.find(static_cast<int32_t>(i));
         compiled[i] = opaque == built.opaque_jobs.end() ? CompileJob(kernels[i], target, options)
                                                         : CompiledJob{nullptr, opaque->second};
@@ -62,11 +63,12 @@ std::vector<CompiledJob> CompileJobs(const BuiltProgram& built, const Target& ta
   return compiled;
 }
 
-// What the runtime is given: the code, or the evaluator with the kernel that it keeps.
+// What the runtime is given where there is no native operation: the code, or the evaluator with the kernel that it
+// keeps.
 runtime::ProgramJob JobOf(fusion::Kernel kernel, const CompiledKernel* compiled) {
-  if (compiled != nullptr) return {compiled->code, nullptr};
+  if (compiled != nullptr) return {compiled->code, nullptr, nullptr};
   const auto kept = std::make_shared<const fusion::Kernel>(std::move(kernel));
-  return {nullptr, [kept](absl::Span<const void* const> inputs, absl::Span<void* const> outputs, int threads,
+  return {nullptr, nullptr, [kept](absl::Span<const void* const> inputs, absl::Span<void* const> outputs, int threads,
                           const std::atomic<bool>* cancel) {
             return RunOpaque(kept->computation(), inputs, outputs, threads, cancel);
           }};
@@ -99,9 +101,12 @@ class CompiledExecutable : public Executable {
     auto executable = std::make_unique<CompiledExecutable>();
     SMELT_ASSIGN_OR_RETURN(BuiltProgram built, BuildProgram(module));
     std::vector<CompiledJob> compiled = CompileJobs(built, target, options);
-    executable->AddKernelInfo(built.sites, compiled);
+    executable->AddKernelInfo(built, compiled);
     for (size_t i = 0; i < built.jobs.size(); ++i) {
-      executable->jobs_.push_back(JobOf(std::move(built.jobs[i]), compiled[i].kernel.get()));
+      const auto native = built.native_jobs.find(static_cast<int32_t>(i));
+      executable->jobs_.push_back(native != built.native_jobs.end()
+                                      ? runtime::ProgramJob{nullptr, native->second, nullptr}
+                                      : JobOf(std::move(built.jobs[i]), compiled[i].kernel.get()));
     }
     executable->inputs_ = std::move(built.inputs);
     executable->outputs_ = std::move(built.outputs);
@@ -204,8 +209,8 @@ class CompiledExecutable : public Executable {
     return absl::OkStatus();
   }
 
-  void AddKernelInfo(const std::vector<KernelSite>& sites, const std::vector<CompiledJob>& compiled) {
-    for (const KernelSite& site : sites) {
+  void AddKernelInfo(const BuiltProgram& built, const std::vector<CompiledJob>& compiled) {
+    for (const KernelSite& site : built.sites) {
       KernelInfo info;
       info.name = site.name;
       info.computation = site.computation;
@@ -214,6 +219,9 @@ class CompiledExecutable : public Executable {
       info.bytes = site.bytes;
       if (site.job < 0) {
         info.trace = "# the executor overwrites the slice in place\n";
+      } else if (built.native_jobs.contains(site.job)) {
+        info.native = true;
+        info.trace = "# a native operation of the runtime\n";
       } else if (compiled[site.job].kernel == nullptr) {
         info.opaque = true;
         info.opaque_reason = compiled[site.job].reason;
