@@ -28,7 +28,12 @@ absl::StatusOr<std::unique_ptr<Execution>> Execution::Create(const Program& prog
       return absl::ResourceExhaustedError(StrCat("no memory for the program's ", arena_bytes, " bytes of values"));
     }
   }
+  int64_t native_bytes = 0;
   for (const ProgramJob& job : jobs) {
+    if (job.native != nullptr) {
+      native_bytes = std::max(native_bytes, job.native->ScratchBytes(threads));
+      continue;
+    }
     if (job.code == nullptr) {
       execution->has_opaque_ = true;
       continue;
@@ -41,6 +46,12 @@ absl::StatusOr<std::unique_ptr<Execution>> Execution::Create(const Program& prog
     if (execution->scratch_.data() == nullptr) {
       return absl::ResourceExhaustedError(
           StrCat("no memory for ", threads, " times ", execution->scratch_stride_, " bytes of kernel scratch"));
+    }
+  }
+  if (native_bytes > 0) {
+    execution->native_scratch_ = AlignedBuffer(native_bytes);
+    if (execution->native_scratch_.data() == nullptr) {
+      return absl::ResourceExhaustedError(StrCat("no memory for ", native_bytes, " bytes of native operations' scratch"));
     }
   }
   execution->list_ = execution->Resolve(program.steps);
@@ -131,6 +142,9 @@ absl::Status Execution::RunOne(const Instruction& instruction) {
   switch (instruction.kind) {
     case Step::Kind::kKernel:
       RunKernel(*instruction.code, pointers, scratch_.data(), scratch_stride_, pool_);
+      return absl::OkStatus();
+    case Step::Kind::kNative:
+      jobs_[instruction.step->job].native->Run({pointers, pointers + reads, &pool_, native_scratch_.data()});
       return absl::OkStatus();
     case Step::Kind::kOpaque:
       return jobs_[instruction.step->job].opaque(absl::MakeConstSpan(pointers, reads),

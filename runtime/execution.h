@@ -9,6 +9,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "runtime/native_operation.h"
 #include "runtime/program.h"
 #include "runtime/run_kernel.h"
 
@@ -25,10 +26,11 @@ using OpaqueOperation =
     std::function<absl::Status(absl::Span<const void* const> inputs, absl::Span<void* const> outputs, int threads,
                                const std::atomic<bool>* cancel)>;
 
-// One distinct kernel: code, or an operation that is run without.
+// One distinct kernel: code, a native operation, or one that is run without.
 struct ProgramJob {
-  std::shared_ptr<const KernelCode> code;  // null: `opaque` is run
-  OpaqueOperation opaque;
+  std::shared_ptr<const KernelCode> code;
+  std::shared_ptr<const NativeOperation> native;
+  OpaqueOperation opaque;  // where the others are null
 };
 
 // Owns the memory that a program runs in. Not thread-safe.
@@ -76,6 +78,7 @@ class Execution {
   AlignedBuffer arena_;
   AlignedBuffer scratch_;
   int64_t scratch_stride_ = 0;
+  AlignedBuffer native_scratch_;
   bool has_opaque_ = false;  // then the caller is not pinned: threads that such an operation starts would inherit it
   InstructionList list_;
   std::vector<void*> pointers_;

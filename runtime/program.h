@@ -34,6 +34,7 @@ using Sequence = std::vector<Step>;
 struct Step {
   enum class Kind : uint8_t {
     kKernel,       // reads: kernel inputs; writes: outputs, then shared scratch
+    kNative,       // reads: inputs of the operation; writes: its outputs
     kOpaque,       // reads: leaves of the operands; writes: leaves of the result
     kCopy,         // writes[0] = reads[0]
     kUpdateSlice,  // writes reads[0] into writes[0] at the indices reads[1..]
@@ -43,7 +44,8 @@ struct Step {
   Kind kind = Kind::kCopy;
   int32_t info = -1;       // of the program's list of kernels, for kernels, opaque operations and updates
   bool continues = false;  // its time belongs to the last run of the same entry
-  int32_t job = -1;        // kKernel, kOpaque: which distinct kernel
+  bool in_place = false;   // what `writes` held before is read, too
+  int32_t job = -1;        // kKernel, kNative, kOpaque: which distinct kernel
   std::vector<BufferId> reads;
   std::vector<BufferId> writes;
   int32_t update = -1;              // kUpdateSlice: which of Program::updates

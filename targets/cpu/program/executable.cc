@@ -61,6 +61,7 @@ std::vector<CompiledJob> CompileJobs(const BuiltProgram& built, const Target& ta
           if (elsewhere.ok()) compiled[i].elsewhere = *std::move(elsewhere);
           if (!elsewhere.ok() || compiled[i].elsewhere) continue;
         }
+        if (built.native_jobs.contains(static_cast<int32_t>(i))) continue;
         const auto opaque = built.opaque_jobs.find(static_cast<int32_t>(i));
         compiled[i] = opaque == built.opaque_jobs.end() ? CompileJob(kernels[i], target, options)
                                                         : CompiledJob{nullptr, opaque->second};
@@ -70,13 +71,15 @@ std::vector<CompiledJob> CompileJobs(const BuiltProgram& built, const Target& ta
   return compiled;
 }
 
-// What the runtime is given: the code, what runs it elsewhere, or the evaluator with the kernel that it keeps.
+// What the runtime is given where there is no native operation: the code, what runs it elsewhere, or the evaluator with
+// the kernel that it keeps.
 runtime::ProgramJob JobOf(fusion::Kernel kernel, const CompiledJob& compiled) {
-  if (compiled.elsewhere) return {nullptr, compiled.elsewhere->run};
-  if (compiled.kernel != nullptr) return {compiled.kernel->code, nullptr};
+  if (compiled.elsewhere) return {nullptr, nullptr, compiled.elsewhere->run};
+  if (compiled.kernel != nullptr) return {compiled.kernel->code, nullptr, nullptr};
   const auto kept = std::make_shared<const fusion::Kernel>(std::move(kernel));
-  return {nullptr, [kept](absl::Span<const void* const> inputs, absl::Span<void* const> outputs, int threads,
-                          const std::atomic<bool>* cancel) {
+  return {nullptr, nullptr,
+          [kept](absl::Span<const void* const> inputs, absl::Span<void* const> outputs, int threads,
+                 const std::atomic<bool>* cancel) {
             return RunOpaque(kept->computation(), inputs, outputs, threads, cancel);
           }};
 }
@@ -109,9 +112,12 @@ class CompiledExecutable : public Executable {
     SMELT_ASSIGN_OR_RETURN(BuiltProgram built, BuildProgram(module));
     std::vector<CompiledJob> compiled = CompileJobs(built, target, options);
     for (const CompiledJob& job : compiled) SMELT_RETURN_IF_ERROR(job.status);
-    executable->AddKernelInfo(built.sites, compiled);
+    executable->AddKernelInfo(built, compiled);
     for (size_t i = 0; i < built.jobs.size(); ++i) {
-      executable->jobs_.push_back(JobOf(std::move(built.jobs[i]), compiled[i]));
+      const auto native = built.native_jobs.find(static_cast<int32_t>(i));
+      executable->jobs_.push_back(native != built.native_jobs.end()
+                                      ? runtime::ProgramJob{nullptr, native->second, nullptr}
+                                      : JobOf(std::move(built.jobs[i]), compiled[i]));
     }
     executable->inputs_ = std::move(built.inputs);
     executable->outputs_ = std::move(built.outputs);
@@ -214,8 +220,8 @@ class CompiledExecutable : public Executable {
     return absl::OkStatus();
   }
 
-  void AddKernelInfo(const std::vector<KernelSite>& sites, const std::vector<CompiledJob>& compiled) {
-    for (const KernelSite& site : sites) {
+  void AddKernelInfo(const BuiltProgram& built, const std::vector<CompiledJob>& compiled) {
+    for (const KernelSite& site : built.sites) {
       KernelInfo info;
       info.name = site.name;
       info.computation = site.computation;
@@ -227,6 +233,9 @@ class CompiledExecutable : public Executable {
       } else if (const auto& elsewhere = compiled[site.job].elsewhere; elsewhere) {
         info.tile = elsewhere->way;
         info.trace = elsewhere->trace;
+      } else if (built.native_jobs.contains(site.job)) {
+        info.native = true;
+        info.trace = "# a native operation of the runtime\n";
       } else if (compiled[site.job].kernel == nullptr) {
         info.opaque = true;
         info.opaque_reason = compiled[site.job].reason;

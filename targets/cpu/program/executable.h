@@ -4,7 +4,8 @@
 //   std::vector<hlo::Literal> outputs = executable->Run(arguments).value();   // leaves of the result, in order
 //
 // Each instruction of an executed computation that is a fusion, or does arithmetic, is one kernel. An instruction
-// without a loop nest runs as an opaque operation through the evaluator; kernels() says which and why.
+// without a loop nest runs as a native operation of the runtime, or, where there is none for it, as an opaque operation
+// through the evaluator; kernels() says which and why.
 #pragma once
 
 #include <atomic>
@@ -29,8 +30,9 @@ struct KernelInfo {
   std::string name;         // of the instruction in the fused module
   std::string computation;  // in which it stands
   Hash128 hash;             // canonical kernel hash
+  bool native = false;
   bool opaque = false;
-  std::string opaque_reason;  // why it is no loop nest
+  std::string opaque_reason;  // why it is no loop nest, and no native operation
   double flops = 0;
   double bytes = 0;  // read plus written
   std::string tile;

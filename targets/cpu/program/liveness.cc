@@ -49,8 +49,9 @@ class Liveness {
       for (runtime::BufferId id : step.reads) {
         if (step.kind != runtime::Step::Kind::kWhile && !written->contains(id)) exposed->insert(id);
       }
-      if (step.kind == runtime::Step::Kind::kUpdateSlice && !written->contains(step.writes[0]))
-        exposed->insert(step.writes[0]);
+      for (runtime::BufferId id : step.writes) {
+        if (step.in_place && !written->contains(id)) exposed->insert(id);
+      }
       std::vector<BufferSet> inner(step.sequences.size(), *written);
       for (size_t i = 0; i < step.sequences.size(); ++i) Exposed(step.sequences[i], &inner[i], exposed);
       if (step.kind == runtime::Step::Kind::kWhile && !inner[0].contains(step.reads[0])) exposed->insert(step.reads[0]);
@@ -97,16 +98,19 @@ class Liveness {
           ProcessConditional(*step);
           break;
         case runtime::Step::Kind::kUpdateSlice:
-          --position_;
-          // Not overwritten as a whole: what it held lives on.
-          Open(step->writes[0], 2 * position_ + 1);
-          for (runtime::BufferId id : step->reads) Open(id, 2 * position_ + 1);
-          break;
         case runtime::Step::Kind::kCopy:
         case runtime::Step::Kind::kKernel:
+        case runtime::Step::Kind::kNative:
         case runtime::Step::Kind::kOpaque: {
           --position_;
-          for (runtime::BufferId id : step->writes) Close(id, 2 * position_ + 1);
+          for (runtime::BufferId id : step->writes) {
+            // Not overwritten as a whole: what it held lives on.
+            if (step->in_place) {
+              Open(id, 2 * position_ + 1);
+            } else {
+              Close(id, 2 * position_ + 1);
+            }
+          }
           const bool reads_late = step->kind != runtime::Step::Kind::kCopy;
           for (runtime::BufferId id : step->reads) Open(id, 2 * position_ + (reads_late ? 1 : 0));
           break;

@@ -13,6 +13,7 @@
 #include "hlo/fingerprint.h"
 #include "hlo/literal.h"
 #include "runtime/update_slice.h"
+#include "targets/cpu/program/native_plan.h"
 #include "targets/cpu/program/peel_updates.h"
 #include "targets/cpu/program/runtime_size_region.h"
 
@@ -373,6 +374,15 @@ class Builder {
     return job->second;
   }
 
+  int32_t NativeJobOf(fusion::Kernel kernel, std::shared_ptr<const runtime::NativeOperation> operation) {
+    auto [job, inserted] = native_jobs_.try_emplace(kernel.hash, static_cast<int32_t>(built_.jobs.size()));
+    if (inserted) {
+      built_.native_jobs[job->second] = std::move(operation);
+      built_.jobs.push_back(std::move(kernel));
+    }
+    return job->second;
+  }
+
   // A kernel as it was cut from an instruction, with its updates of slices peeled off where it has any.
   struct Cut {
     Hash128 hash;
@@ -381,6 +391,7 @@ class Builder {
     std::optional<PeeledKernel> peeled;
     std::unique_ptr<hlo::Module> module;  // what `peeled` points into
     int32_t index_job = -1;
+    std::optional<NativePlan> native;
   };
 
   absl::StatusOr<const Cut*> CutOut(const Instruction& instruction) {
@@ -403,7 +414,10 @@ class Builder {
         cut->peeled->compute->operands = operands;
       }
     } else {
-      cut->job = JobOf(std::move(kernel));
+      absl::StatusOr<NativePlan> native = PlanNative(instruction);
+      if (native.ok()) cut->native = *std::move(native);
+      cut->job = cut->native.has_value() ? NativeJobOf(std::move(kernel), cut->native->operation)
+                                         : JobOf(std::move(kernel));
     }
     return cut_.emplace(&instruction, std::move(cut)).first->second.get();
   }
@@ -411,6 +425,7 @@ class Builder {
   absl::StatusOr<Leaves> Kernel(const Instruction& instruction, const Values& values, runtime::Sequence* out) {
     SMELT_ASSIGN_OR_RETURN(const Cut* cut, CutOut(instruction));
     if (cut->peeled.has_value()) return Peeled(instruction, *cut, values, out);
+    if (cut->native.has_value()) return Native(instruction, *cut, values, out);
     runtime::Step step;
     step.kind = runtime::Step::Kind::kKernel;
     step.job = cut->job;
@@ -423,6 +438,22 @@ class Builder {
     Leaves leaves = step.writes;
     // Nothing to compute where every result is empty.
     if (instruction.shape().ByteSize() > 0 || instruction.HasSideEffect()) out->push_back(std::move(step));
+    return leaves;
+  }
+
+  // What is updated in place is copied first; coalescing takes the copy away where nobody else needs the operand.
+  Leaves Native(const Instruction& instruction, const Cut& cut, const Values& values, runtime::Sequence* out) {
+    runtime::Step step;
+    step.kind = runtime::Step::Kind::kNative;
+    step.job = cut.job;
+    step.info = SiteOf(instruction, cut.job, cut.hash);
+    for (int64_t operand : cut.native->inputs) step.reads.push_back(values.at(instruction.operand(operand))[0]);
+    step.writes = NewLeaves(instruction.shape());
+    step.in_place = !cut.native->updated.empty();
+    for (size_t i = 0; i < cut.native->updated.size(); ++i)
+      AddCopy(values.at(instruction.operand(cut.native->updated[i]))[0], step.writes[i], out);
+    Leaves leaves = step.writes;
+    if (instruction.shape().ByteSize() > 0) out->push_back(std::move(step));
     return leaves;
   }
 
@@ -484,6 +515,7 @@ class Builder {
         step.reads.push_back(at);
       }
       step.writes = {array};
+      step.in_place = true;
       step.update = AddUpdate(update);
       if (update.operand(1)->shape().ByteSize() > 0) emit(std::move(step));
       result.push_back(array);
@@ -513,6 +545,7 @@ class Builder {
     for (int64_t i = 1; i < instruction.operand_count(); ++i)
       step.reads.push_back(values.at(instruction.operand(i))[0]);
     step.writes = {result};
+    step.in_place = true;
     step.update = AddUpdate(instruction);
     if (instruction.operand(1)->shape().ByteSize() > 0) out->push_back(std::move(step));
     return Leaves{result};
@@ -604,7 +637,7 @@ class Builder {
   int64_t steps_ = 0;
   absl::flat_hash_map<const hlo::Literal*, Leaves> constants_;
   absl::flat_hash_map<const Instruction*, std::unique_ptr<Cut>> cut_;
-  absl::flat_hash_map<Hash128, int32_t> jobs_;
+  absl::flat_hash_map<Hash128, int32_t> jobs_, native_jobs_;
   absl::flat_hash_map<const Instruction*, int32_t> sites_;
 };
 

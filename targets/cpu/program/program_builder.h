@@ -1,6 +1,7 @@
 // From a fused module to a program: which instructions run as kernels, and the buffers that values live in.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -9,6 +10,7 @@
 #include "absl/status/statusor.h"
 #include "fusion/kernel.h"
 #include "hlo/module.h"
+#include "runtime/native_operation.h"
 #include "runtime/program.h"
 
 namespace smelt::cpu {
@@ -30,6 +32,7 @@ struct BuiltProgram {
   std::vector<KernelSite> sites;                          // Step::info counts these
   std::vector<fusion::Kernel> jobs;                       // distinct kernels; Step::job counts these
   absl::flat_hash_map<int32_t, std::string> opaque_jobs;  // those not to be compiled, and why
+  absl::flat_hash_map<int32_t, std::shared_ptr<const runtime::NativeOperation>> native_jobs;
 };
 
 // What the program does for an instruction of this opcode where it is not simply a kernel ("inlined"); empty where it

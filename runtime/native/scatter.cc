@@ -1,0 +1,285 @@
+#include "runtime/native/scatter.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "runtime/native/combiner.h"
+#include "runtime/native/parallel.h"
+
+namespace smelt::runtime::native {
+namespace {
+
+constexpr int kMaxRank = 64;
+constexpr int64_t kBlock = 256;  // windows whose places are found before they are combined
+
+bool Contains(const std::vector<int64_t>& list, int64_t value) {
+  return std::find(list.begin(), list.end(), value) != list.end();
+}
+
+std::vector<int64_t> StridesOf(const std::vector<int64_t>& dimensions) {
+  std::vector<int64_t> strides(dimensions.size());
+  int64_t stride = 1;
+  for (size_t d = dimensions.size(); d-- > 0;) {
+    strides[d] = stride;
+    stride *= dimensions[d];
+  }
+  return strides;
+}
+
+// One window: rows that are contiguous on both sides, `count` of them at fixed distances, and an odometer over the rest.
+struct WindowWalk {
+  std::vector<int64_t> sizes, update_strides, operand_strides;  // outside the rows and their last dimension
+  int64_t count = 1, update_stride = 0, operand_stride = 0;
+  int64_t row = 1;
+  int64_t elements = 1;
+};
+
+// Elements that a worker may touch.
+struct Range {
+  int64_t begin, end;
+};
+
+template <Combiner C, typename T>
+void CombineRow(const T* __restrict from, T* __restrict to, int64_t count) {
+  if constexpr (C == Combiner::kReplace) {
+    std::memcpy(static_cast<void*>(to), from, static_cast<size_t>(count) * sizeof(T));
+  } else {
+    for (int64_t i = 0; i < count; ++i) to[i] = Combined<C>(to[i], from[i]);
+  }
+}
+
+template <Combiner C, typename T>
+void CombineRows(const WindowWalk& walk, const T* from, int64_t offset, Range range, T* array) {
+  for (int64_t i = 0; i < walk.count; ++i, offset += walk.operand_stride, from += walk.update_stride) {
+    const int64_t begin = std::max(offset, range.begin), end = std::min(offset + walk.row, range.end);
+    if (begin >= end) continue;
+    if (walk.row == 1) {
+      array[offset] = Combined<C>(array[offset], *from);
+    } else {
+      CombineRow<C>(from + (begin - offset), array + begin, end - begin);
+    }
+  }
+}
+
+// Windows at offsets[i] of the array, -1 for those outside, from updates at from[i].
+template <Combiner C, typename T>
+void CombineWindows(const WindowWalk& walk, const int64_t* offsets, const int64_t* from, int64_t windows, Range range,
+                    const T* updates, T* array) {
+  if (walk.elements == 1) {
+    for (int64_t i = 0; i < windows; ++i) {
+      if (offsets[i] < range.begin || offsets[i] >= range.end) continue;
+      array[offsets[i]] = Combined<C>(array[offsets[i]], updates[from[i]]);
+    }
+    return;
+  }
+  const int rank = static_cast<int>(walk.sizes.size());
+  for (int64_t i = 0; i < windows; ++i) {
+    if (offsets[i] < 0) continue;
+    int64_t at[kMaxRank] = {};
+    int64_t offset = offsets[i];
+    const T* source = updates + from[i];
+    while (true) {
+      CombineRows<C>(walk, source, offset, range, array);
+      int d = rank - 1;
+      for (; d >= 0; --d) {
+        offset += walk.operand_strides[d];
+        source += walk.update_strides[d];
+        if (++at[d] < walk.sizes[d]) break;
+        offset -= walk.operand_strides[d] * walk.sizes[d];
+        source -= walk.update_strides[d] * walk.sizes[d];
+        at[d] = 0;
+      }
+      if (d < 0) break;
+    }
+  }
+}
+
+using CombineFunction = void (*)(const WindowWalk&, const int64_t*, const int64_t*, int64_t, Range, const void*, void*);
+
+template <Combiner C>
+CombineFunction FunctionFor(ElementType type) {
+  return VisitType(type, [](auto zero) -> CombineFunction {
+    using T = decltype(zero);
+    if constexpr (kCombines<C, T>) {
+      return [](const WindowWalk& walk, const int64_t* offsets, const int64_t* from, int64_t windows, Range range,
+                const void* updates, void* array) {
+        CombineWindows<C>(walk, offsets, from, windows, range, static_cast<const T*>(updates), static_cast<T*>(array));
+      };
+    } else {
+      return nullptr;
+    }
+  });
+}
+
+CombineFunction FunctionFor(Combiner combiner, ElementType type) {
+  switch (combiner) {
+    case Combiner::kReplace:
+      return FunctionFor<Combiner::kReplace>(type);
+    case Combiner::kAdd:
+      return FunctionFor<Combiner::kAdd>(type);
+    case Combiner::kMultiply:
+      return FunctionFor<Combiner::kMultiply>(type);
+    case Combiner::kMinimum:
+      return FunctionFor<Combiner::kMinimum>(type);
+    case Combiner::kMaximum:
+      return FunctionFor<Combiner::kMaximum>(type);
+    case Combiner::kAnd:
+      return FunctionFor<Combiner::kAnd>(type);
+    case Combiner::kOr:
+      return FunctionFor<Combiner::kOr>(type);
+    default:
+      return FunctionFor<Combiner::kXor>(type);
+  }
+}
+
+class Scatter : public NativeOperation {
+ public:
+  explicit Scatter(const ScatterPlan& plan) : plan_(plan), operand_strides_(StridesOf(plan.operand)) {
+    MakeWindow();
+    MakeList();
+    for (const ScatterPlan::Array& array : plan.arrays) functions_.push_back(FunctionFor(array.combiner, array.type));
+    for (int64_t size : plan.operand) elements_ *= size;
+  }
+
+  void Run(const NativeCall& call) const override {
+    if (windows_ == 0 || walk_.elements == 0) return;
+    const double work = static_cast<double>(windows_) * (4 + static_cast<double>(walk_.elements) / 2);
+    if (plan_.unique_indices) {
+      InParallel(*call.pool, windows_, work,
+                 [&](int, int64_t begin, int64_t end) { RunWindows(call, begin, end, {0, elements_}); });
+      return;
+    }
+    // Every worker looks at all windows and combines what falls into its part of the array, in order.
+    const int64_t parts = std::min<int64_t>(call.pool->threads(), elements_);
+    InParallel(*call.pool, parts, windows_ < 4 * walk_.elements ? work : work / 4,
+               [&](int, int64_t begin, int64_t end) {
+                 RunWindows(call, 0, windows_, {elements_ * begin / parts, elements_ * end / parts});
+               });
+  }
+
+ private:
+  // Operand dimensions that are neither inserted nor batching take the update window dimensions in order.
+  void MakeWindow() {
+    const std::vector<int64_t> update_strides = StridesOf(plan_.updates);
+    limits_ = plan_.operand;
+    size_t next = 0;
+    for (size_t d = 0; d < plan_.operand.size(); ++d) {
+      int64_t extent = 1;
+      const int64_t dimension = static_cast<int64_t>(d);
+      if (!Contains(plan_.inserted_window_dims, dimension) && !Contains(plan_.input_batching_dims, dimension)) {
+        const int64_t u = plan_.update_window_dims[next++];
+        extent = plan_.updates[u];
+        if (extent != 1) {
+          walk_.sizes.push_back(extent);
+          walk_.update_strides.push_back(update_strides[u]);
+          walk_.operand_strides.push_back(operand_strides_[d]);
+        }
+      }
+      walk_.elements *= extent;
+      limits_[d] -= extent;  // the last place where the window fits
+      if (limits_[d] < 0) windows_ = 0;
+    }
+    const auto take = [](std::vector<int64_t>* list) {
+      const int64_t last = list->back();
+      list->pop_back();
+      return last;
+    };
+    while (!walk_.sizes.empty() && walk_.update_strides.back() == walk_.row &&
+           walk_.operand_strides.back() == walk_.row) {
+      walk_.row *= take(&walk_.sizes);
+      walk_.update_strides.pop_back();
+      walk_.operand_strides.pop_back();
+    }
+    if (walk_.sizes.empty()) return;
+    walk_.count = take(&walk_.sizes);
+    walk_.update_stride = take(&walk_.update_strides);
+    walk_.operand_stride = take(&walk_.operand_strides);
+  }
+
+  // Update dimensions that are no window dimensions follow the indices', index_vector_dim left out.
+  void MakeList() {
+    const std::vector<int64_t> index_strides = StridesOf(plan_.indices), update_strides = StridesOf(plan_.updates);
+    const int64_t rank = static_cast<int64_t>(plan_.indices.size());
+    std::vector<int64_t> place(plan_.indices.size() + 1, -1);
+    int64_t u = 0;
+    for (int64_t d = 0; d < rank; ++d) {
+      if (d == plan_.index_vector_dim) continue;
+      while (Contains(plan_.update_window_dims, u)) ++u;
+      place[d] = static_cast<int64_t>(list_.size());
+      list_.push_back({plan_.updates[u], index_strides[d], update_strides[u], 0});
+      windows_ *= plan_.updates[u++];
+    }
+    // A batching dimension of the operand moves with its place in the list; the window always fits there.
+    for (size_t i = 0; i < plan_.input_batching_dims.size(); ++i) {
+      list_[place[plan_.scatter_indices_batching_dims[i]]].operand_stride +=
+          operand_strides_[plan_.input_batching_dims[i]];
+    }
+    component_stride_ = plan_.index_vector_dim < rank ? index_strides[plan_.index_vector_dim] : 0;
+  }
+
+  void RunWindows(const NativeCall& call, int64_t begin, int64_t end, Range range) const {
+    const int rank = static_cast<int>(list_.size());
+    int64_t at[kMaxRank] = {};
+    int64_t index = 0, update = 0, operand = 0;
+    int64_t rest = begin;
+    for (int d = rank - 1; d >= 0; --d) {
+      at[d] = rest % list_[d].size;
+      rest /= list_[d].size;
+      index += at[d] * list_[d].index_stride;
+      update += at[d] * list_[d].update_stride;
+      operand += at[d] * list_[d].operand_stride;
+    }
+    int64_t offsets[kBlock], from[kBlock];
+    for (int64_t first = begin; first < end; first += kBlock) {
+      const int64_t count = std::min(kBlock, end - first);
+      for (int64_t i = 0; i < count; ++i) {
+        offsets[i] = PlaceOf(call.inputs[0], index, operand);
+        from[i] = update;
+        for (int d = rank - 1; d >= 0; --d) {
+          index += list_[d].index_stride;
+          update += list_[d].update_stride;
+          operand += list_[d].operand_stride;
+          if (++at[d] < list_[d].size) break;
+          index -= list_[d].index_stride * list_[d].size;
+          update -= list_[d].update_stride * list_[d].size;
+          operand -= list_[d].operand_stride * list_[d].size;
+          at[d] = 0;
+        }
+      }
+      for (size_t a = 0; a < functions_.size(); ++a) {
+        functions_[a](walk_, offsets, from, count, range, call.inputs[1 + a], call.outputs[a]);
+      }
+    }
+  }
+
+  // The element at which a window begins, or -1 where it does not fit.
+  int64_t PlaceOf(const void* indices, int64_t index, int64_t operand) const {
+    for (int64_t dimension : plan_.scatter_dims_to_operand_dims) {
+      const int64_t start = IndexAt(indices, plan_.index_type, index);
+      index += component_stride_;
+      if (start < 0 || start > limits_[dimension]) return -1;
+      operand += start * operand_strides_[dimension];
+    }
+    return operand;
+  }
+
+  struct ListDimension {
+    int64_t size, index_stride, update_stride, operand_stride;
+  };
+
+  const ScatterPlan plan_;
+  const std::vector<int64_t> operand_strides_;
+  std::vector<int64_t> limits_;
+  WindowWalk walk_;
+  std::vector<ListDimension> list_;
+  int64_t windows_ = 1, elements_ = 1, component_stride_ = 0;
+  std::vector<CombineFunction> functions_;
+};
+
+}  // namespace
+
+bool Combines(Combiner combiner, ElementType type) { return FunctionFor(combiner, type) != nullptr; }
+
+std::unique_ptr<NativeOperation> MakeScatter(const ScatterPlan& plan) { return std::make_unique<Scatter>(plan); }
+
+}  // namespace smelt::runtime::native
