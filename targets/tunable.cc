@@ -61,9 +61,7 @@ std::unique_ptr<hlo::Module> FusionTunable::Fused(const Trial& trial) const {
   return fusion::Apply(space_, trial.config);
 }
 
-absl::Status FusionTunable::CheckWay(const std::string& way) const {
-  return kernels::nests::Tile::Parse(way).status();
-}
+absl::Status FusionTunable::CheckWay(const std::string& way) const { return kernels::nests::Tile::Parse(way).status(); }
 
 absl::StatusOr<std::unique_ptr<Tunable>> TuneFusions(const Target& target, Program program, const std::string& fusion) {
   SMELT_ASSIGN_OR_RETURN(fusion::Space space, fusion::Space::Build(program.module(), target.rules()));

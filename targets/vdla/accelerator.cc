@@ -42,11 +42,10 @@ machine::Machine MachineOf(const isa::Config& config) {
   machine::Machine machine;
   machine.name = config.name;
   machine.vector_bytes = static_cast<int>(config.block_out * 4);
-  machine.levels = {
-      {"inp", config.inp_bytes, clock * static_cast<double>(config.DramElementBytes(isa::Memory::kInp))},
-      {"wgt", config.wgt_bytes, clock * static_cast<double>(config.DramElementBytes(isa::Memory::kWgt))},
-      {"acc", config.acc_bytes, clock * static_cast<double>(config.DramElementBytes(isa::Memory::kAcc))},
-      {"memory", INT64_MAX, clock * config.timing.dram_bytes_per_cycle}};
+  machine.levels = {{"inp", config.inp_bytes, clock * static_cast<double>(config.DramElementBytes(isa::Memory::kInp))},
+                    {"wgt", config.wgt_bytes, clock * static_cast<double>(config.DramElementBytes(isa::Memory::kWgt))},
+                    {"acc", config.acc_bytes, clock * static_cast<double>(config.DramElementBytes(isa::Memory::kAcc))},
+                    {"memory", INT64_MAX, clock * config.timing.dram_bytes_per_cycle}};
   machine.peak_flops_f32 = 2 * gemm;
   machine.launch_seconds = kSubmitSeconds;
   return machine;

@@ -38,8 +38,8 @@ class Accelerator {
 
   // The schedules of a kernel that are worth a trial, as text, best estimate first; empty: it runs on the host.
   std::vector<std::string> WaysOf(const hlo::Computation& kernel) const;
-  // `way`: one of them; empty: the default, the best of the first few by the cycle simulator. Unimplemented: the kernel is
-  // no layer. InvalidArgument: there is no such schedule.
+  // `way`: one of them; empty: the default, the best of the first few by the cycle simulator. Unimplemented: the kernel
+  // is no layer. InvalidArgument: there is no such schedule.
   absl::StatusOr<std::unique_ptr<LayerProgram>> Build(std::shared_ptr<const fusion::Kernel> kernel,
                                                       const std::string& way) const;
 

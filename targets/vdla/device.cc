@@ -109,7 +109,8 @@ class Program : public measure::DeviceProgram {
 
 class Worker : public measure::ProgramDevice {
  public:
-  Worker(isa::Config config, cpu::Target host_code, std::unique_ptr<Simulator> simulator, const std::string& cache_folder)
+  Worker(isa::Config config, cpu::Target host_code, std::unique_ptr<Simulator> simulator,
+         const std::string& cache_folder)
       : accelerator_(std::move(config)),
         host_code_(std::move(host_code)),
         simulator_(std::move(simulator)),
@@ -142,7 +143,8 @@ class Worker : public measure::ProgramDevice {
     };
     SMELT_ASSIGN_OR_RETURN(std::unique_ptr<cpu::LoadedProgram> loaded,
                            cpu::LoadedProgram::Compile(text, host_code_, options, inputs_));
-    SMELT_ASSIGN_OR_RETURN(const std::unique_ptr<hlo::Module> module, hlo::ParseModule(text, {.file_name = "candidate"}));
+    SMELT_ASSIGN_OR_RETURN(const std::unique_ptr<hlo::Module> module,
+                           hlo::ParseModule(text, {.file_name = "candidate"}));
     return std::make_unique<Program>(std::move(loaded), placement, LayoutSeconds(*module, *placement, accelerator_),
                                      *module);
   }

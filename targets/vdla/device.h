@@ -1,7 +1,7 @@
 // The device that runs a program on the accelerator and its host: results are exact, times are simulated.
 //
-// Layers run on a simulator; every other kernel runs as our own code on this CPU, bit for bit what the program asks for,
-// and counts as long as the host's model says. So the same program takes the same time on every machine.
+// Layers run on a simulator; every other kernel runs as our own code on this CPU, bit for bit what the program asks
+// for, and counts as long as the host's model says. So the same program takes the same time on every machine.
 #pragma once
 
 #include <string>

@@ -26,9 +26,7 @@ absl::Status Refuse(const Instruction& at, absl::string_view why) {
   return absl::UnimplementedError(absl::StrCat("`", at.name(), "` ", why));
 }
 
-bool Has(const Instruction& x, PrimitiveType type) {
-  return x.shape().IsArray() && x.shape().element_type == type;
-}
+bool Has(const Instruction& x, PrimitiveType type) { return x.shape().IsArray() && x.shape().element_type == type; }
 
 // The value of all elements, where it is a number of 16 bits: an immediate.
 std::optional<int32_t> Immediate(const Instruction& x) {
@@ -91,7 +89,8 @@ class Matcher {
   }
 
  private:
-  // A clamp, maximum or minimum by numbers; `inner` becomes what it clips. Steps are gathered from the last to the first.
+  // A clamp, maximum or minimum by numbers; `inner` becomes what it clips. Steps are gathered from the last to the
+  // first.
   absl::Status Clip(const Instruction& x, const Instruction** inner) {
     const auto add = [&](AluOp op, const Instruction& bound) -> absl::Status {
       const std::optional<int32_t> imm = Immediate(bound);
@@ -149,8 +148,7 @@ class Matcher {
     SMELT_ASSIGN_OR_RETURN(layer_.residual, SourceOf(*S8Operand(*match.x)));
     layer_.has_residual = true;
     layer_.residual_view = layer_.output_view;
-    SMELT_RETURN_IF_ERROR(
-        AddChannelValues(add, "residual_scale", *match.factor, match.shift));
+    SMELT_RETURN_IF_ERROR(AddChannelValues(add, "residual_scale", *match.factor, match.shift));
     layer_.convolution.epilogue.push_back({.op = AluOp::kAdd,
                                            .operand = Operand::kTensor,
                                            .imm = 0,
@@ -189,8 +187,7 @@ class Matcher {
         !Has(*x.operand(1), PrimitiveType::kS8))
       return Refuse(x, "does not sum products of s8 in s32");
     if (config_.batch != 1) return Refuse(x, "on a machine of a batch above 1: layers are packed for one row");
-    if (x.shape().ElementCount() == 0 || x.operand(0)->shape().ElementCount() == 0)
-      return Refuse(x, "has no elements");
+    if (x.shape().ElementCount() == 0 || x.operand(0)->shape().ElementCount() == 0) return Refuse(x, "has no elements");
     return x.opcode() == Opcode::kDot ? Dot(x) : Convolution(x);
   }
 
@@ -264,10 +261,8 @@ class Matcher {
     layer_.weights = right;
     layer_.data_view = {.channels = k, .width = rows, .channel_stride = last ? 1 : rows, .width_stride = last ? k : 1};
     const bool k_first = rhs.rank() < 2 || dot.rhs_contracting[0] == 0;
-    layer_.weight_view = {.outputs = columns,
-                          .inputs = k,
-                          .output_stride = k_first ? 1 : k,
-                          .input_stride = k_first ? columns : 1};
+    layer_.weight_view = {
+        .outputs = columns, .inputs = k, .output_stride = k_first ? 1 : k, .input_stride = k_first ? columns : 1};
     layer_.output_view = {.channels = columns, .width = rows, .channel_stride = 1, .width_stride = columns};
     channel_dim_ = rhs.rank() < 2 ? -1 : x.shape().rank() - 1;
     return Sizes();
@@ -317,10 +312,10 @@ class Matcher {
       dim = place;
       x = &source;
     }
-    if (!one_value(*x) && !along(*x, dim)) return Refuse(at, "adds or multiplies by what is no list of a channel's values");
+    if (!one_value(*x) && !along(*x, dim))
+      return Refuse(at, "adds or multiplies by what is no list of a channel's values");
     // A list keeps its order, whatever shape it has.
-    while ((x->operand_count() == 1 && fusion::KeepsBytes(*x)) ||
-           (one_value(*x) && x->opcode() == Opcode::kBroadcast))
+    while ((x->operand_count() == 1 && fusion::KeepsBytes(*x)) || (one_value(*x) && x->opcode() == Opcode::kBroadcast))
       x = x->operand(0);
     SMELT_ASSIGN_OR_RETURN(const Source source, SourceOf(*x));
     layer_.channel_values.push_back(

@@ -26,7 +26,7 @@ namespace smelt::vdla {
 
 // Where an array comes from: a parameter of the kernel, or a constant in it.
 struct Source {
-  int64_t parameter = -1;              // number of the leaf among the kernel's parameters; -1: `constant`
+  int64_t parameter = -1;                  // number of the leaf among the kernel's parameters; -1: `constant`
   const hlo::Literal* constant = nullptr;  // lives as long as the kernel
 };
 

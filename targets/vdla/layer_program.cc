@@ -45,8 +45,8 @@ absl::StatusOr<std::unique_ptr<LayerProgram>> LayerProgram::Build(std::shared_pt
   SMELT_RETURN_IF_ERROR(machine->LoadSegments(program->program_));
   program->report_ = sim::Simulate(*machine, program->program_.instructions, {.timing = sim::Timing::kCycle});
   if (const absl::Status ran = program->report_.ToStatus(); !ran.ok()) {
-    return absl::InternalError(absl::StrCat("layer `", name, "` on VDLA, schedule ", schedule.ToString(), ": ",
-                                            std::string(ran.message())));
+    return absl::InternalError(
+        absl::StrCat("layer `", name, "` on VDLA, schedule ", schedule.ToString(), ": ", std::string(ran.message())));
   }
   return program;
 }
@@ -63,8 +63,8 @@ absl::Status LayerProgram::WriteInputs(sim::Machine& machine, absl::Span<const v
     const isa::Segment* segment = program_.Find(segment_name);
     if (segment == nullptr) return absl::InternalError(absl::StrCat("no segment `", segment_name, "`"));
     if (segment->size < bytes.size()) {
-      return absl::InternalError(absl::StrCat("segment `", segment_name, "` has ", segment->size, " bytes, not ",
-                                              bytes.size()));
+      return absl::InternalError(
+          absl::StrCat("segment `", segment_name, "` has ", segment->size, " bytes, not ", bytes.size()));
     }
     return machine.dram().Write(segment->address, bytes);
   };
@@ -104,7 +104,8 @@ absl::Status LayerProgram::Run(Simulator& simulator, absl::Span<const void* cons
   SMELT_RETURN_IF_ERROR(Named(name, machine.LoadSegments(program_)));
   SMELT_RETURN_IF_ERROR(Named(name, WriteInputs(machine, inputs)));
   // Tokens were proved when the program was built; they do not depend on values.
-  const sim::Report report = sim::Simulate(machine, program_.instructions, {.timing = simulator.timing_, .find_races = false});
+  const sim::Report report =
+      sim::Simulate(machine, program_.instructions, {.timing = simulator.timing_, .find_races = false});
   SMELT_RETURN_IF_ERROR(Named(name, report.ToStatus()));
   const isa::Segment* result = program_.Find("output");
   if (result == nullptr) return absl::InternalError(absl::StrCat("layer `", name, "` has no output"));

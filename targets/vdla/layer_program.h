@@ -32,7 +32,8 @@ class Simulator {
 
  private:
   friend class LayerProgram;
-  Simulator(std::unique_ptr<sim::Machine> machine, sim::Timing timing) : machine_(std::move(machine)), timing_(timing) {}
+  Simulator(std::unique_ptr<sim::Machine> machine, sim::Timing timing)
+      : machine_(std::move(machine)), timing_(timing) {}
   std::mutex mutex_;
   const std::unique_ptr<sim::Machine> machine_;
   const sim::Timing timing_;
@@ -42,8 +43,7 @@ class LayerProgram {
  public:
   // Emits the schedule's instructions and runs them once. Errors: the lowering's (a tile that does not fit, by name);
   // Internal, where the simulator finds a race, a deadlock or a trap, which are bugs of the lowering.
-  static absl::StatusOr<std::unique_ptr<LayerProgram>> Build(std::shared_ptr<const fusion::Kernel> kernel,
-                                                             Layer layer,
+  static absl::StatusOr<std::unique_ptr<LayerProgram>> Build(std::shared_ptr<const fusion::Kernel> kernel, Layer layer,
                                                              const lower::ConvolutionSchedule& schedule,
                                                              const isa::Config& config);
 

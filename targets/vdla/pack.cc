@@ -20,9 +20,10 @@ void ForEachBlock(const ActivationView& view, int64_t block, const Visit& visit)
       const int64_t channels = std::min(block, view.channels - b * block);
       for (int64_t y = 0; y < view.height; ++y) {
         for (int64_t x = 0; x < view.width; ++x) {
-          visit(place++, n * view.image_stride + b * block * view.channel_stride + y * view.height_stride +
-                             x * view.width_stride,
-                channels);
+          visit(
+              place++,
+              n * view.image_stride + b * block * view.channel_stride + y * view.height_stride + x * view.width_stride,
+              channels);
         }
       }
     }
@@ -55,8 +56,7 @@ void PackWeights(const int8_t* data, const WeightView& view, int64_t block_in, i
         for (int64_t x = 0; x < view.width; ++x) {
           const int64_t from_y = view.reversed_height ? view.height - 1 - y : y;
           const int64_t from_x = view.reversed_width ? view.width - 1 - x : x;
-          const int64_t element =
-              (((o / block_out) * in_blocks + i / block_in) * view.height + y) * view.width + x;
+          const int64_t element = (((o / block_out) * in_blocks + i / block_in) * view.height + y) * view.width + x;
           packed[(element * block_out + o % block_out) * block_in + i % block_in] =
               data[o * view.output_stride + i * view.input_stride + from_y * view.height_stride +
                    from_x * view.width_stride];

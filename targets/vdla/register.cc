@@ -2,7 +2,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "base/status_macros.h"
 #include "targets/registry.h"
 #include "targets/vdla/device.h"
 #include "targets/vdla/vdla_target.h"
@@ -14,7 +13,8 @@ constexpr char kSimulator[] = "--simulator";
 
 absl::StatusOr<std::unique_ptr<targets::Target>> Open(const machine::TargetId& id, const targets::Settings& settings) {
   if (id.threads > 1)
-    return absl::InvalidArgumentError(absl::StrCat("target `", id.ToString(), "`: the accelerator has one host thread"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("target `", id.ToString(), "`: the accelerator has one host thread"));
   VdlaOptions options{.machine = id.cpu.empty() ? "pynq" : id.cpu,
                       .cycle = settings.Get(kSimulator, "functional") == "cycle",
                       .program = settings.program,
@@ -22,8 +22,12 @@ absl::StatusOr<std::unique_ptr<targets::Target>> Open(const machine::TargetId& i
                       .start_seconds = settings.start_seconds,
                       .memory_bytes = settings.memory_bytes,
                       .cancel = settings.cancel};
-  SMELT_ASSIGN_OR_RETURN(isa::Config config, isa::Config::Open(options.machine));
-  return VdlaTarget(std::move(config), std::move(options));
+  absl::StatusOr<isa::Config> config = isa::Config::Open(options.machine);
+  if (!config.ok()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("target `", id.ToString(), "`: ", std::string(config.status().message())));
+  }
+  return VdlaTarget(*std::move(config), std::move(options));
 }
 
 const targets::Registered kVdla(

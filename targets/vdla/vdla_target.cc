@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/status_macros.h"
+#include "fusion/kernel.h"
 #include "hlo/text/printer.h"
 #include "measure/worker_process.h"
 #include "targets/tunable.h"
@@ -31,6 +32,18 @@ class VdlaTunable : public targets::FusionTunable {
   std::vector<std::string> WaysOf(const fusion::Kernel& kernel) const override {
     return accelerator_.WaysOf(kernel.computation());
   }
+  std::vector<std::string> notes() const override {
+    int64_t layers = 0, kernels = 0;
+    const std::unique_ptr<hlo::Module> fused = Fused(usual());
+    const absl::StatusOr<std::vector<fusion::Kernel>> all = fusion::ExtractKernels(*fused);
+    if (!all.ok()) return {};
+    for (const fusion::Kernel& kernel : *all) {
+      ++kernels;
+      layers += LayerOf(kernel.computation(), accelerator_.config()).ok();
+    }
+    return {absl::StrCat(layers, " of ", kernels, " kernels of the default run on the accelerator",
+                         layers == 0 ? "; it takes int8, which `smelt quantize` makes of a float program" : "")};
+  }
   // A kernel with another schedule is timed alone as it is.
   bool IsPlain(const targets::Knobs&) const override { return true; }
 
@@ -46,7 +59,9 @@ class Vdla : public targets::Target {
   Vdla(isa::Config config, VdlaOptions options) : accelerator_(std::move(config)), options_(std::move(options)) {}
 
   machine::TargetId id() const override { return {"vdla", accelerator_.config().name, 1}; }
-  std::string CompilerVersion() const override { return absl::StrCat("vdla ", isa::kVersion, " smelt ", SourceVersion()); }
+  std::string CompilerVersion() const override {
+    return absl::StrCat("vdla ", isa::kVersion, " smelt ", SourceVersion());
+  }
   const machine::Machine& machine() const override { return accelerator_.machine(); }
 
   fusion::Rules rules() const override {
@@ -104,12 +119,11 @@ class Vdla : public targets::Target {
   }
 
   measure::DeviceFactory NewDevice(targets::DeviceUse) const override {
-    measure::WorkerOptions worker{
-        .program = options_.program,
-        .target = absl::StrCat("vdla:", options_.machine, options_.cycle ? ",cycle" : ""),
-        .cache_folder = options_.cache_folder,
-        .start_seconds = options_.start_seconds,
-        .cancel = options_.cancel};
+    measure::WorkerOptions worker{.program = options_.program,
+                                  .target = absl::StrCat("vdla:", options_.machine, options_.cycle ? ",cycle" : ""),
+                                  .cache_folder = options_.cache_folder,
+                                  .start_seconds = options_.start_seconds,
+                                  .cancel = options_.cancel};
     if (options_.memory_bytes > 0) worker.memory_limit_bytes = options_.memory_bytes;
     return measure::LocalChild(std::move(worker));
   }

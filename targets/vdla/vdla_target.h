@@ -2,8 +2,8 @@
 //
 //   std::unique_ptr<targets::Target> target = VdlaTarget(config, {.program = tool}).value();
 //
-// Fusions follow what one program of the accelerator can do (layer.h); a fusion that it cannot run as a layer costs what
-// the host would take. Knobs of a kernel are its schedules. Times are simulated (device.h).
+// Fusions follow what one program of the accelerator can do (layer.h); a fusion that it cannot run as a layer costs
+// what the host would take. Knobs of a kernel are its schedules. Times are simulated (device.h).
 #pragma once
 
 #include <atomic>

@@ -1,0 +1,107 @@
+// --target=vdla from outside: a quantised program is tuned, timed, run and looked at.
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace smelt {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::ContainsRegex;
+using ::testing::HasSubstr;
+
+constexpr char kFloat[] = R"(HloModule net
+
+ENTRY main {
+  x = f32[1,12,12,16] parameter(0)
+  w1 = f32[3,3,16,32] parameter(1)
+  c1 = f32[1,12,12,32] convolution(x, w1), window={size=3x3 pad=1_1x1_1}, dim_labels=b01f_01io->b01f
+  zero = f32[] constant(0)
+  zeros = f32[1,12,12,32] broadcast(zero), dimensions={}
+  r1 = f32[1,12,12,32] maximum(c1, zeros)
+  w2 = f32[3,3,32,32] parameter(2)
+  c2 = f32[1,12,12,32] convolution(r1, w2), window={size=3x3 pad=1_1x1_1}, dim_labels=b01f_01io->b01f
+  sum = f32[1,12,12,32] add(c2, r1)
+  r2 = f32[1,12,12,32] maximum(sum, zeros)
+  w3 = f32[1,1,32,16] parameter(3)
+  ROOT c3 = f32[1,12,12,16] convolution(r2, w3), window={size=1x1}, dim_labels=b01f_01io->b01f
+}
+)";
+
+class VdlaTool : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = fs::path(::testing::TempDir()) / absl::StrCat("vdla-", ::getpid());
+    fs::create_directories(folder_);
+    std::ofstream(In("float.hlo")) << kFloat;
+    Output({"quantize", In("float.hlo"), "--activations=x", "--inputs=2", "--drop-weights", "-o", In("net.hlo")});
+  }
+  void TearDown() override { fs::remove_all(folder_); }
+
+  std::string In(const char* name) const { return (folder_ / name).string(); }
+  std::string Output(const std::vector<std::string>& words, int expected = 0) {
+    const std::string command = absl::StrCat("SMELT_CACHE=", In("cache"), " ", SMELT_TOOL, " ",
+                                             absl::StrJoin(words, " "), " > ", In("output"), " 2>&1");
+    const int status = std::system(command.c_str());
+    std::ifstream file(In("output"));
+    const std::string text{std::istreambuf_iterator<char>(file), {}};
+    EXPECT_EQ(WEXITSTATUS(status), expected) << command << "\n" << text;
+    return text;
+  }
+
+  fs::path folder_;
+};
+
+TEST_F(VdlaTool, RunsExactlyOnBothSimulators) {
+  for (const char* simulator : {"--simulator=functional", "--simulator=cycle"})
+    EXPECT_THAT(Output({"run", In("net.hlo"), "--target=vdla:pynq", "--check", simulator}),
+                HasSubstr("out.0 error=0 "));
+}
+
+TEST_F(VdlaTool, TimesAreTheSameEveryTime) {
+  const std::vector<std::string> words = {"bench", In("net.hlo"), "--target=vdla:pynq", "--seconds=0.05", "--json"};
+  const auto median = [](const std::string& json) {
+    const size_t at = json.find("\"median");
+    return at == std::string::npos ? json : json.substr(at, json.find(',', at) - at);
+  };
+  const std::string first = median(Output(words));
+  EXPECT_EQ(median(Output(words)), first);
+  EXPECT_THAT(first, HasSubstr("median"));
+}
+
+TEST_F(VdlaTool, IsTunedAndVerified) {
+  const std::string report =
+      Output({"tune", In("net.hlo"), "--target=vdla:pynq", "--budget=10", "--out=" + In("run"), "--quiet", "--json"});
+  EXPECT_THAT(report, HasSubstr("\"verified\": true"));
+  EXPECT_TRUE(fs::exists(In("run/best.fusion.json")));
+  // The answer runs again as it was written, schedules included.
+  EXPECT_THAT(Output({"run", In("net.hlo"), "--target=vdla:pynq", "--fusion=" + In("run/best.fusion.json"), "--check"}),
+              HasSubstr("out.0 error=0 "));
+}
+
+TEST_F(VdlaTool, SaysWhatRunsWhere) {
+  const std::string kernels =
+      Output({"inspect", In("net.hlo"), "--fusion=priority", "--target=vdla:pynq", "--kernels"});
+  EXPECT_THAT(kernels, HasSubstr("loop nest"));
+  EXPECT_THAT(kernels, HasSubstr("on the host: "));
+}
+
+TEST_F(VdlaTool, IsProfiled) {
+  EXPECT_THAT(
+      Output({"profile", In("net.hlo"), "--target=vdla:pynq", "--task=fusion", "-o", In("corpus"), "--configs=1"}),
+      ContainsRegex("[1-9][0-9]* kernels of 1 programs timed"));
+}
+
+TEST_F(VdlaTool, AMachineThatThereIsNotIsRefused) {
+  EXPECT_THAT(Output({"run", In("net.hlo"), "--target=vdla:nonesuch"}, 2), HasSubstr("(pynq, big)"));
+}
+
+}  // namespace
+}  // namespace smelt
