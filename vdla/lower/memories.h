@@ -1,8 +1,7 @@
 // VDLA's memories as rows of a table of scopes, so that a schedule may place stages in them.
 //
 //   te::ScopeTable memories = Memories(config);
-//   te::Scope inputs = *memories.Find("inp");    // also "wgt", "acc", and "dram", where stages lie without more being
-//   said
+//   te::Scope inputs = *memories.Find("inp");    // also "wgt", "acc"; "dram", where the schedule says nothing
 //
 // And what the ALU has that expressions have not, as intrinsics.
 #pragma once
