@@ -445,7 +445,7 @@ class Recogniser {
       return IsLoadOf(operand, Memory::kAcc) ||
              (te::IsConstInt(operand, &value) && value >= INT16_MIN && value <= INT16_MAX);
     };
-    if (commutes && (!is_operand(*y) || te::IsConstInt(*x))) std::swap(x, y);
+    if (commutes && (te::IsConstInt(*x) || (!is_operand(*y) && !te::IsConstInt(*y)))) std::swap(x, y);
     if (!is_operand(*y))
       return Refuse(
           StrCat("the second operand of ", te::ToString(e), " is neither an accumulator nor a constant of 16 bits"));
