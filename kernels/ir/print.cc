@@ -6,7 +6,7 @@
 namespace smelt::kernels::ir {
 namespace {
 
-constexpr const char* kForNames[] = {"for", "parallel", "vectorized", "unrolled"};
+constexpr std::string_view kForNames[] = {"for", "parallel", "vectorized", "unrolled", "block", "thread", "vthread"};
 
 std::string BufferText(const BufferNode& buffer) {
   return absl::StrCat(std::string(hlo::PrimitiveTypeName(buffer.type)), " ", buffer.name, "[",
@@ -19,7 +19,7 @@ void Print(const Stmt& stmt, int indent, std::string* out) {
   switch (stmt->kind) {
     case StmtKind::kFor: {
       const std::string var = te::ToString(stmt->var);
-      absl::StrAppend(out, pad, kForNames[static_cast<int>(stmt->for_kind)], " (", var, " = ", te::ToString(stmt->min),
+      absl::StrAppend(out, pad, std::string(ForKindName(stmt->for_kind)), " (", var, " = ", te::ToString(stmt->min),
                       "; ", var, " < ", te::ToString(stmt->min + stmt->extent), "; ++", var, ") {\n");
       Print(stmt->body(), indent + 1, out);
       absl::StrAppend(out, pad, "}\n");
@@ -63,6 +63,8 @@ void Print(const Stmt& stmt, int indent, std::string* out) {
 }
 
 }  // namespace
+
+std::string_view ForKindName(ForKind kind) { return kForNames[static_cast<int>(kind)]; }
 
 std::string ToString(const Stmt& stmt, int indent) {
   std::string text;

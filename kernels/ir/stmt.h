@@ -6,6 +6,7 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "kernels/te/buffer.h"
@@ -29,7 +30,19 @@ enum class StmtKind : uint8_t {
   kEvaluate,   // a call for its effect
   kAttribute,  // what some pass or code generator should know of the statement within; the rest look through it
 };
-enum class ForKind : uint8_t { kSerial, kParallel, kVectorized, kUnrolled };
+// What a loop is bound to, that is what runs its iterations. Whatever the binding, running them one after the other
+// means the same, barriers aside; the interpreter does so.
+enum class ForKind : uint8_t {
+  kSerial,
+  kParallel,       // workers that share memory; in a phase only
+  kVectorized,     // lanes of vectors
+  kUnrolled,       // copies of the body
+  kBlock,          // blocks of a grid, which do not meet; nested ones are its axes, the innermost the fastest
+  kThread,         // threads of a block, which meet at barriers; nested ones likewise
+  kVirtualThread,  // threads that lowering interleaves in one stream, so that one's loads overlap another's arithmetic
+};
+// As printed loops call it: "for", "parallel", "vectorized", "unrolled", "block", "thread", "vthread".
+std::string_view ForKindName(ForKind kind);
 
 struct StmtNode;
 using Stmt = std::shared_ptr<const StmtNode>;
@@ -63,7 +76,8 @@ Stmt Evaluate(Expr call);
 Stmt Attribute(std::string key, Buffer buffer, Expr value, Stmt body);
 
 // A top-level piece of a kernel: either a parallel loop over [0, extent) whose iterations are independent, or serial
-// code (extent 1). Phases run one after the other with a barrier between them. Parallel loops occur nowhere else.
+// code (extent 1). Phases run one after the other with a barrier between them; each is a launch: its parallel loop is
+// the one axis of the grid, or loops bound to blocks and threads stand outermost in serial code.
 struct Phase {
   Expr var;  // the parallel loop's variable; null when serial
   int64_t extent = 1;

@@ -39,9 +39,10 @@ absl::StatusOr<ir::Function> Lower(const schedule::Schedule& schedule, const Low
   Lowering lowering{.state = schedule.state(), .options = options};
   Pipeline pipeline(lowering);
   pipeline.Run("bounds", InferBounds);         // every loop gets its extent, every stage its region
-  pipeline.Run("nests", BuildLoopNests);       // stages become loops where the schedule puts them, indices flat
+  pipeline.Run("nests", BuildLoopNests);       // stages become loops where the schedule puts them
   pipeline.Run("simplify", SimplifyFunction);  // loops of one iteration go, decided guards too
   pipeline.Run("partition", PartitionLoops);   // tails and borders leave the steady part, so that it has no branch
+  pipeline.Run("flatten", FlattenStorage);     // after partition: what moves data by dimensions has seen them
   pipeline.Run("predicate", PredicateLoads);   // what conditions remain become masks of loads and stores
   pipeline.Run("vectorize", VectorizeLoops);   // after partition: lanes never straddle a tail
   pipeline.Run("unroll", UnrollLoops);         // after vectorize: indices of local memory become constants

@@ -13,9 +13,9 @@ namespace smelt::kernels::lower {
 
 struct LowerOptions {
   std::string name = "kernel";
-  int vector_bytes = 64;                  // widest vector of the target
-  int64_t unroll_limit = 4096;            // statements; beyond it a loop marked unrolled stays a loop
-  std::string* dump = nullptr;            // where given, receives the IR and time after every pass
+  int vector_bytes = 64;        // widest vector of the target
+  int64_t unroll_limit = 4096;  // statements; beyond it a loop marked unrolled stays a loop
+  std::string* dump = nullptr;  // where given, receives the IR and time after every pass
 };
 
 // Fails (InvalidArgument) when the schedule cannot be lowered: a region that cannot be bounded, a buffer beyond

@@ -71,10 +71,13 @@ struct Lowering {
 
 // Gives every loop its extent and every stage its region, consumers first (lower/bounds.cc).
 void InferBounds(Lowering& lowering);
-// Stages become loop nests, attached where the schedule says, with one-dimensional indices (lower/nests.cc).
+// Stages become loop nests, attached where the schedule says; indices have the dimensions of the storage
+// (lower/nests.cc).
 void BuildLoopNests(Lowering& lowering);
 // Tails and borders leave the steady part of loops, so that it has no branch and no mask (lower/partition.cc).
 void PartitionLoops(Lowering& lowering);
+// Buffers become rows of elements, accesses have one index (lower/flatten.cc).
+void FlattenStorage(Lowering& lowering);
 // Lazy conditionals become selections over predicated loads; conditions inside vectorised loops become masks
 // (lower/predicate.cc).
 void PredicateLoads(Lowering& lowering);

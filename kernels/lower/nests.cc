@@ -1,5 +1,5 @@
 // Builds the loop nests: stages inside the loops where they are computed, reductions with initialisation before their
-// outermost reduce loop, guards as far out as their variables allow.
+// outermost reduce loop, guards as far out as their variables allow. Buffers have the dimensions of what they store.
 #include <algorithm>
 
 #include "absl/container/flat_hash_map.h"
@@ -46,7 +46,7 @@ class Builder {
     };
     for (const te::Tensor& input : state_.graph.inputs) {
       const Stage& stage = state_.stages[state_.IndexOf(input.op.get())];
-      const ir::Buffer buffer = argument(stage.name, stage.types[0], Flat(stage.shape));
+      const ir::Buffer buffer = argument(stage.name, stage.types[0], ArrayShape(stage.shape));
       inputs_.try_emplace(input.op.get(), buffer);
     }
     for (size_t s = 0; s < state_.stages.size(); ++s) {
@@ -56,7 +56,8 @@ class Builder {
       const auto& [name, output] = state_.outputs[i];
       const int s = state_.IndexOf(name);
       const Stage& stage = state_.stages[s];
-      lowering_.nests[s].buffers[output] = argument(absl::StrCat("out", i), stage.types[output], Flat(stage.shape));
+      lowering_.nests[s].buffers[output] =
+          argument(absl::StrCat("out", i), stage.types[output], ArrayShape(stage.shape));
     }
     for (size_t s = 0; s < state_.stages.size(); ++s) {
       Nest& nest = lowering_.nests[s];
@@ -65,7 +66,12 @@ class Builder {
         if (nest.buffers[o] != nullptr) continue;
         ir::BufferNode node{.name = nest.buffers.size() > 1 ? absl::StrCat(stage.name, ".", o) : stage.name,
                             .type = stage.types[o]};
-        node.shape = {StorageCount(stage, nest)};
+        constexpr int64_t kLargest = int64_t{1} << 36;
+        if (const int64_t count = StorageCount(stage, nest); count > kLargest)
+          return absl::InvalidArgumentError(
+              absl::StrCat("stage `", stage.name, "` would store ", count, " elements of scratch"));
+        for (const StorageDimension& dimension : StorageOf(stage, nest)) node.shape.push_back(dimension.extent);
+        node.shape = ArrayShape(std::move(node.shape));
         node.scope = stage.scope;
         // Inside a loop of another stage the memory of one iteration is its own.
         if (stage.attach == Attach::kAt && stage.scope == state_.scopes.root) node.scope = state_.scopes.attached;
@@ -78,10 +84,6 @@ class Builder {
               " memory where it is computed, at most ", node.scope.capacity_bytes,
               " are allowed: compute it deeper inside, or use scope ", std::string(state_.scopes.attached.name)));
         }
-        constexpr int64_t kLargest = int64_t{1} << 36;
-        if (node.ElementCount() > kLargest)
-          return absl::InvalidArgumentError(
-              absl::StrCat("stage `", stage.name, "` would store ", node.ElementCount(), " elements of scratch"));
         nest.buffers[o] = std::make_shared<const ir::BufferNode>(std::move(node));
         if (stage.attach == Attach::kRoot) lowering_.function.shared.push_back(nest.buffers[o]);
       }
@@ -91,10 +93,10 @@ class Builder {
 
   using PrimitiveType = te::PrimitiveType;
 
-  static std::vector<int64_t> Flat(const std::vector<int64_t>& shape) {
-    int64_t count = 1;
-    for (int64_t extent : shape) count *= extent;
-    return {count};
+  // A scalar is an array of one element: every access has an index.
+  static std::vector<int64_t> ArrayShape(std::vector<int64_t> shape) {
+    if (shape.empty()) shape.push_back(1);
+    return shape;
   }
 
   // Dimensions of the storage, outer first, by TransformLayout.
@@ -128,12 +130,13 @@ class Builder {
     return std::max<int64_t>(count, 1);
   }
 
-  // Position of the element with these global indices in the stage's memory.
-  Expr FlatIndex(const Stage& stage, const Nest* nest, const std::vector<Expr>& indices) {
-    Expr flat(0);
+  // Position of the element with these global indices in the stage's memory, by the dimensions of its buffer.
+  std::vector<Expr> StorageIndices(const Stage& stage, const Nest* nest, const std::vector<Expr>& indices) {
+    if (stage.shape.empty()) return {Expr(0)};
+    std::vector<Expr> position;
     if (nest == nullptr || stage.output) {
-      for (size_t d = 0; d < indices.size(); ++d) flat = flat * Expr(stage.shape[d]) + indices[d];
-      return simplifier_.Simplify(flat);
+      for (const Expr& index : indices) position.push_back(simplifier_.Simplify(index));
+      return position;
     }
     absl::flat_hash_map<int, int64_t> blocks;
     for (const StorageDimension& dimension : StorageOf(stage, *nest)) {
@@ -145,9 +148,9 @@ class Builder {
       } else if (dimension.block == 0) {
         coordinate = FloorMod(relative, blocks[dimension.axis]);
       }
-      flat = flat * Expr(dimension.extent) + coordinate;
+      position.push_back(simplifier_.Simplify(coordinate));
     }
-    return simplifier_.Simplify(flat);
+    return position;
   }
 
   // Whether every dimension of the read is known to stay in what is stored.
@@ -172,7 +175,7 @@ class Builder {
       for (const Expr& index : e->operands) indices.push_back(ToLoads(reader, index));
       const Nest* nest = stage.placeholder ? nullptr : &lowering_.nests[s];
       const ir::Buffer& buffer = stage.placeholder ? inputs_.at(e->tensor.get()) : nest->buffers[e->int_value];
-      const Expr load = te::Load(buffer, {FlatIndex(stage, nest, indices)});
+      const Expr load = te::Load(buffer, StorageIndices(stage, nest, indices));
       if (!reader.load_condition || StaysInside(stage, nest, indices)) return load;
       return te::If(reader.load_condition, load, ZeroOf(load.type()));
     });
@@ -333,10 +336,10 @@ class Builder {
   Stmt StoreValues(int s, const std::vector<Expr>& values) {
     const Stage& stage = state_.stages[s];
     const Nest& nest = lowering_.nests[s];
-    const Expr index = FlatIndex(stage, &nest, nest.indices);
+    const std::vector<Expr> indices = StorageIndices(stage, &nest, nest.indices);
     std::vector<Stmt> stores;
     for (size_t o = 0; o < values.size(); ++o)
-      stores.push_back(ir::Store(nest.buffers[o], {index}, ToLoads(nest, values[o])));
+      stores.push_back(ir::Store(nest.buffers[o], indices, ToLoads(nest, values[o])));
     return ir::Seq(std::move(stores));
   }
 
@@ -372,7 +375,7 @@ class Builder {
     const Stage& stage = state_.stages[s];
     const Nest& nest = lowering_.nests[s];
     const te::Combiner& combiner = *stage.bodies[0]->combiner;
-    const Expr index = FlatIndex(stage, &nest, nest.indices);
+    const std::vector<Expr> indices = StorageIndices(stage, &nest, nest.indices);
     // Output o holds combiner result `which[o]`.
     std::vector<std::pair<Expr, Expr>> replacements;
     const size_t count = combiner.results.size();
@@ -380,7 +383,7 @@ class Builder {
     for (size_t o = 0; o < stage.bodies.size(); ++o) output_of[stage.bodies[o]->int_value] = static_cast<int>(o);
     for (size_t r = 0; r < count; ++r) {
       Check(output_of[r] >= 0, "a reduction that does not keep all results of its combiner");
-      replacements.emplace_back(combiner.lhs[r], te::Load(nest.buffers[output_of[r]], {index}));
+      replacements.emplace_back(combiner.lhs[r], te::Load(nest.buffers[output_of[r]], indices));
       replacements.emplace_back(combiner.rhs[r], ToLoads(nest, nest.values[r]));
     }
     std::vector<Stmt> stores, late;
@@ -392,14 +395,14 @@ class Builder {
       for (size_t later = r + 1; later < count; ++later)
         needed_later |= simplifier_.Mentions(combiner.results[later], combiner.lhs[r]);
       if (!needed_later) {
-        stores.push_back(ir::Store(buffer, {index}, value));
+        stores.push_back(ir::Store(buffer, indices, value));
         continue;
       }
       ir::BufferNode node{.name = absl::StrCat(buffer->name, ".next"), .type = buffer->type, .shape = {1}};
       node.scope = ir::Scope::kLocal;
       temporaries.push_back(std::make_shared<const ir::BufferNode>(std::move(node)));
       stores.push_back(ir::Store(temporaries.back(), {Expr(0)}, value));
-      late.push_back(ir::Store(buffer, {index}, te::Load(temporaries.back(), {Expr(0)})));
+      late.push_back(ir::Store(buffer, indices, te::Load(temporaries.back(), {Expr(0)})));
     }
     stores.insert(stores.end(), late.begin(), late.end());
     Stmt body = ir::Seq(std::move(stores));

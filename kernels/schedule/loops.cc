@@ -125,17 +125,20 @@ absl::Status ReorderLoops(State& state, std::string_view name, const std::vector
   std::vector<int> leaves = stage->leaves;
   for (size_t i = 0; i < slots.size(); ++i) leaves[slots[i]] = wanted[i];
   for (size_t i = 1; i < leaves.size(); ++i) {
-    if (stage->loops[leaves[i]].kind == ir::ForKind::kParallel)
-      return Illegal("reorder", name,
-                     absl::StrCat("loop `", stage->loops[leaves[i]].name, "` is parallel and must stay outermost"));
+    const ir::ForKind kind = stage->loops[leaves[i]].kind, before = stage->loops[leaves[i - 1]].kind;
+    if (kind == ir::ForKind::kParallel || (kind == ir::ForKind::kBlock && before != kind))
+      return Illegal(
+          "reorder", name,
+          absl::StrCat("loop `", stage->loops[leaves[i]].name, "` is ",
+                       kind == ir::ForKind::kParallel ? "parallel" : "bound to blocks", " and must stay outermost"));
   }
   stage->leaves = std::move(leaves);
   return absl::OkStatus();
 }
 
 absl::Status AnnotateLoop(State& state, std::string_view name, std::string_view loop_name, ir::ForKind kind) {
-  constexpr const char* kNames[] = {"serial", "parallel", "vectorize", "unroll"};
-  const char* primitive = kNames[static_cast<int>(kind)];
+  constexpr const char* kPrimitives[] = {"serial", "parallel", "vectorize", "unroll", "bind", "bind", "bind"};
+  const char* primitive = kPrimitives[static_cast<int>(kind)];
   SMELT_ASSIGN_OR_RETURN(Stage * stage, FindLooped(state, primitive, name));
   const int leaf = stage->FindLeaf(loop_name);
   if (leaf < 0) {
@@ -164,6 +167,18 @@ absl::Status AnnotateLoop(State& state, std::string_view name, std::string_view 
       return Illegal(primitive, name,
                      absl::StrCat("loop `", loop.name, "` has ", loop.extent, " iterations; split it to at most ",
                                   kMostLanes, " first"));
+  }
+  if (kind >= ir::ForKind::kBlock && loop.reduce)
+    return Illegal(primitive, name, absl::StrCat("loop `", loop.name, "` is a reduce loop; rfactor it first"));
+  if (kind == ir::ForKind::kBlock) {
+    if (stage->attach != Attach::kRoot)
+      return Illegal(primitive, name, "it is computed inside another stage; only root stages have blocks");
+    for (int i = 0; i < stage->LeafPosition(leaf); ++i) {
+      if (stage->loops[stage->leaves[i]].kind != ir::ForKind::kBlock)
+        return Illegal(primitive, name,
+                       absl::StrCat("loop `", stage->loops[stage->leaves[i]].name, "` outside of block loop `",
+                                    loop.name, "` is no block loop: ", LeafNames(*stage)));
+    }
   }
   if (kind == ir::ForKind::kParallel) {
     if (loop.reduce) return Illegal(primitive, name, absl::StrCat("loop `", loop.name, "` is a reduce loop"));

@@ -48,8 +48,11 @@ absl::Status AttachStage(State& state, std::string_view name, std::string_view c
   if (state.IndexOf(consumer_name) <= index)
     return Illegal("compute_at", name, absl::StrCat("stage `", consumer->name, "` does not consume it"));
   for (const Loop& loop : stage->loops) {
-    if (loop.kind == ir::ForKind::kParallel)
-      return Illegal("compute_at", name, absl::StrCat("its loop `", loop.name, "` is parallel, for root stages only"));
+    if (loop.kind == ir::ForKind::kParallel || loop.kind == ir::ForKind::kBlock)
+      return Illegal(
+          "compute_at", name,
+          absl::StrCat("its loop `", loop.name, "` is ",
+                       loop.kind == ir::ForKind::kParallel ? "parallel" : "bound to blocks", ", for root stages only"));
   }
   for (int reader : state.Readers(index)) {
     if (!IsInside(state, state.stages[reader], *consumer, leaf)) {

@@ -50,6 +50,13 @@ absl::Status ReplayLayout(Schedule& schedule, const Words& words) {
   return schedule.TransformLayout(words[0], layout);
 }
 
+absl::Status ReplayBind(Schedule& schedule, const Words& words) {
+  for (const ir::ForKind binding : {ir::ForKind::kBlock, ir::ForKind::kThread, ir::ForKind::kVirtualThread}) {
+    if (words[2] == ir::ForKindName(binding)) return schedule.Bind(words[0], words[1], binding);
+  }
+  return absl::InvalidArgumentError(absl::StrCat("`", words[2], "` is nothing to bind a loop to"));
+}
+
 Words From(const Words& words, size_t first) { return Words(words.begin() + first, words.end()); }
 
 struct Primitive {
@@ -68,6 +75,7 @@ const Primitive kPrimitives[] = {
     {"vectorize", 2, 2, [](Schedule& s, const Words& w) { return s.Vectorize(w[0], w[1]); }},
     {"unroll", 2, 2, [](Schedule& s, const Words& w) { return s.Unroll(w[0], w[1]); }},
     {"parallel", 2, 2, [](Schedule& s, const Words& w) { return s.Parallel(w[0], w[1]); }},
+    {"bind", 3, 3, ReplayBind},
     {"compute_at", 3, 3, [](Schedule& s, const Words& w) { return s.ComputeAt(w[0], w[1], w[2]); }},
     {"compute_inline", 1, 1, [](Schedule& s, const Words& w) { return s.ComputeInline(w[0]); }},
     {"compute_root", 1, 1, [](Schedule& s, const Words& w) { return s.ComputeRoot(w[0]); }},

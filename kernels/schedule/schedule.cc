@@ -113,6 +113,14 @@ absl::Status Schedule::Parallel(std::string_view stage, std::string_view loop) {
   return absl::OkStatus();
 }
 
+absl::Status Schedule::Bind(std::string_view stage, std::string_view loop, ir::ForKind binding) {
+  if (binding < ir::ForKind::kBlock)
+    return Illegal("bind", stage, absl::StrCat("`", Word(ir::ForKindName(binding)), "` has a primitive of its own"));
+  SMELT_RETURN_IF_ERROR(AnnotateLoop(*state_, stage, loop, binding));
+  state_->trace.push_back({"bind", {Word(stage), Word(loop), Word(ir::ForKindName(binding))}});
+  return absl::OkStatus();
+}
+
 absl::Status Schedule::ComputeAt(std::string_view stage, std::string_view consumer, std::string_view loop) {
   SMELT_RETURN_IF_ERROR(AttachStage(*state_, stage, consumer, loop));
   state_->trace.push_back({"compute_at", {Word(stage), Word(consumer), Word(loop)}});

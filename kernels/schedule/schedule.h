@@ -75,6 +75,8 @@ class Schedule {
   absl::Status Vectorize(std::string_view stage, std::string_view loop);
   absl::Status Unroll(std::string_view stage, std::string_view loop);
   absl::Status Parallel(std::string_view stage, std::string_view loop);  // outermost loop of a root stage only
+  // To kBlock (outermost loops of a root stage), kThread or kVirtualThread.
+  absl::Status Bind(std::string_view stage, std::string_view loop, ir::ForKind binding);
 
   absl::Status ComputeAt(std::string_view stage, std::string_view consumer, std::string_view loop);
   absl::Status ComputeInline(std::string_view stage);
