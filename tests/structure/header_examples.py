@@ -102,7 +102,7 @@ OWN = {
            "tokens": {"image": "std::vector<smelt::vdla::isa::MicroOp>"}, "storage": {}, "emit": {"program": "int"}, "micro_ops": {},
            "convolution": {}, "layout": {"values": "std::vector<int8_t>", "bytes": "std::string"},
            "layer": {"c2": "smelt::vdla::lower::Convolution"}, "operations": {"operations": "int"}, "linear": {}, "copies": {},
-           "memories": {}, "loops": {"kernel": "smelt::kernels::ir::Function"},
+           "memories": {}, "intrinsics": {word: "std::shared_ptr<const smelt::kernels::te::BufferNode>" for word in ("acc", "inp", "wgt")}, "loops": {"kernel": "smelt::kernels::ir::Function"},
            "nest": {"nest": "smelt::vdla::lower::LoopNest", "scope": "smelt::vdla::lower::NestScope"}}.items()},
     "cli/one_program.h": {"target": "smelt::targets::Target"},
     "cli/target.h": {"app": "CLI::App"},

@@ -109,21 +109,20 @@ class Translator {
         return Walk(stmt->body());
       case StmtKind::kFor:
       case StmtKind::kIf:
-      case StmtKind::kStore: {
+      case StmtKind::kStore:
+      case StmtKind::kEvaluate: {
         LoopNest nest;
         if (IsNest(stmt, nest)) return WalkNest(nest);
         return stmt->kind == StmtKind::kFor ? WalkFor(stmt) : WalkIf(stmt);
       }
-      case StmtKind::kEvaluate:
-        return absl::InvalidArgumentError(StrCat("VDLA has no instruction for the call ", te::ToString(stmt->value)));
     }
     return absl::InvalidArgumentError("an unknown statement");
   }
 
-  // Loops and conditions around nothing but one store.
+  // Loops and conditions around nothing but one store or call.
   static bool IsNest(const Stmt& stmt, LoopNest& nest) {
     const ir::StmtNode* at = stmt.get();
-    while (at->kind != StmtKind::kStore) {
+    while (at->kind != StmtKind::kStore && at->kind != StmtKind::kEvaluate) {
       if (at->kind == StmtKind::kIf && at->else_case == nullptr) {
         nest.guards.push_back(at->condition);
       } else if (int64_t extent, min; at->kind == StmtKind::kFor && te::IsConstInt(at->extent, &extent) &&
@@ -134,6 +133,10 @@ class Translator {
       }
       at = at->body().get();
     }
+    if (at->kind == StmtKind::kEvaluate) {
+      nest.call = at->value;
+      return true;
+    }
     if (at->predicate) nest.guards.push_back(at->predicate);
     nest.buffer = at->buffer;
     nest.indices = at->indices;
@@ -143,8 +146,8 @@ class Translator {
 
   absl::StatusOr<std::vector<Node>> WalkNest(const LoopNest& nest) {
     // Each nest that reads a tile once more counts down; what it changes in place must have no later reader.
-    te::Visit(nest.value, [&](const Expr& e) {
-      if (e->kind != te::ExprKind::kLoad) return;
+    te::Visit(nest.call ? nest.call : nest.value, [&](const Expr& e) {
+      if (!Reads(e)) return;
       const auto tile = tiles_.find(e->buffer.get());
       if (tile != tiles_.end()) --tile->second.reads;
     });
@@ -167,7 +170,9 @@ class Translator {
     scope_.variables.erase(stmt->var.get());
     if (outer.has_value()) scope_.variables[stmt->var.get()] = *outer;
     std::vector<Node> nodes;
-    nodes.push_back(Loop(variable, extent, std::move(body)));
+    const bool threads = stmt->for_kind == ir::ForKind::kVirtualThread;
+    nodes.push_back(threads ? VirtualThreads(variable, extent, std::move(body))
+                            : Loop(variable, extent, std::move(body)));
     return nodes;
   }
 
@@ -176,8 +181,21 @@ class Translator {
       return absl::InvalidArgumentError(StrCat("the condition ", te::ToString(stmt->condition), " has an other case"));
     SMELT_ASSIGN_OR_RETURN(const std::vector<Linear> conditions, ConditionsOf(stmt->condition, scope_));
     SMELT_ASSIGN_OR_RETURN(std::vector<Node> nodes, Walk(stmt->body()));
-    for (Node& node : nodes) node.when.insert(node.when.end(), conditions.begin(), conditions.end());
+    AddConditions(conditions, nodes);
     return nodes;
+  }
+
+  // Conditions go to the operations: virtual threads share the loops, and each has its own answer.
+  static void AddConditions(const std::vector<Linear>& conditions, std::vector<Node>& nodes) {
+    for (Node& node : nodes) {
+      if (auto* loop = std::get_if<LoopNode>(&node.what)) {
+        AddConditions(conditions, loop->body);
+      } else if (auto* allocate = std::get_if<AllocateNode>(&node.what)) {
+        AddConditions(conditions, allocate->body);
+      } else {
+        node.when.insert(node.when.end(), conditions.begin(), conditions.end());
+      }
+    }
   }
 
   absl::Status Declare(const ir::Buffer& buffer, const Stmt& body) {
@@ -192,6 +210,9 @@ class Translator {
     tiles_[buffer.get()] = tile;
     return absl::OkStatus();
   }
+
+  // What a call does with an address is not looked at: it counts as a reader.
+  static bool Reads(const Expr& e) { return e->kind == te::ExprKind::kLoad || e->kind == te::ExprKind::kAddress; }
 
   static void CountReads(const Stmt& stmt, const te::BufferNode* buffer, int64_t* reads) {
     if (stmt == nullptr) return;

@@ -3,10 +3,11 @@
 //   ir::Function function = kernel;                       // stages in the scopes of Memories(config), not vectorised
 //   Operations operations = OperationsOf(function, config).value();
 //
-// Loops around several statements stay loops, allocations in `inp`, `wgt` and `acc` become buffers on the chip,
-// arguments and scratch become segments of DRAM, and each nest of loops around one store becomes the operation that it
-// is (nest.h). A reset in front of the sum that follows it goes: the first product takes its place. A stage of the
-// epilogue takes over the tile of the stage before where nothing else reads that, so that the ALU works in place.
+// Loops around several statements stay loops, those bound to virtual threads are threads, allocations in `inp`, `wgt`
+// and `acc` become buffers on the chip, arguments and scratch become segments of DRAM, and each nest of loops around
+// one store becomes the operation that it is (nest.h). A reset in front of the sum that follows it goes: the first
+// product takes its place. A stage of the epilogue takes over the tile of the stage before where nothing else reads
+// that, so that the ALU works in place.
 #pragma once
 
 #include "absl/status/statusor.h"

@@ -10,6 +10,7 @@
 #include "base/str_cat.h"
 #include "kernels/te/intrinsic.h"
 #include "kernels/te/simplify/linear.h"
+#include "vdla/lower/intrinsics.h"
 #include "vdla/lower/memories.h"
 
 namespace smelt::vdla::lower {
@@ -82,9 +83,11 @@ class Recogniser {
   absl::StatusOr<std::vector<Node>> Run() {
     for (const NestLoop& loop : nest_.loops) dims_.push_back({.extent = loop.extent});
     for (const Expr& guard : nest_.guards) SMELT_RETURN_IF_ERROR(ApplyGuard(guard));
-    const std::optional<Memory> memory = MemoryOf(nest_.buffer->scope);
+    const std::optional<Memory> memory = nest_.call ? std::nullopt : MemoryOf(nest_.buffer->scope);
     absl::Status status;
-    if (!memory.has_value()) {
+    if (nest_.call) {
+      status = AppendCall();
+    } else if (!memory.has_value()) {
       status = StoreToDram();
     } else if (*memory == Memory::kAcc) {
       status = ToAccumulators();
@@ -134,8 +137,10 @@ class Recogniser {
 
  private:
   absl::Status Refuse(const std::string& why) const {
-    const std::string store =
-        nest_.buffer == nullptr ? "" : StrCat(": ", nest_.buffer->name, "[...] = ", te::ToString(nest_.value));
+    const std::string store = nest_.call ? StrCat(": ", te::ToString(nest_.call))
+                              : nest_.buffer == nullptr
+                                  ? ""
+                                  : StrCat(": ", nest_.buffer->name, "[...] = ", te::ToString(nest_.value));
     return absl::InvalidArgumentError(StrCat("VDLA has no operation for this nest, as ", why, store));
   }
 
@@ -380,43 +385,65 @@ class Recogniser {
   }
 
   absl::Status AppendReset() {
-    Gemm gemm{.start = Gemm::Start::kZero};
-    SMELT_ASSIGN_OR_RETURN(gemm.dst, scope_.sram(nest_.buffer));
-    SMELT_ASSIGN_OR_RETURN(NestIndex dst, IndexOf(nest_.buffer, nest_.indices));
+    SMELT_ASSIGN_OR_RETURN(const NestIndex dst, IndexOf(nest_.buffer, nest_.indices));
     std::vector<NestDim> dims = DimsOf({&dst});
     SMELT_RETURN_IF_ERROR(TakeLanes(LanesOf(Memory::kAcc), {1}, dims));
-    SMELT_RETURN_IF_ERROR(Divide(LanesOf(Memory::kAcc), 0, dst, dims));
-    gemm.dst_index = dst.outer;
-    for (const NestDim& dim : dims)
-      gemm.dims.push_back({.extent = dim.extent, .remaining = dim.remaining, .dst = dim.strides[0]});
-    nodes_.push_back(std::move(gemm));
-    return absl::OkStatus();
+    return AppendProduct({nest_.buffer}, {dst}, std::move(dims), {.start = Gemm::Start::kZero});
   }
 
   absl::Status AppendGemm(const te::ExprNode& inp, const te::ExprNode& wgt) {
-    Gemm gemm;
-    SMELT_ASSIGN_OR_RETURN(gemm.dst, scope_.sram(nest_.buffer));
-    SMELT_ASSIGN_OR_RETURN(gemm.src, scope_.sram(inp.buffer));
-    SMELT_ASSIGN_OR_RETURN(gemm.wgt, scope_.sram(wgt.buffer));
-    SMELT_ASSIGN_OR_RETURN(NestIndex dst, IndexOf(nest_.buffer, nest_.indices));
-    SMELT_ASSIGN_OR_RETURN(NestIndex src, IndexOf(inp.buffer, inp.operands));
-    SMELT_ASSIGN_OR_RETURN(NestIndex weight, IndexOf(wgt.buffer, wgt.operands));
+    SMELT_ASSIGN_OR_RETURN(const NestIndex dst, IndexOf(nest_.buffer, nest_.indices));
+    SMELT_ASSIGN_OR_RETURN(const NestIndex src, IndexOf(inp.buffer, inp.operands));
+    SMELT_ASSIGN_OR_RETURN(const NestIndex weight, IndexOf(wgt.buffer, wgt.operands));
     std::vector<NestDim> dims = DimsOf({&dst, &src, &weight});
     SMELT_RETURN_IF_ERROR(TakeLanes(config_.block_in, {0, 1, 1}, dims));
     SMELT_RETURN_IF_ERROR(TakeLanes(config_.block_out, {1, 0, config_.block_in}, dims));
     SMELT_RETURN_IF_ERROR(TakeLanes(config_.batch, {config_.block_out, config_.block_in, 0}, dims));
-    SMELT_RETURN_IF_ERROR(Divide(LanesOf(Memory::kAcc), 0, dst, dims));
-    SMELT_RETURN_IF_ERROR(Divide(LanesOf(Memory::kInp), 1, src, dims));
-    SMELT_RETURN_IF_ERROR(Divide(LanesOf(Memory::kWgt), 2, weight, dims));
-    gemm.dst_index = dst.outer;
-    gemm.src_index = src.outer;
-    gemm.wgt_index = weight.outer;
+    return AppendProduct({nest_.buffer, inp.buffer, wgt.buffer}, {dst, src, weight}, std::move(dims), {});
+  }
+
+  // A call names the first lanes of elements, so that no loop runs over lanes.
+  absl::Status AppendCall() {
+    const GemmCall call = nest_.call->kind == ExprKind::kCall ? GemmCallOf(*nest_.call->intrinsic) : GemmCall();
+    if (!call.is_gemm) return Refuse("the call is none of its instructions");
+    const Memory kMemories[] = {Memory::kAcc, Memory::kInp, Memory::kWgt};
+    std::vector<ir::Buffer> buffers;
+    std::vector<NestIndex> indices;
+    for (const Expr& address : nest_.call->operands) {
+      if (address->kind != ExprKind::kAddress || MemoryOf(address->buffer->scope) != kMemories[buffers.size()])
+        return Refuse(StrCat("an operand is no element of ", isa::NameOf(kMemories[buffers.size()])));
+      buffers.push_back(address->buffer);
+      SMELT_ASSIGN_OR_RETURN(indices.emplace_back(), IndexOf(address->buffer, address->operands));
+    }
+    std::vector<const NestIndex*> pointers;
+    for (const NestIndex& index : indices) pointers.push_back(&index);
+    std::vector<NestDim> dims = DimsOf(pointers);
+    Gemm gemm;
+    if (call.resets) gemm.start = call.multiplies ? Gemm::Start::kFirst : Gemm::Start::kZero;
     for (const NestDim& dim : dims) {
-      gemm.dims.push_back({.extent = dim.extent,
-                           .remaining = dim.remaining,
-                           .dst = dim.strides[0],
-                           .src = dim.strides[1],
-                           .wgt = dim.strides[2]});
+      if (call.resets && call.multiplies && dim.strides[0] == 0)
+        return Refuse("a loop of the sum is around a call that starts anew");
+    }
+    return AppendProduct(buffers, std::move(indices), std::move(dims), std::move(gemm));
+  }
+
+  // `buffers` and `indices`: of the accumulators and, unless they are only zeroed, of inputs and weights.
+  absl::Status AppendProduct(const std::vector<ir::Buffer>& buffers, std::vector<NestIndex> indices,
+                             std::vector<NestDim> dims, Gemm gemm) {
+    const struct {
+      Memory memory;
+      SramBuffer Gemm::*buffer;
+      Linear Gemm::*index;
+      int64_t WorkDim::*stride;
+    } kOperands[] = {{Memory::kAcc, &Gemm::dst, &Gemm::dst_index, &WorkDim::dst},
+                     {Memory::kInp, &Gemm::src, &Gemm::src_index, &WorkDim::src},
+                     {Memory::kWgt, &Gemm::wgt, &Gemm::wgt_index, &WorkDim::wgt}};
+    for (const NestDim& dim : dims) gemm.dims.push_back({.extent = dim.extent, .remaining = dim.remaining});
+    for (size_t o = 0; o < buffers.size(); ++o) {
+      SMELT_ASSIGN_OR_RETURN(gemm.*kOperands[o].buffer, scope_.sram(buffers[o]));
+      SMELT_RETURN_IF_ERROR(Divide(LanesOf(kOperands[o].memory), o, indices[o], dims));
+      gemm.*kOperands[o].index = indices[o].outer;
+      for (size_t d = 0; d < dims.size(); ++d) gemm.dims[d].*kOperands[o].stride = dims[d].strides[o];
     }
     nodes_.push_back(std::move(gemm));
     return absl::OkStatus();

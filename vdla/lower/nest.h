@@ -1,5 +1,5 @@
 // What one nest of the loop IR is on VDLA: a copy, a product, elementwise work. A nest is loops, one inside the other,
-// around one store.
+// around one store, or around one call.
 //
 //   // for y < 14, x < 16, lane < 16: tile[y*256 + x*16 + lane] = (y + 7*t - 1 >= 0) ? x[...] : 0
 //   std::vector<Node> nodes = RecogniseNest(nest, scope).value();    // one load with a row of padding where t is 0
@@ -7,7 +7,7 @@
 // Recognised are, always with linear indices whose fastest part is the lanes of an element:
 //   - inp, wgt or acc = DRAM, as it is or with a constant where a condition does not hold (padding): a LOAD; int8 may
 //     become int32 on its way into the accumulators;
-//   - acc = 0, acc += int8 inp * int8 wgt: products;
+//   - acc = 0, acc += int8 inp * int8 wgt, also as calls (intrinsics.h): products;
 //   - acc = an expression of accumulators and constants: a chain of ALU operations on one tile, MOV first where the
 //     expression reads another tile than it writes;
 //   - DRAM = such an expression, cut off at int8 where it becomes int8: the chain in place, then a STORE.
@@ -40,6 +40,7 @@ struct LoopNest {
   ir::Buffer buffer;
   std::vector<te::Expr> indices;
   te::Expr value;
+  te::Expr call;  // instead of the store: an intrinsic of intrinsics.h; null: there is a store
 };
 
 // What stands around a nest.
