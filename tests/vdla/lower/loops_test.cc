@@ -164,7 +164,8 @@ absl::StatusOr<Schedule> TiledSchedule(const te::Graph& graph, const Config& con
   return s;
 }
 
-void ExpectEqual(const ConvolutionGraph& shape, int64_t out_blocks, int64_t rows, int64_t in_blocks, Emitted* emitted) {
+void ExpectEqual(const ConvolutionGraph& shape, int64_t out_blocks, int64_t rows, int64_t in_blocks, Emitted* emitted,
+                 int64_t threads = 1) {
   std::mt19937 random(1);
   const te::Graph graph = shape.Build();
   const std::vector<hlo::Literal> inputs = shape.Inputs(random);
