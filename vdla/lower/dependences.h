@@ -3,7 +3,7 @@
 //
 //   Step load{.unit = isa::Unit::kLoad, .accesses = &writes_inputs};
 //   Step gemm{.unit = isa::Unit::kCompute, .accesses = &reads_inputs};
-//   std::vector<Needs> needs = FindDependences({load, gemm});   // needs[1][0] == 0: the second step waits for the first
+//   std::vector<Needs> needs = FindDependences({load, gemm});   // needs[1][0] == 0: the second waits
 //
 // The stream of instructions has no branches, so the sets are exact: there is no distance of iterations to estimate, no
 // loop that may run once or not at all, and nothing is assumed about what two addresses have in common.

@@ -120,7 +120,8 @@ struct AllocateNode {
 
 struct Node {
   std::variant<LoopNode, AllocateNode, Copy, Gemm, Alu> what;
-  // Runs only where all of these are above 0.
+  // Runs only where all of these are above 0. Those of a loop or an allocation must not depend on a virtual thread, as
+  // the threads share it.
   std::vector<Linear> when;
 
   Node(LoopNode loop) : what(std::move(loop)) {}              // NOLINT: each of them is a node
