@@ -37,6 +37,7 @@ class DeviceMemory {
   DeviceMemory& operator=(const DeviceMemory&) = delete;
   ~DeviceMemory();
   const Device* device() const { return device_.get(); }
+  const std::shared_ptr<Device>& shared_device() const { return device_; }
 
  private:
   const std::shared_ptr<Device> device_;

@@ -97,10 +97,8 @@ absl::StatusOr<std::shared_ptr<const LoadedProgram>> LoadProgram(Device& device,
 
   auto loaded = std::make_shared<LoadedProgram>();
   loaded->name = program.name;
-  Buffer image;
-  if (end > begin) {
-    SMELT_ASSIGN_OR_RETURN(image, device.Allocate(end - begin));
-  }
+  // One byte where there are none, so that every segment is in some memory.
+  SMELT_ASSIGN_OR_RETURN(const Buffer image, device.Allocate(std::max<uint64_t>(end - begin, 1)));
   std::vector<Instruction> instructions = program.instructions;
   for (size_t number = 0; number < instructions.size(); ++number) {
     Instruction& instruction = instructions[number];
