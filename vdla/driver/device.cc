@@ -31,14 +31,15 @@ class Device::Turn {
   explicit Turn(Device& device) : device_(&device) {
     std::unique_lock<std::mutex> lock(device.mutex_);
     device.turn_over_.wait(lock, [&] { return !device.taken_; });
-    device.taken_ = true;
+    Begin(lock);
   }
   // Nothing: it did not come in time.
   static std::optional<Turn> Before(Device& device, Clock::time_point deadline) {
     std::unique_lock<std::mutex> lock(device.mutex_);
     if (!device.turn_over_.wait_until(lock, deadline, [&] { return !device.taken_; })) return std::nullopt;
-    device.taken_ = true;
-    return Turn(&device);
+    Turn turn(&device);
+    turn.Begin(lock);
+    return turn;
   }
   Turn(Turn&& other) noexcept : device_(std::exchange(other.device_, nullptr)) {}
   Turn& operator=(Turn&&) = delete;
@@ -53,13 +54,19 @@ class Device::Turn {
 
  private:
   explicit Turn(Device* device) : device_(device) {}
+  void Begin(std::unique_lock<std::mutex>& lock) {
+    device_->taken_ = true;
+    const std::vector<uint64_t> released = std::exchange(device_->released_, {});
+    lock.unlock();
+    // A machine that is gone has nothing to give back.
+    for (const uint64_t address : released) device_->port_->Free(address).IgnoreError();
+  }
   Device* device_;
 };
 
 DeviceMemory::~DeviceMemory() {
-  Device::Turn turn(*device_);
-  // A machine that is gone has nothing to give back.
-  device_->port_->Free(address_).IgnoreError();
+  std::lock_guard<std::mutex> lock(device_->mutex_);
+  device_->released_.push_back(address_);
 }
 
 absl::StatusOr<std::shared_ptr<Device>> Device::Open(std::string_view port) {

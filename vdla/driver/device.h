@@ -15,6 +15,8 @@
 #include <mutex>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -29,7 +31,8 @@ namespace smelt::vdla::driver {
 
 class Device;
 
-// What Device::Allocate took; goes back when the last buffer and the last submission that use it are gone.
+// What Device::Allocate took; goes back when the last buffer and the last submission that use it are gone. That waits
+// for nobody: the port is told at the next turn.
 class DeviceMemory {
  public:
   DeviceMemory(std::shared_ptr<Device> device, uint64_t address) : device_(std::move(device)), address_(address) {}
@@ -95,9 +98,10 @@ class Device : public std::enable_shared_from_this<Device> {
   absl::Status CheckRange(const Buffer& buffer, uint64_t offset, uint64_t bytes) const;
 
   const std::unique_ptr<Port> port_;
-  std::mutex mutex_;  // of the two below
+  std::mutex mutex_;  // of the three below
   std::condition_variable turn_over_;
   bool taken_ = false;
+  std::vector<uint64_t> released_;  // addresses that whoever has the next turn gives back
   uint64_t next_kernel_ = 1;  // of whoever has the turn
 };
 

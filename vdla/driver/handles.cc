@@ -54,7 +54,7 @@ absl::StatusOr<uint64_t> HandleTable::DeviceOf(HandleKind kind, uint64_t handle)
 }
 
 absl::Status HandleTable::Remove(HandleKind kind, uint64_t handle) {
-  // Destructors wait for the device's turn: they come after the lock is gone.
+  // Destructors are not run under this lock.
   std::vector<std::shared_ptr<void>> removed;
   std::lock_guard<std::mutex> lock(mutex_);
   const auto found = entries_.find(handle);
