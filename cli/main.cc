@@ -27,6 +27,8 @@ constexpr Verb kVerbs[] = {
      "smelt run models/dqn.hlo --golden=models/golden/dqn.safetensors", AddRun, true},
     {"bench", Use::kMeasure, "Latency of a module, in total and by kernel",
      "smelt bench models/dqn.hlo --threads=1 --json", AddBench, true},
+    {"sim", Use::kMeasure, "Simulates a program of the accelerator VDLA: cycles, waits, races, deadlocks",
+     "smelt sim models/products.vdla --trace=trace.json --roofline=roofline.svg", AddSim, true},
     {"cache", Use::kMeasure, "What the folder of compiled kernels holds; makes room in it", "smelt cache --trim=500M",
      AddCache},
     {"profile", Use::kMeasure, "Measures kernels of modules into a corpus",

@@ -5,8 +5,8 @@
 #include <cstring>
 #include <string>
 #include <utility>
+#include <vector>
 
-#include "absl/container/inlined_vector.h"
 #include "base/status_macros.h"
 #include "base/str_cat.h"
 #include "vdla/isa/alu.h"
@@ -231,7 +231,7 @@ absl::Status Executor::Nest(const Instruction& i, int64_t number, absl::Function
   const Index src{"src",    gemm ? Memory::kInp : Memory::kAcc,       &MicroOp::src, i.src_out,
                   i.src_in, depth(gemm ? Memory::kInp : Memory::kAcc)};
   const Index wgt{"wgt", Memory::kWgt, &MicroOp::wgt, i.wgt_out, i.wgt_in, depth(Memory::kWgt)};
-  absl::InlinedVector<const Index*, 3> used = {&dst};
+  std::vector<const Index*> used = {&dst};
   const bool reads_src = gemm ? i.mode != vdla::isa::GemmMode::kReset : !i.use_imm;
   if (reads_src) used.push_back(&src);
   if (gemm && reads_src) used.push_back(&wgt);
@@ -249,6 +249,13 @@ absl::Status Executor::Nest(const Instruction& i, int64_t number, absl::Function
   int32_t* const acc = machine_.acc_.data();
   const auto tensor = gemm ? nullptr : kTensorLanes[static_cast<size_t>(i.op)];
   const auto immediate = gemm ? nullptr : kImmediateLanes[static_cast<size_t>(i.op)];
+  // Products go through the kernel all at once; what may trap, or begins with zero, one by one.
+  const bool at_once = inside && gemm && i.mode == vdla::isa::GemmMode::kAccumulate;
+  steps_.clear();
+  if (gemm && reads_src) {
+    for (const MicroOp& op : micro_ops)
+      steps_.push_back({op.dst * acc_lanes, op.src * machine_.inp_lanes_, op.wgt * machine_.wgt_lanes_});
+  }
   uint64_t since_stop = 0;
   for (uint64_t o = 0; o < i.iter_out; ++o) {
     for (uint64_t n = 0; n < i.iter_in; ++n) {
@@ -256,6 +263,13 @@ absl::Status Executor::Nest(const Instruction& i, int64_t number, absl::Function
         since_stop = 0;
         if (stop())
           return absl::DeadlineExceededError(StrCat(Describe(i, number), ": the limit of time was reached within it"));
+      }
+      const int64_t acc_base = static_cast<int64_t>(o * i.dst_out + n * i.dst_in) * acc_lanes;
+      const int64_t inp_base = static_cast<int64_t>(o * i.src_out + n * i.src_in) * machine_.inp_lanes_;
+      const int64_t wgt_base = static_cast<int64_t>(o * i.wgt_out + n * i.wgt_in) * machine_.wgt_lanes_;
+      if (at_once) {
+        gemm_(acc + acc_base, machine_.inp_.data() + inp_base, machine_.wgt_.data() + wgt_base, steps_, block_);
+        continue;
       }
       for (uint64_t u = 0; u < i.uop_count; ++u) {
         if (!inside) {
@@ -274,9 +288,8 @@ absl::Status Executor::Nest(const Instruction& i, int64_t number, absl::Function
         if (gemm) {
           if (i.mode != vdla::isa::GemmMode::kAccumulate) std::fill(to, to + acc_lanes, 0);
           if (reads_src) {
-            gemm_(to, machine_.inp_.data() + static_cast<int64_t>(src.At(micro_ops[u], o, n)) * machine_.inp_lanes_,
-                  machine_.wgt_.data() + static_cast<int64_t>(wgt.At(micro_ops[u], o, n)) * machine_.wgt_lanes_,
-                  block_);
+            gemm_(acc + acc_base, machine_.inp_.data() + inp_base, machine_.wgt_.data() + wgt_base,
+                  absl::MakeSpan(steps_).subspan(u, 1), block_);
           }
         } else if (i.use_imm) {
           immediate(to, i.imm, acc_lanes);

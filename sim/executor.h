@@ -42,6 +42,7 @@ class Executor {
   const GemmBlock block_;
   const GemmKernel gemm_;
   std::vector<vdla::isa::MicroOp> micro_ops_;
+  std::vector<GemmStep> steps_;
 };
 
 // `instruction 7 (LOAD INP)`, as all messages name it.

@@ -9,7 +9,7 @@
 namespace smelt::sim {
 namespace {
 
-void PlainGemm(int32_t* acc, const int16_t* inp, const int16_t* wgt, const GemmBlock& block) {
+void PlainStep(int32_t* acc, const int16_t* inp, const int16_t* wgt, const GemmBlock& block) {
   const int64_t paired = PairedLanes(block.block_in);
   for (int64_t b = 0; b < block.batch; ++b) {
     for (int64_t n = 0; n < block.block_out; ++n) {
@@ -21,15 +21,20 @@ void PlainGemm(int32_t* acc, const int16_t* inp, const int16_t* wgt, const GemmB
   }
 }
 
+void PlainGemm(int32_t* acc, const int16_t* inp, const int16_t* wgt, absl::Span<const GemmStep> steps,
+               const GemmBlock& block) {
+  for (const GemmStep& step : steps) PlainStep(acc + step.acc, inp + step.inp, wgt + step.wgt, block);
+}
+
 #if defined(__x86_64__)
-int32_t PairAt(const int16_t* lanes) {
+inline int32_t PairAt(const int16_t* lanes) {
   int32_t pair;
   std::memcpy(&pair, lanes, sizeof(pair));
   return pair;
 }
 
-__attribute__((target("avx2"))) void Avx2Gemm(int32_t* acc, const int16_t* inp, const int16_t* wgt,
-                                              const GemmBlock& block) {
+__attribute__((target("avx2"), always_inline)) inline void Avx2Step(int32_t* acc, const int16_t* inp,
+                                                                    const int16_t* wgt, const GemmBlock& block) {
   const int64_t paired = PairedLanes(block.block_in);
   for (int64_t b = 0; b < block.batch; ++b) {
     for (int64_t n = 0; n < block.block_out; n += 8) {
@@ -54,8 +59,20 @@ __attribute__((target("avx2"))) void Avx2Gemm(int32_t* acc, const int16_t* inp, 
   }
 }
 
-__attribute__((target("avx512bw"))) void Avx512Gemm(int32_t* acc, const int16_t* inp, const int16_t* wgt,
-                                                    const GemmBlock& block) {
+// The blocks of the machines that are built in as constants, so that the loops unroll.
+__attribute__((target("avx2"))) void Avx2Gemm(int32_t* acc, const int16_t* inp, const int16_t* wgt,
+                                              absl::Span<const GemmStep> steps, const GemmBlock& block) {
+  if (block.batch == 1 && block.block_in == 16 && block.block_out == 16) {
+    for (const GemmStep& step : steps) Avx2Step(acc + step.acc, inp + step.inp, wgt + step.wgt, {1, 16, 16});
+  } else if (block.batch == 1 && block.block_in == 32 && block.block_out == 32) {
+    for (const GemmStep& step : steps) Avx2Step(acc + step.acc, inp + step.inp, wgt + step.wgt, {1, 32, 32});
+  } else {
+    for (const GemmStep& step : steps) Avx2Step(acc + step.acc, inp + step.inp, wgt + step.wgt, block);
+  }
+}
+
+__attribute__((target("avx512bw"), always_inline)) inline void Avx512Step(int32_t* acc, const int16_t* inp,
+                                                                          const int16_t* wgt, const GemmBlock& block) {
   const int64_t paired = PairedLanes(block.block_in);
   for (int64_t b = 0; b < block.batch; ++b) {
     for (int64_t n = 0; n < block.block_out; n += 16) {
@@ -74,6 +91,18 @@ __attribute__((target("avx512bw"))) void Avx512Gemm(int32_t* acc, const int16_t*
       }
       _mm512_storeu_si512(out, _mm512_add_epi32(sum, other));
     }
+  }
+}
+
+// The blocks of the machines that are built in as constants, so that the loops unroll.
+__attribute__((target("avx512bw"))) void Avx512Gemm(int32_t* acc, const int16_t* inp, const int16_t* wgt,
+                                                    absl::Span<const GemmStep> steps, const GemmBlock& block) {
+  if (block.batch == 1 && block.block_in == 16 && block.block_out == 16) {
+    for (const GemmStep& step : steps) Avx512Step(acc + step.acc, inp + step.inp, wgt + step.wgt, {1, 16, 16});
+  } else if (block.batch == 1 && block.block_in == 32 && block.block_out == 32) {
+    for (const GemmStep& step : steps) Avx512Step(acc + step.acc, inp + step.inp, wgt + step.wgt, {1, 32, 32});
+  } else {
+    for (const GemmStep& step : steps) Avx512Step(acc + step.acc, inp + step.inp, wgt + step.wgt, block);
   }
 }
 #endif

@@ -17,7 +17,7 @@ namespace smelt::sim {
 // instruction's own (Executor::MicroOps).
 int64_t GemmStalls(const vdla::isa::Instruction& instruction, absl::Span<const vdla::isa::MicroOp> micro_ops,
                    const vdla::isa::Config& config);
-// Of a GEMM or an ALU: micro-ops, stalls, drain.
+// Cycles of a GEMM or an ALU: micro-ops, stalls, drain.
 int64_t ComputeCycles(const vdla::isa::Instruction& instruction, absl::Span<const vdla::isa::MicroOp> micro_ops,
                       const vdla::isa::Config& config, int64_t* stalls);
 

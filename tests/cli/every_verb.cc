@@ -33,6 +33,7 @@ std::vector<std::vector<std::string>> LineOfEachVerb(const std::filesystem::path
       {"embed", module, "--out=" + (folder / "embedded").string(), "--json"},
       {"run", module},
       {"bench", module, "--seconds=0.05", "--json"},
+      {"sim", SMELT_SOURCE_DIR "/models/products.vdla", "--json"},
       {"cache", "--json"},
       {"profile", module, "-o", corpus, "--configs=1", "--kernels=4", "--json"},
       {"train", corpus, "-o", model, "--task=fusion", "--epochs=1", "--hidden=8", "--layers=0", "--test=0",

@@ -70,7 +70,7 @@ constexpr int32_t AluMulShift(int32_t x, int32_t y) {
 constexpr int32_t AluMov(int32_t, int32_t y) { return y; }
 
 using AluFunction = int32_t (*)(int32_t x, int32_t y);
-// By the number of the operation.
+// The number of the operation is the index.
 inline constexpr AluFunction kAluFunctions[kAluOps] = {AluMin,  AluMax, AluAdd,  AluSub,      AluMul, AluShr,
                                                        AluRshr, AluShl, AluClip, AluMulShift, AluMov};
 constexpr int32_t ApplyAlu(AluOp op, int32_t x, int32_t y) { return kAluFunctions[static_cast<int>(op)](x, y); }
