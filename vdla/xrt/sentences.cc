@@ -21,6 +21,7 @@ constexpr Sentence kSentences[] = {
     {"No such compute unit", VDLA_XRT_NOT_FOUND, "the xclbin has no kernel of that name: name it with kernel=NAME"},
     {"argument", VDLA_XRT_INVALID, "the kernel does not take (dram, instructions, count, status): take an xclbin of this driver's core"},
     {"out of range", VDLA_XRT_INVALID, "the kernel does not take (dram, instructions, count, status): take an xclbin of this driver's core"},
+    {"_M_range_check", VDLA_XRT_INVALID, "the kernel does not take (dram, instructions, count, status): take an xclbin of this driver's core"},
     {"out_of_range", VDLA_XRT_INVALID, "the kernel does not take (dram, instructions, count, status): take an xclbin of this driver's core"},
     {"failed to allocate", VDLA_XRT_MEMORY, "the card has no memory of that size in one piece: take less with dram=BYTES"},
     {"bad allocation", VDLA_XRT_MEMORY, "the card has no memory of that size in one piece: take less with dram=BYTES"},
