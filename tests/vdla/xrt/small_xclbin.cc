@@ -2,8 +2,8 @@
 
 #include <xrt/xclbin.h>
 
-#include <cstddef>
 #include <algorithm>
+#include <cstddef>
 #include <cstring>
 #include <iterator>
 #include <utility>

@@ -93,10 +93,11 @@ class Xrt : public ::testing::Test {
 };
 
 TEST_F(Xrt, EveryMissingPieceHasItsSentence) {
-  EXPECT_THAT(Opening("", "", Port(xclbin_)), AllOf(StartsWith("NOT_FOUND: port `xrt`: XILINX_XRT is not set"),
-                                                    HasSubstr("setup.sh")));
-  EXPECT_THAT(Opening("/usr", "", Port(xclbin_)),
-              AllOf(StartsWith("NOT_FOUND"), HasSubstr("there is no /usr/lib/libxrt_core.so.2"), HasSubstr("link lib")));
+  EXPECT_THAT(Opening("", "", Port(xclbin_)),
+              AllOf(StartsWith("NOT_FOUND: port `xrt`: XILINX_XRT is not set"), HasSubstr("setup.sh")));
+  EXPECT_THAT(
+      Opening("/usr", "", Port(xclbin_)),
+      AllOf(StartsWith("NOT_FOUND"), HasSubstr("there is no /usr/lib/libxrt_core.so.2"), HasSubstr("link lib")));
   EXPECT_THAT(Opening(folder_.string(), "", Port(xclbin_)),
               AllOf(StartsWith("NOT_FOUND"), HasSubstr("there is no such card"), HasSubstr("xbutil examine"),
                     HasSubstr("Could not open device with index '0'")));
@@ -124,11 +125,11 @@ TEST_F(Xrt, FilesThatAreNoXclbinAreRefusedBeforeXrtSeesThem) {
 }
 
 TEST_F(Xrt, XclbinsOfOtherKernelsAreRefused) {
-  EXPECT_THAT(OpeningInNoop(Port(xclbin_, ",kernel=vta")),
-              AllOf(StartsWith("NOT_FOUND"), HasSubstr("kernel=NAME")));
+  EXPECT_THAT(OpeningInNoop(Port(xclbin_, ",kernel=vta")), AllOf(StartsWith("NOT_FOUND"), HasSubstr("kernel=NAME")));
   EXPECT_THAT(OpeningInNoop(Port(Written("fewer.xclbin", SmallXclbin({.arguments = {{"dram", true}}})))),
               AllOf(StartsWith("INVALID_ARGUMENT"), HasSubstr("does not take (dram, instructions, count, status)")));
-  EXPECT_THAT(OpeningInNoop(Port(xclbin_, ",device=banana")), AllOf(Not(StartsWith("OK")), Not(HasSubstr("wait status"))));
+  EXPECT_THAT(OpeningInNoop(Port(xclbin_, ",device=banana")),
+              AllOf(Not(StartsWith("OK")), Not(HasSubstr("wait status"))));
 }
 
 // All calls of a run, in order: open, load, allocate, copy, run, wait. Nothing moves, so that the kernel's status block
