@@ -2,8 +2,7 @@
 // docs/vdla.md says the same in words. No shift amount and no operand is undefined.
 //
 //   int32_t shifted = ApplyAlu(AluOp::kShr, -5, 1);      // -3: rounds down
-//   int32_t scaled = ApplyAlu(AluOp::kMulShift, 1000, MulShiftOperand(77, 8).value());   // 301: 1000 * 77 / 256,
-//   rounded
+//   int32_t scaled = ApplyAlu(AluOp::kMulShift, 1000, MulShiftOperand(77, 8).value());  // 301, from 300.8
 #pragma once
 
 #include <algorithm>
