@@ -63,7 +63,7 @@ struct Kernel {
 
 class Device : public std::enable_shared_from_this<Device> {
  public:
-  // By the name of a port and its options: ports/open_port.h.
+  // The name of a port and its options: ports/open_port.h.
   static absl::StatusOr<std::shared_ptr<Device>> Open(std::string_view port);
   static std::shared_ptr<Device> On(std::unique_ptr<Port> port);
 

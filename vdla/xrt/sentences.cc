@@ -22,7 +22,7 @@ constexpr Sentence kSentences[] = {
     {"No compute units", VDLA_XRT_NOT_FOUND, "the xclbin has no kernel of that name: name it with kernel=NAME"},
     {"xclbin id mismatch", VDLA_XRT_LOST, "another process has programmed the card since: open the device again"},
     {"No such compute unit", VDLA_XRT_NOT_FOUND, "the xclbin has no kernel of that name: name it with kernel=NAME"},
-    {"argument", VDLA_XRT_INVALID,
+    {"No such argument", VDLA_XRT_INVALID,
      "the kernel does not take (dram, instructions, count, status): take an xclbin of this driver's core"},
     {"out of range", VDLA_XRT_INVALID,
      "the kernel does not take (dram, instructions, count, status): take an xclbin of this driver's core"},

@@ -9,7 +9,7 @@
 #include "base/str_cat.h"
 #include "sim/machine.h"
 #include "sim/simulate.h"
-#include "vdla/driver/dram_allocator.h"
+#include "vdla/driver/ports/dram_allocator.h"
 #include "vdla/isa/encoding.h"
 
 namespace smelt::vdla::driver {

@@ -11,7 +11,7 @@
 
 #include "base/status_macros.h"
 #include "base/str_cat.h"
-#include "vdla/driver/dram_allocator.h"
+#include "vdla/driver/ports/dram_allocator.h"
 #include "vdla/driver/ports/xrt_plugin.h"
 
 namespace smelt::vdla::driver {
@@ -25,7 +25,7 @@ constexpr absl::StatusCode kCodes[] = {absl::StatusCode::kOk,         absl::Stat
                                        absl::StatusCode::kDataLoss,   absl::StatusCode::kDeadlineExceeded,
                                        absl::StatusCode::kUnavailable};
 
-// By VdlaXrtStop.
+// What each VdlaXrtStop means.
 constexpr std::string_view kStops[] = {
     "",
     "is illegal",

@@ -1,4 +1,4 @@
-#include "vdla/driver/dram_allocator.h"
+#include "vdla/driver/ports/dram_allocator.h"
 
 #include <algorithm>
 #include <iterator>
