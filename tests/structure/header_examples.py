@@ -103,6 +103,11 @@ VDLA = {
 OWN = {
     **{header: VDLA for header in ("sim/estimate.h", "sim/executor.h", "sim/issue.h", "sim/machine.h", "sim/race_detector.h", "sim/report.h", "sim/roofline.h",
                                    "sim/simulate.h", "sim/trace.h", "bench/vdla_layers.h", "vdla/isa/program_file.h")},
+    "vdla/driver/device.h": {"bytes": "std::vector<uint8_t>"},
+    "vdla/driver/loaded_program.h": {"device": "std::shared_ptr<smelt::vdla::driver::Device>", "compiled": "smelt::vdla::isa::Program",
+                                     "bytes": "std::vector<uint8_t>", "stream": "smelt::vdla::driver::Stream"},
+    "vdla/driver/stream.h": {"device": "std::shared_ptr<smelt::vdla::driver::Device>", "buffer": "smelt::vdla::driver::Buffer"},
+    "vdla/driver/token_replay.h": VDLA,
     "vdla/isa/accesses.h": {**VDLA, "other": "smelt::vdla::isa::Accesses"},
     "sim/dma.h": {**VDLA, "total": "int64_t"},
     "sim/gemm_kernel.h": {"acc": "int32_t*", "inp": "int16_t*", "wgt": "int16_t*"},

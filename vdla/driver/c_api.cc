@@ -430,6 +430,8 @@ VdlaCode vdla_program_segment(VdlaProgram program, const char* name, VdlaBuffer*
       for (const LoadedSegment& known : loaded->segments) smelt::StrAppend(&list, list.empty() ? "" : ", ", known.name);
       return absl::NotFoundError(smelt::StrCat("program `", loaded->name, "` has no segment `", std::string_view(name),
                                         "`; it has ", list));
+      return absl::NotFoundError(
+          smelt::StrCat("program `", loaded->name, "` has no segment `", std::string_view(name), "`; it has ", list));
     }
     *buffer = Handles().Add(HandleKind::kBuffer, device, std::make_shared<Buffer>(segment->buffer));
     return absl::OkStatus();

@@ -145,8 +145,8 @@ absl::Status CommandStream::CheckIndices(const MicroOpKernel& kernel, const Inst
       {reads && gemm, "wgt", kernel.largest.wgt, instruction.wgt_out, instruction.wgt_in, Memory::kWgt},
   };
   for (const auto& index : indices) {
-    const uint64_t last = index.largest + uint64_t{instruction.iter_out - 1} * index.out +
-                          uint64_t{instruction.iter_in - 1} * index.in;
+    const uint64_t last =
+        index.largest + uint64_t{instruction.iter_out - 1} * index.out + uint64_t{instruction.iter_in - 1} * index.in;
     if (const int64_t depth = machine_.DepthOf(index.memory); index.used && last >= static_cast<uint64_t>(depth))
       return Outside(number, instruction, StrCat(index.what, " of ", isa::NameOf(index.memory)), last, depth);
   }
@@ -172,7 +172,8 @@ absl::Status CommandStream::Compute(const MicroOpKernel& kernel, Instruction ins
   const bool resident = cache_.IsResident(kernel.number);
   const uint64_t number = instructions_.size() + (resident ? 0 : 1) + NoOpsBefore(instruction);
   if (!gemm && (loops.wgt_out != 0 || loops.wgt_in != 0))
-    return absl::InvalidArgumentError(StrCat("instruction ", number, " (ALU): steps of weights are set, which only a "
+    return absl::InvalidArgumentError(StrCat("instruction ", number,
+                                             " (ALU): steps of weights are set, which only a "
                                              "GEMM has: leave them 0"));
   SMELT_RETURN_IF_ERROR(isa::CheckInstruction(instruction, static_cast<int64_t>(number)));
   SMELT_RETURN_IF_ERROR(CheckIndices(kernel, instruction, number));

@@ -93,7 +93,7 @@ class CommandStream {
   const isa::Config machine_;
   MicroOpCache cache_;
   std::vector<isa::Instruction> instructions_;
-  std::array<int64_t, isa::kUnits> last_of_;                  // number of each unit's last instruction, -1: none
+  std::array<int64_t, isa::kUnits> last_of_;                   // number of each unit's last instruction, -1: none
   std::array<uint64_t, isa::kTokenQueues> pending_pops_ = {};  // that no instruction carries yet
   std::array<int64_t, isa::kTokenQueues> on_the_way_ = {};     // pushes less pops, in order of recording
 };

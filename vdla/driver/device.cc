@@ -15,9 +15,9 @@ namespace smelt::vdla::driver {
 namespace {
 
 constexpr uint64_t kMostAlignment = uint64_t{1} << 30;
-constexpr uint64_t kLeastAlignment = 64;        // a line of the host's cache
-constexpr uint64_t kZerosAtATime = 1 << 20;     // bytes
-constexpr uint64_t kMostMicroOpsNamed = 8191;   // by an instruction: 13 bits
+constexpr uint64_t kLeastAlignment = 64;       // a line of the host's cache
+constexpr uint64_t kZerosAtATime = 1 << 20;    // bytes
+constexpr uint64_t kMostMicroOpsNamed = 8191;  // by an instruction: 13 bits
 constexpr uint64_t kMostElementNumber = uint64_t{1} << 32;
 
 absl::Status While(std::string_view doing, const absl::Status& status) {
@@ -96,12 +96,14 @@ absl::StatusOr<Buffer> Device::Allocate(uint64_t bytes, uint64_t alignment) {
     address = port_->Allocate(bytes, std::lcm(alignment, element_alignment()));
   }
   if (!address.ok()) return While("allocating a buffer", address.status());
-  return Buffer{.memory = std::make_shared<DeviceMemory>(shared_from_this(), *address), .address = *address, .size = bytes};
+  return Buffer{
+      .memory = std::make_shared<DeviceMemory>(shared_from_this(), *address), .address = *address, .size = bytes};
 }
 
 absl::Status Device::CheckRange(const Buffer& buffer, uint64_t offset, uint64_t bytes) const {
   if (buffer.device() != this)
-    return absl::InvalidArgumentError("the buffer belongs to another device: use one that was allocated on this device");
+    return absl::InvalidArgumentError(
+        "the buffer belongs to another device: use one that was allocated on this device");
   if (offset <= buffer.size && bytes <= buffer.size - offset) return absl::OkStatus();
   return absl::InvalidArgumentError(StrCat(bytes, " bytes from offset ", offset, " on leave a buffer of ", buffer.size,
                                            " bytes: copy less, or allocate a larger one"));
@@ -114,8 +116,8 @@ absl::Status Device::Write(const Buffer& buffer, uint64_t offset, absl::Span<con
     const absl::StatusOr<uint64_t> moved = port_->Write(buffer.address + offset + done, bytes.subspan(done));
     if (!moved.ok()) return While("copying to the device", moved.status());
     if (*moved == 0 || *moved > bytes.size() - done)
-      return absl::DataLossError(StrCat("copying to the device: it took ", done, " of ", bytes.size(),
-                                        " bytes and no more: open it again"));
+      return absl::DataLossError(
+          StrCat("copying to the device: it took ", done, " of ", bytes.size(), " bytes and no more: open it again"));
     done += *moved;
   }
   return absl::OkStatus();
@@ -128,8 +130,8 @@ absl::Status Device::Read(const Buffer& buffer, uint64_t offset, absl::Span<uint
     const absl::StatusOr<uint64_t> moved = port_->Read(buffer.address + offset + done, bytes.subspan(done));
     if (!moved.ok()) return While("copying from the device", moved.status());
     if (*moved == 0 || *moved > bytes.size() - done)
-      return absl::DataLossError(StrCat("copying from the device: it gave ", done, " of ", bytes.size(),
-                                        " bytes and no more: open it again"));
+      return absl::DataLossError(
+          StrCat("copying from the device: it gave ", done, " of ", bytes.size(), " bytes and no more: open it again"));
     done += *moved;
   }
   return absl::OkStatus();
@@ -165,8 +167,9 @@ absl::StatusOr<std::shared_ptr<const Kernel>> Device::Record(absl::Span<const is
   }
   SMELT_ASSIGN_OR_RETURN(kernel->buffer, Allocate(bytes.size()));
   if (kernel->buffer.address / isa::kMicroOpBytes >= kMostElementNumber)
-    return absl::ResourceExhaustedError("the kernel lies where no instruction can name it, above 16 GiB of DRAM: record "
-                                        "kernels before large buffers are allocated");
+    return absl::ResourceExhaustedError(
+        "the kernel lies where no instruction can name it, above 16 GiB of DRAM: record "
+        "kernels before large buffers are allocated");
   SMELT_RETURN_IF_ERROR(Write(kernel->buffer, 0, bytes));
   kernel->micro_ops.dram_address = kernel->buffer.address;
   kernel->micro_ops.count = static_cast<uint32_t>(micro_ops.size());

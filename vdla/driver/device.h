@@ -63,7 +63,7 @@ struct Kernel {
 
 class Device : public std::enable_shared_from_this<Device> {
  public:
-  // By the name of a port and its options: ports/open_port.h.
+  // The name of a port and its options: ports/open_port.h.
   static absl::StatusOr<std::shared_ptr<Device>> Open(std::string_view port);
   static std::shared_ptr<Device> On(std::unique_ptr<Port> port);
 
@@ -103,6 +103,7 @@ class Device : public std::enable_shared_from_this<Device> {
   bool taken_ = false;
   std::vector<uint64_t> released_;  // addresses that whoever has the next turn gives back
   uint64_t next_kernel_ = 1;  // of whoever has the turn
+  uint64_t next_kernel_ = 1;        // of whoever has the turn
 };
 
 }  // namespace smelt::vdla::driver

@@ -28,6 +28,8 @@ absl::Status HandleTable::Unknown(HandleKind kind, uint64_t handle) const {
   const std::string_view wanted = kKindNames[static_cast<int>(kind)];
   if (handle == 0)
     return absl::UnauthenticatedError(StrCat("0 is no ", wanted, ": the call that should have made it failed, or was "
+    return absl::UnauthenticatedError(StrCat("0 is no ", wanted,
+                                             ": the call that should have made it failed, or was "
                                              "not made"));
   if (KindOf(handle) == 0 || KindOf(handle) >= std::size(kKindNames) || NumberOf(handle) >= next_)
     return absl::UnauthenticatedError(StrCat(handle, " is no ", wanted, ": this driver never gave that number"));
@@ -36,6 +38,8 @@ absl::Status HandleTable::Unknown(HandleKind kind, uint64_t handle) const {
     return absl::UnauthenticatedError(StrCat(actual, " ", NumberOf(handle), " was given where a ", wanted,
                                              " is needed: look at the order of the arguments"));
   return absl::UnauthenticatedError(StrCat(wanted, " ", NumberOf(handle), " is closed or freed, or its device is: "
+  return absl::UnauthenticatedError(StrCat(wanted, " ", NumberOf(handle),
+                                           " is closed or freed, or its device is: "
                                            "use it before, and free it once"));
 }
 

@@ -41,7 +41,8 @@ absl::Status CheckMachine(const isa::Program& program, const isa::Config& machin
     if (equal ? needed == there : needed <= there) continue;
     return absl::FailedPreconditionError(StrCat("program `", program.name, "` was made for machine `", made_for.name,
                                                 "`, with ", needed, " ", what, "; this device is `", machine.name,
-                                                "`, with ", there, ": compile it again for this machine, or open the "
+                                                "`, with ", there,
+                                                ": compile it again for this machine, or open the "
                                                 "device as that one"));
   }
   return absl::OkStatus();
@@ -111,8 +112,11 @@ absl::StatusOr<std::shared_ptr<const LoadedProgram>> LoadProgram(Device& device,
     const auto element = static_cast<uint64_t>(machine.DramElementBytes(instruction.memory));
     const uint64_t base = (extent.begin - begin + image.address) / element;
     if (base > std::numeric_limits<uint32_t>::max())
-      return absl::ResourceExhaustedError(StrCat("instruction ", number, " of `", program.name, "`: its segments lie at "
-                                                 "DRAM address ", image.address, ", behind what 32 bits can name: load "
+      return absl::ResourceExhaustedError(StrCat("instruction ", number, " of `", program.name,
+                                                 "`: its segments lie at "
+                                                 "DRAM address ",
+                                                 image.address,
+                                                 ", behind what 32 bits can name: load "
                                                  "programs before large buffers are allocated"));
     instruction.dram_base = static_cast<uint32_t>(base);
   }

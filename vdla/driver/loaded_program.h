@@ -1,6 +1,6 @@
 // A program that a compiler made, in a device's memory: moved to where there was room, its constants written.
 //
-//   std::shared_ptr<const LoadedProgram> program = LoadProgram(device, compiled).value();
+//   std::shared_ptr<const LoadedProgram> program = LoadProgram(*device, compiled).value();
 //   absl::Status written = device->Write(program->Find("x")->buffer, 0, bytes);
 //   absl::Status submitted = stream.Submit(program);   // as often as wanted
 //

@@ -35,7 +35,7 @@ class MicroOpCache {
   const uint64_t depth_;
   uint64_t next_ = 0;  // where the ring goes on
   uint64_t evictions_ = 0;
-  std::map<uint64_t, uint64_t> begin_of_;                           // kernel to first micro-op
+  std::map<uint64_t, uint64_t> begin_of_;                             // kernel to first micro-op
   std::map<uint64_t, std::pair<uint64_t, uint64_t>> end_and_kernel_;  // first micro-op to end and kernel
 };
 

@@ -61,8 +61,9 @@ absl::Status Stream::Transfer2D(const Buffer& buffer, const Transfer& transfer, 
     return Refuse(number, opcode, StrCat("there is no memory ", static_cast<int>(transfer.memory)));
   const auto element = static_cast<uint64_t>(device_->machine().DramElementBytes(transfer.memory));
   if (transfer.offset % element != 0)
-    return Refuse(number, opcode, StrCat("the offset ", transfer.offset, " is no multiple of the ", element,
-                                         " bytes of a ", isa::NameOf(transfer.memory), " element"));
+    return Refuse(number, opcode,
+                  StrCat("the offset ", transfer.offset, " is no multiple of the ", element, " bytes of a ",
+                         isa::NameOf(transfer.memory), " element"));
   isa::Instruction instruction{.opcode = opcode,
                                .pop_prev = transfer.tokens.pop_prev,
                                .pop_next = transfer.tokens.pop_next,
@@ -82,14 +83,16 @@ absl::Status Stream::Transfer2D(const Buffer& buffer, const Transfer& transfer, 
     // Fields of 32 bits, so that no product leaves 64: only the last sum may.
     const uint64_t elements = uint64_t{transfer.rows - 1} * transfer.stride + transfer.columns;
     if (transfer.offset > buffer.size || elements > (buffer.size - transfer.offset) / element)
-      return Refuse(number, opcode, StrCat("its last row ends ", elements, " elements of ", element,
-                                           " bytes behind offset ", transfer.offset, ", outside of the buffer's ",
-                                           buffer.size, " bytes"));
+      return Refuse(number, opcode,
+                    StrCat("its last row ends ", elements, " elements of ", element, " bytes behind offset ",
+                           transfer.offset, ", outside of the buffer's ", buffer.size, " bytes"));
     const uint64_t base = (buffer.address + transfer.offset) / element;
     if (base >= kMostElementNumber)
-      return Refuse(number, opcode, StrCat("the buffer lies at DRAM address ", buffer.address, ", behind the last ",
-                                           isa::NameOf(transfer.memory), " element that 32 bits can name: allocate it "
-                                           "before larger ones"));
+      return Refuse(
+          number, opcode,
+          StrCat("the buffer lies at DRAM address ", buffer.address, ", behind the last ", isa::NameOf(transfer.memory),
+                 " element that 32 bits can name: allocate it "
+                 "before larger ones"));
     instruction.dram_base = static_cast<uint32_t>(base);
   }
   SMELT_RETURN_IF_ERROR(commands_.Move(instruction));
@@ -107,7 +110,8 @@ absl::Status Stream::Store(const Buffer& buffer, const Transfer& transfer) {
 
 absl::Status Stream::CheckKernel(const std::shared_ptr<const Kernel>& kernel) const {
   if (kernel != nullptr && kernel->buffer.device() == device_.get()) return absl::OkStatus();
-  return absl::InvalidArgumentError(StrCat("instruction ", commands_.size(), ": the kernel belongs to another device: "
+  return absl::InvalidArgumentError(StrCat("instruction ", commands_.size(),
+                                           ": the kernel belongs to another device: "
                                            "record it on the stream's device"));
 }
 
@@ -214,8 +218,8 @@ absl::Status Stream::RunOne(const Submission& submission, Clock::time_point dead
 
 absl::StatusOr<Statistics> Stream::Synchronize(double seconds) {
   if (!(seconds >= 0 && seconds <= kMostSeconds))
-    return absl::InvalidArgumentError(StrCat("a time-out of ", seconds, " seconds: from 0 to ", kMostSeconds,
-                                             " are possible"));
+    return absl::InvalidArgumentError(
+        StrCat("a time-out of ", seconds, " seconds: from 0 to ", kMostSeconds, " are possible"));
   const Clock::time_point deadline =
       Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
   std::lock_guard<std::mutex> lock(mutex_);
@@ -234,8 +238,7 @@ absl::StatusOr<Statistics> Stream::Synchronize(double seconds) {
     return absl::Status(ran.code(), StrCat(queue[i].name, ": ", ran.message(),
                                            behind == 0 ? "" : StrCat("; ", behind, " behind it dropped")));
   }
-  const double possible =
-      static_cast<double>(statistics.cycles) * static_cast<double>(device_->machine().MacsOfGemm());
+  const double possible = static_cast<double>(statistics.cycles) * static_cast<double>(device_->machine().MacsOfGemm());
   if (possible > 0) statistics.utilization = static_cast<double>(statistics.multiplications) / possible;
   return statistics;
 }

@@ -27,11 +27,11 @@ namespace smelt::vdla::driver {
 // A rectangle of elements between a buffer and a memory of the chip.
 struct Transfer {
   isa::Memory memory = isa::Memory::kInp;
-  uint32_t sram_base = 0;                                                     // elements
-  uint64_t offset = 0;                                                        // bytes in the buffer
-  uint32_t rows = 0, columns = 0, stride = 0;                                 // elements; stride from row to row
+  uint32_t sram_base = 0;                                                           // elements
+  uint64_t offset = 0;                                                              // bytes in the buffer
+  uint32_t rows = 0, columns = 0, stride = 0;                                       // elements; stride from row to row
   uint32_t rows_before = 0, rows_after = 0, columns_before = 0, columns_after = 0;  // padding, LOAD only
-  int32_t pad_value = 0;                                                      // int8, of every lane of padding
+  int32_t pad_value = 0;                                                            // int8, of every lane of padding
   Tokens tokens;
 };
 

@@ -135,7 +135,8 @@ class Replay {
   std::string Leftover(TokenQueue queue) const {
     const std::deque<size_t>& tokens = tokens_[static_cast<int>(queue)];
     return StrCat(tokens.size(), tokens.size() == 1 ? " token is" : " tokens are", " left in ", isa::NameOf(queue),
-                  " at the end: ", Named(tokens.front()), " pushed the first, and nothing pops it. Pop it, or drop the push");
+                  " at the end: ", Named(tokens.front()),
+                  " pushed the first, and nothing pops it. Pop it, or drop the push");
   }
 
   const absl::Span<const Instruction> instructions_;

@@ -139,6 +139,10 @@ typedef struct VdlaTransfer {
   uint32_t sram_base;              /* elements */
   uint64_t offset;                 /* bytes in the buffer; a multiple of the element's */
   uint32_t rows, columns, stride;  /* elements; the stride is from row start to row start */
+  uint32_t memory;                /* VdlaMemoryKind */
+  uint32_t sram_base;             /* elements */
+  uint64_t offset;                /* bytes in the buffer; a multiple of the element's */
+  uint32_t rows, columns, stride; /* elements; the stride is from row start to row start */
   uint32_t rows_before, rows_after, columns_before, columns_after;
   int32_t pad_value;
   uint32_t tokens; /* VdlaTokens, or-ed */

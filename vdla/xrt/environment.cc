@@ -34,6 +34,8 @@ std::string TroubleWithEnvironment() {
     return "XCL_EMULATION_MODE is " + mode + ", which XRT does not know: unset it to use a card";
   if (Variable("XILINX_VITIS").empty())
     return "XCL_EMULATION_MODE is " + mode + ", which needs Vitis, and XILINX_VITIS is not set: unset "
+    return "XCL_EMULATION_MODE is " + mode +
+           ", which needs Vitis, and XILINX_VITIS is not set: unset "
            "XCL_EMULATION_MODE to use a card";
   return "";
 }
@@ -56,6 +58,8 @@ std::string TroubleWithXclbin(const std::string& path) {
   if (header.m_header.m_length != size)
     return path + " is damaged: it says that it has " + std::to_string(header.m_header.m_length) +
            " bytes, and has " + std::to_string(size);
+    return path + " is damaged: it says that it has " + std::to_string(header.m_header.m_length) + " bytes, and has " +
+           std::to_string(size);
   const uint64_t sections = header.m_header.m_numSections;
   if (sections > XCLBIN_MAX_NUM_SECTION || kHeader + sections * sizeof(axlf_section_header) > size)
     return path + " is damaged: its " + std::to_string(sections) + " sections do not fit into it";

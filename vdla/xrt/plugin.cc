@@ -55,6 +55,8 @@ struct Ending {
 };
 constexpr Ending kEndings[] = {
     {ERT_CMD_STATE_ERROR, "the kernel ended with an error: look at `dmesg` and `xbutil examine`, and open the device again"},
+    {ERT_CMD_STATE_ERROR,
+     "the kernel ended with an error: look at `dmesg` and `xbutil examine`, and open the device again"},
     {ERT_CMD_STATE_ABORT, "the kernel was aborted: another process reset the card; open the device again"},
     {ERT_CMD_STATE_NORESPONSE, "the card does not answer: reset it with `xbutil reset`, and open the device again"},
     {ERT_CMD_STATE_SKERROR, "a kernel on the card's own processor failed: take an xclbin of this driver's core"},

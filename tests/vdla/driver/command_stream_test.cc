@@ -137,6 +137,13 @@ TEST(CommandStream, IndicesOutsideOfAMemoryAreRefusedByNumberAndDepth) {
   status = commands.Gemm(kernel, isa::GemmMode::kAccumulate, {.iter_out = 9, .dst_out = 1}, {});
   EXPECT_THAT(std::string(status.message()), AllOf(HasSubstr("instruction 3 (GEMM)"), HasSubstr("dst of ACC"),
                                                    HasSubstr("element 2048")));
+  EXPECT_THAT(std::string(status.message()),
+              AllOf(HasSubstr("instruction 1 (LOAD)"), HasSubstr("element 128"), HasSubstr("the machine has 128")));
+  const MicroOpKernel kernel = KernelOf(1, 4, {.dst = 2040, .src = 10, .wgt = 100});
+  EXPECT_TRUE(commands.Gemm(kernel, isa::GemmMode::kAccumulate, {.iter_out = 8, .dst_out = 1}, {}).ok());
+  status = commands.Gemm(kernel, isa::GemmMode::kAccumulate, {.iter_out = 9, .dst_out = 1}, {});
+  EXPECT_THAT(std::string(status.message()),
+              AllOf(HasSubstr("instruction 3 (GEMM)"), HasSubstr("dst of ACC"), HasSubstr("element 2048")));
   status = commands.Gemm(kernel, isa::GemmMode::kAccumulate, {.iter_in = 30, .wgt_in = 1}, {});
   EXPECT_THAT(std::string(status.message()), HasSubstr("wgt of WGT"));
   EXPECT_TRUE(commands.Gemm(kernel, isa::GemmMode::kReset, {.iter_in = 30, .wgt_in = 1}, {}).ok())
@@ -308,6 +315,9 @@ TEST(TokenReplay, DepthsOfTheMachineCount) {
   EXPECT_THAT(std::string(ReplayTokens(program, shallow).message()),
               AllOf(HasSubstr("instruction 0 (LOAD) waits for a token of compute->load"),
                     HasSubstr("waits behind 4 others")));
+  EXPECT_THAT(
+      std::string(ReplayTokens(program, shallow).message()),
+      AllOf(HasSubstr("instruction 0 (LOAD) waits for a token of compute->load"), HasSubstr("waits behind 4 others")));
 }
 
 TEST(TokenReplay, CirclesAreNamedUnitByUnit) {

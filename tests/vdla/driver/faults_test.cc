@@ -175,6 +175,15 @@ void RecordHours(const Opened& device, VdlaStream stream) {
   ASSERT_EQ(vdla_kernel_record(device.handle, ops.data(), ops.size(), &kernel), VDLA_OK);
   const VdlaLoops loops = {4095, 4095, 0, 0, 0, 0, 0, 0};
   ASSERT_EQ(vdla_gemm(stream, kernel, VDLA_ACCUMULATE, &loops, 0), VDLA_OK);
+// Hours, in a simulator: 2^37 micro-ops of one instruction, or 2^34 of many.
+void RecordHours(const Opened& device, VdlaStream stream, bool one_instruction = false) {
+  std::vector<VdlaMicroOp> ops(8191, VdlaMicroOp{0, 0, 0});
+  VdlaKernel kernel;
+  ASSERT_EQ(vdla_kernel_record(device.handle, ops.data(), ops.size(), &kernel), VDLA_OK);
+  const uint32_t turns = one_instruction ? 4095 : 32;
+  const VdlaLoops loops = {turns, turns, 0, 0, 0, 0, 0, 0};
+  for (int i = 0; i < (one_instruction ? 1 : 2048); ++i)
+    ASSERT_EQ(vdla_gemm(stream, kernel, VDLA_ACCUMULATE, &loops, 0), VDLA_OK);
 }
 
 TEST(TimeOut, EndsARunThatWouldTakeHours) {
@@ -190,6 +199,20 @@ TEST(TimeOut, EndsARunThatWouldTakeHours) {
     MatrixProduct product = Small();
     ASSERT_EQ(RunAlone(device, product, nullptr), VDLA_OK) << port << vdla_error();
     EXPECT_EQ(MatrixProductDifferences(&product), 0) << port;
+    for (const bool one_instruction : {true, false}) {
+      SCOPED_TRACE(std::string(port) + (one_instruction ? ", one instruction" : ", many"));
+      const Opened device(port);
+      const VdlaStream stream = device.NewStream();
+      RecordHours(device, stream, one_instruction);
+      const Clock::time_point start = Clock::now();
+      EXPECT_EQ(vdla_synchronize(stream, 0.1, nullptr), VDLA_TIMEOUT);
+      EXPECT_LT(Since(start), 60);
+      EXPECT_THAT(vdla_stream_error(stream), HasSubstr("submission 0"));
+
+      MatrixProduct product = Small();
+      ASSERT_EQ(RunAlone(device, product, nullptr), VDLA_OK) << vdla_error();
+      EXPECT_EQ(MatrixProductDifferences(&product), 0);
+    }
   }
 }
 

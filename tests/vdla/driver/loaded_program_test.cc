@@ -153,6 +153,8 @@ TEST(LoadedProgram, OfAnotherMachineIsRefused) {
   EXPECT_EQ(Load(device, AddsFive(), &program), VDLA_MACHINE);
   EXPECT_THAT(vdla_error(), AllOf(HasSubstr("made for machine `pynq`, with 16 lanes of an input"),
                                   HasSubstr("`big`, with 32")));
+  EXPECT_THAT(vdla_error(),
+              AllOf(HasSubstr("made for machine `pynq`, with 16 lanes of an input"), HasSubstr("`big`, with 32")));
 }
 
 TEST(LoadedProgram, InstructionsOutsideOfItsSegmentsAreRefusedByNumber) {

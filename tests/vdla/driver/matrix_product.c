@@ -5,6 +5,9 @@
 #define RETURN_IF_FAILED(call)               \
   do {                                       \
     const VdlaCode code_of_call = (call);    \
+#define RETURN_IF_FAILED(call)                        \
+  do {                                                \
+    const VdlaCode code_of_call = (call);             \
     if (code_of_call != VDLA_OK) return code_of_call; \
   } while (0)
 
@@ -146,6 +149,7 @@ VdlaCode MatrixProductRecord(VdlaStream stream, const MatrixProduct* p) {
     RETURN_IF_FAILED(vdla_alu(stream, p->requantise[half], VDLA_MULSHIFT, &elementwise, VDLA_NO_TOKENS));
     RETURN_IF_FAILED(
         vdla_alu_immediate(stream, p->reset[half], VDLA_CLIP, 127, &elementwise, VDLA_PUSH_NEXT));
+    RETURN_IF_FAILED(vdla_alu_immediate(stream, p->reset[half], VDLA_CLIP, 127, &elementwise, VDLA_PUSH_NEXT));
 
     RETURN_IF_FAILED(vdla_store(stream, p->c, &store_c));
     if (reused_later) RETURN_IF_FAILED(vdla_push_token(stream, VDLA_UNIT_STORE, VDLA_UNIT_COMPUTE));

@@ -9,6 +9,7 @@
 
 #include "tests/vdla/driver/opened.h"
 #include "vdla/driver/dram_allocator.h"
+#include "vdla/driver/ports/dram_allocator.h"
 #include "vdla/driver/vdla.h"
 
 namespace smelt::vdla::driver {

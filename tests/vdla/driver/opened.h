@@ -15,6 +15,9 @@ namespace smelt::vdla::driver {
 
 struct Opened {
   explicit Opened(const std::string& port) { EXPECT_EQ(vdla_device_open(port.c_str(), &handle), VDLA_OK) << vdla_error(); }
+  explicit Opened(const std::string& port) {
+    EXPECT_EQ(vdla_device_open(port.c_str(), &handle), VDLA_OK) << vdla_error();
+  }
   Opened(const Opened&) = delete;
   Opened& operator=(const Opened&) = delete;
   ~Opened() { EXPECT_EQ(vdla_device_close(handle), VDLA_OK) << vdla_error(); }

@@ -178,6 +178,8 @@ TEST(Barriers, MakeAProgramMeanWhatItsOrderSays) {
       const auto transfer = [&](uint32_t memory, uint32_t element) {
         const uint32_t columns = 1 + random() % 3, rows = 1 + random() % 2;
         return VdlaTransfer{memory, static_cast<uint32_t>(random() % 4), random() % 8 * element, rows, columns, 4, 0, 0, 0, 0, 0, 0};
+        return VdlaTransfer{
+            memory, static_cast<uint32_t>(random() % 4), random() % 8 * element, rows, columns, 4, 0, 0, 0, 0, 0, 0};
       };
       VdlaTransfer everything = {VDLA_ACC, 0, 0, 1, 16, 16, 0, 0, 0, 0, 0, 0};
       ASSERT_EQ(vdla_load(stream, buffer, &everything), VDLA_OK);

@@ -21,11 +21,11 @@ struct Fault {
   bool from_then_on;                // not the N-th one alone
 };
 constexpr Fault kFaults[] = {
-    {"timeout", true, false, false, false, false},      {"trap", true, false, false, false, false},
-    {"vanish", true, false, false, false, true},        {"wrong_geometry", true, false, false, false, true},
-    {"write", false, true, false, false, false},        {"read", false, false, true, false, false},
-    {"partial", false, true, true, false, true},        {"stuck", false, true, true, false, true},
-    {"memory", false, false, false, true, false},       {"none", false, false, false, false, false},
+    {"timeout", true, false, false, false, false}, {"trap", true, false, false, false, false},
+    {"vanish", true, false, false, false, true},   {"wrong_geometry", true, false, false, false, true},
+    {"write", false, true, false, false, false},   {"read", false, false, true, false, false},
+    {"partial", false, true, true, false, true},   {"stuck", false, true, true, false, true},
+    {"memory", false, false, false, true, false},  {"none", false, false, false, false, false},
 };
 
 class FaultyPort : public Port {

@@ -19,10 +19,8 @@ struct NamedPort {
   std::string_view name;
   absl::StatusOr<std::unique_ptr<Port>> (*open)(std::string_view name, const Options& options);
 };
-constexpr NamedPort kPorts[] = {{"functional", OpenSimulatorPort},
-                                {"cycle", OpenSimulatorPort},
-                                {"xrt", OpenXrtPort},
-                                {"faulty", OpenFaulty}};
+constexpr NamedPort kPorts[] = {
+    {"functional", OpenSimulatorPort}, {"cycle", OpenSimulatorPort}, {"xrt", OpenXrtPort}, {"faulty", OpenFaulty}};
 
 absl::StatusOr<std::unique_ptr<Port>> OpenNamed(std::string_view name, const Options& options) {
   for (const NamedPort& port : kPorts) {

@@ -48,14 +48,14 @@ struct UnitCycles {
 struct RunResult {
   bool timed = false;   // whether the machine counts cycles; the figures below are zero where it does not
   uint64_t cycles = 0;  // from the start until all units are idle
-  // By isa::Unit. All zeros where a machine counts only its cycles.
+  // One for each isa::Unit. All zeros where a machine counts only its cycles.
   std::array<UnitCycles, isa::kUnits> units = {};
 };
 
 class Port {
  public:
   virtual ~Port() = default;
-  // As in the name by which it was opened: "cycle".
+  // The name by which it was opened, without options: "cycle".
   virtual std::string_view name() const = 0;
   // Sizes, clock and timing. Does not change.
   virtual const isa::Config& machine() const = 0;

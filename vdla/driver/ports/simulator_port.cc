@@ -9,7 +9,7 @@
 #include "base/str_cat.h"
 #include "sim/machine.h"
 #include "sim/simulate.h"
-#include "vdla/driver/dram_allocator.h"
+#include "vdla/driver/ports/dram_allocator.h"
 #include "vdla/isa/encoding.h"
 
 namespace smelt::vdla::driver {
@@ -32,10 +32,7 @@ UnitCycles InWholeCycles(const sim::UnitReport& unit, uint64_t cycles) {
 class SimulatorPort : public Port {
  public:
   SimulatorPort(std::string_view name, std::unique_ptr<sim::Machine> machine, bool races)
-      : name_(name),
-        machine_(std::move(machine)),
-        races_(races),
-        allocator_(kFirstAddress, machine_->dram().size()) {}
+      : name_(name), machine_(std::move(machine)), races_(races), allocator_(kFirstAddress, machine_->dram().size()) {}
 
   std::string_view name() const override { return name_; }
   const isa::Config& machine() const override { return machine_->config(); }
@@ -65,11 +62,10 @@ class SimulatorPort : public Port {
     SMELT_ASSIGN_OR_RETURN(const std::vector<isa::Instruction> instructions,
                            isa::DecodeAll(std::string_view(bytes, count * isa::kInstructionBytes)));
     const bool timed = name_ == "cycle";
-    const sim::Report report =
-        sim::Simulate(*machine_, instructions,
-                      {.timing = timed ? sim::Timing::kCycle : sim::Timing::kFunctional,
-                       .find_races = races_,
-                       .max_seconds = timeout_seconds});
+    const sim::Report report = sim::Simulate(*machine_, instructions,
+                                             {.timing = timed ? sim::Timing::kCycle : sim::Timing::kFunctional,
+                                              .find_races = races_,
+                                              .max_seconds = timeout_seconds});
     SMELT_RETURN_IF_ERROR(ToPortStatus(report));
     RunResult result{.timed = timed};
     if (!timed) return result;

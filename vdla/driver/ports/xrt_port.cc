@@ -12,6 +12,7 @@
 #include "base/status_macros.h"
 #include "base/str_cat.h"
 #include "vdla/driver/dram_allocator.h"
+#include "vdla/driver/ports/dram_allocator.h"
 #include "vdla/driver/ports/xrt_plugin.h"
 
 namespace smelt::vdla::driver {
@@ -29,6 +30,12 @@ constexpr absl::StatusCode kCodes[] = {absl::StatusCode::kOk,
                                        absl::StatusCode::kUnavailable};
 
 // By VdlaXrtStop.
+constexpr absl::StatusCode kCodes[] = {absl::StatusCode::kOk,         absl::StatusCode::kInvalidArgument,
+                                       absl::StatusCode::kNotFound,   absl::StatusCode::kResourceExhausted,
+                                       absl::StatusCode::kDataLoss,   absl::StatusCode::kDeadlineExceeded,
+                                       absl::StatusCode::kUnavailable};
+
+// What each VdlaXrtStop means.
 constexpr std::string_view kStops[] = {
     "",
     "is illegal",
@@ -85,6 +92,9 @@ absl::StatusOr<const VdlaXrtPlugin*> OpenPlugin(const Options& options) {
     return absl::FailedPreconditionError(StrCat(files.back(), " is of version ", plugin == nullptr ? 0 : plugin->version,
                                                 ", and this driver needs ", VDLA_XRT_VERSION,
                                                 ": take both from one build"));
+    return absl::FailedPreconditionError(StrCat(files.back(), " is of version ",
+                                                plugin == nullptr ? 0 : plugin->version, ", and this driver needs ",
+                                                VDLA_XRT_VERSION, ": take both from one build"));
   return plugin;
 }
 
@@ -159,6 +169,15 @@ absl::StatusOr<RunResult> ReadStatusBlock(absl::Span<const uint32_t> words, cons
         "the card's core is a ", words[2], "x", words[3], "x", words[4], " one of instruction set ", words[1],
         ", and the device was opened as `", machine.name, "`, a ", machine.batch, "x", machine.block_in, "x",
         machine.block_out, " one of ", isa::kVersion, ": open it with the machine= of the core"));
+    return absl::UnavailableError(
+        "the kernel returned and wrote no status, so nothing is known of its results: the "
+        "xclbin holds another kernel, or XRT only pretends (XCL_EMULATION_MODE=noop)");
+  if (words[1] != isa::kVersion || words[2] != machine.batch || words[3] != machine.block_in ||
+      words[4] != machine.block_out)
+    return absl::FailedPreconditionError(
+        StrCat("the card's core is a ", words[2], "x", words[3], "x", words[4], " one of instruction set ", words[1],
+               ", and the device was opened as `", machine.name, "`, a ", machine.batch, "x", machine.block_in, "x",
+               machine.block_out, " one of ", isa::kVersion, ": open it with the machine= of the core"));
   if (words[5] != 1) {
     const std::string_view why = words[6] > 0 && words[6] < std::size(kStops) ? kStops[words[6]] : "stopped the core";
     return absl::AbortedError(StrCat("instruction ", words[7], " ", why, " (code ", words[6],
@@ -173,6 +192,8 @@ absl::StatusOr<std::unique_ptr<Port>> OpenXrtPort(std::string_view name, const O
   const std::string xclbin = options.Text("xclbin", "");
   if (xclbin.empty())
     return absl::InvalidArgumentError("no xclbin is named: write xrt:xclbin=FILE, the file that a card is programmed with");
+    return absl::InvalidArgumentError(
+        "no xclbin is named: write xrt:xclbin=FILE, the file that a card is programmed with");
   SMELT_ASSIGN_OR_RETURN(isa::Config machine, options.Machine());
   SMELT_ASSIGN_OR_RETURN(const VdlaXrtPlugin* plugin, OpenPlugin(options));
   char text[VDLA_XRT_TEXT] = "";
@@ -181,6 +202,10 @@ absl::StatusOr<std::unique_ptr<Port>> OpenXrtPort(std::string_view name, const O
                                               options.Text("kernel", "vdla").c_str(),
                                               static_cast<uint64_t>(machine.dram_bytes), &card, text),
                                  text));
+  SMELT_RETURN_IF_ERROR(
+      StatusOf(plugin->open(xclbin.c_str(), options.Text("device", "0").c_str(), options.Text("kernel", "vdla").c_str(),
+                            static_cast<uint64_t>(machine.dram_bytes), &card, text),
+               text));
   return std::unique_ptr<Port>(new XrtPort(*plugin, card, std::move(machine)));
 }
 

@@ -1,4 +1,4 @@
-#include "vdla/driver/dram_allocator.h"
+#include "vdla/driver/ports/dram_allocator.h"
 
 #include <algorithm>
 #include <iterator>
@@ -33,7 +33,8 @@ absl::StatusOr<uint64_t> DramAllocator::Allocate(uint64_t bytes, uint64_t alignm
 absl::Status DramAllocator::Free(uint64_t address) {
   const auto taken = taken_.find(address);
   if (taken == taken_.end())
-    return absl::InvalidArgumentError(StrCat("nothing was allocated at DRAM address ", address, ", or it is free again"));
+    return absl::InvalidArgumentError(
+        StrCat("nothing was allocated at DRAM address ", address, ", or it is free again"));
   auto [begin, end] = *taken;
   taken_.erase(taken);
   auto next = free_.lower_bound(begin);
