@@ -7,14 +7,14 @@
 #                             models/dump.py and bench/compare_xla.py; exit status 3, and no .venv/, where the index cannot
 #                             be reached
 #
-# Needs root or sudo where a package is missing.
+# Needs root or sudo where a package is missing. vdla/rtl/resources.sh alone needs yosys too, which this does not install.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 tool=(cmake ninja-build ccache mold g++ pkg-config protobuf-compiler python3 llvm-19-dev libprotobuf-dev libabsl-dev
   libsqlite3-dev libcli11-dev nlohmann-json3-dev libzstd-dev zlib1g-dev)
 training=(libtorch-dev libopenblas0-openmp)
-tests=(libgtest-dev libgmock-dev libbenchmark-dev)
+tests=(libgtest-dev libgmock-dev libbenchmark-dev verilator)
 style=(clang-format clang-tidy)
 jax=()
 jax_packages=(numpy==2.4.6 ml_dtypes==0.6.0 jax==0.10.2 jaxlib==0.10.2)

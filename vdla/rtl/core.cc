@@ -113,7 +113,8 @@ absl::StatusOr<std::unique_ptr<Core>> OpenCore(const isa::Config& config) {
     if (SameCore(*built, config)) return machine.make(machine.memory_bytes);
     StrAppend(&names, names.empty() ? "" : ", ", built->name);
   }
-  return absl::UnimplementedError(StrCat("no core was built for the sizes of machine ", config.name, "; there are: ", names));
+  return absl::UnimplementedError(
+      StrCat("no core was built for the sizes of machine ", config.name, "; there are: ", names));
 }
 
 }  // namespace smelt::vdla::rtl
