@@ -33,7 +33,7 @@ struct Total {
   int64_t layers = 0;
 };
 
-// Of the processor, so that others on the machine do not count.
+// Seconds of the processor, so that others on the machine do not count.
 double ProcessorSeconds() {
   timespec time;
   clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);

@@ -137,7 +137,7 @@ class LayerWriter {
     return U(static_cast<int64_t>(program_.Find(name)->address) / program_.config.DramElementBytes(memory));
   }
 
-  // Of each thread: one micro-op that stands for its accumulators, then those of the products. Neighbours write
+  // Each thread has one micro-op that stands for its accumulators, then those of the products. Neighbours write
   // different accumulators, so that none waits for the one before.
   void WriteMicroOps() {
     using vdla::isa::Memory;

@@ -17,9 +17,9 @@ DmaRequests::DmaRequests(const Instruction& i, const Config& config)
   tail_ = cycles(i.y_pad_after * width);
   row_pad_ = cycles(int64_t{i.x_pad_before} + i.x_pad_after);
   address_ = i.dram_base * element;
-  if (i.x_size == 0) {  // nothing is read: rows of padding alone
-    first_pad_ += i.y_size * row_pad_;
-    row_pad_ = 0;
+  if (i.x_size == 0 || i.y_size == 0) {  // nothing is read: rows of padding alone
+    tail_ += first_pad_ + i.y_size * row_pad_;
+    first_pad_ = row_pad_ = 0;
     return;
   }
   rows_ = i.y_size;

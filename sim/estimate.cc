@@ -140,13 +140,13 @@ absl::StatusOr<Estimate> EstimateCycles(const Program& program) {
   std::array<std::deque<Work>, kUnits> queues;
   for (size_t number = 0; number < program.instructions.size(); ++number) {
     const Instruction& i = program.instructions[number];
-    int64_t cycles = 1, stalls = 0;
+    int64_t cycles = 1;
     if (i.opcode == Opcode::kLoad || i.opcode == Opcode::kStore) {
       cycles = DmaCycles(i, config);
       bytes += DmaRequests(i, config).total_bytes();
       if (i.memory == Memory::kUop) micro_ops.Load(i);
     } else if (i.opcode != Opcode::kFinish) {
-      cycles = ComputeCycles(i, micro_ops.Of(i), config, &stalls);
+      cycles = ComputeCycles(i, micro_ops.Of(i), config);
     }
     estimate.work[static_cast<size_t>(UnitOf(i))] += cycles;
     const auto count = static_cast<int64_t>(number);

@@ -36,12 +36,12 @@ int64_t GemmStalls(const Instruction& i, absl::Span<const MicroOp> micro_ops, co
 int64_t ComputeCycles(const Instruction& i, absl::Span<const MicroOp> micro_ops, const Config& config,
                       int64_t* stalls) {
   const auto count = static_cast<int64_t>(MicroOpsOf(i));
-  *stalls = 0;
-  if (i.opcode == Opcode::kAlu)
-    return count * (i.use_imm ? config.timing.alu_immediate_cycles : config.timing.alu_tensor_cycles) +
-           config.timing.alu_drain;
-  *stalls = GemmStalls(i, micro_ops, config);
-  return count + *stalls + config.timing.gemm_drain;
+  const bool gemm = i.opcode == Opcode::kGemm;
+  const int64_t waits = gemm ? GemmStalls(i, micro_ops, config) : 0;
+  if (stalls != nullptr) *stalls = waits;
+  if (gemm) return count + waits + config.timing.gemm_drain;
+  return count * (i.use_imm ? config.timing.alu_immediate_cycles : config.timing.alu_tensor_cycles) +
+         config.timing.alu_drain;
 }
 
 }  // namespace smelt::sim

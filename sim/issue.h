@@ -17,8 +17,8 @@ namespace smelt::sim {
 // instruction's own (Executor::MicroOps).
 int64_t GemmStalls(const vdla::isa::Instruction& instruction, absl::Span<const vdla::isa::MicroOp> micro_ops,
                    const vdla::isa::Config& config);
-// Of a GEMM or an ALU: micro-ops, stalls, drain.
+// Cycles of a GEMM or an ALU: micro-ops, stalls (also alone, where asked for), drain.
 int64_t ComputeCycles(const vdla::isa::Instruction& instruction, absl::Span<const vdla::isa::MicroOp> micro_ops,
-                      const vdla::isa::Config& config, int64_t* stalls);
+                      const vdla::isa::Config& config, int64_t* stalls = nullptr);
 
 }  // namespace smelt::sim

@@ -4,9 +4,9 @@
 // 2009).
 //
 //   RaceDetector detector(config, instructions, /*max_races=*/16);
-//   detector.Begin(Unit::kLoad, /*number=*/0, AccessesOf(instructions[0], {}, config));
-//   VectorClock token = detector.Clock(Unit::kLoad);      // goes with the token
-//   detector.Join(Unit::kCompute, token);                 // where it is popped
+//   detector.Begin(vdla::isa::Unit::kLoad, /*number=*/0, vdla::isa::AccessesOf(instructions[0], {}, config));
+//   VectorClock token = detector.Clock(vdla::isa::Unit::kLoad);  // goes with the token
+//   detector.Join(vdla::isa::Unit::kCompute, token);             // where it is popped
 #pragma once
 
 #include <array>

@@ -104,14 +104,14 @@ class Simulation {
     Phase phase = Phase::kEmpty;
     int64_t number = -1;
     Tick since = 0;  // of the phase
-    // Of the DMA that runs.
+    // The DMA that runs.
     std::optional<DmaRequests> requests;
     DmaRequest next;
     bool has_next = false, waits_for_room = false, issue_pending = false;
     int64_t outstanding = 0;
     Tick issued = 0;  // the last request, or the end of padding
     Tick moving = 0;  // of its own time: transfers and padding
-    // Of the GEMM or ALU that runs.
+    // The GEMM or ALU that runs.
     int64_t port_cycles = 0;
     Retired trace;
     Tick busy = 0, token = 0, dma = 0, port = 0, empty = 0;

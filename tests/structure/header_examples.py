@@ -91,7 +91,21 @@ NAMES = {
     "worse": ("bool", "hlo/module.h"),
 }
 # Where a header's example uses one of these words for something else, or words of its own.
+VDLA = {
+    "program": "smelt::vdla::isa::Program",
+    "instruction": "smelt::vdla::isa::Instruction",
+    "instructions": "std::vector<smelt::vdla::isa::Instruction>",
+    "micro_ops": "std::vector<smelt::vdla::isa::MicroOp>",
+    "config": "smelt::vdla::isa::Config",
+    "machine": "std::unique_ptr<smelt::sim::Machine>",
+    "report": "smelt::sim::Report",
+}
 OWN = {
+    **{header: VDLA for header in ("sim/estimate.h", "sim/executor.h", "sim/issue.h", "sim/machine.h", "sim/race_detector.h", "sim/report.h", "sim/roofline.h",
+                                   "sim/simulate.h", "sim/trace.h", "bench/vdla_layers.h", "vdla/isa/program_file.h")},
+    "vdla/isa/accesses.h": {**VDLA, "other": "smelt::vdla::isa::Accesses"},
+    "sim/dma.h": {**VDLA, "total": "int64_t"},
+    "sim/gemm_kernel.h": {"acc": "int32_t*", "inp": "int16_t*", "wgt": "int16_t*"},
     "cli/limits.h": {"app": "CLI::App"},
     "cli/one_program.h": {"target": "smelt::targets::Target"},
     "cli/target.h": {"app": "CLI::App"},

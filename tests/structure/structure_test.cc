@@ -75,6 +75,14 @@ TEST(FolderIncludes, CatchAFolderThatLooksAhead) {
                                                      HasSubstr("hlo/a.h:1: includes fusion/space.h")));
 }
 
+TEST(FolderIncludes, CatchAFolderInsideOneWithALineOfItsOwn) {
+  const SourceTree tree = {{"sim/a.cc", "#include \"vdla/isa/config.h\"\n#include \"vdla/driver/b.h\"\n"},
+                           {"vdla/isa/c.cc", "#include \"base/check.h\"\n#include \"sim/a.h\"\n"},
+                           {"vdla/lower/d.cc", "#include \"vdla/isa/config.h\"\n#include \"kernels/ir/stmt.h\"\n"}};
+  EXPECT_THAT(CheckFolderIncludes(tree), ElementsAre(HasSubstr("sim/a.cc:2: includes vdla/driver/b.h"),
+                                                     HasSubstr("vdla/isa/c.cc:2: includes sim/a.h")));
+}
+
 TEST(ShownCode, CatchesWhatNoFileHas) {
   const SourceTree tree = {{"docs/adding.md", "A\n```cpp\nint a;\n```\n```cpp\nint b;\n```\n"},
                            {"tests/a.cc", "// a\nint a;\n"}};
@@ -91,9 +99,9 @@ TEST(TargetNames, CatchABranchOnOneTarget) {
 }
 
 TEST(FolderIncludes, CatchAFolderWithoutARule) {
-  const SourceTree tree = {{"hlo/a.h", ""}, {"vdla/b.cc", ""}, {"tools/c.py", ""}, {"docs/d.md", ""}};
+  const SourceTree tree = {{"hlo/a.h", ""}, {"workshop/b.cc", ""}, {"tools/c.py", ""}, {"docs/d.md", ""}};
   EXPECT_THAT(CheckFolderIncludes(tree),
-              ElementsAre(HasSubstr("tools/c.py:1: no rule says"), HasSubstr("vdla/b.cc:1: no rule says")));
+              ElementsAre(HasSubstr("tools/c.py:1: no rule says"), HasSubstr("workshop/b.cc:1: no rule says")));
 }
 
 TEST(FolderCycles, CatchANewCircleAndAnEntryThatSaysTooMuch) {

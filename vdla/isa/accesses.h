@@ -41,7 +41,7 @@ struct Access {
   Run run;
   bool operator==(const Access&) const = default;
 };
-// In order of space, reads before writes, begin. The runs of one space and direction do not overlap.
+// They stand in order of space, reads before writes, begin. The runs of one space and direction do not overlap.
 using Accesses = std::vector<Access>;
 
 // `micro_ops` holds the instruction's own, from uop_begin on, uop_count of them (a GEMM or an ALU; else unused). Where

@@ -2,8 +2,7 @@
 // docs/vdla.md says the same in words. No shift amount and no operand is undefined.
 //
 //   int32_t shifted = ApplyAlu(AluOp::kShr, -5, 1);      // -3: rounds down
-//   int32_t scaled = ApplyAlu(AluOp::kMulShift, 1000, MulShiftOperand(77, 8).value());   // 301: 1000 * 77 / 256,
-//   rounded
+//   int32_t scaled = ApplyAlu(AluOp::kMulShift, 1000, MulShiftOperand(77, 8).value());  // 301, from 300.8
 #pragma once
 
 #include <algorithm>
@@ -70,7 +69,7 @@ constexpr int32_t AluMulShift(int32_t x, int32_t y) {
 constexpr int32_t AluMov(int32_t, int32_t y) { return y; }
 
 using AluFunction = int32_t (*)(int32_t x, int32_t y);
-// By the number of the operation.
+// The number of the operation is the index.
 inline constexpr AluFunction kAluFunctions[kAluOps] = {AluMin,  AluMax, AluAdd,  AluSub,      AluMul, AluShr,
                                                        AluRshr, AluShl, AluClip, AluMulShift, AluMov};
 constexpr int32_t ApplyAlu(AluOp op, int32_t x, int32_t y) { return kAluFunctions[static_cast<int>(op)](x, y); }

@@ -43,4 +43,7 @@ for shard in "$folder"/profile/shard-*.tfrecord; do
   length=$(od -An -tu8 -N8 "$shard" | tr -d ' ')
   tail -c +13 "$shard" | head -c "$length" > "$folder/corpus_shard/record"
 done
+mkdir -p "$folder/vdla_program"
+cp "$root/models/products.vdla" "$folder/vdla_program/"
+"$smelt" sim "$root/models/products.vdla" --out="$folder/vdla_program/binary.vdla" > /dev/null
 rm -r "$folder/run" "$folder/profile" "$folder/text.pbtxt"
