@@ -11,6 +11,7 @@
 // instructions lie behind the last byte of DRAM, where no instruction reaches. Not thread-safe.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <deque>
 #include <string_view>
@@ -45,6 +46,7 @@ class MemoryPort {
   int64_t budget_ = 0;           // thousandths of a byte that the bus may move by now
   bool write_was_last_ = false;  // reads and writes take turns
   std::deque<Request> requests_;
+  std::array<int64_t, 3> outstanding_{};  // by the unit that reads
   std::deque<int64_t> acknowledgements_;  // cycles
 };
 
