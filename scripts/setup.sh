@@ -7,7 +7,7 @@
 #                             models/dump.py and bench/compare_xla.py; exit status 3, and no .venv/, where the index cannot
 #                             be reached
 #
-# Needs root or sudo where a package is missing.
+# Needs root or sudo where a package is missing. vdla/rtl/resources.sh alone needs yosys too, which this does not install.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -17,6 +17,7 @@ training=(libtorch-dev libopenblas0-openmp)
 tests=(libgtest-dev libgmock-dev libbenchmark-dev)
 # Optional: what vdla/xrt is built against. Without them libvdla_xrt.so is not built, and its tests are not there.
 cards=(libxrt-dev uuid-dev)
+tests=(libgtest-dev libgmock-dev libbenchmark-dev verilator)
 style=(clang-format clang-tidy)
 jax=()
 jax_packages=(numpy==2.4.6 ml_dtypes==0.6.0 jax==0.10.2 jaxlib==0.10.2)

@@ -39,7 +39,7 @@ class VerilatedCore : public Core {
     model_.program_address = pins.program_address;
     model_.program_count = pins.program_count;
     model_.dram_bytes = pins.dram_bytes;
-    model_.read_ready = pins.read_ready;
+    model_.read_ready = static_cast<CData>(pins.read_ready);
     model_.data_valid = pins.data_valid;
     model_.data_unit = static_cast<CData>(pins.data_unit);
     model_.data_bytes = static_cast<CData>(pins.data_bytes);
@@ -113,7 +113,8 @@ absl::StatusOr<std::unique_ptr<Core>> OpenCore(const isa::Config& config) {
     if (SameCore(*built, config)) return machine.make(machine.memory_bytes);
     StrAppend(&names, names.empty() ? "" : ", ", built->name);
   }
-  return absl::UnimplementedError(StrCat("no core was built for the sizes of machine ", config.name, "; there are: ", names));
+  return absl::UnimplementedError(
+      StrCat("no core was built for the sizes of machine ", config.name, "; there are: ", names));
 }
 
 }  // namespace smelt::vdla::rtl

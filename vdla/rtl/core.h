@@ -23,7 +23,8 @@ struct CorePins {
   bool reset = false, start = false;
   uint64_t program_address = 0, dram_bytes = 0;  // bytes
   uint32_t program_count = 0;                    // instructions
-  bool read_ready = false, data_valid = false, write_ready = false, write_done = false;
+  uint32_t read_ready = 0;                       // a bit a unit that reads: fetch, compute, load
+  bool data_valid = false, write_ready = false, write_done = false;
   uint32_t data_unit = 0, data_bytes = 0;
   uint8_t data[kMostMemoryBytes] = {};
   // Out of it.

@@ -1,4 +1,5 @@
-// The machines whose sizes the build gave to the Verilog as parameters: JSON, and the width of the memory's port in bytes.
+// The machines whose sizes the build gave to the Verilog as parameters: JSON, and the width of the memory's port in
+// bytes.
 #pragma once
 
 namespace smelt::vdla::rtl {

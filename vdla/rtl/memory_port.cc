@@ -27,7 +27,9 @@ void MemoryPort::Drive(CorePins& pins) {
   budget_ = std::min<int64_t>(budget_ + per_cycle, per_cycle + 1000 * int64_t{beat_bytes_});
   const bool may_move = budget_ >= 1000 * int64_t{beat_bytes_};
 
-  pins.read_ready = requests_.size() < static_cast<size_t>(timing_.outstanding_requests) * isa::kUnits;
+  pins.read_ready = 0;
+  for (size_t unit = 0; unit < outstanding_.size(); ++unit)
+    pins.read_ready |= uint32_t{outstanding_[unit] < timing_.outstanding_requests} << unit;
   const bool has_data = !requests_.empty() && requests_.front().ready <= cycle_;
   pins.data_valid = has_data && may_move && (write_was_last_ || !pins.write_valid);
   if (pins.data_valid) {
@@ -47,7 +49,10 @@ void MemoryPort::Take(const CorePins& pins) {
     budget_ -= 1000 * int64_t{pins.data_bytes};
     request.address += pins.data_bytes;
     request.bytes -= pins.data_bytes;
-    if (request.bytes == 0) requests_.pop_front();
+    if (request.bytes == 0) {
+      --outstanding_[request.unit];
+      requests_.pop_front();
+    }
     write_was_last_ = false;
   }
   if (pins.write_valid && pins.write_ready) {
@@ -57,8 +62,10 @@ void MemoryPort::Take(const CorePins& pins) {
     acknowledgements_.push_back(cycle_ + timing_.dram_latency);
     write_was_last_ = true;
   }
-  if (pins.read_valid && pins.read_ready)
+  if (pins.read_valid) {
     requests_.push_back({pins.read_unit, pins.read_address, pins.read_bytes, cycle_ + timing_.dram_latency});
+    ++outstanding_[pins.read_unit];
+  }
   ++cycle_;
 }
 

@@ -1,13 +1,17 @@
 // DRAM as the core's memory port sees it: latency, and a bus of so many bytes a cycle that reads and writes share.
 //
-//   MemoryPort port(config.timing, core->memory_bytes(), instructions, dram);
-//   port.Drive(pins);   // before core->Settle(pins): what the memory shows
+//   const isa::Config pynq = isa::Config::Named("pynq").value();
+//   std::unique_ptr<sim::Dram> memory = sim::Dram::Create(pynq.dram_bytes).value();
+//   MemoryPort port(pynq.timing, /*beat_bytes=*/8, /*instructions=*/"", *memory);
+//   CorePins pins;
+//   port.Drive(pins);   // before the core settles: what the memory shows
 //   port.Take(pins);    // after it: what was taken and given
 //
-// Requests are answered in their order, a beat at a time; what comes later waits for nothing but the bus. The program's instructions lie behind the last byte of
-// DRAM, where no instruction reaches. Not thread-safe.
+// Requests are answered in their order, a beat at a time; what comes later waits for nothing but the bus. The program's
+// instructions lie behind the last byte of DRAM, where no instruction reaches. Not thread-safe.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <deque>
 #include <string_view>
@@ -42,6 +46,7 @@ class MemoryPort {
   int64_t budget_ = 0;           // thousandths of a byte that the bus may move by now
   bool write_was_last_ = false;  // reads and writes take turns
   std::deque<Request> requests_;
+  std::array<int64_t, 3> outstanding_{};  // by the unit that reads
   std::deque<int64_t> acknowledgements_;  // cycles
 };
 

@@ -1,4 +1,5 @@
-// One memory read port for three units: fetch before compute before load. Requests carry the unit's number, and answers bring it back.
+// One memory read port for three units: fetch before compute before load, of those whose requests the memory takes now. Requests carry the unit's number, and
+// answers bring it back.
 module vdla_read_port (
     input [2:0] unit_valid,  // fetch, compute, load
     output [2:0] unit_ready,
@@ -8,7 +9,7 @@ module vdla_read_port (
     input [2:0] unit_data_ready,
 
     output read_valid,
-    input read_ready,
+    input [2:0] read_ready,
     output [1:0] read_unit,
     output [41:0] read_address,
     output [15:0] read_bytes,
@@ -16,8 +17,9 @@ module vdla_read_port (
     output data_ready,
     input [1:0] data_unit
 );
-  wire [1:0] chosen = unit_valid[0] ? 2'd0 : unit_valid[1] ? 2'd1 : 2'd2;
-  assign read_valid = |unit_valid;
+  wire [2:0] able = unit_valid & read_ready;
+  wire [1:0] chosen = able[0] ? 2'd0 : able[1] ? 2'd1 : 2'd2;
+  assign read_valid = |able;
   assign read_unit = chosen;
   assign read_address = unit_address[chosen*42+:42];
   assign read_bytes = unit_bytes[chosen*16+:16];
@@ -25,7 +27,7 @@ module vdla_read_port (
   generate
     for (unit = 0; unit < 3; unit = unit + 1) begin : units
       localparam [1:0] NUMBER = unit;
-      assign unit_ready[unit] = read_ready && chosen == NUMBER;
+      assign unit_ready[unit] = able[unit] && chosen == NUMBER;
       assign unit_data_valid[unit] = data_valid && data_unit == NUMBER;
     end
   endgenerate

@@ -1,7 +1,8 @@
 // Runs a program file on the Verilog core: run_core PROGRAM [--trace=FILE] [--dram=FILE]
 //
-// Prints the cycles, or the trap; the exit status is 0 where the program finished and its expected results are there. The trace has a line an instruction, `UNIT NUMBER
-// START END`; the image has the bytes of DRAM up to the end of the last segment.
+// Prints the cycles, or the trap; the exit status is 0 where the program finished and its expected results are there.
+// The trace has a line an instruction, `UNIT NUMBER START END`; the image has the bytes of DRAM up to the end of the
+// last segment.
 #include <algorithm>
 #include <cstdio>
 #include <memory>

@@ -51,8 +51,7 @@ struct CoreRun {
 
 // Unimplemented: no core has the machine's sizes. ResourceExhausted: more than 2^24 - 1 instructions. DeadlineExceeded:
 // not done after `most_cycles`.
-absl::StatusOr<CoreRun> RunOnCore(const isa::Program& program, sim::Dram& dram,
-                                  int64_t most_cycles = int64_t{1} << 32);
+absl::StatusOr<CoreRun> RunOnCore(const isa::Program& program, sim::Dram& dram, int64_t most_cycles = int64_t{1} << 32);
 // Instructions as bytes, which need not be legal: the core says so by a trap.
 absl::StatusOr<CoreRun> RunOnCore(const isa::Config& config, std::string_view instructions, sim::Dram& dram,
                                   int64_t most_cycles = int64_t{1} << 32);

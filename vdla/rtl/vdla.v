@@ -5,7 +5,8 @@
 //
 // Memory. A read request names an address, a number of bytes and a unit; answers come in order of requests, in beats of MEMORY_BYTES of which data_bytes, from the
 // lowest, count: all but in a request's last beat. The first byte of an answer is the byte at the address. A write is one beat with an address of its own, and
-// write_done tells that one of them is in memory. Valid may wait for ready; ready does not wait for valid.
+// write_done tells that one of them is in memory. read_ready has a bit for fetch (unit 0), compute and load: whose request would be taken now, so that one unit's many
+// requests hold up no other's. Valid waits for it; ready does not wait for valid.
 `include "instruction.vh"
 
 module vdla #(
@@ -37,7 +38,7 @@ module vdla #(
     output [NUMBER-1:0] trap_number,
 
     output read_valid,
-    input read_ready,
+    input [2:0] read_ready,
     output [1:0] read_unit,
     output [41:0] read_address,
     output [15:0] read_bytes,

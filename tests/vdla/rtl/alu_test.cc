@@ -1,10 +1,11 @@
 // Every operation of the ALU, with an immediate and with two accumulators, on the values at which it might go wrong.
+#include "vdla/isa/alu.h"
+
 #include <gtest/gtest.h>
 
 #include <limits>
 
 #include "tests/vdla/rtl/comparison.h"
-#include "vdla/isa/alu.h"
 
 namespace smelt::vdla::rtl {
 namespace {
@@ -22,7 +23,8 @@ constexpr uint64_t kUops = 0, kX = 65536, kOutputs = 524288;
 std::vector<int32_t> Extremes() {
   constexpr int32_t kLeast = std::numeric_limits<int32_t>::min(), kMost = std::numeric_limits<int32_t>::max();
   std::vector<int32_t> values = {kLeast, kLeast + 1, kMost, kMost - 1, 0};
-  for (const int32_t value : {1, 2, 3, 5, 7, 15, 16, 30, 31, 32, 33, 55, 56, 57, 63, 64, 65, 127, 128, 255, 256, 32767, 32768, 1 << 23, 1 << 30})
+  for (const int32_t value : {1,  2,  3,  5,  7,   15,  16,  30,  31,    32,    33,      55,     56,
+                              57, 63, 64, 65, 127, 128, 255, 256, 32767, 32768, 1 << 23, 1 << 30})
     values.insert(values.end(), {value, -value});
   return values;
 }
@@ -37,7 +39,8 @@ std::vector<int32_t> Scales() {
 }
 
 // x in every lane, one value an element, against one y in each element; y lies behind the xs.
-isa::Program Make(const isa::Config& config, const std::vector<int32_t>& xs, const std::vector<int32_t>& ys, const Instruction& alu) {
+isa::Program Make(const isa::Config& config, const std::vector<int32_t>& xs, const std::vector<int32_t>& ys,
+                  const Instruction& alu) {
   std::vector<int32_t> lanes;
   for (size_t e = 0; e < ys.size(); ++e) {
     for (int lane = 0; lane < kLanes; ++lane) lanes.push_back(xs[(e * kLanes + static_cast<size_t>(lane)) % xs.size()]);
@@ -47,27 +50,28 @@ isa::Program Make(const isa::Config& config, const std::vector<int32_t>& xs, con
   const std::vector<MicroOp> uops = {{0, elements / 2, 0}};
   const uint64_t bytes = 64 * uint64_t{elements};
   const auto move = [&](Opcode opcode, Memory memory, uint64_t address, uint32_t count) {
-    return Instruction{.opcode = opcode,
-                       .memory = memory,
-                       .dram_base = static_cast<uint32_t>(address / static_cast<uint64_t>(config.DramElementBytes(memory))),
-                       .y_size = 1,
-                       .x_size = count,
-                       .x_stride = count};
+    return Instruction{
+        .opcode = opcode,
+        .memory = memory,
+        .dram_base = static_cast<uint32_t>(address / static_cast<uint64_t>(config.DramElementBytes(memory))),
+        .y_size = 1,
+        .x_size = count,
+        .x_stride = count};
   };
   return OrderedProgram(config,
                         {{"uops", Role::kConstant, kUops, 4, BytesOf(uops)},
                          {"x", Role::kInput, kX, bytes, BytesOf(lanes)},
                          {"outputs", Role::kOutput, kOutputs, bytes, ""}},
-                        {move(Opcode::kLoad, Memory::kUop, kUops, 1), move(Opcode::kLoad, Memory::kAcc, kX, elements), alu,
-                         move(Opcode::kStore, Memory::kAcc, kOutputs, elements)});
+                        {move(Opcode::kLoad, Memory::kUop, kUops, 1), move(Opcode::kLoad, Memory::kAcc, kX, elements),
+                         alu, move(Opcode::kStore, Memory::kAcc, kOutputs, elements)});
 }
 
-class Alu : public testing::TestWithParam<int> {
+class RtlAlu : public testing::TestWithParam<int> {
  protected:
   AluOp op() const { return static_cast<AluOp>(GetParam()); }
 };
 
-TEST_P(Alu, OnTwoAccumulatorsEqualsTheSimulator) {
+TEST_P(RtlAlu, OnTwoAccumulatorsEqualsTheSimulator) {
   const isa::Config config = isa::Config::Named("pynq").value();
   // Each y meets sixteen xs an element; the ys are repeated until each has met all of them.
   const std::vector<int32_t> xs = Extremes();
@@ -88,11 +92,12 @@ TEST_P(Alu, OnTwoAccumulatorsEqualsTheSimulator) {
   EXPECT_EQ(run.alu.core, run.alu.simulator) << "cycles";
 }
 
-TEST_P(Alu, OnAnImmediateEqualsTheSimulator) {
+TEST_P(RtlAlu, OnAnImmediateEqualsTheSimulator) {
   const isa::Config config = isa::Config::Named("pynq").value();
   const std::vector<int32_t> xs = Extremes();
   const std::vector<int32_t> ys((xs.size() + kLanes - 1) / kLanes, 0);
-  std::vector<int32_t> immediates = {-32768, -32767, -257, -256, -64, -33, -32, -31, -2, -1, 0, 1, 2, 31, 32, 33, 64, 127, 255, 256, 257, 32767};
+  std::vector<int32_t> immediates = {-32768, -32767, -257, -256, -64, -33, -32, -31, -2,  -1,  0,
+                                     1,      2,      31,   32,   33,  64,  127, 255, 256, 257, 32767};
   const uint32_t elements = static_cast<uint32_t>(ys.size());
   isa::Program program = Make(config, xs, ys, {.opcode = Opcode::kAlu});
   // One pass an immediate: load, compute, store elsewhere.
@@ -101,7 +106,8 @@ TEST_P(Alu, OnAnImmediateEqualsTheSimulator) {
   for (size_t n = 0; n < immediates.size(); ++n) {
     Instruction load = once[1], store = once[3];
     store.dram_base += static_cast<uint32_t>(n) * 2 * elements;
-    for (Instruction* move : {&load, &store}) move->pop_prev = move->pop_next = move->push_prev = move->push_next = false;
+    for (Instruction* move : {&load, &store})
+      move->pop_prev = move->pop_next = move->push_prev = move->push_next = false;
     instructions.push_back(load);
     instructions.push_back({.opcode = Opcode::kAlu,
                             .use_imm = true,
@@ -120,7 +126,7 @@ TEST_P(Alu, OnAnImmediateEqualsTheSimulator) {
 }
 
 // Each micro-op reads what the one before it wrote; the core waits, which the simulator's time does not count.
-TEST_P(Alu, OnItsOwnResultsWaitsForThem) {
+TEST_P(RtlAlu, OnItsOwnResultsWaitsForThem) {
   const isa::Config config = isa::Config::Named("pynq").value();
   const std::vector<int32_t> xs = {3, -5, 100, 70000, -1 << 20, 1, 0, 12345, -6789, 2};
   const std::vector<int32_t> ys = {1, 2, -1, 3, 259, 5};
@@ -143,8 +149,10 @@ TEST_P(Alu, OnItsOwnResultsWaitsForThem) {
   }
 }
 
-std::string OpName(const testing::TestParamInfo<int>& info) { return std::string(NameOf(static_cast<AluOp>(info.param))); }
-INSTANTIATE_TEST_SUITE_P(Operations, Alu, testing::Range(0, isa::kAluOps), OpName);
+std::string OpName(const testing::TestParamInfo<int>& info) {
+  return std::string(NameOf(static_cast<AluOp>(info.param)));
+}
+INSTANTIATE_TEST_SUITE_P(Operations, RtlAlu, testing::Range(0, isa::kAluOps), OpName);
 
 }  // namespace
 }  // namespace smelt::vdla::rtl

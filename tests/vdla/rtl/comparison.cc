@@ -57,8 +57,8 @@ void AddDurations(const isa::Program& program, Comparison& run) {
     ++sum.instructions;
     sum.core += core;
     sum.simulator += simulator;
-    sum.most_apart = std::max(
-        sum.most_apart, std::abs(static_cast<double>(core - simulator)) / static_cast<double>(std::max<int64_t>(simulator, 1)));
+    sum.most_apart = std::max(sum.most_apart, std::abs(static_cast<double>(core - simulator)) /
+                                                  static_cast<double>(std::max<int64_t>(simulator, 1)));
   }
 }
 
@@ -70,7 +70,8 @@ std::string EndDifference(const CoreRun& core, const sim::Report& report) {
                   ", the simulator says: ", stopped ? report.message : "finished");
   }
   if (stopped && report.end == sim::End::kTrap && report.instruction != core.trap->instruction) {
-    return StrCat("the core stopped at instruction ", core.trap->instruction, ", the simulator at ", report.instruction);
+    return StrCat("the core stopped at instruction ", core.trap->instruction, ", the simulator at ",
+                  report.instruction);
   }
   return "";
 }
@@ -88,12 +89,13 @@ Comparison RunEverywhere(const isa::Program& program) {
   run.core = *ran;
   const sim::Report at_once =
       sim::Simulate(*functional, program.instructions, {.timing = sim::Timing::kFunctional, .find_races = false});
-  run.report =
-      sim::Simulate(*cycle, program.instructions, {.timing = sim::Timing::kCycle, .find_races = true, .trace = &run.trace});
+  run.report = sim::Simulate(*cycle, program.instructions,
+                             {.timing = sim::Timing::kCycle, .find_races = true, .trace = &run.trace});
   run.difference = EndDifference(run.core, run.report);
   // What the other units had done by the time of a trap depends on time, and an index that was moved may race.
   const bool trapped = run.report.end == sim::End::kTrap;
-  if (run.difference.empty() && !trapped && run.report.race_count > 0) run.difference = run.report.races.front().message;
+  if (run.difference.empty() && !trapped && run.report.race_count > 0)
+    run.difference = run.report.races.front().message;
   if (run.difference.empty() && at_once.end != run.report.end) run.difference = at_once.message;
   if (run.difference.empty() && !trapped) run.difference = DramDifference(program, *core, *functional, "functional");
   if (run.difference.empty() && !trapped) run.difference = DramDifference(program, *core, *cycle, "cycle");

@@ -33,8 +33,8 @@ struct Comparison {
 };
 Comparison RunEverywhere(const isa::Program& program);
 
-// The instructions one after the other, whatever they touch: each pops a token that the one before it pushes, where they
-// are of different units, with an instruction of the compute unit that moves nothing between a load and a store. A
+// The instructions one after the other, whatever they touch: each pops a token that the one before it pushes, where
+// they are of different units, with an instruction of the compute unit that moves nothing between a load and a store. A
 // FINISH is added. Flags are set by this function.
 isa::Program OrderedProgram(const isa::Config& config, std::vector<isa::Segment> segments,
                             std::vector<isa::Instruction> instructions);

@@ -1,4 +1,5 @@
-// LOAD with padding on every side, of every memory; STORE with and without saturation; rows, strides, bursts and their ends.
+// LOAD with padding on every side, of every memory; STORE with and without saturation; rows, strides, bursts and their
+// ends.
 #include <gtest/gtest.h>
 
 #include "tests/vdla/rtl/comparison.h"
@@ -14,12 +15,12 @@ using isa::Role;
 
 constexpr uint64_t kIn = 8192, kUops = 4096, kOut = 400000;
 
-class Dma : public testing::TestWithParam<const char*> {
+class RtlDma : public testing::TestWithParam<const char*> {
  protected:
-  const isa::Config config_ = isa::Config::Open(std::string(GetParam()) == "pynq"
-                                                    ? "pynq"
-                                                    : std::string(SMELT_SOURCE_DIR) + "/vdla/rtl/tiny.json")
-                                  .value();
+  const isa::Config config_ =
+      isa::Config::Open(std::string(GetParam()) == "pynq" ? "pynq"
+                                                          : std::string(SMELT_SOURCE_DIR) + "/vdla/rtl/tiny.json")
+          .value();
   uint32_t Base(uint64_t address, Memory memory) const {
     return static_cast<uint32_t>(address / static_cast<uint64_t>(config_.DramElementBytes(memory)));
   }
@@ -35,7 +36,7 @@ class Dma : public testing::TestWithParam<const char*> {
 };
 
 // Accumulators go out as they came in, padding with them.
-TEST_P(Dma, LoadsAccumulatorsWithPaddingOnAllSides) {
+TEST_P(RtlDma, LoadsAccumulatorsWithPaddingOnAllSides) {
   struct Shape {
     uint32_t y, x, stride, top, bottom, left, right;
     int32_t value;
@@ -81,7 +82,7 @@ TEST_P(Dma, LoadsAccumulatorsWithPaddingOnAllSides) {
 }
 
 // What was loaded shows in products: each input by a weight of ones, each weight by an input of ones.
-TEST_P(Dma, LoadsInputsAndWeightsWithPadding) {
+TEST_P(RtlDma, LoadsInputsAndWeightsWithPadding) {
   for (const Memory memory : {Memory::kInp, Memory::kWgt}) {
     std::vector<MicroOp> uops;
     for (uint32_t u = 0; u < 10; ++u) uops.push_back(memory == Memory::kInp ? MicroOp{u, u, 9} : MicroOp{u, 99, u});
@@ -105,7 +106,9 @@ TEST_P(Dma, LoadsInputsAndWeightsWithPadding) {
                      .pad_value = -7};
     const Comparison run = RunEverywhere(OrderedProgram(
         config_, segments,
-        {Whole(Opcode::kLoad, Memory::kUop, kUops, 10), load_ones, load,
+        {Whole(Opcode::kLoad, Memory::kUop, kUops, 10),
+         load_ones,
+         load,
          {.opcode = Opcode::kGemm, .mode = isa::GemmMode::kOverwrite, .uop_count = 9, .iter_out = 1, .iter_in = 1},
          Whole(Opcode::kStore, Memory::kAcc, kOut, 10)}));
     EXPECT_EQ(run.difference, "") << NameOf(memory);
@@ -113,7 +116,7 @@ TEST_P(Dma, LoadsInputsAndWeightsWithPadding) {
 }
 
 // Rows of micro-ops begin and end in the middle of a beat, at every offset.
-TEST_P(Dma, LoadsMicroOpsAtAnyAddress) {
+TEST_P(RtlDma, LoadsMicroOpsAtAnyAddress) {
   std::vector<MicroOp> uops;
   for (uint32_t u = 0; u < 400; ++u) uops.push_back({u * 7 % 40, 0, 0});
   for (const uint32_t offset : {0u, 1u, 2u, 3u, 5u, 7u, 31u, 63u}) {
@@ -141,7 +144,7 @@ TEST_P(Dma, LoadsMicroOpsAtAnyAddress) {
   }
 }
 
-TEST_P(Dma, StoresSaturateAndStride) {
+TEST_P(RtlDma, StoresSaturateAndStride) {
   std::vector<int32_t> values;
   for (const int32_t value : {0, 1, -1, 126, 127, 128, 129, -127, -128, -129, 255, 256, -256, 32767, -32768, 1 << 30})
     values.push_back(value);
@@ -165,7 +168,7 @@ TEST_P(Dma, StoresSaturateAndStride) {
 }
 
 // A store's token comes when its bytes are in DRAM: the load that pops it reads them.
-TEST_P(Dma, ALoadReadsWhatAStoreWrote) {
+TEST_P(RtlDma, ALoadReadsWhatAStoreWrote) {
   const std::vector<isa::Segment> segments = {{"in", Role::kInput, kIn, 2560, RandomBytes(random_, 2560)},
                                               {"out", Role::kOutput, kOut, 2560, ""},
                                               {"again", Role::kOutput, kOut + 65536, 2560, ""}};
@@ -181,7 +184,8 @@ TEST_P(Dma, ALoadReadsWhatAStoreWrote) {
   EXPECT_EQ(RunEverywhere(OrderedProgram(config_, segments, instructions)).difference, "");
 }
 
-INSTANTIATE_TEST_SUITE_P(Machines, Dma, testing::Values("pynq", "tiny"), [](const auto& info) { return std::string(info.param); });
+INSTANTIATE_TEST_SUITE_P(Machines, RtlDma, testing::Values("pynq", "tiny"),
+                         [](const auto& info) { return std::string(info.param); });
 
 }  // namespace
 }  // namespace smelt::vdla::rtl

@@ -32,7 +32,7 @@ Instruction Move(Opcode opcode, Memory memory, uint32_t base, uint32_t elements)
   return {.opcode = opcode, .memory = memory, .dram_base = base, .y_size = 1, .x_size = elements, .x_stride = elements};
 }
 
-class Gemm : public testing::TestWithParam<Case> {
+class RtlGemm : public testing::TestWithParam<Case> {
  protected:
   // All memories as full as 40 elements, weights 10; half of the bytes are -128 or 127.
   isa::Program Make(const std::vector<MicroOp>& uops, const Instruction& gemm) {
@@ -54,12 +54,13 @@ class Gemm : public testing::TestWithParam<Case> {
         {"outputs", Role::kOutput, kOutputs, acc, ""},
     };
     const auto base = [&](uint64_t address, Memory memory) { return static_cast<uint32_t>(address / bytes(memory)); };
-    return OrderedProgram(config, segments,
-                          {Move(Opcode::kLoad, Memory::kUop, base(kUops, Memory::kUop), static_cast<uint32_t>(uops.size())),
-                           Move(Opcode::kLoad, Memory::kInp, base(kInputs, Memory::kInp), 40),
-                           Move(Opcode::kLoad, Memory::kWgt, base(kWeights, Memory::kWgt), 10),
-                           Move(Opcode::kLoad, Memory::kAcc, base(kBiases, Memory::kAcc), 40), gemm,
-                           Move(Opcode::kStore, Memory::kAcc, base(kOutputs, Memory::kAcc), 40)});
+    return OrderedProgram(
+        config, segments,
+        {Move(Opcode::kLoad, Memory::kUop, base(kUops, Memory::kUop), static_cast<uint32_t>(uops.size())),
+         Move(Opcode::kLoad, Memory::kInp, base(kInputs, Memory::kInp), 40),
+         Move(Opcode::kLoad, Memory::kWgt, base(kWeights, Memory::kWgt), 10),
+         Move(Opcode::kLoad, Memory::kAcc, base(kBiases, Memory::kAcc), 40), gemm,
+         Move(Opcode::kStore, Memory::kAcc, base(kOutputs, Memory::kAcc), 40)});
   }
   void ExpectEqual(const isa::Program& program) {
     const Comparison run = RunEverywhere(program);
@@ -70,7 +71,7 @@ class Gemm : public testing::TestWithParam<Case> {
   std::mt19937_64 random_{7};
 };
 
-TEST_P(Gemm, EqualsTheSimulatorInBitsAndCycles) {
+TEST_P(RtlGemm, EqualsTheSimulatorInBitsAndCycles) {
   std::vector<MicroOp> uops;
   for (uint32_t u = 0; u < 12; ++u) uops.push_back({u, u, u % 3});
   ExpectEqual(Make(uops, {.opcode = Opcode::kGemm,
@@ -87,9 +88,10 @@ TEST_P(Gemm, EqualsTheSimulatorInBitsAndCycles) {
 }
 
 // Products of -128 by -128 are the largest, 128 by 127 the least.
-TEST_P(Gemm, SumsTheLargestProducts) {
-  isa::Program program = Make({{0, 0, 0}, {1, 1, 0}, {2, 0, 1}, {3, 1, 1}},
-                              {.opcode = Opcode::kGemm, .mode = GetParam().mode, .uop_count = 4, .iter_out = 1, .iter_in = 1});
+TEST_P(RtlGemm, SumsTheLargestProducts) {
+  isa::Program program =
+      Make({{0, 0, 0}, {1, 1, 0}, {2, 0, 1}, {3, 1, 1}},
+           {.opcode = Opcode::kGemm, .mode = GetParam().mode, .uop_count = 4, .iter_out = 1, .iter_in = 1});
   for (isa::Segment& segment : program.segments) {
     const size_t element = segment.bytes.size() / (segment.name == "weights" ? 10 : 40);
     if (segment.name != "inputs" && segment.name != "weights") continue;
@@ -99,10 +101,13 @@ TEST_P(Gemm, SumsTheLargestProducts) {
   ExpectEqual(program);
 }
 
-TEST_P(Gemm, WaitsForAccumulatorsThatAreOnTheirWay) {
+TEST_P(RtlGemm, WaitsForAccumulatorsThatAreOnTheirWay) {
   // The same accumulator after one, two, three and more micro-ops.
-  for (const std::vector<uint32_t>& order : std::vector<std::vector<uint32_t>>{
-           {0, 0, 0, 0}, {0, 1, 0, 1, 0}, {0, 1, 2, 0, 1, 2}, {0, 1, 2, 3, 0, 1, 2, 3}, {0, 0, 1, 0, 2, 2, 1, 0, 3, 3, 3, 1}}) {
+  for (const std::vector<uint32_t>& order : std::vector<std::vector<uint32_t>>{{0, 0, 0, 0},
+                                                                               {0, 1, 0, 1, 0},
+                                                                               {0, 1, 2, 0, 1, 2},
+                                                                               {0, 1, 2, 3, 0, 1, 2, 3},
+                                                                               {0, 0, 1, 0, 2, 2, 1, 0, 3, 3, 3, 1}}) {
     std::vector<MicroOp> uops;
     for (const uint32_t dst : order) uops.push_back({dst, static_cast<uint32_t>(uops.size()), dst});
     ExpectEqual(Make(uops, {.opcode = Opcode::kGemm,
@@ -113,13 +118,13 @@ TEST_P(Gemm, WaitsForAccumulatorsThatAreOnTheirWay) {
   }
 }
 
-TEST_P(Gemm, WithoutMicroOpsDoesNothing) {
-  const Comparison run =
-      RunEverywhere(Make({{0, 0, 0}}, {.opcode = Opcode::kGemm, .mode = GetParam().mode, .uop_count = 1, .iter_out = 3}));
+TEST_P(RtlGemm, WithoutMicroOpsDoesNothing) {
+  const Comparison run = RunEverywhere(
+      Make({{0, 0, 0}}, {.opcode = Opcode::kGemm, .mode = GetParam().mode, .uop_count = 1, .iter_out = 3}));
   EXPECT_EQ(run.difference, "");
 }
 
-INSTANTIATE_TEST_SUITE_P(Modes, Gemm,
+INSTANTIATE_TEST_SUITE_P(Modes, RtlGemm,
                          testing::Values(Case{"pynq", GemmMode::kAccumulate}, Case{"pynq", GemmMode::kReset},
                                          Case{"pynq", GemmMode::kOverwrite}, Case{"tiny", GemmMode::kAccumulate},
                                          Case{"tiny", GemmMode::kReset}, Case{"tiny", GemmMode::kOverwrite}),

@@ -12,15 +12,15 @@ using isa::Instruction;
 using isa::Memory;
 using isa::Opcode;
 
-class Random : public testing::TestWithParam<const char*> {
+class RtlRandom : public testing::TestWithParam<const char*> {
  protected:
-  const isa::Config config_ = isa::Config::Open(std::string(GetParam()) == "pynq"
-                                                    ? "pynq"
-                                                    : std::string(SMELT_SOURCE_DIR) + "/vdla/rtl/tiny.json")
-                                  .value();
+  const isa::Config config_ =
+      isa::Config::Open(std::string(GetParam()) == "pynq" ? "pynq"
+                                                          : std::string(SMELT_SOURCE_DIR) + "/vdla/rtl/tiny.json")
+          .value();
 };
 
-TEST_P(Random, ProgramsEqualTheSimulator) {
+TEST_P(RtlRandom, ProgramsEqualTheSimulator) {
   int64_t finished = 0, gemms = 0;
   for (uint64_t seed = 0; seed < 200; ++seed) {
     const Comparison run = RunEverywhere(bench::MakeRandomProgram(seed, &config_).program);
@@ -59,7 +59,7 @@ int64_t BreakOneIndex(isa::Program& program, int64_t start) {
   return -1;
 }
 
-TEST_P(Random, ProgramsWithOneIndexOutsideStopAtItsInstruction) {
+TEST_P(RtlRandom, ProgramsWithOneIndexOutsideStopAtItsInstruction) {
   int traps = 0;
   for (uint64_t seed = 0; seed < 100; ++seed) {
     isa::Program program = bench::MakeRandomProgram(1000 + seed, &config_).program;
@@ -73,7 +73,7 @@ TEST_P(Random, ProgramsWithOneIndexOutsideStopAtItsInstruction) {
   EXPECT_GT(traps, 60);
 }
 
-INSTANTIATE_TEST_SUITE_P(Machines, Random, testing::Values("pynq", "tiny"),
+INSTANTIATE_TEST_SUITE_P(Machines, RtlRandom, testing::Values("pynq", "tiny"),
                          [](const auto& info) { return std::string(info.param); });
 
 }  // namespace

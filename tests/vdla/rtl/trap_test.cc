@@ -17,7 +17,12 @@ isa::Config Pynq() { return isa::Config::Named("pynq").value(); }
 isa::Config Tiny() { return isa::Config::Open(std::string(SMELT_SOURCE_DIR) + "/vdla/rtl/tiny.json").value(); }
 
 Instruction Load(Memory memory, uint32_t sram_base, uint32_t y_size, uint32_t x_size) {
-  return {.opcode = Opcode::kLoad, .memory = memory, .sram_base = sram_base, .y_size = y_size, .x_size = x_size, .x_stride = x_size};
+  return {.opcode = Opcode::kLoad,
+          .memory = memory,
+          .sram_base = sram_base,
+          .y_size = y_size,
+          .x_size = x_size,
+          .x_stride = x_size};
 }
 
 // The trap of `bad` after two instructions that are well. Micro-op 0 is `uop`.
@@ -35,7 +40,7 @@ Trap At2(TrapCode code) { return {.code = code, .instruction = 2}; }
 // A store and a load of the other unit have an instruction in between that carries the token.
 constexpr int64_t kAfterCompute = 2;
 
-TEST(Trap, LoadsOutsideTheirMemories) {
+TEST(RtlTrap, LoadsOutsideTheirMemories) {
   for (const isa::Config& config : {Pynq(), Tiny()}) {
     const struct {
       Memory memory;
@@ -59,7 +64,7 @@ TEST(Trap, LoadsOutsideTheirMemories) {
   }
 }
 
-TEST(Trap, RowsOutsideDram) {
+TEST(RtlTrap, RowsOutsideDram) {
   for (const isa::Config& config : {Pynq(), Tiny()}) {
     for (const Memory memory : {Memory::kUop, Memory::kInp, Memory::kWgt, Memory::kAcc, Memory::kAcc8}) {
       const auto end = static_cast<uint32_t>(config.dram_bytes / config.DramElementBytes(memory));
@@ -82,7 +87,7 @@ TEST(Trap, RowsOutsideDram) {
   }
 }
 
-TEST(Trap, IndicesOfMicroOps) {
+TEST(RtlTrap, IndicesOfMicroOps) {
   for (const isa::Config& config : {Pynq(), Tiny()}) {
     const auto depth = [&](Memory memory) { return static_cast<uint32_t>(config.DepthOf(memory)); };
     const Instruction gemm{.opcode = Opcode::kGemm, .uop_count = 1, .iter_out = 2, .iter_in = 2};
@@ -105,7 +110,8 @@ TEST(Trap, IndicesOfMicroOps) {
     Instruction reset = gemm;
     reset.mode = isa::GemmMode::kReset;
     EXPECT_EQ(TrapOf(config, {0, 4095, 255}, reset), std::nullopt);
-    Instruction alu{.opcode = Opcode::kAlu, .use_imm = true, .op = isa::AluOp::kAdd, .uop_count = 1, .iter_out = 2, .iter_in = 1};
+    Instruction alu{
+        .opcode = Opcode::kAlu, .use_imm = true, .op = isa::AluOp::kAdd, .uop_count = 1, .iter_out = 2, .iter_in = 1};
     EXPECT_EQ(TrapOf(config, {0, 4095, 255}, alu), std::nullopt);
     alu.use_imm = false;
     EXPECT_EQ(TrapOf(config, {0, 4095, 255}, alu), At2(TrapCode::kAcc));
@@ -115,8 +121,13 @@ TEST(Trap, IndicesOfMicroOps) {
 }
 
 // The factors' and counts' ends: the sums do not wrap around.
-TEST(Trap, LargestOffsets) {
-  Instruction gemm{.opcode = Opcode::kGemm, .mode = isa::GemmMode::kReset, .uop_count = 1, .iter_out = 2, .iter_in = 1, .dst_out = 4095};
+TEST(RtlTrap, LargestOffsets) {
+  Instruction gemm{.opcode = Opcode::kGemm,
+                   .mode = isa::GemmMode::kReset,
+                   .uop_count = 1,
+                   .iter_out = 2,
+                   .iter_in = 1,
+                   .dst_out = 4095};
   EXPECT_EQ(TrapOf(Pynq(), {4095, 0, 0}, gemm), At2(TrapCode::kAcc));
   gemm = {.opcode = Opcode::kGemm, .uop_count = 1, .iter_out = 4095, .iter_in = 4095, .wgt_out = 255, .wgt_in = 255};
   EXPECT_EQ(TrapOf(Pynq(), {}, gemm), At2(TrapCode::kWgt));
@@ -129,7 +140,7 @@ std::optional<Trap> TrapOfBytes(const std::string& instructions) {
 }
 
 // Every word that the decoder in C++ refuses is refused by the core, and no other: single bits, and random ones.
-TEST(Decode, RefusesWhatTheInstructionSetDoes) {
+TEST(RtlDecode, RefusesWhatTheInstructionSetDoes) {
   std::mt19937_64 random(5);
   const std::string finish = isa::EncodeAll(std::vector<Instruction>{{.opcode = Opcode::kFinish}}).value();
   int refused = 0;
@@ -156,7 +167,7 @@ TEST(Decode, RefusesWhatTheInstructionSetDoes) {
   EXPECT_LT(refused, 1400);
 }
 
-TEST(Decode, FinishStandsAtTheEndAndNowhereElse) {
+TEST(RtlDecode, FinishStandsAtTheEndAndNowhereElse) {
   const Instruction finish{.opcode = Opcode::kFinish}, load = Load(Memory::kInp, 0, 1, 1);
   const auto encoded = [](std::vector<Instruction> all) { return isa::EncodeAll(all).value(); };
   EXPECT_EQ(TrapOfBytes(encoded({finish})), std::nullopt);
@@ -169,9 +180,10 @@ isa::Program Raw(const isa::Config& config, std::vector<Instruction> instruction
   return {.name = "raw", .config = config, .instructions = std::move(instructions)};
 }
 
-TEST(Deadlock, IsFound) {
+TEST(RtlDeadlock, IsFound) {
   // Compute waits for a token that load never gives.
-  Comparison run = RunEverywhere(Raw(Pynq(), {Load(Memory::kInp, 0, 1, 1), {.opcode = Opcode::kFinish, .pop_prev = true}}));
+  Comparison run =
+      RunEverywhere(Raw(Pynq(), {Load(Memory::kInp, 0, 1, 1), {.opcode = Opcode::kFinish, .pop_prev = true}}));
   EXPECT_EQ(run.core.trap, (Trap{TrapCode::kDeadlock, 1}));
   EXPECT_EQ(run.report.end, sim::End::kDeadlock);
   // Fetch is held by a queue that does not move: seven loads where the queue has six.
@@ -190,7 +202,7 @@ TEST(Deadlock, IsFound) {
   EXPECT_EQ(run.report.end, sim::End::kDeadlock);
 }
 
-TEST(Tokens, LeftOverAreAnError) {
+TEST(RtlTokens, LeftOverAreAnError) {
   Instruction load = Load(Memory::kInp, 0, 1, 1);
   load.push_next = true;
   const Comparison run = RunEverywhere(Raw(Pynq(), {load, {.opcode = Opcode::kFinish}}));
@@ -200,7 +212,7 @@ TEST(Tokens, LeftOverAreAnError) {
 }
 
 // FINISH retires first, and the core goes on until the other units are done.
-TEST(Tokens, UnitsThatNobodyWaitsForStillFinish) {
+TEST(RtlTokens, UnitsThatNobodyWaitsForStillFinish) {
   std::vector<Instruction> instructions(8, Load(Memory::kWgt, 0, 1, 20));
   instructions.push_back({.opcode = Opcode::kFinish});
   const Comparison run = RunEverywhere(Raw(Pynq(), instructions));
