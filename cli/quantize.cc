@@ -24,6 +24,7 @@
 #include "hlo/file/write.h"
 #include "hlo/golden/golden.h"
 #include "hlo/golden/inputs.h"
+#include "hlo/quantize/partition.h"
 #include "hlo/quantize/weight_parameters.h"
 #include "hlo/verifier/verifier.h"
 #include "nlohmann/json.hpp"
@@ -46,7 +47,7 @@ struct Flags {
   double percentile = 99.99;
   int64_t seed = 0;
   int threads = 0;
-  bool drop = false, all = false, as_json = false;
+  bool drop = false, all = false, partition = false, as_json = false;
 };
 
 // Compiles in this process: the same program runs on many inputs.
@@ -97,9 +98,12 @@ absl::StatusOr<Samples> ReadSamples(const std::string& words, int64_t first, con
     return samples;
   }
   std::vector<std::string> files = {words};
-  if (fs::is_directory(words)) {
+  std::error_code error;
+  if (fs::is_directory(words, error)) {
     files.clear();
-    for (const fs::directory_entry& entry : fs::directory_iterator(words)) {
+    fs::directory_iterator entries(words, error);
+    if (error) return absl::UnavailableError(absl::StrCat(words, ": ", error.message()));
+    for (const fs::directory_entry& entry : entries) {
       if (entry.path().extension() == ".safetensors") files.push_back(entry.path().string());
     }
     std::sort(files.begin(), files.end());
@@ -149,6 +153,21 @@ json ToJson(const quantize::Report& report) {
               {"error", ErrorJson(report.total)}};
   if (report.is_classifier) result["top1"] = {{"rows", report.classified}, {"agree", report.agreeing}};
   return result;
+}
+
+json ToJson(const quantize::Partition& cut) {
+  json regions = json::array();
+  for (const quantize::Region& region : cut.regions) {
+    regions.push_back({{"name", region.name},
+                       {"accelerator", region.accelerator},
+                       {"operations", region.operations},
+                       {"multiply_adds", region.multiply_adds},
+                       {"bytes_in", region.bytes_in},
+                       {"bytes_out", region.bytes_out},
+                       {"constant_bytes", region.constant_bytes},
+                       {"reasons", region.reasons}});
+  }
+  return regions;
 }
 
 absl::Status Quantize(const Flags& flags) {
@@ -205,10 +224,18 @@ absl::Status Quantize(const Flags& flags) {
   }
   SMELT_RETURN_IF_ERROR(hlo::VerifyModule(*result->module));
   if (!flags.output.empty()) SMELT_RETURN_IF_ERROR(hlo::WriteModuleFile(flags.output, *result->module));
+  std::optional<quantize::Partition> cut;
+  if (flags.partition) {
+    SMELT_ASSIGN_OR_RETURN(cut,
+                           quantize::PartitionModule(*result->module, quantize::Int8AcceleratorRule(*result->module)));
+  }
   if (flags.as_json) {
-    PrintJson(ToJson(result->report));
+    json report = ToJson(result->report);
+    if (cut) report["partition"] = ToJson(*cut);
+    PrintJson(report);
   } else {
     std::fputs(quantize::ReportToText(result->report, flags.all).c_str(), stdout);
+    if (cut) std::printf("\n%s", quantize::PartitionToText(*cut).c_str());
   }
   return absl::OkStatus();
 }
@@ -251,6 +278,9 @@ Action AddQuantize(CLI::App& app) {
       ->capture_default_str();
   app.add_option("--threads", flags->threads, "Threads of compiled programs")->check(CLI::Range(0, 1024));
   app.add_flag("--all", flags->all, "List every instruction, and not only what stays float by opcode");
+  app.add_flag(
+      "--partition", flags->partition,
+      "Show too what an accelerator of int8 contractions could run of it, and what crosses to and from the CPU");
   app.add_flag("--json", flags->as_json, "Machine-readable result on standard output");
   return [flags]() -> absl::Status {
     SMELT_ASSIGN_OR_RETURN(flags->module, ModuleFile(flags->module, ""));

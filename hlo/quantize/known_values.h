@@ -19,7 +19,7 @@
 
 namespace smelt::hlo::quantize {
 
-// By parameter number.
+// The values of weights, by parameter number.
 using Weights = std::map<int64_t, Literal>;
 
 class KnownValues {
@@ -29,7 +29,7 @@ class KnownValues {
 
   bool Is(const Instruction& instruction) const { return known_.contains(&instruction); }
 
-  // Of an instruction that is known. Errors: the evaluator's.
+  // The value of an instruction that is known. Errors: the evaluator's.
   absl::StatusOr<std::shared_ptr<const Literal>> Value(const Instruction& instruction);
 
  private:

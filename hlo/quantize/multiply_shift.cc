@@ -93,7 +93,8 @@ Instruction* AddMultiplyShift(GraphBuilder& build, Instruction* x, const Multipl
   Instruction* rounded = build.Binary(Opcode::kAdd, build.Binary(Opcode::kMultiply, wide, multiplier),
                                       everywhere(int64_t{1} << (rescale.shift - 1)));
   Instruction* shifted = build.Binary(Opcode::kShiftRightArithmetic, rounded, everywhere(rescale.shift));
-  const int32_t largest = *std::max_element(rescale.multipliers.begin(), rescale.multipliers.end());
+  double largest = 0;
+  for (const int32_t m : rescale.multipliers) largest = std::max(largest, std::fabs(static_cast<double>(m)));
   if (std::ldexp(bound * largest, -rescale.shift) + 1 > static_cast<double>(kHighest)) {
     shifted = build.Add(Opcode::kClamp, wide_shape, {everywhere(kLowest), shifted, everywhere(kHighest)});
   }

@@ -3,7 +3,7 @@
 //
 //   MultiplyShift rescale = ChooseMultiplyShift({0.0031, 0.0007}).value();   // one factor a channel
 //   ApplyMultiplyShift(1000, rescale.multipliers[0], rescale.shift)          // 3
-//   Instruction* narrow = AddMultiplyShift(build, accumulators, rescale, /*channel_dims=*/{3});
+//   Instruction* narrow = AddMultiplyShift(build, sums, rescale, /*channel_dims=*/{3}, /*bound=*/1e6);
 //
 // y = saturate32((x * m + 2^(s-1)) >> s), exact, with an arithmetic shift: what an accelerator's requantisation does
 // (docs/quantization.md). In HLO it is s64 arithmetic between two conversions, which AddMultiplyShift writes and

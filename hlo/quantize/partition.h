@@ -1,8 +1,8 @@
 // Cuts a quantised program into what an accelerator runs and what stays on the CPU.
 //
-//   Partition cut = PartitionModule(*quantized.module, Int8AcceleratorRule(*quantized.module)).value();
+//   Partition cut = PartitionModule(module, Int8AcceleratorRule(module)).value();
 //   std::cout << PartitionToText(cut);
-//   for (const Region& region : cut.regions) Lower(*region.computation);
+//   for (const Region& region : cut.regions) std::cout << region.name << " " << region.multiply_adds;
 //
 // Each region of the accelerator becomes a computation, and a fusion instruction (kind=kCustom) in the entry that calls
 // it: its operands are the region's inputs and its array constants (weights, multipliers), its result the values that

@@ -248,7 +248,7 @@ class Planner {
       if (open == nullptr || open->activated || open->layer.residual != nullptr ||
           open->layer.kind == LayerKind::kAdd || !CanBeInteger(*x.operand(1 - i)))
         continue;
-      // Of two layers the later one goes on; the other's result is int8 by then.
+      // The later one of two layers goes on; the other's result is int8 by then.
       if (best > open) continue;  // they stand in post order of their roots
       best = open;
       own = i;

@@ -1,8 +1,7 @@
 // Makes an int8 program of a float one: symmetric, weights by output channel, activations by tensor, calibrated on
 // inputs.
 //
-//   Weights weights = ...;                                    // by parameter number
-//   std::vector<std::vector<Literal>> samples = ...;          // one literal a parameter; weights' may be empty
+//   // weights: by parameter number; samples: one literal a parameter each, those of weights may be empty
 //   QuantizedProgram quantized = Quantize(module, weights, samples, EvaluatorEngine(), {}).value();
 //   std::cout << ReportToText(quantized.report);
 //

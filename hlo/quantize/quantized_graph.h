@@ -1,6 +1,6 @@
 // Writes the int8 graph that a plan and its scales describe, in place of the float one.
 //
-//   Scales scales = ...;                                   // a scale for every value of plan.quantized
+//   // scales: one for every value of plan.quantized
 //   QuantizedGraph graph = WriteQuantizedGraph(module, plan, scales, /*keep_probes=*/false).value();
 //
 // All of it is plain HLO: s8 operands with sums of s32, MULSHIFT rescalings (multiply_shift.h), clamps, conversions.

@@ -1,6 +1,6 @@
 // What quantisation did and what it costs in accuracy: layer by layer, in total, and what stayed float.
 //
-//   Report report = Quantize(...).value().report;
+//   Report report = Quantize(module, weights, samples, engine, {}).value().report;
 //   std::cout << ReportToText(report);
 //
 // Errors are those of the quantised program against the float one on the same inputs, so that a layer's error holds

@@ -26,12 +26,14 @@ TEST(Quantize, WritesAProgramThatRunsOnTheSameInputs) {
   const auto folder = FreshFolder("quantize");
   const std::string module = (folder / "m.hlo").string(), output = (folder / "q.hlo").string();
   WriteFile(module, kNetwork);
-  const ToolResult result = RunTool({"quantize", module, "--inputs=3", "-o", output, "--json"});
+  const ToolResult result = RunTool({"quantize", module, "--inputs=3", "-o", output, "--partition", "--json"});
   ASSERT_EQ(result.exit_code, 0) << result.err;
   EXPECT_THAT(result.err, HasSubstr("2 of 3 parameters are weights (random numbers, told by their names)"));
   const nlohmann::json report = result.json();
   EXPECT_EQ(report["int8_contractions"], 2);
   EXPECT_EQ(report["inputs"], 3);
+  ASSERT_EQ(report["partition"].size(), 3u) << "quantise, the dots, back to floats";
+  EXPECT_EQ(report["partition"][1]["multiply_adds"], 4 * 16 * 32 + 4 * 32 * 10);
   EXPECT_EQ(report["top1"]["rows"], 12);
   EXPECT_GT(report["error"]["sqnr_db"].get<double>(), 30);
   EXPECT_EQ(report["layers"][0]["name"], "d");

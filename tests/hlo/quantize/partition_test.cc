@@ -87,7 +87,7 @@ TEST(Partition, TellsWhyTheCpuHasTheRest) {
   const QuantizedProgram quantized = MustRun(MakeCase(kTransformerBlock, {0}));
   const std::string text = PartitionToText(Cut(*quantized.module));
   EXPECT_THAT(text, HasSubstr("has no exponential of f32: 1"));
-  EXPECT_THAT(text, HasSubstr("a dot of f32: 1"));
+  EXPECT_THAT(text, HasSubstr("a dot of f32: 2"));
   EXPECT_THAT(text, HasSubstr("bytes cross in a run"));
 }
 

@@ -260,7 +260,8 @@ TEST(Quantize, SaysWhatIsMissing) {
   EXPECT_THAT(QuantizeCase(made).status().message(), HasSubstr("input 1: the argument for parameter `x` is f32[3]"));
   made = MakeCase(kMlp, {0});
   made.weights[1] = Literal(Shape::Array(PrimitiveType::kF32, {3}));
-  EXPECT_THAT(QuantizeCase(made).status().message(), HasSubstr("the weight for parameter `w0` is f32[3], expected f32[24,48]"));
+  EXPECT_THAT(QuantizeCase(made).status().message(),
+              HasSubstr("the weight for parameter `w0` is f32[3], expected f32[24,48]"));
   made = MakeCase(kMlp, {0});
   made.samples[0][0].SetDouble(0, std::nan(""));
   EXPECT_THAT(QuantizeCase(made).status().message(), HasSubstr("`x` has 1 infinite values or NaN"));
