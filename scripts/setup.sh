@@ -14,10 +14,9 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 tool=(cmake ninja-build ccache mold g++ pkg-config protobuf-compiler python3 llvm-19-dev libprotobuf-dev libabsl-dev
   libsqlite3-dev libcli11-dev nlohmann-json3-dev libzstd-dev zlib1g-dev)
 training=(libtorch-dev libopenblas0-openmp)
-tests=(libgtest-dev libgmock-dev libbenchmark-dev)
+tests=(libgtest-dev libgmock-dev libbenchmark-dev verilator)
 # Optional: what vdla/xrt is built against. Without them libvdla_xrt.so is not built, and its tests are not there.
 cards=(libxrt-dev uuid-dev)
-tests=(libgtest-dev libgmock-dev libbenchmark-dev verilator)
 style=(clang-format clang-tidy)
 jax=()
 jax_packages=(numpy==2.4.6 ml_dtypes==0.6.0 jax==0.10.2 jaxlib==0.10.2)

@@ -428,8 +428,6 @@ VdlaCode vdla_program_segment(VdlaProgram program, const char* name, VdlaBuffer*
     if (segment == nullptr) {
       std::string list;
       for (const LoadedSegment& known : loaded->segments) smelt::StrAppend(&list, list.empty() ? "" : ", ", known.name);
-      return absl::NotFoundError(smelt::StrCat("program `", loaded->name, "` has no segment `", std::string_view(name),
-                                        "`; it has ", list));
       return absl::NotFoundError(
           smelt::StrCat("program `", loaded->name, "` has no segment `", std::string_view(name), "`; it has ", list));
     }

@@ -102,7 +102,6 @@ class Device : public std::enable_shared_from_this<Device> {
   std::condition_variable turn_over_;
   bool taken_ = false;
   std::vector<uint64_t> released_;  // addresses that whoever has the next turn gives back
-  uint64_t next_kernel_ = 1;  // of whoever has the turn
   uint64_t next_kernel_ = 1;        // of whoever has the turn
 };
 

@@ -27,7 +27,6 @@ uint64_t HandleTable::Add(HandleKind kind, uint64_t device, std::shared_ptr<void
 absl::Status HandleTable::Unknown(HandleKind kind, uint64_t handle) const {
   const std::string_view wanted = kKindNames[static_cast<int>(kind)];
   if (handle == 0)
-    return absl::UnauthenticatedError(StrCat("0 is no ", wanted, ": the call that should have made it failed, or was "
     return absl::UnauthenticatedError(StrCat("0 is no ", wanted,
                                              ": the call that should have made it failed, or was "
                                              "not made"));
@@ -37,7 +36,6 @@ absl::Status HandleTable::Unknown(HandleKind kind, uint64_t handle) const {
   if (KindOf(handle) != static_cast<uint64_t>(kind))
     return absl::UnauthenticatedError(StrCat(actual, " ", NumberOf(handle), " was given where a ", wanted,
                                              " is needed: look at the order of the arguments"));
-  return absl::UnauthenticatedError(StrCat(wanted, " ", NumberOf(handle), " is closed or freed, or its device is: "
   return absl::UnauthenticatedError(StrCat(wanted, " ", NumberOf(handle),
                                            " is closed or freed, or its device is: "
                                            "use it before, and free it once"));

@@ -135,10 +135,6 @@ VdlaCode vdla_stream_evictions(VdlaStream stream, uint64_t* evictions);
 /* A rectangle of elements, in DRAM with a stride and on the chip without gaps. A load may surround it with padding,
  * which has pad_value (int8) in every lane. */
 typedef struct VdlaTransfer {
-  uint32_t memory;                 /* VdlaMemoryKind */
-  uint32_t sram_base;              /* elements */
-  uint64_t offset;                 /* bytes in the buffer; a multiple of the element's */
-  uint32_t rows, columns, stride;  /* elements; the stride is from row start to row start */
   uint32_t memory;                /* VdlaMemoryKind */
   uint32_t sram_base;             /* elements */
   uint64_t offset;                /* bytes in the buffer; a multiple of the element's */

@@ -33,7 +33,6 @@ std::string TroubleWithEnvironment() {
   if (mode != "sw_emu" && mode != "hw_emu")
     return "XCL_EMULATION_MODE is " + mode + ", which XRT does not know: unset it to use a card";
   if (Variable("XILINX_VITIS").empty())
-    return "XCL_EMULATION_MODE is " + mode + ", which needs Vitis, and XILINX_VITIS is not set: unset "
     return "XCL_EMULATION_MODE is " + mode +
            ", which needs Vitis, and XILINX_VITIS is not set: unset "
            "XCL_EMULATION_MODE to use a card";
@@ -56,8 +55,6 @@ std::string TroubleWithXclbin(const std::string& path) {
       std::memcmp(header.m_magic, kMagic, sizeof(kMagic)) != 0)
     return path + " is no xclbin: it does not begin with xclbin2";
   if (header.m_header.m_length != size)
-    return path + " is damaged: it says that it has " + std::to_string(header.m_header.m_length) +
-           " bytes, and has " + std::to_string(size);
     return path + " is damaged: it says that it has " + std::to_string(header.m_header.m_length) + " bytes, and has " +
            std::to_string(size);
   const uint64_t sections = header.m_header.m_numSections;

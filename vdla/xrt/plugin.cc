@@ -54,7 +54,6 @@ struct Ending {
   std::string_view text;
 };
 constexpr Ending kEndings[] = {
-    {ERT_CMD_STATE_ERROR, "the kernel ended with an error: look at `dmesg` and `xbutil examine`, and open the device again"},
     {ERT_CMD_STATE_ERROR,
      "the kernel ended with an error: look at `dmesg` and `xbutil examine`, and open the device again"},
     {ERT_CMD_STATE_ABORT, "the kernel was aborted: another process reset the card; open the device again"},

@@ -7,9 +7,6 @@ namespace {
 
 constexpr Sentence kSentences[] = {
     {"XILINX_XRT not set", VDLA_XRT_INVALID, "XILINX_XRT is not set: run XRT's setup.sh"},
-    {"No such library", VDLA_XRT_NOT_FOUND, "a library of XRT is missing: set XILINX_XRT to a folder whose lib/ has all"},
-    {"Could not open device", VDLA_XRT_NOT_FOUND, "there is no such card, or its driver is not loaded: `xbutil examine` lists those that there are"},
-    {"No such device", VDLA_XRT_NOT_FOUND, "there is no such card, or its driver is not loaded: `xbutil examine` lists those that there are"},
     {"No such library", VDLA_XRT_NOT_FOUND,
      "a library of XRT is missing: set XILINX_XRT to a folder whose lib/ has all"},
     {"Could not open device", VDLA_XRT_NOT_FOUND,
@@ -25,13 +22,6 @@ constexpr Sentence kSentences[] = {
     {"No compute units", VDLA_XRT_NOT_FOUND, "the xclbin has no kernel of that name: name it with kernel=NAME"},
     {"xclbin id mismatch", VDLA_XRT_LOST, "another process has programmed the card since: open the device again"},
     {"No such compute unit", VDLA_XRT_NOT_FOUND, "the xclbin has no kernel of that name: name it with kernel=NAME"},
-    {"argument", VDLA_XRT_INVALID, "the kernel does not take (dram, instructions, count, status): take an xclbin of this driver's core"},
-    {"out of range", VDLA_XRT_INVALID, "the kernel does not take (dram, instructions, count, status): take an xclbin of this driver's core"},
-    {"out_of_range", VDLA_XRT_INVALID, "the kernel does not take (dram, instructions, count, status): take an xclbin of this driver's core"},
-    {"failed to allocate", VDLA_XRT_MEMORY, "the card has no memory of that size in one piece: take less with dram=BYTES"},
-    {"bad allocation", VDLA_XRT_MEMORY, "the card has no memory of that size in one piece: take less with dram=BYTES"},
-    {"bad_alloc", VDLA_XRT_MEMORY, "the card has no memory of that size in one piece: take less with dram=BYTES"},
-    {"Cannot allocate memory", VDLA_XRT_MEMORY, "the card has no memory of that size in one piece: take less with dram=BYTES"},
     {"No such argument", VDLA_XRT_INVALID,
      "the kernel does not take (dram, instructions, count, status): take an xclbin of this driver's core"},
     {"out of range", VDLA_XRT_INVALID,

@@ -130,13 +130,6 @@ TEST(CommandStream, IndicesOutsideOfAMemoryAreRefusedByNumberAndDepth) {
   Instruction high = LoadOf(Memory::kWgt, 1);
   high.sram_base = 128;
   absl::Status status = commands.Move(high);
-  EXPECT_THAT(std::string(status.message()), AllOf(HasSubstr("instruction 1 (LOAD)"), HasSubstr("element 128"),
-                                                   HasSubstr("the machine has 128")));
-  const MicroOpKernel kernel = KernelOf(1, 4, {.dst = 2040, .src = 10, .wgt = 100});
-  EXPECT_TRUE(commands.Gemm(kernel, isa::GemmMode::kAccumulate, {.iter_out = 8, .dst_out = 1}, {}).ok());
-  status = commands.Gemm(kernel, isa::GemmMode::kAccumulate, {.iter_out = 9, .dst_out = 1}, {});
-  EXPECT_THAT(std::string(status.message()), AllOf(HasSubstr("instruction 3 (GEMM)"), HasSubstr("dst of ACC"),
-                                                   HasSubstr("element 2048")));
   EXPECT_THAT(std::string(status.message()),
               AllOf(HasSubstr("instruction 1 (LOAD)"), HasSubstr("element 128"), HasSubstr("the machine has 128")));
   const MicroOpKernel kernel = KernelOf(1, 4, {.dst = 2040, .src = 10, .wgt = 100});
@@ -312,9 +305,6 @@ TEST(TokenReplay, DepthsOfTheMachineCount) {
   program.push_back({.opcode = Opcode::kLoad, .push_prev = true, .memory = Memory::kAcc});
   program.push_back({.opcode = Opcode::kFinish});
   EXPECT_TRUE(ReplayTokens(program, Pynq()).ok());
-  EXPECT_THAT(std::string(ReplayTokens(program, shallow).message()),
-              AllOf(HasSubstr("instruction 0 (LOAD) waits for a token of compute->load"),
-                    HasSubstr("waits behind 4 others")));
   EXPECT_THAT(
       std::string(ReplayTokens(program, shallow).message()),
       AllOf(HasSubstr("instruction 0 (LOAD) waits for a token of compute->load"), HasSubstr("waits behind 4 others")));

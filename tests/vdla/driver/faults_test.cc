@@ -168,13 +168,6 @@ TEST(Faults, CardThatVanishedIsSaidByEveryCallAndCanBeClosed) {
   EXPECT_EQ(vdla_device_close(device), VDLA_OK);
 }
 
-// One instruction of 2^37 micro-ops: hours, in a simulator.
-void RecordHours(const Opened& device, VdlaStream stream) {
-  std::vector<VdlaMicroOp> ops(8191, VdlaMicroOp{0, 0, 0});
-  VdlaKernel kernel;
-  ASSERT_EQ(vdla_kernel_record(device.handle, ops.data(), ops.size(), &kernel), VDLA_OK);
-  const VdlaLoops loops = {4095, 4095, 0, 0, 0, 0, 0, 0};
-  ASSERT_EQ(vdla_gemm(stream, kernel, VDLA_ACCUMULATE, &loops, 0), VDLA_OK);
 // Hours, in a simulator: 2^37 micro-ops of one instruction, or 2^34 of many.
 void RecordHours(const Opened& device, VdlaStream stream, bool one_instruction = false) {
   std::vector<VdlaMicroOp> ops(8191, VdlaMicroOp{0, 0, 0});
@@ -188,17 +181,6 @@ void RecordHours(const Opened& device, VdlaStream stream, bool one_instruction =
 
 TEST(TimeOut, EndsARunThatWouldTakeHours) {
   for (const char* port : {"functional", "cycle", "functional:races=off"}) {
-    const Opened device(port);
-    const VdlaStream stream = device.NewStream();
-    RecordHours(device, stream);
-    const Clock::time_point start = Clock::now();
-    EXPECT_EQ(vdla_synchronize(stream, 0.1, nullptr), VDLA_TIMEOUT) << port;
-    EXPECT_LT(Since(start), 60) << port;
-    EXPECT_THAT(vdla_stream_error(stream), HasSubstr("submission 0"));
-
-    MatrixProduct product = Small();
-    ASSERT_EQ(RunAlone(device, product, nullptr), VDLA_OK) << port << vdla_error();
-    EXPECT_EQ(MatrixProductDifferences(&product), 0) << port;
     for (const bool one_instruction : {true, false}) {
       SCOPED_TRACE(std::string(port) + (one_instruction ? ", one instruction" : ", many"));
       const Opened device(port);

@@ -2,9 +2,6 @@
 
 #include <stdlib.h>
 
-#define RETURN_IF_FAILED(call)               \
-  do {                                       \
-    const VdlaCode code_of_call = (call);    \
 #define RETURN_IF_FAILED(call)                        \
   do {                                                \
     const VdlaCode code_of_call = (call);             \
@@ -147,8 +144,6 @@ VdlaCode MatrixProductRecord(VdlaStream stream, const MatrixProduct* p) {
                                VDLA_POP_PREV | (reused_later ? VDLA_PUSH_PREV : 0u)));
     RETURN_IF_FAILED(vdla_alu(stream, p->add[half], VDLA_ADD, &elementwise, VDLA_NO_TOKENS));
     RETURN_IF_FAILED(vdla_alu(stream, p->requantise[half], VDLA_MULSHIFT, &elementwise, VDLA_NO_TOKENS));
-    RETURN_IF_FAILED(
-        vdla_alu_immediate(stream, p->reset[half], VDLA_CLIP, 127, &elementwise, VDLA_PUSH_NEXT));
     RETURN_IF_FAILED(vdla_alu_immediate(stream, p->reset[half], VDLA_CLIP, 127, &elementwise, VDLA_PUSH_NEXT));
 
     RETURN_IF_FAILED(vdla_store(stream, p->c, &store_c));

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "tests/vdla/driver/opened.h"
-#include "vdla/driver/dram_allocator.h"
 #include "vdla/driver/ports/dram_allocator.h"
 #include "vdla/driver/vdla.h"
 

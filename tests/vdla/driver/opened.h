@@ -14,7 +14,6 @@
 namespace smelt::vdla::driver {
 
 struct Opened {
-  explicit Opened(const std::string& port) { EXPECT_EQ(vdla_device_open(port.c_str(), &handle), VDLA_OK) << vdla_error(); }
   explicit Opened(const std::string& port) {
     EXPECT_EQ(vdla_device_open(port.c_str(), &handle), VDLA_OK) << vdla_error();
   }

@@ -49,8 +49,6 @@ TEST_P(EveryPort, RunsAgainAndGivesTheSame) {
 }
 
 INSTANTIATE_TEST_SUITE_P(, EveryPort,
-                         ::testing::Values("functional", "cycle", "functional:machine=big", "cycle:machine=big,races=off",
-                                           "faulty", "faulty:over=cycle,fault=partial",
                          ::testing::Values("functional", "cycle", "functional:machine=big",
                                            "cycle:machine=big,races=off", "faulty", "faulty:over=cycle,fault=partial",
                                            "xrt:xclbin=works,plugin=" FAKE_CARD),
@@ -144,28 +142,6 @@ TEST_P(BadPort, IsRefusedWithAReason) {
 
 INSTANTIATE_TEST_SUITE_P(
     , BadPort,
-    ::testing::Values(
-        BadName{"", VDLA_NOT_FOUND, "functional, cycle, xrt, faulty"},
-        BadName{"fpga", VDLA_NOT_FOUND, "no port `fpga`"},
-        BadName{"cycle:machine=tiny", VDLA_NOT_FOUND, "tiny"},
-        BadName{"cycle:machine", VDLA_INVALID, "key=value"},
-        BadName{"cycle:speed=fast", VDLA_INVALID, "no option `speed`"},
-        BadName{"cycle:races=maybe", VDLA_INVALID, "on or off"},
-        BadName{"cycle:races=on,races=on", VDLA_INVALID, "given twice"},
-        BadName{"functional:dram=0", VDLA_INVALID, "above zero"},
-        BadName{"functional:dram=12T", VDLA_INVALID, "K, M or G"},
-        BadName{"functional:dram=99999999999999999999", VDLA_INVALID, "whole number"},
-        BadName{"functional:dram=99999999999999G", VDLA_INVALID, "whole number"},
-        BadName{"faulty:fault=fire", VDLA_INVALID, "timeout, trap, vanish"},
-        BadName{"faulty:over=fpga", VDLA_NOT_FOUND, "no port `fpga`"},
-        BadName{"xrt", VDLA_INVALID, "xclbin=FILE"},
-        BadName{"xrt:xclbin=a,plugin=nowhere/libvdla_xrt.so", VDLA_NOT_FOUND, "libxrt-dev"},
-        BadName{"xrt:xclbin=a,plugin=" NO_CARD, VDLA_NOT_FOUND, "no function vdla_xrt_plugin"},
-        BadName{"xrt:xclbin=a,plugin=" OLD_FAKE_CARD, VDLA_MACHINE, "is of version 2"},
-        BadName{"xrt:xclbin=no_card,plugin=" FAKE_CARD, VDLA_NOT_FOUND, "no such card"},
-        BadName{"xrt:xclbin=works,device=1,plugin=" FAKE_CARD, VDLA_NOT_FOUND, "no such card"},
-        BadName{"xrt:xclbin=works,kernel=vta,plugin=" FAKE_CARD, VDLA_NOT_FOUND, "no such kernel"},
-        BadName{"xrt:xclbin=no_memory,plugin=" FAKE_CARD, VDLA_MEMORY, "not so much memory"}),
     ::testing::Values(BadName{"", VDLA_NOT_FOUND, "functional, cycle, xrt, faulty"},
                       BadName{"fpga", VDLA_NOT_FOUND, "no port `fpga`"},
                       BadName{"cycle:machine=tiny", VDLA_NOT_FOUND, "tiny"},

@@ -177,7 +177,6 @@ TEST(Barriers, MakeAProgramMeanWhatItsOrderSays) {
       ASSERT_EQ(vdla_kernel_record(device.handle, ops.data(), ops.size(), &kernel), VDLA_OK);
       const auto transfer = [&](uint32_t memory, uint32_t element) {
         const uint32_t columns = 1 + random() % 3, rows = 1 + random() % 2;
-        return VdlaTransfer{memory, static_cast<uint32_t>(random() % 4), random() % 8 * element, rows, columns, 4, 0, 0, 0, 0, 0, 0};
         return VdlaTransfer{
             memory, static_cast<uint32_t>(random() % 4), random() % 8 * element, rows, columns, 4, 0, 0, 0, 0, 0, 0};
       };

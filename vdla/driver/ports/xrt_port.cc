@@ -11,7 +11,6 @@
 
 #include "base/status_macros.h"
 #include "base/str_cat.h"
-#include "vdla/driver/dram_allocator.h"
 #include "vdla/driver/ports/dram_allocator.h"
 #include "vdla/driver/ports/xrt_plugin.h"
 
@@ -21,15 +20,6 @@ namespace {
 constexpr uint64_t kFirstAddress = 4096;  // address 0 is in no buffer
 constexpr double kMostMilliseconds = 1 << 30;
 
-constexpr absl::StatusCode kCodes[] = {absl::StatusCode::kOk,
-                                       absl::StatusCode::kInvalidArgument,
-                                       absl::StatusCode::kNotFound,
-                                       absl::StatusCode::kResourceExhausted,
-                                       absl::StatusCode::kDataLoss,
-                                       absl::StatusCode::kDeadlineExceeded,
-                                       absl::StatusCode::kUnavailable};
-
-// By VdlaXrtStop.
 constexpr absl::StatusCode kCodes[] = {absl::StatusCode::kOk,         absl::StatusCode::kInvalidArgument,
                                        absl::StatusCode::kNotFound,   absl::StatusCode::kResourceExhausted,
                                        absl::StatusCode::kDataLoss,   absl::StatusCode::kDeadlineExceeded,
@@ -89,9 +79,6 @@ absl::StatusOr<const VdlaXrtPlugin*> OpenPlugin(const Options& options) {
     return absl::NotFoundError(StrCat(files.back(), " is no ", kLibrary, ": it has no function " VDLA_XRT_SYMBOL));
   const VdlaXrtPlugin* plugin = function();
   if (plugin == nullptr || plugin->version != VDLA_XRT_VERSION)
-    return absl::FailedPreconditionError(StrCat(files.back(), " is of version ", plugin == nullptr ? 0 : plugin->version,
-                                                ", and this driver needs ", VDLA_XRT_VERSION,
-                                                ": take both from one build"));
     return absl::FailedPreconditionError(StrCat(files.back(), " is of version ",
                                                 plugin == nullptr ? 0 : plugin->version, ", and this driver needs ",
                                                 VDLA_XRT_VERSION, ": take both from one build"));
@@ -161,14 +148,6 @@ class XrtPort : public Port {
 
 absl::StatusOr<RunResult> ReadStatusBlock(absl::Span<const uint32_t> words, const isa::Config& machine) {
   if (words.size() < VDLA_XRT_STATUS_WORDS || words[0] != VDLA_XRT_MAGIC)
-    return absl::UnavailableError("the kernel returned and wrote no status, so nothing is known of its results: the "
-                                  "xclbin holds another kernel, or XRT only pretends (XCL_EMULATION_MODE=noop)");
-  if (words[1] != isa::kVersion || words[2] != machine.batch || words[3] != machine.block_in ||
-      words[4] != machine.block_out)
-    return absl::FailedPreconditionError(StrCat(
-        "the card's core is a ", words[2], "x", words[3], "x", words[4], " one of instruction set ", words[1],
-        ", and the device was opened as `", machine.name, "`, a ", machine.batch, "x", machine.block_in, "x",
-        machine.block_out, " one of ", isa::kVersion, ": open it with the machine= of the core"));
     return absl::UnavailableError(
         "the kernel returned and wrote no status, so nothing is known of its results: the "
         "xclbin holds another kernel, or XRT only pretends (XCL_EMULATION_MODE=noop)");
@@ -191,17 +170,12 @@ absl::StatusOr<std::unique_ptr<Port>> OpenXrtPort(std::string_view name, const O
   SMELT_RETURN_IF_ERROR(options.CheckKnown(name, {"xclbin", "device", "kernel", "machine", "dram", "plugin"}));
   const std::string xclbin = options.Text("xclbin", "");
   if (xclbin.empty())
-    return absl::InvalidArgumentError("no xclbin is named: write xrt:xclbin=FILE, the file that a card is programmed with");
     return absl::InvalidArgumentError(
         "no xclbin is named: write xrt:xclbin=FILE, the file that a card is programmed with");
   SMELT_ASSIGN_OR_RETURN(isa::Config machine, options.Machine());
   SMELT_ASSIGN_OR_RETURN(const VdlaXrtPlugin* plugin, OpenPlugin(options));
   char text[VDLA_XRT_TEXT] = "";
   VdlaXrtCard* card = nullptr;
-  SMELT_RETURN_IF_ERROR(StatusOf(plugin->open(xclbin.c_str(), options.Text("device", "0").c_str(),
-                                              options.Text("kernel", "vdla").c_str(),
-                                              static_cast<uint64_t>(machine.dram_bytes), &card, text),
-                                 text));
   SMELT_RETURN_IF_ERROR(
       StatusOf(plugin->open(xclbin.c_str(), options.Text("device", "0").c_str(), options.Text("kernel", "vdla").c_str(),
                             static_cast<uint64_t>(machine.dram_bytes), &card, text),
