@@ -14,7 +14,7 @@ namespace {
 // A call of the driver: the instructions' address into a register, the wait for its answer.
 constexpr double kSubmitSeconds = 10e-6;
 constexpr int64_t kThreads[] = {1, 2, 4};  // virtual
-// Of each number of virtual threads, so many schedules are offered; of all, so many are simulated to find the default.
+// So many schedules of each number of virtual threads are offered; so many of all are simulated to find the default.
 constexpr size_t kWaysPerThreads = 12, kTriedForDefault = 3;
 
 // The processor beside the accelerator. The PYNQ-Z1's is a Cortex-A9 at 650 MHz: NEON has 64-bit units, so at most 4

@@ -26,11 +26,11 @@ class Accelerator {
   explicit Accelerator(isa::Config config);
 
   const isa::Config& config() const { return config_; }
-  // As features of kernels and tiles see it: memories by scope, peak of the GEMM unit.
+  // What features of kernels and tiles see: memories by scope, peak of the GEMM unit.
   const machine::Machine& machine() const { return machine_; }
   const machine::Machine& host() const { return host_; }
 
-  // By formulas: EstimateCycles of the default schedule, or the host's analytical cost.
+  // Formulas alone: EstimateCycles of the default schedule, or the host's analytical cost.
   double RoughSeconds(const hlo::Computation& kernel) const;
   double HostSeconds(const hlo::Computation& kernel) const;
   // From one layout to the other, on the host: `bytes` are read and written.
