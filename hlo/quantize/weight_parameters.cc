@@ -62,6 +62,14 @@ const Instruction* ParameterUnder(const Instruction* x) {
   }
 }
 
+// One dimension has all the elements: a bias, or a normalisation's scale in the shape of what it multiplies. An input
+// of one row is no vector where it is a matrix: [1, 784] may be an image.
+bool IsVector(const Instruction& parameter) {
+  const std::vector<int64_t>& dimensions = parameter.shape().dimensions;
+  return dimensions.size() == 1 || (dimensions.size() > 2 && std::count_if(dimensions.begin(), dimensions.end(),
+                                                                           [](int64_t d) { return d > 1; }) <= 1);
+}
+
 bool OnlyGathered(const Instruction& parameter) {
   return parameter.user_count() > 0 &&
          std::all_of(parameter.users().begin(), parameter.users().end(), [&](const Instruction* user) {
@@ -77,7 +85,7 @@ std::set<int64_t> ByUse(const Module& module) {
   };
   for (const Instruction* x : module.entry()->PostOrder()) {
     if (x->opcode() == Opcode::kConvolution || x->opcode() == Opcode::kDot) add(ParameterUnder(x->operand(1)));
-    if (x->opcode() == Opcode::kParameter && IsFloatArray(*x) && (x->shape().rank() == 1 || OnlyGathered(*x))) add(x);
+    if (x->opcode() == Opcode::kParameter && IsFloatArray(*x) && (IsVector(*x) || OnlyGathered(*x))) add(x);
   }
   return numbers;
 }
