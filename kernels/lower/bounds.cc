@@ -1,12 +1,11 @@
-// Bound inference: consumers first, every stage gets the region that its readers need inside the loop where it is
-// computed, and from it the extents of its loops.
+#include "kernels/lower/bounds.h"
+
 #include <algorithm>
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "base/status_macros.h"
-#include "kernels/lower/lowering.h"
 #include "kernels/lower/region.h"
 
 namespace smelt::kernels::lower {
@@ -24,24 +23,23 @@ int64_t CeilDivide(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 class Inference {
  public:
-  explicit Inference(Lowering& lowering)
-      : lowering_(lowering), state_(lowering.state), simplifier_(lowering.simplifier) {}
+  Inference(const schedule::State& state, te::Simplifier& simplifier) : state_(state), simplifier_(simplifier) {}
 
-  absl::Status Run() {
-    lowering_.nests.resize(state_.stages.size());
+  absl::StatusOr<std::vector<Nest>> Run() {
+    nests_.resize(state_.stages.size());
     for (int s = static_cast<int>(state_.stages.size()) - 1; s >= 0; --s) {
       const Stage& stage = state_.stages[s];
       if (stage.placeholder || stage.attach == Attach::kInline) continue;
       if (!stage.output && readers_[stage.identity.get()].empty()) continue;  // nobody needs it
       SMELT_RETURN_IF_ERROR(InferStage(s));
     }
-    return absl::OkStatus();
+    return std::move(nests_);
   }
 
  private:
   absl::Status InferStage(int s) {
     const Stage& stage = state_.stages[s];
-    Nest& nest = lowering_.nests[s];
+    Nest& nest = nests_[s];
     nest.live = true;
     SMELT_RETURN_IF_ERROR(FindEnclosing(stage, &nest));
     FindRegion(stage, &nest);
@@ -66,7 +64,7 @@ class Inference {
       const int c = state_.IndexOf(stage.attach_stage);
       Check(c >= 0, "stage computed at an unknown stage");
       const Stage& consumer = state_.stages[c];
-      const Nest& outer = lowering_.nests[c];
+      const Nest& outer = nests_[c];
       const int position = consumer.LeafPosition(stage.attach_loop);
       if (position < 0 || !outer.live)
         return absl::InvalidArgumentError(absl::StrCat("stage `", stage.name, "` is computed at a loop of stage `",
@@ -85,7 +83,7 @@ class Inference {
       return absl::InvalidArgumentError(
           absl::StrCat("stage `", stage.name, "` is nested in more than ", kDeepestNest, " loops"));
     for (const Reader& reader : readers_[stage.identity.get()]) {
-      const Nest& other = lowering_.nests[reader.stage];
+      const Nest& other = nests_[reader.stage];
       const std::vector<Expr> around = LoopsAround(reader);
       bool inside = around.size() >= nest->enclosing.size();
       for (size_t i = 0; inside && i < nest->enclosing.size(); ++i) inside = around[i].Same(nest->enclosing[i]);
@@ -332,7 +330,7 @@ class Inference {
   // The loops around a read, outer first: all of the reader's nest, or for an initial value those outside of its first
   // reduce loop.
   std::vector<Expr> LoopsAround(const Reader& reader) const {
-    const Nest& nest = lowering_.nests[reader.stage];
+    const Nest& nest = nests_[reader.stage];
     std::vector<Expr> around = nest.enclosing;
     for (const NestLoop& loop : nest.loops) {
       if (reader.in_init && loop.reduce) break;
@@ -341,15 +339,17 @@ class Inference {
     return around;
   }
 
-  Lowering& lowering_;
   const schedule::State& state_;
   te::Simplifier& simplifier_;
+  std::vector<Nest> nests_;
   absl::flat_hash_map<const te::Operation*, std::vector<Reader>> readers_;
   std::vector<Expr> values_;  // of the loops of the stage in hand, by number
 };
 
 }  // namespace
 
-void InferBounds(Lowering& lowering) { lowering.status = Inference(lowering).Run(); }
+absl::StatusOr<std::vector<Nest>> InferBounds(const schedule::State& state, te::Simplifier& simplifier) {
+  return Inference(state, simplifier).Run();
+}
 
 }  // namespace smelt::kernels::lower

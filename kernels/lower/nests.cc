@@ -1,5 +1,5 @@
-// Builds the loop nests: stages inside the loops where they are computed, reductions with initialisation before their
-// outermost reduce loop, guards as far out as their variables allow. Buffers have the dimensions of what they store.
+#include "kernels/lower/nests.h"
+
 #include <algorithm>
 
 #include "absl/container/flat_hash_map.h"
@@ -7,11 +7,11 @@
 #include "base/check.h"
 #include "base/status_macros.h"
 #include "kernels/ir/mutate.h"
-#include "kernels/lower/lowering.h"
 
 namespace smelt::kernels::lower {
 namespace {
 
+using ir::Stmt;
 using schedule::Attach;
 using schedule::Stage;
 using te::DataType;
@@ -21,21 +21,22 @@ Expr ZeroOf(DataType type) { return hlo::IsFloat(type.element) ? te::FloatConst(
 
 class Builder {
  public:
-  explicit Builder(Lowering& lowering)
-      : lowering_(lowering), state_(lowering.state), simplifier_(lowering.simplifier) {}
+  Builder(const schedule::State& state, std::vector<Nest> nests, std::string name, te::Simplifier& simplifier)
+      : state_(state), nests_(std::move(nests)), simplifier_(simplifier) {
+    function_.name = std::move(name);
+  }
 
-  absl::Status Run() {
+  absl::StatusOr<ir::Function> Run() {
     SMELT_RETURN_IF_ERROR(MakeBuffers());
     for (size_t s = 0; s < state_.stages.size(); ++s) {
-      if (lowering_.nests[s].live && state_.stages[s].attach == Attach::kRoot) AddPhase(static_cast<int>(s));
+      if (nests_[s].live && state_.stages[s].attach == Attach::kRoot) AddPhase(static_cast<int>(s));
     }
-    return absl::OkStatus();
+    return std::move(function_);
   }
 
  private:
   absl::Status MakeBuffers() {
-    ir::Function& function = lowering_.function;
-    function.name = lowering_.options.name;
+    ir::Function& function = function_;
     function.input_count = static_cast<int64_t>(state_.graph.inputs.size());
     const auto argument = [&](const std::string& name, PrimitiveType type, const std::vector<int64_t>& shape) {
       ir::BufferNode node{.name = name, .type = type, .shape = shape, .scope = state_.scopes.argument};
@@ -50,17 +51,16 @@ class Builder {
       inputs_.try_emplace(input.op.get(), buffer);
     }
     for (size_t s = 0; s < state_.stages.size(); ++s) {
-      if (lowering_.nests[s].live) lowering_.nests[s].buffers.resize(state_.stages[s].types.size());
+      if (nests_[s].live) nests_[s].buffers.resize(state_.stages[s].types.size());
     }
     for (size_t i = 0; i < state_.outputs.size(); ++i) {
       const auto& [name, output] = state_.outputs[i];
       const int s = state_.IndexOf(name);
       const Stage& stage = state_.stages[s];
-      lowering_.nests[s].buffers[output] =
-          argument(absl::StrCat("out", i), stage.types[output], ArrayShape(stage.shape));
+      nests_[s].buffers[output] = argument(absl::StrCat("out", i), stage.types[output], ArrayShape(stage.shape));
     }
     for (size_t s = 0; s < state_.stages.size(); ++s) {
-      Nest& nest = lowering_.nests[s];
+      Nest& nest = nests_[s];
       const Stage& stage = state_.stages[s];
       for (size_t o = 0; o < nest.buffers.size(); ++o) {
         if (nest.buffers[o] != nullptr) continue;
@@ -85,7 +85,7 @@ class Builder {
               " are allowed: compute it deeper inside, or use scope ", std::string(state_.scopes.attached.name)));
         }
         nest.buffers[o] = std::make_shared<const ir::BufferNode>(std::move(node));
-        if (stage.attach == Attach::kRoot) lowering_.function.shared.push_back(nest.buffers[o]);
+        if (stage.attach == Attach::kRoot) function_.shared.push_back(nest.buffers[o]);
       }
     }
     return absl::OkStatus();
@@ -173,7 +173,7 @@ class Builder {
       const Stage& stage = state_.stages[s];
       std::vector<Expr> indices;
       for (const Expr& index : e->operands) indices.push_back(ToLoads(reader, index));
-      const Nest* nest = stage.placeholder ? nullptr : &lowering_.nests[s];
+      const Nest* nest = stage.placeholder ? nullptr : &nests_[s];
       const ir::Buffer& buffer = stage.placeholder ? inputs_.at(e->tensor.get()) : nest->buffers[e->int_value];
       const Expr load = te::Load(buffer, StorageIndices(stage, nest, indices));
       if (!reader.load_condition || StaysInside(stage, nest, indices)) return load;
@@ -183,11 +183,11 @@ class Builder {
   }
 
   void AddPhase(int s) {
-    const Nest& nest = lowering_.nests[s];
+    const Nest& nest = nests_[s];
     const bool parallel =
         !nest.loops.empty() && nest.loops[0].kind == ir::ForKind::kParallel && nest.loops[0].extent > 1;
     Stmt body = BuildStage(s, parallel);
-    std::vector<ir::Phase>& phases = lowering_.function.phases;
+    std::vector<ir::Phase>& phases = function_.phases;
     if (body == nullptr) return;
     if (parallel) {
       phases.push_back({nest.loops[0].var, nest.loops[0].extent, std::move(body)});
@@ -201,7 +201,7 @@ class Builder {
   // The whole nest of a stage with what is attached to it; without its outermost loop when the phase runs that.
   Stmt BuildStage(int s, bool skip_outermost) {
     const Stage& stage = state_.stages[s];
-    Nest& nest = lowering_.nests[s];
+    Nest& nest = nests_[s];
     const int depth = static_cast<int>(nest.loops.size());
     int first_reduce = depth;
     for (int i = depth; i-- > 0;) {
@@ -323,11 +323,11 @@ class Builder {
   Stmt WithAttached(const Stage& stage, int loop, Stmt body) {
     for (size_t p = state_.stages.size(); p-- > 0;) {
       const Stage& producer = state_.stages[p];
-      if (!lowering_.nests[p].live || producer.attach != Attach::kAt || producer.attach_loop != loop ||
+      if (!nests_[p].live || producer.attach != Attach::kAt || producer.attach_loop != loop ||
           producer.attach_stage != stage.name)
         continue;
       body = ir::Seq({BuildStage(static_cast<int>(p), false), std::move(body)});
-      for (const ir::Buffer& buffer : lowering_.nests[p].buffers) body = ir::Allocate(buffer, std::move(body));
+      for (const ir::Buffer& buffer : nests_[p].buffers) body = ir::Allocate(buffer, std::move(body));
     }
     return body;
   }
@@ -335,7 +335,7 @@ class Builder {
   // One store an output.
   Stmt StoreValues(int s, const std::vector<Expr>& values) {
     const Stage& stage = state_.stages[s];
-    const Nest& nest = lowering_.nests[s];
+    const Nest& nest = nests_[s];
     const std::vector<Expr> indices = StorageIndices(stage, &nest, nest.indices);
     std::vector<Stmt> stores;
     for (size_t o = 0; o < values.size(); ++o)
@@ -345,7 +345,7 @@ class Builder {
 
   // The initial accumulators, over copies of the spatial loops inside the outermost reduce loop.
   Stmt BuildInit(int s, int first_reduce, const std::vector<std::vector<Guard>>& guards) {
-    const Nest& nest = lowering_.nests[s];
+    const Nest& nest = nests_[s];
     const Stage& stage = state_.stages[s];
     std::vector<Expr> values;
     for (size_t o = 0; o < stage.bodies.size(); ++o) values.push_back(nest.init[stage.bodies[o]->int_value]);
@@ -373,7 +373,7 @@ class Builder {
   // point has replaced go through a scratch element first.
   Stmt StoreUpdate(int s) {
     const Stage& stage = state_.stages[s];
-    const Nest& nest = lowering_.nests[s];
+    const Nest& nest = nests_[s];
     const te::Combiner& combiner = *stage.bodies[0]->combiner;
     const std::vector<Expr> indices = StorageIndices(stage, &nest, nest.indices);
     // Output o holds combiner result `which[o]`.
@@ -410,14 +410,18 @@ class Builder {
     return body;
   }
 
-  Lowering& lowering_;
   const schedule::State& state_;
+  std::vector<Nest> nests_;
   te::Simplifier& simplifier_;
+  ir::Function function_;
   absl::flat_hash_map<const te::Operation*, ir::Buffer> inputs_;
 };
 
 }  // namespace
 
-void BuildLoopNests(Lowering& lowering) { lowering.status = Builder(lowering).Run(); }
+absl::StatusOr<ir::Function> BuildLoopNests(const schedule::State& state, std::vector<Nest> nests, std::string name,
+                                            te::Simplifier& simplifier) {
+  return Builder(state, std::move(nests), std::move(name), simplifier).Run();
+}
 
 }  // namespace smelt::kernels::lower

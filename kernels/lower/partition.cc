@@ -1,15 +1,11 @@
-// Loop partition: where a condition inside a loop holds on one part of its range and not on another, the loop is cut
-// there, so that each part is free of the condition. Tails of splits, borders of padding and pieces of concatenations
-// leave the steady part that way.
-//
-// Only conditions linear in the loop's variable are used; everything else in them is taken over its whole range.
-// Vectorised and unrolled loops are left whole: there conditions become masks or constants.
+#include "kernels/lower/partition.h"
+
 #include <algorithm>
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "kernels/ir/mutate.h"
-#include "kernels/lower/lowering.h"
+#include "kernels/lower/simplify.h"
 #include "kernels/te/scalar.h"
 
 namespace smelt::kernels::lower {
@@ -44,13 +40,13 @@ int64_t SizeOf(const Stmt& stmt) {
 
 class Partitioner {
  public:
-  explicit Partitioner(Lowering& lowering) : lowering_(lowering), simplifier_(lowering.simplifier) {}
+  explicit Partitioner(PassContext& context) : context_(context), simplifier_(context.simplifier) {}
 
-  void Run() {
+  void Run(ir::Function& function) {
     int64_t size = 0;
-    for (const ir::Phase& phase : lowering_.function.phases) size += SizeOf(phase.body);
+    for (const ir::Phase& phase : function.phases) size += SizeOf(phase.body);
     budget_ = std::max(kAlwaysAllowed, size * kGrowth);
-    for (ir::Phase& phase : lowering_.function.phases) {
+    for (ir::Phase& phase : function.phases) {
       phase.body = phase.var ? CutPhase(phase) : Cut(phase.body);
     }
   }
@@ -181,7 +177,7 @@ class Partitioner {
       const int64_t end = i + 1 < starts.size() ? starts[i + 1] : phase.extent;
       Expr var;
       Stmt body = Cut(Piece(phase.body, phase.var, starts[i], end, &var));
-      lowering_.aliases.emplace_back(var, phase.var);
+      context_.aliases.emplace_back(var, phase.var);
       if (i + 1 == starts.size()) {
         chosen = std::move(body);
       } else {
@@ -191,13 +187,16 @@ class Partitioner {
     return chosen;
   }
 
-  Lowering& lowering_;
+  PassContext& context_;
   te::Simplifier& simplifier_;
   int64_t budget_ = 0;
 };
 
 }  // namespace
 
-void PartitionLoops(Lowering& lowering) { Partitioner(lowering).Run(); }
+absl::StatusOr<ir::Function> PartitionLoops(ir::Function function, PassContext& context) {
+  Partitioner(context).Run(function);
+  return function;
+}
 
 }  // namespace smelt::kernels::lower

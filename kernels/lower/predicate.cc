@@ -1,5 +1,5 @@
-// Conditions of kIf move onto the loads below it, and the kIf becomes a selection, so that no branch is needed and no
-// load leaves its buffer. Inside vectorised loops the same happens to `if` statements whose condition differs by lane.
+#include "kernels/lower/predicate.h"
+
 #include <cmath>
 #include <utility>
 
@@ -7,7 +7,6 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "kernels/ir/mutate.h"
-#include "kernels/lower/lowering.h"
 #include "kernels/te/intern.h"
 
 namespace smelt::kernels::lower {
@@ -29,18 +28,20 @@ bool IsZero(const Expr& e) {
 
 class Predicator {
  public:
-  explicit Predicator(Lowering& lowering) : lowering_(lowering), simplifier_(lowering.simplifier) {}
+  explicit Predicator(te::Simplifier& simplifier) : simplifier_(simplifier) {}
 
-  void Run() {
-    for (ir::Phase& phase : lowering_.function.phases) {
+  absl::Status Run(ir::Function& function) {
+    name_ = function.name;
+    for (ir::Phase& phase : function.phases) {
       phase.body = Visit(phase.body, Expr());
-      if (!lowering_.status.ok()) return;
+      if (!status_.ok()) return status_;
     }
+    return absl::OkStatus();
   }
 
  private:
   Stmt Visit(const Stmt& stmt, const Expr& mask) {
-    if (stmt == nullptr || !lowering_.status.ok()) return nullptr;
+    if (stmt == nullptr || !status_.ok()) return nullptr;
     switch (stmt->kind) {
       case StmtKind::kStore: {
         const Expr own = stmt->predicate ? Push(stmt->predicate, mask) : Expr();
@@ -154,8 +155,8 @@ class Predicator {
         continue;
       }
       if (done_.size() > kMostNodes) {
-        lowering_.status = absl::ResourceExhaustedError(absl::StrCat(
-            "kernel `", lowering_.options.name,
+        status_ = absl::ResourceExhaustedError(absl::StrCat(
+            "kernel `", name_,
             "`: its nested conditional reads share too much; compute some of the padded or concatenated stages at "
             "loops instead of inlining them all"));
         return te::Bool(true);
@@ -198,8 +199,9 @@ class Predicator {
 
   using Key = std::pair<const ExprNode*, const ExprNode*>;
 
-  Lowering& lowering_;
   te::Simplifier& simplifier_;
+  std::string name_;         // of the function
+  absl::Status status_;      // first error
   std::vector<Expr> lanes_;  // variables of the vectorised loops around
   absl::flat_hash_map<Key, Expr> done_;
   absl::flat_hash_map<const ExprNode*, bool> touches_;
@@ -208,6 +210,9 @@ class Predicator {
 
 }  // namespace
 
-void PredicateLoads(Lowering& lowering) { Predicator(lowering).Run(); }
+absl::StatusOr<ir::Function> PredicateLoads(ir::Function function, PassContext& context) {
+  if (absl::Status status = Predicator(context.simplifier).Run(function); !status.ok()) return status;
+  return function;
+}
 
 }  // namespace smelt::kernels::lower

@@ -1,9 +1,9 @@
-// Scratch memory: allocations that nothing reads go, and neighbours whose lives do not overlap share one buffer.
+#include "kernels/lower/storage.h"
+
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "kernels/ir/access.h"
 #include "kernels/ir/mutate.h"
-#include "kernels/lower/lowering.h"
 #include "kernels/te/intrinsic.h"
 
 namespace smelt::kernels::lower {
@@ -169,13 +169,12 @@ Stmt ShareAllocations(const Stmt& stmt) {
 
 }  // namespace
 
-void ReuseStorage(Lowering& lowering) {
-  ir::Function& function = lowering.function;
+absl::StatusOr<ir::Function> ReuseStorage(ir::Function function, PassContext&) {
   bool scratch = !function.shared.empty();
   for (const ir::Phase& phase : function.phases) {
     ir::VisitStmts(phase.body, [&](const ir::StmtNode& node) { scratch |= node.kind == StmtKind::kAllocate; });
   }
-  if (!scratch) return;
+  if (!scratch) return function;
   bool changed = true;
   while (changed) {
     changed = false;
@@ -188,6 +187,7 @@ void ReuseStorage(Lowering& lowering) {
     Mentioned(phase.body, &used);
   }
   std::erase_if(function.shared, [&](const ir::Buffer& buffer) { return !used.contains(buffer.get()); });
+  return function;
 }
 
 }  // namespace smelt::kernels::lower

@@ -1,9 +1,9 @@
-// Unrolled loops become straight code. All loops of a nest are unrolled in one descent, so that every final statement
-// is made and simplified once.
+#include "kernels/lower/unroll.h"
+
 #include <optional>
 
 #include "kernels/ir/mutate.h"
-#include "kernels/lower/lowering.h"
+#include "kernels/lower/lower.h"
 #include "kernels/te/rewriter.h"
 
 namespace smelt::kernels::lower {
@@ -27,7 +27,7 @@ int64_t UnrolledSize(const Stmt& stmt) {
 
 class Unroller {
  public:
-  explicit Unroller(Lowering& lowering) : simplifier_(lowering.simplifier), limit_(lowering.options.unroll_limit) {}
+  explicit Unroller(PassContext& context) : simplifier_(context.simplifier), limit_(context.options.unroll_limit) {}
 
   Stmt Visit(const Stmt& stmt) {
     if (stmt == nullptr) return nullptr;
@@ -71,8 +71,9 @@ class Unroller {
 
 }  // namespace
 
-void UnrollLoops(Lowering& lowering) {
-  for (ir::Phase& phase : lowering.function.phases) phase.body = Unroller(lowering).Visit(phase.body);
+absl::StatusOr<ir::Function> UnrollLoops(ir::Function function, PassContext& context) {
+  for (ir::Phase& phase : function.phases) phase.body = Unroller(context).Visit(phase.body);
+  return function;
 }
 
 }  // namespace smelt::kernels::lower

@@ -1,12 +1,11 @@
-// Vectorised loops become vector expressions: the loop's variable becomes a ramp, whatever does not vary with it stays
-// scalar and is broadcast where it meets a vector. Memory allocated inside gains a lane dimension.
+#include "kernels/lower/vectorize.h"
+
 #include <algorithm>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "kernels/ir/access.h"
 #include "kernels/ir/mutate.h"
-#include "kernels/lower/lowering.h"
 #include "kernels/te/intern.h"
 
 namespace smelt::kernels::lower {
@@ -149,10 +148,10 @@ class Widener {
   absl::flat_hash_map<const te::ExprNode*, std::pair<Expr, Expr>> done_;
 };
 
-Stmt Vectorize(Lowering& lowering, const Stmt& stmt) {
+Stmt Vectorize(te::Simplifier& simplifier, const Stmt& stmt) {
   if (stmt == nullptr) return nullptr;
   // Inner ones first, although a nest has only one: an attached stage may have its own inside.
-  const Stmt inner = ir::MapChildren(stmt, [&](const Stmt& child) { return Vectorize(lowering, child); });
+  const Stmt inner = ir::MapChildren(stmt, [&](const Stmt& child) { return Vectorize(simplifier, child); });
   if (inner == nullptr || inner->kind != StmtKind::kFor || inner->for_kind != ir::ForKind::kVectorized) return inner;
   int64_t extent = 0;
   te::IsConstInt(inner->extent, &extent);
@@ -164,13 +163,14 @@ Stmt Vectorize(Lowering& lowering, const Stmt& stmt) {
   if (has_vector || extent < 2)
     return ir::For(inner->var, inner->min, inner->extent, ir::ForKind::kSerial, inner->body());
   const int lanes = static_cast<int>(extent);
-  return Widener(lowering.simplifier, inner->var, te::Ramp(inner->min, Expr(1), lanes), lanes).Visit(inner->body());
+  return Widener(simplifier, inner->var, te::Ramp(inner->min, Expr(1), lanes), lanes).Visit(inner->body());
 }
 
 }  // namespace
 
-void VectorizeLoops(Lowering& lowering) {
-  for (ir::Phase& phase : lowering.function.phases) phase.body = Vectorize(lowering, phase.body);
+absl::StatusOr<ir::Function> VectorizeLoops(ir::Function function, PassContext& context) {
+  for (ir::Phase& phase : function.phases) phase.body = Vectorize(context.simplifier, phase.body);
+  return function;
 }
 
 }  // namespace smelt::kernels::lower

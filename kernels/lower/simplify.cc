@@ -1,5 +1,6 @@
+#include "kernels/lower/simplify.h"
+
 #include "kernels/ir/mutate.h"
-#include "kernels/lower/lowering.h"
 
 namespace smelt::kernels::lower {
 namespace {
@@ -54,8 +55,9 @@ Stmt SimplifyStmt(te::Simplifier& simplifier, const Stmt& stmt) {
   return stmt;
 }
 
-void SimplifyFunction(Lowering& lowering) {
-  for (ir::Phase& phase : lowering.function.phases) phase.body = SimplifyStmt(lowering.simplifier, phase.body);
+absl::StatusOr<ir::Function> SimplifyFunction(ir::Function function, PassContext& context) {
+  for (ir::Phase& phase : function.phases) phase.body = SimplifyStmt(context.simplifier, phase.body);
+  return function;
 }
 
 }  // namespace smelt::kernels::lower
