@@ -26,7 +26,7 @@ struct Step {
   bool waits_for_all = false;  // a FINISH: everything before it is done when it runs
 };
 
-// By unit: the latest earlier step of that unit to wait for, as an index; -1: none. A unit runs its instructions in
+// The latest earlier step of each unit to wait for, as an index; -1: none. A unit runs its instructions in
 // order, so that the latest stands for all. -1 for the step's own unit.
 using Needs = std::array<int64_t, isa::kUnits>;
 

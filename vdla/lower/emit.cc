@@ -119,7 +119,7 @@ class Walker {
   int64_t CountOf(int64_t extent, const std::optional<Linear>& remaining) const {
     return remaining.has_value() ? std::clamp<int64_t>(remaining->At(values_), 0, extent) : extent;
   }
-  // Of this thread's copy of the buffer.
+  // The first element of this thread's copy of the buffer.
   int64_t BaseOf(SramBuffer buffer) const {
     const auto index = static_cast<size_t>(buffer);
     int64_t base = storage_.base[index];

@@ -269,7 +269,7 @@ class Translator {
 
   bool Take(const ir::Buffer& buffer, const ir::Buffer& alias) {
     const auto tile = tiles_.find(buffer.get());
-    // In a loop inside its allocation the next iteration would read what this one has changed.
+    // The next iteration of a loop inside its allocation would read what this one has changed.
     if (tile == tiles_.end() || tile->second.reads > 0 || tile->second.loops != loops_) return false;
     if (alias == nullptr) return true;
     Tile& other = tiles_.at(alias.get());

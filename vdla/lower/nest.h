@@ -58,7 +58,7 @@ struct NestScope {
 // The operations in their order. InvalidArgument: VDLA has none that does this, with the store and the reason.
 absl::StatusOr<std::vector<Node>> RecogniseNest(const LoopNest& nest, const NestScope& scope);
 
-// conditions of `e`, a conjunction of comparisons, as linear functions of the variables that are above 0 where they
+// The conditions of `e`, a conjunction of comparisons, as linear functions of the variables that are above 0 where they
 // hold.
 absl::StatusOr<std::vector<Linear>> ConditionsOf(const te::Expr& e, const NestScope& scope);
 

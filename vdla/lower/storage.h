@@ -18,7 +18,8 @@ namespace smelt::vdla::lower {
 
 struct Storage {
   std::vector<int64_t> base;  // by SRAM buffer: its first element
-  // By SRAM buffer: the virtual loops around its Allocate and the elements from one thread's copy to the next one's.
+  // The virtual loops around the Allocate of each SRAM buffer, and the elements from one thread's copy to the next
+  // one's.
   std::vector<std::vector<std::pair<Variable, int64_t>>> threads;
 };
 

@@ -170,7 +170,7 @@ class Planner {
   const int64_t depth_;
   std::map<std::pair<int, Place>, Place> later_;  // queue, pop: the least place of its push
   int64_t merged_ = 0;
-  // Of this round.
+  // What follows is of one round.
   std::vector<Clock> done_;                                 // by place: what is done when it is
   std::array<Clock, kUnits> knows_;                         // by unit, after its last planned place
   std::array<std::vector<Place>, kUnits> places_;           // by unit
