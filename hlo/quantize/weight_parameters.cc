@@ -139,7 +139,7 @@ absl::StatusOr<WeightParameters> FindWeightParameters(const Module& module, cons
   }
   if (!parameters.empty() && found.numbers.size() == parameters.size())
     return absl::InvalidArgumentError(
-        StrCat("every parameter of module ", module.name(), " looks like a weight: name its inputs"));
+        StrCat("every parameter of module ", module.name(), " looks like a weight: name its inputs (--activations)"));
   return found;
 }
 
