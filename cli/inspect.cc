@@ -67,31 +67,34 @@ absl::Status ExplainWhy(const Flags& flags, const targets::Tunable& program, con
   return absl::OkStatus();
 }
 
-// The kernels of a fused module: what each is made of, and whether the compiler has a loop nest for it.
+// The kernels of a fused module: what each is made of, and how it runs.
 absl::Status ListKernels(const Flags& flags, const targets::Target& target, const hlo::Module& fused, json* result) {
   std::vector<int64_t> counts;
   SMELT_ASSIGN_OR_RETURN(const std::vector<fusion::Kernel> kernels, fusion::ExtractKernels(fused, &counts));
   int64_t total = 0;
   double flops = 0, bytes = 0;
   json list = json::array();
-  const std::vector<std::string> why = target.WhyOpaque(fused, kernels);
+  const std::vector<targets::KernelForm> forms = target.FormsOf(fused, kernels);
   for (size_t i = 0; i < kernels.size(); ++i) {
     const hlo::CostAnalysis cost = hlo::AnalyzeCost(kernels[i].computation());
     total += counts[i];
     flops += cost.flops * static_cast<double>(counts[i]);
     bytes += cost.bytes() * static_cast<double>(counts[i]);
-    const std::string& opaque = why[i];
+    const targets::KernelForm& form = forms[i];
     list.push_back({{"name", kernels[i].name},
                     {"hash", kernels[i].hash.ToHex()},
                     {"count", counts[i]},
                     {"instructions", kernels[i].computation().instruction_count()},
                     {"flops", cost.flops},
                     {"bytes", cost.bytes()},
-                    {"opaque", opaque}});
+                    {"native", form.native},
+                    {"opaque", form.opaque}});
     if (flags.kernels && !flags.json) {
       std::printf("  %-40s x%-4ld %4ld instructions %12.0f flops %12.0f bytes  %s\n", kernels[i].name.c_str(),
                   counts[i], kernels[i].computation().instruction_count(), cost.flops, cost.bytes(),
-                  opaque.empty() ? "loop nest" : absl::StrCat("opaque: ", opaque).c_str());
+                  form.native           ? "native operation"
+                  : form.opaque.empty() ? "loop nest"
+                                        : absl::StrCat("opaque: ", form.opaque).c_str());
     }
   }
   (*result)["kernels"] = total;
@@ -185,7 +188,7 @@ Action AddInspect(CLI::App& app) {
   auto flags = std::make_shared<Flags>();
   app.add_option("MODULE", flags->module, "HLO text or proto, or StableHLO, by its extension")->required();
   AddFusionFlag(app, &flags->fusion);
-  app.add_flag("--kernels", flags->kernels, "List the kernels, and which of them are opaque operations and why");
+  app.add_flag("--kernels", flags->kernels, "List the kernels, which of them are native operations, and which the evaluator runs and why");
   app.add_option("--why", flags->why,
                  "Say for each neighbour of this instruction whether they share a kernel, and which rule forbids it");
   app.add_option("--kernel", flags->kernel, "Show one kernel the whole way down: HLO, schedule, loop IR, assembler");

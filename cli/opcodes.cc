@@ -20,6 +20,7 @@
 #include "hlo/shape_inference/rules.h"
 #include "hlo/shape_inference/shape_inference.h"
 #include "hlo/text/attribute_codec.h"
+#include "targets/cpu/program/native_plan.h"
 #include "targets/cpu/program/program_builder.h"
 
 namespace smelt::cli {
@@ -42,8 +43,8 @@ and `smelt inspect --why`.
 constexpr std::string_view kColumns =
     R"(- **verifies**: the element types of an elementwise opcode; of others, whether the shape follows from a rule or is believed as declared.
 - **evaluates**: by `smelt run --engine=evaluator`, in these types.
-- **compiles**: as loops, in these types or under this condition; *opaque*: the evaluator runs it inside the compiled program, with the reason;
-  or what the program does in place of a kernel.
+- **compiles**: as loops, in these types or under this condition; *native*: an operation of the runtime, or, in rare forms that
+  `smelt inspect --kernels` names, *opaque*; *opaque*: the evaluator runs it inside the compiled program, with the reason; or what the program does in place of a kernel.
 - **fuses**: the role that decides with what (second table); *alone*: a kernel of its own; -: no kernel.
 )";
 
@@ -202,7 +203,7 @@ std::string Compiles(Opcode opcode, const ElementwiseTypes& types) {
     const std::string note(loops.note);
     if (!loops.loop_nest) {
       if (!hlo::EvaluatorRuns(opcode)) return "refused: nothing here runs it";
-      ways.push_back(absl::StrCat("*opaque*: ", note));
+      ways.push_back(absl::StrCat(cpu::HasNativePlan(opcode) ? "*native*: " : "*opaque*: ", note));
     } else if (hlo::IsElementwise(opcode)) {
       ways.push_back(types.compile.empty() ? "*opaque*" : absl::StrCat("loops: ", Describe(types.compile)));
     } else {

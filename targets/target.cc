@@ -45,11 +45,11 @@ std::function<double(const hlo::Computation&)> Target::HeuristicCost() const {
 
 bool Target::IsNothing(const fusion::Kernel& kernel) const { return fusion::IsFree(kernel.computation()); }
 
-std::vector<std::string> Target::WhyOpaque(const hlo::Module&, const std::vector<fusion::Kernel>& kernels) const {
-  std::vector<std::string> why;
+std::vector<KernelForm> Target::FormsOf(const hlo::Module&, const std::vector<fusion::Kernel>& kernels) const {
+  std::vector<KernelForm> forms;
   for (const fusion::Kernel& kernel : kernels)
-    why.emplace_back(smelt::hlo::HasLoopNest(kernel.computation()).message());
-  return why;
+    forms.push_back({.opaque = std::string(smelt::hlo::HasLoopNest(kernel.computation()).message())});
+  return forms;
 }
 
 absl::StatusOr<KernelListing> Target::Show(const fusion::Kernel&, const std::string&) const {

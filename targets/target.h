@@ -46,6 +46,12 @@ struct CompilersOwn {
 // The whole of a kernel on its way to code, part by part: a name and a text.
 using KernelListing = std::vector<std::pair<std::string, std::string>>;
 
+// How a kernel runs: as loops that the compiler makes, unless this says otherwise.
+struct KernelForm {
+  bool native = false;  // as an operation of the target's runtime
+  std::string opaque;   // as neither, and why
+};
+
 class Target {
  public:
   virtual ~Target() = default;
@@ -81,10 +87,8 @@ class Target {
   virtual std::function<double(const hlo::Computation&)> HeuristicCost() const;
   // Whether nothing runs for it: it is another name of a value.
   virtual bool IsNothing(const fusion::Kernel& kernel) const;
-  // The compiler may make no loops of a kernel: says why, for each of these of a fused module; empty where it makes
-  // some.
-  virtual std::vector<std::string> WhyOpaque(const hlo::Module& fused,
-                                             const std::vector<fusion::Kernel>& kernels) const;
+  // How each of these kernels of a fused module runs.
+  virtual std::vector<KernelForm> FormsOf(const hlo::Module& fused, const std::vector<fusion::Kernel>& kernels) const;
   // Unimplemented: it has none to show. `way`: as TimeKernel's.
   virtual absl::StatusOr<KernelListing> Show(const fusion::Kernel& kernel, const std::string& way) const;
 

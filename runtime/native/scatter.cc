@@ -4,9 +4,24 @@
 #include <cstring>
 
 #include "runtime/native/combiner.h"
+#include "runtime/native/cpu_versions.h"
 #include "runtime/native/parallel.h"
 
 namespace smelt::runtime::native {
+
+// One window: rows that are contiguous on both sides, `count` of them at fixed distances, and an odometer over the rest.
+struct ScatterWindow {
+  std::vector<int64_t> sizes, update_strides, operand_strides;  // outside the rows and their last dimension
+  int64_t count = 1, update_stride = 0, operand_stride = 0;
+  int64_t row = 1;
+  int64_t elements = 1;
+};
+
+// Elements that a worker may touch.
+struct ElementRange {
+  int64_t begin, end;
+};
+
 namespace {
 
 constexpr int kMaxRank = 64;
@@ -26,21 +41,8 @@ std::vector<int64_t> StridesOf(const std::vector<int64_t>& dimensions) {
   return strides;
 }
 
-// One window: rows that are contiguous on both sides, `count` of them at fixed distances, and an odometer over the rest.
-struct WindowWalk {
-  std::vector<int64_t> sizes, update_strides, operand_strides;  // outside the rows and their last dimension
-  int64_t count = 1, update_stride = 0, operand_stride = 0;
-  int64_t row = 1;
-  int64_t elements = 1;
-};
-
-// Elements that a worker may touch.
-struct Range {
-  int64_t begin, end;
-};
-
 template <Combiner C, typename T>
-void CombineRow(const T* __restrict from, T* __restrict to, int64_t count) {
+[[gnu::always_inline]] inline void CombineRow(const T* __restrict from, T* __restrict to, int64_t count) {
   if constexpr (C == Combiner::kReplace) {
     std::memcpy(static_cast<void*>(to), from, static_cast<size_t>(count) * sizeof(T));
   } else {
@@ -49,7 +51,7 @@ void CombineRow(const T* __restrict from, T* __restrict to, int64_t count) {
 }
 
 template <Combiner C, typename T>
-void CombineRows(const WindowWalk& walk, const T* from, int64_t offset, Range range, T* array) {
+[[gnu::always_inline]] inline void CombineRows(const ScatterWindow& walk, const T* from, int64_t offset, ElementRange range, T* array) {
   for (int64_t i = 0; i < walk.count; ++i, offset += walk.operand_stride, from += walk.update_stride) {
     const int64_t begin = std::max(offset, range.begin), end = std::min(offset + walk.row, range.end);
     if (begin >= end) continue;
@@ -63,12 +65,20 @@ void CombineRows(const WindowWalk& walk, const T* from, int64_t offset, Range ra
 
 // Windows at offsets[i] of the array, -1 for those outside, from updates at from[i].
 template <Combiner C, typename T>
-void CombineWindows(const WindowWalk& walk, const int64_t* offsets, const int64_t* from, int64_t windows, Range range,
+[[gnu::always_inline]] inline void CombineWindows(const ScatterWindow& walk, const int64_t* offsets, const int64_t* from, int64_t windows, ElementRange range,
                     const T* updates, T* array) {
   if (walk.elements == 1) {
     for (int64_t i = 0; i < windows; ++i) {
       if (offsets[i] < range.begin || offsets[i] >= range.end) continue;
       array[offsets[i]] = Combined<C>(array[offsets[i]], updates[from[i]]);
+    }
+    return;
+  }
+  if (walk.elements == walk.row) {
+    for (int64_t i = 0; i < windows; ++i) {
+      const int64_t begin = std::max(offsets[i], range.begin), end = std::min(offsets[i] + walk.row, range.end);
+      if (offsets[i] < 0 || begin >= end) continue;
+      CombineRow<C>(updates + from[i] + (begin - offsets[i]), array + begin, end - begin);
     }
     return;
   }
@@ -94,16 +104,36 @@ void CombineWindows(const WindowWalk& walk, const int64_t* offsets, const int64_
   }
 }
 
-using CombineFunction = void (*)(const WindowWalk&, const int64_t*, const int64_t*, int64_t, Range, const void*, void*);
+}  // namespace
+
+// Sums are what gradients of embeddings and of graphs are made of.
+SMELT_FOR_EACH_VECTOR_WIDTH void AddWindows(const ScatterWindow& walk, const int64_t* offsets, const int64_t* from,
+                                            int64_t windows, ElementRange range, const float* updates, float* array) {
+  CombineWindows<Combiner::kAdd>(walk, offsets, from, windows, range, updates, array);
+}
+SMELT_FOR_EACH_VECTOR_WIDTH void AddWindows(const ScatterWindow& walk, const int64_t* offsets, const int64_t* from,
+                                            int64_t windows, ElementRange range, const double* updates, double* array) {
+  CombineWindows<Combiner::kAdd>(walk, offsets, from, windows, range, updates, array);
+}
+
+namespace {
+
+using CombineFunction = void (*)(const ScatterWindow&, const int64_t*, const int64_t*, int64_t, ElementRange,
+                                 const void*, void*);
 
 template <Combiner C>
 CombineFunction FunctionFor(ElementType type) {
   return VisitType(type, [](auto zero) -> CombineFunction {
     using T = decltype(zero);
     if constexpr (kCombines<C, T>) {
-      return [](const WindowWalk& walk, const int64_t* offsets, const int64_t* from, int64_t windows, Range range,
+      return [](const ScatterWindow& walk, const int64_t* offsets, const int64_t* from, int64_t windows, ElementRange range,
                 const void* updates, void* array) {
-        CombineWindows<C>(walk, offsets, from, windows, range, static_cast<const T*>(updates), static_cast<T*>(array));
+        const T* source = static_cast<const T*>(updates);
+        if constexpr (C == Combiner::kAdd && std::is_floating_point_v<T>) {
+          AddWindows(walk, offsets, from, windows, range, source, static_cast<T*>(array));
+        } else {
+          CombineWindows<C>(walk, offsets, from, windows, range, source, static_cast<T*>(array));
+        }
       };
     } else {
       return nullptr;
@@ -217,7 +247,7 @@ class Scatter : public NativeOperation {
     component_stride_ = plan_.index_vector_dim < rank ? index_strides[plan_.index_vector_dim] : 0;
   }
 
-  void RunWindows(const NativeCall& call, int64_t begin, int64_t end, Range range) const {
+  void RunWindows(const NativeCall& call, int64_t begin, int64_t end, ElementRange range) const {
     const int rank = static_cast<int>(list_.size());
     int64_t at[kMaxRank] = {};
     int64_t index = 0, update = 0, operand = 0;
@@ -270,7 +300,7 @@ class Scatter : public NativeOperation {
   const ScatterPlan plan_;
   const std::vector<int64_t> operand_strides_;
   std::vector<int64_t> limits_;
-  WindowWalk walk_;
+  ScatterWindow walk_;
   std::vector<ListDimension> list_;
   int64_t windows_ = 1, elements_ = 1, component_stride_ = 0;
   std::vector<CombineFunction> functions_;

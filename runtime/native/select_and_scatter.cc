@@ -3,13 +3,15 @@
 #include <algorithm>
 
 #include "runtime/native/combiner.h"
+#include "runtime/native/cpu_versions.h"
 #include "runtime/native/parallel.h"
 
 namespace smelt::runtime::native {
 namespace {
 
-constexpr int64_t kLanes = 64;
+constexpr int64_t kLanes = 256;  // that a worker takes at once
 constexpr int kMaxRank = 16;
+constexpr int64_t kMaxTaps = 1024;
 
 template <Comparison C, typename T>
 [[gnu::always_inline]] inline bool Stays(T selected, T next) {
@@ -25,6 +27,87 @@ template <Comparison C, typename T>
     return selected >= next;
   }
 }
+
+template <typename T>
+using TapOf = std::conditional_t<sizeof(T) == 8, int64_t, int32_t>;
+
+// kBytes of lanes at once. `places`: the elements inside the window, in row-major order.
+template <Comparison C, int kBytes, typename T>
+[[gnu::always_inline]] inline void SelectVector(const T* operand, const T* source, const int64_t* places, int64_t count,
+                                                T* result) {
+  typedef T Lanes __attribute__((vector_size(kBytes), aligned(sizeof(T)), may_alias));
+  typedef TapOf<T> Taps __attribute__((vector_size(kBytes)));
+  Lanes best = *reinterpret_cast<const Lanes*>(operand + places[0]);
+  Taps chosen = {};
+  for (int64_t tap = 1; tap < count; ++tap) {
+    const Lanes next = *reinterpret_cast<const Lanes*>(operand + places[tap]);
+    Taps stays;
+    if constexpr (C == Comparison::kLess) stays = best < next;
+    if constexpr (C == Comparison::kLessEqual) stays = best <= next;
+    if constexpr (C == Comparison::kGreater) stays = best > next;
+    if constexpr (C == Comparison::kGreaterEqual) stays = best >= next;
+    best = stays ? best : next;
+    chosen = stays ? chosen : Taps{} + static_cast<TapOf<T>>(tap);
+  }
+  const Lanes update = *reinterpret_cast<const Lanes*>(source);
+  for (int64_t tap = 0; tap < count; ++tap) {
+    const Lanes old = *reinterpret_cast<const Lanes*>(result + places[tap]);
+    *reinterpret_cast<Lanes*>(result + places[tap]) = chosen == static_cast<TapOf<T>>(tap) ? old + update : old;
+  }
+}
+
+// One window for all lanes.
+template <Comparison C, typename T>
+[[gnu::always_inline]] inline void SelectLanes(const T* operand, const T* source, const int64_t* places, int64_t count,
+                                               int64_t lanes, T* result) {
+  int64_t l = 0;
+  if constexpr (std::is_floating_point_v<T>) {
+    constexpr int64_t kWide = 64 / sizeof(T);
+    for (; l + kWide <= lanes; l += kWide) SelectVector<C, 64>(operand + l, source + l, places, count, result + l);
+    for (; l + kWide / 4 <= lanes; l += kWide / 4)
+      SelectVector<C, 16>(operand + l, source + l, places, count, result + l);
+  }
+  for (; l < lanes; ++l) {
+    T best = operand[places[0] + l];
+    int64_t chosen = places[0];
+    for (int64_t tap = 1; tap < count; ++tap) {
+      const T next = operand[places[tap] + l];
+      const bool stays = Stays<C>(best, next);
+      best = stays ? best : next;
+      chosen = stays ? chosen : places[tap];
+    }
+    T& to = result[chosen + l];
+    to = Combined<Combiner::kAdd>(to, source[l]);
+  }
+}
+
+template <typename T>
+[[gnu::always_inline]] inline void SelectAny(Comparison comparison, const T* operand, const T* source,
+                                             const int64_t* places, int64_t count, int64_t lanes, T* result) {
+  switch (comparison) {
+    case Comparison::kLess:
+      return SelectLanes<Comparison::kLess>(operand, source, places, count, lanes, result);
+    case Comparison::kLessEqual:
+      return SelectLanes<Comparison::kLessEqual>(operand, source, places, count, lanes, result);
+    case Comparison::kGreater:
+      return SelectLanes<Comparison::kGreater>(operand, source, places, count, lanes, result);
+    case Comparison::kGreaterEqual:
+      return SelectLanes<Comparison::kGreaterEqual>(operand, source, places, count, lanes, result);
+  }
+}
+
+}  // namespace
+
+SMELT_FOR_EACH_VECTOR_WIDTH void SelectFloats(Comparison comparison, const float* operand, const float* source,
+                                              const int64_t* places, int64_t count, int64_t lanes, float* result) {
+  SelectAny(comparison, operand, source, places, count, lanes, result);
+}
+SMELT_FOR_EACH_VECTOR_WIDTH void SelectFloats(Comparison comparison, const double* operand, const double* source,
+                                              const int64_t* places, int64_t count, int64_t lanes, double* result) {
+  SelectAny(comparison, operand, source, places, count, lanes, result);
+}
+
+namespace {
 
 // Works on lanes along the innermost dimension where its window is one element (channels, mostly): they never meet.
 class SelectAndScatter : public NativeOperation {
@@ -44,6 +127,12 @@ class SelectAndScatter : public NativeOperation {
     // Leading dimensions without a window are independent of each other.
     while (independent_ < outer_.size() && IsTrivial(outer_[independent_])) images_ *= outer_[independent_++].operand;
     for (size_t d = independent_; d < outer_.size(); ++d) image_sources_ *= outer_[d].source;
+    for (int64_t tap = 0; Fits() && tap < taps_; ++tap) {
+      int64_t offset = 0, rest = tap;
+      for (size_t d = outer_.size(); d-- > independent_; rest /= outer_[d].window)
+        offset += rest % outer_[d].window * outer_[d].dilation * operand_strides_[d];
+      offsets_.push_back(offset);
+    }
   }
 
   void Run(const NativeCall& call) const override {
@@ -62,20 +151,6 @@ class SelectAndScatter : public NativeOperation {
 
   template <typename T>
   void RunType(const NativeCall& call) const {
-    switch (plan_.comparison) {
-      case Comparison::kLess:
-        return RunBlocks<Comparison::kLess, T>(call);
-      case Comparison::kLessEqual:
-        return RunBlocks<Comparison::kLessEqual, T>(call);
-      case Comparison::kGreater:
-        return RunBlocks<Comparison::kGreater, T>(call);
-      case Comparison::kGreaterEqual:
-        return RunBlocks<Comparison::kGreaterEqual, T>(call);
-    }
-  }
-
-  template <Comparison C, typename T>
-  void RunBlocks(const NativeCall& call) const {
     const T* operand = static_cast<const T*>(call.inputs[0]);
     const T* source = static_cast<const T*>(call.inputs[1]);
     const T initial = *static_cast<const T*>(call.inputs[2]);
@@ -83,86 +158,65 @@ class SelectAndScatter : public NativeOperation {
     if (operand_ * lanes_ == 0) return;
     const int64_t blocks = (lanes_ + kLanes - 1) / kLanes, image = operand_ / images_ * lanes_;
     // With one image, workers share its channels.
-    InParallel(*call.pool, images_ * blocks, static_cast<double>(source_ * taps_ * lanes_) / 4,
+    InParallel(*call.pool, images_ * blocks, static_cast<double>(source_ * taps_ * lanes_) / 8,
                [&](int, int64_t begin, int64_t end) {
                  for (int64_t i = begin; i < end; ++i) {
                    const int64_t first = i % blocks * kLanes, at = i / blocks * image;
                    const int64_t count = std::min(kLanes, lanes_ - first);
-                   if (blocks == 1) {
-                     std::fill_n(result + at, image, initial);
-                   } else {
-                     for (int64_t p = first; p < image; p += lanes_) std::fill_n(result + at + p, count, initial);
-                   }
-                   RunImage<C>(operand + at + first, source + (i / blocks) * image_sources_ * lanes_ + first,
-                               result + at + first, count);
+                   for (int64_t p = first; p < image; p += blocks == 1 ? image : lanes_)
+                     std::fill_n(result + at + p, blocks == 1 ? image : count, initial);
+                   RunImage(operand + at + first, source + i / blocks * image_sources_ * lanes_ + first,
+                            result + at + first, count);
                  }
                });
   }
 
   // All windows of one image, for `count` lanes of it.
-  template <Comparison C, typename T>
+  template <typename T>
   void RunImage(const T* operand, const T* source, T* result, int64_t count) const {
-    int64_t at[kMaxRank] = {};
+    int64_t at[kMaxRank] = {}, places[kMaxTaps];
     const int begin = static_cast<int>(independent_), end = static_cast<int>(outer_.size());
     for (int64_t window = 0; window < image_sources_; ++window) {
-      if (count == 1) {
-        RunWindow<C, T, 1>(operand, source + window * lanes_, result, at, 1);
-      } else {
-        RunWindow<C, T, kLanes>(operand, source + window * lanes_, result, at, count);
+      const int64_t inside = FindPlaces(at, places);
+      if (inside > 0) {
+        if constexpr (std::is_floating_point_v<T>) {
+          SelectFloats(plan_.comparison, operand, source + window * lanes_, places, inside, count, result);
+        } else {
+          SelectAny(plan_.comparison, operand, source + window * lanes_, places, inside, count, result);
+        }
       }
       for (int d = end - 1; d >= begin && ++at[d] == outer_[d].source; --d) at[d] = 0;
     }
   }
 
-  template <Comparison C, typename T, int64_t kMost>
-  void RunWindow(const T* operand, const T* source, T* result, const int64_t* at, int64_t count) const {
-    using Tap = std::conditional_t<sizeof(T) == 8, int64_t, int32_t>;
-    T best[kMost];
-    Tap chosen[kMost];
-    int64_t places[kMaxTaps];
-    int64_t inside = 0;
-    // Where the window lies inside the operand, in row-major order.
-    const int first_dimension = static_cast<int>(independent_), rank = static_cast<int>(outer_.size());
-    int64_t w[kMaxRank] = {};
-    const auto visit = [&](int64_t place) {
-      const T* next = operand + place * lanes_;
-      if (inside == 0) {
-        for (int64_t l = 0; l < count; ++l) {
-          best[l] = next[l];
-          chosen[l] = 0;
-        }
-      } else {
-        const Tap tap = static_cast<Tap>(inside);
-        for (int64_t l = 0; l < count; ++l) {
-          const bool stays = Stays<C>(best[l], next[l]);
-          best[l] = stays ? best[l] : next[l];
-          chosen[l] = stays ? chosen[l] : tap;
-        }
-      }
-      places[inside++] = place;
-    };
+  // The elements of the window at `at` that lie inside an image, in row-major order.
+  int64_t FindPlaces(const int64_t* at, int64_t* places) const {
+    const int begin = static_cast<int>(independent_), rank = static_cast<int>(outer_.size());
+    int64_t base = 0, corner[kMaxRank];
+    bool whole = true;
+    for (int d = begin; d < rank; ++d) {
+      corner[d] = at[d] * outer_[d].stride - outer_[d].padding_low;
+      base += corner[d] * operand_strides_[d];
+      whole = whole && corner[d] >= 0 && corner[d] + (outer_[d].window - 1) * outer_[d].dilation < outer_[d].operand;
+    }
+    if (whole) {
+      for (int64_t tap = 0; tap < taps_; ++tap) places[tap] = (base + offsets_[tap]) * lanes_;
+      return taps_;
+    }
+    int64_t inside = 0, w[kMaxRank] = {};
     for (int64_t tap = 0; tap < taps_; ++tap) {
-      int64_t place = 0;
       bool fits = true;
-      for (int d = first_dimension; d < rank; ++d) {
-        const int64_t position = at[d] * outer_[d].stride + w[d] * outer_[d].dilation - outer_[d].padding_low;
+      for (int d = begin; d < rank; ++d) {
+        const int64_t position = corner[d] + w[d] * outer_[d].dilation;
         fits = fits && position >= 0 && position < outer_[d].operand;
-        place += position * operand_strides_[d];
       }
-      if (fits) visit(place);
-      for (int d = rank - 1; d >= first_dimension && ++w[d] == outer_[d].window; --d) w[d] = 0;
+      if (fits) places[inside++] = (base + offsets_[tap]) * lanes_;
+      for (int d = rank - 1; d >= begin && ++w[d] == outer_[d].window; --d) w[d] = 0;
     }
-    for (int64_t tap = 0; tap < inside; ++tap) {
-      T* to = result + places[tap] * lanes_;
-      for (int64_t l = 0; l < count; ++l) {
-        const T sum = Combined<Combiner::kAdd>(to[l], source[l]);
-        to[l] = chosen[l] == static_cast<Tap>(tap) ? sum : to[l];
-      }
-    }
+    return inside;
   }
 
  public:
-  static constexpr int64_t kMaxTaps = 1024;
   bool Fits() const { return taps_ <= kMaxTaps && outer_.size() <= kMaxRank; }
 
  private:
@@ -170,6 +224,7 @@ class SelectAndScatter : public NativeOperation {
   std::vector<Dimension> outer_;  // without the lanes
   int64_t lanes_ = 1;
   std::vector<int64_t> operand_strides_;  // in units of all lanes
+  std::vector<int64_t> offsets_;          // of a window's elements from its first, in units of all lanes
   int64_t operand_ = 1, source_ = 1, taps_ = 1;
   size_t independent_ = 0;
   int64_t images_ = 1, image_sources_ = 1;

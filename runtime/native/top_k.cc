@@ -13,27 +13,29 @@ constexpr int64_t kBlock = 64;  // elements that are compared with the worst of 
 template <typename T>
 using WordOf = std::conditional_t<sizeof(T) == 8, unsigned __int128, uint64_t>;
 
-template <typename T>
-[[gnu::always_inline]] inline WordOf<T> WordAt(const T* row, int64_t i, KeyOrder order) {
-  return static_cast<WordOf<T>>(OrderedBits(row[i], order)) << 32 | static_cast<uint32_t>(i);
+template <bool kLargest, typename T>
+[[gnu::always_inline]] inline WordOf<T> WordAt(const T* row, int64_t i) {
+  return static_cast<WordOf<T>>(OrderedBits(row[i], {.descending = kLargest})) << 32 | static_cast<uint32_t>(i);
 }
 
 // The k smallest words of a row, in order, in best[0, k): one look at each element, and an insertion for each that is
 // among the best so far.
-template <typename T>
-[[gnu::always_inline]] inline void SelectFew(const T* row, int64_t count, int64_t k, KeyOrder order,
-                                             WordOf<T>* best) {
-  for (int64_t i = 0; i < k; ++i) best[i] = WordAt(row, i, order);
+template <bool kLargest, typename T>
+[[gnu::always_inline]] inline void SelectFew(const T* row, int64_t count, int64_t k, WordOf<T>* best) {
+  constexpr KeyOrder order{.descending = kLargest};
+  for (int64_t i = 0; i < k; ++i) best[i] = WordAt<kLargest>(row, i);
   std::sort(best, best + k);
   KeyBits<T> worst = static_cast<KeyBits<T>>(best[k - 1] >> 32);
   for (int64_t start = k; start < count; start += kBlock) {
     const int64_t end = std::min(count, start + kBlock);
-    int any = 0;
-    for (int64_t i = start; i < end; ++i) any |= OrderedBits(row[i], order) < worst;
-    if (any == 0) continue;
+    if (start + kBlock <= count) {
+      KeyBits<T> least = worst;
+      for (int64_t i = 0; i < kBlock; ++i) least = std::min(least, OrderedBits(row[start + i], order));
+      if (least == worst) continue;
+    }
     for (int64_t i = start; i < end; ++i) {
       if (OrderedBits(row[i], order) >= worst) continue;
-      const WordOf<T> word = WordAt(row, i, order);
+      const WordOf<T> word = WordAt<kLargest>(row, i);
       int64_t j = k - 1;
       for (; j > 0 && best[j - 1] > word; --j) best[j] = best[j - 1];
       best[j] = word;
@@ -44,9 +46,13 @@ template <typename T>
 
 }  // namespace
 
-SMELT_FOR_EACH_VECTOR_WIDTH void SelectFewFloats(const float* row, int64_t count, int64_t k, KeyOrder order,
+SMELT_FOR_EACH_VECTOR_WIDTH void SelectFewFloats(const float* row, int64_t count, int64_t k, bool largest,
                                                  uint64_t* best) {
-  SelectFew(row, count, k, order, best);
+  if (largest) {
+    SelectFew<true>(row, count, k, best);
+  } else {
+    SelectFew<false>(row, count, k, best);
+  }
 }
 
 namespace {
@@ -77,18 +83,11 @@ class TopK : public NativeOperation {
   template <typename T>
   void SelectRow(const NativeCall& call, int64_t row, WordOf<T>* words) const {
     const T* values = static_cast<const T*>(call.inputs[0]) + row * plan_.columns;
-    const KeyOrder order{.descending = plan_.largest};
     const int64_t k = plan_.k, count = plan_.columns;
-    if (k <= 64 && k * 8 <= count) {
-      if constexpr (std::is_same_v<T, float>) {
-        SelectFewFloats(values, count, k, order, words);
-      } else {
-        SelectFew(values, count, k, order, words);
-      }
+    if (plan_.largest) {
+      Select<true>(values, count, k, words);
     } else {
-      for (int64_t i = 0; i < count; ++i) words[i] = WordAt(values, i, order);
-      if (k < count) std::nth_element(words, words + (k - 1), words + count);
-      std::sort(words, words + k);
+      Select<false>(values, count, k, words);
     }
     T* best = static_cast<T*>(call.outputs[0]) + row * k;
     for (int64_t i = 0; i < k; ++i) {
@@ -100,6 +99,21 @@ class TopK : public NativeOperation {
         static_cast<uint32_t*>(call.outputs[1])[row * k + i] = at;
       }
     }
+  }
+
+  template <bool kLargest, typename T>
+  static void Select(const T* values, int64_t count, int64_t k, WordOf<T>* words) {
+    if (k <= 64 && k * 8 <= count) {
+      if constexpr (std::is_same_v<T, float>) {
+        SelectFewFloats(values, count, k, kLargest, words);
+      } else {
+        SelectFew<kLargest>(values, count, k, words);
+      }
+      return;
+    }
+    for (int64_t i = 0; i < count; ++i) words[i] = WordAt<kLargest>(values, i);
+    if (k < count) std::nth_element(words, words + (k - 1), words + count);
+    std::sort(words, words + k);
   }
 
   const TopKPlan plan_;

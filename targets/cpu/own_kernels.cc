@@ -8,6 +8,7 @@
 #include "hlo/text/printer.h"
 #include "targets/cpu/codegen/codegen.h"
 #include "targets/cpu/compile/compile.h"
+#include "targets/cpu/program/native_plan.h"
 #include "targets/cpu/program/runtime_size_region.h"
 #include "targets/tunable.h"
 
@@ -30,8 +31,8 @@ class OwnKernelsTarget : public targets::Target {
     return targets::TuneFusions(*this, std::move(program), fusion);
   }
 
-  std::vector<std::string> WhyOpaque(const hlo::Module& fused,
-                                     const std::vector<fusion::Kernel>& kernels) const override {
+  std::vector<targets::KernelForm> FormsOf(const hlo::Module& fused,
+                                           const std::vector<fusion::Kernel>& kernels) const override {
     const std::optional<std::string> one_piece = WhyOnePiece(fused);
     absl::flat_hash_map<std::string, std::string> in_region;  // by name: kernels that run as part of a larger operation
     for (const hlo::Computation* computation : fused.ExecutedComputations()) {
@@ -39,16 +40,20 @@ class OwnKernelsTarget : public targets::Target {
       if (!region) continue;
       for (const hlo::Instruction* member : region->members) in_region[std::string(member->name())] = region->why;
     }
-    std::vector<std::string> why = Target::WhyOpaque(fused, kernels);
+    std::vector<targets::KernelForm> forms = Target::FormsOf(fused, kernels);
     for (size_t i = 0; i < kernels.size(); ++i) {
       const auto found = in_region.find(kernels[i].name);
+      const hlo::Instruction& root = *kernels[i].computation().root();
       if (found != in_region.end()) {
-        why[i] = found->second;
+        forms[i].opaque = found->second;
       } else if (one_piece) {
-        why[i] = *one_piece;
+        forms[i].opaque = *one_piece;
+      } else if (!forms[i].opaque.empty() && HasNativePlan(root.opcode())) {
+        const absl::Status plan = PlanNative(root).status();
+        forms[i] = {.native = plan.ok(), .opaque = std::string(plan.message())};
       }
     }
-    return why;
+    return forms;
   }
 
   absl::StatusOr<targets::KernelListing> Show(const fusion::Kernel& kernel, const std::string& way) const override {

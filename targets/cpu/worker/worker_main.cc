@@ -44,10 +44,11 @@ class Worker : public measure::ProgramDevice {
           absl::StrCat("the kernel compiles to ", program->executable().kernels().size(), " kernels instead of one"));
     }
     const KernelInfo& kernel = program->executable().kernels()[0];
-    // A kernel whose tile does not fit would run through the evaluator.
-    if (!way.empty() && kernel.opaque) {
+    // A kernel whose tile does not fit would run through the evaluator; native operations have none.
+    if (!way.empty() && (kernel.opaque || kernel.native)) {
       return absl::InvalidArgumentError(
-          absl::StrCat("kernel `", kernel.name, "` does not run with tile ", way, ": ", kernel.opaque_reason));
+          absl::StrCat("kernel `", kernel.name, "` does not run with tile ", way, ": ",
+                       kernel.native ? "it is a native operation" : kernel.opaque_reason));
     }
     return program;
   }
