@@ -1,6 +1,6 @@
 // From the loop IR to operations of VDLA: the other way, beside convolution.h, to make the tree that emit.h runs.
 //
-//   ir::Function function = kernel;                       // stages in the scopes of Memories(config), not vectorised
+//   kernels::ir::Function function = kernel;              // of LowerToLoops, stages in the scopes of Memories(config)
 //   Operations operations = OperationsOf(function, config).value();
 //
 // Loops around several statements stay loops, those bound to virtual threads are threads, allocations in `inp`, `wgt`

@@ -12,7 +12,7 @@
 #include "base/str_cat.h"
 #include "hlo/literal.h"
 #include "kernels/ir/interpret.h"
-#include "kernels/lower/lowering.h"
+#include "kernels/lower/lower.h"
 #include "kernels/schedule/schedule.h"
 #include "kernels/te/evaluate.h"
 #include "kernels/te/tensor.h"
@@ -37,15 +37,8 @@ constexpr te::DataType kS8{PrimitiveType::kS8, 1}, kS32{PrimitiveType::kS32, 1};
 
 Config Pynq() { return Config::Named("pynq").value(); }
 
-// The stages of a schedule as loops, before anything is done to them for vectors.
 absl::StatusOr<kernels::ir::Function> Loops(const Schedule& schedule) {
-  const kernels::lower::LowerOptions options;
-  kernels::lower::Lowering lowering{.state = schedule.state(), .options = options};
-  kernels::lower::InferBounds(lowering);
-  if (lowering.status.ok()) kernels::lower::BuildLoopNests(lowering);
-  if (lowering.status.ok()) kernels::lower::SimplifyFunction(lowering);
-  if (!lowering.status.ok()) return lowering.status;
-  return std::move(lowering.function);
+  return kernels::lower::LowerToLoops(schedule, {});
 }
 
 // The outputs of a schedule's program on the simulator for these inputs.
