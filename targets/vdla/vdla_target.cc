@@ -98,13 +98,14 @@ class Vdla : public targets::Target {
     return [this](const hlo::Computation& kernel) { return accelerator_.RoughSeconds(kernel); };
   }
 
-  std::vector<std::string> WhyOpaque(const hlo::Module&, const std::vector<fusion::Kernel>& kernels) const override {
-    std::vector<std::string> why;
+  std::vector<targets::KernelForm> FormsOf(const hlo::Module&,
+                                           const std::vector<fusion::Kernel>& kernels) const override {
+    std::vector<targets::KernelForm> forms;
     for (const fusion::Kernel& kernel : kernels) {
       const absl::Status layer = LayerOf(kernel.computation(), accelerator_.config()).status();
-      why.push_back(layer.ok() ? "" : absl::StrCat("on the host: ", std::string(layer.message())));
+      forms.push_back({.opaque = layer.ok() ? "" : absl::StrCat("on the host: ", std::string(layer.message()))});
     }
-    return why;
+    return forms;
   }
 
   absl::StatusOr<targets::KernelListing> Show(const fusion::Kernel& kernel, const std::string& way) const override {
