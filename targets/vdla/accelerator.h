@@ -2,7 +2,7 @@
 //
 //   Accelerator accelerator(isa::Config::Named("pynq").value());
 //   double seconds = accelerator.RoughSeconds(kernel.computation());     // before anything is simulated
-//   std::vector<std::string> ways = accelerator.WaysOf(kernel);          // schedules, the default first
+//   std::vector<std::string> ways = accelerator.WaysOf(kernel.computation());       // schedules, the default first
 //
 // Kernels that are no layers (layer.h) run on the host, whose times are the analytical model's for a stated processor:
 // `pynq` stands beside a Cortex-A9, as on the board of the TVM paper. Immutable and thread-safe.

@@ -1,6 +1,6 @@
 // VDLA as a target: int8 layers of a quantised program on the accelerator, everything else on its host.
 //
-//   std::unique_ptr<targets::Target> target = VdlaTarget(config, {.program = tool}).value();
+//   std::unique_ptr<targets::Target> target = VdlaTarget(config, {.program = tool});
 //
 // Fusions follow what one program of the accelerator can do (layer.h); a fusion that it cannot run as a layer costs
 // what the host would take. Knobs of a kernel are its schedules. Times are simulated (device.h).
