@@ -59,26 +59,11 @@ bool IsEntry(std::string_view folder, std::string_view name) {
   return IsHex(folder, 2) && IsHex(hash, kHash) && kind == ".kernel";
 }
 
-// Without .PID.NUMBER.tmp, of NewFile.
-std::string_view WithoutTemporary(std::string_view name) {
-  constexpr std::string_view kTemporary = ".tmp";
-  if (!name.ends_with(kTemporary)) return name;
-  name.remove_suffix(kTemporary.size());
-  for (int part = 0; part < 2; ++part) {
-    const size_t dot = name.rfind('.');
-    if (dot == std::string_view::npos || dot + 1 == name.size() ||
-        !std::all_of(name.begin() + dot + 1, name.end(), [](unsigned char c) { return std::isdigit(c) != 0; }))
-      return {};
-    name = name.substr(0, dot);
-  }
-  return name;
-}
-
 void ListFolder(const fs::path& folder, const std::string& within, std::vector<Entry>* entries) {
   std::error_code error;
   for (fs::directory_iterator at(folder / within, error), end; !error && at != end; at.increment(error)) {
     const std::string name = at->path().filename().string();
-    const std::string_view entry = WithoutTemporary(name);
+    const std::string_view entry = FinalName(name);
     struct stat status;
     if (!IsEntry(within, entry) || ::lstat(at->path().c_str(), &status) != 0 || !S_ISREG(status.st_mode)) continue;
     entries->push_back(

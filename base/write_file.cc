@@ -1,12 +1,20 @@
 #include "base/write_file.h"
 
 #include <fcntl.h>
+#include <signal.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
+#include <cctype>
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
+#include <ctime>
+#include <filesystem>
+#include <system_error>
 #include <utility>
 
 #include "base/status_macros.h"
@@ -14,6 +22,8 @@
 
 namespace smelt {
 namespace {
+
+constexpr std::string_view kTemporary = ".tmp";
 
 std::atomic<const char*> unfinished{nullptr};
 std::atomic<int64_t> serial{0};  // threads write at the same time
@@ -29,7 +39,8 @@ auto Uninterrupted(const Call& call) {
 }  // namespace
 
 NewFile::NewFile(const std::string& path)
-    : path_(path), temporary_(StrCat(path, ".", static_cast<int64_t>(getpid()), ".", serial++, ".tmp")) {}
+    : path_(path),
+      temporary_(StrCat(path, ".", static_cast<int64_t>(getpid()), ".", serial++, std::string(kTemporary))) {}
 
 absl::StatusOr<std::unique_ptr<NewFile>> NewFile::Create(const std::string& path) {
   std::unique_ptr<NewFile> file(new NewFile(path));
@@ -75,6 +86,35 @@ absl::Status NewFile::Finish(bool durable) {
   const char* name = temporary_.c_str();
   unfinished.compare_exchange_strong(name, nullptr);
   return finished;
+}
+
+std::string_view FinalName(std::string_view name) {
+  if (!name.ends_with(kTemporary)) return name;
+  name.remove_suffix(kTemporary.size());
+  for (int part = 0; part < 2; ++part) {
+    const size_t dot = name.rfind('.');
+    if (dot == std::string_view::npos || dot + 1 == name.size() ||
+        !std::all_of(name.begin() + static_cast<int64_t>(dot) + 1, name.end(),
+                     [](unsigned char c) { return std::isdigit(c) != 0; }))
+      return {};
+    name = name.substr(0, dot);
+  }
+  return name;
+}
+
+void RemoveLeftovers(const std::string& folder) {
+  constexpr int64_t kOldSeconds = 60;
+  std::error_code error;
+  for (std::filesystem::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
+    const std::string name = at->path().filename().string();
+    const std::string_view final_name = FinalName(name);
+    struct stat status;
+    if (final_name.empty() || final_name.size() == name.size() || ::lstat(at->path().c_str(), &status) != 0 ||
+        !S_ISREG(status.st_mode) || std::time(nullptr) - status.st_mtim.tv_sec < kOldSeconds)
+      continue;
+    const auto writer = static_cast<pid_t>(std::strtol(name.c_str() + final_name.size() + 1, nullptr, 10));
+    if (writer > 0 && ::kill(writer, 0) != 0 && errno == ESRCH) ::unlink(at->path().c_str());
+  }
 }
 
 void RemoveUnfinishedFile() {

@@ -38,6 +38,14 @@ class NewFile {
   int descriptor_ = -1;
 };
 
+// What a file of this name is called once it is whole: without the .PID.NUMBER.tmp of a file that is being written.
+// Empty: neither.
+std::string_view FinalName(std::string_view name);
+
+// Removes what writers that were killed left in this folder: unfinished files, a minute old and more, of processes that
+// are gone. One that cannot be removed stays.
+void RemoveLeftovers(const std::string& folder);
+
 // Removes the file that is being written last. Any thread may call it where the process ends in the middle of its work.
 // Allocates nothing and waits for nothing.
 void RemoveUnfinishedFile();

@@ -1,6 +1,7 @@
 #include "sim/dram.h"
 
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <cstring>
 
@@ -38,6 +39,18 @@ absl::StatusOr<std::string> Dram::Read(uint64_t address, uint64_t bytes) const {
   return std::string(reinterpret_cast<const char*>(data_ + address), bytes);
 }
 
-void Dram::Clear() { madvise(data_, size_, MADV_DONTNEED); }
+absl::Status Dram::Zero(uint64_t address, uint64_t bytes) {
+  if (!Holds(address, bytes)) return Outside(address, bytes, size_);
+  // Whole pages are given back, and are zero when they are next touched; the rest is written.
+  const auto page = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+  const uint64_t first = (address + page - 1) / page * page, last = (address + bytes) / page * page;
+  if (first >= last || madvise(data_ + first, last - first, MADV_DONTNEED) != 0) {
+    std::memset(data_ + address, 0, bytes);
+    return absl::OkStatus();
+  }
+  std::memset(data_ + address, 0, first - address);
+  std::memset(data_ + last, 0, address + bytes - last);
+  return absl::OkStatus();
+}
 
 }  // namespace smelt::sim

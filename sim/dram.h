@@ -31,8 +31,8 @@ class Dram {
   // OutOfRange: a part of it is outside.
   absl::Status Write(uint64_t address, std::string_view bytes);
   absl::StatusOr<std::string> Read(uint64_t address, uint64_t bytes) const;
-  // All bytes are 0 again.
-  void Clear();
+  // So many bytes are 0 again, however many they are. OutOfRange: a part of them is outside.
+  absl::Status Zero(uint64_t address, uint64_t bytes);
 
   // `size()` bytes; for who has asked Holds.
   uint8_t* data() { return data_; }

@@ -21,7 +21,7 @@ using vdla::isa::Opcode;
 
 namespace {
 
-constexpr uint64_t kMicroOpsBetweenStops = 1 << 22;
+constexpr uint64_t kMacsBetweenStops = uint64_t{1} << 29;  // a few tenths of a second on any processor
 
 absl::Status Trap(const Instruction& i, int64_t number, const std::string& what) {
   return absl::OutOfRangeError(StrCat(Describe(i, number), ": ", what));
@@ -256,22 +256,29 @@ absl::Status Executor::Nest(const Instruction& i, int64_t number, absl::Function
     for (const MicroOp& op : micro_ops)
       steps_.push_back({op.dst * acc_lanes, op.src * machine_.inp_lanes_, op.wgt * machine_.wgt_lanes_});
   }
+  const uint64_t between_stops =
+      std::max<uint64_t>(1, kMacsBetweenStops / static_cast<uint64_t>(machine_.config_.MacsOfGemm()));
   uint64_t since_stop = 0;
+  const auto poll = [&](uint64_t micro_ops_more) {
+    if ((since_stop += micro_ops_more) < between_stops) return absl::OkStatus();
+    since_stop = 0;
+    return stop()
+               ? absl::DeadlineExceededError(StrCat(Describe(i, number), ": the limit of time was reached within it"))
+               : absl::OkStatus();
+  };
   for (uint64_t o = 0; o < i.iter_out; ++o) {
     for (uint64_t n = 0; n < i.iter_in; ++n) {
-      if ((since_stop += i.uop_count) >= kMicroOpsBetweenStops) {
-        since_stop = 0;
-        if (stop())
-          return absl::DeadlineExceededError(StrCat(Describe(i, number), ": the limit of time was reached within it"));
-      }
       const int64_t acc_base = static_cast<int64_t>(o * i.dst_out + n * i.dst_in) * acc_lanes;
       const int64_t inp_base = static_cast<int64_t>(o * i.src_out + n * i.src_in) * machine_.inp_lanes_;
       const int64_t wgt_base = static_cast<int64_t>(o * i.wgt_out + n * i.wgt_in) * machine_.wgt_lanes_;
-      if (at_once) {
-        gemm_(acc + acc_base, machine_.inp_.data() + inp_base, machine_.wgt_.data() + wgt_base, steps_, block_);
-        continue;
+      for (uint64_t u = 0; at_once && u < i.uop_count; u += between_stops) {
+        SMELT_RETURN_IF_ERROR(poll(std::min(between_stops, i.uop_count - u)));
+        gemm_(acc + acc_base, machine_.inp_.data() + inp_base, machine_.wgt_.data() + wgt_base,
+              absl::MakeSpan(steps_).subspan(u, between_stops), block_);
       }
+      if (at_once) continue;
       for (uint64_t u = 0; u < i.uop_count; ++u) {
+        SMELT_RETURN_IF_ERROR(poll(1));
         if (!inside) {
           if (u >= micro_ops.size())
             return Trap(i, number,

@@ -22,8 +22,8 @@ class Executor {
   // The machine must outlive it.
   explicit Executor(Machine& machine);
 
-  // OutOfRange: an index outside a memory or DRAM. DeadlineExceeded: `stop` said so; it is asked every few million
-  // micro-ops.
+  // OutOfRange: an index outside a memory or DRAM. DeadlineExceeded: `stop` said so; it is asked now and then within a
+  // long one.
   absl::Status Execute(
       const vdla::isa::Instruction& instruction, int64_t number, absl::FunctionRef<bool()> stop = [] { return false; });
 

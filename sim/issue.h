@@ -7,6 +7,7 @@
 
 #include <cstdint>
 
+#include "absl/functional/function_ref.h"
 #include "absl/types/span.h"
 #include "vdla/isa/config.h"
 #include "vdla/isa/instruction.h"
@@ -14,11 +15,13 @@
 namespace smelt::sim {
 
 // Cycles in which a micro-op of an accumulating or overwriting GEMM waits; 0 for a reset. `micro_ops` holds the
-// instruction's own (Executor::MicroOps).
-int64_t GemmStalls(const vdla::isa::Instruction& instruction, absl::Span<const vdla::isa::MicroOp> micro_ops,
-                   const vdla::isa::Config& config);
+// instruction's own (Executor::MicroOps). Where `stop` says so, which is asked now and then, only those so far.
+int64_t GemmStalls(
+    const vdla::isa::Instruction& instruction, absl::Span<const vdla::isa::MicroOp> micro_ops,
+    const vdla::isa::Config& config, absl::FunctionRef<bool()> stop = [] { return false; });
 // Cycles of a GEMM or an ALU: micro-ops, stalls (also alone, where asked for), drain.
-int64_t ComputeCycles(const vdla::isa::Instruction& instruction, absl::Span<const vdla::isa::MicroOp> micro_ops,
-                      const vdla::isa::Config& config, int64_t* stalls = nullptr);
+int64_t ComputeCycles(
+    const vdla::isa::Instruction& instruction, absl::Span<const vdla::isa::MicroOp> micro_ops,
+    const vdla::isa::Config& config, int64_t* stalls = nullptr, absl::FunctionRef<bool()> stop = [] { return false; });
 
 }  // namespace smelt::sim

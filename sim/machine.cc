@@ -39,11 +39,8 @@ absl::Status Machine::LoadSegments(const Program& program) {
   }
   for (const Segment& segment : program.segments) {
     if (segment.role == Role::kResult) continue;
-    if (!dram_->Holds(segment.address, segment.size))
-      return absl::OutOfRangeError(StrCat("segment `", segment.name, "` is outside DRAM"));
+    SMELT_RETURN_IF_ERROR(dram_->Zero(segment.address, segment.size));
     SMELT_RETURN_IF_ERROR(dram_->Write(segment.address, segment.bytes));
-    std::fill(dram_->data() + segment.address + segment.bytes.size(), dram_->data() + segment.address + segment.size,
-              uint8_t{0});
   }
   return absl::OkStatus();
 }
@@ -51,13 +48,15 @@ absl::Status Machine::LoadSegments(const Program& program) {
 absl::Status Machine::CheckResults(const Program& program) const {
   for (const Segment& segment : program.segments) {
     if (segment.role != Role::kResult) continue;
-    SMELT_ASSIGN_OR_RETURN(const std::string have, dram_->Read(segment.address, segment.size));
-    std::string want = segment.bytes;
-    want.resize(segment.size, '\0');
-    const auto [at, expected] = std::mismatch(have.begin(), have.end(), want.begin());
-    if (at == have.end()) continue;
-    return absl::DataLossError(StrCat("result `", segment.name, "` differs at byte ", at - have.begin(), ": it is ",
-                                      static_cast<uint8_t>(*at), " and should be ", static_cast<uint8_t>(*expected)));
+    if (!dram_->Holds(segment.address, segment.size))
+      return absl::OutOfRangeError(StrCat("result `", segment.name, "` is outside DRAM"));
+    const uint8_t* have = dram_->data() + segment.address;
+    for (uint64_t at = 0; at < segment.size; ++at) {
+      const uint8_t want = at < segment.bytes.size() ? static_cast<uint8_t>(segment.bytes[at]) : 0;
+      if (have[at] == want) continue;
+      return absl::DataLossError(
+          StrCat("result `", segment.name, "` differs at byte ", at, ": it is ", have[at], " and should be ", want));
+    }
   }
   return absl::OkStatus();
 }

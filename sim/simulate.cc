@@ -284,7 +284,8 @@ class Simulation {
              StrCat("the limit of ", options_.max_cycles, " cycles was reached within ", Describe(i, unit.number)));
         return;
       }
-      if (!functional_) cycles = ComputeCycles(i, micro_ops, config_, &stalls);
+      if (!functional_) cycles = ComputeCycles(i, micro_ops, config_, &stalls, [&] { return OutOfTime(); });
+      if (ended_) return;
       report_.gemm_stalls += stalls;
       if (i.opcode == Opcode::kAlu) report_.alu_micro_ops += count;
       if (i.opcode == Opcode::kGemm && i.mode != vdla::isa::GemmMode::kReset) report_.gemm_micro_ops += count;

@@ -39,7 +39,7 @@ struct Options {
   int64_t max_cycles = std::numeric_limits<int64_t>::max() / 4096;
   double max_seconds = 0;                     // of wall-clock time; 0: no limit
   const std::atomic<bool>* cancel = nullptr;  // true: end soon, as if the time were over
-  Trace* trace = nullptr;                     // what each unit did when (trace.h); the cycle timing alone fills it
+  Trace* trace = nullptr;                     // what each unit did when (trace.h); without time, all at 0
 };
 
 // How a run ended.

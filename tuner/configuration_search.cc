@@ -24,16 +24,16 @@ constexpr double kModelShare = 0.5;
 constexpr double kWorthATrial = 1.005;
 constexpr int kMostSkipped = 16;
 // Neighbours of the best programs: so many in a row that are known or far too slow end it, beside the best by their
-// kernels alone; they are so many moves away from one of so many programs.
+// kernels: alone, which tell less, or as they were in whole programs; they are so many moves away from one of so many
+// programs.
 constexpr int kMostStale = 200;
-constexpr double kFarTooSlow = 1.5;
+constexpr double kFarTooSlowAlone = 1.5, kFarTooSlow = 1.05;
 constexpr uint64_t kMostMoves = 3, kPeaks = 3;
 
 }  // namespace
 
 absl::Status ConfigurationSearch::Run(const fusion::Config& start) {
   SMELT_RETURN_IF_ERROR(Rounds(start));
-  if (steps_ == nullptr) return absl::OkStatus();
   SMELT_RETURN_IF_ERROR(MeasureDeferred());
   return ClimbFromTheBest();
 }
@@ -160,8 +160,9 @@ absl::Status ConfigurationSearch::MeasureDeferred() {
 // time. Then the best programs' neighbours are measured as well.
 absl::Status ConfigurationSearch::ClimbFromTheBest() {
   Random random(state_.options.seed);
+  const double too_slow = steps_ != nullptr ? kFarTooSlowAlone : kFarTooSlow;
   for (int stale = 0; stale < kMostStale && state_.BudgetLeft(share_); ++stale) {
-    const std::vector<PlainTrial>& fastest = steps_->FastestPlain();
+    const std::vector<PlainTrial>& fastest = state_.FastestPlain();
     if (fastest.empty()) return absl::OkStatus();
     const size_t peak = random() % std::min<uint64_t>(kPeaks, fastest.size());
     fusion::IncrementalFusion neighbour(state_.space, fastest[peak].trial.config);
@@ -169,7 +170,7 @@ absl::Status ConfigurationSearch::ClimbFromTheBest() {
       neighbour.Apply(ProposeMove(state_.space, random));
     SMELT_ASSIGN_OR_RETURN(const std::unique_ptr<FusionState> made, state_.Fused(neighbour.config()));
     SMELT_ASSIGN_OR_RETURN(const double bar, BestCost());
-    if (!state_.IsNewProgram(made->Kernels()) || made->cost() > kFarTooSlow * bar) continue;
+    if (!state_.IsNewProgram(made->Kernels()) || made->cost() > too_slow * bar) continue;
     stale = 0;
     SMELT_RETURN_IF_ERROR(Measure({neighbour.config(), made->Kernels()}));
     state_.Progress(absl::StrCat("neighbours of the best; ", state_.BestSoFar()));
@@ -179,7 +180,7 @@ absl::Status ConfigurationSearch::ClimbFromTheBest() {
 
 absl::StatusOr<double> ConfigurationSearch::BestCost() {
   const Trial& best = state_.trials.best();
-  if (!best.compiler.empty() && !steps_->start()) return std::numeric_limits<double>::infinity();
+  if (!best.compiler.empty() && (steps_ == nullptr || !steps_->start())) return std::numeric_limits<double>::infinity();
   SMELT_ASSIGN_OR_RETURN(const std::unique_ptr<FusionState> made,
                          state_.Fused(best.compiler.empty() ? best.config : *steps_->start()));
   return made->cost();

@@ -152,14 +152,17 @@ class Session {
       return state_.BudgetLeft(kTilesShare);
     };
     Trial trial = trials_.best();
-    SMELT_ASSIGN_OR_RETURN(const std::vector<TileChoice> choices,
+    SMELT_ASSIGN_OR_RETURN(tile_choices_,
                            SearchTiles(trials_, space_, trial, state_.best_kernels, state_.predictor, search));
-    if (choices.empty()) return absl::OkStatus();
-    for (const TileChoice& choice : choices) {
+    if (tile_choices_.empty()) return absl::OkStatus();
+    targets::KnobChoices tiles;
+    for (const TileChoice& choice : tile_choices_) {
       trial.tiles[choice.hash] = choice.tile;
-      report_.tiles.push_back({choice.name, choice.default_seconds, choice.seconds, choice.tile});
+      tiles[choice.hash] = {choice.tile};
     }
-    return state_.Measure(trial).status();
+    SMELT_RETURN_IF_ERROR(state_.Measure(trial).status());
+    // A tile that is faster alone need not be so where its kernel stands.
+    return TryOneByOne(state_, tiles);
   }
 
   // The default, or the best that was measured if it is better beyond doubt. `answer_` and the report's times say
@@ -247,7 +250,11 @@ class Session {
 
   // Where the answer is another compiler's own program, there is no configuration.
   absl::Status WriteAnswer() {
-    if (answer_.tiles.empty()) report_.tiles.clear();
+    for (const TileChoice& choice : tile_choices_) {
+      const auto found = answer_.tiles.find(choice.hash);
+      if (found != answer_.tiles.end() && found->second == choice.tile)
+        report_.tiles.push_back({choice.name, choice.default_seconds, choice.seconds, choice.tile});
+    }
     report_.chosen = answer_;
     report_.compiler = tunable_.CompilerName();
     report_.answer = answer_.compiler;
@@ -300,6 +307,7 @@ class Session {
   Trials& trials_;
   TuneReport& report_;
   std::optional<SessionSteps> steps_;
+  std::vector<TileChoice> tile_choices_;  // of kernels alone
   Trial answer_;
 };
 

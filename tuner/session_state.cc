@@ -42,6 +42,7 @@ absl::StatusOr<TrialResult> SessionState::Measure(const Trial& trial) {
   const double before = trials.best_relative();
   SMELT_ASSIGN_OR_RETURN(TrialResult result, trials.Measure(trial));
   if (!result.outcome.ok()) return result;
+  if (trial.compiler.empty() && tunable.IsPlain(trial.tiles)) plain_.push_back({result.outcome.relative(), trial});
   if (measured) SMELT_RETURN_IF_ERROR(measured(trial, result.outcome));
   if (trials.best_relative() < before) best_kernels = result.kernels;
   if (trial.tiles.empty()) {
@@ -65,6 +66,12 @@ absl::StatusOr<double> SessionState::Predict(const fusion::Config& config) const
 
 bool SessionState::IsNewProgram(std::vector<WeightedKernel> kernels) {
   return programs_.insert(ProgramKey(std::move(kernels))).second;
+}
+
+const std::vector<PlainTrial>& SessionState::FastestPlain() {
+  std::stable_sort(plain_.begin(), plain_.end(),
+                   [](const PlainTrial& one, const PlainTrial& other) { return one.relative < other.relative; });
+  return plain_;
 }
 
 void SessionState::BeginSearch(double until) {

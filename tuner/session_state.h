@@ -32,6 +32,12 @@ namespace smelt::tuner {
 
 using SessionClock = measure::Budget::Clock;
 
+// A program that was timed, and consists of kernels that can be timed alone.
+struct PlainTrial {
+  double relative;  // its time over the default's
+  Trial trial;
+};
+
 class SessionState {
  public:
   // All must outlive this.
@@ -48,6 +54,8 @@ class SessionState {
   absl::StatusOr<double> Predict(const fusion::Config& config) const;
   // Whether no program of the same kernels was asked for before: configurations in other words can be one program.
   bool IsNewProgram(std::vector<WeightedKernel> kernels);
+
+  const std::vector<PlainTrial>& FastestPlain();  // fastest first
 
   bool Cancelled() const { return trials.Cancelled(); }
   // From now on the search goes on, until this moment of the budget; nothing of it that runs then is waited for.
@@ -74,7 +82,8 @@ class SessionState {
   std::function<absl::Status(const Trial&, const measure::Outcome&)> measured;
 
  private:
-  std::set<std::string> programs_;            // by their kernels
+  std::set<std::string> programs_;  // by their kernels
+  std::vector<PlainTrial> plain_;
   double search_begin_ = 0, search_end_ = 0;  // moments of the budget
   double hardware_begin_ = 0;                 // hardware seconds before the search
 };

@@ -25,7 +25,6 @@ SessionSteps::SessionSteps(SessionState& state)
       }) {
   state_.measured = [this](const Trial& trial, const measure::Outcome& outcome) -> absl::Status {
     if (!trial.compiler.empty()) return absl::OkStatus();
-    if (state_.tunable.IsPlain(trial.tiles)) plain_.push_back({outcome.relative(), trial});
     return LearnOverhead(trial, outcome);
   };
 }
@@ -38,12 +37,6 @@ absl::Status SessionSteps::TimeKernels(const fusion::Config& config, double shar
 const targets::Knobs& SessionSteps::NextTiles() {
   chosen_.insert(kernels_.tiles().begin(), kernels_.tiles().end());
   return chosen_;
-}
-
-const std::vector<PlainTrial>& SessionSteps::FastestPlain() {
-  std::stable_sort(plain_.begin(), plain_.end(),
-                   [](const PlainTrial& one, const PlainTrial& other) { return one.relative < other.relative; });
-  return plain_;
 }
 
 absl::Status SessionSteps::MeasureStarts() {
@@ -88,14 +81,14 @@ absl::Status SessionSteps::MeasureStarts() {
 
 absl::Status SessionSteps::TuneChoices() {
   SMELT_RETURN_IF_ERROR(TryWholePrograms());
-  return TryOneByOne();
+  return TryOneByOne(state_, state_.tunable.knobs());
 }
 
 // The search goes by kernels, which do not tell what a called loop or a program in one piece saves. The first is tried
 // whatever is left of the budget.
 absl::Status SessionSteps::TryWholePrograms() {
   const std::vector<targets::Knobs> ways = state_.tunable.WholeProgram();
-  std::vector<PlainTrial> fastest = FastestPlain();  // trials add to it
+  std::vector<PlainTrial> fastest = state_.FastestPlain();  // trials add to it
   if (fastest.size() > kMostWholePrograms) fastest.resize(kMostWholePrograms);
   bool first = true;
   for (const PlainTrial& plain : fastest) {
@@ -105,30 +98,6 @@ absl::Status SessionSteps::TryWholePrograms() {
       Trial trial = plain.trial;
       trial.tiles.insert(way.begin(), way.end());
       state_.Progress(absl::StrCat("whole programs in other ways; ", state_.BestSoFar()));
-      SMELT_RETURN_IF_ERROR(state_.Measure(trial).status());
-    }
-  }
-  return absl::OkStatus();
-}
-
-absl::Status SessionSteps::TryOneByOne() {
-  const Trials& trials = state_.trials;
-  if (!trials.best().compiler.empty()) return absl::OkStatus();
-  for (const auto& [key, tiles] : state_.tunable.knobs()) {
-    std::vector<std::string> ways = {""};
-    ways.insert(ways.end(), tiles.begin(), tiles.end());
-    for (const std::string& tile : ways) {
-      if (!state_.BudgetLeft(1)) return absl::OkStatus();
-      Trial trial = trials.best();
-      const auto now = trial.tiles.find(key);
-      if (tile == (now == trial.tiles.end() ? "" : now->second)) continue;
-      if (tile.empty()) {
-        trial.tiles.erase(key);
-      } else {
-        trial.tiles[key] = tile;
-      }
-      state_.Progress(
-          absl::StrCat(state_.tunable.NameOf(key), ": ", tile.empty() ? "as it is" : tile, "; ", state_.BestSoFar()));
       SMELT_RETURN_IF_ERROR(state_.Measure(trial).status());
     }
   }
@@ -158,6 +127,30 @@ absl::Status SessionSteps::LearnOverhead(const Trial& trial, const measure::Outc
   });
   state_.trials.Log(absl::StrFormat("beyond kernels alone: %.3g s a byte, %.3g s a kernel", overhead.seconds_per_byte,
                                     overhead.seconds_per_kernel));
+  return absl::OkStatus();
+}
+
+absl::Status TryOneByOne(SessionState& state, const targets::KnobChoices& knobs) {
+  const Trials& trials = state.trials;
+  if (!trials.best().compiler.empty()) return absl::OkStatus();
+  for (const auto& [key, tiles] : knobs) {
+    std::vector<std::string> ways = {""};
+    ways.insert(ways.end(), tiles.begin(), tiles.end());
+    for (const std::string& tile : ways) {
+      if (!state.BudgetLeft(1)) return absl::OkStatus();
+      Trial trial = trials.best();
+      const auto now = trial.tiles.find(key);
+      if (tile == (now == trial.tiles.end() ? "" : now->second)) continue;
+      if (tile.empty()) {
+        trial.tiles.erase(key);
+      } else {
+        trial.tiles[key] = tile;
+      }
+      state.Progress(
+          absl::StrCat(state.tunable.NameOf(key), ": ", tile.empty() ? "as it is" : tile, "; ", state.BestSoFar()));
+      SMELT_RETURN_IF_ERROR(state.Measure(trial).status());
+    }
+  }
   return absl::OkStatus();
 }
 

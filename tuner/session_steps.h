@@ -23,11 +23,9 @@
 
 namespace smelt::tuner {
 
-// A program that was timed, and consists of kernels that can be timed alone.
-struct PlainTrial {
-  double relative;  // its time over the default's
-  Trial trial;
-};
+// In the best program that is ours, each knob in each of its ways, and in none; what is faster stays. While there is
+// time.
+absl::Status TryOneByOne(SessionState& state, const targets::KnobChoices& knobs);
 
 class SessionSteps {
  public:
@@ -46,13 +44,11 @@ class SessionSteps {
   const targets::Knobs& NextTiles();
 
   const std::optional<fusion::Config>& start() const { return start_; }  // the best of MeasureStarts that is ours
-  const std::vector<PlainTrial>& FastestPlain();                         // fastest first
 
  private:
   // What this program took beyond its kernels alone corrects the costs of all.
   absl::Status LearnOverhead(const Trial& trial, const measure::Outcome& outcome);
   absl::Status TryWholePrograms();
-  absl::Status TryOneByOne();
 
   SessionState& state_;
   KernelTrials kernels_;
@@ -60,7 +56,6 @@ class SessionSteps {
   std::optional<fusion::Config> start_;
   targets::Knobs chosen_;  // for programs to come
   OverheadFit overhead_;
-  std::vector<PlainTrial> plain_;
 };
 
 }  // namespace smelt::tuner

@@ -20,6 +20,11 @@ constexpr double kFinalShare = 0.2;
 constexpr int kLeastChildren = 2;       // fewer sets of devices tell nothing
 constexpr double kSliceSeconds = 0.05;  // of one device, before the next has its turn
 constexpr int kSlices = 6;              // of each device in one set
+// A look at the defaults before anything is searched: the share of the budget that one may take, and how many times the
+// fastest a default may take for its target to be worth any time. Sessions gain less than that, but where a default
+// runs in the evaluator or has its loops called, and then the other target is the better one anyway.
+constexpr double kLookShare = 0.1;
+constexpr double kHopeless = 4;
 
 // An entrant with an answer.
 struct Finalist {
@@ -41,10 +46,12 @@ class Contest {
     for (const Entrant& entrant : entrants_) {
       SMELT_ASSIGN_OR_RETURN(predictors_.emplace_back(), entrant.open_predictor(*entrant.target));
     }
+    budget_.Enter(measure::Phase::kPreparing);
+    SMELT_RETURN_IF_ERROR(PrepareAll());
+    PassOverHopeless();
     budget_.Enter(measure::Phase::kSearching);
     for (size_t i = 0; i < entrants_.size() && !Cancelled(); ++i) {
-      report_.entrants.emplace_back().name = entrants_[i].name;
-      SMELT_RETURN_IF_ERROR(RunSession(i));
+      if (tunables_[i] != nullptr) SMELT_RETURN_IF_ERROR(RunSession(i));
     }
     if (finalists_.empty()) {
       SMELT_RETURN_IF_ERROR(KeepADefault());
@@ -63,37 +70,93 @@ class Contest {
     if (options_.progress != nullptr) options_.progress->Say(line);
   }
 
-  // An entrant that cannot run the program leaves it to the others. Fails only where its folder cannot be kept.
+  std::string FolderOf(size_t i) const { return (std::filesystem::path(options_.folder) / entrants_[i].name).string(); }
+  // What an entrant may have of the time that is left, when so many are to have a part.
+  double PartOf(size_t entrants) const {
+    return std::max((budget_.left() - kFinalShare * budget_.seconds()) / static_cast<double>(entrants), 0.0);
+  }
+
+  // An entrant that cannot run the program leaves it to the others. Fails where none can.
+  absl::Status PrepareAll() {
+    tunables_.resize(entrants_.size());
+    size_t ready = 0;
+    for (size_t i = 0; i < entrants_.size() && !Cancelled(); ++i) {
+      EntrantReport& mine = report_.entrants.emplace_back();
+      mine.name = entrants_[i].name;
+      std::vector<std::string> notes;
+      absl::StatusOr<std::unique_ptr<targets::Tunable>> tunable =
+          entrants_[i].target->Prepare(path_, FolderOf(i), measure::Budget(PartOf(entrants_.size() - i)), &notes);
+      for (const std::string& note : notes) Say(note);
+      mine.status = tunable.status();
+      if (!tunable.ok()) continue;
+      tunables_[i] = *std::move(tunable);
+      ++ready;
+    }
+    if (ready == 0 && !report_.entrants.empty()) return report_.entrants.front().status;
+    for (const EntrantReport& entrant : report_.entrants) {
+      if (!entrant.status.ok()) Say(absl::StrCat(entrant.name, ": ", std::string(entrant.status.message())));
+    }
+    return absl::OkStatus();
+  }
+
+  // The default of one entrant, timed for a moment; 0: not known.
+  double SecondsOfDefault(size_t i) const {
+    const targets::Target& target = *entrants_[i].target;
+    measure::MeasurePolicy policy = options_.policy;
+    policy.build_timeout = target.BuildSeconds().value_or(policy.build_timeout);
+    measure::Runner runner(target.NewDevice(targets::DeviceUse::kTimes), policy, options_.cancel);
+    runner.SetDeadline(budget_.At(budget_.spent() + kLookShare * budget_.seconds()));
+    const measure::Outcome outcome =
+        runner.TimePrograms({tunables_[i]->ToCandidate(tunables_[i]->usual())}, 1, kSliceSeconds).front();
+    return outcome.ok() ? outcome.median() : 0;
+  }
+
+  // A target whose default is far behind another's gets no session, and its time goes to the others.
+  void PassOverHopeless() {
+    const auto ready = [](const auto& tunable) { return tunable != nullptr; };
+    if (std::count_if(tunables_.begin(), tunables_.end(), ready) < 2) return;
+    std::vector<double> seconds(entrants_.size());
+    size_t fastest = entrants_.size();
+    for (size_t i = 0; i < entrants_.size(); ++i) {
+      if (Cancelled()) return;
+      if (tunables_[i] != nullptr) seconds[i] = SecondsOfDefault(i);
+      if (seconds[i] > 0 && (fastest == entrants_.size() || seconds[i] < seconds[fastest])) fastest = i;
+    }
+    for (size_t i = 0; i < entrants_.size(); ++i) {
+      if (seconds[i] == 0 || seconds[i] <= kHopeless * seconds[fastest]) continue;
+      EntrantReport& mine = report_.entrants[i];
+      mine.status = absl::FailedPreconditionError(
+          absl::StrFormat("its default takes %.4g ms, %.0f times that of %s, which gets the time", 1e3 * seconds[i],
+                          seconds[i] / seconds[fastest], entrants_[fastest].name));
+      Say(absl::StrCat(mine.name, ": ", std::string(mine.status.message())));
+      tunables_[i].reset();
+    }
+  }
+
+  // Fails only where the entrant's folder cannot be kept.
   absl::Status RunSession(size_t i) {
     EntrantReport& mine = report_.entrants[i];
-    const double last = kFinalShare * budget_.seconds();
-    measure::Budget part(std::max((budget_.left() - last) / static_cast<double>(entrants_.size() - i), 0.0));
+    measure::Budget part(PartOf(static_cast<size_t>(std::count_if(
+        tunables_.begin() + static_cast<int64_t>(i), tunables_.end(), [](const auto& t) { return t != nullptr; }))));
     TuneOptions options = options_;
-    options.folder = (std::filesystem::path(options_.folder) / mine.name).string();
+    options.folder = FolderOf(i);
     Say(absl::StrFormat("%s: about %.0f s", mine.name, part.seconds()));
-    std::vector<std::string> notes;
-    absl::StatusOr<std::unique_ptr<targets::Tunable>> tunable =
-        entrants_[i].target->Prepare(path_, options.folder, part, &notes);
-    for (const std::string& note : notes) Say(note);
-    mine.status = tunable.status();
-    if (tunable.ok()) {
-      mine.model = predictors_[i]->Describe();
-      absl::StatusOr<TuneReport> tuned = Tune(**tunable, options, *predictors_[i], part);
-      mine.status = tuned.status();
-      if (tuned.ok()) mine.report = *std::move(tuned);
-    }
+    mine.model = predictors_[i]->Describe();
+    absl::StatusOr<TuneReport> tuned = Tune(*tunables_[i], options, *predictors_[i], part);
+    mine.status = tuned.status();
+    if (tuned.ok()) mine.report = *std::move(tuned);
     if (!mine.status.ok()) {
       Say(absl::StrCat(mine.name, ": ", std::string(mine.status.message())));
       return absl::OkStatus();
     }
     // An answer that differs from the evaluator's is none, and one that was not measured says nothing.
     if (!mine.report.difference.empty() || mine.report.default_seconds == 0) return absl::OkStatus();
-    const targets::Tunable& program = **tunable;
+    const targets::Tunable& program = *tunables_[i];
     Finalist finalist{.entrant = i, .target = entrants_[i].target};
     finalist.answer = program.ToCandidate(mine.report.chosen);
     finalist.usual = program.ToCandidate(program.usual());
     finalist.answer_is_usual = !mine.report.improved;
-    finalist.tunable = *std::move(tunable);
+    finalist.tunable = std::move(tunables_[i]);
     finalists_.push_back(std::move(finalist));
     return absl::OkStatus();
   }
@@ -215,6 +278,7 @@ class Contest {
   const TuneOptions& options_;
   measure::Budget& budget_;
   std::vector<std::unique_ptr<gnn::Predictor>> predictors_;
+  std::vector<std::unique_ptr<targets::Tunable>> tunables_;  // by entrant, until its session ends; null: none
   std::vector<Finalist> finalists_;
   SeveralReport report_;
 };

@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/status_macros.h"
+#include "base/write_file.h"
 #include "fusion/incremental_fusion.h"
 
 namespace smelt::tuner {
@@ -22,6 +23,7 @@ absl::Status Trials::Open(const std::string& folder) {
   std::error_code error;
   fs::create_directories(folder, error);
   if (error) return absl::UnavailableError(absl::StrCat(folder, ": cannot be made: ", error.message()));
+  RemoveLeftovers(folder);
   log_.open(Path("log.txt"), std::ios::app);
   if (!log_)
     return absl::UnavailableError(absl::StrCat(Path("log.txt"), ": cannot be written: ", std::strerror(errno)));

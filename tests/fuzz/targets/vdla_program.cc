@@ -1,4 +1,5 @@
-// Programs of VDLA: files, text and the machines in them; one that is legal then runs for a while on a simulated machine.
+// Programs of VDLA: files, text and the machines in them; one that is legal then runs for a while on a simulated
+// machine.
 #include <string_view>
 
 #include "sim/simulate.h"

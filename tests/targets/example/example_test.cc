@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -14,7 +15,9 @@ namespace smelt {
 namespace {
 
 namespace fs = std::filesystem;
+using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
+using ::testing::SizeIs;
 
 constexpr char kModule[] = R"(HloModule small
 
@@ -74,13 +77,53 @@ TEST_F(ExampleTarget, IsTunedAndVerified) {
   EXPECT_TRUE(fs::exists(folder_ / "run" / "best.fusion.json"));
 }
 
-TEST_F(ExampleTarget, IsTunedBesideAnotherAndTheFasterOneIsTheAnswer) {
-  const std::string report = Output({"tune", In("small.hlo"), "--target=cpu:threads=1,evaluator", "--out=" + In("run"),
+// A sort runs in the evaluator under both.
+TEST_F(ExampleTarget, IsTunedBesideAnother) {
+  std::ofstream(In("sort.hlo")) << R"(HloModule sort
+
+less {
+  a = f32[] parameter(0)
+  b = f32[] parameter(1)
+  ROOT less = pred[] compare(a, b), direction=LT
+}
+
+ENTRY main {
+  x = f32[4096] parameter(0)
+  ROOT s = f32[4096] sort(x), dimensions={0}, to_apply=less
+}
+)";
+  const std::string report = Output({"tune", In("sort.hlo"), "--target=cpu:threads=1,evaluator", "--out=" + In("run"),
                                      "--budget=8", "--model=analytical", "--quiet", "--json"});
-  EXPECT_THAT(report, HasSubstr("\"target\": \"cpu\""));
   EXPECT_THAT(report, HasSubstr("\"verified\": true"));
   for (const char* file : {"run/cpu/best.fusion.json", "run/evaluator/best.fusion.json", "run/report.txt"})
     EXPECT_TRUE(fs::exists(In(file))) << file;
+}
+
+TEST_F(ExampleTarget, IsPassedOverWhereItsDefaultIsFarBehind) {
+  std::ofstream(In("chain.hlo")) << R"(HloModule chain
+
+ENTRY main {
+  x = f32[65536] parameter(0)
+  e = f32[65536] exponential(x)
+  s = f32[65536] add(e, x)
+  ROOT t = f32[65536] tanh(s)
+}
+)";
+  const std::string report = Output({"tune", In("chain.hlo"), "--target=cpu:threads=1,evaluator", "--out=" + In("run"),
+                                     "--budget=8", "--model=analytical", "--quiet"});
+  EXPECT_THAT(report, ContainsRegex("evaluator +no session: its default takes [0-9.e+]+ ms, [0-9]+ times that of cpu"));
+  EXPECT_THAT(report, HasSubstr("verified     yes"));
+  EXPECT_FALSE(fs::exists(In("run/evaluator/best.fusion.json")));
+}
+
+// What is wrong with the file is told once.
+TEST_F(ExampleTarget, WithoutAModuleNothingIsTried) {
+  const std::string command = absl::StrCat(SMELT_WITH_EXAMPLE, " tune ", In("missing.hlo"),
+                                           " --target=cpu,evaluator --out=", In("run"), " > ", In("output"), " 2>&1");
+  EXPECT_EQ(WEXITSTATUS(std::system(command.c_str())), 1);
+  std::ifstream file(In("output"));
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  EXPECT_THAT(std::vector<std::string>(absl::StrSplit(text, "missing.hlo")), SizeIs(2)) << text;
 }
 
 TEST_F(ExampleTarget, WithoutTimeADefaultIsTheAnswer) {
