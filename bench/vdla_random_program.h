@@ -4,7 +4,8 @@
 //
 //   RandomProgram random = MakeRandomProgram(/*seed=*/7);
 //   // random.required: pairs of tokens without which there is a race
-//   RandomProgram mine = MakeRandomProgram(/*seed=*/7, &config);   // for a machine that is given, else one at random
+//   const vdla::isa::Config pynq = vdla::isa::Config::Named("pynq").value();
+//   RandomProgram given = MakeRandomProgram(/*seed=*/7, &pynq);   // for this machine; else for one at random
 #pragma once
 
 #include <algorithm>
