@@ -68,8 +68,9 @@ std::vector<CompiledJob> CompileJobs(const BuiltProgram& built, const Target& ta
 runtime::ProgramJob JobOf(fusion::Kernel kernel, const CompiledKernel* compiled) {
   if (compiled != nullptr) return {compiled->code, nullptr, nullptr};
   const auto kept = std::make_shared<const fusion::Kernel>(std::move(kernel));
-  return {nullptr, nullptr, [kept](absl::Span<const void* const> inputs, absl::Span<void* const> outputs, int threads,
-                          const std::atomic<bool>* cancel) {
+  return {nullptr, nullptr,
+          [kept](absl::Span<const void* const> inputs, absl::Span<void* const> outputs, int threads,
+                 const std::atomic<bool>* cancel) {
             return RunOpaque(kept->computation(), inputs, outputs, threads, cancel);
           }};
 }
