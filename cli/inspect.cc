@@ -188,7 +188,8 @@ Action AddInspect(CLI::App& app) {
   auto flags = std::make_shared<Flags>();
   app.add_option("MODULE", flags->module, "HLO text or proto, or StableHLO, by its extension")->required();
   AddFusionFlag(app, &flags->fusion);
-  app.add_flag("--kernels", flags->kernels, "List the kernels, which of them are native operations, and which the evaluator runs and why");
+  app.add_flag("--kernels", flags->kernels,
+               "List the kernels, which of them are native operations, and which the evaluator runs and why");
   app.add_option("--why", flags->why,
                  "Say for each neighbour of this instruction whether they share a kernel, and which rule forbids it");
   app.add_option("--kernel", flags->kernel, "Show one kernel the whole way down: HLO, schedule, loop IR, assembler");

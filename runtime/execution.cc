@@ -51,7 +51,8 @@ absl::StatusOr<std::unique_ptr<Execution>> Execution::Create(const Program& prog
   if (native_bytes > 0) {
     execution->native_scratch_ = AlignedBuffer(native_bytes);
     if (execution->native_scratch_.data() == nullptr) {
-      return absl::ResourceExhaustedError(StrCat("no memory for ", native_bytes, " bytes of native operations' scratch"));
+      return absl::ResourceExhaustedError(
+          StrCat("no memory for ", native_bytes, " bytes of native operations' scratch"));
     }
   }
   execution->list_ = execution->Resolve(program.steps);

@@ -1,9 +1,5 @@
 // An operation that has no loop nest (a sort, a Fourier transform, a scatter), planned once and run on raw buffers.
 //
-//   const std::unique_ptr<NativeOperation> transform =
-//       native::MakeFft({.kind = native::FftKind::kForward, .lengths = {64}, .batch = 8});
-//   transform->Run({inputs, outputs, &pool, scratch});
-//
 // What implements it is in runtime/native: a plan is a plain structure of shapes, dimension numbers and element types,
 // and becomes an operation with everything that does not depend on data (twiddle factors, strides) in place. Whoever
 // plans checks: no operation can fail. Arrays are row-major and dense. Results depend neither on the number of threads

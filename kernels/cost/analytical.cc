@@ -6,6 +6,7 @@
 #include "base/status_macros.h"
 #include "kernels/cost/contraction_shape.h"
 #include "kernels/cost/opcode_cost.h"
+#include "kernels/cost/operation_cost.h"
 
 namespace smelt::kernels::cost {
 namespace {
@@ -133,6 +134,12 @@ class KernelWalk {
       return;
     }
     Demand demand{asked, asked, use.reads_all};
+    if (const std::optional<double> cycles = OperationCycles(instruction)) {
+      // A cycle at the peak: two multiplications and additions of whole vectors.
+      walk_.compute += *cycles * 4 * static_cast<double>(target_.vector_bytes) / 4;
+      for (int64_t o = 0; o < instruction.operand_count(); ++o) Ask(instruction, o, {asked, 0, true});
+      return;
+    }
     switch (hlo::GetOpcodeInfo(instruction.opcode()).category) {
       // Reductions and contractions are computed once whatever reads them.
       case OpcodeCategory::kContraction:

@@ -207,9 +207,9 @@ class Fft : public NativeOperation {
       for (size_t e = 0; e < d; ++e) outer *= sizes[e];
       for (size_t e = d + 1; e < rank; ++e) inner *= sizes[e];
       const bool last = d + 1 == rank;
-      const Form<T> form = !(real && last)                        ? Form<T>::kComplex
+      const Form<T> form = !(real && last)                      ? Form<T>::kComplex
                            : plan.kind == FftKind::kRealForward ? Form<T>::kFromReal
-                                                                  : Form<T>::kToReal;
+                                                                : Form<T>::kToReal;
       if (plan.lengths[d] == 1 && form == Form<T>::kComplex && rank > 1) continue;
       AddDimension(form, inverse, plan.lengths[d], outer, inner);
     }

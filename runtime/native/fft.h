@@ -1,4 +1,7 @@
 // Fourier transforms over the last dimensions of an array.
+//
+//   const auto transform = MakeFft({.kind = FftKind::kForward, .lengths = {64}, .batch = 8});
+//   const int64_t scratch_bytes = transform->ScratchBytes(2);   // on two threads
 #pragma once
 
 #include <memory>

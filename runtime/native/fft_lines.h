@@ -44,7 +44,8 @@ template <typename T>
     if (lane + N <= lines) {
       for (; k + N / 2 <= count; k += N / 2) {
         Square<T> square;
-        for (int i = 0; i < N; ++i) square.rows[i] = *reinterpret_cast<const Vector*>(from + (lane + i) * pitch + 2 * k);
+        for (int i = 0; i < N; ++i)
+          square.rows[i] = *reinterpret_cast<const Vector*>(from + (lane + i) * pitch + 2 * k);
         square.Transpose();
         for (int i = 0; i < N / 2; ++i) {
           *reinterpret_cast<Vector*>(re + (k + i) * lanes + lane) = square.rows[2 * i];

@@ -236,6 +236,8 @@ void Transform(const LinePlan<T>& plan, int64_t lanes, Lines<T>* lines) {
 }  // namespace
 
 void TransformLines(const LinePlan<float>& plan, int64_t lanes, Lines<float>* lines) { Transform(plan, lanes, lines); }
-void TransformLines(const LinePlan<double>& plan, int64_t lanes, Lines<double>* lines) { Transform(plan, lanes, lines); }
+void TransformLines(const LinePlan<double>& plan, int64_t lanes, Lines<double>* lines) {
+  Transform(plan, lanes, lines);
+}
 
 }  // namespace smelt::runtime::native

@@ -1,8 +1,9 @@
 // The passes of a Fourier transform over several lines at once, lane beside lane.
 //
-//   T re[n * lanes], im[n * lanes];   // value k of line l at k * lanes + l
-//   Lines<T> lines{re, im, spare_re, spare_im};
-//   TransformLines(plan, lanes, &lines);   // afterwards lines.re and lines.im are what was transformed
+//   const LinePlan<float> plan(64);
+//   std::vector<float> re(64 * 8), im(64 * 8), spare_re(64 * 8), spare_im(64 * 8);   // value k of line l at k * 8 + l
+//   Lines<float> lines{re.data(), im.data(), spare_re.data(), spare_im.data()};
+//   TransformLines(plan, 8, &lines);   // afterwards lines.re and lines.im are what was transformed
 //
 // All loops run over the lanes and the places that share a twiddle factor, so that they are vectors of full width from
 // the second pass on even where there is one line.

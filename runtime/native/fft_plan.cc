@@ -7,14 +7,13 @@
 namespace smelt::runtime::native {
 namespace {
 
-
 // e^(-2 pi i index / count), exact at eighths of a turn.
 std::complex<double> Root(int64_t index, int64_t count) {
   index %= count;
   // By symmetry only angles of at most a quarter turn are computed.
   const int64_t quarter = 4 * index / count;
-  const double angle = 2 * std::numbers::pi * (static_cast<double>(4 * index - quarter * count) / 4) /
-                       static_cast<double>(count);
+  const double angle =
+      2 * std::numbers::pi * (static_cast<double>(4 * index - quarter * count) / 4) / static_cast<double>(count);
   const double c = std::cos(angle), s = std::sin(angle);
   switch (quarter) {
     case 0:

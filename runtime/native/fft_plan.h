@@ -1,7 +1,9 @@
 // The discrete Fourier transform of one length: factors and twiddle factors, made once.
 //
 //   const LinePlan<float> plan(12);
-//   plan.padded();   // 12: 4 * 3; of a length with a prime factor above 7, that of Bluestein's convolution
+//   const int64_t padded = plan.padded();   // 12, by 4 * 3
+//
+// Of a length with a prime factor above 7 that is the length of a convolution.
 //
 // Lengths that are products of 2, 3, 4, 5, 7 and 8 go through Stockham's passes, which need no reversal of
 // bits: Van Loan, "Computational Frameworks for the Fast Fourier Transform", 1992, Section 1.7. Others become a

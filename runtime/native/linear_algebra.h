@@ -13,17 +13,17 @@ struct CholeskyPlan {
   bool lower = true;
 };
 
-// inputs: matrices, of which one triangle is read; outputs: L with L L^T, or U with U^T U, zero elsewhere; NaN where the
-// matrix is not positive definite. Rounds as the textbook's column by column does, sums of products first and then
+// inputs: matrices, of which one triangle is read; outputs: L with L L^T, or U with U^T U, zero elsewhere; NaN where
+// the matrix is not positive definite. Rounds as the textbook's column by column does, sums of products first and then
 // subtracted: which nearly singular matrices have a factor depends on it.
 std::unique_ptr<NativeOperation> MakeCholesky(const CholeskyPlan& plan);
 
 struct TriangularSolvePlan {
   bool f64 = false;
   int64_t batch = 1, size = 1;
-  int64_t vectors = 1;     // right-hand sides
-  bool left_side = true;   // op(a) x = b, b of size x vectors; else x op(a) = b, b of vectors x size
-  bool lower = true;       // of a as it is stored
+  int64_t vectors = 1;    // right-hand sides
+  bool left_side = true;  // op(a) x = b, b of size x vectors; else x op(a) = b, b of vectors x size
+  bool lower = true;      // of a as it is stored
   bool transpose = false;
   bool unit_diagonal = false;
 };

@@ -1,6 +1,6 @@
 // Elements as unsigned integers in the same order, so that sorting compares integers.
 //
-//   OrderedBits(-1.0f, {}) < OrderedBits(2.0f, {})
+//   const bool before = OrderedBits(-1.0f, {}) < OrderedBits(2.0f, {});   // true
 #pragma once
 
 #include <bit>
@@ -19,9 +19,9 @@ struct KeyOrder {
 };
 
 template <typename T>
-using KeyBits =
-    std::conditional_t<sizeof(T) == 1, uint8_t,
-                       std::conditional_t<sizeof(T) == 2, uint16_t, std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>>>;
+using KeyBits = std::conditional_t<
+    sizeof(T) == 1, uint8_t,
+    std::conditional_t<sizeof(T) == 2, uint16_t, std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>>>;
 
 template <typename T>
 inline constexpr bool kIsFloatKey = std::is_floating_point_v<T> || kIsSmallFloat<T>;

@@ -1,6 +1,7 @@
 // Work of a native operation on the threads of a pool.
 //
-//   InParallel(pool, rows, rows * 100.0, [&](int worker, int64_t begin, int64_t end) { sort(worker, begin, end); });
+//   ThreadPool pool(2);
+//   InParallel(pool, 100, 5e4, [&](int worker, int64_t begin, int64_t end) {});   // about 50 us of work in 100 pieces
 #pragma once
 
 #include <cstdint>

@@ -149,6 +149,8 @@ class RandomBits : public NativeOperation {
 
 }  // namespace
 
-std::unique_ptr<NativeOperation> MakeRandomBits(const RandomBitsPlan& plan) { return std::make_unique<RandomBits>(plan); }
+std::unique_ptr<NativeOperation> MakeRandomBits(const RandomBitsPlan& plan) {
+  return std::make_unique<RandomBits>(plan);
+}
 
 }  // namespace smelt::runtime::native

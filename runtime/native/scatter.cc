@@ -9,7 +9,8 @@
 
 namespace smelt::runtime::native {
 
-// One window: rows that are contiguous on both sides, `count` of them at fixed distances, and an odometer over the rest.
+// One window: rows that are contiguous on both sides, `count` of them at fixed distances, and an odometer over the
+// rest.
 struct ScatterWindow {
   std::vector<int64_t> sizes, update_strides, operand_strides;  // outside the rows and their last dimension
   int64_t count = 1, update_stride = 0, operand_stride = 0;
@@ -51,7 +52,8 @@ template <Combiner C, typename T>
 }
 
 template <Combiner C, typename T>
-[[gnu::always_inline]] inline void CombineRows(const ScatterWindow& walk, const T* from, int64_t offset, ElementRange range, T* array) {
+[[gnu::always_inline]] inline void CombineRows(const ScatterWindow& walk, const T* from, int64_t offset,
+                                               ElementRange range, T* array) {
   for (int64_t i = 0; i < walk.count; ++i, offset += walk.operand_stride, from += walk.update_stride) {
     const int64_t begin = std::max(offset, range.begin), end = std::min(offset + walk.row, range.end);
     if (begin >= end) continue;
@@ -65,8 +67,9 @@ template <Combiner C, typename T>
 
 // Windows at offsets[i] of the array, -1 for those outside, from updates at from[i].
 template <Combiner C, typename T>
-[[gnu::always_inline]] inline void CombineWindows(const ScatterWindow& walk, const int64_t* offsets, const int64_t* from, int64_t windows, ElementRange range,
-                    const T* updates, T* array) {
+[[gnu::always_inline]] inline void CombineWindows(const ScatterWindow& walk, const int64_t* offsets,
+                                                  const int64_t* from, int64_t windows, ElementRange range,
+                                                  const T* updates, T* array) {
   if (walk.elements == 1) {
     for (int64_t i = 0; i < windows; ++i) {
       if (offsets[i] < range.begin || offsets[i] >= range.end) continue;
@@ -126,8 +129,8 @@ CombineFunction FunctionFor(ElementType type) {
   return VisitType(type, [](auto zero) -> CombineFunction {
     using T = decltype(zero);
     if constexpr (kCombines<C, T>) {
-      return [](const ScatterWindow& walk, const int64_t* offsets, const int64_t* from, int64_t windows, ElementRange range,
-                const void* updates, void* array) {
+      return [](const ScatterWindow& walk, const int64_t* offsets, const int64_t* from, int64_t windows,
+                ElementRange range, const void* updates, void* array) {
         const T* source = static_cast<const T*>(updates);
         if constexpr (C == Combiner::kAdd && std::is_floating_point_v<T>) {
           AddWindows(walk, offsets, from, windows, range, source, static_cast<T*>(array));
@@ -175,8 +178,9 @@ class Scatter : public NativeOperation {
     if (windows_ == 0 || walk_.elements == 0) return;
     const double work = static_cast<double>(windows_) * (4 + static_cast<double>(walk_.elements) / 2);
     if (plan_.unique_indices) {
-      InParallel(*call.pool, windows_, work,
-                 [&](int, int64_t begin, int64_t end) { RunWindows(call, begin, end, {0, elements_}); });
+      InParallel(*call.pool, windows_, work, [&](int, int64_t begin, int64_t end) {
+        RunWindows(call, begin, end, {0, elements_});
+      });
       return;
     }
     // Every worker looks at all windows and combines what falls into its part of the array, in order.

@@ -210,8 +210,7 @@ class Sort : public NativeOperation {
   // The order of the line that begins at element `first`; in `order` or `other`.
   const uint32_t* OrderOf(const NativeCall& call, int64_t first, uint64_t* words, uint64_t* spare, uint32_t* order,
                           uint32_t* other) const {
-    for (int64_t i = 0; i < size_; ++i)
-      order[i] = static_cast<uint32_t>(plan_.ties_reversed ? size_ - 1 - i : i);
+    for (int64_t i = 0; i < size_; ++i) order[i] = static_cast<uint32_t>(plan_.ties_reversed ? size_ - 1 - i : i);
     if (plan_.partial_order) {
       const uint32_t* merged = OrderWithNan(call, first, order, other);
       if (merged != nullptr) return merged;
@@ -240,7 +239,8 @@ class Sort : public NativeOperation {
   // Sorts the words by their upper halves, stably, and takes the order from them.
   void Stabilise(uint64_t* words, uint64_t* spare, uint32_t* order) const {
     // Short lines are sorted by whole words: what stands below must then rise.
-    const bool rises = plan_.keys.size() == 1 && !plan_.ties_reversed && BytesOf(plan_.operands[plan_.keys[0].operand]) < 8;
+    const bool rises =
+        plan_.keys.size() == 1 && !plan_.ties_reversed && BytesOf(plan_.operands[plan_.keys[0].operand]) < 8;
     if (rises) {
       const uint64_t* sorted = SortWords(words, spare, size_);
       for (int64_t i = 0; i < size_; ++i) order[i] = static_cast<uint32_t>(sorted[i]);

@@ -6,7 +6,7 @@
 namespace smelt::runtime::native {
 namespace {
 
-constexpr int64_t kInsertion = 32;   // below: insertion sort
+constexpr int64_t kInsertion = 32;    // below: insertion sort
 constexpr int64_t kComparison = 192;  // below: comparisons
 
 void InsertionSort(uint64_t* words, int64_t count) {

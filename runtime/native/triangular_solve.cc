@@ -123,7 +123,8 @@ class TriangularSolve : public NativeOperation {
     }
   }
 
-  void RunBlock(const NativeCall& call, int64_t m, int64_t first, int64_t count, const double* matrix, double* x) const {
+  void RunBlock(const NativeCall& call, int64_t m, int64_t first, int64_t count, const double* matrix,
+                double* x) const {
     const int64_t n = plan_.size, beside = few_ ? 1 : kBeside;
     const int64_t down = plan_.left_side ? plan_.vectors : 1, across = plan_.left_side ? 1 : n;
     const int64_t base = m * n * plan_.vectors + first * across;

@@ -53,7 +53,8 @@ absl::StatusOr<NativePlan> PlanFft(const Instruction& instruction) {
   plan.kind = static_cast<runtime::native::FftKind>(attributes.type);
   static_assert(static_cast<int>(hlo::FftType::kIrfft) == static_cast<int>(runtime::native::FftKind::kRealInverse));
   const bool to_real = attributes.type == hlo::FftType::kIrfft, from_real = attributes.type == hlo::FftType::kRfft;
-  plan.f64 = (from_real ? from : to).element_type == (from_real || to_real ? PrimitiveType::kF64 : PrimitiveType::kC128);
+  plan.f64 =
+      (from_real ? from : to).element_type == (from_real || to_real ? PrimitiveType::kF64 : PrimitiveType::kC128);
   plan.lengths = attributes.lengths;
   plan.batch = Product(absl::MakeConstSpan(to.dimensions).subspan(0, to.rank() - rank));
   const auto expected = [&](const Shape& shape, bool half) {
@@ -202,8 +203,9 @@ absl::StatusOr<NativePlan> PlanRandomBits(const Instruction& instruction) {
   plan.state_words = state.ElementCount();
   plan.element_bytes = hlo::StorageBytes(bits.element_type);
   plan.dimensions = bits.dimensions;
-  if (state.element_type != PrimitiveType::kU64 || plan.state_words < 2 || plan.state_words > (plan.three_fry ? 2 : 3) ||
-      hlo::IsComplex(bits.element_type) || bits.element_type == PrimitiveType::kPred) {
+  if (state.element_type != PrimitiveType::kU64 || plan.state_words < 2 ||
+      plan.state_words > (plan.three_fry ? 2 : 3) || hlo::IsComplex(bits.element_type) ||
+      bits.element_type == PrimitiveType::kPred) {
     return Refuse(instruction, "no native generator has such a state, or gives such bits");
   }
   return NativePlan{runtime::native::MakeRandomBits(plan), {0}, {}};

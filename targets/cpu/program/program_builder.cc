@@ -416,8 +416,10 @@ class Builder {
     } else {
       absl::StatusOr<NativePlan> native = PlanNative(instruction);
       if (native.ok()) cut->native = *std::move(native);
-      cut->job = cut->native.has_value() ? NativeJobOf(std::move(kernel), cut->native->operation)
-                                         : JobOf(std::move(kernel));
+      cut->job =
+          cut->native.has_value() ? NativeJobOf(std::move(kernel), cut->native->operation) : JobOf(std::move(kernel));
+      if (HasNativePlan(instruction.opcode()) && !cut->native.has_value())
+        built_.opaque_jobs.try_emplace(cut->job, native.status().message());
     }
     return cut_.emplace(&instruction, std::move(cut)).first->second.get();
   }

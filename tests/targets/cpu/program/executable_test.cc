@@ -339,9 +339,10 @@ ENTRY main { p = f32[8] parameter(0)
   ROOT r = ((f32[8], f32[8]), (f32[8], f32[8])) tuple(a, d) })");
 }
 
-TEST(Executable, RunsWhatHasNoLoopNestThroughTheEvaluatorAndSaysSo) {
+TEST(Executable, RunsWhatHasNeitherLoopsNorANativeOperationThroughTheEvaluatorAndSaysSo) {
   Outcome outcome = RunBoth(R"(HloModule m
-less { a = f32[] parameter(0) b = f32[] parameter(1) c = s32[] parameter(2) d = s32[] parameter(3) ROOT l = pred[] compare(a, b), direction=LT }
+less { a = f32[] parameter(0) b = f32[] parameter(1) c = s32[] parameter(2) d = s32[] parameter(3)
+  e = f32[] add(a, a)  f = f32[] add(b, b)  ROOT l = pred[] compare(e, f), direction=LT }
 ENTRY main { p = f32[32] parameter(0)
   i = s32[32] iota(), iota_dimension=0
   n = f32[32] negate(p)
