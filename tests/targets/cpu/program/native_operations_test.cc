@@ -90,7 +90,9 @@ class NativeOperations : public ::testing::TestWithParam<int> {
       ASSERT_TRUE(executable.ok()) << executable.status();
       for (const KernelInfo& kernel : (*executable)->kernels()) {
         // An empty array has no loops.
-        if (kernel.bytes > 0) EXPECT_FALSE(kernel.opaque) << kernel.opaque_reason;
+        if (kernel.bytes > 0) {
+          EXPECT_FALSE(kernel.opaque) << kernel.opaque_reason;
+        }
       }
       auto got = (*executable)->Run(arguments);
       ASSERT_TRUE(got.ok()) << got.status();
