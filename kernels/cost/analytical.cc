@@ -114,6 +114,12 @@ class KernelWalk {
     std::vector<const hlo::Shape*> leaves;
     root_->shape().AppendLeaves(&leaves);
     for (const hlo::Shape* leaf : leaves) walk_.bytes += static_cast<double>(leaf->ByteSize());
+    if (root_->opcode() == Opcode::kScatter) {
+      // It changes its array in place: the updates are read, what they meet is read and written.
+      walk_.bytes = 0;
+      for (int64_t o = root_->operand_count() / 2; o < root_->operand_count(); ++o)
+        walk_.bytes += 3 * static_cast<double>(root_->operand(o)->shape().ByteSize());
+    }
     return walk_;
   }
 

@@ -16,16 +16,28 @@ double Wide(const hlo::Shape& shape, double bits) {
   return std::max(1.0, static_cast<double>(hlo::BitWidth(shape.element_type)) / bits);
 }
 
-// 5 n log2(n) operations, ten of them in a cycle.
+bool HasSmallFactors(int64_t length) {
+  for (int64_t prime : {2, 3, 5, 7}) {
+    while (length > 1 && length % prime == 0) length /= prime;
+  }
+  return length <= 1;
+}
+
+// 5 n log2(n) operations, ten of them in a cycle. Lengths with large factors take two transforms of twice the length
+// and more (Bluestein's convolution), a line without others beside it half-filled vectors.
 double FftCycles(const Instruction& instruction) {
   const auto& attributes = instruction.attributes<hlo::FftAttributes>();
   const hlo::Shape &from = instruction.operand(0)->shape(), &to = instruction.shape();
-  double length = 1;
-  for (int64_t l : attributes.lengths) length *= static_cast<double>(l);
+  double length = 1, harder = 1;
+  for (int64_t l : attributes.lengths) {
+    length *= static_cast<double>(l);
+    if (!HasSmallFactors(l)) harder = 5;
+  }
   const bool real = !hlo::IsComplex(from.element_type) || !hlo::IsComplex(to.element_type);
   const double values = std::max(Elements(from), Elements(to)) / (real ? 2 : 1);
   const double bits = real && !hlo::IsComplex(to.element_type) ? 32 : 64;
-  return (0.5 * std::log2(std::max(2.0, length)) + 1) * values * Wide(to, bits);
+  if (attributes.lengths.size() == 1 && std::max(Elements(from), Elements(to)) <= length) harder *= 2;
+  return harder * (0.5 * std::log2(std::max(2.0, length)) + 1) * values * Wide(to, bits);
 }
 
 // Windows are found one by one, their innermost dimensions combined as vectors.
