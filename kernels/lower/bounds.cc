@@ -282,6 +282,7 @@ class Inference {
     for (int d = 0; d < rank; ++d) replacements.emplace_back(stage.axes[d].var, nest->indices[d]);
     for (size_t r = 0; r < stage.reduce_axes.size(); ++r)
       replacements.emplace_back(stage.reduce_axes[r].var, values_[rank + r]);
+    for (size_t r = 0; r < stage.reduce_axes.size(); ++r) nest->reduce_indices.push_back(values_[rank + r]);
     const auto finish = [&](const Expr& e) { return simplifier_.Simplify(te::Substitute(e, replacements)); };
     if (stage.reduce_axes.empty()) {
       for (const Expr& body : resolved.bodies) nest->values.push_back(finish(body));

@@ -48,7 +48,8 @@ struct Nest {
   // Bodies over the nest's variables: one value an output, or sources and initial values of the reduction.
   std::vector<Expr> values;
   std::vector<Expr> init;
-  std::vector<Expr> indices;  // of the stored element, global
+  std::vector<Expr> indices;         // of the stored element, global
+  std::vector<Expr> reduce_indices;  // of the reduce axes
   std::vector<Read> reads;
   std::vector<Read> init_reads;
   std::vector<ir::Buffer> buffers;  // one an output

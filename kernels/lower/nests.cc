@@ -7,6 +7,7 @@
 #include "base/check.h"
 #include "base/status_macros.h"
 #include "kernels/ir/mutate.h"
+#include "kernels/lower/tensorize.h"
 
 namespace smelt::kernels::lower {
 namespace {
@@ -31,6 +32,7 @@ class Builder {
     for (size_t s = 0; s < state_.stages.size(); ++s) {
       if (nests_[s].live && state_.stages[s].attach == Attach::kRoot) AddPhase(static_cast<int>(s));
     }
+    if (!status_.ok()) return status_;
     return std::move(function_);
   }
 
@@ -202,7 +204,9 @@ class Builder {
   Stmt BuildStage(int s, bool skip_outermost) {
     const Stage& stage = state_.stages[s];
     Nest& nest = nests_[s];
-    const int depth = static_cast<int>(nest.loops.size());
+    const bool tensorized = stage.tensor_intrinsic != nullptr;
+    // Loops within an instruction are no loops.
+    const int depth = tensorized ? stage.LeafPosition(stage.tensorized) : static_cast<int>(nest.loops.size());
     int first_reduce = depth;
     for (int i = depth; i-- > 0;) {
       if (nest.loops[i].reduce) first_reduce = i;
@@ -218,15 +222,21 @@ class Builder {
     }
     // The same for conditions of the update alone, which lie within the outermost reduce loop or just around it.
     std::vector<std::vector<Guard>> update_guards(depth + 1);
-    for (const Expr& condition : TakeUpdateConditions(stage, &nest)) {
+    const std::vector<Expr> conditions = tensorized ? std::vector<Expr>() : TakeUpdateConditions(stage, &nest);
+    for (const Expr& condition : conditions) {
       int innermost = first_reduce - 1;
       for (int i = first_reduce; i < depth; ++i) {
         if (simplifier_.Mentions(condition, nest.loops[i].var)) innermost = i;
       }
       update_guards[innermost + 1].push_back({condition});
     }
-    Stmt body = stage.reduce_axes.empty() ? StoreValues(s, nest.values) : StoreUpdate(s);
-    body = WithMasks(nest, body, false);
+    Stmt body, init;
+    if (tensorized) {
+      if (absl::Status status = CallInstruction(s, &init, &body); !status.ok()) status_.Update(status);
+    } else {
+      body = WithMasks(nest, stage.reduce_axes.empty() ? StoreValues(s, nest.values) : StoreUpdate(s), false);
+      init = InitialValues(s);
+    }
     for (int i = depth; i-- > 0;) {
       const NestLoop& loop = nest.loops[i];
       body = WithAttached(stage, stage.leaves[i], std::move(body));
@@ -235,7 +245,7 @@ class Builder {
       if (i > 0 || !skip_outermost) body = MakeFor(loop, std::move(body));
       if (i == first_reduce) {
         body = WithGuards(update_guards[i], std::move(body));
-        body = ir::Seq({BuildInit(s, first_reduce, guards), std::move(body)});
+        body = ir::Seq({BuildInit(nest, init, first_reduce, depth, guards), std::move(body)});
       }
     }
     return WithGuards(guards[0], std::move(body));
@@ -343,15 +353,68 @@ class Builder {
     return ir::Seq(std::move(stores));
   }
 
-  // The initial accumulators, over copies of the spatial loops inside the outermost reduce loop.
-  Stmt BuildInit(int s, int first_reduce, const std::vector<std::vector<Guard>>& guards) {
-    const Nest& nest = nests_[s];
+  // What accumulators begin with; null when nothing is reduced.
+  Stmt InitialValues(int s) {
     const Stage& stage = state_.stages[s];
+    if (stage.reduce_axes.empty()) return nullptr;
     std::vector<Expr> values;
-    for (size_t o = 0; o < stage.bodies.size(); ++o) values.push_back(nest.init[stage.bodies[o]->int_value]);
-    Stmt body = WithMasks(nest, StoreValues(s, values), true);
+    for (const Expr& body : stage.bodies) values.push_back(nests_[s].init[body->int_value]);
+    return WithMasks(nests_[s], StoreValues(s, values), true);
+  }
+
+  // The calls of the instruction that the stage is within its loops: what begins the reduction, null where no loop of
+  // it stands outside, and the rest.
+  absl::Status CallInstruction(int s, Stmt* init, Stmt* body) {
+    const Stage& stage = state_.stages[s];
+    const schedule::TensorIntrinsic& intrinsic = *stage.tensor_intrinsic;
+    SMELT_ASSIGN_OR_RETURN(const TensorMatch match, MatchTensorIntrinsic(state_, stage, nests_[s], simplifier_));
+    const auto illegal = [&](const std::string& why) {
+      return absl::InvalidArgumentError(absl::StrCat("stage `", stage.name, "`: loop `",
+                                                     stage.loops[stage.tensorized].name, "` as `", intrinsic.name,
+                                                     "`: ", why));
+    };
+    std::vector<schedule::TensorRegion> regions;
+    for (size_t i = 0; i <= match.inputs.size(); ++i) {
+      const bool output = i == match.inputs.size();
+      const int t = output ? s : state_.IndexOf(match.inputs[i].tensor);
+      if (t < 0) return illegal(absl::StrCat("operand `", intrinsic.inputs[i].op->name, "` is not read"));
+      const Stage& tensor = state_.stages[t];
+      const Nest* nest = tensor.placeholder ? nullptr : &nests_[t];
+      schedule::TensorRegion region;
+      region.buffer = tensor.placeholder ? inputs_.at(tensor.identity.get()) : nest->buffers[0];
+      region.first = StorageIndices(tensor, nest, output ? match.output : match.inputs[i].indices);
+      if (!tensor.layout.empty())
+        return illegal(absl::StrCat("stage `", tensor.name, "` has a layout of its own; make it dimensions instead"));
+      const std::optional<te::Scope> scope = i < intrinsic.scopes.size() ? intrinsic.scopes[i] : std::nullopt;
+      if (scope && region.buffer->scope != *scope)
+        return illegal(absl::StrCat("`", tensor.name, "` lies in ", std::string(region.buffer->scope.name),
+                                    ", it should in ", std::string(scope->name)));
+      const te::Tensor& declared = output ? intrinsic.output : intrinsic.inputs[i];
+      region.strides.assign(declared.shape().size(), 1);
+      const std::vector<int64_t>& shape = region.buffer->shape;
+      int64_t stride = 1;
+      for (size_t d = 0; d < declared.shape().size(); ++d) {
+        region.strides[declared.shape().size() - 1 - d] = stride;
+        stride *= shape[shape.size() - 1 - d];
+      }
+      regions.push_back(std::move(region));
+    }
+    const bool update = match.reduces_outside || (intrinsic.full == nullptr && intrinsic.reset != nullptr);
+    if (update ? intrinsic.reset == nullptr || intrinsic.update == nullptr : intrinsic.full == nullptr)
+      return illegal(update ? "the reduction has loops outside, and it has no reset or no update"
+                            : "it has no body that computes the whole");
+    *body = update ? intrinsic.update(regions) : intrinsic.full(regions);
+    if (!update) return absl::OkStatus();
+    *init = intrinsic.reset(regions);
+    if (!match.reduces_outside) *body = ir::Seq({std::move(*init), std::move(*body)});
+    return absl::OkStatus();
+  }
+
+  // The initial accumulators, over copies of the spatial loops inside the outermost reduce loop.
+  Stmt BuildInit(const Nest& nest, Stmt body, int first_reduce, int depth,
+                 const std::vector<std::vector<Guard>>& guards) {
     std::vector<std::pair<Expr, Expr>> fresh;
-    for (int i = static_cast<int>(nest.loops.size()); i-- > first_reduce;) {
+    for (int i = depth; i-- > first_reduce;) {
       const NestLoop& loop = nest.loops[i];
       std::vector<Guard> spatial;
       for (const Guard& guard : guards[i + 1]) {
@@ -414,6 +477,7 @@ class Builder {
   std::vector<Nest> nests_;
   te::Simplifier& simplifier_;
   ir::Function function_;
+  absl::Status status_;  // first error of a nest
   absl::flat_hash_map<const te::Operation*, ir::Buffer> inputs_;
 };
 

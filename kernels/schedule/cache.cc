@@ -85,6 +85,7 @@ absl::StatusOr<std::string> CacheWrites(State& state, std::string_view name, con
   if (stage->placeholder) return Illegal("cache_write", name, "it is an input of the kernel");
   SMELT_RETURN_IF_ERROR(CheckScratch(state, "cache_write", name, scope));
   if (stage->attach == Attach::kInline) return Illegal("cache_write", name, "it is inlined and not stored");
+  SMELT_RETURN_IF_ERROR(CheckLoops(*stage, "cache_write"));
   if (!stage->relations.empty() || state.HasAttached(name))
     return Illegal("cache_write", name, "its loops have been changed or hold other stages; cache before that");
   for (const Loop& loop : stage->loops) {

@@ -21,6 +21,7 @@ std::string LeafNames(const Stage& stage) {
 // A leaf that may still change its shape: not annotated and nothing computed at it.
 absl::StatusOr<int> FindFree(const State& state, const Stage& stage, std::string_view primitive,
                              std::string_view loop) {
+  SMELT_RETURN_IF_ERROR(CheckLoops(stage, primitive));
   const int leaf = stage.FindLeaf(loop);
   if (leaf < 0) {
     return Illegal(primitive, stage.name,
@@ -111,6 +112,7 @@ absl::StatusOr<std::string> FuseLoops(State& state, std::string_view name, std::
 
 absl::Status ReorderLoops(State& state, std::string_view name, const std::vector<std::string>& names) {
   SMELT_ASSIGN_OR_RETURN(Stage * stage, FindLooped(state, "reorder", name));
+  SMELT_RETURN_IF_ERROR(CheckLoops(*stage, "reorder"));
   std::vector<int> wanted, slots;
   absl::flat_hash_set<int> seen;
   for (const std::string& loop : names) {
@@ -146,6 +148,8 @@ absl::Status AnnotateLoop(State& state, std::string_view name, std::string_view 
                    absl::StrCat("no loop `", std::string(loop_name), "`; its loops are: ", LeafNames(*stage)));
   }
   Loop& loop = stage->loops[leaf];
+  if (stage->tensor_intrinsic != nullptr && stage->LeafPosition(leaf) >= stage->LeafPosition(stage->tensorized))
+    return CheckLoops(*stage, primitive);
   if (loop.kind != ir::ForKind::kSerial && loop.kind != kind)
     return Illegal(primitive, name, absl::StrCat("loop `", loop.name, "` is annotated already"));
   if (kind == ir::ForKind::kVectorized) {

@@ -39,6 +39,11 @@ absl::Status AttachStage(State& state, std::string_view name, std::string_view c
     return Illegal("compute_at", name,
                    absl::StrCat("stage `", consumer->name, "` has no loop `", std::string(loop_name), "` (any more)"));
   }
+  if (consumer->tensor_intrinsic != nullptr &&
+      consumer->LeafPosition(leaf) >= consumer->LeafPosition(consumer->tensorized))
+    return Illegal("compute_at", name,
+                   absl::StrCat("loop `", std::string(loop_name), "` of stage `", consumer->name,
+                                "` lies within the instruction `", consumer->tensor_intrinsic->name, "`"));
   const ir::ForKind kind = consumer->loops[leaf].kind;
   if (kind == ir::ForKind::kVectorized)
     return Illegal("compute_at", name,
@@ -74,6 +79,7 @@ absl::Status InlineStage(State& state, std::string_view name) {
   if (stage->output) return Illegal("compute_inline", name, "it is a result of the kernel and must be stored");
   if (!stage->reduce_axes.empty()) return Illegal("compute_inline", name, "it is a reduction");
   if (stage->attach == Attach::kInline) return Illegal("compute_inline", name, "it is inlined already");
+  SMELT_RETURN_IF_ERROR(CheckLoops(*stage, "compute_inline"));
   if (state.HasAttached(name)) return Illegal("compute_inline", name, "another stage is computed at one of its loops");
   stage->attach = Attach::kInline;
   stage->attach_stage.clear();

@@ -90,6 +90,7 @@ const Primitive kPrimitives[] = {
        return s.CacheWrite(w[0], scope).status();
      }},
     {"rfactor", 2, 2, [](Schedule& s, const Words& w) { return s.Rfactor(w[0], w[1]).status(); }},
+    {"tensorize", 3, 3, [](Schedule& s, const Words& w) { return s.Tensorize(w[0], w[1], w[2]); }},
     {"set_scope", 2, 2,
      [](Schedule& s, const Words& w) -> absl::Status {
        SMELT_ASSIGN_OR_RETURN(const ir::Scope scope, ReadScope(s, w[1]));
@@ -122,8 +123,9 @@ std::optional<TailStrategy> TailFromName(std::string_view name) {
   return std::nullopt;
 }
 
-absl::StatusOr<Schedule> Schedule::Replay(te::Graph graph, std::string_view trace, te::ScopeTable scopes) {
-  Schedule schedule(std::move(graph), std::move(scopes));
+absl::StatusOr<Schedule> Schedule::Replay(te::Graph graph, std::string_view trace, te::ScopeTable scopes,
+                                          std::vector<TensorIntrinsicRef> instructions) {
+  Schedule schedule(std::move(graph), std::move(scopes), std::move(instructions));
   int number = 0;
   for (const auto& line : absl::StrSplit(absl::string_view(trace.data(), trace.size()), '\n')) {
     ++number;

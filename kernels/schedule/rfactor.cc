@@ -40,6 +40,7 @@ LoopValues ReduceLoopValues(const Stage& stage, const std::vector<Expr>& leaf_va
 
 absl::StatusOr<std::string> FactorReduction(State& state, std::string_view name, std::string_view loop_name) {
   SMELT_ASSIGN_OR_RETURN(Stage * stage, state.Find(name));
+  SMELT_RETURN_IF_ERROR(CheckLoops(*stage, "rfactor"));
   const int factored = stage->FindLeaf(loop_name);
   if (factored < 0) return Illegal("rfactor", name, absl::StrCat("no loop `", std::string(loop_name), "`"));
   const Loop loop = stage->loops[factored];

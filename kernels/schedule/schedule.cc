@@ -14,8 +14,8 @@ std::string Word(std::string_view text) { return std::string(text); }
 
 }  // namespace
 
-Schedule::Schedule(te::Graph graph, te::ScopeTable scopes)
-    : state_(std::make_unique<State>(std::move(graph), std::move(scopes))) {}
+Schedule::Schedule(te::Graph graph, te::ScopeTable scopes, std::vector<TensorIntrinsicRef> instructions)
+    : state_(std::make_unique<State>(std::move(graph), std::move(scopes), std::move(instructions))) {}
 Schedule::Schedule(const Schedule& other) : state_(std::make_unique<State>(*other.state_)) {}
 Schedule& Schedule::operator=(const Schedule& other) {
   state_ = std::make_unique<State>(*other.state_);
@@ -160,6 +160,12 @@ absl::StatusOr<std::string> Schedule::Rfactor(std::string_view stage, std::strin
   auto result = FactorReduction(*state_, stage, loop);
   if (result.ok()) state_->trace.push_back({"rfactor", {Word(stage), Word(loop)}});
   return result;
+}
+
+absl::Status Schedule::Tensorize(std::string_view stage, std::string_view loop, std::string_view intrinsic) {
+  SMELT_RETURN_IF_ERROR(TensorizeLoop(*state_, stage, loop, intrinsic));
+  state_->trace.push_back({"tensorize", {Word(stage), Word(loop), Word(intrinsic)}});
+  return absl::OkStatus();
 }
 
 absl::Status Schedule::SetScope(std::string_view stage, const ir::Scope& scope) {

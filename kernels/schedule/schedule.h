@@ -42,12 +42,14 @@ struct Step {
   bool operator==(const Step&) const = default;
 };
 
+struct TensorIntrinsic;  // schedule/tensor_intrinsic.h
+using TensorIntrinsicRef = std::shared_ptr<const TensorIntrinsic>;
 struct State;  // schedule/state.h: stages, their loops and relations; what lowering reads
 
 class Schedule {
  public:
-  // `scopes`: the memories of the target, which stages may be stored in.
-  explicit Schedule(te::Graph graph, te::ScopeTable scopes = {});
+  // `scopes`: the memories of the target, which stages may be stored in; `instructions`: what tensorize knows.
+  explicit Schedule(te::Graph graph, te::ScopeTable scopes = {}, std::vector<TensorIntrinsicRef> instructions = {});
   Schedule(const Schedule&);
   Schedule& operator=(const Schedule&);
   Schedule(Schedule&&) noexcept;
@@ -93,6 +95,9 @@ class Schedule {
   // Splits a reduction over `loop` into partial results, an outer dimension of the new stage `stage.rf`, and a final
   // reduction over it.
   absl::StatusOr<std::string> Rfactor(std::string_view stage, std::string_view loop);
+  // The loop and those within become the tensor intrinsic of that name: lowering checks that they mean what it declares
+  // (lower/tensorize.h) and fails where they do not. The stage's loops stay as they are from then on.
+  absl::Status Tensorize(std::string_view stage, std::string_view loop, std::string_view intrinsic);
   absl::Status SetScope(std::string_view stage, const ir::Scope& scope);
   // Storage of a scratch stage: a list of (axis number, block): dimensions outer to inner; a blocked axis appears
   // twice, first as its quotient (block > 1 first seen), then as its remainder. {{0, 16}, {1, 1}, {0, 0}} stores
@@ -102,7 +107,8 @@ class Schedule {
   const std::vector<Step>& trace() const;
   std::string ToString() const;
   // Applies a printed trace to a fresh schedule of `graph`.
-  static absl::StatusOr<Schedule> Replay(te::Graph graph, std::string_view trace, te::ScopeTable scopes = {});
+  static absl::StatusOr<Schedule> Replay(te::Graph graph, std::string_view trace, te::ScopeTable scopes = {},
+                                         std::vector<TensorIntrinsicRef> instructions = {});
 
   const State& state() const { return *state_; }
 

@@ -78,7 +78,8 @@ Expr ReadOf(const Stage& stage, int output, std::vector<Expr> indices) {
   return te::Tensor{stage.identity, output}(std::move(indices));
 }
 
-State::State(te::Graph g, te::ScopeTable memories) : graph(std::move(g)), scopes(std::move(memories)) {
+State::State(te::Graph g, te::ScopeTable memories, std::vector<TensorIntrinsicRef> instructions)
+    : graph(std::move(g)), scopes(std::move(memories)), tensor_intrinsics(std::move(instructions)) {
   for (const te::OperationRef& op : graph.operations) {
     Insert(static_cast<int>(stages.size()), StageOf(*op, op, scopes));
   }

@@ -11,6 +11,7 @@
 #include "absl/status/statusor.h"
 #include "kernels/ir/stmt.h"
 #include "kernels/schedule/schedule.h"
+#include "kernels/schedule/tensor_intrinsic.h"
 #include "kernels/te/tensor.h"
 
 namespace smelt::kernels::schedule {
@@ -57,6 +58,8 @@ struct Stage {
   int attach_loop = -1;      // kAt: number of the loop in that stage
   ir::Scope scope;
   std::vector<std::pair<int, int64_t>> layout;  // see TransformLayout; empty: row-major
+  TensorIntrinsicRef tensor_intrinsic;  // that takes the place of loop `tensorized` and those within; may be null
+  int tensorized = -1;                  // its number
 
   int AxisCount() const { return static_cast<int>(axes.size()); }
   // Number of a leaf loop, -1 when there is none of that name.
@@ -73,12 +76,13 @@ struct OutputRef {
 
 struct State {
   te::Graph graph;
-  te::ScopeTable scopes;      // the memories that there are
-  std::vector<Stage> stages;  // producers first
+  te::ScopeTable scopes;                              // the memories that there are
+  std::vector<TensorIntrinsicRef> tensor_intrinsics;  // the instructions
+  std::vector<Stage> stages;                          // producers first
   std::vector<OutputRef> outputs;
   std::vector<Step> trace;
 
-  State(te::Graph graph, te::ScopeTable scopes);
+  State(te::Graph graph, te::ScopeTable scopes, std::vector<TensorIntrinsicRef> tensor_intrinsics);
   int IndexOf(std::string_view name) const;  // -1 when there is none
   int IndexOf(const te::Operation* identity) const;
   absl::StatusOr<Stage*> Find(std::string_view name);
@@ -135,6 +139,9 @@ absl::Status LayoutStage(State& state, std::string_view stage, const std::vector
 absl::StatusOr<std::string> CacheReads(State& state, std::string_view tensor, const ir::Scope& scope,
                                        const std::vector<std::string>& readers);
 absl::StatusOr<std::string> CacheWrites(State& state, std::string_view stage, const ir::Scope& scope);
+absl::Status TensorizeLoop(State& state, std::string_view stage, std::string_view loop, std::string_view intrinsic);
+// An error where the stage's loops are tensorized, so that nothing may change them any more.
+absl::Status CheckLoops(const Stage& stage, std::string_view primitive);
 absl::StatusOr<std::string> FactorReduction(State& state, std::string_view stage, std::string_view loop);
 
 }  // namespace smelt::kernels::schedule

@@ -1,0 +1,50 @@
+// Tensor intrinsics: an instruction that computes a small tensor at once, declared in the language of tensor
+// expressions, so that the primitive tensorize can put it in the place of the loops that mean the same.
+//
+//   Tensor x = Placeholder("x", {1, 16}, PrimitiveType::kS8), w = Placeholder("w", {16, 16}, PrimitiveType::kS8);
+//   ReduceAxis k(16, "k");
+//   Tensor y = Compute("y", {1, 16}, [&](auto i) { return Sum(Cast(kS32, x(i[0], k)) * Cast(kS32, w(i[1], k)), {k});
+//   }); TensorIntrinsic gemm{.name = "gemm", .inputs = {x, w}, .output = y, .scopes = {kInp, kWgt, kAcc}, .reset = ...,
+//   };
+//
+// After TVM (Chen et al., OSDI 2018, Section 4.3).
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "kernels/ir/stmt.h"
+#include "kernels/te/tensor.h"
+
+namespace smelt::kernels::schedule {
+
+// The part of a buffer that stands for an operand of the declaration.
+struct TensorRegion {
+  ir::Buffer buffer;
+  std::vector<te::Expr> first;   // indices of its first element, by the dimensions of the buffer
+  std::vector<int64_t> strides;  // elements from one to the next along each dimension of the declaration
+
+  te::Expr Address() const { return te::AddressOf(buffer, first); }
+};
+// Inputs in their order, then the output.
+using TensorRegions = absl::Span<const TensorRegion>;
+// Makes the call, or several.
+using TensorBody = std::function<ir::Stmt(TensorRegions)>;
+
+struct TensorIntrinsic {
+  std::string name;                // one word; traces say it
+  std::vector<te::Tensor> inputs;  // placeholders
+  te::Tensor output;               // one result, over all its axes
+  // Where the operands must lie, inputs first; none: anywhere. Empty: all anywhere.
+  std::vector<std::optional<te::Scope>> scopes;
+  // Where the whole reduction lies within the tile, `full` computes it, or, where that is unset, `reset` and then
+  // `update`. Where loops of the reduction lie outside, `reset` stores its initial value once, `update` adds.
+  TensorBody reset, update, full;
+};
+using TensorIntrinsicRef = std::shared_ptr<const TensorIntrinsic>;
+
+}  // namespace smelt::kernels::schedule
