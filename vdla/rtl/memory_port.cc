@@ -35,21 +35,24 @@ void MemoryPort::Drive(CorePins& pins) {
   if (pins.data_valid) {
     const Request& request = requests_.front();
     pins.data_unit = request.unit;
-    pins.data_bytes = std::min(request.bytes, beat_bytes_);
-    std::memcpy(pins.data, At(request.address, pins.data_bytes), pins.data_bytes);
+    pins.data_bytes = std::min(static_cast<uint32_t>(request.data.size()) - request.given, beat_bytes_);
+    std::memcpy(pins.data, request.data.data() + request.given, pins.data_bytes);
   }
   pins.write_ready = may_move && !pins.data_valid;
-  pins.write_done = !acknowledgements_.empty() && acknowledgements_.front() <= cycle_;
+  pins.write_done = !writes_.empty() && writes_.front().done <= cycle_;
 }
 
 void MemoryPort::Take(const CorePins& pins) {
-  if (pins.write_done) acknowledgements_.pop_front();
+  if (pins.write_done) {
+    const Write& write = writes_.front();
+    std::copy(write.data.begin(), write.data.end(), dram_.data() + write.address);
+    writes_.pop_front();
+  }
   if (pins.data_valid && pins.data_ready) {
     Request& request = requests_.front();
     budget_ -= 1000 * int64_t{pins.data_bytes};
-    request.address += pins.data_bytes;
-    request.bytes -= pins.data_bytes;
-    if (request.bytes == 0) {
+    request.given += pins.data_bytes;
+    if (request.given == request.data.size()) {
       --outstanding_[request.unit];
       requests_.pop_front();
     }
@@ -58,12 +61,13 @@ void MemoryPort::Take(const CorePins& pins) {
   if (pins.write_valid && pins.write_ready) {
     budget_ -= 1000 * int64_t{pins.write_bytes};
     Check(dram_.Holds(pins.write_address, pins.write_bytes), "the core writes outside DRAM");
-    std::memcpy(dram_.data() + pins.write_address, pins.write_data, pins.write_bytes);
-    acknowledgements_.push_back(cycle_ + timing_.dram_latency);
+    writes_.push_back(
+        {pins.write_address, cycle_ + timing_.dram_latency, {pins.write_data, pins.write_data + pins.write_bytes}});
     write_was_last_ = true;
   }
   if (pins.read_valid) {
-    requests_.push_back({pins.read_unit, pins.read_address, pins.read_bytes, cycle_ + timing_.dram_latency});
+    const uint8_t* from = At(pins.read_address, pins.read_bytes);
+    requests_.push_back({pins.read_unit, 0, cycle_ + timing_.dram_latency, {from, from + pins.read_bytes}});
     ++outstanding_[pins.read_unit];
   }
   ++cycle_;

@@ -7,14 +7,17 @@
 //   port.Drive(pins);   // before the core settles: what the memory shows
 //   port.Take(pins);    // after it: what was taken and given
 //
-// Requests are answered in their order, a beat at a time; what comes later waits for nothing but the bus. The program's
-// instructions lie behind the last byte of DRAM, where no instruction reaches. Not thread-safe.
+// Requests are answered in their order, a beat at a time; what comes later waits for nothing but the bus. A request
+// reads what DRAM holds when it comes, and a write is there when it is acknowledged, so that a core which waits for too
+// little reads what is old. The program's instructions lie behind the last byte of DRAM, where no instruction reaches.
+// Not thread-safe.
 #pragma once
 
 #include <array>
 #include <cstdint>
 #include <deque>
 #include <string_view>
+#include <vector>
 
 #include "sim/dram.h"
 #include "vdla/isa/config.h"
@@ -32,9 +35,14 @@ class MemoryPort {
  private:
   struct Request {
     uint32_t unit;
+    uint32_t given;  // bytes
+    int64_t ready;   // cycle of its first beat
+    std::vector<uint8_t> data;
+  };
+  struct Write {
     uint64_t address;
-    uint32_t bytes;
-    int64_t ready;  // cycle of its first beat
+    int64_t done;  // cycle of its acknowledgement
+    std::vector<uint8_t> data;
   };
   const uint8_t* At(uint64_t address, uint32_t bytes) const;
 
@@ -47,7 +55,7 @@ class MemoryPort {
   bool write_was_last_ = false;  // reads and writes take turns
   std::deque<Request> requests_;
   std::array<int64_t, 3> outstanding_{};  // by the unit that reads
-  std::deque<int64_t> acknowledgements_;  // cycles
+  std::deque<Write> writes_;
 };
 
 }  // namespace smelt::vdla::rtl
