@@ -10,7 +10,7 @@ namespace {
 // e^(-2 pi i index / count), exact at eighths of a turn.
 std::complex<double> Root(int64_t index, int64_t count) {
   index %= count;
-  // By symmetry only angles of at most a quarter turn are computed.
+  // Only angles of at most a quarter turn are computed, the others follow by symmetry.
   const int64_t quarter = 4 * index / count;
   const double angle =
       2 * std::numbers::pi * (static_cast<double>(4 * index - quarter * count) / 4) / static_cast<double>(count);
@@ -52,7 +52,7 @@ std::vector<int> FactorsOf(int64_t length) {
 double FlopsOf(const std::vector<int>& factors, int64_t length) {
   double flops = 0;
   for (int radix : factors) {
-    // Of one butterfly, its twiddle factors included.
+    // One butterfly, its twiddle factors included.
     const double butterfly = radix == 2   ? 10
                              : radix == 3 ? 28
                              : radix == 4 ? 34
@@ -80,7 +80,7 @@ int64_t PaddedLength(int64_t least) {
   return best;
 }
 
-// In double precision, in a few lines: what planning needs once.
+// The transform in double precision, in a few lines: planning needs it once.
 std::vector<std::complex<double>> Transformed(const std::vector<std::complex<double>>& values) {
   const int64_t n = static_cast<int64_t>(values.size());
   std::vector<std::complex<double>> x = values, y(values.size());

@@ -3,7 +3,7 @@
 //   const LinePlan<float> plan(12);
 //   const int64_t padded = plan.padded();   // 12, by 4 * 3
 //
-// Of a length with a prime factor above 7 that is the length of a convolution.
+// A length with a prime factor above 7 is padded to that of a convolution.
 //
 // Lengths that are products of 2, 3, 4, 5, 7 and 8 go through Stockham's passes, which need no reversal of
 // bits: Van Loan, "Computational Frameworks for the Fast Fourier Transform", 1992, Section 1.7. Others become a

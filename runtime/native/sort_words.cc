@@ -18,7 +18,7 @@ void InsertionSort(uint64_t* words, int64_t count) {
   }
 }
 
-// By digits of the key, the lowest first; digits that are the same everywhere are skipped.
+// Sorts by digits of the key, the lowest first; digits that are the same everywhere are skipped.
 template <int kBits>
 uint64_t* RadixSort(uint64_t* words, uint64_t* spare, int64_t count) {
   constexpr int kDigits = (32 + kBits - 1) / kBits, kValues = 1 << kBits;

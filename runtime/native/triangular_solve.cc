@@ -35,7 +35,7 @@ constexpr int64_t kRows = 4;
     const int64_t first = lower ? done : n - done - count;  // the block's first row
     const int64_t begin = lower ? 0 : first + count, end = lower ? first : n;
     Lanes sums[kRows][kWords];
-    // Of the last, smaller block one row is computed several times.
+    // The last, smaller block computes one row several times.
     const double* row[kRows];
     for (int64_t u = 0; u < kRows; ++u) {
       const int64_t i = first + (u < count ? u : count - 1);
@@ -110,7 +110,7 @@ class TriangularSolve : public NativeOperation {
  private:
   int64_t ThreadBytes() const { return AlignUp(plan_.size * plan_.size * 8) + AlignUp(plan_.size * kBeside * 8); }
 
-  // By columns for single vectors, by rows for several.
+  // The matrix lies by columns for single vectors, by rows for several.
   void LoadMatrix(const NativeCall& call, int64_t m, double* matrix) const {
     const int64_t n = plan_.size;
     const T* a = static_cast<const T*>(call.inputs[0]) + m * n * n;
