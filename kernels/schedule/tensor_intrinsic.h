@@ -1,11 +1,9 @@
 // Tensor intrinsics: an instruction that computes a small tensor at once, declared in the language of tensor
 // expressions, so that the primitive tensorize can put it in the place of the loops that mean the same.
 //
-//   Tensor x = Placeholder("x", {1, 16}, PrimitiveType::kS8), w = Placeholder("w", {16, 16}, PrimitiveType::kS8);
-//   ReduceAxis k(16, "k");
-//   Tensor y = Compute("y", {1, 16}, [&](auto i) { return Sum(Cast(kS32, x(i[0], k)) * Cast(kS32, w(i[1], k)), {k});
-//   }); TensorIntrinsic gemm{.name = "gemm", .inputs = {x, w}, .output = y, .scopes = {kInp, kWgt, kAcc}, .reset = ...,
-//   };
+// A product of 1x16 by 16x16 int8, for example, is declared as the compute of that shape on two placeholders, with the
+// memories that the three tensors must lie in and the calls that reset, update and fill the result
+// (tests/kernels/lower/tensorize_test.cc).
 //
 // After TVM (Chen et al., OSDI 2018, Section 4.3).
 #pragma once

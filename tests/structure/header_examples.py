@@ -108,6 +108,7 @@ OWN = {
                                      "bytes": "std::vector<uint8_t>", "stream": "smelt::vdla::driver::Stream"},
     "vdla/driver/stream.h": {"device": "std::shared_ptr<smelt::vdla::driver::Device>", "buffer": "smelt::vdla::driver::Buffer"},
     "vdla/driver/token_replay.h": VDLA,
+    "kernels/te/intrinsic.h": {"x": "smelt::kernels::te::Expr"},
     "targets/vdla/accelerator.h": {"kernel": "smelt::fusion::Kernel"},
     "targets/vdla/layer.h": {"config": "smelt::vdla::isa::Config"},
     "targets/vdla/layer_program.h": {"kernel": "std::shared_ptr<const smelt::fusion::Kernel>", "layer": "smelt::vdla::Layer",

@@ -155,7 +155,10 @@ absl::StatusOr<measure::DeviceProgram::KernelTimes> LoadedProgram::TimeKernels(i
       every[k].insert(every[k].end(), executions[k].begin(), executions[k].end());
     }
   }
-  for (size_t k = 0; k < count; ++k) times.median[k] = measure::Median(std::move(every[k]));
+  for (size_t k = 0; k < count; ++k) {
+    // One that stands in a branch that was not taken took nothing.
+    times.median[k] = every[k].empty() ? 0 : measure::Median(std::move(every[k]));
+  }
   return times;
 }
 
