@@ -1,9 +1,7 @@
 // Every access of a statement, loads, stores and addresses alike, through one function: what passes do that move data.
 //
-//   // a[i][j] lies at a[i * 8 + j] now
-//   Stmt flat = MapAccesses(stmt, [&](const Buffer& buffer, const std::vector<Expr>& x) {
-//     return buffer == a ? Access{flat_a, {x[0] * 8 + x[1]}} : Access{};
-//   });
+// MapAccesses calls a function with the buffer and the indices of each, and puts what it gives in its place: a[i, j]
+// becomes flat_a[i * 8 + j], for one; an empty Access leaves it as it is.
 #pragma once
 
 #include <functional>

@@ -1,6 +1,6 @@
 // Structural equality of statements and functions: the same up to the names and identities of what they declare.
 //
-//   Equal(For(i, 0, 4, ForKind::kSerial, Store(a, {i}, x)), For(j, 0, 4, ForKind::kSerial, Store(a, {j}, x)))   // true
+// "for i < 4: a[i] = x" equals "for j < 4: a[j] = x".
 #pragma once
 
 #include "kernels/ir/stmt.h"

@@ -1,13 +1,7 @@
 // Passes of lowering, and pipelines of them as tables.
 //
-//   const Pass kPasses[] = {
-//       {"flatten", FlattenStorage, "accesses have one index"},
-//       {"unroll", UnrollLoops, "loops marked so become straight code"},
-//   };
-//   te::Simplifier simplifier;
-//   BindRanges(function, &simplifier);
-//   PassContext context{options, simplifier};
-//   absl::StatusOr<ir::Function> lowered = RunPasses(function, kPasses, context);
+// A pipeline is a table of rows {"flatten", FlattenStorage, "accesses have one index"}; RunPasses runs it on a function
+// whose ranges are bound in the context's simplifier (lower.cc has the CPU's).
 #pragma once
 
 #include <functional>
