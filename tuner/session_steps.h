@@ -23,8 +23,8 @@
 
 namespace smelt::tuner {
 
-// Tries each knob in each of its ways, and in none, in the best program that is ours; what is faster stays. Goes on while
-// there is time.
+// Tries each knob in each of its ways, and in none, in the best program that is ours; what is faster stays. Goes on
+// while there is time.
 absl::Status TryOneByOne(SessionState& state, const targets::KnobChoices& knobs);
 
 class SessionSteps {
