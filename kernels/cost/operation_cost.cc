@@ -40,7 +40,8 @@ double FftCycles(const Instruction& instruction) {
   return harder * (0.5 * std::log2(std::max(2.0, length)) + 1) * values * Wide(to, bits);
 }
 
-// Windows are found one by one, their innermost dimensions combined as vectors.
+// Windows are found one by one, their innermost dimensions combined as vectors. Each is far from the one before where
+// the array is larger than a cache.
 double ScatterCycles(const Instruction& instruction) {
   const auto& attributes = instruction.attributes<hlo::ScatterAttributes>();
   const hlo::Shape& updates = instruction.operand(instruction.operand_count() - 1)->shape();
@@ -50,7 +51,8 @@ double ScatterCycles(const Instruction& instruction) {
   const bool rows =
       !attributes.update_window_dims.empty() && attributes.update_window_dims.back() == updates.rank() - 1;
   const double arrays = static_cast<double>(instruction.operand_count() / 2);
-  return arrays * windows * (10 + window * (rows ? 0.25 : 1.5) * Wide(updates, 32));
+  const double far = instruction.operand(0)->shape().ByteSize() > 1 << 20 ? 100 : 0;
+  return arrays * windows * (10 + far + window * (rows ? 0.25 : 1.5) * Wide(updates, 32));
 }
 
 double SelectAndScatterCycles(const Instruction& instruction) {
