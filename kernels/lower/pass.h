@@ -1,13 +1,14 @@
 // Passes of lowering, and pipelines of them as tables.
 //
-//   const Pass kPasses[] = {
-//       {"flatten", FlattenStorage, "accesses have one index"},
-//       {"unroll", UnrollLoops, "loops marked so become straight code"},
+//   const auto look = [](ir::Function f, PassContext&) -> absl::StatusOr<ir::Function> {
+//     std::cout << ir::ToString(f);
+//     return f;
 //   };
+//   const Pass passes[] = {{"look", look, "where loops are as the schedule has them"}};
 //   te::Simplifier simplifier;
 //   BindRanges(function, &simplifier);
 //   PassContext context{options, simplifier};
-//   absl::StatusOr<ir::Function> lowered = RunPasses(function, kPasses, context);
+//   absl::StatusOr<ir::Function> same = RunPasses(function, passes, context);
 #pragma once
 
 #include <functional>

@@ -1,6 +1,6 @@
 // Matching a tensorized nest with what its intrinsic declares.
 //
-//   for (j < 16) for (k < 16) c[m, n*16 + j] += s32(a[m, kk*16 + k]) * s32(w[n*16 + j, kk*16 + k]);
+//   for (j < 16) for (k < 16) c[m, n*16 + j] += s32(a[m, kk*16 + k]) * s32(w[n*16 + j, kk*16 + k])
 //
 // is y[0, j] += s32(x[0, k]) * s32(w[j, k]) with x at a[m, kk*16], w at w[n*16, kk*16] and y at c[m, n*16].
 //

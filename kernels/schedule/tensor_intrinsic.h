@@ -1,11 +1,13 @@
 // Tensor intrinsics: an instruction that computes a small tensor at once, declared in the language of tensor
 // expressions, so that the primitive tensorize can put it in the place of the loops that mean the same.
 //
-//   Tensor x = Placeholder("x", {1, 16}, PrimitiveType::kS8), w = Placeholder("w", {16, 16}, PrimitiveType::kS8);
-//   ReduceAxis k(16, "k");
-//   Tensor y = Compute("y", {1, 16}, [&](auto i) { return Sum(Cast(kS32, x(i[0], k)) * Cast(kS32, w(i[1], k)), {k});
-//   }); TensorIntrinsic gemm{.name = "gemm", .inputs = {x, w}, .output = y, .scopes = {kInp, kWgt, kAcc}, .reset = ...,
-//   };
+//   const te::DataType s32{te::PrimitiveType::kS32, 1};
+//   TensorIntrinsic dot{.name = "dot"};
+//   const te::Tensor a = te::Placeholder("a", {4}, te::PrimitiveType::kS8);
+//   const te::ReduceAxis k(4, "k");
+//   dot.inputs = {a};
+//   dot.output = te::Compute("sum", {}, [&](te::Indices) { return te::Sum(te::Cast(s32, a(k)), {k}); });
+//   dot.update = [&](TensorRegions r) { return ir::Evaluate(te::Call(add_dot, {r[1].Address(), r[0].Address()})); };
 //
 // After TVM (Chen et al., OSDI 2018, Section 4.3).
 #pragma once
