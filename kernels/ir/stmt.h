@@ -41,7 +41,7 @@ enum class ForKind : uint8_t {
   kThread,         // threads of a block, which meet at barriers; nested ones likewise
   kVirtualThread,  // threads that lowering interleaves in one stream, so that one's loads overlap another's arithmetic
 };
-// What printed loops call it: "for", "parallel", "vectorized", "unrolled", "block", "thread", "vthread".
+// Its word in printed loops: "for", "parallel", "vectorized", "unrolled", "block", "thread", "vthread".
 std::string_view ForKindName(ForKind kind);
 
 struct StmtNode;

@@ -1,11 +1,10 @@
 // Loop building: stages become loops where the schedule puts them.
 //
-//   for (i < 4) {
+//   for (i < 4)
 //     local f32 c.local[6]
 //     for (j < 6) c.local[j] = 0
 //     for (k < 8) for (j < 6) c.local[j] = c.local[j] + a[i, k] * b[k, j]
 //     for (j < 6) c[i, j] = c.local[j]
-//   }
 //
 // Stages stand inside the loops where they are computed, the initial values of reductions before their outermost reduce
 // loop, guards as far out as their variables allow. Buffers have the dimensions of what they store, and so have

@@ -1,7 +1,14 @@
 // Passes of lowering, and pipelines of them as tables.
 //
-// A pipeline is a table of rows {"flatten", FlattenStorage, "accesses have one index"}; RunPasses runs it on a function
-// whose ranges are bound in the context's simplifier (lower.cc has the CPU's).
+//   const auto look = [](ir::Function f, PassContext&) -> absl::StatusOr<ir::Function> {
+//     std::cout << ir::ToString(f);
+//     return f;
+//   };
+//   const Pass passes[] = {{"look", look, "where loops are as the schedule has them"}};
+//   te::Simplifier simplifier;
+//   BindRanges(function, &simplifier);
+//   PassContext context{options, simplifier};
+//   absl::StatusOr<ir::Function> same = RunPasses(function, passes, context);
 #pragma once
 
 #include <functional>

@@ -1,7 +1,7 @@
 // Every expression simplified; empty loops, loops of one iteration and decided branches removed.
 //
-//   for (i < 1) if (i < 3) a[i + 0] = b[(j*8 + k) / 8];      before, with k < 8
-//   a[0] = b[j];                                              after
+//   for (i < 1) if (i < 3) a[i + 0] = b[(j*8 + k) % 8];      before, with k < 8
+//   a[0] = b[k];                                             after
 //
 // Linear. Never fails.
 #pragma once

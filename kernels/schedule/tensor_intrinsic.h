@@ -1,9 +1,13 @@
 // Tensor intrinsics: an instruction that computes a small tensor at once, declared in the language of tensor
 // expressions, so that the primitive tensorize can put it in the place of the loops that mean the same.
 //
-// A product of 1x16 by 16x16 int8, for example, is declared as the compute of that shape on two placeholders, with the
-// memories that the three tensors must lie in and the calls that reset, update and fill the result
-// (tests/kernels/lower/tensorize_test.cc).
+//   const te::DataType s32{te::PrimitiveType::kS32, 1};
+//   TensorIntrinsic dot{.name = "dot"};
+//   const te::Tensor a = te::Placeholder("a", {4}, te::PrimitiveType::kS8);
+//   const te::ReduceAxis k(4, "k");
+//   dot.inputs = {a};
+//   dot.output = te::Compute("sum", {}, [&](te::Indices) { return te::Sum(te::Cast(s32, a(k)), {k}); });
+//   dot.update = [&](TensorRegions r) { return ir::Evaluate(te::Call(add_dot, {r[1].Address(), r[0].Address()})); };
 //
 // After TVM (Chen et al., OSDI 2018, Section 4.3).
 #pragma once

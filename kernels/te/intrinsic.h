@@ -6,7 +6,7 @@
 //         for (size_t lane = 0; lane < result.size(); ++lane) result[lane].f = 2 * x[0].lanes[lane].f;
 //         return absl::OkStatus();
 //       }});
-//   Expr y = Call(twice, {x});
+//   Expr y = Call(twice, std::vector<Expr>{x});
 //
 // A call that only computes (all operands are values, not ordered) may be repeated, moved and left out. Any other
 // stands in a statement of its own (ir::Evaluate) and happens exactly there.

@@ -141,7 +141,7 @@ TEST(Tensorize, InScratchAtALoopOfItsConsumer) {
   ASSERT_TRUE(s.Tensorize(sum, Tile(s, sum), "gemm").ok());
   EXPECT_EQ(Disagreement(s, instructions), "");
   EXPECT_THAT(ir::ToString(LowerToLoops(s, {}).value()), HasSubstr("clear(&c.acc[0, 0]);"));
-  // It is refused in other memory.
+  // Other memory is refused.
   Schedule elsewhere(MatrixProduct(4, 32, 32), Memories(), instructions);
   ASSERT_TRUE(elsewhere.Tensorize("c", Tile(elsewhere, "c"), "gemm").ok());
   EXPECT_THAT(MessageOf(elsewhere), HasSubstr("`c` lies in argument, it should in acc"));
