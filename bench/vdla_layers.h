@@ -301,7 +301,7 @@ inline std::optional<LayerTile> BestTile(const Layer& layer, int64_t threads, co
   return best;
 }
 
-// With random inputs and weights. NotFound: no tile fits the machine.
+// The inputs and weights are random. NotFound: no tile fits the machine.
 inline absl::StatusOr<vdla::isa::Program> LayerProgram(const Layer& layer, int64_t threads,
                                                        const vdla::isa::Config& config, uint64_t seed) {
   const std::optional<LayerTile> tile = BestTile(layer, threads, config);

@@ -3,7 +3,7 @@
 //
 //   build/release/bench/vdla_roofline [--machine=pynq] [--epilogue=requantize] [--check] [--json=FILE] [--svg=FILE]
 //
-// For each layer, the best schedule is searched: all tiles, orders and ways to share them among threads that fit the
+// The best schedule of each layer is searched: all tiles, orders and ways to share them among threads that fit the
 // memories are ranked by a formula (vdla/lower/schedule_space.cc); the first `--lowered` of them are made into programs
 // and ranked by sim/estimate.h; the first `--simulated` of these run on the cycle simulator, with the race detector,
 // and the fastest counts. Utilisation is the number of products of blocks, one a cycle, over the cycles of the

@@ -383,7 +383,7 @@ class Simulation {
     }
   }
 
-  // With one port, each element that a DMA moves takes a cycle from a computation that uses the same memory.
+  // Where there is one port, each element that a DMA moves takes a cycle from a computation that uses the same memory.
   void StealPort(const UnitState& mover, int64_t bytes) {
     UnitState& compute = StateOf(Unit::kCompute);
     if (&mover == &compute || compute.phase != Phase::kWork || !IsNest(InstructionOf(compute))) return;

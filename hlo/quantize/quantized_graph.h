@@ -22,7 +22,7 @@ using Scales = absl::flat_hash_map<const Instruction*, double>;
 
 struct QuantizedGraph {
   std::unique_ptr<Module> module;
-  // With keep_probes: the root of the entry is a tuple of the results of plan.layers as floats, in order, and the
+  // Where probes are kept, the root of the entry is a tuple of the results of plan.layers as floats, in order, and the
   // module's own root after them.
 };
 

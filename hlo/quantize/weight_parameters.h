@@ -22,10 +22,11 @@ struct WeightParameters {
   std::string how;  // for people: how they were told from inputs
 };
 
-// With `inputs` (names or numbers of parameters), all other parameters that are arrays of floats. Otherwise those whose
-// names begin as front ends name trees of weights (params, variables, weights, batch_stats, state), and where no name
-// does, by use: what reaches the second operand of a convolution or dot through rearrangements alone, vectors, and
-// tables that only gathers read. InvalidArgument: a name or number that no parameter has; nothing is left as an input.
+// `inputs` are names or numbers of parameters; where there are any, weights are all other parameters that are arrays of
+// floats. Otherwise those whose names begin as front ends name trees of weights (params, variables, weights,
+// batch_stats, state), and where no name does, by use: what reaches the second operand of a convolution or dot through
+// rearrangements alone, vectors, and tables that only gathers read. InvalidArgument: a name or number that no parameter
+// has; nothing is left as an input.
 absl::StatusOr<WeightParameters> FindWeightParameters(const Module& module, const std::vector<std::string>& inputs);
 
 // Tensors named `in.K` after the array leaf that they are for, as `run --inputs` reads them, or after the parameter:

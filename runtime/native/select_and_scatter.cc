@@ -157,7 +157,7 @@ class SelectAndScatter : public NativeOperation {
     T* result = static_cast<T*>(call.outputs[0]);
     if (operand_ * lanes_ == 0) return;
     const int64_t blocks = (lanes_ + kLanes - 1) / kLanes, image = operand_ / images_ * lanes_;
-    // With one image, workers share its channels.
+    // Workers share the channels of a single image.
     InParallel(*call.pool, images_ * blocks, static_cast<double>(source_ * taps_ * lanes_) / 8,
                [&](int, int64_t begin, int64_t end) {
                  for (int64_t i = begin; i < end; ++i) {

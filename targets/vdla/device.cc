@@ -74,11 +74,10 @@ class Program : public measure::DeviceProgram {
  public:
   Program(std::unique_ptr<cpu::LoadedProgram> loaded, std::shared_ptr<const Placement> placement, double layout_seconds,
           const hlo::Module& module)
-      : loaded_(std::move(loaded)), layout_seconds_(layout_seconds) {
+      : loaded_(std::move(loaded)), total_seconds_(layout_seconds) {
     const auto counts = hlo::ExecutionCounts(module);
     absl::flat_hash_map<std::string, int64_t> by_name;
     for (const auto& [computation, count] : counts) by_name[computation->name()] = static_cast<int64_t>(count);
-    total_seconds_ = layout_seconds;
     for (const cpu::KernelInfo& kernel : loaded_->executable().kernels()) {
       const auto placed = placement->kernels.find(kernel.hash);
       const double once = placed == placement->kernels.end() ? 0 : placed->second.seconds;
@@ -104,7 +103,7 @@ class Program : public measure::DeviceProgram {
  private:
   const std::unique_ptr<cpu::LoadedProgram> loaded_;
   KernelTimes times_;
-  double layout_seconds_, total_seconds_ = 0;
+  double total_seconds_;
 };
 
 class Worker : public measure::ProgramDevice {

@@ -72,14 +72,10 @@ class Matcher {
       return Refuse(*x, "gives neither s8 nor s32");
     }
     // From the result to the sums; the steps are in the order of the work at the end.
-    bool saturates = false;
     while (x->opcode() == Opcode::kClamp || x->opcode() == Opcode::kMaximum || x->opcode() == Opcode::kMinimum) {
       SMELT_RETURN_IF_ERROR(Clip(*x, &x));
     }
-    for (const EpilogueStep& step : clips_) saturates |= step.op == AluOp::kMin && step.imm <= 127;
-    bool bounded_below = false;
-    for (const EpilogueStep& step : clips_) bounded_below |= step.op == AluOp::kMax && step.imm >= -128;
-    if (layer_.convolution.int8_output && !(saturates && bounded_below))
+    if (layer_.convolution.int8_output && !ClipsToInt8())
       return Refuse(*root_, "converts to s8 what may be outside its range");
     DropWhatTheStoreDoes();
     SMELT_RETURN_IF_ERROR(Rescaled(*x));
@@ -107,6 +103,16 @@ class Matcher {
     const int64_t bound = Immediate(*x.operand(1)) ? 1 : 0;
     *inner = x.operand(1 - bound);
     return add(op, *x.operand(bound));
+  }
+
+  // Whether what the clips leave, one after the other, lies in s8's range.
+  bool ClipsToInt8() const {
+    int64_t low = std::numeric_limits<int32_t>::min(), high = std::numeric_limits<int32_t>::max();
+    for (auto step = clips_.rbegin(); step != clips_.rend(); ++step) {
+      for (int64_t* bound : {&low, &high})
+        *bound = step->op == AluOp::kMin ? std::min<int64_t>(*bound, step->imm) : std::max<int64_t>(*bound, step->imm);
+    }
+    return low >= -128 && high <= 127;
   }
 
   // A store saturates by itself; what clips to s8's own range last, or no further than a step behind it, costs cycles

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "base/hash.h"
 #include "base/status_macros.h"
 #include "fusion/kernel.h"
 #include "hlo/text/printer.h"
@@ -59,8 +60,10 @@ class Vdla : public targets::Target {
   Vdla(isa::Config config, VdlaOptions options) : accelerator_(std::move(config)), options_(std::move(options)) {}
 
   machine::TargetId id() const override { return {"vdla", accelerator_.config().name, 1}; }
+  // The machine counts with all its figures: two files may give one name to different ones.
   std::string CompilerVersion() const override {
-    return absl::StrCat("vdla ", isa::kVersion, " smelt ", SourceVersion());
+    return absl::StrCat("vdla ", isa::kVersion, " smelt ", SourceVersion(), " machine ",
+                        HashOf(accelerator_.config().ToJson()).ToHex().substr(0, 12));
   }
   const machine::Machine& machine() const override { return accelerator_.machine(); }
 

@@ -189,6 +189,15 @@ TEST(VdlaLayer, WhatItCannotRunIsRefusedByName) {
               HasSubstr("outside its range"));
   EXPECT_THAT(why(absl::StrReplaceAll(right, {{"pad=1_1x1_1", "pad=2_2x2_2 rhs_dilate=2x2"}})), HasSubstr("dilated"));
   EXPECT_THAT(why(absl::StrReplaceAll(right, {{"constant(127)", "constant(200)"}})), HasSubstr("outside its range"));
+  // The last clip counts: a lower bound above 127 undoes the upper one.
+  EXPECT_THAT(why(absl::StrReplaceAll(right, {{"clipped = s32[1,6,6,5] clamp(lows, together, highs)",
+                                               "capped = s32[1,6,6,5] minimum(together, highs)\n"
+                                               "  clipped = s32[1,6,6,5] maximum(capped, floors)"},
+                                              {"low = s32[] constant(0)",
+                                               "floor = s32[] constant(200)\n"
+                                               "  floors = s32[1,6,6,5] broadcast(floor), dimensions={}\n"
+                                               "  low = s32[] constant(0)"}})),
+              HasSubstr("outside its range"));
   // A shift by less than 24 bits may leave s32, where HLO wraps around.
   EXPECT_THAT(
       why(absl::StrReplaceAll(right, {{"constant(32)", "constant(20)"}, {"constant(2147483648)", "constant(524288)"}})),
