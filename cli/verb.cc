@@ -21,6 +21,7 @@ namespace smelt::cli {
 namespace {
 
 constexpr char kExitCode[] = "smelt/exit-code";
+constexpr int kUnsupported = 3;
 
 // A file that is opened while one of the three is closed would get its number, and what is printed would land in it.
 void OpenStandardFiles() {
@@ -31,6 +32,7 @@ void OpenStandardFiles() {
 
 int ExitCode(const absl::Status& status) {
   int code = 1;
+  if (absl::IsUnimplemented(status)) code = kUnsupported;
   if (const auto given = status.GetPayload(kExitCode)) (void)absl::SimpleAtoi(std::string(*given), &code);
   return status.ok() ? 0 : code;
 }

@@ -113,9 +113,9 @@ absl::Status Trials::Time(const Trial& trial, measure::Record* record) {
                           options_.kernel_rounds);
   SMELT_RETURN_IF_ERROR(Ended());
   if (timed.reference_failed && measure::IsLasting(timed.outcome.failure)) {
-    return absl::InternalError(absl::StrCat(program_.path, ": the default program cannot be measured: ",
-                                            std::string(measure::FailureName(timed.outcome.failure)), ": ",
-                                            timed.outcome.message));
+    return absl::UnimplementedError(absl::StrCat(program_.path, ": the default program cannot be measured: ",
+                                                 std::string(measure::FailureName(timed.outcome.failure)), ": ",
+                                                 timed.outcome.message));
   }
   record->outcome = std::move(timed.outcome);
   for (const measure::Runner::KernelTime& kernel : timed.kernels) {

@@ -81,7 +81,7 @@ absl::StatusOr<std::unique_ptr<hlo::Module>> Captured(const std::string& path, c
                         absl::StrCat(path, ": XLA's passes: ", std::string(reply.status().message())));
   }
   if (reply->contains("error"))
-    return absl::InvalidArgumentError(absl::StrCat(path, ": XLA refuses the module: ", reply->value("error", "")));
+    return absl::UnimplementedError(absl::StrCat(path, ": XLA refuses the module: ", reply->value("error", "")));
   *seconds = reply->value("compile_seconds", 0.0);
   std::string bytes;
   if (!absl::Base64Unescape(reply->value("module", ""), &bytes))

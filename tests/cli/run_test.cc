@@ -39,6 +39,23 @@ TEST(Run, TellsHowManyResultsAreNoNumbers) {
   EXPECT_THAT(result.out, HasSubstr(" 1 of 3 NaN, the others min=2 max=4 mean=3\n"));
 }
 
+TEST(Run, WhatNothingCanRunHasAnExitStatusOfItsOwn) {
+  const auto folder = FreshFolder("unsupported");
+  const std::string path = (folder / "m.hlo").string();
+  WriteFile(path,
+            "HloModule m\nENTRY e {\n  x = f32[4] parameter(0)\n  ROOT r = f32[4] custom-call(x), "
+            "custom_call_target=\"Unheard\"\n}\n");
+  for (const std::vector<std::string>& words : std::vector<std::vector<std::string>>{
+           {"run", path},
+           {"run", path, "--engine=evaluator"},
+           {"bench", path},
+           {"tune", path, "--model=analytical", "--budget=5", "--out=" + (folder / "run").string()}}) {
+    const ToolResult result = RunTool(words);
+    EXPECT_EQ(result.exit_code, 3) << words[0];
+    EXPECT_THAT(result.err, HasSubstr("Unheard")) << words[0];
+  }
+}
+
 TEST(Run, InterruptedItEndsWithTheSignalsStatus) {
   const auto folder = FreshFolder("interrupted");
   const std::string path = (folder / "m.hlo").string();

@@ -24,8 +24,8 @@ logger = logging.getLogger("smelt")
 PROGRESS = re.compile(r"\r|tuning takes about|evaluating the program|.*\b\d+ of \d+ s\b")
 PAUSE_SECONDS = 2.0  # between lines of progress
 
-# What `smelt tune` says of a program that it cannot run or judge, as against flags, files and machines that are wrong.
-BEYOND = re.compile("the evaluator|cannot be measured|refuses the module|not implemented|unimplemented|is not supported|does not support")
+# The exit status of `smelt tune` for a program that it cannot run or judge, as against flags, files and machines that are wrong.
+UNSUPPORTED = 3
 
 
 class Beyond(Exception):
@@ -72,7 +72,7 @@ def run(path: pathlib.Path, out: pathlib.Path, seconds: float, target: str, flag
     if isinstance(report, dict):  # an interrupted search has one, and a search whose default differs from the evaluator
         return report
     message = "\n".join(lines[-5:]).strip() or f"ended with status {status}"
-    if status == 1 and BEYOND.search(message):
+    if status == UNSUPPORTED:
         raise Beyond(lines[-1])
     raise program.ProgramError(f"smelt tune: {message}")
 
