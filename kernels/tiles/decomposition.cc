@@ -44,7 +44,9 @@ void Walk(const ir::Stmt& stmt, const Expr& var, int64_t at, double times, Piece
       const double lanes = times * stmt->value.type().lanes;
       piece->work += lanes * (1 + Operations(stmt->value));
       const bool scratch = stmt->buffer->scope != te::Scope::kArgument && stmt->buffer->scope != te::Scope::kLocal;
-      if (scratch && stmt->value->kind == ExprKind::kLoad) piece->copied[stmt->value->buffer.get()] += lanes;
+      // A copy into a border reads under a condition: that is no packing.
+      const bool copy = stmt->value->kind == ExprKind::kLoad && !stmt->value->predicate;
+      if (scratch && copy) piece->copied[stmt->value->buffer.get()] += lanes;
       return;
     }
     case StmtKind::kFor:

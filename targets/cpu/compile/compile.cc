@@ -145,7 +145,8 @@ absl::StatusOr<KernelObject> CompileObject(const hlo::Computation& kernel, const
   SMELT_ASSIGN_OR_RETURN(kernels::te::Graph graph, kernels::te::FromHlo(kernel));
   const kernels::nests::Structure structure = kernels::nests::AnalyseStructure(std::move(graph));
   SMELT_ASSIGN_OR_RETURN(Candidate built, Compilation(structure, target, /*list=*/false, symbol).Run(tile));
-  return KernelObject{std::move(built.object.elf), std::move(built.object.descriptor), std::move(built.tile)};
+  return KernelObject{std::move(built.object.elf), std::move(built.object.descriptor), std::move(built.tile),
+                      built.object.vector_spills};
 }
 
 }  // namespace smelt::cpu

@@ -73,6 +73,7 @@ struct KernelObject {
   std::string elf;
   runtime::KernelDescriptor descriptor;
   std::string tile;
+  int vector_spills = 0;
 };
 // `symbol`: letters, digits and underscores. Errors as CompileKernel.
 absl::StatusOr<KernelObject> CompileObject(const hlo::Computation& kernel, const Target& target,
