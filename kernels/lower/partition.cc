@@ -79,9 +79,32 @@ class Partitioner {
 
   // Values of var at which the condition starts or stops being surely true or surely false.
   void AddCuts(const Condition& condition, const Expr& var, std::vector<int64_t>* cuts) {
+    const size_t before = cuts->size();
+    AddCuts(condition, condition.compare->operands[0], var, cuts);
+    if (cuts->size() > before) return;
+    // A fused loop: the condition is on its outer part, which steps once in `inner` iterations.
+    Expr outer;
+    te::Visit(condition.compare->operands[0], [&](const Expr& e) {
+      if (e->kind == ExprKind::kBinary && e->binary() == te::BinaryOp::kFloorDiv && e->operands[0].Same(var) &&
+          te::IsConstInt(e->operands[1]))
+        outer = e;
+    });
+    if (!outer) return;
+    int64_t inner = 1;
+    te::IsConstInt(outer->operands[1], &inner);
+    const Expr step = te::Var(var->name);
+    simplifier_.Bind(step, simplifier_.Bounds(outer));
+    const Expr value = simplifier_.Simplify(te::Substitute(condition.compare->operands[0], {{outer, step}}));
+    if (simplifier_.Mentions(value, var)) return;
+    AddCuts(condition, value, step, cuts);
+    for (size_t i = before; i < cuts->size(); ++i) (*cuts)[i] *= inner;
+  }
+
+  // The same with the condition's left side at hand.
+  void AddCuts(const Condition& condition, const Expr& value, const Expr& var, std::vector<int64_t>* cuts) {
     Expr base;
     int64_t a = 0, c = 0;
-    if (!simplifier_.SplitLinear(condition.compare->operands[0], var, &base, &a) || a == 0) return;
+    if (!simplifier_.SplitLinear(value, var, &base, &a) || a == 0) return;
     te::IsConstInt(condition.compare->operands[1], &c);
     const Interval rest = simplifier_.Bounds(simplifier_.Simplify(base));
     if (!rest.IsFinite()) return;

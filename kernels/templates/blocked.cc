@@ -1,9 +1,9 @@
 // Contractions whose shared operand outgrows the nearest caches: the sum is cut into blocks as well, so that a block of
-// the operand is read from memory once, in long runs, packed, and used by every row of the tile while it is near. The
-// sums of the tile live in scratch between blocks and those of a block in registers.
+// the operand is used by every row of the tile while it is near. The sums of the tile live in scratch between blocks and those of a block in registers.
 //
-//   for tiles
-//     for blocks of the sum                 block of the shared operand packed here
+//   panel[...] = the shared operand in strips             in parallel, see panel.h
+//   for tiles, in parallel
+//     for blocks of the sum
 //       for rows and columns of the tile, by register tiles
 //         for the block: accumulators += broadcast * vector
 //         sums += accumulators
@@ -12,6 +12,8 @@
 #include <tuple>
 
 #include "base/status_macros.h"
+#include "kernels/templates/panel.h"
+#include "kernels/templates/parallel_pieces.h"
 #include "kernels/templates/register_tile.h"
 #include "kernels/templates/templates.h"
 
@@ -37,7 +39,7 @@ class BlockedNest {
         input_(input),
         root_(*input.nest.root),
         main_(*input.nest.main),
-        registers_(ChooseRegisterTile(input.nest, input.tile, input.target)) {}
+        registers_(ChooseRegisterTile(input.nest, input.tile, input.target, input.accumulators)) {}
 
   absl::Status Run() {
     if (input_.nest.main == input_.nest.root) {
@@ -53,7 +55,7 @@ class BlockedNest {
     }
     SMELT_RETURN_IF_ERROR(SplitRoot());
     for (size_t i = sums_.size(); i-- > 0;) SMELT_RETURN_IF_ERROR(ScheduleSum(sums_[i]));
-    return ParallelizeOutermost(schedule_, root_.name, outer_, input_.nest.Work());
+    return absl::OkStatus();
   }
 
  private:
@@ -63,6 +65,7 @@ class BlockedNest {
   };
 
   absl::Status SplitRoot() {
+    std::vector<TileLoop> outer;
     std::vector<std::string> inner;
     std::string vector_inner;
     int64_t vector_extent = 1;
@@ -71,7 +74,8 @@ class BlockedNest {
       const int64_t tile = std::min(input_.tile[a], main_.axes[a].extent);
       SMELT_ASSIGN_OR_RETURN(auto split, schedule_.Split(root_.name, loops_[a], tile));
       const bool is_vector = static_cast<int>(a) == registers_.vector_axis;
-      outer_.insert(is_vector ? outer_.begin() : outer_.end(), split.first);
+      outer.insert(is_vector ? outer.begin() : outer.end(),
+                   {static_cast<int>(a), main_.axes[a].extent, tile, split.first});
       if (is_vector) {
         vector_inner = split.second;
         vector_extent = tile;
@@ -79,7 +83,8 @@ class BlockedNest {
         inner.push_back(split.second);
       }
     }
-    std::vector<std::string> order = outer_;
+    std::vector<std::string> order;
+    for (const TileLoop& loop : outer) order.push_back(loop.loop);
     order.insert(order.end(), inner.begin(), inner.end());
     if (!vector_inner.empty()) {
       SMELT_ASSIGN_OR_RETURN(auto split,
@@ -87,11 +92,15 @@ class BlockedNest {
       if (!split.first.empty()) order.push_back(split.first);
       order.push_back(split.second);
     }
-    return ReorderLoops(schedule_, root_.name, order);
+    SMELT_RETURN_IF_ERROR(ReorderLoops(schedule_, root_.name, order));
+    SMELT_ASSIGN_OR_RETURN(const std::vector<std::string> tiles,
+                           ParallelizePieces(schedule_, root_.name, outer, input_.target.threads, input_.nest.Work()));
+    tile_loop_ = tiles.back();
+    return absl::OkStatus();
   }
 
   absl::Status ScheduleSum(const Sum& sum) {
-    SMELT_RETURN_IF_ERROR(schedule_.ComputeAt(sum.stage, root_.name, outer_.back()));
+    SMELT_RETURN_IF_ERROR(schedule_.ComputeAt(sum.stage, root_.name, tile_loop_));
     const int64_t block = SumBlock(input_.nest, input_.tile, input_.target);
     if (sum.operation->reduce_axes.size() == 1) {
       const int64_t even = EvenBlock(sum.operation->reduce_axes[0].extent, block);
@@ -134,7 +143,11 @@ class BlockedNest {
     inner.AppendTo(order);
     SMELT_RETURN_IF_ERROR(ReorderLoops(schedule_, partial, order));
     SMELT_RETURN_IF_ERROR(inner.UnrollIn(schedule_, partial));
-    return Pack(sum, partial, block_loop);
+    if (const int64_t steps = SumUnroll(registers_, block); steps > 1) {
+      SMELT_ASSIGN_OR_RETURN(auto split, schedule_.Split(partial, ReduceName(0), steps));
+      SMELT_RETURN_IF_ERROR(schedule_.Unroll(partial, split.second));
+    }
+    return Pack(sum, partial);
   }
 
   // The accumulators go on from block to block: taps of windows, and sums that no block divides.
@@ -158,13 +171,12 @@ class BlockedNest {
         within.push_back(loop);
       }
     }
-    const std::string block_loop = order.empty() ? "" : order.back();
     SMELT_ASSIGN_OR_RETURN(const RegisterLoops loops, SplitIntoRegisterTiles(sum, order));
     order.insert(order.end(), within.begin(), within.end());
     loops.AppendTo(order);
     SMELT_RETURN_IF_ERROR(ReorderLoops(schedule_, stage, order));
     SMELT_RETURN_IF_ERROR(loops.UnrollIn(schedule_, stage));
-    return block_loop.empty() ? absl::OkStatus() : Pack(sum, stage, block_loop);
+    return Pack(sum, stage);
   }
 
   // The loops of one register tile.
@@ -216,19 +228,11 @@ class BlockedNest {
     return loops;
   }
 
-  absl::Status Pack(const Sum& sum, const std::string& reader, const std::string& block_loop) {
-    bool computed = false;
-    const Access* access = PanelAccess(input_.structure, input_.nest, *sum.operation, registers_, &computed);
-    if (access == nullptr) return absl::OkStatus();
-    std::string panel = access->tensor->name;
-    if (computed) {
-      SMELT_RETURN_IF_ERROR(schedule_.SetScope(panel, ir::Scope::kThread));
-      input_.placed->insert(access->tensor.get());
-    } else {
-      SMELT_ASSIGN_OR_RETURN(panel, schedule_.CacheRead(panel, ir::Scope::kThread, {reader}));
-    }
-    SMELT_RETURN_IF_ERROR(schedule_.ComputeAt(panel, sum.stage, block_loop));
-    return LayOutPanel(schedule_, panel, *sum.operation, *access, registers_, input_.tile[registers_.vector_axis]);
+  absl::Status Pack(const Sum& sum, const std::string& reader) {
+    const Panel panel = PanelOf(input_.structure, input_.nest, *sum.operation, registers_);
+    // No window is blocked (FormOf), so that nothing is computed near one.
+    if (panel.kind == Panel::Kind::kNone || panel.kind == Panel::Kind::kNear) return absl::OkStatus();
+    return PackAtRoot(schedule_, input_, panel, reader, registers_);
   }
 
   Schedule& schedule_;
@@ -238,7 +242,7 @@ class BlockedNest {
   const RegisterTile registers_;
   std::vector<Sum> sums_;
   std::vector<std::string> loops_;  // the root's loop of each axis of the main operation
-  std::vector<std::string> outer_;
+  std::string tile_loop_;           // the innermost one over tiles
 };
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "kernels/templates/parallel_pieces.h"
 #include "kernels/templates/register_tile.h"
 #include "kernels/templates/templates.h"
 
@@ -57,7 +58,72 @@ std::vector<std::vector<int64_t>> InjectiveTiles(const Nest& nest) {
   return tiles;
 }
 
-std::vector<std::vector<int64_t>> TiledTiles(const Nest& nest, const machine::Machine& target) {
+// Tiles of an axis that are worth a look where threads want more of them: so many that the axis falls into 1, 2, 3, ...
+// nearly equal parts of whole units.
+std::vector<int64_t> SmallerTiles(int64_t tile, int64_t unit) {
+  constexpr int64_t kMostParts = 64;
+  std::vector<int64_t> tiles{tile};
+  for (int64_t parts = 2; parts <= kMostParts && tiles.back() > unit; ++parts) {
+    const int64_t smaller = RoundUp((tile + parts - 1) / parts, unit);
+    if (smaller < tiles.back()) tiles.push_back(smaller);
+  }
+  return tiles;
+}
+
+// The tile, cut where its pieces would leave threads idle: as little as that takes. Rows are cut between register tiles,
+// columns between strips.
+std::vector<int64_t> CutForThreads(const Nest& nest, const std::vector<int64_t>& tile,
+                                   const machine::Machine& target) {
+  const te::Operation& main = *nest.main;
+  const std::vector<int64_t>& shape = main.shape;
+  if (target.threads <= 1) return tile;
+  const RegisterTile registers = ChooseRegisterTile(nest, tile, target);
+  std::vector<int64_t> best = tile;
+  double best_balance = 0, best_traffic = 0;
+  const auto consider = [&](const std::vector<int64_t>& candidate) {
+    std::vector<TileLoop> loops;
+    double row_tiles = 1, rows = 1;
+    for (size_t a = 0; a < shape.size(); ++a) {
+      loops.push_back({static_cast<int>(a), shape[a], candidate[a], ""});
+      if (static_cast<int>(a) == registers.vector_axis) continue;
+      rows *= static_cast<double>(shape[a]);
+      row_tiles *= static_cast<double>(loops.back().count());
+    }
+    const TileLoop columns = loops[registers.vector_axis];
+    const double balance = std::min(PieceBalance(loops, target.threads), kBalanced);
+    // Each operand is read once for every tile of the other's axis.
+    const double traffic = rows * static_cast<double>(columns.count()) + row_tiles * static_cast<double>(columns.extent);
+    if (balance < best_balance || (balance == best_balance && traffic >= best_traffic)) return;
+    best = candidate;
+    best_balance = balance;
+    best_traffic = traffic;
+  };
+  consider(tile);
+  std::vector<int64_t> candidate = tile;
+  const int64_t row_unit = registers.rows * std::max<int64_t>(registers.planes, 1);
+  const std::vector<int64_t> no_rows{1};
+  for (int64_t columns : SmallerTiles(tile[registers.vector_axis], registers.width())) {
+    candidate[registers.vector_axis] = columns;
+    const bool has_rows = registers.row_axis >= 0;
+    for (int64_t rows : has_rows ? SmallerTiles(tile[registers.row_axis], row_unit) : no_rows) {
+      if (has_rows) candidate[registers.row_axis] = rows;
+      consider(candidate);
+      // Whole lines of further rows, as the pixels of a convolution have.
+      for (size_t a = 0; a < shape.size(); ++a) {
+        if (static_cast<int>(a) == registers.row_axis || static_cast<int>(a) == registers.vector_axis) continue;
+        if (static_cast<int>(a) == registers.plane_axis || tile[a] == 1) continue;
+        for (int64_t lines : SmallerTiles(tile[a], 1)) {
+          candidate[a] = lines;
+          consider(candidate);
+        }
+        candidate[a] = tile[a];
+      }
+    }
+  }
+  return best;
+}
+
+std::vector<std::vector<int64_t>> TilesOfOneThread(const Nest& nest, const machine::Machine& target) {
   const te::Operation& main = *nest.main;
   const std::vector<int64_t>& shape = main.shape;
   const RegisterTile whole = ChooseRegisterTile(nest, shape, target);
@@ -67,8 +133,11 @@ std::vector<std::vector<int64_t>> TiledTiles(const Nest& nest, const machine::Ma
   int64_t& columns = tile[whole.vector_axis];
   switch (FormOf(nest, target)) {
     case TiledForm::kStreamed: {
-      const int64_t share = target.threads > 1 ? (extent + target.threads - 1) / target.threads : extent;
-      columns = std::min(extent, std::min(kStreamedColumns, RoundUp(share, whole.lanes)));
+      // As many chunks as threads, or a multiple.
+      const int64_t threads = std::max(target.threads, 1);
+      const int64_t chunks = RoundUp((extent + kStreamedColumns - 1) / kStreamedColumns, threads);
+      columns = std::min(extent, RoundUp((extent + chunks - 1) / chunks, whole.lanes));
+      if (threads == 1) columns = std::min(extent, kStreamedColumns);
       return {tile};
     }
     case TiledForm::kBlocked: {
@@ -137,6 +206,16 @@ std::vector<std::vector<int64_t>> TiledTiles(const Nest& nest, const machine::Ma
     tiles.insert(tiles.begin(), wider.begin(), wider.end());
   } else {
     tiles.insert(tiles.end(), wider.begin(), wider.end());
+  }
+  return tiles;
+}
+
+std::vector<std::vector<int64_t>> TiledTiles(const Nest& nest, const machine::Machine& target) {
+  std::vector<std::vector<int64_t>> tiles;
+  const bool cut = IsContraction(*nest.main) && VectorAxisOf(nest) >= 0 && FormOf(nest, target) <= TiledForm::kBlocked;
+  for (const std::vector<int64_t>& tile : TilesOfOneThread(nest, target)) {
+    std::vector<int64_t> shared = cut ? CutForThreads(nest, tile, target) : tile;
+    if (std::find(tiles.begin(), tiles.end(), shared) == tiles.end()) tiles.push_back(std::move(shared));
   }
   return tiles;
 }

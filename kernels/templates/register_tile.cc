@@ -7,14 +7,12 @@
 namespace smelt::kernels::nests {
 namespace {
 
-// Accumulators that fit beside the operands: of 32 registers, with room for what the compiler needs.
-constexpr int64_t kAccumulators = 24;
 // Accumulators that hide the latency of the multiply-adds into them; with fewer, more rows are worth having.
 constexpr int64_t kLatencyAccumulators = 8;
+// Multiply-adds of one vector each in an iteration of the sum's loop that make its own instructions few beside them.
+constexpr int64_t kStepsAtOnce = 32;
 // Rows that share a matrix which is read once: below this, packing it costs more than it saves.
 constexpr double kFewRows = 5;
-// Passes over the rows from which on a shared matrix that does not lie along the vectors is packed.
-constexpr double kGatheredPasses = 2;
 // Rows that pay for keeping accumulators in scratch between blocks of the sum.
 constexpr double kManyRows = 12;
 
@@ -22,37 +20,50 @@ constexpr double kManyRows = 12;
 constexpr int64_t kFewFeatures = 4;
 constexpr int64_t kWidth = 16;
 
-// Taps of a depthwise window whose picture is computed beside it.
-constexpr int64_t kWindowTaps = 32;
-
 bool ReadDependsOn(const Access& access, const te::Expr& variable) {
   return std::any_of(access.indices.begin(), access.indices.end(),
                      [&](const te::Expr& index) { return DependsOn(index, variable); });
 }
 
-// The largest divisor of `extent` up to `limit`, unless that is poor: then the limit, with a tail.
-int64_t RowsFor(int64_t extent, int64_t limit) {
+// The largest divisor of `extent` up to `limit`, unless that is poor: then the fewest passes, evenly filled.
+int64_t EvenRows(int64_t extent, int64_t limit) {
   if (extent <= limit) return std::max<int64_t>(extent, 1);
   for (int64_t rows = limit; rows * 2 > limit; --rows) {
     if (extent % rows == 0) return rows;
   }
-  // The fewest passes, evenly filled.
   const int64_t passes = (extent + limit - 1) / limit;
   return (extent + passes - 1) / passes;
 }
 
-// Whether the access reads the root of an elementwise nest that nothing but its reader reads and that is no output.
-bool IsPrivate(const Structure& structure, const Access& access) {
-  const Nest* of_tensor = nullptr;
-  for (const Nest& nest : structure.nests) {
-    if (nest.root == access.tensor) of_tensor = &nest;
-    for (const Access& other : nest.accesses) {
-      if (other.tensor == access.tensor && other.reader != access.reader) return false;
-    }
+// Vectors of a register tile's row by how many rows there are to share them, for machines with many and with few
+// registers: few rows take many vectors, so that the accumulators hide the latency.
+struct BlockShape {
+  int64_t rows;     // at least
+  int64_t vectors;  // at most
+};
+constexpr BlockShape kManyRegisters[] = {{7, 2}, {4, 4}, {2, 6}, {1, 8}};
+constexpr BlockShape kFewRegisters[] = {{4, 2}, {3, 3}, {2, 4}, {1, 8}};
+
+// Cycles of one step of the sum for a block of `rows` rows, with two multiply-adds a cycle and what comes with a step.
+double StepCycles(int64_t rows, int64_t vectors) {
+  constexpr double kLatency = 4, kOverhead = 0.75;
+  return std::max(static_cast<double>(rows * vectors) / 2, kLatency) + kOverhead;
+}
+
+// Rows of a block, up to `limit`, with the fewest cycles over all rows; a last block that is smaller means more code.
+int64_t RowsFor(int64_t extent, int64_t limit, int64_t vectors) {
+  constexpr double kSecondBlock = 1.03;
+  int64_t best = 1;
+  double best_cycles = 0;
+  for (int64_t rows = std::min(limit, extent); rows >= 1; --rows) {
+    const int64_t rest = extent % rows;
+    double cycles = static_cast<double>(extent / rows) * StepCycles(rows, vectors);
+    if (rest > 0) cycles = (cycles + StepCycles(rest, vectors)) * kSecondBlock;
+    if (best_cycles > 0 && cycles >= best_cycles) continue;
+    best = rows;
+    best_cycles = cycles;
   }
-  if (of_tensor == nullptr || of_tensor->kind != NestKind::kInjective || !of_tensor->attached.empty()) return false;
-  return std::none_of(structure.graph.outputs.begin(), structure.graph.outputs.end(),
-                      [&](const te::Tensor& output) { return output.op == access.tensor; });
+  return best;
 }
 
 }  // namespace
@@ -183,7 +194,18 @@ int64_t SumBlock(const Nest& nest, const std::vector<int64_t>& tile, const machi
   return std::clamp<int64_t>(block / 16 * 16, 32, 512);
 }
 
-RegisterTile ChooseRegisterTile(const Nest& nest, const std::vector<int64_t>& tile, const machine::Machine& target) {
+int64_t MostAccumulators(const machine::Machine& target) { return std::max(target.vector_registers * 3 / 4, 4); }
+
+int64_t SumUnroll(const RegisterTile& registers, int64_t extent) {
+  for (const int64_t steps : {4, 2}) {
+    const int64_t products = registers.planes * registers.rows * registers.vectors;
+    if (extent % steps == 0 && extent > steps && steps * products <= kStepsAtOnce) return steps;
+  }
+  return 1;
+}
+
+RegisterTile ChooseRegisterTile(const Nest& nest, const std::vector<int64_t>& tile, const machine::Machine& target,
+                                int64_t accumulators) {
   const te::Operation& main = *nest.main;
   RegisterTile registers;
   registers.vector_axis = VectorAxisOf(nest);
@@ -208,51 +230,24 @@ RegisterTile ChooseRegisterTile(const Nest& nest, const std::vector<int64_t>& ti
   if (!IsContraction(main) || windowed) {
     // Sums over columns keep a few vectors in flight; windows share what neighbouring rows read.
     registers.vectors = std::min<int64_t>(wanted, row_extent > 1 ? 1 : 4);
-    registers.rows = RowsFor(row_extent, 4);
+    registers.rows = EvenRows(row_extent, 4);
     if (wanted >= 2 && row_extent > 1) registers.vectors = 2;
     return registers;
   }
-  registers.vectors = std::min<int64_t>(wanted, row_extent >= 7 ? 2 : row_extent >= 4 ? 4 : row_extent >= 2 ? 6 : 8);
-  registers.rows = RowsFor(row_extent, std::min<int64_t>(12, kAccumulators / registers.vectors));
-  const int64_t accumulators = registers.rows * registers.vectors;
-  for (int a = static_cast<int>(main.axes.size()) - 1; a >= 0 && accumulators < kLatencyAccumulators; --a) {
-    if (a == registers.row_axis || !reused(a) || tile[a] * accumulators > kAccumulators) continue;
+  const int64_t most = accumulators > 0 ? std::min(accumulators, MostAccumulators(target)) : MostAccumulators(target);
+  const auto& shapes = target.vector_registers >= 32 ? kManyRegisters : kFewRegisters;
+  const BlockShape* shape = std::begin(shapes);
+  while (shape->rows > row_extent) ++shape;
+  registers.vectors = std::min({wanted, shape->vectors, most});
+  registers.rows = RowsFor(row_extent, std::min<int64_t>(12, most / registers.vectors), registers.vectors);
+  const int64_t kept = registers.rows * registers.vectors;
+  for (int a = static_cast<int>(main.axes.size()) - 1; a >= 0 && kept < kLatencyAccumulators; --a) {
+    if (a == registers.row_axis || !reused(a) || tile[a] * kept > most) continue;
     registers.plane_axis = a;
     registers.planes = tile[a];
     break;
   }
   return registers;
-}
-
-const Access* PanelAccess(const Structure& structure, const Nest& nest, const te::Operation& contraction,
-                          const RegisterTile& registers, bool* computed) {
-  *computed = false;
-  if (!IsContraction(contraction) || registers.vector_axis < 0 || WidthVectorsOf(nest)) return nullptr;
-  const Access* access = LargestVectorAccess(nest, contraction, registers.vector_axis);
-  if (access == nullptr) return nullptr;
-  for (const Access& other : nest.accesses) {
-    // Read twice in different ways: one copy would not serve both.
-    if (&other != access && other.reader.get() == &contraction && other.tensor == access->tensor) return nullptr;
-  }
-  const double reuse = Reuse(contraction, *access);
-  // The picture of a small depthwise window too, though nothing shares it: near its window, what was computed for it
-  // need not go through memory, and pixels whose channels fill whole pages do not meet in the same sets of the cache.
-  // A large window would have a tile compute its lines several times.
-  const bool windowed = contraction.tag == "convolution" && IsDepthwise(nest) &&
-                        Steps(contraction) <= static_cast<double>(kWindowTaps) * Elements(contraction);
-  if ((windowed || reuse >= static_cast<double>(registers.rows)) && IsPrivate(structure, *access)) {
-    *computed = true;
-    return access;
-  }
-  const std::optional<int64_t> stride = Stride(*access, contraction.axes[registers.vector_axis].var);
-  // What does not lie along the vectors is gathered on every pass over the rows, or once.
-  const double passes = stride && *stride == 1 ? kFewRows : kGatheredPasses;
-  // Depthwise: every read runs along the vectors and nothing is shared.
-  if (reuse < passes * static_cast<double>(registers.rows)) return nullptr;
-  if (Steps(contraction) / Elements(contraction) < 8) return nullptr;
-  // Already as narrow as a panel.
-  if (stride && *stride == 1 && access->tensor->shape.back() <= registers.width()) return nullptr;
-  return access;
 }
 
 }  // namespace smelt::kernels::nests

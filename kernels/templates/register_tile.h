@@ -1,5 +1,5 @@
-// The register tile of a reduction over vectors of kept elements: which axes it spans, how many accumulators it holds,
-// and which operand is worth packing.
+// The register tile of a reduction over vectors of kept elements: which axes it spans and how many accumulators it
+// holds.
 #pragma once
 
 #include <cstdint>
@@ -46,19 +46,16 @@ std::optional<WidthVectors> WidthVectorsOf(const Nest& nest);
 // which operands are contiguous.
 int VectorAxisOf(const Nest& nest);
 TiledForm FormOf(const Nest& nest, const machine::Machine& target);
-// For a tile, extents over the main operation's axes.
-RegisterTile ChooseRegisterTile(const Nest& nest, const std::vector<int64_t>& tile, const machine::Machine& target);
+// Accumulators of a contraction that leave the machine's registers room for operands: 24 of 32, 12 of 16.
+int64_t MostAccumulators(const machine::Machine& target);
+// For a tile, extents over the main operation's axes. `accumulators`: at most so many of a contraction's, where the
+// compiler has no room for MostAccumulators; 0: as many as that.
+RegisterTile ChooseRegisterTile(const Nest& nest, const std::vector<int64_t>& tile, const machine::Machine& target,
+                                int64_t accumulators = 0);
+// How many steps of a contraction's innermost sum loop one iteration of it takes: enough multiply-adds to hide what the
+// loop itself costs. Divides the extent.
+int64_t SumUnroll(const RegisterTile& registers, int64_t extent);
 
-// The read of a contraction that depends on the vector axis and that several rows share: the one that is packed.
-// Null where packing would not pay. `computed` is set where the operand is the root of an elementwise nest that nothing
-// else reads: then the panel is computed in place of being copied.
-const Access* PanelAccess(const Structure& structure, const Nest& nest, const te::Operation& contraction,
-                          const RegisterTile& registers, bool* computed);
-
-// Stores the panel stage, a copy of (or the operation) `access.tensor`, in the order in which register tiles read it.
-// tiled.cc
-absl::Status LayOutPanel(schedule::Schedule& schedule, const std::string& panel, const te::Operation& sum,
-                         const Access& access, const RegisterTile& registers, int64_t tile);
 // How much of the innermost reduce axis one block of kBlocked takes.
 int64_t SumBlock(const Nest& nest, const std::vector<int64_t>& tile, const machine::Machine& target);
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/status_macros.h"
+#include "kernels/templates/parallel_pieces.h"
 #include "kernels/templates/register_tile.h"
 #include "kernels/templates/templates.h"
 
@@ -34,26 +35,28 @@ absl::Status ScheduleStreamed(schedule::Schedule& schedule, const NestInput& inp
     SMELT_ASSIGN_OR_RETURN(loops, LoopsOfProducer(schedule, root.name, input.nest.attached[0].match));
   }
   // The chunk of columns outermost, so that threads share the matrix out.
-  std::vector<std::string> outer;
-  std::vector<std::string> inner;
-  SMELT_ASSIGN_OR_RETURN(auto chunk, schedule.Split(root.name, loops[vector_axis],
-                                                    std::min(input.tile[vector_axis], main.axes[vector_axis].extent)));
-  outer.push_back(chunk.first);
+  std::vector<TileLoop> outer;
+  const int64_t extent = main.axes[vector_axis].extent;
+  const int64_t columns = std::min(input.tile[vector_axis], extent);
+  SMELT_ASSIGN_OR_RETURN(auto chunk, schedule.Split(root.name, loops[vector_axis], columns));
+  outer.push_back({vector_axis, extent, columns, chunk.first});
   for (size_t a = 0; a < loops.size(); ++a) {
     if (loops[a].empty() || static_cast<int>(a) == vector_axis) continue;
-    outer.push_back(loops[a]);
+    outer.push_back({static_cast<int>(a), main.axes[a].extent, 1, loops[a]});
   }
-  std::vector<std::string> order = outer;
-  SMELT_ASSIGN_OR_RETURN(auto root_split,
-                         VectorizeLoop(schedule, root.name, chunk.second,
-                                       std::min(input.tile[vector_axis], main.axes[vector_axis].extent), lanes));
+  std::vector<std::string> order;
+  for (const TileLoop& loop : outer) order.push_back(loop.loop);
+  SMELT_ASSIGN_OR_RETURN(auto root_split, VectorizeLoop(schedule, root.name, chunk.second, columns, lanes));
   if (!root_split.first.empty()) order.push_back(root_split.first);
   order.push_back(root_split.second);
   SMELT_RETURN_IF_ERROR(ReorderLoops(schedule, root.name, order));
+  SMELT_ASSIGN_OR_RETURN(
+      const std::vector<std::string> tiles,
+      ParallelizePieces(schedule, root.name, outer, input.target.threads, input.nest.Work()));
 
   for (size_t i = sums.size(); i-- > 0;) {
     const std::string& sum = sums[i];
-    SMELT_RETURN_IF_ERROR(schedule.ComputeAt(sum, root.name, outer.back()));
+    SMELT_RETURN_IF_ERROR(schedule.ComputeAt(sum, root.name, tiles.back()));
     const te::Operation& operation = input.nest.main == input.nest.root ? root : *input.nest.attached[i].operation;
     std::vector<std::string> sum_order;
     for (size_t a = 0; a < operation.axes.size(); ++a) {
@@ -75,7 +78,7 @@ absl::Status ScheduleStreamed(schedule::Schedule& schedule, const NestInput& inp
     SMELT_RETURN_IF_ERROR(ReorderLoops(schedule, sum, sum_order));
     SMELT_RETURN_IF_ERROR(schedule.Unroll(sum, at_once));
   }
-  return ParallelizeOutermost(schedule, root.name, outer, input.nest.Work());
+  return absl::OkStatus();
 }
 
 }  // namespace smelt::kernels::nests

@@ -20,6 +20,7 @@ struct NestInput {
   const Nest& nest;
   const machine::Machine& target;
   std::vector<int64_t> tile;
+  int64_t accumulators = 0;  // see ChooseRegisterTile
   // Roots of other nests that a template has computed at its own loops instead: their nests are done. Nests are
   // scheduled consumers first.
   absl::flat_hash_set<const te::Operation*>* placed;

@@ -1,14 +1,16 @@
 // Contractions, convolutions, pooling and sums over columns: a tile of accumulators in registers, computed inside the
 // loops of what follows, so that bias, residual and activation happen in the store.
 //
-//   for tiles of the vector axis            panel of the shared operand packed here
-//     for the other tiles
-//       accumulators[rows][vectors] = 0
-//       for the sum: accumulators += broadcast * vector       unrolled over rows and vectors
-//       root[...] = epilogue(accumulators)
+//   panel[...] = the shared operand in strips             in parallel, see panel.h
+//   for tiles, in parallel                                the vectors' axis outside, so that a strip stays near
+//     accumulators[rows][vectors] = 0
+//     for the sum: accumulators += broadcast * vector     unrolled over rows and vectors
+//     root[...] = epilogue(accumulators)
 #include <algorithm>
 
 #include "base/status_macros.h"
+#include "kernels/templates/panel.h"
+#include "kernels/templates/parallel_pieces.h"
 #include "kernels/templates/register_tile.h"
 #include "kernels/templates/templates.h"
 
@@ -19,8 +21,6 @@ using schedule::Schedule;
 
 // Windows of at most this many taps are unrolled whole.
 constexpr int64_t kUnrolledTaps = 32;
-// Elements of an operand's row that are packed before the next row is.
-constexpr int64_t kPackedRun = 128;
 
 class TiledNest {
  public:
@@ -29,11 +29,10 @@ class TiledNest {
         input_(input),
         root_(*input.nest.root),
         main_(*input.nest.main),
-        registers_(ChooseRegisterTile(input.nest, input.tile, input.target)) {
+        registers_(ChooseRegisterTile(input.nest, input.tile, input.target, input.accumulators)) {
     for (const te::Operation* operation : Sums()) {
-      Panel panel{operation, nullptr, false};
-      panel.access = PanelAccess(input.structure, input.nest, *operation, registers_, &panel.computed);
-      if (panel.access != nullptr) panels_.push_back(panel);
+      const Panel panel = PanelOf(input.structure, input.nest, *operation, registers_);
+      if (panel.kind != Panel::Kind::kNone) panels_.push_back(panel);
     }
   }
 
@@ -48,17 +47,10 @@ class TiledNest {
         SMELT_RETURN_IF_ERROR(StoreInnermost(sum, main_.axes.size(), registers_.vector_axis));
       }
     }
-    return ParallelizeOutermost(schedule_, root_.name, outer_, input_.nest.Work());
+    return absl::OkStatus();
   }
 
  private:
-  // An operand that is packed: copied, or computed, inside the loop over tiles of the vector axis.
-  struct Panel {
-    const te::Operation* sum;
-    const Access* access;
-    bool computed;
-  };
-
   std::vector<const te::Operation*> Sums() const {
     if (input_.nest.main == input_.nest.root) return {&root_};
     std::vector<const te::Operation*> sums;
@@ -105,17 +97,18 @@ class TiledNest {
 
   // The root's loops after splitting, by what they are for; empty names and lists where there is none.
   struct RootLoops {
-    std::vector<std::string> panel_outer;  // loops over tiles that a panel depends on, besides the vectors'
-    std::vector<std::string> others_outer;
+    std::vector<TileLoop> panel_outer;  // loops over tiles that a panel depends on, besides the vectors'
+    std::vector<TileLoop> others_outer;
     std::vector<std::string> others_inner;
-    std::string vector_outer, vector_pass, vector_inner;  // over tiles, over register tiles within one, within that
+    TileLoop vector_outer;
+    std::string vector_pass, vector_inner;  // over register tiles within a tile, within one of those
     std::string row_pass, row_inner;
     std::string plane_inner;
     int64_t vector_extent = 1;  // of the tile
     int64_t row_extent = 1;
 
     bool any_outer() const {
-      return !vector_outer.empty() || !panel_outer.empty() || !others_outer.empty() || !others_inner.empty() ||
+      return !vector_outer.loop.empty() || !panel_outer.empty() || !others_outer.empty() || !others_inner.empty() ||
              !row_pass.empty() || !vector_pass.empty();
     }
   };
@@ -126,11 +119,13 @@ class TiledNest {
       if (!loops_[a].empty()) SMELT_RETURN_IF_ERROR(SplitByTile(a, &loops));
     }
     SMELT_RETURN_IF_ERROR(SplitPasses(&loops));
-    if (!loops.any_outer() || (!panels_.empty() && loops.vector_outer.empty() && loops.panel_outer.empty())) {
-      // Everything is one tile, or one panel; a loop of one iteration holds it.
+    if (!loops.any_outer() ||
+        (!panels_.empty() && loops.vector_outer.loop.empty() && loops.panel_outer.empty() &&
+         loops.others_outer.empty())) {
+      // Everything is one tile; a loop of one iteration holds it.
       const std::string whole = loops.vector_inner.empty() ? loops_[0] : loops.vector_inner;
       SMELT_ASSIGN_OR_RETURN(auto split, schedule_.Split(root_.name, whole, loops.vector_extent));
-      loops.vector_outer = split.first;
+      loops.vector_outer = {registers_.vector_axis, loops.vector_extent, loops.vector_extent, split.first};
       loops.vector_inner = split.second;
     }
     OrderOuter(loops);
@@ -152,13 +147,14 @@ class TiledNest {
       outer = inner;
       inner.clear();
     }
+    const TileLoop over_tiles{static_cast<int>(axis), extent, tile, outer};
     if (is_vector) {
-      loops->vector_outer = outer;
+      loops->vector_outer = over_tiles;
       loops->vector_inner = inner;
       loops->vector_extent = tile;
       return absl::OkStatus();
     }
-    if (!outer.empty()) (PanelsDependOn(axis) ? loops->panel_outer : loops->others_outer).push_back(outer);
+    if (!outer.empty()) (PanelsDependOn(axis) ? loops->panel_outer : loops->others_outer).push_back(over_tiles);
     if (inner.empty()) return absl::OkStatus();
     if (is_row) {
       loops->row_inner = inner;
@@ -186,25 +182,27 @@ class TiledNest {
     return absl::OkStatus();
   }
 
-  // The loops over tiles, and the one inside of which panels are packed.
-  void OrderOuter(const RootLoops& loops) {
-    outer_ = loops.panel_outer;
+  // The loops over tiles.
+  std::vector<TileLoop> OrderOuter(const RootLoops& loops) {
+    std::vector<TileLoop> outer = loops.panel_outer;
     // A matrix that rows share stays near while they pass; pixels of windows are read whole.
     const bool shared = IsContraction(main_) && !IsDepthwise(input_.nest);
-    if (!loops.vector_outer.empty() && shared) outer_.push_back(loops.vector_outer);
-    if (!outer_.empty()) panel_loop_ = outer_.back();
-    outer_.insert(outer_.end(), loops.others_outer.begin(), loops.others_outer.end());
-    if (!loops.vector_outer.empty() && !shared) outer_.push_back(loops.vector_outer);
-    if (!shared && !outer_.empty()) panel_loop_ = outer_.back();
+    if (!loops.vector_outer.loop.empty() && shared) outer.push_back(loops.vector_outer);
+    outer.insert(outer.end(), loops.others_outer.begin(), loops.others_outer.end());
+    if (!loops.vector_outer.loop.empty() && !shared) outer.push_back(loops.vector_outer);
+    return outer;
   }
 
   // Tiles, register tiles within a tile, and then, unrolled, what is in registers.
   absl::Status OrderAll(const RootLoops& loops) {
-    std::vector<std::string> order = outer_;
+    const std::vector<TileLoop> outer = OrderOuter(loops);
+    std::vector<std::string> order;
+    for (const TileLoop& loop : outer) order.push_back(loop.loop);
     order.insert(order.end(), loops.others_inner.begin(), loops.others_inner.end());
     for (const std::string* loop : {&loops.row_pass, &loops.vector_pass}) {
       if (!loop->empty()) order.push_back(*loop);
     }
+    const bool passes = order.size() > outer.size();
     tile_loop_ = order.back();
     for (const std::string* loop : {&loops.plane_inner, &loops.row_inner}) {
       if (!loop->empty()) order.push_back(*loop);
@@ -223,6 +221,10 @@ class TiledNest {
     for (const std::string* loop : {&loops.plane_inner, &loops.row_inner}) {
       if (!loop->empty()) SMELT_RETURN_IF_ERROR(schedule_.Unroll(root_.name, *loop));
     }
+    SMELT_ASSIGN_OR_RETURN(const std::vector<std::string> tiles,
+                           ParallelizePieces(schedule_, root_.name, outer, input_.target.threads, input_.nest.Work()));
+    if (!tiles.empty()) panel_loop_ = tiles.back();
+    if (!passes) tile_loop_ = panel_loop_;
     return absl::OkStatus();
   }
 
@@ -256,30 +258,36 @@ class TiledNest {
     for (int axis : {registers_.plane_axis, registers_.row_axis}) {
       if (axis >= 0) SMELT_RETURN_IF_ERROR(schedule_.Unroll(sum, AxisName(axis)));
     }
-    for (size_t r = main_.reduce_axes.size(); r-- > 0;) {
+    return UnrollSum(sum, taps);
+  }
+
+  // Few taps whole; long sums a few steps at a time.
+  absl::Status UnrollSum(const std::string& sum, int64_t taps) {
+    const size_t last = main_.reduce_axes.size() - 1;
+    for (size_t r = 0; r <= last; ++r) {
+      const std::string loop = ReduceName(static_cast<int>(r));
       const bool all = taps <= kUnrolledTaps && taps * registers_.planes * registers_.rows * registers_.vectors <= 512;
-      const bool short_inner = r + 1 == main_.reduce_axes.size() && main_.reduce_axes[r].extent <= 4;
-      if (all || short_inner) SMELT_RETURN_IF_ERROR(schedule_.Unroll(sum, ReduceName(static_cast<int>(r))));
+      const bool short_inner = r == last && main_.reduce_axes[r].extent <= 4;
+      if (all || short_inner) {
+        SMELT_RETURN_IF_ERROR(schedule_.Unroll(sum, loop));
+      } else if (r == last && IsContraction(main_)) {
+        const int64_t steps = SumUnroll(registers_, main_.reduce_axes[r].extent);
+        if (steps == 1) continue;
+        SMELT_ASSIGN_OR_RETURN(auto split, schedule_.Split(sum, loop, steps));
+        SMELT_RETURN_IF_ERROR(schedule_.Unroll(sum, split.second));
+      }
     }
     return absl::OkStatus();
   }
 
-  // The operand that every row reads, in the order in which the sum walks over it.
   absl::Status Pack() {
-    for (const Panel& packed : panels_) {
-      const te::Operation& operation = *packed.sum;
-      const Access* access = packed.access;
-      std::string panel = access->tensor->name;
-      if (packed.computed) {
-        SMELT_RETURN_IF_ERROR(schedule_.SetScope(panel, ir::Scope::kThread));
-        input_.placed->insert(access->tensor.get());
-      } else {
-        const std::string& sum = input_.nest.main == input_.nest.root ? sums_[0] : operation.name;
-        SMELT_ASSIGN_OR_RETURN(panel, schedule_.CacheRead(panel, ir::Scope::kThread, {sum}));
+    for (const Panel& panel : panels_) {
+      if (panel.kind == Panel::Kind::kNear) {
+        SMELT_RETURN_IF_ERROR(ComputeNear(schedule_, input_, panel, root_.name, panel_loop_, registers_));
+        continue;
       }
-      SMELT_RETURN_IF_ERROR(schedule_.ComputeAt(panel, root_.name, panel_loop_));
-      SMELT_RETURN_IF_ERROR(
-          LayOutPanel(schedule_, panel, operation, *access, registers_, input_.tile[registers_.vector_axis]));
+      const std::string& sum = input_.nest.main == input_.nest.root ? sums_[0] : panel.sum->name;
+      SMELT_RETURN_IF_ERROR(PackAtRoot(schedule_, input_, panel, sum, registers_));
     }
     return absl::OkStatus();
   }
@@ -292,9 +300,8 @@ class TiledNest {
   std::vector<Panel> panels_;
   std::vector<std::string> sums_;
   std::vector<std::string> loops_;  // the root's loop of each axis of the main operation
-  std::vector<std::string> outer_;
   std::string tile_loop_;   // the accumulators live inside it
-  std::string panel_loop_;  // the packed operand lives inside it
+  std::string panel_loop_;  // the innermost one over tiles: what is computed near windows lives inside it
 };
 
 // Few rows against a matrix whose rows are contiguous along the sum.
@@ -303,70 +310,33 @@ absl::Status ScheduleDots(Schedule& schedule, const NestInput& input) {
   if (input.nest.main == input.nest.root) return ScheduleRowReduction(schedule, input);
   SMELT_ASSIGN_OR_RETURN(std::vector<std::string> loops,
                          LoopsOfProducer(schedule, root.name, input.nest.attached[0].match));
-  std::vector<std::string> outer;
+  std::vector<TileLoop> outer;
   std::vector<std::string> inner;
   for (size_t a = 0; a < loops.size(); ++a) {
     if (loops[a].empty()) continue;
     const int64_t extent = input.nest.main->axes[a].extent;
     const int64_t tile = std::min(input.tile[a], extent);
     SMELT_ASSIGN_OR_RETURN(auto split, schedule.Split(root.name, loops[a], tile));
-    outer.push_back(split.first);
+    outer.push_back({static_cast<int>(a), extent, tile, split.first});
     inner.push_back(split.second);
   }
-  std::vector<std::string> order = outer;
+  std::vector<std::string> order;
+  for (const TileLoop& loop : outer) order.push_back(loop.loop);
   order.insert(order.end(), inner.begin(), inner.end());
   SMELT_RETURN_IF_ERROR(ReorderLoops(schedule, root.name, order));
+  SMELT_ASSIGN_OR_RETURN(
+      const std::vector<std::string> tiles,
+      ParallelizePieces(schedule, root.name, outer, input.target.threads, input.nest.Work()));
   for (size_t i = input.nest.attached.size(); i-- > 0;) {
     const te::Operation& sum = *input.nest.attached[i].operation;
     SMELT_RETURN_IF_ERROR(schedule.SetScope(sum.name, ir::Scope::kThread));
-    SMELT_RETURN_IF_ERROR(schedule.ComputeAt(sum.name, root.name, outer.back()));
+    SMELT_RETURN_IF_ERROR(schedule.ComputeAt(sum.name, root.name, tiles.back()));
     SMELT_RETURN_IF_ERROR(VectorizeReduction(schedule, sum, AccessesOf(input.nest, sum), input.target));
   }
-  return ParallelizeOutermost(schedule, root.name, outer, input.nest.Work());
+  return absl::OkStatus();
 }
 
 }  // namespace
-
-absl::Status LayOutPanel(Schedule& schedule, const std::string& panel, const te::Operation& sum, const Access& access,
-                         const RegisterTile& registers, int64_t tile) {
-  const te::IterVar& vector = sum.axes[registers.vector_axis];
-  tile = std::min(tile, vector.extent);
-  int along = -1;
-  for (size_t d = 0; d < access.indices.size(); ++d) {
-    if (DependsOn(access.indices[d], vector.var)) along = static_cast<int>(d);
-  }
-  const int rank = static_cast<int>(access.tensor->shape.size());
-  const bool several = tile > registers.width();
-  std::vector<std::string> order;
-  std::vector<std::pair<int, int64_t>> layout;
-  if (several) layout.emplace_back(along, registers.width());
-  for (int d = 0; d < rank; ++d) {
-    if (d == along) continue;
-    order.push_back(AxisName(d));
-    layout.emplace_back(d, 1);
-  }
-  layout.emplace_back(along, several ? 0 : 1);
-  if (several || along != rank - 1) SMELT_RETURN_IF_ERROR(schedule.TransformLayout(panel, layout));
-  if (along == rank - 1) {
-    std::string loop = AxisName(along);
-    int64_t extent = access.tensor->shape[along];
-    // A row of the operand goes to as many strips of the panel, which lie a multiple of the cache's way apart: a few at
-    // a time, in runs that are still long.
-    const int64_t run = std::max(kPackedRun / registers.width(), int64_t{1}) * registers.width();
-    if (several && tile > run && tile % run == 0) {
-      SMELT_ASSIGN_OR_RETURN(auto split, schedule.Split(panel, loop, run));
-      order.insert(order.begin(), split.first);
-      loop = split.second;
-      extent = run;
-    }
-    SMELT_ASSIGN_OR_RETURN(auto split, VectorizeLoop(schedule, panel, loop, extent, registers.lanes));
-    if (!split.first.empty()) order.push_back(split.first);
-    order.push_back(split.second);
-  } else {
-    order.push_back(AxisName(along));
-  }
-  return ReorderLoops(schedule, panel, order);
-}
 
 absl::Status ScheduleTiled(Schedule& schedule, const NestInput& input) {
   switch (FormOf(input.nest, input.target)) {

@@ -31,7 +31,7 @@ absl::Status CheckTile(const Nest& nest, const Tile& tile) {
 }
 
 absl::StatusOr<schedule::Schedule> ScheduleStructure(const Structure& structure, const std::vector<int64_t>& tile,
-                                                     const machine::Machine& target) {
+                                                     const machine::Machine& target, int64_t accumulators) {
   schedule::Schedule schedule(structure.graph);
   for (const te::OperationRef& operation : structure.inlined) {
     SMELT_RETURN_IF_ERROR(schedule.ComputeInline(operation->name));
@@ -40,8 +40,9 @@ absl::StatusOr<schedule::Schedule> ScheduleStructure(const Structure& structure,
   for (size_t i = structure.nests.size(); i-- > 0;) {
     const Nest& nest = structure.nests[i];
     if (placed.contains(nest.root.get())) continue;
-    const NestInput input{structure, nest, target, i == structure.main ? tile : PreferredTiles(nest, target).front(),
-                          &placed};
+    const bool is_main = i == structure.main;
+    const NestInput input{structure, nest, target, is_main ? tile : PreferredTiles(nest, target).front(),
+                          is_main ? accumulators : 0, &placed};
     SMELT_RETURN_IF_ERROR(kTemplates[static_cast<int>(nest.kind)](schedule, input));
   }
   return schedule;

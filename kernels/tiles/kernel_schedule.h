@@ -14,8 +14,9 @@ namespace smelt::kernels::nests {
 // Whether the tile divides the nest: as many extents as dimensions, each between 1 and its dimension.
 absl::Status CheckTile(const Nest& nest, const Tile& tile);
 
-// `tile` divides the main nest; the others take what they prefer.
+// `tile` divides the main nest; the others take what they prefer. `accumulators`: see ChooseRegisterTile of
+// templates/register_tile.h, for the main nest.
 absl::StatusOr<schedule::Schedule> ScheduleStructure(const Structure& structure, const std::vector<int64_t>& tile,
-                                                     const machine::Machine& target);
+                                                     const machine::Machine& target, int64_t accumulators = 0);
 
 }  // namespace smelt::kernels::nests

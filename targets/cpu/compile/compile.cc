@@ -9,6 +9,7 @@
 #include "kernels/lower/lower.h"
 #include "kernels/nests/structure.h"
 #include "kernels/te/hlo/from_hlo.h"
+#include "kernels/templates/register_tile.h"
 #include "kernels/templates/templates.h"
 #include "kernels/tiles/kernel_schedule.h"
 #include "targets/cpu/codegen/codegen.h"
@@ -16,8 +17,10 @@
 namespace smelt::cpu {
 namespace {
 
-// Tiles tried when the compiler spills vectors in a contraction; each costs a compilation.
+// Tiles tried when the compiler spills vectors in a contraction, and for each of them shares of the accumulators that
+// the machine has room for: the compiler's register allocation is not ours. Each costs a compilation.
 constexpr size_t kSpillTrials = 3;
+constexpr double kFewerAccumulators[] = {5.0 / 6, 2.0 / 3, 1.0 / 2};
 
 Hash128 KeyOf(const hlo::Computation& kernel, const Target& target, const CompileOptions& options) {
   Hasher hasher;
@@ -62,10 +65,23 @@ class Compilation {
     return Candidate{std::move(schedule), std::move(object), tile.ToString(), "", std::move(listing)};
   }
 
+  // The tile's register tile is as large as leaves the inner loops without spills, or spills least.
   absl::StatusOr<Candidate> BuildTile(const kernels::nests::Tile& tile) {
+    const kernels::nests::Nest& nest = structure_.main_nest();
     SMELT_ASSIGN_OR_RETURN(kernels::schedule::Schedule schedule,
                            kernels::nests::ScheduleStructure(structure_, tile.extents, target_));
-    return Build(std::move(schedule), tile);
+    absl::StatusOr<Candidate> best = Build(std::move(schedule), tile);
+    if (!best.ok() || !kernels::nests::IsContraction(*nest.main)) return best;
+    for (const double share : kFewerAccumulators) {
+      if (best->object.vector_spills == 0) break;
+      const int64_t most = static_cast<int64_t>(share * kernels::nests::MostAccumulators(target_));
+      absl::StatusOr<kernels::schedule::Schedule> smaller =
+          kernels::nests::ScheduleStructure(structure_, tile.extents, target_, most);
+      if (!smaller.ok() || smaller->ToString() == best->schedule.ToString()) continue;
+      absl::StatusOr<Candidate> next = Build(*std::move(smaller), tile);
+      if (next.ok() && next->object.vector_spills < best->object.vector_spills) best = std::move(next);
+    }
+    return best;
   }
 
   // The default tile: see CompileOptions::tile.
@@ -129,7 +145,8 @@ absl::StatusOr<KernelObject> CompileObject(const hlo::Computation& kernel, const
   SMELT_ASSIGN_OR_RETURN(kernels::te::Graph graph, kernels::te::FromHlo(kernel));
   const kernels::nests::Structure structure = kernels::nests::AnalyseStructure(std::move(graph));
   SMELT_ASSIGN_OR_RETURN(Candidate built, Compilation(structure, target, /*list=*/false, symbol).Run(tile));
-  return KernelObject{std::move(built.object.elf), std::move(built.object.descriptor), std::move(built.tile)};
+  return KernelObject{std::move(built.object.elf), std::move(built.object.descriptor), std::move(built.tile),
+                      built.object.vector_spills};
 }
 
 }  // namespace smelt::cpu

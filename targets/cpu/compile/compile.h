@@ -28,8 +28,8 @@ struct KernelListing {
 
 struct CompileOptions {
   // Absent: the default tile. That is the first of those that suit the kernel's loops (nests::PreferredTiles); where a
-  // contraction spills vectors with it, the one of the first three that spills least. Only compiling tells, so
-  // CompiledKernel::tile says which it was, and nothing else defines it.
+  // contraction spills vectors with it whatever its register tile, the one of the first three that spills least. Only
+  // compiling tells, so CompiledKernel::tile says which it was, and nothing else defines it.
   std::optional<kernels::nests::Tile> tile;
   KernelListing* listing = nullptr;  // filled in; the cache, which does not keep listings, is then left alone
 };
@@ -73,6 +73,7 @@ struct KernelObject {
   std::string elf;
   runtime::KernelDescriptor descriptor;
   std::string tile;
+  int vector_spills = 0;
 };
 // `symbol`: letters, digits and underscores. Errors as CompileKernel.
 absl::StatusOr<KernelObject> CompileObject(const hlo::Computation& kernel, const Target& target,

@@ -7,6 +7,7 @@
 #include "hlo/text/parser.h"
 #include "kernels/nests/structure.h"
 #include "kernels/te/hlo/from_hlo.h"
+#include "kernels/templates/panel.h"
 #include "kernels/templates/register_tile.h"
 #include "kernels/templates/templates.h"
 #include "kernels/tiles/kernel_schedule.h"
@@ -132,6 +133,25 @@ TEST(Structure, ASmallDepthwiseWindowReadsItsInputUnpadded) {
   EXPECT_EQ(StructureOf("DepthwiseLarge").nests.size(), 2);
 }
 
+// Accumulators, the vectors that a step loads and one broadcast: what is live in the loop of the sum.
+TEST(RegisterTile, FitsTheRegistersOfTheMachine) {
+  for (const int registers : {16, 32}) {
+    machine::Machine machine;
+    machine.vector_registers = registers;
+    machine.vector_bytes = registers == 16 ? 32 : 64;
+    for (const Snippet& snippet : Snippets()) {
+      const Structure structure = StructureOf(snippet.name);
+      const Nest& nest = structure.main_nest();
+      if (nest.kind != NestKind::kTiled || !IsContraction(*nest.main)) continue;
+      const RegisterTile tile = ChooseRegisterTile(nest, nest.main->shape, machine);
+      const int64_t accumulators = tile.rows * tile.planes * tile.vectors;
+      EXPECT_LE(accumulators, MostAccumulators(machine)) << snippet.name;
+      if (tile.rows * tile.planes > 1) EXPECT_LE(accumulators + tile.vectors + 1, registers) << snippet.name;
+      EXPECT_LE(ChooseRegisterTile(nest, nest.main->shape, machine, 8).rows * tile.planes, 8) << snippet.name;
+    }
+  }
+}
+
 TEST(RegisterTile, TakesASecondAxisOfRowsWhereOneLeavesRegistersEmpty) {
   const Structure structure = StructureOf("KernelGradient");
   const Nest& nest = structure.main_nest();
@@ -144,20 +164,18 @@ TEST(RegisterTile, AMatrixAcrossTheVectorsIsPackedForTwoPassesOverTheRows) {
   const Structure structure = StructureOf("DotTransposedRightShared");
   const Nest& nest = structure.main_nest();
   const RegisterTile tile = ChooseRegisterTile(nest, nest.main->shape, machine::Machine());
-  bool computed = false;
-  EXPECT_NE(PanelAccess(structure, nest, *nest.main, tile, &computed), nullptr);
+  EXPECT_EQ(PanelOf(structure, nest, *nest.main, tile).kind, Panel::Kind::kCopied);
 }
 
 TEST(RegisterTile, WhatIsComputedForASmallDepthwiseWindowIsComputedBesideIt) {
-  const auto computed = [](const std::string& name) {
+  const auto kind = [](const std::string& name) {
     const Structure structure = StructureOf(name);
     const Nest& nest = structure.main_nest();
-    bool computed = false;
-    PanelAccess(structure, nest, *nest.main, ChooseRegisterTile(nest, nest.main->shape, machine::Machine()), &computed);
-    return computed;
+    const RegisterTile tile = ChooseRegisterTile(nest, nest.main->shape, machine::Machine());
+    return PanelOf(structure, nest, *nest.main, tile).kind;
   };
-  EXPECT_TRUE(computed("DepthwiseOfClamped"));
-  EXPECT_FALSE(computed("DepthwiseLarge"));
+  EXPECT_EQ(kind("DepthwiseOfClamped"), Panel::Kind::kNear);
+  EXPECT_NE(kind("DepthwiseLarge"), Panel::Kind::kNear);
 }
 
 TEST(Tile, ParsesWhatItPrints) {

@@ -1,0 +1,216 @@
+#include "kernels/templates/panel.h"
+
+#include <algorithm>
+
+#include "base/status_macros.h"
+#include "kernels/templates/parallel_pieces.h"
+
+namespace smelt::kernels::nests {
+namespace {
+
+using schedule::Schedule;
+
+// Passes over the rows from which on packing a matrix that lies along the vectors pays, and one that does not.
+constexpr double kPackedPasses = 5;
+constexpr double kGatheredPasses = 2;
+// Terms of a sum below which a panel is not worth its copy.
+constexpr double kShortSum = 8;
+// Taps of a depthwise window whose picture is computed beside it.
+constexpr double kWindowTaps = 32;
+// Vectors of an operand's row that are packed before the next row is. A row goes to as many strips of the panel, which
+// lie a multiple of the cache's way apart: a few at a time, in runs that are still long.
+constexpr int64_t kRunVectors = 8;
+// Elements that one iteration of the packing loop copies, about.
+constexpr int64_t kPieceElements = 4096;
+
+// Whether the access reads the root of an elementwise nest that nothing but its reader reads and that is no output.
+bool IsPrivate(const Structure& structure, const Access& access) {
+  const Nest* of_tensor = nullptr;
+  for (const Nest& nest : structure.nests) {
+    if (nest.root == access.tensor) of_tensor = &nest;
+    for (const Access& other : nest.accesses) {
+      if (other.tensor == access.tensor && other.reader != access.reader) return false;
+    }
+  }
+  if (of_tensor == nullptr || of_tensor->kind != NestKind::kInjective || !of_tensor->attached.empty()) return false;
+  return std::none_of(structure.graph.outputs.begin(), structure.graph.outputs.end(),
+                      [&](const te::Tensor& output) { return output.op == access.tensor; });
+}
+
+// The operand's dimensions other than `along`: those that stay put while a register tile sums, then those of the sum in
+// the order of its loops.
+std::vector<int> DimensionsBySum(const te::Operation& sum, const Access& access, int along) {
+  std::vector<std::pair<int, int>> order;
+  for (int d = 0; d < static_cast<int>(access.indices.size()); ++d) {
+    if (d == along) continue;
+    int last = -1;
+    for (size_t r = 0; r < sum.reduce_axes.size(); ++r) {
+      if (DependsOn(access.indices[d], sum.reduce_axes[r].var)) last = static_cast<int>(r);
+    }
+    order.emplace_back(last, d);
+  }
+  std::sort(order.begin(), order.end());
+  std::vector<int> dimensions;
+  for (const auto& [last, d] : order) dimensions.push_back(d);
+  return dimensions;
+}
+
+int DimensionAlong(const te::Operation& sum, const Access& access, const RegisterTile& registers) {
+  int along = -1;
+  for (size_t d = 0; d < access.indices.size(); ++d) {
+    if (DependsOn(access.indices[d], sum.axes[registers.vector_axis].var)) along = static_cast<int>(d);
+  }
+  return along;
+}
+
+// A divisor of the extent that makes pieces of about kPieceElements elements, or smaller ones where threads would not
+// get equal numbers of those.
+int64_t RowsOfPiece(std::vector<TileLoop> loops, const TileLoop& rows, int64_t run, int threads) {
+  int64_t best = 1;
+  double best_balance = 0;
+  for (int64_t tile = std::clamp<int64_t>(kPieceElements / run, 1, rows.extent); tile >= 1; --tile) {
+    if (rows.extent % tile != 0) continue;
+    std::vector<TileLoop> pieces = loops;
+    pieces.push_back({rows.axis, rows.extent, tile, ""});
+    const double balance = PieceBalance(std::move(pieces), threads);
+    if (threads <= 1 || balance >= kBalanced) return tile;
+    if (balance > best_balance) {
+      best = tile;
+      best_balance = balance;
+    }
+  }
+  return best;
+}
+
+// Loops of the packing stage: runs of the operand's rows outside, then the sum's dimensions, the strip's vectors inside.
+absl::Status ScheduleCopy(Schedule& schedule, const std::string& stage, const te::Operation& sum, const Access& access,
+                          const RegisterTile& registers, const machine::Machine& target) {
+  const std::vector<int64_t>& shape = access.tensor->shape;
+  const int along = DimensionAlong(sum, access, registers);
+  const std::vector<int> dimensions = DimensionsBySum(sum, access, along);
+  const bool contiguous = along == static_cast<int>(shape.size()) - 1;
+  const int64_t width = registers.width();
+  int64_t run = std::min(shape[along], contiguous ? std::max(kRunVectors * registers.lanes / width, int64_t{1}) * width
+                                                  : width);
+  std::vector<TileLoop> outer;
+  std::string inner = AxisName(along);
+  if (run < shape[along]) {
+    SMELT_ASSIGN_OR_RETURN(auto split, schedule.Split(stage, inner, run));
+    outer.push_back({along, shape[along], run, split.first});
+    inner = split.second;
+  }
+  std::vector<std::string> order;
+  for (size_t i = 0; i < dimensions.size(); ++i) {
+    const int d = dimensions[i];
+    TileLoop loop{d, shape[d], 1, AxisName(d)};
+    if (i + 1 == dimensions.size()) {
+      loop.tile = RowsOfPiece(outer, loop, run, target.threads);
+      if (loop.tile > 1) {
+        SMELT_ASSIGN_OR_RETURN(auto split, schedule.Split(stage, loop.loop, loop.tile));
+        loop.loop = split.first;
+        order.push_back(split.second);
+      }
+    }
+    outer.push_back(loop);
+  }
+  SMELT_ASSIGN_OR_RETURN(auto split, VectorizeLoop(schedule, stage, inner, run, registers.lanes));
+  if (!split.first.empty()) {
+    SMELT_RETURN_IF_ERROR(schedule.Unroll(stage, split.first));
+    order.push_back(split.first);
+  }
+  order.push_back(split.second);
+  for (size_t i = outer.size(); i-- > 0;) order.insert(order.begin(), outer[i].loop);
+  SMELT_RETURN_IF_ERROR(ReorderLoops(schedule, stage, order));
+  if (outer.empty()) return absl::OkStatus();
+  // A copy moves two words where an operation of a sum takes two flops.
+  return ParallelizePieces(schedule, stage, outer, target.threads, 8 * Elements(*access.tensor)).status();
+}
+
+absl::Status LayOut(Schedule& schedule, const std::string& stage, const te::Operation& sum, const Access& access,
+                    const RegisterTile& registers, bool strips) {
+  const int along = DimensionAlong(sum, access, registers);
+  std::vector<std::pair<int, int64_t>> layout;
+  if (strips) layout.emplace_back(along, registers.width());
+  for (int d : DimensionsBySum(sum, access, along)) layout.emplace_back(d, 1);
+  layout.emplace_back(along, strips ? 0 : 1);
+  bool as_it_is = !strips;
+  for (size_t d = 0; d < layout.size(); ++d) as_it_is = as_it_is && layout[d].first == static_cast<int>(d);
+  return as_it_is ? absl::OkStatus() : schedule.TransformLayout(stage, layout);
+}
+
+}  // namespace
+
+Panel PanelOf(const Structure& structure, const Nest& nest, const te::Operation& sum, const RegisterTile& registers) {
+  const Panel none;
+  if (!IsContraction(sum) || registers.vector_axis < 0 || WidthVectorsOf(nest)) return none;
+  const Access* access = LargestVectorAccess(nest, sum, registers.vector_axis);
+  if (access == nullptr) return none;
+  for (const Access& other : nest.accesses) {
+    // Read twice in different ways: one copy would not serve both.
+    if (&other != access && other.reader.get() == &sum && other.tensor == access->tensor) return none;
+  }
+  const double reuse = Reuse(sum, *access);
+  const double rows = static_cast<double>(registers.rows);
+  if (IsPrivate(structure, *access)) {
+    // The picture of a small depthwise window, though nothing shares it: near its window, what was computed for it need
+    // not go through memory, and pixels whose channels fill whole pages do not meet in the same sets of the cache. A
+    // large window would have a tile compute its lines several times.
+    const bool windowed =
+        sum.tag == "convolution" && IsDepthwise(nest) && Steps(sum) <= kWindowTaps * Elements(sum);
+    if (windowed) return {Panel::Kind::kNear, &sum, access};
+    if (reuse >= rows) return {Panel::Kind::kComputed, &sum, access};
+  }
+  const std::optional<int64_t> stride = Stride(*access, sum.axes[registers.vector_axis].var);
+  // What does not lie along the vectors is gathered on every pass over the rows, or once.
+  const bool along = stride && *stride == 1;
+  // Depthwise: every read runs along the vectors and nothing is shared.
+  if (reuse < (along ? kPackedPasses : kGatheredPasses) * rows) return none;
+  if (Steps(sum) / Elements(sum) < kShortSum) return none;
+  // Strips that began in the middle of a register tile would cut its vectors.
+  const te::Expr& position = access->indices[DimensionAlong(sum, *access, registers)];
+  for (size_t a = 0; a < sum.axes.size(); ++a) {
+    if (static_cast<int>(a) == registers.vector_axis) continue;
+    const std::optional<int64_t> step = Coefficient(position, sum.axes[a].var);
+    if (!step || *step % registers.width() != 0) return none;
+  }
+  // Already as narrow as a panel.
+  if (along && access->tensor->shape.back() <= registers.width()) return none;
+  return {Panel::Kind::kCopied, &sum, access};
+}
+
+absl::Status PackAtRoot(Schedule& schedule, const NestInput& input, const Panel& panel, const std::string& reader,
+                        const RegisterTile& registers) {
+  std::string stage = panel.access->tensor->name;
+  if (panel.kind == Panel::Kind::kComputed) {
+    input.placed->insert(panel.access->tensor.get());
+  } else {
+    SMELT_ASSIGN_OR_RETURN(stage, schedule.CacheRead(stage, ir::Scope::kShared, {reader}));
+  }
+  const int64_t extent = panel.sum->axes[registers.vector_axis].extent;
+  SMELT_RETURN_IF_ERROR(
+      LayOut(schedule, stage, *panel.sum, *panel.access, registers, /*strips=*/extent > registers.width()));
+  return ScheduleCopy(schedule, stage, *panel.sum, *panel.access, registers, input.target);
+}
+
+absl::Status ComputeNear(Schedule& schedule, const NestInput& input, const Panel& panel, const std::string& root,
+                         const std::string& loop, const RegisterTile& registers) {
+  const std::string& stage = panel.access->tensor->name;
+  SMELT_RETURN_IF_ERROR(schedule.SetScope(stage, ir::Scope::kThread));
+  input.placed->insert(panel.access->tensor.get());
+  SMELT_RETURN_IF_ERROR(schedule.ComputeAt(stage, root, loop));
+  const int along = DimensionAlong(*panel.sum, *panel.access, registers);
+  const int64_t tile = std::min(input.tile[registers.vector_axis], panel.sum->axes[registers.vector_axis].extent);
+  SMELT_RETURN_IF_ERROR(
+      LayOut(schedule, stage, *panel.sum, *panel.access, registers, /*strips=*/tile > registers.width()));
+  std::vector<std::string> order;
+  for (int d = 0; d < static_cast<int>(panel.access->tensor->shape.size()); ++d) {
+    if (d != along) order.push_back(AxisName(d));
+  }
+  SMELT_ASSIGN_OR_RETURN(auto split, VectorizeLoop(schedule, stage, AxisName(along),
+                                                   panel.access->tensor->shape[along], registers.lanes));
+  if (!split.first.empty()) order.push_back(split.first);
+  order.push_back(split.second);
+  return ReorderLoops(schedule, stage, order);
+}
+
+}  // namespace smelt::kernels::nests

@@ -1,0 +1,112 @@
+// Default schedules feed every thread, and copy each operand at most once a call. No clock: see bench/decomposition.cc
+// for the whole table.
+#include "kernels/tiles/decomposition.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "bench/contractions.h"
+#include "hlo/text/parser.h"
+#include "kernels/ir/mutate.h"
+#include "kernels/lower/lower.h"
+#include "kernels/nests/structure.h"
+#include "kernels/te/hlo/from_hlo.h"
+#include "kernels/templates/parallel_pieces.h"
+#include "kernels/templates/templates.h"
+#include "kernels/tiles/kernel_schedule.h"
+
+namespace smelt::kernels::nests {
+namespace {
+
+using bench::Contraction;
+using bench::kContractions;
+
+machine::Machine MachineWith(int threads, int64_t l2_bytes) {
+  machine::Machine machine;
+  machine.threads = threads;
+  machine.levels[1].bytes = l2_bytes;
+  return machine;
+}
+
+absl::StatusOr<ir::Function> LowerDefault(const Contraction& layer, const machine::Machine& machine) {
+  const auto module = hlo::ParseModule(bench::HloText(layer));
+  if (!module.ok()) return module.status();
+  absl::StatusOr<te::Graph> graph = te::FromHlo(*(*module)->entry());
+  if (!graph.ok()) return graph.status();
+  const Structure structure = AnalyseStructure(*std::move(graph));
+  const std::vector<int64_t> tile = PreferredTiles(structure.main_nest(), machine).front();
+  const absl::StatusOr<schedule::Schedule> schedule = ScheduleStructure(structure, tile, machine);
+  if (!schedule.ok()) return schedule.status();
+  return lower::Lower(*schedule, {.vector_bytes = machine.vector_bytes});
+}
+
+class DefaultSchedule : public ::testing::TestWithParam<Contraction> {};
+
+TEST_P(DefaultSchedule, FeedsEveryThreadAndPacksOnce) {
+  for (const int64_t l2_bytes : {1 << 20, 2 << 20}) {
+    for (const int threads : {1, 2, 3, 4, 5, 6, 7, 8, 16}) {
+      if (l2_bytes > 1 << 20 && threads != 2 && threads != 8) continue;
+      const absl::StatusOr<ir::Function> function = LowerDefault(GetParam(), MachineWith(threads, l2_bytes));
+      ASSERT_TRUE(function.ok()) << function.status();
+      const Decomposition parts = Decompose(*function, threads);
+      EXPECT_GE(parts.balance, threads <= 8 ? 0.9 : 0.8) << threads << " threads, L2 of " << l2_bytes;
+      EXPECT_LE(parts.packed_share, 1.05) << threads << " threads, L2 of " << l2_bytes;
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, DefaultSchedule, ::testing::ValuesIn(kContractions), [](const auto& info) {
+  return std::string(info.param.name);
+});
+
+TEST(DefaultSchedule, PackingReadsItsOperandAloneAndIsAPhaseOfItsOwn) {
+  const Contraction layer{"c", bench::kConvolution, {14, 64, 128, 3, 1}};
+  for (const int threads : {1, 4}) {
+    const absl::StatusOr<ir::Function> function = LowerDefault(layer, MachineWith(threads, 1 << 20));
+    ASSERT_TRUE(function.ok()) << function.status();
+    int packing = 0;
+    for (const ir::Phase& phase : function->phases) {
+      bool copies = false;
+      ir::VisitStmts(phase.body, [&](const ir::StmtNode& stmt) {
+        copies |= stmt.kind == ir::StmtKind::kStore && stmt.buffer->name.starts_with("w.");
+      });
+      if (!copies) continue;
+      ++packing;
+      ir::VisitStmts(phase.body, [&](const ir::StmtNode& stmt) {
+        if (stmt.kind != ir::StmtKind::kStore) return;
+        EXPECT_TRUE(stmt.buffer->name.starts_with("w.")) << stmt.buffer->name;
+        te::Visit(stmt.value, [](const te::Expr& e) {
+          if (e->kind == te::ExprKind::kLoad) EXPECT_EQ(e->buffer->name, "w");
+        });
+      });
+    }
+    EXPECT_EQ(packing, 1) << threads;
+  }
+}
+
+TEST(DefaultSchedule, TooLittleWorkStaysOnOneThread) {
+  const Contraction layer{"small", bench::kProduct, {8, 32, 64, 1}};
+  const absl::StatusOr<ir::Function> function = LowerDefault(layer, MachineWith(8, 1 << 20));
+  ASSERT_TRUE(function.ok()) << function.status();
+  for (const ir::Phase& phase : function->phases) EXPECT_EQ(phase.extent, 1);
+}
+
+TEST(PieceBalance, CountsWhatTheBusiestThreadDoes) {
+  EXPECT_EQ(PieceBalance({{0, 56, 1, ""}, {1, 64, 32, ""}}, 8), 1);
+  EXPECT_EQ(PieceBalance({{0, 3, 1, ""}}, 2), 0.75);
+  EXPECT_EQ(PieceBalance({{0, 1, 1, ""}}, 4), 0.25);
+  // 512 columns and 256.
+  EXPECT_EQ(PieceBalance({{0, 768, 512, ""}}, 2), 0.75);
+  // The cut tile is the outermost: 3 threads take 8 rows each, the cut ones at the end are 4.
+  EXPECT_EQ(PieceBalance({{1, 4, 1, ""}, {0, 20, 8, ""}}, 3), 80.0 / (3 * 32));
+}
+
+TEST(FusibleLoops, OneUnevenLoopGoesOutsideAndOthersStaySerial) {
+  std::vector<TileLoop> loops{{0, 8, 1, "a"}, {1, 100, 32, "b"}, {2, 1, 1, "c"}, {3, 10, 4, "d"}};
+  ASSERT_EQ(FusibleLoops(loops), 2u);
+  EXPECT_EQ(loops[0].loop, "b");
+  EXPECT_EQ(loops[1].loop, "a");
+}
+
+}  // namespace
+}  // namespace smelt::kernels::nests
