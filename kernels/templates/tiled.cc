@@ -11,6 +11,7 @@
 #include "base/status_macros.h"
 #include "kernels/templates/register_tile.h"
 #include "kernels/templates/templates.h"
+#include "kernels/templates/winograd.h"
 
 namespace smelt::kernels::nests {
 namespace {
@@ -369,6 +370,7 @@ absl::Status LayOutPanel(Schedule& schedule, const std::string& panel, const te:
 }
 
 absl::Status ScheduleTiled(Schedule& schedule, const NestInput& input) {
+  if (input.nest.winograd) return ScheduleWinograd(schedule, input);
   switch (FormOf(input.nest, input.target)) {
     case TiledForm::kDots:
       return ScheduleDots(schedule, input);
