@@ -193,7 +193,7 @@ Action AddInspect(CLI::App& app) {
   app.add_option("--why", flags->why,
                  "Say for each neighbour of this instruction whether they share a kernel, and which rule forbids it");
   app.add_option("--kernel", flags->kernel, "Show one kernel the whole way down: HLO, schedule, loop IR, assembler");
-  app.add_option("--tile", flags->tile, "With --kernel: under this tile, as `smelt rank` prints them");
+  app.add_option("--tile", flags->tile, "With --kernel: under this tile, as `smelt rank` prints them, or by another algorithm: winograd4, winograd4:1x2x14x64");
   AddTargetFlags(app, &flags->target);
   app.add_flag("--no-verify", flags->no_verify, "Only read the module, without verifying it");
   app.add_flag("--json", flags->json, "Machine-readable result on standard output");

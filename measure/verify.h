@@ -31,8 +31,9 @@ class Verifier {
   double finite() const { return finite_; }
 
   // Empty when every leaf agrees within the tolerance of its type; otherwise which does not, and by how much. Leaves as
-  // the measuring child stores them (hlo::ToStorable).
-  std::string Compare(const std::vector<hlo::Literal>& outputs) const;
+  // the measuring child stores them (hlo::ToStorable). `factor`: how many times the tolerance they may differ by, where
+  // the way in which they were computed declares it (targets::Tunable::ErrorFactor).
+  std::string Compare(const std::vector<hlo::Literal>& outputs, double factor = 1) const;
 
   // Evaluates once more, with the last digit of every input changed. A result that this moves by more than its
   // tolerance is decided by rounding, in whatever order anyone computes it: the gradient of a bias before a

@@ -1,5 +1,6 @@
 #include "targets/tunable.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -59,6 +60,15 @@ measure::Candidate FusionTunable::ToCandidate(const Trial& trial) const {
 
 std::unique_ptr<hlo::Module> FusionTunable::Fused(const Trial& trial) const {
   return fusion::Apply(space_, trial.config);
+}
+
+double FusionTunable::ErrorFactor(const Trial& trial) const {
+  double factor = 1;
+  for (const auto& [key, way] : trial.tiles) {
+    const absl::StatusOr<kernels::nests::Tile> tile = kernels::nests::Tile::Parse(way);
+    if (tile.ok()) factor = std::max(factor, kernels::nests::ErrorFactor(*tile));
+  }
+  return factor;
 }
 
 absl::Status FusionTunable::CheckWay(const std::string& way) const { return kernels::nests::Tile::Parse(way).status(); }

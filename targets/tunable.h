@@ -82,6 +82,9 @@ class Tunable {
   virtual std::vector<Knobs> WholeProgram() const { return {}; }
   // What the compiler would choose for every kernel.
   virtual Knobs CompilersChoice() const { return {}; }
+  // What the trial's results may differ by, over what others may: more than 1 where a way that was chosen for a kernel
+  // declares it, as Winograd's algorithm does.
+  virtual double ErrorFactor(const Trial&) const { return 1; }
   // Whether both run the same kernels, as far as times of kernels alone go.
   virtual bool SameKernels(const Knobs& one, const Knobs& other) const { return one == other; }
 
@@ -106,6 +109,7 @@ class FusionTunable : public Tunable {
   absl::StatusOr<Trial> Named(const std::string& name) const override;
   measure::Candidate ToCandidate(const Trial& trial) const override;
   std::unique_ptr<hlo::Module> Fused(const Trial& trial) const override;
+  double ErrorFactor(const Trial& trial) const override;
 
  protected:
   // Whether a configuration file's text can stand at a kernel's hash: by default, whether it is a tile.

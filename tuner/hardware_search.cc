@@ -107,10 +107,14 @@ class MeasuredState : public SearchState {
   const std::vector<std::string>& TilesOf(const fusion::KernelRef& kernel) {
     const auto [known, added] = tiles_of_.try_emplace(kernel.hash);
     if (!added) return known->second;
-    const auto tiles =
-        kernels::nests::EnumerateTiles(evaluator_.KernelFor(kernel).computation(), state_.tunable.target().machine(),
-                                       TileSearchOptions().ranked_tiles);
-    if (tiles.ok() && tiles->size() > 1) {
+    const fusion::Kernel made = evaluator_.KernelFor(kernel);
+    auto tiles = kernels::nests::EnumerateTiles(made.computation(), state_.tunable.target().machine(),
+                                                TileSearchOptions().ranked_tiles);
+    if (!tiles.ok()) return known->second;
+    for (kernels::nests::Tile& other : kernels::nests::OtherAlgorithms(made.computation())) {
+      tiles->push_back(std::move(other));
+    }
+    if (tiles->size() > 1) {
       for (const kernels::nests::Tile& tile : *tiles) known->second.push_back(tile.ToString());
     }
     return known->second;

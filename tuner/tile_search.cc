@@ -130,9 +130,16 @@ absl::StatusOr<std::vector<TileChoice>> SearchTiles(Trials& trials, const fusion
     // What has no loop nest has no tiles.
     absl::StatusOr<std::vector<Tile>> tiles =
         kernels::nests::EnumerateTiles(kernel.computation(), options.machine, options.ranked_tiles);
-    if (!tiles.ok() || tiles->size() < 2) continue;
+    if (!tiles.ok()) continue;
+    const std::vector<Tile> others = kernels::nests::OtherAlgorithms(kernel.computation());
+    if (tiles->size() + others.size() < 2) continue;
     if (!options.proceed(absl::StrCat("tiles of ", kernel.name))) break;
     std::vector<size_t> ranked = Rank(predictor, kernel, *tiles, options.machine);
+    // Other algorithms differ most: they go first, whatever is predicted.
+    for (const Tile& other : others) {
+      ranked.insert(ranked.begin(), tiles->size());
+      tiles->push_back(other);
+    }
     tilings.push_back({&kernel, hash, share, *std::move(tiles), std::move(ranked)});
   }
   absl::Status status = absl::OkStatus();

@@ -203,7 +203,8 @@ absl::StatusOr<Trials::Check> Trials::Verify(const Trial& trial) {
   SMELT_RETURN_IF_ERROR(Ended());
   if (absl::IsUnavailable(outputs.status())) return outputs.status();
   if (!outputs.ok()) return Check{Verdict::kNoResult, std::string(outputs.status().message())};
-  std::string difference = verifier_->Compare(*outputs);
+  const double factor = tunable_.ErrorFactor(trial);
+  std::string difference = verifier_->Compare(*outputs, factor);
   if (!difference.empty() && why_unchecked_.empty() && !noise_learned_) {
     noise_learned_ = true;
     Log(absl::StrCat("a result differs from the evaluator's: ", difference, "; how far does rounding alone move it?"));
@@ -211,7 +212,7 @@ absl::StatusOr<Trials::Check> Trials::Verify(const Trial& trial) {
     if (Cancelled()) return absl::CancelledError("interrupted");
     if (noisy.ok()) noisy_ = *noisy;
     for (const std::string& line : noisy_) Log(line);
-    difference = verifier_->Compare(*outputs);
+    difference = verifier_->Compare(*outputs, factor);
     if (!difference.empty() && absl::IsDeadlineExceeded(noisy.status()) && trial.compiler.empty() &&
         trial.config == usual_.config && trial.tiles == usual_.tiles) {
       why_unchecked_ = absl::StrCat("the default's result differs from the evaluator's (", difference,
@@ -224,7 +225,7 @@ absl::StatusOr<Trials::Check> Trials::Verify(const Trial& trial) {
   }
   if (!difference.empty() && why_unchecked_.empty() && !default_asked_ && !usual_.compiler.empty()) {
     SMELT_RETURN_IF_ERROR(AskTheDefault());
-    difference = verifier_->Compare(*outputs);
+    difference = verifier_->Compare(*outputs, factor);
   }
   // It may differ from itself: in its random numbers, for example.
   if (!why_unchecked_.empty() && !usual_.compiler.empty() && trial.compiler == usual_.compiler)

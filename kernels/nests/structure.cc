@@ -4,6 +4,8 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
+#include "base/check.h"
+#include "kernels/te/hlo/winograd.h"
 
 namespace smelt::kernels::nests {
 namespace {
@@ -112,6 +114,28 @@ bool IsDepthwiseWindow(const OperationRef& operation) {
   });
 }
 
+// The fields of the stages that their output's nest computes, by tag.
+struct WinogradField {
+  std::string_view tag;
+  OperationRef WinogradStages::*field;
+};
+constexpr WinogradField kWinogradFields[] = {
+    {te::kWinogradBorder, &WinogradStages::border},
+    {te::kWinogradInputHalf, &WinogradStages::input_half},
+    {te::kWinogradInput, &WinogradStages::input},
+    {te::kWinogradWeightsHalf, &WinogradStages::weights_half},
+    {te::kWinogradWeights, &WinogradStages::weights},
+    {te::kWinogradProduct, &WinogradStages::product},
+    {te::kWinogradOutputHalf, &WinogradStages::output_half},
+};
+
+const WinogradField* FindWinogradField(const Operation& operation) {
+  for (const WinogradField& entry : kWinogradFields) {
+    if (entry.tag == operation.tag) return &entry;
+  }
+  return nullptr;
+}
+
 class Analysis {
  public:
   explicit Analysis(te::Graph graph) { structure_.graph = std::move(graph); }
@@ -157,8 +181,11 @@ class Analysis {
   }
 
   void Decide(const OperationRef& operation) {
+    if (places_.contains(operation.get())) return;
     const std::vector<Access>& contexts = pending_[operation.get()];
     if (contexts.empty() && !outputs_.contains(operation.get())) return;  // dead
+    if (operation->tag == te::kWinogradResult) return DecideWinograd(operation);
+    if (const WinogradField* stage = FindWinogradField(*operation)) return PlaceWinograd(operation, *stage);
     if (outputs_.contains(operation.get())) {
       Record(operation);
       NewNest(operation);
@@ -190,6 +217,48 @@ class Analysis {
     } else {
       NewNest(operation);
     }
+  }
+
+  // The result goes into the loops of what follows where these walk over its tiles, and has loops of its own otherwise;
+  // its tiles are computed inside them.
+  void DecideWinograd(const OperationRef& result) {
+    const std::vector<Access> reads = DirectReads(result);
+    const OperationRef& output = reads[0].tensor;
+    const std::vector<Access>& contexts = pending_[result.get()];
+    const auto matches = [&](const std::vector<Access>& of_output) {
+      size_t nest = 0;
+      AxisMatch match;
+      if (!TileMatch(*output, of_output, &nest, &match)) return false;
+      Attach(output, nest, 0, std::move(match));
+      structure_.nests[nest].winograd = WinogradStages{.output = output};
+      return true;
+    };
+    if (!outputs_.contains(result.get()) && contexts.size() == 1) {
+      Inline(*result, contexts);
+      if (matches(pending_[output.get()])) {
+        structure_.inlined.push_back(result);
+        Record(output);
+        return;
+      }
+      pending_[output.get()].clear();
+    }
+    Record(result);
+    NewNest(result);
+    Check(matches(pending_[output.get()]), "a convolution's own loops do not walk over its tiles");
+    Record(output);
+  }
+
+  void PlaceWinograd(const OperationRef& operation, const WinogradField& stage) {
+    const size_t nest = places_.at(pending_[operation.get()][0].reader.get()).nest;
+    Record(operation);
+    places_[operation.get()] = {.nest = nest, .depth = 0, .root_axis = std::vector<int>(operation->axes.size(), -1)};
+    WinogradStages& stages = *structure_.nests[nest].winograd;
+    stages.*stage.field = operation;
+    if (stage.tag == te::kWinogradProduct) {
+      const std::vector<int64_t>& shape = operation->shape;
+      stages.extents = {shape[0], shape[1], shape[2], shape[5]};
+    }
+    AddReads(operation);
   }
 
   bool Keep(const Operation& operation, const std::vector<Access>& contexts, bool near) {
@@ -347,7 +416,7 @@ class Analysis {
     const Place& place = places_.at(context.reader.get());
     const Nest& of_reader = structure_.nests[place.nest];
     if (context.reader != of_reader.root || of_reader.root->IsReduction()) return false;
-    if (KindOfReduction(operation) != NestKind::kTiled) return false;
+    if (operation.tag != te::kWinogradOutput && KindOfReduction(operation) != NestKind::kTiled) return false;
     for (const Attached& other : of_reader.attached) {
       if (other.depth != 0 || other.operation->shape != operation.shape ||
           IsContraction(*other.operation) != IsContraction(operation)) {
@@ -405,7 +474,8 @@ class Analysis {
 }  // namespace
 
 bool IsContraction(const Operation& operation) {
-  return operation.IsReduction() && (operation.tag == "dot" || operation.tag == "convolution");
+  return operation.IsReduction() &&
+         (operation.tag == "dot" || operation.tag == "convolution" || operation.tag == te::kWinogradProduct);
 }
 
 double BodyCost(const Operation& operation) {
@@ -458,6 +528,7 @@ double Nest::Work() const {
   };
   add(*root);
   for (const Attached& a : attached) add(*a.operation);
+  if (winograd) add(*winograd->product);
   return work;
 }
 

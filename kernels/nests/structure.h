@@ -2,6 +2,7 @@
 // memory, and at whose loops. Templates then schedule one nest each.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "kernels/nests/access.h"
@@ -25,6 +26,14 @@ struct Attached {
   AxisMatch match;
 };
 
+// The stages of a convolution by minimal filtering (te/hlo/winograd.h). They belong to the nest whose tiles their
+// output is attached to, and its template places each of them.
+struct WinogradStages {
+  te::OperationRef border, input_half, input, weights_half, weights, product, output_half, output;
+  std::vector<int64_t> extents;  // what a tile divides: images, rows and columns of tiles, output features
+  int64_t output_tile() const { return output->shape[3]; }
+};
+
 struct Nest {
   te::OperationRef root;
   NestKind kind = NestKind::kInjective;
@@ -32,6 +41,7 @@ struct Nest {
   te::OperationRef main;           // what takes the time: the root or an attached operation
   // What the root and the attached operations read once the rest is inlined, each distinct read once.
   std::vector<Access> accesses;
+  std::optional<WinogradStages> winograd;
 
   double Work() const;  // steps of its operations, contractions counted as what they are
 };
@@ -49,7 +59,7 @@ struct Structure {
 // near is a constant in structure.cc, and the target's vectors and caches first matter to the tiles.
 Structure AnalyseStructure(te::Graph graph);
 
-// Whether an operation is a dot or convolution.
+// Whether an operation is a dot or convolution, or the products of one.
 bool IsContraction(const te::Operation& operation);
 // The kept axis along which all reads of a reduction are contiguous or constant, so that vectors run over it; -1 when
 // there is none.

@@ -5,6 +5,7 @@
 #include "kernels/templates/parallel_pieces.h"
 #include "kernels/templates/register_tile.h"
 #include "kernels/templates/templates.h"
+#include "kernels/templates/winograd.h"
 
 namespace smelt::kernels::nests {
 namespace {
@@ -223,6 +224,7 @@ std::vector<std::vector<int64_t>> TiledTiles(const Nest& nest, const machine::Ma
 }  // namespace
 
 const std::vector<int64_t>& TiledExtents(const Nest& nest) {
+  if (nest.winograd) return nest.winograd->extents;
   return nest.kind == NestKind::kTiled ? nest.main->shape : nest.root->shape;
 }
 
@@ -253,6 +255,7 @@ double TileFootprint(const Nest& nest, const std::vector<int64_t>& tile) {
 }
 
 std::vector<std::vector<int64_t>> PreferredTiles(const Nest& nest, const machine::Machine& target) {
+  if (nest.winograd) return WinogradTiles(*nest.winograd, target);
   const std::vector<int64_t>& shape = TiledExtents(nest);
   if (shape.empty()) return {{}};
   switch (nest.kind) {

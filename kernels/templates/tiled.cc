@@ -13,6 +13,7 @@
 #include "kernels/templates/parallel_pieces.h"
 #include "kernels/templates/register_tile.h"
 #include "kernels/templates/templates.h"
+#include "kernels/templates/winograd.h"
 
 namespace smelt::kernels::nests {
 namespace {
@@ -339,6 +340,7 @@ absl::Status ScheduleDots(Schedule& schedule, const NestInput& input) {
 }  // namespace
 
 absl::Status ScheduleTiled(Schedule& schedule, const NestInput& input) {
+  if (input.nest.winograd) return ScheduleWinograd(schedule, input);
   switch (FormOf(input.nest, input.target)) {
     case TiledForm::kDots:
       return ScheduleDots(schedule, input);

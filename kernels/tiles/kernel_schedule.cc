@@ -30,6 +30,16 @@ absl::Status CheckTile(const Nest& nest, const Tile& tile) {
   return absl::OkStatus();
 }
 
+absl::StatusOr<Tile> WithExtents(const Nest& nest, const Tile& tile, const machine::Machine& target) {
+  if (tile.algorithm == te::ConvolutionAlgorithm::kDirect) return tile;
+  if (!nest.winograd) {
+    return absl::InvalidArgumentError(absl::StrCat("tile ", tile.ToString(),
+                                                   ": the convolution is not what takes the kernel's time; leave the ",
+                                                   "algorithm out to compute it directly"));
+  }
+  return tile.extents.empty() ? Tile{PreferredTiles(nest, target).front(), tile.algorithm} : tile;
+}
+
 absl::StatusOr<schedule::Schedule> ScheduleStructure(const Structure& structure, const std::vector<int64_t>& tile,
                                                      const machine::Machine& target, int64_t accumulators) {
   schedule::Schedule schedule(structure.graph);

@@ -14,6 +14,10 @@ namespace smelt::kernels::nests {
 // Whether the tile divides the nest: as many extents as dimensions, each between 1 and its dimension.
 absl::Status CheckTile(const Nest& nest, const Tile& tile);
 
+// The tile itself, or, where it says nothing but an algorithm, the piece of work that its estimate prefers.
+// InvalidArgument: the nest is not that of the algorithm, because something else dominates the kernel.
+absl::StatusOr<Tile> WithExtents(const Nest& nest, const Tile& tile, const machine::Machine& target);
+
 // `tile` divides the main nest; the others take what they prefer. `accumulators`: see ChooseRegisterTile of
 // templates/register_tile.h, for the main nest.
 absl::StatusOr<schedule::Schedule> ScheduleStructure(const Structure& structure, const std::vector<int64_t>& tile,

@@ -17,8 +17,9 @@
 namespace smelt::kernels::nests {
 namespace {
 
-absl::StatusOr<Structure> StructureOf(const hlo::Computation& kernel) {
-  SMELT_ASSIGN_OR_RETURN(te::Graph graph, te::FromHlo(kernel));
+absl::StatusOr<Structure> StructureOf(const hlo::Computation& kernel,
+                                      te::ConvolutionAlgorithm algorithm = te::ConvolutionAlgorithm::kDirect) {
+  SMELT_ASSIGN_OR_RETURN(te::Graph graph, te::FromHlo(kernel, algorithm));
   return AnalyseStructure(std::move(graph));
 }
 
@@ -37,18 +38,36 @@ std::vector<int64_t> Choices(int64_t extent) {
 
 }  // namespace
 
-std::string Tile::ToString() const { return extents.empty() ? "scalar" : absl::StrJoin(extents, "x"); }
+std::string Tile::ToString() const {
+  const std::string numbers = absl::StrJoin(extents, "x");
+  if (algorithm == te::ConvolutionAlgorithm::kDirect) return extents.empty() ? "scalar" : numbers;
+  return absl::StrCat(std::string(te::AlgorithmName(algorithm)), extents.empty() ? "" : ":", numbers);
+}
 
 absl::StatusOr<Tile> Tile::Parse(std::string_view text) {
   Tile tile;
-  const absl::string_view view(text.data(), text.size());
+  absl::string_view view(text.data(), text.size());
   if (view == "scalar") return tile;
+  if (const size_t letter = view.find_first_not_of("0123456789x"); letter == 0) {
+    const size_t colon = view.find(':');
+    const absl::string_view name = view.substr(0, colon);
+    SMELT_ASSIGN_OR_RETURN(tile.algorithm, te::ParseAlgorithm(std::string_view(name.data(), name.size())));
+    // Direct tiles have one way to be written.
+    if (tile.algorithm == te::ConvolutionAlgorithm::kDirect) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("tile `", view, "`: a direct tile has no algorithm before it; write the extents alone"));
+    }
+    if (colon == absl::string_view::npos) return tile;
+    view.remove_prefix(colon + 1);
+  }
   for (absl::string_view part : absl::StrSplit(view, 'x')) {
     int64_t extent = 0;
     if (part.empty() || !absl::ascii_isdigit(part[0]) || !absl::SimpleAtoi(part, &extent) || extent < 1 ||
         !absl::ascii_isdigit(part.back())) {
       return absl::InvalidArgumentError(
-          absl::StrCat("tile `", view, "`: expected positive integers joined by x, such as 1x14x14x32"));
+          absl::StrCat("tile `", absl::string_view(text.data(), text.size()),
+                       "`: expected positive integers joined by x, such as 1x14x14x32, of a convolution also after an ",
+                       "algorithm, such as winograd4:1x2x14x64"));
     }
     tile.extents.push_back(extent);
   }
@@ -104,11 +123,22 @@ absl::StatusOr<std::vector<Tile>> EnumerateTiles(const hlo::Computation& kernel,
   return tiles;
 }
 
+double ErrorFactor(const Tile& tile) { return tile.algorithm == te::ConvolutionAlgorithm::kDirect ? 1 : 4; }
+
+std::vector<Tile> OtherAlgorithms(const hlo::Computation& kernel) {
+  std::vector<Tile> others;
+  for (const auto algorithm : {te::ConvolutionAlgorithm::kWinograd2, te::ConvolutionAlgorithm::kWinograd4}) {
+    if (te::CheckAlgorithm(kernel, algorithm).ok()) others.push_back({{}, algorithm});
+  }
+  return others;
+}
+
 absl::StatusOr<schedule::Schedule> ScheduleForTile(const hlo::Computation& kernel, const Tile& tile,
                                                    const machine::Machine& target) {
-  SMELT_ASSIGN_OR_RETURN(const Structure structure, StructureOf(kernel));
-  SMELT_RETURN_IF_ERROR(CheckTile(structure.main_nest(), tile));
-  return ScheduleStructure(structure, tile.extents, target);
+  SMELT_ASSIGN_OR_RETURN(const Structure structure, StructureOf(kernel, tile.algorithm));
+  SMELT_ASSIGN_OR_RETURN(const Tile whole, WithExtents(structure.main_nest(), tile, target));
+  SMELT_RETURN_IF_ERROR(CheckTile(structure.main_nest(), whole));
+  return ScheduleStructure(structure, whole.extents, target);
 }
 
 }  // namespace smelt::kernels::nests

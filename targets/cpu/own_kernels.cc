@@ -4,8 +4,11 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "base/status_macros.h"
 #include "hlo/text/printer.h"
+#include "kernels/te/hlo/algorithm.h"
+#include "kernels/tiles/tiles.h"
 #include "targets/cpu/codegen/codegen.h"
 #include "targets/cpu/compile/compile.h"
 #include "targets/cpu/program/native_plan.h"
@@ -14,6 +17,19 @@
 
 namespace smelt::cpu {
 namespace {
+
+// The algorithms that a kernel with a convolution can have beside the direct sum, or why there are none; empty for
+// other kernels.
+std::string AlgorithmsOf(const hlo::Computation& kernel) {
+  const std::vector<kernels::nests::Tile> others = kernels::nests::OtherAlgorithms(kernel);
+  if (!others.empty()) {
+    return absl::StrJoin(others, ", ",
+                         [](std::string* out, const kernels::nests::Tile& tile) { out->append(tile.ToString()); });
+  }
+  if (kernels::te::OnlyConvolution(kernel) == nullptr) return "";
+  const absl::Status status = kernels::te::CheckAlgorithm(kernel, kernels::te::ConvolutionAlgorithm::kWinograd4);
+  return absl::StrCat("none but the direct one: ", std::string(status.message()));
+}
 
 class OwnKernelsTarget : public targets::Target {
  public:
@@ -63,12 +79,14 @@ class OwnKernelsTarget : public targets::Target {
       SMELT_ASSIGN_OR_RETURN(options.tile, kernels::nests::Tile::Parse(way));
     }
     SMELT_ASSIGN_OR_RETURN(const auto compiled, CompileKernel(kernel.computation(), target_, options, nullptr));
-    return targets::KernelListing{{"hlo", hlo::ToText(*kernel.module)},
-                                  {"tile", compiled->tile},
-                                  {"vector_spills", absl::StrCat(compiled->vector_spills)},
-                                  {"schedule", compiled->trace},
-                                  {"loops", listing.loops},
-                                  {"assembly", listing.assembly}};
+    targets::KernelListing shown{{"hlo", hlo::ToText(*kernel.module)}, {"tile", compiled->tile}};
+    const std::string algorithms = AlgorithmsOf(kernel.computation());
+    if (!algorithms.empty()) shown.emplace_back("other_algorithms", algorithms);
+    shown.insert(shown.end(), {{"vector_spills", absl::StrCat(compiled->vector_spills)},
+                               {"schedule", compiled->trace},
+                               {"loops", listing.loops},
+                               {"assembly", listing.assembly}});
+    return shown;
   }
 
   measure::DeviceFactory NewDevice(targets::DeviceUse use) const override {

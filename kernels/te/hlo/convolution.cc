@@ -1,5 +1,6 @@
 #include "absl/strings/str_cat.h"
 #include "kernels/te/hlo/rules.h"
+#include "kernels/te/hlo/winograd.h"
 
 namespace smelt::kernels::te {
 namespace {
@@ -290,6 +291,7 @@ class Convolution {
 }  // namespace
 
 absl::StatusOr<std::vector<Value>> ConvolutionRule(const RuleInput& input) {
+  if (input.algorithm != ConvolutionAlgorithm::kDirect) return std::vector<Value>{WinogradConvolution(input)};
   return std::vector<Value>{Convolution(input).Emit()};
 }
 

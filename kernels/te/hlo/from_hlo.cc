@@ -74,7 +74,10 @@ Tensor CopyOf(const Value& value, const hlo::Shape& shape, std::string name) {
 
 class Translator {
  public:
+  explicit Translator(ConvolutionAlgorithm algorithm) : algorithm_(algorithm) {}
+
   absl::StatusOr<Graph> Run(const hlo::Computation& kernel) {
+    SMELT_RETURN_IF_ERROR(CheckAlgorithm(kernel, algorithm_));
     SMELT_RETURN_IF_ERROR(hlo::HasLoopNest(kernel));
     int64_t number = 0;
     for (const hlo::Instruction* parameter : kernel.Parameters()) {
@@ -120,7 +123,7 @@ class Translator {
       results.assign(tuple.begin() + first, tuple.begin() + first + ValuesOf(elements[index]));
       return absl::OkStatus();
     }
-    RuleInput input{instruction, {}, StageName(instruction, number)};
+    RuleInput input{.instruction = instruction, .name = StageName(instruction, number), .algorithm = algorithm_};
     const Rule rule = FindRule(instruction.opcode());
     if (rule == nullptr) {
       return absl::InternalError(absl::StrCat(instruction.name(), " should have a loop nest and has no rule"));
@@ -158,6 +161,7 @@ class Translator {
     return absl::OkStatus();
   }
 
+  const ConvolutionAlgorithm algorithm_;
   std::vector<Tensor> inputs_;
   std::vector<Tensor> outputs_;
   absl::flat_hash_map<const hlo::Instruction*, std::vector<Value>> values_;
@@ -169,6 +173,8 @@ Value RuleInput::Emit(const std::function<Expr(Indices)>& body) const {
   return {Compute(name, dimensions(), body, std::string(hlo::OpcodeName(instruction.opcode()))), Expr()};
 }
 
-absl::StatusOr<Graph> FromHlo(const hlo::Computation& kernel) { return Translator().Run(kernel); }
+absl::StatusOr<Graph> FromHlo(const hlo::Computation& kernel, ConvolutionAlgorithm algorithm) {
+  return Translator(algorithm).Run(kernel);
+}
 
 }  // namespace smelt::kernels::te

@@ -13,6 +13,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "hlo/instruction.h"
+#include "kernels/te/hlo/algorithm.h"
 #include "kernels/te/tensor.h"
 
 namespace smelt::kernels::te {
@@ -34,6 +35,7 @@ struct RuleInput {
   std::vector<Value> operands;
   std::string name;
   NumberPart part = NumberPart::kWhole;
+  ConvolutionAlgorithm algorithm = ConvolutionAlgorithm::kDirect;  // of a convolution
 
   const Value& operand(int64_t i) const { return operands[i]; }
   const std::vector<int64_t>& dimensions() const { return instruction.shape().dimensions; }

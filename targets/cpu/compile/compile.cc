@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "hlo/fingerprint.h"
+#include "kernels/cost/algorithm_choice.h"
 #include "kernels/ir/stmt.h"
 #include "kernels/lower/lower.h"
 #include "kernels/nests/structure.h"
@@ -26,6 +27,7 @@ Hash128 KeyOf(const hlo::Computation& kernel, const Target& target, const Compil
   Hasher hasher;
   hasher.Add("smelt kernel").Add(hlo::FingerprintComputation(kernel)).Add(target.CodeHash());
   hasher.Add(codegen::CompilerVersion()).Add(options.tile ? options.tile->ToString() : "default");
+  if (options.weights_known && !options.tile) hasher.Add("weights known");
   // What schedules depend on beyond the instruction set.
   hasher.Add(int64_t{target.threads}).Add(target.LevelBytes(0)).Add(target.LevelBytes(1)).Add(target.LevelBytes(2));
   return hasher.Finish();
@@ -45,6 +47,7 @@ class Compilation {
       : structure_(structure), target_(target), list_(list), name_(std::move(name)) {}
 
   absl::StatusOr<Candidate> Run(const std::optional<kernels::nests::Tile>& tile) {
+    if (tile && tile->algorithm != kernels::te::ConvolutionAlgorithm::kDirect) return BuildAlgorithm(*tile);
     if (tile) SMELT_RETURN_IF_ERROR(kernels::nests::CheckTile(structure_.main_nest(), *tile));
     absl::StatusOr<Candidate> built = tile ? BuildTile(*tile) : BuildDefault();
     if (!built.ok()) built = BuildFallback(built.status());
@@ -84,6 +87,14 @@ class Compilation {
     return best;
   }
 
+  // No fallback: whoever names an algorithm wants it, or to know why not.
+  absl::StatusOr<Candidate> BuildAlgorithm(const kernels::nests::Tile& named) {
+    const kernels::nests::Nest& nest = structure_.main_nest();
+    SMELT_ASSIGN_OR_RETURN(const kernels::nests::Tile tile, kernels::nests::WithExtents(nest, named, target_));
+    SMELT_RETURN_IF_ERROR(kernels::nests::CheckTile(nest, tile));
+    return BuildTile(tile);
+  }
+
   // The default tile: see CompileOptions::tile.
   absl::StatusOr<Candidate> BuildDefault() {
     const kernels::nests::Nest& nest = structure_.main_nest();
@@ -111,6 +122,21 @@ class Compilation {
   const std::string name_;
 };
 
+// The loop nests of the algorithm that is asked for, or of the default one.
+struct Way {
+  kernels::nests::Structure structure;
+  std::optional<kernels::nests::Tile> tile;
+};
+
+absl::StatusOr<Way> WayOf(const hlo::Computation& kernel, const Target& target, const CompileOptions& options) {
+  Way way{.tile = options.tile};
+  if (!way.tile && options.weights_known) way.tile = kernels::cost::DefaultAlgorithm(kernel, target);
+  const auto algorithm = way.tile ? way.tile->algorithm : kernels::te::ConvolutionAlgorithm::kDirect;
+  SMELT_ASSIGN_OR_RETURN(kernels::te::Graph graph, kernels::te::FromHlo(kernel, algorithm));
+  way.structure = kernels::nests::AnalyseStructure(std::move(graph));
+  return way;
+}
+
 }  // namespace
 
 absl::StatusOr<std::shared_ptr<const CompiledKernel>> CompileKernel(const hlo::Computation& kernel,
@@ -122,10 +148,9 @@ absl::StatusOr<std::shared_ptr<const CompiledKernel>> CompileKernel(const hlo::C
     if (std::shared_ptr<const CompiledKernel> found = cache->Find(key)) return found;
   }
   const auto start = std::chrono::steady_clock::now();
-  SMELT_ASSIGN_OR_RETURN(kernels::te::Graph graph, kernels::te::FromHlo(kernel));
-  const kernels::nests::Structure structure = kernels::nests::AnalyseStructure(std::move(graph));
+  SMELT_ASSIGN_OR_RETURN(const Way way, WayOf(kernel, target, options));
   absl::StatusOr<Candidate> built =
-      Compilation(structure, target, options.listing != nullptr, "kernel").Run(options.tile);
+      Compilation(way.structure, target, options.listing != nullptr, "kernel").Run(way.tile);
   if (!built.ok()) return built.status();
   SMELT_ASSIGN_OR_RETURN(std::shared_ptr<runtime::KernelCode> code, codegen::LoadObject(built->object));
 
@@ -142,9 +167,8 @@ absl::StatusOr<std::shared_ptr<const CompiledKernel>> CompileKernel(const hlo::C
 
 absl::StatusOr<KernelObject> CompileObject(const hlo::Computation& kernel, const Target& target,
                                            const std::optional<kernels::nests::Tile>& tile, const std::string& symbol) {
-  SMELT_ASSIGN_OR_RETURN(kernels::te::Graph graph, kernels::te::FromHlo(kernel));
-  const kernels::nests::Structure structure = kernels::nests::AnalyseStructure(std::move(graph));
-  SMELT_ASSIGN_OR_RETURN(Candidate built, Compilation(structure, target, /*list=*/false, symbol).Run(tile));
+  SMELT_ASSIGN_OR_RETURN(const Way way, WayOf(kernel, target, {.tile = tile}));
+  SMELT_ASSIGN_OR_RETURN(Candidate built, Compilation(way.structure, target, /*list=*/false, symbol).Run(way.tile));
   return KernelObject{std::move(built.object.elf), std::move(built.object.descriptor), std::move(built.tile),
                       built.object.vector_spills};
 }

@@ -30,14 +30,21 @@ struct CompileOptions {
   // Absent: the default tile. That is the first of those that suit the kernel's loops (nests::PreferredTiles); where a
   // contraction spills vectors with it whatever its register tile, the one of the first three that spills least. Only
   // compiling tells, so CompiledKernel::tile says which it was, and nothing else defines it.
+  //
+  // A tile whose algorithm is not direct is an explicit choice: where the kernel cannot have it that is an error, and
+  // no fallback takes its place.
   std::optional<kernels::nests::Tile> tile;
+  // Whether what depends on the kernel's weights alone is computed beforehand and costs a call nothing. Only then is a
+  // convolution by default computed by Winograd's algorithm, where the analytical estimate says that it pays
+  // (cost::DefaultAlgorithm); otherwise its transformed weights would be made in every call.
+  bool weights_known = false;
   KernelListing* listing = nullptr;  // filled in; the cache, which does not keep listings, is then left alone
 };
 
 struct CompiledKernel {
   std::shared_ptr<runtime::KernelCode> code;
   std::string trace;  // the schedule
-  std::string tile;   // "1x8x32", or "fallback": the schedule that every graph has
+  std::string tile;   // "1x8x32", "winograd4:1x2x14x64", or "fallback": the schedule that every graph has
   int vector_spills = 0;
   double compile_seconds = 0;  // 0 when it came from the cache
 };
@@ -62,7 +69,7 @@ class KernelCache {
 };
 
 // Errors: Unimplemented naming the instruction that has no loop nest (the executor then runs it as an opaque
-// operation).
+// operation); InvalidArgument naming what stands against the tile or its algorithm.
 absl::StatusOr<std::shared_ptr<const CompiledKernel>> CompileKernel(const hlo::Computation& kernel,
                                                                     const Target& target, const CompileOptions& options,
                                                                     KernelCache* cache);
