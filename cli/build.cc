@@ -72,6 +72,7 @@ absl::Status Build(const Flags& flags) {
   SMELT_ASSIGN_OR_RETURN(request.target, cpu::TargetOf(id));
   cpu::KernelCache cache(cache_folder);
   request.options.cache = &cache;
+  request.options.cancel = interrupt.flag();
   for (const auto& [hex, text] : subject.trial.tiles) {
     const std::optional<Hash128> hash = Hash128::FromHex(hex);
     if (!hash) return absl::InvalidArgumentError(absl::StrCat(flags.fusion, ": `", hex, "` is no kernel hash"));
@@ -95,7 +96,7 @@ absl::Status Build(const Flags& flags) {
                 built->kernels, 1e-3 * static_cast<double>(built->code_bytes),
                 1e-6 * static_cast<double>(built->weight_bytes), 1e-6 * static_cast<double>(built->arena_bytes));
   }
-  return Interrupt::End("the module was written nevertheless");
+  return Interrupt::End("the module was whole before");
 }
 
 }  // namespace

@@ -123,6 +123,7 @@ absl::Status CompileObjects(const ModuleRequest& request, const CompiledProgram&
   std::vector<absl::Status> statuses(module->jobs.size());
   std::vector<std::string> paths(module->jobs.size());
   const auto compile = [&](size_t i) -> absl::Status {
+    if (request.options.cancel != nullptr && *request.options.cancel) return absl::CancelledError("interrupted");
     const CompiledJob& job = compiled.compiled[static_cast<size_t>(module->jobs[i])];
     files::DeployedJob& deployed = module->plan.jobs[i];
     if (job.native) {

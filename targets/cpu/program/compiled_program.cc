@@ -20,7 +20,7 @@ struct MadeJob {
   std::shared_ptr<const CompiledKernel> kernel;
   std::string reason;
   std::optional<ElsewhereKernel> elsewhere = std::nullopt;
-  absl::Status status = absl::OkStatus();  // of `elsewhere`
+  absl::Status status = absl::OkStatus();  // of `elsewhere`, or of being cancelled
 };
 
 int64_t LeafCountOfParameters(const hlo::Computation& kernel) {
@@ -51,6 +51,10 @@ std::vector<MadeJob> CompileJobs(const BuiltProgram& built, const Target& target
   pool.ParallelFor(pool.threads(), [&](int, int64_t begin, int64_t end) {
     for (int64_t worker = begin; worker < end; ++worker) {
       for (size_t i = next++; i < kernels.size(); i = next++) {
+        if (options.cancel != nullptr && *options.cancel) {
+          compiled[i].status = absl::CancelledError("interrupted");
+          continue;
+        }
         if (options.elsewhere) {
           absl::StatusOr<std::optional<ElsewhereKernel>> elsewhere = options.elsewhere(kernels[i]);
           compiled[i].status = elsewhere.status();

@@ -50,6 +50,7 @@ struct ElsewhereKernel {
 
 struct ExecutableOptions {
   KernelCache* cache = nullptr;
+  const std::atomic<bool>* cancel = nullptr;  // looked at before each kernel: compiling ends with a Cancelled error
   // Tiles by canonical kernel hash; others take their default.
   absl::flat_hash_map<Hash128, kernels::nests::Tile> tiles;
   // Where given, each distinct kernel is offered to it first; null: it runs here. An error is Compile's. Called by
