@@ -2,12 +2,15 @@
 #include <algorithm>
 #include <cstdio>
 #include <memory>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "base/cache_folder.h"
 #include "base/status_macros.h"
 #include "cli/interrupt.h"
+#include "cli/known_flags.h"
 #include "cli/one_program.h"
 #include "cli/print_json.h"
 #include "cli/stablehlo.h"
@@ -28,6 +31,7 @@ struct Flags {
   int64_t repeat = 0;
   double seconds = 2;
   bool json = false, no_cache = false;
+  KnownFlags known;
   TargetFlags target;
 };
 
@@ -49,6 +53,27 @@ absl::StatusOr<std::vector<hlo::Literal>> Inputs(const Flags& flags, const hlo::
   if (flags.golden.empty()) return hlo::MakeInputs(module);
   SMELT_ASSIGN_OR_RETURN(const hlo::Golden golden, hlo::Golden::Load(flags.golden));
   return golden.MakeInputs(module);
+}
+
+// A program and what it is run on.
+struct Subject {
+  std::optional<OneProgram> program;
+  std::vector<hlo::Literal> inputs;
+};
+
+absl::StatusOr<Subject> Open(const Flags& flags, const targets::Target& target, const Interrupt& interrupt) {
+  Subject subject;
+  if (!flags.known.given()) {
+    SMELT_ASSIGN_OR_RETURN(subject.program, OneProgram::Open(target, flags.module, flags.fusion, interrupt.flag()));
+    SMELT_ASSIGN_OR_RETURN(subject.inputs, Inputs(flags, subject.program->module()));
+    return subject;
+  }
+  SMELT_ASSIGN_OR_RETURN(KnownInputs known, ReadKnown(flags.known, flags.module));
+  SMELT_ASSIGN_OR_RETURN(std::vector<hlo::Literal> inputs, Inputs(flags, *known.program.original));
+  SMELT_ASSIGN_OR_RETURN(subject.inputs, known.MainInputs(known.WithWeights(std::move(inputs))));
+  SMELT_ASSIGN_OR_RETURN(subject.program,
+                         OneProgram::Take(target, std::move(known.program.split.main), flags.fusion, interrupt.flag()));
+  return subject;
 }
 
 // The number of fusions that the program has; -1 where the compiler decides.
@@ -124,12 +149,14 @@ absl::Status Bench(const Flags& flags) {
   Interrupt interrupt;
   SMELT_ASSIGN_OR_RETURN(const machine::TargetId id, ReadTargetId(flags.target));
   SMELT_RETURN_IF_ERROR(CheckFusionOf(id, flags.fusion));
+  SMELT_RETURN_IF_ERROR(CheckKnown(flags.known, id, flags.fusion));
   SMELT_ASSIGN_OR_RETURN(const std::unique_ptr<targets::Target> target,
                          OpenTarget(flags.target, {.cache_folder = flags.no_cache ? "" : DefaultCacheFolder(),
                                                    .memory_bytes = kWholeMemory,
                                                    .cancel = interrupt.flag()}));
-  SMELT_ASSIGN_OR_RETURN(OneProgram program, OneProgram::Open(*target, flags.module, flags.fusion, interrupt.flag()));
-  SMELT_ASSIGN_OR_RETURN(const std::vector<hlo::Literal> inputs, Inputs(flags, program.module()));
+  SMELT_ASSIGN_OR_RETURN(Subject subject, Open(flags, *target, interrupt));
+  OneProgram& program = *subject.program;
+  const std::vector<hlo::Literal>& inputs = subject.inputs;
   SMELT_ASSIGN_OR_RETURN(const ProgramResult times, program.Time(inputs, flags.seconds, flags.repeat));
   const absl::Status ended = Interrupt::End("the figures are of the runs until then");
   const Result result{flags, id, program, times};
@@ -147,6 +174,7 @@ Action AddBench(CLI::App& app) {
   auto flags = std::make_shared<Flags>();
   app.add_option("MODULE", flags->module, "HLO text or proto, or StableHLO, by its extension")->required();
   AddFusionFlag(app, &flags->fusion);
+  AddKnownFlags(app, &flags->known);
   AddTargetFlags(app, &flags->target);
   app.add_option("--golden", flags->golden, "Take the inputs' ranges from this golden file");
   app.add_option("--repeat", flags->repeat, "Runs; 0: as many as fit in --seconds")

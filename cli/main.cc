@@ -25,6 +25,8 @@ constexpr Verb kVerbs[] = {
      "smelt tune models/dqn.hlo --out=run --budget=10", AddTune},
     {"embed", Use::kTune, "Compiles kernels for calls from a module that XLA compiles",
      "smelt embed models/dqn.hlo --out=embedded", AddEmbed, true},
+    {"build", Use::kTune, "Compiles a module into a folder that runs without Smelt or a compiler",
+     "smelt build models/dqn.hlo --out=dqn.smeltmod", AddBuild, true},
     {"run", Use::kMeasure, "Compiles and runs a module, checks it against a golden file or the evaluator",
      "smelt run models/dqn.hlo --golden=models/golden/dqn.safetensors", AddRun, true},
     {"bench", Use::kMeasure, "Latency of a module, in total and by kernel",

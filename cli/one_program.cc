@@ -66,9 +66,21 @@ void Append(const std::vector<double>& more, std::vector<double>* all) {
 
 absl::StatusOr<OneProgram> OneProgram::Open(const targets::Target& target, const std::string& path,
                                             const std::string& fusion, const std::atomic<bool>* cancel) {
+  SMELT_ASSIGN_OR_RETURN(std::unique_ptr<targets::Tunable> tunable, target.Open(path, fusion));
+  return Make(target, std::move(tunable), fusion, cancel);
+}
+
+absl::StatusOr<OneProgram> OneProgram::Take(const targets::Target& target, std::unique_ptr<hlo::Module> module,
+                                            const std::string& fusion, const std::atomic<bool>* cancel) {
+  SMELT_ASSIGN_OR_RETURN(std::unique_ptr<targets::Tunable> tunable, target.Take(std::move(module), fusion));
+  return Make(target, std::move(tunable), fusion, cancel);
+}
+
+absl::StatusOr<OneProgram> OneProgram::Make(const targets::Target& target, std::unique_ptr<targets::Tunable> tunable,
+                                            const std::string& fusion, const std::atomic<bool>* cancel) {
   OneProgram program;
   program.cancel_ = cancel;
-  SMELT_ASSIGN_OR_RETURN(program.tunable_, target.Open(path, fusion));
+  program.tunable_ = std::move(tunable);
   SMELT_ASSIGN_OR_RETURN(program.trial_, program.tunable_->Named(fusion));
   const double limit = target.BuildSeconds().value_or(kNoLimit);
   program.runner_ =

@@ -28,6 +28,10 @@ class OneProgram {
   static absl::StatusOr<OneProgram> Open(const targets::Target& target, const std::string& path,
                                          const std::string& fusion, const std::atomic<bool>* cancel);
 
+  // The same for a module as it is, without any pass.
+  static absl::StatusOr<OneProgram> Take(const targets::Target& target, std::unique_ptr<hlo::Module> module,
+                                         const std::string& fusion, const std::atomic<bool>* cancel);
+
   const targets::Tunable& tunable() const { return *tunable_; }
   const hlo::Module& module() const { return *tunable_->program().original; }
   // The configuration applied; null where the compiler decides.
@@ -45,6 +49,8 @@ class OneProgram {
 
  private:
   OneProgram() = default;
+  static absl::StatusOr<OneProgram> Make(const targets::Target& target, std::unique_ptr<targets::Tunable> tunable,
+                                         const std::string& fusion, const std::atomic<bool>* cancel);
   absl::Status Why(const measure::Outcome& outcome) const;
 
   std::unique_ptr<targets::Tunable> tunable_;

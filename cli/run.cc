@@ -2,11 +2,14 @@
 #include <cstdio>
 #include <memory>
 #include <optional>
+#include <set>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "base/cache_folder.h"
 #include "base/status_macros.h"
 #include "cli/interrupt.h"
+#include "cli/known_flags.h"
 #include "cli/one_program.h"
 #include "cli/stablehlo.h"
 #include "cli/target.h"
@@ -24,6 +27,7 @@ namespace {
 struct Flags {
   std::string module, engine = "compiled", fusion = "priority", golden, inputs, outputs;
   bool check = false, no_cache = false;
+  KnownFlags known;
   TargetFlags target;
 };
 
@@ -39,8 +43,19 @@ struct Subject {
   std::unique_ptr<targets::Target> target;
   std::optional<OneProgram> program;
   std::unique_ptr<hlo::Module> evaluated;
+  std::optional<KnownInputs> known;
 
-  const hlo::Module& module() const { return program ? program->module() : *evaluated; }
+  // As it was read.
+  const hlo::Module& module() const {
+    return known ? *known->program.original : program ? program->module() : *evaluated;
+  }
+
+  absl::StatusOr<hlo::Literal> Run(const std::vector<hlo::Literal>& inputs, const Interrupt& interrupt) {
+    if (!program) return RunEvaluator(*evaluated, inputs, interrupt);
+    if (!known) return program->Run(inputs);
+    SMELT_ASSIGN_OR_RETURN(const std::vector<hlo::Literal> main, known->MainInputs(inputs));
+    return program->Run(main);
+  }
 };
 
 absl::StatusOr<Subject> Open(const Flags& flags, const Interrupt& interrupt) {
@@ -53,8 +68,14 @@ absl::StatusOr<Subject> Open(const Flags& flags, const Interrupt& interrupt) {
                          OpenTarget(flags.target, {.cache_folder = flags.no_cache ? "" : DefaultCacheFolder(),
                                                    .memory_bytes = kWholeMemory,
                                                    .cancel = interrupt.flag()}));
-  SMELT_ASSIGN_OR_RETURN(subject.program,
-                         OneProgram::Open(*subject.target, flags.module, flags.fusion, interrupt.flag()));
+  if (!flags.known.given()) {
+    SMELT_ASSIGN_OR_RETURN(subject.program,
+                           OneProgram::Open(*subject.target, flags.module, flags.fusion, interrupt.flag()));
+    return subject;
+  }
+  SMELT_ASSIGN_OR_RETURN(subject.known, ReadKnown(flags.known, flags.module));
+  SMELT_ASSIGN_OR_RETURN(subject.program, OneProgram::Take(*subject.target, subject.known->program.split.main->Clone(),
+                                                           flags.fusion, interrupt.flag()));
   return subject;
 }
 
@@ -62,6 +83,10 @@ absl::Status Run(const Flags& flags) {
   Interrupt interrupt;
   SMELT_ASSIGN_OR_RETURN(const machine::TargetId id, ReadTargetId(flags.target));
   SMELT_RETURN_IF_ERROR(CheckFusionOf(id, flags.fusion));
+  if (flags.engine == "evaluator" && flags.known.given())
+    return UsageError(
+        "--constant and --weights are for compiled programs: the evaluator computes all of one each time");
+  SMELT_RETURN_IF_ERROR(CheckKnown(flags.known, id, flags.fusion));
   SMELT_ASSIGN_OR_RETURN(Subject subject, Open(flags, interrupt));
   const hlo::Module& module = subject.module();
   if (flags.golden.empty()) WarnOfElidedConstants(module, flags.module);
@@ -71,12 +96,16 @@ absl::Status Run(const Flags& flags) {
     SMELT_ASSIGN_OR_RETURN(golden, hlo::Golden::Load(flags.golden));
     SMELT_ASSIGN_OR_RETURN(inputs, golden->MakeInputs(module));
   } else if (!flags.inputs.empty()) {
-    SMELT_ASSIGN_OR_RETURN(inputs, ReadInputs(flags.inputs, module));
+    std::set<int64_t> known;
+    if (subject.known) {
+      for (const auto& [number, value] : subject.known->weights) known.insert(number);
+    }
+    SMELT_ASSIGN_OR_RETURN(inputs, ReadInputs(flags.inputs, module, known));
   } else {
     SMELT_ASSIGN_OR_RETURN(inputs, hlo::MakeInputs(module));
   }
-  SMELT_ASSIGN_OR_RETURN(const hlo::Literal result,
-                         subject.program ? subject.program->Run(inputs) : RunEvaluator(module, inputs, interrupt));
+  if (subject.known) inputs = subject.known->WithWeights(std::move(inputs));
+  SMELT_ASSIGN_OR_RETURN(const hlo::Literal result, subject.Run(inputs, interrupt));
   if (!flags.outputs.empty()) SMELT_RETURN_IF_ERROR(WriteOutputs(flags.outputs, result));
   std::vector<hlo::OutputComparison> comparisons;
   if (golden) {
@@ -112,6 +141,7 @@ Action AddRun(CLI::App& app) {
   app.add_option("--inputs", flags->inputs, "Safetensors file with tensors in.0, in.1, ... instead of random inputs")
       ->excludes(golden);
   app.add_option("--outputs", flags->outputs, "Keep the results in this safetensors file, as out.0, out.1, ...");
+  AddKnownFlags(app, &flags->known);
   AddTargetFlags(app, &flags->target);
   app.add_flag("--no-cache", flags->no_cache, "Compile afresh, without the kernel cache");
   check->excludes(golden);

@@ -14,6 +14,7 @@
 #include "base/cache_folder.h"
 #include "base/status_macros.h"
 #include "cli/interrupt.h"
+#include "cli/known_flags.h"
 #include "cli/model.h"
 #include "cli/print_json.h"
 #include "cli/stablehlo.h"
@@ -34,6 +35,7 @@ namespace {
 struct Flags {
   std::string module, model, mode = "model", cache;
   tuner::TuneOptions tune;
+  KnownFlags known;
   TargetFlags target;
   double budget = 60;
   bool no_tiles = false, json = false, quiet = false;
@@ -65,8 +67,13 @@ targets::Settings SettingsOf(const Flags& flags, const measure::Budget& budget) 
 absl::Status PrepareJob(const Flags& flags, const measure::Budget& budget, Job* job) {
   SMELT_ASSIGN_OR_RETURN(job->target, OpenTarget(flags.target, SettingsOf(flags, budget)));
   std::vector<std::string> notes;
-  absl::StatusOr<std::unique_ptr<targets::Tunable>> tunable =
-      job->target->Prepare(flags.module, flags.tune.folder, budget, &notes);
+  absl::StatusOr<std::unique_ptr<targets::Tunable>> tunable = nullptr;
+  if (flags.known.given()) {
+    SMELT_ASSIGN_OR_RETURN(KnownInputs known, ReadKnown(flags.known, flags.module));
+    tunable = job->target->Take(std::move(known.program.split.main), "priority");
+  } else {
+    tunable = job->target->Prepare(flags.module, flags.tune.folder, budget, &notes);
+  }
   for (const std::string& note : notes) std::fprintf(stderr, "%s\n", note.c_str());
   if (!tunable.ok()) return tunable.status();
   job->tunable = *std::move(tunable);
@@ -268,6 +275,7 @@ Action AddTune(CLI::App& app) {
       ->check(CLI::Range(1, 100000))
       ->capture_default_str();
   app.add_flag("--no-tiles", flags->no_tiles, "Leave the tiles at their default");
+  AddKnownFlags(app, &flags->known);
   AddTargetFlags(app, &flags->target, FlagsFor::kTuning);
   app.add_option("--cache", flags->cache, "Kernel cache folder; by default $SMELT_CACHE or ~/.cache/smelt");
   app.add_flag("--quiet", flags->quiet, "No progress line");
@@ -282,6 +290,7 @@ Action AddTune(CLI::App& app) {
       TargetFlags one = flags->target;
       one.words = word;
       SMELT_ASSIGN_OR_RETURN(const machine::TargetId id, ReadTargetId(one));
+      SMELT_RETURN_IF_ERROR(CheckKnown(flags->known, id, ""));
       if (!kinds.insert(id.kind).second)
         return UsageError(absl::StrCat("--target=", flags->target.words, " names ", id.kind, " twice"));
     }

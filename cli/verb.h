@@ -43,6 +43,7 @@ Action AddFuzz(CLI::App& app);
 Action AddReduce(CLI::App& app);
 Action AddOpcodes(CLI::App& app);
 Action AddEmbed(CLI::App& app);
+Action AddBuild(CLI::App& app);
 Action AddCache(CLI::App& app);
 Action AddSim(CLI::App& app);
 // Hidden: the measuring child (targets/cpu/worker/worker_main.h).

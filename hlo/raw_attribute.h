@@ -19,8 +19,11 @@ struct RawAttribute {
 // and put back where the module is written as a proto.
 inline constexpr std::string_view kProtoFields = "(proto)";
 
+// The frontend attribute of parameters whose values are known before the program runs (hlo/known/).
+inline constexpr std::string_view kKnownMark = "smelt_known";
+
 // Whether an attribute that is kept as written changes what an instruction of this opcode computes. Metadata and its
-// like do not.
+// like do not. A parameter that is known counts as another: what follows from it need not be computed again.
 bool ChangesMeaning(const RawAttribute& attribute, Opcode opcode);
 
 }  // namespace smelt::hlo

@@ -4,9 +4,9 @@
 #include <chrono>
 #include <cstring>
 #include <optional>
+#include <set>
+#include <string>
 
-#include "base/status_macros.h"
-#include "base/str_cat.h"
 #include "runtime/float_mode.h"
 #include "runtime/update_slice.h"
 
@@ -18,45 +18,49 @@ alignas(64) char g_empty[64];
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Execution>> Execution::Create(const Program& program,
-                                                             const std::vector<ProgramJob>& jobs, int64_t arena_bytes,
-                                                             int threads) {
-  std::unique_ptr<Execution> execution(new Execution(program, jobs, threads));
-  if (arena_bytes > 0) {
-    execution->arena_ = AlignedBuffer(arena_bytes);
-    if (execution->arena_.data() == nullptr) {
-      return absl::ResourceExhaustedError(StrCat("no memory for the program's ", arena_bytes, " bytes of values"));
-    }
-  }
+Status Execution::Create(const Program& program, const std::vector<ProgramJob>& jobs, int threads,
+                         std::unique_ptr<Execution>* execution) {
+  std::unique_ptr<Execution> made(new Execution(program, jobs, threads));
+  if (Status status = made->Allocate(); !status.ok()) return status;
+  made->setup_ = made->Resolve(program.setup);
+  std::set<int64_t> known;
+  for (const CallerPointer& at : made->input_places_) known.insert(at.number);
+  made->known_inputs_.assign(known.begin(), known.end());
+  made->list_ = made->Resolve(program.steps);
+  *execution = std::move(made);
+  return {};
+}
+
+Status Execution::Allocate() {
   int64_t native_bytes = 0;
-  for (const ProgramJob& job : jobs) {
+  for (const ProgramJob& job : jobs_) {
     if (job.native != nullptr) {
-      native_bytes = std::max(native_bytes, job.native->ScratchBytes(threads));
+      native_bytes = std::max(native_bytes, job.native->ScratchBytes(threads_));
       continue;
     }
     if (job.code == nullptr) {
-      execution->has_opaque_ = true;
+      has_opaque_ = true;
       continue;
     }
-    execution->scratch_stride_ =
-        std::max(execution->scratch_stride_, (job.code->descriptor().thread_scratch_bytes + 63) / 64 * 64);
+    scratch_stride_ = std::max(scratch_stride_, (job.code->descriptor().thread_scratch_bytes + 63) / 64 * 64);
   }
-  if (execution->scratch_stride_ > 0) {
-    execution->scratch_ = AlignedBuffer(execution->scratch_stride_ * threads);
-    if (execution->scratch_.data() == nullptr) {
-      return absl::ResourceExhaustedError(
-          StrCat("no memory for ", threads, " times ", execution->scratch_stride_, " bytes of kernel scratch"));
+  const struct {
+    AlignedBuffer* buffer;
+    int64_t bytes;
+    const char* what;
+  } pieces[] = {{&arena_, program_.arena_bytes, "the program's values"},
+                {&kept_, program_.kept_bytes, "what the program keeps of known values"},
+                {&scratch_, scratch_stride_ * threads_, "kernel scratch"},
+                {&native_scratch_, native_bytes, "native operations' scratch"}};
+  for (const auto& piece : pieces) {
+    if (piece.bytes <= 0) continue;
+    *piece.buffer = AlignedBuffer(piece.bytes);
+    if (piece.buffer->data() == nullptr) {
+      return Failed(Status::Code::kResourceExhausted,
+                    "no memory for " + std::to_string(piece.bytes) + " bytes of " + piece.what);
     }
   }
-  if (native_bytes > 0) {
-    execution->native_scratch_ = AlignedBuffer(native_bytes);
-    if (execution->native_scratch_.data() == nullptr) {
-      return absl::ResourceExhaustedError(
-          StrCat("no memory for ", native_bytes, " bytes of native operations' scratch"));
-    }
-  }
-  execution->list_ = execution->Resolve(program.steps);
-  return execution;
+  return {};
 }
 
 void Execution::AddPointer(BufferId id) {
@@ -65,6 +69,12 @@ void Execution::AddPointer(BufferId id) {
   switch (buffer.kind) {
     case ProgramBuffer::Kind::kArena:
       if (buffer.bytes > 0) pointer = arena_.data() + buffer.offset;
+      break;
+    case ProgramBuffer::Kind::kKept:
+      if (buffer.bytes > 0) pointer = kept_.data() + buffer.offset;
+      break;
+    case ProgramBuffer::Kind::kSetup:
+      if (buffer.bytes > 0) setup_places_.push_back({pointers_.size(), buffer.offset});
       break;
     case ProgramBuffer::Kind::kConstant:
       // Kernels and copies only read it.
@@ -98,8 +108,38 @@ Execution::InstructionList Execution::Resolve(const Sequence& steps) {
   return list;
 }
 
-absl::Status Execution::Run(absl::Span<const void* const> inputs, absl::Span<void* const> outputs,
-                            const RunOptions& options) {
+bool Execution::IsSetUp(std::span<const void* const> inputs) const {
+  if (!is_set_up_) return false;
+  for (size_t i = 0; i < known_inputs_.size(); ++i) {
+    if (inputs[known_inputs_[i]] != known_pointers_[i]) return false;
+  }
+  return true;
+}
+
+Status Execution::SetUp(std::span<const void* const> inputs, const RunOptions& options) {
+  if (setup_.empty() || IsSetUp(inputs)) return {};
+  const AlignedBuffer memory(program_.setup_bytes);
+  if (program_.setup_bytes > 0 && memory.data() == nullptr) {
+    return Failed(Status::Code::kResourceExhausted,
+                  "no memory for " + std::to_string(program_.setup_bytes) + " bytes while known values are computed");
+  }
+  for (const CallerPointer& at : setup_places_) pointers_[at.place] = memory.data() + at.number;
+  for (const CallerPointer& at : input_places_) pointers_[at.place] = const_cast<void*>(inputs[at.number]);
+  // Times are of what every run does.
+  const RunOptions untimed{.cancel = options.cancel};
+  options_ = &untimed;
+  is_set_up_ = false;  // one that is cancelled leaves half of it
+  ScopedFlushSubnormals flush;
+  if (Status status = RunList(setup_); !status.ok()) return status;
+  is_set_up_ = true;
+  ++setups_;
+  known_pointers_.clear();
+  for (int64_t number : known_inputs_) known_pointers_.push_back(inputs[number]);
+  return {};
+}
+
+Status Execution::Run(std::span<const void* const> inputs, std::span<void* const> outputs, const RunOptions& options) {
+  if (Status status = SetUp(inputs, options); !status.ok()) return status;
   for (const CallerPointer& at : input_places_) pointers_[at.place] = const_cast<void*>(inputs[at.number]);
   for (const CallerPointer& at : output_places_) pointers_[at.place] = outputs[at.number];
   options_ = &options;
@@ -109,24 +149,25 @@ absl::Status Execution::Run(absl::Span<const void* const> inputs, absl::Span<voi
   return RunList(list_);
 }
 
-absl::Status Execution::RunList(const InstructionList& list) {
+Status Execution::RunList(const InstructionList& list) {
   for (const Instruction& instruction : list) {
     if (options_->cancel != nullptr && options_->cancel->load(std::memory_order_relaxed)) {
-      return absl::CancelledError("the run was cancelled");
+      return Failed(Status::Code::kCancelled, "the run was cancelled");
     }
     if (instruction.kind == Step::Kind::kKernel && options_->kernel_seconds == nullptr) {
-      RunKernel(*instruction.code, &pointers_[instruction.pointers], scratch_.data(), scratch_stride_, pool_);
+      RunKernel(*instruction.code, &pointers_[instruction.pointers], scratch_.data(), scratch_stride_, pool_,
+                instruction.step->skipped);
       continue;
     }
-    SMELT_RETURN_IF_ERROR(RunTimed(instruction));
+    if (Status status = RunTimed(instruction); !status.ok()) return status;
   }
-  return absl::OkStatus();
+  return Status();
 }
 
-absl::Status Execution::RunTimed(const Instruction& instruction) {
+Status Execution::RunTimed(const Instruction& instruction) {
   if (options_->kernel_seconds == nullptr || instruction.step->info < 0) return RunOne(instruction);
   const auto start = std::chrono::steady_clock::now();
-  SMELT_RETURN_IF_ERROR(RunOne(instruction));
+  if (Status status = RunOne(instruction); !status.ok()) return status;
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
   std::vector<double>& runs = (*options_->kernel_seconds)[instruction.step->info];
   if (instruction.step->continues && !runs.empty()) {
@@ -134,50 +175,49 @@ absl::Status Execution::RunTimed(const Instruction& instruction) {
   } else {
     runs.push_back(seconds.count());
   }
-  return absl::OkStatus();
+  return Status();
 }
 
-absl::Status Execution::RunOne(const Instruction& instruction) {
+Status Execution::RunOne(const Instruction& instruction) {
   void* const* pointers = &pointers_[instruction.pointers];
   const size_t reads = instruction.step->reads.size();
   switch (instruction.kind) {
     case Step::Kind::kKernel:
-      RunKernel(*instruction.code, pointers, scratch_.data(), scratch_stride_, pool_);
-      return absl::OkStatus();
+      RunKernel(*instruction.code, pointers, scratch_.data(), scratch_stride_, pool_, instruction.step->skipped);
+      return Status();
     case Step::Kind::kNative:
       jobs_[instruction.step->job].native->Run({pointers, pointers + reads, &pool_, native_scratch_.data()});
-      return absl::OkStatus();
+      return Status();
     case Step::Kind::kOpaque:
-      return jobs_[instruction.step->job].opaque(absl::MakeConstSpan(pointers, reads),
-                                                 absl::MakeConstSpan(pointers + reads, instruction.step->writes.size()),
+      return jobs_[instruction.step->job].opaque({pointers, reads}, {pointers + reads, instruction.step->writes.size()},
                                                  threads_, options_->cancel);
     case Step::Kind::kCopy:
       if (instruction.bytes > 0) std::memcpy(pointers[1], pointers[0], instruction.bytes);
-      return absl::OkStatus();
+      return Status();
     case Step::Kind::kUpdateSlice:
       UpdateSliceInPlace(program_.updates[instruction.step->update], pointers[reads], pointers[0], pointers + 1);
-      return absl::OkStatus();
+      return Status();
     case Step::Kind::kWhile:
       return RunWhile(instruction);
     case Step::Kind::kConditional:
       return RunConditional(instruction);
   }
-  return absl::OkStatus();
+  return Status();
 }
 
-absl::Status Execution::RunWhile(const Instruction& instruction) {
+Status Execution::RunWhile(const Instruction& instruction) {
   while (true) {
-    SMELT_RETURN_IF_ERROR(RunList(instruction.sequences[0]));
-    if (*static_cast<const uint8_t*>(pointers_[instruction.pointers]) == 0) return absl::OkStatus();
+    if (Status status = RunList(instruction.sequences[0]); !status.ok()) return status;
+    if (*static_cast<const uint8_t*>(pointers_[instruction.pointers]) == 0) return Status();
     // An empty body and condition make a loop too: it ends by the caller's flag.
     if (options_->cancel != nullptr && options_->cancel->load(std::memory_order_relaxed)) {
-      return absl::CancelledError("the run was cancelled");
+      return Failed(Status::Code::kCancelled, "the run was cancelled");
     }
-    SMELT_RETURN_IF_ERROR(RunList(instruction.sequences[1]));
+    if (Status status = RunList(instruction.sequences[1]); !status.ok()) return status;
   }
 }
 
-absl::Status Execution::RunConditional(const Instruction& instruction) {
+Status Execution::RunConditional(const Instruction& instruction) {
   const void* selector = pointers_[instruction.pointers];
   const int64_t last = static_cast<int64_t>(instruction.sequences.size()) - 1;
   int64_t branch;

@@ -15,6 +15,9 @@ using PhaseFunction = void (*)(void* const* buffers, void* thread_scratch, int64
 struct PhaseDescriptor {
   std::string symbol;
   int64_t extent = 1;  // iterations; 1: serial
+  // Which of `buffers` it reads and writes, ascending.
+  std::vector<int64_t> reads = {};
+  std::vector<int64_t> writes = {};
 };
 
 // What the code needs; kept with it in the cache.

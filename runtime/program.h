@@ -2,13 +2,15 @@
 //
 // Made by program_builder from the instructions of a module, where every value that a step computes has a buffer of its
 // own and every transfer between buffers is an explicit copy; then coalesce removes copies and plan_arena places the
-// buffers that remain.
+// buffers that remain. What need not be done in every run is taken out before (known_part).
 #pragma once
 
 #include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
+
+#include "runtime/run_kernel.h"
 
 namespace smelt::runtime {
 
@@ -20,12 +22,15 @@ struct ProgramBuffer {
     kInput,     // the caller's; never written
     kOutput,    // the caller's
     kConstant,  // a literal of the module
+    kKept,      // a slice of memory that `setup` writes and that stays
+    kSetup,     // a slice of memory that one step of `setup` needs while it runs
   };
   Kind kind = Kind::kArena;
   int64_t bytes = 0;
   int64_t number = 0;          // of the input or output leaf
+  bool known = false;          // kInput: its values stay the same from run to run
   const void* data = nullptr;  // kConstant
-  int64_t offset = 0;          // kArena
+  int64_t offset = 0;          // kArena, kKept, kSetup
 };
 
 struct Step;
@@ -51,6 +56,7 @@ struct Step {
   int32_t update = -1;              // kUpdateSlice: which of Program::updates
   bool predicate_form = false;      // kConditional: reads[0] is a pred, and true is branch 0
   std::vector<Sequence> sequences;  // kWhile: condition, body; kConditional: branches
+  PhaseSet skipped = 0;             // kKernel: phases that do not run in this step
 };
 
 // A slice that is overwritten in place.
@@ -65,9 +71,15 @@ struct SliceUpdate {
 
 struct Program {
   std::vector<ProgramBuffer> buffers;
+  // What depends on known inputs and constants alone: kernels, native operations, and single phases of kernels. Runs
+  // before `steps` the first time, and again where a known input has moved.
+  Sequence setup;
   Sequence steps;
   std::vector<SliceUpdate> updates;
   std::vector<std::shared_ptr<const void>> constants;  // keeps kConstant data alive
+  int64_t arena_bytes = 0;
+  int64_t kept_bytes = 0;
+  int64_t setup_bytes = 0;
 };
 
 }  // namespace smelt::runtime

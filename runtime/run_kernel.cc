@@ -19,9 +19,10 @@ AlignedBuffer& AlignedBuffer::operator=(AlignedBuffer&& other) noexcept {
 AlignedBuffer::~AlignedBuffer() { std::free(data_); }
 
 void RunKernel(const KernelCode& kernel, void* const* buffers, char* thread_scratch, int64_t scratch_stride,
-               ThreadPool& pool) {
+               ThreadPool& pool, PhaseSet skipped) {
   const std::vector<PhaseDescriptor>& phases = kernel.descriptor().phases;
   for (size_t i = 0; i < phases.size(); ++i) {
+    if (static_cast<int64_t>(i) < kPhasesOfSet && (skipped >> i & 1) != 0) continue;
     const PhaseFunction function = kernel.function(static_cast<int64_t>(i));
     const int64_t extent = phases[i].extent;
     if (extent <= 1 || pool.threads() == 1) {

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -41,6 +42,11 @@ absl::StatusOr<std::shared_ptr<runtime::KernelCode>> LoadObject(const ObjectCode
 void DescribeHost(std::string* cpu, std::string* features);
 // Vector width and registers of a CPU by LLVM's name. InvalidArgument when LLVM does not know it.
 absl::Status DescribeVectors(const std::string& cpu, const std::string& features, int* vector_bytes, int* registers);
+// Which of these features (LLVM's names) the code for a target may use, in their order; and its architecture as LLVM's
+// triples have it. Errors as DescribeVectors.
+absl::StatusOr<std::vector<std::string>> UsedFeatures(const Target& target,
+                                                      const std::vector<std::string_view>& features);
+absl::StatusOr<std::string> ArchitectureOf(const Target& target);
 // Stands for everything that decides what a kernel compiles to, LLVM and Smelt's own sources: for cache keys and
 // records.
 std::string CompilerVersion();

@@ -15,6 +15,7 @@
 #include "targets/cpu/codegen/check_function.h"
 #include "targets/cpu/codegen/codegen.h"
 #include "targets/cpu/codegen/optimize.h"
+#include "targets/cpu/codegen/phase_accesses.h"
 #include "targets/cpu/codegen/phase_emitter.h"
 #include "targets/cpu/codegen/target_machine.h"
 #include "targets/cpu/codegen/vector_spills.h"
@@ -107,7 +108,8 @@ absl::StatusOr<ObjectCode> EmitObject(const kernels::ir::Function& function, con
     const std::string symbol = SymbolOf(function.name, i);
     SetTargetAttributes(*emitter.Emit(function.phases[i], symbol), target);
     const int64_t extent = function.phases[i].var ? function.phases[i].extent : 1;
-    result.descriptor.phases.push_back({symbol, extent});
+    PhaseAccesses accesses = AccessesOf(function, function.phases[i]);
+    result.descriptor.phases.push_back({symbol, extent, std::move(accesses.reads), std::move(accesses.writes)});
   }
   result.descriptor.thread_scratch_bytes = emitter.thread_scratch_bytes();
 

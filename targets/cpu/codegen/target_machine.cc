@@ -106,6 +106,23 @@ absl::Status DescribeVectors(const std::string& cpu, const std::string& features
   return absl::OkStatus();
 }
 
+absl::StatusOr<std::vector<std::string>> UsedFeatures(const Target& target,
+                                                      const std::vector<std::string_view>& features) {
+  SMELT_ASSIGN_OR_RETURN(std::unique_ptr<llvm::TargetMachine> machine, MakeTargetMachine(target));
+  std::vector<std::string> used;
+  if (!machine->getTargetTriple().isX86()) return used;
+  for (const std::string_view feature : features) {
+    const std::string name(feature);
+    if (machine->getMCSubtargetInfo()->checkFeatures("+" + name)) used.push_back(name);
+  }
+  return used;
+}
+
+absl::StatusOr<std::string> ArchitectureOf(const Target& target) {
+  SMELT_ASSIGN_OR_RETURN(std::unique_ptr<llvm::TargetMachine> machine, MakeTargetMachine(target));
+  return machine->getTargetTriple().getArchName().str();
+}
+
 std::string CompilerVersion() { return absl::StrCat("LLVM ", LLVM_VERSION_STRING, " smelt ", SourceVersion()); }
 
 }  // namespace smelt::cpu::codegen

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cstring>
 #include <filesystem>
 
@@ -12,7 +13,7 @@ namespace {
 
 // A cache file: magic, version, hash of the rest, then fields, each a length and bytes. A version change forgets all.
 constexpr char kMagic[8] = {'s', 'm', 'e', 'l', 't', 'k', 'c', '\n'};
-constexpr int64_t kVersion = 1;
+constexpr int64_t kVersion = 2;
 constexpr size_t kHeaderBytes = sizeof(kMagic) + 3 * sizeof(int64_t);
 // Kernels kept in memory beside those that somebody holds.
 constexpr size_t kMaxInMemory = 8192;
@@ -23,6 +24,10 @@ class Writer {
   void Add(const std::string& text) {
     Add(static_cast<int64_t>(text.size()));
     bytes_ += text;
+  }
+  void Add(const std::vector<int64_t>& values) {
+    Add(static_cast<int64_t>(values.size()));
+    for (const int64_t value : values) Add(value);
   }
   const std::string& bytes() const { return bytes_; }
 
@@ -50,6 +55,12 @@ class Reader {
   bool ReadCount(int64_t* count) {
     return Read(count) && *count >= 0 && static_cast<size_t>(*count) <= bytes_.size() / sizeof(int64_t);
   }
+  bool Read(std::vector<int64_t>* values) {
+    int64_t count;
+    if (!ReadCount(&count)) return false;
+    values->resize(static_cast<size_t>(count));
+    return std::all_of(values->begin(), values->end(), [&](int64_t& value) { return Read(&value); });
+  }
   bool done() const { return bytes_.empty(); }
 
  private:
@@ -69,6 +80,8 @@ std::string Serialize(const CompiledKernel& kernel, const std::string& elf) {
   for (const runtime::PhaseDescriptor& phase : descriptor.phases) {
     body.Add(phase.symbol);
     body.Add(phase.extent);
+    body.Add(phase.reads);
+    body.Add(phase.writes);
   }
   body.Add(kernel.trace);
   body.Add(kernel.tile);
@@ -107,7 +120,10 @@ std::shared_ptr<const CompiledKernel> Deserialize(std::string_view file) {
   if (!reader.Read(&descriptor.thread_scratch_bytes) || !reader.ReadCount(&count)) return nullptr;
   descriptor.phases.resize(count);
   for (runtime::PhaseDescriptor& phase : descriptor.phases) {
-    if (!reader.Read(&phase.symbol) || !reader.Read(&phase.extent)) return nullptr;
+    if (!reader.Read(&phase.symbol) || !reader.Read(&phase.extent) || !reader.Read(&phase.reads) ||
+        !reader.Read(&phase.writes)) {
+      return nullptr;
+    }
   }
   if (!reader.Read(&kernel->trace) || !reader.Read(&kernel->tile) || !reader.Read(&spills) ||
       !reader.Read(&object.elf) || !reader.done()) {

@@ -5,55 +5,22 @@
 //
 // Each instruction of an executed computation that is a fusion, or does arithmetic, is one kernel. An instruction
 // without a loop nest runs as a native operation of the runtime, or, where there is none for it, as an opaque operation
-// through the evaluator; kernels() says which and why.
+// through the evaluator; kernels() says which and why. What follows from known inputs alone (hlo/known/) is computed in
+// the first run and kept: later runs must be given the same values at the same addresses, or other addresses.
 #pragma once
 
 #include <atomic>
-#include <functional>
 #include <memory>
-#include <optional>
-#include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "fusion/kernel.h"
 #include "hlo/literal.h"
 #include "hlo/module.h"
 #include "runtime/execution.h"
-#include "targets/cpu/codegen/target.h"
-#include "targets/cpu/compile/compile.h"
+#include "targets/cpu/program/compiled_program.h"
 
 namespace smelt::cpu {
-
-struct KernelInfo {
-  std::string name;         // of the instruction in the fused module
-  std::string computation;  // in which it stands
-  Hash128 hash;             // canonical kernel hash
-  bool native = false;
-  bool opaque = false;
-  std::string opaque_reason;  // why it is no loop nest, and no native operation
-  double flops = 0;
-  double bytes = 0;  // read plus written
-  std::string tile;
-  std::string trace;
-  double compile_seconds = 0;
-};
-
-// A kernel that another device runs: an accelerator beside this CPU.
-struct ElsewhereKernel {
-  runtime::OpaqueOperation run;
-  std::string way, trace;  // KernelInfo's `tile` and `trace`
-};
-
-struct ExecutableOptions {
-  KernelCache* cache = nullptr;
-  // Tiles by canonical kernel hash; others take their default.
-  absl::flat_hash_map<Hash128, kernels::nests::Tile> tiles;
-  // Where given, each distinct kernel is offered to it first; null: it runs here. An error is Compile's. Called by
-  // several threads at a time.
-  std::function<absl::StatusOr<std::optional<ElsewhereKernel>>(const fusion::Kernel&)> elsewhere;
-};
 
 using runtime::RunOptions;  // its entries of kernel_seconds are those of Executable::kernels()
 
@@ -66,6 +33,9 @@ class Executable {
   virtual const std::vector<KernelInfo>& kernels() const = 0;
   virtual double compile_seconds() const = 0;
   virtual int64_t arena_bytes() const = 0;
+  // Memory of what was computed once from known inputs, and how often that was: once, unless they moved.
+  virtual int64_t kept_bytes() const = 0;
+  virtual int64_t setups() const = 0;
   // Inputs: one literal an array leaf of the parameters; tokens have none. Not thread-safe: the arena is one.
   virtual absl::StatusOr<std::vector<hlo::Literal>> Run(absl::Span<const hlo::Literal* const> inputs,
                                                         const RunOptions& options = {}) = 0;

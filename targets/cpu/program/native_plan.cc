@@ -5,9 +5,6 @@
 
 #include "base/status_macros.h"
 #include "base/str_cat.h"
-#include "runtime/native/fft.h"
-#include "runtime/native/linear_algebra.h"
-#include "runtime/native/random_bits.h"
 #include "targets/cpu/program/scalar_pattern.h"
 
 namespace smelt::cpu {
@@ -64,7 +61,7 @@ absl::StatusOr<NativePlan> PlanFft(const Instruction& instruction) {
   };
   if (!expected(from, to_real) || !expected(to, from_real) || Product(plan.lengths) == 0)
     return Refuse(instruction, "the transform's lengths are not those of its array");
-  return NativePlan{runtime::native::MakeFft(plan), {0}, {}};
+  return NativePlan{plan, {0}, {}};
 }
 
 absl::StatusOr<NativePlan> PlanScatter(const Instruction& instruction) {
@@ -92,7 +89,7 @@ absl::StatusOr<NativePlan> PlanScatter(const Instruction& instruction) {
   plan.scatter_indices_batching_dims = attributes.scatter_indices_batching_dims;
   plan.index_vector_dim = attributes.index_vector_dim;
   plan.unique_indices = attributes.unique_indices;
-  NativePlan native{runtime::native::MakeScatter(plan), {}, FirstOperands(arrays)};
+  NativePlan native{plan, {}, FirstOperands(arrays)};
   for (int64_t i = arrays; i < instruction.operand_count(); ++i) native.inputs.push_back(i);
   return native;
 }
@@ -118,9 +115,7 @@ absl::StatusOr<NativePlan> PlanSelectAndScatter(const Instruction& instruction) 
                                instruction.operand(1)->shape().dimensions[d], window.size, window.stride,
                                window.window_dilation, window.padding_low});
   }
-  NativePlan native{runtime::native::MakeSelectAndScatter(plan), {0, 1, 2}, {}};
-  if (native.operation == nullptr) return Refuse(instruction, "its window or its rank is too large");
-  return native;
+  return NativePlan{plan, {0, 1, 2}, {}};
 }
 
 absl::StatusOr<NativePlan> PlanSort(const Instruction& instruction) {
@@ -137,7 +132,7 @@ absl::StatusOr<NativePlan> PlanSort(const Instruction& instruction) {
     return Refuse(instruction, "the comparator `", instruction.called(0)->name(),
                   "` is no comparison of operands, one after the other");
   }
-  return NativePlan{runtime::native::MakeSort(plan), FirstOperands(instruction.operand_count()), {}};
+  return NativePlan{plan, FirstOperands(instruction.operand_count()), {}};
 }
 
 absl::StatusOr<NativePlan> PlanTopK(const Instruction& instruction) {
@@ -155,7 +150,7 @@ absl::StatusOr<NativePlan> PlanTopK(const Instruction& instruction) {
   plan.k = instruction.shape().tuple_shapes[0].dimensions.back();
   if (plan.k > plan.columns || plan.columns > UINT32_MAX) return Refuse(instruction, "k is larger than a row");
   plan.largest = instruction.attributes<hlo::TopKAttributes>().largest;
-  return NativePlan{runtime::native::MakeTopK(plan), {0}, {}};
+  return NativePlan{plan, {0}, {}};
 }
 
 absl::Status CheckRealMatrix(const Instruction& instruction, bool* f64) {
@@ -174,7 +169,7 @@ absl::StatusOr<NativePlan> PlanCholesky(const Instruction& instruction) {
   plan.size = sizes.back();
   plan.batch = Product(absl::MakeConstSpan(sizes).subspan(0, sizes.size() - 2));
   plan.lower = instruction.attributes<hlo::CholeskyAttributes>().lower;
-  return NativePlan{runtime::native::MakeCholesky(plan), {0}, {}};
+  return NativePlan{plan, {0}, {}};
 }
 
 absl::StatusOr<NativePlan> PlanTriangularSolve(const Instruction& instruction) {
@@ -189,7 +184,7 @@ absl::StatusOr<NativePlan> PlanTriangularSolve(const Instruction& instruction) {
   plan.lower = attributes.lower;
   plan.transpose = attributes.transpose_a != hlo::TriangularTranspose::kNoTranspose;
   plan.unit_diagonal = attributes.unit_diagonal;
-  return NativePlan{runtime::native::MakeTriangularSolve(plan), {0, 1}, {}};
+  return NativePlan{plan, {0, 1}, {}};
 }
 
 absl::StatusOr<NativePlan> PlanRandomBits(const Instruction& instruction) {
@@ -208,7 +203,7 @@ absl::StatusOr<NativePlan> PlanRandomBits(const Instruction& instruction) {
       bits.element_type == PrimitiveType::kPred) {
     return Refuse(instruction, "no native generator has such a state, or gives such bits");
   }
-  return NativePlan{runtime::native::MakeRandomBits(plan), {0}, {}};
+  return NativePlan{plan, {0}, {}};
 }
 
 struct Row {
@@ -236,7 +231,10 @@ const Row* FindRow(Opcode opcode) {
 absl::StatusOr<NativePlan> PlanNative(const Instruction& instruction) {
   const Row* row = FindRow(instruction.opcode());
   if (row == nullptr) return Refuse(instruction, "there is no native ", hlo::OpcodeName(instruction.opcode()));
-  return row->plan(instruction);
+  SMELT_ASSIGN_OR_RETURN(NativePlan native, row->plan(instruction));
+  native.operation = runtime::native::MakeOperation(native.plan);
+  if (native.operation == nullptr) return Refuse(instruction, "its window or its rank is too large");
+  return native;
 }
 
 bool HasNativePlan(Opcode opcode) { return FindRow(opcode) != nullptr; }

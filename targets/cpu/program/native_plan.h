@@ -9,15 +9,17 @@
 
 #include "absl/status/statusor.h"
 #include "hlo/instruction.h"
+#include "runtime/native/plan.h"
 #include "runtime/native_operation.h"
 
 namespace smelt::cpu {
 
 struct NativePlan {
-  std::shared_ptr<const runtime::NativeOperation> operation;
+  runtime::native::Plan plan;
   std::vector<int64_t> inputs;  // operands of the instruction that are the operation's inputs, in order
   // Operands that become the outputs, in order: the operation changes what its outputs hold. Empty: it only writes.
   std::vector<int64_t> updated;
+  std::shared_ptr<const runtime::NativeOperation> operation = nullptr;  // what the plan becomes
 };
 
 // Unimplemented, saying why, for what runs otherwise. Shapes are static arrays, as verified.

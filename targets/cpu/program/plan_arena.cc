@@ -4,6 +4,7 @@
 #include <map>
 #include <queue>
 
+#include "base/status_macros.h"
 #include "targets/cpu/program/liveness.h"
 
 namespace smelt::cpu {
@@ -76,9 +77,29 @@ class FreeList {
   int64_t end_ = 0;
 };
 
+// What is kept lies one after the other; what single steps of the setup need, at the same place.
+absl::Status PlanKept(runtime::Program* program) {
+  for (const runtime::Step& step : program->setup) {
+    int64_t end = 0;
+    for (const runtime::BufferId id : step.writes) {
+      runtime::ProgramBuffer& buffer = program->buffers[id];
+      const bool stays = buffer.kind == runtime::ProgramBuffer::Kind::kKept;
+      if (!stays && buffer.kind != runtime::ProgramBuffer::Kind::kSetup) continue;
+      int64_t& next = stays ? program->kept_bytes : end;
+      if (buffer.bytes > kMaxArena - next)
+        return absl::ResourceExhaustedError("what follows from known values does not fit any memory");
+      buffer.offset = next;
+      next += SpaceFor(buffer.bytes);
+    }
+    program->setup_bytes = std::max(program->setup_bytes, end);
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
-absl::StatusOr<int64_t> PlanArena(runtime::Program* program) {
+absl::Status PlanArena(runtime::Program* program) {
+  SMELT_RETURN_IF_ERROR(PlanKept(program));
   struct Life {
     runtime::BufferId id;
     int64_t begin, end, bytes;
@@ -107,7 +128,8 @@ absl::StatusOr<int64_t> PlanArena(runtime::Program* program) {
     if (free.end() > kMaxArena) return absl::ResourceExhaustedError("the values of the program do not fit any memory");
     alive.push(&life);
   }
-  return free.end();
+  program->arena_bytes = free.end();
+  return absl::OkStatus();
 }
 
 }  // namespace smelt::cpu

@@ -11,9 +11,9 @@
 #include "base/str_cat.h"
 #include "hlo/cost_analysis.h"
 #include "hlo/fingerprint.h"
+#include "hlo/known/known_parameters.h"
 #include "hlo/literal.h"
 #include "runtime/update_slice.h"
-#include "targets/cpu/program/native_plan.h"
 #include "targets/cpu/program/peel_updates.h"
 #include "targets/cpu/program/runtime_size_region.h"
 
@@ -58,6 +58,7 @@ class Builder {
         }
         leaves.push_back(NewBuffer(leaf->ByteSize(), runtime::ProgramBuffer::Kind::kInput));
         program().buffers.back().number = static_cast<int64_t>(built_.inputs.size());
+        program().buffers.back().known = hlo::IsKnownParameter(*parameter);
         built_.inputs.push_back(*leaf);
       }
       parameters.push_back(std::move(leaves));
@@ -374,10 +375,10 @@ class Builder {
     return job->second;
   }
 
-  int32_t NativeJobOf(fusion::Kernel kernel, std::shared_ptr<const runtime::NativeOperation> operation) {
+  int32_t NativeJobOf(fusion::Kernel kernel, const NativePlan& plan) {
     auto [job, inserted] = native_jobs_.try_emplace(kernel.hash, static_cast<int32_t>(built_.jobs.size()));
     if (inserted) {
-      built_.native_jobs[job->second] = std::move(operation);
+      built_.native_jobs[job->second] = plan;
       built_.jobs.push_back(std::move(kernel));
     }
     return job->second;
@@ -416,8 +417,7 @@ class Builder {
     } else {
       absl::StatusOr<NativePlan> native = PlanNative(instruction);
       if (native.ok()) cut->native = *std::move(native);
-      cut->job =
-          cut->native.has_value() ? NativeJobOf(std::move(kernel), cut->native->operation) : JobOf(std::move(kernel));
+      cut->job = cut->native.has_value() ? NativeJobOf(std::move(kernel), *cut->native) : JobOf(std::move(kernel));
       if (HasNativePlan(instruction.opcode()) && !cut->native.has_value())
         built_.opaque_jobs.try_emplace(cut->job, native.status().message());
     }

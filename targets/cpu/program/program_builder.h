@@ -10,8 +10,8 @@
 #include "absl/status/statusor.h"
 #include "fusion/kernel.h"
 #include "hlo/module.h"
-#include "runtime/native_operation.h"
 #include "runtime/program.h"
+#include "targets/cpu/program/native_plan.h"
 
 namespace smelt::cpu {
 
@@ -32,7 +32,7 @@ struct BuiltProgram {
   std::vector<KernelSite> sites;                          // Step::info counts these
   std::vector<fusion::Kernel> jobs;                       // distinct kernels; Step::job counts these
   absl::flat_hash_map<int32_t, std::string> opaque_jobs;  // those not to be compiled, and why
-  absl::flat_hash_map<int32_t, std::shared_ptr<const runtime::NativeOperation>> native_jobs;
+  absl::flat_hash_map<int32_t, NativePlan> native_jobs;
 };
 
 // What the program does for an instruction of this opcode where it is not simply a kernel ("inlined"); empty where it
@@ -41,6 +41,7 @@ std::string_view WithoutKernel(hlo::Opcode opcode);
 
 // Tuples, get-tuple-element, reshape, bitcast and copy are other names of the same buffer. A while keeps its state in
 // buffers of its own, one a leaf: leaves that the body passes through unchanged stay where they are. Calls are inlined.
+// Parameters that are marked as known (hlo/known/known_parameters.h) become inputs that are.
 // Asynchronous operations are done where they start. Arrays whose size is known only at run time: see
 // runtime_size_region.h. Errors: Unimplemented, naming the instruction, for transfers;
 // ResourceExhausted where inlining would make a program of more than four million steps or 256 levels.

@@ -1,0 +1,22 @@
+// What the instructions of compiled code ask of a processor, by LLVM's names.
+//
+//   std::string missing = MissingFeatures("x86_64", {"avx2", "fma"});   // "" on a Haswell
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace smelt::runtime::deploy {
+
+// Every feature of x86-64 that code can use and this library can ask the processor for. LLVM's names.
+std::span<const std::string_view> FeatureNames();
+
+// The architecture that this library was compiled for: "x86_64" or "aarch64".
+std::string_view Architecture();
+
+// The features of the list that this processor lacks, with commas between them; those that are not known count.
+std::string MissingFeatures(const std::vector<std::string>& features);
+
+}  // namespace smelt::runtime::deploy
