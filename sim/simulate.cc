@@ -16,6 +16,7 @@
 #include "sim/trace.h"
 #include "vdla/isa/accesses.h"
 #include "vdla/isa/encoding.h"
+#include "vdla/isa/token_queues.h"
 
 namespace smelt::sim {
 namespace {
@@ -51,7 +52,8 @@ class Simulation {
         instructions_(instructions),
         options_(options),
         functional_(options.timing == Timing::kFunctional),
-        executor_(machine) {
+        executor_(machine),
+        tokens_(config_.token_queue_depth) {
     if (options.find_races) races_.emplace(config_, instructions, options.max_races);
     ticks_a_byte_ = static_cast<double>(kTicks) / config_.timing.dram_bytes_per_cycle;
     // Products of sizes and cycles stay far from the end of 64 bits.
@@ -240,33 +242,19 @@ class Simulation {
 
   // All tokens of an instruction are taken at once, when the last of them is there.
   bool PopTokens(Unit name, const Instruction& i) {
-    for (const bool take : {false, true}) {
-      for (const bool next : {false, true}) {
-        TokenQueue queue;
-        if (!(next ? i.pop_next : i.pop_prev) || !QueueOfPop(name, next, &queue)) continue;
-        std::deque<Token>& tokens = tokens_[static_cast<size_t>(queue)];
-        if (!take && (tokens.empty() || tokens.front().visible > now_)) return false;
-        if (!take) continue;
-        if (races_.has_value()) races_->Join(name, tokens.front().clock);
-        tokens.pop_front();
-      }
-    }
+    if (tokens_.Empty(name, i, [&](const Token& token) { return token.visible <= now_; }).has_value()) return false;
+    tokens_.Pop(name, i, [&](const Token& token) {
+      if (races_.has_value()) races_->Join(name, token.clock);
+    });
     return true;
   }
 
   bool PushTokens(Unit name, const Instruction& i) {
-    for (const bool give : {false, true}) {
-      for (const bool next : {false, true}) {
-        TokenQueue queue;
-        if (!(next ? i.push_next : i.push_prev) || !QueueOfPush(name, next, &queue)) continue;
-        std::deque<Token>& tokens = tokens_[static_cast<size_t>(queue)];
-        if (!give && static_cast<int64_t>(tokens.size()) >= config_.token_queue_depth) return false;
-        if (!give) continue;
-        const Tick visible = functional_ ? now_ : now_ + config_.timing.token_cycles * kTicks;
-        tokens.push_back({visible, races_.has_value() ? races_->Clock(name) : VectorClock{}});
-        if (visible > now_) At(visible, Kind::kWake, static_cast<int>(PopperOf(queue)));
-      }
-    }
+    if (tokens_.Full(name, i).has_value()) return false;
+    const Tick visible = functional_ ? now_ : now_ + config_.timing.token_cycles * kTicks;
+    tokens_.Push(name, i, {visible, races_.has_value() ? races_->Clock(name) : VectorClock{}}, [&](TokenQueue queue) {
+      if (visible > now_) At(visible, Kind::kWake, static_cast<int>(PopperOf(queue)));
+    });
     return true;
   }
 
@@ -432,7 +420,7 @@ class Simulation {
     }
     std::vector<std::string> left;
     for (int q = 0; q < kTokenQueues; ++q) {
-      if (const size_t count = tokens_[static_cast<size_t>(q)].size(); count > 0)
+      if (const size_t count = tokens_.Of(static_cast<TokenQueue>(q)).size(); count > 0)
         left.push_back(StrCat(count, " in ", NameOf(static_cast<TokenQueue>(q))));
     }
     if (!left.empty())
@@ -453,17 +441,12 @@ class Simulation {
       const Instruction& i = InstructionOf(unit);
       StrAppend(&text, "; ", NameOf(name), unit.phase == Phase::kWork ? " works on " : " waits in ",
                 Describe(i, unit.number));
-      for (const bool next : {false, true}) {
-        TokenQueue queue;
-        if (unit.phase == Phase::kPop && (next ? i.pop_next : i.pop_prev) && QueueOfPop(name, next, &queue) &&
-            tokens_[static_cast<size_t>(queue)].empty()) {
-          StrAppend(&text, since, " for a token of ", NameOf(queue), ", which is empty");
-        }
-        if (unit.phase == Phase::kPush && (next ? i.push_next : i.push_prev) && QueueOfPush(name, next, &queue) &&
-            static_cast<int64_t>(tokens_[static_cast<size_t>(queue)].size()) >= config_.token_queue_depth) {
-          StrAppend(&text, since, " for room in ", NameOf(queue), ", which holds ", config_.token_queue_depth,
-                    " tokens");
-        }
+      if (unit.phase == Phase::kPop) {
+        if (const std::optional<TokenQueue> queue = tokens_.Empty(name, i))
+          StrAppend(&text, since, " for a token of ", NameOf(*queue), ", which is empty");
+      } else if (unit.phase == Phase::kPush) {
+        if (const std::optional<TokenQueue> queue = tokens_.Full(name, i))
+          StrAppend(&text, since, " for room in ", NameOf(*queue), ", which holds ", tokens_.depth(), " tokens");
       }
     }
     if (fetch_blocked_since_.has_value()) {
@@ -507,7 +490,7 @@ class Simulation {
   int64_t order_ = 0;
   std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
   std::array<UnitState, kUnits> units_;
-  std::array<std::deque<Token>, kTokenQueues> tokens_;
+  vdla::isa::TokenQueues<Token> tokens_;
   int64_t requested_ = 0, arrived_ = 0, dispatched_ = 0, retired_ = 0;
   Tick dispatch_at_ = 0;
   std::optional<Tick> fetch_blocked_since_;

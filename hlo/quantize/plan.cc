@@ -29,7 +29,8 @@ bool IsRearrangement(const Instruction& x) {
   }
 }
 
-constexpr int64_t kMostSummed = int64_t{1} << 23;  // int8 values whose sum stays in s32
+constexpr int64_t kMostSummed = int64_t{1} << 23;          // int8 values whose sum stays in s32
+constexpr int64_t kMostSummedProducts = int64_t{1} << 16;  // products of two
 
 // Whether `user` is the only reader of x, and reads it once.
 bool ReadsAlone(const Instruction& user, const Instruction& x) {
@@ -76,6 +77,9 @@ class Planner {
     std::string why;
     if (options_.keep_float.contains(x.name())) {
       why = "kept float as asked";
+    } else if (IsProduct(x)) {
+      Start(x, LayerKind::kProduct);
+      return absl::OkStatus();
     } else if (!known_.Is(*x.operand(weights))) {
       why = "both operands change with the inputs: neither is a weight";
     } else if (weights == 0 && x.opcode() == Opcode::kConvolution) {
@@ -102,6 +106,15 @@ class Planner {
     }
     plan_.why_float[&x] = why;
     return absl::OkStatus();
+  }
+
+  // A batch of dots of floats that both change with the inputs. Dots without a batch stay float: a gradient of weights
+  // is one, whose small values 8 bits do not hold.
+  bool IsProduct(const Instruction& x) const {
+    if (x.opcode() != Opcode::kDot || known_.Is(*x.operand(0)) || known_.Is(*x.operand(1))) return false;
+    const auto& dot = x.attributes<DotAttributes>();
+    return !dot.lhs_batch.empty() && IsFloatArray(*x.operand(0)) && IsFloatArray(*x.operand(1)) &&
+           x.shape().ElementCount() > 0 && SummedProducts(x) <= kMostSummedProducts;
   }
 
   Open& Start(const Instruction& x, LayerKind kind) {
@@ -228,8 +241,9 @@ class Planner {
           offset[c] /= values[c];
       }
       if (!std::isfinite(scale[c]) || !std::isfinite(offset[c])) return false;
-      // Sums have no weights that could take in a sign or an offset.
-      if (open->layer.kind == LayerKind::kSum && (scale[c] <= 0 || offset[c] != 0)) return false;
+      // Sums and products of int8 values have no weights that could take in a sign or an offset.
+      const bool weightless = open->layer.kind == LayerKind::kSum || open->layer.kind == LayerKind::kProduct;
+      if (weightless && (scale[c] <= 0 || offset[c] != 0)) return false;
     }
     open->layer.scale = std::move(scale);
     open->layer.offset = std::move(offset);
@@ -391,6 +405,8 @@ class Planner {
         const Layer& layer = layers_[start->second].layer;
         if (layer.kind == LayerKind::kContraction || (layer.kind == LayerKind::kSum && layer.integer_out))
           wanted.insert(layer.data());
+        if (layer.kind == LayerKind::kProduct)
+          wanted.insert(layer.root->operands().begin(), layer.root->operands().end());
       }
     }
   }
@@ -414,7 +430,8 @@ class Planner {
   void Finish() {
     absl::flat_hash_set<const Instruction*> members;
     for (Open& open : layers_) {
-      if (open.layer.kind != LayerKind::kContraction && !open.layer.integer_out) continue;
+      const bool multiplies = open.layer.kind == LayerKind::kContraction || open.layer.kind == LayerKind::kProduct;
+      if (!multiplies && !open.layer.integer_out) continue;
       members.insert(open.layer.members.begin(), open.layer.members.end());
       plan_.layer_of[open.layer.out] = static_cast<int64_t>(plan_.layers.size());
       plan_.layers.push_back(std::move(open.layer));
@@ -448,6 +465,10 @@ class Planner {
 };
 
 }  // namespace
+
+int64_t SummedProducts(const Instruction& dot) {
+  return PlaceCount(dot.operand(0)->shape().dimensions, dot.attributes<DotAttributes>().lhs_contracting);
+}
 
 int64_t SummedElements(const Instruction& x) {
   if (x.opcode() == Opcode::kReduce) {

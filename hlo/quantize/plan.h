@@ -3,8 +3,8 @@
 //   Plan plan = MakePlan(*module.entry(), known, {}).value();
 //   for (const Layer& layer : plan.layers) std::cout << layer.out->name();
 //
-// A layer starts where integers are summed in s32 (a convolution or dot with known weights, a sum over int8 values, an
-// addition of two int8 values) and takes in what follows as long as nothing else reads it:
+// A layer starts where integers are summed in s32 (a convolution or dot with known weights, a batch of dots of two int8
+// values, a sum over int8 values, an addition of two) and takes in what follows as long as nothing else reads it:
 //
 //   convolution -> + bias, * scale (any arithmetic by known values of a channel: a normalisation's) -> + residual
 //               -> relu, clip                                                                        = layer.out
@@ -29,6 +29,7 @@ namespace smelt::hlo::quantize {
 
 enum class LayerKind : uint8_t {
   kContraction,  // convolution or dot with known weights
+  kProduct,      // batch of dots of two int8 values: attention's scores and their products with the values
   kSum,          // reduce or reduce-window by addition: average pooling
   kAdd,          // of two int8 values
 };
@@ -43,7 +44,7 @@ struct Bounds {
 struct Layer {
   LayerKind kind = LayerKind::kContraction;
   const Instruction* root = nullptr;  // the convolution, dot, reduce, reduce-window or add
-  int64_t data_operand = 0;           // of root, which int8 values come by
+  int64_t data_operand = 0;           // of root, which int8 values come by; kProduct: both operands do
   const Instruction* data() const { return root->operand(data_operand); }
 
   // kContraction: what is known of the other operand, whose dimensions `weight_dims` stand for the dimensions
@@ -90,6 +91,8 @@ struct PlanOptions {
   absl::flat_hash_set<std::string> keep_float;
 };
 
+// How many products a dot adds up for one element of its result.
+int64_t SummedProducts(const Instruction& dot);
 // How many elements a reduce or reduce-window adds up for one of its result.
 int64_t SummedElements(const Instruction& x);
 

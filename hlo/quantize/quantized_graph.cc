@@ -122,6 +122,14 @@ class Writer {
         sum = WriteContraction(build, layer, std::move(weights));
         break;
       }
+      case LayerKind::kProduct: {
+        const Instruction *left = layer.root->operand(0), *right = layer.root->operand(1);
+        steps = {ScaleOf(left) * ScaleOf(right) * layer.scale[0]};
+        bound = kInt8Bound * kInt8Bound * static_cast<double>(SummedProducts(*layer.root));
+        sum = build.Add(Opcode::kDot, Typed(PrimitiveType::kS32, *layer.root), {Integers(left), Integers(right)},
+                        layer.root->all_attributes());
+        break;
+      }
       case LayerKind::kSum:
         steps = {ScaleOf(layer.data()) * layer.scale[0]};
         bound = kInt8Bound * static_cast<double>(SummedElements(*layer.root));

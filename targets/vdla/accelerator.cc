@@ -14,6 +14,7 @@ namespace {
 // A call of the driver: the instructions' address into a register, the wait for its answer.
 constexpr double kSubmitSeconds = 10e-6;
 constexpr int64_t kThreads[] = {1, 2, 4};  // virtual
+constexpr char kHostWay[] = "host";
 // So many schedules of each number of virtual threads are offered; so many of all are simulated to find the default.
 constexpr size_t kWaysPerThreads = 12, kTriedForDefault = 3;
 
@@ -73,7 +74,8 @@ double Accelerator::RoughSeconds(const hlo::Computation& kernel) const {
     const double cycles = lower::EstimateCycles(layer->convolution, schedules.front(), config_);
     least = least == 0 ? cycles : std::min(least, cycles);
   }
-  return least == 0 ? HostSeconds(kernel) : kSubmitSeconds + least / static_cast<double>(config_.clock_hz);
+  const double host = HostSeconds(kernel);
+  return least == 0 ? host : std::min(host, kSubmitSeconds + least / static_cast<double>(config_.clock_hz));
 }
 
 std::vector<lower::ConvolutionSchedule> Accelerator::Schedules(const lower::Convolution& convolution) const {
@@ -95,7 +97,22 @@ std::vector<std::string> Accelerator::WaysOf(const hlo::Computation& kernel) con
   std::vector<std::string> ways;
   if (!layer.ok()) return ways;
   for (const lower::ConvolutionSchedule& schedule : Schedules(layer->convolution)) ways.push_back(schedule.ToString());
+  if (!ways.empty()) ways.push_back(kHostWay);
   return ways;
+}
+
+absl::StatusOr<Accelerator::Choice> Accelerator::Choose(const fusion::Kernel& kernel, const std::string& way) const {
+  const Choice host{.layer = nullptr, .seconds = HostSeconds(kernel.computation())};
+  if (way == kHostWay || !LayerOf(kernel.computation(), config_).ok()) return host;
+  absl::StatusOr<std::unique_ptr<LayerProgram>> built =
+      Build(std::make_shared<const fusion::Kernel>(
+                fusion::Kernel{kernel.module->Clone(), kernel.hash, kernel.name, kernel.operands}),
+            way);
+  if (absl::IsResourceExhausted(built.status()) && way.empty()) return host;
+  if (!built.ok()) return built.status();
+  const double seconds = machine_.launch_seconds + (*built)->seconds();
+  if (way.empty() && host.seconds < seconds) return host;
+  return Choice{.layer = *std::move(built), .seconds = seconds};
 }
 
 absl::StatusOr<std::unique_ptr<LayerProgram>> Accelerator::Build(std::shared_ptr<const fusion::Kernel> kernel,

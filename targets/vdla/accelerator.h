@@ -36,10 +36,19 @@ class Accelerator {
   // From one layout to the other, on the host: `bytes` are read and written.
   double PackSeconds(double bytes) const;
 
-  // The schedules of a kernel that are worth a trial, as text, best estimate first; empty: it runs on the host.
+  // The schedules of a kernel that are worth a trial, as text, best estimate first, then `host`; empty: the host runs
+  // it in any case.
   std::vector<std::string> WaysOf(const hlo::Computation& kernel) const;
-  // `way`: one of them; empty: the default, the best of the first few by the cycle simulator. Unimplemented: the kernel
-  // is no layer. InvalidArgument: there is no such schedule.
+  // Where a kernel runs, and how long it takes there.
+  struct Choice {
+    std::shared_ptr<const LayerProgram> layer;  // null: on the host
+    double seconds = 0;                         // of one execution, calling the accelerator included
+  };
+  // `way`: one of WaysOf; empty: the accelerator with Build's default, or the host where the kernel is no layer, fits
+  // no memory, or is done sooner there. Errors: Build's.
+  absl::StatusOr<Choice> Choose(const fusion::Kernel& kernel, const std::string& way) const;
+  // `way`: one of the schedules; empty: the default, the best of the first few by the cycle simulator. Unimplemented:
+  // the kernel is no layer. InvalidArgument: there is no such schedule.
   absl::StatusOr<std::unique_ptr<LayerProgram>> Build(std::shared_ptr<const fusion::Kernel> kernel,
                                                       const std::string& way) const;
 

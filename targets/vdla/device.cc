@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "base/status_macros.h"
@@ -28,44 +29,101 @@ using nlohmann::json;
 // What became of the distinct kernels of a program while it was compiled.
 struct Placement {
   struct Kernel {
-    double seconds = 0;  // of one execution
-    bool on_accelerator = false;
+    double seconds = 0;                         // of one execution
+    std::shared_ptr<const LayerProgram> layer;  // null: on the host
   };
   absl::flat_hash_map<Hash128, Kernel> kernels;
   std::mutex mutex;  // kernels are compiled side by side
 };
 
-// Seconds that a program takes to bring arrays from the host's layout into the accelerator's and back: what passes from
-// one layer to the next stays as it is.
+// The arrays of a fused module that the host brings from its layout into the accelerator's and back.
+class LayoutChanges {
+ public:
+  LayoutChanges(const hlo::Computation& computation, const Placement& placement, const Accelerator& accelerator)
+      : accelerator_(accelerator) {
+    for (const hlo::Instruction* x : computation.PostOrder()) {
+      if (!fusion::IsKernel(*x)) continue;
+      absl::StatusOr<fusion::Kernel> kernel = fusion::ExtractKernel(*x);
+      if (!kernel.ok()) continue;
+      const auto placed = placement.kernels.find(kernel->hash);
+      if (placed == placement.kernels.end() || placed->second.layer == nullptr) continue;
+      calls_.push_back({x, std::move(kernel->operands), &placed->second.layer->layer()});
+      call_of_[x] = calls_.size() - 1;
+    }
+  }
+
+  // Of one execution. What passes from one layer to the next stays as it is where both see it alike; constants are
+  // packed once.
+  double Seconds() const {
+    double seconds = 0;
+    absl::flat_hash_set<const hlo::Instruction*> to_host;
+    for (const Call& call : calls_) {
+      const hlo::Instruction* x = call.instruction;
+      if (x->IsRoot()) to_host.insert(x);
+      std::vector<bool> packed(static_cast<size_t>(x->operand_count()), false);
+      for (const auto& [source, view] :
+           {std::pair{&call.layer->data, &call.layer->data_view},
+            std::pair{&call.layer->residual, &call.layer->residual_view}, std::pair{&call.layer->weights, NoView()}}) {
+        if (source->parameter < 0 || source->parameter >= static_cast<int64_t>(call.operands.size())) continue;
+        const auto operand = static_cast<size_t>(call.operands[static_cast<size_t>(source->parameter)]);
+        if (packed[operand]) continue;
+        packed[operand] = true;
+        const hlo::Instruction* from = BehindNames(x->operand(static_cast<int64_t>(operand)));
+        if (from->opcode() == hlo::Opcode::kConstant) continue;
+        const auto producer = call_of_.find(from);
+        const bool alike = producer != call_of_.end() && view != nullptr &&
+                           PackAlike(calls_[producer->second].layer->output_view, *view);
+        if (alike) continue;
+        seconds += accelerator_.PackSeconds(static_cast<double>(from->shape().ByteSize()));
+        if (producer != call_of_.end()) to_host.insert(from);
+      }
+      for (const hlo::Instruction* user : UsersBehindNames(*x)) {
+        if (!call_of_.contains(user)) to_host.insert(x);
+      }
+    }
+    for (const hlo::Instruction* x : to_host)
+      seconds += accelerator_.PackSeconds(static_cast<double>(x->shape().ByteSize()));
+    return seconds;
+  }
+
+ private:
+  struct Call {
+    const hlo::Instruction* instruction;
+    std::vector<int64_t> operands;  // of the kernel's parameters
+    const Layer* layer;
+  };
+  static const lower::ActivationView* NoView() { return nullptr; }
+  // Names of the same bytes: nothing runs for them.
+  static const hlo::Instruction* BehindNames(const hlo::Instruction* x) {
+    while (x->operand_count() == 1 && fusion::KeepsBytes(*x)) x = x->operand(0);
+    return x;
+  }
+  static std::vector<const hlo::Instruction*> UsersBehindNames(const hlo::Instruction& x) {
+    std::vector<const hlo::Instruction*> users;
+    for (const hlo::Instruction* user : x.users()) {
+      if (user->operand_count() != 1 || !fusion::KeepsBytes(*user)) {
+        users.push_back(user);
+        continue;
+      }
+      if (user->IsRoot()) users.push_back(user);
+      const std::vector<const hlo::Instruction*> behind = UsersBehindNames(*user);
+      users.insert(users.end(), behind.begin(), behind.end());
+    }
+    return users;
+  }
+
+  const Accelerator& accelerator_;
+  std::vector<Call> calls_;
+  absl::flat_hash_map<const hlo::Instruction*, size_t> call_of_;
+};
+
 double LayoutSeconds(const hlo::Module& module, const Placement& placement, const Accelerator& accelerator) {
   const auto counts = hlo::ExecutionCounts(module);
   double seconds = 0;
   for (const hlo::Computation* computation : module.ExecutedComputations()) {
-    absl::flat_hash_map<const hlo::Instruction*, bool> is_layer;
-    for (const hlo::Instruction* x : computation->PostOrder()) {
-      if (!fusion::IsKernel(*x)) continue;
-      const absl::StatusOr<fusion::Kernel> kernel = fusion::ExtractKernel(*x);
-      const auto placed = kernel.ok() ? placement.kernels.find(kernel->hash) : placement.kernels.end();
-      is_layer[x] = placed != placement.kernels.end() && placed->second.on_accelerator;
-    }
     const auto runs = counts.find(computation);
     const double executions = runs == counts.end() ? 1 : static_cast<double>(runs->second);
-    for (const auto& [x, layer] : is_layer) {
-      if (!layer) continue;
-      const auto is_host = [&](const hlo::Instruction* y) {
-        const auto found = is_layer.find(y);
-        return found == is_layer.end() || !found->second;
-      };
-      // Constants are packed once.
-      for (const hlo::Instruction* operand : x->operands()) {
-        const bool known = operand->opcode() == hlo::Opcode::kConstant || !operand->shape().IsArray();
-        if (!known && is_host(operand))
-          seconds += executions * accelerator.PackSeconds(static_cast<double>(operand->shape().ByteSize()));
-      }
-      bool to_host = x->IsRoot();
-      for (const hlo::Instruction* user : x->users()) to_host |= is_host(user);
-      if (to_host) seconds += executions * accelerator.PackSeconds(static_cast<double>(x->shape().ByteSize()));
-    }
+    seconds += executions * LayoutChanges(*computation, placement, accelerator).Seconds();
   }
   return seconds;
 }
@@ -151,28 +209,18 @@ class Worker : public measure::ProgramDevice {
   // Null: the host runs it.
   absl::StatusOr<std::optional<cpu::ElsewhereKernel>> Place(const fusion::Kernel& kernel, const std::string& way,
                                                             Placement& placement) {
-    const absl::Status is_layer = LayerOf(kernel.computation(), accelerator_.config()).status();
-    Placement::Kernel placed{.seconds = is_layer.ok() ? 0 : accelerator_.HostSeconds(kernel.computation())};
+    SMELT_ASSIGN_OR_RETURN(const Accelerator::Choice choice, accelerator_.Choose(kernel, way));
     std::optional<cpu::ElsewhereKernel> elsewhere;
-    if (is_layer.ok()) {
-      const auto kept = std::make_shared<const fusion::Kernel>(
-          fusion::Kernel{kernel.module->Clone(), kernel.hash, kernel.name, kernel.operands});
-      absl::StatusOr<std::unique_ptr<LayerProgram>> built = accelerator_.Build(kept, way);
-      if (absl::IsResourceExhausted(built.status()) && way.empty()) {
-        placed.seconds = accelerator_.HostSeconds(kernel.computation());
-      } else {
-        if (!built.ok()) return built.status();
-        placed = {.seconds = accelerator_.machine().launch_seconds + (*built)->seconds(), .on_accelerator = true};
-        const std::shared_ptr<const LayerProgram> program = *std::move(built);
-        elsewhere = cpu::ElsewhereKernel{
-            .run = [program, this](absl::Span<const void* const> inputs, absl::Span<void* const> outputs, int,
-                                   const std::atomic<bool>*) { return program->Run(*simulator_, inputs, outputs[0]); },
-            .way = program->schedule().ToString(),
-            .trace = program->Describe()};
-      }
+    if (choice.layer != nullptr) {
+      elsewhere = cpu::ElsewhereKernel{
+          .run = [program = choice.layer, this](
+                     absl::Span<const void* const> inputs, absl::Span<void* const> outputs, int,
+                     const std::atomic<bool>*) { return program->Run(*simulator_, inputs, outputs[0]); },
+          .way = choice.layer->schedule().ToString(),
+          .trace = choice.layer->Describe()};
     }
     std::lock_guard lock(placement.mutex);
-    placement.kernels[kernel.hash] = placed;
+    placement.kernels[kernel.hash] = {choice.seconds, choice.layer};
     return elsewhere;
   }
 

@@ -7,10 +7,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
-#include "fusion/kernel.h"
 #include "hlo/attributes.h"
 #include "hlo/quantize/multiply_shift.h"
 #include "hlo/rewrite/constants.h"
+#include "targets/vdla/sums.h"
 
 namespace smelt::vdla {
 namespace {
@@ -22,11 +22,11 @@ using isa::AluOp;
 using lower::EpilogueStep;
 using Operand = EpilogueStep::Operand;
 
-absl::Status Refuse(const Instruction& at, absl::string_view why) {
-  return absl::UnimplementedError(absl::StrCat("`", at.name(), "` ", why));
-}
-
 bool Has(const Instruction& x, PrimitiveType type) { return x.shape().IsArray() && x.shape().element_type == type; }
+
+bool IsClip(const Instruction& x) {
+  return x.opcode() == Opcode::kClamp || x.opcode() == Opcode::kMaximum || x.opcode() == Opcode::kMinimum;
+}
 
 // The value of all elements, where it is a number of 16 bits: an immediate.
 std::optional<int32_t> Immediate(const Instruction& x) {
@@ -37,50 +37,41 @@ std::optional<int32_t> Immediate(const Instruction& x) {
   return static_cast<int32_t>(value);
 }
 
-// Elements from one index of a dimension to the next one, in row-major order.
-std::vector<int64_t> Strides(const hlo::Shape& shape) {
-  std::vector<int64_t> strides(shape.dimensions.size());
-  int64_t stride = 1;
-  for (size_t d = strides.size(); d-- > 0;) {
-    strides[d] = stride;
-    stride *= shape.dimensions[d];
-  }
-  return strides;
-}
-
 class Matcher {
  public:
-  Matcher(const hlo::Computation& kernel, const isa::Config& config) : kernel_(kernel), config_(config) {
-    int64_t leaf = 0;
-    for (const Instruction* parameter : kernel.Parameters()) {
-      leaves_.push_back(parameter->shape().IsArray() ? leaf : -1);
-      leaf += parameter->shape().LeafCount();
-    }
-  }
+  // `swapped`: as of SumsOf.
+  Matcher(const hlo::Computation& kernel, const isa::Config& config, bool swapped)
+      : kernel_(kernel), config_(config), swapped_(swapped), operands_(kernel) {}
 
   absl::StatusOr<Layer> Run() {
-    const Instruction* x = kernel_.root();
-    layer_.convolution.name = x->name();
-    if (!x->shape().IsArray()) return Refuse(*x, "gives several results, and VDLA one");
-    root_ = x;
+    root_ = kernel_.root();
+    layer_.convolution.name = root_->name();
+    if (!root_->shape().IsArray()) return RefuseLayer(*root_, "gives several results, and VDLA one");
+    const Instruction* x = root_;
+    // From the result to the sums; what is gathered here is in the order of the work at the end.
+    std::vector<const Instruction*> moves;
+    const auto skip_moves = [&] {
+      for (; Rearrangement::Is(*x); x = x->operand(0)) moves.push_back(x);
+    };
+    skip_moves();
     layer_.convolution.int8_output = Has(*x, PrimitiveType::kS8);
-    if (layer_.convolution.int8_output) {
-      if (x->opcode() != Opcode::kConvert || !Has(*x->operand(0), PrimitiveType::kS32))
-        return Refuse(*x, "gives s8 that are no saturated sums of s32");
+    const bool narrowed = layer_.convolution.int8_output && x->opcode() == Opcode::kConvert;
+    if (narrowed) {
       x = x->operand(0);
-    } else if (!Has(*x, PrimitiveType::kS32)) {
-      return Refuse(*x, "gives neither s8 nor s32");
+      skip_moves();
     }
-    // From the result to the sums; the steps are in the order of the work at the end.
-    while (x->opcode() == Opcode::kClamp || x->opcode() == Opcode::kMaximum || x->opcode() == Opcode::kMinimum) {
-      SMELT_RETURN_IF_ERROR(Clip(*x, &x));
-    }
-    if (layer_.convolution.int8_output && !ClipsToInt8())
-      return Refuse(*root_, "converts to s8 what may be outside its range");
+    if (!layer_.convolution.int8_output && !Has(*x, PrimitiveType::kS32))
+      return RefuseLayer(*root_, "gives neither s8 nor s32");
+    if (narrowed ? !Has(*x, PrimitiveType::kS32) : layer_.convolution.int8_output && !BeginsSums(*x))
+      return RefuseLayer(*root_, "gives s8 that are no saturated sums of s32");
+    for (; IsClip(*x); skip_moves()) SMELT_RETURN_IF_ERROR(Clip(*x, &x));
+    if (narrowed && !ClipsToInt8()) return RefuseLayer(*root_, "converts to s8 what may be outside its range");
     DropWhatTheStoreDoes();
     SMELT_RETURN_IF_ERROR(Rescaled(*x));
+    for (auto move = moves.rbegin(); move != moves.rend(); ++move) SMELT_RETURN_IF_ERROR(Move(**move));
     std::reverse(clips_.begin(), clips_.end());
     for (EpilogueStep& step : clips_) layer_.convolution.epilogue.push_back(std::move(step));
+    layer_.output_view = ViewOf(sums_->moved);
     return std::move(layer_);
   }
 
@@ -90,7 +81,7 @@ class Matcher {
   absl::Status Clip(const Instruction& x, const Instruction** inner) {
     const auto add = [&](AluOp op, const Instruction& bound) -> absl::Status {
       const std::optional<int32_t> imm = Immediate(bound);
-      if (!imm) return Refuse(x, "clips to what is no number of 16 bits");
+      if (!imm) return RefuseLayer(x, "clips to what is no number of 16 bits");
       clips_.push_back({.op = op, .operand = Operand::kImmediate, .imm = *imm, .name = {}});
       return absl::OkStatus();
     };
@@ -126,34 +117,42 @@ class Matcher {
 
   // What stands before the clips: one rescaled sum, the sum of such a one and a rescaled residual, or bare sums.
   absl::Status Rescaled(const Instruction& x) {
+    if (Rearrangement::Is(x)) {
+      SMELT_RETURN_IF_ERROR(Rescaled(*x.operand(0)));
+      return Move(x);
+    }
     if (x.opcode() == Opcode::kAdd && Has(x, PrimitiveType::kS32)) {
       for (const int64_t side : {0, 1}) {
-        const Instruction &sum = *x.operand(side), &other = *x.operand(1 - side);
+        const Instruction& other = *x.operand(1 - side);
         const auto residual = hlo::quantize::MatchMultiplyShift(other);
         // Products of 8 and 24 bits never leave s32.
-        if (!residual || S8Operand(*residual->x) == nullptr || !hlo::quantize::MatchMultiplyShift(sum)) continue;
-        SMELT_RETURN_IF_ERROR(ScaledSum(sum));
+        if (!residual || S8Operand(*residual->x) == nullptr || !IsRescaled(*x.operand(side))) continue;
+        SMELT_RETURN_IF_ERROR(Rescaled(*x.operand(side)));
         return Residual(x, *residual);
       }
     }
     return ScaledSum(x);
   }
 
+  static bool IsRescaled(const Instruction& x) {
+    const Instruction* at = &x;
+    while (Rearrangement::Is(*at)) at = at->operand(0);
+    return hlo::quantize::MatchMultiplyShift(*at).has_value();
+  }
+
   absl::Status ScaledSum(const Instruction& x) {
     const auto scaled = hlo::quantize::MatchMultiplyShift(x);
-    if (!scaled || !Has(*scaled->x, PrimitiveType::kS32)) return Biased(x);
-    if (!scaled->saturates) return Refuse(x, "wraps around where VDLA's multiply-shift saturates");
+    if (!scaled) return Biased(x);
+    if (!scaled->saturates) return RefuseLayer(x, "wraps around where VDLA's multiply-shift saturates");
     SMELT_RETURN_IF_ERROR(Biased(*scaled->x));
-    SMELT_RETURN_IF_ERROR(AddChannelValues(x, "scale", *scaled->factor, scaled->shift));
-    layer_.convolution.epilogue.push_back(
-        {.op = AluOp::kMulShift, .operand = Operand::kPerChannel, .imm = 0, .name = "scale"});
-    return absl::OkStatus();
+    return Step(x, {.op = AluOp::kMulShift, .operand = Operand::kPerChannel, .imm = 0, .name = "scale"},
+                *scaled->factor, scaled->shift);
   }
 
   absl::Status Residual(const Instruction& add, const hlo::quantize::MatchedMultiplyShift& match) {
-    SMELT_ASSIGN_OR_RETURN(layer_.residual, SourceOf(*S8Operand(*match.x)));
-    layer_.has_residual = true;
-    layer_.residual_view = layer_.output_view;
+    Rearrangement moved = sums_->moved;
+    SMELT_ASSIGN_OR_RETURN(layer_.residual, operands_.Trace(*S8Operand(*match.x), &moved));
+    layer_.residual_view = ViewOf(moved);
     SMELT_RETURN_IF_ERROR(AddChannelValues(add, "residual_scale", *match.factor, match.shift));
     layer_.convolution.epilogue.push_back({.op = AluOp::kAdd,
                                            .operand = Operand::kTensor,
@@ -165,175 +164,85 @@ class Matcher {
 
   // The s8 of the kernel's operands that a rescaling starts from; null: it starts from something else.
   const Instruction* S8Operand(const Instruction& x) const {
-    const Instruction* s8 = x.opcode() == Opcode::kConvert ? x.operand(0) : &x;
-    return Has(*s8, PrimitiveType::kS8) && SourceOf(*s8).ok() ? s8 : nullptr;
+    const Instruction* s8 = &x;
+    while (s8->opcode() == Opcode::kConvert || Rearrangement::Is(*s8)) {
+      if (Has(*s8, PrimitiveType::kS8)) break;
+      s8 = s8->operand(0);
+    }
+    const Instruction* at = s8;
+    while (Rearrangement::Is(*at)) at = at->operand(0);
+    const bool given = at->opcode() == Opcode::kParameter || at->opcode() == Opcode::kConstant;
+    return Has(*s8, PrimitiveType::kS8) && given ? s8 : nullptr;
   }
 
   // Sums, with a bias for each channel or without.
   absl::Status Biased(const Instruction& x) {
-    if (x.opcode() != Opcode::kAdd) return Contraction(x);
-    for (const int64_t side : {0, 1}) {
-      if (!IsContraction(*x.operand(side))) continue;
-      SMELT_RETURN_IF_ERROR(Contraction(*x.operand(side)));
-      SMELT_RETURN_IF_ERROR(AddChannelValues(x, "bias", *x.operand(1 - side), -1));
-      layer_.convolution.epilogue.push_back(
-          {.op = AluOp::kAdd, .operand = Operand::kPerChannel, .imm = 0, .name = "bias"});
+    if (Rearrangement::Is(x) && !Has(x, PrimitiveType::kS8)) {
+      SMELT_RETURN_IF_ERROR(Biased(*x.operand(0)));
+      return Move(x);
+    }
+    if (x.opcode() != Opcode::kAdd) {
+      SMELT_ASSIGN_OR_RETURN(sums_, SumsOf(x, operands_, config_, swapped_, &layer_));
       return absl::OkStatus();
     }
-    return Refuse(x, "adds what is neither a bias of a channel nor a rescaled residual");
-  }
-
-  static bool IsContraction(const Instruction& x) {
-    return x.opcode() == Opcode::kDot || x.opcode() == Opcode::kConvolution;
-  }
-
-  absl::Status Contraction(const Instruction& x) {
-    if (!IsContraction(x)) return Refuse(x, "is no convolution or dot, where int8 products are summed");
-    if (!Has(x, PrimitiveType::kS32) || !Has(*x.operand(0), PrimitiveType::kS8) ||
-        !Has(*x.operand(1), PrimitiveType::kS8))
-      return Refuse(x, "does not sum products of s8 in s32");
-    if (config_.batch != 1) return Refuse(x, "on a machine of a batch above 1: layers are packed for one row");
-    if (x.shape().ElementCount() == 0 || x.operand(0)->shape().ElementCount() == 0) return Refuse(x, "has no elements");
-    return x.opcode() == Opcode::kDot ? Dot(x) : Convolution(x);
-  }
-
-  absl::Status Convolution(const Instruction& x) {
-    const auto& attributes = x.attributes<hlo::ConvolutionAttributes>();
-    const hlo::ConvolutionDimensions& dims = attributes.dimensions;
-    if (attributes.feature_group_count != 1 || attributes.batch_group_count != 1)
-      return Refuse(x, "is a convolution in groups");
-    const size_t spatial = dims.input_spatial.size();
-    if (spatial > 2) return Refuse(x, "has more than two spatial dimensions");
-    SMELT_ASSIGN_OR_RETURN(layer_.data, SourceOf(*x.operand(0)));
-    SMELT_ASSIGN_OR_RETURN(layer_.weights, SourceOf(*x.operand(1)));
-    const hlo::Shape &in = x.operand(0)->shape(), &kernel = x.operand(1)->shape(), &out = x.shape();
-    const std::vector<int64_t> in_strides = Strides(in), kernel_strides = Strides(kernel), out_strides = Strides(out);
-    ActivationView &data = layer_.data_view, &output = layer_.output_view;
-    WeightView& weight = layer_.weight_view;
-    data.images = in.dimensions[dims.input_batch];
-    data.image_stride = in_strides[dims.input_batch];
-    data.channels = in.dimensions[dims.input_feature];
-    data.channel_stride = in_strides[dims.input_feature];
-    output.images = data.images;
-    output.image_stride = out_strides[dims.output_batch];
-    output.channels = out.dimensions[dims.output_feature];
-    output.channel_stride = out_strides[dims.output_feature];
-    weight.outputs = output.channels;
-    weight.output_stride = kernel_strides[dims.kernel_output_feature];
-    weight.inputs = data.channels;
-    weight.input_stride = kernel_strides[dims.kernel_input_feature];
-    channel_dim_ = dims.output_feature;
-    lower::Convolution& c = layer_.convolution;
-    for (size_t s = 0; s < spatial; ++s) {
-      const hlo::WindowDimension& window = attributes.window.dimensions[s];
-      if (window.base_dilation != 1 || window.window_dilation != 1) return Refuse(x, "is a dilated convolution");
-      if (window.padding_low < 0 || window.padding_high < 0) return Refuse(x, "crops its input by negative padding");
-      const int64_t size = in.dimensions[dims.input_spatial[s]], out_size = out.dimensions[dims.output_spatial[s]];
-      const bool is_height = spatial == 2 && s == 0;
-      (is_height ? data.height : data.width) = size;
-      (is_height ? data.height_stride : data.width_stride) = in_strides[dims.input_spatial[s]];
-      (is_height ? output.height : output.width) = out_size;
-      (is_height ? output.height_stride : output.width_stride) = out_strides[dims.output_spatial[s]];
-      (is_height ? weight.height : weight.width) = window.size;
-      (is_height ? weight.height_stride : weight.width_stride) = kernel_strides[dims.kernel_spatial[s]];
-      (is_height ? weight.reversed_height : weight.reversed_width) = window.reversal;
-      (is_height ? c.kernel_height : c.kernel_width) = window.size;
-      (is_height ? c.stride_height : c.stride_width) = window.stride;
-      (is_height ? c.padding.top : c.padding.left) = window.padding_low;
-      (is_height ? c.padding.bottom : c.padding.right) = window.padding_high;
+    for (const int64_t side : {0, 1}) {
+      const Instruction* at = x.operand(side);
+      while (Rearrangement::Is(*at)) at = at->operand(0);
+      if (!BeginsSums(*at)) continue;
+      SMELT_RETURN_IF_ERROR(Biased(*x.operand(side)));
+      return Step(x, {.op = AluOp::kAdd, .operand = Operand::kPerChannel, .imm = 0, .name = "bias"},
+                  *x.operand(1 - side), -1);
     }
-    return Sizes();
+    return RefuseLayer(x, "adds what is neither a bias of a channel nor a rescaled residual");
   }
 
-  absl::Status Dot(const Instruction& x) {
-    const auto& dot = x.attributes<hlo::DotAttributes>();
-    if (!dot.lhs_batch.empty()) return Refuse(x, "is a batch of products");
-    if (dot.lhs_contracting.size() != 1) return Refuse(x, "sums over more or less than one dimension");
-    SMELT_ASSIGN_OR_RETURN(const Source left, SourceOf(*x.operand(0)));
-    SMELT_ASSIGN_OR_RETURN(const Source right, SourceOf(*x.operand(1)));
-    // The columns of the result, its last dimensions, are the right operand's: they are the channels, unless what is
-    // known of each channel lies along the rows.
-    const hlo::Shape &lhs = x.operand(0)->shape(), &rhs = x.operand(1)->shape();
-    const int64_t k = lhs.dimensions[dot.lhs_contracting[0]];
-    if (rhs.rank() > 2 || (rhs.rank() == 2 && x.shape().rank() != lhs.rank()))
-      return Refuse(x, "has a right operand of more than two dimensions");
-    // The rows are the left operand's other dimensions as one, which they are in memory if the summed one is the last
-    // or the only one before them.
-    const int64_t contracted = dot.lhs_contracting[0];
-    if (contracted != lhs.rank() - 1 && contracted != 0) return Refuse(x, "sums over a dimension between others");
-    const int64_t rows = lhs.ElementCount() / k, columns = rhs.ElementCount() / k;
-    const bool last = contracted == lhs.rank() - 1;
-    layer_.data = left;
-    layer_.weights = right;
-    layer_.data_view = {.channels = k, .width = rows, .channel_stride = last ? 1 : rows, .width_stride = last ? k : 1};
-    const bool k_first = rhs.rank() < 2 || dot.rhs_contracting[0] == 0;
-    layer_.weight_view = {
-        .outputs = columns, .inputs = k, .output_stride = k_first ? 1 : k, .input_stride = k_first ? columns : 1};
-    layer_.output_view = {.channels = columns, .width = rows, .channel_stride = 1, .width_stride = columns};
-    channel_dim_ = rhs.rank() < 2 ? -1 : x.shape().rank() - 1;
-    return Sizes();
+  absl::Status Move(const Instruction& x) {
+    if (sums_->moved.Apply(x)) return absl::OkStatus();
+    return RefuseLayer(x, "regroups sums as a list of places cannot say");
   }
 
-  absl::Status Sizes() {
-    const auto blocks = [](int64_t channels, int64_t block) { return (channels + block - 1) / block; };
-    lower::Convolution& c = layer_.convolution;
-    c.images = layer_.data_view.images;
-    c.in_blocks = blocks(layer_.data_view.channels, config_.block_in);
-    c.out_blocks = blocks(layer_.output_view.channels, config_.block_out);
-    c.height = layer_.data_view.height;
-    c.width = layer_.data_view.width;
+  absl::Status Step(const Instruction& at, EpilogueStep step, const Instruction& values, int shift) {
+    SMELT_RETURN_IF_ERROR(AddChannelValues(at, step.name, values, shift));
+    layer_.convolution.epilogue.push_back(std::move(step));
     return absl::OkStatus();
   }
 
-  // Looks through what is the same bytes in another shape.
-  absl::StatusOr<Source> SourceOf(const Instruction& y) const {
-    const Instruction* at = &y;
-    while (at->operand_count() == 1 && fusion::KeepsBytes(*at)) at = at->operand(0);
-    const Instruction& x = *at;
-    if (x.opcode() == Opcode::kConstant) return Source{.parameter = -1, .constant = &x.literal()};
-    if (x.opcode() != Opcode::kParameter) return Refuse(x, "is computed in the same kernel");
-    const int64_t number = x.attributes<hlo::ParameterAttributes>().number;
-    if (leaves_[number] < 0) return Refuse(x, "is a tuple");
-    return Source{.parameter = leaves_[number]};
-  }
-
-  // Values that depend on the channel alone, in the shape of the result: through broadcasts and reshapes down to a
-  // parameter or constant that lists them.
+  // Values that depend on the channel alone, in the shape that the sums have by now: through broadcasts and
+  // rearrangements down to a parameter or constant that lists them.
   absl::Status AddChannelValues(const Instruction& at, std::string name, const Instruction& values, int shift) {
+    Rearrangement moved = sums_->moved;
     const Instruction* x = &values;
-    const auto one_value = [](const Instruction& y) { return y.shape().ElementCount() == 1; };
-    const auto along = [](const Instruction& y, int64_t dim) {  // nothing but this dimension has several indices
-      return dim >= 0 && y.shape().dimensions[dim] == y.shape().ElementCount();
-    };
-    int64_t dim = channel_dim_;
-    while (!one_value(*x) && x->opcode() == Opcode::kBroadcast) {
-      const std::vector<int64_t>& dims = x->attributes<hlo::DimensionsAttributes>().dimensions;
-      const Instruction& source = *x->operand(0);
-      int64_t place = -1;
-      for (size_t d = 0; d < dims.size(); ++d) {
-        if (dims[d] == dim) place = static_cast<int64_t>(d);
+    for (;; x = x->operand(0)) {
+      if (x->opcode() == Opcode::kBroadcast) {
+        moved.UndoBroadcast(*x);
+      } else if (!Rearrangement::Is(*x)) {
+        break;
+      } else if (!moved.Undo(*x)) {
+        return RefuseLayer(at, "adds or multiplies by values that are regrouped");
       }
-      if (!one_value(source) && (place < 0 || !along(source, place)))
-        return Refuse(at, "has values along another dimension than the channels'");
-      dim = place;
-      x = &source;
     }
-    if (!one_value(*x) && !along(*x, dim))
-      return Refuse(at, "adds or multiplies by what is no list of a channel's values");
-    // A list keeps its order, whatever shape it has.
-    while ((x->operand_count() == 1 && fusion::KeepsBytes(*x)) || (one_value(*x) && x->opcode() == Opcode::kBroadcast))
-      x = x->operand(0);
-    SMELT_ASSIGN_OR_RETURN(const Source source, SourceOf(*x));
+    for (const int64_t dim : sums_->others()) {
+      if (moved.Depends(dim)) return RefuseLayer(at, "has values along another dimension than the channels'");
+    }
+    SMELT_ASSIGN_OR_RETURN(const Source source, operands_.Trace(*x, &moved));
     layer_.channel_values.push_back(
-        {.name = std::move(name), .source = source, .uniform = one_value(*x), .shift = shift});
+        {.name = std::move(name), .source = source, .places = moved.PlacesOf(sums_->channels), .shift = shift});
     return absl::OkStatus();
+  }
+
+  lower::ActivationView ViewOf(const Rearrangement& moved) const {
+    return {.images = moved.PlacesOf(sums_->images),
+            .channels = moved.PlacesOf(sums_->channels),
+            .height = moved.PlacesOf(sums_->height),
+            .width = moved.PlacesOf(sums_->width)};
   }
 
   const hlo::Computation& kernel_;
   const isa::Config& config_;
-  std::vector<int64_t> leaves_;  // by parameter: its leaf; -1: a tuple
+  const bool swapped_;
+  const Operands operands_;
   const Instruction* root_ = nullptr;
-  int64_t channel_dim_ = -1;  // of the result; -1: it has none
+  std::optional<Sums> sums_;
   std::vector<EpilogueStep> clips_;
   Layer layer_;
 };
@@ -341,7 +250,27 @@ class Matcher {
 }  // namespace
 
 absl::StatusOr<Layer> LayerOf(const hlo::Computation& kernel, const isa::Config& config) {
-  return Matcher(kernel, config).Run();
+  absl::StatusOr<Layer> layer = Matcher(kernel, config, /*swapped=*/false).Run();
+  if (layer.ok()) return layer;
+  // The values of channels may go along the rows of a product: then its left operand has the weights.
+  for (const Instruction* x : kernel.Instructions()) {
+    if (x->opcode() != Opcode::kDot) continue;
+    absl::StatusOr<Layer> swapped = Matcher(kernel, config, /*swapped=*/true).Run();
+    if (swapped.ok()) return swapped;
+  }
+  return layer;
+}
+
+bool PackAlike(const lower::ActivationView& written, const lower::ActivationView& read) {
+  if (written.images != read.images || written.channels != read.channels) return false;
+  const auto pixels = [](const lower::ActivationView& view) {
+    lower::Places all;
+    for (const int64_t y : view.height) {
+      for (const int64_t x : view.width) all.push_back(y + x);
+    }
+    return all;
+  };
+  return pixels(written) == pixels(read);
 }
 
 }  // namespace smelt::vdla

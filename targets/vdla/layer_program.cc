@@ -4,8 +4,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
-#include "targets/vdla/pack.h"
 #include "vdla/lower/emit.h"
+#include "vdla/lower/layout.h"
 
 namespace smelt::vdla {
 namespace {
@@ -13,6 +13,24 @@ namespace {
 absl::Status Named(const std::string& name, const absl::Status& status) {
   if (status.ok()) return status;
   return absl::Status(status.code(), absl::StrCat("layer `", name, "` on VDLA: ", std::string(status.message())));
+}
+
+// What accumulators hold for each channel: the s32 as they are, or s64 multipliers with their shift.
+absl::StatusOr<std::vector<int32_t>> WordsOf(const ChannelValues& values, const void* data) {
+  std::vector<int32_t> words;
+  for (const int64_t place : values.places) {
+    if (values.shift < 0) {
+      words.push_back(static_cast<const int32_t*>(data)[place]);
+      continue;
+    }
+    const int64_t value = static_cast<const int64_t*>(data)[place];
+    if (value < -(int64_t{1} << 23) || value >= int64_t{1} << 23) {
+      return absl::OutOfRangeError(
+          absl::StrCat("multiplier ", value, " of channel ", words.size(), " has more than 24 bits"));
+    }
+    words.push_back(static_cast<int32_t>((static_cast<uint32_t>(value) << 8) | static_cast<uint32_t>(values.shift)));
+  }
+  return words;
 }
 
 const void* Find(const Source& source, absl::Span<const void* const> inputs) {
@@ -58,8 +76,7 @@ std::string LayerProgram::Describe() const {
 
 absl::Status LayerProgram::WriteInputs(sim::Machine& machine, absl::Span<const void* const> inputs) const {
   const isa::Config& config = program_.config;
-  std::string bytes;
-  const auto write = [&](const std::string& segment_name) {
+  const auto write = [&](const std::string& segment_name, const std::string& bytes) {
     const isa::Segment* segment = program_.Find(segment_name);
     if (segment == nullptr) return absl::InternalError(absl::StrCat("no segment `", segment_name, "`"));
     if (segment->size < bytes.size()) {
@@ -68,31 +85,23 @@ absl::Status LayerProgram::WriteInputs(sim::Machine& machine, absl::Span<const v
     }
     return machine.dram().Write(segment->address, bytes);
   };
-  const auto bytes_of = [](int64_t count) { return static_cast<size_t>(count); };
+  const auto values_of = [&](const Source& source) { return static_cast<const int8_t*>(Find(source, inputs)); };
   const lower::Convolution& c = layer_.convolution;
-  const int64_t in = config.block_in, out = config.block_out;
-
-  bytes.resize(bytes_of(c.images * c.in_blocks * c.height * c.width * in));
-  PackActivations(static_cast<const int8_t*>(Find(layer_.data, inputs)), layer_.data_view, in,
-                  reinterpret_cast<int8_t*>(bytes.data()));
-  SMELT_RETURN_IF_ERROR(write("input"));
-
-  bytes.resize(bytes_of(c.out_blocks * c.in_blocks * c.kernel_height * c.kernel_width * in * out));
-  PackWeights(static_cast<const int8_t*>(Find(layer_.weights, inputs)), layer_.weight_view, in, out,
-              reinterpret_cast<int8_t*>(bytes.data()));
-  SMELT_RETURN_IF_ERROR(write("weights"));
-
-  if (layer_.has_residual) {
-    bytes.resize(bytes_of(c.images * c.out_blocks * c.out_height() * c.out_width() * out));
-    PackActivations(static_cast<const int8_t*>(Find(layer_.residual, inputs)), layer_.residual_view, out,
-                    reinterpret_cast<int8_t*>(bytes.data()));
-    SMELT_RETURN_IF_ERROR(write("residual"));
+  SMELT_RETURN_IF_ERROR(
+      write("input", lower::PackActivations(values_of(layer_.data), layer_.data_view, config.batch, config.block_in)));
+  if (c.has_weights()) {
+    const int8_t* weights = layer_.weights.exists() ? values_of(layer_.weights) : nullptr;
+    SMELT_RETURN_IF_ERROR(write("weights", c.by_channel()
+                                               ? lower::PackDiagonalWeights(weights, layer_.weight_view, config)
+                                               : lower::PackWeights(weights, layer_.weight_view, config)));
+  }
+  if (layer_.residual.exists()) {
+    SMELT_RETURN_IF_ERROR(write("residual", lower::PackActivations(values_of(layer_.residual), layer_.residual_view,
+                                                                   config.batch, config.block_out)));
   }
   for (const ChannelValues& values : layer_.channel_values) {
-    bytes.resize(bytes_of(c.out_blocks * out * 4));
-    SMELT_RETURN_IF_ERROR(PackChannels(values, Find(values.source, inputs), /*wide=*/values.shift >= 0,
-                                       layer_.output_view.channels, out, reinterpret_cast<int32_t*>(bytes.data())));
-    SMELT_RETURN_IF_ERROR(write(values.name));
+    SMELT_ASSIGN_OR_RETURN(const std::vector<int32_t> words, WordsOf(values, Find(values.source, inputs)));
+    SMELT_RETURN_IF_ERROR(write(values.name, lower::PackChannels(words, config)));
   }
   return absl::OkStatus();
 }
@@ -110,7 +119,7 @@ absl::Status LayerProgram::Run(Simulator& simulator, absl::Span<const void* cons
   const isa::Segment* result = program_.Find("output");
   if (result == nullptr) return absl::InternalError(absl::StrCat("layer `", name, "` has no output"));
   SMELT_ASSIGN_OR_RETURN(const std::string bytes, machine.dram().Read(result->address, result->size));
-  UnpackSums(bytes.data(), layer_.output_view, program_.config.block_out, layer_.convolution.int8_output, output);
+  lower::UnpackActivations(bytes, layer_.output_view, program_.config, layer_.convolution.int8_output, output);
   return absl::OkStatus();
 }
 

@@ -50,6 +50,7 @@ class LayerProgram {
   const isa::Program& program() const { return program_; }
   const sim::Report& report() const { return report_; }
   const lower::ConvolutionSchedule& schedule() const { return schedule_; }
+  const Layer& layer() const { return layer_; }
   double seconds() const { return report_.seconds; }
   // The schedule and where the cycles went, for people.
   std::string Describe() const;

@@ -6,8 +6,8 @@
 
 #include "base/status_macros.h"
 #include "base/str_cat.h"
-#include "vdla/driver/token_replay.h"
 #include "vdla/isa/encoding.h"
+#include "vdla/isa/token_replay.h"
 
 namespace smelt::vdla::driver {
 namespace {
@@ -270,7 +270,7 @@ absl::StatusOr<std::vector<Instruction>> CommandStream::Finish() {
   Append({.opcode = Opcode::kFinish});
   std::vector<Instruction> program = std::move(instructions_);
   Clear();
-  SMELT_RETURN_IF_ERROR(ReplayTokens(program, machine_));
+  SMELT_RETURN_IF_ERROR(isa::ReplayTokens(program, machine_));
   return program;
 }
 

@@ -6,8 +6,8 @@
 
 #include "base/status_macros.h"
 #include "base/str_cat.h"
-#include "vdla/driver/token_replay.h"
 #include "vdla/isa/encoding.h"
+#include "vdla/isa/token_replay.h"
 
 namespace smelt::vdla::driver {
 namespace {
@@ -85,7 +85,7 @@ absl::StatusOr<std::shared_ptr<const LoadedProgram>> LoadProgram(Device& device,
   SMELT_RETURN_IF_ERROR(isa::CheckProgram(program));
   const isa::Config& machine = device.machine();
   SMELT_RETURN_IF_ERROR(CheckMachine(program, machine));
-  SMELT_RETURN_IF_ERROR(ReplayTokens(program.instructions, machine));
+  SMELT_RETURN_IF_ERROR(isa::ReplayTokens(program.instructions, machine));
 
   uint64_t begin = std::numeric_limits<uint64_t>::max(), end = 0;
   for (const isa::Segment& segment : program.segments) {

@@ -1,5 +1,6 @@
 #include "vdla/lower/convolution.h"
 
+#include <limits>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -33,16 +34,20 @@ class ConvolutionBuilder {
   Operations Build() {
     DeclareBuffers();
     DeclareLoops();
-    const bool sums_at_once = CeilDiv(c_.in_blocks, s_.in_blocks) == 1;
+    const bool sums_at_once = in_tiles_ == 1;
 
     std::vector<Node> tile;  // one tile of the output
     std::vector<Node> sum;   // a part of the sum
-    const bool input_outside = sums_at_once && s_.order == Order::kInputStationary;
-    const bool weights_outside = sums_at_once && s_.order == Order::kWeightStationary;
+    const bool input_outside = sums_at_once && !c_.by_channel() && s_.order == Order::kInputStationary;
+    const bool weights_outside = sums_at_once && c_.has_weights() && s_.order == Order::kWeightStationary;
     if (!input_outside) sum.push_back(LoadInput(false));
-    if (!weights_outside) sum.push_back(LoadWeights(false));
-    sum.push_back(Multiply());
-    tile.push_back(Loop(in_tile_, CeilDiv(c_.in_blocks, s_.in_blocks), std::move(sum)));
+    if (c_.has_weights()) {
+      if (!weights_outside) sum.push_back(LoadWeights(false));
+      sum.push_back(Multiply());
+    } else {
+      AppendMaximum(sum);
+    }
+    tile.push_back(Loop(in_tile_, in_tiles_, std::move(sum)));
     AppendEpilogue(tile);
     tile.push_back(StoreOutput());
 
@@ -57,8 +62,10 @@ class ConvolutionBuilder {
       body = {Loop(out_tile_, out_tiles_, std::move(body))};
     }
     body = {Loop(image_, c_.images, std::move(body))};
-    if (residual_.has_value()) body = {Allocate(*residual_, std::move(body))};
-    body = {Allocate(input_tile_, {Allocate(weight_tile_, {Allocate(sums_, std::move(body))})})};
+    for (const std::optional<SramBuffer>& tile_buffer : {residual_, weight_tile_, input_tile_}) {
+      if (tile_buffer.has_value()) body = {Allocate(*tile_buffer, std::move(body))};
+    }
+    body = {Allocate(sums_, std::move(body))};
     if (s_.threads > 1) body = {VirtualThreads(thread_, s_.threads, std::move(body))};
     operations_.body = WithConstants(std::move(body));
     return std::move(operations_);
@@ -67,10 +74,19 @@ class ConvolutionBuilder {
  private:
   void DeclareBuffers() {
     const int64_t pixels = c_.out_height() * c_.out_width();
-    input_ = operations_.AddDram("input", Memory::kInp, c_.images * c_.in_blocks * c_.height * c_.width, Role::kInput);
-    weights_ = operations_.AddDram("weights", Memory::kWgt, c_.out_blocks * c_.in_blocks * kernel_, Role::kConstant);
-    input_tile_ = operations_.AddSram("input_tile", Memory::kInp, s_.in_blocks * in_rows_ * in_columns_);
-    weight_tile_ = operations_.AddSram("weight_tile", Memory::kWgt, s_.out_blocks * s_.in_blocks * kernel_);
+    // The ALU reads accumulators alone: what it takes the maximum of is loaded there, and widened on the way.
+    const Memory in_dram = c_.has_weights() ? Memory::kInp : Memory::kAcc8;
+    input_ = operations_.AddDram("input", in_dram, c_.images * c_.in_blocks * c_.height * c_.width, Role::kInput);
+    if (c_.has_weights()) {
+      const int64_t images = c_.weights_by_image ? c_.images : 1;
+      weights_ = operations_.AddDram("weights", Memory::kWgt, images * c_.out_blocks * c_.sum_blocks() * kernel_,
+                                     Role::kConstant);
+      weight_tile_ = operations_.AddSram("weight_tile", Memory::kWgt, s_.out_blocks * s_.in_blocks * kernel_);
+    }
+    if (!c_.is_elementwise()) {
+      input_tile_ = operations_.AddSram("input_tile", c_.has_weights() ? Memory::kInp : Memory::kAcc,
+                                        InputTileBlocks() * in_rows_ * in_columns_);
+    }
     sums_ = operations_.AddSram("sums", Memory::kAcc, s_.out_blocks * tile_);
     for (const EpilogueStep& step : c_.epilogue) {
       if (!step.tensor_scale.empty()) AddChannelValues(step.tensor_scale);
@@ -101,6 +117,7 @@ class ConvolutionBuilder {
     for (Variable* variable : {&image_, &row_tile_, &column_tile_, &out_tile_, &in_tile_, &thread_})
       *variable = operations_.AddVariable();
     row_tiles_ = CeilDiv(c_.out_height(), s_.rows);
+    in_tiles_ = CeilDiv(c_.sum_blocks(), s_.in_blocks);
     out_tiles_ = CeilDiv(c_.out_blocks, s_.out_blocks);
     Linear row_tile = Linear::Of(row_tile_), out_tile = Linear::Of(out_tile_);
     // The threads take tiles in turn, so that they are at neighbouring places of the tensors.
@@ -117,8 +134,10 @@ class ConvolutionBuilder {
     rows_left_ = Linear(c_.out_height()) - row_;
     columns_left_ = Linear(c_.out_width()) - column_;
     out_left_ = Linear(c_.out_blocks) - out_block_;
-    in_left_ = Linear(c_.in_blocks) - in_block_;
+    in_left_ = Linear(c_.sum_blocks()) - in_block_;
   }
+  // Blocks of input channels in a tile: those that are summed, or those of the output itself.
+  int64_t InputTileBlocks() const { return c_.by_channel() ? s_.out_blocks : s_.in_blocks; }
 
   // A thread whose share has no tile left does nothing. `outside` are loads that stand before the loop over the
   // threads' tiles where they do not depend on them.
@@ -132,10 +151,13 @@ class ConvolutionBuilder {
 
   Node LoadInput(bool outside) const {
     const Linear y = c_.stride_height * row_ - c_.padding.top, x = c_.stride_width * column_ - c_.padding.left;
-    Copy copy{.memory = Memory::kInp, .sram = input_tile_, .dram = input_};
-    copy.dram_index = c_.width * (c_.height * (c_.in_blocks * Linear::Of(image_) + in_block_) + y) + x;
-    CopyDim blocks{.extent = s_.in_blocks,
-                   .remaining = in_left_,
+    Copy copy{
+        .memory = c_.has_weights() ? Memory::kInp : Memory::kAcc8, .sram = input_tile_.value_or(sums_), .dram = input_};
+    if (!c_.has_weights()) copy.pad_value = std::numeric_limits<int8_t>::min();
+    const Linear& first = c_.by_channel() ? out_block_ : in_block_;
+    copy.dram_index = c_.width * (c_.height * (c_.in_blocks * Linear::Of(image_) + first) + y) + x;
+    CopyDim blocks{.extent = InputTileBlocks(),
+                   .remaining = c_.by_channel() ? out_left_ : in_left_,
                    .sram_stride = in_rows_ * in_columns_,
                    .dram_stride = c_.height * c_.width};
     const int64_t row_step = skip_rows_ ? c_.stride_height : 1, column_step = s_.gather_columns ? c_.stride_width : 1;
@@ -151,18 +173,20 @@ class ConvolutionBuilder {
   }
 
   Node LoadWeights(bool outside) const {
-    Copy copy{.memory = Memory::kWgt, .sram = weight_tile_, .dram = weights_};
-    copy.dram_index = kernel_ * (c_.in_blocks * out_block_ + in_block_);
+    Copy copy{.memory = Memory::kWgt, .sram = *weight_tile_, .dram = weights_};
+    copy.dram_index = kernel_ * (c_.sum_blocks() * out_block_ + in_block_);
+    if (c_.weights_by_image)
+      copy.dram_index = copy.dram_index + kernel_ * c_.sum_blocks() * c_.out_blocks * Linear::Of(image_);
     copy.dims = {{.extent = s_.out_blocks,
                   .remaining = out_left_,
                   .sram_stride = s_.in_blocks * kernel_,
-                  .dram_stride = c_.in_blocks * kernel_},
+                  .dram_stride = c_.sum_blocks() * kernel_},
                  {.extent = s_.in_blocks * kernel_, .remaining = kernel_ * in_left_}};
     return Guarded(copy, outside && s_.axis == Axis::kRows);
   }
 
   Node Multiply() const {
-    Gemm gemm{.dst = sums_, .src = input_tile_, .wgt = weight_tile_};
+    Gemm gemm{.dst = sums_, .src = *input_tile_, .wgt = *weight_tile_};
     gemm.start = Gemm::Start::kFirst;
     gemm.first = {in_tile_};
     const int64_t row_step = skip_rows_ ? 1 : c_.stride_height, column_step = s_.gather_columns ? 1 : c_.stride_width;
@@ -170,11 +194,32 @@ class ConvolutionBuilder {
         {.extent = s_.in_blocks, .remaining = in_left_, .src = in_rows_ * in_columns_, .wgt = kernel_},
         {.extent = c_.kernel_height, .remaining = {}, .src = in_columns_, .wgt = c_.kernel_width},
         {.extent = c_.kernel_width, .remaining = {}, .src = 1, .wgt = 1},
-        {.extent = s_.out_blocks, .remaining = out_left_, .dst = tile_, .wgt = s_.in_blocks * kernel_},
+        {.extent = s_.out_blocks,
+         .remaining = out_left_,
+         .dst = tile_,
+         .src = c_.by_channel() ? in_rows_ * in_columns_ : 0,
+         .wgt = s_.in_blocks * kernel_},
         {.extent = s_.rows, .remaining = rows_left_, .dst = s_.columns, .src = row_step * in_columns_},
         {.extent = s_.columns, .remaining = columns_left_, .dst = 1, .src = column_step},
     };
     return Guarded(gemm);
+  }
+
+  // The largest under the window: the first place is moved, the others are compared with it one by one. A window of one
+  // value was loaded where the sums stand.
+  void AppendMaximum(std::vector<Node>& sum) const {
+    if (c_.is_elementwise()) return;
+    const int64_t row_step = skip_rows_ ? 1 : c_.stride_height, column_step = s_.gather_columns ? 1 : c_.stride_width;
+    for (int64_t place = 0; place < kernel_; ++place) {
+      Alu alu{.op = place == 0 ? AluOp::kMov : AluOp::kMax, .dst = sums_, .dst_index = {}, .src = input_tile_};
+      alu.src_index = Linear(place / c_.kernel_width * in_columns_ + place % c_.kernel_width);
+      alu.dims = {
+          {.extent = s_.out_blocks, .remaining = out_left_, .dst = tile_, .src = in_rows_ * in_columns_},
+          {.extent = s_.rows, .remaining = rows_left_, .dst = s_.columns, .src = row_step * in_columns_},
+          {.extent = s_.columns, .remaining = columns_left_, .dst = 1, .src = column_step},
+      };
+      sum.push_back(Guarded(alu));
+    }
   }
 
   // The output's tile in DRAM and in accumulators.
@@ -195,8 +240,10 @@ class ConvolutionBuilder {
   }
 
   // op on the accumulators of the tile, with those of `src`: an equal tile, or one element for each block of channels.
-  Node Work(AluOp op, SramBuffer dst, std::optional<SramBuffer> src, bool channel, Linear src_index, int32_t imm) const {
-    Alu alu{.op = op, .dst = dst, .dst_index = {}, .src = src, .src_index = std::move(src_index), .imm = imm, .dims = {}};
+  Node Work(AluOp op, SramBuffer dst, std::optional<SramBuffer> src, bool channel, Linear src_index,
+            int32_t imm) const {
+    Alu alu{
+        .op = op, .dst = dst, .dst_index = {}, .src = src, .src_index = std::move(src_index), .imm = imm, .dims = {}};
     alu.dims = {{.extent = s_.out_blocks, .remaining = out_left_, .dst = tile_, .src = channel ? 1 : tile_},
                 {.extent = s_.rows, .remaining = rows_left_, .dst = s_.columns, .src = channel ? 0 : s_.columns},
                 {.extent = s_.columns, .remaining = columns_left_, .dst = 1, .src = channel ? 0 : 1}};
@@ -247,11 +294,12 @@ class ConvolutionBuilder {
   bool skip_rows_;
   int64_t in_rows_, in_columns_, kernel_, tile_;
   int64_t row_tiles_ = 0, out_tiles_ = 0;  // of one thread
+  int64_t in_tiles_ = 0;
   DramBuffer input_{}, weights_{}, output_{};
   std::vector<DramBuffer> operands_;        // by step of the epilogue: its tensor
   std::vector<DramBuffer> channel_values_;  // one after the other in constants_
-  SramBuffer input_tile_{}, weight_tile_{}, sums_{};
-  std::optional<SramBuffer> residual_, constants_;
+  SramBuffer sums_{};
+  std::optional<SramBuffer> input_tile_, weight_tile_, residual_, constants_;
   Variable image_ = 0, row_tile_ = 0, column_tile_ = 0, out_tile_ = 0, in_tile_ = 0, thread_ = 0;
   Linear row_, column_, out_block_, in_block_;            // where the tile begins
   Linear rows_left_, columns_left_, out_left_, in_left_;  // of the tensor, from there
@@ -293,12 +341,15 @@ absl::StatusOr<Operations> ScheduleConvolution(const Convolution& convolution, c
   } kTiles[] = {{"out_blocks", schedule.out_blocks, convolution.out_blocks},
                 {"rows", schedule.rows, convolution.out_height()},
                 {"columns", schedule.columns, convolution.out_width()},
-                {"in_blocks", schedule.in_blocks, convolution.in_blocks}};
+                {"in_blocks", schedule.in_blocks, convolution.sum_blocks()}};
   for (const auto& [name, tile, whole] : kTiles) {
     if (tile < 1 || tile > whole)
       return absl::InvalidArgumentError(
           StrCat(convolution.name, ": ", name, " is ", tile, "; from 1 to ", whole, " are possible"));
   }
+  if (convolution.by_channel() && convolution.in_blocks != convolution.out_blocks)
+    return absl::InvalidArgumentError(StrCat(convolution.name, ": works by channel, from ", convolution.in_blocks,
+                                             " blocks of channels to ", convolution.out_blocks));
   if (schedule.threads < 1)
     return absl::InvalidArgumentError(StrCat(convolution.name, ": ", schedule.threads, " virtual threads"));
   if (schedule.gather_columns && (convolution.kernel_width != 1 || convolution.stride_width == 1))

@@ -1,4 +1,5 @@
-// Convolutions and matrix products of int8 as operations of VDLA: what is computed, the schedule's knobs, the tree.
+// Convolutions, matrix products, poolings and elementwise work of int8 as operations of VDLA: what is computed, the
+// schedule's knobs, the tree.
 //
 //   Convolution c2{.name = "C2", .in_blocks = 4, .out_blocks = 4, .height = 56, .width = 56, .kernel_height = 3,
 //                  .kernel_width = 3, .padding = {1, 1, 1, 1}};
@@ -31,14 +32,24 @@ struct EpilogueStep {
   Operand operand = Operand::kImmediate;
   int32_t imm = 0;
   std::string name;
-  // kTensor: int32 per channel, a constant of the program under this name; the tensor is rescaled by it (MULSHIFT) first.
-  // Empty: it is not.
+  // kTensor: int32 per channel, a constant of the program under this name; the tensor is rescaled by it (MULSHIFT)
+  // first. Empty: it is not.
   std::string tensor_scale = {};
 };
 
 // What is computed. `input` and `output` are the program's, `weights` and the operands per channel its constants.
 struct Convolution {
+  // What becomes of the values under the window.
+  enum class Sum {
+    kProducts,           // times weights, summed over the window and all channels
+    kProductsByChannel,  // times weights, summed over the window: depthwise, and with ones an average pooling. The GEMM
+                         // unit multiplies by diagonal blocks (layout.h); in_blocks is out_blocks
+    kMaximum,            // the largest, by the ALU: a max pooling, or the input itself where the window is one by one.
+                         // There are no weights; padding is the smallest int8
+  };
   std::string name;
+  Sum sum = Sum::kProducts;
+  bool weights_by_image = false;          // each image has weights of its own: a batch of matrix products
   int64_t images = 1;                     // N / batch
   int64_t in_blocks = 1, out_blocks = 1;  // channels / block
   int64_t height = 1, width = 1;          // of the input
@@ -52,9 +63,18 @@ struct Convolution {
 
   int64_t out_height() const { return (height + padding.top + padding.bottom - kernel_height) / stride_height + 1; }
   int64_t out_width() const { return (width + padding.left + padding.right - kernel_width) / stride_width + 1; }
+  bool has_weights() const { return sum != Sum::kMaximum; }
+  bool by_channel() const { return sum != Sum::kProducts; }
+  // Blocks of channels that one block of the output is summed over.
+  int64_t sum_blocks() const { return by_channel() ? 1 : in_blocks; }
+  // Nothing but the epilogue is computed.
+  bool is_elementwise() const {
+    return sum == Sum::kMaximum && kernel_height == 1 && kernel_width == 1 && stride_height == 1 && stride_width == 1;
+  }
   // Products of blocks: cycles of a GEMM unit that never waits.
   int64_t micro_ops() const {
-    return images * out_blocks * out_height() * out_width() * in_blocks * kernel_height * kernel_width;
+    if (!has_weights()) return 0;
+    return images * out_blocks * out_height() * out_width() * sum_blocks() * kernel_height * kernel_width;
   }
 };
 

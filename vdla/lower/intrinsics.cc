@@ -3,6 +3,7 @@
 #include "absl/strings/match.h"
 #include "base/status_macros.h"
 #include "base/str_cat.h"
+#include "vdla/lower/memories.h"
 
 namespace smelt::vdla::lower {
 namespace {
@@ -49,9 +50,11 @@ te::IntrinsicRef Make(const Body& body, const isa::Config& config) {
   return te::MakeIntrinsic(std::move(intrinsic));
 }
 
-}  // namespace
-
-GemmIntrinsics GemmIntrinsicsOf(const isa::Config& config) {
+// The product of one micro-op as a tensor expression.
+struct Declaration {
+  te::Tensor inp, wgt, out;
+};
+Declaration Declare(const isa::Config& config) {
   using te::PrimitiveType;
   const te::DataType s32{PrimitiveType::kS32, 1};
   const te::Tensor inp = te::Placeholder("inp", {config.batch, config.block_in}, PrimitiveType::kS8);
@@ -60,10 +63,38 @@ GemmIntrinsics GemmIntrinsicsOf(const isa::Config& config) {
   const te::Tensor out = te::Compute("out", {config.batch, config.block_out}, [&](te::Indices i) {
     return te::Sum(te::Binary(te::BinaryOp::kMul, te::Cast(s32, inp(i[0], k)), te::Cast(s32, wgt(i[1], k))), {k});
   });
-  return {.declaration = te::MakeGraph({inp, wgt}, {out}),
+  return {inp, wgt, out};
+}
+
+}  // namespace
+
+GemmIntrinsics GemmIntrinsicsOf(const isa::Config& config) {
+  const Declaration declared = Declare(config);
+  return {.declaration = te::MakeGraph({declared.inp, declared.wgt}, {declared.out}),
           .reset = Make(kBodies[0], config),
           .update = Make(kBodies[1], config),
           .full = Make(kBodies[2], config)};
+}
+
+kernels::schedule::TensorIntrinsicRef GemmInstruction(const isa::Config& config) {
+  using kernels::schedule::TensorRegions;
+  namespace ir = kernels::ir;
+  const Declaration declared = Declare(config);
+  const GemmIntrinsics calls = GemmIntrinsicsOf(config);
+  const te::ScopeTable memories = Memories(config);
+  const auto multiply = [](const te::IntrinsicRef& call) {
+    return [call](TensorRegions r) {
+      return ir::Evaluate(te::Call(call, {r[2].Address(), r[0].Address(), r[1].Address()}));
+    };
+  };
+  return std::make_shared<const kernels::schedule::TensorIntrinsic>(kernels::schedule::TensorIntrinsic{
+      .name = "vdla_gemm",
+      .inputs = {declared.inp, declared.wgt},
+      .output = declared.out,
+      .scopes = {memories.Find("inp"), memories.Find("wgt"), memories.Find("acc")},
+      .reset = [call = calls.reset](TensorRegions r) { return ir::Evaluate(te::Call(call, {r[2].Address()})); },
+      .update = multiply(calls.update),
+      .full = multiply(calls.full)});
 }
 
 GemmCall GemmCallOf(const te::Intrinsic& intrinsic) {

@@ -5,8 +5,12 @@
 //   te::Expr one = te::Call(gemm.update, {te::AddressOf(acc, {0}), te::AddressOf(inp, {0}), te::AddressOf(wgt, {0})});
 //
 // Addresses are those of the first lane of an element. The interpreter runs the calls; loops.h makes GEMMs of them.
+//
+//   Schedule s(graph, Memories(config), {GemmInstruction(config)});
+//   absl::Status put = s.Tensorize("sums", "i2", "vdla_gemm");        // Section 4.3 of the TVM paper
 #pragma once
 
+#include "kernels/schedule/tensor_intrinsic.h"
 #include "kernels/te/intrinsic.h"
 #include "kernels/te/tensor.h"
 #include "vdla/isa/config.h"
@@ -22,6 +26,10 @@ struct GemmIntrinsics {
   te::IntrinsicRef full;    // (&out, &inp, &wgt): out = product
 };
 GemmIntrinsics GemmIntrinsicsOf(const isa::Config& config);
+
+// The same as an instruction that a schedule's tensorize knows as `vdla_gemm`, with its three bodies; operands must lie
+// in `inp`, `wgt` and `acc`, elements one behind the other as the machine has them.
+kernels::schedule::TensorIntrinsicRef GemmInstruction(const isa::Config& config);
 
 // What a call does; by its name. `is_gemm` is false for any other call.
 struct GemmCall {

@@ -1,5 +1,7 @@
 #include "vdla/lower/layer.h"
 
+#include <algorithm>
+#include <limits>
 #include <string>
 #include <utility>
 
@@ -12,12 +14,25 @@ namespace {
 using Operand = EpilogueStep::Operand;
 
 int64_t CountOf(const Dims& dims) { return dims[0] * dims[1] * dims[2] * dims[3]; }
+// Channels that one channel of the output is summed over.
+int64_t SummedChannels(const Layer& l) { return l.convolution.by_channel() ? 1 : l.in_channels; }
 Dims InputDims(const Layer& l) { return {l.images, l.in_channels, l.convolution.height, l.convolution.width}; }
 Dims OutputDims(const Layer& l) {
   return {l.images, l.out_channels, l.convolution.out_height(), l.convolution.out_width()};
 }
 Dims WeightDims(const Layer& l) {
-  return {l.out_channels, l.in_channels, l.convolution.kernel_height, l.convolution.kernel_width};
+  return {l.out_channels, SummedChannels(l), l.convolution.kernel_height, l.convolution.kernel_width};
+}
+// One behind the other where each image has its own.
+int64_t WeightCount(const Layer& l) {
+  if (!l.convolution.has_weights()) return 0;
+  return CountOf(WeightDims(l)) * (l.convolution.weights_by_image ? l.images : 1);
+}
+std::string PackedWeights(const Layer& l, const isa::Config& config) {
+  WeightView view = Oihw(WeightDims(l));
+  if (l.convolution.by_channel()) return PackDiagonalWeights(l.weights.data(), view, config);
+  if (l.convolution.weights_by_image) view.images = Strided(l.images, CountOf(WeightDims(l)));
+  return PackWeights(l.weights.data(), view, config);
 }
 
 std::vector<int8_t> RandomBytes(int64_t count, std::mt19937& random) {
@@ -38,7 +53,7 @@ Layer RandomLayer(Convolution convolution, int64_t images, int64_t in_channels, 
   layer.convolution.in_blocks = (in_channels + config.block_in - 1) / config.block_in;
   layer.convolution.out_blocks = (out_channels + config.block_out - 1) / config.block_out;
   layer.input = RandomBytes(CountOf(InputDims(layer)), random);
-  layer.weights = RandomBytes(CountOf(WeightDims(layer)), random);
+  layer.weights = RandomBytes(WeightCount(layer), random);
   for (const EpilogueStep& step : layer.convolution.epilogue) {
     std::vector<int32_t> values;
     if (step.operand == Operand::kPerChannel) {
@@ -64,15 +79,18 @@ std::vector<int32_t> Reference(const Layer& layer) {
     for (int64_t o = 0; o < layer.out_channels; ++o) {
       for (int64_t y = 0; y < c.out_height(); ++y) {
         for (int64_t x = 0; x < c.out_width(); ++x) {
-          int32_t sum = 0;
-          for (int64_t i = 0; i < layer.in_channels; ++i) {
+          int32_t sum = c.has_weights() ? 0 : std::numeric_limits<int8_t>::min();
+          for (int64_t i = 0; i < SummedChannels(layer); ++i) {
+            const int64_t channel = c.by_channel() ? o : i, image = c.weights_by_image ? n * layer.out_channels : 0;
             for (int64_t ky = 0; ky < c.kernel_height; ++ky) {
               for (int64_t kx = 0; kx < c.kernel_width; ++kx) {
                 const int64_t iy = y * c.stride_height + ky - c.padding.top;
                 const int64_t ix = x * c.stride_width + kx - c.padding.left;
                 if (iy < 0 || ix < 0 || iy >= c.height || ix >= c.width) continue;
-                sum += layer.input[((n * layer.in_channels + i) * c.height + iy) * c.width + ix] *
-                       layer.weights[((o * layer.in_channels + i) * c.kernel_height + ky) * c.kernel_width + kx];
+                const int32_t value = layer.input[((n * layer.in_channels + channel) * c.height + iy) * c.width + ix];
+                const int64_t weight =
+                    (((image + o) * SummedChannels(layer) + i) * c.kernel_height + ky) * c.kernel_width + kx;
+                sum = c.has_weights() ? sum + value * layer.weights[weight] : std::max(sum, value);
               }
             }
           }
@@ -97,18 +115,25 @@ void FillSegments(const Layer& layer, const isa::Config& config, isa::Program* p
       if (segment.name == name) segment.bytes = std::move(bytes);
     }
   };
-  fill("input", PackActivations(layer.input, InputDims(layer), config));
-  fill("weights", PackWeights(layer.weights, WeightDims(layer), config));
+  fill("input", PackActivations(layer.input.data(), Nchw(InputDims(layer)), config.batch, config.block_in));
+  if (layer.convolution.has_weights()) fill("weights", PackedWeights(layer, config));
   for (size_t s = 0; s < layer.convolution.epilogue.size(); ++s) {
     const EpilogueStep& step = layer.convolution.epilogue[s];
     if (step.operand == Operand::kPerChannel) fill(step.name, PackChannels(layer.channel_values[s], config));
-    if (step.operand == Operand::kTensor) fill(step.name, PackActivations(layer.tensors[s], OutputDims(layer), config));
+    if (step.operand == Operand::kTensor)
+      fill(step.name,
+           PackActivations(layer.tensors[s].data(), Nchw(OutputDims(layer)), config.batch, config.block_out));
   }
 }
 
 std::vector<int32_t> OutputOf(const Layer& layer, const isa::Config& config, std::string_view bytes) {
-  if (!layer.convolution.int8_output) return UnpackSums(bytes, OutputDims(layer), config);
-  const std::vector<int8_t> values = UnpackActivations(bytes, OutputDims(layer), config);
+  std::vector<int32_t> sums(static_cast<size_t>(CountOf(OutputDims(layer))));
+  if (!layer.convolution.int8_output) {
+    UnpackActivations(bytes, Nchw(OutputDims(layer)), config, /*int8=*/false, sums.data());
+    return sums;
+  }
+  std::vector<int8_t> values(sums.size());
+  UnpackActivations(bytes, Nchw(OutputDims(layer)), config, /*int8=*/true, values.data());
   return {values.begin(), values.end()};
 }
 

@@ -1,70 +1,120 @@
 #include "vdla/lower/layout.h"
 
+#include <algorithm>
 #include <cstring>
 
 namespace smelt::vdla::lower {
 namespace {
 
 int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
+int64_t Count(const Places& places) { return static_cast<int64_t>(places.size()); }
 
-// Calls visit(index in NCHW, index in NCHW<n>c) for each value.
+// Calls visit(packed, plain, channels, first) for each row of an element: `channels` values, of channels from `first`
+// on, that lie at `packed` one behind the other and at `plain` plus the places of their channels.
 template <typename Visit>
-void ForEachActivation(const Dims& dims, int64_t batch, int64_t block, Visit visit) {
-  const auto [images, channels, height, width] = dims;
-  const int64_t blocks = CeilDiv(channels, block);
-  int64_t plain = 0;
-  for (int64_t n = 0; n < images; ++n) {
-    for (int64_t c = 0; c < channels; ++c) {
-      for (int64_t pixel = 0; pixel < height * width; ++pixel) {
-        const int64_t element = ((n / batch) * blocks + c / block) * height * width + pixel;
-        visit(plain++, (element * batch + n % batch) * block + c % block);
+void ForEachRow(const ActivationView& view, int64_t batch, int64_t block, Visit visit) {
+  const int64_t blocks = CeilDiv(Count(view.channels), block), pixels = Count(view.height) * Count(view.width);
+  for (int64_t n = 0; n < Count(view.images); ++n) {
+    for (int64_t b = 0; b < blocks; ++b) {
+      int64_t row = (((n / batch) * blocks + b) * pixels * batch + n % batch) * block;
+      const int64_t channels = std::min(block, Count(view.channels) - b * block);
+      for (const int64_t y : view.height) {
+        for (const int64_t x : view.width) {
+          visit(row, view.images[static_cast<size_t>(n)] + y + x, channels, b * block);
+          row += batch * block;
+        }
       }
     }
   }
 }
 
 template <typename T>
-std::vector<T> Unpack(std::string_view bytes, const Dims& dims, const isa::Config& config) {
-  std::vector<T> values(static_cast<size_t>(dims[0] * dims[1] * dims[2] * dims[3]));
-  ForEachActivation(dims, config.batch, config.block_out, [&](int64_t plain, int64_t packed) {
-    const size_t at = static_cast<size_t>(packed) * sizeof(T);
-    if (at + sizeof(T) <= bytes.size()) std::memcpy(&values[static_cast<size_t>(plain)], bytes.data() + at, sizeof(T));
+void Unpack(const char* bytes, const ActivationView& view, const isa::Config& config, T* values) {
+  ForEachRow(view, config.batch, config.block_out, [&](int64_t packed, int64_t plain, int64_t channels, int64_t first) {
+    const int64_t* places = &view.channels[static_cast<size_t>(first)];
+    for (int64_t c = 0; c < channels; ++c)
+      std::memcpy(values + plain + places[c], bytes + (packed + c) * static_cast<int64_t>(sizeof(T)), sizeof(T));
   });
-  return values;
 }
 
 }  // namespace
 
-std::string PackActivations(absl::Span<const int8_t> values, const Dims& dims, const isa::Config& config) {
-  const int64_t size = CeilDiv(dims[0], config.batch) * CeilDiv(dims[1], config.block_in) * dims[2] * dims[3] *
-                       config.batch * config.block_in;
-  std::string bytes(static_cast<size_t>(size), '\0');
-  ForEachActivation(dims, config.batch, config.block_in, [&](int64_t plain, int64_t packed) {
-    bytes[static_cast<size_t>(packed)] = static_cast<char>(values[static_cast<size_t>(plain)]);
+Places Strided(int64_t count, int64_t stride) {
+  Places places(static_cast<size_t>(count));
+  for (int64_t i = 0; i < count; ++i) places[static_cast<size_t>(i)] = i * stride;
+  return places;
+}
+
+ActivationView Nchw(const Dims& dims) {
+  const auto [images, channels, height, width] = dims;
+  return {.images = Strided(images, channels * height * width),
+          .channels = Strided(channels, height * width),
+          .height = Strided(height, width),
+          .width = Strided(width, 1)};
+}
+
+WeightView Oihw(const Dims& dims) {
+  const auto [outputs, inputs, height, width] = dims;
+  return {.outputs = Strided(outputs, inputs * height * width),
+          .inputs = Strided(inputs, height * width),
+          .height = Strided(height, width),
+          .width = Strided(width, 1)};
+}
+
+std::string PackActivations(const int8_t* values, const ActivationView& view, int64_t batch, int64_t block) {
+  const int64_t elements = CeilDiv(Count(view.images), batch) * CeilDiv(Count(view.channels), block) *
+                           Count(view.height) * Count(view.width);
+  std::string bytes(static_cast<size_t>(elements * batch * block), '\0');
+  ForEachRow(view, batch, block, [&](int64_t packed, int64_t plain, int64_t channels, int64_t first) {
+    const int64_t* places = &view.channels[static_cast<size_t>(first)];
+    char* row = bytes.data() + packed;
+    for (int64_t c = 0; c < channels; ++c) row[c] = static_cast<char>(values[plain + places[c]]);
   });
   return bytes;
 }
 
-std::vector<int8_t> UnpackActivations(std::string_view bytes, const Dims& dims, const isa::Config& config) {
-  return Unpack<int8_t>(bytes, dims, config);
-}
-std::vector<int32_t> UnpackSums(std::string_view bytes, const Dims& dims, const isa::Config& config) {
-  return Unpack<int32_t>(bytes, dims, config);
+void UnpackActivations(std::string_view bytes, const ActivationView& view, const isa::Config& config, bool int8,
+                       void* values) {
+  if (int8) {
+    Unpack(bytes.data(), view, config, static_cast<int8_t*>(values));
+  } else {
+    Unpack(bytes.data(), view, config, static_cast<int32_t*>(values));
+  }
 }
 
-std::string PackWeights(absl::Span<const int8_t> values, const Dims& dims, const isa::Config& config) {
-  const auto [outs, ins, height, width] = dims;
-  const int64_t in_blocks = CeilDiv(ins, config.block_in);
-  std::string bytes(static_cast<size_t>(CeilDiv(outs, config.block_out) * in_blocks * height * width *
-                                        config.block_out * config.block_in),
-                    '\0');
-  size_t plain = 0;
-  for (int64_t o = 0; o < outs; ++o) {
-    for (int64_t i = 0; i < ins; ++i) {
-      for (int64_t pixel = 0; pixel < height * width; ++pixel) {
-        const int64_t element = ((o / config.block_out) * in_blocks + i / config.block_in) * height * width + pixel;
-        bytes[static_cast<size_t>((element * config.block_out + o % config.block_out) * config.block_in +
-                                  i % config.block_in)] = static_cast<char>(values[plain++]);
+std::string PackWeights(const int8_t* values, const WeightView& view, const isa::Config& config) {
+  const int64_t in_blocks = CeilDiv(Count(view.inputs), config.block_in);
+  const int64_t out_blocks = CeilDiv(Count(view.outputs), config.block_out);
+  const int64_t pixels = Count(view.height) * Count(view.width), block = config.block_out * config.block_in;
+  std::string bytes(static_cast<size_t>(Count(view.images) * out_blocks * in_blocks * pixels * block), '\0');
+  for (int64_t n = 0; n < Count(view.images); ++n) {
+    for (int64_t o = 0; o < Count(view.outputs); ++o) {
+      for (int64_t i = 0; i < Count(view.inputs); ++i) {
+        const int64_t of_channels = view.images[static_cast<size_t>(n)] + view.outputs[static_cast<size_t>(o)] +
+                                    view.inputs[static_cast<size_t>(i)];
+        int64_t element = ((n * out_blocks + o / config.block_out) * in_blocks + i / config.block_in) * pixels;
+        const int64_t lane = (o % config.block_out) * config.block_in + i % config.block_in;
+        for (const int64_t y : view.height) {
+          for (const int64_t x : view.width)
+            bytes[static_cast<size_t>(element++ * block + lane)] = static_cast<char>(values[of_channels + y + x]);
+        }
+      }
+    }
+  }
+  return bytes;
+}
+
+std::string PackDiagonalWeights(const int8_t* values, const WeightView& view, const isa::Config& config) {
+  const int64_t pixels = Count(view.height) * Count(view.width), block = config.block_out * config.block_in;
+  const int64_t blocks = CeilDiv(Count(view.outputs), config.block_out);
+  std::string bytes(static_cast<size_t>(blocks * pixels * block), '\0');
+  for (int64_t c = 0; c < Count(view.outputs); ++c) {
+    const int64_t lane = (c % config.block_out) * config.block_in + c % config.block_out;
+    int64_t element = (c / config.block_out) * pixels;
+    for (const int64_t y : view.height) {
+      for (const int64_t x : view.width) {
+        bytes[static_cast<size_t>(element++ * block + lane)] =
+            values == nullptr ? char{1} : static_cast<char>(values[view.outputs[static_cast<size_t>(c)] + y + x]);
       }
     }
   }

@@ -216,10 +216,8 @@ class Translator {
 
   static void CountReads(const Stmt& stmt, const te::BufferNode* buffer, int64_t* reads) {
     if (stmt == nullptr) return;
-    if (stmt->kind == StmtKind::kStore) {
-      te::Visit(stmt->value,
-                [&](const Expr& e) { *reads += e->kind == te::ExprKind::kLoad && e->buffer.get() == buffer; });
-    }
+    if (stmt->kind == StmtKind::kStore || stmt->kind == StmtKind::kEvaluate)
+      te::Visit(stmt->value, [&](const Expr& e) { *reads += Reads(e) && e->buffer.get() == buffer; });
     for (const Stmt& child : stmt->stmts) CountReads(child, buffer, reads);
     CountReads(stmt->then_case, buffer, reads);
     CountReads(stmt->else_case, buffer, reads);

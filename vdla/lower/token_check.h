@@ -1,4 +1,5 @@
-// Whether tokens keep the order that a program needs: a replay that shares nothing with the planner.
+// Whether tokens keep the order that a program needs: a replay (isa/token_replay.h) that shares nothing with the
+// planner.
 //
 //   absl::Status right = CheckTokens(steps, flags, /*depth=*/64);   // one entry of each for an instruction
 //
@@ -20,8 +21,9 @@
 
 namespace smelt::vdla::lower {
 
-// `steps` in sequential order, with a PlannedStep for each (its `step` is not used). InvalidArgument tells which of the
-// errors above it is, by the indices of the steps. Time and memory grow with the elements and bytes that are touched.
+// `steps` in sequential order, with a PlannedStep for each (its `step` is not used). InvalidArgument: a race or an end
+// that comes early; Aborted: a deadlock or a leftover, by the indices of the steps. Time and memory grow with the
+// elements and bytes that are touched.
 absl::Status CheckTokens(absl::Span<const Step> steps, absl::Span<const PlannedStep> flags, int64_t depth);
 
 }  // namespace smelt::vdla::lower

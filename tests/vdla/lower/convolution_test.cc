@@ -157,7 +157,15 @@ TEST(Convolution, RandomLayersWithRandomSchedulesAreRight) {
     c.int8_output = below(2) == 0;
     if (below(3) > 0)
       c.epilogue = RequantizeEpilogue(config.block_in == config.block_out && below(2) == 0, below(2) == 0);
-    const Layer layer = RandomLayer(c, 1 + below(3), 1 + below(40), 1 + below(40), config, random);
+    const int64_t out_channels = 1 + below(40);
+    int64_t in_channels = 1 + below(40), images = 1 + below(3);
+    if (config.block_in == config.block_out && below(2) == 0) {  // by channel, or the maximum
+      c.sum = below(2) == 0 ? Convolution::Sum::kProductsByChannel : Convolution::Sum::kMaximum;
+      in_channels = out_channels;
+    } else if (config.batch == 1) {
+      c.weights_by_image = below(2) == 0;
+    }
+    const Layer layer = RandomLayer(c, images, in_channels, out_channels, config, random);
     const int64_t threads = std::vector<int64_t>{1, 2, 4}[below(3)];
     const std::vector<ConvolutionSchedule> space = ConvolutionSchedules(layer.convolution, config, threads);
     for (int i = 0; i < 4 && !space.empty(); ++i) {

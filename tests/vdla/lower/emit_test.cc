@@ -230,13 +230,19 @@ TEST(Layout, PacksAndUnpacks) {
   const Dims dims = {3, 20, 2, 5};
   std::vector<int8_t> values(3 * 20 * 2 * 5);
   for (int8_t& value : values) value = static_cast<int8_t>(random());
-  const std::string bytes = PackActivations(values, dims, config);
+  const std::string bytes = PackActivations(values.data(), Nchw(dims), config.batch, config.block_in);
   EXPECT_EQ(bytes.size(), 2u * 2 * 2 * 5 * 2 * 16);
-  EXPECT_TRUE(UnpackActivations(bytes, dims, config) == values);
+  std::vector<int8_t> back(values.size());
+  UnpackActivations(bytes, Nchw(dims), config, /*int8=*/true, back.data());
+  EXPECT_TRUE(back == values);
   // Image 1, channel 17, pixel 3: block 1, lane 1 of row 1.
   EXPECT_EQ(bytes[((1 * 10 + 3) * 2 + 1) * 16 + 1], static_cast<char>(values[(20 + 17) * 10 + 3]));
-  const std::string weights = PackWeights(values, {20, 3, 2, 5}, config);
+  const std::string weights = PackWeights(values.data(), Oihw({20, 3, 2, 5}), config);
   EXPECT_EQ(weights[(1 * 10 + 4) * 256 + 2 * 16 + 1], static_cast<char>(values[(18 * 3 + 1) * 10 + 4]));
+  // The second weight of channel 17, which alone is in row and column 1 of its block.
+  const std::string diagonal = PackDiagonalWeights(values.data(), Oihw({20, 1, 2, 5}), config);
+  EXPECT_EQ(diagonal[(1 * 10 + 1) * 256 + 1 * 16 + 1], static_cast<char>(values[17 * 10 + 1]));
+  EXPECT_EQ(diagonal[(1 * 10 + 1) * 256 + 1 * 16 + 2], 0);
   EXPECT_EQ(PackChannels({7, 8}, config).size(), 2u * 16 * 4);
 }
 
