@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "base/status_macros.h"
+#include "kernels/ir/annotation.h"
 #include "kernels/ir/mutate.h"
 #include "kernels/lower/tensorize.h"
 
@@ -191,6 +192,7 @@ class Builder {
     Stmt body = BuildStage(s, parallel);
     std::vector<ir::Phase>& phases = function_.phases;
     if (body == nullptr) return;
+    body = WithAlignments(s, std::move(body));
     if (parallel) {
       phases.push_back({nest.loops[0].var, nest.loops[0].extent, std::move(body)});
     } else if (!phases.empty() && !phases.back().var) {
@@ -239,10 +241,13 @@ class Builder {
     }
     for (int i = depth; i-- > 0;) {
       const NestLoop& loop = nest.loops[i];
-      body = WithAttached(stage, stage.leaves[i], std::move(body));
+      const schedule::Loop& scheduled = stage.loops[stage.leaves[i]];
+      body = WithPrefetches(scheduled, loop.var, std::move(body));
+      body = WithAttached(stage, stage.leaves[i], loop.var, std::move(body));
       if (i >= first_reduce) body = WithGuards(update_guards[i + 1], std::move(body));
       body = WithGuards(guards[i + 1], std::move(body));
       if (i > 0 || !skip_outermost) body = MakeFor(loop, std::move(body));
+      body = WithPragmas(scheduled, std::move(body));
       if (i == first_reduce) {
         body = WithGuards(update_guards[i], std::move(body));
         body = ir::Seq({BuildInit(nest, init, first_reduce, depth, guards), std::move(body)});
@@ -330,15 +335,76 @@ class Builder {
   }
 
   // Producers that are computed at this loop come before the rest of its body.
-  Stmt WithAttached(const Stage& stage, int loop, Stmt body) {
+  Stmt WithAttached(const Stage& stage, int loop, const Expr& var, Stmt body) {
+    const std::vector<schedule::PipelineStep> steps = StepsAt(stage, loop);
+    body = AsPiece(steps, "", var, std::move(body));
     for (size_t p = state_.stages.size(); p-- > 0;) {
       const Stage& producer = state_.stages[p];
       if (!nests_[p].live || producer.attach != Attach::kAt || producer.attach_loop != loop ||
           producer.attach_stage != stage.name)
         continue;
-      body = ir::Seq({BuildStage(static_cast<int>(p), false), std::move(body)});
+      Stmt own = AsPiece(steps, producer.name, var, BuildStage(static_cast<int>(p), false));
+      body = WithAlignments(static_cast<int>(p), ir::Seq({std::move(own), std::move(body)}));
       for (const ir::Buffer& buffer : nests_[p].buffers) body = ir::Allocate(buffer, std::move(body));
     }
+    return body;
+  }
+
+  // How the parts of the loop's body overlap; empty where they do not.
+  std::vector<schedule::PipelineStep> StepsAt(const Stage& stage, int loop) const {
+    if (!stage.loops[loop].pipeline.empty()) return stage.loops[loop].pipeline;
+    std::vector<schedule::PipelineStep> steps;
+    bool overlap = false;
+    for (const Stage* attached : state_.StagesAt(stage.name, loop)) {
+      overlap |= attached->double_buffered;
+      steps.push_back({attached->name, attached->double_buffered ? 0 : 1, static_cast<int>(steps.size())});
+    }
+    steps.push_back({"", 1, static_cast<int>(steps.size())});
+    if (!overlap) steps.clear();
+    return steps;
+  }
+
+  static Stmt AsPiece(const std::vector<schedule::PipelineStep>& steps, const std::string& stage, const Expr& var,
+                      Stmt body) {
+    for (const schedule::PipelineStep& step : steps) {
+      if (step.stage == stage)
+        return ir::Annotate(ir::kPipelinePiece, nullptr, ir::Facts(var, step.step, step.order), std::move(body));
+    }
+    return body;
+  }
+
+  Stmt WithAlignments(int s, Stmt body) {
+    const Stage& stage = state_.stages[s];
+    for (const schedule::StorageAlignment& alignment : stage.alignments) {
+      for (const ir::Buffer& buffer : nests_[s].buffers) {
+        const ir::Expr facts = ir::Facts(stage.AxisCount() - 1 - alignment.axis, alignment.factor, alignment.offset);
+        body = ir::Annotate(ir::kStorageAlign, buffer, facts, std::move(body));
+      }
+    }
+    return body;
+  }
+
+  Stmt WithPrefetches(const schedule::Loop& loop, const Expr& var, Stmt body) {
+    for (const schedule::PrefetchAhead& prefetch : loop.prefetches) {
+      const int s = state_.IndexOf(prefetch.tensor);
+      const Stage& tensor = state_.stages[s];
+      const std::vector<ir::Buffer> buffers =
+          tensor.placeholder ? std::vector<ir::Buffer>{inputs_.at(tensor.identity.get())} : nests_[s].buffers;
+      for (const ir::Buffer& buffer : buffers)
+        body = ir::Annotate(ir::kPrefetchAhead, buffer, ir::Facts(var, prefetch.iterations, 0), std::move(body));
+    }
+    return body;
+  }
+
+  static Stmt WithPragmas(const schedule::Loop& loop, Stmt body) {
+    int64_t most = 0, explicitly = 1;
+    for (const schedule::LoopPragma& pragma : loop.pragmas) {
+      if (pragma.key == "auto_unroll_max_step") most = pragma.value;
+      if (pragma.key == "unroll_explicit") explicitly = pragma.value;
+      if (pragma.key == "nontemporal" && pragma.value != 0)
+        body = ir::Annotate(ir::kNontemporal, nullptr, Expr(), std::move(body));
+    }
+    if (most > 0) body = ir::Annotate(ir::kAutoUnroll, nullptr, ir::Facts(most, explicitly, 0), std::move(body));
     return body;
   }
 
@@ -383,6 +449,8 @@ class Builder {
       schedule::TensorRegion region;
       region.buffer = tensor.placeholder ? inputs_.at(tensor.identity.get()) : nest->buffers[0];
       region.first = StorageIndices(tensor, nest, output ? match.output : match.inputs[i].indices);
+      if (!tensor.alignments.empty())
+        return illegal(absl::StrCat("the strides of stage `", tensor.name, "` are aligned, which the call does not know"));
       if (!tensor.layout.empty())
         return illegal(absl::StrCat("stage `", tensor.name, "` has a layout of its own; make it dimensions instead"));
       const std::optional<te::Scope> scope = i < intrinsic.scopes.size() ? intrinsic.scopes[i] : std::nullopt;
