@@ -71,7 +71,7 @@ class Chooser {
 
 }  // namespace
 
-absl::StatusOr<ir::Function> ChooseUnrolledLoops(ir::Function function, PassContext& context) {
+absl::StatusOr<ir::Function> ChooseUnrolledLoops(ir::Function function, PassContext&) {
   for (ir::Phase& phase : function.phases) phase.body = Chooser().Visit(phase.body, {}).stmt;
   return function;
 }

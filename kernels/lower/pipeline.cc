@@ -10,6 +10,7 @@
 #include "kernels/ir/annotation.h"
 #include "kernels/ir/mutate.h"
 #include "kernels/lower/copies.h"
+#include "kernels/te/intrinsic.h"
 
 namespace smelt::kernels::lower {
 namespace {

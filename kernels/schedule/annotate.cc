@@ -95,7 +95,7 @@ absl::Status PragmaLoop(State& state, std::string_view name, std::string_view lo
   std::string known;
   for (const PragmaRow& candidate : kPragmas) {
     if (candidate.key == key) row = &candidate;
-    absl::StrAppend(&known, " ", candidate.key);
+    absl::StrAppend(&known, " ", std::string(candidate.key));
   }
   if (row == nullptr) return illegal(absl::StrCat("there is no such pragma; there are:", known));
   if (value < row->least || value > row->most)

@@ -123,6 +123,12 @@ const Primitive kPrimitives[] = {
        return s.SetScope(w[0], scope);
      }},
     {"transform_layout", 1, kAny, ReplayLayout},
+    {"pad_reduction", 3, 3,
+     [](Schedule& s, const Words& w) -> absl::Status {
+       SMELT_ASSIGN_OR_RETURN(const int64_t multiple, Number(w[2]));
+       return s.PadReduction(w[0], w[1], multiple).status();
+     }},
+    {"shift_operand", 2, 2, [](Schedule& s, const Words& w) { return s.ShiftOperand(w[0], w[1]).status(); }},
     {"double_buffer", 1, 1, [](Schedule& s, const Words& w) { return s.DoubleBuffer(w[0]); }},
     {"pipeline", 2, kAny, ReplayPipeline},
     {"storage_align", 4, 4, ReplayAlign},

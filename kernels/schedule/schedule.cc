@@ -182,6 +182,19 @@ absl::Status Schedule::TransformLayout(std::string_view stage, const std::vector
   return absl::OkStatus();
 }
 
+absl::StatusOr<std::vector<std::string>> Schedule::PadReduction(std::string_view stage, std::string_view loop,
+                                                                int64_t multiple) {
+  auto result = PadSum(*state_, stage, loop, multiple);
+  if (result.ok()) state_->trace.push_back({"pad_reduction", {Word(stage), Word(loop), absl::StrCat(multiple)}});
+  return result;
+}
+
+absl::StatusOr<std::string> Schedule::ShiftOperand(std::string_view stage, std::string_view tensor) {
+  auto result = ShiftFactor(*state_, stage, tensor);
+  if (result.ok()) state_->trace.push_back({"shift_operand", {Word(stage), Word(tensor)}});
+  return result;
+}
+
 absl::Status Schedule::DoubleBuffer(std::string_view stage) {
   SMELT_RETURN_IF_ERROR(DoubleBufferStage(*state_, stage));
   state_->trace.push_back({"double_buffer", {Word(stage)}});

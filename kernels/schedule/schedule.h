@@ -106,6 +106,16 @@ class Schedule {
   absl::Status TransformLayout(std::string_view stage, const std::vector<std::pair<int, int64_t>>& layout);
 
 
+  // A sum of products of two operands takes a multiple of terms, whose rest are products of zeros: both operands are
+  // copied, with zeros behind them, into new stages, whose names are returned in the order of the product. `loop` is a
+  // reduce axis as the stage has it, along which each operand is read as a whole.
+  absl::StatusOr<std::vector<std::string>> PadReduction(std::string_view stage, std::string_view loop,
+                                                        int64_t multiple);
+  // An s8 operand of a sum of products in s32 becomes the u8 that is 128 more, and the reduction begins at -128 times the
+  // sums of the other operand, a new stage whose name is returned: `c.shift`. For instructions that multiply u8 by s8;
+  // exact, as integers wrap.
+  absl::StatusOr<std::string> ShiftOperand(std::string_view stage, std::string_view tensor);
+
   // Two copies of what a stage stores at a loop of its consumer: while an iteration reads one, the next one's is
   // computed into the other. The same as a pipeline whose stage runs a step before all else there.
   absl::Status DoubleBuffer(std::string_view stage);

@@ -185,6 +185,9 @@ absl::Status PrefetchReads(State& state, std::string_view tensor, std::string_vi
                            int64_t iterations);
 absl::Status PragmaLoop(State& state, std::string_view stage, std::string_view loop, std::string_view key,
                         int64_t value);
+absl::StatusOr<std::vector<std::string>> PadSum(State& state, std::string_view stage, std::string_view loop,
+                                                int64_t multiple);
+absl::StatusOr<std::string> ShiftFactor(State& state, std::string_view stage, std::string_view tensor);
 absl::StatusOr<std::string> FactorReduction(State& state, std::string_view stage, std::string_view loop);
 
 }  // namespace smelt::kernels::schedule

@@ -33,9 +33,9 @@ TEST(StorageAlign, StridesAreTheLeastOfTheirRemainder) {
 TEST(StorageAlign, OfScratchAtALoop) {
   Schedule s(Turned());
   ASSERT_TRUE(s.ComputeAt("x", "c", "i0").ok());
-  ASSERT_TRUE(s.StorageAlign("x", 0, 7, 2).ok());
+  ASSERT_TRUE(s.StorageAlign("x", 0, 7, 1).ok());
   EXPECT_LOWERS_RIGHT(s);
-  EXPECT_THAT(TextOf(s), HasSubstr("thread f32 x[138];"));  // six rows of 23
+  EXPECT_THAT(TextOf(s), HasSubstr("thread f32 x[132];"));  // six rows of 22
 }
 
 TEST(StorageAlign, RefusedWithStageAndAxis) {
@@ -80,6 +80,11 @@ TEST(Prefetch, RefusedWithStageAndLoop) {
   Schedule gather(MakeGraph({at, table}, {Compute("c", {8}, [&](Indices i) { return table(at(i[0])); })}));
   ASSERT_TRUE(gather.Prefetch("table", "c", "i0", 1).ok());
   EXPECT_THAT(Message(Lower(gather, {}).status()), HasSubstr("prefetch of `table` at loop `i0`"));
+  // So has what is placed inside a loop after all.
+  Schedule moved(Turned());
+  ASSERT_TRUE(moved.Prefetch("x", "c", "i0", 1).ok());
+  ASSERT_TRUE(moved.ComputeAt("x", "c", "i0").ok());
+  EXPECT_THAT(Message(Lower(moved, {}).status()), HasSubstr("stage `c` prefetches stage `x`"));
 }
 
 TEST(Pragma, UnrollsWhatIsShort) {
