@@ -1,16 +1,22 @@
 #include "kernels/lower/lower.h"
 
 #include "base/status_macros.h"
+#include "kernels/lower/auto_unroll.h"
 #include "kernels/lower/bounds.h"
 #include "kernels/lower/flatten.h"
 #include "kernels/lower/nests.h"
 #include "kernels/lower/partition.h"
+#include "kernels/lower/pipeline.h"
 #include "kernels/lower/predicate.h"
+#include "kernels/lower/prefetch.h"
 #include "kernels/lower/restore.h"
 #include "kernels/lower/simplify.h"
 #include "kernels/lower/storage.h"
+#include "kernels/lower/storage_align.h"
+#include "kernels/lower/streaming.h"
 #include "kernels/lower/unroll.h"
 #include "kernels/lower/vectorize.h"
+#include "kernels/lower/virtual_threads.h"
 
 namespace smelt::kernels::lower {
 namespace {
@@ -21,12 +27,18 @@ const Pass kLoops[] = {
 };
 
 const Pass kVector[] = {
+    {"prefetch", PrefetchAhead, "loops are as the schedule has them, so that their next iterations are known"},
+    {"virtual threads", InterleaveVirtualThreads, "before pipelines: each of theirs has all threads' statements"},
+    {"pipeline", PipelineLoops, "before partition: its beginning and end leave the steady part"},
     {"partition", PartitionLoops, "tails and borders leave the steady part, so that it has no branch"},
+    {"align", AlignStorage, "the last that changes dimensions"},
     {"flatten", FlattenStorage, "after partition: what moves data by dimensions has seen them"},
     {"predicate", PredicateLoads, "what conditions remain become masks of loads and stores"},
     {"vectorize", VectorizeLoops, "after partition: lanes never straddle a tail"},
+    {"auto unroll", ChooseUnrolledLoops, "just before unroll: what vectors have become counts"},
     {"unroll", UnrollLoops, "after vectorize: indices of local memory become constants"},
     {"simplify", SimplifyFunction, "vector masks that always hold go"},
+    {"streaming", FindStreamingStores, "stores are final, their addresses simple"},
     {"storage", ReuseStorage, "what nothing reads goes, short lives share memory"},
     {"restore", RestoreParallelVariables, "partition named the pieces of parallel loops for itself"},
 };

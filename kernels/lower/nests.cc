@@ -4,9 +4,12 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "base/check.h"
 #include "base/status_macros.h"
+#include "kernels/ir/annotation.h"
 #include "kernels/ir/mutate.h"
+#include "kernels/lower/loop_annotations.h"
 #include "kernels/lower/tensorize.h"
 
 namespace smelt::kernels::lower {
@@ -191,6 +194,7 @@ class Builder {
     Stmt body = BuildStage(s, parallel);
     std::vector<ir::Phase>& phases = function_.phases;
     if (body == nullptr) return;
+    body = WithAlignments(s, std::move(body));
     if (parallel) {
       phases.push_back({nest.loops[0].var, nest.loops[0].extent, std::move(body)});
     } else if (!phases.empty() && !phases.back().var) {
@@ -239,10 +243,13 @@ class Builder {
     }
     for (int i = depth; i-- > 0;) {
       const NestLoop& loop = nest.loops[i];
-      body = WithAttached(stage, stage.leaves[i], std::move(body));
+      const schedule::Loop& scheduled = stage.loops[stage.leaves[i]];
+      body = WithPrefetches(stage, scheduled, loop.var, std::move(body));
+      body = WithAttached(stage, stage.leaves[i], loop.var, std::move(body));
       if (i >= first_reduce) body = WithGuards(update_guards[i + 1], std::move(body));
       body = WithGuards(guards[i + 1], std::move(body));
       if (i > 0 || !skip_outermost) body = MakeFor(loop, std::move(body));
+      body = WithPragmas(scheduled, std::move(body));
       if (i == first_reduce) {
         body = WithGuards(update_guards[i], std::move(body));
         body = ir::Seq({BuildInit(nest, init, first_reduce, depth, guards), std::move(body)});
@@ -330,14 +337,44 @@ class Builder {
   }
 
   // Producers that are computed at this loop come before the rest of its body.
-  Stmt WithAttached(const Stage& stage, int loop, Stmt body) {
+  Stmt WithAttached(const Stage& stage, int loop, const Expr& var, Stmt body) {
+    const std::vector<schedule::PipelineStep> steps = StepsAt(state_, stage, loop);
+    body = AsPiece(steps, "", var, std::move(body));
     for (size_t p = state_.stages.size(); p-- > 0;) {
       const Stage& producer = state_.stages[p];
       if (!nests_[p].live || producer.attach != Attach::kAt || producer.attach_loop != loop ||
           producer.attach_stage != stage.name)
         continue;
-      body = ir::Seq({BuildStage(static_cast<int>(p), false), std::move(body)});
+      Stmt own = AsPiece(steps, producer.name, var, BuildStage(static_cast<int>(p), false));
+      body = WithAlignments(static_cast<int>(p), ir::Seq({std::move(own), std::move(body)}));
       for (const ir::Buffer& buffer : nests_[p].buffers) body = ir::Allocate(buffer, std::move(body));
+    }
+    return body;
+  }
+
+  Stmt WithAlignments(int s, Stmt body) {
+    const Stage& stage = state_.stages[s];
+    for (const schedule::StorageAlignment& alignment : stage.alignments) {
+      for (const ir::Buffer& buffer : nests_[s].buffers) {
+        const ir::Expr facts = ir::Facts(stage.AxisCount() - 1 - alignment.axis, alignment.factor, alignment.offset);
+        body = ir::Annotate(ir::kStorageAlign, buffer, facts, std::move(body));
+      }
+    }
+    return body;
+  }
+
+  Stmt WithPrefetches(const Stage& stage, const schedule::Loop& loop, const Expr& var, Stmt body) {
+    for (const schedule::PrefetchAhead& prefetch : loop.prefetches) {
+      const int s = state_.IndexOf(prefetch.tensor);
+      const Stage& tensor = state_.stages[s];
+      if (!tensor.placeholder && (tensor.attach != Attach::kRoot || !nests_[s].live))
+        status_.Update(absl::InvalidArgumentError(
+            absl::StrCat("stage `", stage.name, "` prefetches stage `", tensor.name, "` at loop `", loop.name,
+                         "`, which has been placed inside a loop since: it is near when it is read")));
+      const std::vector<ir::Buffer> buffers =
+          tensor.placeholder ? std::vector<ir::Buffer>{inputs_.at(tensor.identity.get())} : nests_[s].buffers;
+      for (const ir::Buffer& buffer : buffers)
+        body = ir::Annotate(ir::kPrefetchAhead, buffer, ir::Facts(var, prefetch.iterations, 0), std::move(body));
     }
     return body;
   }
@@ -383,31 +420,124 @@ class Builder {
       schedule::TensorRegion region;
       region.buffer = tensor.placeholder ? inputs_.at(tensor.identity.get()) : nest->buffers[0];
       region.first = StorageIndices(tensor, nest, output ? match.output : match.inputs[i].indices);
-      if (!tensor.layout.empty())
-        return illegal(absl::StrCat("stage `", tensor.name, "` has a layout of its own; make it dimensions instead"));
+      if (!tensor.alignments.empty())
+        return illegal(absl::StrCat("the strides of stage `", tensor.name, "` are aligned, which the call does not know"));
       const std::optional<te::Scope> scope = i < intrinsic.scopes.size() ? intrinsic.scopes[i] : std::nullopt;
       if (scope && region.buffer->scope != *scope)
         return illegal(absl::StrCat("`", tensor.name, "` lies in ", std::string(region.buffer->scope.name),
                                     ", it should in ", std::string(scope->name)));
       const te::Tensor& declared = output ? intrinsic.output : intrinsic.inputs[i];
-      region.strides.assign(declared.shape().size(), 1);
-      const std::vector<int64_t>& shape = region.buffer->shape;
-      int64_t stride = 1;
-      for (size_t d = 0; d < declared.shape().size(); ++d) {
-        region.strides[declared.shape().size() - 1 - d] = stride;
-        stride *= shape[shape.size() - 1 - d];
-      }
+      SMELT_ASSIGN_OR_RETURN(region.strides,
+                             StridesOf(tensor, nest, output ? match.output : match.inputs[i].indices, declared));
+      const auto wanted = i < intrinsic.strides.size() ? intrinsic.strides[i] : std::vector<int64_t>();
+      if (!wanted.empty() && wanted != region.strides)
+        return illegal(absl::StrCat("the tile of `", tensor.name, "` has strides ", absl::StrJoin(region.strides, ", "),
+                                    ", they should be ", absl::StrJoin(wanted, ", ")));
       regions.push_back(std::move(region));
     }
-    const bool update = match.reduces_outside || (intrinsic.full == nullptr && intrinsic.reset != nullptr);
-    if (update ? intrinsic.reset == nullptr || intrinsic.update == nullptr : intrinsic.full == nullptr)
-      return illegal(update ? "the reduction has loops outside, and it has no reset or no update"
-                            : "it has no body that computes the whole");
-    *body = update ? intrinsic.update(regions) : intrinsic.full(regions);
+    const bool update = match.reduces_outside || intrinsic.full == nullptr;
+    if (update ? intrinsic.update == nullptr : intrinsic.full == nullptr)
+      return illegal(update ? "it has no update" : "it has no body that computes the whole");
+    SMELT_ASSIGN_OR_RETURN(const std::vector<Guard> guards, LoadGuards(stage, nests_[s]));
+    *body = WithGuards(guards, update ? intrinsic.update(regions) : intrinsic.full(regions));
     if (!update) return absl::OkStatus();
-    *init = intrinsic.reset(regions);
+    *init = intrinsic.reset != nullptr ? intrinsic.reset(regions) : InitialTile(s);
     if (!match.reduces_outside) *body = ir::Seq({std::move(*init), std::move(*body)});
     return absl::OkStatus();
+  }
+
+  // Elements between neighbours of the tile that begins at these global indices, along each declared dimension.
+  absl::StatusOr<std::vector<int64_t>> StridesOf(const Stage& tensor, const Nest* nest,
+                                                 const std::vector<Expr>& first, const te::Tensor& declared) {
+    std::vector<StorageDimension> dimensions;
+    if (nest == nullptr || tensor.output) {
+      for (int d = 0; d < tensor.AxisCount() || d < static_cast<int>(tensor.shape.size()); ++d)
+        dimensions.push_back({d, 1, tensor.shape[d]});
+    } else {
+      dimensions = StorageOf(tensor, *nest);
+    }
+    std::vector<int64_t> strides(declared.shape().size(), 1);
+    const size_t leading = tensor.shape.size() - strides.size();
+    int64_t block = 1;
+    for (size_t d = 0; d < strides.size(); ++d) {
+      const int axis = static_cast<int>(leading + d);
+      int64_t stride = 1;
+      for (size_t i = dimensions.size(); i-- > 0;) {
+        if (dimensions[i].axis == axis) {
+          strides[d] = stride;  // a blocked axis: of its remainder, the inner one
+          block = dimensions[i].block == 1 ? 0 : dimensions[i].extent;
+          break;
+        }
+        stride *= dimensions[i].extent;
+      }
+      const int64_t extent = declared.shape()[d];
+      if (block == 0 || extent == 1) continue;
+      const Expr within = simplifier_.Simplify(FloorMod(first[axis] - nest->base[axis], extent));
+      int64_t offset = -1;
+      if (block % extent != 0 || !te::IsConstInt(within, &offset) || offset != 0)
+        return absl::InvalidArgumentError(absl::StrCat("stage `", tensor.name, "`: its layout cuts axis ", axis,
+                                                       " into blocks of ", block, ", which a tile of ", extent,
+                                                       " straddles"));
+    }
+    return strides;
+  }
+
+  // Initial accumulators of one tile, in loops over the points of it.
+  Stmt InitialTile(int s) {
+    const Stage& stage = state_.stages[s];
+    const Nest& nest = nests_[s];
+    Stmt body = InitialValues(s);
+    bool innermost = true;
+    std::vector<std::pair<Expr, Expr>> fresh;
+    for (size_t i = nest.loops.size(); i-- > static_cast<size_t>(stage.LeafPosition(stage.tensorized));) {
+      NestLoop loop = nest.loops[i];
+      if (loop.reduce) continue;
+      loop.var = te::Var(loop.var->name);
+      simplifier_.Bind(loop.var, {0, std::max<int64_t>(0, loop.extent - 1)});
+      fresh.emplace_back(nest.loops[i].var, loop.var);
+      if (innermost) loop.kind = ir::ForKind::kVectorized;
+      innermost = false;
+      body = MakeFor(loop, std::move(body));
+    }
+    return ir::Substitute(body, fresh);
+  }
+
+  // Where a nest overshoots, conditions beyond which its loads are not performed: an instruction that may leave an
+  // operand is called under those, which must not depend on the point in its tile.
+  absl::StatusOr<std::vector<Guard>> LoadGuards(const Stage& stage, const Nest& nest) {
+    std::vector<Guard> guards;
+    if (!nest.load_condition) return guards;
+    std::vector<const Read*> leaving;
+    for (const Read& read : nest.reads) {
+      const int t = state_.IndexOf(read.tensor);
+      const Stage& tensor = state_.stages[t];
+      if (!StaysInside(tensor, tensor.placeholder ? nullptr : &nests_[t], read.indices)) leaving.push_back(&read);
+    }
+    std::vector<Expr> pending{nest.load_condition};
+    while (!pending.empty() && !leaving.empty()) {
+      const Expr e = pending.back();
+      pending.pop_back();
+      if (e->kind == ExprKind::kBinary && e->binary() == te::BinaryOp::kAnd) {
+        pending.insert(pending.end(), e->operands.begin(), e->operands.end());
+        continue;
+      }
+      bool within = false, concerns = false;
+      for (size_t i = stage.LeafPosition(stage.tensorized); i < nest.loops.size(); ++i) {
+        const Expr& var = nest.loops[i].var;
+        if (!simplifier_.Mentions(e, var)) continue;
+        within = true;
+        for (const Read* read : leaving) {
+          for (const Expr& index : read->indices) concerns |= simplifier_.Mentions(index, var);
+        }
+      }
+      if (concerns)
+        return absl::InvalidArgumentError(
+            absl::StrCat("stage `", stage.name, "`: loop `", stage.loops[stage.tensorized].name, "` is not the intrinsic `",
+                         stage.tensor_intrinsic->name, "`: the tile exists in part only, where ", te::ToString(e),
+                         "; split so that it divides the extent, or pad"));
+      if (!within) guards.push_back({e});
+    }
+    return guards;
   }
 
   // The initial accumulators, over copies of the spatial loops inside the outermost reduce loop.

@@ -89,7 +89,7 @@ absl::StatusOr<std::string> CacheWrites(State& state, std::string_view name, con
   if (!stage->relations.empty() || state.HasAttached(name))
     return Illegal("cache_write", name, "its loops have been changed or hold other stages; cache before that");
   for (const Loop& loop : stage->loops) {
-    if (loop.kind != ir::ForKind::kSerial)
+    if (loop.kind != ir::ForKind::kSerial || loop.IsAnnotated())
       return Illegal("cache_write", name, absl::StrCat("its loop `", loop.name, "` is annotated; cache before that"));
   }
   // The computation goes to a stage of its own, the old one keeps the identity that readers know and becomes the copy.
@@ -99,6 +99,8 @@ absl::StatusOr<std::string> CacheWrites(State& state, std::string_view name, con
   computation.output = false;
   computation.scope = scope;
   computation.layout.clear();
+  computation.alignments.clear();
+  computation.double_buffered = false;
   computation.attach = Attach::kRoot;
   computation.attach_stage.clear();
   computation.attach_loop = -1;

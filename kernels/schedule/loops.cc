@@ -36,6 +36,10 @@ absl::StatusOr<int> FindFree(const State& state, const Stage& stage, std::string
                    absl::StrCat("stage `", attached, "` is computed at loop `", std::string(loop),
                                 "`; change its shape before compute_at"));
   }
+  if (stage.loops[leaf].IsAnnotated()) {
+    return Illegal(primitive, stage.name,
+                   absl::StrCat("loop `", std::string(loop), "` has a pragma or a prefetch; change its shape before"));
+  }
   return leaf;
 }
 
@@ -152,7 +156,19 @@ absl::Status AnnotateLoop(State& state, std::string_view name, std::string_view 
     return CheckLoops(*stage, primitive);
   if (loop.kind != ir::ForKind::kSerial && loop.kind != kind)
     return Illegal(primitive, name, absl::StrCat("loop `", loop.name, "` is annotated already"));
+  if (kind != ir::ForKind::kUnrolled) {
+    if (!loop.pipeline.empty())
+      return Illegal(primitive, name, absl::StrCat("loop `", loop.name, "` is pipelined, its iterations have an order"));
+    for (const Stage* attached : state.StagesAt(name, leaf)) {
+      if (attached->double_buffered)
+        return Illegal(primitive, name,
+                       absl::StrCat("stage `", attached->name, "` is double-buffered at loop `", loop.name,
+                                    "`, whose iterations have an order"));
+    }
+  }
   if (kind == ir::ForKind::kVectorized) {
+    if (!loop.prefetches.empty())
+      return Illegal(primitive, name, absl::StrCat("loop `", loop.name, "` prefetches; lanes have no next iteration"));
     if (std::string attached = state.AttachedAt(name, leaf); !attached.empty())
       return Illegal(primitive, name,
                      absl::StrCat("stage `", attached, "` is computed at loop `", loop.name, "`, inside of a vector"));

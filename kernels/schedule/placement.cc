@@ -32,6 +32,7 @@ absl::Status AttachStage(State& state, std::string_view name, std::string_view c
   if (stage->placeholder) return Illegal("compute_at", name, "it is an input of the kernel");
   if (stage->output) return Illegal("compute_at", name, "it is a result of the kernel and is computed at the root");
   if (stage->attach == Attach::kInline) return Illegal("compute_at", name, "it is inlined already");
+  SMELT_RETURN_IF_ERROR(CheckMayMove(state, *stage, "compute_at"));
   if (consumer->attach == Attach::kInline || consumer->placeholder)
     return Illegal("compute_at", name, absl::StrCat("stage `", consumer->name, "` has no loops"));
   const int leaf = consumer->FindLeaf(loop_name);
@@ -49,6 +50,10 @@ absl::Status AttachStage(State& state, std::string_view name, std::string_view c
     return Illegal("compute_at", name,
                    absl::StrCat("loop `", std::string(loop_name), "` of stage `", consumer->name,
                                 "` is vectorized and has no inside"));
+  if (!consumer->loops[leaf].pipeline.empty())
+    return Illegal("compute_at", name,
+                   absl::StrCat("loop `", std::string(loop_name), "` of stage `", consumer->name,
+                                "` is pipelined; place what it holds before that"));
   const int index = state.IndexOf(name);
   if (state.IndexOf(consumer_name) <= index)
     return Illegal("compute_at", name, absl::StrCat("stage `", consumer->name, "` does not consume it"));
@@ -80,6 +85,7 @@ absl::Status InlineStage(State& state, std::string_view name) {
   if (!stage->reduce_axes.empty()) return Illegal("compute_inline", name, "it is a reduction");
   if (stage->attach == Attach::kInline) return Illegal("compute_inline", name, "it is inlined already");
   SMELT_RETURN_IF_ERROR(CheckLoops(*stage, "compute_inline"));
+  SMELT_RETURN_IF_ERROR(CheckMayMove(state, *stage, "compute_inline"));
   if (state.HasAttached(name)) return Illegal("compute_inline", name, "another stage is computed at one of its loops");
   stage->attach = Attach::kInline;
   stage->attach_stage.clear();
@@ -91,6 +97,7 @@ absl::Status RootStage(State& state, std::string_view name) {
   SMELT_ASSIGN_OR_RETURN(Stage * stage, state.Find(name));
   if (stage->placeholder) return Illegal("compute_root", name, "it is an input of the kernel");
   if (stage->attach == Attach::kInline) return Illegal("compute_root", name, "it is inlined already");
+  SMELT_RETURN_IF_ERROR(CheckMayMove(state, *stage, "compute_root"));
   stage->attach = Attach::kRoot;
   stage->attach_stage.clear();
   stage->attach_loop = -1;
@@ -120,6 +127,8 @@ absl::Status LayoutStage(State& state, std::string_view name, const std::vector<
   SMELT_ASSIGN_OR_RETURN(Stage * stage, state.Find(name));
   if (stage->placeholder || stage->output)
     return Illegal("transform_layout", name, "it is an argument of the kernel, which is row-major; cache it first");
+  if (!stage->alignments.empty())
+    return Illegal("transform_layout", name, "the strides of its axes are aligned; lay it out before storage_align");
   const int rank = stage->AxisCount();
   // What was seen of each axis: 0 nothing, 1 the whole, 2 the quotient, 3 quotient and remainder.
   std::vector<int> seen(rank, 0);

@@ -1,4 +1,6 @@
 // Applies a printed trace to a fresh schedule.
+#include <algorithm>
+#include <climits>
 #include <functional>
 
 #include "absl/strings/numbers.h"
@@ -36,18 +38,42 @@ absl::StatusOr<ir::Scope> ReadScope(const Schedule& schedule, const std::string&
   return *scope;
 }
 
-absl::Status ReplayLayout(Schedule& schedule, const Words& words) {
-  std::vector<std::pair<int, int64_t>> layout;
-  for (size_t i = 1; i < words.size(); ++i) {
+// The words from `first` on, of the form small:number.
+absl::StatusOr<std::vector<std::pair<int, int64_t>>> Pairs(const Words& words, size_t first, const char* form) {
+  std::vector<std::pair<int, int64_t>> pairs;
+  for (size_t i = first; i < words.size(); ++i) {
     const Words parts = absl::StrSplit(words[i], ':');
     if (parts.size() != 2)
-      return absl::InvalidArgumentError(absl::StrCat("`", words[i], "` is not of the form axis:block"));
-    SMELT_ASSIGN_OR_RETURN(const int64_t axis, Number(parts[0]));
-    SMELT_ASSIGN_OR_RETURN(const int64_t block, Number(parts[1]));
-    if (axis < 0 || axis > 1000) return absl::InvalidArgumentError(absl::StrCat("no axis ", axis));
-    layout.emplace_back(static_cast<int>(axis), block);
+      return absl::InvalidArgumentError(absl::StrCat("`", words[i], "` is not of the form ", form));
+    SMELT_ASSIGN_OR_RETURN(const int64_t small, Number(parts[0]));
+    SMELT_ASSIGN_OR_RETURN(const int64_t number, Number(parts[1]));
+    if (small < 0 || small > 1000)
+      return absl::InvalidArgumentError(absl::StrCat("`", words[i], "` begins with a number beyond 1000"));
+    pairs.emplace_back(static_cast<int>(small), number);
   }
+  return pairs;
+}
+
+absl::Status ReplayLayout(Schedule& schedule, const Words& words) {
+  SMELT_ASSIGN_OR_RETURN(const auto layout, Pairs(words, 1, "axis:block"));
   return schedule.TransformLayout(words[0], layout);
+}
+
+absl::Status ReplayPipeline(Schedule& schedule, const Words& words) {
+  SMELT_ASSIGN_OR_RETURN(const auto pairs, Pairs(words, 2, "step:order"));
+  std::vector<int> steps, order;
+  for (const auto& [step, place] : pairs) {
+    steps.push_back(step);
+    order.push_back(static_cast<int>(std::clamp<int64_t>(place, -1, INT_MAX)));
+  }
+  return schedule.Pipeline(words[0], words[1], steps, order);
+}
+
+absl::Status ReplayAlign(Schedule& schedule, const Words& words) {
+  SMELT_ASSIGN_OR_RETURN(const int64_t axis, Number(words[1]));
+  SMELT_ASSIGN_OR_RETURN(const int64_t factor, Number(words[2]));
+  SMELT_ASSIGN_OR_RETURN(const int64_t offset, Number(words[3]));
+  return schedule.StorageAlign(words[0], static_cast<int>(std::clamp<int64_t>(axis, -1, INT_MAX)), factor, offset);
 }
 
 absl::Status ReplayBind(Schedule& schedule, const Words& words) {
@@ -97,6 +123,25 @@ const Primitive kPrimitives[] = {
        return s.SetScope(w[0], scope);
      }},
     {"transform_layout", 1, kAny, ReplayLayout},
+    {"pad_reduction", 3, 3,
+     [](Schedule& s, const Words& w) -> absl::Status {
+       SMELT_ASSIGN_OR_RETURN(const int64_t multiple, Number(w[2]));
+       return s.PadReduction(w[0], w[1], multiple).status();
+     }},
+    {"shift_operand", 2, 2, [](Schedule& s, const Words& w) { return s.ShiftOperand(w[0], w[1]).status(); }},
+    {"double_buffer", 1, 1, [](Schedule& s, const Words& w) { return s.DoubleBuffer(w[0]); }},
+    {"pipeline", 2, kAny, ReplayPipeline},
+    {"storage_align", 4, 4, ReplayAlign},
+    {"prefetch", 4, 4,
+     [](Schedule& s, const Words& w) -> absl::Status {
+       SMELT_ASSIGN_OR_RETURN(const int64_t iterations, Number(w[3]));
+       return s.Prefetch(w[0], w[1], w[2], iterations);
+     }},
+    {"pragma", 4, 4,
+     [](Schedule& s, const Words& w) -> absl::Status {
+       SMELT_ASSIGN_OR_RETURN(const int64_t value, Number(w[3]));
+       return s.Pragma(w[0], w[1], w[2], value);
+     }},
 };
 
 absl::Status ReplayLine(Schedule& schedule, const Words& words) {

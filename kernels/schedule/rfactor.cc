@@ -52,6 +52,9 @@ absl::StatusOr<std::string> FactorReduction(State& state, std::string_view name,
     return Illegal("rfactor", name, "its combiner has no known identity");
   for (int leaf : stage->leaves) {
     if (!stage->loops[leaf].reduce) continue;
+    if (stage->loops[leaf].IsAnnotated())
+      return Illegal("rfactor", name,
+                     absl::StrCat("its loop `", stage->loops[leaf].name, "` has a pragma or a prefetch; do it before"));
     if (!state.AttachedAt(stage->name, leaf).empty())
       return Illegal("rfactor", name, absl::StrCat("a stage is computed at its loop `", stage->loops[leaf].name, "`"));
     if (loop.extent < 1) return Illegal("rfactor", name, "its reduce loops are empty");

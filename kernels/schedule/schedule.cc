@@ -182,6 +182,54 @@ absl::Status Schedule::TransformLayout(std::string_view stage, const std::vector
   return absl::OkStatus();
 }
 
+absl::StatusOr<std::vector<std::string>> Schedule::PadReduction(std::string_view stage, std::string_view loop,
+                                                                int64_t multiple) {
+  auto result = PadSum(*state_, stage, loop, multiple);
+  if (result.ok()) state_->trace.push_back({"pad_reduction", {Word(stage), Word(loop), absl::StrCat(multiple)}});
+  return result;
+}
+
+absl::StatusOr<std::string> Schedule::ShiftOperand(std::string_view stage, std::string_view tensor) {
+  auto result = ShiftFactor(*state_, stage, tensor);
+  if (result.ok()) state_->trace.push_back({"shift_operand", {Word(stage), Word(tensor)}});
+  return result;
+}
+
+absl::Status Schedule::DoubleBuffer(std::string_view stage) {
+  SMELT_RETURN_IF_ERROR(DoubleBufferStage(*state_, stage));
+  state_->trace.push_back({"double_buffer", {Word(stage)}});
+  return absl::OkStatus();
+}
+
+absl::Status Schedule::Pipeline(std::string_view stage, std::string_view loop, const std::vector<int>& steps,
+                                const std::vector<int>& order) {
+  SMELT_RETURN_IF_ERROR(PipelineLoop(*state_, stage, loop, steps, order));
+  Step step{"pipeline", {Word(stage), Word(loop)}};
+  for (size_t i = 0; i < steps.size(); ++i) step.arguments.push_back(absl::StrCat(steps[i], ":", order[i]));
+  state_->trace.push_back(std::move(step));
+  return absl::OkStatus();
+}
+
+absl::Status Schedule::StorageAlign(std::string_view stage, int axis, int64_t factor, int64_t offset) {
+  SMELT_RETURN_IF_ERROR(AlignStage(*state_, stage, axis, factor, offset));
+  state_->trace.push_back(
+      {"storage_align", {Word(stage), absl::StrCat(axis), absl::StrCat(factor), absl::StrCat(offset)}});
+  return absl::OkStatus();
+}
+
+absl::Status Schedule::Prefetch(std::string_view tensor, std::string_view stage, std::string_view loop,
+                                int64_t iterations) {
+  SMELT_RETURN_IF_ERROR(PrefetchReads(*state_, tensor, stage, loop, iterations));
+  state_->trace.push_back({"prefetch", {Word(tensor), Word(stage), Word(loop), absl::StrCat(iterations)}});
+  return absl::OkStatus();
+}
+
+absl::Status Schedule::Pragma(std::string_view stage, std::string_view loop, std::string_view key, int64_t value) {
+  SMELT_RETURN_IF_ERROR(PragmaLoop(*state_, stage, loop, key, value));
+  state_->trace.push_back({"pragma", {Word(stage), Word(loop), Word(key), absl::StrCat(value)}});
+  return absl::OkStatus();
+}
+
 std::string Schedule::ToString() const {
   std::string text;
   for (const Step& step : state_->trace) {

@@ -199,6 +199,15 @@ bool State::HasAttached(std::string_view stage) const {
                      [&](const Stage& other) { return other.attach == Attach::kAt && other.attach_stage == stage; });
 }
 
+std::vector<const Stage*> State::StagesAt(std::string_view stage, int loop) const {
+  std::vector<const Stage*> found;
+  for (const Stage& other : stages) {
+    if (other.attach == Attach::kAt && other.attach_loop == loop && other.attach_stage == stage)
+      found.push_back(&other);
+  }
+  return found;
+}
+
 std::string State::AttachedAt(std::string_view stage, int loop) const {
   for (const Stage& other : stages) {
     if (other.attach == Attach::kAt && other.attach_loop == loop && other.attach_stage == stage) return other.name;

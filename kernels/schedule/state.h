@@ -18,11 +18,33 @@ namespace smelt::kernels::schedule {
 
 using te::PrimitiveType;
 
+struct LoopPragma {
+  std::string key;  // a row of the table in annotate.cc
+  int64_t value = 0;
+};
+
+// A part of a pipelined loop's body: a stage that is computed there, or, where `stage` is empty, the rest.
+struct PipelineStep {
+  std::string stage;
+  int step = 0;
+  int order = 0;
+};
+
+struct PrefetchAhead {
+  std::string tensor;
+  int64_t iterations = 1;
+};
+
 struct Loop {
   std::string name;
   int64_t extent = 1;  // over the whole domain of the stage; lowering infers what a compute_at stage really needs
   bool reduce = false;
   ir::ForKind kind = ir::ForKind::kSerial;
+  std::vector<LoopPragma> pragmas;
+  std::vector<PipelineStep> pipeline;  // empty: not pipelined
+  std::vector<PrefetchAhead> prefetches;
+
+  bool IsAnnotated() const { return !pragmas.empty() || !pipeline.empty() || !prefetches.empty(); }
 };
 
 enum class RelationKind : uint8_t { kSplit, kSplitParts, kFuse };
@@ -37,6 +59,13 @@ struct Relation {
 };
 
 enum class Attach : uint8_t { kRoot, kInline, kAt };
+
+// The storage's stride of an axis is `offset` modulo `factor`.
+struct StorageAlignment {
+  int axis = 0;
+  int64_t factor = 1;
+  int64_t offset = 0;
+};
 
 struct Stage {
   std::string name;
@@ -58,6 +87,8 @@ struct Stage {
   int attach_loop = -1;      // kAt: number of the loop in that stage
   ir::Scope scope;
   std::vector<std::pair<int, int64_t>> layout;  // see TransformLayout; empty: row-major
+  std::vector<StorageAlignment> alignments;     // at most one an axis
+  bool double_buffered = false;                 // two copies, at the loop where it is computed
   TensorIntrinsicRef tensor_intrinsic;  // that takes the place of loop `tensorized` and those within; may be null
   int tensorized = -1;                  // its number
 
@@ -94,6 +125,8 @@ struct State {
   std::vector<int> Readers(int stage) const;
   // Whether something is computed at a loop of `stage`.
   bool HasAttached(std::string_view stage) const;
+  // The stages that are computed at this loop, producers first.
+  std::vector<const Stage*> StagesAt(std::string_view stage, int loop) const;
   // The name of a stage that is computed at this loop, empty when none is.
   std::string AttachedAt(std::string_view stage, int loop) const;
 
@@ -142,6 +175,19 @@ absl::StatusOr<std::string> CacheWrites(State& state, std::string_view stage, co
 absl::Status TensorizeLoop(State& state, std::string_view stage, std::string_view loop, std::string_view intrinsic);
 // An error where the stage's loops are tensorized, so that nothing may change them any more.
 absl::Status CheckLoops(const Stage& stage, std::string_view primitive);
+absl::Status DoubleBufferStage(State& state, std::string_view stage);
+absl::Status PipelineLoop(State& state, std::string_view stage, std::string_view loop, const std::vector<int>& steps,
+                          const std::vector<int>& order);
+// An error where the stage takes part in a pipeline, so that it must stay where it is computed.
+absl::Status CheckMayMove(const State& state, const Stage& stage, std::string_view primitive);
+absl::Status AlignStage(State& state, std::string_view stage, int axis, int64_t factor, int64_t offset);
+absl::Status PrefetchReads(State& state, std::string_view tensor, std::string_view stage, std::string_view loop,
+                           int64_t iterations);
+absl::Status PragmaLoop(State& state, std::string_view stage, std::string_view loop, std::string_view key,
+                        int64_t value);
+absl::StatusOr<std::vector<std::string>> PadSum(State& state, std::string_view stage, std::string_view loop,
+                                                int64_t multiple);
+absl::StatusOr<std::string> ShiftFactor(State& state, std::string_view stage, std::string_view tensor);
 absl::StatusOr<std::string> FactorReduction(State& state, std::string_view stage, std::string_view loop);
 
 }  // namespace smelt::kernels::schedule

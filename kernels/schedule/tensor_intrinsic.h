@@ -43,8 +43,12 @@ struct TensorIntrinsic {
   te::Tensor output;               // one result, over all its axes
   // Where the operands must lie, inputs first; none: anywhere. Empty: all anywhere.
   std::vector<std::optional<te::Scope>> scopes;
+  // Elements from one to the next along each dimension of an operand's declaration, inputs first, where the call needs
+  // certain ones; empty: any.
+  std::vector<std::vector<int64_t>> strides;
   // Where the whole reduction lies within the tile, `full` computes it, or, where that is unset, `reset` and then
-  // `update`. Where loops of the reduction lie outside, `reset` stores its initial value once, `update` adds.
+  // `update`. Where loops of the reduction lie outside, `reset` stores its initial value once, `update` adds. Where there
+  // is no `reset`, ordinary stores give the accumulators what the reduction begins with, whatever that is.
   TensorBody reset, update, full;
 };
 using TensorIntrinsicRef = std::shared_ptr<const TensorIntrinsic>;

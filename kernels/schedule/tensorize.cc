@@ -28,7 +28,7 @@ absl::Status TensorizeLoop(State& state, std::string_view name, std::string_view
                                 "` here; there are:", known.empty() ? " none" : known));
   for (size_t i = stage->LeafPosition(leaf); i < stage->leaves.size(); ++i) {
     const Loop& loop = stage->loops[stage->leaves[i]];
-    if (loop.kind != ir::ForKind::kSerial)
+    if (loop.kind != ir::ForKind::kSerial || loop.IsAnnotated())
       return illegal(absl::StrCat("`", loop.name, "`, which the instruction takes in, is annotated"));
     if (const std::string attached = state.AttachedAt(stage->name, stage->leaves[i]); !attached.empty())
       return illegal(absl::StrCat("stage `", attached, "` is computed at `", loop.name, "`, within the instruction"));

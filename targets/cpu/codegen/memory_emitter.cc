@@ -272,7 +272,14 @@ void PhaseEmitter::EmitStore(const kernels::ir::StmtNode& store) {
   if (address.kind == Address::Kind::kScalar || (address.kind == Address::Kind::kStrided && address.stride == 1)) {
     llvm::Value* pointer = Pointer(buffer, address.index);
     if (predicate == nullptr) {
-      Tag(buffer, builder_.CreateAlignedStore(pattern, pointer, align));
+      llvm::StoreInst* stored = Tag(buffer, builder_.CreateAlignedStore(pattern, pointer, align));
+      if (streaming_store_ && lanes > 1) {
+        // Lowering has seen that the address is a multiple (lower/streaming.h): there are no such stores otherwise.
+        stored->setAlignment(llvm::Align(std::min<uint64_t>(hlo::StorageBytes(buffer.type) * lanes, 64)));
+        stored->setMetadata(llvm::LLVMContext::MD_nontemporal,
+                            llvm::MDNode::get(context_, llvm::ConstantAsMetadata::get(builder_.getInt32(1))));
+        streams_ = true;
+      }
     } else {
       Tag(buffer, builder_.CreateMaskedStore(pattern, pointer, align, predicate));
     }

@@ -1,10 +1,14 @@
 #include "targets/cpu/codegen/phase_emitter.h"
 
+#include <llvm/IR/IntrinsicsX86.h>
 #include <llvm/IR/MDBuilder.h>
+#include <llvm/TargetParser/Triple.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "base/check.h"
+#include "kernels/ir/annotation.h"
 
 namespace smelt::cpu::codegen {
 
@@ -44,6 +48,7 @@ llvm::Function* PhaseEmitter::Emit(const kernels::ir::Phase& phase, const std::s
   scoped_.clear();
   scopes_.assign(1, Memo());
   statement_.clear();
+  streams_ = false;
   scratch_offset_ = 0;
   EmitEntry(phase);
 
@@ -65,6 +70,9 @@ llvm::Function* PhaseEmitter::Emit(const kernels::ir::Phase& phase, const std::s
     builder_.CreateCondBr(builder_.CreateICmpSLT(next, end), loop, after);
     builder_.SetInsertPoint(after);
   }
+  // Stores that pass the caches by are ordered with nothing: others see them after this.
+  if (streams_ && llvm::Triple(module_.getTargetTriple()).isX86())
+    builder_.CreateIntrinsic(llvm::Intrinsic::x86_sse_sfence, {}, {});
   builder_.CreateRetVoid();
   return function_;
 }
@@ -160,8 +168,8 @@ void PhaseEmitter::EmitStmt(const kernels::ir::Stmt& stmt) {
       Emit(stmt->value);
       statement_.clear();
       return;
-    case kernels::ir::StmtKind::kAttribute:  // none concerns this code
-      EmitStmt(stmt->body());
+    case kernels::ir::StmtKind::kAttribute:
+      EmitAttribute(*stmt);
       return;
     case kernels::ir::StmtKind::kAllocate:
       EmitAllocate(*stmt);
@@ -175,6 +183,14 @@ void PhaseEmitter::EmitStmt(const kernels::ir::Stmt& stmt) {
   }
 }
 
+// What lowering has decided of the one statement within; other attributes do not concern this code.
+void PhaseEmitter::EmitAttribute(const kernels::ir::StmtNode& attribute) {
+  streaming_store_ = kernels::ir::IsAnnotation(attribute, kernels::ir::kStreamingStore);
+  unrolls_ = kernels::ir::IsAnnotation(attribute, kernels::ir::kUnrollByCompiler);
+  EmitStmt(attribute.body());
+  streaming_store_ = unrolls_ = false;
+}
+
 void PhaseEmitter::EmitBody(const kernels::te::Expr& var, llvm::Value* value, Interval interval,
                             const kernels::ir::Stmt& body) {
   scopes_.emplace_back();
@@ -185,6 +201,7 @@ void PhaseEmitter::EmitBody(const kernels::te::Expr& var, llvm::Value* value, In
 }
 
 void PhaseEmitter::EmitFor(const kernels::ir::StmtNode& loop) {
+  const bool unrolls = std::exchange(unrolls_, false);
   const Interval first = facts_.Of(loop.min.get()).range;
   const Interval count = facts_.Of(loop.extent.get()).range;
   if (count.known && count.high <= 0) return;
@@ -217,7 +234,13 @@ void PhaseEmitter::EmitFor(const kernels::ir::StmtNode& loop) {
   llvm::Value* next = builder_.CreateAdd(i, builder_.getInt64(1), "", /*HasNUW=*/true, /*HasNSW=*/true);
   i->addIncoming(builder_.getInt64(0), before);
   i->addIncoming(next, builder_.GetInsertBlock());
-  builder_.CreateCondBr(builder_.CreateICmpSLT(next, extent), body, after);
+  llvm::BranchInst* latch = builder_.CreateCondBr(builder_.CreateICmpSLT(next, extent), body, after);
+  if (unrolls) {
+    llvm::MDNode* full = llvm::MDNode::get(context_, llvm::MDString::get(context_, "llvm.loop.unroll.full"));
+    llvm::MDNode* id = llvm::MDNode::getDistinct(context_, {nullptr, full});
+    id->replaceOperandWith(0, id);
+    latch->setMetadata(llvm::LLVMContext::MD_loop, id);
+  }
   builder_.SetInsertPoint(after);
 }
 

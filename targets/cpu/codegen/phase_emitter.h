@@ -57,6 +57,7 @@ class PhaseEmitter {
   void EmitEntry(const kernels::ir::Phase& phase);
   void PlaceThreadScratch(const kernels::ir::Stmt& body);
   void EmitStmt(const kernels::ir::Stmt& stmt);
+  void EmitAttribute(const kernels::ir::StmtNode& attribute);
   void EmitFor(const kernels::ir::StmtNode& loop);
   void EmitIf(llvm::Value* condition, const kernels::ir::Stmt& then_case, const kernels::ir::Stmt& else_case);
   void EmitAllocate(const kernels::ir::StmtNode& allocate);
@@ -109,6 +110,9 @@ class PhaseEmitter {
   std::vector<const kernels::ir::BufferNode*> scoped_;  // those with an alias scope, in a fixed order
   std::vector<Memo> scopes_;                            // values by scope, outermost first
   Memo statement_;  // values that depend on memory the kernel writes: of one statement
+  bool streaming_store_ = false;  // the next store passes the caches by
+  bool streams_ = false;          // some store of the function does
+  bool unrolls_ = false;          // LLVM unrolls the next loop
   int64_t scratch_offset_ = 0;
   int64_t thread_scratch_bytes_ = 0;
 };

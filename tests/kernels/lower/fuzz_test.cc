@@ -4,7 +4,8 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "tests/kernels/lower/random_schedule.h"
+#include "bench/random_schedule.h"
+#include "tests/kernels/lower/check_lowering.h"
 
 namespace smelt::kernels::lower {
 namespace {
@@ -16,10 +17,10 @@ TEST(LoweringFuzz, RandomGraphsUnderRandomSchedules) {
   const uint64_t rounds = one != nullptr ? 1 : count != nullptr ? std::strtoull(count, nullptr, 10) : 600;
   int lowered = 0, failures = 0;
   for (uint64_t seed = first; seed < first + rounds && failures < 3; ++seed) {
-    Fuzzer fuzzer(seed);
+    bench::ScheduleFuzzer fuzzer(seed);
     const te::Graph graph = fuzzer.MakeRandomGraph();
     Schedule s(graph);
-    fuzzer.ScheduleAtRandom(&s);
+    EXPECT_EQ(fuzzer.ScheduleAtRandom(&s), "") << "a refused primitive changed the schedule, seed " << seed;
     std::string dump;
     const auto function = Lower(s, {.dump = std::getenv("SMELT_FUZZ_DUMP") != nullptr ? &dump : nullptr});
     std::fputs(dump.c_str(), stderr);

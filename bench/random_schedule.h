@@ -1,4 +1,9 @@
-// Random graphs and random schedules of them, by seed.
+// Random graphs and random schedules of them, by seed: what lowering and code generation are tried with.
+//
+//   smelt::bench::ScheduleFuzzer fuzzer(17);
+//   kernels::te::Graph graph = fuzzer.MakeRandomGraph();
+//   kernels::schedule::Schedule s(graph);
+//   fuzzer.ScheduleAtRandom(&s);                 // s.ToString() says what it did
 #pragma once
 
 #include <algorithm>
@@ -8,14 +13,22 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
+#include "kernels/ir/stmt.h"
 #include "kernels/schedule/state.h"
-#include "tests/kernels/lower/check_lowering.h"
+#include "kernels/te/tensor.h"
 
-namespace smelt::kernels::lower {
+namespace smelt::bench {
 
-class Fuzzer {
+namespace ir = kernels::ir;
+namespace te = kernels::te;
+
+class ScheduleFuzzer {
  public:
-  explicit Fuzzer(uint64_t seed) : random_(seed) {}
+  using Schedule = kernels::schedule::Schedule;
+  using TailStrategy = kernels::schedule::TailStrategy;
+
+  explicit ScheduleFuzzer(uint64_t seed) : random_(seed) {}
 
   int64_t Int(int64_t lo, int64_t hi) { return std::uniform_int_distribution<int64_t>(lo, hi)(random_); }
   bool Chance(int percent) { return Int(1, 100) <= percent; }
@@ -28,28 +41,41 @@ class Fuzzer {
     std::vector<Tensor> inputs, all;
     const int input_count = static_cast<int>(Int(1, 2));
     for (int i = 0; i < input_count; ++i) {
-      inputs.push_back(Placeholder(absl::StrCat("p", i), RandomShape(), PrimitiveType::kF32));
+      inputs.push_back(te::Placeholder(absl::StrCat("p", i), RandomShape(), PrimitiveType::kF32));
       all.push_back(inputs.back());
     }
     const int stages = static_cast<int>(Int(1, 6));
     for (int n = 0; n < stages; ++n) all.push_back(RandomStage(absl::StrCat("s", n), all));
     std::vector<Tensor> outputs{all.back()};
     if (Chance(15)) outputs.push_back(Pick(all));
-    return MakeGraph(inputs, outputs);
+    return te::MakeGraph(inputs, outputs);
   }
 
-  // Tries random primitives; those that are refused must change nothing.
-  void ScheduleAtRandom(Schedule* s) {
+  // Tries random primitives. Returns what a refused one has changed, which is nothing: empty.
+  std::string ScheduleAtRandom(Schedule* s) {
     const int steps = static_cast<int>(Int(0, 14));
     for (int n = 0; n < steps; ++n) {
       const std::string before = s->ToString();
-      if (!TryPrimitive(s)) {
-        EXPECT_EQ(s->ToString(), before);
-      }
+      if (!TryPrimitive(s) && s->ToString() != before) return absl::StrCat("before:\n", before, "after:\n", s->ToString());
     }
+    // What needs others first, so that it is not rare.
+    for (int n = static_cast<int>(Int(0, 4)); n > 0; --n) {
+      const std::string before = s->ToString();
+      if (!TryOverlap(s) && s->ToString() != before) return absl::StrCat("before:\n", before, "after:\n", s->ToString());
+    }
+    return "";
   }
 
  private:
+  using Tensor = te::Tensor;
+  using Expr = te::Expr;
+  using ReduceAxis = te::ReduceAxis;
+  using Indices = te::Indices;
+  using PrimitiveType = te::PrimitiveType;
+
+  static Expr Constant(double value) { return te::FloatConst({PrimitiveType::kF32, 1}, value); }
+  static Expr Add(const Expr& a, const Expr& b) { return te::Binary(te::BinaryOp::kAdd, a, b); }
+
   std::vector<int64_t> RandomShape() {
     std::vector<int64_t> shape(Int(1, 3));
     for (int64_t& extent : shape) extent = Chance(10) ? 1 : Int(2, 13);
@@ -100,7 +126,7 @@ class Fuzzer {
       const int count = static_cast<int>(Int(1, 2));
       for (int r = 0; r < count; ++r) axes.push_back(ReduceAxis(Int(1, 9), absl::StrCat("k", r)));
     }
-    return Compute(name, shape, [&](Indices i) {
+    return te::Compute(name, shape, [&](Indices i) {
       std::vector<Expr> indices(i.begin(), i.end());
       std::vector<int64_t> extents = shape;
       for (const ReduceAxis& axis : axes) {
@@ -125,7 +151,7 @@ class Fuzzer {
     const std::string stage = Pick(stages);
     const std::vector<std::string> loops = s->Loops(stage);
     const std::string loop = loops.empty() ? "none" : Pick(loops);
-    switch (Int(0, 13)) {
+    switch (Int(0, 18)) {
       case 0:
       case 1:
       case 2:
@@ -161,6 +187,22 @@ class Fuzzer {
                           : s->CacheWrite(stage, RandomScope()).ok();
       case 12:
         return s->Rfactor(stage, loop).ok();
+      case 13:
+        return s->Bind(stage, loop, ir::ForKind::kVirtualThread).ok();
+      case 14:
+        return TryOverlap(s);
+      case 15: {
+        const int64_t factor = Int(1, 40);
+        return s->StorageAlign(stage, static_cast<int>(Int(0, 2)), factor, Int(0, factor - 1)).ok();
+      }
+      case 16:
+        return s->Prefetch(Pick(stages), stage, loop, Int(1, 4)).ok();
+      case 17: {
+        const std::vector<std::pair<std::string, int64_t>> pragmas = {
+            {"auto_unroll_max_step", Int(0, 64)}, {"unroll_explicit", Int(0, 1)}, {"nontemporal", 1}};
+        const auto& [key, value] = Pick(pragmas);
+        return s->Pragma(stage, loop, key, value).ok();
+      }
       default: {
         if (Chance(50)) return s->SetScope(stage, RandomScope()).ok();
         std::vector<std::pair<int, int64_t>> layout;
@@ -176,6 +218,38 @@ class Fuzzer {
     }
   }
 
+  // Computes a stage at a loop where that is legal, or makes iterations overlap where one is computed already.
+  bool TryOverlap(Schedule* s) {
+    std::vector<std::string> attached;
+    const auto& stages = s->state().stages;
+    for (const auto& stage : stages) {
+      if (stage.attach == kernels::schedule::Attach::kAt) attached.push_back(stage.name);
+    }
+    if (attached.empty() || Chance(25)) {
+      const int64_t at = Int(1, static_cast<int64_t>(stages.size()) - 1);
+      const std::string consumer = stages[at].name, producer = stages[Int(0, at - 1)].name;
+      const std::vector<std::string> loops = s->Loops(consumer);
+      return !loops.empty() && s->ComputeAt(producer, consumer, Pick(loops)).ok();
+    }
+    const kernels::schedule::Stage& stage = stages[s->state().IndexOf(Pick(attached))];
+    if (Chance(50)) return s->DoubleBuffer(stage.name).ok();
+    const std::string consumer = stage.attach_stage;
+    const std::string loop = stages[s->state().IndexOf(consumer)].loops[stage.attach_loop].name;
+    const size_t parts = s->state().StagesAt(consumer, stage.attach_loop).size() + 1;
+    // Mostly legal: later parts later.
+    std::vector<int> steps, order;
+    for (size_t i = 0; i < parts; ++i) {
+      steps.push_back(static_cast<int>(Int(0, 3)));
+      order.push_back(static_cast<int>(i));
+    }
+    if (Chance(80)) {
+      std::sort(steps.begin(), steps.end());
+    } else {
+      std::shuffle(order.begin(), order.end(), random_);
+    }
+    return s->Pipeline(consumer, loop, steps, order).ok();
+  }
+
   ir::Scope RandomScope() {
     const ir::Scope scopes[] = {ir::Scope::kShared, ir::Scope::kThread, ir::Scope::kLocal};
     return scopes[Int(0, 2)];
@@ -184,4 +258,4 @@ class Fuzzer {
   std::mt19937_64 random_;
 };
 
-}  // namespace smelt::kernels::lower
+}  // namespace smelt::bench

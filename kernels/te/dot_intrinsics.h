@@ -1,0 +1,36 @@
+// Instructions that multiply short numbers in groups and add them up in wide lanes, as intrinsics.
+//
+//   te::Expr call = te::Call(te::DotIntrinsic(te::DotKind::kUnsignedSigned, 16), {sums, x, w});
+//
+// acc[j] += sum over k < depth of x[k] * w[j][k], for j < lanes: `acc` is memory of the wide type, `x` the group that all
+// lanes share, `w` a group a lane, one after the other. Integers wrap as they do in HLO; exact. bf16: products are exact,
+// sums are rounded to f32 one by one, in the order of k; machines flush subnormal numbers and may keep more bits.
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/te/intrinsic.h"
+
+namespace smelt::kernels::te {
+
+enum class DotKind : uint8_t {
+  kUnsignedSigned,  // u8 x, s8 w
+  kShiftedSigned,   // s8 x and s8 w: what is multiplied with w is x + 128
+  kSignedUnsigned,  // s8 x, u8 w
+  kOnesSigned,      // s8 w alone: its sums
+  kSigned,          // s8 x, s8 w
+  kBrain,           // bf16 x and w, in groups of two; all others in groups of four
+};
+
+int64_t DepthOf(DotKind kind);           // of a group
+std::string_view NameOf(DotKind kind);   // of the intrinsic, without its lanes
+
+// Operands: acc (kUpdate), x (kRead) and w (kRead); of kOnesSigned acc and w. One entry a kind and number of lanes, of
+// the name "dot_u8s8_16" for one; lanes are 4, 8 or 16.
+const IntrinsicRef& DotIntrinsic(DotKind kind, int lanes);
+
+// interleave(to, from, stride, lanes, depth, step): to[j * depth + k] = from[k * stride + j * step] for j < lanes and
+// k < depth, of any element type. Rows become groups (step 1), or groups are gathered (stride 1).
+const IntrinsicRef& Interleave();
+
+}  // namespace smelt::kernels::te

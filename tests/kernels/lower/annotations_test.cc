@@ -1,0 +1,135 @@
+// Aligned storage, prefetches and pragmas.
+#include "gmock/gmock.h"
+#include "tests/kernels/lower/check_lowering.h"
+
+namespace smelt::kernels::lower {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+std::string TextOf(const Schedule& s) { return ir::ToString(Lower(s, {}).value()); }
+std::string Message(const absl::Status& status) { return std::string(status.message()); }
+
+// c[i, j, k] = x[j, i, k] with x = a + 1.
+te::Graph Turned() {
+  const Tensor a = Placeholder("a", {6, 4, 16}, PrimitiveType::kF32);
+  const Tensor x = Compute("x", {6, 4, 16}, [&](Indices i) { return Add(a(i[0], i[1], i[2]), Constant(1)); });
+  const Tensor c = Compute("c", {4, 6, 16}, [&](Indices i) { return x(i[1], i[0], i[2]); });
+  return MakeGraph({a}, {c});
+}
+
+TEST(StorageAlign, StridesAreTheLeastOfTheirRemainder) {
+  Schedule s(Turned());
+  ASSERT_TRUE(s.StorageAlign("x", 0, 32, 8).ok());
+  EXPECT_LOWERS_RIGHT(s);
+  EXPECT_THAT(TextOf(s), HasSubstr("shared f32 x[432];"));  // 72 elements from row to row instead of 64
+  ASSERT_TRUE(s.StorageAlign("x", 1, 8, 3).ok());
+  EXPECT_LOWERS_RIGHT(s);
+  EXPECT_THAT(TextOf(s), HasSubstr("shared f32 x[624];"));  // 19 from line to line, 104 from row to row
+  EXPECT_THAT(TextOf(s), HasSubstr("*19"));
+}
+
+TEST(StorageAlign, OfScratchAtALoop) {
+  Schedule s(Turned());
+  ASSERT_TRUE(s.ComputeAt("x", "c", "i0").ok());
+  ASSERT_TRUE(s.StorageAlign("x", 0, 7, 1).ok());
+  EXPECT_LOWERS_RIGHT(s);
+  EXPECT_THAT(TextOf(s), HasSubstr("thread f32 x[132];"));  // six rows of 22
+}
+
+TEST(StorageAlign, RefusedWithStageAndAxis) {
+  Schedule s(Turned());
+  EXPECT_THAT(Message(s.StorageAlign("a", 0, 8, 0)), HasSubstr("storage_align of stage `a`: axis 0: it is of an argument"));
+  EXPECT_THAT(Message(s.StorageAlign("x", 2, 8, 0)), HasSubstr("axis 2: its elements lie side by side"));
+  EXPECT_THAT(Message(s.StorageAlign("x", 0, 8, 8)), HasSubstr("offset 8"));
+  EXPECT_THAT(Message(s.StorageAlign("x", 5, 8, 0)), HasSubstr("axis 5: there are 3"));
+  EXPECT_EQ(s.ToString(), "");
+  ASSERT_TRUE(s.StorageAlign("x", 0, 8, 0).ok());
+  EXPECT_THAT(Message(s.StorageAlign("x", 0, 8, 1)), HasSubstr("aligned already"));
+  EXPECT_THAT(Message(s.TransformLayout("x", {{1, 1}, {0, 1}, {2, 1}})), HasSubstr("lay it out before storage_align"));
+}
+
+te::Graph Columns(int64_t rows, int64_t columns) {
+  const Tensor a = Placeholder("a", {rows, columns}, PrimitiveType::kF32);
+  const ReduceAxis k(columns, "k");
+  return MakeGraph({a}, {Compute("c", {rows}, [&](Indices i) { return Sum(a(i[0], k), {k}); })});
+}
+
+TEST(Prefetch, AsksForTheLinesOfALaterIteration) {
+  Schedule s(Columns(64, 40));
+  ASSERT_TRUE(s.Prefetch("a", "c", "i0", 4).ok());
+  EXPECT_THAT(s.ToString(), HasSubstr("prefetch a c i0 4\n"));
+  EXPECT_LOWERS_RIGHT(s);
+  const std::string text = TextOf(s);
+  EXPECT_THAT(text, HasSubstr("a.line1 < 3"));  // 40 floats are two lines and a half
+  EXPECT_THAT(text, HasSubstr("prefetch(&a["));
+  EXPECT_THAT(text, HasSubstr("min("));  // the last iterations stay inside
+}
+
+TEST(Prefetch, RefusedWithStageAndLoop) {
+  Schedule s(Columns(8, 40));
+  EXPECT_THAT(Message(s.Prefetch("c", "c", "i0", 1)), HasSubstr("prefetch of stage `c`: of `c` at loop `i0`"));
+  EXPECT_THAT(Message(s.Prefetch("a", "c", "i0", 0)), HasSubstr("0 iterations"));
+  EXPECT_THAT(Message(s.Prefetch("a", "c", "i7", 1)), HasSubstr("no loop `i7`"));
+  ASSERT_TRUE(s.Prefetch("a", "c", "i0", 1).ok());
+  EXPECT_THAT(Message(s.Prefetch("a", "c", "i0", 2)), HasSubstr("already"));
+  EXPECT_THAT(Message(s.Vectorize("c", "i0")), HasSubstr("loop `i0` prefetches"));
+  // Positions that are data have no region.
+  const Tensor at = Placeholder("at", {8}, PrimitiveType::kS64), table = Placeholder("table", {100}, PrimitiveType::kF32);
+  Schedule gather(MakeGraph({at, table}, {Compute("c", {8}, [&](Indices i) { return table(at(i[0])); })}));
+  ASSERT_TRUE(gather.Prefetch("table", "c", "i0", 1).ok());
+  EXPECT_THAT(Message(Lower(gather, {}).status()), HasSubstr("prefetch of `table` at loop `i0`"));
+  // So has what is placed inside a loop after all.
+  Schedule moved(Turned());
+  ASSERT_TRUE(moved.Prefetch("x", "c", "i0", 1).ok());
+  ASSERT_TRUE(moved.ComputeAt("x", "c", "i0").ok());
+  EXPECT_THAT(Message(Lower(moved, {}).status()), HasSubstr("stage `c` prefetches stage `x`"));
+}
+
+TEST(Pragma, UnrollsWhatIsShort) {
+  for (const int64_t most : {1, 4, 20}) {
+    Schedule s(Columns(2, 4));
+    ASSERT_TRUE(s.Pragma("c", "i0", "auto_unroll_max_step", most).ok());
+    EXPECT_LOWERS_RIGHT(s);
+    const std::string text = TextOf(s);
+    // Four updates a row; with their initial value ten statements in all.
+    EXPECT_EQ(text.find("r0 = 0") == std::string::npos, most >= 4) << text;
+    EXPECT_EQ(text.find("i0 = 0") == std::string::npos, most >= 10) << text;
+  }
+  Schedule later(Columns(2, 4));
+  ASSERT_TRUE(later.Pragma("c", "i0", "auto_unroll_max_step", 20).ok());
+  ASSERT_TRUE(later.Pragma("c", "i0", "unroll_explicit", 0).ok());
+  EXPECT_LOWERS_RIGHT(later);
+  EXPECT_THAT(TextOf(later), HasSubstr("@unroll_by_compiler()"));
+}
+
+TEST(Pragma, StreamsWholeAlignedVectorsOnly) {
+  const Tensor a = Placeholder("a", {8, 40}, PrimitiveType::kF32);
+  const te::Graph graph = MakeGraph({a}, {Compute("c", {8, 40}, [&](Indices i) { return Add(a(i[0], i[1]), Constant(1)); })});
+  for (const int64_t lanes : {8, 16}) {
+    Schedule s(graph);
+    const auto split = s.Split("c", "i1", lanes).value();
+    ASSERT_TRUE(s.Vectorize("c", split.second).ok());
+    ASSERT_TRUE(s.Pragma("c", "i0", "nontemporal", 1).ok());
+    EXPECT_LOWERS_RIGHT(s);
+    // Rows of 40 floats are multiples of 8 lanes, not of 16.
+    EXPECT_EQ(TextOf(s).find("@streaming_store()") != std::string::npos, lanes == 8) << TextOf(s);
+    EXPECT_THAT(TextOf(s), Not(HasSubstr("@nontemporal")));
+  }
+}
+
+TEST(Pragma, RefusedWithStageAndLoop) {
+  Schedule s(Turned());
+  EXPECT_THAT(Message(s.Pragma("c", "i0", "no_such", 1)),
+              HasSubstr("`no_such` at loop `i0`: there is no such pragma; there are: auto_unroll_max_step"));
+  EXPECT_THAT(Message(s.Pragma("x", "i0", "nontemporal", 1)), HasSubstr("the stage is scratch"));
+  EXPECT_THAT(Message(s.Pragma("c", "i0", "unroll_explicit", 2)), HasSubstr("value 2 must lie between 0 and 1"));
+  EXPECT_THAT(Message(s.Pragma("c", "i9", "nontemporal", 1)), HasSubstr("no loop `i9`"));
+  EXPECT_EQ(s.ToString(), "");
+  ASSERT_TRUE(s.Pragma("c", "i0", "nontemporal", 1).ok());
+  EXPECT_THAT(Message(s.Split("c", "i0", 2).status()), HasSubstr("has a pragma or a prefetch"));
+}
+
+}  // namespace
+}  // namespace smelt::kernels::lower
