@@ -24,6 +24,7 @@
 #include "gnn/predictor.h"
 #include "gnn/shipped_model.h"
 #include "hlo/text/parser.h"
+#include "machine/target_id.h"
 #include "nlohmann/json.hpp"
 
 namespace smelt::gnn {

@@ -191,6 +191,9 @@ class LearnedPredictor : public RememberingPredictor {
 
   std::string Describe() const override { return model_.summary; }
   std::string Warning() const override { return warning_; }
+  std::string Compiler() const override {
+    return model_.calibration ? model_.calibration->compiler : model_.compiler;
+  }
   bool HasFusionTask() const override { return fusion_ != nullptr; }
   bool HasTileTask() const override { return tile_ != nullptr; }
 
