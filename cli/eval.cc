@@ -18,6 +18,7 @@
 #include "gnn/dataset/dataset.h"
 #include "gnn/eval/evaluate.h"
 #include "gnn/model/model_file.h"
+#include "machine/descriptor.h"
 #include "machine/target_id.h"
 #include "targets/cpu/codegen/target.h"
 #include "targets/registry.h"
@@ -53,14 +54,18 @@ void NoteOtherTarget(const std::string& path, const gnn::ModelFile& model, const
 }
 
 absl::Status Eval(const Flags& flags) {
-  SMELT_ASSIGN_OR_RETURN(cpu::Target target, ReadProcessor(flags.target));
+  SMELT_ASSIGN_OR_RETURN(const cpu::Target target, ReadProcessor(flags.target));
   SMELT_ASSIGN_OR_RETURN(const gnn::ModelFile model, gnn::LoadModel(flags.model));
-  SMELT_RETURN_IF_ERROR(target.SetFigures(model.target_figures));
+  machine::Machine machine = target;
+  if (!model.machine.empty()) {  // what its features are made for, wherever the corpus was measured
+    SMELT_ASSIGN_OR_RETURN(machine, machine::ReadMachine(model.machine));
+  }
+  SMELT_RETURN_IF_ERROR(machine.SetFigures(model.target_figures));
   gnn::LoadOptions options;
   for (const auto& [name, kind] : targets::Kinds()) {
     if (kind.rough_rules != nullptr) options.rough.emplace(name, kind.rough_rules());
   }
-  SMELT_ASSIGN_OR_RETURN(const gnn::Dataset data, gnn::LoadDataset(flags.corpus, target, options));
+  SMELT_ASSIGN_OR_RETURN(const gnn::Dataset data, gnn::LoadDataset(flags.corpus, machine, options));
   for (const std::string& warning : data.warnings) std::fprintf(stderr, "%s\n", warning.c_str());
   NoteOtherTarget(flags.model, model, data);
   SMELT_ASSIGN_OR_RETURN(const gnn::SplitOptions split_options,

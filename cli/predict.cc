@@ -1,9 +1,11 @@
 // smelt predict: seconds by kernel and in total, under a model.
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <memory>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "base/status_macros.h"
 #include "cli/model.h"
 #include "cli/print_json.h"
@@ -30,19 +32,28 @@ absl::Status Predict(const Flags& flags) {
   SMELT_ASSIGN_OR_RETURN(const std::vector<fusion::Kernel> kernels, fusion::ExtractKernels(*fused, &counts));
   std::vector<const fusion::Kernel*> pointers;
   for (const fusion::Kernel& kernel : kernels) pointers.push_back(&kernel);
-  SMELT_ASSIGN_OR_RETURN(const std::vector<double> seconds, predictor->PredictSeconds(pointers));
-  double total = 0;
-  for (size_t i = 0; i < kernels.size(); ++i) total += seconds[i] * static_cast<double>(counts[i]);
+  SMELT_ASSIGN_OR_RETURN(const std::vector<gnn::Prediction> predictions, predictor->Predict(pointers));
+  std::vector<double> seconds;
+  double total = 0, variance = 0;
+  for (size_t i = 0; i < kernels.size(); ++i) {
+    seconds.push_back(predictions[i].seconds);
+    const double together = predictions[i].seconds * static_cast<double>(counts[i]);
+    total += together;
+    variance += std::pow(together * predictions[i].log_deviation, 2);
+  }
+  const bool tells = variance > 0;  // whether the model tells how sure it is
   if (flags.json) {
     nlohmann::json result{{"module", flags.module},
                           {"model", predictor->Describe()},
                           {"total_ms", 1e3 * total},
                           {"kernels", nlohmann::json::array()}};
+    if (tells) result["total_deviation_ms"] = 1e3 * std::sqrt(variance);
     for (size_t i = 0; i < kernels.size(); ++i) {
       result["kernels"].push_back({{"name", kernels[i].name},
                                    {"hash", kernels[i].hash.ToHex()},
                                    {"count", counts[i]},
                                    {"predicted_us", 1e6 * seconds[i]}});
+      if (tells) result["kernels"].back()["log_deviation"] = predictions[i].log_deviation;
     }
     PrintJson(result);
     return absl::OkStatus();
@@ -52,11 +63,15 @@ absl::Status Predict(const Flags& flags) {
   std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
     return seconds[a] * static_cast<double>(counts[a]) > seconds[b] * static_cast<double>(counts[b]);
   });
-  std::printf("%12s %6s %12s  %s\n", "predicted us", "times", "together us", "kernel");
+  std::printf("%12s %11s %6s %12s  %s\n", "predicted us", tells ? "+- us" : "", "times", "together us", "kernel");
   for (size_t i : order) {
-    std::printf("%12.2f %6ld %12.2f  %s\n", 1e6 * seconds[i], counts[i],
+    const std::string deviation = tells ? absl::StrFormat("%.2f", 1e6 * seconds[i] * predictions[i].log_deviation) : "";
+    std::printf("%12.2f %11s %6ld %12.2f  %s\n", 1e6 * seconds[i], deviation.c_str(), counts[i],
                 1e6 * seconds[i] * static_cast<double>(counts[i]), kernels[i].name.c_str());
   }
+  if (tells)
+    std::printf("+- is one standard deviation; of the sum, if errors were independent: %.4f ms\n",
+                1e3 * std::sqrt(variance));
   std::printf(
       "%s: %.4f ms predicted for %zu distinct kernels (each counted as often as it stands in the program) by %s\n",
       flags.module.c_str(), 1e3 * total, kernels.size(), predictor->Describe().c_str());

@@ -57,6 +57,8 @@ absl::Status Profile(Flags& flags) {
                {"programs", report.programs},
                {"kernels", report.kernels},
                {"known", report.known},
+               {"visits", report.visits},
+               {"unsteady", report.unsteady},
                {"failed", report.failed},
                {"skipped", report.skipped},
                {"refused", report.refused},
@@ -66,9 +68,9 @@ absl::Status Profile(Flags& flags) {
   } else {
     std::printf(
         "%s: %ld kernels of %ld programs timed in %.0f s (%ld were known, %ld failed and are recorded, %ld too "
-        "large)\n",
+        "large); %ld of %ld visits in a spell\n",
         options.output.c_str(), report.kernels, report.programs, report.seconds, report.known, report.failed,
-        report.skipped);
+        report.skipped, report.unsteady, report.visits);
     if (report.floor_seconds > 0) {
       std::printf("an empty kernel takes %.2f us: times that are little above say little\n",
                   1e6 * report.floor_seconds);
@@ -91,8 +93,14 @@ Action AddProfile(CLI::App& app) {
   app.add_option("--configs", options.configurations, "Random configurations of each program")
       ->check(CLI::Range(0, 1000000))
       ->capture_default_str();
-  app.add_option("--kernels", options.kernels_per_program, "At most so many new kernels of each program")
+  app.add_option("--kernels", options.kernels_per_program, "At most so many kernels of each program: a sample of all")
       ->check(CLI::Range(1, 100000000))
+      ->capture_default_str();
+  app.add_option("--variants", options.variants, "Share of them in other sizes than the program's")
+      ->check(CLI::Range(0.0, 0.9))
+      ->capture_default_str();
+  app.add_option("--visits", options.visits, "Visits to each kernel, each in a process of its own")
+      ->check(CLI::Range(1, 100))
       ->capture_default_str();
   app.add_option("--tiles", options.tiles, "Tiles of each kernel")->check(CLI::Range(2, 500000))->capture_default_str();
   app.add_option("--seconds-per-program", options.seconds_per_program, "No further kernel of a program after so long")

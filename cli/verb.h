@@ -37,7 +37,9 @@ Action AddTune(CLI::App& app);
 Action AddPredict(CLI::App& app);
 Action AddRank(CLI::App& app);
 Action AddProfile(CLI::App& app);
+Action AddCorpus(CLI::App& app);
 Action AddTrain(CLI::App& app);  // hands its words to the program smelt-train (training/)
+Action AddCalibrate(CLI::App& app);
 Action AddEval(CLI::App& app);
 Action AddFuzz(CLI::App& app);
 Action AddReduce(CLI::App& app);

@@ -1,6 +1,8 @@
 #include "gnn/predictor.h"
 
+#include <algorithm>
 #include <cmath>
+#include <limits>
 #include <mutex>
 #include <shared_mutex>
 
@@ -9,8 +11,10 @@
 #include "base/status_macros.h"
 #include "gnn/dataset/kernel_kind.h"
 #include "gnn/features/features.h"
+#include "gnn/features/tile_rows.h"
 #include "gnn/model/model_file.h"
 #include "gnn/native/engine.h"
+#include "gnn/native/scratch.h"
 #include "kernels/cost/analytical.h"
 #include "machine/target_id.h"
 
@@ -20,6 +24,8 @@ namespace {
 using fusion::Kernel;
 using kernels::nests::Tile;
 using machine::Machine;
+
+double LogEstimateOf(const KernelGraph& graph) { return graph.kernel_features[0]; }  // the first kernel column
 
 double Seconds(double log_time) { return std::exp(log_time) * 1e-7; }
 
@@ -76,6 +82,67 @@ class RememberingPredictor : public Predictor {
   Memory memory_;
 };
 
+// Scores block by block, what `score` makes of one.
+template <typename ScoreBlock>
+int64_t ScoreInBlocks(const std::vector<int64_t>& dimensions, const int64_t* extents, int64_t count, float* scores,
+                      const ScoreBlock& score) {
+  const int64_t rank = static_cast<int64_t>(dimensions.size());
+  int64_t misfits = 0;
+  int64_t mended[TileRows::kBlock * TileRows::kMostRank];
+  for (int64_t begin = 0; begin < count; begin += TileRows::kBlock) {
+    const int some = static_cast<int>(std::min<int64_t>(TileRows::kBlock, count - begin));
+    const int64_t* block = extents + begin * rank;
+    bool all_fit = true;
+    for (int64_t i = 0; i < some * rank; ++i) all_fit &= block[i] >= 1 && block[i] <= dimensions[i % rank];
+    if (!all_fit) {
+      for (int64_t i = 0; i < some * rank; ++i) mended[i] = std::clamp<int64_t>(block[i], 1, dimensions[i % rank]);
+      block = mended;
+    }
+    score(block, some, scores + begin);
+    for (int i = 0; i < some && !all_fit; ++i) {
+      if (std::equal(mended + i * rank, mended + (i + 1) * rank, extents + (begin + i) * rank)) continue;
+      scores[begin + i] = std::numeric_limits<float>::infinity();
+      ++misfits;
+    }
+  }
+  return misfits;
+}
+
+class AnalyticallyPrepared : public PreparedKernel {
+ public:
+  AnalyticallyPrepared(const hlo::Computation& kernel, const Machine& target) : rows_(kernel, target) {}
+  bool has_tiles() const override { return rows_.has_tiles(); }
+  const std::vector<int64_t>& dimensions() const override { return rows_.dimensions(); }
+  int64_t Score(const int64_t* extents, int64_t count, float* scores) const override {
+    return ScoreInBlocks(dimensions(), extents, count, scores,
+                         [&](const int64_t* block, int some, float* out) { rows_.Estimate(block, some, out); });
+  }
+
+ private:
+  const TileRows rows_;
+};
+
+class EmbeddedKernel : public PreparedKernel {
+ public:
+  EmbeddedKernel(const hlo::Computation& kernel, const Machine& target, const Engine& engine)
+      : rows_(kernel, target), engine_(engine), embedded_(engine.EmbedForTiles(ExtractFeatures(kernel, target))) {}
+  bool has_tiles() const override { return rows_.has_tiles(); }
+  const std::vector<int64_t>& dimensions() const override { return rows_.dimensions(); }
+  int64_t Score(const int64_t* extents, int64_t count, float* scores) const override {
+    Scratch scratch;
+    float* const columns = scratch.Take(static_cast<int64_t>(TileColumns().size()) * TileRows::kBlock);
+    return ScoreInBlocks(dimensions(), extents, count, scores, [&](const int64_t* block, int some, float* out) {
+      rows_.FillBlock(block, some, columns);
+      engine_.ScoreBlock(embedded_, columns, some, out);
+    });
+  }
+
+ private:
+  const TileRows rows_;
+  const Engine& engine_;
+  const std::vector<float> embedded_;
+};
+
 class AnalyticalPredictor : public RememberingPredictor {
  public:
   explicit AnalyticalPredictor(Machine target) : target_(std::move(target)) {}
@@ -86,6 +153,9 @@ class AnalyticalPredictor : public RememberingPredictor {
   bool HasFusionTask() const override { return true; }
   bool HasTileTask() const override { return true; }
 
+  absl::StatusOr<std::unique_ptr<PreparedKernel>> Prepare(const hlo::Computation& kernel) const override {
+    return std::make_unique<AnalyticallyPrepared>(kernel, target_);
+  }
   absl::StatusOr<std::vector<double>> ScoreTiles(const Kernel& kernel, absl::Span<const Tile> tiles) override {
     std::vector<double> scores;
     for (const Tile& tile : tiles) {
@@ -110,23 +180,29 @@ class AnalyticalPredictor : public RememberingPredictor {
 
 class LearnedPredictor : public RememberingPredictor {
  public:
-  LearnedPredictor(ModelFile model, Machine target, std::unique_ptr<Engine> fusion, std::unique_ptr<Engine> tile,
+  LearnedPredictor(ModelFile model, Machine target, Machine here, std::unique_ptr<Engine> fusion, std::unique_ptr<Engine> tile,
                    std::string warning)
       : model_(std::move(model)),
         target_(std::move(target)),
+        here_(std::move(here)),
         fusion_(std::move(fusion)),
         tile_(std::move(tile)),
         warning_(std::move(warning)) {}
 
   std::string Describe() const override { return model_.summary; }
   std::string Warning() const override { return warning_; }
+  std::string Compiler() const override {
+    return model_.calibration ? model_.calibration->compiler : model_.compiler;
+  }
   bool HasFusionTask() const override { return fusion_ != nullptr; }
   bool HasTileTask() const override { return tile_ != nullptr; }
 
+  absl::StatusOr<std::unique_ptr<PreparedKernel>> Prepare(const hlo::Computation& kernel) const override {
+    SMELT_RETURN_IF_ERROR(CheckTileTask());
+    return std::make_unique<EmbeddedKernel>(kernel, target_, *tile_);
+  }
   absl::StatusOr<std::vector<double>> ScoreTiles(const Kernel& kernel, absl::Span<const Tile> tiles) override {
-    if (tile_ == nullptr)
-      return absl::FailedPreconditionError(
-          "the model was not trained for the tile task; train it with --task=tile or --task=both");
+    SMELT_RETURN_IF_ERROR(CheckTileTask());
     const KernelGraph graph = ExtractFeatures(kernel.computation(), target_);
     return tile_->ScoreTiles(graph, TileFeatures(kernel.computation(), tiles, target_));
   }
@@ -137,24 +213,73 @@ class LearnedPredictor : public RememberingPredictor {
       return absl::FailedPreconditionError(
           "the model was not trained for the fusion task; train it with --task=fusion or --task=both");
     }
+    SMELT_ASSIGN_OR_RETURN(const std::vector<Prediction> predictions, PredictNow(kernels));
+    std::vector<double> seconds;
+    for (const Prediction& prediction : predictions) seconds.push_back(prediction.seconds);
+    return seconds;
+  }
+
+ public:
+  absl::StatusOr<std::vector<Prediction>> Predict(absl::Span<const Kernel* const> kernels) override {
+    if (fusion_ == nullptr) return Predictor::Predict(kernels);
+    SMELT_ASSIGN_OR_RETURN(std::vector<Prediction> predictions, PredictNow(kernels));
+    for (size_t i = 0; i < kernels.size(); ++i) {
+      if (fusion::IsFree(kernels[i]->computation())) predictions[i] = {};
+    }
+    return predictions;
+  }
+
+ private:
+  absl::Status CheckTileTask() const {
+    if (tile_ != nullptr) return absl::OkStatus();
+    return absl::FailedPreconditionError(
+        "the model was not trained for the tile task; train it with --task=tile or --task=both");
+  }
+
+  absl::StatusOr<std::vector<Prediction>> PredictNow(absl::Span<const Kernel* const> kernels) const {
     std::vector<KernelGraph> graphs;
     std::vector<const KernelGraph*> pointers;
     graphs.reserve(kernels.size());
     for (const Kernel* kernel : kernels) graphs.push_back(ExtractFeatures(kernel->computation(), target_));
     for (const KernelGraph& graph : graphs) pointers.push_back(&graph);
-    std::vector<double> seconds = fusion_->PredictLogTimes(pointers);
-    for (double& s : seconds) s = Seconds(s);
-    return seconds;
+    std::vector<float> hidden;
+    const std::vector<double> log_times =
+        fusion_->PredictLogTimes(pointers, model_.calibration ? &hidden : nullptr);
+    std::vector<Prediction> predictions;
+    const size_t width = static_cast<size_t>(fusion_->HiddenWidth());
+    for (size_t i = 0; i < kernels.size(); ++i) {
+      if (!model_.calibration) {
+        predictions.push_back({Seconds(log_times[i]), model_.log_deviation});
+        continue;
+      }
+      const hlo::Computation& kernel = kernels[i]->computation();
+      predictions.push_back(model_.calibration->Predict(KernelKind(kernel),
+                                                        kernels::cost::EstimateKernel(kernel, here_),
+                                                        LogEstimateOf(graphs[i]), &hidden[i * width], width));
+    }
+    return predictions;
   }
 
  private:
-  ModelFile model_;
-  Machine target_;
-  std::unique_ptr<Engine> fusion_, tile_;
+  const ModelFile model_;
+  const Machine target_;  // under the figures of the machine that the model was trained on
+  const Machine here_;    // under those of the calibration
+  const std::unique_ptr<Engine> fusion_, tile_;
   std::string warning_;
 };
 
 }  // namespace
+
+absl::StatusOr<std::vector<Prediction>> Predictor::Predict(absl::Span<const Kernel* const> kernels) {
+  SMELT_ASSIGN_OR_RETURN(const std::vector<double> seconds, PredictSeconds(kernels));
+  std::vector<Prediction> predictions;
+  for (const double s : seconds) predictions.push_back({s});
+  return predictions;
+}
+
+absl::StatusOr<std::unique_ptr<PreparedKernel>> Predictor::Prepare(const hlo::Computation&) const {
+  return absl::FailedPreconditionError(absl::StrCat("kernels cannot be prepared for tiles: ", Describe()));
+}
 
 absl::StatusOr<double> Predictor::PredictSeconds(const Kernel& kernel) {
   const Kernel* pointer = &kernel;
@@ -165,6 +290,11 @@ absl::StatusOr<double> Predictor::PredictSeconds(const Kernel& kernel) {
 absl::StatusOr<std::unique_ptr<Predictor>> Predictor::Load(const std::string& path, const Machine& target,
                                                            std::string_view kind) {
   SMELT_ASSIGN_OR_RETURN(ModelFile model, LoadModel(path));
+  return Of(std::move(model), path, target, kind);
+}
+
+absl::StatusOr<std::unique_ptr<Predictor>> Predictor::Of(ModelFile model, const std::string& path,
+                                                         const Machine& target, std::string_view kind) {
   const machine::TargetId trained = machine::TargetId::Parse(model.target);
   if (trained.kind != kind) {
     return absl::FailedPreconditionError(absl::StrCat(path, ": predicts kernels of target `", model.target,
@@ -172,14 +302,21 @@ absl::StatusOr<std::unique_ptr<Predictor>> Predictor::Load(const std::string& pa
                                                       "` are asked for. Give a model that was trained on these"));
   }
   std::string warning;
-  if (!trained.cpu.empty() && trained.cpu != target.name) {
+  if (model.calibration) {
+    // It was adapted to a machine; the caller chose it for this one.
+  } else if (!trained.cpu.empty() && trained.cpu != target.name) {
     warning = absl::StrCat(path, ": was trained on another CPU, ", trained.cpu, ", and this one is ", target.name,
-                           ": its order of kernels is worth more than its seconds; `smelt profile` and `smelt train` "
-                           "make a model of this one");
+                           ": its order of kernels is worth more than its seconds; `smelt calibrate` adapts it to "
+                           "this one in two minutes");
   }
   Machine trained_under = target;
   if (const absl::Status figures = trained_under.SetFigures(model.target_figures); !figures.ok())
     return absl::InvalidArgumentError(absl::StrCat(path, ": ", figures.message()));
+  Machine here = target;
+  if (model.calibration) {
+    if (const absl::Status figures = here.SetFigures(model.calibration->figures); !figures.ok())
+      return absl::InvalidArgumentError(absl::StrCat(path, ": ", figures.message()));
+  }
   std::unique_ptr<Engine> engines[2];
   const char* names[] = {"fusion", "tile"};
   for (int i = 0; i < 2; ++i) {
@@ -192,8 +329,8 @@ absl::StatusOr<std::unique_ptr<Predictor>> Predictor::Load(const std::string& pa
   }
   if (engines[0] == nullptr && engines[1] == nullptr)
     return absl::InvalidArgumentError(absl::StrCat(path, ": holds neither a fusion nor a tile network"));
-  return std::make_unique<LearnedPredictor>(std::move(model), std::move(trained_under), std::move(engines[0]),
-                                            std::move(engines[1]), std::move(warning));
+  return std::make_unique<LearnedPredictor>(std::move(model), std::move(trained_under), std::move(here),
+                                            std::move(engines[0]), std::move(engines[1]), std::move(warning));
 }
 
 std::unique_ptr<Predictor> Predictor::Analytical(const Machine& target) {

@@ -14,10 +14,14 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "fusion/kernel.h"
+#include "gnn/calibration/calibration.h"
+#include "gnn/prepared_kernel.h"
 #include "kernels/tiles/tiles.h"
 #include "machine/machine.h"
 
 namespace smelt::gnn {
+
+struct ModelFile;
 
 class Predictor {
  public:
@@ -28,12 +32,17 @@ class Predictor {
   // was trained on another CPU is used, and Warning() says so.
   static absl::StatusOr<std::unique_ptr<Predictor>> Load(const std::string& path, const machine::Machine& target,
                                                          std::string_view kind = "cpu");
+  // The same of a model in memory, that errors call `path`.
+  static absl::StatusOr<std::unique_ptr<Predictor>> Of(ModelFile model, const std::string& path,
+                                                       const machine::Machine& target, std::string_view kind);
   // The analytical model behind the same interface.
   static std::unique_ptr<Predictor> Analytical(const machine::Machine& target);
 
   virtual std::string Describe() const = 0;  // model kind, target, training programs and examples, validation error
   // One line for the user where predictions are less than the model's own errors promise; empty where all is well.
   virtual std::string Warning() const { return {}; }
+  // Of the kernels that it learned from; empty: not known.
+  virtual std::string Compiler() const { return {}; }
   virtual bool IsLearned() const { return true; }
   virtual bool HasFusionTask() const = 0;
   virtual bool HasTileTask() const = 0;
@@ -48,9 +57,14 @@ class Predictor {
   // and where the predictor does not look. Thread-safe.
   virtual double BytesMoved(const Hash128&) const { return 0; }
 
+  // The same with what is not known of them, where the model tells; not remembered.
+  virtual absl::StatusOr<std::vector<Prediction>> Predict(absl::Span<const fusion::Kernel* const> kernels);
+
   // Lower is better; comparable within one kernel only.
   virtual absl::StatusOr<std::vector<double>> ScoreTiles(const fusion::Kernel& kernel,
                                                          absl::Span<const kernels::nests::Tile> tiles) = 0;
+  // For many tiles of one kernel. FailedPrecondition: it was not trained for tiles. The predictor must outlive it.
+  virtual absl::StatusOr<std::unique_ptr<PreparedKernel>> Prepare(const hlo::Computation& kernel) const;
 };
 
 }  // namespace smelt::gnn

@@ -9,4 +9,7 @@ namespace smelt::gnn {
 // up to three folders above it), or in share/smelt of its installation; empty when there is none.
 std::string ShippedModelPath(const std::string& name = "cpu");
 
+// The folder models/probe in the same places: the kernels that `smelt calibrate` times. Empty when there is none.
+std::string ShippedProbesPath();
+
 }  // namespace smelt::gnn

@@ -1,6 +1,8 @@
 #include "targets/target.h"
 
+#include <filesystem>
 #include <string_view>
+#include <system_error>
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
@@ -9,6 +11,7 @@
 #include "gnn/shipped_model.h"
 #include "hlo/loop_nest.h"
 #include "kernels/cost/analytical.h"
+#include "targets/calibrated_model.h"
 #include "targets/tunable.h"
 
 namespace smelt::targets {
@@ -30,7 +33,13 @@ absl::StatusOr<std::unique_ptr<Tunable>> Target::Take(std::unique_ptr<hlo::Modul
 }
 
 absl::StatusOr<std::unique_ptr<gnn::Predictor>> Target::OpenPredictor(const std::string& name) const {
-  const std::string path = name.empty() ? gnn::ShippedModelPath(id().kind) : name;
+  std::string path = name;
+  if (name.empty()) {
+    // What was adapted to this machine comes before what was trained on another.
+    path = CalibratedModelPath(*this);
+    std::error_code error;
+    if (path.empty() || !std::filesystem::is_regular_file(path, error)) path = gnn::ShippedModelPath(id().kind);
+  }
   if (path.empty() || path == "analytical") return gnn::Predictor::Analytical(machine());
   return gnn::Predictor::Load(path, machine(), id().kind);
 }

@@ -101,6 +101,8 @@ class Target {
                                                    const std::string& way) const;
   // A kernel that does nothing, where what it takes is the least that can be told from nothing; otherwise none.
   virtual std::optional<fusion::Kernel> EmptyKernel() const { return std::nullopt; }
+  // Whether a kernel takes another time when it is timed again: on a machine, and not in a simulator.
+  virtual bool TimesVary() const { return true; }
   // Whether its kernels have the tiles of kernels/tiles/tiles.h.
   virtual bool HasTiles() const { return false; }
   // Whether what was compiled once is in the cache: for another process, and ahead of its timing.

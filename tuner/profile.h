@@ -3,9 +3,9 @@
 //
 //   ProfileReport report = Profile({"models/dqn.hlo"}, target, {.output = "corpus", .configurations = 50}).value();
 //
-// Kernels are compiled ahead by a second child on the other core, so that the timing child only loads code. Every
-// example is appended to the corpus before the next is timed; an existing corpus is continued: kernels that it holds
-// are not timed again.
+// A few hundred kernels at a time are compiled first and then timed, so that nothing compiles beside what is timed; each is
+// visited twice, seconds apart and in different processes (visits.h). Every visit is appended to the corpus as a record of
+// its own; an existing corpus is continued: kernels that it has as many visits to are not timed again.
 #pragma once
 
 #include <atomic>
@@ -26,7 +26,9 @@ struct ProfileOptions {
   ProfileTask task = ProfileTask::kFusion;
   std::string output;                  // corpus folder
   int64_t configurations = 50;         // fusion: random configurations of each program, beside the heuristics
-  int64_t kernels_per_program = 1000;  // no more new kernels than that of one program
+  int64_t kernels_per_program = 1000;  // no more kernels than that of one program: a sample of all (kernel_sample.h)
+  double variants = 0.25;              // fusion: share of these that are others of them in other sizes (shape_variants.h)
+  int visits = 2;                      // to each kernel, each in a process of its own
   int64_t tiles = 32;                  // tile: tiles of each kernel
   double seconds_per_program = 600;    // no further kernel once a program took this long
   double kernel_limit_seconds = 0.05;  // kernels that the analytical model puts beyond it are skipped
@@ -42,6 +44,8 @@ struct ProfileReport {
   int64_t programs = 0;
   int64_t kernels = 0;  // timed now
   int64_t known = 0;    // in the corpus already
+  int64_t visits = 0;   // made now
+  int64_t unsteady = 0;  // of these, in a spell
   int64_t failed = 0;   // recorded with the reason
   // Not recorded, since the failure was not the kernel's: a killed child, memory, a disk. And why the last one was.
   int64_t left_out = 0;
@@ -56,5 +60,10 @@ struct ProfileReport {
 // InvalidArgument: the tile task for a target whose kernels have none.
 absl::StatusOr<ProfileReport> Profile(const std::vector<std::string>& modules, const targets::Target& target,
                                       const ProfileOptions& options);
+
+// Times the kernels of a corpus again, or a share of them that the seed draws, into another: whether labels can be
+// believed (gnn/labels/statistics.h). InvalidArgument: a share beyond (0, 1], a corpus of another target.
+absl::StatusOr<ProfileReport> ProfileAgain(const std::string& corpus, double share, const targets::Target& target,
+                                           const ProfileOptions& options);
 
 }  // namespace smelt::tuner

@@ -16,6 +16,7 @@
 #include "cli/training/training.h"
 #include "gnn/dataset/dataset.h"
 #include "gnn/eval/evaluate.h"
+#include "machine/descriptor.h"
 #include "nlohmann/json.hpp"
 #include "targets/cpu/codegen/target.h"
 #include "tuner/progress.h"
@@ -43,7 +44,9 @@ absl::Status Train(const Flags& flags) {
   if (!flags.init.empty()) {
     SMELT_ASSIGN_OR_RETURN(init, gnn::LoadModel(flags.init));
   }
-  SMELT_ASSIGN_OR_RETURN(const gnn::Dataset data, gnn::LoadDataset(flags.corpus, target, {}));
+  // Otherwise with those of the machine that the corpus tells; where it tells none, this one's.
+  const gnn::LoadOptions load{.machine_of_records = flags.init.empty() && flags.figures.empty()};
+  SMELT_ASSIGN_OR_RETURN(const gnn::Dataset data, gnn::LoadDataset(flags.corpus, target, load));
   for (const std::string& warning : data.warnings) std::fprintf(stderr, "%s\n", warning.c_str());
   SMELT_ASSIGN_OR_RETURN(const gnn::SplitOptions split_options,
                          ReadSplit(flags.validation, flags.test, flags.train.seed, flags.test_programs));
@@ -54,7 +57,11 @@ absl::Status Train(const Flags& flags) {
   gnn::ModelFile file;
   // The corpus says whose kernels it timed; one that does not is taken for our own, on the machine of the features.
   file.target = data.target.kind.empty() ? target.ToString() : data.target.ToString();
-  file.target_figures = target.Figures();
+  file.target_figures = data.machine.Figures();
+  file.machine = machine::DescribeMachine(data.machine);
+  file.device = data.device;
+  file.compiler = data.compiler;
+  file.policy = data.policy;
   file.analytical_factors = gnn::FitAnalyticalFactors(data, split.train);
   nlohmann::json json_tasks = nlohmann::json::object();
   std::set<std::string> trained_on;
@@ -110,6 +117,9 @@ absl::Status Train(const Flags& flags) {
     json_tasks[name] = {{"epochs", report.epochs}, {"validation", report.best_validation}, {"seconds", report.seconds}};
   }
   line.reset();
+  if (file.tasks.contains("fusion")) {
+    SMELT_ASSIGN_OR_RETURN(file.log_deviation, gnn::LogDeviation(data, split.validation, file.tasks["fusion"]));
+  }
   if (file.tasks.empty() && interrupt.Requested()) return Interrupt::End("nothing was learned yet");
   SMELT_RETURN_IF_ERROR(gnn::SaveModel(flags.output, file));
   // An interrupted training keeps its checkpoint, so that the same command goes on.

@@ -40,12 +40,18 @@ KernelExampleProto ToProto(const KernelExample& example) {
   proto.set_policy(example.policy);
   proto.set_compiler(example.compiler);
   proto.set_trace(example.trace);
+  proto.set_machine(example.machine);
+  proto.set_provenance(example.provenance);
+  proto.set_unix_seconds(example.unix_seconds);
+  proto.set_placement(example.placement);
+  proto.set_drift(example.drift);
   for (const Measurement& m : example.measurements) {
     MeasurementProto* out = proto.add_measurements();
     out->mutable_tile()->Assign(m.tile.extents.begin(), m.tile.extents.end());
     out->set_default_tile(m.default_tile);
     out->mutable_seconds()->Assign(m.seconds.begin(), m.seconds.end());
     out->set_error(m.error);
+    out->mutable_reference_seconds()->Assign(m.reference_seconds.begin(), m.reference_seconds.end());
   }
   return proto;
 }
@@ -54,7 +60,8 @@ absl::StatusOr<KernelExample> FromProto(const KernelExampleProto& proto) {
   KernelExample example;
   example.program = proto.program();
   example.kernel_text = proto.kernel_text();
-  auto hash = Hash128::FromHex(proto.hash());
+  // Who writes corpora without Smelt cannot know the hash: `smelt corpus import` fills it in.
+  auto hash = proto.hash().empty() ? Hash128() : Hash128::FromHex(proto.hash());
   if (!hash)
     return absl::DataLossError(absl::StrCat("`", proto.hash(), "` is no kernel hash of 32 hexadecimal digits"));
   example.hash = *hash;
@@ -63,12 +70,18 @@ absl::StatusOr<KernelExample> FromProto(const KernelExampleProto& proto) {
   example.policy = proto.policy();
   example.compiler = proto.compiler();
   example.trace = proto.trace();
+  example.machine = proto.machine();
+  example.provenance = proto.provenance();
+  example.unix_seconds = proto.unix_seconds();
+  example.placement = proto.placement();
+  example.drift = proto.drift();
   for (const MeasurementProto& m : proto.measurements()) {
     Measurement& out = example.measurements.emplace_back();
     out.tile.extents.assign(m.tile().begin(), m.tile().end());
     out.default_tile = m.default_tile();
     out.seconds.assign(m.seconds().begin(), m.seconds().end());
     out.error = m.error();
+    out.reference_seconds.assign(m.reference_seconds().begin(), m.reference_seconds().end());
   }
   return example;
 }

@@ -24,10 +24,12 @@ struct Measurement {
   bool default_tile = false;
   std::vector<double> seconds;  // every repeat; the label is the minimum
   std::string error;  // why there is no time: build failed, crashed, timed out, wrong answer; empty when measured
+  std::vector<double> reference_seconds;  // of the reference kernel, timed in turn: one a repeat, or none
 
   double label() const;  // minimum of `seconds`
 };
 
+// One visit to a kernel. A kernel that was visited again, in another process, has another record.
 struct KernelExample {
   std::string program;      // stem of the module's file: splits are by program
   std::string kernel_text;  // HLO text of the kernel's module, canonical print
@@ -38,6 +40,11 @@ struct KernelExample {
   std::string compiler;  // codegen::CompilerVersion()
   std::string trace;     // schedule of the default tile
   std::vector<Measurement> measurements;
+  std::string machine;        // machine::DescribeMachine(); empty: not told
+  std::string provenance;     // heuristic, random, walk, variant, again or imported, with details behind a colon
+  int64_t unix_seconds = 0;   // when; 0: not told
+  std::string placement;      // which process, and where in it
+  double drift = 0;           // the reference kernel's time then over its usual time, minus 1
 };
 
 class CorpusWriter {

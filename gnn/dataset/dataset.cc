@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <set>
 
 #include "absl/container/flat_hash_map.h"
@@ -12,8 +13,10 @@
 #include "fusion/kernel_cost.h"
 #include "gnn/corpus/corpus.h"
 #include "gnn/dataset/kernel_kind.h"
+#include "gnn/labels/visits.h"
 #include "hlo/text/parser.h"
 #include "kernels/cost/analytical.h"
+#include "machine/descriptor.h"
 
 namespace smelt::gnn {
 namespace {
@@ -24,8 +27,29 @@ double Noise(std::vector<double> seconds) {
   return seconds[seconds.size() / 2] / seconds[0] - 1;
 }
 
+// The visits to one kernel of one corpus, for its label and those of its tiles (by their texts).
+struct TimesOf {
+  std::vector<Visit> whole;
+  std::map<std::string, std::vector<Visit>> tiles;
+  std::vector<std::string> kept;  // tiles of the example, in its order
+
+  void Add(const KernelExample& record) {
+    for (const Measurement& m : record.measurements) {
+      if (m.label() <= 0) continue;
+      if (m.default_tile || m.tile.extents.empty()) whole.push_back({m.label(), record.drift});
+      if (!m.tile.extents.empty()) tiles[m.tile.ToString()].push_back({m.label(), record.drift});
+    }
+  }
+  void Label(Example* example) const {
+    if (!whole.empty()) example->seconds = LabelOf(whole);
+    for (size_t i = 0; i < kept.size() && i < example->tile_seconds.size(); ++i)
+      example->tile_seconds[i] = LabelOf(tiles.at(kept[i]));
+  }
+};
+
 absl::StatusOr<Example> Featurise(const KernelExample& record, const machine::Machine& target,
-                                  const LoadOptions& options, const fusion::Rules* rough) {
+                                  const LoadOptions& options, const fusion::Rules* rough,
+                                  std::vector<std::string>* kept_tiles) {
   SMELT_ASSIGN_OR_RETURN(std::unique_ptr<hlo::Module> module,
                          hlo::ParseModule(record.kernel_text, {.file_name = record.program}));
   const hlo::Computation& kernel = *module->entry();
@@ -52,19 +76,24 @@ absl::StatusOr<Example> Featurise(const KernelExample& record, const machine::Ma
     if (!m.tile.extents.empty()) tiles.push_back(&m);
   }
   if (tiles.size() < 2) return example;
+  const absl::StatusOr<kernels::cost::CostFormula> formula = kernels::cost::TileFormulaOf(kernel, target);
+  if (!formula.ok()) return example;
   const size_t keep = std::min<size_t>(tiles.size(), static_cast<size_t>(options.tiles_per_kernel));
   std::vector<kernels::nests::Tile> kept;
   for (size_t i = 0; i < keep; ++i) {
     const Measurement& m = *tiles[i * tiles.size() / keep];
-    absl::StatusOr<kernels::cost::CostEstimate> estimate = kernels::cost::EstimateTile(kernel, m.tile, target);
-    if (!estimate.ok()) continue;  // a tile of another version's space
+    if (m.tile.extents.size() != formula->dimensions.size()) continue;  // a tile of another version's space
+    const std::vector<double> extents(m.tile.extents.begin(), m.tile.extents.end());
+    const double estimate = formula->At(extents.data(), static_cast<int64_t>(extents.size())).seconds();
     kept.push_back(m.tile);
+    kept_tiles->push_back(m.tile.ToString());
     example.tile_seconds.push_back(m.label());
-    example.tile_analytical.push_back(estimate->seconds());
+    example.tile_analytical.push_back(estimate);
   }
   if (kept.size() < 2) {
     example.tile_seconds.clear();
     example.tile_analytical.clear();
+    kept_tiles->clear();
     return example;
   }
   example.tile_features = TileFeatures(kernel, kept, target);
@@ -98,10 +127,23 @@ absl::Status Join(const KernelExample& record, absl::string_view folder, machine
   return absl::OkStatus();
 }
 
-// A number in [0, 1) that follows from the program's name and the seed alone.
-double Position(const std::string& program, uint64_t seed) {
-  const Hash128 hash = Hasher().Add(program).Add(static_cast<int64_t>(seed)).Finish();
-  return static_cast<double>(hash.high >> 11) * 0x1p-53;
+// The machine that records tell, under which features are made; the first one's figures hold for all.
+absl::Status TakeMachine(const KernelExample& record, absl::string_view folder, std::string* known, Dataset* data) {
+  if (record.machine.empty() || record.machine == *known) return absl::OkStatus();
+  absl::StatusOr<machine::Machine> machine = machine::ReadMachine(record.machine);
+  if (!machine.ok())
+    return absl::InvalidArgumentError(absl::StrCat(folder, ": kernel ", record.hash.ToHex(), ": ",
+                                                   machine.status().message()));
+  if (known->empty()) {
+    *known = record.machine;
+    data->machine = *std::move(machine);
+    data->machine_told = true;
+  } else if (machine->name != data->machine.name || machine->levels.size() != data->machine.levels.size()) {
+    return absl::InvalidArgumentError(absl::StrCat(folder, ": kernel ", record.hash.ToHex(), " was timed on `",
+                                                   machine->name, "`, and those before it on `", data->machine.name,
+                                                   "`; a model is of one machine: give corpora of one"));
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -112,33 +154,66 @@ std::vector<std::string> Dataset::Programs() const {
   return {programs.begin(), programs.end()};
 }
 
+double ProgramPosition(const std::string& program, uint64_t seed) {
+  const Hash128 hash = Hasher().Add(program).Add(static_cast<int64_t>(seed)).Finish();
+  return static_cast<double>(hash.high >> 11) * 0x1p-53;
+}
+
 absl::StatusOr<Dataset> LoadDataset(const std::string& folders, const machine::Machine& target,
                                     const LoadOptions& options) {
   Dataset data;
+  data.machine = target;
+  std::string known_machine;
   absl::flat_hash_map<std::pair<std::string, Hash128>, size_t> seen;  // number of the example
   for (absl::string_view folder : absl::StrSplit(folders, ',', absl::SkipEmpty())) {
-    SMELT_ASSIGN_OR_RETURN(CorpusReport report, ReadCorpus(std::string(folder), [&](KernelExample record) {
-                             SMELT_RETURN_IF_ERROR(Join(record, folder, &data.target));
-                             const std::pair key(record.program, record.hash);
-                             const auto known = seen.find(key);
-                             if (known != seen.end() && record.measurements.size() < 2) return absl::OkStatus();
-                             const auto rough = options.rough.find(data.target.kind);
-                             absl::StatusOr<Example> example = Featurise(
-                                 record, target, options, rough == options.rough.end() ? nullptr : &rough->second);
-                             if (!example.ok()) {
-                               data.warnings.push_back(absl::StrCat("skipped kernel ", record.hash.ToHex(), " of ",
-                                                                    record.program, ": ", example.status().message()));
-                               return absl::OkStatus();
-                             }
-                             if (example->seconds <= 0 && example->tile_seconds.empty()) return absl::OkStatus();
-                             if (known != seen.end()) {
-                               Complete(*std::move(example), &data.examples[known->second]);
-                               return absl::OkStatus();
-                             }
-                             seen[key] = data.examples.size();
-                             data.examples.push_back(*std::move(example));
-                             return absl::OkStatus();
-                           }));
+    absl::flat_hash_map<size_t, TimesOf> times;  // of this corpus, by number of the example
+    const auto take = [&](KernelExample record) -> absl::Status {
+      SMELT_RETURN_IF_ERROR(Join(record, folder, &data.target));
+      if (record.hash == Hash128())
+        return absl::InvalidArgumentError(absl::StrCat(
+            folder, ": a kernel of ", record.program, " has no hash; `smelt corpus import` makes a corpus with hashes"));
+      if (options.machine_of_records) SMELT_RETURN_IF_ERROR(TakeMachine(record, folder, &known_machine, &data));
+      for (auto [told, kept] : {std::pair(&record.device, &data.device), std::pair(&record.compiler, &data.compiler),
+                                std::pair(&record.policy, &data.policy)}) {
+        if (!told->empty()) *kept = *told;
+      }
+      const std::pair key(record.program, record.hash);
+      const auto known = seen.find(key);
+      // Another visit to what this corpus has already.
+      if (known != seen.end() && times.contains(known->second)) {
+        TimesOf& of = times[known->second];
+        const bool more_tiles = of.kept.empty() && record.measurements.size() >= 2;
+        of.Add(record);
+        if (!more_tiles) return absl::OkStatus();
+      } else if (known != seen.end() && record.measurements.size() < 2) {
+        return absl::OkStatus();
+      }
+      const auto rough = options.rough.find(data.target.kind);
+      std::vector<std::string> kept;
+      absl::StatusOr<Example> example = Featurise(record, data.machine, options,
+                                                  rough == options.rough.end() ? nullptr : &rough->second, &kept);
+      if (!example.ok()) {
+        data.warnings.push_back(absl::StrCat("skipped kernel ", record.hash.ToHex(), " of ", record.program, ": ",
+                                             example.status().message()));
+        return absl::OkStatus();
+      }
+      if (example->seconds <= 0 && example->tile_seconds.empty()) return absl::OkStatus();
+      if (known != seen.end()) {
+        Example& older = data.examples[known->second];
+        if (const auto of = times.find(known->second); of != times.end() && older.tile_seconds.empty())
+          of->second.kept = std::move(kept);
+        Complete(*std::move(example), &older);
+        return absl::OkStatus();
+      }
+      TimesOf& of = times[data.examples.size()];
+      of.Add(record);
+      of.kept = std::move(kept);
+      seen[key] = data.examples.size();
+      data.examples.push_back(*std::move(example));
+      return absl::OkStatus();
+    };
+    SMELT_ASSIGN_OR_RETURN(CorpusReport report, ReadCorpus(std::string(folder), take));
+    for (const auto& [number, of] : times) of.Label(&data.examples[number]);
     data.warnings.insert(data.warnings.end(), report.warnings.begin(), report.warnings.end());
   }
   if (data.examples.empty()) {
@@ -146,8 +221,8 @@ absl::StatusOr<Dataset> LoadDataset(const std::string& folders, const machine::M
         absl::StrCat(folders, ": no kernel with a measured time. `smelt profile` measures some"));
   }
   // Features are of a machine, whoever compiles for it.
-  const machine::TargetId machine{data.target.kind, target.name, target.threads};
-  if (!machine.Agrees(data.target)) {
+  const machine::TargetId machine{data.target.kind, data.machine.name, data.machine.threads};
+  if (!data.machine_told && !machine.Agrees(data.target)) {
     data.warnings.push_back(absl::StrCat(folders, ": was measured for `", data.target.ToString(),
                                          "`, and features are made for `", machine.ToString(),
                                          "`; --target=cpu:CPU,threads=N names the machine that it was measured on"));
@@ -162,7 +237,7 @@ Split SplitByProgram(const Dataset& data, const SplitOptions& options) {
   std::vector<std::pair<int64_t, bool>> held_out;  // example, is test
   for (int64_t i = 0; i < static_cast<int64_t>(data.examples.size()); ++i) {
     const Example& example = data.examples[i];
-    const double position = Position(example.program, options.seed);
+    const double position = ProgramPosition(example.program, options.seed);
     const bool test = manual.empty() ? position < options.test : manual.contains(example.program);
     const bool validation = !test && position >= 1 - options.validation;
     if (test || validation) {

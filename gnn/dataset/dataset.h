@@ -36,6 +36,9 @@ struct Example {
 struct Dataset {
   std::vector<Example> examples;
   machine::TargetId target;           // whose kernels were timed, where; what no record tells is left out
+  machine::Machine machine;           // that features were made for
+  bool machine_told = false;          // by the records, and not by who loaded them
+  std::string device, compiler, policy;  // of the last record that tells
   std::vector<std::string> warnings;  // torn tails, skipped examples, a target that features were not made for
 
   std::vector<std::string> Programs() const;  // sorted, each once
@@ -47,11 +50,14 @@ struct LoadOptions {
   // Targets, by TargetId::kind, whose heuristics go by the rough cost of kernels (fusion/kernel_cost.h), which the
   // examples of such a corpus then have.
   std::map<std::string, fusion::Rules> rough;
+  // Features are made for the machine that the records tell, where they tell one, and not for the caller's.
+  bool machine_of_records = false;
 };
 
 // Reads and featurises a corpus (or several, separated by commas). A kernel that appears more than once with the same
-// program is one example: the first corpus with its time, the first with its tiles. Features are made with the figures
-// of `target`. Corpora of different targets are an error that names both: no model is of two machines or of two
+// program is one example: within a corpus these are visits (labels/visits.h), and among several corpora the first with
+// its time counts, the first with its tiles. Features are made with the figures of `target`; of a corpus whose records
+// tell of other machines (by name, levels and widths), with those of the first. Corpora of different targets are an error that names both: no model is of two machines or of two
 // compilers.
 absl::StatusOr<Dataset> LoadDataset(const std::string& folders, const machine::Machine& target,
                                     const LoadOptions& options);
@@ -67,6 +73,9 @@ struct SplitOptions {
   std::vector<std::string>
       test_programs;  // where given, exactly these are the test set (the manual split of the papers)
 };
+// A number in [0, 1) that follows from the program's name and the seed alone: where a share ends, the next begins.
+double ProgramPosition(const std::string& program, uint64_t seed);
+
 // Deterministic: which set a program falls in depends on its name and the seed only, so that a growing corpus keeps its
 // split. A kernel whose hash is in the training set is dropped from the other two: equal kernels of other programs are
 // no unseen kernels.

@@ -82,6 +82,22 @@ std::map<std::string, double> FitAnalyticalFactors(const Dataset& data, const st
   return factors;
 }
 
+absl::StatusOr<double> LogDeviation(const Dataset& data, const std::vector<int64_t>& examples,
+                                    const TaskModel& fusion) {
+  SMELT_ASSIGN_OR_RETURN(const std::unique_ptr<Engine> engine, Engine::Create(fusion));
+  std::vector<const KernelGraph*> graphs;
+  std::vector<double> labels;
+  for (const int64_t i : examples) {
+    if (data.examples[i].seconds <= 0) continue;
+    graphs.push_back(&data.examples[i].graph);
+    labels.push_back(std::log(data.examples[i].seconds / 1e-7));
+  }
+  const std::vector<double> predicted = engine->PredictLogTimes(graphs);
+  double squares = 0;
+  for (size_t i = 0; i < labels.size(); ++i) squares += (predicted[i] - labels[i]) * (predicted[i] - labels[i]);
+  return labels.empty() ? 0.0 : std::sqrt(squares / static_cast<double>(labels.size()));
+}
+
 absl::StatusOr<EvalTable> EvaluateModels(const Dataset& data, const std::vector<int64_t>& examples,
                                          const std::vector<Contender>& contenders,
                                          const std::map<std::string, double>& analytical_factors) {

@@ -56,6 +56,9 @@ inline constexpr double kLargeKernelSeconds = 5e-6;
 // seconds become seconds of this machine.
 std::map<std::string, double> FitAnalyticalFactors(const Dataset& data, const std::vector<int64_t>& examples);
 
+// Root of the mean square of log(predicted / measured); 0 where none of the examples has a time.
+absl::StatusOr<double> LogDeviation(const Dataset& data, const std::vector<int64_t>& examples, const TaskModel& fusion);
+
 absl::StatusOr<EvalTable> EvaluateModels(const Dataset& data, const std::vector<int64_t>& examples,
                                          const std::vector<Contender>& contenders,
                                          const std::map<std::string, double>& analytical_factors);

@@ -46,6 +46,43 @@ absl::Status Damaged(const std::string& path, const std::string& what) {
       absl::StrCat(path, ": is no whole model file: ", what, ". Train again with `smelt train`, or copy it again"));
 }
 
+json ToJson(const Calibration& c) {
+  json kinds = json::object();
+  for (const auto& [kind, base] : c.kinds)
+    kinds[kind] = {{"compute", base.compute}, {"memory", base.memory}, {"constant", base.constant}};
+  return {{"figures", c.figures}, {"device", c.device},       {"compiler", c.compiler},  {"kernels", c.kernels},
+          {"error", c.error},     {"kinds", std::move(kinds)}, {"mean", c.layer.mean},    {"noise", c.layer.noise}};
+}
+
+// Without the root, which is a tensor.
+Calibration CalibrationFrom(const json& j) {
+  Calibration c;
+  c.figures = j.at("figures").get<std::map<std::string, double>>();
+  c.device = j.at("device").get<std::string>();
+  c.compiler = j.at("compiler").get<std::string>();
+  c.kernels = j.at("kernels").get<int64_t>();
+  c.error = j.at("error").get<double>();
+  for (const auto& [kind, base] : j.at("kinds").items()) {
+    c.kinds[kind] = {base.at("compute").get<double>(), base.at("memory").get<double>(),
+                     base.at("constant").get<double>()};
+  }
+  c.layer.mean = j.at("mean").get<std::vector<double>>();
+  c.layer.noise = j.at("noise").get<double>();
+  return c;
+}
+
+constexpr char kRoot[] = "calibration.root";  // of the fusion task's tensors
+
+// A calibration fits its network: as many coefficients as its rows have entries.
+bool Fits(const ModelFile& model) {
+  const auto fusion = model.tasks.find("fusion");
+  if (!model.calibration) return true;
+  const Calibration& c = *model.calibration;
+  const size_t width = c.layer.mean.size();
+  return fusion != model.tasks.end() && c.layer.root.size() == width * width &&
+         width == static_cast<size_t>(fusion->second.hidden) + 2 + c.kinds.size();
+}
+
 bool SameWidths(const TaskModel& task) {
   auto fits = [](const Normalizer& n, size_t width) {
     return n.mean.size() == width && n.scale.size() == width && n.low.size() == width && n.high.size() == width;
@@ -96,13 +133,24 @@ absl::Status SaveModel(const std::string& path, const ModelFile& model) {
               {"target_figures", model.target_figures},
               {"summary", model.summary},
               {"analytical_factors", model.analytical_factors},
+              {"machine", model.machine},
+              {"device", model.device},
+              {"compiler", model.compiler},
+              {"policy", model.policy},
+              {"log_deviation", model.log_deviation},
               {"tasks", json::object()}};
+  if (model.calibration) header["calibration"] = ToJson(*model.calibration);
   std::string data;
   for (const auto& [name, task] : model.tasks) {
     json tensors = json::object();
     for (const auto& [tensor, value] : task.weights) {
       tensors[tensor] = {{"shape", value.shape}, {"offset", data.size()}};
       data.append(reinterpret_cast<const char*>(value.values.data()), value.values.size() * sizeof(float));
+    }
+    if (model.calibration && name == "fusion") {
+      const std::vector<float> root(model.calibration->layer.root.begin(), model.calibration->layer.root.end());
+      tensors[kRoot] = {{"shape", {root.size()}}, {"offset", data.size()}};
+      data.append(reinterpret_cast<const char*>(root.data()), root.size() * sizeof(float));
     }
     header["tasks"][name] = {{"kind", KindName(task.kind)}, {"hidden", task.hidden},
                              {"layers", task.layers},       {"embedding", task.embedding},
@@ -161,6 +209,13 @@ absl::StatusOr<ModelFile> LoadModel(const std::string& path) {
     model.target_figures = header.at("target_figures").get<std::map<std::string, double>>();
     model.summary = header.at("summary").get<std::string>();
     model.analytical_factors = header.at("analytical_factors").get<std::map<std::string, double>>();
+    // Versions before these fields wrote none of them.
+    model.machine = header.value("machine", "");
+    model.device = header.value("device", "");
+    model.compiler = header.value("compiler", "");
+    model.policy = header.value("policy", "");
+    model.log_deviation = header.value("log_deviation", 0.0);
+    if (header.contains("calibration")) model.calibration = CalibrationFrom(header["calibration"]);
     for (const auto& [name, j] : header.at("tasks").items()) {
       TaskModel& task = model.tasks[name];
       task.kind = j.at("kind") == "lstm" ? NetworkKind::kLstm : NetworkKind::kGraphSage;
@@ -187,7 +242,23 @@ absl::StatusOr<ModelFile> LoadModel(const std::string& path) {
   } catch (const json::exception& error) {
     return Damaged(path, error.what());
   }
+  if (model.calibration && model.tasks.contains("fusion")) {
+    auto& weights = model.tasks["fusion"].weights;
+    if (const auto root = weights.find(kRoot); root != weights.end()) {
+      model.calibration->layer.root.assign(root->second.values.begin(), root->second.values.end());
+      weights.erase(root);
+    }
+  }
+  if (!Fits(model)) return Damaged(path, "its calibration does not fit its network");
   return model;
+}
+
+std::vector<float> LastLayerOf(const TaskModel& task) {
+  const auto weight = task.weights.find("out.weight"), bias = task.weights.find("out.bias");
+  if (weight == task.weights.end() || bias == task.weights.end()) return {};
+  std::vector<float> values = weight->second.values;
+  values.insert(values.end(), bias->second.values.begin(), bias->second.values.end());
+  return values;
 }
 
 }  // namespace smelt::gnn

@@ -6,11 +6,13 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "gnn/calibration/calibration.h"
 
 namespace smelt::gnn {
 
@@ -53,7 +55,16 @@ struct ModelFile {
   // machine::Machine::Figures() of the machine when it was trained: what its features are made with.
   std::map<std::string, double> target_figures;
   std::string summary;  // for people: corpus, programs, epochs, validation errors
+  // What its labels hold for beside the target, where the corpus says so: the machine (machine/descriptor.h), the CPU's
+  // name as its system gives it, the compiler, and how was timed.
+  std::string machine, device, compiler, policy;
+  // Root of the mean square of log(predicted / measured) on the programs that validated the training; 0: not known.
+  double log_deviation = 0;
+  std::optional<Calibration> calibration;  // of the fusion task, to another machine
 };
+
+// The weights of a network's last layer, with the bias behind them; empty where it has none.
+std::vector<float> LastLayerOf(const TaskModel& task);
 
 absl::Status SaveModel(const std::string& path, const ModelFile& model);
 absl::StatusOr<ModelFile> LoadModel(const std::string& path);

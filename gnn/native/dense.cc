@@ -1,12 +1,9 @@
 #include "gnn/native/dense.h"
 
-// One version for each kind of vectors, chosen when the program is loaded. The thread sanitizer puts calls of its own
-// into what chooses, which runs before they can be made.
-#if defined(__SANITIZE_THREAD__)
-#define SMELT_FOR_EACH_CPU
-#else
-#define SMELT_FOR_EACH_CPU __attribute__((target_clones("avx512f", "avx2,fma", "default")))
-#endif
+#include <algorithm>
+#include <cmath>
+
+#include "gnn/features/vector_versions.h"
 
 namespace smelt::gnn {
 namespace {
@@ -20,7 +17,7 @@ using Vector = float __attribute__((vector_size(64), aligned(4)));
 
 }  // namespace
 
-SMELT_FOR_EACH_CPU void MultiplyAdd(const float* a, const float* b, float* c, int64_t rows, int64_t k, int64_t n) {
+SMELT_VECTOR_VERSIONS void MultiplyAdd(const float* a, const float* b, float* c, int64_t rows, int64_t k, int64_t n) {
   int64_t j = 0;
   for (; j + kColumns <= n; j += kColumns) {
     int64_t i = 0;
@@ -63,8 +60,171 @@ SMELT_FOR_EACH_CPU void MultiplyAdd(const float* a, const float* b, float* c, in
   }
 }
 
-SMELT_FOR_EACH_CPU void AddScaled(const float* x, float alpha, float* y, int64_t n) {
-  for (int64_t i = 0; i < n; ++i) y[i] += alpha * x[i];
+SMELT_VECTOR_VERSIONS void MultiplySome(const float* a, int64_t lda, const float* b, float* c, int64_t rows,
+                                       const int32_t* some, int64_t count) {
+  static_assert(kBlockColumns == kColumns);
+  int64_t i = 0;
+  for (; i + kRows <= rows; i += kRows) {
+    Vector sums[kRows][4];
+    for (int64_t r = 0; r < kRows; ++r) {
+      for (int64_t v = 0; v < 4; ++v) sums[r][v] = *reinterpret_cast<const Vector*>(&c[(i + r) * kColumns + 16 * v]);
+    }
+    for (int64_t s = 0; s < count; ++s) {
+      const int64_t x = some[s];
+      const Vector* row = reinterpret_cast<const Vector*>(&b[x * kColumns]);
+      const Vector b0 = row[0], b1 = row[1], b2 = row[2], b3 = row[3];
+      for (int64_t r = 0; r < kRows; ++r) {
+        const float factor = a[(i + r) * lda + x];
+        sums[r][0] += factor * b0;
+        sums[r][1] += factor * b1;
+        sums[r][2] += factor * b2;
+        sums[r][3] += factor * b3;
+      }
+    }
+    for (int64_t r = 0; r < kRows; ++r) {
+      for (int64_t v = 0; v < 4; ++v) *reinterpret_cast<Vector*>(&c[(i + r) * kColumns + 16 * v]) = sums[r][v];
+    }
+  }
+  for (; i < rows; ++i) {
+    Vector sums[4];
+    for (int64_t v = 0; v < 4; ++v) sums[v] = *reinterpret_cast<const Vector*>(&c[i * kColumns + 16 * v]);
+    for (int64_t s = 0; s < count; ++s) {
+      const Vector* row = reinterpret_cast<const Vector*>(&b[some[s] * kColumns]);
+      const float factor = a[i * lda + some[s]];
+      for (int64_t v = 0; v < 4; ++v) sums[v] += factor * row[v];
+    }
+    for (int64_t v = 0; v < 4; ++v) *reinterpret_cast<Vector*>(&c[i * kColumns + 16 * v]) = sums[v];
+  }
+}
+
+SMELT_VECTOR_VERSIONS int64_t ReluRows(float* rows, int64_t count, int32_t* some) {
+  const Vector zero = Vector{};
+  int64_t found = 0;
+  for (int64_t r = 0; r < count; ++r) {
+    Vector* row = reinterpret_cast<Vector*>(&rows[r * kColumns]);
+    Vector largest = zero;
+    for (int64_t v = 0; v < 4; ++v) {
+      const Vector x = row[v] > zero ? row[v] : zero;
+      row[v] = x;
+      largest = largest > x ? largest : x;
+    }
+    float any = 0;
+    for (int64_t lane = 0; lane < 16; ++lane) any += largest[lane];
+    some[found] = static_cast<int32_t>(r);
+    found += any > 0 ? 1 : 0;
+  }
+  return found;
+}
+
+SMELT_VECTOR_VERSIONS void DotRelu(const float* a, const float* rows, int64_t count, float* y) {
+  const Vector zero = Vector{};
+  Vector sums[4];
+  for (int64_t v = 0; v < 4; ++v) sums[v] = *reinterpret_cast<const Vector*>(&y[16 * v]);
+  for (int64_t r = 0; r < count; ++r) {
+    const Vector* row = reinterpret_cast<const Vector*>(&rows[r * kColumns]);
+    for (int64_t v = 0; v < 4; ++v) sums[v] += a[r] * (row[v] > zero ? row[v] : zero);
+  }
+  for (int64_t v = 0; v < 4; ++v) *reinterpret_cast<Vector*>(&y[16 * v]) = sums[v];
+}
+
+SMELT_VECTOR_VERSIONS bool ClipColumn(const float* x, float low, float high, float* out) {
+  const Vector lowest = Vector{} + low, highest = Vector{} + high;
+  Vector least, most;
+  for (int64_t v = 0; v < 4; ++v) {
+    Vector value = *reinterpret_cast<const Vector*>(&x[16 * v]);
+    value = value < lowest ? lowest : value;
+    value = value > highest ? highest : value;
+    *reinterpret_cast<Vector*>(&out[16 * v]) = value;
+    least = v == 0 ? value : (value < least ? value : least);
+    most = v == 0 ? value : (value > most ? value : most);
+  }
+  float smallest = least[0], largest = most[0];
+  for (int64_t lane = 1; lane < 16; ++lane) {
+    smallest = std::min(smallest, least[lane]);
+    largest = std::max(largest, most[lane]);
+  }
+  return smallest != largest;
+}
+
+SMELT_VECTOR_VERSIONS void AddScaled(const float* x, float alpha, float* y, int64_t n) {
+  int64_t i = 0;
+  for (; i + 16 <= n; i += 16) {
+    *reinterpret_cast<Vector*>(&y[i]) += alpha * *reinterpret_cast<const Vector*>(&x[i]);
+  }
+  for (; i < n; ++i) y[i] += alpha * x[i];
+}
+
+SMELT_VECTOR_VERSIONS void Relu(float* x, int64_t n) {
+  const Vector zero = Vector{};
+  int64_t i = 0;
+  for (; i + 16 <= n; i += 16) {
+    Vector& value = *reinterpret_cast<Vector*>(&x[i]);
+    value = value > zero ? value : zero;
+  }
+  for (; i < n; ++i) x[i] = std::max(x[i], 0.0f);
+}
+
+SMELT_VECTOR_VERSIONS void StandardiseRows(float* rows, int64_t count, int64_t width, const float* low,
+                                          const float* high, const float* mean, const float* scale) {
+  const auto vector = [](const float* x) -> const Vector& { return *reinterpret_cast<const Vector*>(x); };
+  for (int64_t r = 0; r < count; ++r) {
+    float* row = &rows[r * width];
+    int64_t c = 0;
+    for (; c + 16 <= width; c += 16) {
+      Vector& x = *reinterpret_cast<Vector*>(&row[c]);
+      Vector clipped = x < vector(&low[c]) ? vector(&low[c]) : x;
+      clipped = clipped > vector(&high[c]) ? vector(&high[c]) : clipped;
+      x = (clipped - vector(&mean[c])) * vector(&scale[c]);
+    }
+    for (; c < width; ++c) row[c] = (std::clamp(row[c], low[c], high[c]) - mean[c]) * scale[c];
+  }
+}
+
+SMELT_VECTOR_VERSIONS void AddReluAndScale(const float* change, float* state, int64_t n) {
+  const Vector zero = Vector{};
+  Vector sums = zero;
+  float squares = 0;
+  int64_t i = 0;
+  for (; i + 16 <= n; i += 16) {
+    const Vector& added = *reinterpret_cast<const Vector*>(&change[i]);
+    Vector& x = *reinterpret_cast<Vector*>(&state[i]);
+    x += added > zero ? added : zero;
+    sums += x * x;
+  }
+  for (; i < n; ++i) {
+    state[i] += std::max(change[i], 0.0f);
+    squares += state[i] * state[i];
+  }
+  for (int64_t lane = 0; lane < 16; ++lane) squares += sums[lane];
+  const float scale = 1.0f / (std::sqrt(squares) / std::sqrt(static_cast<float>(n)) + 1e-6f);
+  for (i = 0; i + 16 <= n; i += 16) *reinterpret_cast<Vector*>(&state[i]) *= scale;
+  for (; i < n; ++i) state[i] *= scale;
+}
+
+SMELT_VECTOR_VERSIONS void PoolRows(const float* rows, int64_t count, int64_t n, float* pooled) {
+  const float share = 1.0f / static_cast<float>(std::max<int64_t>(count, 1));
+  int64_t c = 0;
+  for (; c + 16 <= n; c += 16) {
+    Vector sum = Vector{}, most = count > 0 ? *reinterpret_cast<const Vector*>(&rows[c]) : Vector{};
+    for (int64_t r = 0; r < count; ++r) {
+      const Vector& x = *reinterpret_cast<const Vector*>(&rows[r * n + c]);
+      sum += x;
+      most = x > most ? x : most;
+    }
+    *reinterpret_cast<Vector*>(&pooled[c]) = sum * share;
+    *reinterpret_cast<Vector*>(&pooled[n + c]) = most;
+    *reinterpret_cast<Vector*>(&pooled[2 * n + c]) = sum * (1.0f / 32);
+  }
+  for (; c < n; ++c) {
+    float sum = 0, most = count > 0 ? rows[c] : 0.0f;
+    for (int64_t r = 0; r < count; ++r) {
+      sum += rows[r * n + c];
+      most = std::max(most, rows[r * n + c]);
+    }
+    pooled[c] = sum * share;
+    pooled[n + c] = most;
+    pooled[2 * n + c] = sum * (1.0f / 32);
+  }
 }
 
 }  // namespace smelt::gnn

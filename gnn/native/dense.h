@@ -1,4 +1,4 @@
-// The three loops that a network spends its time in, compiled for several instruction sets and chosen at load time.
+// The loops that a network spends its time in, compiled for several instruction sets and chosen at load time.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,29 @@ namespace smelt::gnn {
 
 // c[rows x n] += a[rows x k] . b[k x n]; all row-major and dense.
 void MultiplyAdd(const float* a, const float* b, float* c, int64_t rows, int64_t k, int64_t n);
+// Columns of the matrices of MultiplySome.
+inline constexpr int64_t kBlockColumns = 64;
+// c[rows x 64] += a[rows x lda] . b[lda x 64], over the columns of `a` (and rows of `b`) that `some` lists: the others
+// are known to add nothing.
+void MultiplySome(const float* a, int64_t lda, const float* b, float* c, int64_t rows, const int32_t* some,
+                  int64_t count);
+// Negative values of the `rows` x 64 become 0; the rows that still have another value go to `some`. Returns their number.
+int64_t ReluRows(float* rows, int64_t count, int32_t* some);
+// y[64] += sum over r of a[r] * rows[r x 64], of rows whose negative values count as 0.
+void DotRelu(const float* a, const float* rows, int64_t count, float* y);
+// The 64 values within the limits. Returns whether they differ.
+bool ClipColumn(const float* x, float low, float high, float* out);
+
 // y[n] += alpha * x[n]
 void AddScaled(const float* x, float alpha, float* y, int64_t n);
+// x[n]: negative values become 0.
+void Relu(float* x, int64_t n);
+// Each of the rows: x[c] <- (x[c] within low[c] and high[c] - mean[c]) * scale[c].
+void StandardiseRows(float* rows, int64_t count, int64_t width, const float* low, const float* high, const float* mean,
+                     const float* scale);
+// state[n] <- state + relu(change), over its norm, times the root of n.
+void AddReluAndScale(const float* change, float* state, int64_t n);
+// Mean, maximum and sum over 32 of the rows, one behind the other: pooled[3 * n].
+void PoolRows(const float* rows, int64_t count, int64_t n, float* pooled);
 
 }  // namespace smelt::gnn

@@ -64,20 +64,10 @@ bool ReducesRows(const Instruction& reduce) {
   return false;
 }
 
-// Fraction of the vectors' lanes and of the register tile's rows that do useful work.
-double TileEfficiency(const ContractionShape& shape, double rows, double columns, double lanes) {
-  const double vectors = std::ceil(std::min(columns, shape.n) / lanes);
-  const double lane_use = std::min(columns, shape.n) / (vectors * lanes);
-  const double accumulators = std::min(rows, shape.m) * std::min(vectors, 2.0);
-  // Two units of four cycles' latency want eight sums in flight.
-  return lane_use * std::min(1.0, accumulators / 8) * (shape.k / (shape.k + 8));
-}
-
 // Everything that both estimates need; computed in one walk from the root.
 struct Walk {
   double compute = 0;  // in peak flops, elementwise and reductions, each divided by its kind's share
-  double contraction_flops = 0;
-  double contraction_compute = 0;  // flops divided by the efficiency of its tile
+  std::vector<CostFormula::Contraction> contractions;
   double panel_bytes = 0;          // written and read again by packing
   double bytes = 0;                // parameters read and results written, each once
   int phases = 1;
@@ -101,7 +91,7 @@ bool MovesVectors(const Instruction& instruction) {
 // Walks from the root to the parameters: what users ask of an instruction decides what it asks of its operands.
 class KernelWalk {
  public:
-  KernelWalk(const machine::Machine& target, const nests::Tile* tile) : target_(target), tile_(tile) {}
+  explicit KernelWalk(const machine::Machine& target) : target_(target) {}
 
   Walk Run(const hlo::Computation& kernel) {
     const std::vector<Instruction*> order = kernel.PostOrder();
@@ -164,23 +154,16 @@ class KernelWalk {
   void VisitContraction(const Instruction& instruction) {
     const ContractionShape shape = ShapeOfContraction(instruction);
     const double lanes = LanesOf(instruction.shape().element_type, target_);
-    double rows = 12;
-    double columns = 2 * lanes;
-    double panels = 1;  // times that the left operand is read from beyond the nearest cache
-    if (tile_ != nullptr && !tile_->extents.empty()) {
-      columns = static_cast<double>(tile_->extents.back());
-      rows = 1;
-      for (size_t i = 0; i + 1 < tile_->extents.size(); ++i) rows *= static_cast<double>(tile_->extents[i]);
-      rows = std::min(rows, 12.0);
-      panels = std::ceil(shape.n / columns);
-    }
     const double element_bytes = static_cast<double>(hlo::StorageBytes(instruction.shape().element_type));
     const double factor = TypeFactor(instruction.shape().element_type);
-    walk_.contraction_flops += shape.flops();
-    walk_.contraction_compute += shape.flops() * factor / std::max(0.02, TileEfficiency(shape, rows, columns, lanes));
+    walk_.contractions.push_back({.m = shape.m,
+                                  .n = shape.n,
+                                  .k = shape.k,
+                                  .lanes = lanes,
+                                  .scaled_flops = shape.flops() * factor,
+                                  .reread_bytes = element_bytes * shape.batch * shape.m * shape.k * 0.25});
     // A panel is packed where several rows use it; one row streams it.
     if (shape.m > 4) walk_.panel_bytes += 2 * element_bytes * shape.batch * shape.k * shape.n;
-    walk_.panel_bytes += element_bytes * shape.batch * shape.m * shape.k * (panels - 1) * 0.25;
     walk_.kind = Kind::kContraction;
   }
 
@@ -243,68 +226,61 @@ class KernelWalk {
   }
 
   const machine::Machine& target_;
-  const nests::Tile* const tile_;
   const Instruction* root_ = nullptr;
   absl::flat_hash_map<const Instruction*, Use> uses_;
   Walk walk_;
 };
 
-Walk WalkKernel(const hlo::Computation& kernel, const machine::Machine& target, const nests::Tile* tile) {
-  return KernelWalk(target, tile).Run(kernel);
-}
-
-// Where a working set of so many bytes is found again.
-CostEstimate FromWalk(const Walk& walk, const machine::Machine& target) {
-  const Coefficients& kind = Of(walk.kind);
-  CostEstimate estimate;
-  estimate.compute_seconds =
-      (walk.compute + walk.contraction_compute / Of(Kind::kContraction).compute) / target.peak_flops_f32;
-  estimate.memory_seconds = walk.bytes / (target.BandwidthOf(walk.bytes) * kind.bandwidth) +
-                            walk.panel_bytes / (target.levels[1].bytes_per_second * kind.bandwidth);
-  estimate.launch_seconds = target.launch_seconds;
-  // Large kernels are shared by the target's workers.
-  const double serial = std::max(estimate.compute_seconds, estimate.memory_seconds);
-  if (target.threads > 1 && serial > 2 * target.fork_seconds) {
-    const double workers = 0.9 * target.threads;
-    estimate.compute_seconds /= workers;
-    estimate.memory_seconds /= walk.bytes > static_cast<double>(target.LevelBytes(2)) ? std::sqrt(workers) : workers;
-    estimate.launch_seconds += target.fork_seconds * walk.phases;
-  }
-  return estimate;
-}
-
 }  // namespace
 
+CostFormula FormulaOf(const hlo::Computation& kernel, const machine::Machine& target) {
+  Walk walk = KernelWalk(target).Run(kernel);
+  const Coefficients& kind = Of(walk.kind);
+  CostFormula formula;
+  formula.contractions = std::move(walk.contractions);
+  formula.compute = walk.compute;
+  formula.memory_seconds = walk.bytes / (target.BandwidthOf(walk.bytes) * kind.bandwidth);
+  formula.panel_bytes = walk.panel_bytes;
+  formula.panel_bandwidth = target.levels[1].bytes_per_second * kind.bandwidth;
+  formula.peak_flops = target.peak_flops_f32;
+  formula.launch_seconds = target.launch_seconds;
+  // Large kernels are shared by the target's workers.
+  if (target.threads > 1) {
+    formula.workers = 0.9 * target.threads;
+    formula.memory_workers =
+        walk.bytes > static_cast<double>(target.LevelBytes(2)) ? std::sqrt(formula.workers) : formula.workers;
+    formula.fork_seconds = target.fork_seconds * walk.phases;
+    formula.least_seconds = 2 * target.fork_seconds;
+  }
+  formula.contraction_share = Of(Kind::kContraction).compute;
+  formula.lanes = static_cast<double>(target.vector_bytes) / 4;
+  formula.is_contraction = walk.kind == Kind::kContraction;
+  return formula;
+}
+
+absl::StatusOr<CostFormula> TileFormulaOf(const hlo::Computation& kernel, const machine::Machine& target) {
+  SMELT_ASSIGN_OR_RETURN(std::vector<int64_t> dimensions, nests::TiledDimensions(kernel));
+  CostFormula formula = FormulaOf(kernel, target);
+  formula.dimensions = std::move(dimensions);
+  return formula;
+}
+
 CostEstimate EstimateKernel(const hlo::Computation& kernel, const machine::Machine& target) {
-  return FromWalk(WalkKernel(kernel, target, nullptr), target);
+  const EstimateOf<double> whole = FormulaOf(kernel, target).Whole();
+  return {whole.compute, whole.memory, whole.launch};
 }
 
 absl::StatusOr<CostEstimate> EstimateTile(const hlo::Computation& kernel, const nests::Tile& tile,
                                           const machine::Machine& target) {
-  SMELT_ASSIGN_OR_RETURN(std::vector<int64_t> dimensions, nests::TiledDimensions(kernel));
-  if (dimensions.size() != tile.extents.size()) {
+  SMELT_ASSIGN_OR_RETURN(const CostFormula formula, TileFormulaOf(kernel, target));
+  if (formula.dimensions.size() != tile.extents.size()) {
     return absl::InvalidArgumentError("tile " + tile.ToString() + " has " + std::to_string(tile.extents.size()) +
-                                      " extents, the kernel's main operation has " + std::to_string(dimensions.size()) +
-                                      " dimensions");
+                                      " extents, the kernel's main operation has " +
+                                      std::to_string(formula.dimensions.size()) + " dimensions");
   }
-  const Walk walk = WalkKernel(kernel, target, &tile);
-  CostEstimate estimate = FromWalk(walk, target);
-  // Loop overhead: a tile costs a few dozen cycles; and lanes beyond the innermost extent do nothing.
-  double tiles = 1;
-  for (size_t i = 0; i < dimensions.size(); ++i) {
-    tiles *= std::ceil(static_cast<double>(dimensions[i]) / static_cast<double>(tile.extents[i]));
-  }
-  constexpr double kTileSeconds = 8e-9;
-  estimate.compute_seconds += tiles * kTileSeconds;
-  if (walk.kind != Kind::kContraction && !tile.extents.empty()) {
-    const double lanes = static_cast<double>(target.vector_bytes) / 4;
-    const double inner = static_cast<double>(tile.extents.back());
-    if (dimensions.back() >= static_cast<int64_t>(lanes)) {
-      const double use = inner / (std::ceil(inner / lanes) * lanes);
-      estimate.compute_seconds += walk.compute / target.peak_flops_f32 * (1 / use - 1);
-    }
-  }
-  return estimate;
+  const std::vector<double> extents(tile.extents.begin(), tile.extents.end());
+  const EstimateOf<double> estimate = formula.At(extents.data(), static_cast<int64_t>(extents.size()));
+  return CostEstimate{estimate.compute, estimate.memory, estimate.launch};
 }
 
 }  // namespace smelt::kernels::cost

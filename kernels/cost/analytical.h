@@ -6,6 +6,7 @@
 
 #include "absl/status/statusor.h"
 #include "hlo/computation.h"
+#include "kernels/cost/cost_formula.h"
 #include "kernels/tiles/tiles.h"
 #include "machine/machine.h"
 
@@ -22,6 +23,10 @@ struct CostEstimate {
 // A kernel without a tile is estimated as if its tile suited it. Cheap (microseconds): fusion heuristics call it for
 // every candidate.
 CostEstimate EstimateKernel(const hlo::Computation& kernel, const machine::Machine& target);
+// What the estimate follows, for many tiles of one kernel: `dimensions` stays empty in the first. The second has the
+// errors of TiledDimensions.
+CostFormula FormulaOf(const hlo::Computation& kernel, const machine::Machine& target);
+absl::StatusOr<CostFormula> TileFormulaOf(const hlo::Computation& kernel, const machine::Machine& target);
 // The same for one tile: traffic follows from the tile's footprints.
 absl::StatusOr<CostEstimate> EstimateTile(const hlo::Computation& kernel, const nests::Tile& tile,
                                           const machine::Machine& target);

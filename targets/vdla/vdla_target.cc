@@ -122,6 +122,7 @@ class Vdla : public targets::Target {
                                   {"assembly", isa::Disassemble(program->program())}};
   }
 
+  bool TimesVary() const override { return false; }
   measure::DeviceFactory NewDevice(targets::DeviceUse) const override {
     measure::WorkerOptions worker{.program = options_.program,
                                   .target = absl::StrCat("vdla:", options_.machine, options_.cycle ? ",cycle" : ""),

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <map>
 #include <random>
 #include <set>
 
@@ -29,7 +30,8 @@ class ProfileTest : public ::testing::Test {
 
   std::vector<std::string> Words(const std::vector<std::string>& more = {}) const {
     std::vector<std::string> words = {"profile", (folder_ / "small.hlo").string(), (folder_ / "other.hlo").string(),
-                                      "-o",      (folder_ / "corpus").string(),    "--json"};
+                                      "-o",      (folder_ / "corpus").string(),    "--json",
+                                      "--visits=1"};
     words.insert(words.end(), more.begin(), more.end());
     return words;
   }
@@ -72,6 +74,29 @@ TEST_F(ProfileTest, RecordsEveryKernelOnceWithItsRepeatsAndWhereItComesFrom) {
   EXPECT_GT(examples, 15);
 }
 
+TEST_F(ProfileTest, EveryKernelIsVisitedInTwoProcessesAndSaysWhereItComesFrom) {
+  const ToolResult result = RunTool(Words({"--configs=6", "--visits=2"}));
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  std::map<std::string, std::set<std::string>> processes;  // by hash
+  std::set<std::string> provenances;
+  auto report = gnn::ReadCorpus((folder_ / "corpus").string(), [&](gnn::KernelExample example) {
+    processes[example.hash.ToHex()].insert(example.placement.substr(0, example.placement.find(',')));
+    provenances.insert(example.provenance.substr(0, example.provenance.find(':')));
+    EXPECT_THAT(example.machine, HasSubstr("\"levels\":"));
+    EXPECT_GT(example.unix_seconds, 1700000000);
+    EXPECT_EQ(example.measurements[0].reference_seconds.size(), 2u);
+    return absl::OkStatus();
+  });
+  ASSERT_TRUE(report.ok()) << report.status();
+  EXPECT_EQ(result.json()["kernels"], processes.size());
+  EXPECT_EQ(result.json()["visits"], report->examples);
+  EXPECT_GE(report->examples, 2 * static_cast<int64_t>(processes.size()));
+  for (const auto& [hash, of_kernel] : processes) EXPECT_GE(of_kernel.size(), 2u) << hash;
+  EXPECT_THAT(provenances, IsSupersetOf({"heuristic", "random", "walk", "variant"}));
+  // The same command finds nothing left to do.
+  EXPECT_EQ(RunTool(Words({"--configs=6", "--visits=2"})).json()["visits"], 0);
+}
+
 TEST_F(ProfileTest, ATileCorpusHasSeveralTilesOfEachKernelTheDefaultFirst) {
   const ToolResult result = RunTool(Words({"--task=tile", "--tiles=5"}));
   ASSERT_EQ(result.exit_code, 0) << result.err;
@@ -93,7 +118,7 @@ TEST_F(ProfileTest, KilledAtAnyMomentItLosesNothingThatWasWrittenAndGoesOn) {
   std::mt19937 random(seed);
   std::set<std::string> before;
   for (int kill = 0; kill < 4; ++kill) {
-    Tool tool = Tool::Start(Words({"--configs=100000", "--kernels=100000"}));
+    Tool tool = Tool::Start(Words({"--configs=60", "--kernels=100000"}));
     ::usleep(200000 + random() % 2500000);
     tool.Signal(SIGKILL);
     EXPECT_EQ(tool.Wait().signal, SIGKILL);
@@ -108,7 +133,7 @@ TEST_F(ProfileTest, KilledAtAnyMomentItLosesNothingThatWasWrittenAndGoesOn) {
 }
 
 TEST_F(ProfileTest, InterruptedItEndsSoonAndSaysThatItGoesOn) {
-  Tool tool = Tool::Start(Words({"--configs=100000", "--kernels=100000"}));
+  Tool tool = Tool::Start(Words({"--configs=60", "--kernels=100000"}));
   // Once it writes it listens.
   while (tool.Running() && !fs::exists(folder_ / "corpus")) ::usleep(10000);
   ::usleep(500000);
@@ -152,7 +177,8 @@ TEST_F(ProfileTest, KernelsThatXlaCompilesAreTimedOnceAndGoneOnFrom) {
   std::vector<std::string> words = {"profile",      (folder_ / "small.hlo").string(),
                                     "-o",           (folder_ / "xla").string(),
                                     "--target=xla", "--configs=2",
-                                    "--kernels=6",  "--json"};
+                                    "--kernels=6",  "--json",
+                                    "--visits=1"};
   if (python != nullptr) words.push_back(std::string("--python=") + python);
   const ToolResult first = RunTool(words);
   if (first.err.find("needs a Python") != std::string::npos) GTEST_SKIP() << first.err;

@@ -1,0 +1,24 @@
+// smelt corpus again: kernels of a corpus timed once more, into another.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "CLI/CLI.hpp"
+#include "absl/status/status.h"
+#include "cli/target.h"
+
+namespace smelt::cli {
+
+struct AgainFlags {
+  double share = 1;
+  int visits = 1;
+  uint64_t seed = 1;
+  std::string cache;
+  TargetFlags target;
+};
+
+void AddAgainFlags(CLI::App& app, AgainFlags* flags);
+absl::Status ProfileAgain(const std::string& corpus, const std::string& output, const AgainFlags& flags, bool json);
+
+}  // namespace smelt::cli
