@@ -40,8 +40,8 @@ absl::StatusOr<Tile> WithExtents(const Nest& nest, const Tile& tile, const machi
   return tile.extents.empty() ? Tile{PreferredTiles(nest, target).front(), tile.algorithm} : tile;
 }
 
-absl::StatusOr<schedule::Schedule> ScheduleStructure(const Structure& structure, const std::vector<int64_t>& tile,
-                                                     const machine::Machine& target, int64_t accumulators) {
+absl::StatusOr<schedule::Schedule> ScheduleStructure(const Structure& structure, const MainScheduler& main,
+                                                     const machine::Machine& target) {
   schedule::Schedule schedule(structure.graph);
   for (const te::OperationRef& operation : structure.inlined) {
     SMELT_RETURN_IF_ERROR(schedule.ComputeInline(operation->name));
@@ -50,12 +50,25 @@ absl::StatusOr<schedule::Schedule> ScheduleStructure(const Structure& structure,
   for (size_t i = structure.nests.size(); i-- > 0;) {
     const Nest& nest = structure.nests[i];
     if (placed.contains(nest.root.get())) continue;
-    const bool is_main = i == structure.main;
-    const NestInput input{structure, nest, target, is_main ? tile : PreferredTiles(nest, target).front(),
-                          is_main ? accumulators : 0, &placed};
+    if (i == structure.main) {
+      SMELT_RETURN_IF_ERROR(main(schedule, &placed));
+      continue;
+    }
+    const NestInput input{structure,          nest,   target, PreferredTiles(nest, target).front(),
+                          /*accumulators=*/0, &placed};
     SMELT_RETURN_IF_ERROR(kTemplates[static_cast<int>(nest.kind)](schedule, input));
   }
   return schedule;
+}
+
+absl::StatusOr<schedule::Schedule> ScheduleStructure(const Structure& structure, const std::vector<int64_t>& tile,
+                                                     const machine::Machine& target, int64_t accumulators) {
+  const Nest& nest = structure.main_nest();
+  const auto main = [&](schedule::Schedule& schedule, absl::flat_hash_set<const te::Operation*>* placed) {
+    const NestInput input{structure, nest, target, tile, accumulators, placed};
+    return kTemplates[static_cast<int>(nest.kind)](schedule, input);
+  };
+  return ScheduleStructure(structure, main, target);
 }
 
 }  // namespace smelt::kernels::nests
