@@ -56,8 +56,8 @@ class ByModel : public Proposer {
   std::string Describe() const override { return model_.Describe(); }
 
  private:
-  static AnnealingOptions WithSeed(const ModelProposerOptions& options) {
-    AnnealingOptions annealing = options.annealing;
+  static ParallelAnnealingOptions WithSeed(const ModelProposerOptions& options) {
+    ParallelAnnealingOptions annealing = options.annealing;
     annealing.seed = options.seed;
     annealing.threads = options.threads;
     annealing.keep = options.rescored;

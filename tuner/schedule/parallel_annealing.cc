@@ -46,7 +46,7 @@ struct ParallelAnnealing::Batch {
   absl::Status status;
 };
 
-ParallelAnnealing::ParallelAnnealing(const kernels::config::ConfigSpace& space, const AnnealingOptions& options)
+ParallelAnnealing::ParallelAnnealing(const kernels::config::ConfigSpace& space, const ParallelAnnealingOptions& options)
     : space_(space), options_(options) {
   for (int chain = 0; chain < options.chains; ++chain) {
     std::seed_seq seed{static_cast<uint32_t>(options.seed), static_cast<uint32_t>(options.seed >> 32),

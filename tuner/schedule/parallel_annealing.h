@@ -21,7 +21,7 @@
 
 namespace smelt::tuner {
 
-struct AnnealingOptions {
+struct ParallelAnnealingOptions {
   int chains = 128;
   int steps = 500;    // of each chain in one Run
   int batch = 64;     // chains that are scored at once, and that one thread takes
@@ -47,7 +47,7 @@ class ParallelAnnealing {
   using Energy = std::function<absl::StatusOr<std::vector<double>>(absl::Span<const Config>)>;
 
   // `space` must outlive it.
-  ParallelAnnealing(const kernels::config::ConfigSpace& space, const AnnealingOptions& options);
+  ParallelAnnealing(const kernels::config::ConfigSpace& space, const ParallelAnnealingOptions& options);
 
   // The best distinct points that chains met, without those of `measured`, best first. An error is that of `energy`.
   absl::StatusOr<std::vector<RankedConfig>> Run(const Energy& energy, const ConfigSet& measured);
@@ -62,7 +62,7 @@ class ParallelAnnealing {
   absl::Status RunBatch(Batch& batch, const Energy& energy, double unit) const;
 
   const kernels::config::ConfigSpace& space_;
-  const AnnealingOptions options_;
+  const ParallelAnnealingOptions options_;
   std::vector<Config> chains_;
   std::vector<std::mt19937_64> random_;  // of each chain
   int64_t proposals_ = 0;

@@ -49,7 +49,7 @@ std::unique_ptr<Proposer> GeneticProposer(const ScheduleTask& task, const Geneti
 
 // Algorithm 1 of Learning to Optimize Tensor Programs (NeurIPS 2018).
 struct ModelProposerOptions {
-  AnnealingOptions annealing;
+  ParallelAnnealingOptions annealing;
   SelectionOptions selection;
   double epsilon = 0.05;  // share of a batch that is drawn at random
   Acquisition acquisition = Acquisition::kMean;
