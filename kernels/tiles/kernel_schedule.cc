@@ -30,7 +30,7 @@ absl::Status CheckTile(const Nest& nest, const Tile& tile) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<schedule::Schedule> ScheduleStructure(const Structure& structure, const std::vector<int64_t>& tile,
+absl::StatusOr<schedule::Schedule> ScheduleStructure(const Structure& structure, const MainScheduler& main,
                                                      const machine::Machine& target) {
   schedule::Schedule schedule(structure.graph);
   for (const te::OperationRef& operation : structure.inlined) {
@@ -40,11 +40,24 @@ absl::StatusOr<schedule::Schedule> ScheduleStructure(const Structure& structure,
   for (size_t i = structure.nests.size(); i-- > 0;) {
     const Nest& nest = structure.nests[i];
     if (placed.contains(nest.root.get())) continue;
-    const NestInput input{structure, nest, target, i == structure.main ? tile : PreferredTiles(nest, target).front(),
-                          &placed};
+    if (i == structure.main) {
+      SMELT_RETURN_IF_ERROR(main(schedule, &placed));
+      continue;
+    }
+    const NestInput input{structure, nest, target, PreferredTiles(nest, target).front(), &placed};
     SMELT_RETURN_IF_ERROR(kTemplates[static_cast<int>(nest.kind)](schedule, input));
   }
   return schedule;
+}
+
+absl::StatusOr<schedule::Schedule> ScheduleStructure(const Structure& structure, const std::vector<int64_t>& tile,
+                                                     const machine::Machine& target) {
+  const Nest& nest = structure.main_nest();
+  const auto main = [&](schedule::Schedule& schedule, absl::flat_hash_set<const te::Operation*>* placed) {
+    const NestInput input{structure, nest, target, tile, placed};
+    return kTemplates[static_cast<int>(nest.kind)](schedule, input);
+  };
+  return ScheduleStructure(structure, main, target);
 }
 
 }  // namespace smelt::kernels::nests

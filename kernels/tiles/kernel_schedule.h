@@ -1,8 +1,11 @@
 // The schedule of a whole kernel: one template a nest.
 #pragma once
 
+#include <functional>
 #include <vector>
 
+#include "absl/container/flat_hash_set.h"
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "kernels/nests/structure.h"
 #include "kernels/schedule/schedule.h"
@@ -16,6 +19,13 @@ absl::Status CheckTile(const Nest& nest, const Tile& tile);
 
 // `tile` divides the main nest; the others take what they prefer.
 absl::StatusOr<schedule::Schedule> ScheduleStructure(const Structure& structure, const std::vector<int64_t>& tile,
+                                                     const machine::Machine& target);
+
+// Schedules the main nest; adds the roots of other nests that it computes at its own loops to `placed`.
+using MainScheduler =
+    std::function<absl::Status(schedule::Schedule& schedule, absl::flat_hash_set<const te::Operation*>* placed)>;
+// The same with another schedule of the main nest. `main` is not called where a nest that reads it has placed it.
+absl::StatusOr<schedule::Schedule> ScheduleStructure(const Structure& structure, const MainScheduler& main,
                                                      const machine::Machine& target);
 
 }  // namespace smelt::kernels::nests

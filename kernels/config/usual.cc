@@ -1,0 +1,152 @@
+// The templates' choices (kernels/templates), read off as decisions.
+#include <algorithm>
+#include <numeric>
+
+#include "kernels/config/decisions.h"
+#include "kernels/templates/register_tile.h"
+#include "kernels/templates/templates.h"
+
+namespace smelt::kernels::config {
+namespace {
+
+// Pieces a thread gets at least, so that no thread waits long for another.
+constexpr int64_t kPiecesAThread = 3;
+// Rows of a matrix that streams by, added at once.
+constexpr int64_t kRowsAtOnce = 8;
+// Sums whose steps are so few are unrolled whole.
+constexpr int64_t kUnrolledWhole = 4;
+
+class Usual {
+ public:
+  Usual(const MainNest& nest, const machine::Machine& target) : nest_(nest), target_(target) {}
+
+  Decisions Run() {
+    tile_ = nests::PreferredTiles(nest_.nest(), target_).front();
+    decisions_.axes.resize(nest_.axes.size());
+    decisions_.reduces.resize(nest_.reduces.size());
+    decisions_.packing.assign(nest_.operands.size(), Packing::kNone);
+    decisions_.tile_order.resize(nest_.axes.size());
+    std::iota(decisions_.tile_order.begin(), decisions_.tile_order.end(), 0);
+    decisions_.pass_order = decisions_.tile_order;
+    decisions_.sum_order.resize(nest_.reduces.size());
+    std::iota(decisions_.sum_order.begin(), decisions_.sum_order.end(), 0);
+    for (size_t k = 0; k < nest_.reduces.size(); ++k) {
+      decisions_.reduces[k].steps = nest_.sums[0]->reduce_axes[nest_.reduces[k]].extent;
+    }
+    if (nest_.nest().kind == nests::NestKind::kTiled) {
+      Tiled();
+    } else {
+      Plain();
+    }
+    ChooseParallel();
+    return std::move(decisions_);
+  }
+
+ private:
+  void SetAxis(size_t a, int64_t tile, int64_t registers) {
+    const int64_t extent = nest_.axes[a].extent;
+    tile = std::clamp<int64_t>(tile, 1, extent);
+    registers = std::clamp<int64_t>(registers, 1, tile);
+    const int64_t passes = (tile + registers - 1) / registers;
+    decisions_.axes[a] = {(extent + passes * registers - 1) / (passes * registers), passes, registers};
+  }
+
+  void Plain() {
+    for (size_t a = 0; a < nest_.axes.size(); ++a) {
+      int64_t tile = 1;
+      for (int position : nest_.axes[a].positions) tile *= tile_[position];
+      const bool vector = !nest_.vectors.empty() && nest_.vectors[0].axis == static_cast<int>(a);
+      SetAxis(a, tile, vector ? nest_.lanes : 1);
+    }
+  }
+
+  void Tiled() {
+    const nests::Nest& nest = nest_.nest();
+    const nests::RegisterTile registers = nests::ChooseRegisterTile(nest, tile_, target_);
+    const nests::TiledForm form = nests::FormOf(nest, target_);
+    int vector = -1;
+    for (size_t a = 0; a < nest_.axes.size(); ++a) {
+      const int position = nest_.axes[a].position();
+      int64_t rows = 1;
+      if (position == registers.vector_axis) {
+        rows = registers.width();
+        vector = static_cast<int>(a);
+      } else if (position == registers.row_axis) {
+        rows = registers.rows;
+      } else if (position == registers.plane_axis) {
+        rows = registers.planes;
+      }
+      SetAxis(a, tile_[position], rows);
+    }
+    for (size_t v = 0; v < nest_.vectors.size(); ++v) {
+      const bool along_sum = form == nests::TiledForm::kDots || vector < 0;
+      if (nest_.vectors[v].axis == (along_sum ? -1 : vector)) decisions_.vectors = static_cast<int>(v);
+    }
+    Order(vector);
+    Sums(form);
+    for (size_t o = 0; o < nest_.operands.size(); ++o) {
+      const NestOperand& operand = nest_.operands[o];
+      bool computed = false;
+      const nests::Access* panel = nests::PanelAccess(nest_.structure, nest, *operand.sum, registers, &computed);
+      if (panel == operand.access) decisions_.packing[o] = Packing::kTile;
+    }
+    // Vectors along the width of a picture want it stored so.
+    if (const std::optional<nests::WidthVectors> width = nests::WidthVectorsOf(nest)) {
+      for (size_t o = 0; o < nest_.operands.size(); ++o) {
+        if (nest_.operands[o].access->tensor == width->input) decisions_.packing[o] = Packing::kRoot;
+      }
+    }
+  }
+
+  // The vectors' tiles outside where rows share an operand; within a tile they are innermost.
+  void Order(int vector) {
+    const auto move = [&](std::vector<int64_t>& order, bool front) {
+      order.erase(std::find(order.begin(), order.end(), vector));
+      order.insert(front ? order.begin() : order.end(), vector);
+    };
+    if (vector < 0) return;
+    const bool shared = nests::IsContraction(*nest_.domain) && !nests::IsDepthwise(nest_.nest());
+    move(decisions_.tile_order, shared);
+    move(decisions_.pass_order, false);
+  }
+
+  void Sums(nests::TiledForm form) {
+    if (decisions_.reduces.empty()) return;
+    SumSplit& last = decisions_.reduces.back();
+    const int64_t extent = last.steps;
+    if (form == nests::TiledForm::kStreamed && extent > kRowsAtOnce) {
+      last = {extent / kRowsAtOnce, 1, kRowsAtOnce};
+    } else if (form == nests::TiledForm::kBlocked) {
+      const int64_t block = nests::SumBlock(nest_.nest(), tile_, target_);
+      if (block < extent) last = {extent / block, block, 1};
+    } else {
+      int64_t taps = 1;
+      for (const SumSplit& split : decisions_.reduces) taps *= split.steps;
+      for (SumSplit& split : decisions_.reduces) {
+        if (taps <= 32 || (&split == &last && split.steps <= kUnrolledWhole)) split = {1, 1, split.steps};
+      }
+    }
+  }
+
+  // The fewest loops that give every thread enough pieces.
+  void ChooseParallel() {
+    int64_t pieces = 1;
+    const size_t most = nest_.row_depth > 0 ? 1 : decisions_.tile_order.size();
+    while (static_cast<size_t>(decisions_.parallel) < most) {
+      if (decisions_.parallel > 0 && (pieces >= kPiecesAThread * target_.threads || pieces == target_.threads)) break;
+      pieces *= decisions_.axes[decisions_.tile_order[decisions_.parallel]].tiles;
+      ++decisions_.parallel;
+    }
+  }
+
+  const MainNest& nest_;
+  const machine::Machine& target_;
+  std::vector<int64_t> tile_;
+  Decisions decisions_;
+};
+
+}  // namespace
+
+Decisions UsualDecisions(const MainNest& nest, const machine::Machine& target) { return Usual(nest, target).Run(); }
+
+}  // namespace smelt::kernels::config
