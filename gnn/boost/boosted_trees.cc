@@ -15,6 +15,11 @@
 #include "base/status_macros.h"
 
 namespace smelt::gnn {
+
+struct FreeBooster {
+  void operator()(void* handle) const { XGBoosterFree(handle); }
+};
+
 namespace {
 
 absl::Status Check(int result, const char* what) {
@@ -26,9 +31,6 @@ struct FreeMatrix {
   void operator()(void* handle) const { XGDMatrixFree(handle); }
 };
 using Matrix = std::unique_ptr<void, FreeMatrix>;
-struct FreeBooster {
-  void operator()(void* handle) const { XGBoosterFree(handle); }
-};
 using Booster = std::unique_ptr<void, FreeBooster>;
 
 constexpr float kMissing = std::numeric_limits<float>::quiet_NaN();
@@ -176,9 +178,10 @@ absl::StatusOr<Ending> FindEnd(const BoostData& data, const BoostOptions& option
 }  // namespace
 
 struct BoostedTrees::Model {
-  Booster booster;
+  std::unique_ptr<void, FreeBooster> booster;
   int64_t columns = 0;
-  Ending ending;
+  int trees = 0;
+  double error = 0;
 };
 
 BoostedTrees::BoostedTrees(std::unique_ptr<Model> model) : model_(std::move(model)) {}
@@ -190,11 +193,13 @@ absl::StatusOr<BoostedTrees> BoostedTrees::Train(const BoostData& data, const Bo
   SMELT_RETURN_IF_ERROR(CheckSizes(data));
   auto model = std::make_unique<Model>();
   model->columns = data.rows.columns;
-  SMELT_ASSIGN_OR_RETURN(model->ending, FindEnd(data, options));
+  SMELT_ASSIGN_OR_RETURN(const Ending ending, FindEnd(data, options));
+  model->trees = ending.trees;
+  model->error = ending.error;
   SMELT_ASSIGN_OR_RETURN(const Matrix matrix, ToMatrix(data));
   const DMatrixHandle handle = matrix.get();
   SMELT_ASSIGN_OR_RETURN(model->booster, NewBooster({&handle, 1}, options));
-  for (int round = 0; round < model->ending.trees; ++round)
+  for (int round = 0; round < model->trees; ++round)
     SMELT_RETURN_IF_ERROR(Check(XGBoosterUpdateOneIter(model->booster.get(), round, matrix.get()), "training"));
   return BoostedTrees(std::move(model));
 }
@@ -221,8 +226,8 @@ absl::StatusOr<std::vector<float>> BoostedTrees::Predict(const Rows& rows, absl:
   return result;
 }
 
-int BoostedTrees::trees() const { return model_->ending.trees; }
-double BoostedTrees::held_out_error() const { return model_->ending.error; }
+int BoostedTrees::trees() const { return model_->trees; }
+double BoostedTrees::held_out_error() const { return model_->error; }
 
 double MisorderedShare(absl::Span<const float> scores, absl::Span<const float> labels,
                        absl::Span<const int64_t> groups) {
