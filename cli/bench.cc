@@ -27,7 +27,7 @@ struct Flags {
   std::string module, fusion = "priority", golden;
   int64_t repeat = 0;
   double seconds = 2;
-  bool json = false, no_cache = false;
+  bool json = false, no_cache = false, no_library = false;
   TargetFlags target;
 };
 
@@ -128,7 +128,9 @@ absl::Status Bench(const Flags& flags) {
                          OpenTarget(flags.target, {.cache_folder = flags.no_cache ? "" : DefaultCacheFolder(),
                                                    .memory_bytes = kWholeMemory,
                                                    .cancel = interrupt.flag()}));
-  SMELT_ASSIGN_OR_RETURN(OneProgram program, OneProgram::Open(*target, flags.module, flags.fusion, interrupt.flag()));
+  SMELT_ASSIGN_OR_RETURN(OneProgram program,
+                         OneProgram::Open(*target, flags.module, flags.fusion,
+                                          flags.no_library ? "" : DefaultCacheFolder(), interrupt.flag()));
   SMELT_ASSIGN_OR_RETURN(const std::vector<hlo::Literal> inputs, Inputs(flags, program.module()));
   SMELT_ASSIGN_OR_RETURN(const ProgramResult times, program.Time(inputs, flags.seconds, flags.repeat));
   const absl::Status ended = Interrupt::End("the figures are of the runs until then");
@@ -153,6 +155,7 @@ Action AddBench(CLI::App& app) {
       ->check(CLI::Range(0, 1000000))
       ->capture_default_str();
   app.add_option("--seconds", flags->seconds, "Seconds of measuring")->check(Positive())->capture_default_str();
+  app.add_flag("--no-library", flags->no_library, "Without the schedules that `smelt tune --kernel` kept");
   app.add_flag("--no-cache", flags->no_cache, "Compile afresh, without the kernel cache");
   app.add_flag("--json", flags->json, "Machine-readable result on standard output");
   return [flags]() -> absl::Status {

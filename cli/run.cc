@@ -23,7 +23,7 @@ namespace {
 
 struct Flags {
   std::string module, engine = "compiled", fusion = "priority", golden, inputs, outputs;
-  bool check = false, no_cache = false;
+  bool check = false, no_cache = false, no_library = false;
   TargetFlags target;
 };
 
@@ -54,7 +54,8 @@ absl::StatusOr<Subject> Open(const Flags& flags, const Interrupt& interrupt) {
                                                    .memory_bytes = kWholeMemory,
                                                    .cancel = interrupt.flag()}));
   SMELT_ASSIGN_OR_RETURN(subject.program,
-                         OneProgram::Open(*subject.target, flags.module, flags.fusion, interrupt.flag()));
+                         OneProgram::Open(*subject.target, flags.module, flags.fusion,
+                                          flags.no_library ? "" : DefaultCacheFolder(), interrupt.flag()));
   return subject;
 }
 
@@ -113,6 +114,7 @@ Action AddRun(CLI::App& app) {
       ->excludes(golden);
   app.add_option("--outputs", flags->outputs, "Keep the results in this safetensors file, as out.0, out.1, ...");
   AddTargetFlags(app, &flags->target);
+  app.add_flag("--no-library", flags->no_library, "Without the schedules that `smelt tune --kernel` kept");
   app.add_flag("--no-cache", flags->no_cache, "Compile afresh, without the kernel cache");
   check->excludes(golden);
   return [flags]() -> absl::Status {

@@ -39,7 +39,7 @@ struct Flags {
   tuner::TuneOptions tune;
   TargetFlags target;
   double budget = 60;
-  bool no_tiles = false, json = false, quiet = false;
+  bool no_tiles = false, no_schedules = false, json = false, quiet = false;
   KernelFlags kernel;
 };
 
@@ -229,6 +229,8 @@ absl::Status Tune(Flags& flags) {
   options.mode = flags.mode == "hardware" ? tuner::TuneMode::kHardware : tuner::TuneMode::kModel;
   options.cancel = interrupt.flag();
   options.tiles = !flags.no_tiles;
+  options.schedules = !flags.no_schedules;
+  if (!flags.kernel.no_library) options.library = flags.cache.empty() ? DefaultCacheFolder() : flags.cache;
   std::optional<tuner::Progress> line(std::in_place);
   if (!flags.quiet) options.progress = &*line;
   // A file that cannot be read is told at once, and then this is not true.
@@ -276,7 +278,8 @@ Action AddTuneBy(CLI::App& app, tuner::TreeGruMaker tree_gru, std::string child)
   app.add_option("--candidates", options.candidates, "Configurations kept for measuring")
       ->check(CLI::Range(1, 100000))
       ->capture_default_str();
-  app.add_flag("--no-tiles", flags->no_tiles, "Leave the tiles at their default");
+  app.add_flag("--no-tiles", flags->no_tiles, "Leave tiles and schedules at their default");
+  app.add_flag("--no-schedules", flags->no_schedules, "Leave schedules at their default, beside tiles");
   AddTargetFlags(app, &flags->target, FlagsFor::kTuning);
   app.add_option("--cache", flags->cache, "Kernel cache folder; by default $SMELT_CACHE or ~/.cache/smelt");
   app.add_flag("--quiet", flags->quiet, "No progress line");
