@@ -36,8 +36,12 @@ std::vector<int64_t> VectorWidths(int64_t lanes, bool sums) {
 absl::StatusOr<std::shared_ptr<const MasterTemplate>> MasterTemplate::Of(const hlo::Computation& kernel,
                                                                          const machine::Machine& target) {
   SMELT_ASSIGN_OR_RETURN(te::Graph graph, te::FromHlo(kernel));
-  SMELT_ASSIGN_OR_RETURN(std::unique_ptr<const MainNest> nest,
-                         AnalyseMainNest(nests::AnalyseStructure(std::move(graph)), target));
+  return Of(nests::AnalyseStructure(std::move(graph)), target);
+}
+
+absl::StatusOr<std::shared_ptr<const MasterTemplate>> MasterTemplate::Of(nests::Structure structure,
+                                                                         const machine::Machine& target) {
+  SMELT_ASSIGN_OR_RETURN(std::unique_ptr<const MainNest> nest, AnalyseMainNest(std::move(structure), target));
   std::shared_ptr<const MasterTemplate> master(new MasterTemplate(std::move(nest), target));
   return master;
 }

@@ -25,6 +25,8 @@ class MasterTemplate {
  public:
   static absl::StatusOr<std::shared_ptr<const MasterTemplate>> Of(const hlo::Computation& kernel,
                                                                   const machine::Machine& target);
+  static absl::StatusOr<std::shared_ptr<const MasterTemplate>> Of(nests::Structure structure,
+                                                                  const machine::Machine& target);
 
   const std::shared_ptr<const std::vector<Knob>>& knobs() const { return knobs_; }
   const MainNest& nest() const { return *nest_; }
