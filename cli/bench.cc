@@ -30,7 +30,7 @@ struct Flags {
   std::string module, fusion = "priority", golden;
   int64_t repeat = 0;
   double seconds = 2;
-  bool json = false, no_cache = false;
+  bool json = false, no_cache = false, no_library = false;
   KnownFlags known;
   TargetFlags target;
 };
@@ -63,16 +63,18 @@ struct Subject {
 
 absl::StatusOr<Subject> Open(const Flags& flags, const targets::Target& target, const Interrupt& interrupt) {
   Subject subject;
+  const std::string library = flags.no_library ? "" : DefaultCacheFolder();
   if (!flags.known.given()) {
-    SMELT_ASSIGN_OR_RETURN(subject.program, OneProgram::Open(target, flags.module, flags.fusion, interrupt.flag()));
+    SMELT_ASSIGN_OR_RETURN(subject.program,
+                           OneProgram::Open(target, flags.module, flags.fusion, library, interrupt.flag()));
     SMELT_ASSIGN_OR_RETURN(subject.inputs, Inputs(flags, subject.program->module()));
     return subject;
   }
   SMELT_ASSIGN_OR_RETURN(KnownInputs known, ReadKnown(flags.known, flags.module));
   SMELT_ASSIGN_OR_RETURN(std::vector<hlo::Literal> inputs, Inputs(flags, *known.program.original));
   SMELT_ASSIGN_OR_RETURN(subject.inputs, known.MainInputs(known.WithWeights(std::move(inputs))));
-  SMELT_ASSIGN_OR_RETURN(subject.program,
-                         OneProgram::Take(target, std::move(known.program.split.main), flags.fusion, interrupt.flag()));
+  SMELT_ASSIGN_OR_RETURN(subject.program, OneProgram::Take(target, std::move(known.program.split.main), flags.fusion,
+                                                           library, interrupt.flag()));
   return subject;
 }
 
@@ -181,6 +183,7 @@ Action AddBench(CLI::App& app) {
       ->check(CLI::Range(0, 1000000))
       ->capture_default_str();
   app.add_option("--seconds", flags->seconds, "Seconds of measuring")->check(Positive())->capture_default_str();
+  app.add_flag("--no-library", flags->no_library, "Without the schedules that `smelt tune --kernel` kept");
   app.add_flag("--no-cache", flags->no_cache, "Compile afresh, without the kernel cache");
   app.add_flag("--json", flags->json, "Machine-readable result on standard output");
   return [flags]() -> absl::Status {

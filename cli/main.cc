@@ -23,6 +23,8 @@ constexpr Verb kVerbs[] = {
      "smelt quantize models/dqn.hlo --golden=models/golden/dqn.safetensors --inputs=4 -o int8.hlo", AddQuantize, true},
     {"tune", Use::kTune, "Searches fusion configurations and tiles, measures the best, verifies, writes a run folder",
      "smelt tune models/dqn.hlo --out=run --budget=10", AddTune},
+    {"db", Use::kTune, "Records of measurements: lists, filters, merges, exports and imports them, AutoTVM's logs too",
+     "smelt db list run/records.db", AddDb, true},
     {"embed", Use::kTune, "Compiles kernels for calls from a module that XLA compiles",
      "smelt embed models/dqn.hlo --out=embedded", AddEmbed, true},
     {"build", Use::kTune, "Compiles a module into a folder that runs without Smelt or a compiler",

@@ -11,6 +11,7 @@
 #include "base/status_macros.h"
 #include "cli/values.h"
 #include "hlo/golden/safetensors.h"
+#include "targets/schedule_library.h"
 
 namespace smelt::cli {
 namespace {
@@ -65,23 +66,30 @@ void Append(const std::vector<double>& more, std::vector<double>* all) {
 }  // namespace
 
 absl::StatusOr<OneProgram> OneProgram::Open(const targets::Target& target, const std::string& path,
-                                            const std::string& fusion, const std::atomic<bool>* cancel) {
+                                            const std::string& fusion, const std::string& library,
+                                            const std::atomic<bool>* cancel) {
   SMELT_ASSIGN_OR_RETURN(std::unique_ptr<targets::Tunable> tunable, target.Open(path, fusion));
-  return Make(target, std::move(tunable), fusion, cancel);
+  return Make(target, std::move(tunable), fusion, library, cancel);
 }
 
 absl::StatusOr<OneProgram> OneProgram::Take(const targets::Target& target, std::unique_ptr<hlo::Module> module,
-                                            const std::string& fusion, const std::atomic<bool>* cancel) {
+                                            const std::string& fusion, const std::string& library,
+                                            const std::atomic<bool>* cancel) {
   SMELT_ASSIGN_OR_RETURN(std::unique_ptr<targets::Tunable> tunable, target.Take(std::move(module), fusion));
-  return Make(target, std::move(tunable), fusion, cancel);
+  return Make(target, std::move(tunable), fusion, library, cancel);
 }
 
 absl::StatusOr<OneProgram> OneProgram::Make(const targets::Target& target, std::unique_ptr<targets::Tunable> tunable,
-                                            const std::string& fusion, const std::atomic<bool>* cancel) {
+                                            const std::string& fusion, const std::string& library,
+                                            const std::atomic<bool>* cancel) {
   OneProgram program;
   program.cancel_ = cancel;
   program.tunable_ = std::move(tunable);
   SMELT_ASSIGN_OR_RETURN(program.trial_, program.tunable_->Named(fusion));
+  if (target.HasTiles() && !library.empty()) {
+    if (const std::unique_ptr<hlo::Module> fused = program.Fused())
+      targets::ScheduleLibrary(target, library).AddTo(*fused, &program.trial_.tiles);
+  }
   const double limit = target.BuildSeconds().value_or(kNoLimit);
   program.runner_ =
       std::make_unique<measure::Runner>(target.NewDevice(targets::DeviceUse::kTimes),

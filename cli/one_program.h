@@ -1,6 +1,6 @@
 // One program, under one configuration, on a target's device: what `run` and `bench` do with it.
 //
-//   OneProgram program = OneProgram::Open(target, "model.hlo", "priority", /*cancel=*/nullptr).value();
+//   OneProgram program = OneProgram::Open(target, "model.hlo", "priority", /*library=*/"", nullptr).value();
 //   hlo::Literal result = program.Run(inputs).value();
 #pragma once
 
@@ -24,13 +24,16 @@ inline constexpr int64_t kWholeMemory = std::numeric_limits<int64_t>::max();
 
 class OneProgram {
  public:
-  // `target` must outlive it.
+  // `target` must outlive it. `library`: a cache folder, whose tuned schedules its kernels run with where nothing else
+  // is chosen for them (targets/schedule_library.h); empty: none.
   static absl::StatusOr<OneProgram> Open(const targets::Target& target, const std::string& path,
-                                         const std::string& fusion, const std::atomic<bool>* cancel);
+                                         const std::string& fusion, const std::string& library,
+                                         const std::atomic<bool>* cancel);
 
   // The same for a module as it is, without any pass.
   static absl::StatusOr<OneProgram> Take(const targets::Target& target, std::unique_ptr<hlo::Module> module,
-                                         const std::string& fusion, const std::atomic<bool>* cancel);
+                                         const std::string& fusion, const std::string& library,
+                                         const std::atomic<bool>* cancel);
 
   const targets::Tunable& tunable() const { return *tunable_; }
   const hlo::Module& module() const { return *tunable_->program().original; }
@@ -50,7 +53,8 @@ class OneProgram {
  private:
   OneProgram() = default;
   static absl::StatusOr<OneProgram> Make(const targets::Target& target, std::unique_ptr<targets::Tunable> tunable,
-                                         const std::string& fusion, const std::atomic<bool>* cancel);
+                                         const std::string& fusion, const std::string& library,
+                                         const std::atomic<bool>* cancel);
   absl::Status Why(const measure::Outcome& outcome) const;
 
   std::unique_ptr<targets::Tunable> tunable_;

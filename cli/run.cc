@@ -26,7 +26,7 @@ namespace {
 
 struct Flags {
   std::string module, engine = "compiled", fusion = "priority", golden, inputs, outputs;
-  bool check = false, no_cache = false;
+  bool check = false, no_cache = false, no_library = false;
   KnownFlags known;
   TargetFlags target;
 };
@@ -68,14 +68,15 @@ absl::StatusOr<Subject> Open(const Flags& flags, const Interrupt& interrupt) {
                          OpenTarget(flags.target, {.cache_folder = flags.no_cache ? "" : DefaultCacheFolder(),
                                                    .memory_bytes = kWholeMemory,
                                                    .cancel = interrupt.flag()}));
+  const std::string library = flags.no_library ? "" : DefaultCacheFolder();
   if (!flags.known.given()) {
     SMELT_ASSIGN_OR_RETURN(subject.program,
-                           OneProgram::Open(*subject.target, flags.module, flags.fusion, interrupt.flag()));
+                           OneProgram::Open(*subject.target, flags.module, flags.fusion, library, interrupt.flag()));
     return subject;
   }
   SMELT_ASSIGN_OR_RETURN(subject.known, ReadKnown(flags.known, flags.module));
   SMELT_ASSIGN_OR_RETURN(subject.program, OneProgram::Take(*subject.target, subject.known->program.split.main->Clone(),
-                                                           flags.fusion, interrupt.flag()));
+                                                           flags.fusion, library, interrupt.flag()));
   return subject;
 }
 
@@ -143,6 +144,7 @@ Action AddRun(CLI::App& app) {
   app.add_option("--outputs", flags->outputs, "Keep the results in this safetensors file, as out.0, out.1, ...");
   AddKnownFlags(app, &flags->known);
   AddTargetFlags(app, &flags->target);
+  app.add_flag("--no-library", flags->no_library, "Without the schedules that `smelt tune --kernel` kept");
   app.add_flag("--no-cache", flags->no_cache, "Compile afresh, without the kernel cache");
   check->excludes(golden);
   return [flags]() -> absl::Status {

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <set>
@@ -19,6 +20,8 @@
 #include "cli/print_json.h"
 #include "cli/stablehlo.h"
 #include "cli/target.h"
+#include "cli/training_program.h"
+#include "cli/tune_kernel.h"
 #include "cli/verb.h"
 #include "measure/budget.h"
 #include "nlohmann/json.hpp"
@@ -38,7 +41,8 @@ struct Flags {
   KnownFlags known;
   TargetFlags target;
   double budget = 60;
-  bool no_tiles = false, json = false, quiet = false;
+  bool no_tiles = false, no_schedules = false, json = false, quiet = false;
+  KernelFlags kernel;
 };
 
 bool IsUtf8(const std::string& text) {
@@ -232,6 +236,8 @@ absl::Status Tune(Flags& flags) {
   options.mode = flags.mode == "hardware" ? tuner::TuneMode::kHardware : tuner::TuneMode::kModel;
   options.cancel = interrupt.flag();
   options.tiles = !flags.no_tiles;
+  options.schedules = !flags.no_schedules;
+  if (!flags.kernel.no_library) options.library = flags.cache.empty() ? DefaultCacheFolder() : flags.cache;
   std::optional<tuner::Progress> line(std::in_place);
   if (!flags.quiet) options.progress = &*line;
   // A file that cannot be read is told at once, and then this is not true.
@@ -244,7 +250,9 @@ absl::Status Tune(Flags& flags) {
 
 }  // namespace
 
-Action AddTune(CLI::App& app) {
+Action AddTune(CLI::App& app) { return AddTuneBy(app, nullptr, ""); }
+
+Action AddTuneBy(CLI::App& app, tuner::TreeGruMaker tree_gru, std::string child) {
   auto flags = std::make_shared<Flags>();
   tuner::TuneOptions& options = flags->tune;
   app.add_option("MODULE", flags->module, "HLO text or proto, or StableHLO, by its extension")->required();
@@ -255,10 +263,13 @@ Action AddTune(CLI::App& app) {
                  absl::StrCat("Moves under the model, of all chains together; by default ", tuner::kMovesPerDecision,
                               " for each decision of the program, and at least ", tuner::kFewestMoves))
       ->check(CLI::Range(1L, 1000000000L));
-  app.add_option("--budget", flags->budget,
-                 "Seconds that all of it may take, from reading the module to the verified answer")
-      ->check(Positive())
-      ->capture_default_str();
+  CLI::Option* budget =
+      app.add_option(
+             "--budget", flags->budget,
+             "Seconds that all of it may take, from reading the module to the verified answer; with --kernel, that "
+             "the search may take, where it is given")
+          ->check(Positive())
+          ->capture_default_str();
   app.add_option("--hardware-seconds", options.hardware_seconds,
                  "Ends the search when compiling and timing its candidates took so long, in all runs of the folder; by "
                  "default only the budget ends it")
@@ -274,13 +285,15 @@ Action AddTune(CLI::App& app) {
   app.add_option("--candidates", options.candidates, "Configurations kept for measuring")
       ->check(CLI::Range(1, 100000))
       ->capture_default_str();
-  app.add_flag("--no-tiles", flags->no_tiles, "Leave the tiles at their default");
+  app.add_flag("--no-tiles", flags->no_tiles, "Leave tiles and schedules at their default");
+  app.add_flag("--no-schedules", flags->no_schedules, "Leave schedules at their default, beside tiles");
   AddKnownFlags(app, &flags->known);
   AddTargetFlags(app, &flags->target, FlagsFor::kTuning);
   app.add_option("--cache", flags->cache, "Kernel cache folder; by default $SMELT_CACHE or ~/.cache/smelt");
   app.add_flag("--quiet", flags->quiet, "No progress line");
   app.add_flag("--json", flags->json, "Machine-readable result on standard output");
-  return [flags]() -> absl::Status {
+  AddKernelFlags(app, &flags->kernel);
+  return [flags, budget, tree_gru, child]() -> absl::Status {
     const std::string& folder = flags->tune.folder;
     if (!IsUtf8(folder))
       return UsageError(
@@ -294,8 +307,20 @@ Action AddTune(CLI::App& app) {
       if (!kinds.insert(id.kind).second)
         return UsageError(absl::StrCat("--target=", flags->target.words, " names ", id.kind, " twice"));
     }
+    if (NeedsTraining(flags->kernel) && tree_gru == nullptr) return BecomeTraining("tune", WordsAfterVerb());
     SMELT_ASSIGN_OR_RETURN(flags->module, ModuleFile(flags->module, flags->target.flags[kPythonFlag]));
-    return Tune(*flags);
+    if (flags->kernel.kernel.empty()) return Tune(*flags);
+    return TuneKernel(flags->kernel,
+                      {.module = flags->module,
+                       .folder = folder,
+                       .cache = flags->cache,
+                       .target = flags->target,
+                       .seed = flags->tune.seed,
+                       .seconds = budget->count() > 0 ? flags->budget : std::numeric_limits<double>::infinity(),
+                       .json = flags->json,
+                       .quiet = flags->quiet,
+                       .program = child,
+                       .tree_gru = tree_gru});
   };
 }
 

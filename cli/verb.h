@@ -34,6 +34,7 @@ Action AddQuantize(CLI::App& app);
 Action AddRun(CLI::App& app);
 Action AddBench(CLI::App& app);
 Action AddTune(CLI::App& app);
+Action AddDb(CLI::App& app);
 Action AddPredict(CLI::App& app);
 Action AddRank(CLI::App& app);
 Action AddProfile(CLI::App& app);

@@ -12,7 +12,7 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 tool=(cmake ninja-build ccache mold g++ pkg-config protobuf-compiler python3 llvm-19-dev libprotobuf-dev libabsl-dev
-  libsqlite3-dev libcli11-dev nlohmann-json3-dev libzstd-dev zlib1g-dev)
+  libsqlite3-dev libxgboost-dev libcli11-dev nlohmann-json3-dev libzstd-dev zlib1g-dev)
 training=(libtorch-dev libopenblas0-openmp)
 tests=(libgtest-dev libgmock-dev libbenchmark-dev verilator)
 # Optional: what vdla/xrt is built against. Without them libvdla_xrt.so is not built, and its tests are not there.

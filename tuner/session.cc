@@ -15,8 +15,11 @@
 #include "fusion/config_file.h"
 #include "hlo/text/printer.h"
 #include "measure/comparison.h"
+#include "targets/schedule_library.h"
 #include "tuner/configuration_search.h"
 #include "tuner/hardware_search.h"
+#include "tuner/schedule/side_by_side.h"
+#include "tuner/schedule_search.h"
 #include "tuner/session_report.h"
 #include "tuner/session_state.h"
 #include "tuner/session_steps.h"
@@ -27,13 +30,14 @@ namespace {
 
 // Shares of the search's time that configurations may take; the rest is for tiles, or for kernels and loops tried one
 // by one in their other ways, in the best program. The program with the best tiles is timed in what those leave.
-constexpr double kBeforeTilesShare = 0.6, kTilesShare = 0.9, kBeforeKnobsShare = 0.8;
+constexpr double kBeforeTilesShare = 0.5, kTilesShare = 0.7, kSchedulesShare = 0.95, kBeforeKnobsShare = 0.8;
 // The evaluator's share of the time that there is.
 constexpr double kEvaluatorShare = 0.25;
 // The comparison gets what it needs of what is left when the default is measured, but not more than this; where that is
 // too little for the fewest processes that can tell a large gain, as much as these need, within limits.
 constexpr double kFinalShare = 0.4, kMostFinalShare = 0.8;
 constexpr int kFewestChildren = 3;
+constexpr int kMostThreads = 8;  // of choosing schedules
 
 constexpr char kConfigFile[] = "best.fusion.json", kProgramFile[] = "fused.hlo", kReportFile[] = "report.txt";
 
@@ -118,7 +122,8 @@ class Session {
       SMELT_RETURN_IF_ERROR(ConfigurationSearch(state_, steps_ ? &*steps_ : nullptr, share).Run(start));
     }
     if (steps_) SMELT_RETURN_IF_ERROR(steps_->TuneChoices());
-    return TunesTiles() ? TuneTiles() : absl::OkStatus();
+    if (TunesTiles()) SMELT_RETURN_IF_ERROR(TuneTiles());
+    return TunesTiles() && options_.schedules ? TuneSchedules() : absl::OkStatus();
   }
 
   // The best that the steps measured where there are steps, knobs included.
@@ -151,12 +156,36 @@ class Session {
       state_.Progress(absl::StrCat(line, "; ", state_.BestSoFar()));
       return state_.BudgetLeft(kTilesShare);
     };
-    Trial trial = trials_.best();
-    SMELT_ASSIGN_OR_RETURN(tile_choices_,
+    const Trial trial = trials_.best();
+    SMELT_ASSIGN_OR_RETURN(const std::vector<TileChoice> choices,
                            SearchTiles(trials_, space_, trial, state_.best_kernels, state_.predictor, search));
-    if (tile_choices_.empty()) return absl::OkStatus();
+    return TryWays(trial, choices);
+  }
+
+  absl::Status TuneSchedules() {
+    ScheduleSearchOptions search{
+        .machine = tunable_.target().machine(), .threads = UsableThreads(kMostThreads), .seed = options_.seed};
+    const targets::ScheduleLibrary library(tunable_.target(), options_.library);
+    search.kept = [&](const Hash128& kernel) {
+      const std::optional<targets::TunedSchedule> kept = library.Find(kernel);
+      return kept ? kept->way : "";
+    };
+    search.proceed = [&](const std::string& line) {
+      state_.Progress(absl::StrCat(line, "; ", state_.BestSoFar()));
+      return state_.BudgetLeft(kSchedulesShare);
+    };
+    const Trial trial = trials_.best();
+    SMELT_ASSIGN_OR_RETURN(const std::vector<TileChoice> choices,
+                           SearchSchedules(trials_, space_, trial, state_.best_kernels, search));
+    return TryWays(trial, choices);
+  }
+
+  // The program with these ways of its kernels, all together and then each.
+  absl::Status TryWays(Trial trial, const std::vector<TileChoice>& choices) {
+    if (choices.empty()) return absl::OkStatus();
+    tile_choices_.insert(tile_choices_.end(), choices.begin(), choices.end());
     targets::KnobChoices tiles;
-    for (const TileChoice& choice : tile_choices_) {
+    for (const TileChoice& choice : choices) {
       trial.tiles[choice.hash] = choice.tile;
       tiles[choice.hash] = {choice.tile};
     }

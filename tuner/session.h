@@ -48,6 +48,8 @@ struct TuneOptions {
   int chains = 4;           // run one after the other on one core, or side by side on several
   int64_t candidates = 64;  // distinct configurations kept for measuring, of each round of search
   bool tiles = true;        // also tune tiles
+  bool schedules = true;    // and, where there are tiles, the schedules of the heaviest kernels
+  std::string library;      // cache folder with schedules of earlier searches (targets/schedule_library.h); empty: none
   // The search ends when compiling and timing candidates took so long in all runs of the folder, even where the budget
   // has time left: what searches are compared at.
   double hardware_seconds = std::numeric_limits<double>::infinity();

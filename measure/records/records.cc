@@ -160,9 +160,10 @@ class SqliteRecords : public Records {
     BindText(insert.get(), 10, record.outcome.message);
     BindText(insert.get(), 11, nlohmann::json(record.outcome.seconds).dump());
     sqlite3_bind_double(insert.get(), 12, record.outcome.compile_seconds);
+    const auto now = std::chrono::system_clock::now().time_since_epoch();
     sqlite3_bind_int64(
         insert.get(), 13,
-        std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch()).count());
+        record.unix_seconds > 0 ? record.unix_seconds : std::chrono::duration_cast<std::chrono::seconds>(now).count());
     BindText(insert.get(), 14, nlohmann::json(record.outcome.reference_seconds).dump());
     sqlite3_bind_double(insert.get(), 15, record.hardware_seconds);
     nlohmann::json kernels = nlohmann::json::array();

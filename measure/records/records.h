@@ -44,7 +44,7 @@ struct Record {
   Outcome outcome;
   std::vector<KernelRecord> kernels;  // of a program, where they were timed one by one
   double hardware_seconds = 0;        // that the trial took, compilation included: what a budget counts
-  int64_t unix_seconds = 0;           // when; filled by Add
+  int64_t unix_seconds = 0;           // when; 0: Add fills it in
 };
 
 class Records {

@@ -31,6 +31,7 @@ std::vector<std::vector<std::string>> LineOfEachVerb(const std::filesystem::path
       {"quantize", module, "--inputs=2", "--json"},
       {"tune", module, "--out=" + run.string(), "--hardware-seconds=0.2", "--moves=100", "--model=analytical",
        "--json"},
+      {"db", "list", (run / "records.db").string(), "--json"},
       {"embed", module, "--out=" + (folder / "embedded").string(), "--json"},
       {"run", module},
       {"bench", module, "--seconds=0.05", "--json"},

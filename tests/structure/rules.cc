@@ -62,6 +62,7 @@ struct Door {
 const Door kDoors[] = {
     {"LLVM", {"llvm/", "llvm-c/"}, {"targets/cpu/codegen/"}},
     {"LibTorch", {"torch/", "ATen/", "c10/"}, {"gnn/"}},
+    {"XGBoost", {"xgboost/"}, {"gnn/boost/"}},
     {"SQLite", {"sqlite3.h"}, {"measure/records/"}},
     {"Protocol Buffers", {"google/protobuf/"}, {"gnn/", "hlo/proto/"}},
     {"Protocol Buffers", {"gnn/corpus/kernel_example.pb.h"}, {"gnn/"}},

@@ -1,0 +1,161 @@
+#include "tuner/schedule/proposer.h"
+
+#include <cmath>
+#include <set>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/tuner/schedule/product_task.h"
+#include "tuner/schedule/strategies.h"
+
+namespace smelt::tuner {
+namespace {
+
+// What a machine would say: a planted optimum, the nearer the faster, and some points fail.
+double PlantedScore(const ScheduleTask& task, const Config& config) {
+  double distance = 0;
+  for (size_t i = 0; i < task.space.knobs().size(); ++i) {
+    const double options = static_cast<double>(task.space.knobs()[i].options.size());
+    if (options < 2) continue;
+    distance += std::abs(config.values()[i] / (options - 1) - 0.3) / static_cast<double>(task.space.knobs().size());
+  }
+  return config.values()[0] % 7 == 6 ? 0 : std::exp(-4 * distance);
+}
+
+// The best of so many trials of a strategy.
+double BestOf(const ScheduleTask& task, SearchOptions options, size_t trials) {
+  options.trials = static_cast<int64_t>(trials);
+  const std::unique_ptr<Search> search = MakeSearch(task, options).value();
+  std::vector<Measured> measured;
+  ConfigSet tried;
+  double best = 0;
+  while (measured.size() < trials) {
+    EXPECT_TRUE(search->proposer->Learn(measured).ok());
+    const std::vector<Config> batch = search->proposer->Next(16, tried).value();
+    if (batch.empty()) break;
+    for (const Config& config : batch) {
+      EXPECT_TRUE(tried.insert(config.values()).second) << "proposed twice: " << config.ToString();
+      EXPECT_TRUE(task.space.ScheduleFor(config).ok()) << config.ToString();
+      measured.push_back({config, PlantedScore(task, config)});
+      best = std::max(best, measured.back().score);
+    }
+  }
+  return best;
+}
+
+TEST(Proposer, ModelsFindMoreThanRandomPointsDo) {
+  const ProductTask product;
+  double random = 0, rank = 0, regression = 0;
+  for (uint64_t seed = 1; seed <= 3; ++seed) {
+    SearchOptions options{.representation = Representation::kKnobs, .seed = seed};
+    options.strategy = "random";
+    random += BestOf(product.task, options, 96) / 3;
+    options.strategy = "gbt-rank";
+    rank += BestOf(product.task, options, 96) / 3;
+    options.strategy = "gbt-regression";
+    regression += BestOf(product.task, options, 96) / 3;
+  }
+  EXPECT_GT(rank, 1.05 * random);
+  EXPECT_GT(regression, 1.05 * random);
+}
+
+TEST(Proposer, ModelOfLoopsIsFollowedThroughItsImitation) {
+  const ProductTask product;
+  SearchOptions options{.strategy = "gbt-rank", .representation = Representation::kContextRelation, .seed = 1};
+  EXPECT_GT(BestOf(product.task, options, 64), 0.3);
+}
+
+TEST(Proposer, BaselinesProposeWithoutRepetition) {
+  const ProductTask product;
+  for (const char* strategy : {"random", "genetic", "grid"})
+    EXPECT_GT(BestOf(product.task, {.strategy = strategy, .seed = 5}, 160), 0) << strategy;
+}
+
+TEST(Proposer, OneSeedGivesOneSequence) {
+  const ProductTask product;
+  for (const std::string& strategy : {"random", "genetic", "gbt-rank"}) {
+    for (const int threads : {1, 2}) {
+      std::vector<std::string> first;
+      for (int turn = 0; turn < 2; ++turn) {
+        const auto search = MakeSearch(product.task, {.strategy = strategy,
+                                                      .representation = Representation::kKnobs,
+                                                      .threads = turn == 0 ? 1 : threads,
+                                                      .seed = 3})
+                                .value();
+        std::vector<Measured> measured;
+        std::vector<std::string> all;
+        ConfigSet tried;
+        for (int round = 0; round < 3; ++round) {
+          ASSERT_TRUE(search->proposer->Learn(measured).ok());
+          for (const Config& config : search->proposer->Next(8, tried).value()) {
+            tried.insert(config.values());
+            measured.push_back({config, PlantedScore(product.task, config)});
+            all.push_back(config.ToString());
+          }
+        }
+        if (turn == 0) first = all;
+        EXPECT_EQ(all, first) << strategy << ", " << threads << " threads";
+      }
+    }
+  }
+}
+
+TEST(Proposer, UnknownNamesAndMissingLibrariesAreErrors) {
+  const ProductTask product(16);
+  EXPECT_THAT(MakeSearch(product.task, {.strategy = "hope"}).status().message(), testing::HasSubstr("gbt-rank, "));
+  EXPECT_EQ(MakeSearch(product.task, {.strategy = "treegru-rank"}).status().code(),
+            absl::StatusCode::kFailedPrecondition);
+}
+
+TEST(CostModel, LearnsFromFailuresAndKnowsNothingBeforehand) {
+  const ProductTask product;
+  CandidateFeatures features(product.task, 1);
+  const auto model = BoostedCostModel(features, {.representation = Representation::kKnobs});
+  EXPECT_FALSE(model->CanScore());
+  EXPECT_FALSE(model->Score({product.task.space.Default()}).ok());
+  std::mt19937_64 random(1);
+  std::vector<Measured> measured;
+  ConfigSet tried;
+  std::vector<Config> points;
+  AddRandom(product.task, 200, random, tried, points);
+  // Whatever has the first option of the first knob fails, all else is alike.
+  for (const Config& config : points) measured.push_back({config, config.values()[0] < 3 ? 0.0 : 1.0});
+  ASSERT_TRUE(model->Fit(measured).ok());
+  const std::vector<Scored> scores = model->Score(points).value();
+  double failing = 0, working = 0, failures = 0;
+  for (size_t i = 0; i < points.size(); ++i) {
+    (measured[i].score == 0 ? failing : working) += scores[i].score;
+    failures += measured[i].score == 0;
+  }
+  ASSERT_GT(failures, 0);
+  EXPECT_LT(failing / failures, working / (200 - failures));
+}
+
+TEST(CostModel, EnsemblesDoubtWhatTheyHaveNotSeen) {
+  const ProductTask product;
+  CandidateFeatures features(product.task, 1);
+  const auto model = BoostedCostModel(
+      features, {.representation = Representation::kKnobs, .objective = Objective::kRegression, .members = 5});
+  std::mt19937_64 random(1);
+  ConfigSet tried;
+  std::vector<Config> points;
+  AddRandom(product.task, 80, random, tried, points);
+  std::vector<Measured> measured;
+  for (const Config& config : points) measured.push_back({config, PlantedScore(product.task, config)});
+  ASSERT_TRUE(model->Fit(measured).ok());
+  double doubt = 0;
+  for (const Scored& scored : model->Score(points).value()) doubt += scored.deviation;
+  EXPECT_GT(doubt, 0);
+}
+
+TEST(CostModel, AcquisitionWeighsDoubt) {
+  const Scored sure{0.5, 0}, doubtful{0.4, 0.3};
+  EXPECT_EQ(Acquire(doubtful, Acquisition::kMean, 0.5), 0.4);
+  EXPECT_DOUBLE_EQ(Acquire(doubtful, Acquisition::kUpperBound, 0.5), 0.7);
+  // The expected gain of a normal variable over a bound: s * (z * Phi(z) + phi(z)) with z = -1/3.
+  EXPECT_NEAR(Acquire(doubtful, Acquisition::kExpectedImprovement, 0.5), 0.07633, 1e-4);
+  EXPECT_EQ(Acquire(sure, Acquisition::kUpperBound, 0.5), 0.5);
+}
+
+}  // namespace
+}  // namespace smelt::tuner

@@ -1,0 +1,158 @@
+#include <algorithm>
+#include <random>
+#include <utility>
+
+#include "absl/numeric/int128.h"
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "tuner/schedule/proposer.h"
+
+namespace smelt::tuner {
+namespace {
+
+constexpr int kDrawsForEach = 100;  // a small space may have nothing new
+
+class Drawn : public Proposer {
+ public:
+  Drawn(const ScheduleTask& task, uint64_t seed) : task_(task), random_(seed) {}
+
+  absl::StatusOr<std::vector<Config>> Next(size_t count, const ConfigSet& measured) override {
+    ConfigSet taken = measured;
+    std::vector<Config> batch;
+    AddRandom(task_, count, random_, taken, batch);
+    return batch;
+  }
+  absl::Status Learn(absl::Span<const Measured>) override { return absl::OkStatus(); }
+  std::string Describe() const override { return "random"; }
+
+ private:
+  const ScheduleTask& task_;
+  std::mt19937_64 random_;
+};
+
+class Grid : public Proposer {
+ public:
+  Grid(const ScheduleTask& task, int64_t trials)
+      : task_(task), stride_(task.space.size() / static_cast<absl::uint128>(std::max<int64_t>(trials, 1))) {
+    if (stride_ == 0) stride_ = 1;
+    next_ = stride_ / 2;
+  }
+
+  absl::StatusOr<std::vector<Config>> Next(size_t count, const ConfigSet& measured) override {
+    std::vector<Config> batch;
+    // What lies between two points of the grid stands in for one that cannot be made.
+    constexpr int kMostTries = 20000;
+    for (int tries = 0; batch.size() < count && tries < kMostTries; ++tries) {
+      if (next_ >= task_.space.size()) {
+        if (stride_ <= 1) break;
+        stride_ = stride_ / 3 + 1;
+        next_ = stride_ / 2;
+      }
+      Config config = task_.space.At(next_);
+      next_ += stride_;
+      if (measured.contains(config.values()) || !task_.space.Check(config).ok()) continue;
+      if (std::find(batch.begin(), batch.end(), config) != batch.end()) continue;
+      if (task_.space.ScheduleFor(config).ok()) batch.push_back(std::move(config));
+    }
+    return batch;
+  }
+  absl::Status Learn(absl::Span<const Measured>) override { return absl::OkStatus(); }
+  std::string Describe() const override { return "grid"; }
+
+ private:
+  const ScheduleTask& task_;
+  absl::uint128 stride_, next_;
+};
+
+class Genetic : public Proposer {
+ public:
+  Genetic(const ScheduleTask& task, const GeneticOptions& options)
+      : task_(task), options_(options), random_(options.seed) {}
+
+  absl::StatusOr<std::vector<Config>> Next(size_t count, const ConfigSet& measured) override {
+    ConfigSet taken = measured;
+    std::vector<Config> batch;
+    if (parents_.size() >= options_.population) {
+      for (size_t tries = 0; batch.size() < count && tries < kDrawsForEach * count; ++tries) {
+        SMELT_ASSIGN_OR_RETURN(Config child, Mix(Parent(), Parent()));
+        if (static_cast<double>(random_() >> 11) * 0x1p-53 < options_.mutation)
+          child = task_.space.Mutate(child, random_);
+        if (taken.contains(child.values()) || !task_.space.Check(child).ok()) continue;
+        if (!task_.space.ScheduleFor(child).ok()) continue;
+        taken.insert(child.values());
+        batch.push_back(std::move(child));
+      }
+    }
+    if (batch.size() < count) AddRandom(task_, count - batch.size(), random_, taken, batch);
+    return batch;
+  }
+
+  absl::Status Learn(absl::Span<const Measured> measured) override {
+    std::vector<Measured> all(measured.begin(), measured.end());
+    const size_t latest = std::min(all.size(), options_.population);
+    parents_.assign(all.end() - static_cast<std::ptrdiff_t>(latest), all.end());
+    std::stable_sort(all.begin(), all.end(), [](const Measured& a, const Measured& b) { return a.score > b.score; });
+    all.resize(std::min(all.size(), options_.elites));
+    parents_.insert(parents_.end(), all.begin(), all.end());
+    total_ = 0;
+    for (const Measured& parent : parents_) total_ += parent.score;
+    return absl::OkStatus();
+  }
+  std::string Describe() const override { return "genetic"; }
+
+ private:
+  // Drawn with a chance that follows its score.
+  const Config& Parent() {
+    double at = static_cast<double>(random_() >> 11) * 0x1p-53 * total_;
+    for (const Measured& parent : parents_) {
+      at -= parent.score;
+      if (at < 0) return parent.config;
+    }
+    return parents_.back().config;
+  }
+
+  // Up to one knob the values of one, from there on those of the other.
+  absl::StatusOr<Config> Mix(const Config& one, const Config& other) {
+    const std::vector<kernels::config::Knob>& knobs = task_.space.knobs();
+    const size_t cut = random_() % (knobs.size() + 1);
+    std::string text;
+    for (size_t i = 0; i < knobs.size(); ++i) {
+      const int value = (i < cut ? one : other).values()[i];
+      absl::StrAppend(&text, i == 0 ? "" : " ", knobs[i].name, "=", knobs[i].options[static_cast<size_t>(value)]);
+    }
+    return task_.space.Parse(text);
+  }
+
+  const ScheduleTask& task_;
+  const GeneticOptions options_;
+  std::mt19937_64 random_;
+  std::vector<Measured> parents_;
+  double total_ = 0;
+};
+
+}  // namespace
+
+void AddRandom(const ScheduleTask& task, size_t count, std::mt19937_64& random, ConfigSet& taken,
+               std::vector<Config>& batch) {
+  const size_t wanted = batch.size() + count;
+  for (size_t draws = 0; batch.size() < wanted && draws < kDrawsForEach * count; ++draws) {
+    Config config = task.space.Random(random);
+    if (taken.contains(config.values()) || !task.space.ScheduleFor(config).ok()) continue;
+    taken.insert(config.values());
+    batch.push_back(std::move(config));
+  }
+}
+
+std::unique_ptr<Proposer> RandomProposer(const ScheduleTask& task, uint64_t seed) {
+  return std::make_unique<Drawn>(task, seed);
+}
+
+std::unique_ptr<Proposer> GridProposer(const ScheduleTask& task, int64_t trials) {
+  return std::make_unique<Grid>(task, trials);
+}
+
+std::unique_ptr<Proposer> GeneticProposer(const ScheduleTask& task, const GeneticOptions& options) {
+  return std::make_unique<Genetic>(task, options);
+}
+
+}  // namespace smelt::tuner

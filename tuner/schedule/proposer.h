@@ -1,0 +1,71 @@
+// Which configurations of a kernel to measure next.
+//
+//   std::unique_ptr<Proposer> proposer = RandomProposer(task, /*seed=*/1);
+//   std::vector<Config> next = proposer->Next(16, /*measured=*/{}).value();
+//   proposer->Learn(measured).ok();
+//
+// A batch holds no point twice and none that was measured, and every point of it has a schedule: what cannot be made is
+// not worth a trial. One seed and the same measurements give the same batches. Not thread-safe.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "tuner/schedule/cost_model.h"
+#include "tuner/schedule/diverse_selection.h"
+#include "tuner/schedule/parallel_annealing.h"
+#include "tuner/schedule/schedule_task.h"
+
+namespace smelt::tuner {
+
+class Proposer {
+ public:
+  virtual ~Proposer() = default;
+  // At most `count`; fewer where the space has no more, or none were found.
+  virtual absl::StatusOr<std::vector<Config>> Next(size_t count, const ConfigSet& measured) = 0;
+  // All that was measured so far.
+  virtual absl::Status Learn(absl::Span<const Measured> measured) = 0;
+  virtual std::string Describe() const = 0;
+};
+
+// Evenly drawn points.
+std::unique_ptr<Proposer> RandomProposer(const ScheduleTask& task, uint64_t seed);
+
+// Points at even distances in the space's own order, as many as `trials`; what cannot be made is left out.
+std::unique_ptr<Proposer> GridProposer(const ScheduleTask& task, int64_t trials);
+
+struct GeneticOptions {
+  size_t population = 64;  // the latest measurements, whose knobs are mixed
+  size_t elites = 3;       // the best of all stay among them
+  double mutation = 0.1;   // chance of each child for one knob redrawn
+  uint64_t seed = 1;
+};
+std::unique_ptr<Proposer> GeneticProposer(const ScheduleTask& task, const GeneticOptions& options);
+
+// Algorithm 1 of Learning to Optimize Tensor Programs (NeurIPS 2018).
+struct ModelProposerOptions {
+  ParallelAnnealingOptions annealing;
+  SelectionOptions selection;
+  double epsilon = 0.05;  // share of a batch that is drawn at random
+  Acquisition acquisition = Acquisition::kMean;
+  size_t rescored = 1000;  // candidates of the annealing that a dear model looks at itself
+  size_t imitated = 1500;  // candidates that its imitation is learned from, at most
+  int threads = 1;
+  uint64_t seed = 1;
+};
+// `model` and `features` must outlive it. 64,000 candidates of each round are too many for a model that asks for the
+// loop program of each: the annealing then follows an imitation of it, boosted trees on the knobs' values that learn
+// the model's own scores of the candidates that it has seen, and the model looks at the best that come out.
+std::unique_ptr<Proposer> ModelProposer(const ScheduleTask& task, CandidateFeatures& features, CostModel& model,
+                                        const ModelProposerOptions& options);
+
+// Draws points with a schedule that are neither in `taken` nor drawn twice, adds them to both.
+void AddRandom(const ScheduleTask& task, size_t count, std::mt19937_64& random, ConfigSet& taken,
+               std::vector<Config>& batch);
+
+}  // namespace smelt::tuner

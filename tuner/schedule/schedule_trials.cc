@@ -1,0 +1,217 @@
+#include "tuner/schedule/schedule_trials.h"
+
+#include <cerrno>
+#include <cmath>
+#include <cstring>
+#include <filesystem>
+#include <limits>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "base/hash.h"
+#include "base/status_macros.h"
+#include "base/write_file.h"
+#include "hlo/text/printer.h"
+#include "measure/kernel_program.h"
+
+namespace smelt::tuner {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+absl::Status MakeFolder(const fs::path& folder) {
+  std::error_code error;
+  fs::create_directories(folder, error);
+  if (!error) return absl::OkStatus();
+  return absl::UnavailableError(absl::StrCat(folder.string(), ": cannot be made: ", error.message()));
+}
+
+}  // namespace
+
+ScheduleTrials::ScheduleTrials(const ScheduleTask& task, const targets::Target& target,
+                               const ScheduleTrialOptions& options)
+    : task_(task),
+      target_(target),
+      options_(options),
+      runner_(target.NewDevice(targets::DeviceUse::kTimes), options.policy, options.cancel),
+      program_(measure::ProgramOfKernel(*task.kernel)),
+      program_text_(hlo::ToText(*program_, {})),
+      best_relative_(std::numeric_limits<double>::infinity()) {}
+
+absl::Status ScheduleTrials::Open(const std::string& folder) {
+  folder_ = folder;
+  SMELT_RETURN_IF_ERROR(MakeFolder(folder));
+  SMELT_RETURN_IF_ERROR(MakeFolder(fs::path(folder) / "kernels"));
+  RemoveLeftovers(folder);
+  const std::string hash = task_.kernel->hash.ToHex();
+  SMELT_RETURN_IF_ERROR(
+      WriteFile((fs::path(folder) / "kernels" / (hash + ".hlo")).string(), hlo::ToText(*task_.kernel->module)));
+  const std::string log = (fs::path(folder) / "log.txt").string();
+  log_.open(log, std::ios::app);
+  if (!log_) return absl::UnavailableError(absl::StrCat(log, ": cannot be written: ", std::strerror(errno)));
+  const std::string database = (fs::path(folder) / "records.db").string();
+  SMELT_ASSIGN_OR_RETURN(std::unique_ptr<measure::Records> records, measure::Records::Open(database));
+  SMELT_ASSIGN_OR_RETURN(reader_, measure::Records::Open(database));
+  measurements_.emplace(std::move(records),
+                        measure::Measurements::Options{.name = absl::StrCat("kernel ", task_.kernel->name),
+                                                       .spent = [this] { return runner_.hardware_seconds(); },
+                                                       .log = [this](const std::string& line) { Log(line); }});
+  return absl::OkStatus();
+}
+
+void ScheduleTrials::Log(const std::string& line) {
+  log_.clear();  // a line that a full disk refused is not the end of the log
+  log_ << line << std::endl;
+}
+
+std::string ScheduleTrials::SubjectStart() const { return absl::StrCat("schedule ", task_.kernel->hash.ToHex(), " "); }
+
+measure::RecordKey ScheduleTrials::KeyOf(const std::string& trace) const {
+  return {absl::StrCat(SubjectStart(), HashOf(trace).ToHex()), target_.RecordName(), measure::DeviceName(),
+          target_.CompilerVersion(), options_.policy.ToString()};
+}
+
+absl::Status ScheduleTrials::Ended() const {
+  if (options_.cancel != nullptr && *options_.cancel) return absl::CancelledError("interrupted");
+  if (runner_.out_of_time()) return absl::DeadlineExceededError("no time is left");
+  return absl::OkStatus();
+}
+
+measure::Candidate ScheduleTrials::ToCandidate(const Config* config) const {
+  measure::Candidate candidate{program_text_};
+  if (config != nullptr) candidate.knobs[task_.kernel->hash.ToHex()] = config->ToString();
+  return candidate;
+}
+
+absl::StatusOr<std::vector<ScheduleResult>> ScheduleTrials::Recorded() {
+  SMELT_ASSIGN_OR_RETURN(const std::vector<measure::Record> records, reader_->All());
+  const measure::RecordKey own = KeyOf("");
+  const std::string start = SubjectStart();
+  std::vector<ScheduleResult> results;
+  for (const measure::Record& record : records) {
+    measure::RecordKey key = record.key;
+    if (!key.subject.starts_with(start)) continue;
+    key.subject = own.subject;
+    if (!(key == own)) continue;  // another machine, compiler or policy
+    absl::StatusOr<Config> config = task_.space.Parse(record.description);
+    if (!config.ok()) continue;  // of a space that this version does not make
+    results.push_back({*std::move(config), record.outcome, /*known=*/true});
+  }
+  return results;
+}
+
+void ScheduleTrials::Note(const ScheduleResult& result) {
+  if (!result.outcome.ok() || result.outcome.relative() >= best_relative_) return;
+  best_relative_ = result.outcome.relative();
+  best_ = result.config;
+}
+
+absl::StatusOr<ScheduleResult> ScheduleTrials::Measure(const Config& config) {
+  const absl::StatusOr<kernels::schedule::Schedule> schedule = task_.space.ScheduleFor(config);
+  if (!schedule.ok()) {
+    measure::Outcome outcome{.failure = measure::Failure::kBuildFailed,
+                             .message = std::string(schedule.status().message())};
+    return ScheduleResult{config, std::move(outcome), false};
+  }
+  const measure::Record wanted{KeyOf(schedule->ToString()), "schedule", config.ToString()};
+  SMELT_ASSIGN_OR_RETURN(measure::Measurements::Got got,
+                         measurements_->Get(
+                             wanted, [&](measure::Record* record) { return Time(config, record); },
+                             [&](measure::Record* record) { return TakeBackIfWrong(config, &record->outcome); }));
+  ScheduleResult result{config, std::move(got.record.outcome), got.known};
+  Note(result);
+  return result;
+}
+
+absl::Status ScheduleTrials::Time(const Config& config, measure::Record* record) {
+  const auto time = [&] {
+    return runner_.TimeProgram(ToCandidate(&config), ToCandidate(nullptr), options_.policy.repeats,
+                               options_.policy.seconds, /*kernel_rounds=*/0);
+  };
+  measure::Runner::ProgramResult timed = time();
+  SMELT_RETURN_IF_ERROR(Ended());
+  if (timed.reference_failed && measure::IsLasting(timed.outcome.failure)) {
+    return absl::InternalError(absl::StrCat("kernel ", task_.kernel->name, ": its default cannot be measured: ",
+                                            std::string(measure::FailureName(timed.outcome.failure)), ": ",
+                                            timed.outcome.message));
+  }
+  record->outcome = std::move(timed.outcome);
+  // Of many trials the luckiest looks best, and is not: a new best is timed once more.
+  if (!record->outcome.ok() || record->outcome.relative() >= best_relative_) return absl::OkStatus();
+  measure::Outcome again = time().outcome;
+  SMELT_RETURN_IF_ERROR(Ended());
+  measure::Outcome& outcome = record->outcome;
+  if (!again.ok()) {
+    outcome = std::move(again);
+    return absl::OkStatus();
+  }
+  outcome.seconds.insert(outcome.seconds.end(), again.seconds.begin(), again.seconds.end());
+  outcome.reference_seconds.insert(outcome.reference_seconds.end(), again.reference_seconds.begin(),
+                                   again.reference_seconds.end());
+  return absl::OkStatus();
+}
+
+absl::Status ScheduleTrials::PrepareVerifier() {
+  if (verifier_ != nullptr || !why_unchecked_.empty()) return absl::OkStatus();
+  absl::StatusOr<std::unique_ptr<measure::Verifier>> made =
+      measure::Verifier::Create(*program_, options_.evaluator_seconds, options_.cancel);
+  SMELT_RETURN_IF_ERROR(Ended());
+  if (made.ok()) {
+    verifier_ = *std::move(made);
+    return absl::OkStatus();
+  }
+  why_unchecked_ = absl::StrCat("the evaluator has no result of the kernel: ", std::string(made.status().message()));
+  Log(why_unchecked_);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::string> ScheduleTrials::Difference(const Config& config) {
+  SMELT_RETURN_IF_ERROR(PrepareVerifier());
+  const auto outputs = [&](const Config* of) {
+    if (verifier_ != nullptr) runner_.UseInputs(verifier_->inputs());
+    return runner_.Outputs(ToCandidate(of), (fs::path(folder_) / "outputs.safetensors").string());
+  };
+  // Where the evaluator takes too long, the default is what a schedule must agree with.
+  if (verifier_ == nullptr) {
+    SMELT_ASSIGN_OR_RETURN(const std::vector<hlo::Literal> usual, outputs(nullptr));
+    SMELT_ASSIGN_OR_RETURN(verifier_, measure::Verifier::FromOutputs(*program_, usual, measure::InputKind::kUnit));
+  }
+  const absl::StatusOr<std::vector<hlo::Literal>> got = outputs(&config);
+  SMELT_RETURN_IF_ERROR(Ended());
+  if (absl::IsUnavailable(got.status())) return got.status();
+  if (!got.ok()) return absl::StrCat("it gives no result: ", std::string(got.status().message()));
+  std::string difference = verifier_->Compare(*got);
+  if (difference.empty() || noise_learned_ || !why_unchecked_.empty()) return difference;
+  // Sums in another order may differ by what rounding alone decides.
+  noise_learned_ = true;
+  const auto noisy = verifier_->LearnNoise(options_.evaluator_seconds, options_.cancel);
+  SMELT_RETURN_IF_ERROR(Ended());
+  if (!noisy.ok()) return difference;
+  for (const std::string& line : *noisy) Log(line);
+  return verifier_->Compare(*got);
+}
+
+absl::StatusOr<bool> ScheduleTrials::TakeBackIfWrong(const Config& config, measure::Outcome* outcome) {
+  if (!outcome->ok() || outcome->relative() >= best_relative_) return false;
+  const absl::StatusOr<std::string> difference = Difference(config);
+  if (!difference.ok() && !absl::IsUnavailable(difference.status())) return difference.status();
+  if (difference.ok() && difference->empty()) return false;
+  outcome->failure = difference.ok() ? measure::Failure::kWrongAnswer : measure::Failure::kEnvironment;
+  outcome->message = difference.ok() ? *difference : std::string(difference.status().message());
+  return true;
+}
+
+std::vector<Measured> ToMeasured(const std::vector<ScheduleResult>& results) {
+  double best = std::numeric_limits<double>::infinity();
+  for (const ScheduleResult& result : results) {
+    if (result.outcome.ok()) best = std::min(best, result.outcome.relative());
+  }
+  std::vector<Measured> measured;
+  for (const ScheduleResult& result : results)
+    measured.push_back({result.config, result.outcome.ok() ? best / result.outcome.relative() : 0.0});
+  return measured;
+}
+
+}  // namespace smelt::tuner
