@@ -41,8 +41,9 @@ absl::StatusOr<schedule::Schedule> ScheduleStructure(const Structure& structure,
     const Nest& nest = structure.nests[i];
     if (placed.contains(nest.root.get())) continue;
     const bool is_main = i == structure.main;
-    const NestInput input{structure, nest, target, is_main ? tile : PreferredTiles(nest, target).front(),
-                          is_main ? accumulators : 0, &placed};
+    const NestInput input{
+        structure, nest, target, is_main ? tile : PreferredTiles(nest, target).front(), is_main ? accumulators : 0,
+        &placed};
     SMELT_RETURN_IF_ERROR(kTemplates[static_cast<int>(nest.kind)](schedule, input));
   }
   return schedule;
