@@ -1,6 +1,6 @@
-// Convolutions and matrix products that speed is judged by: ResNet-18's convolutions C1 to C12 and MobileNet's depthwise
-// D1 to D9 (Chen et al., OSDI 2018, Table 2), ResNet-50's of one tap, the products of BERT and of an LSTM, and
-// square and narrow ones.
+// Convolutions and matrix products that speed is judged by: ResNet-18's convolutions C1 to C12 and MobileNet's
+// depthwise D1 to D9 (Chen et al., OSDI 2018, Table 2), ResNet-50's of one tap, the products of BERT and of an LSTM,
+// and square and narrow ones.
 //
 //   std::string text = HloText(kContractions[0]);   // a module with the layer, a bias and, for convolutions, a ReLU
 #pragma once
@@ -115,8 +115,8 @@ ENTRY e {
   const bool depthwise = c.kind == kDepthwise;
   return absl::StrCat(
       absl::Substitute("HloModule m\nENTRY e {\n  x = f32[1,$0,$0,$1] parameter(0)\n", s[0], s[1]),
-      absl::Substitute("  w = f32[$0,$0,$1,$2] parameter(1)\n  b = f32[$2] parameter(2)\n", s[3],
-                       depthwise ? 1 : s[1], s[2]),
+      absl::Substitute("  w = f32[$0,$0,$1,$2] parameter(1)\n  b = f32[$2] parameter(2)\n", s[3], depthwise ? 1 : s[1],
+                       s[2]),
       absl::Substitute("  c = f32[1,$0,$0,$1] convolution(x, w), window={size=$2x$2 stride=$3x$3 pad=$4x$4}, "
                        "dim_labels=b01f_01io->b01f",
                        out, s[2], s[3], s[4], pad),

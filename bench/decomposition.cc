@@ -3,8 +3,10 @@
 //
 //   build/release/bench/decomposition [LAYERS] [--threads=1,2,4] [--l2=1,2] [--cpus=znver4,haswell] [--json=FILE]
 //
-// Balance is the ideal time over that of the busiest thread, the least of the caches asked for; packed the elements that
-// a call copies as a multiple of the operand's, the most of any operand; spills those of vectors inside of loops.
+// Balance is the ideal time over that of the busiest thread, the least of the caches asked for; packed the elements
+// that a call copies as a multiple of the operand's, the most of any operand; spills those of vectors inside of loops.
+#include "kernels/tiles/decomposition.h"
+
 #include <algorithm>
 #include <cstdio>
 #include <fstream>
@@ -21,7 +23,6 @@
 #include "kernels/nests/structure.h"
 #include "kernels/te/hlo/from_hlo.h"
 #include "kernels/templates/templates.h"
-#include "kernels/tiles/decomposition.h"
 #include "kernels/tiles/kernel_schedule.h"
 #include "nlohmann/json.hpp"
 #include "targets/cpu/compile/compile.h"

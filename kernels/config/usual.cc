@@ -3,6 +3,7 @@
 #include <numeric>
 
 #include "kernels/config/decisions.h"
+#include "kernels/templates/panel.h"
 #include "kernels/templates/register_tile.h"
 #include "kernels/templates/templates.h"
 
@@ -86,9 +87,9 @@ class Usual {
     Sums(form);
     for (size_t o = 0; o < nest_.operands.size(); ++o) {
       const NestOperand& operand = nest_.operands[o];
-      bool computed = false;
-      const nests::Access* panel = nests::PanelAccess(nest_.structure, nest, *operand.sum, registers, &computed);
-      if (panel == operand.access) decisions_.packing[o] = Packing::kTile;
+      const nests::Panel panel = nests::PanelOf(nest_.structure, nest, *operand.sum, registers);
+      if (panel.kind == nests::Panel::Kind::kNone || panel.access != operand.access) continue;
+      decisions_.packing[o] = panel.kind == nests::Panel::Kind::kNear ? Packing::kTile : Packing::kRoot;
     }
     // Vectors along the width of a picture want it stored so.
     if (const std::optional<nests::WidthVectors> width = nests::WidthVectorsOf(nest)) {

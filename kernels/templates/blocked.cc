@@ -1,5 +1,6 @@
 // Contractions whose shared operand outgrows the nearest caches: the sum is cut into blocks as well, so that a block of
-// the operand is used by every row of the tile while it is near. The sums of the tile live in scratch between blocks and those of a block in registers.
+// the operand is used by every row of the tile while it is near. The sums of the tile live in scratch between blocks
+// and those of a block in registers.
 //
 //   panel[...] = the shared operand in strips             in parallel, see panel.h
 //   for tiles, in parallel

@@ -82,7 +82,8 @@ int64_t RowsOfPiece(std::vector<TileLoop> loops, const TileLoop& rows, int64_t r
   return best;
 }
 
-// Loops of the packing stage: runs of the operand's rows outside, then the sum's dimensions, the strip's vectors inside.
+// Loops of the packing stage: runs of the operand's rows outside, then the sum's dimensions, the strip's vectors
+// inside.
 absl::Status ScheduleCopy(Schedule& schedule, const std::string& stage, const te::Operation& sum, const Access& access,
                           const RegisterTile& registers, const machine::Machine& target) {
   const std::vector<int64_t>& shape = access.tensor->shape;
@@ -90,8 +91,8 @@ absl::Status ScheduleCopy(Schedule& schedule, const std::string& stage, const te
   const std::vector<int> dimensions = DimensionsBySum(sum, access, along);
   const bool contiguous = along == static_cast<int>(shape.size()) - 1;
   const int64_t width = registers.width();
-  int64_t run = std::min(shape[along], contiguous ? std::max(kRunVectors * registers.lanes / width, int64_t{1}) * width
-                                                  : width);
+  int64_t run =
+      std::min(shape[along], contiguous ? std::max(kRunVectors * registers.lanes / width, int64_t{1}) * width : width);
   std::vector<TileLoop> outer;
   std::string inner = AxisName(along);
   if (run < shape[along]) {
@@ -155,8 +156,7 @@ Panel PanelOf(const Structure& structure, const Nest& nest, const te::Operation&
     // The picture of a small depthwise window, though nothing shares it: near its window, what was computed for it need
     // not go through memory, and pixels whose channels fill whole pages do not meet in the same sets of the cache. A
     // large window would have a tile compute its lines several times.
-    const bool windowed =
-        sum.tag == "convolution" && IsDepthwise(nest) && Steps(sum) <= kWindowTaps * Elements(sum);
+    const bool windowed = sum.tag == "convolution" && IsDepthwise(nest) && Steps(sum) <= kWindowTaps * Elements(sum);
     if (windowed) return {Panel::Kind::kNear, &sum, access};
     if (reuse >= rows) return {Panel::Kind::kComputed, &sum, access};
   }
@@ -206,8 +206,8 @@ absl::Status ComputeNear(Schedule& schedule, const NestInput& input, const Panel
   for (int d = 0; d < static_cast<int>(panel.access->tensor->shape.size()); ++d) {
     if (d != along) order.push_back(AxisName(d));
   }
-  SMELT_ASSIGN_OR_RETURN(auto split, VectorizeLoop(schedule, stage, AxisName(along),
-                                                   panel.access->tensor->shape[along], registers.lanes));
+  SMELT_ASSIGN_OR_RETURN(
+      auto split, VectorizeLoop(schedule, stage, AxisName(along), panel.access->tensor->shape[along], registers.lanes));
   if (!split.first.empty()) order.push_back(split.first);
   order.push_back(split.second);
   return ReorderLoops(schedule, stage, order);

@@ -59,22 +59,21 @@ std::vector<std::vector<int64_t>> InjectiveTiles(const Nest& nest) {
   return tiles;
 }
 
-// Tiles of an axis that are worth a look where threads want more of them: so many that the axis falls into 1, 2, 3, ...
-// nearly equal parts of whole units.
-std::vector<int64_t> SmallerTiles(int64_t tile, int64_t unit) {
-  constexpr int64_t kMostParts = 64;
+// Tiles of an axis that are worth a look where threads want more of them: the one at hand, and those with which the
+// axis falls into some number of nearly equal parts of whole units.
+std::vector<int64_t> SmallerTiles(int64_t extent, int64_t tile, int64_t unit) {
+  constexpr int64_t kMostTiles = 32;
   std::vector<int64_t> tiles{tile};
-  for (int64_t parts = 2; parts <= kMostParts && tiles.back() > unit; ++parts) {
-    const int64_t smaller = RoundUp((tile + parts - 1) / parts, unit);
+  for (int64_t parts = (extent + tile - 1) / tile; tiles.size() < kMostTiles && tiles.back() > unit; ++parts) {
+    const int64_t smaller = RoundUp((extent + parts - 1) / parts, unit);
     if (smaller < tiles.back()) tiles.push_back(smaller);
   }
   return tiles;
 }
 
-// The tile, cut where its pieces would leave threads idle: as little as that takes. Rows are cut between register tiles,
-// columns between strips.
-std::vector<int64_t> CutForThreads(const Nest& nest, const std::vector<int64_t>& tile,
-                                   const machine::Machine& target) {
+// The tile, cut where its pieces would leave threads idle: as little as that takes. Rows are cut between register
+// tiles, columns between strips.
+std::vector<int64_t> CutForThreads(const Nest& nest, const std::vector<int64_t>& tile, const machine::Machine& target) {
   const te::Operation& main = *nest.main;
   const std::vector<int64_t>& shape = main.shape;
   if (target.threads <= 1) return tile;
@@ -93,7 +92,8 @@ std::vector<int64_t> CutForThreads(const Nest& nest, const std::vector<int64_t>&
     const TileLoop columns = loops[registers.vector_axis];
     const double balance = std::min(PieceBalance(loops, target.threads), kBalanced);
     // Each operand is read once for every tile of the other's axis.
-    const double traffic = rows * static_cast<double>(columns.count()) + row_tiles * static_cast<double>(columns.extent);
+    const double traffic =
+        rows * static_cast<double>(columns.count()) + row_tiles * static_cast<double>(columns.extent);
     if (balance < best_balance || (balance == best_balance && traffic >= best_traffic)) return;
     best = candidate;
     best_balance = balance;
@@ -103,17 +103,19 @@ std::vector<int64_t> CutForThreads(const Nest& nest, const std::vector<int64_t>&
   std::vector<int64_t> candidate = tile;
   const int64_t row_unit = registers.rows * std::max<int64_t>(registers.planes, 1);
   const std::vector<int64_t> no_rows{1};
-  for (int64_t columns : SmallerTiles(tile[registers.vector_axis], registers.width())) {
+  const int64_t columns_extent = shape[registers.vector_axis];
+  for (int64_t columns : SmallerTiles(columns_extent, tile[registers.vector_axis], registers.width())) {
     candidate[registers.vector_axis] = columns;
     const bool has_rows = registers.row_axis >= 0;
-    for (int64_t rows : has_rows ? SmallerTiles(tile[registers.row_axis], row_unit) : no_rows) {
+    for (int64_t rows :
+         has_rows ? SmallerTiles(shape[registers.row_axis], tile[registers.row_axis], row_unit) : no_rows) {
       if (has_rows) candidate[registers.row_axis] = rows;
       consider(candidate);
       // Whole lines of further rows, as the pixels of a convolution have.
       for (size_t a = 0; a < shape.size(); ++a) {
         if (static_cast<int>(a) == registers.row_axis || static_cast<int>(a) == registers.vector_axis) continue;
         if (static_cast<int>(a) == registers.plane_axis || tile[a] == 1) continue;
-        for (int64_t lines : SmallerTiles(tile[a], 1)) {
+        for (int64_t lines : SmallerTiles(shape[a], tile[a], 1)) {
           candidate[a] = lines;
           consider(candidate);
         }

@@ -50,9 +50,8 @@ absl::Status ScheduleStreamed(schedule::Schedule& schedule, const NestInput& inp
   if (!root_split.first.empty()) order.push_back(root_split.first);
   order.push_back(root_split.second);
   SMELT_RETURN_IF_ERROR(ReorderLoops(schedule, root.name, order));
-  SMELT_ASSIGN_OR_RETURN(
-      const std::vector<std::string> tiles,
-      ParallelizePieces(schedule, root.name, outer, input.target.threads, input.nest.Work()));
+  SMELT_ASSIGN_OR_RETURN(const std::vector<std::string> tiles,
+                         ParallelizePieces(schedule, root.name, outer, input.target.threads, input.nest.Work()));
 
   for (size_t i = sums.size(); i-- > 0;) {
     const std::string& sum = sums[i];

@@ -120,9 +120,8 @@ class TiledNest {
       if (!loops_[a].empty()) SMELT_RETURN_IF_ERROR(SplitByTile(a, &loops));
     }
     SMELT_RETURN_IF_ERROR(SplitPasses(&loops));
-    if (!loops.any_outer() ||
-        (!panels_.empty() && loops.vector_outer.loop.empty() && loops.panel_outer.empty() &&
-         loops.others_outer.empty())) {
+    if (!loops.any_outer() || (!panels_.empty() && loops.vector_outer.loop.empty() && loops.panel_outer.empty() &&
+                               loops.others_outer.empty())) {
       // Everything is one tile; a loop of one iteration holds it.
       const std::string whole = loops.vector_inner.empty() ? loops_[0] : loops.vector_inner;
       SMELT_ASSIGN_OR_RETURN(auto split, schedule_.Split(root_.name, whole, loops.vector_extent));
@@ -301,8 +300,8 @@ class TiledNest {
   std::vector<Panel> panels_;
   std::vector<std::string> sums_;
   std::vector<std::string> loops_;  // the root's loop of each axis of the main operation
-  std::string tile_loop_;   // the accumulators live inside it
-  std::string panel_loop_;  // the innermost one over tiles: what is computed near windows lives inside it
+  std::string tile_loop_;           // the accumulators live inside it
+  std::string panel_loop_;          // the innermost one over tiles: what is computed near windows lives inside it
 };
 
 // Few rows against a matrix whose rows are contiguous along the sum.
@@ -325,9 +324,8 @@ absl::Status ScheduleDots(Schedule& schedule, const NestInput& input) {
   for (const TileLoop& loop : outer) order.push_back(loop.loop);
   order.insert(order.end(), inner.begin(), inner.end());
   SMELT_RETURN_IF_ERROR(ReorderLoops(schedule, root.name, order));
-  SMELT_ASSIGN_OR_RETURN(
-      const std::vector<std::string> tiles,
-      ParallelizePieces(schedule, root.name, outer, input.target.threads, input.nest.Work()));
+  SMELT_ASSIGN_OR_RETURN(const std::vector<std::string> tiles,
+                         ParallelizePieces(schedule, root.name, outer, input.target.threads, input.nest.Work()));
   for (size_t i = input.nest.attached.size(); i-- > 0;) {
     const te::Operation& sum = *input.nest.attached[i].operation;
     SMELT_RETURN_IF_ERROR(schedule.SetScope(sum.name, ir::Scope::kThread));

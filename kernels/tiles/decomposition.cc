@@ -118,8 +118,8 @@ Decomposition Decompose(const ir::Function& function, int threads) {
     }
     double longest = 0;
     for (int64_t worker = 0; worker < threads; ++worker) {
-      longest = std::max(longest, work_before(phase.extent * (worker + 1) / threads) -
-                                      work_before(phase.extent * worker / threads));
+      longest = std::max(
+          longest, work_before(phase.extent * (worker + 1) / threads) - work_before(phase.extent * worker / threads));
     }
     result.work += work_before(phase.extent);
     busiest += longest;

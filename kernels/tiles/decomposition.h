@@ -21,8 +21,8 @@ struct Decomposition {
 };
 
 // For a pool that gives each thread an equal run of consecutive iterations (runtime/thread_pool.h). A store counts one
-// for each lane, and one for each arithmetic operation of its value. A branch that the parallel loop's variable does not
-// decide counts as taken.
+// for each lane, and one for each arithmetic operation of its value. A branch that the parallel loop's variable does
+// not decide counts as taken.
 Decomposition Decompose(const ir::Function& function, int threads);
 
 }  // namespace smelt::kernels::nests

@@ -146,7 +146,9 @@ TEST(RegisterTile, FitsTheRegistersOfTheMachine) {
       const RegisterTile tile = ChooseRegisterTile(nest, nest.main->shape, machine);
       const int64_t accumulators = tile.rows * tile.planes * tile.vectors;
       EXPECT_LE(accumulators, MostAccumulators(machine)) << snippet.name;
-      if (tile.rows * tile.planes > 1) EXPECT_LE(accumulators + tile.vectors + 1, registers) << snippet.name;
+      // With one row the vectors that a step loads are operands in memory.
+      const int64_t loaded = tile.rows * tile.planes > 1 ? tile.vectors + 1 : 1;
+      EXPECT_LE(accumulators + loaded, registers) << snippet.name;
       EXPECT_LE(ChooseRegisterTile(nest, nest.main->shape, machine, 8).rows * tile.planes, 8) << snippet.name;
     }
   }
