@@ -230,7 +230,9 @@ RegisterTile ChooseRegisterTile(const Nest& nest, const std::vector<int64_t>& ti
   if (!IsContraction(main) || windowed) {
     // Sums over columns keep a few vectors in flight; windows share what neighbouring rows read.
     registers.vectors = std::min<int64_t>(wanted, row_extent > 1 ? 1 : 4);
-    registers.rows = EvenRows(row_extent, 4);
+    // Taps of a window stay in registers too, so that fewer accumulators mean fewer rows.
+    const int64_t rows = accumulators > 0 ? std::max<int64_t>(4 * accumulators / MostAccumulators(target), 1) : 4;
+    registers.rows = EvenRows(row_extent, std::min<int64_t>(rows, 4));
     if (wanted >= 2 && row_extent > 1) registers.vectors = 2;
     return registers;
   }

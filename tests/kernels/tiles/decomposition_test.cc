@@ -63,19 +63,21 @@ TEST(DefaultSchedule, PackingReadsItsOperandAloneAndIsAPhaseOfItsOwn) {
   for (const int threads : {1, 4}) {
     const absl::StatusOr<ir::Function> function = LowerDefault(layer, MachineWith(threads, 1 << 20));
     ASSERT_TRUE(function.ok()) << function.status();
+    const std::string weights = function->arguments[1]->name;
+    const std::string panel = weights + ".shared";
     int packing = 0;
     for (const ir::Phase& phase : function->phases) {
       bool copies = false;
       ir::VisitStmts(phase.body, [&](const ir::StmtNode& stmt) {
-        copies |= stmt.kind == ir::StmtKind::kStore && stmt.buffer->name.starts_with("w.");
+        copies |= stmt.kind == ir::StmtKind::kStore && stmt.buffer->name == panel;
       });
       if (!copies) continue;
       ++packing;
       ir::VisitStmts(phase.body, [&](const ir::StmtNode& stmt) {
         if (stmt.kind != ir::StmtKind::kStore) return;
-        EXPECT_TRUE(stmt.buffer->name.starts_with("w.")) << stmt.buffer->name;
-        te::Visit(stmt.value, [](const te::Expr& e) {
-          EXPECT_TRUE(e->kind != te::ExprKind::kLoad || e->buffer->name == "w") << e->buffer->name;
+        EXPECT_EQ(stmt.buffer->name, panel);
+        te::Visit(stmt.value, [&](const te::Expr& e) {
+          EXPECT_TRUE(e->kind != te::ExprKind::kLoad || e->buffer->name == weights) << e->buffer->name;
         });
       });
     }
