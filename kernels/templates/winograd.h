@@ -23,9 +23,10 @@ struct WinogradEstimate {
   double product_seconds = 0;    // the products, at the target's peak
   double transform_seconds = 0;  // of the input, once for each piece of work, and of the output
   double weights_seconds = 0;    // their transformed form is read once for each block of tiles
+  double input_seconds = 0;      // it is written once and read once for each register tile of features
   double launch_seconds = 0;
   double scratch_bytes = 0;  // of one worker
-  // Arithmetic and reading overlap.
+  // Weights are read from one end to the other, which overlaps with the products.
   double seconds() const;
 };
 

@@ -31,7 +31,7 @@ std::vector<int64_t> Parts(int64_t extent, int64_t multiple) {
 }  // namespace
 
 double WinogradEstimate::seconds() const {
-  return std::max(product_seconds + transform_seconds, weights_seconds) + launch_seconds;
+  return std::max(product_seconds, weights_seconds) + transform_seconds + input_seconds + launch_seconds;
 }
 
 WinogradEstimate EstimateWinograd(const WinogradStages& stages, const std::vector<int64_t>& tile,
@@ -59,8 +59,13 @@ WinogradEstimate EstimateWinograd(const WinogradStages& stages, const std::vecto
   const double m = static_cast<double>(stages.output_tile());
   const double border = static_cast<double>(tile[0]) * (static_cast<double>(tile[1]) * m + 2) *
                         (static_cast<double>(tile[2]) * m + 2) * features;
-  estimate.scratch_bytes =
-      4 * (points * tiles * (features + std::min(outputs, static_cast<double>(registers.width()))) + border);
+  const double width = std::min(outputs, static_cast<double>(registers.width()));
+  // The border is read before the first product is written.
+  estimate.scratch_bytes = 4 * (points * tiles * features + std::max(border, points * tiles * width));
+  // Half of a level is left to the weights that pass by, and to whoever else uses it.
+  const double passes = 1 + std::ceil(outputs / width);
+  estimate.input_seconds =
+      rounds * 4 * points * tiles * features * passes / target.BandwidthOf(2 * estimate.scratch_bytes);
   return estimate;
 }
 
@@ -68,15 +73,13 @@ std::vector<std::vector<int64_t>> WinogradTiles(const WinogradStages& stages, co
   const std::vector<int64_t>& extents = stages.extents;
   struct Choice {
     std::vector<int64_t> tile;
-    bool fits;
     double seconds;
   };
   std::vector<Choice> choices;
   const int64_t lanes = std::max<int64_t>(1, target.vector_bytes / 4);
   const auto consider = [&](std::vector<int64_t> tile) {
-    const WinogradEstimate estimate = EstimateWinograd(stages, tile, target);
-    const bool fits = estimate.scratch_bytes <= 0.75 * static_cast<double>(target.LevelBytes(1));
-    choices.push_back({std::move(tile), fits, fits ? estimate.seconds() : estimate.scratch_bytes});
+    const double seconds = EstimateWinograd(stages, tile, target).seconds();
+    choices.push_back({std::move(tile), seconds});
   };
   for (const int64_t outputs : Parts(extents[3], 2 * lanes)) {
     for (const int64_t columns : Parts(extents[2], 1)) {
@@ -91,7 +94,7 @@ std::vector<std::vector<int64_t>> WinogradTiles(const WinogradStages& stages, co
     }
   }
   std::stable_sort(choices.begin(), choices.end(),
-                   [](const Choice& a, const Choice& b) { return a.fits != b.fits ? a.fits : a.seconds < b.seconds; });
+                   [](const Choice& a, const Choice& b) { return a.seconds < b.seconds; });
   std::vector<std::vector<int64_t>> tiles;
   for (Choice& choice : choices) tiles.push_back(std::move(choice.tile));
   return tiles;

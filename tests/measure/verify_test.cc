@@ -69,6 +69,32 @@ TEST(Verifier, AResultThatRoundingDecidesIsComparedWithinWhatRoundingDoes) {
   EXPECT_THAT(verifier->Compare({sums, large}), HasSubstr("out.1: error")) << "rounding does not make a whole";
 }
 
+// A kernel computed by Winograd's algorithm declares four times the error of others, and nobody else has it.
+TEST(Verifier, OnlyADeclaredErrorIsAllowedAndNoLarger) {
+  const auto module =
+      hlo::ParseModule("HloModule m\n\nENTRY e {\n  x = f32[8] parameter(0)\n  ROOT y = f32[8] negate(x)\n}\n").value();
+  const auto verifier = Verifier::Create(*module, 0, nullptr).value();
+  const auto wrong_by = [&](double tolerances) {
+    hlo::Literal result = verifier->expected()[0];
+    const double by = tolerances * VerifyTolerance(hlo::PrimitiveType::kF32);
+    for (float& value : result.data<float>()) value *= static_cast<float>(1 + by);
+    return result;
+  };
+  EXPECT_EQ(verifier->Compare({wrong_by(0.9)}), "");
+  EXPECT_THAT(verifier->Compare({wrong_by(3)}), HasSubstr("out.0: error"));
+  EXPECT_EQ(verifier->Compare({wrong_by(3)}, 4), "");
+  EXPECT_THAT(verifier->Compare({wrong_by(5)}, 4), HasSubstr("out.0: error"));
+}
+
+TEST(Verifier, NoErrorIsDeclaredForIntegers) {
+  const auto module =
+      hlo::ParseModule("HloModule m\n\nENTRY e {\n  x = s32[8] parameter(0)\n  ROOT y = s32[8] add(x, x)\n}\n").value();
+  const auto verifier = Verifier::Create(*module, 0, nullptr).value();
+  hlo::Literal wrong = verifier->expected()[0];
+  wrong.data<int32_t>()[3] += 1;
+  EXPECT_THAT(verifier->Compare({wrong}, 1000), HasSubstr("out.0: error"));
+}
+
 TEST(Verifier, AResultOfAnotherImplementationIsTrustedWhereItIsNear) {
   const auto module =
       hlo::ParseModule("HloModule m\n\nENTRY e {\n  x = f32[8] parameter(0)\n  ROOT y = f32[8] negate(x)\n}\n").value();

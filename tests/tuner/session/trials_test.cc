@@ -124,5 +124,49 @@ TEST_F(TrialsTest, TilesAreTriedAsLongAsThereIsTime) {
   EXPECT_LE(choices->size(), 1u);
 }
 
+TEST_F(TrialsTest, OtherAlgorithmsOfAConvolutionAreTriedFirst) {
+  const std::unique_ptr<Trials> trials = Open();
+  ASSERT_TRUE(trials->PrepareVerifier(60).ok());
+  const absl::StatusOr<TrialResult> usual = trials->Measure(trials->usual());
+  ASSERT_TRUE(usual.ok()) << usual.status();
+  ASSERT_EQ(usual->kernels.size(), 1u);
+  TileSearchOptions options;
+  options.machine = target_->machine();
+  int turns = 0;
+  options.proceed = [&](const std::string&) { return ++turns <= 4; };  // the kernel, its default, and two tiles
+  const auto predictor = gnn::Predictor::Analytical(options.machine);
+  ASSERT_TRUE(
+      SearchTiles(*trials, tunable_->space(), trials->usual(), usual->kernels, *predictor, options).status().ok());
+  for (const char* way : {"winograd2", "winograd4"}) {
+    const auto known = trials->MeasureKernel(absl::StrCat(usual->kernels[0].hash, " ", way), way, [&] {
+      ADD_FAILURE() << way << " was not tried";
+      return measure::Outcome();
+    });
+    ASSERT_TRUE(known.ok()) << known.status();
+    EXPECT_TRUE(known->ok()) << known->message;
+  }
+}
+
+TEST_F(TrialsTest, AnAlgorithmDeclaresItsErrorAndIsNeverReplacedByAnother) {
+  const std::unique_ptr<Trials> trials = Open();
+  ASSERT_TRUE(trials->PrepareVerifier(60).ok());
+  const absl::StatusOr<TrialResult> usual = trials->Measure(trials->usual());
+  ASSERT_TRUE(usual.ok()) << usual.status();
+  ASSERT_EQ(usual->kernels.size(), 1u);
+  EXPECT_EQ(tunable_->ErrorFactor(trials->usual()), 1);
+  Trial trial = trials->usual();
+  trial.tiles[usual->kernels[0].hash] = "winograd4";
+  EXPECT_EQ(tunable_->ErrorFactor(trial), 4);
+  const absl::StatusOr<Trials::Check> check = trials->Verify(trial);
+  ASSERT_TRUE(check.ok()) << check.status();
+  EXPECT_EQ(check->verdict, Trials::Verdict::kRight) << check->difference;
+  // There are fewer rows of tiles than that.
+  trial.tiles[usual->kernels[0].hash] = "winograd4:1x100x1x32";
+  const absl::StatusOr<TrialResult> impossible = trials->Measure(trial);
+  ASSERT_TRUE(impossible.ok()) << impossible.status();
+  EXPECT_FALSE(impossible->outcome.ok());
+  EXPECT_NE(impossible->outcome.message.find("winograd4:1x100x1x32"), std::string::npos) << impossible->outcome.message;
+}
+
 }  // namespace
 }  // namespace smelt::tuner
