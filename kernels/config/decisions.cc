@@ -52,7 +52,7 @@ absl::Status CheckVectors(const MainNest& nest, const Decisions& decisions) {
     const NestAxis& axis = nest.axes[a];
     const int64_t registers = decisions.axes[a].registers;
     if (static_cast<int>(a) == vector) {
-      const bool whole = registers == axis.extent && registers <= lanes;
+      const bool whole = registers == axis.extent;
       if (registers % lanes != 0 && !whole) {
         return Refuse(nest.domain->name, axis.name,
                       absl::StrCat(registers, " elements of a register tile are no whole vectors of ", lanes));
@@ -84,6 +84,8 @@ absl::Status CheckRegisters(const MainNest& nest, const Decisions& decisions, co
   const int vector = decisions.VectorAxis(nest);
   double tail = 1;
   for (size_t a = 0; a < nest.axes.size(); ++a) {
+    // Along vectors the knob has no widths that waste more than they must; elementwise work stops at the end.
+    if (static_cast<int>(a) == vector || nest.sums.empty()) continue;
     const AxisSplit& split = decisions.axes[a];
     tail *= static_cast<double>(CeilTo(nest.axes[a].extent, split.registers) * split.registers) /
             static_cast<double>(nest.axes[a].extent);

@@ -101,10 +101,17 @@ Knob SplitKnob(std::string name, int64_t extent, const SplitLimits& limits) {
   for (int64_t rows = 2; rows <= std::min(extent, limits.most_rows); ++rows) {
     if (!wasteful(rows)) registers.insert(rows);
   }
+  bool any_width = false;
   for (int64_t width : limits.vector_widths) {
-    if (width <= extent ? !wasteful(width) : false) registers.insert(width);
+    if (width > extent || wasteful(width)) continue;
+    registers.insert(width);
+    any_width = true;
   }
-  if (!limits.vector_widths.empty() && extent <= limits.vector_widths.back()) registers.insert(extent);
+  // Whole, in as many vectors as it takes; and where every width is wasteful, the narrowest.
+  if (!limits.vector_widths.empty()) {
+    if (extent <= limits.vector_widths.back()) registers.insert(extent);
+    if (!any_width) registers.insert(std::min(extent, limits.vector_widths.front()));
+  }
   std::set<std::vector<int64_t>> seen;
   for (int64_t inner : registers) {
     const int64_t all = CeilDivide(extent, inner);

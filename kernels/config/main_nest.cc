@@ -20,13 +20,14 @@ constexpr int64_t kShortestVector = 4;
 // bring divisions into the arithmetic.
 bool UsesPositions(const nests::Structure& structure) {
   for (const te::OperationRef& operation : structure.graph.operations) {
-    for (const te::Expr& body : operation->bodies) {
-      const te::Expr without = te::Rewrite(body, [](const te::Expr& e) {
-        return e->kind == te::ExprKind::kTensorRead ? te::IntConst(e->type, 0) : te::Expr();
-      });
-      bool uses = false;
-      te::Visit(without, [&](const te::Expr& e) { uses |= e->kind == te::ExprKind::kVar && e->type == te::kIndex; });
-      if (uses) return true;
+    std::vector<te::Expr> pending(operation->bodies.begin(), operation->bodies.end());
+    absl::flat_hash_set<const te::ExprNode*> seen;
+    while (!pending.empty()) {
+      const te::Expr e = pending.back();
+      pending.pop_back();
+      if (!seen.insert(e.get()).second || e->kind == te::ExprKind::kTensorRead) continue;
+      if (e->kind == te::ExprKind::kVar && e->type == te::kIndex) return true;
+      pending.insert(pending.end(), e->operands.begin(), e->operands.end());
     }
   }
   return false;
