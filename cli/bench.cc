@@ -24,7 +24,7 @@ using ProgramResult = measure::Runner::ProgramResult;
 using KernelTime = measure::Runner::KernelTime;
 
 struct Flags {
-  std::string module, fusion = "priority", golden;
+  std::string module, fusion = "priority", schedule, golden;
   int64_t repeat = 0;
   double seconds = 2;
   bool json = false, no_cache = false;
@@ -128,7 +128,8 @@ absl::Status Bench(const Flags& flags) {
                          OpenTarget(flags.target, {.cache_folder = flags.no_cache ? "" : DefaultCacheFolder(),
                                                    .memory_bytes = kWholeMemory,
                                                    .cancel = interrupt.flag()}));
-  SMELT_ASSIGN_OR_RETURN(OneProgram program, OneProgram::Open(*target, flags.module, flags.fusion, interrupt.flag()));
+  SMELT_ASSIGN_OR_RETURN(OneProgram program,
+                         OneProgram::Open(*target, flags.module, flags.fusion, interrupt.flag(), flags.schedule));
   SMELT_ASSIGN_OR_RETURN(const std::vector<hlo::Literal> inputs, Inputs(flags, program.module()));
   SMELT_ASSIGN_OR_RETURN(const ProgramResult times, program.Time(inputs, flags.seconds, flags.repeat));
   const absl::Status ended = Interrupt::End("the figures are of the runs until then");
@@ -147,6 +148,8 @@ Action AddBench(CLI::App& app) {
   auto flags = std::make_shared<Flags>();
   app.add_option("MODULE", flags->module, "HLO text or proto, or StableHLO, by its extension")->required();
   AddFusionFlag(app, &flags->fusion);
+  app.add_option("--schedule", flags->schedule,
+                 "Schedules of some kernels, a file as `smelt inspect --schedule` prints it; the others have theirs");
   AddTargetFlags(app, &flags->target);
   app.add_option("--golden", flags->golden, "Take the inputs' ranges from this golden file");
   app.add_option("--repeat", flags->repeat, "Runs; 0: as many as fit in --seconds")

@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "cli/schedule_file.h"
 #include "cli/values.h"
 #include "hlo/golden/safetensors.h"
 
@@ -65,11 +66,20 @@ void Append(const std::vector<double>& more, std::vector<double>* all) {
 }  // namespace
 
 absl::StatusOr<OneProgram> OneProgram::Open(const targets::Target& target, const std::string& path,
-                                            const std::string& fusion, const std::atomic<bool>* cancel) {
+                                            const std::string& fusion, const std::atomic<bool>* cancel,
+                                            const std::string& schedules) {
   OneProgram program;
   program.cancel_ = cancel;
   SMELT_ASSIGN_OR_RETURN(program.tunable_, target.Open(path, fusion));
   SMELT_ASSIGN_OR_RETURN(program.trial_, program.tunable_->Named(fusion));
+  if (!schedules.empty()) {
+    if (!target.HasTiles())
+      return absl::InvalidArgumentError(
+          absl::StrCat("--schedule: kernels of target ", target.id().kind, " have no schedules to choose from"));
+    SMELT_ASSIGN_OR_RETURN(const targets::Knobs ways,
+                           ReadSchedules(schedules, *program.tunable_->Fused(program.trial_)));
+    for (const auto& [hash, way] : ways) program.trial_.tiles[hash] = way;
+  }
   const double limit = target.BuildSeconds().value_or(kNoLimit);
   program.runner_ =
       std::make_unique<measure::Runner>(target.NewDevice(targets::DeviceUse::kTimes),

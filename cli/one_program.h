@@ -24,9 +24,10 @@ inline constexpr int64_t kWholeMemory = std::numeric_limits<int64_t>::max();
 
 class OneProgram {
  public:
-  // `target` must outlive it.
+  // `target` must outlive it. `schedules`: a file with those of some kernels (cli/schedule_file.h); others have theirs.
   static absl::StatusOr<OneProgram> Open(const targets::Target& target, const std::string& path,
-                                         const std::string& fusion, const std::atomic<bool>* cancel);
+                                         const std::string& fusion, const std::atomic<bool>* cancel,
+                                         const std::string& schedules = "");
 
   const targets::Tunable& tunable() const { return *tunable_; }
   const hlo::Module& module() const { return *tunable_->program().original; }

@@ -22,7 +22,7 @@ namespace smelt::cli {
 namespace {
 
 struct Flags {
-  std::string module, engine = "compiled", fusion = "priority", golden, inputs, outputs;
+  std::string module, engine = "compiled", fusion = "priority", schedule, golden, inputs, outputs;
   bool check = false, no_cache = false;
   TargetFlags target;
 };
@@ -53,8 +53,8 @@ absl::StatusOr<Subject> Open(const Flags& flags, const Interrupt& interrupt) {
                          OpenTarget(flags.target, {.cache_folder = flags.no_cache ? "" : DefaultCacheFolder(),
                                                    .memory_bytes = kWholeMemory,
                                                    .cancel = interrupt.flag()}));
-  SMELT_ASSIGN_OR_RETURN(subject.program,
-                         OneProgram::Open(*subject.target, flags.module, flags.fusion, interrupt.flag()));
+  SMELT_ASSIGN_OR_RETURN(
+      subject.program, OneProgram::Open(*subject.target, flags.module, flags.fusion, interrupt.flag(), flags.schedule));
   return subject;
 }
 
@@ -106,6 +106,8 @@ Action AddRun(CLI::App& app) {
       ->check(CLI::IsMember({"compiled", "evaluator"}))
       ->capture_default_str();
   AddFusionFlag(app, &flags->fusion);
+  app.add_option("--schedule", flags->schedule,
+                 "Schedules of some kernels, a file as `smelt inspect --schedule` prints it; the others have theirs");
   CLI::Option* golden = app.add_option("--golden", flags->golden,
                                        "Safetensors file with inputs' ranges, outputs and tolerances to compare with");
   CLI::Option* check = app.add_flag("--check", flags->check, "Compare the compiled result with the evaluator's");
