@@ -27,7 +27,7 @@ using ProgramResult = measure::Runner::ProgramResult;
 using KernelTime = measure::Runner::KernelTime;
 
 struct Flags {
-  std::string module, fusion = "priority", golden;
+  std::string module, fusion = "priority", schedule, golden;
   int64_t repeat = 0;
   double seconds = 2;
   bool json = false, no_cache = false, no_library = false;
@@ -63,10 +63,10 @@ struct Subject {
 
 absl::StatusOr<Subject> Open(const Flags& flags, const targets::Target& target, const Interrupt& interrupt) {
   Subject subject;
-  const std::string library = flags.no_library ? "" : DefaultCacheFolder();
+  const KernelSchedules kernels{flags.no_library ? "" : DefaultCacheFolder(), flags.schedule};
   if (!flags.known.given()) {
     SMELT_ASSIGN_OR_RETURN(subject.program,
-                           OneProgram::Open(target, flags.module, flags.fusion, library, interrupt.flag()));
+                           OneProgram::Open(target, flags.module, flags.fusion, kernels, interrupt.flag()));
     SMELT_ASSIGN_OR_RETURN(subject.inputs, Inputs(flags, subject.program->module()));
     return subject;
   }
@@ -176,6 +176,8 @@ Action AddBench(CLI::App& app) {
   auto flags = std::make_shared<Flags>();
   app.add_option("MODULE", flags->module, "HLO text or proto, or StableHLO, by its extension")->required();
   AddFusionFlag(app, &flags->fusion);
+  app.add_option("--schedule", flags->schedule,
+                 "Schedules of some kernels, a file as `smelt inspect --schedule` prints it; the others have theirs");
   AddKnownFlags(app, &flags->known);
   AddTargetFlags(app, &flags->target);
   app.add_option("--golden", flags->golden, "Take the inputs' ranges from this golden file");

@@ -76,7 +76,7 @@ absl::Status Build(const Flags& flags) {
   for (const auto& [hex, text] : subject.trial.tiles) {
     const std::optional<Hash128> hash = Hash128::FromHex(hex);
     if (!hash) return absl::InvalidArgumentError(absl::StrCat(flags.fusion, ": `", hex, "` is no kernel hash"));
-    SMELT_ASSIGN_OR_RETURN(request.options.tiles[*hash], kernels::nests::Tile::Parse(text));
+    SMELT_ASSIGN_OR_RETURN(request.options.schedules[*hash], kernels::config::ParseChoice(text));
   }
   request.fingerprint = hlo::Fingerprint(subject.tunable->program().module()).ToHex();
   request.fusion = flags.fusion;

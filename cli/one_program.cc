@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "cli/schedule_file.h"
 #include "cli/values.h"
 #include "hlo/golden/safetensors.h"
 #include "targets/schedule_library.h"
@@ -66,29 +67,37 @@ void Append(const std::vector<double>& more, std::vector<double>* all) {
 }  // namespace
 
 absl::StatusOr<OneProgram> OneProgram::Open(const targets::Target& target, const std::string& path,
-                                            const std::string& fusion, const std::string& library,
+                                            const std::string& fusion, const KernelSchedules& kernels,
                                             const std::atomic<bool>* cancel) {
   SMELT_ASSIGN_OR_RETURN(std::unique_ptr<targets::Tunable> tunable, target.Open(path, fusion));
-  return Make(target, std::move(tunable), fusion, library, cancel);
+  return Make(target, std::move(tunable), fusion, kernels, cancel);
 }
 
 absl::StatusOr<OneProgram> OneProgram::Take(const targets::Target& target, std::unique_ptr<hlo::Module> module,
-                                            const std::string& fusion, const std::string& library,
+                                            const std::string& fusion, const KernelSchedules& kernels,
                                             const std::atomic<bool>* cancel) {
   SMELT_ASSIGN_OR_RETURN(std::unique_ptr<targets::Tunable> tunable, target.Take(std::move(module), fusion));
-  return Make(target, std::move(tunable), fusion, library, cancel);
+  return Make(target, std::move(tunable), fusion, kernels, cancel);
 }
 
 absl::StatusOr<OneProgram> OneProgram::Make(const targets::Target& target, std::unique_ptr<targets::Tunable> tunable,
-                                            const std::string& fusion, const std::string& library,
+                                            const std::string& fusion, const KernelSchedules& kernels,
                                             const std::atomic<bool>* cancel) {
   OneProgram program;
   program.cancel_ = cancel;
   program.tunable_ = std::move(tunable);
   SMELT_ASSIGN_OR_RETURN(program.trial_, program.tunable_->Named(fusion));
-  if (target.HasTiles() && !library.empty()) {
+  if (target.HasTiles() && !kernels.library.empty()) {
     if (const std::unique_ptr<hlo::Module> fused = program.Fused())
-      targets::ScheduleLibrary(target, library).AddTo(*fused, &program.trial_.tiles);
+      targets::ScheduleLibrary(target, kernels.library).AddTo(*fused, &program.trial_.tiles);
+  }
+  if (!kernels.file.empty()) {
+    if (!target.HasTiles())
+      return absl::InvalidArgumentError(
+          absl::StrCat("--schedule: kernels of target ", target.id().kind, " have no schedules to choose from"));
+    SMELT_ASSIGN_OR_RETURN(const targets::Knobs ways,
+                           ReadSchedules(kernels.file, *program.tunable_->Fused(program.trial_)));
+    for (const auto& [hash, way] : ways) program.trial_.tiles[hash] = way;
   }
   const double limit = target.BuildSeconds().value_or(kNoLimit);
   program.runner_ =

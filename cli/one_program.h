@@ -1,6 +1,6 @@
 // One program, under one configuration, on a target's device: what `run` and `bench` do with it.
 //
-//   OneProgram program = OneProgram::Open(target, "model.hlo", "priority", /*library=*/"", nullptr).value();
+//   OneProgram program = OneProgram::Open(target, "model.hlo", "priority", {}, nullptr).value();
 //   hlo::Literal result = program.Run(inputs).value();
 #pragma once
 
@@ -22,17 +22,23 @@ namespace smelt::cli {
 // One program may take what this process may: a value for targets::Settings::memory_bytes.
 inline constexpr int64_t kWholeMemory = std::numeric_limits<int64_t>::max();
 
+// Where schedules of kernels come from, beside the program's configuration. Others have their default.
+struct KernelSchedules {
+  std::string library;  // a cache folder, whose tuned schedules kernels run with where nothing else is chosen for them
+                        // (targets/schedule_library.h); empty: none
+  std::string file;     // with those of some kernels (cli/schedule_file.h); empty: none
+};
+
 class OneProgram {
  public:
-  // `target` must outlive it. `library`: a cache folder, whose tuned schedules its kernels run with where nothing else
-  // is chosen for them (targets/schedule_library.h); empty: none.
+  // `target` must outlive it.
   static absl::StatusOr<OneProgram> Open(const targets::Target& target, const std::string& path,
-                                         const std::string& fusion, const std::string& library,
+                                         const std::string& fusion, const KernelSchedules& kernels,
                                          const std::atomic<bool>* cancel);
 
   // The same for a module as it is, without any pass.
   static absl::StatusOr<OneProgram> Take(const targets::Target& target, std::unique_ptr<hlo::Module> module,
-                                         const std::string& fusion, const std::string& library,
+                                         const std::string& fusion, const KernelSchedules& kernels,
                                          const std::atomic<bool>* cancel);
 
   const targets::Tunable& tunable() const { return *tunable_; }
@@ -53,7 +59,7 @@ class OneProgram {
  private:
   OneProgram() = default;
   static absl::StatusOr<OneProgram> Make(const targets::Target& target, std::unique_ptr<targets::Tunable> tunable,
-                                         const std::string& fusion, const std::string& library,
+                                         const std::string& fusion, const KernelSchedules& kernels,
                                          const std::atomic<bool>* cancel);
   absl::Status Why(const measure::Outcome& outcome) const;
 

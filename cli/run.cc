@@ -25,7 +25,7 @@ namespace smelt::cli {
 namespace {
 
 struct Flags {
-  std::string module, engine = "compiled", fusion = "priority", golden, inputs, outputs;
+  std::string module, engine = "compiled", fusion = "priority", schedule, golden, inputs, outputs;
   bool check = false, no_cache = false, no_library = false;
   KnownFlags known;
   TargetFlags target;
@@ -68,15 +68,15 @@ absl::StatusOr<Subject> Open(const Flags& flags, const Interrupt& interrupt) {
                          OpenTarget(flags.target, {.cache_folder = flags.no_cache ? "" : DefaultCacheFolder(),
                                                    .memory_bytes = kWholeMemory,
                                                    .cancel = interrupt.flag()}));
-  const std::string library = flags.no_library ? "" : DefaultCacheFolder();
+  const KernelSchedules kernels{flags.no_library ? "" : DefaultCacheFolder(), flags.schedule};
   if (!flags.known.given()) {
     SMELT_ASSIGN_OR_RETURN(subject.program,
-                           OneProgram::Open(*subject.target, flags.module, flags.fusion, library, interrupt.flag()));
+                           OneProgram::Open(*subject.target, flags.module, flags.fusion, kernels, interrupt.flag()));
     return subject;
   }
   SMELT_ASSIGN_OR_RETURN(subject.known, ReadKnown(flags.known, flags.module));
   SMELT_ASSIGN_OR_RETURN(subject.program, OneProgram::Take(*subject.target, subject.known->program.split.main->Clone(),
-                                                           flags.fusion, library, interrupt.flag()));
+                                                           flags.fusion, kernels, interrupt.flag()));
   return subject;
 }
 
@@ -136,6 +136,8 @@ Action AddRun(CLI::App& app) {
       ->check(CLI::IsMember({"compiled", "evaluator"}))
       ->capture_default_str();
   AddFusionFlag(app, &flags->fusion);
+  app.add_option("--schedule", flags->schedule,
+                 "Schedules of some kernels, a file as `smelt inspect --schedule` prints it; the others have theirs");
   CLI::Option* golden = app.add_option("--golden", flags->golden,
                                        "Safetensors file with inputs' ranges, outputs and tolerances to compare with");
   CLI::Option* check = app.add_flag("--check", flags->check, "Compare the compiled result with the evaluator's");

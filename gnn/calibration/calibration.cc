@@ -33,7 +33,7 @@ std::vector<double> RowOf(const std::map<std::string, KindBase>& kinds, const st
 
 // Relative errors count, so that small kernels count as much as large ones.
 absl::StatusOr<KindBase> FitBase(const std::vector<const Probe*>& probes) {
-  Rows rows;
+  Equations rows;
   for (const Probe* probe : probes) {
     rows.push_back({probe->here.compute_seconds / probe->seconds, probe->here.memory_seconds / probe->seconds,
                     kUnit / probe->seconds});
@@ -74,7 +74,7 @@ absl::StatusOr<Calibration> Calibrate(const std::vector<Probe>& probes, const st
     SMELT_ASSIGN_OR_RETURN(calibration.kinds[kind], FitBase(of_kind));
   }
   const size_t hidden = weights.size() - 1;
-  Rows rows;
+  Equations rows;
   std::vector<double> targets;
   std::vector<double> squares(hidden, 0);
   for (const Probe& probe : probes) {

@@ -51,7 +51,7 @@ double Dot(const double* a, const double* b, size_t n) {
   return sum;
 }
 
-absl::Status CheckRows(const Rows& rows, const std::vector<double>& targets, size_t width) {
+absl::Status CheckRows(const Equations& rows, const std::vector<double>& targets, size_t width) {
   if (rows.empty() || rows.size() != targets.size()) {
     return absl::InvalidArgumentError(
         absl::StrCat(rows.size(), " rows and ", targets.size(), " targets: expected as many of both, and at least one"));
@@ -77,7 +77,7 @@ struct Fit {
   std::vector<double> leverage;   // of each row, without its own weight
 };
 
-std::vector<double> NormalMatrix(const Rows& rows, const std::vector<double>& weights) {
+std::vector<double> NormalMatrix(const Equations& rows, const std::vector<double>& weights) {
   const size_t d = rows[0].size();
   std::vector<double> matrix(d * d, 0);
   for (size_t r = 0; r < rows.size(); ++r) {
@@ -93,7 +93,7 @@ std::vector<double> NormalMatrix(const Rows& rows, const std::vector<double>& we
   return matrix;
 }
 
-Fit Solve(const Rows& rows, const std::vector<double>& residuals, const std::vector<double>& weights,
+Fit Solve(const Equations& rows, const std::vector<double>& residuals, const std::vector<double>& weights,
           const std::vector<double>& normal, const std::vector<double>& deviation, double factor) {
   const size_t d = deviation.size();
   Fit fit;
@@ -130,7 +130,7 @@ double MeanAbsolute(const std::vector<double>& values) {
 
 }  // namespace
 
-absl::StatusOr<std::vector<double>> NonNegativeLeastSquares(const Rows& rows, const std::vector<double>& targets) {
+absl::StatusOr<std::vector<double>> NonNegativeLeastSquares(const Equations& rows, const std::vector<double>& targets) {
   constexpr size_t kMostUnknowns = 8;
   const size_t d = rows.empty() ? 0 : rows[0].size();
   if (const absl::Status status = CheckRows(rows, targets, d); !status.ok()) return status;
@@ -177,7 +177,7 @@ double LinearPosterior::Variance(const double* row) const {
   return noise * (1 + Dot(solved.data(), solved.data(), solved.size()));
 }
 
-absl::StatusOr<LinearPosterior> FitLinear(const Rows& rows, const std::vector<double>& targets,
+absl::StatusOr<LinearPosterior> FitLinear(const Equations& rows, const std::vector<double>& targets,
                                           const PriorOptions& prior, double* error) {
   const size_t d = prior.mean.size();
   if (const absl::Status status = CheckRows(rows, targets, d); !status.ok()) return status;

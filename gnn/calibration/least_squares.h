@@ -11,11 +11,11 @@
 
 namespace smelt::gnn {
 
-using Rows = std::vector<std::vector<double>>;
+using Equations = std::vector<std::vector<double>>;
 
 // The x of least sum of (rows . x - targets)^2 with every x at least 0: exact, since each set of coefficients that are
 // not 0 is tried. InvalidArgument: no rows, rows of different widths, or more than 8 unknowns.
-absl::StatusOr<std::vector<double>> NonNegativeLeastSquares(const Rows& rows, const std::vector<double>& targets);
+absl::StatusOr<std::vector<double>> NonNegativeLeastSquares(const Equations& rows, const std::vector<double>& targets);
 
 // A Gaussian over the coefficients of a linear model, and the noise of its targets (Bishop, Pattern Recognition and
 // Machine Learning, Section 3.3).
@@ -38,7 +38,7 @@ struct PriorOptions {
 // out, closed form), with rows that lie far off weighing less (Huber). The noise is such that nine of ten targets, each
 // predicted from the others, lie within 1.645 standard deviations. `error`, where given, receives the mean absolute
 // difference of targets and such predictions. InvalidArgument: no rows, or widths that differ.
-absl::StatusOr<LinearPosterior> FitLinear(const Rows& rows, const std::vector<double>& targets,
+absl::StatusOr<LinearPosterior> FitLinear(const Equations& rows, const std::vector<double>& targets,
                                           const PriorOptions& prior, double* error = nullptr);
 
 }  // namespace smelt::gnn

@@ -52,8 +52,9 @@ absl::Status CheckChoice(const ScheduleChoice& choice, const Hash128& kernel) {
 absl::StatusOr<schedule::Schedule> ScheduleOf(const ScheduleChoice& choice, const nests::Structure& structure,
                                               const machine::Machine& target) {
   if (const auto* tile = std::get_if<nests::Tile>(&choice)) {
-    SMELT_RETURN_IF_ERROR(nests::CheckTile(structure.main_nest(), *tile));
-    return nests::ScheduleStructure(structure, tile->extents, target);
+    SMELT_ASSIGN_OR_RETURN(const nests::Tile whole, nests::WithExtents(structure.main_nest(), *tile, target));
+    SMELT_RETURN_IF_ERROR(nests::CheckTile(structure.main_nest(), whole));
+    return nests::ScheduleStructure(structure, whole.extents, target);
   }
   if (const auto* config = std::get_if<ConfigText>(&choice)) {
     SMELT_ASSIGN_OR_RETURN(std::shared_ptr<const MasterTemplate> master, MasterTemplate::Of(structure, target));

@@ -23,14 +23,23 @@ namespace {
 constexpr size_t kSpillTrials = 3;
 constexpr double kFewerAccumulators[] = {5.0 / 6, 2.0 / 3, 1.0 / 2};
 
-Hash128 KeyOf(const hlo::Computation& kernel, const Target& target, const CompileOptions& options) {
+Hasher KeyOf(const hlo::Computation& kernel, const Target& target) {
   Hasher hasher;
   hasher.Add("smelt kernel").Add(hlo::FingerprintComputation(kernel)).Add(target.CodeHash());
-  hasher.Add(codegen::CompilerVersion()).Add(options.tile ? options.tile->ToString() : "default");
-  if (options.weights_known && !options.tile) hasher.Add("weights known");
-  // What schedules depend on beyond the instruction set.
+  hasher.Add(codegen::CompilerVersion());
+  return hasher;
+}
+
+// Of the default, which is known before any schedule is made: with what schedules depend on beyond the instruction set.
+Hash128 DefaultKey(const hlo::Computation& kernel, const Target& target, bool weights_known) {
+  Hasher hasher = KeyOf(kernel, target).Add(weights_known ? "default, weights known" : "default");
   hasher.Add(int64_t{target.threads}).Add(target.LevelBytes(0)).Add(target.LevelBytes(1)).Add(target.LevelBytes(2));
   return hasher.Finish();
+}
+
+// Equal schedules are one, however they were chosen.
+Hash128 ScheduleKey(const hlo::Computation& kernel, const Target& target, const kernels::schedule::Schedule& schedule) {
+  return KeyOf(kernel, target).Add("trace").Add(schedule.ToString()).Finish();
 }
 
 struct Candidate {
@@ -46,16 +55,22 @@ class Compilation {
   Compilation(const kernels::nests::Structure& structure, const Target& target, bool list, std::string name)
       : structure_(structure), target_(target), list_(list), name_(std::move(name)) {}
 
-  absl::StatusOr<Candidate> Run(const std::optional<kernels::nests::Tile>& tile) {
-    if (tile && tile->algorithm != kernels::te::ConvolutionAlgorithm::kDirect) return BuildAlgorithm(*tile);
-    if (tile) SMELT_RETURN_IF_ERROR(kernels::nests::CheckTile(structure_.main_nest(), *tile));
-    absl::StatusOr<Candidate> built = tile ? BuildTile(*tile) : BuildDefault();
+  // The default.
+  absl::StatusOr<Candidate> Run() {
+    absl::StatusOr<Candidate> built = BuildDefault();
     if (!built.ok()) built = BuildFallback(built.status());
     return built;
   }
 
+  // An explicit choice and its schedule. Whoever made it wants it, or to know why not: nothing takes its place.
+  absl::StatusOr<Candidate> Run(const kernels::config::ScheduleChoice& choice, kernels::schedule::Schedule schedule) {
+    const auto* tile = std::get_if<kernels::nests::Tile>(&choice);
+    return tile != nullptr ? BuildTile(*tile, std::move(schedule))
+                           : Build(std::move(schedule), kernels::config::ToLine(choice));
+  }
+
  private:
-  absl::StatusOr<Candidate> Build(kernels::schedule::Schedule schedule, const kernels::nests::Tile& tile) {
+  absl::StatusOr<Candidate> Build(kernels::schedule::Schedule schedule, std::string tile) {
     SMELT_ASSIGN_OR_RETURN(kernels::ir::Function function,
                            kernels::lower::Lower(schedule, {.name = name_, .vector_bytes = target_.vector_bytes}));
     KernelListing listing;
@@ -65,37 +80,33 @@ class Compilation {
       options.assembly_text = &listing.assembly;
     }
     SMELT_ASSIGN_OR_RETURN(codegen::ObjectCode object, codegen::EmitObject(function, target_, options));
-    return Candidate{std::move(schedule), std::move(object), tile.ToString(), "", std::move(listing)};
+    return Candidate{std::move(schedule), std::move(object), std::move(tile), "", std::move(listing)};
   }
 
-  // The tile's register tile is as large as leaves the inner loops without spills, or spills least.
   absl::StatusOr<Candidate> BuildTile(const kernels::nests::Tile& tile) {
-    const kernels::nests::Nest& nest = structure_.main_nest();
     SMELT_ASSIGN_OR_RETURN(kernels::schedule::Schedule schedule,
                            kernels::nests::ScheduleStructure(structure_, tile.extents, target_));
-    absl::StatusOr<Candidate> best = Build(std::move(schedule), tile);
-    if (!best.ok() || !kernels::nests::IsContraction(*nest.main)) return best;
+    return BuildTile(tile, std::move(schedule));
+  }
+
+  // The tile's register tile is as large as leaves the inner loops without spills, or spills least. `schedule`: that
+  // with the largest one.
+  absl::StatusOr<Candidate> BuildTile(const kernels::nests::Tile& tile, kernels::schedule::Schedule schedule) {
+    absl::StatusOr<Candidate> best = Build(std::move(schedule), tile.ToString());
+    if (!best.ok() || !kernels::nests::IsContraction(*structure_.main_nest().main)) return best;
     for (const double share : kFewerAccumulators) {
       if (best->object.vector_spills == 0) break;
       const int64_t most = static_cast<int64_t>(share * kernels::nests::MostAccumulators(target_));
       absl::StatusOr<kernels::schedule::Schedule> smaller =
           kernels::nests::ScheduleStructure(structure_, tile.extents, target_, most);
       if (!smaller.ok() || smaller->ToString() == best->schedule.ToString()) continue;
-      absl::StatusOr<Candidate> next = Build(*std::move(smaller), tile);
+      absl::StatusOr<Candidate> next = Build(*std::move(smaller), tile.ToString());
       if (next.ok() && next->object.vector_spills < best->object.vector_spills) best = std::move(next);
     }
     return best;
   }
 
-  // No fallback: whoever names an algorithm wants it, or to know why not.
-  absl::StatusOr<Candidate> BuildAlgorithm(const kernels::nests::Tile& named) {
-    const kernels::nests::Nest& nest = structure_.main_nest();
-    SMELT_ASSIGN_OR_RETURN(const kernels::nests::Tile tile, kernels::nests::WithExtents(nest, named, target_));
-    SMELT_RETURN_IF_ERROR(kernels::nests::CheckTile(nest, tile));
-    return BuildTile(tile);
-  }
-
-  // The default tile: see CompileOptions::tile.
+  // The default tile: see CompileOptions::schedule.
   absl::StatusOr<Candidate> BuildDefault() {
     const kernels::nests::Nest& nest = structure_.main_nest();
     std::vector<std::vector<int64_t>> tiles = kernels::nests::PreferredTiles(nest, target_);
@@ -110,8 +121,7 @@ class Compilation {
 
   absl::StatusOr<Candidate> BuildFallback(const absl::Status& why) {
     SMELT_ASSIGN_OR_RETURN(kernels::schedule::Schedule schedule, kernels::nests::FallbackSchedule(structure_, target_));
-    SMELT_ASSIGN_OR_RETURN(Candidate candidate, Build(std::move(schedule), {}));
-    candidate.tile = "fallback";
+    SMELT_ASSIGN_OR_RETURN(Candidate candidate, Build(std::move(schedule), "fallback"));
     candidate.note = absl::StrCat("# fallback: ", std::string(why.message()), "\n");
     return candidate;
   }
@@ -122,19 +132,40 @@ class Compilation {
   const std::string name_;
 };
 
-// The loop nests of the algorithm that is asked for, or of the default one.
+// The loop nests of the algorithm that is chosen, and the choice itself: a default may be one of an algorithm.
 struct Way {
   kernels::nests::Structure structure;
-  std::optional<kernels::nests::Tile> tile;
+  kernels::config::ScheduleChoice choice;
 };
 
 absl::StatusOr<Way> WayOf(const hlo::Computation& kernel, const Target& target, const CompileOptions& options) {
-  Way way{.tile = options.tile};
-  if (!way.tile && options.weights_known) way.tile = kernels::cost::DefaultAlgorithm(kernel, target);
-  const auto algorithm = way.tile ? way.tile->algorithm : kernels::te::ConvolutionAlgorithm::kDirect;
+  Way way{.choice = options.schedule};
+  if (options.weights_known && !kernels::config::IsExplicit(way.choice)) {
+    if (std::optional<kernels::nests::Tile> tile = kernels::cost::DefaultAlgorithm(kernel, target)) way.choice = *tile;
+  }
+  auto* tile = std::get_if<kernels::nests::Tile>(&way.choice);
+  const auto algorithm = tile != nullptr ? tile->algorithm : kernels::te::ConvolutionAlgorithm::kDirect;
   SMELT_ASSIGN_OR_RETURN(kernels::te::Graph graph, kernels::te::FromHlo(kernel, algorithm));
   way.structure = kernels::nests::AnalyseStructure(std::move(graph));
+  if (tile != nullptr) {
+    SMELT_ASSIGN_OR_RETURN(*tile, kernels::nests::WithExtents(way.structure.main_nest(), *tile, target));
+  }
   return way;
+}
+
+absl::StatusOr<Candidate> BuildWay(const Way& way, Compilation compilation, const Target& target) {
+  if (!kernels::config::IsExplicit(way.choice)) return compilation.Run();
+  SMELT_ASSIGN_OR_RETURN(kernels::schedule::Schedule schedule,
+                         kernels::config::ScheduleOf(way.choice, way.structure, target));
+  return compilation.Run(way.choice, std::move(schedule));
+}
+
+// The same kernel under the words by which it was chosen this time.
+std::shared_ptr<const CompiledKernel> Named(std::shared_ptr<const CompiledKernel> kernel, const std::string& tile) {
+  if (kernel->tile == tile) return kernel;
+  auto named = std::make_shared<CompiledKernel>(*kernel);
+  named->tile = tile;
+  return named;
 }
 
 }  // namespace
@@ -143,14 +174,24 @@ absl::StatusOr<std::shared_ptr<const CompiledKernel>> CompileKernel(const hlo::C
                                                                     const Target& target, const CompileOptions& options,
                                                                     KernelCache* cache) {
   if (options.listing != nullptr) cache = nullptr;
-  const Hash128 key = KeyOf(kernel, target, options);
-  if (cache != nullptr) {
+  const bool is_explicit = kernels::config::IsExplicit(options.schedule);
+  Hash128 key = is_explicit ? Hash128() : DefaultKey(kernel, target, options.weights_known);
+  if (cache != nullptr && !is_explicit) {
     if (std::shared_ptr<const CompiledKernel> found = cache->Find(key)) return found;
   }
   const auto start = std::chrono::steady_clock::now();
   SMELT_ASSIGN_OR_RETURN(const Way way, WayOf(kernel, target, options));
+  if (is_explicit) {
+    SMELT_ASSIGN_OR_RETURN(const kernels::schedule::Schedule schedule,
+                           kernels::config::ScheduleOf(way.choice, way.structure, target));
+    key = ScheduleKey(kernel, target, schedule);
+    if (cache != nullptr) {
+      if (std::shared_ptr<const CompiledKernel> found = cache->Find(key))
+        return Named(std::move(found), kernels::config::ToLine(way.choice));
+    }
+  }
   absl::StatusOr<Candidate> built =
-      Compilation(way.structure, target, options.listing != nullptr, "kernel").Run(way.tile);
+      BuildWay(way, Compilation(way.structure, target, options.listing != nullptr, "kernel"), target);
   if (!built.ok()) return built.status();
   SMELT_ASSIGN_OR_RETURN(std::shared_ptr<runtime::KernelCode> code, codegen::LoadObject(built->object));
 
@@ -166,9 +207,10 @@ absl::StatusOr<std::shared_ptr<const CompiledKernel>> CompileKernel(const hlo::C
 }
 
 absl::StatusOr<KernelObject> CompileObject(const hlo::Computation& kernel, const Target& target,
-                                           const std::optional<kernels::nests::Tile>& tile, const std::string& symbol) {
-  SMELT_ASSIGN_OR_RETURN(const Way way, WayOf(kernel, target, {.tile = tile}));
-  SMELT_ASSIGN_OR_RETURN(Candidate built, Compilation(way.structure, target, /*list=*/false, symbol).Run(way.tile));
+                                           const kernels::config::ScheduleChoice& choice, const std::string& symbol) {
+  SMELT_ASSIGN_OR_RETURN(const Way way, WayOf(kernel, target, {.schedule = choice}));
+  SMELT_ASSIGN_OR_RETURN(Candidate built,
+                         BuildWay(way, Compilation(way.structure, target, /*list=*/false, symbol), target));
   return KernelObject{std::move(built.object.elf), std::move(built.object.descriptor), std::move(built.tile),
                       built.object.vector_spills};
 }

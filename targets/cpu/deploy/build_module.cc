@@ -131,14 +131,14 @@ absl::Status CompileObjects(const ModuleRequest& request, const CompiledProgram&
       deployed.native = *job.native;
       return absl::OkStatus();
     }
-    // The tile that it was planned with: what it takes is known.
-    std::optional<kernels::nests::Tile> tile;
-    if (const auto given = request.options.tiles.find(job.source->hash); given != request.options.tiles.end()) {
-      tile = given->second;
+    // The schedule that it was planned with: what it takes is known.
+    kernels::config::ScheduleChoice schedule;
+    if (const auto given = request.options.schedules.find(job.source->hash); given != request.options.schedules.end()) {
+      schedule = given->second;
     } else if (job.code->tile != "fallback") {
-      SMELT_ASSIGN_OR_RETURN(tile, kernels::nests::Tile::Parse(job.code->tile));
+      SMELT_ASSIGN_OR_RETURN(schedule, kernels::config::ParseChoice(job.code->tile));
     }
-    SMELT_ASSIGN_OR_RETURN(KernelObject object, CompileObject(job.source->computation(), request.target, tile,
+    SMELT_ASSIGN_OR_RETURN(KernelObject object, CompileObject(job.source->computation(), request.target, schedule,
                                                               absl::StrCat("k", static_cast<int64_t>(i))));
     const runtime::KernelDescriptor& planned = job.code->code->descriptor();
     Check(object.descriptor.shared_bytes == planned.shared_bytes &&
