@@ -74,7 +74,7 @@ absl::StatusOr<Subject> Open(const Flags& flags, const targets::Target& target, 
   SMELT_ASSIGN_OR_RETURN(std::vector<hlo::Literal> inputs, Inputs(flags, *known.program.original));
   SMELT_ASSIGN_OR_RETURN(subject.inputs, known.MainInputs(known.WithWeights(std::move(inputs))));
   SMELT_ASSIGN_OR_RETURN(subject.program, OneProgram::Take(target, std::move(known.program.split.main), flags.fusion,
-                                                           library, interrupt.flag()));
+                                                           kernels, interrupt.flag()));
   return subject;
 }
 
