@@ -2,7 +2,7 @@
 //
 //   MarkKnownParameters(module, {1, 2});
 //   const KnownPart known(*module.entry());
-//   known.Contains(*instruction)        // whether it follows from parameters 1 and 2 and constants alone
+//   known.Contains(instruction)         // whether it follows from parameters 1 and 2 and constants alone
 //
 // The mark is an attribute of the parameter, so that it travels with the module as text:
 //   w = f32[64,64] parameter(1), frontend_attributes={smelt_known="true"}
