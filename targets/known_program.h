@@ -1,8 +1,8 @@
 // A program whose weights are known, ready to be fused and compiled.
 //
 //   KnownProgram known = PrepareKnownProgram(std::move(module), {1, 2}).value();
-//   auto tunable = target.Take(known.split.main->Clone(), "priority").value();
-//   std::vector<hlo::Literal> inputs = known.split.MainInputs(inputs_of_original).value();
+//   std::unique_ptr<hlo::Module> main = known.split.main->Clone();   // what a target takes
+//   std::vector<hlo::Literal> of_main = known.split.MainInputs(inputs).value();
 #pragma once
 
 #include <cstdint>

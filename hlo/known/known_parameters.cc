@@ -2,9 +2,7 @@
 
 #include <algorithm>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_join.h"
-#include "absl/strings/strip.h"
 #include "base/str_cat.h"
 #include "hlo/literal.h"
 
@@ -73,14 +71,30 @@ bool IsRoot(const Instruction& x) {
                                          : x.opcode() == Opcode::kParameter;
 }
 
-const Instruction* FindParameter(const Module& module, std::string_view word) {
-  for (const Instruction* parameter : module.entry()->Parameters()) {
-    if (parameter != nullptr &&
-        (parameter->name() == word || StrCat(parameter->attributes<ParameterAttributes>().number) == word)) {
-      return parameter;
-    }
+// Without the number that makes a name unique: `x` of `x.1`.
+std::string_view Stem(std::string_view name) {
+  const size_t dot = name.rfind('.');
+  if (dot == std::string_view::npos || dot + 1 == name.size() ||
+      name.find_first_not_of("0123456789", dot + 1) != std::string_view::npos) {
+    return name;
   }
-  return nullptr;
+  return name.substr(0, dot);
+}
+
+// The parameter of this name or number, or the only one of this stem.
+const Instruction* FindParameter(const Module& module, std::string_view word) {
+  const Instruction* found = nullptr;
+  for (const Instruction* parameter : module.entry()->Parameters()) {
+    if (parameter == nullptr) continue;
+    if (parameter->name() == word || StrCat(parameter->attributes<ParameterAttributes>().number) == word)
+      return parameter;
+  }
+  for (const Instruction* parameter : module.entry()->Parameters()) {
+    if (parameter == nullptr || Stem(parameter->name()) != word) continue;
+    if (found != nullptr) return nullptr;
+    found = parameter;
+  }
+  return found;
 }
 
 }  // namespace

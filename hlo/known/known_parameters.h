@@ -2,7 +2,7 @@
 //
 //   MarkKnownParameters(module, {1, 2});
 //   const KnownPart known(*module.entry());
-//   known.Contains(*instruction)        // whether it follows from parameters 1 and 2 and constants alone
+//   known.Contains(instruction)         // whether it follows from parameters 1 and 2 and constants alone
 //
 // The mark is an attribute of the parameter, so that it travels with the module as text:
 //   w = f32[64,64] parameter(1), frontend_attributes={smelt_known="true"}
@@ -26,8 +26,9 @@ void MarkKnownParameters(Module& module, const std::set<int64_t>& numbers);
 bool IsKnownParameter(const Instruction& instruction);
 std::set<int64_t> KnownParameters(const Module& module);
 
-// What `--constant` says: names or numbers of parameters, or all but some: {"all-but:x", "y"}. InvalidArgument: a word
-// that is no parameter's, or nothing left.
+// What `--constant` says: names or numbers of parameters, or all but some: {"all-but:x", "y"}. The number that makes a
+// name unique may be left out where that names one: `x` for `x.1`. InvalidArgument: a word that is no parameter's, or
+// nothing left.
 absl::StatusOr<std::set<int64_t>> ReadKnownParameters(const Module& module, const std::vector<std::string>& words);
 
 // The instructions of a computation that can be computed beforehand.

@@ -5,8 +5,9 @@
 //   main:    ENTRY main(x, known_multiply (known)) = dot(x, known_multiply)
 //
 //   KnownSplit split = SplitKnownPart(module).value();
-//   std::vector<Literal> inputs = split.MainInputs(inputs_of_module).value();   // the evaluator computes `known`
-//   Evaluate(*split.main, ...) gives what the module gives
+//   std::vector<Literal> of_main = split.MainInputs(inputs).value();   // the evaluator computes `known`
+//
+// On these inputs `main` gives what the module gives on its own.
 //
 // Values are kept where that pays: broadcasts and what follows from constants alone stay in `main`, where they cost a
 // kernel nothing, and so does what is much larger than what it is computed from (widened integers). FoldChannelScales

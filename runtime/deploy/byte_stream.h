@@ -5,7 +5,7 @@
 //   writer.Add(int64_t{3});
 //   ByteReader reader(writer.bytes());
 //   int64_t three = 0;
-//   if (!reader.Read(&three)) return;   // the bytes end too early
+//   const bool whole = reader.Read(&three);   // false: the bytes end too early
 #pragma once
 
 #include <bit>

@@ -1,6 +1,6 @@
 // What the instructions of compiled code ask of a processor, by LLVM's names.
 //
-//   std::string missing = MissingFeatures("x86_64", {"avx2", "fma"});   // "" on a Haswell
+//   std::string missing = MissingFeatures({std::string("avx2"), std::string("fma")});   // "" on a Haswell
 #pragma once
 
 #include <span>

@@ -35,8 +35,7 @@ class Known : public ::testing::Test {
 };
 
 TEST_F(Known, ResultsAgreeWithTheEvaluators) {
-  for (const std::string& flag :
-       {"--constant=w,scale,mean", "--constant=all-but:x", "--constant=1", "--constant=2,3"}) {
+  for (const std::string flag : {"--constant=w,scale,mean", "--constant=all-but:x", "--constant=1", "--constant=2,3"}) {
     const ToolResult result = RunTool({"run", program_, flag, "--check", "--threads=2"});
     EXPECT_EQ(result.exit_code, 0) << flag << result.out << result.err;
     EXPECT_THAT(result.out, HasSubstr(" ok\n")) << flag;

@@ -120,6 +120,10 @@ OWN = {
     "sim/dma.h": {**VDLA, "total": "int64_t"},
     "sim/gemm_kernel.h": {"acc": "int32_t*", "inp": "int16_t*", "wgt": "int16_t*"},
     "cli/limits.h": {"app": "CLI::App"},
+    "cli/known_flags.h": {"app": "CLI::App"},
+    "targets/known_program.h": {"module": "std::unique_ptr<smelt::hlo::Module>"},
+    "runtime/deploy/plan_file.h": {"bytes": "std::string"},
+    "runtime/deploy/deployed_module.h": {"image": "const void*"},
     **{f"vdla/lower/{name}.h": {"config": "const smelt::vdla::isa::Config", "instructions": "std::vector<smelt::vdla::isa::Instruction>",
                                "operations": "smelt::vdla::lower::Operations", "program": "smelt::vdla::isa::Program", **more}
        for name, more in {

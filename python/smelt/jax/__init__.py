@@ -3,9 +3,15 @@
     tuned = smelt.jax.tune(step, params, batch, budget=120, out="step.smelt")
     with smelt.jax.optimize(tuned):        # or @smelt.jax.optimize("step.smelt")
         params, loss = step(params, batch)
+
+Or make it a folder that runs without JAX, its weights packed:
+
+    classify = smelt.jax.build(model.apply, params, images, weights=0, out="model.smeltmod")
+    scores, = classify(images)
 """
+from smelt.jax.deploying import Deployed, build
 from smelt.jax.optimizing import Optimization, SmeltWarning, optimize
 from smelt.jax.result import Tuned
 from smelt.jax.tuning import fuse, tune
 
-__all__ = ["Optimization", "SmeltWarning", "Tuned", "fuse", "optimize", "tune"]
+__all__ = ["Deployed", "Optimization", "SmeltWarning", "Tuned", "build", "fuse", "optimize", "tune"]

@@ -1,8 +1,8 @@
 // A program as a deployable module: a folder that `runtime/deploy/` loads without any compiler.
 //
 //   ModuleRequest request;
-//   request.fused = fused_module.get();
-//   request.target = DetectTarget();
+//   request.fused = &fused_module;
+//   request.target = target;
 //   BuiltModule built = BuildModule(request, "resnet18.smeltmod").value();
 #pragma once
 

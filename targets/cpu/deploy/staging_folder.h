@@ -1,7 +1,7 @@
 // A folder that is made beside its place and takes it once it is whole, so that nobody sees half of it.
 //
 //   auto staging = StagingFolder::Create("resnet18.smeltmod", "plan.bin").value();
-//   WriteFile(staging->Path("plan.bin"), bytes);
+//   const std::string path = staging->Path("plan.bin");   // where it is written
 //   staging->Commit().ok();
 #pragma once
 

@@ -41,6 +41,15 @@ TEST(KnownParameters, AreNamedOrNumberedOrAllButSome) {
   EXPECT_FALSE(ReadKnownParameters(*module, {"all-but:x", "w", "b"}).ok());
   EXPECT_FALSE(ReadKnownParameters(*module, {"7"}).ok());
   EXPECT_FALSE(ReadKnownParameters(*module, {""}).ok());
+  const std::unique_ptr<Module> numbered = Parse(R"(HloModule m
+ENTRY main { a = f32[] parameter(0)
+  x.1 = f32[] parameter(1)
+  y.2 = f32[] parameter(2)
+  y.3 = f32[] parameter(3)
+  s = f32[] add(x.1, y.2)
+  ROOT r = f32[] add(s, y.3) })");
+  EXPECT_EQ(ReadKnownParameters(*numbered, {"x"}).value(), (std::set<int64_t>{1}));
+  EXPECT_FALSE(ReadKnownParameters(*numbered, {"y"}).ok()) << "which of both";
 }
 
 TEST(KnownParameters, WhatFollowsFromThemAloneIsKnown) {

@@ -16,7 +16,9 @@ KnownSplit Split(std::string_view text, const std::set<int64_t>& known) {
   absl::StatusOr<KnownSplit> split = SplitKnownPart(*module);
   EXPECT_TRUE(split.ok()) << split.status();
   EXPECT_TRUE(VerifyModule(*split->main).ok()) << VerifyModule(*split->main) << ToText(*split->main);
-  if (split->known != nullptr) EXPECT_TRUE(VerifyModule(*split->known).ok()) << ToText(*split->known);
+  if (split->known != nullptr) {
+    EXPECT_TRUE(VerifyModule(*split->known).ok()) << ToText(*split->known);
+  }
   const std::vector<Literal> inputs = MakeInputs(*module).value();
   std::vector<const Literal*> arguments, main_arguments;
   for (const Literal& input : inputs) arguments.push_back(&input);
