@@ -94,7 +94,8 @@ int Knob::Nearest(const std::vector<int64_t>& wanted) const {
 
 Knob SplitKnob(std::string name, int64_t extent, const SplitLimits& limits) {
   Knob knob{.name = std::move(name), .kind = Knob::Kind::kSplit};
-  std::set<int64_t> registers{1};
+  std::set<int64_t> registers;
+  if (limits.most_rows > 0) registers.insert(1);
   const auto wasteful = [&](int64_t factor) {
     return static_cast<double>(CeilDivide(extent, factor) * factor - extent) > kMostWaste * static_cast<double>(extent);
   };
