@@ -15,8 +15,8 @@ constexpr std::string_view kReducers[] = {"add", "multiply", "minimum", "maximum
 constexpr std::string_view kToApply = "to_apply=";
 
 bool IsWord(std::string_view text) {
-  return !text.empty() && std::all_of(text.begin(), text.end(),
-                                      [](char c) { return absl::ascii_isalnum(c) || c == '-' || c == '_'; });
+  return !text.empty() &&
+         std::all_of(text.begin(), text.end(), [](char c) { return absl::ascii_isalnum(c) || c == '-' || c == '_'; });
 }
 
 // What stands on one line and opens nothing that it does not close.
@@ -63,8 +63,8 @@ std::string KernelText::WithReducers(std::string_view attributes, std::string_vi
   const size_t end = std::min(text.find_first_of(", ", begin), text.size());
   const std::string opcode = text.substr(begin, end - begin);
   if (std::find(std::begin(kReducers), std::end(kReducers), opcode) == std::end(kReducers)) {
-    Fail(absl::StrCat("to_apply names `", opcode, "`, expected one of ", absl::StrJoin(std::vector<std::string>(
-                          std::begin(kReducers), std::end(kReducers)), ", ")));
+    Fail(absl::StrCat("to_apply names `", opcode, "`, expected one of ",
+                      absl::StrJoin(std::vector<std::string>(std::begin(kReducers), std::end(kReducers)), ", ")));
     return text;
   }
   reducers_.insert({opcode, std::string(type)});
@@ -88,8 +88,8 @@ int KernelText::Add(std::string_view opcode, std::string_view shape, const int* 
     names = std::move(rest);
     rest.clear();
   }
-  absl::StrAppend(&lines_, "  n", nodes_, " = ", View(shape), " ", View(opcode), "(", names, ")", rest.empty() ? "" : ", ",
-                  rest, "\n");
+  absl::StrAppend(&lines_, "  n", nodes_, " = ", View(shape), " ", View(opcode), "(", names, ")",
+                  rest.empty() ? "" : ", ", rest, "\n");
   absl::StrAppend(&shapes_, View(shape), "\n");
   return nodes_++;
 }

@@ -8,8 +8,9 @@
  *   int64_t misfits = smelt_score_tiles(kernel, tiles, 2, scores);
  *   double seconds = smelt_kernel_seconds(kernel, NULL);
  *
- * A kernel is looked at once; a tile then costs a small head of the network, and no memory. The library, libsmelt_score,
- * has neither LLVM nor a database in it. It never exits, aborts or writes anything. docs/passes.md walks through it.
+ * A kernel is looked at once; a tile then costs a small head of the network, and no memory. The library,
+ * libsmelt_score, has neither LLVM nor a database in it. It never exits, aborts or writes anything. docs/passes.md
+ * walks through it.
  *
  * A function that fails returns NULL and, where `error` is not NULL, sets it to a message that belongs to the caller:
  * smelt_score_free. A scorer and a kernel never change and may be used from any threads; a builder belongs to one. A

@@ -36,18 +36,18 @@ absl::Status Calibrate(Flags& flags) {
   tuner::CalibrateOptions& options = flags.calibrate;
   if (options.model.empty()) options.model = gnn::ShippedModelPath(target->id().kind);
   if (options.model.empty()) {
-    return absl::NotFoundError(absl::StrCat("there is no shipped model of target `", target->id().kind,
-                                            "`; --model names one to adapt"));
+    return absl::NotFoundError(
+        absl::StrCat("there is no shipped model of target `", target->id().kind, "`; --model names one to adapt"));
   }
   if (flags.probes.empty()) flags.probes = gnn::ShippedProbesPath();
-  if (flags.probes.empty()) return absl::NotFoundError("the probe kernels (models/probe) are not beside the tool; --probes names them");
+  if (flags.probes.empty())
+    return absl::NotFoundError("the probe kernels (models/probe) are not beside the tool; --probes names them");
   if (flags.output.empty()) flags.output = targets::CalibratedModelPath(*target);
   if (flags.output.empty()) return absl::FailedPreconditionError("no cache folder is known; -o says where to write");
   options.cancel = interrupt.flag();
   std::optional<tuner::Progress> line(std::in_place);
   options.progress = &*line;
-  SMELT_ASSIGN_OR_RETURN(const tuner::CalibrateReport report,
-                         tuner::CalibrateModel(flags.probes, *target, options));
+  SMELT_ASSIGN_OR_RETURN(const tuner::CalibrateReport report, tuner::CalibrateModel(flags.probes, *target, options));
   line.reset();
   std::error_code error;
   std::filesystem::create_directories(std::filesystem::path(flags.output).parent_path(), error);

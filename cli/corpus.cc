@@ -97,15 +97,13 @@ absl::Status Import(const Flags& flags) {
   if (!flags.machine.empty()) {
     SMELT_ASSIGN_OR_RETURN(const std::string text, hlo::ReadTextFile(flags.machine));
     const absl::StatusOr<machine::Machine> machine = machine::ReadMachine(text);
-    if (!machine.ok())
-      return absl::InvalidArgumentError(absl::StrCat(flags.machine, ": ", machine.status().message()));
+    if (!machine.ok()) return absl::InvalidArgumentError(absl::StrCat(flags.machine, ": ", machine.status().message()));
     options.machine = machine::DescribeMachine(*machine);
   }
   const std::string& from = flags.files[0];
   const bool is_table = from.ends_with(".csv");
-  SMELT_ASSIGN_OR_RETURN(const gnn::ImportReport report, is_table
-                                                             ? gnn::ImportCsv(from, options, flags.output)
-                                                             : gnn::ImportRecords(from, options, flags.output));
+  SMELT_ASSIGN_OR_RETURN(const gnn::ImportReport report, is_table ? gnn::ImportCsv(from, options, flags.output)
+                                                                  : gnn::ImportRecords(from, options, flags.output));
   Warn(report.refused);
   if (report.left_out > 0) std::fprintf(stderr, "%s: %ld rows were left out\n", from.c_str(), report.left_out);
   if (flags.json) {
@@ -117,7 +115,8 @@ absl::Status Import(const Flags& flags) {
   } else {
     std::printf("%s: %ld records from %ld rows\n", flags.output.c_str(), report.records, report.rows);
   }
-  if (report.records == 0) return absl::InvalidArgumentError(absl::StrCat(from, ": no row has a kernel that can be read"));
+  if (report.records == 0)
+    return absl::InvalidArgumentError(absl::StrCat(from, ": no row has a kernel that can be read"));
   return absl::OkStatus();
 }
 
@@ -164,10 +163,11 @@ absl::Status Corpus(const Flags& flags) {
 
 Action AddCorpus(CLI::App& app) {
   auto flags = std::make_shared<Flags>();
-  app.add_option("TASK", flags->what,
-                 "stats A [B]: what a corpus holds, and how far two labelings agree; merge A...: as one; split A: by "
-                 "program, into -o/0, -o/1, ...; import TABLE.csv, or a corpus without hashes; export A; again A: times "
-                 "a share of its kernels once more")
+  app.add_option(
+         "TASK", flags->what,
+         "stats A [B]: what a corpus holds, and how far two labelings agree; merge A...: as one; split A: by "
+         "program, into -o/0, -o/1, ...; import TABLE.csv, or a corpus without hashes; export A; again A: times "
+         "a share of its kernels once more")
       ->required()
       ->check(CLI::IsMember({"stats", "merge", "split", "import", "export", "again"}));
   app.add_option("FILES", flags->files, "Corpus folders, or the table")->required();
@@ -178,8 +178,9 @@ Action AddCorpus(CLI::App& app) {
       ->capture_default_str();
   app.add_option("--machine", flags->machine,
                  "import: what the kernels ran on, as JSON (docs/formats.md), where the table does not tell");
-  app.add_option("--of", flags->target, "import: whose kernels were timed, KIND or KIND:CPU,threads=N, where the table "
-                                        "does not tell");
+  app.add_option("--of", flags->target,
+                 "import: whose kernels were timed, KIND or KIND:CPU,threads=N, where the table "
+                 "does not tell");
   AddAgainFlags(app, &flags->again);
   app.add_flag("--json", flags->json, "Machine-readable result on standard output");
   return [flags] {

@@ -35,8 +35,7 @@ absl::Status ProfileAgain(const std::string& corpus, const std::string& output, 
   options.cancel = interrupt.flag();
   std::optional<tuner::Progress> line(std::in_place);
   options.progress = &*line;
-  SMELT_ASSIGN_OR_RETURN(const tuner::ProfileReport report,
-                         tuner::ProfileAgain(corpus, flags.share, *target, options));
+  SMELT_ASSIGN_OR_RETURN(const tuner::ProfileReport report, tuner::ProfileAgain(corpus, flags.share, *target, options));
   line.reset();
   if (json) {
     PrintJson({{"corpus", output},

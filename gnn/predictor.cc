@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <mutex>
 #include <shared_mutex>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "gnn/dataset/kernel_kind.h"
@@ -180,8 +182,8 @@ class AnalyticalPredictor : public RememberingPredictor {
 
 class LearnedPredictor : public RememberingPredictor {
  public:
-  LearnedPredictor(ModelFile model, Machine target, Machine here, std::unique_ptr<Engine> fusion, std::unique_ptr<Engine> tile,
-                   std::string warning)
+  LearnedPredictor(ModelFile model, Machine target, Machine here, std::unique_ptr<Engine> fusion,
+                   std::unique_ptr<Engine> tile, std::string warning)
       : model_(std::move(model)),
         target_(std::move(target)),
         here_(std::move(here)),
@@ -191,9 +193,7 @@ class LearnedPredictor : public RememberingPredictor {
 
   std::string Describe() const override { return model_.summary; }
   std::string Warning() const override { return warning_; }
-  std::string Compiler() const override {
-    return model_.calibration ? model_.calibration->compiler : model_.compiler;
-  }
+  std::string Compiler() const override { return model_.calibration ? model_.calibration->compiler : model_.compiler; }
   bool HasFusionTask() const override { return fusion_ != nullptr; }
   bool HasTileTask() const override { return tile_ != nullptr; }
 
@@ -243,8 +243,7 @@ class LearnedPredictor : public RememberingPredictor {
     for (const Kernel* kernel : kernels) graphs.push_back(ExtractFeatures(kernel->computation(), target_));
     for (const KernelGraph& graph : graphs) pointers.push_back(&graph);
     std::vector<float> hidden;
-    const std::vector<double> log_times =
-        fusion_->PredictLogTimes(pointers, model_.calibration ? &hidden : nullptr);
+    const std::vector<double> log_times = fusion_->PredictLogTimes(pointers, model_.calibration ? &hidden : nullptr);
     std::vector<Prediction> predictions;
     const size_t width = static_cast<size_t>(fusion_->HiddenWidth());
     for (size_t i = 0; i < kernels.size(); ++i) {
@@ -267,6 +266,15 @@ class LearnedPredictor : public RememberingPredictor {
   const std::unique_ptr<Engine> fusion_, tile_;
   std::string warning_;
 };
+
+// The machine under the figures that it has; those of levels that it lacks are left out.
+absl::Status TakeFigures(std::map<std::string, double> figures, Machine* machine) {
+  const std::map<std::string, double> own = machine->Figures();
+  std::erase_if(figures, [&](const auto& figure) {
+    return absl::EndsWith(figure.first, "_bandwidth") && !own.contains(figure.first);
+  });
+  return machine->SetFigures(figures);
+}
 
 }  // namespace
 
@@ -310,11 +318,11 @@ absl::StatusOr<std::unique_ptr<Predictor>> Predictor::Of(ModelFile model, const 
                            "this one in two minutes");
   }
   Machine trained_under = target;
-  if (const absl::Status figures = trained_under.SetFigures(model.target_figures); !figures.ok())
+  if (const absl::Status figures = TakeFigures(model.target_figures, &trained_under); !figures.ok())
     return absl::InvalidArgumentError(absl::StrCat(path, ": ", figures.message()));
   Machine here = target;
   if (model.calibration) {
-    if (const absl::Status figures = here.SetFigures(model.calibration->figures); !figures.ok())
+    if (const absl::Status figures = TakeFigures(model.calibration->figures, &here); !figures.ok())
       return absl::InvalidArgumentError(absl::StrCat(path, ": ", figures.message()));
   }
   std::unique_ptr<Engine> engines[2];

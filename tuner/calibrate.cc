@@ -96,7 +96,8 @@ class Calibrator {
       const size_t width = probe.hidden.size();
       double trained = probe.log_estimate + weights[width];
       for (size_t h = 0; h < width; ++h) trained += static_cast<double>(probe.hidden[h]) * weights[h];
-      const gnn::Prediction fitted = fit.Predict(probe.kind, probe.here, probe.log_estimate, probe.hidden.data(), width);
+      const gnn::Prediction fitted =
+          fit.Predict(probe.kind, probe.here, probe.log_estimate, probe.hidden.data(), width);
       const double off = std::fabs(std::log(fitted.seconds / probe.seconds));
       report_.error_before += std::fabs(trained - std::log(probe.seconds / kUnit));
       report_.error += off;
@@ -113,7 +114,8 @@ class Calibrator {
     model.calibration.reset();
     const std::string kind = machine::TargetId::Parse(model.target).kind;
     if (!model.tasks.contains("fusion"))
-      return absl::FailedPreconditionError(absl::StrCat(options_.model, ": has no network for the fusion task to adapt"));
+      return absl::FailedPreconditionError(
+          absl::StrCat(options_.model, ": has no network for the fusion task to adapt"));
     if (kind != target_.id().kind) {
       return absl::FailedPreconditionError(absl::StrCat(options_.model, ": predicts kernels of target `", model.target,
                                                         "`, and cannot be adapted to `", target_.id().ToString(), "`"));
@@ -135,8 +137,8 @@ class Calibrator {
     for (size_t begin = 0; begin < jobs.size() && Since(start_) < time; begin += kAtOnce) {
       if (options_.cancel != nullptr && *options_.cancel) return absl::CancelledError("interrupted");
       const std::vector<KernelJob> some = Copy(jobs, begin, std::min(jobs.size(), begin + kAtOnce));
-      const VisitOptions visits{options_.policy,  1, options_.seed, options_.cancel, &watch_,
-                                std::max(time - Since(start_), 0.01)};
+      const VisitOptions visits{options_.policy, 1,       options_.seed,
+                                options_.cancel, &watch_, std::max(time - Since(start_), 0.01)};
       SMELT_RETURN_IF_ERROR(VisitKernels(target_, visits, some, take));
     }
     return absl::OkStatus();
@@ -145,8 +147,10 @@ class Calibrator {
     std::vector<KernelJob> some;
     for (size_t i = begin; i < end; ++i) {
       const fusion::Kernel& kernel = jobs[i].kernel;
-      some.push_back({{kernel.module->Clone(), kernel.hash, kernel.name, kernel.operands}, jobs[i].tiles,
-                      jobs[i].program, jobs[i].provenance});
+      some.push_back({{kernel.module->Clone(), kernel.hash, kernel.name, kernel.operands},
+                      jobs[i].tiles,
+                      jobs[i].program,
+                      jobs[i].provenance});
     }
     return some;
   }

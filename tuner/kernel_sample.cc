@@ -84,7 +84,8 @@ KernelSample SampleKernels(const fusion::Space& space, const fusion::HeuristicOp
   std::mt19937_64 random(options.seed);
   Configurations configurations(space, cost, random);
   absl::flat_hash_set<Hash128> seen;
-  Reservoir of_heuristics(options.kernels, random), of_random(options.kernels, random), of_walks(options.kernels, random);
+  Reservoir of_heuristics(options.kernels, random), of_random(options.kernels, random),
+      of_walks(options.kernels, random);
   const auto into = [&](Reservoir& reservoir, std::string provenance) -> Visit {
     return [&, provenance](fusion::IncrementalFusion& evaluator, const fusion::KernelRef& reference) {
       if (seen.insert(reference.hash).second) reservoir.Offer(evaluator, reference, provenance, wanted);
@@ -95,9 +96,7 @@ KernelSample SampleKernels(const fusion::Space& space, const fusion::HeuristicOp
     if (options.default_only) break;
   }
   const int64_t others = options.default_only || space.size() == 0 ? 0 : options.configurations;
-  const auto ended = [&] {
-    return Since(start) > options.seconds || (options.cancel != nullptr && *options.cancel);
-  };
+  const auto ended = [&] { return Since(start) > options.seconds || (options.cancel != nullptr && *options.cancel); };
   for (int64_t i = 0; i < others && !ended(); ++i) {
     if (i % 2 == 0) {
       configurations.Random(into(of_random, "random"));

@@ -22,10 +22,10 @@
 namespace smelt::tuner {
 
 struct SampleOptions {
-  int64_t kernels = 1000;        // at most so many
-  int64_t configurations = 50;   // random ones and walks, beside the heuristics
-  bool default_only = false;     // the kernels of `priority` alone
-  double seconds = 60;           // no further configuration after so long
+  int64_t kernels = 1000;       // at most so many
+  int64_t configurations = 50;  // random ones and walks, beside the heuristics
+  bool default_only = false;    // the kernels of `priority` alone
+  double seconds = 60;          // no further configuration after so long
   uint64_t seed = 1;
   const std::atomic<bool>* cancel = nullptr;  // true: no further configuration
 };

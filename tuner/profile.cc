@@ -80,14 +80,13 @@ class Profiler {
     const auto visit = [&](const gnn::KernelExample& example) -> absl::Status {
       const machine::TargetId timed = machine::TargetId::Parse(example.target);
       if (!timed.Agrees(id_)) {
-        return absl::InvalidArgumentError(absl::StrCat(corpus, ": was measured for `", timed.ToString(), "`, and not for `",
-                                                       id_.ToString(), "`"));
+        return absl::InvalidArgumentError(
+            absl::StrCat(corpus, ": was measured for `", timed.ToString(), "`, and not for `", id_.ToString(), "`"));
       }
       const auto [entry, is_new] = taken.emplace(example.hash, false);
       if (!is_new || Cancelled()) return absl::OkStatus();
       const Hash128 draw = Hasher().Add(example.hash).Add(static_cast<int64_t>(options_.seed)).Finish();
-      if (static_cast<double>(draw.high >> 11) * 0x1p-53 >= share || IsDone(example.hash))
-        return absl::OkStatus();
+      if (static_cast<double>(draw.high >> 11) * 0x1p-53 >= share || IsDone(example.hash)) return absl::OkStatus();
       SMELT_ASSIGN_OR_RETURN(const std::unique_ptr<hlo::Module> module,
                              hlo::ParseModule(example.kernel_text, {.file_name = example.program}));
       SMELT_ASSIGN_OR_RETURN(Kernel kernel, fusion::KernelOfModule(*module));
@@ -161,7 +160,9 @@ class Profiler {
                                         [&](const Kernel& kernel) { return IsWanted(kernel); });
     std::mt19937_64 random(options_.seed);
     const int64_t drawn = static_cast<int64_t>(sample.kernels.size());
-    const int64_t of_sample = varies ? std::max<int64_t>(variants * drawn / std::max<int64_t>(options_.kernels_per_program - variants, 1), 0) : 0;
+    const int64_t of_sample =
+        varies ? std::max<int64_t>(variants * drawn / std::max<int64_t>(options_.kernels_per_program - variants, 1), 0)
+               : 0;
     for (int64_t i = 0; i < of_sample; ++i) {
       const Kernel& original = sample.kernels[random() % static_cast<uint64_t>(drawn)].kernel;
       const std::string provenance = absl::StrCat("variant:", original.hash.ToHex());
@@ -213,9 +214,8 @@ class Profiler {
     std::vector<KernelJob> jobs = std::exchange(waiting_, {});
     waiting_times_ = 0;
     const VisitOptions options{options_.policy, options_.visits, options_.seed, options_.cancel, &watch_};
-    return VisitKernels(target_, options, jobs, [&](const KernelJob& job, const KernelVisit& visit) {
-      return Append(job, visit);
-    });
+    return VisitKernels(target_, options, jobs,
+                        [&](const KernelJob& job, const KernelVisit& visit) { return Append(job, visit); });
   }
 
   absl::Status Append(const KernelJob& job, const KernelVisit& visit) {
@@ -265,10 +265,10 @@ class Profiler {
     ++report_.visits;
     report_.unsteady += visit.unsteady;
     if (options_.progress != nullptr) {
-      options_.progress->Update(absl::StrFormat(
-          "%s: %d kernels, %.1f a second, %d visits, %d in a spell, %d failed", place_, report_.kernels,
-          static_cast<double>(report_.kernels) / std::max(Since(start_), 1e-3), report_.visits, report_.unsteady,
-          report_.failed));
+      options_.progress->Update(absl::StrFormat("%s: %d kernels, %.1f a second, %d visits, %d in a spell, %d failed",
+                                                place_, report_.kernels,
+                                                static_cast<double>(report_.kernels) / std::max(Since(start_), 1e-3),
+                                                report_.visits, report_.unsteady, report_.failed));
     }
     return absl::OkStatus();
   }
@@ -300,7 +300,8 @@ class Profiler {
 
 absl::StatusOr<ProfileReport> ProfileAgain(const std::string& corpus, double share, const targets::Target& target,
                                            const ProfileOptions& options) {
-  if (!(share > 0 && share <= 1)) return absl::InvalidArgumentError(absl::StrCat("a share of ", share, " is not in (0, 1]"));
+  if (!(share > 0 && share <= 1))
+    return absl::InvalidArgumentError(absl::StrCat("a share of ", share, " is not in (0, 1]"));
   return Profiler(target, options).RunAgain(corpus, share);
 }
 

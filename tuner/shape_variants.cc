@@ -18,7 +18,7 @@
 namespace smelt::tuner {
 namespace {
 
-constexpr int64_t kLeastSize = 4;        // smaller ones are windows, pairs and the like
+constexpr int64_t kLeastSize = 4;  // smaller ones are windows, pairs and the like
 constexpr int64_t kLargestSize = 1 << 22;
 
 // Calls `number` with each whole number of text[begin, end), in order, and appends what it returns in its place.

@@ -7,6 +7,7 @@
 // Spells last for about a second, and share a factor of 0.55 to 1.5: the clock, or a neighbour.
 #pragma once
 
+#include <cstddef>
 #include <vector>
 
 namespace smelt::tuner {

@@ -71,7 +71,8 @@ class Visitor {
 
  private:
   bool Ended() const {
-    return (options_.cancel != nullptr && *options_.cancel) || (options_.seconds > 0 && Since(start_) > options_.seconds);
+    return (options_.cancel != nullptr && *options_.cancel) ||
+           (options_.seconds > 0 && Since(start_) > options_.seconds);
   }
 
   // On all cores, before anything is timed. A failure shows again, and is recorded, when the kernel is timed.
@@ -92,7 +93,8 @@ class Visitor {
         for (const auto& tile : jobs_[mine].tiles) (void)compiler.CompileKernel(jobs_[mine].kernel, WayOf(tile));
       }
     };
-    const size_t workers = std::min<size_t>({jobs_.size() / 4 + 1, std::max(1u, std::thread::hardware_concurrency()), 4});
+    const size_t workers =
+        std::min<size_t>({jobs_.size() / 4 + 1, std::max(1u, std::thread::hardware_concurrency()), 4});
     std::vector<std::thread> threads;
     for (size_t i = 1; i < workers; ++i) threads.emplace_back(compile);
     compile();
@@ -101,7 +103,6 @@ class Visitor {
 
   // Each of these once, in one new process.
   absl::Status Round(const std::vector<size_t>& due) {
-    constexpr double kSecondsBetween = 0.1;  // of reference times: spells last for about ten times that
     static std::atomic<int64_t> processes = 0;
     const int64_t process = ++processes;
     const fusion::Kernel reference = ReferenceKernel();
@@ -132,7 +133,7 @@ class Visitor {
       if (options_.cancel != nullptr && *options_.cancel) break;
       visit.placement = absl::StrCat("process ", ::getpid(), ".", process, ", place ", place);
       open.emplace_back(due[place], std::move(visit));
-      if (Since(last) < kSecondsBetween) continue;
+      if (Since(last) < options_.seconds_between) continue;
       SMELT_RETURN_IF_ERROR(close());
       last = Clock::now();
     }
@@ -162,7 +163,8 @@ class Visitor {
 
 }  // namespace
 
-absl::Status VisitKernels(const targets::Target& target, const VisitOptions& options, const std::vector<KernelJob>& jobs,
+absl::Status VisitKernels(const targets::Target& target, const VisitOptions& options,
+                          const std::vector<KernelJob>& jobs,
                           const std::function<absl::Status(const KernelJob&, const KernelVisit&)>& take) {
   if (jobs.empty()) return absl::OkStatus();
   return Visitor(target, options, jobs, take).Run();

@@ -3,8 +3,8 @@
 //
 //   VisitKernels(target, {.visits = 2}, jobs, append).ok();
 //
-// What is compiled is in the cache of the target, where it keeps code; other targets compile in the child that times, one
-// after the other.
+// What is compiled is in the cache of the target, where it keeps code; other targets compile in the child that times,
+// one after the other.
 #pragma once
 
 #include <atomic>
@@ -39,9 +39,9 @@ struct TimedTile {
 struct KernelVisit {
   std::vector<TimedTile> times;
   std::string trace;
-  std::string placement;  // the child's number, and the kernel's in it
-  double drift = 0;       // SpellWatch::Drift()
-  bool unsteady = false;  // further than gnn::kSteadyDrift
+  std::string placement;                  // the child's number, and the kernel's in it
+  double drift = 0;                       // SpellWatch::Drift()
+  bool unsteady = false;                  // further than gnn::kSteadyDrift
   std::vector<double> reference_seconds;  // before and after
 };
 
@@ -50,12 +50,14 @@ struct VisitOptions {
   int visits = 2;  // to each kernel; a kernel none of which was steady gets one more
   uint64_t seed = 1;
   const std::atomic<bool>* cancel = nullptr;
-  SpellWatch* watch = nullptr;  // of the whole run; null: one of these jobs
-  double seconds = 0;           // no further kernel after so long; 0: no limit
+  SpellWatch* watch = nullptr;   // of the whole run; null: one of these jobs
+  double seconds = 0;            // no further kernel after so long; 0: no limit
+  double seconds_between = 0.1;  // of times of the reference kernel: spells last for about ten times that
 };
 
 // Calls `take` with each visit as soon as the reference kernel was timed behind it; its first error ends all.
-absl::Status VisitKernels(const targets::Target& target, const VisitOptions& options, const std::vector<KernelJob>& jobs,
+absl::Status VisitKernels(const targets::Target& target, const VisitOptions& options,
+                          const std::vector<KernelJob>& jobs,
                           const std::function<absl::Status(const KernelJob&, const KernelVisit&)>& take);
 
 }  // namespace smelt::tuner

@@ -53,8 +53,8 @@ double Dot(const double* a, const double* b, size_t n) {
 
 absl::Status CheckRows(const Equations& rows, const std::vector<double>& targets, size_t width) {
   if (rows.empty() || rows.size() != targets.size()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(rows.size(), " rows and ", targets.size(), " targets: expected as many of both, and at least one"));
+    return absl::InvalidArgumentError(absl::StrCat(rows.size(), " rows and ", targets.size(),
+                                                   " targets: expected as many of both, and at least one"));
   }
   for (const std::vector<double>& row : rows) {
     if (row.size() != width)
@@ -71,10 +71,10 @@ double Quantile(std::vector<double> values, double share) {
 
 // One fit with given weights of the rows and one factor of the prior.
 struct Fit {
-  std::vector<double> change;     // of the coefficients, against the prior's mean
-  std::vector<double> root;       // of the weighted normal matrix
-  std::vector<double> left_out;   // target minus its prediction from the others
-  std::vector<double> leverage;   // of each row, without its own weight
+  std::vector<double> change;    // of the coefficients, against the prior's mean
+  std::vector<double> root;      // of the weighted normal matrix
+  std::vector<double> left_out;  // target minus its prediction from the others
+  std::vector<double> leverage;  // of each row, without its own weight
 };
 
 std::vector<double> NormalMatrix(const Equations& rows, const std::vector<double>& weights) {
@@ -184,8 +184,7 @@ absl::StatusOr<LinearPosterior> FitLinear(const Equations& rows, const std::vect
   if (prior.deviation.size() != d)
     return absl::InvalidArgumentError(absl::StrCat(prior.deviation.size(), " deviations of ", d, " coefficients"));
   std::vector<double> residuals;
-  for (size_t r = 0; r < rows.size(); ++r)
-    residuals.push_back(targets[r] - Dot(rows[r].data(), prior.mean.data(), d));
+  for (size_t r = 0; r < rows.size(); ++r) residuals.push_back(targets[r] - Dot(rows[r].data(), prior.mean.data(), d));
   constexpr double kFactors[] = {0.01, 0.03, 0.1, 0.3, 1, 3, 10};
   constexpr int kRounds = 3;
   std::vector<double> weights(rows.size(), 1);

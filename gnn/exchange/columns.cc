@@ -72,7 +72,8 @@ const std::vector<TableColumn>& TableColumns() {
        }},
       {"default", [](const KernelExample&, const Measurement& m) { return std::string(m.default_tile ? "1" : "0"); },
        [](const std::string& text, KernelExample*, Measurement* m) {
-         if (text != "0" && text != "1") return absl::InvalidArgumentError(absl::StrCat("`", text, "`, expected 0 or 1"));
+         if (text != "0" && text != "1")
+           return absl::InvalidArgumentError(absl::StrCat("`", text, "`, expected 0 or 1"));
          m->default_tile = text == "1";
          return absl::OkStatus();
        }},

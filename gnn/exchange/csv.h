@@ -1,5 +1,5 @@
-// Tables as comma-separated values (RFC 4180): fields with commas, quotes or line breaks stand in quotes, and a quote in
-// them twice.
+// Tables as comma-separated values (RFC 4180): fields with commas, quotes or line breaks stand in quotes, and a quote
+// in them twice.
 //
 //   std::istringstream text("a,b\n1,\"x, y\"\n");
 //   CsvReader reader(text, "times.csv");

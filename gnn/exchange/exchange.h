@@ -36,9 +36,10 @@ struct ImportReport {
   int64_t left_out = 0;              // rows of all that were refused
 };
 
-// Appends to the corpus. InvalidArgument: a table that is none, a column that is unknown, twice or missing, a value that
-// is no number, a machine that is none. Rows whose kernel cannot be read are left out, and counted.
-absl::StatusOr<ImportReport> ImportCsv(const std::string& path, const ImportOptions& options, const std::string& corpus);
+// Appends to the corpus. InvalidArgument: a table that is none, a column that is unknown, twice or missing, a value
+// that is no number, a machine that is none. Rows whose kernel cannot be read are left out, and counted.
+absl::StatusOr<ImportReport> ImportCsv(const std::string& path, const ImportOptions& options,
+                                       const std::string& corpus);
 // The same from a corpus whose records have no hash, as a program without Smelt writes it.
 absl::StatusOr<ImportReport> ImportRecords(const std::string& folder, const ImportOptions& options,
                                            const std::string& corpus);

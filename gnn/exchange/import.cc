@@ -27,7 +27,8 @@ constexpr int64_t kRefusedNamed = 10;
 constexpr size_t kMostRows = 65536;  // of one record: what is held of a table
 
 // The columns of a table by their place in its rows.
-absl::StatusOr<std::vector<const TableColumn*>> ReadHeader(const CsvReader& reader, const std::vector<std::string>& row) {
+absl::StatusOr<std::vector<const TableColumn*>> ReadHeader(const CsvReader& reader,
+                                                           const std::vector<std::string>& row) {
   std::vector<const TableColumn*> columns;
   std::vector<std::string> names;
   for (const TableColumn& column : TableColumns()) names.push_back(column.name);
@@ -72,8 +73,7 @@ class Completion {
 
   // Of a whole corpus, and not of one kernel.
   absl::Status Check(const KernelExample& record) {
-    if (record.target.empty())
-      return absl::InvalidArgumentError("no target: give --target=KIND, or a column `target`");
+    if (record.target.empty()) return absl::InvalidArgumentError("no target: give --target=KIND, or a column `target`");
     if (machine::TargetId::Parse(record.target).kind.empty())
       return absl::InvalidArgumentError(absl::StrCat("target `", record.target, "` has no kind, such as chip:CPU"));
     if (record.machine == checked_) return absl::OkStatus();

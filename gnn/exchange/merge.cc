@@ -49,8 +49,9 @@ absl::StatusOr<MergeReport> MergeCorpora(const std::vector<std::string>& inputs,
     const machine::TargetId other = machine::TargetId::Parse(example.target);
     if (target.kind.empty()) target = other;
     if (target.Agrees(other)) return absl::OkStatus();
-    return absl::InvalidArgumentError(absl::StrCat(folder, ": was measured for `", other.ToString(), "`, and the others for `",
-                                                   target.ToString(), "`; a corpus is of one target"));
+    return absl::InvalidArgumentError(absl::StrCat(folder, ": was measured for `", other.ToString(),
+                                                   "`, and the others for `", target.ToString(),
+                                                   "`; a corpus is of one target"));
   };
   if (!IsEmptyOrAbsent(output)) {
     const auto known = [&](const KernelExample& example) {
@@ -80,7 +81,8 @@ absl::StatusOr<SplitReport> SplitCorpus(const std::string& input,
                                         const std::vector<std::pair<std::string, double>>& parts, uint64_t seed) {
   double total = 0;
   for (const auto& [folder, share] : parts) {
-    if (!(share > 0)) return absl::InvalidArgumentError(absl::StrCat(folder, ": a share of ", share, " is not above 0"));
+    if (!(share > 0))
+      return absl::InvalidArgumentError(absl::StrCat(folder, ": a share of ", share, " is not above 0"));
     if (!IsEmptyOrAbsent(folder))
       return absl::InvalidArgumentError(absl::StrCat(folder, ": is not empty; a part is a folder of its own"));
     total += share;

@@ -20,9 +20,9 @@ struct MergeReport {
   int64_t equal = 0;                  // that were there already, byte by byte
   std::vector<std::string> warnings;  // torn tails
 };
-// Appends the records of all `inputs`, in order, to `output`, each distinct one once: a merge that was interrupted goes on
-// when it is asked for again. Records of one kernel that differ are visits, and all stay. InvalidArgument: no input, an
-// input that is the output, or targets that differ.
+// Appends the records of all `inputs`, in order, to `output`, each distinct one once: a merge that was interrupted goes
+// on when it is asked for again. Records of one kernel that differ are visits, and all stay. InvalidArgument: no input,
+// an input that is the output, or targets that differ.
 absl::StatusOr<MergeReport> MergeCorpora(const std::vector<std::string>& inputs, const std::string& output);
 
 struct SplitReport {
@@ -30,8 +30,8 @@ struct SplitReport {
   std::vector<std::string> warnings;  // torn tails
 };
 // Programs go to the parts by their shares, each whole, as `train` holds them out: a program's part depends on its name
-// and the seed alone. InvalidArgument: a share that is not above 0, shares beyond 1 in all, or a part that is not empty.
-// What is left of 1 is in no part.
+// and the seed alone. InvalidArgument: a share that is not above 0, shares beyond 1 in all, or a part that is not
+// empty. What is left of 1 is in no part.
 absl::StatusOr<SplitReport> SplitCorpus(const std::string& input,
                                         const std::vector<std::pair<std::string, double>>& parts, uint64_t seed);
 

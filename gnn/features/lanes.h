@@ -3,8 +3,8 @@
 //   Doubles x = Doubles{} + 8.0;
 //   Doubles third = LogOf(x);
 //
-// The compiler turns them into the vectors that a CPU has. Everything is inlined, so that it is compiled for the vectors
-// of the function that calls it. Included by .cc files that are compiled for several CPUs only.
+// The compiler turns them into the vectors that a CPU has. Everything is inlined, so that it is compiled for the
+// vectors of the function that calls it. Included by .cc files that are compiled for several CPUs only.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,8 @@ using Floats = float __attribute__((vector_size(32)));
 // Natural logarithm of normal numbers above 0, to 1e-11.
 SMELT_LANES_INLINE Doubles LogOf(const Doubles& x) {
   constexpr int64_t kOne = 0x3FF0000000000000, kMantissa = 0x000FFFFFFFFFFFFF;
-  constexpr int64_t kMagicBits = 0x4338000000000000;  // of the double below: adding a small number to one adds it to both
+  constexpr int64_t kMagicBits =
+      0x4338000000000000;  // of the double below: adding a small number to one adds it to both
   constexpr double kMagic = 6755399441055744.0, kRootOfTwo = 1.4142135623730951, kLogOfTwo = 0.6931471805599453;
   const Words bits = reinterpret_cast<Words>(x);
   const Words exponent_bits = (bits >> 52) - 1023 + kMagicBits;

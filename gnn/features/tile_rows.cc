@@ -91,7 +91,8 @@ SMELT_LANES_INLINE void FillLanes(const Facts& f, const Doubles* extents, int64_
   put(LogTimeOf(estimate.memory));
 }
 
-SMELT_VECTOR_VERSIONS void FillColumns(const Facts& f, const int64_t* extents, int64_t rank, int count, float* columns) {
+SMELT_VECTOR_VERSIONS void FillColumns(const Facts& f, const int64_t* extents, int64_t rank, int count,
+                                       float* columns) {
   Doubles loaded[TileRows::kMostRank];
   for (int first = 0; first < count; first += kLanes) {
     Load(extents, rank, first, count, loaded);
@@ -130,13 +131,13 @@ TileRows::TileRows(const hlo::Computation& kernel, const machine::Machine& targe
 }
 
 void TileRows::FillBlock(const int64_t* extents, int count, float* columns) const {
-  const Facts facts{formula_,      has_tiles_,     whole_compute_, whole_memory_, whole_seconds_,
+  const Facts facts{formula_,       has_tiles_,    whole_compute_, whole_memory_, whole_seconds_,
                     element_bytes_, vector_bytes_, l1_bytes_,      l2_bytes_,     threads_};
   FillColumns(facts, extents, static_cast<int64_t>(dimensions().size()), count, columns);
 }
 
 void TileRows::Estimate(const int64_t* extents, int count, float* seconds) const {
-  const Facts facts{formula_,      has_tiles_,     whole_compute_, whole_memory_, whole_seconds_,
+  const Facts facts{formula_,       has_tiles_,    whole_compute_, whole_memory_, whole_seconds_,
                     element_bytes_, vector_bytes_, l1_bytes_,      l2_bytes_,     threads_};
   FillSeconds(facts, extents, static_cast<int64_t>(dimensions().size()), count, seconds);
 }

@@ -1,4 +1,5 @@
-// What a corpus holds, and how far two labelings of the same kernels agree: no model can be told to be better than that.
+// What a corpus holds, and how far two labelings of the same kernels agree: no model can be told to be better than
+// that.
 //
 //   CorpusStatistics all = ReadStatistics("corpus").value();
 //   Agreement agreement = Compare(all.labels, ReadStatistics("again").value().labels);
@@ -29,8 +30,8 @@ struct CorpusStatistics {
   int64_t revisited = 0;                                               // kernels with a second visit
   int64_t unsteady = 0;                                                // visits in a spell, by the reference kernel
   std::map<std::string, int64_t> programs, kinds, targets, provenances, compilers;  // records of each
-  std::vector<double> seconds;                                         // labels of default tiles
-  double repeat_noise = 0;                                             // median of (median - least) / least in a visit
+  std::vector<double> seconds;                                                      // labels of default tiles
+  double repeat_noise = 0;  // median of (median - least) / least in a visit
   Labels labels;
   absl::flat_hash_map<Hash128, std::string> program_of;  // by the keys of `labels`
   std::vector<std::string> warnings;
@@ -44,8 +45,8 @@ struct AgreementOf {
   double median_difference = 0;  // of |a - b| over the lesser
   double ninetieth = 0;          // the 90th percentile of the same
   double far = 0;                // share of kernels that are off by more than 10 %
-  double mape = 0;  // median over programs of the mean of |a - b| / b: the floor of a model's error
-  double tau = 0;   // median over programs: the ceiling of a model's rank correlation
+  double mape = 0;               // median over programs of the mean of |a - b| / b: the floor of a model's error
+  double tau = 0;                // median over programs: the ceiling of a model's rank correlation
 };
 struct Agreement {
   AgreementOf large, small;

@@ -34,8 +34,9 @@ std::string Row(const char* title, const AgreementOf& of) {
 }
 
 json Of(const AgreementOf& of) {
-  return {{"kernels", of.kernels}, {"median_difference", of.median_difference}, {"ninetieth", of.ninetieth},
-          {"far", of.far},         {"mape_floor", of.mape},                     {"tau_ceiling", of.tau}};
+  return {{"kernels", of.kernels},     {"median_difference", of.median_difference},
+          {"ninetieth", of.ninetieth}, {"far", of.far},
+          {"mape_floor", of.mape},     {"tau_ceiling", of.tau}};
 }
 
 }  // namespace
@@ -47,11 +48,13 @@ std::string FormatStatistics(const CorpusStatistics& c) {
   absl::StrAppend(&text, Counts("targets", c.targets, 4), Counts("compilers", c.compilers, 3),
                   Counts("kinds", c.kinds, 16), Counts("provenance", c.provenances, 8),
                   Counts("programs", c.programs, 8));
-  absl::StrAppend(&text, absl::StrFormat("%-14sleast %.2f us, 10 %% below %.2f, median %.2f, 90 %% below %.2f, most %.2f\n",
-                                         "run time", 1e6 * At(c.seconds, 0), 1e6 * At(c.seconds, 0.1),
-                                         1e6 * At(c.seconds, 0.5), 1e6 * At(c.seconds, 0.9), 1e6 * At(c.seconds, 1)));
-  absl::StrAppend(&text, absl::StrFormat("%-14s%.2f %% between repeats of one visit (median); %d of %d visits in a spell\n",
-                                         "noise", 100 * c.repeat_noise, c.unsteady, c.records));
+  absl::StrAppend(
+      &text, absl::StrFormat("%-14sleast %.2f us, 10 %% below %.2f, median %.2f, 90 %% below %.2f, most %.2f\n",
+                             "run time", 1e6 * At(c.seconds, 0), 1e6 * At(c.seconds, 0.1), 1e6 * At(c.seconds, 0.5),
+                             1e6 * At(c.seconds, 0.9), 1e6 * At(c.seconds, 1)));
+  absl::StrAppend(&text,
+                  absl::StrFormat("%-14s%.2f %% between repeats of one visit (median); %d of %d visits in a spell\n",
+                                  "noise", 100 * c.repeat_noise, c.unsteady, c.records));
   return text;
 }
 

@@ -50,8 +50,8 @@ json ToJson(const Calibration& c) {
   json kinds = json::object();
   for (const auto& [kind, base] : c.kinds)
     kinds[kind] = {{"compute", base.compute}, {"memory", base.memory}, {"constant", base.constant}};
-  return {{"figures", c.figures}, {"device", c.device},       {"compiler", c.compiler},  {"kernels", c.kernels},
-          {"error", c.error},     {"kinds", std::move(kinds)}, {"mean", c.layer.mean},    {"noise", c.layer.noise}};
+  return {{"figures", c.figures}, {"device", c.device},        {"compiler", c.compiler}, {"kernels", c.kernels},
+          {"error", c.error},     {"kinds", std::move(kinds)}, {"mean", c.layer.mean},   {"noise", c.layer.noise}};
 }
 
 // Without the root, which is a tensor.

@@ -9,7 +9,7 @@ namespace smelt::gnn {
 namespace {
 
 // Rows and columns of c that stay in registers during a pass over k: 6 x 64 floats are 24 of the 32 vector registers of
-// AVX-512.
+// AVX-512. They do so only where the loops over them are unrolled altogether, which the compiler is told.
 constexpr int64_t kRows = 6;
 constexpr int64_t kColumns = 64;
 
@@ -23,12 +23,15 @@ SMELT_VECTOR_VERSIONS void MultiplyAdd(const float* a, const float* b, float* c,
     int64_t i = 0;
     for (; i + kRows <= rows; i += kRows) {
       Vector sums[kRows][4];
+#pragma GCC unroll 6
       for (int64_t r = 0; r < kRows; ++r) {
+#pragma GCC unroll 4
         for (int64_t v = 0; v < 4; ++v) sums[r][v] = *reinterpret_cast<const Vector*>(&c[(i + r) * n + j + 16 * v]);
       }
       for (int64_t x = 0; x < k; ++x) {
         const Vector* row = reinterpret_cast<const Vector*>(&b[x * n + j]);
         const Vector b0 = row[0], b1 = row[1], b2 = row[2], b3 = row[3];
+#pragma GCC unroll 6
         for (int64_t r = 0; r < kRows; ++r) {
           const float factor = a[(i + r) * k + x];
           sums[r][0] += factor * b0;
@@ -37,18 +40,23 @@ SMELT_VECTOR_VERSIONS void MultiplyAdd(const float* a, const float* b, float* c,
           sums[r][3] += factor * b3;
         }
       }
+#pragma GCC unroll 6
       for (int64_t r = 0; r < kRows; ++r) {
+#pragma GCC unroll 4
         for (int64_t v = 0; v < 4; ++v) *reinterpret_cast<Vector*>(&c[(i + r) * n + j + 16 * v]) = sums[r][v];
       }
     }
     for (; i < rows; ++i) {
       Vector sums[4];
+#pragma GCC unroll 4
       for (int64_t v = 0; v < 4; ++v) sums[v] = *reinterpret_cast<const Vector*>(&c[i * n + j + 16 * v]);
       for (int64_t x = 0; x < k; ++x) {
         const Vector* row = reinterpret_cast<const Vector*>(&b[x * n + j]);
         const float factor = a[i * k + x];
+#pragma GCC unroll 4
         for (int64_t v = 0; v < 4; ++v) sums[v] += factor * row[v];
       }
+#pragma GCC unroll 4
       for (int64_t v = 0; v < 4; ++v) *reinterpret_cast<Vector*>(&c[i * n + j + 16 * v]) = sums[v];
     }
   }
@@ -61,18 +69,21 @@ SMELT_VECTOR_VERSIONS void MultiplyAdd(const float* a, const float* b, float* c,
 }
 
 SMELT_VECTOR_VERSIONS void MultiplySome(const float* a, int64_t lda, const float* b, float* c, int64_t rows,
-                                       const int32_t* some, int64_t count) {
+                                        const int32_t* some, int64_t count) {
   static_assert(kBlockColumns == kColumns);
   int64_t i = 0;
   for (; i + kRows <= rows; i += kRows) {
     Vector sums[kRows][4];
+#pragma GCC unroll 6
     for (int64_t r = 0; r < kRows; ++r) {
+#pragma GCC unroll 4
       for (int64_t v = 0; v < 4; ++v) sums[r][v] = *reinterpret_cast<const Vector*>(&c[(i + r) * kColumns + 16 * v]);
     }
     for (int64_t s = 0; s < count; ++s) {
       const int64_t x = some[s];
       const Vector* row = reinterpret_cast<const Vector*>(&b[x * kColumns]);
       const Vector b0 = row[0], b1 = row[1], b2 = row[2], b3 = row[3];
+#pragma GCC unroll 6
       for (int64_t r = 0; r < kRows; ++r) {
         const float factor = a[(i + r) * lda + x];
         sums[r][0] += factor * b0;
@@ -81,18 +92,23 @@ SMELT_VECTOR_VERSIONS void MultiplySome(const float* a, int64_t lda, const float
         sums[r][3] += factor * b3;
       }
     }
+#pragma GCC unroll 6
     for (int64_t r = 0; r < kRows; ++r) {
+#pragma GCC unroll 4
       for (int64_t v = 0; v < 4; ++v) *reinterpret_cast<Vector*>(&c[(i + r) * kColumns + 16 * v]) = sums[r][v];
     }
   }
   for (; i < rows; ++i) {
     Vector sums[4];
+#pragma GCC unroll 4
     for (int64_t v = 0; v < 4; ++v) sums[v] = *reinterpret_cast<const Vector*>(&c[i * kColumns + 16 * v]);
     for (int64_t s = 0; s < count; ++s) {
       const Vector* row = reinterpret_cast<const Vector*>(&b[some[s] * kColumns]);
       const float factor = a[i * lda + some[s]];
+#pragma GCC unroll 4
       for (int64_t v = 0; v < 4; ++v) sums[v] += factor * row[v];
     }
+#pragma GCC unroll 4
     for (int64_t v = 0; v < 4; ++v) *reinterpret_cast<Vector*>(&c[i * kColumns + 16 * v]) = sums[v];
   }
 }
@@ -103,6 +119,7 @@ SMELT_VECTOR_VERSIONS int64_t ReluRows(float* rows, int64_t count, int32_t* some
   for (int64_t r = 0; r < count; ++r) {
     Vector* row = reinterpret_cast<Vector*>(&rows[r * kColumns]);
     Vector largest = zero;
+#pragma GCC unroll 4
     for (int64_t v = 0; v < 4; ++v) {
       const Vector x = row[v] > zero ? row[v] : zero;
       row[v] = x;
@@ -119,17 +136,21 @@ SMELT_VECTOR_VERSIONS int64_t ReluRows(float* rows, int64_t count, int32_t* some
 SMELT_VECTOR_VERSIONS void DotRelu(const float* a, const float* rows, int64_t count, float* y) {
   const Vector zero = Vector{};
   Vector sums[4];
+#pragma GCC unroll 4
   for (int64_t v = 0; v < 4; ++v) sums[v] = *reinterpret_cast<const Vector*>(&y[16 * v]);
   for (int64_t r = 0; r < count; ++r) {
     const Vector* row = reinterpret_cast<const Vector*>(&rows[r * kColumns]);
+#pragma GCC unroll 4
     for (int64_t v = 0; v < 4; ++v) sums[v] += a[r] * (row[v] > zero ? row[v] : zero);
   }
+#pragma GCC unroll 4
   for (int64_t v = 0; v < 4; ++v) *reinterpret_cast<Vector*>(&y[16 * v]) = sums[v];
 }
 
 SMELT_VECTOR_VERSIONS bool ClipColumn(const float* x, float low, float high, float* out) {
   const Vector lowest = Vector{} + low, highest = Vector{} + high;
   Vector least, most;
+#pragma GCC unroll 4
   for (int64_t v = 0; v < 4; ++v) {
     Vector value = *reinterpret_cast<const Vector*>(&x[16 * v]);
     value = value < lowest ? lowest : value;
@@ -165,7 +186,7 @@ SMELT_VECTOR_VERSIONS void Relu(float* x, int64_t n) {
 }
 
 SMELT_VECTOR_VERSIONS void StandardiseRows(float* rows, int64_t count, int64_t width, const float* low,
-                                          const float* high, const float* mean, const float* scale) {
+                                           const float* high, const float* mean, const float* scale) {
   const auto vector = [](const float* x) -> const Vector& { return *reinterpret_cast<const Vector*>(x); };
   for (int64_t r = 0; r < count; ++r) {
     float* row = &rows[r * width];

@@ -13,7 +13,8 @@ inline constexpr int64_t kBlockColumns = 64;
 // are known to add nothing.
 void MultiplySome(const float* a, int64_t lda, const float* b, float* c, int64_t rows, const int32_t* some,
                   int64_t count);
-// Negative values of the `rows` x 64 become 0; the rows that still have another value go to `some`. Returns their number.
+// Negative values of the `rows` x 64 become 0; the rows that still have another value go to `some`. Returns their
+// number.
 int64_t ReluRows(float* rows, int64_t count, int32_t* some);
 // y[64] += sum over r of a[r] * rows[r x 64], of rows whose negative values count as 0.
 void DotRelu(const float* a, const float* rows, int64_t count, float* y);

@@ -127,7 +127,8 @@ absl::StatusOr<std::unique_ptr<Engine>> Engine::Create(const TaskModel& task) {
   MultiplyAdd(embedding.data(), opcode.data(), w->opcode_rows.data(), hlo::kOpcodeCount, e, h);
   SMELT_ASSIGN_OR_RETURN(w->features, Transposed(task, "input.features", h, node_columns));
   SMELT_ASSIGN_OR_RETURN(const std::vector<float> bias, Plain(task, "input.bias", h));
-  for (int64_t opcode = 0; opcode < hlo::kOpcodeCount; ++opcode) AddScaled(bias.data(), 1, &w->opcode_rows[opcode * h], h);
+  for (int64_t opcode = 0; opcode < hlo::kOpcodeCount; ++opcode)
+    AddScaled(bias.data(), 1, &w->opcode_rows[opcode * h], h);
   if (task.kind == NetworkKind::kLstm) {
     w->pooled = h;
     SMELT_ASSIGN_OR_RETURN(w->lstm_input, Transposed(task, "lstm.input", 4 * h, h));
@@ -203,8 +204,8 @@ void Engine::Embed(absl::Span<const KernelGraph* const> kernels, float* joined) 
   MultiplyAdd(kernel_features, w.head_kernel.data(), joined, static_cast<int64_t>(kernels.size()), kernel_columns, h);
 }
 
-// The layers of GraphSAGE. Means over operands and over users of nodes that have none are zero, so that only rows of the
-// others are multiplied.
+// The layers of GraphSAGE. Means over operands and over users of nodes that have none are zero, so that only rows of
+// the others are multiplied.
 void Engine::PassMessages(absl::Span<const KernelGraph* const> kernels, int64_t n, float* state) const {
   const Weights& w = *weights_;
   const int64_t h = w.hidden;
@@ -238,8 +239,8 @@ void Engine::PassMessages(absl::Span<const KernelGraph* const> kernels, int64_t 
         const int32_t begin = kernel->operand_begin[i], end = kernel->operand_begin[i + 1];
         for (int32_t e = begin; e < end; ++e) {
           const int64_t operand = first + kernel->operands[e];
-          AddScaled(&state[operand * h], 1.0f / static_cast<float>(end - begin),
-                    &means[row_of_operands[first + i] * h], h);
+          AddScaled(&state[operand * h], 1.0f / static_cast<float>(end - begin), &means[row_of_operands[first + i] * h],
+                    h);
           AddScaled(&state[(first + i) * h], 1.0f / static_cast<float>(users[operand]),
                     &means[(operand_rows + with_users[operand]) * h], h);
         }

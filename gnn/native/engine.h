@@ -30,8 +30,8 @@ class Engine {
   // Scores of the tiles of one kernel, lower is better; `tile_rows` as TileFeatures makes them.
   std::vector<double> ScoreTiles(const KernelGraph& kernel, absl::Span<const float> tile_rows) const;
   // The same in two steps, for many tiles: the kernel as the head sees it, which no tile changes, and the scores of one
-  // block of tiles, whose columns are as TileRows::FillBlock leaves them. Empty where the network knows no tiles. Scores
-  // beyond `count` are not written. The second allocates nothing but in a thread's first call.
+  // block of tiles, whose columns are as TileRows::FillBlock leaves them. Empty where the network knows no tiles.
+  // Scores beyond `count` are not written. The second allocates nothing but in a thread's first call.
   std::vector<float> EmbedForTiles(const KernelGraph& kernel) const;
   void ScoreBlock(const std::vector<float>& embedded, const float* columns, int count, float* scores) const;
 

@@ -1,4 +1,5 @@
-// Memory for one thread's passes through a network, kept for its next: a pass allocates nothing once it is large enough.
+// Memory for one thread's passes through a network, kept for its next: a pass allocates nothing once it is large
+// enough.
 //
 //   Scratch scratch;
 //   float* state = scratch.Take(count);   // until `scratch` goes; what is taken behind it may not stay longer

@@ -29,8 +29,8 @@ class ProfileTest : public ::testing::Test {
   ~ProfileTest() override { fs::remove_all(folder_); }
 
   std::vector<std::string> Words(const std::vector<std::string>& more = {}) const {
-    std::vector<std::string> words = {"profile", (folder_ / "small.hlo").string(), (folder_ / "other.hlo").string(),
-                                      "-o",      (folder_ / "corpus").string(),    "--json",
+    std::vector<std::string> words = {"profile",   (folder_ / "small.hlo").string(), (folder_ / "other.hlo").string(),
+                                      "-o",        (folder_ / "corpus").string(),    "--json",
                                       "--visits=1"};
     words.insert(words.end(), more.begin(), more.end());
     return words;
