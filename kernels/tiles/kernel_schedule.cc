@@ -31,7 +31,7 @@ absl::Status CheckTile(const Nest& nest, const Tile& tile) {
 }
 
 absl::StatusOr<schedule::Schedule> ScheduleStructure(const Structure& structure, const std::vector<int64_t>& tile,
-                                                     const machine::Machine& target, int64_t accumulators) {
+                                                     const machine::Machine& target, const ScheduleOptions& options) {
   schedule::Schedule schedule(structure.graph);
   for (const te::OperationRef& operation : structure.inlined) {
     SMELT_RETURN_IF_ERROR(schedule.ComputeInline(operation->name));
@@ -41,9 +41,13 @@ absl::StatusOr<schedule::Schedule> ScheduleStructure(const Structure& structure,
     const Nest& nest = structure.nests[i];
     if (placed.contains(nest.root.get())) continue;
     const bool is_main = i == structure.main;
-    const NestInput input{
-        structure, nest, target, is_main ? tile : PreferredTiles(nest, target).front(), is_main ? accumulators : 0,
-        &placed};
+    const NestInput input{structure,
+                          nest,
+                          target,
+                          is_main ? tile : PreferredTiles(nest, target).front(),
+                          is_main ? options.accumulators : 0,
+                          options.known,
+                          &placed};
     SMELT_RETURN_IF_ERROR(kTemplates[static_cast<int>(nest.kind)](schedule, input));
   }
   return schedule;

@@ -6,6 +6,7 @@
 #include "absl/status/statusor.h"
 #include "kernels/nests/structure.h"
 #include "kernels/schedule/schedule.h"
+#include "kernels/templates/templates.h"
 #include "kernels/tiles/tiles.h"
 #include "machine/machine.h"
 
@@ -14,9 +15,18 @@ namespace smelt::kernels::nests {
 // Whether the tile divides the nest: as many extents as dimensions, each between 1 and its dimension.
 absl::Status CheckTile(const Nest& nest, const Tile& tile);
 
-// `tile` divides the main nest; the others take what they prefer. `accumulators`: see ChooseRegisterTile of
-// templates/register_tile.h, for the main nest.
+struct ScheduleOptions {
+  // At most so many of a contraction's accumulators in registers, where the compiler has room for fewer than the
+  // templates think; 0: as many as these choose (ChooseRegisterTile of templates/register_tile.h).
+  int64_t accumulators = 0;
+  // Placeholders of the graph whose values are known before the call. What is packed of them alone becomes a phase of
+  // its own, which can then run before.
+  KnownInputs known;
+};
+
+// `tile` divides the main nest; the others take what they prefer.
 absl::StatusOr<schedule::Schedule> ScheduleStructure(const Structure& structure, const std::vector<int64_t>& tile,
-                                                     const machine::Machine& target, int64_t accumulators = 0);
+                                                     const machine::Machine& target,
+                                                     const ScheduleOptions& options = {});
 
 }  // namespace smelt::kernels::nests
