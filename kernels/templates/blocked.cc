@@ -4,7 +4,7 @@
 //
 //   panel[...] = the shared operand in strips             in parallel, see panel.h
 //   for tiles, in parallel
-//     for blocks of the sum
+//     for blocks of the sum                               or here: a block of the panel, where one tile has all rows
 //       for rows and columns of the tile, by register tiles
 //         for the block: accumulators += broadcast * vector
 //         sums += accumulators
@@ -148,7 +148,7 @@ class BlockedNest {
       SMELT_ASSIGN_OR_RETURN(auto split, schedule_.Split(partial, ReduceName(0), steps));
       SMELT_RETURN_IF_ERROR(schedule_.Unroll(partial, split.second));
     }
-    return Pack(sum, partial);
+    return Pack(sum, partial, block_loop);
   }
 
   // The accumulators go on from block to block: taps of windows, and sums that no block divides.
@@ -172,12 +172,13 @@ class BlockedNest {
         within.push_back(loop);
       }
     }
+    const std::string block_loop = order.empty() ? "" : order.back();
     SMELT_ASSIGN_OR_RETURN(const RegisterLoops loops, SplitIntoRegisterTiles(sum, order));
     order.insert(order.end(), within.begin(), within.end());
     loops.AppendTo(order);
     SMELT_RETURN_IF_ERROR(ReorderLoops(schedule_, stage, order));
     SMELT_RETURN_IF_ERROR(loops.UnrollIn(schedule_, stage));
-    return Pack(sum, stage);
+    return Pack(sum, stage, block_loop);
   }
 
   // The loops of one register tile.
@@ -229,11 +230,28 @@ class BlockedNest {
     return loops;
   }
 
-  absl::Status Pack(const Sum& sum, const std::string& reader) {
+  // `block_loop`: that over blocks of the sum, empty where there is one block.
+  absl::Status Pack(const Sum& sum, const std::string& reader, const std::string& block_loop) {
     const Panel panel = PanelOf(input_.structure, input_.nest, *sum.operation, registers_);
-    // No window is blocked (FormOf), so that nothing is computed near one.
-    if (panel.kind == Panel::Kind::kNone || panel.kind == Panel::Kind::kNear) return absl::OkStatus();
-    return PackAtRoot(schedule_, input_, panel, reader, registers_);
+    // No window is blocked (FormOf).
+    if (panel.kind == Panel::Kind::kNone || panel.kind == Panel::Kind::kWindow) return absl::OkStatus();
+    if (block_loop.empty() || !UsedByOneTile(panel) || IsKnown(*panel.access->tensor, input_.known))
+      return PackAtRoot(schedule_, input_, panel, reader, registers_);
+    const int64_t columns = std::min(input_.tile[registers_.vector_axis], main_.axes[registers_.vector_axis].extent);
+    return PackAt(schedule_, input_, panel, reader, sum.stage, block_loop, columns, registers_);
+  }
+
+  // Whether no two tiles read the same part of the operand.
+  bool UsedByOneTile(const Panel& panel) const {
+    for (size_t a = 0; a < main_.axes.size(); ++a) {
+      if (static_cast<int>(a) == registers_.vector_axis || input_.tile[a] >= main_.axes[a].extent) continue;
+      const te::Expr& axis = panel.sum->axes[a].var;
+      if (std::none_of(panel.access->indices.begin(), panel.access->indices.end(),
+                       [&](const te::Expr& index) { return DependsOn(index, axis); })) {
+        return false;
+      }
+    }
+    return true;
   }
 
   Schedule& schedule_;

@@ -83,9 +83,9 @@ int64_t RowsOfPiece(std::vector<TileLoop> loops, const TileLoop& rows, int64_t r
 }
 
 // Loops of the packing stage: runs of the operand's rows outside, then the sum's dimensions, the strip's vectors
-// inside.
+// inside. `threads`: 0 where the stage is computed at a loop of another.
 absl::Status ScheduleCopy(Schedule& schedule, const std::string& stage, const te::Operation& sum, const Access& access,
-                          const RegisterTile& registers, const machine::Machine& target) {
+                          const RegisterTile& registers, int threads) {
   const std::vector<int64_t>& shape = access.tensor->shape;
   const int along = DimensionAlong(sum, access, registers);
   const std::vector<int> dimensions = DimensionsBySum(sum, access, along);
@@ -104,8 +104,8 @@ absl::Status ScheduleCopy(Schedule& schedule, const std::string& stage, const te
   for (size_t i = 0; i < dimensions.size(); ++i) {
     const int d = dimensions[i];
     TileLoop loop{d, shape[d], 1, AxisName(d)};
-    if (i + 1 == dimensions.size()) {
-      loop.tile = RowsOfPiece(outer, loop, run, target.threads);
+    if (i + 1 == dimensions.size() && threads > 0) {
+      loop.tile = RowsOfPiece(outer, loop, run, threads);
       if (loop.tile > 1) {
         SMELT_ASSIGN_OR_RETURN(auto split, schedule.Split(stage, loop.loop, loop.tile));
         loop.loop = split.first;
@@ -122,9 +122,9 @@ absl::Status ScheduleCopy(Schedule& schedule, const std::string& stage, const te
   order.push_back(split.second);
   for (size_t i = outer.size(); i-- > 0;) order.insert(order.begin(), outer[i].loop);
   SMELT_RETURN_IF_ERROR(ReorderLoops(schedule, stage, order));
-  if (outer.empty()) return absl::OkStatus();
+  if (outer.empty() || threads == 0) return absl::OkStatus();
   // A copy moves two words where an operation of a sum takes two flops.
-  return ParallelizePieces(schedule, stage, outer, target.threads, 8 * Elements(*access.tensor)).status();
+  return ParallelizePieces(schedule, stage, outer, threads, 8 * Elements(*access.tensor)).status();
 }
 
 absl::Status LayOut(Schedule& schedule, const std::string& stage, const te::Operation& sum, const Access& access,
@@ -157,15 +157,8 @@ Panel PanelOf(const Structure& structure, const Nest& nest, const te::Operation&
     // not go through memory, and pixels whose channels fill whole pages do not meet in the same sets of the cache. A
     // large window would have a tile compute its lines several times.
     const bool windowed = sum.tag == "convolution" && IsDepthwise(nest) && Steps(sum) <= kWindowTaps * Elements(sum);
-    if (windowed) return {Panel::Kind::kNear, &sum, access};
-    if (reuse >= rows) return {Panel::Kind::kComputed, &sum, access};
+    if (windowed) return {Panel::Kind::kWindow, &sum, access};
   }
-  const std::optional<int64_t> stride = Stride(*access, sum.axes[registers.vector_axis].var);
-  // What does not lie along the vectors is gathered on every pass over the rows, or once.
-  const bool along = stride && *stride == 1;
-  // Depthwise: every read runs along the vectors and nothing is shared.
-  if (reuse < (along ? kPackedPasses : kGatheredPasses) * rows) return none;
-  if (Steps(sum) / Elements(sum) < kShortSum) return none;
   // Strips that began in the middle of a register tile would cut its vectors.
   const te::Expr& position = access->indices[DimensionAlong(sum, *access, registers)];
   for (size_t a = 0; a < sum.axes.size(); ++a) {
@@ -173,9 +166,30 @@ Panel PanelOf(const Structure& structure, const Nest& nest, const te::Operation&
     const std::optional<int64_t> step = Coefficient(position, sum.axes[a].var);
     if (!step || *step % registers.width() != 0) return none;
   }
+  if (reuse >= rows && IsPrivate(structure, *access)) return {Panel::Kind::kComputed, &sum, access};
+  const std::optional<int64_t> stride = Stride(*access, sum.axes[registers.vector_axis].var);
+  // What does not lie along the vectors is gathered on every pass over the rows, or once.
+  const bool along = stride && *stride == 1;
+  // Depthwise: every read runs along the vectors and nothing is shared.
+  if (reuse < (along ? kPackedPasses : kGatheredPasses) * rows) return none;
+  if (Steps(sum) / Elements(sum) < kShortSum) return none;
   // Already as narrow as a panel.
   if (along && access->tensor->shape.back() <= registers.width()) return none;
   return {Panel::Kind::kCopied, &sum, access};
+}
+
+bool IsKnown(const te::Operation& operand, const KnownInputs& known) {
+  absl::flat_hash_set<const te::Operation*> seen{&operand};
+  std::vector<const te::Operation*> open{&operand};
+  while (!open.empty()) {
+    const te::Operation* operation = open.back();
+    open.pop_back();
+    if (operation->kind == te::OperationKind::kPlaceholder && !known.contains(operation)) return false;
+    for (const te::OperationRef& input : operation->Inputs()) {
+      if (seen.insert(input.get()).second) open.push_back(input.get());
+    }
+  }
+  return true;
 }
 
 absl::Status PackAtRoot(Schedule& schedule, const NestInput& input, const Panel& panel, const std::string& reader,
@@ -189,28 +203,23 @@ absl::Status PackAtRoot(Schedule& schedule, const NestInput& input, const Panel&
   const int64_t extent = panel.sum->axes[registers.vector_axis].extent;
   SMELT_RETURN_IF_ERROR(
       LayOut(schedule, stage, *panel.sum, *panel.access, registers, /*strips=*/extent > registers.width()));
-  return ScheduleCopy(schedule, stage, *panel.sum, *panel.access, registers, input.target);
+  return ScheduleCopy(schedule, stage, *panel.sum, *panel.access, registers, std::max(input.target.threads, 1));
 }
 
-absl::Status ComputeNear(Schedule& schedule, const NestInput& input, const Panel& panel, const std::string& root,
-                         const std::string& loop, const RegisterTile& registers) {
-  const std::string& stage = panel.access->tensor->name;
-  SMELT_RETURN_IF_ERROR(schedule.SetScope(stage, ir::Scope::kThread));
-  input.placed->insert(panel.access->tensor.get());
-  SMELT_RETURN_IF_ERROR(schedule.ComputeAt(stage, root, loop));
-  const int along = DimensionAlong(*panel.sum, *panel.access, registers);
-  const int64_t tile = std::min(input.tile[registers.vector_axis], panel.sum->axes[registers.vector_axis].extent);
-  SMELT_RETURN_IF_ERROR(
-      LayOut(schedule, stage, *panel.sum, *panel.access, registers, /*strips=*/tile > registers.width()));
-  std::vector<std::string> order;
-  for (int d = 0; d < static_cast<int>(panel.access->tensor->shape.size()); ++d) {
-    if (d != along) order.push_back(AxisName(d));
+absl::Status PackAt(Schedule& schedule, const NestInput& input, const Panel& panel, const std::string& reader,
+                    const std::string& consumer, const std::string& loop, int64_t columns,
+                    const RegisterTile& registers) {
+  std::string stage = panel.access->tensor->name;
+  if (panel.kind == Panel::Kind::kCopied) {
+    SMELT_ASSIGN_OR_RETURN(stage, schedule.CacheRead(stage, ir::Scope::kThread, {reader}));
+  } else {
+    SMELT_RETURN_IF_ERROR(schedule.SetScope(stage, ir::Scope::kThread));
+    input.placed->insert(panel.access->tensor.get());
   }
-  SMELT_ASSIGN_OR_RETURN(
-      auto split, VectorizeLoop(schedule, stage, AxisName(along), panel.access->tensor->shape[along], registers.lanes));
-  if (!split.first.empty()) order.push_back(split.first);
-  order.push_back(split.second);
-  return ReorderLoops(schedule, stage, order);
+  SMELT_RETURN_IF_ERROR(schedule.ComputeAt(stage, consumer, loop));
+  SMELT_RETURN_IF_ERROR(
+      LayOut(schedule, stage, *panel.sum, *panel.access, registers, /*strips=*/columns > registers.width()));
+  return ScheduleCopy(schedule, stage, *panel.sum, *panel.access, registers, /*threads=*/0);
 }
 
 }  // namespace smelt::kernels::nests

@@ -1,8 +1,10 @@
-// The operand of a contraction that many rows share, laid out once a call in the order in which register tiles read it:
+// The operand of a contraction that many rows share, copied once a call into the order in which register tiles read it:
 // strips as wide as a register tile, each one a run of memory over the whole sum.
 //
-// A panel is a stage at the root, in memory that all threads see, and reads nothing but its operand: it is a phase of
-// its own that all threads share, and for an operand that is known before the call it need not run in the call at all.
+// A panel is usually a stage at the root, in memory that all threads see, and reads nothing but its operand: it is a
+// phase of its own that all threads share, and for an operand that is known before the call it need not run in the call
+// at all. Only where one pass over the rows uses a large matrix that is an argument, the panel is made block by block
+// beside that pass: to write it to memory and read it again would take as long as the products.
 #pragma once
 
 #include <string>
@@ -17,9 +19,9 @@ namespace smelt::kernels::nests {
 struct Panel {
   enum class Kind : uint8_t {
     kNone,      // read where it lies: a copy would not pay
-    kCopied,    // packed at the root
-    kComputed,  // an elementwise operation that nothing else reads: computed at the root in the panel's order
-    kNear,      // such an operation too, the picture of a small depthwise window: computed beside the windows
+    kCopied,    // packed
+    kComputed,  // an elementwise operation that nothing else reads: computed in the panel's order
+    kWindow,    // such an operation too, the picture of a small depthwise window: computed beside the windows
   };
   Kind kind = Kind::kNone;
   const te::Operation* sum = nullptr;  // that reads it
@@ -27,13 +29,16 @@ struct Panel {
 };
 Panel PanelOf(const Structure& structure, const Nest& nest, const te::Operation& sum, const RegisterTile& registers);
 
-// Schedules a panel of kind kCopied or kComputed that the stage `reader`, which has no loops of its own order yet or
-// any, reads.
+// Whether the operand's values are known before the call: it is a known input, or computed of these alone.
+bool IsKnown(const te::Operation& operand, const KnownInputs& known);
+
+// Makes a panel that the stage `reader` reads a stage at the root, with its loops and its parallel loop.
 absl::Status PackAtRoot(schedule::Schedule& schedule, const NestInput& input, const Panel& panel,
                         const std::string& reader, const RegisterTile& registers);
 
-// Computes a panel of kind kNear in thread scratch at a loop of the stage `root`.
-absl::Status ComputeNear(schedule::Schedule& schedule, const NestInput& input, const Panel& panel,
-                         const std::string& root, const std::string& loop, const RegisterTile& registers);
+// Makes it in thread scratch at a loop of the stage `consumer`, within which `reader` reads `columns` of it at most.
+absl::Status PackAt(schedule::Schedule& schedule, const NestInput& input, const Panel& panel, const std::string& reader,
+                    const std::string& consumer, const std::string& loop, int64_t columns,
+                    const RegisterTile& registers);
 
 }  // namespace smelt::kernels::nests

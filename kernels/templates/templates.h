@@ -15,12 +15,16 @@
 
 namespace smelt::kernels::nests {
 
+// Inputs of a kernel whose values are known before it is called, so that what depends on them alone may run before.
+using KnownInputs = absl::flat_hash_set<const te::Operation*>;
+
 struct NestInput {
   const Structure& structure;
   const Nest& nest;
   const machine::Machine& target;
   std::vector<int64_t> tile;
   int64_t accumulators = 0;  // see ChooseRegisterTile
+  const KnownInputs& known;
   // Roots of other nests that a template has computed at its own loops instead: their nests are done. Nests are
   // scheduled consumers first.
   absl::flat_hash_set<const te::Operation*>* placed;

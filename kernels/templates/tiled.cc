@@ -282,12 +282,14 @@ class TiledNest {
 
   absl::Status Pack() {
     for (const Panel& panel : panels_) {
-      if (panel.kind == Panel::Kind::kNear) {
-        SMELT_RETURN_IF_ERROR(ComputeNear(schedule_, input_, panel, root_.name, panel_loop_, registers_));
-        continue;
-      }
       const std::string& sum = input_.nest.main == input_.nest.root ? sums_[0] : panel.sum->name;
-      SMELT_RETURN_IF_ERROR(PackAtRoot(schedule_, input_, panel, sum, registers_));
+      if (panel.kind == Panel::Kind::kWindow) {
+        const int64_t columns =
+            std::min(input_.tile[registers_.vector_axis], main_.axes[registers_.vector_axis].extent);
+        SMELT_RETURN_IF_ERROR(PackAt(schedule_, input_, panel, sum, root_.name, panel_loop_, columns, registers_));
+      } else {
+        SMELT_RETURN_IF_ERROR(PackAtRoot(schedule_, input_, panel, sum, registers_));
+      }
     }
     return absl::OkStatus();
   }

@@ -41,7 +41,7 @@ absl::StatusOr<Tile> WithExtents(const Nest& nest, const Tile& tile, const machi
 }
 
 absl::StatusOr<schedule::Schedule> ScheduleStructure(const Structure& structure, const MainScheduler& main,
-                                                     const machine::Machine& target) {
+                                                     const machine::Machine& target, const ScheduleOptions& options) {
   schedule::Schedule schedule(structure.graph);
   for (const te::OperationRef& operation : structure.inlined) {
     SMELT_RETURN_IF_ERROR(schedule.ComputeInline(operation->name));
@@ -54,21 +54,21 @@ absl::StatusOr<schedule::Schedule> ScheduleStructure(const Structure& structure,
       SMELT_RETURN_IF_ERROR(main(schedule, &placed));
       continue;
     }
-    const NestInput input{structure,          nest,   target, PreferredTiles(nest, target).front(),
-                          /*accumulators=*/0, &placed};
+    const NestInput input{structure,          nest,          target, PreferredTiles(nest, target).front(),
+                          /*accumulators=*/0, options.known, &placed};
     SMELT_RETURN_IF_ERROR(kTemplates[static_cast<int>(nest.kind)](schedule, input));
   }
   return schedule;
 }
 
 absl::StatusOr<schedule::Schedule> ScheduleStructure(const Structure& structure, const std::vector<int64_t>& tile,
-                                                     const machine::Machine& target, int64_t accumulators) {
+                                                     const machine::Machine& target, const ScheduleOptions& options) {
   const Nest& nest = structure.main_nest();
   const auto main = [&](schedule::Schedule& schedule, absl::flat_hash_set<const te::Operation*>* placed) {
-    const NestInput input{structure, nest, target, tile, accumulators, placed};
+    const NestInput input{structure, nest, target, tile, options.accumulators, options.known, placed};
     return kTemplates[static_cast<int>(nest.kind)](schedule, input);
   };
-  return ScheduleStructure(structure, main, target);
+  return ScheduleStructure(structure, main, target, options);
 }
 
 }  // namespace smelt::kernels::nests

@@ -98,7 +98,7 @@ class Compilation {
       if (best->object.vector_spills == 0) break;
       const int64_t most = static_cast<int64_t>(share * kernels::nests::MostAccumulators(target_));
       absl::StatusOr<kernels::schedule::Schedule> smaller =
-          kernels::nests::ScheduleStructure(structure_, tile.extents, target_, most);
+          kernels::nests::ScheduleStructure(structure_, tile.extents, target_, {.accumulators = most});
       if (!smaller.ok() || smaller->ToString() == best->schedule.ToString()) continue;
       absl::StatusOr<Candidate> next = Build(*std::move(smaller), tile.ToString());
       if (next.ok() && next->object.vector_spills < best->object.vector_spills) best = std::move(next);

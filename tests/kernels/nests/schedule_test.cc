@@ -177,8 +177,8 @@ TEST(RegisterTile, WhatIsComputedForASmallDepthwiseWindowIsComputedBesideIt) {
     const RegisterTile tile = ChooseRegisterTile(nest, nest.main->shape, machine::Machine());
     return PanelOf(structure, nest, *nest.main, tile).kind;
   };
-  EXPECT_EQ(kind("DepthwiseOfClamped"), Panel::Kind::kNear);
-  EXPECT_NE(kind("DepthwiseLarge"), Panel::Kind::kNear);
+  EXPECT_EQ(kind("DepthwiseOfClamped"), Panel::Kind::kWindow);
+  EXPECT_NE(kind("DepthwiseLarge"), Panel::Kind::kWindow);
 }
 
 TEST(Tile, ParsesWhatItPrints) {

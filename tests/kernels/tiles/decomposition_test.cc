@@ -28,14 +28,18 @@ machine::Machine MachineWith(int threads, int64_t l2_bytes) {
   return machine;
 }
 
-absl::StatusOr<ir::Function> LowerDefault(const Contraction& layer, const machine::Machine& machine) {
+// `known`: the second parameter's values are known before the call.
+absl::StatusOr<ir::Function> LowerDefault(const Contraction& layer, const machine::Machine& machine,
+                                          bool known = false) {
   const auto module = hlo::ParseModule(bench::HloText(layer));
   if (!module.ok()) return module.status();
   absl::StatusOr<te::Graph> graph = te::FromHlo(*(*module)->entry());
   if (!graph.ok()) return graph.status();
   const Structure structure = AnalyseStructure(*std::move(graph));
   const std::vector<int64_t> tile = PreferredTiles(structure.main_nest(), machine).front();
-  const absl::StatusOr<schedule::Schedule> schedule = ScheduleStructure(structure, tile, machine);
+  ScheduleOptions options;
+  if (known) options.known.insert(structure.graph.inputs[1].op.get());
+  const absl::StatusOr<schedule::Schedule> schedule = ScheduleStructure(structure, tile, machine, options);
   if (!schedule.ok()) return schedule.status();
   return lower::Lower(*schedule, {.vector_bytes = machine.vector_bytes});
 }
@@ -58,30 +62,49 @@ TEST_P(DefaultSchedule, FeedsEveryThreadAndPacksOnce) {
 INSTANTIATE_TEST_SUITE_P(All, DefaultSchedule, ::testing::ValuesIn(kContractions),
                          [](const auto& info) { return std::string(info.param.name); });
 
+// Phases that store the panel of the second parameter, and whether each of them does nothing else.
+int PackingPhases(const ir::Function& function) {
+  const std::string operand = function.arguments[1]->name;
+  const std::string panel = operand + ".shared";
+  int packing = 0;
+  for (const ir::Phase& phase : function.phases) {
+    bool copies = false;
+    ir::VisitStmts(phase.body, [&](const ir::StmtNode& stmt) {
+      copies |= stmt.kind == ir::StmtKind::kStore && stmt.buffer->name == panel;
+    });
+    if (!copies) continue;
+    ++packing;
+    ir::VisitStmts(phase.body, [&](const ir::StmtNode& stmt) {
+      if (stmt.kind != ir::StmtKind::kStore) return;
+      EXPECT_EQ(stmt.buffer->name, panel);
+      te::Visit(stmt.value, [&](const te::Expr& e) {
+        EXPECT_TRUE(e->kind != te::ExprKind::kLoad || e->buffer->name == operand) << e->buffer->name;
+      });
+    });
+  }
+  return packing;
+}
+
 TEST(DefaultSchedule, PackingReadsItsOperandAloneAndIsAPhaseOfItsOwn) {
   const Contraction layer{"c", bench::kConvolution, {14, 64, 128, 3, 1}};
   for (const int threads : {1, 4}) {
     const absl::StatusOr<ir::Function> function = LowerDefault(layer, MachineWith(threads, 1 << 20));
     ASSERT_TRUE(function.ok()) << function.status();
-    const std::string weights = function->arguments[1]->name;
-    const std::string panel = weights + ".shared";
-    int packing = 0;
-    for (const ir::Phase& phase : function->phases) {
-      bool copies = false;
-      ir::VisitStmts(phase.body, [&](const ir::StmtNode& stmt) {
-        copies |= stmt.kind == ir::StmtKind::kStore && stmt.buffer->name == panel;
-      });
-      if (!copies) continue;
-      ++packing;
-      ir::VisitStmts(phase.body, [&](const ir::StmtNode& stmt) {
-        if (stmt.kind != ir::StmtKind::kStore) return;
-        EXPECT_EQ(stmt.buffer->name, panel);
-        te::Visit(stmt.value, [&](const te::Expr& e) {
-          EXPECT_TRUE(e->kind != te::ExprKind::kLoad || e->buffer->name == weights) << e->buffer->name;
-        });
-      });
+    EXPECT_EQ(PackingPhases(*function), 1) << threads;
+  }
+}
+
+// 9 MB of weights for 128 rows: writing them to memory and reading them again would take as long as the sums.
+TEST(DefaultSchedule, LargeWeightsOfFewRowsArePackedBesideTheirBlocksUnlessTheyAreKnown) {
+  const Contraction layer{"ffn2", bench::kProduct, {128, 768, 3072, 1}};
+  for (const int threads : {1, 2, 8}) {
+    const machine::Machine machine = MachineWith(threads, 1 << 20);
+    for (const bool known : {false, true}) {
+      const absl::StatusOr<ir::Function> function = LowerDefault(layer, machine, known);
+      ASSERT_TRUE(function.ok()) << function.status();
+      EXPECT_EQ(PackingPhases(*function), known ? 1 : 0) << threads;
+      EXPECT_EQ(Decompose(*function, threads).packed_share, 1) << threads;
     }
-    EXPECT_EQ(packing, 1) << threads;
   }
 }
 
