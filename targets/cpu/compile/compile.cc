@@ -132,9 +132,14 @@ absl::StatusOr<std::shared_ptr<const CompiledKernel>> CompileKernel(const hlo::C
     if (std::shared_ptr<const CompiledKernel> found = cache->Find(key)) return found;
   }
   const auto start = std::chrono::steady_clock::now();
-  SMELT_ASSIGN_OR_RETURN(const Way way, WayOf(kernel, target, options));
-  absl::StatusOr<Candidate> built =
-      Compilation(way.structure, target, options.listing != nullptr, "kernel").Run(way.tile);
+  SMELT_ASSIGN_OR_RETURN(Way way, WayOf(kernel, target, options));
+  const bool list = options.listing != nullptr;
+  absl::StatusOr<Candidate> built = Compilation(way.structure, target, list, "kernel").Run(way.tile);
+  if (!built.ok() && way.tile && !options.tile) {
+    // A choice of the estimate, and not of the caller.
+    SMELT_ASSIGN_OR_RETURN(way, WayOf(kernel, target, {}));
+    built = Compilation(way.structure, target, list, "kernel").Run(way.tile);
+  }
   if (!built.ok()) return built.status();
   SMELT_ASSIGN_OR_RETURN(std::shared_ptr<runtime::KernelCode> code, codegen::LoadObject(built->object));
 
