@@ -248,7 +248,8 @@ class Profiler {
       m.default_tile = !job.tiles[i].has_value();
       if (job.tiles[i]) {
         m.tile = *job.tiles[i];
-      } else if (absl::StatusOr<kernels::nests::Tile> tile = kernels::nests::Tile::Parse(result.tile); tile.ok()) {
+      } else if (absl::StatusOr<kernels::nests::Tile> tile = kernels::nests::Tile::Parse(result.tile);
+                 tile.ok() && tile->algorithm == kernels::te::ConvolutionAlgorithm::kDirect) {
         m.tile = *tile;
       }
       m.seconds = result.outcome.seconds;

@@ -1,11 +1,46 @@
 #include "kernels/cost/algorithm_choice.h"
 
-#include "kernels/cost/analytical.h"
+#include <utility>
+
+#include "base/status_macros.h"
 #include "kernels/nests/structure.h"
 #include "kernels/te/hlo/from_hlo.h"
 #include "kernels/templates/winograd.h"
+#include "kernels/tiles/kernel_schedule.h"
 
 namespace smelt::kernels::cost {
+namespace {
+
+struct Estimated {
+  nests::Tile tile;  // with extents
+  CostEstimate cost;
+};
+
+absl::StatusOr<Estimated> Estimate(const hlo::Computation& kernel, const nests::Tile& named,
+                                   const machine::Machine& target) {
+  SMELT_ASSIGN_OR_RETURN(te::Graph graph, te::FromHlo(kernel, named.algorithm));
+  const nests::Structure structure = nests::AnalyseStructure(std::move(graph));
+  const nests::Nest& nest = structure.main_nest();
+  SMELT_ASSIGN_OR_RETURN(nests::Tile tile, nests::WithExtents(nest, named, target));
+  SMELT_RETURN_IF_ERROR(nests::CheckTile(nest, tile));
+  const nests::WinogradEstimate estimate = nests::EstimateWinograd(*nest.winograd, tile.extents, target);
+  // What overlaps in part is told as the longer one.
+  return Estimated{std::move(tile),
+                   {.compute_seconds = estimate.seconds() - estimate.launch_seconds,
+                    .memory_seconds = estimate.weights_seconds + estimate.input_seconds,
+                    .launch_seconds = estimate.launch_seconds}};
+}
+
+}  // namespace
+
+absl::StatusOr<CostEstimate> EstimateAlgorithm(const hlo::Computation& kernel, const nests::Tile& tile,
+                                               const machine::Machine& target) {
+  if (tile.algorithm == te::ConvolutionAlgorithm::kDirect) {
+    return absl::InvalidArgumentError("tile " + tile.ToString() + " names no algorithm");
+  }
+  SMELT_ASSIGN_OR_RETURN(const Estimated estimated, Estimate(kernel, tile, target));
+  return estimated.cost;
+}
 
 std::optional<nests::Tile> DefaultAlgorithm(const hlo::Computation& kernel, const machine::Machine& target) {
   const std::vector<nests::Tile> others = nests::OtherAlgorithms(kernel);
@@ -13,16 +48,10 @@ std::optional<nests::Tile> DefaultAlgorithm(const hlo::Computation& kernel, cons
   double best = kWinogradGain * EstimateKernel(kernel, target).seconds();
   std::optional<nests::Tile> chosen;
   for (const nests::Tile& other : others) {
-    absl::StatusOr<te::Graph> graph = te::FromHlo(kernel, other.algorithm);
-    if (!graph.ok()) continue;
-    const nests::Structure structure = nests::AnalyseStructure(*std::move(graph));
-    const nests::Nest& nest = structure.main_nest();
-    if (!nest.winograd) continue;
-    std::vector<int64_t> piece = nests::WinogradTiles(*nest.winograd, target).front();
-    const double seconds = nests::EstimateWinograd(*nest.winograd, piece, target).seconds();
-    if (seconds >= best) continue;
-    best = seconds;
-    chosen = nests::Tile{std::move(piece), other.algorithm};
+    absl::StatusOr<Estimated> estimated = Estimate(kernel, other, target);
+    if (!estimated.ok() || estimated->cost.seconds() >= best) continue;
+    best = estimated->cost.seconds();
+    chosen = std::move(estimated->tile);
   }
   return chosen;
 }

@@ -5,11 +5,17 @@
 
 #include <optional>
 
+#include "absl/status/statusor.h"
 #include "hlo/computation.h"
+#include "kernels/cost/analytical.h"
 #include "kernels/tiles/tiles.h"
 #include "machine/machine.h"
 
 namespace smelt::kernels::cost {
+
+// The kernel by the algorithm of the tile, which is not the direct one: what EstimateTile gives of it.
+absl::StatusOr<CostEstimate> EstimateAlgorithm(const hlo::Computation& kernel, const nests::Tile& tile,
+                                               const machine::Machine& target);
 
 // The fastest of the kernel's other algorithms with its piece of work, where it is expected to take at most
 // kWinogradGain of what the direct sum does. Nothing where the direct sum is as good, or is all that there is.

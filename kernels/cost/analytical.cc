@@ -4,6 +4,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "base/status_macros.h"
+#include "kernels/cost/algorithm_choice.h"
 #include "kernels/cost/contraction_shape.h"
 #include "kernels/cost/opcode_cost.h"
 #include "kernels/cost/operation_cost.h"
@@ -272,6 +273,7 @@ CostEstimate EstimateKernel(const hlo::Computation& kernel, const machine::Machi
 
 absl::StatusOr<CostEstimate> EstimateTile(const hlo::Computation& kernel, const nests::Tile& tile,
                                           const machine::Machine& target) {
+  if (tile.algorithm != te::ConvolutionAlgorithm::kDirect) return EstimateAlgorithm(kernel, tile, target);
   SMELT_ASSIGN_OR_RETURN(const CostFormula formula, TileFormulaOf(kernel, target));
   if (formula.dimensions.size() != tile.extents.size()) {
     return absl::InvalidArgumentError("tile " + tile.ToString() + " has " + std::to_string(tile.extents.size()) +

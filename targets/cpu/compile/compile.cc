@@ -180,7 +180,7 @@ absl::StatusOr<std::shared_ptr<const CompiledKernel>> CompileKernel(const hlo::C
     if (std::shared_ptr<const CompiledKernel> found = cache->Find(key)) return found;
   }
   const auto start = std::chrono::steady_clock::now();
-  SMELT_ASSIGN_OR_RETURN(const Way way, WayOf(kernel, target, options));
+  SMELT_ASSIGN_OR_RETURN(Way way, WayOf(kernel, target, options));
   if (is_explicit) {
     SMELT_ASSIGN_OR_RETURN(const kernels::schedule::Schedule schedule,
                            kernels::config::ScheduleOf(way.choice, way.structure, target));
@@ -190,8 +190,13 @@ absl::StatusOr<std::shared_ptr<const CompiledKernel>> CompileKernel(const hlo::C
         return Named(std::move(found), kernels::config::ToLine(way.choice));
     }
   }
-  absl::StatusOr<Candidate> built =
-      BuildWay(way, Compilation(way.structure, target, options.listing != nullptr, "kernel"), target);
+  const bool list = options.listing != nullptr;
+  absl::StatusOr<Candidate> built = BuildWay(way, Compilation(way.structure, target, list, "kernel"), target);
+  if (!built.ok() && !is_explicit && kernels::config::IsExplicit(way.choice)) {
+    // A choice of the estimate, and not of the caller.
+    SMELT_ASSIGN_OR_RETURN(way, WayOf(kernel, target, {}));
+    built = BuildWay(way, Compilation(way.structure, target, list, "kernel"), target);
+  }
   if (!built.ok()) return built.status();
   SMELT_ASSIGN_OR_RETURN(std::shared_ptr<runtime::KernelCode> code, codegen::LoadObject(built->object));
 

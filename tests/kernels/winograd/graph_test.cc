@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "absl/strings/str_replace.h"
 #include "hlo/text/parser.h"
 #include "kernels/ir/interpret.h"
@@ -153,14 +155,32 @@ TEST(Winograd, TilesSayTheAlgorithm) {
     ASSERT_TRUE(tile.ok()) << tile.status();
     EXPECT_EQ(tile->ToString(), text);
   }
-  for (const char* text :
-       {"winograd3", "winograd4:", "winograd4:1x", "winograd4:0x4x4x32", "direct", "direct:1x2", "winograd4 1x2", "4winograd"}) {
+  for (const char* text : {"winograd3", "winograd4:", "winograd4:1x", "winograd4:0x4x4x32", "direct", "direct:1x2",
+                           "winograd4 1x2", "4winograd"}) {
     EXPECT_FALSE(nests::Tile::Parse(text).ok()) << text;
   }
   const auto module = Parse(TextOf({}));
   for (const char* text : {"winograd4:1x4x4", "winograd4:1x5x4x32", "winograd4:1x4x4x33"}) {
     const auto schedule = nests::ScheduleForTile(*module->entry(), *nests::Tile::Parse(text), machine::Machine());
     EXPECT_EQ(schedule.status().code(), absl::StatusCode::kInvalidArgument) << text;
+  }
+}
+
+// The piece of work divides all of it into as many as there are threads, or into many more.
+TEST(Winograd, ThreadsShareTheWorkEvenly) {
+  for (const int64_t size : {56, 28, 14, 7}) {
+    const auto module = Parse(TextOf({.rows = size, .columns = size, .features = 3584 / size, .outputs = 3584 / size}));
+    for (int threads = 1; threads <= 8; threads *= 2) {
+      machine::Machine machine;
+      machine.threads = threads;
+      for (const nests::Tile& way : nests::OtherAlgorithms(*module->entry())) {
+        const schedule::Schedule schedule = nests::ScheduleForTile(*module->entry(), way, machine).value();
+        const double extent = static_cast<double>(lower::LowerToLoops(schedule, {}).value().phases.back().extent);
+        EXPECT_GE(extent / threads / std::ceil(extent / threads), 0.8)
+            << size << " " << way.ToString() << " on " << threads << " threads\n"
+            << schedule.ToString();
+      }
+    }
   }
 }
 

@@ -173,20 +173,5 @@ TEST(CompiledWinograd, IsTheDefaultOnlyWhereWeightsAreKnownAndItPays) {
               ::testing::Not(StartsWith("winograd")));
 }
 
-// Threads share the work evenly: the piece of work divides it into as many as there are threads, or many more.
-TEST(CompiledWinograd, SharesTheWorkOut) {
-  for (const int64_t size : {56, 28, 14, 7}) {
-    const auto module = Parse(TextOf({.rows = size, .columns = size, .features = 3584 / size, .outputs = 3584 / size}));
-    for (int threads = 1; threads <= 8; threads *= 2) {
-      for (const Tile& way : kernels::nests::OtherAlgorithms(*module->entry())) {
-        const auto kernel = CompileKernel(*module->entry(), HostTarget(threads), {.tile = way}, nullptr).value();
-        const double extent = static_cast<double>(kernel->code->descriptor().phases.back().extent);
-        const double share = extent / threads / std::ceil(extent / threads);
-        EXPECT_GE(share, 0.8) << size << " " << kernel->tile << " on " << threads << " threads";
-      }
-    }
-  }
-}
-
 }  // namespace
 }  // namespace smelt::cpu
