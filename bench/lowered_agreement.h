@@ -14,6 +14,7 @@
 #include "kernels/ir/interpret.h"
 #include "kernels/lower/lower.h"
 #include "kernels/schedule/schedule.h"
+#include "kernels/schedule/state.h"
 #include "kernels/te/evaluate.h"
 
 namespace smelt::bench {
@@ -73,7 +74,8 @@ inline std::string Difference(const kernels::schedule::Schedule& schedule, std::
       return with_program(difference);
   }
   // Every schedule round-trips through its printed trace.
-  auto replayed = kernels::schedule::Schedule::Replay(schedule.graph(), schedule.ToString());
+  auto replayed = kernels::schedule::Schedule::Replay(schedule.graph(), schedule.ToString(), schedule.state().scopes,
+                                                      schedule.state().tensor_intrinsics);
   if (!replayed.ok()) return with_program(replayed.status().ToString());
   if (replayed->trace() != schedule.trace()) return with_program("the replayed trace differs");
   return "";

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "kernels/templates/dot_instruction.h"
 #include "kernels/templates/register_tile.h"
 #include "kernels/templates/templates.h"
 
@@ -59,6 +60,7 @@ std::vector<std::vector<int64_t>> InjectiveTiles(const Nest& nest) {
 
 std::vector<std::vector<int64_t>> TiledTiles(const Nest& nest, const machine::Machine& target) {
   const te::Operation& main = *nest.main;
+  if (const std::optional<DotForm> form = DotFormOf(nest, target)) return DotTiles(nest, *form);
   const std::vector<int64_t>& shape = main.shape;
   const RegisterTile whole = ChooseRegisterTile(nest, shape, target);
   std::vector<int64_t> tile(shape.size(), 1);

@@ -9,6 +9,7 @@
 #include <algorithm>
 
 #include "base/status_macros.h"
+#include "kernels/templates/dot_instruction.h"
 #include "kernels/templates/register_tile.h"
 #include "kernels/templates/templates.h"
 
@@ -369,6 +370,9 @@ absl::Status LayOutPanel(Schedule& schedule, const std::string& panel, const te:
 }
 
 absl::Status ScheduleTiled(Schedule& schedule, const NestInput& input) {
+  if (const std::optional<DotForm> form = DotFormOf(input.nest, input.target);
+      form && IsDirectProduct(schedule, input, *form))
+    return ScheduleDotInstruction(schedule, input, *form);
   switch (FormOf(input.nest, input.target)) {
     case TiledForm::kDots:
       return ScheduleDots(schedule, input);

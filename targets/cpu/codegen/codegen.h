@@ -41,6 +41,8 @@ absl::StatusOr<std::shared_ptr<runtime::KernelCode>> LoadObject(const ObjectCode
 void DescribeHost(std::string* cpu, std::string* features);
 // Vector width and registers of a CPU by LLVM's name. InvalidArgument when LLVM does not know it.
 absl::Status DescribeVectors(const std::string& cpu, const std::string& features, int* vector_bytes, int* registers);
+// Instruction sets of a CPU that templates ask for (machine::Machine::instructions). Errors as DescribeVectors.
+absl::StatusOr<std::vector<std::string>> DescribeInstructions(const std::string& cpu, const std::string& features);
 // Stands for everything that decides what a kernel compiles to, LLVM and Smelt's own sources: for cache keys and
 // records.
 std::string CompilerVersion();
