@@ -225,6 +225,7 @@ class ScheduleFuzzer {
     for (const auto& stage : stages) {
       if (stage.attach == kernels::schedule::Attach::kAt) attached.push_back(stage.name);
     }
+    if (stages.size() < 2) return false;
     if (attached.empty() || Chance(25)) {
       const int64_t at = Int(1, static_cast<int64_t>(stages.size()) - 1);
       const std::string consumer = stages[at].name, producer = stages[Int(0, at - 1)].name;

@@ -20,22 +20,20 @@ using te::Expr;
 
 // Widest first: the first that the machine has serves.
 constexpr DotInstruction kInstructions[] = {
-    {DotKind::kUnsignedSigned, "avx512vnni", 16, kU8, kS8, kS32, false},
-    {DotKind::kShiftedSigned, "avx512vnni", 16, kS8, kS8, kS32, true},
-    {DotKind::kSignedUnsigned, "avx512vnni", 16, kS8, kU8, kS32, false},
-    {DotKind::kBrain, "avx512bf16", 16, kBF16, kBF16, kF32, false},
-    {DotKind::kUnsignedSigned, "avxvnni", 8, kU8, kS8, kS32, false},
-    {DotKind::kShiftedSigned, "avxvnni", 8, kS8, kS8, kS32, true},
-    {DotKind::kSignedUnsigned, "avxvnni", 8, kS8, kU8, kS32, false},
-    {DotKind::kSigned, "dotprod", 4, kS8, kS8, kS32, false},
+    {DotKind::kUnsignedSigned, "avx512vnni", 16, 24, kU8, kS8, kS32, false},
+    {DotKind::kShiftedSigned, "avx512vnni", 16, 24, kS8, kS8, kS32, true},
+    {DotKind::kSignedUnsigned, "avx512vnni", 16, 24, kS8, kU8, kS32, false},
+    {DotKind::kBrain, "avx512bf16", 16, 24, kBF16, kBF16, kF32, false},
+    {DotKind::kUnsignedSigned, "avxvnni", 8, 12, kU8, kS8, kS32, false},
+    {DotKind::kShiftedSigned, "avxvnni", 8, 12, kS8, kS8, kS32, true},
+    {DotKind::kSignedUnsigned, "avxvnni", 8, 12, kS8, kU8, kS32, false},
+    {DotKind::kSigned, "dotprod", 4, 24, kS8, kS8, kS32, false},
 };
 
 // Rows that share the right operand from which on packing it pays, columns and terms that fill a good part of a group.
 constexpr double kFewRows = 8;
 constexpr int64_t kFewColumns = 8;
 constexpr double kFewTerms = 16;
-// Accumulators beside two vectors of the right operand, a group of the left one and a constant, of 32 registers.
-constexpr int64_t kAccumulators = 24;
 constexpr int64_t kMostRows = 12;
 
 bool Has(const machine::Machine& target, std::string_view feature) {
@@ -146,6 +144,20 @@ bool Lies(const te::Operation& main, const Access& left, const Access& right, co
   return true;
 }
 
+// Rows of a register tile, at most so many. The last pass over the rows has as many as the others, so that few passes and
+// little beyond the end are wanted; each row costs what it computes, and each pass the loads of the right operand.
+int64_t RowsOf(int64_t extent, int64_t most) {
+  int64_t best = 1, least = INT64_MAX;
+  for (int64_t rows = 1; rows <= std::min(extent, most); ++rows) {
+    const int64_t cost = (extent + rows - 1) / rows * (rows + 1);
+    if (cost <= least) {
+      best = rows;
+      least = cost;
+    }
+  }
+  return best;
+}
+
 }  // namespace
 
 std::vector<TensorIntrinsicRef> DotInstructions(const machine::Machine& target) {
@@ -202,16 +214,7 @@ std::vector<std::vector<int64_t>> DotTiles(const Nest& nest, const DotForm& form
     std::vector<int64_t> tile(main.axes.size(), 1);
     tile.back() = std::min(columns, vectors * lanes);
     if (form.row_axis >= 0) {
-      const int64_t extent = main.axes[form.row_axis].extent, most = std::min(kMostRows, kAccumulators / vectors);
-      // As many rows as fit, in as few passes as they need, which divide the rows where that costs little.
-      int64_t rows = std::min(extent, most);
-      for (int64_t even = rows; 3 * even > 2 * rows; --even) {
-        if (extent % even == 0) {
-          rows = even;
-          break;
-        }
-      }
-      tile[form.row_axis] = rows;
+      tile[form.row_axis] = RowsOf(main.axes[form.row_axis].extent, std::min<int64_t>(kMostRows, form.instruction->accumulators / vectors));
     }
     if (std::find(tiles.begin(), tiles.end(), tile) == tiles.end()) tiles.push_back(std::move(tile));
   }

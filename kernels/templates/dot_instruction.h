@@ -24,6 +24,7 @@ struct DotInstruction {
   te::DotKind kind;
   std::string_view feature;  // of machine::Machine::instructions
   int lanes;
+  int accumulators;  // registers for sums, beside two vectors of the right operand, a group of the left one and a constant
   hlo::PrimitiveType left, right, sum;  // left is what all lanes share
   bool shifts;                          // the left operand is taken 128 higher
 };

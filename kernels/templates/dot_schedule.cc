@@ -106,7 +106,7 @@ class DotNest {
         outer.insert(outer.begin(), split.first);
         columns = split.second;
       } else if (a == form_.row_axis) {
-        rows_ = std::min({input_.tile[a], extent, std::max<int64_t>(24 * lanes_ / width_, 1)});
+        rows_ = std::min({input_.tile[a], extent, std::max<int64_t>(instruction_.accumulators * lanes_ / width_, 1)});
         // The last tile begins earlier, so that all have as many rows.
         SMELT_ASSIGN_OR_RETURN(const auto split,
                                schedule_.Split(root_.name, loops_[a], rows_,

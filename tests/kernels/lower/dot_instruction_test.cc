@@ -145,25 +145,25 @@ TEST(DotInstruction, WhatDoesNotFitStaysAsItWas) {
 TEST(PadReduction, AndShiftOperandMeanTheSame) {
   const te::Graph graph = GraphOf(Dot("s8", "s8", 3, 5, 7));
   Schedule s(graph);
-  const std::vector<std::string> padded = s.PadReduction("c", "r0", 4).value();
-  EXPECT_THAT(padded, testing::ElementsAre("a.pad", "b.pad"));
-  EXPECT_EQ(s.Extent("c", "r0").value(), 8);
+  const std::vector<std::string> padded = s.PadReduction("dot_0", "r0", 4).value();
+  EXPECT_THAT(padded, testing::ElementsAre("p0.pad", "p1.pad"));
+  EXPECT_EQ(s.Extent("dot_0", "r0").value(), 8);
   EXPECT_EQ(Difference(s, Bytes(graph)), "");
-  EXPECT_EQ(s.ShiftOperand("c", "a.pad").value(), "c.shift");
+  EXPECT_EQ(s.ShiftOperand("dot_0", "p0.pad").value(), "dot_0.shift");
   EXPECT_EQ(Difference(s, Bytes(graph)), "");
-  EXPECT_THAT(s.ToString(), HasSubstr("pad_reduction c r0 4\nshift_operand c a.pad\n"));
+  EXPECT_THAT(s.ToString(), HasSubstr("pad_reduction dot_0 r0 4\nshift_operand dot_0 p0.pad\n"));
 }
 
 TEST(PadReduction, RefusedWithStageAndLoop) {
   const te::Graph graph = GraphOf(Dot("s8", "s8", 3, 5, 7));
   Schedule s(graph);
   const auto message = [](const absl::Status& status) { return std::string(status.message()); };
-  EXPECT_THAT(message(s.PadReduction("c", "i0", 4).status()), HasSubstr("pad_reduction of stage `c`: loop `i0`"));
-  EXPECT_THAT(message(s.PadReduction("c", "r0", 0).status()), HasSubstr("a multiple of 0"));
-  EXPECT_THAT(message(s.ShiftOperand("c", "c").status()), HasSubstr("operand `c`: the stage does not multiply by it"));
+  EXPECT_THAT(message(s.PadReduction("dot_0", "i0", 4).status()), HasSubstr("pad_reduction of stage `dot_0`: loop `i0`"));
+  EXPECT_THAT(message(s.PadReduction("dot_0", "r0", 0).status()), HasSubstr("a multiple of 0"));
+  EXPECT_THAT(message(s.ShiftOperand("dot_0", "dot_0").status()), HasSubstr("operand `dot_0`: the stage does not multiply by it"));
   EXPECT_EQ(s.ToString(), "");
-  ASSERT_TRUE(s.Split("c", "r0", 2).ok());
-  EXPECT_THAT(message(s.PadReduction("c", "r0.outer", 4).status()), HasSubstr("pad before it is split"));
+  ASSERT_TRUE(s.Split("dot_0", "r0", 2).ok());
+  EXPECT_THAT(message(s.PadReduction("dot_0", "r0.outer", 4).status()), HasSubstr("pad before it is split"));
   const Tensor a = Placeholder("a", {4}, PrimitiveType::kF32);
   const ReduceAxis k(4, "k");
   Schedule plain(MakeGraph({a}, {Compute("c", {1}, [&](Indices) { return Sum(a(k), {k}); })}));
