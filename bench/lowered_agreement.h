@@ -20,8 +20,8 @@
 namespace smelt::bench {
 
 // Small integers as values, so that sums are exact in any order.
-inline hlo::Literal RandomLiteral(hlo::PrimitiveType type, const std::vector<int64_t>& shape, uint64_t seed, int lo = -4,
-                                  int hi = 4) {
+inline hlo::Literal RandomLiteral(hlo::PrimitiveType type, const std::vector<int64_t>& shape, uint64_t seed,
+                                  int lo = -4, int hi = 4) {
   std::mt19937_64 random(seed);
   hlo::Literal literal(hlo::Shape::Array(type, shape));
   for (int64_t i = 0; i < literal.element_count(); ++i)

@@ -357,14 +357,15 @@ class Builder {
       region.buffer = tensor.placeholder ? inputs_.at(tensor.identity.get()) : nest->buffers[0];
       region.first = StorageIndices(simplifier_, tensor, nest, output ? match.output : match.inputs[i].indices);
       if (!tensor.alignments.empty())
-        return illegal(absl::StrCat("the strides of stage `", tensor.name, "` are aligned, which the call does not know"));
+        return illegal(
+            absl::StrCat("the strides of stage `", tensor.name, "` are aligned, which the call does not know"));
       const std::optional<te::Scope> scope = i < intrinsic.scopes.size() ? intrinsic.scopes[i] : std::nullopt;
       if (scope && region.buffer->scope != *scope)
         return illegal(absl::StrCat("`", tensor.name, "` lies in ", std::string(region.buffer->scope.name),
                                     ", it should in ", std::string(scope->name)));
       const te::Tensor& declared = output ? intrinsic.output : intrinsic.inputs[i];
-      SMELT_ASSIGN_OR_RETURN(region.strides,
-                             StridesOf(simplifier_, tensor, nest, output ? match.output : match.inputs[i].indices, declared));
+      SMELT_ASSIGN_OR_RETURN(region.strides, StridesOf(simplifier_, tensor, nest,
+                                                       output ? match.output : match.inputs[i].indices, declared));
       const auto wanted = i < intrinsic.strides.size() ? intrinsic.strides[i] : std::vector<int64_t>();
       if (!wanted.empty() && wanted != region.strides)
         return illegal(absl::StrCat("the tile of `", tensor.name, "` has strides ", absl::StrJoin(region.strides, ", "),
@@ -411,7 +412,8 @@ class Builder {
     for (const Read& read : nest.reads) {
       const int t = state_.IndexOf(read.tensor);
       const Stage& tensor = state_.stages[t];
-      if (!StaysInside(simplifier_, tensor, tensor.placeholder ? nullptr : &nests_[t], read.indices)) leaving.push_back(&read);
+      if (!StaysInside(simplifier_, tensor, tensor.placeholder ? nullptr : &nests_[t], read.indices))
+        leaving.push_back(&read);
     }
     std::vector<Expr> pending{nest.load_condition};
     while (!pending.empty() && !leaving.empty()) {
@@ -431,10 +433,10 @@ class Builder {
         }
       }
       if (concerns)
-        return absl::InvalidArgumentError(
-            absl::StrCat("stage `", stage.name, "`: loop `", stage.loops[stage.tensorized].name, "` is not the intrinsic `",
-                         stage.tensor_intrinsic->name, "`: the tile exists in part only, where ", te::ToString(e),
-                         "; split so that it divides the extent, or pad"));
+        return absl::InvalidArgumentError(absl::StrCat(
+            "stage `", stage.name, "`: loop `", stage.loops[stage.tensorized].name, "` is not the intrinsic `",
+            stage.tensor_intrinsic->name, "`: the tile exists in part only, where ", te::ToString(e),
+            "; split so that it divides the extent, or pad"));
       if (!within) guards.push_back({e});
     }
     return guards;

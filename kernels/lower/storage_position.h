@@ -1,4 +1,5 @@
-// Where the elements of a stage lie in its buffer: dimensions by its layout, indices relative to the region that is kept.
+// Where the elements of a stage lie in its buffer: dimensions by its layout, indices relative to the region that is
+// kept.
 //
 //   const schedule::Stage& stage = schedule.state().stages[0];
 //   te::Simplifier simplifier;
@@ -32,8 +33,9 @@ std::vector<Expr> StorageIndices(te::Simplifier& simplifier, const schedule::Sta
 bool StaysInside(te::Simplifier& simplifier, const schedule::Stage& stage, const Nest* nest,
                  const std::vector<Expr>& indices);
 
-// Elements between neighbours of the tile that begins at these global indices and has the shape of the declared operand,
-// along each of its dimensions, which are the last ones of the stage. InvalidArgument: a tile across blocks of a layout.
+// Elements between neighbours of the tile that begins at these global indices and has the shape of the declared
+// operand, along each of its dimensions, which are the last ones of the stage. InvalidArgument: a tile across blocks of
+// a layout.
 absl::StatusOr<std::vector<int64_t>> StridesOf(te::Simplifier& simplifier, const schedule::Stage& stage,
                                                const Nest* nest, const std::vector<Expr>& first,
                                                const te::Tensor& declared);

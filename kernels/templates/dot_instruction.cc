@@ -144,8 +144,8 @@ bool Lies(const te::Operation& main, const Access& left, const Access& right, co
   return true;
 }
 
-// Rows of a register tile, at most so many. The last pass over the rows has as many as the others, so that few passes and
-// little beyond the end are wanted; each row costs what it computes, and each pass the loads of the right operand.
+// Rows of a register tile, at most so many. The last pass over the rows has as many as the others, so that few passes
+// and little beyond the end are wanted; each row costs what it computes, and each pass the loads of the right operand.
 int64_t RowsOf(int64_t extent, int64_t most) {
   int64_t best = 1, least = INT64_MAX;
   for (int64_t rows = 1; rows <= std::min(extent, most); ++rows) {
@@ -214,7 +214,8 @@ std::vector<std::vector<int64_t>> DotTiles(const Nest& nest, const DotForm& form
     std::vector<int64_t> tile(main.axes.size(), 1);
     tile.back() = std::min(columns, vectors * lanes);
     if (form.row_axis >= 0) {
-      tile[form.row_axis] = RowsOf(main.axes[form.row_axis].extent, std::min<int64_t>(kMostRows, form.instruction->accumulators / vectors));
+      tile[form.row_axis] = RowsOf(main.axes[form.row_axis].extent,
+                                   std::min<int64_t>(kMostRows, form.instruction->accumulators / vectors));
     }
     if (std::find(tiles.begin(), tiles.end(), tile) == tiles.end()) tiles.push_back(std::move(tile));
   }

@@ -3,10 +3,10 @@
 //   std::vector<schedule::TensorIntrinsicRef> instructions = DotInstructions(machine);
 //   schedule::Schedule s(graph, {}, instructions);        // knows what tensorize may ask for
 //
-// The right operand is packed once, in a phase of its own: [column block][other dimensions][k / depth][column][k % depth],
-// so that a group of all lanes is one vector. A tile of rows and columns is summed up in registers at the loops of what
-// follows, which is computed in the store. s8 by s8 on an instruction that wants u8 by s8 takes the left operand 128 higher
-// and begins at -128 times the sums of the right one's columns.
+// The right operand is packed once, in a phase of its own: [column block][other dimensions][k / depth][column][k %
+// depth], so that a group of all lanes is one vector. A tile of rows and columns is summed up in registers at the loops
+// of what follows, which is computed in the store. s8 by s8 on an instruction that wants u8 by s8 takes the left
+// operand 128 higher and begins at -128 times the sums of the right one's columns.
 #pragma once
 
 #include <optional>
@@ -24,13 +24,14 @@ struct DotInstruction {
   te::DotKind kind;
   std::string_view feature;  // of machine::Machine::instructions
   int lanes;
-  int accumulators;  // registers for sums, beside two vectors of the right operand, a group of the left one and a constant
+  int accumulators;  // registers for sums, beside two vectors of the right operand, a group of the left one and a
+                     // constant
   hlo::PrimitiveType left, right, sum;  // left is what all lanes share
   bool shifts;                          // the left operand is taken 128 higher
 };
 
-// Those of the machine, for schedules: each for operands [k, column] and `.transposed`, [column, k]; with them what packs
-// operands and sums up columns.
+// Those of the machine, for schedules: each for operands [k, column] and `.transposed`, [column, k]; with them what
+// packs operands and sums up columns.
 std::vector<schedule::TensorIntrinsicRef> DotInstructions(const machine::Machine& target);
 
 // How a nest's main sum fits an instruction.

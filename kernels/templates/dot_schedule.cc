@@ -108,9 +108,9 @@ class DotNest {
       } else if (a == form_.row_axis) {
         rows_ = std::min({input_.tile[a], extent, std::max<int64_t>(instruction_.accumulators * lanes_ / width_, 1)});
         // The last tile begins earlier, so that all have as many rows.
-        SMELT_ASSIGN_OR_RETURN(const auto split,
-                               schedule_.Split(root_.name, loops_[a], rows_,
-                                               extent % rows_ == 0 ? TailStrategy::kGuard : TailStrategy::kShiftInwards));
+        SMELT_ASSIGN_OR_RETURN(const auto split, schedule_.Split(root_.name, loops_[a], rows_,
+                                                                 extent % rows_ == 0 ? TailStrategy::kGuard
+                                                                                     : TailStrategy::kShiftInwards));
         row_outer = split.first;
         inner.push_back(split.second);
       } else {
@@ -153,7 +153,8 @@ class DotNest {
     SMELT_RETURN_IF_ERROR(ReorderLoops(schedule_, sum_, order));
     if (form_.row_axis >= 0) SMELT_RETURN_IF_ERROR(schedule_.Unroll(sum_, AxisName(form_.row_axis)));
     SMELT_RETURN_IF_ERROR(schedule_.Unroll(sum_, vectors.first));
-    return schedule_.Tensorize(sum_, vectors.second, Named(te::DotIntrinsic(instruction_.kind, instruction_.lanes)->name));
+    return schedule_.Tensorize(sum_, vectors.second,
+                               Named(te::DotIntrinsic(instruction_.kind, instruction_.lanes)->name));
   }
 
   absl::Status SchedulePacking() {
@@ -174,10 +175,10 @@ class DotNest {
     order.insert(order.end(), {groups.first, groups.second, columns.second});
     SMELT_RETURN_IF_ERROR(ReorderLoops(schedule_, packed_, order));
     if (!padded_ && shape[column] % lanes_ == 0) {
-      SMELT_RETURN_IF_ERROR(schedule_.Tensorize(
-          packed_, groups.second,
-          Named(absl::StrCat("interleave_", depth_, "x", lanes_, "_",
-                             std::string(hlo::PrimitiveTypeName(instruction_.right))))));
+      SMELT_RETURN_IF_ERROR(
+          schedule_.Tensorize(packed_, groups.second,
+                              Named(absl::StrCat("interleave_", depth_, "x", lanes_, "_",
+                                                 std::string(hlo::PrimitiveTypeName(instruction_.right))))));
     } else {
       SMELT_RETURN_IF_ERROR(schedule_.Vectorize(packed_, columns.second));
       SMELT_RETURN_IF_ERROR(schedule_.Unroll(packed_, groups.second));
@@ -190,8 +191,8 @@ class DotNest {
   absl::Status ScheduleShift() {
     const std::vector<std::string> loops = schedule_.Loops(shift_);
     const size_t axes = loops.size() - main_.reduce_axes.size();
-    SMELT_ASSIGN_OR_RETURN(const auto vectors,
-                           schedule_.Split(shift_, AxisName(static_cast<int>(axes) - 1), lanes_, TailStrategy::kRoundUp));
+    SMELT_ASSIGN_OR_RETURN(const auto vectors, schedule_.Split(shift_, AxisName(static_cast<int>(axes) - 1), lanes_,
+                                                               TailStrategy::kRoundUp));
     SMELT_ASSIGN_OR_RETURN(const auto groups, schedule_.Split(shift_, ReduceName(sum_axis_), depth_));
     std::vector<std::string> order{vectors.first};
     for (size_t a = 0; a + 1 < axes; ++a) order.push_back(AxisName(static_cast<int>(a)));

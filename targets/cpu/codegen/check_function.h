@@ -13,9 +13,9 @@ namespace smelt::cpu::codegen {
 // Whether the CPU has a feature, by LLVM's name.
 using HasFeature = std::function<bool(std::string_view)>;
 
-// Unimplemented: an element type, an operation on it or an intrinsic that has no code on this CPU. Internal: a form that lowering should have
-// removed (reads of tensors, conditionals, accesses with several indices). ResourceExhausted: more than LLVM compiles
-// in seconds. Fills `written` with the buffers that the function stores to.
+// Unimplemented: an element type, an operation on it or an intrinsic that has no code on this CPU. Internal: a form
+// that lowering should have removed (reads of tensors, conditionals, accesses with several indices). ResourceExhausted:
+// more than LLVM compiles in seconds. Fills `written` with the buffers that the function stores to.
 absl::Status CheckFunction(const kernels::ir::Function& function, const HasFeature& has_feature,
                            absl::flat_hash_set<const kernels::ir::BufferNode*>* written);
 

@@ -62,16 +62,14 @@ llvm::Value* EmitVpdpbusdSwapped(Builder& builder, const ExprNode& call, CallOpe
 llvm::Value* EmitVpdpbusdOnes(Builder& builder, const ExprNode& call, CallOperands operands) {
   const int lanes = LanesOf(call);
   llvm::Value* ones = builder.CreateVectorSplat(lanes, builder.getInt32(0x01010101u));
-  return Vpdpbusd(builder, lanes, operands[0], ones,
-                  LoadVector(builder, builder.getInt32Ty(), lanes, operands[1], 1));
+  return Vpdpbusd(builder, lanes, operands[0], ones, LoadVector(builder, builder.getInt32Ty(), lanes, operands[1], 1));
 }
 
 llvm::Value* EmitVdpbf16ps(Builder& builder, const ExprNode& call, CallOperands operands) {
   const int lanes = LanesOf(call);
   auto* pairs = llvm::FixedVectorType::get(builder.getBFloatTy(), 2 * lanes);
   llvm::Value* x = builder.CreateBitCast(LoadGroup(builder, lanes, operands[1]), pairs);
-  llvm::Value* w =
-      builder.CreateBitCast(LoadVector(builder, builder.getInt32Ty(), lanes, operands[2], 2), pairs);
+  llvm::Value* w = builder.CreateBitCast(LoadVector(builder, builder.getInt32Ty(), lanes, operands[2], 2), pairs);
   llvm::Value* sums = LoadVector(builder, builder.getFloatTy(), lanes, operands[0], 4);
   return StoreSums(builder, builder.CreateIntrinsic(llvm::Intrinsic::x86_avx512bf16_dpbf16ps_512, {}, {sums, x, w}),
                    operands[0]);
@@ -83,10 +81,9 @@ llvm::Value* EmitSdot(Builder& builder, const ExprNode& call, CallOperands opera
   llvm::Value* x = builder.CreateBitCast(LoadGroup(builder, lanes, operands[1]), bytes);
   llvm::Value* w = LoadVector(builder, builder.getInt8Ty(), 4 * lanes, operands[2], 1);
   llvm::Value* sums = LoadVector(builder, builder.getInt32Ty(), lanes, operands[0], 4);
-  return StoreSums(
-      builder,
-      builder.CreateIntrinsic(llvm::Intrinsic::aarch64_neon_sdot, {sums->getType(), bytes}, {sums, x, w}),
-      operands[0]);
+  return StoreSums(builder,
+                   builder.CreateIntrinsic(llvm::Intrinsic::aarch64_neon_sdot, {sums->getType(), bytes}, {sums, x, w}),
+                   operands[0]);
 }
 
 llvm::Value* EmitInterleave(Builder& builder, const ExprNode& call, CallOperands operands) {
@@ -125,7 +122,8 @@ llvm::Value* EmitInterleave(Builder& builder, const ExprNode& call, CallOperands
   for (int64_t j = 0; j < lanes; ++j) {
     for (int64_t k = 0; k < depth; ++k) {
       llvm::Value* to = builder.CreateConstInBoundsGEP1_64(element, operands[0], static_cast<uint64_t>(j * depth + k));
-      last = builder.CreateAlignedStore(builder.CreateAlignedLoad(element, from(k * stride + j * step), align), to, align);
+      last =
+          builder.CreateAlignedStore(builder.CreateAlignedLoad(element, from(k * stride + j * step), align), to, align);
     }
   }
   return last;

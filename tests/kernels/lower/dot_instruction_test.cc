@@ -1,9 +1,10 @@
 // Contractions of short numbers by instructions, interpreted: whatever the machine at hand has.
+#include "kernels/templates/dot_instruction.h"
+
 #include "gmock/gmock.h"
 #include "hlo/text/parser.h"
 #include "kernels/te/dot_intrinsics.h"
 #include "kernels/te/hlo/from_hlo.h"
-#include "kernels/templates/dot_instruction.h"
 #include "kernels/tiles/kernel_schedule.h"
 #include "tests/kernels/lower/check_lowering.h"
 
@@ -44,10 +45,10 @@ std::vector<hlo::Literal> Bytes(const te::Graph& graph) {
 }
 
 std::string Dot(const char* left, const char* right, int64_t m, int64_t n, int64_t k, bool transposed = false) {
-  const std::string b = transposed ? absl::StrCat(right, "[", n, ",", k, "]") : absl::StrCat(right, "[", k, ",", n, "]");
-  return absl::StrCat("a = ", left, "[", m, ",", k, "] parameter(0)  b = ", b,
-                      " parameter(1)  ROOT c = s32[", m, ",", n,
-                      "] dot(a, b), lhs_contracting_dims={1}, rhs_contracting_dims={", transposed ? 1 : 0, "}");
+  const std::string b =
+      transposed ? absl::StrCat(right, "[", n, ",", k, "]") : absl::StrCat(right, "[", k, ",", n, "]");
+  return absl::StrCat("a = ", left, "[", m, ",", k, "] parameter(0)  b = ", b, " parameter(1)  ROOT c = s32[", m, ",",
+                      n, "] dot(a, b), lhs_contracting_dims={1}, rhs_contracting_dims={", transposed ? 1 : 0, "}");
 }
 
 TEST(DotInstruction, ProductsOfBytesAreExactInEveryShape) {
@@ -104,9 +105,10 @@ TEST(DotInstruction, ConvolutionsOfImages) {
   for (int i = 0; i < 3; ++i) {
     for (const int features : {16, 3}) {
       if (features == 3 && i == 2) continue;
-      const te::Graph graph = GraphOf(absl::StrCat(
-          "x = s8[2,9,9,", features, "] parameter(0)  w = s8[", taps[i], ",", features, ",24] parameter(1)  ROOT c = s32[2,",
-          shapes[i], ",24] convolution(x, w), window={", windows[i], "}, dim_labels=b01f_01io->b01f"));
+      const te::Graph graph =
+          GraphOf(absl::StrCat("x = s8[2,9,9,", features, "] parameter(0)  w = s8[", taps[i], ",", features,
+                               ",24] parameter(1)  ROOT c = s32[2,", shapes[i], ",24] convolution(x, w), window={",
+                               windows[i], "}, dim_labels=b01f_01io->b01f"));
       const Schedule s = ScheduleOn(graph, With({"avx512vnni"}));
       EXPECT_THAT(s.ToString(), HasSubstr("dot_s8shifted_s8_16\n"));
       EXPECT_EQ(Difference(s, Bytes(graph)), "") << i << " " << features;
@@ -158,9 +160,11 @@ TEST(PadReduction, RefusedWithStageAndLoop) {
   const te::Graph graph = GraphOf(Dot("s8", "s8", 3, 5, 7));
   Schedule s(graph);
   const auto message = [](const absl::Status& status) { return std::string(status.message()); };
-  EXPECT_THAT(message(s.PadReduction("dot_0", "i0", 4).status()), HasSubstr("pad_reduction of stage `dot_0`: loop `i0`"));
+  EXPECT_THAT(message(s.PadReduction("dot_0", "i0", 4).status()),
+              HasSubstr("pad_reduction of stage `dot_0`: loop `i0`"));
   EXPECT_THAT(message(s.PadReduction("dot_0", "r0", 0).status()), HasSubstr("a multiple of 0"));
-  EXPECT_THAT(message(s.ShiftOperand("dot_0", "dot_0").status()), HasSubstr("operand `dot_0`: the stage does not multiply by it"));
+  EXPECT_THAT(message(s.ShiftOperand("dot_0", "dot_0").status()),
+              HasSubstr("operand `dot_0`: the stage does not multiply by it"));
   EXPECT_EQ(s.ToString(), "");
   ASSERT_TRUE(s.Split("dot_0", "r0", 2).ok());
   EXPECT_THAT(message(s.PadReduction("dot_0", "r0.outer", 4).status()), HasSubstr("pad before it is split"));

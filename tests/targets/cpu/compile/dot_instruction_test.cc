@@ -66,16 +66,27 @@ TEST(CompiledDotInstruction, QuantisedConvolutionsAreExactOnThisMachine) {
   for (const auto& [size, features] : {std::pair{14, 64}, std::pair{15, 3}, std::pair{7, 33}}) {
     // Bias, requantisation by a multiplication and a shift, saturation: what quantised layers are.
     const std::string image = absl::StrCat("[1,", size, ",", size, ",48]");
-    ExpectAgrees(absl::StrCat(R"(
-  x = s8[1,)", size, ",", size, ",", features, R"(] parameter(0)  w = s8[3,3,)", features, R"(,48] parameter(1)
+    ExpectAgrees(
+        absl::StrCat(R"(
+  x = s8[1,)",
+                     size, ",", size, ",", features, R"(] parameter(0)  w = s8[3,3,)", features, R"(,48] parameter(1)
   bias = s32[48] parameter(2)  m = s64[48] parameter(3)
-  c = s32)", image, R"( convolution(x, w), window={size=3x3 pad=1_1x1_1}, dim_labels=b01f_01io->b01f
-  wide = s32)", image, R"( broadcast(bias), dimensions={3}  sum = s32)", image, R"( add(c, wide)
-  long = s64)", image, R"( convert(sum)  factors = s64)", image, R"( broadcast(m), dimensions={3}
-  product = s64)", image, R"( multiply(long, factors)  twelve = s64[] constant(12)
-  shift = s64)", image, R"( broadcast(twelve), dimensions={}  scaled = s64)", image, R"( shift-right-arithmetic(product, shift)
-  lo = s64[] constant(-128)  hi = s64[] constant(127)  kept = s64)", image, R"( clamp(lo, scaled, hi)
-  ROOT r = s8)", image, " convert(kept)"), "dot_s8shifted_s8_16");
+  c = s32)",
+                     image, R"( convolution(x, w), window={size=3x3 pad=1_1x1_1}, dim_labels=b01f_01io->b01f
+  wide = s32)",
+                     image, R"( broadcast(bias), dimensions={3}  sum = s32)", image, R"( add(c, wide)
+  long = s64)",
+                     image, R"( convert(sum)  factors = s64)", image, R"( broadcast(m), dimensions={3}
+  product = s64)",
+                     image, R"( multiply(long, factors)  twelve = s64[] constant(12)
+  shift = s64)",
+                     image, R"( broadcast(twelve), dimensions={}  scaled = s64)", image,
+                     R"( shift-right-arithmetic(product, shift)
+  lo = s64[] constant(-128)  hi = s64[] constant(127)  kept = s64)",
+                     image, R"( clamp(lo, scaled, hi)
+  ROOT r = s8)",
+                     image, " convert(kept)"),
+        "dot_s8shifted_s8_16");
   }
 }
 
