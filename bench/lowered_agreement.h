@@ -14,13 +14,14 @@
 #include "kernels/ir/interpret.h"
 #include "kernels/lower/lower.h"
 #include "kernels/schedule/schedule.h"
+#include "kernels/schedule/state.h"
 #include "kernels/te/evaluate.h"
 
 namespace smelt::bench {
 
 // Small integers as values, so that sums are exact in any order.
-inline hlo::Literal RandomLiteral(hlo::PrimitiveType type, const std::vector<int64_t>& shape, uint64_t seed, int lo = -4,
-                                  int hi = 4) {
+inline hlo::Literal RandomLiteral(hlo::PrimitiveType type, const std::vector<int64_t>& shape, uint64_t seed,
+                                  int lo = -4, int hi = 4) {
   std::mt19937_64 random(seed);
   hlo::Literal literal(hlo::Shape::Array(type, shape));
   for (int64_t i = 0; i < literal.element_count(); ++i)
@@ -73,7 +74,8 @@ inline std::string Difference(const kernels::schedule::Schedule& schedule, std::
       return with_program(difference);
   }
   // Every schedule round-trips through its printed trace.
-  auto replayed = kernels::schedule::Schedule::Replay(schedule.graph(), schedule.ToString());
+  auto replayed = kernels::schedule::Schedule::Replay(schedule.graph(), schedule.ToString(), schedule.state().scopes,
+                                                      schedule.state().tensor_intrinsics);
   if (!replayed.ok()) return with_program(replayed.status().ToString());
   if (replayed->trace() != schedule.trace()) return with_program("the replayed trace differs");
   return "";

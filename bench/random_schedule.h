@@ -56,12 +56,14 @@ class ScheduleFuzzer {
     const int steps = static_cast<int>(Int(0, 14));
     for (int n = 0; n < steps; ++n) {
       const std::string before = s->ToString();
-      if (!TryPrimitive(s) && s->ToString() != before) return absl::StrCat("before:\n", before, "after:\n", s->ToString());
+      if (!TryPrimitive(s) && s->ToString() != before)
+        return absl::StrCat("before:\n", before, "after:\n", s->ToString());
     }
     // What needs others first, so that it is not rare.
     for (int n = static_cast<int>(Int(0, 4)); n > 0; --n) {
       const std::string before = s->ToString();
-      if (!TryOverlap(s) && s->ToString() != before) return absl::StrCat("before:\n", before, "after:\n", s->ToString());
+      if (!TryOverlap(s) && s->ToString() != before)
+        return absl::StrCat("before:\n", before, "after:\n", s->ToString());
     }
     return "";
   }
@@ -225,6 +227,7 @@ class ScheduleFuzzer {
     for (const auto& stage : stages) {
       if (stage.attach == kernels::schedule::Attach::kAt) attached.push_back(stage.name);
     }
+    if (stages.size() < 2) return false;
     if (attached.empty() || Chance(25)) {
       const int64_t at = Int(1, static_cast<int64_t>(stages.size()) - 1);
       const std::string consumer = stages[at].name, producer = stages[Int(0, at - 1)].name;

@@ -1,6 +1,7 @@
-// Do random schedules mean what their graphs say? Random graphs, or with --hlo those of random modules and of the kernels
-// of given programs, are scheduled at random, with every primitive that there is; the loop IR is interpreted, and
-// compiled code runs in buffers that end at pages that cannot be read. Both must agree with the graph's own evaluation.
+// Do random schedules mean what their graphs say? Random graphs, or with --hlo those of random modules and of the
+// kernels of given programs, are scheduled at random, with every primitive that there is; the loop IR is interpreted,
+// and compiled code runs in buffers that end at pages that cannot be read. Both must agree with the graph's own
+// evaluation.
 //
 //   build/release/bench/random_schedules --count=20000
 //   build/release/bench/random_schedules --hlo --count=5000 models/*.hlo
@@ -84,7 +85,8 @@ class Campaign {
         return 1;
       }
       graphs_ = *std::move(graphs);
-      std::printf("%zu kernels of %zu programs are small enough to interpret\n", graphs_.size(), flags_.programs.size());
+      std::printf("%zu kernels of %zu programs are small enough to interpret\n", graphs_.size(),
+                  flags_.programs.size());
     }
     for (uint64_t seed = flags_.seed; agreed_ < flags_.count; ++seed) {
       const std::string difference = Try(seed);
@@ -92,8 +94,10 @@ class Campaign {
       std::printf("seed %lu: %s\n", seed, difference.c_str());
       return 1;
     }
-    std::printf("%ld random schedules agree, interpreted and compiled, 0 mismatches; %ld were refused, %ld graphs passed over; "
-                "%.0f seconds\n", agreed_, refused_, passed_over_, Since(start));
+    std::printf(
+        "%ld random schedules agree, interpreted and compiled, 0 mismatches; %ld were refused, %ld graphs passed over; "
+        "%.0f seconds\n",
+        agreed_, refused_, passed_over_, Since(start));
     for (const auto& [primitive, count] : primitives_) std::printf("  %-18s %ld\n", primitive.c_str(), count);
     return 0;
   }

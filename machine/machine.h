@@ -27,6 +27,8 @@ struct Machine {
   int vector_bytes = 64;      // widest vector
   int vector_registers = 32;  // of that width
   int threads = 1;            // workers of one kernel
+  // Extensions of its instruction set by LLVM's names, such as avx512vnni, that templates of kernels may ask for.
+  std::vector<std::string> instructions;
   // From the nearest to the furthest; the last one holds everything. Never fewer than two.
   std::vector<MemoryLevel> levels = {
       {"l1", 32 << 10, 2e11}, {"l2", 1 << 20, 1e11}, {"l3", 32 << 20, 5e10}, {"memory", INT64_MAX, 2e10}};

@@ -1,7 +1,7 @@
 // Attributes by which a schedule tells passes of lowering what to do with the statements within: their keys, and what
 // they carry.
 //
-//   Stmt piece = Annotate(kPipelinePiece, nullptr, Facts(i, 1, 0), body);
+//   Stmt piece = Annotate(kPipelinePiece, nullptr, Facts(i, 1, 0), function.phases[0].body);
 //   if (const Stmt found = piece; IsAnnotation(*found, kPipelinePiece)) std::cout << te::ToString(FactsOf(*found)[1]);
 //
 // A pass takes away those that it has followed, so that none is left for code generation but kStreamingStore and
@@ -17,14 +17,14 @@ namespace smelt::kernels::ir {
 
 // A part of a pipelined loop's body: facts are the loop's variable, the step and the place in the order of emission.
 inline constexpr std::string_view kPipelinePiece = "pipeline_piece";
-// Of a buffer: facts are an axis, counted from the last one, a factor and an offset: its stride is to be `offset` modulo
-// `factor`.
+// Of a buffer: facts are an axis, counted from the last one, a factor and an offset: its stride is to be `offset`
+// modulo `factor`.
 inline constexpr std::string_view kStorageAlign = "storage_align";
 // Of a buffer: what the body reads of it is wanted some iterations ahead; facts are the loop's variable, the iterations
 // and 0.
 inline constexpr std::string_view kPrefetchAhead = "prefetch_ahead";
-// Loops within that would become at most so many statements are unrolled; facts are the statements, whether that happens
-// in the loop IR (1) or is left to the compiler of the target (0), and 0.
+// Loops within that would become at most so many statements are unrolled; facts are the statements, whether that
+// happens in the loop IR (1) or is left to the compiler of the target (0), and 0.
 inline constexpr std::string_view kAutoUnroll = "auto_unroll";
 // Stores within to results of the kernel pass the caches by, where they can. Without facts.
 inline constexpr std::string_view kNontemporal = "nontemporal";

@@ -24,8 +24,8 @@ class Chooser {
   struct Result {
     Stmt stmt;
     int64_t statements = 0;
-    int depth = 0;        // of unrolled loops
-    bool whole = true;    // without a loop that stays
+    int depth = 0;      // of unrolled loops
+    bool whole = true;  // without a loop that stays
   };
 
   Result Visit(const Stmt& stmt, const Limits& limits) {
@@ -51,14 +51,14 @@ class Chooser {
     const ir::StmtNode& loop = *result.stmt;
     int64_t extent = 0;
     const bool constant = te::IsConstInt(loop.min) && te::IsConstInt(loop.extent, &extent);
-    result.statements = std::min<int64_t>(result.statements * std::max<int64_t>(std::min<int64_t>(extent, INT32_MAX), 1),
-                                          INT32_MAX);
+    result.statements =
+        std::min<int64_t>(result.statements * std::max<int64_t>(std::min<int64_t>(extent, INT32_MAX), 1), INT32_MAX);
     if (loop.for_kind == ForKind::kUnrolled) {
       ++result.depth;
       return result;
     }
-    if (limits.most == 0 || loop.for_kind != ForKind::kSerial || !constant || !result.whole || result.depth >= kDeepest ||
-        result.statements > limits.most) {
+    if (limits.most == 0 || loop.for_kind != ForKind::kSerial || !constant || !result.whole ||
+        result.depth >= kDeepest || result.statements > limits.most) {
       result.whole = false;
       return result;
     }

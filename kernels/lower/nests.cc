@@ -10,6 +10,7 @@
 #include "kernels/ir/annotation.h"
 #include "kernels/ir/mutate.h"
 #include "kernels/lower/loop_annotations.h"
+#include "kernels/lower/storage_position.h"
 #include "kernels/lower/tensorize.h"
 
 namespace smelt::kernels::lower {
@@ -104,71 +105,6 @@ class Builder {
     return shape;
   }
 
-  // Dimensions of the storage, outer first, by TransformLayout.
-  struct StorageDimension {
-    int axis;
-    int64_t block;  // 1: whole axis; > 1: quotient; 0: remainder
-    int64_t extent;
-  };
-  static std::vector<StorageDimension> StorageOf(const Stage& stage, const Nest& nest) {
-    std::vector<StorageDimension> dimensions;
-    if (stage.layout.empty()) {
-      for (int d = 0; d < stage.AxisCount(); ++d) dimensions.push_back({d, 1, nest.room[d]});
-      return dimensions;
-    }
-    absl::flat_hash_map<int, int64_t> blocks;
-    for (const auto& [axis, block] : stage.layout) {
-      if (block > 1) blocks[axis] = block;
-      const int64_t extent = block == 1  ? nest.room[axis]
-                             : block > 1 ? (nest.room[axis] + block - 1) / block
-                                         : blocks[axis];
-      dimensions.push_back({axis, block, extent});
-    }
-    return dimensions;
-  }
-
-  static int64_t StorageCount(const Stage& stage, const Nest& nest) {
-    int64_t count = 1;
-    for (const StorageDimension& dimension : StorageOf(stage, nest)) {
-      if (__builtin_mul_overflow(count, dimension.extent, &count)) return INT64_MAX / 16;
-    }
-    return std::max<int64_t>(count, 1);
-  }
-
-  // Position of the element with these global indices in the stage's memory, by the dimensions of its buffer.
-  std::vector<Expr> StorageIndices(const Stage& stage, const Nest* nest, const std::vector<Expr>& indices) {
-    if (stage.shape.empty()) return {Expr(0)};
-    std::vector<Expr> position;
-    if (nest == nullptr || stage.output) {
-      for (const Expr& index : indices) position.push_back(simplifier_.Simplify(index));
-      return position;
-    }
-    absl::flat_hash_map<int, int64_t> blocks;
-    for (const StorageDimension& dimension : StorageOf(stage, *nest)) {
-      const Expr relative = simplifier_.Simplify(indices[dimension.axis] - nest->base[dimension.axis]);
-      Expr coordinate = relative;
-      if (dimension.block > 1) {
-        blocks[dimension.axis] = dimension.block;
-        coordinate = FloorDiv(relative, dimension.block);
-      } else if (dimension.block == 0) {
-        coordinate = FloorMod(relative, blocks[dimension.axis]);
-      }
-      position.push_back(simplifier_.Simplify(coordinate));
-    }
-    return position;
-  }
-
-  // Whether every dimension of the read is known to stay in what is stored.
-  bool StaysInside(const Stage& stage, const Nest* nest, const std::vector<Expr>& indices) {
-    for (size_t d = 0; d < indices.size(); ++d) {
-      const bool relative = nest != nullptr && !stage.output;
-      const Expr index = simplifier_.Simplify(relative ? indices[d] - nest->base[d] : indices[d]);
-      const te::Interval range = simplifier_.Bounds(index);
-      if (range.lo < 0 || range.hi >= (relative ? nest->room[d] : stage.shape[d])) return false;
-    }
-    return true;
-  }
-
   // Reads of tensors become loads of buffers. Where the reading nest overshoots, loads that may then leave their buffer
   // are made conditional.
   Expr ToLoads(const Nest& reader, const Expr& value) {
@@ -180,8 +116,8 @@ class Builder {
       for (const Expr& index : e->operands) indices.push_back(ToLoads(reader, index));
       const Nest* nest = stage.placeholder ? nullptr : &nests_[s];
       const ir::Buffer& buffer = stage.placeholder ? inputs_.at(e->tensor.get()) : nest->buffers[e->int_value];
-      const Expr load = te::Load(buffer, StorageIndices(stage, nest, indices));
-      if (!reader.load_condition || StaysInside(stage, nest, indices)) return load;
+      const Expr load = te::Load(buffer, StorageIndices(simplifier_, stage, nest, indices));
+      if (!reader.load_condition || StaysInside(simplifier_, stage, nest, indices)) return load;
       return te::If(reader.load_condition, load, ZeroOf(load.type()));
     });
     return simplifier_.Simplify(loads);
@@ -383,7 +319,7 @@ class Builder {
   Stmt StoreValues(int s, const std::vector<Expr>& values) {
     const Stage& stage = state_.stages[s];
     const Nest& nest = nests_[s];
-    const std::vector<Expr> indices = StorageIndices(stage, &nest, nest.indices);
+    const std::vector<Expr> indices = StorageIndices(simplifier_, stage, &nest, nest.indices);
     std::vector<Stmt> stores;
     for (size_t o = 0; o < values.size(); ++o)
       stores.push_back(ir::Store(nest.buffers[o], indices, ToLoads(nest, values[o])));
@@ -419,16 +355,17 @@ class Builder {
       const Nest* nest = tensor.placeholder ? nullptr : &nests_[t];
       schedule::TensorRegion region;
       region.buffer = tensor.placeholder ? inputs_.at(tensor.identity.get()) : nest->buffers[0];
-      region.first = StorageIndices(tensor, nest, output ? match.output : match.inputs[i].indices);
+      region.first = StorageIndices(simplifier_, tensor, nest, output ? match.output : match.inputs[i].indices);
       if (!tensor.alignments.empty())
-        return illegal(absl::StrCat("the strides of stage `", tensor.name, "` are aligned, which the call does not know"));
+        return illegal(
+            absl::StrCat("the strides of stage `", tensor.name, "` are aligned, which the call does not know"));
       const std::optional<te::Scope> scope = i < intrinsic.scopes.size() ? intrinsic.scopes[i] : std::nullopt;
       if (scope && region.buffer->scope != *scope)
         return illegal(absl::StrCat("`", tensor.name, "` lies in ", std::string(region.buffer->scope.name),
                                     ", it should in ", std::string(scope->name)));
       const te::Tensor& declared = output ? intrinsic.output : intrinsic.inputs[i];
-      SMELT_ASSIGN_OR_RETURN(region.strides,
-                             StridesOf(tensor, nest, output ? match.output : match.inputs[i].indices, declared));
+      SMELT_ASSIGN_OR_RETURN(region.strides, StridesOf(simplifier_, tensor, nest,
+                                                       output ? match.output : match.inputs[i].indices, declared));
       const auto wanted = i < intrinsic.strides.size() ? intrinsic.strides[i] : std::vector<int64_t>();
       if (!wanted.empty() && wanted != region.strides)
         return illegal(absl::StrCat("the tile of `", tensor.name, "` has strides ", absl::StrJoin(region.strides, ", "),
@@ -444,42 +381,6 @@ class Builder {
     *init = intrinsic.reset != nullptr ? intrinsic.reset(regions) : InitialTile(s);
     if (!match.reduces_outside) *body = ir::Seq({std::move(*init), std::move(*body)});
     return absl::OkStatus();
-  }
-
-  // Elements between neighbours of the tile that begins at these global indices, along each declared dimension.
-  absl::StatusOr<std::vector<int64_t>> StridesOf(const Stage& tensor, const Nest* nest,
-                                                 const std::vector<Expr>& first, const te::Tensor& declared) {
-    std::vector<StorageDimension> dimensions;
-    if (nest == nullptr || tensor.output) {
-      for (int d = 0; d < tensor.AxisCount() || d < static_cast<int>(tensor.shape.size()); ++d)
-        dimensions.push_back({d, 1, tensor.shape[d]});
-    } else {
-      dimensions = StorageOf(tensor, *nest);
-    }
-    std::vector<int64_t> strides(declared.shape().size(), 1);
-    const size_t leading = tensor.shape.size() - strides.size();
-    int64_t block = 1;
-    for (size_t d = 0; d < strides.size(); ++d) {
-      const int axis = static_cast<int>(leading + d);
-      int64_t stride = 1;
-      for (size_t i = dimensions.size(); i-- > 0;) {
-        if (dimensions[i].axis == axis) {
-          strides[d] = stride;  // a blocked axis: of its remainder, the inner one
-          block = dimensions[i].block == 1 ? 0 : dimensions[i].extent;
-          break;
-        }
-        stride *= dimensions[i].extent;
-      }
-      const int64_t extent = declared.shape()[d];
-      if (block == 0 || extent == 1) continue;
-      const Expr within = simplifier_.Simplify(FloorMod(first[axis] - nest->base[axis], extent));
-      int64_t offset = -1;
-      if (block % extent != 0 || !te::IsConstInt(within, &offset) || offset != 0)
-        return absl::InvalidArgumentError(absl::StrCat("stage `", tensor.name, "`: its layout cuts axis ", axis,
-                                                       " into blocks of ", block, ", which a tile of ", extent,
-                                                       " straddles"));
-    }
-    return strides;
   }
 
   // Initial accumulators of one tile, in loops over the points of it.
@@ -511,7 +412,8 @@ class Builder {
     for (const Read& read : nest.reads) {
       const int t = state_.IndexOf(read.tensor);
       const Stage& tensor = state_.stages[t];
-      if (!StaysInside(tensor, tensor.placeholder ? nullptr : &nests_[t], read.indices)) leaving.push_back(&read);
+      if (!StaysInside(simplifier_, tensor, tensor.placeholder ? nullptr : &nests_[t], read.indices))
+        leaving.push_back(&read);
     }
     std::vector<Expr> pending{nest.load_condition};
     while (!pending.empty() && !leaving.empty()) {
@@ -531,10 +433,10 @@ class Builder {
         }
       }
       if (concerns)
-        return absl::InvalidArgumentError(
-            absl::StrCat("stage `", stage.name, "`: loop `", stage.loops[stage.tensorized].name, "` is not the intrinsic `",
-                         stage.tensor_intrinsic->name, "`: the tile exists in part only, where ", te::ToString(e),
-                         "; split so that it divides the extent, or pad"));
+        return absl::InvalidArgumentError(absl::StrCat(
+            "stage `", stage.name, "`: loop `", stage.loops[stage.tensorized].name, "` is not the intrinsic `",
+            stage.tensor_intrinsic->name, "`: the tile exists in part only, where ", te::ToString(e),
+            "; split so that it divides the extent, or pad"));
       if (!within) guards.push_back({e});
     }
     return guards;
@@ -568,7 +470,7 @@ class Builder {
     const Stage& stage = state_.stages[s];
     const Nest& nest = nests_[s];
     const te::Combiner& combiner = *stage.bodies[0]->combiner;
-    const std::vector<Expr> indices = StorageIndices(stage, &nest, nest.indices);
+    const std::vector<Expr> indices = StorageIndices(simplifier_, stage, &nest, nest.indices);
     // Output o holds combiner result `which[o]`.
     std::vector<std::pair<Expr, Expr>> replacements;
     const size_t count = combiner.results.size();

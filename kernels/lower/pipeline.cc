@@ -60,8 +60,9 @@ class PipelinedLoop {
     for (size_t i = wrappers_.size(); i-- > 0;) {
       const ir::StmtNode& wrapper = *wrappers_[i];
       const ir::Buffer buffer = wrapper.buffer == nullptr ? nullptr : CopyOf(wrapper.buffer);
-      result = wrapper.kind == StmtKind::kAllocate ? ir::Allocate(buffer, std::move(result))
-                                                   : ir::Attribute(wrapper.key, buffer, wrapper.value, std::move(result));
+      result = wrapper.kind == StmtKind::kAllocate
+                   ? ir::Allocate(buffer, std::move(result))
+                   : ir::Attribute(wrapper.key, buffer, wrapper.value, std::move(result));
     }
     return result;
   }
@@ -131,11 +132,12 @@ class PipelinedLoop {
       }
       int64_t copies = 1;
       for (const Piece& piece : pieces_) {
-        if (!piece.touched.contains(buffer.get()) || writer == nullptr || piece.written.contains(buffer.get())) continue;
+        if (!piece.touched.contains(buffer.get()) || writer == nullptr || piece.written.contains(buffer.get()))
+          continue;
         if (piece.step < writer->step || (piece.step == writer->step && piece.order < writer->order))
-          return absl::InvalidArgumentError(
-              absl::StrCat("loop `", loop_.var->name, "`: in its pipeline `", buffer->name, "` would be read before it ",
-                           "is stored; give its readers a later step, or a later place in the order"));
+          return absl::InvalidArgumentError(absl::StrCat(
+              "loop `", loop_.var->name, "`: in its pipeline `", buffer->name, "` would be read before it ",
+              "is stored; give its readers a later step, or a later place in the order"));
         copies = std::max(copies, piece.step - writer->step + 1);
       }
       if (copies == 1) continue;

@@ -45,10 +45,9 @@ absl::StatusOr<Aligned> Align(const ir::Buffer& buffer, const Wishes& wishes) {
   aligned.strides.assign(strides.begin() + static_cast<int64_t>(aligned.outer), strides.end());
   aligned.buffer = std::make_shared<const ir::BufferNode>(std::move(node));
   if (aligned.buffer->ByteSize() > buffer->scope.capacity_bytes)
-    return absl::InvalidArgumentError(absl::StrCat("stage `", buffer->name, "` takes ", aligned.buffer->ByteSize(),
-                                                   " bytes of ", std::string(buffer->scope.name),
-                                                   " memory with its strides aligned, at most ",
-                                                   buffer->scope.capacity_bytes, " are allowed"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "stage `", buffer->name, "` takes ", aligned.buffer->ByteSize(), " bytes of ", std::string(buffer->scope.name),
+        " memory with its strides aligned, at most ", buffer->scope.capacity_bytes, " are allowed"));
   return aligned;
 }
 

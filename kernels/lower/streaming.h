@@ -3,9 +3,9 @@
 //   @nontemporal() for (i < 64) out[ramp(i*16, 1, 16)] = x;                           before
 //   for (i < 64) @streaming_store() out[ramp(i*16, 1, 16)] = x;                       after
 //
-// Within what a schedule marks, each store of a whole vector to a result of the kernel, without a mask and at a multiple
-// of 64 bytes, or of the vector's where that is less, is marked by itself: those are what machines have instructions
-// for. Others stay as they are. After the last simplify. Never fails.
+// Within what a schedule marks, each store of a whole vector to a result of the kernel, without a mask and at a
+// multiple of 64 bytes, or of the vector's where that is less, is marked by itself: those are what machines have
+// instructions for. Others stay as they are. After the last simplify. Never fails.
 #pragma once
 
 #include "kernels/lower/pass.h"

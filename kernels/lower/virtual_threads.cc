@@ -53,7 +53,8 @@ class Interleaver {
     if (stmt == nullptr) return nullptr;
     switch (stmt->kind) {
       case StmtKind::kFor:
-        if (stmt->for_kind == ForKind::kVectorized || Mentions(stmt->min) || Mentions(stmt->extent)) return Copies(stmt);
+        if (stmt->for_kind == ForKind::kVectorized || Mentions(stmt->min) || Mentions(stmt->extent))
+          return Copies(stmt);
         break;
       case StmtKind::kIf:
         if (Mentions(stmt->condition)) return Copies(stmt);

@@ -1,8 +1,8 @@
 // Virtual threads become one stream of statements in which they take turns.
 //
-//   vthread (t < 2) { local f32 s[4];  for (k < 8) s[t + k] = ...;  c[t] = s[0]; }                      before
-//   local f32 s[2, 4];                                                                                 after
-//   for (k < 8) { s[0, 0 + k] = ...;  s[1, 1 + k] = ...; }    c[0] = s[0, 0];  c[1] = s[1, 0];
+//   vthread (t < 2) { local f32 s[4];  for (k < 8) s[t + k] = ...;  c[t] = s[0]; }      before
+//   local f32 s[2, 4];  for (k < 8) { s[0, 0 + k] = ...;  s[1, 1 + k] = ...; }          after
+//   c[0] = s[0, 0];  c[1] = s[1, 0];                                                    and then
 //
 // What one thread waits for, another fills: loads of one overlap arithmetic of the other. Loops whose bounds do not
 // depend on the thread are shared, scratch of a thread becomes scratch of all, with the thread as its first index. More

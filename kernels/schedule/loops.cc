@@ -158,7 +158,8 @@ absl::Status AnnotateLoop(State& state, std::string_view name, std::string_view 
     return Illegal(primitive, name, absl::StrCat("loop `", loop.name, "` is annotated already"));
   if (kind != ir::ForKind::kUnrolled) {
     if (!loop.pipeline.empty())
-      return Illegal(primitive, name, absl::StrCat("loop `", loop.name, "` is pipelined, its iterations have an order"));
+      return Illegal(primitive, name,
+                     absl::StrCat("loop `", loop.name, "` is pipelined, its iterations have an order"));
     for (const Stage* attached : state.StagesAt(name, leaf)) {
       if (attached->double_buffered)
         return Illegal(primitive, name,

@@ -68,8 +68,7 @@ absl::Status PipelineLoop(State& state, std::string_view name, std::string_view 
   for (size_t i = 0; i < count; ++i) {
     if (steps[i] < 0 || steps[i] > kMostSteps)
       return illegal(absl::StrCat("step ", steps[i], " must lie between 0 and ", kMostSteps));
-    if (order[i] < 0 || order[i] >= static_cast<int>(count) ||
-        std::count(order.begin(), order.end(), order[i]) != 1)
+    if (order[i] < 0 || order[i] >= static_cast<int>(count) || std::count(order.begin(), order.end(), order[i]) != 1)
       return illegal(absl::StrCat("the order must have each number from 0 to ", count - 1, " once"));
   }
   const auto comes_after = [&](size_t reader, size_t producer) {
@@ -87,8 +86,7 @@ absl::Status PipelineLoop(State& state, std::string_view name, std::string_view 
                                   "`, which it reads"));
     }
   }
-  for (size_t i = 0; i < count; ++i)
-    loop.pipeline.push_back({i + 1 < count ? parts[i]->name : "", steps[i], order[i]});
+  for (size_t i = 0; i < count; ++i) loop.pipeline.push_back({i + 1 < count ? parts[i]->name : "", steps[i], order[i]});
   return absl::OkStatus();
 }
 
@@ -98,8 +96,9 @@ absl::Status CheckMayMove(const State& state, const Stage& stage, std::string_vi
     return Illegal(primitive, stage.name, "it is double-buffered where it is computed; place it before");
   const Stage& consumer = state.stages[state.IndexOf(stage.attach_stage)];
   if (consumer.loops[stage.attach_loop].pipeline.empty()) return absl::OkStatus();
-  return Illegal(primitive, stage.name,
-                 absl::StrCat(Named(consumer, stage.attach_loop), ", where it is computed, is pipelined; place it before"));
+  return Illegal(
+      primitive, stage.name,
+      absl::StrCat(Named(consumer, stage.attach_loop), ", where it is computed, is pipelined; place it before"));
 }
 
 }  // namespace smelt::kernels::schedule

@@ -151,7 +151,8 @@ absl::StatusOr<std::string> ShiftFactor(State& state, std::string_view name, std
   ResolveInlined(state, &resolved);
   SMELT_ASSIGN_OR_RETURN(const Product product, ProductOf(resolved, "shift_operand"));
   const bool first = product.factors[0].read->tensor == tensor->identity;
-  if (!first && product.factors[1].read->tensor != tensor->identity) return illegal("the stage does not multiply by it");
+  if (!first && product.factors[1].read->tensor != tensor->identity)
+    return illegal("the stage does not multiply by it");
   const Factor& factor = product.factors[first ? 0 : 1];
   const Factor& other = product.factors[first ? 1 : 0];
   constexpr DataType kSum{te::PrimitiveType::kS32, 1}, kNarrow{te::PrimitiveType::kS8, 1};
@@ -160,8 +161,8 @@ absl::StatusOr<std::string> ShiftFactor(State& state, std::string_view name, std
     return illegal("it is not of s8 converted to s32, in which the stage sums up");
   // a * b is (a + 128) * b - 128 * b, also where sums wrap.
   const Expr shifted = te::Cast(
-      kSum, te::BitCast({te::PrimitiveType::kU8, 1},
-                        te::Binary(BinaryOp::kXor, factor.read, te::IntConst(kNarrow, -128))));
+      kSum,
+      te::BitCast({te::PrimitiveType::kU8, 1}, te::Binary(BinaryOp::kXor, factor.read, te::IntConst(kNarrow, -128))));
   // The sums of the other operand, over the axes that it depends on.
   std::vector<size_t> kept;
   std::vector<int64_t> shape;
@@ -176,13 +177,12 @@ absl::StatusOr<std::string> ShiftFactor(State& state, std::string_view name, std
     std::vector<std::pair<Expr, Expr>> replaced;
     const std::vector<ReduceAxis> axes = FreshAxes(stage->reduce_axes, &replaced);
     for (size_t i = 0; i < kept.size(); ++i) replaced.emplace_back(stage->axes[kept[i]].var, at[i]);
-    return std::vector<Expr>{te::Reduce(te::SimpleCombiner(BinaryOp::kAdd, kSum.element),
-                                        te::Substitute(other.whole, replaced), axes)};
+    return std::vector<Expr>{
+        te::Reduce(te::SimpleCombiner(BinaryOp::kAdd, kSum.element), te::Substitute(other.whole, replaced), axes)};
   });
   std::vector<Expr> at;
   for (const size_t a : kept) at.push_back(stage->axes[a].var);
-  const Expr correction =
-      te::Binary(BinaryOp::kMul, te::Tensor{sums, 0}(at), te::IntConst(kSum, -128));
+  const Expr correction = te::Binary(BinaryOp::kMul, te::Tensor{sums, 0}(at), te::IntConst(kSum, -128));
   int64_t constant = -1;
   const bool from_zero = te::IsConstInt(product.init, &constant) && constant == 0;
   const Expr init = from_zero ? correction : te::Binary(BinaryOp::kAdd, product.init, correction);

@@ -105,28 +105,27 @@ class Schedule {
   // [i0/16][i1][i0%16].
   absl::Status TransformLayout(std::string_view stage, const std::vector<std::pair<int, int64_t>>& layout);
 
-
   // A sum of products of two operands takes a multiple of terms, whose rest are products of zeros: both operands are
   // copied, with zeros behind them, into new stages, whose names are returned in the order of the product. `loop` is a
   // reduce axis as the stage has it, along which each operand is read as a whole.
   absl::StatusOr<std::vector<std::string>> PadReduction(std::string_view stage, std::string_view loop,
                                                         int64_t multiple);
-  // An s8 operand of a sum of products in s32 becomes the u8 that is 128 more, and the reduction begins at -128 times the
-  // sums of the other operand, a new stage whose name is returned: `c.shift`. For instructions that multiply u8 by s8;
-  // exact, as integers wrap.
+  // An s8 operand of a sum of products in s32 becomes the u8 that is 128 more, and the reduction begins at -128 times
+  // the sums of the other operand, a new stage whose name is returned: `c.shift`. For instructions that multiply u8 by
+  // s8; exact, as integers wrap.
   absl::StatusOr<std::string> ShiftOperand(std::string_view stage, std::string_view tensor);
 
   // Two copies of what a stage stores at a loop of its consumer: while an iteration reads one, the next one's is
   // computed into the other. The same as a pipeline whose stage runs a step before all else there.
   absl::Status DoubleBuffer(std::string_view stage);
   // Software pipelining: iteration i of each part of the loop's body runs with iteration i + steps of the loop. The
-  // parts are the stages that are computed at it, producers first, and last the rest of it; `order` is the place of each
-  // among those that run together. Nothing may run before what it reads; what is kept for later steps is stored as
+  // parts are the stages that are computed at it, producers first, and last the rest of it; `order` is the place of
+  // each among those that run together. Nothing may run before what it reads; what is kept for later steps is stored as
   // often. Place stages at the loop before.
   absl::Status Pipeline(std::string_view stage, std::string_view loop, const std::vector<int>& steps,
                         const std::vector<int>& order);
-  // The stride of an axis of a scratch stage's storage becomes the least that is `offset` modulo `factor`: rows of 4 KiB
-  // no longer meet in the same sets of a cache, nor in the same bank of a shared memory. Not of the last axis.
+  // The stride of an axis of a scratch stage's storage becomes the least that is `offset` modulo `factor`: rows of 4
+  // KiB no longer meet in the same sets of a cache, nor in the same bank of a shared memory. Not of the last axis.
   absl::Status StorageAlign(std::string_view stage, int axis, int64_t factor, int64_t offset);
   // Inside of the loop, the cache lines of `tensor` (an input or a root stage) that the stage reads so many iterations
   // later are asked for.

@@ -47,8 +47,8 @@ struct TensorIntrinsic {
   // certain ones; empty: any.
   std::vector<std::vector<int64_t>> strides;
   // Where the whole reduction lies within the tile, `full` computes it, or, where that is unset, `reset` and then
-  // `update`. Where loops of the reduction lie outside, `reset` stores its initial value once, `update` adds. Where there
-  // is no `reset`, ordinary stores give the accumulators what the reduction begins with, whatever that is.
+  // `update`. Where loops of the reduction lie outside, `reset` stores its initial value once, `update` adds. Where
+  // there is no `reset`, ordinary stores give the accumulators what the reduction begins with, whatever that is.
   TensorBody reset, update, full;
 };
 using TensorIntrinsicRef = std::shared_ptr<const TensorIntrinsic>;

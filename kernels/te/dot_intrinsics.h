@@ -1,10 +1,12 @@
 // Instructions that multiply short numbers in groups and add them up in wide lanes, as intrinsics.
 //
-//   te::Expr call = te::Call(te::DotIntrinsic(te::DotKind::kUnsignedSigned, 16), {sums, x, w});
+//   std::vector<Expr> operands;                                // addresses of the sums, of a group and of a vector of them
+//   Expr call = Call(DotIntrinsic(DotKind::kUnsignedSigned, 16), operands);
 //
-// acc[j] += sum over k < depth of x[k] * w[j][k], for j < lanes: `acc` is memory of the wide type, `x` the group that all
-// lanes share, `w` a group a lane, one after the other. Integers wrap as they do in HLO; exact. bf16: products are exact,
-// sums are rounded to f32 one by one, in the order of k; machines flush subnormal numbers and may keep more bits.
+// acc[j] += sum over k < depth of x[k] * w[j][k], for j < lanes: `acc` is memory of the wide type, `x` the group that
+// all lanes share, `w` a group a lane, one after the other. Integers wrap as they do in HLO; exact. bf16: products are
+// exact, sums are rounded to f32 one by one, in the order of k; machines flush subnormal numbers and may keep more
+// bits.
 #pragma once
 
 #include <cstdint>
@@ -22,8 +24,8 @@ enum class DotKind : uint8_t {
   kBrain,           // bf16 x and w, in groups of two; all others in groups of four
 };
 
-int64_t DepthOf(DotKind kind);           // of a group
-std::string_view NameOf(DotKind kind);   // of the intrinsic, without its lanes
+int64_t DepthOf(DotKind kind);          // of a group
+std::string_view NameOf(DotKind kind);  // of the intrinsic, without its lanes
 
 // Operands: acc (kUpdate), x (kRead) and w (kRead); of kOnesSigned acc and w. One entry a kind and number of lanes, of
 // the name "dot_u8s8_16" for one; lanes are 4, 8 or 16.

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "kernels/templates/dot_instruction.h"
 #include "kernels/templates/parallel_pieces.h"
 #include "kernels/templates/register_tile.h"
 #include "kernels/templates/templates.h"
@@ -128,6 +129,7 @@ std::vector<int64_t> CutForThreads(const Nest& nest, const std::vector<int64_t>&
 
 std::vector<std::vector<int64_t>> TilesOfOneThread(const Nest& nest, const machine::Machine& target) {
   const te::Operation& main = *nest.main;
+  if (const std::optional<DotForm> form = DotFormOf(nest, target)) return DotTiles(nest, *form);
   const std::vector<int64_t>& shape = main.shape;
   const RegisterTile whole = ChooseRegisterTile(nest, shape, target);
   std::vector<int64_t> tile(shape.size(), 1);

@@ -9,6 +9,7 @@
 #include <algorithm>
 
 #include "base/status_macros.h"
+#include "kernels/templates/dot_instruction.h"
 #include "kernels/templates/panel.h"
 #include "kernels/templates/parallel_pieces.h"
 #include "kernels/templates/register_tile.h"
@@ -341,6 +342,9 @@ absl::Status ScheduleDots(Schedule& schedule, const NestInput& input) {
 
 absl::Status ScheduleTiled(Schedule& schedule, const NestInput& input) {
   if (input.nest.winograd) return ScheduleWinograd(schedule, input);
+  if (const std::optional<DotForm> form = DotFormOf(input.nest, input.target);
+      form && IsDirectProduct(schedule, input, *form))
+    return ScheduleDotInstruction(schedule, input, *form);
   switch (FormOf(input.nest, input.target)) {
     case TiledForm::kDots:
       return ScheduleDots(schedule, input);

@@ -3,6 +3,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/status_macros.h"
+#include "kernels/templates/dot_instruction.h"
 #include "kernels/templates/templates.h"
 
 namespace smelt::kernels::nests {
@@ -42,7 +43,7 @@ absl::StatusOr<Tile> WithExtents(const Nest& nest, const Tile& tile, const machi
 
 absl::StatusOr<schedule::Schedule> ScheduleStructure(const Structure& structure, const MainScheduler& main,
                                                      const machine::Machine& target, const ScheduleOptions& options) {
-  schedule::Schedule schedule(structure.graph);
+  schedule::Schedule schedule(structure.graph, {}, DotInstructions(target));
   for (const te::OperationRef& operation : structure.inlined) {
     SMELT_RETURN_IF_ERROR(schedule.ComputeInline(operation->name));
   }

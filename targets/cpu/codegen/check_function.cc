@@ -63,7 +63,8 @@ bool OnFloats(BinaryOp op) {
 
 class Checker {
  public:
-  explicit Checker(absl::flat_hash_set<const kernels::ir::BufferNode*>* written) : written_(written) {}
+  Checker(absl::flat_hash_set<const kernels::ir::BufferNode*>* written, const HasFeature& has_feature)
+      : written_(written), has_feature_(has_feature) {}
 
   absl::Status CheckStmt(const kernels::ir::Stmt& stmt, int depth) {
     if (stmt == nullptr) return absl::OkStatus();
@@ -129,8 +130,11 @@ class Checker {
 
   absl::Status CheckCall(const kernels::te::ExprNode& call) {
     const kernels::te::Intrinsic& intrinsic = *call.intrinsic;
-    if (FindIntrinsicCode(intrinsic.name) == nullptr)
-      return absl::UnimplementedError(absl::StrCat("intrinsic `", intrinsic.name, "` has no code"));
+    const IntrinsicCode* code = FindIntrinsicCode(intrinsic.name);
+    if (code == nullptr) return absl::UnimplementedError(absl::StrCat("intrinsic `", intrinsic.name, "` has no code"));
+    if (!code->feature.empty() && !has_feature_(code->feature))
+      return absl::UnimplementedError(absl::StrCat("intrinsic `", intrinsic.name, "` needs `",
+                                                   std::string(code->feature), "`, which this CPU has not"));
     for (size_t i = 0; i < call.operands.size(); ++i) {
       const kernels::te::OperandRole role = intrinsic.operands[i];
       if (role == kernels::te::OperandRole::kWrite || role == kernels::te::OperandRole::kUpdate)
@@ -175,15 +179,16 @@ class Checker {
   }
 
   absl::flat_hash_set<const kernels::ir::BufferNode*>* written_;
+  const HasFeature& has_feature_;
   absl::flat_hash_set<const kernels::te::ExprNode*> seen_;
   size_t statements_ = 0;
 };
 
 }  // namespace
 
-absl::Status CheckFunction(const kernels::ir::Function& function,
+absl::Status CheckFunction(const kernels::ir::Function& function, const HasFeature& has_feature,
                            absl::flat_hash_set<const kernels::ir::BufferNode*>* written) {
-  Checker checker(written);
+  Checker checker(written, has_feature);
   for (const kernels::ir::Buffer& buffer : function.arguments) SMELT_RETURN_IF_ERROR(CheckElementType(buffer->type));
   for (const kernels::ir::Phase& phase : function.phases) SMELT_RETURN_IF_ERROR(checker.CheckStmt(phase.body, 0));
   return absl::OkStatus();

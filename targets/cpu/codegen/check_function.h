@@ -1,16 +1,22 @@
 // Whether a lowered kernel is one that code can be generated for, so that generating it cannot fail.
 #pragma once
 
+#include <functional>
+#include <string_view>
+
 #include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
 #include "kernels/ir/stmt.h"
 
 namespace smelt::cpu::codegen {
 
-// Unimplemented: an element type or an operation on it that has no code. Internal: a form that lowering should have
-// removed (reads of tensors, conditionals, accesses with several indices). ResourceExhausted: more than LLVM compiles
-// in seconds. Fills `written` with the buffers that the function stores to.
-absl::Status CheckFunction(const kernels::ir::Function& function,
+// Whether the CPU has a feature, by LLVM's name.
+using HasFeature = std::function<bool(std::string_view)>;
+
+// Unimplemented: an element type, an operation on it or an intrinsic that has no code on this CPU. Internal: a form
+// that lowering should have removed (reads of tensors, conditionals, accesses with several indices). ResourceExhausted:
+// more than LLVM compiles in seconds. Fills `written` with the buffers that the function stores to.
+absl::Status CheckFunction(const kernels::ir::Function& function, const HasFeature& has_feature,
                            absl::flat_hash_set<const kernels::ir::BufferNode*>* written);
 
 }  // namespace smelt::cpu::codegen

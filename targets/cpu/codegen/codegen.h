@@ -47,6 +47,8 @@ absl::Status DescribeVectors(const std::string& cpu, const std::string& features
 absl::StatusOr<std::vector<std::string>> UsedFeatures(const Target& target,
                                                       const std::vector<std::string_view>& features);
 absl::StatusOr<std::string> ArchitectureOf(const Target& target);
+// Instruction sets of a CPU that templates ask for (machine::Machine::instructions). Errors as DescribeVectors.
+absl::StatusOr<std::vector<std::string>> DescribeInstructions(const std::string& cpu, const std::string& features);
 // Stands for everything that decides what a kernel compiles to, LLVM and Smelt's own sources: for cache keys and
 // records.
 std::string CompilerVersion();

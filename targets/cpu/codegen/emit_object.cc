@@ -86,11 +86,12 @@ absl::Status EmitAssembly(const llvm::Module& module, llvm::TargetMachine& machi
 absl::StatusOr<ObjectCode> EmitObject(const kernels::ir::Function& function, const Target& target,
                                       const CodegenOptions& options) {
   const auto start = std::chrono::steady_clock::now();
+  SMELT_ASSIGN_OR_RETURN(std::unique_ptr<llvm::TargetMachine> machine, MakeTargetMachine(target));
+  const HasFeature has_feature = [&](std::string_view feature) { return MachineHas(*machine, feature); };
   absl::flat_hash_set<const kernels::ir::BufferNode*> written;
-  if (absl::Status status = CheckFunction(function, &written); !status.ok()) {
+  if (absl::Status status = CheckFunction(function, has_feature, &written); !status.ok()) {
     return absl::Status(status.code(), absl::StrCat("kernel ", function.name, ": ", status.message()));
   }
-  SMELT_ASSIGN_OR_RETURN(std::unique_ptr<llvm::TargetMachine> machine, MakeTargetMachine(target));
   llvm::LLVMContext context;
   llvm::Module module(function.name, context);
   module.setTargetTriple(machine->getTargetTriple().str());

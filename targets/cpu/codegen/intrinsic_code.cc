@@ -2,6 +2,8 @@
 
 #include <llvm/IR/Intrinsics.h>
 
+#include "targets/cpu/codegen/dot_code.h"
+
 namespace smelt::cpu::codegen {
 namespace {
 
@@ -16,7 +18,18 @@ llvm::Value* EmitPrefetch(Builder& builder, const kernels::te::ExprNode& call, O
 }
 
 constexpr IntrinsicCode kIntrinsics[] = {
-    {"prefetch", EmitPrefetch},
+    {"prefetch", "", EmitPrefetch},
+    {"interleave", "", EmitInterleave},
+    {"dot_u8s8_16", "avx512vnni", EmitVpdpbusd},
+    {"dot_s8shifted_s8_16", "avx512vnni", EmitVpdpbusdShifted},
+    {"dot_s8u8_16", "avx512vnni", EmitVpdpbusdSwapped},
+    {"sum_s8_16", "avx512vnni", EmitVpdpbusdOnes},
+    {"dot_u8s8_8", "avxvnni", EmitVpdpbusd},
+    {"dot_s8shifted_s8_8", "avxvnni", EmitVpdpbusdShifted},
+    {"dot_s8u8_8", "avxvnni", EmitVpdpbusdSwapped},
+    {"sum_s8_8", "avxvnni", EmitVpdpbusdOnes},
+    {"dot_bf16_16", "avx512bf16", EmitVdpbf16ps},
+    {"dot_s8s8_4", "dotprod", EmitSdot},
 };
 
 }  // namespace

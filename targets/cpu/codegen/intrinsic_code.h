@@ -15,6 +15,7 @@ namespace smelt::cpu::codegen {
 
 struct IntrinsicCode {
   std::string_view name;
+  std::string_view feature;  // of the CPU that it needs, as LLVM calls it; empty: none
   // `operands` are in register form, addresses are pointers. Returns the value; of a call that has none, the call.
   llvm::Value* (*emit)(Builder& builder, const kernels::te::ExprNode& call, absl::Span<llvm::Value* const> operands);
 };

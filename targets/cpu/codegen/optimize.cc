@@ -23,7 +23,8 @@ bool HasMarkedLoops(const llvm::Function& function) {
 
 }  // namespace
 
-// Vectors and unrolling were decided by the schedule: no vectoriser, no inliner, and no unroller but of loops that it marks.
+// Vectors and unrolling were decided by the schedule: no vectoriser, no inliner, and no unroller but of loops that it
+// marks.
 void Optimize(llvm::Module& module, llvm::TargetMachine& machine) {
   llvm::LoopAnalysisManager loops;
   llvm::FunctionAnalysisManager functions;

@@ -109,7 +109,7 @@ class PhaseEmitter {
   absl::flat_hash_map<const kernels::ir::BufferNode*, BufferAccess> buffers_;
   std::vector<const kernels::ir::BufferNode*> scoped_;  // those with an alias scope, in a fixed order
   std::vector<Memo> scopes_;                            // values by scope, outermost first
-  Memo statement_;  // values that depend on memory the kernel writes: of one statement
+  Memo statement_;                // values that depend on memory the kernel writes: of one statement
   bool streaming_store_ = false;  // the next store passes the caches by
   bool streams_ = false;          // some store of the function does
   bool unrolls_ = false;          // LLVM unrolls the next loop

@@ -67,6 +67,30 @@ absl::StatusOr<std::unique_ptr<llvm::TargetMachine>> MakeTargetMachine(const Tar
       absl::StrCat("`", target.name, "` is no CPU that LLVM ", LLVM_VERSION_STRING, " knows on x86-64 or AArch64"));
 }
 
+bool MachineHas(const llvm::TargetMachine& machine, std::string_view feature) {
+  const std::string name(feature);
+  // Features of the other architecture are unknown to LLVM, which then prints a warning.
+  for (const llvm::SubtargetFeatureKV& known : machine.getMCSubtargetInfo()->getAllProcessorFeatures()) {
+    if (name == known.Key) return machine.getMCSubtargetInfo()->checkFeatures("+" + name);
+  }
+  return false;
+}
+
+absl::StatusOr<std::vector<std::string>> DescribeInstructions(const std::string& cpu, const std::string& features) {
+  Target target;
+  target.name = cpu;
+  target.features = features;
+  SMELT_ASSIGN_OR_RETURN(std::unique_ptr<llvm::TargetMachine> machine, MakeTargetMachine(target));
+  // Those of which templates of kernels know.
+  constexpr const char* kKnown[] = {"avx512vnni", "avx512bf16", "avxvnni", "avx512fp16",
+                                    "amx-int8",   "amx-bf16",   "dotprod"};
+  std::vector<std::string> found;
+  for (const char* feature : kKnown) {
+    if (MachineHas(*machine, feature)) found.push_back(feature);
+  }
+  return found;
+}
+
 void DescribeHost(std::string* cpu, std::string* features) {
   *cpu = llvm::sys::getHostCPUName().str();
   // What the name promises may be hidden by a hypervisor, so every feature is spelled out, in a fixed order.

@@ -85,6 +85,8 @@ Target DetectTarget(bool measure) {
   codegen::DescribeHost(&target.name, &target.features);
   // The host's own description is one that LLVM knows; if it were not, the defaults stay.
   codegen::DescribeVectors(target.name, target.features, &target.vector_bytes, &target.vector_registers).IgnoreError();
+  if (auto instructions = codegen::DescribeInstructions(target.name, target.features); instructions.ok())
+    target.instructions = *std::move(instructions);
   target.threads = AllowedProcessors();
   const int sizes[kCacheLevels] = {_SC_LEVEL1_DCACHE_SIZE, _SC_LEVEL2_CACHE_SIZE, _SC_LEVEL3_CACHE_SIZE};
   for (int level = 0; level < kCacheLevels; ++level) {
@@ -123,6 +125,7 @@ absl::StatusOr<Target> TargetOf(const machine::TargetId& id) {
   absl::Status known = codegen::DescribeVectors(id.cpu, "", &target.vector_bytes, &target.vector_registers);
   if (!known.ok())
     return absl::InvalidArgumentError(StrCat("target `", id.ToString(), "`: ", std::string(known.message())));
+  SMELT_ASSIGN_OR_RETURN(target.instructions, codegen::DescribeInstructions(id.cpu, ""));
   return target;
 }
 

@@ -40,7 +40,8 @@ TEST(StorageAlign, OfScratchAtALoop) {
 
 TEST(StorageAlign, RefusedWithStageAndAxis) {
   Schedule s(Turned());
-  EXPECT_THAT(Message(s.StorageAlign("a", 0, 8, 0)), HasSubstr("storage_align of stage `a`: axis 0: it is of an argument"));
+  EXPECT_THAT(Message(s.StorageAlign("a", 0, 8, 0)),
+              HasSubstr("storage_align of stage `a`: axis 0: it is of an argument"));
   EXPECT_THAT(Message(s.StorageAlign("x", 2, 8, 0)), HasSubstr("axis 2: its elements lie side by side"));
   EXPECT_THAT(Message(s.StorageAlign("x", 0, 8, 8)), HasSubstr("offset 8"));
   EXPECT_THAT(Message(s.StorageAlign("x", 5, 8, 0)), HasSubstr("axis 5: there are 3"));
@@ -76,7 +77,8 @@ TEST(Prefetch, RefusedWithStageAndLoop) {
   EXPECT_THAT(Message(s.Prefetch("a", "c", "i0", 2)), HasSubstr("already"));
   EXPECT_THAT(Message(s.Vectorize("c", "i0")), HasSubstr("loop `i0` prefetches"));
   // Positions that are data have no region.
-  const Tensor at = Placeholder("at", {8}, PrimitiveType::kS64), table = Placeholder("table", {100}, PrimitiveType::kF32);
+  const Tensor at = Placeholder("at", {8}, PrimitiveType::kS64),
+               table = Placeholder("table", {100}, PrimitiveType::kF32);
   Schedule gather(MakeGraph({at, table}, {Compute("c", {8}, [&](Indices i) { return table(at(i[0])); })}));
   ASSERT_TRUE(gather.Prefetch("table", "c", "i0", 1).ok());
   EXPECT_THAT(Message(Lower(gather, {}).status()), HasSubstr("prefetch of `table` at loop `i0`"));
@@ -106,7 +108,8 @@ TEST(Pragma, UnrollsWhatIsShort) {
 
 TEST(Pragma, StreamsWholeAlignedVectorsOnly) {
   const Tensor a = Placeholder("a", {8, 40}, PrimitiveType::kF32);
-  const te::Graph graph = MakeGraph({a}, {Compute("c", {8, 40}, [&](Indices i) { return Add(a(i[0], i[1]), Constant(1)); })});
+  const te::Graph graph =
+      MakeGraph({a}, {Compute("c", {8, 40}, [&](Indices i) { return Add(a(i[0], i[1]), Constant(1)); })});
   for (const int64_t lanes : {8, 16}) {
     Schedule s(graph);
     const auto split = s.Split("c", "i1", lanes).value();

@@ -14,6 +14,9 @@
 
 namespace smelt::kernels::lower {
 
+using bench::Difference;
+using bench::RandomInputs;
+using bench::RandomLiteral;
 using schedule::Schedule;
 using schedule::TailStrategy;
 using te::Compute;
@@ -25,9 +28,6 @@ using te::PrimitiveType;
 using te::ReduceAxis;
 using te::Sum;
 using te::Tensor;
-using bench::Difference;
-using bench::RandomInputs;
-using bench::RandomLiteral;
 
 inline Expr Mul(const Expr& a, const Expr& b) { return te::Binary(te::BinaryOp::kMul, a, b); }
 inline Expr Add(const Expr& a, const Expr& b) { return te::Binary(te::BinaryOp::kAdd, a, b); }

@@ -55,7 +55,7 @@ TEST(Bindings, PrintReplayAndMeanTheSame) {
   ASSERT_TRUE(s.Bind("b", vo, ir::ForKind::kBlock).ok());
   ASSERT_TRUE(s.Bind("b", vi, ir::ForKind::kVirtualThread).ok());
   ASSERT_TRUE(s.Bind("b", inner, ir::ForKind::kThread).ok());
-  const ir::Function function = Lower(s, {}).value();
+  const ir::Function function = LowerToLoops(s, {}).value();
   EXPECT_THAT(ir::ToString(function), HasSubstr("block (i0.outer = 0; i0.outer < 2;"));
   EXPECT_THAT(ir::ToString(function), HasSubstr("vthread (i0.inner = 0; i0.inner < 5;"));
   EXPECT_THAT(ir::ToString(function), HasSubstr("thread (i1.inner = 0; i1.inner < 3;"));

@@ -57,7 +57,8 @@ TEST(DoubleBuffer, RefusedWithStageAndLoop) {
   EXPECT_THAT(Message(s.DoubleBuffer("y")), HasSubstr("compute_at comes first"));
   ASSERT_TRUE(s.ComputeAt("y", "c", "i0").ok());
   ASSERT_TRUE(s.ComputeAt("x", "c", "i0").ok());
-  EXPECT_THAT(Message(s.DoubleBuffer("y")), HasSubstr("it reads stage `x`, which is computed at loop `i0` of stage `c`"));
+  EXPECT_THAT(Message(s.DoubleBuffer("y")),
+              HasSubstr("it reads stage `x`, which is computed at loop `i0` of stage `c`"));
   ASSERT_TRUE(s.DoubleBuffer("x").ok());
   const std::string before = s.ToString();
   EXPECT_THAT(Message(s.DoubleBuffer("x")), HasSubstr("already"));

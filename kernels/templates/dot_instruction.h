@@ -1,0 +1,53 @@
+// Contractions of short numbers by the instructions that multiply them in groups: VNNI, BF16, DotProd.
+//
+//   std::vector<schedule::TensorIntrinsicRef> instructions = DotInstructions(machine);
+//   schedule::Schedule s(graph, {}, instructions);        // knows what tensorize may ask for
+//
+// The right operand is packed once, in a phase of its own: [column block][other dimensions][k / depth][column][k %
+// depth], so that a group of all lanes is one vector. A tile of rows and columns is summed up in registers at the loops
+// of what follows, which is computed in the store. s8 by s8 on an instruction that wants u8 by s8 takes the left
+// operand 128 higher and begins at -128 times the sums of the right one's columns.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "kernels/schedule/tensor_intrinsic.h"
+#include "kernels/te/dot_intrinsics.h"
+#include "kernels/templates/templates.h"
+#include "machine/machine.h"
+
+namespace smelt::kernels::nests {
+
+// One instruction, and what it takes.
+struct DotInstruction {
+  te::DotKind kind;
+  std::string_view feature;  // of machine::Machine::instructions
+  int lanes;
+  int accumulators;  // registers for sums, beside two vectors of the right operand, a group of the left one and a
+                     // constant
+  hlo::PrimitiveType left, right, sum;  // left is what all lanes share
+  bool shifts;                          // the left operand is taken 128 higher
+};
+
+// Those of the machine, for schedules: each for operands [k, column] and `.transposed`, [column, k]; with them what
+// packs operands and sums up columns.
+std::vector<schedule::TensorIntrinsicRef> DotInstructions(const machine::Machine& target);
+
+// How a nest's main sum fits an instruction.
+struct DotForm {
+  const DotInstruction* instruction;
+  int row_axis;  // of the main operation, -1: one row; its last axis has the columns, its last reduce axis the groups
+  te::OperationRef left, right;
+  bool transposed;  // right is [column, k] in its last two dimensions
+};
+
+// Nothing where no instruction of the machine fits, or too little is shared for packing to pay.
+std::optional<DotForm> DotFormOf(const Nest& nest, const machine::Machine& target);
+// Register tiles for the nest, best first.
+std::vector<std::vector<int64_t>> DotTiles(const Nest& nest, const DotForm& form);
+// Whether the sum, as the schedule has it, is of the two operands' elements themselves.
+bool IsDirectProduct(const schedule::Schedule& schedule, const NestInput& input, const DotForm& form);
+absl::Status ScheduleDotInstruction(schedule::Schedule& schedule, const NestInput& input, const DotForm& form);
+
+}  // namespace smelt::kernels::nests

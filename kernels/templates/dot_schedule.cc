@@ -1,0 +1,229 @@
+// The schedule of a contraction by an instruction (dot_instruction.h).
+//
+//   packed[...] = right operand                                   a phase; column sums, where they are needed, another
+//   parallel over tiles of columns, other axes and rows
+//     accumulators = initial value
+//     for the sum, a group at a time: an instruction for each row and vector
+//     root[...] = epilogue(accumulators)
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "kernels/templates/dot_instruction.h"
+
+namespace smelt::kernels::nests {
+namespace {
+
+using schedule::Schedule;
+using schedule::TailStrategy;
+
+// Elements of a copy from which on threads share it.
+constexpr double kWorthAFork = 64 * 1024;
+
+class DotNest {
+ public:
+  DotNest(Schedule& schedule, const NestInput& input, const DotForm& form)
+      : schedule_(schedule),
+        input_(input),
+        root_(*input.nest.root),
+        main_(*input.nest.main),
+        form_(form),
+        instruction_(*form.instruction),
+        lanes_(instruction_.lanes),
+        depth_(te::DepthOf(instruction_.kind)),
+        columns_(static_cast<int>(main_.axes.size()) - 1),
+        sum_axis_(static_cast<int>(main_.reduce_axes.size()) - 1),
+        width_(std::clamp<int64_t>((input.tile[columns_] + lanes_ - 1) / lanes_, 1, 4) * lanes_) {}
+
+  absl::Status Run() {
+    SMELT_RETURN_IF_ERROR(PlaceSum());
+    SMELT_RETURN_IF_ERROR(PrepareOperands());
+    SMELT_RETURN_IF_ERROR(SplitRoot());
+    SMELT_RETURN_IF_ERROR(ScheduleSum());
+    SMELT_RETURN_IF_ERROR(SchedulePacking());
+    return shift_.empty() ? absl::OkStatus() : ScheduleShift();
+  }
+
+ private:
+  std::string Named(std::string name) const { return form_.transposed ? name + ".transposed" : name; }
+
+  absl::Status PlaceSum() {
+    if (input_.nest.main == input_.nest.root) {
+      SMELT_ASSIGN_OR_RETURN(sum_, schedule_.CacheWrite(root_.name, ir::Scope::kLocal));
+      for (size_t i = 0; i < root_.axes.size(); ++i) loops_.push_back(AxisName(static_cast<int>(i)));
+      return absl::OkStatus();
+    }
+    sum_ = main_.name;
+    SMELT_RETURN_IF_ERROR(schedule_.SetScope(sum_, ir::Scope::kLocal));
+    SMELT_ASSIGN_OR_RETURN(loops_, LoopsOfProducer(schedule_, root_.name, input_.nest.attached[0].match));
+    return absl::OkStatus();
+  }
+
+  // Whole groups, the left operand as the instruction wants it, and the right one packed.
+  absl::Status PrepareOperands() {
+    std::string left = form_.left->name, right = form_.right->name;
+    if (main_.reduce_axes[sum_axis_].extent % depth_ != 0) {
+      SMELT_ASSIGN_OR_RETURN(const std::vector<std::string> padded,
+                             schedule_.PadReduction(sum_, ReduceName(sum_axis_), depth_));
+      const bool in_order = padded[0].starts_with(left + ".pad");
+      left = padded[in_order ? 0 : 1];
+      right = padded[in_order ? 1 : 0];
+      SMELT_RETURN_IF_ERROR(ScheduleCopy(left, form_.left->shape));
+      padded_ = true;
+    }
+    if (instruction_.shifts) {
+      SMELT_ASSIGN_OR_RETURN(shift_, schedule_.ShiftOperand(sum_, left));
+    }
+    if (padded_) {
+      packed_ = right;
+      return absl::OkStatus();
+    }
+    std::vector<std::string> readers{sum_};
+    if (!shift_.empty()) readers.push_back(shift_);
+    SMELT_ASSIGN_OR_RETURN(packed_, schedule_.CacheRead(right, ir::Scope::kShared, readers));
+    return absl::OkStatus();
+  }
+
+  // A plain copy: its last dimension in vectors, its first shared out.
+  absl::Status ScheduleCopy(const std::string& stage, const std::vector<int64_t>& shape) {
+    double elements = 1;
+    for (const int64_t extent : shape) elements *= static_cast<double>(extent);
+    const std::vector<std::string> loops = schedule_.Loops(stage);
+    SMELT_ASSIGN_OR_RETURN(const int64_t extent, schedule_.Extent(stage, loops.back()));
+    SMELT_RETURN_IF_ERROR(VectorizeLoop(schedule_, stage, loops.back(), extent, 16).status());
+    if (loops.size() < 2 || elements < kWorthAFork || shape[0] < 2) return absl::OkStatus();
+    return schedule_.Parallel(stage, loops[0]);
+  }
+
+  absl::Status SplitRoot() {
+    std::vector<std::string> outer, inner;
+    std::string row_outer, columns;
+    for (int a = 0; a <= columns_; ++a) {
+      if (loops_[a].empty()) continue;
+      const int64_t extent = main_.axes[a].extent;
+      if (a == columns_) {
+        SMELT_ASSIGN_OR_RETURN(const auto split, schedule_.Split(root_.name, loops_[a], width_));
+        outer.insert(outer.begin(), split.first);
+        columns = split.second;
+      } else if (a == form_.row_axis) {
+        rows_ = std::min({input_.tile[a], extent, std::max<int64_t>(instruction_.accumulators * lanes_ / width_, 1)});
+        // The last tile begins earlier, so that all have as many rows.
+        SMELT_ASSIGN_OR_RETURN(const auto split, schedule_.Split(root_.name, loops_[a], rows_,
+                                                                 extent % rows_ == 0 ? TailStrategy::kGuard
+                                                                                     : TailStrategy::kShiftInwards));
+        row_outer = split.first;
+        inner.push_back(split.second);
+      } else {
+        outer.push_back(loops_[a]);
+      }
+    }
+    if (!row_outer.empty()) outer.push_back(row_outer);
+    std::vector<std::string> order = outer;
+    order.insert(order.end(), inner.begin(), inner.end());
+    const int64_t width = std::min(width_, main_.axes[columns_].extent);
+    SMELT_ASSIGN_OR_RETURN(const auto vectors, VectorizeLoop(schedule_, root_.name, columns, width, lanes_));
+    if (!vectors.first.empty()) {
+      SMELT_RETURN_IF_ERROR(schedule_.Unroll(root_.name, vectors.first));
+      order.push_back(vectors.first);
+    }
+    order.push_back(vectors.second);
+    SMELT_RETURN_IF_ERROR(ReorderLoops(schedule_, root_.name, order));
+    for (const std::string& loop : inner) SMELT_RETURN_IF_ERROR(schedule_.Unroll(root_.name, loop));
+    // All tiles are one loop, which threads share evenly.
+    tile_loop_ = outer[0];
+    for (size_t i = 1; i < outer.size(); ++i) {
+      SMELT_ASSIGN_OR_RETURN(tile_loop_, schedule_.Fuse(root_.name, tile_loop_, outer[i]));
+    }
+    return ParallelizeOutermost(schedule_, root_.name, {tile_loop_}, input_.nest.Work());
+  }
+
+  absl::Status ScheduleSum() {
+    SMELT_RETURN_IF_ERROR(schedule_.ComputeAt(sum_, root_.name, tile_loop_));
+    SMELT_ASSIGN_OR_RETURN(const auto vectors,
+                           schedule_.Split(sum_, AxisName(columns_), lanes_, TailStrategy::kRoundUp));
+    SMELT_ASSIGN_OR_RETURN(const auto groups, schedule_.Split(sum_, ReduceName(sum_axis_), depth_));
+    std::vector<std::string> order;
+    for (int a = 0; a < columns_; ++a) {
+      if (a != form_.row_axis) order.push_back(AxisName(a));
+    }
+    for (int r = 0; r < sum_axis_; ++r) order.push_back(ReduceName(r));
+    order.push_back(groups.first);
+    if (form_.row_axis >= 0) order.push_back(AxisName(form_.row_axis));
+    order.insert(order.end(), {vectors.first, vectors.second, groups.second});
+    SMELT_RETURN_IF_ERROR(ReorderLoops(schedule_, sum_, order));
+    if (form_.row_axis >= 0) SMELT_RETURN_IF_ERROR(schedule_.Unroll(sum_, AxisName(form_.row_axis)));
+    SMELT_RETURN_IF_ERROR(schedule_.Unroll(sum_, vectors.first));
+    return schedule_.Tensorize(sum_, vectors.second,
+                               Named(te::DotIntrinsic(instruction_.kind, instruction_.lanes)->name));
+  }
+
+  absl::Status SchedulePacking() {
+    const std::vector<int64_t>& shape = form_.right->shape;
+    const int rank = static_cast<int>(shape.size());
+    const int k = form_.transposed ? rank - 1 : rank - 2, column = form_.transposed ? rank - 2 : rank - 1;
+    std::vector<std::pair<int, int64_t>> layout{{column, width_}};
+    std::vector<std::string> order;
+    for (int d = 0; d + 2 < rank; ++d) {
+      layout.emplace_back(d, 1);
+      order.push_back(AxisName(d));
+    }
+    layout.insert(layout.end(), {{k, depth_}, {column, 0}, {k, 0}});
+    SMELT_RETURN_IF_ERROR(schedule_.TransformLayout(packed_, layout));
+    SMELT_ASSIGN_OR_RETURN(const auto columns, schedule_.Split(packed_, AxisName(column), lanes_));
+    SMELT_ASSIGN_OR_RETURN(const auto groups, schedule_.Split(packed_, AxisName(k), depth_));
+    order.insert(order.begin(), columns.first);
+    order.insert(order.end(), {groups.first, groups.second, columns.second});
+    SMELT_RETURN_IF_ERROR(ReorderLoops(schedule_, packed_, order));
+    if (!padded_ && shape[column] % lanes_ == 0) {
+      SMELT_RETURN_IF_ERROR(
+          schedule_.Tensorize(packed_, groups.second,
+                              Named(absl::StrCat("interleave_", depth_, "x", lanes_, "_",
+                                                 std::string(hlo::PrimitiveTypeName(instruction_.right))))));
+    } else {
+      SMELT_RETURN_IF_ERROR(schedule_.Vectorize(packed_, columns.second));
+      SMELT_RETURN_IF_ERROR(schedule_.Unroll(packed_, groups.second));
+    }
+    if (Elements(*form_.right) < kWorthAFork || shape[column] <= lanes_) return absl::OkStatus();
+    return schedule_.Parallel(packed_, columns.first);
+  }
+
+  // The sums of the right operand's columns, by the same instruction with a left operand of ones.
+  absl::Status ScheduleShift() {
+    const std::vector<std::string> loops = schedule_.Loops(shift_);
+    const size_t axes = loops.size() - main_.reduce_axes.size();
+    SMELT_ASSIGN_OR_RETURN(const auto vectors, schedule_.Split(shift_, AxisName(static_cast<int>(axes) - 1), lanes_,
+                                                               TailStrategy::kRoundUp));
+    SMELT_ASSIGN_OR_RETURN(const auto groups, schedule_.Split(shift_, ReduceName(sum_axis_), depth_));
+    std::vector<std::string> order{vectors.first};
+    for (size_t a = 0; a + 1 < axes; ++a) order.push_back(AxisName(static_cast<int>(a)));
+    for (int r = 0; r < sum_axis_; ++r) order.push_back(ReduceName(r));
+    order.insert(order.end(), {groups.first, vectors.second, groups.second});
+    SMELT_RETURN_IF_ERROR(ReorderLoops(schedule_, shift_, order));
+    SMELT_RETURN_IF_ERROR(schedule_.Tensorize(
+        shift_, vectors.second, Named(te::DotIntrinsic(te::DotKind::kOnesSigned, instruction_.lanes)->name)));
+    if (Elements(*form_.right) < kWorthAFork || main_.axes[columns_].extent <= lanes_) return absl::OkStatus();
+    return schedule_.Parallel(shift_, vectors.first);
+  }
+
+  Schedule& schedule_;
+  const NestInput& input_;
+  const te::Operation& root_;
+  const te::Operation& main_;
+  const DotForm& form_;
+  const DotInstruction& instruction_;
+  const int64_t lanes_, depth_;
+  const int columns_, sum_axis_;
+  const int64_t width_;  // columns of a tile
+  int64_t rows_ = 1;
+  std::vector<std::string> loops_;  // the root's loop of each axis of the main operation
+  std::string sum_, packed_, shift_, tile_loop_;
+  bool padded_ = false;
+};
+
+}  // namespace
+
+absl::Status ScheduleDotInstruction(Schedule& schedule, const NestInput& input, const DotForm& form) {
+  return DotNest(schedule, input, form).Run();
+}
+
+}  // namespace smelt::kernels::nests
