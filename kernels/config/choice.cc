@@ -5,6 +5,7 @@
 #include "base/status_macros.h"
 #include "kernels/config/config.h"
 #include "kernels/config/master.h"
+#include "kernels/templates/dot_instruction.h"
 #include "kernels/templates/templates.h"
 #include "kernels/tiles/kernel_schedule.h"
 
@@ -63,7 +64,7 @@ absl::StatusOr<schedule::Schedule> ScheduleOf(const ScheduleChoice& choice, cons
     return space.ScheduleFor(point);
   }
   if (const auto* trace = std::get_if<KernelTrace>(&choice)) {
-    return schedule::Schedule::Replay(structure.graph, trace->steps);
+    return schedule::Schedule::Replay(structure.graph, trace->steps, {}, nests::DotInstructions(target));
   }
   return nests::ScheduleStructure(structure, nests::PreferredTiles(structure.main_nest(), target).front(), target);
 }

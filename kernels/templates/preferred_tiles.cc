@@ -217,7 +217,8 @@ std::vector<std::vector<int64_t>> TilesOfOneThread(const Nest& nest, const machi
 
 std::vector<std::vector<int64_t>> TiledTiles(const Nest& nest, const machine::Machine& target) {
   std::vector<std::vector<int64_t>> tiles;
-  const bool cut = IsContraction(*nest.main) && VectorAxisOf(nest) >= 0 && FormOf(nest, target) <= TiledForm::kBlocked;
+  const bool cut = IsContraction(*nest.main) && VectorAxisOf(nest) >= 0 &&
+                   FormOf(nest, target) <= TiledForm::kBlocked && !DotFormOf(nest, target);
   for (const std::vector<int64_t>& tile : TilesOfOneThread(nest, target)) {
     std::vector<int64_t> shared = cut ? CutForThreads(nest, tile, target) : tile;
     if (std::find(tiles.begin(), tiles.end(), shared) == tiles.end()) tiles.push_back(std::move(shared));
