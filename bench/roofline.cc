@@ -187,7 +187,7 @@ absl::Status MeasureModule(const std::string& path, const cpu::Target& target, c
                            cpu::KernelCache& cache, std::vector<Row>* rows) {
   SMELT_ASSIGN_OR_RETURN(const targets::Program program, targets::LoadProgram(path));
   SMELT_ASSIGN_OR_RETURN(const targets::FusedProgram fused, targets::FuseProgram(program, flags.fusion, target));
-  const cpu::ExecutableOptions options{.cache = &cache, .tiles = fused.tiles};
+  const cpu::ExecutableOptions options{.cache = &cache, .schedules = fused.schedules};
   cpu::InputPool inputs;
   SMELT_ASSIGN_OR_RETURN(auto whole, cpu::LoadedProgram::Compile(hlo::ToText(*fused.module), target, options, inputs));
   SMELT_RETURN_IF_ERROR(whole->TakeInputs({}));

@@ -24,7 +24,7 @@ using ProgramResult = measure::Runner::ProgramResult;
 using KernelTime = measure::Runner::KernelTime;
 
 struct Flags {
-  std::string module, fusion = "priority", golden;
+  std::string module, fusion = "priority", schedule, golden;
   int64_t repeat = 0;
   double seconds = 2;
   bool json = false, no_cache = false, no_library = false;
@@ -129,8 +129,8 @@ absl::Status Bench(const Flags& flags) {
                                                    .memory_bytes = kWholeMemory,
                                                    .cancel = interrupt.flag()}));
   SMELT_ASSIGN_OR_RETURN(OneProgram program,
-                         OneProgram::Open(*target, flags.module, flags.fusion,
-                                          flags.no_library ? "" : DefaultCacheFolder(), interrupt.flag()));
+                         OneProgram::Open(*target, flags.module, flags.fusion, interrupt.flag(), flags.schedule,
+                                          flags.no_library ? "" : DefaultCacheFolder()));
   SMELT_ASSIGN_OR_RETURN(const std::vector<hlo::Literal> inputs, Inputs(flags, program.module()));
   SMELT_ASSIGN_OR_RETURN(const ProgramResult times, program.Time(inputs, flags.seconds, flags.repeat));
   const absl::Status ended = Interrupt::End("the figures are of the runs until then");
@@ -149,6 +149,8 @@ Action AddBench(CLI::App& app) {
   auto flags = std::make_shared<Flags>();
   app.add_option("MODULE", flags->module, "HLO text or proto, or StableHLO, by its extension")->required();
   AddFusionFlag(app, &flags->fusion);
+  app.add_option("--schedule", flags->schedule,
+                 "Schedules of some kernels, a file as `smelt inspect --schedule` prints it; the others have theirs");
   AddTargetFlags(app, &flags->target);
   app.add_option("--golden", flags->golden, "Take the inputs' ranges from this golden file");
   app.add_option("--repeat", flags->repeat, "Runs; 0: as many as fit in --seconds")

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "cli/print_json.h"
+#include "cli/schedule_file.h"
 #include "cli/stablehlo.h"
 #include "cli/target.h"
 #include "cli/verb.h"
@@ -25,8 +26,9 @@ namespace {
 using nlohmann::json;
 
 struct Flags {
-  std::string module, fusion, why, kernel, tile;
+  std::string module, fusion, why, kernel, tile, schedule;
   bool no_verify = false, kernels = false, json = false;
+  bool print_schedules = false;  // --schedule without a file
   TargetFlags target;
 
   std::string FusionOr(const char* usual) const { return fusion.empty() ? usual : fusion; }
@@ -105,17 +107,43 @@ absl::Status ListKernels(const Flags& flags, const targets::Target& target, cons
   return absl::OkStatus();
 }
 
+absl::StatusOr<fusion::Kernel> FindKernel(const Flags& flags, std::vector<fusion::Kernel> kernels) {
+  for (fusion::Kernel& kernel : kernels) {
+    if (kernel.name == flags.kernel) return std::move(kernel);
+  }
+  return absl::NotFoundError(absl::StrCat(flags.module, ": has no kernel `", flags.kernel,
+                                          "` under this fusion; --kernels lists those that there are"));
+}
+
+// The schedules of the kernel that --kernel names, or of all, as a file and nothing else.
+absl::Status PrintSchedules(const Flags& flags, const targets::Target& target, const hlo::Module& fused) {
+  SMELT_ASSIGN_OR_RETURN(std::vector<fusion::Kernel> kernels, fusion::ExtractKernels(fused));
+  if (!flags.kernel.empty()) {
+    SMELT_ASSIGN_OR_RETURN(fusion::Kernel kernel, FindKernel(flags, std::move(kernels)));
+    kernels.clear();
+    kernels.push_back(std::move(kernel));
+  }
+  SMELT_ASSIGN_OR_RETURN(const std::string text, SchedulesOf(target, kernels, flags.tile));
+  std::fputs(text.c_str(), stdout);
+  return absl::OkStatus();
+}
+
 // One kernel the whole way down: HLO, schedule, loop IR, assembler.
 absl::Status ShowKernel(const Flags& flags, const targets::Target& target, const hlo::Module& fused, json* result) {
-  SMELT_ASSIGN_OR_RETURN(const std::vector<fusion::Kernel> kernels, fusion::ExtractKernels(fused));
-  const auto found =
-      std::find_if(kernels.begin(), kernels.end(), [&](const fusion::Kernel& k) { return k.name == flags.kernel; });
-  if (found == kernels.end()) {
-    return absl::NotFoundError(absl::StrCat(flags.module, ": has no kernel `", flags.kernel,
-                                            "` under this fusion; --kernels lists those that there are"));
+  SMELT_ASSIGN_OR_RETURN(std::vector<fusion::Kernel> kernels, fusion::ExtractKernels(fused));
+  SMELT_ASSIGN_OR_RETURN(const fusion::Kernel found, FindKernel(flags, std::move(kernels)));
+  std::string way = flags.tile;
+  if (!flags.schedule.empty()) {
+    SMELT_ASSIGN_OR_RETURN(const targets::Knobs ways, ReadSchedules(flags.schedule, fused));
+    const auto of_kernel = ways.find(found.hash.ToHex());
+    if (of_kernel == ways.end()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(flags.schedule, ": holds no schedule of kernel `", found.name, "`, ", found.hash.ToHex()));
+    }
+    way = of_kernel->second;
   }
-  SMELT_ASSIGN_OR_RETURN(const targets::KernelListing listing, target.Show(*found, flags.tile));
-  json& kernel = (*result)["kernel"] = {{"name", found->name}};
+  SMELT_ASSIGN_OR_RETURN(const targets::KernelListing listing, target.Show(found, way));
+  json& kernel = (*result)["kernel"] = {{"name", found.name}};
   for (const auto& [part, text] : listing) {
     kernel[part] = text;
     const bool is_line = text.find('\n') == std::string::npos;
@@ -125,6 +153,11 @@ absl::Status ShowKernel(const Flags& flags, const targets::Target& target, const
 }
 
 absl::Status Inspect(const Flags& flags) {
+  if (flags.print_schedules) {
+    SMELT_ASSIGN_OR_RETURN(const OpenedProgram program,
+                           OpenProgram(flags.target, flags.module, flags.FusionOr("priority")));
+    return PrintSchedules(flags, *program.target, *program.tunable->Fused(program.trial));
+  }
   SMELT_ASSIGN_OR_RETURN(std::unique_ptr<hlo::Module> module, hlo::ReadModuleFile(flags.module, !flags.no_verify));
   std::map<std::string, int64_t> opcodes;
   for (const hlo::Computation* computation : module->Computations()) {
@@ -193,11 +226,18 @@ Action AddInspect(CLI::App& app) {
   app.add_option("--why", flags->why,
                  "Say for each neighbour of this instruction whether they share a kernel, and which rule forbids it");
   app.add_option("--kernel", flags->kernel, "Show one kernel the whole way down: HLO, schedule, loop IR, assembler");
-  app.add_option("--tile", flags->tile, "With --kernel: under this tile, as `smelt rank` prints them");
+  app.add_option("--tile", flags->tile,
+                 "With --kernel: under this tile, as `smelt rank` prints them, or this configuration");
+  CLI::Option* schedule =
+      app.add_option("--schedule", flags->schedule,
+                     "Print the kernels' schedules (of --kernel, or all) as a file and nothing else; with --kernel and "
+                     "=FILE: show the kernel under its schedule of that file")
+          ->expected(0, 1);
   AddTargetFlags(app, &flags->target);
   app.add_flag("--no-verify", flags->no_verify, "Only read the module, without verifying it");
   app.add_flag("--json", flags->json, "Machine-readable result on standard output");
-  return [flags]() -> absl::Status {
+  return [flags, schedule]() -> absl::Status {
+    flags->print_schedules = schedule->count() > 0 && flags->schedule.empty();
     SMELT_ASSIGN_OR_RETURN(flags->module, ModuleFile(flags->module, flags->target.flags[kPythonFlag]));
     return Inspect(*flags);
   };

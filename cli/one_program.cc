@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "cli/schedule_file.h"
 #include "cli/values.h"
 #include "hlo/golden/safetensors.h"
 #include "targets/schedule_library.h"
@@ -66,12 +67,20 @@ void Append(const std::vector<double>& more, std::vector<double>* all) {
 }  // namespace
 
 absl::StatusOr<OneProgram> OneProgram::Open(const targets::Target& target, const std::string& path,
-                                            const std::string& fusion, const std::string& library,
-                                            const std::atomic<bool>* cancel) {
+                                            const std::string& fusion, const std::atomic<bool>* cancel,
+                                            const std::string& schedules, const std::string& library) {
   OneProgram program;
   program.cancel_ = cancel;
   SMELT_ASSIGN_OR_RETURN(program.tunable_, target.Open(path, fusion));
   SMELT_ASSIGN_OR_RETURN(program.trial_, program.tunable_->Named(fusion));
+  if (!schedules.empty()) {
+    if (!target.HasTiles())
+      return absl::InvalidArgumentError(
+          absl::StrCat("--schedule: kernels of target ", target.id().kind, " have no schedules to choose from"));
+    SMELT_ASSIGN_OR_RETURN(const targets::Knobs ways,
+                           ReadSchedules(schedules, *program.tunable_->Fused(program.trial_)));
+    for (const auto& [hash, way] : ways) program.trial_.tiles[hash] = way;
+  }
   if (target.HasTiles() && !library.empty()) {
     if (const std::unique_ptr<hlo::Module> fused = program.Fused())
       targets::ScheduleLibrary(target, library).AddTo(*fused, &program.trial_.tiles);

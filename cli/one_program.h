@@ -1,6 +1,6 @@
 // One program, under one configuration, on a target's device: what `run` and `bench` do with it.
 //
-//   OneProgram program = OneProgram::Open(target, "model.hlo", "priority", /*library=*/"", nullptr).value();
+//   OneProgram program = OneProgram::Open(target, "model.hlo", "priority", /*cancel=*/nullptr).value();
 //   hlo::Literal result = program.Run(inputs).value();
 #pragma once
 
@@ -24,11 +24,12 @@ inline constexpr int64_t kWholeMemory = std::numeric_limits<int64_t>::max();
 
 class OneProgram {
  public:
-  // `target` must outlive it. `library`: a cache folder, whose tuned schedules its kernels run with where nothing else
-  // is chosen for them (targets/schedule_library.h); empty: none.
+  // `target` must outlive it. `schedules`: a file with those of some kernels (cli/schedule_file.h); others have theirs.
+  // `library`: a cache folder, whose tuned schedules kernels run with where nothing else is chosen for them
+  // (targets/schedule_library.h); empty: none.
   static absl::StatusOr<OneProgram> Open(const targets::Target& target, const std::string& path,
-                                         const std::string& fusion, const std::string& library,
-                                         const std::atomic<bool>* cancel);
+                                         const std::string& fusion, const std::atomic<bool>* cancel,
+                                         const std::string& schedules = "", const std::string& library = "");
 
   const targets::Tunable& tunable() const { return *tunable_; }
   const hlo::Module& module() const { return *tunable_->program().original; }

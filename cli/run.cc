@@ -22,7 +22,7 @@ namespace smelt::cli {
 namespace {
 
 struct Flags {
-  std::string module, engine = "compiled", fusion = "priority", golden, inputs, outputs;
+  std::string module, engine = "compiled", fusion = "priority", schedule, golden, inputs, outputs;
   bool check = false, no_cache = false, no_library = false;
   TargetFlags target;
 };
@@ -54,8 +54,8 @@ absl::StatusOr<Subject> Open(const Flags& flags, const Interrupt& interrupt) {
                                                    .memory_bytes = kWholeMemory,
                                                    .cancel = interrupt.flag()}));
   SMELT_ASSIGN_OR_RETURN(subject.program,
-                         OneProgram::Open(*subject.target, flags.module, flags.fusion,
-                                          flags.no_library ? "" : DefaultCacheFolder(), interrupt.flag()));
+                         OneProgram::Open(*subject.target, flags.module, flags.fusion, interrupt.flag(), flags.schedule,
+                                          flags.no_library ? "" : DefaultCacheFolder()));
   return subject;
 }
 
@@ -107,6 +107,8 @@ Action AddRun(CLI::App& app) {
       ->check(CLI::IsMember({"compiled", "evaluator"}))
       ->capture_default_str();
   AddFusionFlag(app, &flags->fusion);
+  app.add_option("--schedule", flags->schedule,
+                 "Schedules of some kernels, a file as `smelt inspect --schedule` prints it; the others have theirs");
   CLI::Option* golden = app.add_option("--golden", flags->golden,
                                        "Safetensors file with inputs' ranges, outputs and tolerances to compare with");
   CLI::Option* check = app.add_flag("--check", flags->check, "Compare the compiled result with the evaluator's");

@@ -25,11 +25,11 @@ absl::StatusOr<FusedProgram> Fuse(const fusion::Unfused& flat, const std::string
     SMELT_ASSIGN_OR_RETURN(const fusion::SavedConfig saved, fusion::LoadConfig(spec, space));
     fused.config = saved.config;
     for (const auto& [hash, text] : saved.tiles) {
-      absl::StatusOr<kernels::nests::Tile> tile = kernels::nests::Tile::Parse(text);
-      if (!tile.ok())
+      absl::StatusOr<kernels::config::ScheduleChoice> choice = kernels::config::ParseChoice(text);
+      if (!choice.ok())
         return absl::InvalidArgumentError(
-            absl::StrCat(spec, ": the tile of kernel ", hash, ": ", tile.status().message()));
-      fused.tiles[*Hash128::FromHex(hash)] = *std::move(tile);
+            absl::StrCat(spec, ": the schedule of kernel ", hash, ": ", choice.status().message()));
+      fused.schedules[*Hash128::FromHex(hash)] = *std::move(choice);
     }
   }
   fused.module = fusion::Apply(space, fused.config);

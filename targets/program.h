@@ -17,7 +17,7 @@
 #include "fusion/space.h"
 #include "fusion/unfuse.h"
 #include "hlo/module.h"
-#include "kernels/tiles/tiles.h"
+#include "kernels/config/choice.h"
 #include "machine/machine.h"
 
 namespace smelt::targets {
@@ -59,8 +59,8 @@ absl::StatusOr<fusion::Config> FusionConfig(const fusion::Space& space, const fu
 struct FusedProgram {
   std::unique_ptr<hlo::Module> module;
   fusion::Config config;
-  // Tiles that a configuration file chose, by canonical kernel hash; other kernels take their default.
-  absl::flat_hash_map<Hash128, kernels::nests::Tile> tiles;
+  // Schedules that a configuration file chose, by canonical kernel hash; other kernels take their default.
+  absl::flat_hash_map<Hash128, kernels::config::ScheduleChoice> schedules;
 };
 
 absl::StatusOr<FusedProgram> FuseProgram(const Program& program, const std::string& spec,

@@ -7,7 +7,7 @@
 #include "fusion/apply.h"
 #include "fusion/config_file.h"
 #include "hlo/text/printer.h"
-#include "kernels/tiles/tiles.h"
+#include "kernels/config/choice.h"
 
 namespace smelt::targets {
 
@@ -61,7 +61,7 @@ std::unique_ptr<hlo::Module> FusionTunable::Fused(const Trial& trial) const {
   return fusion::Apply(space_, trial.config);
 }
 
-absl::Status FusionTunable::CheckWay(const std::string& way) const { return kernels::nests::Tile::Parse(way).status(); }
+absl::Status FusionTunable::CheckWay(const std::string& way) const { return kernels::config::ParseChoice(way).status(); }
 
 absl::StatusOr<std::unique_ptr<Tunable>> TuneFusions(const Target& target, Program program, const std::string& fusion) {
   SMELT_ASSIGN_OR_RETURN(fusion::Space space, fusion::Space::Build(program.module(), target.rules()));

@@ -106,7 +106,7 @@ class Trial {
       if (!written.ok()) return Fails("write", written, config);
     }
     Stage(absl::StrCat("compile, ", name));
-    auto executable = cpu::Executable::Compile(*fused->module, target, {.tiles = fused->tiles});
+    auto executable = cpu::Executable::Compile(*fused->module, target, {.schedules = fused->schedules});
     if (!executable.ok()) return Fails("compile", executable.status(), config);
     Stage(absl::StrCat("run, ", name));
     std::vector<const hlo::Literal*> arguments;
@@ -125,7 +125,7 @@ class Trial {
           kernels::nests::EnumerateTiles(kernel.computation(), target, 12);
       if (!tiles.ok() || tiles->empty()) continue;  // without a loop nest: the compiler says whether that is right
       Random random(options_.seed ^ kernel.hash.low, static_cast<uint64_t>(config));
-      fused.tiles[kernel.hash] = random.Pick(*tiles);
+      fused.schedules[kernel.hash] = random.Pick(*tiles);
     }
     return absl::OkStatus();
   }
@@ -201,7 +201,7 @@ class Trial {
                            fusion::Space::Build(program_.module(), fusion::Rules::OwnKernels()));
     fusion::SavedConfig saved;
     saved.config = fused.config;
-    for (const auto& [hash, tile] : fused.tiles) saved.tiles[hash.ToHex()] = tile.ToString();
+    for (const auto& [hash, choice] : fused.schedules) saved.tiles[hash.ToHex()] = kernels::config::ToText(choice);
     return fusion::SaveConfig(absl::StrCat(options_.folder, "/config.fusion.json"), space, saved);
   }
 

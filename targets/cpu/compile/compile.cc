@@ -19,13 +19,23 @@ namespace {
 // Tiles tried when the compiler spills vectors in a contraction; each costs a compilation.
 constexpr size_t kSpillTrials = 3;
 
-Hash128 KeyOf(const hlo::Computation& kernel, const Target& target, const CompileOptions& options) {
+Hasher KeyOf(const hlo::Computation& kernel, const Target& target) {
   Hasher hasher;
   hasher.Add("smelt kernel").Add(hlo::FingerprintComputation(kernel)).Add(target.CodeHash());
-  hasher.Add(codegen::CompilerVersion()).Add(options.tile ? options.tile->ToString() : "default");
-  // What schedules depend on beyond the instruction set.
+  hasher.Add(codegen::CompilerVersion());
+  return hasher;
+}
+
+// Of the default, which is known before any schedule is made: with what schedules depend on beyond the instruction set.
+Hash128 DefaultKey(const hlo::Computation& kernel, const Target& target) {
+  Hasher hasher = KeyOf(kernel, target).Add("default");
   hasher.Add(int64_t{target.threads}).Add(target.LevelBytes(0)).Add(target.LevelBytes(1)).Add(target.LevelBytes(2));
   return hasher.Finish();
+}
+
+// Equal schedules are one, however they were chosen.
+Hash128 ScheduleKey(const hlo::Computation& kernel, const Target& target, const kernels::schedule::Schedule& schedule) {
+  return KeyOf(kernel, target).Add("trace").Add(schedule.ToString()).Finish();
 }
 
 struct Candidate {
@@ -41,15 +51,19 @@ class Compilation {
   Compilation(const kernels::nests::Structure& structure, const Target& target, bool list, std::string name)
       : structure_(structure), target_(target), list_(list), name_(std::move(name)) {}
 
-  absl::StatusOr<Candidate> Run(const std::optional<kernels::nests::Tile>& tile) {
-    if (tile) SMELT_RETURN_IF_ERROR(kernels::nests::CheckTile(structure_.main_nest(), *tile));
-    absl::StatusOr<Candidate> built = tile ? BuildTile(*tile) : BuildDefault();
+  // The default.
+  absl::StatusOr<Candidate> Run() {
+    absl::StatusOr<Candidate> built = BuildDefault();
     if (!built.ok()) built = BuildFallback(built.status());
     return built;
   }
 
+  absl::StatusOr<Candidate> Run(kernels::schedule::Schedule schedule, std::string tile) {
+    return Build(std::move(schedule), std::move(tile));
+  }
+
  private:
-  absl::StatusOr<Candidate> Build(kernels::schedule::Schedule schedule, const kernels::nests::Tile& tile) {
+  absl::StatusOr<Candidate> Build(kernels::schedule::Schedule schedule, std::string tile) {
     SMELT_ASSIGN_OR_RETURN(kernels::ir::Function function,
                            kernels::lower::Lower(schedule, {.name = name_, .vector_bytes = target_.vector_bytes}));
     KernelListing listing;
@@ -59,16 +73,16 @@ class Compilation {
       options.assembly_text = &listing.assembly;
     }
     SMELT_ASSIGN_OR_RETURN(codegen::ObjectCode object, codegen::EmitObject(function, target_, options));
-    return Candidate{std::move(schedule), std::move(object), tile.ToString(), "", std::move(listing)};
+    return Candidate{std::move(schedule), std::move(object), std::move(tile), "", std::move(listing)};
   }
 
   absl::StatusOr<Candidate> BuildTile(const kernels::nests::Tile& tile) {
     SMELT_ASSIGN_OR_RETURN(kernels::schedule::Schedule schedule,
                            kernels::nests::ScheduleStructure(structure_, tile.extents, target_));
-    return Build(std::move(schedule), tile);
+    return Build(std::move(schedule), tile.ToString());
   }
 
-  // The default tile: see CompileOptions::tile.
+  // The default tile: see CompileOptions::schedule.
   absl::StatusOr<Candidate> BuildDefault() {
     const kernels::nests::Nest& nest = structure_.main_nest();
     std::vector<std::vector<int64_t>> tiles = kernels::nests::PreferredTiles(nest, target_);
@@ -83,8 +97,7 @@ class Compilation {
 
   absl::StatusOr<Candidate> BuildFallback(const absl::Status& why) {
     SMELT_ASSIGN_OR_RETURN(kernels::schedule::Schedule schedule, kernels::nests::FallbackSchedule(structure_, target_));
-    SMELT_ASSIGN_OR_RETURN(Candidate candidate, Build(std::move(schedule), {}));
-    candidate.tile = "fallback";
+    SMELT_ASSIGN_OR_RETURN(Candidate candidate, Build(std::move(schedule), "fallback"));
     candidate.note = absl::StrCat("# fallback: ", std::string(why.message()), "\n");
     return candidate;
   }
@@ -95,21 +108,42 @@ class Compilation {
   const std::string name_;
 };
 
+// The same kernel under the words by which it was chosen this time.
+std::shared_ptr<const CompiledKernel> Named(std::shared_ptr<const CompiledKernel> kernel, const std::string& tile) {
+  if (kernel->tile == tile) return kernel;
+  auto named = std::make_shared<CompiledKernel>(*kernel);
+  named->tile = tile;
+  return named;
+}
+
 }  // namespace
 
 absl::StatusOr<std::shared_ptr<const CompiledKernel>> CompileKernel(const hlo::Computation& kernel,
                                                                     const Target& target, const CompileOptions& options,
                                                                     KernelCache* cache) {
   if (options.listing != nullptr) cache = nullptr;
-  const Hash128 key = KeyOf(kernel, target, options);
-  if (cache != nullptr) {
+  const bool is_explicit = kernels::config::IsExplicit(options.schedule);
+  Hash128 key = is_explicit ? Hash128() : DefaultKey(kernel, target);
+  if (cache != nullptr && !is_explicit) {
     if (std::shared_ptr<const CompiledKernel> found = cache->Find(key)) return found;
   }
   const auto start = std::chrono::steady_clock::now();
   SMELT_ASSIGN_OR_RETURN(kernels::te::Graph graph, kernels::te::FromHlo(kernel));
   const kernels::nests::Structure structure = kernels::nests::AnalyseStructure(std::move(graph));
-  absl::StatusOr<Candidate> built =
-      Compilation(structure, target, options.listing != nullptr, "kernel").Run(options.tile);
+  Compilation compilation(structure, target, options.listing != nullptr, "kernel");
+  absl::StatusOr<Candidate> built;
+  if (is_explicit) {
+    SMELT_ASSIGN_OR_RETURN(kernels::schedule::Schedule schedule,
+                           kernels::config::ScheduleOf(options.schedule, structure, target));
+    key = ScheduleKey(kernel, target, schedule);
+    const std::string tile = kernels::config::ToLine(options.schedule);
+    if (cache != nullptr) {
+      if (std::shared_ptr<const CompiledKernel> found = cache->Find(key)) return Named(std::move(found), tile);
+    }
+    built = compilation.Run(std::move(schedule), tile);
+  } else {
+    built = compilation.Run();
+  }
   if (!built.ok()) return built.status();
   SMELT_ASSIGN_OR_RETURN(std::shared_ptr<runtime::KernelCode> code, codegen::LoadObject(built->object));
 
@@ -125,11 +159,20 @@ absl::StatusOr<std::shared_ptr<const CompiledKernel>> CompileKernel(const hlo::C
 }
 
 absl::StatusOr<KernelObject> CompileObject(const hlo::Computation& kernel, const Target& target,
-                                           const std::optional<kernels::nests::Tile>& tile, const std::string& symbol) {
+                                           const kernels::config::ScheduleChoice& choice, const std::string& symbol) {
   SMELT_ASSIGN_OR_RETURN(kernels::te::Graph graph, kernels::te::FromHlo(kernel));
   const kernels::nests::Structure structure = kernels::nests::AnalyseStructure(std::move(graph));
-  SMELT_ASSIGN_OR_RETURN(Candidate built, Compilation(structure, target, /*list=*/false, symbol).Run(tile));
-  return KernelObject{std::move(built.object.elf), std::move(built.object.descriptor), std::move(built.tile)};
+  Compilation compilation(structure, target, /*list=*/false, symbol);
+  absl::StatusOr<Candidate> built;
+  if (kernels::config::IsExplicit(choice)) {
+    SMELT_ASSIGN_OR_RETURN(kernels::schedule::Schedule schedule,
+                           kernels::config::ScheduleOf(choice, structure, target));
+    built = compilation.Run(std::move(schedule), kernels::config::ToLine(choice));
+  } else {
+    built = compilation.Run();
+  }
+  if (!built.ok()) return built.status();
+  return KernelObject{std::move(built->object.elf), std::move(built->object.descriptor), std::move(built->tile)};
 }
 
 }  // namespace smelt::cpu

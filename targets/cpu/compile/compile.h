@@ -7,14 +7,13 @@
 
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <string>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
 #include "base/hash.h"
 #include "hlo/computation.h"
-#include "kernels/tiles/tiles.h"
+#include "kernels/config/choice.h"
 #include "runtime/kernel_code.h"
 #include "targets/cpu/codegen/target.h"
 
@@ -27,22 +26,25 @@ struct KernelListing {
 };
 
 struct CompileOptions {
-  // Absent: the default tile. That is the first of those that suit the kernel's loops (nests::PreferredTiles); where a
-  // contraction spills vectors with it, the one of the first three that spills least. Only compiling tells, so
-  // CompiledKernel::tile says which it was, and nothing else defines it.
-  std::optional<kernels::nests::Tile> tile;
+  // By default the tile that suits the kernel's loops best (nests::PreferredTiles); where a contraction spills vectors
+  // with it, the one of the first three that spills least. Only compiling tells, so CompiledKernel::tile says which it
+  // was, and nothing else defines it. Whatever is chosen explicitly is compiled as it says, or is an error.
+  kernels::config::ScheduleChoice schedule;
   KernelListing* listing = nullptr;  // filled in; the cache, which does not keep listings, is then left alone
 };
 
 struct CompiledKernel {
   std::shared_ptr<runtime::KernelCode> code;
   std::string trace;  // the schedule
-  std::string tile;   // "1x8x32", or "fallback": the schedule that every graph has
+  // The tile, "1x8x32"; or the choice in a line (kernels::config::ToLine); or "fallback": the schedule that every graph
+  // has, where the templates foresaw too little.
+  std::string tile;
   int vector_spills = 0;
   double compile_seconds = 0;  // 0 when it came from the cache
 };
 
-// Code by hash of kernel, tile, target and compiler version, in memory and, with a folder, on disk (one file a kernel,
+// Code by hash of kernel, target, compiler version and schedule, so that choices which make the same schedule are
+// compiled once; the default's by the word. In memory and, with a folder, on disk (one file a kernel,
 // checksummed, written to a temporary name and renamed; a torn or foreign file is ignored and made again). Thread-safe.
 class KernelCache {
  public:
@@ -62,7 +64,7 @@ class KernelCache {
 };
 
 // Errors: Unimplemented naming the instruction that has no loop nest (the executor then runs it as an opaque
-// operation).
+// operation); of an explicit choice, those of kernels::config::ScheduleOf, of lowering and of code generation.
 absl::StatusOr<std::shared_ptr<const CompiledKernel>> CompileKernel(const hlo::Computation& kernel,
                                                                     const Target& target, const CompileOptions& options,
                                                                     KernelCache* cache);
@@ -76,6 +78,6 @@ struct KernelObject {
 };
 // `symbol`: letters, digits and underscores. Errors as CompileKernel.
 absl::StatusOr<KernelObject> CompileObject(const hlo::Computation& kernel, const Target& target,
-                                           const std::optional<kernels::nests::Tile>& tile, const std::string& symbol);
+                                           const kernels::config::ScheduleChoice& schedule, const std::string& symbol);
 
 }  // namespace smelt::cpu

@@ -23,7 +23,7 @@ struct CompiledJob {
   std::shared_ptr<const CompiledKernel> kernel;
   std::string reason;
   std::optional<ElsewhereKernel> elsewhere = std::nullopt;
-  absl::Status status = absl::OkStatus();  // of `elsewhere`
+  absl::Status status = absl::OkStatus();  // of `elsewhere`, and of a schedule that was chosen
 };
 
 int64_t LeafCountOfParameters(const hlo::Computation& kernel) {
@@ -34,15 +34,25 @@ int64_t LeafCountOfParameters(const hlo::Computation& kernel) {
 
 CompiledJob CompileJob(const fusion::Kernel& kernel, const Target& target, const ExecutableOptions& options) {
   CompileOptions compile;
-  if (auto tile = options.tiles.find(kernel.hash); tile != options.tiles.end()) compile.tile = tile->second;
-  absl::StatusOr<std::shared_ptr<const CompiledKernel>> compiled =
-      CompileKernel(kernel.computation(), target, compile, options.cache);
+  if (auto chosen = options.schedules.find(kernel.hash); chosen != options.schedules.end())
+    compile.schedule = chosen->second;
+  const auto compiled = [&]() -> absl::StatusOr<std::shared_ptr<const CompiledKernel>> {
+    SMELT_RETURN_IF_ERROR(kernels::config::CheckChoice(compile.schedule, kernel.hash));
+    return CompileKernel(kernel.computation(), target, compile, options.cache);
+  }();
+  if (!compiled.ok() && kernels::config::IsExplicit(compile.schedule)) {
+    CompiledJob failed;
+    failed.status = absl::Status(compiled.status().code(), absl::StrCat("kernel `", kernel.name, "` with schedule `",
+                                                                        kernels::config::ToLine(compile.schedule),
+                                                                        "`: ", compiled.status().message()));
+    return failed;
+  }
   if (!compiled.ok()) return {nullptr, std::string(compiled.status().message())};
   const runtime::KernelDescriptor& descriptor = (*compiled)->code->descriptor();
   Check(descriptor.input_count == LeafCountOfParameters(kernel.computation()) &&
             descriptor.output_count == kernel.computation().root()->shape().LeafCount(),
         "a compiled kernel takes its computation's parameters and gives its results");
-  return {std::move(*compiled), ""};
+  return {*compiled, ""};
 }
 
 std::vector<CompiledJob> CompileJobs(const BuiltProgram& built, const Target& target,

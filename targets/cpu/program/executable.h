@@ -48,8 +48,9 @@ struct ElsewhereKernel {
 
 struct ExecutableOptions {
   KernelCache* cache = nullptr;
-  // Tiles by canonical kernel hash; others take their default.
-  absl::flat_hash_map<Hash128, kernels::nests::Tile> tiles;
+  // Schedules by canonical kernel hash; other kernels take their default. One that cannot be compiled is Compile's
+  // error.
+  absl::flat_hash_map<Hash128, kernels::config::ScheduleChoice> schedules;
   // Where given, each distinct kernel is offered to it first; null: it runs here. An error is Compile's. Called by
   // several threads at a time.
   std::function<absl::StatusOr<std::optional<ElsewhereKernel>>(const fusion::Kernel&)> elsewhere;

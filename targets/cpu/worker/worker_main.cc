@@ -26,7 +26,7 @@ class Worker : public measure::ProgramDevice {
     ExecutableOptions options{.cache = &cache_};
     if (request.contains("knobs")) {
       for (const auto& [hex, way] : request["knobs"].items()) {
-        SMELT_RETURN_IF_ERROR(AddTile(hex, way.get<std::string>(), &options));
+        SMELT_RETURN_IF_ERROR(AddChoice(hex, way.get<std::string>(), &options));
       }
     }
     return LoadedProgram::Compile(request.value("module", ""), target_, options, inputs_);
@@ -35,7 +35,7 @@ class Worker : public measure::ProgramDevice {
   absl::StatusOr<std::unique_ptr<measure::DeviceProgram>> BuildKernel(const json& request) override {
     ExecutableOptions options{.cache = &cache_};
     const std::string way = request.value("way", "");
-    if (!way.empty()) SMELT_RETURN_IF_ERROR(AddTile(request.value("hash", ""), way, &options));
+    if (!way.empty()) SMELT_RETURN_IF_ERROR(AddChoice(request.value("hash", ""), way, &options));
     SMELT_ASSIGN_OR_RETURN(std::unique_ptr<LoadedProgram> program,
                            LoadedProgram::Compile(request.value("module", ""), target_, options, inputs_));
     // Else the times would be of something else than the kernel.
@@ -44,21 +44,21 @@ class Worker : public measure::ProgramDevice {
           absl::StrCat("the kernel compiles to ", program->executable().kernels().size(), " kernels instead of one"));
     }
     const KernelInfo& kernel = program->executable().kernels()[0];
-    // A kernel whose tile does not fit would run through the evaluator; native operations have none.
+    // Native operations and the evaluator have no schedules.
     if (!way.empty() && (kernel.opaque || kernel.native)) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("kernel `", kernel.name, "` does not run with tile ", way, ": ",
-                       kernel.native ? "it is a native operation" : kernel.opaque_reason));
+      return absl::InvalidArgumentError(absl::StrCat(
+          "kernel `", kernel.name,
+          "` has no schedules to choose from: ", kernel.native ? "it is a native operation" : kernel.opaque_reason));
     }
     return program;
   }
 
  private:
-  // The knob of a kernel of ours is its tile.
-  static absl::Status AddTile(const std::string& hex, const std::string& text, ExecutableOptions* options) {
+  // The knob of a kernel of ours is its schedule.
+  static absl::Status AddChoice(const std::string& hex, const std::string& text, ExecutableOptions* options) {
     const std::optional<Hash128> hash = Hash128::FromHex(hex);
     if (!hash) return absl::InvalidArgumentError(absl::StrCat("`", hex, "` is no kernel hash"));
-    SMELT_ASSIGN_OR_RETURN(options->tiles[*hash], kernels::nests::Tile::Parse(text));
+    SMELT_ASSIGN_OR_RETURN(options->schedules[*hash], kernels::config::ParseChoice(text));
     return absl::OkStatus();
   }
 

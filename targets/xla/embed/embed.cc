@@ -84,11 +84,12 @@ class Embedding {
     const absl::StatusOr<fusion::Kernel> kernel = fusion::ExtractKernel(*instruction);
     if (!kernel.ok()) return std::string(kernel.status().message());
     if (fusion::IsFree(kernel->computation())) return "it moves nothing";
-    std::optional<kernels::nests::Tile> tile;
+    absl::StatusOr<kernels::config::ScheduleChoice> choice = kernels::config::ScheduleChoice();
     if (auto at = options_.tiles.find(kernel->hash.ToHex()); at != options_.tiles.end()) {
-      if (auto parsed = kernels::nests::Tile::Parse(at->second); parsed.ok()) tile = *std::move(parsed);
+      choice = kernels::config::ParseChoice(at->second);
+      if (!choice.ok()) return std::string(choice.status().message());
     }
-    const absl::StatusOr<std::string> id = Compile(*kernel, tile);
+    const absl::StatusOr<std::string> id = Compile(*kernel, *choice);
     if (!id.ok()) return std::string(id.status().message());
     std::vector<Instruction*> operands;
     for (int64_t operand : kernel->operands) operands.push_back(instruction->operand(operand));
@@ -106,14 +107,14 @@ class Embedding {
     return "";
   }
 
-  absl::StatusOr<std::string> Compile(const fusion::Kernel& kernel, const std::optional<kernels::nests::Tile>& tile) {
+  absl::StatusOr<std::string> Compile(const fusion::Kernel& kernel, const kernels::config::ScheduleChoice& choice) {
     Hasher hasher;
     hasher.Add("embedded").Add(kernel.hash).Add(options_.target.CodeHash()).Add(int64_t{options_.target.threads});
-    hasher.Add(cpu::codegen::CompilerVersion()).Add(tile ? tile->ToString() : "default");
+    hasher.Add(cpu::codegen::CompilerVersion()).Add(kernels::config::ToText(choice));
     std::string id = absl::StrCat("k", hasher.Finish().ToHex());
     if (compiled_.contains(id)) return id;
     SMELT_ASSIGN_OR_RETURN(cpu::KernelObject object,
-                           cpu::CompileObject(kernel.computation(), options_.target, tile, id));
+                           cpu::CompileObject(kernel.computation(), options_.target, choice, id));
     compiled_.insert(id);
     result_.kernels.push_back({id, std::move(object)});
     return id;

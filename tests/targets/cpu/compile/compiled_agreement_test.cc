@@ -39,7 +39,7 @@ TEST_P(CompiledSnippet, AgreesWithTheEvaluator) {
   const Reference reference = MakeReference(*module);
   std::vector<kernels::nests::Tile> tiles = kernels::nests::EnumerateTiles(*module->entry(), HostTarget(), 3).value();
   for (const kernels::nests::Tile& tile : tiles) {
-    const absl::StatusOr<CompiledRun> run = RunCompiled(*module, reference.inputs, HostTarget(), {.tile = tile});
+    const absl::StatusOr<CompiledRun> run = RunCompiled(*module, reference.inputs, HostTarget(), {.schedule = tile});
     ASSERT_TRUE(run.ok()) << tile.ToString() << ": " << run.status();
     EXPECT_EQ(run->kernel->tile, tile.ToString());
     // The templates schedule every snippet; the fallback is for what they do not foresee.
@@ -54,7 +54,7 @@ TEST_P(CompiledSnippet, ItsDefaultTileIsThePreferredOneUnlessThatSpills) {
   const std::vector<kernels::nests::Tile> tiles =
       kernels::nests::EnumerateTiles(*module->entry(), HostTarget(), 12).value();
   const auto usual = CompileKernel(*module->entry(), HostTarget(), {}, nullptr).value();
-  const auto front = CompileKernel(*module->entry(), HostTarget(), {.tile = tiles.front()}, nullptr).value();
+  const auto front = CompileKernel(*module->entry(), HostTarget(), {.schedule = tiles.front()}, nullptr).value();
   const absl::StatusOr<kernels::nests::Tile> tile = kernels::nests::Tile::Parse(usual->tile);
   ASSERT_TRUE(tile.ok()) << tile.status();
   EXPECT_THAT(tiles, Contains(*tile));
@@ -109,7 +109,7 @@ TEST(CompileKernel, TakesCodeFromTheCacheWhateverTheNames) {
   ASSERT_TRUE(second.ok());
   EXPECT_EQ(*first, *second);
   // Another tile is other code.
-  const auto third = CompileKernel(*module->entry(), HostTarget(), {.tile = kernels::nests::Tile{{2, 50}}}, &cache);
+  const auto third = CompileKernel(*module->entry(), HostTarget(), {.schedule = kernels::nests::Tile{{2, 50}}}, &cache);
   ASSERT_TRUE(third.ok()) << third.status();
   EXPECT_NE(*first, *third);
 }
@@ -130,7 +130,7 @@ TEST(CompileKernel, RefusesATileOfAnotherShape) {
   const auto module = ParseSnippet(Find("Dot"));
   for (const kernels::nests::Tile& tile :
        {kernels::nests::Tile{{4}}, kernels::nests::Tile{{4, 0}}, kernels::nests::Tile{{20, 4}}}) {
-    const auto compiled = CompileKernel(*module->entry(), HostTarget(), {.tile = tile}, nullptr);
+    const auto compiled = CompileKernel(*module->entry(), HostTarget(), {.schedule = tile}, nullptr);
     EXPECT_EQ(compiled.status().code(), absl::StatusCode::kInvalidArgument) << tile.ToString();
   }
 }
