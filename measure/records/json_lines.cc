@@ -17,7 +17,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::string_view kAutoTvm = "autotvm";
+constexpr char kAutoTvm[] = "autotvm";
 constexpr double kNoTime = 1e9;  // seconds that AutoTVM writes for a trial without any
 
 // What AutoTVM's error numbers come to (MeasureErrorNo of TVM 0.8).

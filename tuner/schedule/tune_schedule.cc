@@ -59,6 +59,7 @@ class Session {
     SMELT_ASSIGN_OR_RETURN(const std::vector<ScheduleResult> recorded, trials_.Recorded());
     for (const ScheduleResult& known : recorded) {
       if (static_cast<int64_t>(results_.size()) >= options_.search.trials) break;
+      if (measured_.contains(known.config.values())) continue;  // written anew when it was found to be wrong
       SMELT_RETURN_IF_ERROR(Try(known.config));
     }
     while (static_cast<int64_t>(results_.size()) < options_.search.trials && TimeIsLeft()) {
