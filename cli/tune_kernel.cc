@@ -17,6 +17,7 @@
 #include "cli/interrupt.h"
 #include "cli/print_json.h"
 #include "fusion/kernel.h"
+#include "kernels/config/trace_file.h"
 #include "nlohmann/json.hpp"
 #include "targets/schedule_library.h"
 #include "targets/tunable.h"
@@ -128,10 +129,17 @@ std::string ToText(const std::string& kernel, const std::string& folder, const t
   return absl::StrCat(text, "  folder    ", folder, "\n");
 }
 
-// For later programs.
-absl::Status KeepAnswer(const KernelFlags& flags, const targets::Target& target, const std::string& cache,
-                        const fusion::Kernel& kernel, const tuner::ScheduleReport& report) {
-  if (!report.improved || !report.compared || flags.no_library) return absl::OkStatus();
+// The answer as a file for --schedule of other verbs, and for later programs.
+absl::Status KeepAnswer(const KernelFlags& flags, const std::string& folder, const targets::Target& target,
+                        const std::string& cache, const tuner::ScheduleTask& task,
+                        const tuner::ScheduleReport& report) {
+  if (!report.improved || !report.best) return absl::OkStatus();
+  const fusion::Kernel& kernel = *task.kernel;
+  SMELT_ASSIGN_OR_RETURN(const kernels::schedule::Schedule schedule, task.space.ScheduleFor(*report.best));
+  SMELT_RETURN_IF_ERROR(WriteFile(
+      (std::filesystem::path(folder) / absl::StrCat(kernel.hash.ToHex(), ".schedule")).string(),
+      kernels::config::PrintTraces({{kernel.hash, kernel.name, target.id().ToString(), schedule.ToString()}})));
+  if (!report.compared || flags.no_library) return absl::OkStatus();
   return targets::ScheduleLibrary(target, cache)
       .Keep({kernel.hash, report.best->ToString(), std::exp(report.compared->gain)});
 }
@@ -226,7 +234,7 @@ absl::Status TuneKernel(const KernelFlags& flags, const KernelRun& run) {
                                  .progress = run.quiet ? nullptr : &*line};
   SMELT_ASSIGN_OR_RETURN(const tuner::ScheduleReport report, tuner::TuneSchedule(task, *target, options));
   line.reset();
-  SMELT_RETURN_IF_ERROR(KeepAnswer(flags, *target, cache, kernel, report));
+  SMELT_RETURN_IF_ERROR(KeepAnswer(flags, run.folder, *target, cache, task, report));
   if (run.json) {
     json result = ToJson(report);
     result["module"] = run.module;

@@ -201,7 +201,11 @@ absl::StatusOr<BoostedTrees> BoostedTrees::Train(const BoostData& data, const Bo
   SMELT_ASSIGN_OR_RETURN(model->booster, NewBooster({&handle, 1}, options));
   for (int round = 0; round < model->trees; ++round)
     SMELT_RETURN_IF_ERROR(Check(XGBoosterUpdateOneIter(model->booster.get(), round, matrix.get()), "training"));
-  return BoostedTrees(std::move(model));
+  // Predictions by several threads need a booster that has set itself up.
+  BoostedTrees trees(std::move(model));
+  const absl::Span<const float> row = data.rows[0];
+  SMELT_RETURN_IF_ERROR(trees.Predict({data.rows.columns, {row.begin(), row.end()}}).status());
+  return trees;
 }
 
 absl::StatusOr<std::vector<float>> BoostedTrees::Predict(const Rows& rows, absl::Span<const float> base) const {

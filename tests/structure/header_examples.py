@@ -100,7 +100,16 @@ VDLA = {
     "machine": "std::unique_ptr<smelt::sim::Machine>",
     "report": "smelt::sim::Report",
 }
+SCHEDULES = {"task": "smelt::tuner::ScheduleTask", "target": "smelt::targets::Target", "measured": "std::vector<smelt::tuner::Measured>"}
 OWN = {
+    **{f"tuner/schedule/{name}.h": {**SCHEDULES, **more} for name, more in {
+        "candidate_features": {}, "proposer": {}, "schedule_trials": {}, "strategies": {}, "transfer": {}, "tree_gru_model": {}, "tune_schedule": {},
+        "cost_model": {"features": "smelt::tuner::CandidateFeatures", "candidates": "std::vector<smelt::tuner::Config>"},
+        "diverse_selection": {"ranked": "std::vector<smelt::tuner::RankedConfig>"},
+        "parallel_annealing": {"space": "smelt::kernels::config::ConfigSpace", "energy": "smelt::tuner::ParallelAnnealing::Energy"}}.items()},
+    "tuner/schedule_search.h": {"options": "smelt::tuner::ScheduleSearchOptions"},
+    "targets/schedule_library.h": {"target": "smelt::targets::Target"},
+    "gnn/torch/tree_gru.h": {"trees": "std::vector<smelt::gnn::LoopTreeRow>", "scores": "std::vector<double>"},
     **{header: VDLA for header in ("sim/estimate.h", "sim/executor.h", "sim/issue.h", "sim/machine.h", "sim/race_detector.h", "sim/report.h", "sim/roofline.h",
                                    "sim/simulate.h", "sim/trace.h", "bench/vdla_layers.h", "vdla/isa/program_file.h")},
     "vdla/driver/device.h": {"bytes": "std::vector<uint8_t>"},

@@ -54,21 +54,26 @@ class Session {
   }
 
   absl::Status Trials(Proposer& proposer) {
-    // What is known, another tuner's results included, is measured again from the records: so it counts, and a best of
-    // it is compared with the evaluator.
-    SMELT_ASSIGN_OR_RETURN(const std::vector<ScheduleResult> recorded, trials_.Recorded());
-    for (const ScheduleResult& known : recorded) {
-      if (static_cast<int64_t>(results_.size()) >= options_.search.trials) break;
-      SMELT_RETURN_IF_ERROR(Try(known.config));
-    }
-    while (static_cast<int64_t>(results_.size()) < options_.search.trials && TimeIsLeft()) {
+    while (true) {
+      SMELT_RETURN_IF_ERROR(TakeRecorded());
+      if (static_cast<int64_t>(results_.size()) >= options_.search.trials || !TimeIsLeft()) return absl::OkStatus();
       const size_t left = static_cast<size_t>(options_.search.trials) - results_.size();
       SMELT_ASSIGN_OR_RETURN(const std::vector<Config> batch, NextBatch(proposer, std::min(left, options_.batch)));
-      if (batch.empty()) break;  // the space has no more
+      if (batch.empty()) return absl::OkStatus();  // the space has no more
       for (const Config& config : batch) {
         if (!TimeIsLeft()) break;
         SMELT_RETURN_IF_ERROR(Try(config));
       }
+    }
+  }
+
+  // What is known, by earlier runs or by another tuner of the folder meanwhile, is asked for again: so it counts, and a
+  // best of it is compared with the evaluator.
+  absl::Status TakeRecorded() {
+    SMELT_ASSIGN_OR_RETURN(const std::vector<ScheduleResult> recorded, trials_.Recorded());
+    for (const ScheduleResult& known : recorded) {
+      if (static_cast<int64_t>(results_.size()) >= options_.search.trials) break;
+      if (!measured_.contains(known.config.values())) SMELT_RETURN_IF_ERROR(Try(known.config));
     }
     return absl::OkStatus();
   }
