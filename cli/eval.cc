@@ -53,14 +53,14 @@ void NoteOtherTarget(const std::string& path, const gnn::ModelFile& model, const
 }
 
 absl::Status Eval(const Flags& flags) {
-  SMELT_ASSIGN_OR_RETURN(cpu::Target target, ReadProcessor(flags.target));
+  SMELT_ASSIGN_OR_RETURN(FeatureTarget target, ReadFeatureTarget(flags.target));
   SMELT_ASSIGN_OR_RETURN(const gnn::ModelFile model, gnn::LoadModel(flags.model));
-  SMELT_RETURN_IF_ERROR(target.SetFigures(model.target_figures));
-  gnn::LoadOptions options;
+  SMELT_RETURN_IF_ERROR(target.machine.SetFigures(model.target_figures));
+  gnn::LoadOptions options{.rough = {}, .estimate = target.estimate};
   for (const auto& [name, kind] : targets::Kinds()) {
     if (kind.rough_rules != nullptr) options.rough.emplace(name, kind.rough_rules());
   }
-  SMELT_ASSIGN_OR_RETURN(const gnn::Dataset data, gnn::LoadDataset(flags.corpus, target, options));
+  SMELT_ASSIGN_OR_RETURN(const gnn::Dataset data, gnn::LoadDataset(flags.corpus, target.machine, options));
   for (const std::string& warning : data.warnings) std::fprintf(stderr, "%s\n", warning.c_str());
   NoteOtherTarget(flags.model, model, data);
   SMELT_ASSIGN_OR_RETURN(const gnn::SplitOptions split_options,

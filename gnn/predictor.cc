@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "gnn/dataset/kernel_kind.h"
+#include "gnn/estimate.h"
 #include "gnn/features/features.h"
 #include "gnn/model/model_file.h"
 #include "gnn/native/engine.h"
@@ -79,8 +80,10 @@ class RememberingPredictor : public Predictor {
 class AnalyticalPredictor : public RememberingPredictor {
  public:
   explicit AnalyticalPredictor(Machine target) : target_(std::move(target)) {}
+  AnalyticalPredictor(std::string name, KernelEstimate estimate)
+      : name_(std::move(name)), estimate_(std::move(estimate)) {}
   std::string Describe() const override {
-    return absl::StrCat("analytical model of ", target_.name, ", threads=", target_.threads);
+    return estimate_ ? name_ : absl::StrCat("analytical model of ", target_.name, ", threads=", target_.threads);
   }
   bool IsLearned() const override { return false; }
   bool HasFusionTask() const override { return true; }
@@ -99,24 +102,30 @@ class AnalyticalPredictor : public RememberingPredictor {
  protected:
   absl::StatusOr<std::vector<double>> Compute(absl::Span<const Kernel* const> kernels) override {
     std::vector<double> seconds;
-    for (const Kernel* kernel : kernels)
-      seconds.push_back(kernels::cost::EstimateKernel(kernel->computation(), target_).seconds());
+    for (const Kernel* kernel : kernels) {
+      const hlo::Computation& computation = kernel->computation();
+      seconds.push_back(
+          (estimate_ ? estimate_(computation) : kernels::cost::EstimateKernel(computation, target_)).seconds());
+    }
     return seconds;
   }
 
  private:
   Machine target_;
+  std::string name_;
+  KernelEstimate estimate_;  // unset: the analytical model
 };
 
 class LearnedPredictor : public RememberingPredictor {
  public:
   LearnedPredictor(ModelFile model, Machine target, std::unique_ptr<Engine> fusion, std::unique_ptr<Engine> tile,
-                   std::string warning)
+                   std::string warning, KernelEstimate estimate)
       : model_(std::move(model)),
         target_(std::move(target)),
         fusion_(std::move(fusion)),
         tile_(std::move(tile)),
-        warning_(std::move(warning)) {}
+        warning_(std::move(warning)),
+        estimate_(std::move(estimate)) {}
 
   std::string Describe() const override { return model_.summary; }
   std::string Warning() const override { return warning_; }
@@ -127,7 +136,7 @@ class LearnedPredictor : public RememberingPredictor {
     if (tile_ == nullptr)
       return absl::FailedPreconditionError(
           "the model was not trained for the tile task; train it with --task=tile or --task=both");
-    const KernelGraph graph = ExtractFeatures(kernel.computation(), target_);
+    const KernelGraph graph = ExtractFeatures(kernel.computation(), target_, estimate_);
     return tile_->ScoreTiles(graph, TileFeatures(kernel.computation(), tiles, target_));
   }
 
@@ -140,7 +149,7 @@ class LearnedPredictor : public RememberingPredictor {
     std::vector<KernelGraph> graphs;
     std::vector<const KernelGraph*> pointers;
     graphs.reserve(kernels.size());
-    for (const Kernel* kernel : kernels) graphs.push_back(ExtractFeatures(kernel->computation(), target_));
+    for (const Kernel* kernel : kernels) graphs.push_back(ExtractFeatures(kernel->computation(), target_, estimate_));
     for (const KernelGraph& graph : graphs) pointers.push_back(&graph);
     std::vector<double> seconds = fusion_->PredictLogTimes(pointers);
     for (double& s : seconds) s = Seconds(s);
@@ -152,6 +161,7 @@ class LearnedPredictor : public RememberingPredictor {
   Machine target_;
   std::unique_ptr<Engine> fusion_, tile_;
   std::string warning_;
+  KernelEstimate estimate_;
 };
 
 }  // namespace
@@ -164,6 +174,11 @@ absl::StatusOr<double> Predictor::PredictSeconds(const Kernel& kernel) {
 
 absl::StatusOr<std::unique_ptr<Predictor>> Predictor::Load(const std::string& path, const Machine& target,
                                                            std::string_view kind) {
+  return LoadWithEstimate(path, target, kind, {});
+}
+
+absl::StatusOr<std::unique_ptr<Predictor>> LoadWithEstimate(const std::string& path, const Machine& target,
+                                                            std::string_view kind, KernelEstimate estimate) {
   SMELT_ASSIGN_OR_RETURN(ModelFile model, LoadModel(path));
   const machine::TargetId trained = machine::TargetId::Parse(model.target);
   if (trained.kind != kind) {
@@ -193,7 +208,11 @@ absl::StatusOr<std::unique_ptr<Predictor>> Predictor::Load(const std::string& pa
   if (engines[0] == nullptr && engines[1] == nullptr)
     return absl::InvalidArgumentError(absl::StrCat(path, ": holds neither a fusion nor a tile network"));
   return std::make_unique<LearnedPredictor>(std::move(model), std::move(trained_under), std::move(engines[0]),
-                                            std::move(engines[1]), std::move(warning));
+                                            std::move(engines[1]), std::move(warning), std::move(estimate));
+}
+
+std::unique_ptr<Predictor> EstimatePredictor(std::string name, KernelEstimate estimate) {
+  return std::make_unique<AnalyticalPredictor>(std::move(name), std::move(estimate));
 }
 
 std::unique_ptr<Predictor> Predictor::Analytical(const Machine& target) {

@@ -47,6 +47,8 @@ struct LoadOptions {
   // Targets, by TargetId::kind, whose heuristics go by the rough cost of kernels (fusion/kernel_cost.h), which the
   // examples of such a corpus then have.
   std::map<std::string, fusion::Rules> rough;
+  // The target's own, in the place of the analytical model: in features and in analytical_seconds.
+  KernelEstimate estimate;
 };
 
 // Reads and featurises a corpus (or several, separated by commas). A kernel that appears more than once with the same
