@@ -54,18 +54,17 @@ void NoteOtherTarget(const std::string& path, const gnn::ModelFile& model, const
 }
 
 absl::Status Eval(const Flags& flags) {
-  SMELT_ASSIGN_OR_RETURN(const cpu::Target target, ReadProcessor(flags.target));
+  SMELT_ASSIGN_OR_RETURN(FeatureTarget target, ReadFeatureTarget(flags.target));
   SMELT_ASSIGN_OR_RETURN(const gnn::ModelFile model, gnn::LoadModel(flags.model));
-  machine::Machine machine = target;
   if (!model.machine.empty()) {  // what its features are made for, wherever the corpus was measured
-    SMELT_ASSIGN_OR_RETURN(machine, machine::ReadMachine(model.machine));
+    SMELT_ASSIGN_OR_RETURN(target.machine, machine::ReadMachine(model.machine));
   }
-  SMELT_RETURN_IF_ERROR(machine.SetFigures(model.target_figures));
-  gnn::LoadOptions options;
+  SMELT_RETURN_IF_ERROR(target.machine.SetFigures(model.target_figures));
+  gnn::LoadOptions options{.rough = {}, .estimate = target.estimate};
   for (const auto& [name, kind] : targets::Kinds()) {
     if (kind.rough_rules != nullptr) options.rough.emplace(name, kind.rough_rules());
   }
-  SMELT_ASSIGN_OR_RETURN(const gnn::Dataset data, gnn::LoadDataset(flags.corpus, machine, options));
+  SMELT_ASSIGN_OR_RETURN(const gnn::Dataset data, gnn::LoadDataset(flags.corpus, target.machine, options));
   for (const std::string& warning : data.warnings) std::fprintf(stderr, "%s\n", warning.c_str());
   NoteOtherTarget(flags.model, model, data);
   SMELT_ASSIGN_OR_RETURN(const gnn::SplitOptions split_options,

@@ -11,6 +11,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
 #include "base/cache_folder.h"
 #include "base/status_macros.h"
@@ -20,17 +21,21 @@
 #include "cli/target.h"
 #include "cli/values.h"
 #include "cli/verb.h"
+#include "fusion/kernel.h"
+#include "hlo/cost_analysis.h"
 #include "hlo/file/read.h"
 #include "hlo/file/write.h"
 #include "hlo/golden/golden.h"
 #include "hlo/golden/inputs.h"
-#include "hlo/quantize/partition.h"
 #include "hlo/quantize/weight_parameters.h"
 #include "hlo/verifier/verifier.h"
 #include "nlohmann/json.hpp"
 #include "targets/cpu/processor/detect.h"
 #include "targets/cpu/program/executable.h"
 #include "targets/program.h"
+#include "targets/registry.h"
+#include "targets/target.h"
+#include "targets/tunable.h"
 #include "tuner/progress.h"
 
 namespace smelt::cli {
@@ -43,11 +48,11 @@ using Samples = std::vector<std::vector<hlo::Literal>>;
 
 struct Flags {
   std::string module, weights, activations, inputs = "8", tests, golden, calibration = "max", keep_float, output,
-                                            engine = "compiled";
+                                            engine = "compiled", partition;
   double percentile = 99.99;
   int64_t seed = 0;
   int threads = 0;
-  bool drop = false, all = false, partition = false, as_json = false;
+  bool drop = false, all = false, as_json = false;
 };
 
 // Compiles in this process: the same program runs on many inputs.
@@ -155,19 +160,60 @@ json ToJson(const quantize::Report& report) {
   return result;
 }
 
-json ToJson(const quantize::Partition& cut) {
-  json regions = json::array();
-  for (const quantize::Region& region : cut.regions) {
-    regions.push_back({{"name", region.name},
-                       {"accelerator", region.accelerator},
-                       {"operations", region.operations},
-                       {"multiply_adds", region.multiply_adds},
-                       {"bytes_in", region.bytes_in},
-                       {"bytes_out", region.bytes_out},
-                       {"constant_bytes", region.constant_bytes},
-                       {"reasons", region.reasons}});
+// Where a kernel of the quantised program runs under a target's default fusions.
+struct PlacedKernel {
+  std::string name, on_host;  // on_host: why the target's host runs it; empty: its accelerator does
+  int64_t count = 1;          // in the program's text
+  double flops = 0, seconds = 0;
+};
+
+absl::StatusOr<std::vector<PlacedKernel>> PlaceKernels(const hlo::Module& module, const std::string& words) {
+  SMELT_ASSIGN_OR_RETURN(const machine::TargetId id, targets::ReadTargetId(words));
+  SMELT_ASSIGN_OR_RETURN(const std::unique_ptr<targets::Target> target, targets::Open(id, {}));
+  SMELT_ASSIGN_OR_RETURN(const std::unique_ptr<targets::Tunable> tunable, target->Take(module.Clone(), "priority"));
+  const std::unique_ptr<hlo::Module> fused = tunable->Fused(tunable->usual());
+  std::vector<int64_t> counts;
+  SMELT_ASSIGN_OR_RETURN(const std::vector<fusion::Kernel> kernels, fusion::ExtractKernels(*fused, &counts));
+  const std::vector<targets::KernelForm> forms = target->FormsOf(*fused, kernels);
+  std::vector<PlacedKernel> placed;
+  for (size_t k = 0; k < kernels.size(); ++k) {
+    if (target->IsNothing(kernels[k])) continue;
+    SMELT_ASSIGN_OR_RETURN(const double seconds, target->RoughSeconds(kernels[k]));
+    placed.push_back(
+        {kernels[k].name, forms[k].opaque, counts[k], hlo::AnalyzeCost(kernels[k].computation()).flops, seconds});
   }
-  return regions;
+  return placed;
+}
+
+json ToJson(const std::vector<PlacedKernel>& kernels) {
+  json result = json::array();
+  for (const PlacedKernel& kernel : kernels) {
+    result.push_back({{"name", kernel.name},
+                      {"accelerator", kernel.on_host.empty()},
+                      {"why", kernel.on_host},
+                      {"count", kernel.count},
+                      {"flops", kernel.flops},
+                      {"seconds", kernel.seconds}});
+  }
+  return result;
+}
+
+// A line a kernel, and what the accelerator has of all.
+std::string ToText(const std::vector<PlacedKernel>& kernels) {
+  std::string text =
+      absl::StrFormat("%-32s %5s %14s %12s  %s\n", "kernel", "times", "operations", "microseconds", "runs");
+  double flops[2] = {0, 0}, seconds[2] = {0, 0};
+  for (const PlacedKernel& kernel : kernels) {
+    absl::StrAppendFormat(&text, "%-32s %5d %14.0f %12.1f  %s\n", kernel.name, kernel.count, kernel.flops,
+                          1e6 * kernel.seconds, kernel.on_host.empty() ? "on the accelerator" : kernel.on_host);
+    flops[kernel.on_host.empty()] += static_cast<double>(kernel.count) * kernel.flops;
+    seconds[kernel.on_host.empty()] += static_cast<double>(kernel.count) * kernel.seconds;
+  }
+  const double share = flops[0] + flops[1] == 0 ? 0 : 100 * flops[1] / (flops[0] + flops[1]);
+  absl::StrAppendFormat(&text,
+                        "the accelerator does %.1f%% of the operations, in about %.3f ms; its host takes %.3f ms\n",
+                        share, 1e3 * seconds[1], 1e3 * seconds[0]);
+  return text;
 }
 
 absl::Status Quantize(const Flags& flags) {
@@ -224,18 +270,17 @@ absl::Status Quantize(const Flags& flags) {
   }
   SMELT_RETURN_IF_ERROR(hlo::VerifyModule(*result->module));
   if (!flags.output.empty()) SMELT_RETURN_IF_ERROR(hlo::WriteModuleFile(flags.output, *result->module));
-  std::optional<quantize::Partition> cut;
-  if (flags.partition) {
-    SMELT_ASSIGN_OR_RETURN(cut,
-                           quantize::PartitionModule(*result->module, quantize::Int8AcceleratorRule(*result->module)));
+  std::optional<std::vector<PlacedKernel>> placed;
+  if (!flags.partition.empty()) {
+    SMELT_ASSIGN_OR_RETURN(placed, PlaceKernels(*result->module, flags.partition));
   }
   if (flags.as_json) {
     json report = ToJson(result->report);
-    if (cut) report["partition"] = ToJson(*cut);
+    if (placed) report["partition"] = ToJson(*placed);
     PrintJson(report);
   } else {
     std::fputs(quantize::ReportToText(result->report, flags.all).c_str(), stdout);
-    if (cut) std::printf("\n%s", quantize::PartitionToText(*cut).c_str());
+    if (placed) std::printf("\n%s", ToText(*placed).c_str());
   }
   return absl::OkStatus();
 }
@@ -278,11 +323,14 @@ Action AddQuantize(CLI::App& app) {
       ->capture_default_str();
   app.add_option("--threads", flags->threads, "Threads of compiled programs")->check(CLI::Range(0, 1024));
   app.add_flag("--all", flags->all, "List every instruction, and not only what stays float by opcode");
-  app.add_flag(
+  CLI::Option* partition = app.add_option(
       "--partition", flags->partition,
-      "Show too what an accelerator of int8 contractions could run of it, and what crosses to and from the CPU");
+      "Show too where each kernel of the result runs on a target with an accelerator, as inspect --kernels "
+      "does; without a name on vdla:pynq");
+  partition->expected(0, 1);
   app.add_flag("--json", flags->as_json, "Machine-readable result on standard output");
-  return [flags]() -> absl::Status {
+  return [flags, partition]() -> absl::Status {
+    if (partition->count() > 0 && flags->partition.empty()) flags->partition = "vdla:pynq";
     SMELT_ASSIGN_OR_RETURN(flags->module, ModuleFile(flags->module, ""));
     return Quantize(*flags);
   };

@@ -5,6 +5,9 @@
 #include <fstream>
 
 #include "absl/strings/str_cat.h"
+#include "base/status_macros.h"
+#include "cli/target.h"
+#include "targets/registry.h"
 
 namespace smelt::cli {
 
@@ -21,6 +24,21 @@ absl::StatusOr<gnn::SplitOptions> ReadSplit(double validation, double test, uint
   if (options.test_programs.empty())
     return absl::InvalidArgumentError(absl::StrCat(test_programs_file, ": names no program; expected one a line"));
   return options;
+}
+
+absl::StatusOr<FeatureTarget> ReadFeatureTarget(const std::string& words) {
+  const absl::StatusOr<machine::TargetId> id = targets::ReadTargetId(words);
+  if (!id.ok() || id->kind == "cpu") {
+    SMELT_ASSIGN_OR_RETURN(const cpu::Target processor, ReadProcessor(words));
+    return FeatureTarget{processor, processor.ToString(), {}, nullptr};
+  }
+  SMELT_ASSIGN_OR_RETURN(std::shared_ptr<const targets::Target> target, targets::Open(*id, {}));
+  const auto seconds = target->HeuristicCost();
+  return FeatureTarget{target->machine(), target->id().ToString(),
+                       [seconds](const hlo::Computation& kernel) {
+                         return kernels::cost::CostEstimate{.compute_seconds = seconds(kernel)};
+                       },
+                       target};
 }
 
 }  // namespace smelt::cli

@@ -70,7 +70,16 @@ double WindowReuse(const Instruction& reduce_window, int64_t i) {
   return std::max(1.0, reads / static_cast<double>(reduce_window.operand(i)->shape().ElementCount()));
 }
 
+// Elements change places, and nothing else.
+bool IsPlainMove(const Instruction& x) {
+  return x.opcode() == Opcode::kReshape || x.opcode() == Opcode::kTranspose || x.opcode() == Opcode::kCopy;
+}
+
 }  // namespace
+
+bool FollowsContraction(const Node& consumer, const Rules& rules) {
+  return consumer.elementwise || (rules.moves_arrays_of_contractions && IsPlainMove(*consumer.instruction));
+}
 
 bool IsLinearBitcast(const Instruction& bitcast) {
   return bitcast.shape().HasDefaultLayout() && bitcast.operand(0)->shape().HasDefaultLayout();
@@ -130,10 +139,11 @@ Reason EdgeRule(const Node& producer, const Node& consumer, int64_t operand, con
   if (producer.role == Role::kContraction) {
     if (consumer.role == Role::kContraction) return Reason::kTwoContractions;
     if (consumer.role == Role::kReduction) return Reason::kContractionTile;
-    if (!consumer.elementwise) return Reason::kContractionConsumer;
+    if (!FollowsContraction(consumer, rules)) return Reason::kContractionConsumer;
   }
   if (producer.role == Role::kReduction && consumer.role == Role::kContraction) return Reason::kContractionTile;
-  if (consumer.role == Role::kContraction && !rules.reads_through_contraction_operands) {
+  if (consumer.role == Role::kContraction && !rules.reads_through_contraction_operands &&
+      !(rules.moves_arrays_of_contractions && IsPlainMove(*producer.instruction))) {
     return Reason::kContractionOperand;
   }
   if (producer.instruction->opcode() == Opcode::kConcatenate &&

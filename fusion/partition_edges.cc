@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "fusion/edge_rules.h"
 #include "fusion/partition.h"
 
 namespace smelt::fusion {
@@ -64,7 +65,8 @@ Reason Partition::Join(const Edge& edge, int32_t e, Up* up, bool* needs_scratch)
   if (producer.contraction >= 0) {
     if (consumer.role == Role::kContraction) return Reason::kTwoContractions;
     if (consumer.role == Role::kReduction || up->rows != 0) return Reason::kContractionTile;
-    if (!consumer.elementwise || edge.access != Access::kLinear) return Reason::kContractionConsumer;
+    if (!FollowsContraction(consumer, rules_)) return Reason::kContractionConsumer;
+    if (consumer.elementwise && edge.access != Access::kLinear) return Reason::kContractionConsumer;
     if (up->contraction >= 0 && up->contraction != producer.contraction) return Reason::kTwoContractions;
   }
   if (producer.rows != 0) {

@@ -33,6 +33,7 @@ Hash128 Rules::Hash() const {
   Hasher hasher;
   hasher.Add(name);
   if (max_evaluations > 0) hasher.Add(static_cast<int64_t>(max_evaluations));
+  if (moves_arrays_of_contractions) hasher.Add("moves arrays of contractions");
   for (int64_t limit :
        {int64_t{max_operands_and_outputs}, int64_t{max_instructions}, int64_t{max_depth}, int64_t{max_reductions},
         max_scratch_bytes, max_row_bytes, int64_t{reduction_copies}, int64_t{reads_through_contraction_operands},

@@ -63,6 +63,9 @@ struct Rules {
 
   // The code generator reads the operands of a contraction through data movement and cheap elementwise work.
   bool reads_through_contraction_operands = true;
+  // Reshapes, transpositions and copies of a contraction's operands, and of its result before and after elementwise
+  // work, stand in its kernel: what packs its arrays does them on the way.
+  bool moves_arrays_of_contractions = false;
   // Operands from this size on make siblings of the kernels that read them.
   int64_t sibling_bytes = 4 << 10;
   // Concatenations of more operands are never fused into their consumers.

@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "gnn/dataset/kernel_kind.h"
+#include "gnn/estimate.h"
 #include "gnn/features/features.h"
 #include "gnn/features/tile_rows.h"
 #include "gnn/model/model_file.h"
@@ -126,8 +127,11 @@ class AnalyticallyPrepared : public PreparedKernel {
 
 class EmbeddedKernel : public PreparedKernel {
  public:
-  EmbeddedKernel(const hlo::Computation& kernel, const Machine& target, const Engine& engine)
-      : rows_(kernel, target), engine_(engine), embedded_(engine.EmbedForTiles(ExtractFeatures(kernel, target))) {}
+  EmbeddedKernel(const hlo::Computation& kernel, const Machine& target, const Engine& engine,
+                 const KernelEstimate& estimate)
+      : rows_(kernel, target),
+        engine_(engine),
+        embedded_(engine.EmbedForTiles(ExtractFeatures(kernel, target, estimate))) {}
   bool has_tiles() const override { return rows_.has_tiles(); }
   const std::vector<int64_t>& dimensions() const override { return rows_.dimensions(); }
   int64_t Score(const int64_t* extents, int64_t count, float* scores) const override {
@@ -148,8 +152,10 @@ class EmbeddedKernel : public PreparedKernel {
 class AnalyticalPredictor : public RememberingPredictor {
  public:
   explicit AnalyticalPredictor(Machine target) : target_(std::move(target)) {}
+  AnalyticalPredictor(std::string name, KernelEstimate estimate)
+      : name_(std::move(name)), estimate_(std::move(estimate)) {}
   std::string Describe() const override {
-    return absl::StrCat("analytical model of ", target_.name, ", threads=", target_.threads);
+    return estimate_ ? name_ : absl::StrCat("analytical model of ", target_.name, ", threads=", target_.threads);
   }
   bool IsLearned() const override { return false; }
   bool HasFusionTask() const override { return true; }
@@ -171,25 +177,31 @@ class AnalyticalPredictor : public RememberingPredictor {
  protected:
   absl::StatusOr<std::vector<double>> Compute(absl::Span<const Kernel* const> kernels) override {
     std::vector<double> seconds;
-    for (const Kernel* kernel : kernels)
-      seconds.push_back(kernels::cost::EstimateKernel(kernel->computation(), target_).seconds());
+    for (const Kernel* kernel : kernels) {
+      const hlo::Computation& computation = kernel->computation();
+      seconds.push_back(
+          (estimate_ ? estimate_(computation) : kernels::cost::EstimateKernel(computation, target_)).seconds());
+    }
     return seconds;
   }
 
  private:
   Machine target_;
+  std::string name_;
+  KernelEstimate estimate_;  // unset: the analytical model
 };
 
 class LearnedPredictor : public RememberingPredictor {
  public:
   LearnedPredictor(ModelFile model, Machine target, Machine here, std::unique_ptr<Engine> fusion,
-                   std::unique_ptr<Engine> tile, std::string warning)
+                   std::unique_ptr<Engine> tile, std::string warning, KernelEstimate estimate)
       : model_(std::move(model)),
         target_(std::move(target)),
         here_(std::move(here)),
         fusion_(std::move(fusion)),
         tile_(std::move(tile)),
-        warning_(std::move(warning)) {}
+        warning_(std::move(warning)),
+        estimate_(std::move(estimate)) {}
 
   std::string Describe() const override { return model_.summary; }
   std::string Warning() const override { return warning_; }
@@ -199,11 +211,11 @@ class LearnedPredictor : public RememberingPredictor {
 
   absl::StatusOr<std::unique_ptr<PreparedKernel>> Prepare(const hlo::Computation& kernel) const override {
     SMELT_RETURN_IF_ERROR(CheckTileTask());
-    return std::make_unique<EmbeddedKernel>(kernel, target_, *tile_);
+    return std::make_unique<EmbeddedKernel>(kernel, target_, *tile_, estimate_);
   }
   absl::StatusOr<std::vector<double>> ScoreTiles(const Kernel& kernel, absl::Span<const Tile> tiles) override {
     SMELT_RETURN_IF_ERROR(CheckTileTask());
-    const KernelGraph graph = ExtractFeatures(kernel.computation(), target_);
+    const KernelGraph graph = ExtractFeatures(kernel.computation(), target_, estimate_);
     return tile_->ScoreTiles(graph, TileFeatures(kernel.computation(), tiles, target_));
   }
 
@@ -240,7 +252,7 @@ class LearnedPredictor : public RememberingPredictor {
     std::vector<KernelGraph> graphs;
     std::vector<const KernelGraph*> pointers;
     graphs.reserve(kernels.size());
-    for (const Kernel* kernel : kernels) graphs.push_back(ExtractFeatures(kernel->computation(), target_));
+    for (const Kernel* kernel : kernels) graphs.push_back(ExtractFeatures(kernel->computation(), target_, estimate_));
     for (const KernelGraph& graph : graphs) pointers.push_back(&graph);
     std::vector<float> hidden;
     const std::vector<double> log_times = fusion_->PredictLogTimes(pointers, model_.calibration ? &hidden : nullptr);
@@ -265,6 +277,7 @@ class LearnedPredictor : public RememberingPredictor {
   const Machine here_;    // under those of the calibration
   const std::unique_ptr<Engine> fusion_, tile_;
   std::string warning_;
+  KernelEstimate estimate_;
 };
 
 // The machine under the figures that it has; those of levels that it lacks are left out.
@@ -276,33 +289,8 @@ absl::Status TakeFigures(std::map<std::string, double> figures, Machine* machine
   return machine->SetFigures(figures);
 }
 
-}  // namespace
-
-absl::StatusOr<std::vector<Prediction>> Predictor::Predict(absl::Span<const Kernel* const> kernels) {
-  SMELT_ASSIGN_OR_RETURN(const std::vector<double> seconds, PredictSeconds(kernels));
-  std::vector<Prediction> predictions;
-  for (const double s : seconds) predictions.push_back({s});
-  return predictions;
-}
-
-absl::StatusOr<std::unique_ptr<PreparedKernel>> Predictor::Prepare(const hlo::Computation&) const {
-  return absl::FailedPreconditionError(absl::StrCat("kernels cannot be prepared for tiles: ", Describe()));
-}
-
-absl::StatusOr<double> Predictor::PredictSeconds(const Kernel& kernel) {
-  const Kernel* pointer = &kernel;
-  SMELT_ASSIGN_OR_RETURN(const std::vector<double> seconds, PredictSeconds(absl::MakeConstSpan(&pointer, 1)));
-  return seconds[0];
-}
-
-absl::StatusOr<std::unique_ptr<Predictor>> Predictor::Load(const std::string& path, const Machine& target,
-                                                           std::string_view kind) {
-  SMELT_ASSIGN_OR_RETURN(ModelFile model, LoadModel(path));
-  return Of(std::move(model), path, target, kind);
-}
-
-absl::StatusOr<std::unique_ptr<Predictor>> Predictor::Of(ModelFile model, const std::string& path,
-                                                         const Machine& target, std::string_view kind) {
+absl::StatusOr<std::unique_ptr<Predictor>> Make(ModelFile model, const std::string& path, const Machine& target,
+                                                std::string_view kind, KernelEstimate estimate) {
   const machine::TargetId trained = machine::TargetId::Parse(model.target);
   if (trained.kind != kind) {
     return absl::FailedPreconditionError(absl::StrCat(path, ": predicts kernels of target `", model.target,
@@ -338,7 +326,47 @@ absl::StatusOr<std::unique_ptr<Predictor>> Predictor::Of(ModelFile model, const 
   if (engines[0] == nullptr && engines[1] == nullptr)
     return absl::InvalidArgumentError(absl::StrCat(path, ": holds neither a fusion nor a tile network"));
   return std::make_unique<LearnedPredictor>(std::move(model), std::move(trained_under), std::move(here),
-                                            std::move(engines[0]), std::move(engines[1]), std::move(warning));
+                                            std::move(engines[0]), std::move(engines[1]), std::move(warning),
+                                            std::move(estimate));
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<Prediction>> Predictor::Predict(absl::Span<const Kernel* const> kernels) {
+  SMELT_ASSIGN_OR_RETURN(const std::vector<double> seconds, PredictSeconds(kernels));
+  std::vector<Prediction> predictions;
+  for (const double s : seconds) predictions.push_back({s});
+  return predictions;
+}
+
+absl::StatusOr<std::unique_ptr<PreparedKernel>> Predictor::Prepare(const hlo::Computation&) const {
+  return absl::FailedPreconditionError(absl::StrCat("kernels cannot be prepared for tiles: ", Describe()));
+}
+
+absl::StatusOr<double> Predictor::PredictSeconds(const Kernel& kernel) {
+  const Kernel* pointer = &kernel;
+  SMELT_ASSIGN_OR_RETURN(const std::vector<double> seconds, PredictSeconds(absl::MakeConstSpan(&pointer, 1)));
+  return seconds[0];
+}
+
+absl::StatusOr<std::unique_ptr<Predictor>> Predictor::Of(ModelFile model, const std::string& path,
+                                                         const Machine& target, std::string_view kind) {
+  return Make(std::move(model), path, target, kind, {});
+}
+
+absl::StatusOr<std::unique_ptr<Predictor>> Predictor::Load(const std::string& path, const Machine& target,
+                                                           std::string_view kind) {
+  return LoadWithEstimate(path, target, kind, {});
+}
+
+absl::StatusOr<std::unique_ptr<Predictor>> LoadWithEstimate(const std::string& path, const Machine& target,
+                                                            std::string_view kind, KernelEstimate estimate) {
+  SMELT_ASSIGN_OR_RETURN(ModelFile model, LoadModel(path));
+  return Make(std::move(model), path, target, kind, std::move(estimate));
+}
+
+std::unique_ptr<Predictor> EstimatePredictor(std::string name, KernelEstimate estimate) {
+  return std::make_unique<AnalyticalPredictor>(std::move(name), std::move(estimate));
 }
 
 std::unique_ptr<Predictor> Predictor::Analytical(const Machine& target) {

@@ -33,20 +33,21 @@ struct Flags {
 };
 
 absl::Status Train(const Flags& flags) {
-  SMELT_ASSIGN_OR_RETURN(cpu::Target target, ReadProcessor(flags.target));
+  SMELT_ASSIGN_OR_RETURN(FeatureTarget target, ReadFeatureTarget(flags.target));
   WarnOfThreads(flags.train.threads);
   // Features are made with the machine's figures: those that the model to begin with has learned from.
   gnn::ModelFile init;
   if (const std::string& figures = flags.figures.empty() ? flags.init : flags.figures; !figures.empty()) {
     SMELT_ASSIGN_OR_RETURN(init, gnn::LoadModel(figures));
-    SMELT_RETURN_IF_ERROR(target.SetFigures(init.target_figures));
+    SMELT_RETURN_IF_ERROR(target.machine.SetFigures(init.target_figures));
   }
   if (!flags.init.empty()) {
     SMELT_ASSIGN_OR_RETURN(init, gnn::LoadModel(flags.init));
   }
   // Otherwise with those of the machine that the corpus tells; where it tells none, this one's.
-  const gnn::LoadOptions load{.machine_of_records = flags.init.empty() && flags.figures.empty()};
-  SMELT_ASSIGN_OR_RETURN(const gnn::Dataset data, gnn::LoadDataset(flags.corpus, target, load));
+  const gnn::LoadOptions load{.machine_of_records = flags.init.empty() && flags.figures.empty(),
+                              .estimate = target.estimate};
+  SMELT_ASSIGN_OR_RETURN(const gnn::Dataset data, gnn::LoadDataset(flags.corpus, target.machine, load));
   for (const std::string& warning : data.warnings) std::fprintf(stderr, "%s\n", warning.c_str());
   SMELT_ASSIGN_OR_RETURN(const gnn::SplitOptions split_options,
                          ReadSplit(flags.validation, flags.test, flags.train.seed, flags.test_programs));
@@ -56,7 +57,7 @@ absl::Status Train(const Flags& flags) {
                split.test.size());
   gnn::ModelFile file;
   // The corpus says whose kernels it timed; one that does not is taken for our own, on the machine of the features.
-  file.target = data.target.kind.empty() ? target.ToString() : data.target.ToString();
+  file.target = data.target.kind.empty() ? target.name : data.target.ToString();
   file.target_figures = data.machine.Figures();
   file.machine = machine::DescribeMachine(data.machine);
   file.device = data.device;

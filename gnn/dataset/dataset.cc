@@ -60,8 +60,9 @@ absl::StatusOr<Example> Featurise(const KernelExample& record, const machine::Ma
   Example example;
   example.program = record.program;
   example.hash = record.hash;
-  example.graph = ExtractFeatures(kernel, target);
-  example.analytical_seconds = kernels::cost::EstimateKernel(kernel, target).seconds();
+  example.graph = ExtractFeatures(kernel, target, options.estimate);
+  example.analytical_seconds =
+      (options.estimate ? options.estimate(kernel) : kernels::cost::EstimateKernel(kernel, target)).seconds();
   if (rough != nullptr) {
     SMELT_ASSIGN_OR_RETURN(example.rough_seconds, fusion::KernelSeconds(*module, *rough));
   }

@@ -52,6 +52,8 @@ struct LoadOptions {
   std::map<std::string, fusion::Rules> rough;
   // Features are made for the machine that the records tell, where they tell one, and not for the caller's.
   bool machine_of_records = false;
+  // The target's own, in the place of the analytical model: in features and in analytical_seconds.
+  KernelEstimate estimate;
 };
 
 // Reads and featurises a corpus (or several, separated by commas). A kernel that appears more than once with the same

@@ -10,11 +10,13 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string_view>
 #include <vector>
 
 #include "absl/types/span.h"
 #include "hlo/computation.h"
+#include "kernels/cost/analytical.h"
 #include "kernels/tiles/tiles.h"
 #include "machine/machine.h"
 
@@ -44,7 +46,12 @@ const std::vector<Column>& NodeColumns();
 const std::vector<Column>& KernelColumns();
 const std::vector<Column>& TileColumns();
 
-KernelGraph ExtractFeatures(const hlo::Computation& kernel, const machine::Machine& target);
+// How long a kernel takes by a target's own formula, where the analytical model knows nothing of how it runs one.
+using KernelEstimate = std::function<kernels::cost::CostEstimate(const hlo::Computation& kernel)>;
+
+// `estimate` stands in the place of the analytical model; unset: that model.
+KernelGraph ExtractFeatures(const hlo::Computation& kernel, const machine::Machine& target,
+                            const KernelEstimate& estimate = {});
 
 // One row a tile, TileColumns().size() wide.
 std::vector<float> TileFeatures(const hlo::Computation& kernel, absl::Span<const kernels::nests::Tile> tiles,

@@ -27,8 +27,9 @@ struct Summary {
   double nodes = 0, parameters = 0, outputs = 1, expensive = 0, contractions = 0, reductions = 0, movements = 0;
 };
 
-Summary Summarise(const hlo::Computation& kernel, const machine::Machine& target) {
-  Summary s{kernel, target, kernels::cost::EstimateKernel(kernel, target), hlo::AnalyzeCost(kernel)};
+Summary Summarise(const hlo::Computation& kernel, const machine::Machine& target, const KernelEstimate& estimate) {
+  Summary s{kernel, target, estimate ? estimate(kernel) : kernels::cost::EstimateKernel(kernel, target),
+            hlo::AnalyzeCost(kernel)};
   for (const Instruction* node : kernel.Instructions()) {
     ++s.nodes;
     const hlo::OpcodeInfo& info = hlo::GetOpcodeInfo(node->opcode());
@@ -103,7 +104,8 @@ const std::vector<Column>& KernelColumns() {
   return columns;
 }
 
-KernelGraph ExtractFeatures(const hlo::Computation& kernel, const machine::Machine& target) {
+KernelGraph ExtractFeatures(const hlo::Computation& kernel, const machine::Machine& target,
+                            const KernelEstimate& estimate) {
   KernelGraph graph;
   const std::vector<Instruction*> order = kernel.PostOrder();
   const size_t width = NodeColumns().size();
@@ -119,7 +121,7 @@ KernelGraph ExtractFeatures(const hlo::Computation& kernel, const machine::Machi
     for (const Instruction* operand : node.operands()) graph.operands.push_back(number.at(operand));
     graph.operand_begin.push_back(static_cast<int32_t>(graph.operands.size()));
   }
-  const Summary summary = Summarise(kernel, target);
+  const Summary summary = Summarise(kernel, target, estimate);
   for (const KernelColumn& column : kKernelColumns) graph.kernel_features.push_back(column.value(summary));
   return graph;
 }

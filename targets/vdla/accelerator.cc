@@ -61,21 +61,48 @@ double Accelerator::HostSeconds(const hlo::Computation& kernel) const {
   return kernels::cost::EstimateKernel(kernel, host_).seconds();
 }
 
-double Accelerator::PackSeconds(double bytes) const { return 2 * bytes / host_.levels.back().bytes_per_second; }
+absl::Status Accelerator::WhyOnHost(const hlo::Computation& kernel) const {
+  const absl::StatusOr<Layer> layer = LayerOf(kernel, config_);
+  if (!layer.ok()) return layer.status();
+  const double cycles = LeastCycles(layer->convolution);
+  if (cycles == 0) return absl::ResourceExhaustedError("no tile of it fits the memories");
+  if (HostSeconds(kernel) < kSubmitSeconds + cycles / static_cast<double>(config_.clock_hz))
+    return absl::UnavailableError("the host is done with it sooner");
+  return absl::OkStatus();
+}
+
+double Accelerator::PackSeconds(double read, double written) const {
+  return (read + written) / host_.levels.back().bytes_per_second;
+}
 
 double Accelerator::RoughSeconds(const hlo::Computation& kernel) const {
   const absl::StatusOr<Layer> layer = LayerOf(kernel, config_);
   if (!layer.ok()) return HostSeconds(kernel);
-  double least = 0;
-  for (const int64_t threads : kThreads) {
-    const std::vector<lower::ConvolutionSchedule> schedules =
-        lower::ConvolutionSchedules(layer->convolution, config_, threads);
-    if (schedules.empty()) continue;
-    const double cycles = lower::EstimateCycles(layer->convolution, schedules.front(), config_);
-    least = least == 0 ? cycles : std::min(least, cycles);
-  }
+  const double least = LeastCycles(layer->convolution);
   const double host = HostSeconds(kernel);
   return least == 0 ? host : std::min(host, kSubmitSeconds + least / static_cast<double>(config_.clock_hz));
+}
+
+double Accelerator::LeastCycles(const lower::Convolution& c) const {
+  std::string key = absl::StrCat(static_cast<int>(c.sum), " ", c.weights_by_image, " ", c.images, " ", c.in_blocks, " ",
+                                 c.out_blocks, " ", c.height, " ", c.width, " ", c.kernel_height, " ", c.kernel_width);
+  absl::StrAppend(&key, " ", c.stride_height, " ", c.stride_width, " ", c.padding.top, " ", c.padding.left, " ",
+                  c.padding.bottom, " ", c.padding.right, " ", c.int8_output);
+  for (const lower::EpilogueStep& step : c.epilogue)
+    absl::StrAppend(&key, " ", static_cast<int>(step.operand), step.tensor_scale.empty() ? "" : "s");
+  {
+    const std::lock_guard lock(mutex_);
+    if (const auto known = cycles_.find(key); known != cycles_.end()) return known->second;
+  }
+  double least = 0;
+  for (const int64_t threads : kThreads) {
+    const std::vector<lower::ConvolutionSchedule> schedules = lower::ConvolutionSchedules(c, config_, threads);
+    if (schedules.empty()) continue;
+    const double cycles = lower::EstimateCycles(c, schedules.front(), config_);
+    least = least == 0 ? cycles : std::min(least, cycles);
+  }
+  const std::lock_guard lock(mutex_);
+  return cycles_[key] = least;
 }
 
 std::vector<lower::ConvolutionSchedule> Accelerator::Schedules(const lower::Convolution& convolution) const {

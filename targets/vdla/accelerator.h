@@ -9,9 +9,11 @@
 #pragma once
 
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
 #include "fusion/kernel.h"
 #include "machine/machine.h"
@@ -33,8 +35,10 @@ class Accelerator {
   // Formulas alone: EstimateCycles of the default schedule, or the host's analytical cost.
   double RoughSeconds(const hlo::Computation& kernel) const;
   double HostSeconds(const hlo::Computation& kernel) const;
-  // From one layout to the other, on the host: `bytes` are read and written.
-  double PackSeconds(double bytes) const;
+  // Why the host runs a kernel, by the formulas: it is no layer, fits no memory, or is done sooner there. OK: it does not.
+  absl::Status WhyOnHost(const hlo::Computation& kernel) const;
+  // From one layout to the other, on the host: bytes that are read and written.
+  double PackSeconds(double read, double written) const;
 
   // The schedules of a kernel that are worth a trial, as text, best estimate first, then `host`; empty: the host runs
   // it in any case.
@@ -54,9 +58,13 @@ class Accelerator {
 
  private:
   std::vector<lower::ConvolutionSchedule> Schedules(const lower::Convolution& convolution) const;
+  // Cycles of its best schedule by the formula; 0: none fits. Remembered: a search asks for few layers many times.
+  double LeastCycles(const lower::Convolution& convolution) const;
 
   const isa::Config config_;
   machine::Machine machine_, host_;
+  mutable std::mutex mutex_;
+  mutable absl::flat_hash_map<std::string, double> cycles_;  // by all that a layer's schedules depend on
 };
 
 }  // namespace smelt::vdla

@@ -71,18 +71,22 @@ class LayoutChanges {
         const hlo::Instruction* from = BehindNames(x->operand(static_cast<int64_t>(operand)));
         if (from->opcode() == hlo::Opcode::kConstant) continue;
         const auto producer = call_of_.find(from);
-        const bool alike = producer != call_of_.end() && view != nullptr &&
+        const bool folded = view == &call.layer->data_view && call.layer->folded.padded_width > 0;
+        const bool alike = producer != call_of_.end() && view != nullptr && !folded &&
                            PackAlike(calls_[producer->second].layer->output_view, *view);
         if (alike) continue;
-        seconds += accelerator_.PackSeconds(static_cast<double>(from->shape().ByteSize()));
+        const double read = static_cast<double>(from->shape().ByteSize());
+        seconds += accelerator_.PackSeconds(read, view == nullptr ? read : PackedBytes(*view));
         if (producer != call_of_.end()) to_host.insert(from);
       }
       for (const hlo::Instruction* user : UsersBehindNames(*x)) {
         if (!call_of_.contains(user)) to_host.insert(x);
       }
     }
-    for (const hlo::Instruction* x : to_host)
-      seconds += accelerator_.PackSeconds(static_cast<double>(x->shape().ByteSize()));
+    for (const hlo::Instruction* x : to_host) {
+      const double bytes = static_cast<double>(x->shape().ByteSize());
+      seconds += accelerator_.PackSeconds(bytes, bytes);
+    }
     return seconds;
   }
 
@@ -93,6 +97,12 @@ class LayoutChanges {
     const Layer* layer;
   };
   static const lower::ActivationView* NoView() { return nullptr; }
+  // Of int8 in whole blocks.
+  double PackedBytes(const lower::ActivationView& view) const {
+    const int64_t block = accelerator_.config().block_in, channels = static_cast<int64_t>(view.channels.size());
+    return static_cast<double>(view.images.size() * view.height.size() * view.width.size()) *
+           static_cast<double>((channels + block - 1) / block * block);
+  }
   // Names of the same bytes: nothing runs for them.
   static const hlo::Instruction* BehindNames(const hlo::Instruction* x) {
     while (x->operand_count() == 1 && fusion::KeepsBytes(*x)) x = x->operand(0);
@@ -164,6 +174,26 @@ class Program : public measure::DeviceProgram {
   double total_seconds_;
 };
 
+// A kernel that is only timed: its time is known without code of the host and without a run.
+class KernelAlone : public measure::DeviceProgram {
+ public:
+  explicit KernelAlone(Accelerator::Choice choice) : choice_(std::move(choice)) {}
+  absl::Status TakeInputs(const measure::InputSource&) override { return absl::OkStatus(); }
+  absl::Status Run() override { return absl::OkStatus(); }
+  absl::StatusOr<std::vector<hlo::Literal>> Outputs() const override {
+    return absl::UnimplementedError("a kernel that is timed alone has no results here");
+  }
+  json KernelFacts() const override {
+    if (choice_.layer == nullptr) return json::object();
+    return {{"tile", choice_.layer->schedule().ToString()}, {"trace", choice_.layer->Describe()}};
+  }
+  absl::Status Prepare() override { return absl::OkStatus(); }
+  absl::StatusOr<double> Sample() override { return choice_.seconds; }
+
+ private:
+  const Accelerator::Choice choice_;
+};
+
 class Worker : public measure::ProgramDevice {
  public:
   Worker(isa::Config config, cpu::Target host_code, std::unique_ptr<Simulator> simulator,
@@ -183,9 +213,11 @@ class Worker : public measure::ProgramDevice {
   }
 
   absl::StatusOr<std::unique_ptr<measure::DeviceProgram>> BuildKernel(const json& request) override {
-    absl::flat_hash_map<std::string, std::string> ways;
-    if (const std::string way = request.value("way", ""); !way.empty()) ways[request.value("hash", "")] = way;
-    return BuildWith(request, ways);
+    SMELT_ASSIGN_OR_RETURN(std::unique_ptr<hlo::Module> module,
+                           hlo::ParseModule(request.value("module", ""), {.file_name = "kernel"}));
+    const fusion::Kernel kernel{std::move(module), {}, "kernel", {}};
+    SMELT_ASSIGN_OR_RETURN(Accelerator::Choice choice, accelerator_.Choose(kernel, request.value("way", "")));
+    return std::make_unique<KernelAlone>(std::move(choice));
   }
 
  private:

@@ -42,8 +42,18 @@ struct ChannelValues {
   int shift = -1;        // of multipliers; -1: not multipliers
 };
 
+// Columns of the window that stand beside the channels of the input, where these alone would fill a small part of a
+// block: the first layer of a network, with three. The input is copied with its padding into an array of images, rows,
+// padded columns and channels, which Layer::data_view then tells of.
+struct FoldedColumns {
+  lower::ActivationView source;  // of the input as it is
+  int64_t padded_width = 0;      // 0: nothing is folded
+  int64_t left = 0;              // columns of padding before the first
+};
+
 struct Layer {
   lower::Convolution convolution;
+  FoldedColumns folded;
   Source data, weights, residual;  // weights of sums by channel that have none are ones; no residual: none is added
   lower::ActivationView data_view, output_view, residual_view;
   lower::WeightView weight_view;

@@ -33,6 +33,25 @@ absl::StatusOr<std::vector<int32_t>> WordsOf(const ChannelValues& values, const 
   return words;
 }
 
+// The input with its padded columns: images, rows, columns, channels.
+std::vector<int8_t> Padded(const int8_t* data, const FoldedColumns& folded) {
+  const lower::ActivationView& view = folded.source;
+  const int64_t channels = static_cast<int64_t>(view.channels.size());
+  std::vector<int8_t> padded(view.images.size() * view.height.size() *
+                             static_cast<size_t>(folded.padded_width * channels));
+  int8_t* row = padded.data();
+  for (const int64_t n : view.images) {
+    for (const int64_t y : view.height) {
+      int8_t* to = row + folded.left * channels;
+      for (const int64_t x : view.width) {
+        for (const int64_t c : view.channels) *to++ = data[n + y + x + c];
+      }
+      row += folded.padded_width * channels;
+    }
+  }
+  return padded;
+}
+
 const void* Find(const Source& source, absl::Span<const void* const> inputs) {
   return source.constant != nullptr ? source.constant->raw() : inputs[static_cast<size_t>(source.parameter)];
 }
@@ -87,8 +106,10 @@ absl::Status LayerProgram::WriteInputs(sim::Machine& machine, absl::Span<const v
   };
   const auto values_of = [&](const Source& source) { return static_cast<const int8_t*>(Find(source, inputs)); };
   const lower::Convolution& c = layer_.convolution;
-  SMELT_RETURN_IF_ERROR(
-      write("input", lower::PackActivations(values_of(layer_.data), layer_.data_view, config.batch, config.block_in)));
+  std::vector<int8_t> padded;
+  if (layer_.folded.padded_width > 0) padded = Padded(values_of(layer_.data), layer_.folded);
+  const int8_t* data = padded.empty() ? values_of(layer_.data) : padded.data();
+  SMELT_RETURN_IF_ERROR(write("input", lower::PackActivations(data, layer_.data_view, config.batch, config.block_in)));
   if (c.has_weights()) {
     const int8_t* weights = layer_.weights.exists() ? values_of(layer_.weights) : nullptr;
     SMELT_RETURN_IF_ERROR(write("weights", c.by_channel()

@@ -190,7 +190,34 @@ class SumsBuilder {
       (is_height ? sums.height : sums.width) = {dims.output_spatial[s]};
       SetWindow(is_height, window);
     }
+    FoldColumns();
     return Finish(std::move(sums));
+  }
+
+  // The window's columns beside the channels, where fewer blocks hold both than each column's channels would take.
+  void FoldColumns() {
+    const int64_t channels = Count(layer_.data_view.channels), columns = c_.kernel_width, block = config_.block_in;
+    if (c_.by_channel() || columns == 1 || CeilDiv(columns * channels, block) >= columns * CeilDiv(channels, block))
+      return;
+    const int64_t out_width =
+        (Count(layer_.data_view.width) + c_.padding.left + c_.padding.right - columns) / c_.stride_width + 1;
+    const int64_t height = Count(layer_.data_view.height);
+    layer_.folded = {.source = layer_.data_view,
+                     .padded_width = Count(layer_.data_view.width) + c_.padding.left + c_.padding.right,
+                     .left = c_.padding.left};
+    const int64_t row = layer_.folded.padded_width * channels;
+    layer_.data_view = {.images = lower::Strided(Count(layer_.data_view.images), height * row),
+                        .channels = lower::Strided(columns * channels, 1),
+                        .height = lower::Strided(height, row),
+                        .width = lower::Strided(out_width, c_.stride_width * channels)};
+    Places inputs;
+    for (const int64_t column : layer_.weight_view.width) {
+      for (const int64_t channel : layer_.weight_view.inputs) inputs.push_back(column + channel);
+    }
+    layer_.weight_view.inputs = std::move(inputs);
+    layer_.weight_view.width = {0};
+    c_.kernel_width = c_.stride_width = 1;
+    c_.padding.left = c_.padding.right = 0;
   }
 
   void SetWindow(bool is_height, const hlo::WindowDimension& window) {

@@ -8,6 +8,8 @@
 #include "base/hash.h"
 #include "base/status_macros.h"
 #include "fusion/kernel.h"
+#include "gnn/estimate.h"
+#include "gnn/shipped_model.h"
 #include "hlo/text/printer.h"
 #include "measure/worker_process.h"
 #include "targets/tunable.h"
@@ -40,7 +42,7 @@ class VdlaTunable : public targets::FusionTunable {
     if (!all.ok()) return {};
     for (const fusion::Kernel& kernel : *all) {
       ++kernels;
-      layers += LayerOf(kernel.computation(), accelerator_.config()).ok();
+      layers += accelerator_.WhyOnHost(kernel.computation()).ok();
     }
     return {absl::StrCat(layers, " of ", kernels, " kernels of the default run on the accelerator",
                          layers == 0 ? "; it takes int8, which `smelt quantize` makes of a float program" : "")};
@@ -72,6 +74,8 @@ class Vdla : public targets::Target {
     rules.name = "vdla";
     // Nothing is computed between DRAM and the unit that multiplies.
     rules.reads_through_contraction_operands = false;
+    // Packing brings elements to their places, wherever these are.
+    rules.moves_arrays_of_contractions = true;
     const machine::Machine& host = accelerator_.host();
     rules.flops_per_second = host.peak_flops_f32;
     rules.element_operations_per_second = host.peak_flops_f32 / 2;
@@ -97,6 +101,17 @@ class Vdla : public targets::Target {
   absl::StatusOr<double> RoughSeconds(const fusion::Kernel& kernel) const override {
     return accelerator_.RoughSeconds(kernel.computation());
   }
+  // The one that comes with the tool, or the formula of schedules and of the host.
+  absl::StatusOr<std::unique_ptr<gnn::Predictor>> OpenPredictor(const std::string& name) const override {
+    const gnn::KernelEstimate estimate = [this](const hlo::Computation& kernel) {
+      return kernels::cost::CostEstimate{.compute_seconds = accelerator_.RoughSeconds(kernel)};
+    };
+    const std::string path = name.empty() ? gnn::ShippedModelPath("vdla") : name;
+    if (path.empty() || path == "analytical") {
+      return gnn::EstimatePredictor(absl::StrCat("formula of ", accelerator_.config().name, "'s schedules"), estimate);
+    }
+    return gnn::LoadWithEstimate(path, machine(), "vdla", estimate);
+  }
   std::function<double(const hlo::Computation&)> HeuristicCost() const override {
     return [this](const hlo::Computation& kernel) { return accelerator_.RoughSeconds(kernel); };
   }
@@ -105,7 +120,7 @@ class Vdla : public targets::Target {
                                            const std::vector<fusion::Kernel>& kernels) const override {
     std::vector<targets::KernelForm> forms;
     for (const fusion::Kernel& kernel : kernels) {
-      const absl::Status layer = LayerOf(kernel.computation(), accelerator_.config()).status();
+      const absl::Status layer = accelerator_.WhyOnHost(kernel.computation());
       forms.push_back({.opaque = layer.ok() ? "" : absl::StrCat("on the host: ", std::string(layer.message()))});
     }
     return forms;

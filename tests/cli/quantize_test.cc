@@ -32,8 +32,14 @@ TEST(Quantize, WritesAProgramThatRunsOnTheSameInputs) {
   const nlohmann::json report = result.json();
   EXPECT_EQ(report["int8_contractions"], 2);
   EXPECT_EQ(report["inputs"], 3);
-  ASSERT_EQ(report["partition"].size(), 3u) << "quantise, the dots, back to floats";
-  EXPECT_EQ(report["partition"][1]["multiply_adds"], 4 * 16 * 32 + 4 * 32 * 10);
+  ASSERT_GT(report["partition"].size(), 2u) << "quantise, the dots, back to floats";
+  double flops = 0;
+  for (const auto& kernel : report["partition"]) {
+    EXPECT_EQ(kernel["accelerator"], kernel["why"] == "") << kernel;
+    EXPECT_GT(kernel["seconds"], 0);
+    flops += kernel["flops"].get<double>();
+  }
+  EXPECT_GE(flops, 2 * (4 * 16 * 32 + 4 * 32 * 10));
   EXPECT_EQ(report["top1"]["rows"], 12);
   EXPECT_GT(report["error"]["sqnr_db"].get<double>(), 30);
   EXPECT_EQ(report["layers"][0]["name"], "d");

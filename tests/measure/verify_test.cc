@@ -95,6 +95,28 @@ TEST(Verifier, NoErrorIsDeclaredForIntegers) {
   EXPECT_THAT(verifier->Compare({wrong}, 1000), HasSubstr("out.0: error"));
 }
 
+// Odd numbers are halved and rounded to whole ones: the last digit of a half decides. The inputs' digits do not show
+// it.
+TEST(Verifier, RoundingsToWholeNumbersThatGoTheOtherWayAreNoise) {
+  const auto module =
+      hlo::ParseModule(
+          "HloModule m\n\nENTRY e {\n  p = f32[512] parameter(0)\n  t = f32[] constant(1e-30)\n  ts = f32[512] "
+          "broadcast(t), dimensions={}\n  q = f32[512] multiply(p, ts)\n  i = f32[512] iota(), iota_dimension=0\n  h = "
+          "f32[] constant(0.5)\n  hs = f32[512] broadcast(h), dimensions={}\n  half = f32[512] multiply(i, hs)\n  x = "
+          "f32[512] add(half, q)\n  r = f32[512] round-nearest-even(x)\n  ROOT y = f32[512] multiply(r, hs)\n}\n")
+          .value();
+  const auto verifier = Verifier::Create(*module, 0, nullptr).value();
+  hlo::Literal other = verifier->expected()[0];
+  for (const int i : {5, 57, 121}) other.data<float>()[i] += 0.5F;  // 2.5 to 3 instead of 2
+  EXPECT_THAT(verifier->Compare({other}), HasSubstr("out.0: error"));
+  const auto noisy = verifier->LearnNoise(0, nullptr).value();
+  ASSERT_EQ(noisy.size(), 1);
+  EXPECT_THAT(noisy[0], HasSubstr("rounded to whole ones the other way"));
+  EXPECT_EQ(verifier->Compare({other}), "");
+  for (int i = 0; i < 512; ++i) other.data<float>()[i] += 6;  // a dozen steps everywhere
+  EXPECT_THAT(verifier->Compare({other}), HasSubstr("out.0: error")) << "a rounding is one step";
+}
+
 TEST(Verifier, AResultOfAnotherImplementationIsTrustedWhereItIsNear) {
   const auto module =
       hlo::ParseModule("HloModule m\n\nENTRY e {\n  x = f32[8] parameter(0)\n  ROOT y = f32[8] negate(x)\n}\n").value();
