@@ -89,7 +89,7 @@ class Usual {
       const NestOperand& operand = nest_.operands[o];
       const nests::Panel panel = nests::PanelOf(nest_.structure, nest, *operand.sum, registers);
       if (panel.kind == nests::Panel::Kind::kNone || panel.access != operand.access) continue;
-      decisions_.packing[o] = panel.kind == nests::Panel::Kind::kNear ? Packing::kTile : Packing::kRoot;
+      decisions_.packing[o] = panel.kind == nests::Panel::Kind::kWindow ? Packing::kTile : Packing::kRoot;
     }
     // Vectors along the width of a picture want it stored so.
     if (const std::optional<nests::WidthVectors> width = nests::WidthVectorsOf(nest)) {
