@@ -32,6 +32,7 @@ std::vector<std::vector<std::string>> LineOfEachVerb(const std::filesystem::path
       {"tune", module, "--out=" + run.string(), "--hardware-seconds=0.2", "--moves=100", "--model=analytical",
        "--json"},
       {"embed", module, "--out=" + (folder / "embedded").string(), "--json"},
+      {"build", module, "--out=" + (folder / "small.smeltmod").string(), "--json"},
       {"run", module},
       {"bench", module, "--seconds=0.05", "--json"},
       {"sim", SMELT_SOURCE_DIR "/models/products.vdla", "--json"},
