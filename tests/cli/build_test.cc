@@ -235,6 +235,13 @@ TEST_F(Build, WithoutALinkerItSaysWhatItNeeds) {
   EXPECT_EQ(std::distance(fs::directory_iterator(folder_), {}), 1) << "only the program";
 }
 
+TEST_F(Build, AFullDiskLeavesNothing) {
+  const ToolResult built = RunTool({"build", program_, "-o", Path("m")}, {.file_size_limit = 3000});
+  EXPECT_EQ(built.exit_code, 1);
+  EXPECT_FALSE(fs::exists(Path("m")));
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder_), {}), 1) << "only the program";
+}
+
 TEST_F(Build, AFolderOfAnotherKindIsNotReplaced) {
   fs::create_directories(Path("m"));
   WriteFile(Path("m/notes.txt"), "mine");

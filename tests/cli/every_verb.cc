@@ -33,6 +33,7 @@ std::vector<std::vector<std::string>> LineOfEachVerb(const std::filesystem::path
        "--json"},
       {"db", "list", (run / "records.db").string(), "--json"},
       {"embed", module, "--out=" + (folder / "embedded").string(), "--json"},
+      {"build", module, "--out=" + (folder / "small.smeltmod").string(), "--json"},
       {"run", module},
       {"bench", module, "--seconds=0.05", "--json"},
       {"sim", SMELT_SOURCE_DIR "/models/products.vdla", "--json"},

@@ -127,7 +127,7 @@ nlohmann::json LoadedProgram::ProgramFacts() const {
                        {"bytes", kernel.bytes}});
   }
   return {{"compile_seconds", executable_->compile_seconds()},
-          {"arena_bytes", executable_->arena_bytes()},
+          {"arena_bytes", executable_->arena_bytes() + executable_->kept_bytes()},
           {"kernels", std::move(kernels)}};
 }
 
