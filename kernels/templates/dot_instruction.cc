@@ -260,26 +260,26 @@ std::vector<std::vector<int64_t>> DotTiles(const Nest& nest, const DotForm& form
       if (rows > 1) {
         tile[form.row_axis] = extent >= 2 * rows && vectors <= 2 ? 2 * rows : rows;
       } else {
-        tile[form.row_axis] = RowsOf(main.axes[form.row_axis].extent,
-                                     std::min<int64_t>(kMostRows, form.instruction->accumulators / vectors));
+        tile[form.row_axis] = RowsOf(extent, std::min<int64_t>(kMostRows, form.instruction->accumulators / vectors));
       }
-      if (std::find(tiles.begin(), tiles.end(), tile) == tiles.end()) tiles.push_back(std::move(tile));
     }
-    return tiles;
+    if (std::find(tiles.begin(), tiles.end(), tile) == tiles.end()) tiles.push_back(std::move(tile));
   }
+  return tiles;
+}
 
-  bool IsDirectProduct(const schedule::Schedule& schedule, const NestInput& input, const DotForm& form) {
-    const schedule::State& state = schedule.state();
-    schedule::Stage stage = state.stages[state.IndexOf(input.nest.main->name)];
-    schedule::ResolveInlined(state, &stage);
-    if (stage.bodies.size() != 1 || stage.bodies[0]->kind != te::ExprKind::kReduce) return false;
-    const Expr& source = stage.bodies[0]->operands[0];
-    if (source->kind != te::ExprKind::kBinary || source->binary() != te::BinaryOp::kMul) return false;
-    return std::all_of(source->operands.begin(), source->operands.end(), [&](const Expr& factor) {
-      if (factor->kind != te::ExprKind::kCast || factor->operands[0]->kind != te::ExprKind::kTensorRead) return false;
-      const te::Operation* tensor = factor->operands[0]->tensor.get();
-      return tensor == form.left.get() || tensor == form.right.get();
-    });
-  }
+bool IsDirectProduct(const schedule::Schedule& schedule, const NestInput& input, const DotForm& form) {
+  const schedule::State& state = schedule.state();
+  schedule::Stage stage = state.stages[state.IndexOf(input.nest.main->name)];
+  schedule::ResolveInlined(state, &stage);
+  if (stage.bodies.size() != 1 || stage.bodies[0]->kind != te::ExprKind::kReduce) return false;
+  const Expr& source = stage.bodies[0]->operands[0];
+  if (source->kind != te::ExprKind::kBinary || source->binary() != te::BinaryOp::kMul) return false;
+  return std::all_of(source->operands.begin(), source->operands.end(), [&](const Expr& factor) {
+    if (factor->kind != te::ExprKind::kCast || factor->operands[0]->kind != te::ExprKind::kTensorRead) return false;
+    const te::Operation* tensor = factor->operands[0]->tensor.get();
+    return tensor == form.left.get() || tensor == form.right.get();
+  });
+}
 
 }  // namespace smelt::kernels::nests
