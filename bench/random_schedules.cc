@@ -42,7 +42,7 @@ bool IsSmall(const te::Graph& graph) {
   return steps <= kMostSteps;
 }
 
-// Of the kernels of programs, after the default fusion.
+// Graphs of the kernels of programs, after the default fusion.
 absl::StatusOr<std::vector<te::Graph>> GraphsOf(const std::vector<std::string>& programs) {
   std::vector<te::Graph> graphs;
   for (const std::string& path : programs) {

@@ -17,11 +17,11 @@ namespace smelt::kernels::ir {
 
 // A part of a pipelined loop's body: facts are the loop's variable, the step and the place in the order of emission.
 inline constexpr std::string_view kPipelinePiece = "pipeline_piece";
-// Of a buffer: facts are an axis, counted from the last one, a factor and an offset: its stride is to be `offset`
-// modulo `factor`.
+// It is about a buffer: facts are an axis, counted from the last one, a factor and an offset: its stride is to be
+// `offset` modulo `factor`.
 inline constexpr std::string_view kStorageAlign = "storage_align";
-// Of a buffer: what the body reads of it is wanted some iterations ahead; facts are the loop's variable, the iterations
-// and 0.
+// It is about a buffer: what the body reads of it is wanted some iterations ahead; facts are the loop's variable, the
+// iterations and 0.
 inline constexpr std::string_view kPrefetchAhead = "prefetch_ahead";
 // Loops within that would become at most so many statements are unrolled; facts are the statements, whether that
 // happens in the loop IR (1) or is left to the compiler of the target (0), and 0.

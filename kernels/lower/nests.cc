@@ -364,8 +364,10 @@ class Builder {
         return illegal(absl::StrCat("`", tensor.name, "` lies in ", std::string(region.buffer->scope.name),
                                     ", it should in ", std::string(scope->name)));
       const te::Tensor& declared = output ? intrinsic.output : intrinsic.inputs[i];
-      SMELT_ASSIGN_OR_RETURN(region.strides, StridesOf(simplifier_, tensor, nest,
-                                                       output ? match.output : match.inputs[i].indices, declared));
+      SMELT_ASSIGN_OR_RETURN(TileStrides strides, StridesOf(simplifier_, tensor, nest,
+                                                            output ? match.output : match.inputs[i].indices, declared));
+      region.strides = std::move(strides.elements);
+      region.block_strides = std::move(strides.blocks);
       const auto wanted = i < intrinsic.strides.size() ? intrinsic.strides[i] : std::vector<int64_t>();
       if (!wanted.empty() && wanted != region.strides)
         return illegal(absl::StrCat("the tile of `", tensor.name, "` has strides ", absl::StrJoin(region.strides, ", "),

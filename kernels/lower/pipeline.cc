@@ -117,7 +117,7 @@ class PipelinedLoop {
     piece->touched.insert(piece->written.begin(), piece->written.end());
   }
 
-  // As many of each buffer as there are steps from its writer to its last reader, and one.
+  // Makes as many of each buffer as there are steps from its writer to its last reader, and one.
   absl::Status MakeCopies() {
     for (const Stmt& wrapper : wrappers_) {
       if (wrapper->kind != StmtKind::kAllocate) continue;

@@ -15,7 +15,7 @@ namespace {
 struct Wish {
   int64_t factor = 1, offset = 0;
 };
-// By axis, counted from the last one.
+// The key is an axis, counted from the last one.
 using Wishes = std::map<int64_t, Wish>;
 
 struct Aligned {

@@ -67,31 +67,34 @@ bool StaysInside(te::Simplifier& simplifier, const Stage& stage, const Nest* nes
   return true;
 }
 
-absl::StatusOr<std::vector<int64_t>> StridesOf(te::Simplifier& simplifier, const Stage& stage, const Nest* nest,
-                                               const std::vector<Expr>& first, const te::Tensor& declared) {
+absl::StatusOr<TileStrides> StridesOf(te::Simplifier& simplifier, const Stage& stage, const Nest* nest,
+                                      const std::vector<Expr>& first, const te::Tensor& declared) {
   std::vector<StorageDimension> dimensions;
   if (nest == nullptr || stage.output) {
     for (size_t d = 0; d < stage.shape.size(); ++d) dimensions.push_back({static_cast<int>(d), 1, stage.shape[d]});
   } else {
     dimensions = StorageOf(stage, *nest);
   }
-  std::vector<int64_t> strides(declared.shape().size(), 1);
-  const size_t leading = stage.shape.size() - strides.size();
-  for (size_t d = 0; d < strides.size(); ++d) {
+  const size_t rank = declared.shape().size(), leading = stage.shape.size() - rank;
+  TileStrides strides{std::vector<int64_t>(rank, 1), std::vector<int64_t>(rank, 0)};
+  for (size_t d = 0; d < rank; ++d) {
     const int axis = static_cast<int>(leading + d);
-    // A blocked axis moves in its remainder, which is the inner of its two dimensions.
+    // A blocked axis moves in its remainder, which is the inner of its two dimensions, and then in its quotient.
     int64_t stride = 1;
     size_t i = dimensions.size() - 1;
     for (; dimensions[i].axis != axis; --i) stride *= dimensions[i].extent;
-    strides[d] = stride;
+    strides.elements[d] = stride;
     const int64_t extent = declared.shape()[d], block = dimensions[i].extent;
     if (dimensions[i].block == 1 || extent == 1) continue;
-    const Expr within = simplifier.Simplify(FloorMod(first[axis] - nest->base[axis], extent));
+    const Expr within = simplifier.Simplify(FloorMod(first[axis] - nest->base[axis], extent <= block ? extent : block));
     int64_t offset = -1;
-    if (block % extent != 0 || !te::IsConstInt(within, &offset) || offset != 0)
+    if ((block % extent != 0 && extent % block != 0) || !te::IsConstInt(within, &offset) || offset != 0)
       return absl::InvalidArgumentError(absl::StrCat("stage `", stage.name, "`: its layout cuts axis ", axis,
                                                      " into blocks of ", block, ", which a tile of ", extent,
                                                      " straddles"));
+    if (extent <= block) continue;
+    while (dimensions[i].axis != axis || dimensions[i].block == 0) stride *= dimensions[i--].extent;
+    strides.blocks[d] = stride;
   }
   return strides;
 }

@@ -33,11 +33,17 @@ std::vector<Expr> StorageIndices(te::Simplifier& simplifier, const schedule::Sta
 bool StaysInside(te::Simplifier& simplifier, const schedule::Stage& stage, const Nest* nest,
                  const std::vector<Expr>& indices);
 
-// Elements between neighbours of the tile that begins at these global indices and has the shape of the declared
-// operand, along each of its dimensions, which are the last ones of the stage. InvalidArgument: a tile across blocks of
-// a layout.
-absl::StatusOr<std::vector<int64_t>> StridesOf(te::Simplifier& simplifier, const schedule::Stage& stage,
-                                               const Nest* nest, const std::vector<Expr>& first,
-                                               const te::Tensor& declared);
+// Elements between neighbours of a tile along each of its dimensions, and where it spans blocks of a layout from block
+// to block (else 0).
+struct TileStrides {
+  std::vector<int64_t> elements;
+  std::vector<int64_t> blocks;
+};
+
+// Those of the tile that begins at these global indices and has the shape of the declared operand, whose dimensions are
+// the last ones of the stage. InvalidArgument: a tile that is neither within a block of a layout nor made of whole
+// ones.
+absl::StatusOr<TileStrides> StridesOf(te::Simplifier& simplifier, const schedule::Stage& stage, const Nest* nest,
+                                      const std::vector<Expr>& first, const te::Tensor& declared);
 
 }  // namespace smelt::kernels::lower

@@ -29,6 +29,8 @@ struct TensorRegion {
   ir::Buffer buffer;
   std::vector<te::Expr> first;   // indices of its first element, by the dimensions of the buffer
   std::vector<int64_t> strides;  // elements from one to the next along each dimension of the declaration
+  // Where a layout cuts a dimension into blocks and the tile spans several: elements from block to block; else 0.
+  std::vector<int64_t> block_strides;
 
   te::Expr Address() const { return te::AddressOf(buffer, first); }
 };

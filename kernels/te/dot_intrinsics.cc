@@ -70,12 +70,53 @@ IntrinsicRef MakeEntry(const KindRow& row, int lanes) {
   return MakeIntrinsic(std::move(entry));
 }
 
-const KindRow& RowOf(DotKind kind) { return kKinds[static_cast<int>(kind)]; }
+constexpr int64_t kTile = 16;
+
+absl::Status RunTile(const KindRow& row, Arguments arguments) {
+  const int64_t acc_stride = arguments[3].lanes[0].i, x_stride = arguments[4].lanes[0].i,
+                w_stride = arguments[5].lanes[0].i;
+  for (int64_t i = 0; i < kTile; ++i) {
+    for (int64_t j = 0; j < kTile; ++j) {
+      Scalar sum;
+      SMELT_RETURN_IF_ERROR(arguments[0].place.Load(i * acc_stride + j, &sum));
+      for (int64_t k = 0; k < kTile * row.depth; ++k) {
+        Scalar x, w;
+        SMELT_RETURN_IF_ERROR(arguments[1].place.Load(i * x_stride + k, &x));
+        SMELT_RETURN_IF_ERROR(arguments[2].place.Load(k / row.depth * w_stride + j * row.depth + k % row.depth, &w));
+        if (row.sum == kF32) {
+          sum.f = static_cast<float>(sum.f + x.f * w.f);
+        } else {
+          sum.i += x.i * w.i;
+        }
+      }
+      SMELT_RETURN_IF_ERROR(arguments[0].place.Store(i * acc_stride + j, RoundTo(row.sum, sum)));
+    }
+  }
+  return absl::OkStatus();
+}
 
 bool IsConstantWithin(const Expr& e, int64_t least, int64_t most) {
   int64_t value = 0;
   return IsConstInt(e, &value) && value >= least && value <= most;
 }
+
+IntrinsicRef MakeTileEntry(const KindRow& row) {
+  Intrinsic entry{.name = absl::StrCat("tile_", std::string(row.name))};
+  entry.operands = {OperandRole::kUpdate, OperandRole::kRead,  OperandRole::kRead,
+                    OperandRole::kValue,  OperandRole::kValue, OperandRole::kValue};
+  entry.type = [&row](absl::Span<const Expr> operands) -> absl::StatusOr<DataType> {
+    SMELT_RETURN_IF_ERROR(CheckElements(operands.subspan(0, 3), row, /*has_x=*/true));
+    for (int i = 3; i < 6; ++i) {
+      if (!IsConstantWithin(operands[i], 1, int64_t{1} << 40))
+        return absl::InvalidArgumentError("the elements from row to row are constants above 0");
+    }
+    return DataType{kToken, 1};
+  };
+  entry.interpret = [&row](Arguments arguments, absl::Span<Scalar>) { return RunTile(row, arguments); };
+  return MakeIntrinsic(std::move(entry));
+}
+
+const KindRow& RowOf(DotKind kind) { return kKinds[static_cast<int>(kind)]; }
 
 }  // namespace
 
@@ -95,6 +136,13 @@ const IntrinsicRef& DotIntrinsic(DotKind kind, int lanes) {
   }
   Check(false, "a dot of 4, 8 or 16 lanes");
   return entries->front();
+}
+
+const IntrinsicRef& TileDotIntrinsic(DotKind kind) {
+  static const auto* bytes = new IntrinsicRef(MakeTileEntry(RowOf(DotKind::kSigned)));
+  static const auto* halves = new IntrinsicRef(MakeTileEntry(RowOf(DotKind::kBrain)));
+  Check(kind == DotKind::kSigned || kind == DotKind::kBrain, "a tile of s8 or bf16");
+  return kind == DotKind::kSigned ? *bytes : *halves;
 }
 
 const IntrinsicRef& Interleave() {

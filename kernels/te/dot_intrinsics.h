@@ -1,7 +1,7 @@
 // Instructions that multiply short numbers in groups and add them up in wide lanes, as intrinsics.
 //
-//   std::vector<Expr> operands;                                // addresses of the sums, of a group and of a vector of them
-//   Expr call = Call(DotIntrinsic(DotKind::kUnsignedSigned, 16), operands);
+//   std::vector<Expr> operands;                                // addresses of the sums, of a group and of a vector of
+//   them Expr call = Call(DotIntrinsic(DotKind::kUnsignedSigned, 16), operands);
 //
 // acc[j] += sum over k < depth of x[k] * w[j][k], for j < lanes: `acc` is memory of the wide type, `x` the group that
 // all lanes share, `w` a group a lane, one after the other. Integers wrap as they do in HLO; exact. bf16: products are
@@ -30,6 +30,11 @@ std::string_view NameOf(DotKind kind);  // of the intrinsic, without its lanes
 // Operands: acc (kUpdate), x (kRead) and w (kRead); of kOnesSigned acc and w. One entry a kind and number of lanes, of
 // the name "dot_u8s8_16" for one; lanes are 4, 8 or 16.
 const IntrinsicRef& DotIntrinsic(DotKind kind, int lanes);
+
+// A tile at once, as matrix units do: acc[i][j] += sum over k < 16 * depth of x[i][k] * w[k / depth][j][k % depth], for
+// i and j < 16. Operands: acc (kUpdate), x, w (kRead), and the elements from one row to the next of acc, x and w,
+// constants. Of kSigned and kBrain; names "tile_dot_s8s8" and "tile_dot_bf16".
+const IntrinsicRef& TileDotIntrinsic(DotKind kind);
 
 // interleave(to, from, stride, lanes, depth, step): to[j * depth + k] = from[k * stride + j * step] for j < lanes and
 // k < depth, of any element type. Rows become groups (step 1), or groups are gathered (stride 1).

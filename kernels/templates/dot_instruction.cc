@@ -20,14 +20,16 @@ using te::Expr;
 
 // Widest first: the first that the machine has serves.
 constexpr DotInstruction kInstructions[] = {
-    {DotKind::kUnsignedSigned, "avx512vnni", 16, 24, kU8, kS8, kS32, false},
-    {DotKind::kShiftedSigned, "avx512vnni", 16, 24, kS8, kS8, kS32, true},
-    {DotKind::kSignedUnsigned, "avx512vnni", 16, 24, kS8, kU8, kS32, false},
-    {DotKind::kBrain, "avx512bf16", 16, 24, kBF16, kBF16, kF32, false},
-    {DotKind::kUnsignedSigned, "avxvnni", 8, 12, kU8, kS8, kS32, false},
-    {DotKind::kShiftedSigned, "avxvnni", 8, 12, kS8, kS8, kS32, true},
-    {DotKind::kSignedUnsigned, "avxvnni", 8, 12, kS8, kU8, kS32, false},
-    {DotKind::kSigned, "dotprod", 4, 24, kS8, kS8, kS32, false},
+    {DotKind::kSigned, "amx-int8", 16, 16, 4, kS8, kS8, kS32, false},
+    {DotKind::kBrain, "amx-bf16", 16, 16, 4, kBF16, kBF16, kF32, false},
+    {DotKind::kUnsignedSigned, "avx512vnni", 1, 16, 24, kU8, kS8, kS32, false},
+    {DotKind::kShiftedSigned, "avx512vnni", 1, 16, 24, kS8, kS8, kS32, true},
+    {DotKind::kSignedUnsigned, "avx512vnni", 1, 16, 24, kS8, kU8, kS32, false},
+    {DotKind::kBrain, "avx512bf16", 1, 16, 24, kBF16, kBF16, kF32, false},
+    {DotKind::kUnsignedSigned, "avxvnni", 1, 8, 12, kU8, kS8, kS32, false},
+    {DotKind::kShiftedSigned, "avxvnni", 1, 8, 12, kS8, kS8, kS32, true},
+    {DotKind::kSignedUnsigned, "avxvnni", 1, 8, 12, kS8, kU8, kS32, false},
+    {DotKind::kSigned, "dotprod", 1, 4, 24, kS8, kS8, kS32, false},
 };
 
 // Rows that share the right operand from which on packing it pays, columns and terms that fill a good part of a group.
@@ -52,9 +54,9 @@ TensorIntrinsicRef Finished(TensorIntrinsic intrinsic, bool transposed) {
   return std::make_shared<const TensorIntrinsic>(std::move(intrinsic));
 }
 
-// An operand of one group a lane, as its tensor has it.
-te::Tensor Groups(const DotInstruction& instruction, bool transposed) {
-  const int64_t depth = te::DepthOf(instruction.kind), lanes = instruction.lanes;
+// The right operand of so many terms, as its tensor has it.
+te::Tensor Groups(const DotInstruction& instruction, int64_t depth, bool transposed) {
+  const int64_t lanes = instruction.lanes;
   return te::Placeholder("w", transposed ? std::vector<int64_t>{lanes, depth} : std::vector<int64_t>{depth, lanes},
                          instruction.right);
 }
@@ -67,7 +69,7 @@ std::vector<int64_t> PackedStrides(const DotInstruction& instruction, bool trans
 TensorIntrinsicRef ProductOf(const DotInstruction& instruction, bool transposed) {
   const int64_t depth = te::DepthOf(instruction.kind);
   TensorIntrinsic product{.name = te::DotIntrinsic(instruction.kind, instruction.lanes)->name};
-  const te::Tensor x = te::Placeholder("x", {depth}, instruction.left), w = Groups(instruction, transposed);
+  const te::Tensor x = te::Placeholder("x", {depth}, instruction.left), w = Groups(instruction, depth, transposed);
   const te::ReduceAxis k(depth, "k");
   product.inputs = {x, w};
   product.output = te::Compute("y", {instruction.lanes}, [&](te::Indices j) {
@@ -81,9 +83,28 @@ TensorIntrinsicRef ProductOf(const DotInstruction& instruction, bool transposed)
   return Finished(std::move(product), transposed);
 }
 
+TensorIntrinsicRef TileProductOf(const DotInstruction& instruction, bool transposed) {
+  const int64_t terms = TermsOf(instruction);
+  TensorIntrinsic product{.name = NameOf(instruction)};
+  const te::Tensor x = te::Placeholder("x", {instruction.rows, terms}, instruction.left),
+                   w = Groups(instruction, terms, transposed);
+  const te::ReduceAxis k(terms, "k");
+  product.inputs = {x, w};
+  product.output = te::Compute("y", {instruction.rows, instruction.lanes}, [&](te::Indices i) {
+    const Expr right = te::Cast({instruction.sum, 1}, transposed ? w(i[1], k) : w(k, i[1]));
+    return te::Sum(te::Binary(te::BinaryOp::kMul, Widened(instruction, x(i[0], k)), right), {k});
+  });
+  product.strides = {{}, PackedStrides(instruction, transposed), {}};
+  product.update = [entry = te::TileDotIntrinsic(instruction.kind), transposed](TensorRegions r) {
+    return ir::Evaluate(te::Call(entry, {r[2].Address(), r[0].Address(), r[1].Address(), Expr(r[2].strides[0]),
+                                         Expr(r[0].strides[0]), Expr(r[1].block_strides[transposed ? 1 : 0])}));
+  };
+  return Finished(std::move(product), transposed);
+}
+
 TensorIntrinsicRef ColumnSumsOf(const DotInstruction& instruction, bool transposed) {
   TensorIntrinsic sums{.name = te::DotIntrinsic(DotKind::kOnesSigned, instruction.lanes)->name};
-  const te::Tensor w = Groups(instruction, transposed);
+  const te::Tensor w = Groups(instruction, te::DepthOf(instruction.kind), transposed);
   const te::ReduceAxis k(te::DepthOf(instruction.kind), "k");
   sums.inputs = {w};
   sums.output = te::Compute("y", {instruction.lanes}, [&](te::Indices j) {
@@ -103,7 +124,7 @@ std::string PackingName(const DotInstruction& instruction) {
 
 TensorIntrinsicRef PackingOf(const DotInstruction& instruction, bool transposed) {
   TensorIntrinsic packing{.name = PackingName(instruction)};
-  const te::Tensor w = Groups(instruction, transposed);
+  const te::Tensor w = Groups(instruction, te::DepthOf(instruction.kind), transposed);
   packing.inputs = {w};
   packing.output = te::Compute("y", {w.shape().begin(), w.shape().end()}, [&](te::Indices i) { return w(i[0], i[1]); });
   packing.strides = {{}, PackedStrides(instruction, transposed)};
@@ -130,7 +151,7 @@ bool Lies(const te::Operation& main, const Access& left, const Access& right, co
   const std::optional<int64_t> along = Coefficient(left.indices.back(), sum.var);
   if (!along || *along != 1) return false;
   // What is padded is read as a whole.
-  const bool padded = sum.extent % te::DepthOf(instruction.kind) != 0;
+  const bool padded = sum.extent % TermsOf(instruction) != 0;
   if (padded && (!left.indices.back().Same(sum.var) || left.tensor->shape.back() != sum.extent)) return false;
   for (size_t d = 0; d + 1 < left.indices.size(); ++d) {
     if (DependsOn(left.indices[d], sum.var)) return false;
@@ -140,6 +161,19 @@ bool Lies(const te::Operation& main, const Access& left, const Access& right, co
   if (padded && right.tensor->shape[rank - (*transposed ? 1 : 2)] != sum.extent) return false;
   for (size_t d = 0; d + 2 < rank; ++d) {
     if (DependsOn(right.indices[d], sum.var) || DependsOn(right.indices[d], column)) return false;
+  }
+  return true;
+}
+
+// Whether the rows of the left operand are tiles: the axis before the columns' walks over its last dimension but one.
+bool HasTiles(const te::Operation& main, const Access& left, int row_axis, const DotInstruction& instruction) {
+  const size_t rank = left.indices.size();
+  if (row_axis < 0 || row_axis + 2 != static_cast<int>(main.axes.size()) || rank < 2) return false;
+  const te::IterVar& row = main.axes[row_axis];
+  if (row.extent < instruction.rows || Coefficient(left.indices[rank - 2], row.var) != std::optional<int64_t>(1))
+    return false;
+  for (size_t d = 0; d < rank; ++d) {
+    if (d != rank - 2 && DependsOn(left.indices[d], row.var)) return false;
   }
   return true;
 }
@@ -160,6 +194,13 @@ int64_t RowsOf(int64_t extent, int64_t most) {
 
 }  // namespace
 
+int64_t TermsOf(const DotInstruction& instruction) { return te::DepthOf(instruction.kind) * instruction.rows; }
+
+std::string NameOf(const DotInstruction& instruction) {
+  return instruction.rows > 1 ? te::TileDotIntrinsic(instruction.kind)->name
+                              : te::DotIntrinsic(instruction.kind, instruction.lanes)->name;
+}
+
 std::vector<TensorIntrinsicRef> DotInstructions(const machine::Machine& target) {
   std::vector<TensorIntrinsicRef> all;
   const auto add = [&](TensorIntrinsicRef intrinsic) {
@@ -170,7 +211,7 @@ std::vector<TensorIntrinsicRef> DotInstructions(const machine::Machine& target) 
   for (const DotInstruction& instruction : kInstructions) {
     if (!Has(target, instruction.feature)) continue;
     for (const bool transposed : {false, true}) {
-      add(ProductOf(instruction, transposed));
+      add(instruction.rows > 1 ? TileProductOf(instruction, transposed) : ProductOf(instruction, transposed));
       if (instruction.shifts) add(ColumnSumsOf(instruction, transposed));
       add(PackingOf(instruction, transposed));
     }
@@ -196,10 +237,11 @@ std::optional<DotForm> DotFormOf(const Nest& nest, const machine::Machine& targe
         left.tensor->types[left.output] != instruction.left || right.tensor->types[right.output] != instruction.right)
       continue;
     DotForm form{&instruction, -1, left.tensor, right.tensor, false};
-    if (!Lies(main, left, right, instruction, &form.transposed)) return std::nullopt;
+    if (!Lies(main, left, right, instruction, &form.transposed)) continue;
     for (int a = columns - 1; a >= 0 && form.row_axis < 0; --a) {
       if (main.axes[a].extent > 1 && !Mentions(main, right, a)) form.row_axis = a;
     }
+    if (instruction.rows > 1 && !HasTiles(main, left, form.row_axis, instruction)) continue;
     return form;
   }
   return std::nullopt;
@@ -214,8 +256,12 @@ std::vector<std::vector<int64_t>> DotTiles(const Nest& nest, const DotForm& form
     std::vector<int64_t> tile(main.axes.size(), 1);
     tile.back() = std::min(columns, vectors * lanes);
     if (form.row_axis >= 0) {
-      tile[form.row_axis] = RowsOf(main.axes[form.row_axis].extent,
-                                   std::min<int64_t>(kMostRows, form.instruction->accumulators / vectors));
+      const int64_t extent = main.axes[form.row_axis].extent, rows = form.instruction->rows;
+      if (rows > 1) {
+        tile[form.row_axis] = extent >= 2 * rows && vectors <= 2 ? 2 * rows : rows;
+      } else {
+        tile[form.row_axis] = RowsOf(extent, std::min<int64_t>(kMostRows, form.instruction->accumulators / vectors));
+      }
     }
     if (std::find(tiles.begin(), tiles.end(), tile) == tiles.end()) tiles.push_back(std::move(tile));
   }

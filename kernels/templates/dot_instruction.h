@@ -1,4 +1,4 @@
-// Contractions of short numbers by the instructions that multiply them in groups: VNNI, BF16, DotProd.
+// Contractions of short numbers by the instructions that multiply them in groups: VNNI, BF16, DotProd, AMX.
 //
 //   std::vector<schedule::TensorIntrinsicRef> instructions = DotInstructions(machine);
 //   schedule::Schedule s(graph, {}, instructions);        // knows what tensorize may ask for
@@ -23,12 +23,18 @@ namespace smelt::kernels::nests {
 struct DotInstruction {
   te::DotKind kind;
   std::string_view feature;  // of machine::Machine::instructions
+  int rows;                  // of a call: 1, or 16 where it is of a matrix unit
   int lanes;
   int accumulators;  // registers for sums, beside two vectors of the right operand, a group of the left one and a
                      // constant
   hlo::PrimitiveType left, right, sum;  // left is what all lanes share
   bool shifts;                          // the left operand is taken 128 higher
 };
+
+// Terms of the sum that one call takes.
+int64_t TermsOf(const DotInstruction& instruction);
+// The name by which schedules ask for it, for a right operand [k, column].
+std::string NameOf(const DotInstruction& instruction);
 
 // Those of the machine, for schedules: each for operands [k, column] and `.transposed`, [column, k]; with them what
 // packs operands and sums up columns.

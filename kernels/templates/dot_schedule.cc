@@ -6,6 +6,7 @@
 //     for the sum, a group at a time: an instruction for each row and vector
 //     root[...] = epilogue(accumulators)
 #include <algorithm>
+#include <tuple>
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
@@ -19,6 +20,8 @@ using schedule::TailStrategy;
 
 // Elements of a copy from which on threads share it.
 constexpr double kWorthAFork = 64 * 1024;
+// Columns that are packed before the next rows are: lines of the caches are then read once.
+constexpr int64_t kLine = 64;
 
 class DotNest {
  public:
@@ -31,6 +34,7 @@ class DotNest {
         instruction_(*form.instruction),
         lanes_(instruction_.lanes),
         depth_(te::DepthOf(instruction_.kind)),
+        terms_(TermsOf(instruction_)),
         columns_(static_cast<int>(main_.axes.size()) - 1),
         sum_axis_(static_cast<int>(main_.reduce_axes.size()) - 1),
         width_(std::clamp<int64_t>((input.tile[columns_] + lanes_ - 1) / lanes_, 1, 4) * lanes_) {}
@@ -62,9 +66,9 @@ class DotNest {
   // Whole groups, the left operand as the instruction wants it, and the right one packed.
   absl::Status PrepareOperands() {
     std::string left = form_.left->name, right = form_.right->name;
-    if (main_.reduce_axes[sum_axis_].extent % depth_ != 0) {
+    if (main_.reduce_axes[sum_axis_].extent % terms_ != 0) {
       SMELT_ASSIGN_OR_RETURN(const std::vector<std::string> padded,
-                             schedule_.PadReduction(sum_, ReduceName(sum_axis_), depth_));
+                             schedule_.PadReduction(sum_, ReduceName(sum_axis_), terms_));
       const bool in_order = padded[0].starts_with(left + ".pad");
       left = padded[in_order ? 0 : 1];
       right = padded[in_order ? 1 : 0];
@@ -106,7 +110,10 @@ class DotNest {
         outer.insert(outer.begin(), split.first);
         columns = split.second;
       } else if (a == form_.row_axis) {
-        rows_ = std::min({input_.tile[a], extent, std::max<int64_t>(instruction_.accumulators * lanes_ / width_, 1)});
+        const int64_t most = std::max<int64_t>(instruction_.accumulators * lanes_ / width_, 1) * instruction_.rows;
+        rows_ = std::min({input_.tile[a], extent, most});
+        // Whole tiles of a matrix unit; there are as many rows.
+        if (instruction_.rows > 1) rows_ = std::max<int64_t>(rows_ / instruction_.rows, 1) * instruction_.rows;
         // The last tile begins earlier, so that all have as many rows.
         SMELT_ASSIGN_OR_RETURN(const auto split, schedule_.Split(root_.name, loops_[a], rows_,
                                                                  extent % rows_ == 0 ? TailStrategy::kGuard
@@ -141,20 +148,25 @@ class DotNest {
     SMELT_RETURN_IF_ERROR(schedule_.ComputeAt(sum_, root_.name, tile_loop_));
     SMELT_ASSIGN_OR_RETURN(const auto vectors,
                            schedule_.Split(sum_, AxisName(columns_), lanes_, TailStrategy::kRoundUp));
-    SMELT_ASSIGN_OR_RETURN(const auto groups, schedule_.Split(sum_, ReduceName(sum_axis_), depth_));
+    SMELT_ASSIGN_OR_RETURN(const auto groups, schedule_.Split(sum_, ReduceName(sum_axis_), terms_));
     std::vector<std::string> order;
     for (int a = 0; a < columns_; ++a) {
       if (a != form_.row_axis) order.push_back(AxisName(a));
     }
     for (int r = 0; r < sum_axis_; ++r) order.push_back(ReduceName(r));
     order.push_back(groups.first);
-    if (form_.row_axis >= 0) order.push_back(AxisName(form_.row_axis));
-    order.insert(order.end(), {vectors.first, vectors.second, groups.second});
+    std::string rows = form_.row_axis >= 0 ? AxisName(form_.row_axis) : "", tile = vectors.second;
+    if (instruction_.rows > 1) {
+      SMELT_ASSIGN_OR_RETURN(std::tie(rows, tile), schedule_.Split(sum_, rows, instruction_.rows));
+      order.insert(order.end(), {rows, vectors.first, tile, vectors.second, groups.second});
+    } else {
+      if (!rows.empty()) order.push_back(rows);
+      order.insert(order.end(), {vectors.first, vectors.second, groups.second});
+    }
     SMELT_RETURN_IF_ERROR(ReorderLoops(schedule_, sum_, order));
-    if (form_.row_axis >= 0) SMELT_RETURN_IF_ERROR(schedule_.Unroll(sum_, AxisName(form_.row_axis)));
+    if (!rows.empty()) SMELT_RETURN_IF_ERROR(schedule_.Unroll(sum_, rows));
     SMELT_RETURN_IF_ERROR(schedule_.Unroll(sum_, vectors.first));
-    return schedule_.Tensorize(sum_, vectors.second,
-                               Named(te::DotIntrinsic(instruction_.kind, instruction_.lanes)->name));
+    return schedule_.Tensorize(sum_, tile, Named(NameOf(instruction_)));
   }
 
   absl::Status SchedulePacking() {
@@ -169,10 +181,17 @@ class DotNest {
     }
     layout.insert(layout.end(), {{k, depth_}, {column, 0}, {k, 0}});
     SMELT_RETURN_IF_ERROR(schedule_.TransformLayout(packed_, layout));
-    SMELT_ASSIGN_OR_RETURN(const auto columns, schedule_.Split(packed_, AxisName(column), lanes_));
+    // Whole lines of the operand's rows at a time, where they lie along the columns.
+    std::string strip = AxisName(column), lines;
+    if (!form_.transposed && shape[column] > kLine) {
+      SMELT_ASSIGN_OR_RETURN(std::tie(lines, strip), schedule_.Split(packed_, strip, kLine));
+    }
+    SMELT_ASSIGN_OR_RETURN(const auto columns, schedule_.Split(packed_, strip, lanes_));
     SMELT_ASSIGN_OR_RETURN(const auto groups, schedule_.Split(packed_, AxisName(k), depth_));
-    order.insert(order.begin(), columns.first);
-    order.insert(order.end(), {groups.first, groups.second, columns.second});
+    order.insert(order.begin(), lines.empty() ? columns.first : lines);
+    order.push_back(groups.first);
+    if (!lines.empty()) order.push_back(columns.first);
+    order.insert(order.end(), {groups.second, columns.second});
     SMELT_RETURN_IF_ERROR(ReorderLoops(schedule_, packed_, order));
     if (!padded_ && shape[column] % lanes_ == 0) {
       SMELT_RETURN_IF_ERROR(
@@ -184,7 +203,7 @@ class DotNest {
       SMELT_RETURN_IF_ERROR(schedule_.Unroll(packed_, groups.second));
     }
     if (Elements(*form_.right) < kWorthAFork || shape[column] <= lanes_) return absl::OkStatus();
-    return schedule_.Parallel(packed_, columns.first);
+    return schedule_.Parallel(packed_, lines.empty() ? columns.first : lines);
   }
 
   // The sums of the right operand's columns, by the same instruction with a left operand of ones.
@@ -211,7 +230,7 @@ class DotNest {
   const te::Operation& main_;
   const DotForm& form_;
   const DotInstruction& instruction_;
-  const int64_t lanes_, depth_;
+  const int64_t lanes_, depth_, terms_;
   const int columns_, sum_axis_;
   const int64_t width_;  // columns of a tile
   int64_t rows_ = 1;

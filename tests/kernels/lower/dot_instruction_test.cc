@@ -26,7 +26,7 @@ te::Graph GraphOf(const std::string& entry) {
   return te::FromHlo(*(*module)->entry()).value();
 }
 
-// By the default tile.
+// The default tile.
 Schedule ScheduleOn(const te::Graph& graph, const machine::Machine& machine) {
   const nests::Structure structure = nests::AnalyseStructure(graph);
   return nests::ScheduleStructure(structure, nests::PreferredTiles(structure.main_nest(), machine).front(), machine)
@@ -77,6 +77,29 @@ TEST(DotInstruction, OfFourAndEightLanes) {
     EXPECT_THAT(s.ToString(), HasSubstr("tensorize"));
     EXPECT_EQ(Difference(s, Bytes(graph)), "") << feature;
   }
+}
+
+TEST(DotInstruction, TilesOfAMatrixUnit) {
+  const int64_t shapes[][3] = {{16, 16, 64}, {40, 48, 128}, {33, 50, 70}};
+  for (const auto& [m, n, k] : shapes) {
+    for (const bool transposed : {false, true}) {
+      const te::Graph graph = GraphOf(Dot("s8", "s8", m, n, k, transposed));
+      const Schedule s = ScheduleOn(graph, With({"avx512vnni", "amx-int8"}));
+      EXPECT_THAT(s.ToString(), HasSubstr(absl::StrCat("tile_dot_s8s8", transposed ? ".transposed" : "", "\n")));
+      EXPECT_EQ(Difference(s, Bytes(graph)), "") << m << " " << n << " " << k;
+    }
+  }
+  const te::Graph brain = GraphOf(
+      "a = bf16[32,64] parameter(0)  b = bf16[64,40] parameter(1)  ROOT c = f32[32,40] dot(a, b), "
+      "lhs_contracting_dims={1}, rhs_contracting_dims={0}");
+  const Schedule s = ScheduleOn(brain, With({"amx-bf16"}));
+  EXPECT_THAT(s.ToString(), HasSubstr("tile_dot_bf16\n"));
+  EXPECT_EQ(Difference(s, RandomInputs(brain)), "");
+  // A stride of two is no tile: the vector instruction serves.
+  const te::Graph strided = GraphOf(
+      "x = s8[1,40,40,64] parameter(0)  w = s8[1,1,64,32] parameter(1)  ROOT c = s32[1,20,20,32] convolution(x, w), "
+      "window={size=1x1 stride=2x2}, dim_labels=b01f_01io->b01f");
+  EXPECT_THAT(ScheduleOn(strided, With({"avx512vnni", "amx-int8"})).ToString(), HasSubstr("dot_s8shifted_s8_16\n"));
 }
 
 TEST(DotInstruction, BatchesAndEpilogues) {

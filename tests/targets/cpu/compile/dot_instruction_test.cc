@@ -100,16 +100,21 @@ TEST(CompiledDotInstruction, BrainFloatsAreWithinTheirTolerance) {
 
 struct Other {
   const char* cpu;
+  const char* asked;  // beside what is found
   const char* instruction;
 };
 
 TEST(CompiledDotInstruction, OtherMachinesHaveTheirs) {
-  const Other others[] = {{"icelake-server", "vpdpbusd"}, {"alderlake", "vpdpbusd"}, {"neoverse-n1", "sdot"}};
-  for (const auto& [cpu, instruction] : others) {
+  const Other others[] = {{"icelake-server", "", "vpdpbusd"},
+                          {"alderlake", "", "vpdpbusd"},
+                          {"neoverse-n1", "", "sdot"},
+                          {"sapphirerapids", "amx-int8", "tdpbssd"}};
+  for (const auto& [cpu, asked, instruction] : others) {
     Target target;
     target.name = cpu;
     ASSERT_TRUE(codegen::DescribeVectors(cpu, "", &target.vector_bytes, &target.vector_registers).ok());
     target.instructions = codegen::DescribeInstructions(cpu, "").value();
+    target.instructions.push_back(asked);
     const auto module = Parse(Dot("s8", "s8", "s32", 64, 64, 64, false));
     const auto structure = kernels::nests::AnalyseStructure(kernels::te::FromHlo(*module->entry()).value());
     const auto tile = kernels::nests::PreferredTiles(structure.main_nest(), target).front();
