@@ -111,7 +111,7 @@ class TreeGruImpl : public torch::nn::Module {
   torch::nn::GRUCell cell_ = nullptr;
 };
 
-// For every pair of a batch whose scores differ, log(1 + exp(prediction of the slower - prediction of the faster)).
+// The mean over every pair of a batch whose scores differ of log(1 + exp(prediction of the slower - prediction of the faster)).
 torch::Tensor PairLoss(const torch::Tensor& predicted, const torch::Tensor& scores) {
   const torch::Tensor better = (scores.unsqueeze(1) > scores.unsqueeze(0) + 1e-4).to(torch::kFloat);
   const torch::Tensor difference = predicted.unsqueeze(0) - predicted.unsqueeze(1);

@@ -12,7 +12,7 @@
 namespace smelt::tuner {
 namespace {
 
-// In (0, 1], from the generator alone: distributions of the standard library differ between versions.
+// Lies in (0, 1], and follows from the generator alone: distributions of the standard library differ between versions.
 double Uniform(std::mt19937_64& random) { return (static_cast<double>(random() >> 11) + 1) * 0x1p-53; }
 
 double Deviation(absl::Span<const double> scores) {

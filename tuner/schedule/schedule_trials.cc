@@ -138,7 +138,7 @@ absl::Status ScheduleTrials::Time(const Config& config, measure::Record* record)
                                             timed.outcome.message));
   }
   record->outcome = std::move(timed.outcome);
-  // Of many trials the luckiest looks best, and is not: a new best is timed once more.
+  // The luckiest of many trials looks best, and is not: a new best is timed once more.
   if (!record->outcome.ok() || record->outcome.relative() >= best_relative_) return absl::OkStatus();
   measure::Outcome again = time().outcome;
   SMELT_RETURN_IF_ERROR(Ended());

@@ -46,9 +46,8 @@ TEST(ParallelAnnealing, LeavesOutWhatWasMeasuredAndWhereItMustNotGo) {
   const auto first = ParallelAnnealing(product.task.space, {.chains = 8, .steps = 50}).Run(Distance, {}).value();
   ConfigSet measured;
   for (size_t i = 0; i < 5; ++i) measured.insert(first[i].config.values());
-  for (const RankedConfig& one :
-       ParallelAnnealing(product.task.space, {.chains = 8, .steps = 50}).Run(Distance, measured).value())
-    EXPECT_FALSE(measured.contains(one.config.values()));
+  const auto second = ParallelAnnealing(product.task.space, {.chains = 8, .steps = 50}).Run(Distance, measured);
+  for (const RankedConfig& one : *second) EXPECT_FALSE(measured.contains(one.config.values()));
   const auto nowhere = [](absl::Span<const Config> configs) -> absl::StatusOr<std::vector<double>> {
     return std::vector<double>(configs.size(), -std::numeric_limits<double>::infinity());
   };
@@ -63,7 +62,8 @@ TEST(ParallelAnnealing, DoesTheSameOnAnyNumberOfThreads) {
                                 {.chains = 32, .steps = 40, .batch = 8, .keep = 20, .threads = threads, .seed = 9});
     std::vector<std::string> found;
     for (int run = 0; run < 2; ++run) {
-      for (const RankedConfig& one : annealing.Run(Distance, {}).value()) found.push_back(one.config.ToString());
+      const std::vector<RankedConfig> best = annealing.Run(Distance, {}).value();
+      for (const RankedConfig& one : best) found.push_back(one.config.ToString());
     }
     if (first.empty()) first = found;
     EXPECT_EQ(found, first) << threads;
@@ -83,7 +83,8 @@ TEST(ParallelAnnealing, TellsHowLongTheChainsOfThePaperTake) {
   ASSERT_TRUE(model->Fit(measured).ok());
   const auto energy = [&](absl::Span<const Config> configs) -> absl::StatusOr<std::vector<double>> {
     std::vector<double> scores;
-    for (const Scored& scored : model->Score(configs).value()) scores.push_back(scored.score);
+    const std::vector<Scored> scored = model->Score(configs).value();
+    for (const Scored& one : scored) scores.push_back(one.score);
     return scores;
   };
   ParallelAnnealing annealing(product.task.space, {.patience = 500, .threads = 2});
@@ -125,7 +126,7 @@ TEST(SelectDiverse, ComesWithinItsBoundOfTheBestChoice) {
   const std::vector<size_t> chosen = SelectDiverse(ranked, 3, options);
   ASSERT_EQ(chosen.size(), 3u);
   EXPECT_GE(value(chosen), (1 - 1 / std::exp(1.0)) * best);
-  // By score alone, without a wider look.
+  // Without a wider look, scores alone decide.
   EXPECT_EQ(SelectDiverse(ranked, 3, {.alpha = 0.5, .lambda = 1}).size(), 3u);
   EXPECT_EQ(SelectDiverse(ranked, 3, {.alpha = 0, .lambda = 2}), (std::vector<size_t>{0, 1, 2}));
   EXPECT_TRUE(SelectDiverse({}, 3, options).empty());
