@@ -37,7 +37,8 @@ struct CorpusStatistics {
   std::vector<std::string> warnings;
 };
 
-absl::StatusOr<CorpusStatistics> ReadStatistics(const std::string& folder);
+// `kinds`: whether each kernel is read to tell its kind, which takes most of the time.
+absl::StatusOr<CorpusStatistics> ReadStatistics(const std::string& folder, bool kinds = true);
 
 // Of the kernels that take at least, or less than, 5 us (evaluate.h).
 struct AgreementOf {
