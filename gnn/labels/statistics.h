@@ -2,7 +2,7 @@
 // that.
 //
 //   CorpusStatistics all = ReadStatistics("corpus").value();
-//   Agreement agreement = Compare(all.labels, ReadStatistics("again").value().labels);
+//   Agreement agreement = Compare(all, ReadStatistics("again").value());
 //   std::cout << FormatStatistics(all);
 //
 // Streams: what is kept of a kernel are its hash and its times.
