@@ -17,6 +17,7 @@
 #include "cli/verb.h"
 #include "gnn/dataset/dataset.h"
 #include "gnn/eval/evaluate.h"
+#include "gnn/labels/statistics.h"
 #include "gnn/model/model_file.h"
 #include "machine/descriptor.h"
 #include "machine/target_id.h"
@@ -120,10 +121,21 @@ absl::Status Eval(const Flags& flags) {
       return absl::InvalidArgumentError(absl::StrCat(flags.model, ": has no fusion network to draw a scatter plot of"));
     SMELT_RETURN_IF_ERROR(WriteFile(flags.scatter, gnn::ScatterSvg(data, examples, *fusion)));
   }
+  nlohmann::json result = gnn::TableToJson(table);
+  std::string text = gnn::FormatTable(table);
+  // What two visits to a kernel agree in is as near as a model can come.
+  for (const absl::string_view folder : absl::StrSplit(flags.corpus, ',', absl::SkipEmpty())) {
+    SMELT_ASSIGN_OR_RETURN(const gnn::CorpusStatistics statistics,
+                           gnn::ReadStatistics(std::string(folder), /*kinds=*/false));
+    if (statistics.revisited == 0) continue;
+    const gnn::Agreement agreement = gnn::CompareVisits(statistics);
+    result["labels"][std::string(folder)] = gnn::ToJson(agreement);
+    text += gnn::FormatAgreement(agreement, absl::StrCat("Labels of ", folder, ": first against second visits"));
+  }
   if (flags.json) {
-    PrintJson(gnn::TableToJson(table));
+    PrintJson(result);
   } else {
-    std::fputs(gnn::FormatTable(table).c_str(), stdout);
+    std::fputs(text.c_str(), stdout);
   }
   return absl::OkStatus();
 }

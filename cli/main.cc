@@ -45,7 +45,7 @@ constexpr Verb kVerbs[] = {
     {"train", Use::kLearn, "Trains a model on a corpus", "smelt train corpus -o model.smeltmodel --epochs=20",
      AddTrain},
     {"calibrate", Use::kLearn, "Adapts the shipped model to this machine, in two minutes",
-     "smelt calibrate --seconds=30 -o here.smeltmodel", AddCalibrate},
+     "smelt calibrate --seconds=20 -o here.smeltmodel", AddCalibrate},
     {"eval", Use::kLearn, "Errors of a model on a corpus, beside the baselines", "smelt eval model.smeltmodel corpus",
      AddEval},
     {"predict", Use::kLearn, "Predicted seconds by kernel and in total",

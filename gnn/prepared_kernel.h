@@ -1,6 +1,6 @@
 // A kernel looked at once, for the scores of many tiles: what a compiler pass holds while it chooses among its own.
 //
-//   std::unique_ptr<PreparedKernel> prepared = predictor->Prepare(computation).value();
+//   std::unique_ptr<PreparedKernel> prepared = predictor.Prepare(computation).value();
 //   int64_t tiles[] = {1, 8, 32, 1, 16, 32};      // two, for a kernel of three dimensions
 //   float scores[2];
 //   int64_t misfits = prepared->Score(tiles, 2, scores);

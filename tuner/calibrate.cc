@@ -128,7 +128,7 @@ class Calibrator {
   }
 
   absl::Status TimeAll(const std::vector<KernelJob>& jobs) {
-    constexpr size_t kAtOnce = 64;
+    constexpr size_t kAtOnce = 32;  // compiled before they are timed
     const double time = 0.95 * options_.seconds;
     const auto take = [&](const KernelJob& job, const KernelVisit& visit) {
       Take(job, visit);

@@ -1,8 +1,7 @@
 // Tables as comma-separated values (RFC 4180): fields with commas, quotes or line breaks stand in quotes, and a quote
 // in them twice.
 //
-//   std::istringstream text("a,b\n1,\"x, y\"\n");
-//   CsvReader reader(text, "times.csv");
+//   CsvReader reader(std::cin, "times.csv");
 //   std::vector<std::string> row;
 //   while (reader.Next(&row).value()) std::cout << row.size();
 //

@@ -2,7 +2,7 @@
 // looked at once.
 //
 //   TileRows rows(computation, target);
-//   std::vector<float> columns(TileColumns().size() * TileRows::kBlock);
+//   std::vector<float> columns(30 * TileRows::kBlock);   // as many as TileColumns() lists
 //   int64_t extents[] = {1, 8, 32, 1, 16, 32};   // two tiles
 //   rows.FillBlock(extents, 2, columns.data());
 //

@@ -1,6 +1,6 @@
 // A function that is compiled for each kind of vectors, of which the loader takes the widest that the CPU has.
 //
-//   SMELT_VECTOR_VERSIONS void Halve(float* x) { *x *= 0.5f; }
+//   SMELT_VECTOR_VERSIONS void Halve(float* x) { ... }
 #pragma once
 
 // The thread sanitizer puts calls of its own into what chooses, which runs before they can be made.

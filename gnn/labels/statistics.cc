@@ -77,7 +77,7 @@ Agreement CompareBy(const CorpusStatistics& one,
 
 }  // namespace
 
-absl::StatusOr<CorpusStatistics> ReadStatistics(const std::string& folder) {
+absl::StatusOr<CorpusStatistics> ReadStatistics(const std::string& folder, bool kinds) {
   CorpusStatistics result;
   result.folder = folder;
   absl::flat_hash_map<Hash128, int32_t> visits;
@@ -91,7 +91,7 @@ absl::StatusOr<CorpusStatistics> ReadStatistics(const std::string& folder) {
     ++result.provenances[example.provenance.substr(0, example.provenance.find(':'))];
     result.unsteady += std::fabs(example.drift) > kSteadyDrift;
     int32_t& times = visits[example.hash];
-    if (++times == 1) ++result.kinds[KindOf(example)];
+    if (++times == 1 && kinds) ++result.kinds[KindOf(example)];
     result.revisited += times == 2;
     for (const Measurement& m : example.measurements) {
       if (m.label() <= 0) {

@@ -2,7 +2,7 @@
 // that.
 //
 //   CorpusStatistics all = ReadStatistics("corpus").value();
-//   Agreement agreement = Compare(all.labels, ReadStatistics("again").value().labels);
+//   Agreement agreement = Compare(all, ReadStatistics("again").value());
 //   std::cout << FormatStatistics(all);
 //
 // Streams: what is kept of a kernel are its hash and its times.
@@ -37,7 +37,8 @@ struct CorpusStatistics {
   std::vector<std::string> warnings;
 };
 
-absl::StatusOr<CorpusStatistics> ReadStatistics(const std::string& folder);
+// `kinds`: whether each kernel is read to tell its kind, which takes most of the time.
+absl::StatusOr<CorpusStatistics> ReadStatistics(const std::string& folder, bool kinds = true);
 
 // Of the kernels that take at least, or less than, 5 us (evaluate.h).
 struct AgreementOf {

@@ -1,7 +1,7 @@
 // The analytical estimate of a kernel as a formula of its tile: what the kernel is was looked at once, so that a tile
 // costs a few arithmetic operations.
 //
-//   CostFormula formula = FormulaOf(computation, target);
+//   CostFormula formula;   // as FormulaOf leaves it (analytical.h)
 //   double extents[] = {1, 8, 32};
 //   double seconds = formula.At(extents, 3).seconds();
 //
