@@ -10,7 +10,8 @@
 #include "absl/strings/str_cat.h"
 
 namespace smelt::gnn {
-namespace {
+// No anonymous one: a member of TreeGru, which has a header, holds these.
+namespace tree_gru {
 
 // Several rows at once: the loops of one distance to the leaves together, so that the recurrence takes as many steps as
 // the deepest nest has loops.
@@ -118,7 +119,13 @@ torch::Tensor PairLoss(const torch::Tensor& predicted, const torch::Tensor& scor
   return (torch::softplus(difference) * better).sum() / better.sum().clamp_min(1.0);
 }
 
-}  // namespace
+}  // namespace tree_gru
+
+using tree_gru::Columns;
+using tree_gru::MakeBatch;
+using tree_gru::PairLoss;
+using tree_gru::TreeBatch;
+using tree_gru::TreeGruImpl;
 
 struct TreeGru::Model {
   std::shared_ptr<TreeGruImpl> network;
