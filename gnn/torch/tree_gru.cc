@@ -124,6 +124,7 @@ torch::Tensor PairLoss(const torch::Tensor& predicted, const torch::Tensor& scor
 using tree_gru::Columns;
 using tree_gru::MakeBatch;
 using tree_gru::PairLoss;
+using tree_gru::Stacked;
 using tree_gru::TreeBatch;
 using tree_gru::TreeGruImpl;
 

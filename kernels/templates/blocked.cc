@@ -10,6 +10,7 @@
 //         sums += accumulators
 //     root[...] = epilogue(accumulators)
 #include <algorithm>
+#include <numeric>
 #include <tuple>
 
 #include "base/status_macros.h"
@@ -178,6 +179,11 @@ class BlockedNest {
     loops.AppendTo(order);
     SMELT_RETURN_IF_ERROR(ReorderLoops(schedule_, stage, order));
     SMELT_RETURN_IF_ERROR(loops.UnrollIn(schedule_, stage));
+    const int64_t terms = operation.reduce_axes.back().extent;
+    if (const int64_t steps = SumUnroll(registers_, std::gcd(terms, std::min(terms, block))); steps > 1) {
+      SMELT_ASSIGN_OR_RETURN(auto split, schedule_.Split(stage, within.back(), steps));
+      SMELT_RETURN_IF_ERROR(schedule_.Unroll(stage, split.second));
+    }
     return Pack(sum, stage, block_loop);
   }
 

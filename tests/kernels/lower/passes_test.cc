@@ -15,6 +15,7 @@ namespace smelt::kernels::lower {
 namespace {
 
 using ir::ForKind;
+using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 
@@ -88,6 +89,17 @@ TEST_F(Passes, PartitionLeavesBoundLoopsWhole) {
     EXPECT_THAT(After(MakeFunction(a_, b_, Loop(i_, 10, store, kind)), PartitionLoops), HasSubstr("if ((i < 7))"));
   }
   EXPECT_THAT(After(MakeFunction(a_, b_, Loop(i_, 10, store)), PartitionLoops), Not(HasSubstr("if")));
+}
+
+// Rows in tiles of 4, the last one of 2, fused with 3 columns: the tail is the last 3 iterations.
+TEST_F(Passes, PartitionCutsAFusedLoopWhereItsOuterPartIsCut) {
+  const Expr row = FloorDiv(i_, Expr(3)) * 4 + j_, column = FloorMod(i_, Expr(3));
+  const Stmt store = ir::Store(a_, {row * 3 + column}, te::Load(b_, {row * 3 + column}));
+  const Stmt body = Loop(i_, 9, Loop(j_, 4, ir::IfThen(row < Expr(10), store)));
+  const std::string text =
+      After(MakeFunction(a_, b_, body), {{"simplify", SimplifyFunction, ""}, {"partition", PartitionLoops, ""}});
+  EXPECT_THAT(text, AllOf(HasSubstr("for (i = 0; i < 6; ++i)"), HasSubstr("for (j = 0; j < 4; ++j)"),
+                          HasSubstr("for (j = 0; j < 2; ++j)"), Not(HasSubstr("if"))));
 }
 
 TEST_F(Passes, PiecesOfParallelLoopsAreRestored) {

@@ -102,7 +102,8 @@ INSTANTIATE_TEST_SUITE_P(Products, OddContraction,
                                            Product(1, 35, 300, 256, false), Product(3, 30, 50, 70, false),
                                            Product(3, 31, 33, 64, true), Product(1, 200, 20, 100, false),
                                            Product(1, 1, 2600, 130, false), Product(1, 64, 512, 512, false),
-                                           Product(1, 13, 48, 512, true), Product(2, 5, 500, 64, false)));
+                                           Product(1, 40, 70, 1024, true), Product(1, 13, 48, 512, true),
+                                           Product(2, 5, 500, 64, false)));
 INSTANTIATE_TEST_SUITE_P(Convolutions, OddContraction,
                          ::testing::Values(Convolution(15, 16, 40, 3, 1, 1), Convolution(14, 24, 70, 3, 2, 1),
                                            Convolution(7, 64, 128, 3, 1, 1), Convolution(13, 17, 65, 1, 1, 1),
