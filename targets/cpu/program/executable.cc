@@ -37,6 +37,12 @@ CompiledJob CompileJob(const fusion::Kernel& kernel, const Target& target, const
   if (auto tile = options.tiles.find(kernel.hash); tile != options.tiles.end()) compile.tile = tile->second;
   absl::StatusOr<std::shared_ptr<const CompiledKernel>> compiled =
       CompileKernel(kernel.computation(), target, compile, options.cache);
+  if (!compiled.ok() && compile.tile && compile.tile->algorithm != kernels::te::ConvolutionAlgorithm::kDirect) {
+    // Whoever names an algorithm wants it, or to know why not.
+    CompiledJob failed;
+    failed.status = compiled.status();
+    return failed;
+  }
   if (!compiled.ok()) return {nullptr, std::string(compiled.status().message())};
   const runtime::KernelDescriptor& descriptor = (*compiled)->code->descriptor();
   Check(descriptor.input_count == LeafCountOfParameters(kernel.computation()) &&
