@@ -189,7 +189,7 @@ class WinogradNest {
     return Transform(border, {AxisName(0), AxisName(1), AxisName(2)}, {}, 3, features, nullptr);
   }
 
-  // By register tiles of output features, so that a product reads its weights from one end to the other.
+  // Register tiles of output features lie apart, so that a product reads its weights from one end to the other.
   absl::Status Weights() {
     const std::string& weights = stages_.weights->name;
     const int64_t outputs = stages_.extents[3];

@@ -18,7 +18,7 @@
 
 namespace smelt::kernels::nests {
 
-// Of the slowest worker, in seconds.
+// Times of the slowest worker, in seconds.
 struct WinogradEstimate {
   double product_seconds = 0;    // the products, at the target's peak
   double transform_seconds = 0;  // of the input, once for each piece of work, and of the output

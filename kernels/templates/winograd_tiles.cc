@@ -106,7 +106,7 @@ WinogradEstimate EstimateWinograd(const WinogradStages& stages, const std::vecto
   const double tiles = static_cast<double>(tile[0] * tile[1] * tile[2]);
   double pieces = 1;
   for (size_t i = 0; i < tile.size(); ++i) pieces *= static_cast<double>(Pieces(stages.extents[i], tile[i]));
-  // Of the worker that has most.
+  // The worker that has most decides.
   const double rounds = std::ceil(pieces / target.threads);
 
   WinogradEstimate estimate;
