@@ -1,6 +1,6 @@
 // Whether a convolution is better computed by Winograd's algorithm, by estimates alone.
 //
-//   std::optional<nests::Tile> way = DefaultAlgorithm(kernel, machine);   // "winograd4:1x2x14x64", or nothing
+//   std::optional<nests::Tile> way = DefaultAlgorithm(kernel.computation(), machine);  // "winograd4:1x2x14x64", or nothing
 #pragma once
 
 #include <optional>

@@ -31,7 +31,7 @@ class WinogradNest {
         input_(input),
         stages_(*input.nest.winograd),
         root_(*input.nest.root),
-        registers_(WinogradRegisters(stages_, input.tile, input.target)) {}
+        registers_(WinogradRegisters(input.tile, input.target)) {}
 
   absl::Status Run() {
     SMELT_ASSIGN_OR_RETURN(accumulators_, schedule_.CacheWrite(stages_.product->name, ir::Scope::kLocal));
@@ -141,11 +141,12 @@ class WinogradNest {
     std::vector<std::string> order{AxisName(kRow), AxisName(kColumn)};
     std::vector<std::string> within;
     for (int axis : {kImage, kTileRow, kTileColumn}) {
-      if (axis == registers_.row_axis) continue;
-      (axis == registers_.plane_axis ? within : order).push_back(AxisName(axis));
-    }
-    if (registers_.row_axis >= 0) {
-      SMELT_ASSIGN_OR_RETURN(auto split, schedule_.Split(product, AxisName(registers_.row_axis), registers_.rows));
+      if (!InRegisters(axis)) {
+        order.push_back(AxisName(axis));
+        continue;
+      }
+      const int64_t rows = axis == registers_.row_axis ? registers_.rows : registers_.planes;
+      SMELT_ASSIGN_OR_RETURN(auto split, schedule_.Split(product, AxisName(axis), rows));
       order.push_back(split.first);
       within.push_back(split.second);
     }
@@ -188,7 +189,7 @@ class WinogradNest {
     return Transform(border, {AxisName(0), AxisName(1), AxisName(2)}, {}, 3, features, nullptr);
   }
 
-  // By register tiles of output features, so that a product reads its weights from one end to the other.
+  // Register tiles of output features lie apart, so that a product reads its weights from one end to the other.
   absl::Status Weights() {
     const std::string& weights = stages_.weights->name;
     const int64_t outputs = stages_.extents[3];
@@ -229,20 +230,6 @@ class WinogradNest {
 };
 
 }  // namespace
-
-RegisterTile WinogradRegisters(const WinogradStages& stages, const std::vector<int64_t>& tile,
-                               const machine::Machine& target) {
-  Nest product;
-  product.root = product.main = stages.product;
-  product.kind = NestKind::kTiled;
-  product.accesses = DirectReads(stages.product);
-  RegisterTile registers = ChooseRegisterTile(product, {tile[0], tile[1], tile[2], 1, 1, tile[3]}, target);
-  // Full register tiles, where the features are a multiple of the vectors.
-  if (tile[3] % registers.lanes == 0) {
-    while (tile[3] % registers.width() != 0) --registers.vectors;
-  }
-  return registers;
-}
 
 absl::Status ScheduleWinograd(Schedule& schedule, const NestInput& input) {
   return WinogradNest(schedule, input).Run();

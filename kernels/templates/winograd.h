@@ -18,7 +18,7 @@
 
 namespace smelt::kernels::nests {
 
-// Of the slowest worker, in seconds.
+// Times of the slowest worker, in seconds.
 struct WinogradEstimate {
   double product_seconds = 0;    // the products, at the target's peak
   double transform_seconds = 0;  // of the input, once for each piece of work, and of the output
@@ -37,9 +37,9 @@ WinogradEstimate EstimateWinograd(const WinogradStages& stages, const std::vecto
 // Pieces of work in the order of their estimates; at least one.
 std::vector<std::vector<int64_t>> WinogradTiles(const WinogradStages& stages, const machine::Machine& target);
 
-// The register tile of the products of one piece of work; axes are those of the product.
-RegisterTile WinogradRegisters(const WinogradStages& stages, const std::vector<int64_t>& tile,
-                               const machine::Machine& target);
+// The register tile of the products of one piece of work, in as many registers as the target has; axes are those of the
+// product. Rows may come from two axes, which are both split.
+RegisterTile WinogradRegisters(const std::vector<int64_t>& tile, const machine::Machine& target);
 
 absl::Status ScheduleWinograd(schedule::Schedule& schedule, const NestInput& input);
 

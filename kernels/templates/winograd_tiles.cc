@@ -7,8 +7,14 @@
 namespace smelt::kernels::nests {
 namespace {
 
-// Share of the peak that products in registers reach.
+// Share of the peak that products reach where nothing but the multiply-adds counts.
 constexpr double kProductShare = 0.95;
+// What a core does in a cycle at most: multiply-adds of vectors, loads, and bytes of the weights from the second cache.
+constexpr double kMultiplyAdds = 2, kLoads = 2, kWeightBytes = 32;
+// Cycles until a sum can be added to again, with a little for the loop.
+constexpr double kLatency = 4.5;
+// A loop with a tail has its code twice, and runs the tail alone.
+constexpr double kTail = 1.03;
 // Flops of a transform at the peak's pace for each element that it reads or writes.
 constexpr double kTransformFlops = 10;
 // Pieces of work considered for each axis.
@@ -28,7 +34,63 @@ std::vector<int64_t> Parts(int64_t extent, int64_t multiple) {
   return parts;
 }
 
+// Work of so many in equal parts, over the work that is needed.
+double Waste(int64_t extent, int64_t part) {
+  const double all = static_cast<double>(Pieces(extent, part) * part) / static_cast<double>(extent);
+  return extent % part == 0 ? 1 : all * kTail;
+}
+
+// Cycles of a step of the sum, for each multiply-add of vectors: at best 1 / kMultiplyAdds.
+double CyclesOf(const RegisterTile& registers, const machine::Machine& target) {
+  const double rows = static_cast<double>(registers.rows * registers.planes);
+  const double vectors = static_cast<double>(registers.vectors);
+  const double weights = vectors * static_cast<double>(target.vector_bytes) / kWeightBytes;
+  const double cycles = std::max({rows * vectors / kMultiplyAdds, (rows + vectors) / kLoads, weights, kLatency});
+  // Narrow tiles read fewer weights at a time, more of which then stay near.
+  constexpr double kWidth = 0.1;
+  return (cycles + kWidth * vectors) / (rows * vectors);
+}
+
+struct Registers {
+  RegisterTile tile;
+  double cycles = 0;  // for each multiply-add that is needed
+};
+
+// Rows are tiles, along the columns and then along the rows of tiles, or images.
+Registers ChooseRegisters(const std::vector<int64_t>& tile, const machine::Machine& target) {
+  Registers best;
+  RegisterTile& registers = best.tile;
+  registers.vector_axis = 5;
+  registers.lanes = std::max<int64_t>(1, target.vector_bytes / 4);
+  std::vector<int> axes;
+  for (int axis : {2, 1, 0}) {
+    if (tile[axis] > 1 && axes.size() < 2) axes.push_back(axis);
+  }
+  if (!axes.empty()) registers.row_axis = axes[0];
+  if (axes.size() > 1) registers.plane_axis = axes[1];
+  const int64_t most = target.vector_registers * 3 / 4;
+  const int64_t row_extent = axes.empty() ? 1 : tile[axes[0]];
+  const int64_t plane_extent = axes.size() > 1 ? tile[axes[1]] : 1;
+  const int64_t vector_extent = Pieces(tile[3], registers.lanes);
+  RegisterTile candidate = registers;
+  for (candidate.rows = 1; candidate.rows <= std::min(row_extent, most); ++candidate.rows) {
+    for (candidate.planes = 1; candidate.planes <= std::min(plane_extent, most / candidate.rows); ++candidate.planes) {
+      const int64_t rows = candidate.rows * candidate.planes;
+      for (candidate.vectors = 1; candidate.vectors <= std::min(vector_extent, most / rows); ++candidate.vectors) {
+        const double cycles = CyclesOf(candidate, target) * Waste(row_extent, candidate.rows) *
+                              Waste(plane_extent, candidate.planes) * Waste(vector_extent, candidate.vectors);
+        if (best.cycles == 0 || cycles < best.cycles) best = {candidate, cycles};
+      }
+    }
+  }
+  return best;
+}
+
 }  // namespace
+
+RegisterTile WinogradRegisters(const std::vector<int64_t>& tile, const machine::Machine& target) {
+  return ChooseRegisters(tile, target).tile;
+}
 
 double WinogradEstimate::seconds() const {
   // The longer of both counts, and a little of the other where they are near.
@@ -44,16 +106,13 @@ WinogradEstimate EstimateWinograd(const WinogradStages& stages, const std::vecto
   const double tiles = static_cast<double>(tile[0] * tile[1] * tile[2]);
   double pieces = 1;
   for (size_t i = 0; i < tile.size(); ++i) pieces *= static_cast<double>(Pieces(stages.extents[i], tile[i]));
-  // Of the worker that has most.
+  // The worker that has most decides.
   const double rounds = std::ceil(pieces / target.threads);
 
   WinogradEstimate estimate;
-  const RegisterTile registers = WinogradRegisters(stages, tile, target);
-  const double accumulators = static_cast<double>(registers.rows * registers.vectors * registers.planes);
-  // A product that fills few registers waits for its own results.
-  const double filled = std::min(1.0, accumulators / 8);
-  estimate.product_seconds =
-      rounds * 2 * points * tiles * features * outputs / (target.peak_flops_f32 * kProductShare * filled);
+  const Registers registers = ChooseRegisters(tile, target);
+  const double share = kProductShare / (kMultiplyAdds * registers.cycles);
+  estimate.product_seconds = rounds * 2 * points * tiles * features * outputs / (target.peak_flops_f32 * share);
   estimate.transform_seconds = rounds * points * tiles * (features + outputs) * kTransformFlops / target.peak_flops_f32;
   const double all_weights = 4 * points * features * static_cast<double>(stages.extents[3]);
   estimate.weights_seconds = rounds * 4 * points * features * outputs / target.BandwidthOf(all_weights);
@@ -61,7 +120,7 @@ WinogradEstimate EstimateWinograd(const WinogradStages& stages, const std::vecto
   const double m = static_cast<double>(stages.output_tile());
   const double border = static_cast<double>(tile[0]) * (static_cast<double>(tile[1]) * m + 2) *
                         (static_cast<double>(tile[2]) * m + 2) * features;
-  const double width = std::min(outputs, static_cast<double>(registers.width()));
+  const double width = std::min(outputs, static_cast<double>(registers.tile.width()));
   // The border is read before the first product is written.
   estimate.scratch_bytes = 4 * (points * tiles * features + std::max(border, points * tiles * width));
   // Half of a level is left to the weights that pass by, and to whoever else uses it. What is written is fetched before

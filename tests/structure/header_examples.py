@@ -179,6 +179,7 @@ OWN = {
     "hlo/passes/equality.h": {"a": "smelt::hlo::Instruction*", "b": "smelt::hlo::Instruction*"},
     "hlo/rewrite/graph_builder.h": {"x": "smelt::hlo::Instruction*"},
     "hlo/shape_inference/shape_inference.h": {"x": "smelt::hlo::Instruction*", "y": "smelt::hlo::Instruction*"},
+    "kernels/templates/winograd.h": {"nest": "smelt::kernels::nests::Nest"},
     "kernels/ir/access.h": {"stmt": "smelt::kernels::ir::Stmt", "a": "smelt::kernels::ir::Buffer", "flat_a": "smelt::kernels::ir::Buffer"},
     "kernels/ir/equal.h": {"a": "smelt::kernels::ir::Buffer", "x": "smelt::kernels::te::Expr"},
     "kernels/lower/pass.h": {"options": "smelt::kernels::lower::LowerOptions"},

@@ -2,7 +2,7 @@
 // multiplies less and rounds more.
 //
 //   ConvolutionAlgorithm algorithm = ParseAlgorithm("winograd4").value();
-//   absl::Status status = CheckAlgorithm(kernel, algorithm);
+//   absl::Status status = CheckAlgorithm(kernel.computation(), algorithm);
 //   if (!status.ok()) ...   // "winograd4: convolution.3 has stride 2; ..."
 #pragma once
 
