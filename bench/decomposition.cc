@@ -85,7 +85,7 @@ absl::Status Run(const Flags& flags) {
     for (const std::string& cpu : flags.cpus) {
       SMELT_ASSIGN_OR_RETURN(const cpu::Target target, cpu::ParseTarget(absl::StrCat("cpu:", cpu, ",threads=1")));
       SMELT_ASSIGN_OR_RETURN(const cpu::KernelObject object,
-                             cpu::CompileObject(*module->entry(), target, std::nullopt, "layer"));
+                             cpu::CompileObject(*module->entry(), target, {}, "layer"));
       row["spills"][cpu] = object.vector_spills;
       std::printf(" %*d", static_cast<int>(cpu.size()), object.vector_spills);
     }

@@ -51,11 +51,11 @@ absl::Status CheckChoice(const ScheduleChoice& choice, const Hash128& kernel) {
 }
 
 absl::StatusOr<schedule::Schedule> ScheduleOf(const ScheduleChoice& choice, const nests::Structure& structure,
-                                              const machine::Machine& target) {
+                                              const machine::Machine& target, const nests::ScheduleOptions& options) {
   if (const auto* tile = std::get_if<nests::Tile>(&choice)) {
     SMELT_ASSIGN_OR_RETURN(const nests::Tile whole, nests::WithExtents(structure.main_nest(), *tile, target));
     SMELT_RETURN_IF_ERROR(nests::CheckTile(structure.main_nest(), whole));
-    return nests::ScheduleStructure(structure, whole.extents, target);
+    return nests::ScheduleStructure(structure, whole.extents, target, options);
   }
   if (const auto* config = std::get_if<ConfigText>(&choice)) {
     SMELT_ASSIGN_OR_RETURN(std::shared_ptr<const MasterTemplate> master, MasterTemplate::Of(structure, target));
@@ -66,7 +66,8 @@ absl::StatusOr<schedule::Schedule> ScheduleOf(const ScheduleChoice& choice, cons
   if (const auto* trace = std::get_if<KernelTrace>(&choice)) {
     return schedule::Schedule::Replay(structure.graph, trace->steps, {}, nests::DotInstructions(target));
   }
-  return nests::ScheduleStructure(structure, nests::PreferredTiles(structure.main_nest(), target).front(), target);
+  return nests::ScheduleStructure(structure, nests::PreferredTiles(structure.main_nest(), target).front(), target,
+                                  options);
 }
 
 }  // namespace smelt::kernels::config

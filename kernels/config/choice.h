@@ -18,6 +18,7 @@
 #include "kernels/config/trace_file.h"
 #include "kernels/nests/structure.h"
 #include "kernels/schedule/schedule.h"
+#include "kernels/tiles/kernel_schedule.h"
 #include "kernels/tiles/tiles.h"
 #include "machine/machine.h"
 
@@ -50,8 +51,10 @@ absl::Status CheckChoice(const ScheduleChoice& choice, const Hash128& kernel);
 
 // The schedule of a choice; of the default, that of the tile that the templates prefer. InvalidArgument: a tile that
 // does not divide the kernel, a point of another space, a step of a trace that its graph does not allow;
-// FailedPrecondition: a point that cannot work (ConfigSpace::Check). `structure` is that of the kernel.
+// FailedPrecondition: a point that cannot work (ConfigSpace::Check). `structure` is that of the kernel; `options` are
+// for tiles.
 absl::StatusOr<schedule::Schedule> ScheduleOf(const ScheduleChoice& choice, const nests::Structure& structure,
-                                              const machine::Machine& target);
+                                              const machine::Machine& target,
+                                              const nests::ScheduleOptions& options = {});
 
 }  // namespace smelt::kernels::config

@@ -10,6 +10,7 @@
 #include "kernels/lower/lower.h"
 #include "kernels/nests/structure.h"
 #include "kernels/te/hlo/from_hlo.h"
+#include "kernels/templates/panel.h"
 #include "kernels/templates/register_tile.h"
 #include "kernels/templates/templates.h"
 #include "kernels/tiles/kernel_schedule.h"
@@ -31,8 +32,9 @@ Hasher KeyOf(const hlo::Computation& kernel, const Target& target) {
 }
 
 // Of the default, which is known before any schedule is made: with what schedules depend on beyond the instruction set.
-Hash128 DefaultKey(const hlo::Computation& kernel, const Target& target, bool weights_known) {
-  Hasher hasher = KeyOf(kernel, target).Add(weights_known ? "default, weights known" : "default");
+Hash128 DefaultKey(const hlo::Computation& kernel, const Target& target, const std::vector<int64_t>& known) {
+  Hasher hasher = KeyOf(kernel, target).Add("default").Add(static_cast<int64_t>(known.size()));
+  for (int64_t number : known) hasher.Add(number);
   hasher.Add(int64_t{target.threads}).Add(target.LevelBytes(0)).Add(target.LevelBytes(1)).Add(target.LevelBytes(2));
   return hasher.Finish();
 }
@@ -40,6 +42,37 @@ Hash128 DefaultKey(const hlo::Computation& kernel, const Target& target, bool we
 // Equal schedules are one, however they were chosen.
 Hash128 ScheduleKey(const hlo::Computation& kernel, const Target& target, const kernels::schedule::Schedule& schedule) {
   return KeyOf(kernel, target).Add("trace").Add(schedule.ToString()).Finish();
+}
+
+// A choice and the loop nests of its algorithm; a default may be one of an algorithm.
+struct Way {
+  kernels::nests::Structure structure;
+  kernels::config::ScheduleChoice choice;
+  kernels::nests::KnownInputs known;  // CompileOptions::known, of this structure
+};
+
+absl::StatusOr<Way> WayOfChoice(const hlo::Computation& kernel, const Target& target,
+                                const kernels::config::ScheduleChoice& choice, const std::vector<int64_t>& known) {
+  Way way{.structure = {}, .choice = choice, .known = {}};
+  auto* tile = std::get_if<kernels::nests::Tile>(&way.choice);
+  const auto algorithm = tile != nullptr ? tile->algorithm : kernels::te::ConvolutionAlgorithm::kDirect;
+  SMELT_ASSIGN_OR_RETURN(kernels::te::Graph graph, kernels::te::FromHlo(kernel, algorithm));
+  for (const int64_t number : known) way.known.insert(graph.inputs[static_cast<size_t>(number)].op.get());
+  way.structure = kernels::nests::AnalyseStructure(std::move(graph));
+  if (tile != nullptr) {
+    SMELT_ASSIGN_OR_RETURN(*tile, kernels::nests::WithExtents(way.structure.main_nest(), *tile, target));
+  }
+  return way;
+}
+
+absl::StatusOr<Way> WayOf(const hlo::Computation& kernel, const Target& target, const CompileOptions& options) {
+  if (!options.known.empty() && !kernels::config::IsExplicit(options.schedule)) {
+    if (const std::optional<kernels::nests::Tile> tile = kernels::cost::DefaultAlgorithm(kernel, target)) {
+      absl::StatusOr<Way> way = WayOfChoice(kernel, target, *tile, options.known);
+      if (way.ok() && kernels::nests::IsKnown(*way->structure.main_nest().winograd->weights, way->known)) return way;
+    }
+  }
+  return WayOfChoice(kernel, target, options.schedule, options.known);
 }
 
 struct Candidate {
@@ -52,24 +85,30 @@ struct Candidate {
 
 class Compilation {
  public:
-  Compilation(const kernels::nests::Structure& structure, const Target& target, bool list, std::string name)
-      : structure_(structure), target_(target), list_(list), name_(std::move(name)) {}
+  Compilation(const Way& way, const Target& target, bool list, std::string name)
+      : way_(way), structure_(way.structure), target_(target), list_(list), name_(std::move(name)) {}
 
-  // The default.
   absl::StatusOr<Candidate> Run() {
+    if (!kernels::config::IsExplicit(way_.choice)) return RunDefault();
+    SMELT_ASSIGN_OR_RETURN(kernels::schedule::Schedule schedule, ScheduleOfChoice());
+    // Whoever made the choice wants it, or to know why not: nothing takes its place.
+    const auto* tile = std::get_if<kernels::nests::Tile>(&way_.choice);
+    return tile != nullptr ? BuildTile(*tile, std::move(schedule))
+                           : Build(std::move(schedule), kernels::config::ToLine(way_.choice));
+  }
+
+  // The schedule of an explicit choice.
+  absl::StatusOr<kernels::schedule::Schedule> ScheduleOfChoice() const {
+    return kernels::config::ScheduleOf(way_.choice, structure_, target_, {.known = way_.known});
+  }
+
+ private:
+  absl::StatusOr<Candidate> RunDefault() {
     absl::StatusOr<Candidate> built = BuildDefault();
     if (!built.ok()) built = BuildFallback(built.status());
     return built;
   }
 
-  // An explicit choice and its schedule. Whoever made it wants it, or to know why not: nothing takes its place.
-  absl::StatusOr<Candidate> Run(const kernels::config::ScheduleChoice& choice, kernels::schedule::Schedule schedule) {
-    const auto* tile = std::get_if<kernels::nests::Tile>(&choice);
-    return tile != nullptr ? BuildTile(*tile, std::move(schedule))
-                           : Build(std::move(schedule), kernels::config::ToLine(choice));
-  }
-
- private:
   absl::StatusOr<Candidate> Build(kernels::schedule::Schedule schedule, std::string tile) {
     SMELT_ASSIGN_OR_RETURN(kernels::ir::Function function,
                            kernels::lower::Lower(schedule, {.name = name_, .vector_bytes = target_.vector_bytes}));
@@ -85,7 +124,7 @@ class Compilation {
 
   absl::StatusOr<Candidate> BuildTile(const kernels::nests::Tile& tile) {
     SMELT_ASSIGN_OR_RETURN(kernels::schedule::Schedule schedule,
-                           kernels::nests::ScheduleStructure(structure_, tile.extents, target_));
+                           kernels::nests::ScheduleStructure(structure_, tile.extents, target_, {.known = way_.known}));
     return BuildTile(tile, std::move(schedule));
   }
 
@@ -97,8 +136,8 @@ class Compilation {
     for (const double share : kFewerAccumulators) {
       if (best->object.vector_spills == 0) break;
       const int64_t most = static_cast<int64_t>(share * kernels::nests::MostAccumulators(target_));
-      absl::StatusOr<kernels::schedule::Schedule> smaller =
-          kernels::nests::ScheduleStructure(structure_, tile.extents, target_, {.accumulators = most});
+      absl::StatusOr<kernels::schedule::Schedule> smaller = kernels::nests::ScheduleStructure(
+          structure_, tile.extents, target_, {.accumulators = most, .known = way_.known});
       if (!smaller.ok() || smaller->ToString() == best->schedule.ToString()) continue;
       absl::StatusOr<Candidate> next = Build(*std::move(smaller), tile.ToString());
       if (next.ok() && next->object.vector_spills < best->object.vector_spills) best = std::move(next);
@@ -126,39 +165,12 @@ class Compilation {
     return candidate;
   }
 
+  const Way& way_;
   const kernels::nests::Structure& structure_;
   const Target& target_;
   const bool list_;
   const std::string name_;
 };
-
-// The loop nests of the algorithm that is chosen, and the choice itself: a default may be one of an algorithm.
-struct Way {
-  kernels::nests::Structure structure;
-  kernels::config::ScheduleChoice choice;
-};
-
-absl::StatusOr<Way> WayOf(const hlo::Computation& kernel, const Target& target, const CompileOptions& options) {
-  Way way{.choice = options.schedule};
-  if (options.weights_known && !kernels::config::IsExplicit(way.choice)) {
-    if (std::optional<kernels::nests::Tile> tile = kernels::cost::DefaultAlgorithm(kernel, target)) way.choice = *tile;
-  }
-  auto* tile = std::get_if<kernels::nests::Tile>(&way.choice);
-  const auto algorithm = tile != nullptr ? tile->algorithm : kernels::te::ConvolutionAlgorithm::kDirect;
-  SMELT_ASSIGN_OR_RETURN(kernels::te::Graph graph, kernels::te::FromHlo(kernel, algorithm));
-  way.structure = kernels::nests::AnalyseStructure(std::move(graph));
-  if (tile != nullptr) {
-    SMELT_ASSIGN_OR_RETURN(*tile, kernels::nests::WithExtents(way.structure.main_nest(), *tile, target));
-  }
-  return way;
-}
-
-absl::StatusOr<Candidate> BuildWay(const Way& way, Compilation compilation, const Target& target) {
-  if (!kernels::config::IsExplicit(way.choice)) return compilation.Run();
-  SMELT_ASSIGN_OR_RETURN(kernels::schedule::Schedule schedule,
-                         kernels::config::ScheduleOf(way.choice, way.structure, target));
-  return compilation.Run(way.choice, std::move(schedule));
-}
 
 // The same kernel under the words by which it was chosen this time.
 std::shared_ptr<const CompiledKernel> Named(std::shared_ptr<const CompiledKernel> kernel, const std::string& tile) {
@@ -175,27 +187,27 @@ absl::StatusOr<std::shared_ptr<const CompiledKernel>> CompileKernel(const hlo::C
                                                                     KernelCache* cache) {
   if (options.listing != nullptr) cache = nullptr;
   const bool is_explicit = kernels::config::IsExplicit(options.schedule);
-  Hash128 key = is_explicit ? Hash128() : DefaultKey(kernel, target, options.weights_known);
+  Hash128 key = is_explicit ? Hash128() : DefaultKey(kernel, target, options.known);
   if (cache != nullptr && !is_explicit) {
     if (std::shared_ptr<const CompiledKernel> found = cache->Find(key)) return found;
   }
   const auto start = std::chrono::steady_clock::now();
   SMELT_ASSIGN_OR_RETURN(Way way, WayOf(kernel, target, options));
+  const bool list = options.listing != nullptr;
   if (is_explicit) {
     SMELT_ASSIGN_OR_RETURN(const kernels::schedule::Schedule schedule,
-                           kernels::config::ScheduleOf(way.choice, way.structure, target));
+                           Compilation(way, target, list, "kernel").ScheduleOfChoice());
     key = ScheduleKey(kernel, target, schedule);
     if (cache != nullptr) {
       if (std::shared_ptr<const CompiledKernel> found = cache->Find(key))
         return Named(std::move(found), kernels::config::ToLine(way.choice));
     }
   }
-  const bool list = options.listing != nullptr;
-  absl::StatusOr<Candidate> built = BuildWay(way, Compilation(way.structure, target, list, "kernel"), target);
+  absl::StatusOr<Candidate> built = Compilation(way, target, list, "kernel").Run();
   if (!built.ok() && !is_explicit && kernels::config::IsExplicit(way.choice)) {
     // A choice of the estimate, and not of the caller.
-    SMELT_ASSIGN_OR_RETURN(way, WayOf(kernel, target, {}));
-    built = BuildWay(way, Compilation(way.structure, target, list, "kernel"), target);
+    SMELT_ASSIGN_OR_RETURN(way, WayOfChoice(kernel, target, options.schedule, options.known));
+    built = Compilation(way, target, list, "kernel").Run();
   }
   if (!built.ok()) return built.status();
   SMELT_ASSIGN_OR_RETURN(std::shared_ptr<runtime::KernelCode> code, codegen::LoadObject(built->object));
@@ -212,10 +224,9 @@ absl::StatusOr<std::shared_ptr<const CompiledKernel>> CompileKernel(const hlo::C
 }
 
 absl::StatusOr<KernelObject> CompileObject(const hlo::Computation& kernel, const Target& target,
-                                           const kernels::config::ScheduleChoice& choice, const std::string& symbol) {
-  SMELT_ASSIGN_OR_RETURN(const Way way, WayOf(kernel, target, {.schedule = choice}));
-  SMELT_ASSIGN_OR_RETURN(Candidate built,
-                         BuildWay(way, Compilation(way.structure, target, /*list=*/false, symbol), target));
+                                           const CompileOptions& options, const std::string& symbol) {
+  SMELT_ASSIGN_OR_RETURN(const Way way, WayOf(kernel, target, options));
+  SMELT_ASSIGN_OR_RETURN(Candidate built, Compilation(way, target, /*list=*/false, symbol).Run());
   return KernelObject{std::move(built.object.elf), std::move(built.object.descriptor), std::move(built.tile),
                       built.object.vector_spills};
 }

@@ -8,6 +8,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
@@ -31,10 +32,11 @@ struct CompileOptions {
   // CompiledKernel::tile says which it was, and nothing else defines it. Whatever is chosen explicitly is compiled as
   // it says, or is an error; a tile leaves the register tile to us.
   kernels::config::ScheduleChoice schedule;
-  // Whether what depends on the kernel's weights alone is computed beforehand and costs a call nothing. Only then is a
-  // convolution by default computed by Winograd's algorithm, where the analytical estimate says that it pays
-  // (cost::DefaultAlgorithm); otherwise its transformed weights would be made in every call.
-  bool weights_known = false;
+  // Array leaves of the kernel's parameters, by number, whose values are known before the call: what is packed of them
+  // alone becomes phases of its own, which can run beforehand. A convolution whose weights are known is by default
+  // computed by Winograd's algorithm, where the analytical estimate says that it pays (cost::DefaultAlgorithm); other
+  // weights would be transformed in every call.
+  std::vector<int64_t> known;
   KernelListing* listing = nullptr;  // filled in; the cache, which does not keep listings, is then left alone
 };
 
@@ -85,6 +87,6 @@ struct KernelObject {
 };
 // `symbol`: letters, digits and underscores. Errors as CompileKernel.
 absl::StatusOr<KernelObject> CompileObject(const hlo::Computation& kernel, const Target& target,
-                                           const kernels::config::ScheduleChoice& schedule, const std::string& symbol);
+                                           const CompileOptions& options, const std::string& symbol);
 
 }  // namespace smelt::cpu

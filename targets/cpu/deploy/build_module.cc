@@ -132,13 +132,7 @@ absl::Status CompileObjects(const ModuleRequest& request, const CompiledProgram&
       return absl::OkStatus();
     }
     // The schedule that it was planned with: what it takes is known.
-    kernels::config::ScheduleChoice schedule;
-    if (const auto given = request.options.schedules.find(job.source->hash); given != request.options.schedules.end()) {
-      schedule = given->second;
-    } else if (job.code->tile != "fallback") {
-      SMELT_ASSIGN_OR_RETURN(schedule, kernels::config::ParseChoice(job.code->tile));
-    }
-    SMELT_ASSIGN_OR_RETURN(KernelObject object, CompileObject(job.source->computation(), request.target, schedule,
+    SMELT_ASSIGN_OR_RETURN(KernelObject object, CompileObject(job.source->computation(), request.target, job.options,
                                                               absl::StrCat("k", static_cast<int64_t>(i))));
     const runtime::KernelDescriptor& planned = job.code->code->descriptor();
     Check(object.descriptor.shared_bytes == planned.shared_bytes &&

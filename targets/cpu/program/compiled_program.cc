@@ -1,6 +1,7 @@
 #include "targets/cpu/program/compiled_program.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -21,6 +22,7 @@ struct MadeJob {
   std::shared_ptr<const CompiledKernel> kernel;
   std::string reason;
   std::optional<ElsewhereKernel> elsewhere = std::nullopt;
+  CompileOptions options = {};
   absl::Status status = absl::OkStatus();  // of `elsewhere`, of a schedule that was chosen, or of being cancelled
 };
 
@@ -30,8 +32,34 @@ int64_t LeafCountOfParameters(const hlo::Computation& kernel) {
   return count;
 }
 
-MadeJob CompileJob(const fusion::Kernel& kernel, const Target& target, const ExecutableOptions& options) {
-  CompileOptions compile;
+// Of each distinct kernel, the array leaves of its parameters that are known wherever it runs.
+std::vector<std::vector<int64_t>> KnownLeaves(const BuiltProgram& built) {
+  std::vector<std::optional<std::vector<int64_t>>> known(built.jobs.size());
+  const std::vector<runtime::ProgramBuffer>& buffers = built.program.buffers;
+  const auto visit = [&](const auto& self, const runtime::Sequence& steps) -> void {
+    for (const runtime::Step& step : steps) {
+      for (const runtime::Sequence& sequence : step.sequences) self(self, sequence);
+      if (step.kind != runtime::Step::Kind::kKernel) continue;
+      std::vector<int64_t> here;
+      for (size_t i = 0; i < step.reads.size(); ++i) {
+        const runtime::ProgramBuffer& read = buffers[step.reads[i]];
+        if (read.known || read.kind == runtime::ProgramBuffer::Kind::kConstant) here.push_back(static_cast<int64_t>(i));
+      }
+      std::optional<std::vector<int64_t>>& all = known[step.job];
+      if (all) std::erase_if(*all, [&](int64_t i) { return std::find(here.begin(), here.end(), i) == here.end(); });
+      if (!all) all = std::move(here);
+    }
+  };
+  visit(visit, built.program.steps);
+  std::vector<std::vector<int64_t>> leaves;
+  for (const std::optional<std::vector<int64_t>>& of_job : known)
+    leaves.push_back(of_job.value_or(std::vector<int64_t>()));
+  return leaves;
+}
+
+MadeJob CompileJob(const fusion::Kernel& kernel, std::vector<int64_t> known, const Target& target,
+                   const ExecutableOptions& options) {
+  CompileOptions compile{.schedule = {}, .known = std::move(known)};
   if (auto chosen = options.schedules.find(kernel.hash); chosen != options.schedules.end())
     compile.schedule = chosen->second;
   const auto compiled = [&]() -> absl::StatusOr<std::shared_ptr<const CompiledKernel>> {
@@ -50,12 +78,13 @@ MadeJob CompileJob(const fusion::Kernel& kernel, const Target& target, const Exe
   Check(descriptor.input_count == LeafCountOfParameters(kernel.computation()) &&
             descriptor.output_count == kernel.computation().root()->shape().LeafCount(),
         "a compiled kernel takes its computation's parameters and gives its results");
-  return {*compiled, ""};
+  return {*compiled, "", std::nullopt, std::move(compile)};
 }
 
 std::vector<MadeJob> CompileJobs(const BuiltProgram& built, const Target& target, const ExecutableOptions& options) {
   const std::vector<fusion::Kernel>& kernels = built.jobs;
   std::vector<MadeJob> compiled(kernels.size());
+  const std::vector<std::vector<int64_t>> known = KnownLeaves(built);
   std::atomic<size_t> next = 0;
   runtime::ThreadPool pool(std::min<int>(target.threads, static_cast<int>(kernels.size())));
   // Each worker takes the next kernel: compile times differ a lot.
@@ -74,7 +103,7 @@ std::vector<MadeJob> CompileJobs(const BuiltProgram& built, const Target& target
         }
         if (built.native_jobs.contains(static_cast<int32_t>(i))) continue;
         const auto opaque = built.opaque_jobs.find(static_cast<int32_t>(i));
-        compiled[i] = opaque == built.opaque_jobs.end() ? CompileJob(kernels[i], target, options)
+        compiled[i] = opaque == built.opaque_jobs.end() ? CompileJob(kernels[i], known[i], target, options)
                                                         : MadeJob{nullptr, opaque->second};
       }
     }
@@ -163,7 +192,7 @@ absl::StatusOr<CompiledProgram> CompileProgram(const hlo::Module& module, const 
     const auto native = built.native_jobs.find(static_cast<int32_t>(i));
     const NativePlan* plan = native == built.native_jobs.end() ? nullptr : &native->second;
     CompiledJob job{std::make_shared<const fusion::Kernel>(std::move(built.jobs[i])), made[i].kernel, std::nullopt,
-                    made[i].reason};
+                    made[i].reason, made[i].options};
     if (plan != nullptr) job.native = plan->plan;
     compiled.jobs.push_back(JobOf(job.source, plan, made[i]));
     compiled.compiled.push_back(std::move(job));

@@ -65,6 +65,7 @@ struct CompiledJob {
   std::shared_ptr<const CompiledKernel> code;   // null: one of the others
   std::optional<runtime::native::Plan> native;  // what its operation is made of
   std::string opaque_reason;                    // why it is neither
+  CompileOptions options;                       // with which `code` was compiled
 };
 
 struct CompiledProgram {

@@ -113,8 +113,8 @@ class Embedding {
     hasher.Add(cpu::codegen::CompilerVersion()).Add(kernels::config::ToText(choice));
     std::string id = absl::StrCat("k", hasher.Finish().ToHex());
     if (compiled_.contains(id)) return id;
-    SMELT_ASSIGN_OR_RETURN(cpu::KernelObject object,
-                           cpu::CompileObject(kernel.computation(), options_.target, choice, id));
+    SMELT_ASSIGN_OR_RETURN(cpu::KernelObject object, cpu::CompileObject(kernel.computation(), options_.target,
+                                                                        {.schedule = choice, .known = {}}, id));
     compiled_.insert(id);
     result_.kernels.push_back({id, std::move(object)});
     return id;

@@ -158,8 +158,8 @@ TEST(CompiledWinograd, IsNotReplacedByAFallback) {
       CompileKernel(*strided->entry(), HostTarget(), {.tile = Tile::Parse("winograd4").value()}, nullptr);
   EXPECT_EQ(compiled.status().code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(compiled.status().message()), HasSubstr("stride 2"));
-  const auto object =
-      CompileObject(*strided->entry(), HostTarget(), Tile::Parse("winograd2:1x1x1x4").value(), "kernel");
+  const auto object = CompileObject(*strided->entry(), HostTarget(),
+                                    {.schedule = Tile::Parse("winograd2:1x1x1x4").value(), .known = {}}, "kernel");
   EXPECT_EQ(object.status().code(), absl::StatusCode::kInvalidArgument);
 }
 
@@ -167,12 +167,12 @@ TEST(CompiledWinograd, IsTheDefaultOnlyWhereWeightsAreKnownAndItPays) {
   const auto large = Parse(TextOf({.rows = 56, .columns = 56, .features = 64, .outputs = 64}));
   EXPECT_THAT(CompileKernel(*large->entry(), HostTarget(), {}, nullptr).value()->tile,
               ::testing::Not(StartsWith("winograd")));
-  EXPECT_THAT(CompileKernel(*large->entry(), HostTarget(), {.weights_known = true}, nullptr).value()->tile,
+  EXPECT_THAT(CompileKernel(*large->entry(), HostTarget(), {.schedule = {}, .known = {1}}, nullptr).value()->tile,
               StartsWith("winograd4:"));
   // Most of a tile of four lies beyond the edge of these, and the transforms have few products to pay for them.
   const auto small = Parse(
       TextOf({.rows = 3, .columns = 3, .features = 2, .outputs = 2, .top = 0, .bottom = 0, .left = 0, .right = 0}));
-  EXPECT_THAT(CompileKernel(*small->entry(), HostTarget(), {.weights_known = true}, nullptr).value()->tile,
+  EXPECT_THAT(CompileKernel(*small->entry(), HostTarget(), {.schedule = {}, .known = {1}}, nullptr).value()->tile,
               ::testing::Not(StartsWith("winograd")));
 }
 
