@@ -1,7 +1,6 @@
 #include "kernels/templates/panel.h"
 
 #include <algorithm>
-#include <numeric>
 
 #include "base/status_macros.h"
 #include "kernels/templates/parallel_pieces.h"
@@ -83,15 +82,6 @@ int64_t RowsOfPiece(std::vector<TileLoop> loops, const TileLoop& rows, int64_t r
   return best;
 }
 
-// Whether the rows of the operand that one strip takes lie so far apart that their lines would drive each other out of
-// the nearest cache, which has a set for each line of a page and about eight ways.
-bool RowsCollide(const Access& access, int along, int64_t width) {
-  constexpr int64_t kPage = 4096, kWays = 8;
-  int64_t stride = hlo::StorageBytes(access.tensor->types[access.output]);
-  for (size_t d = along + 1; d < access.tensor->shape.size(); ++d) stride *= access.tensor->shape[d];
-  return width * std::gcd(stride, kPage) > kWays * kPage;
-}
-
 // Loops of the packing stage: runs of the operand's rows outside, then the sum's dimensions, the strip's vectors
 // inside. `threads`: 0 where the stage is computed at a loop of another.
 absl::Status ScheduleCopy(Schedule& schedule, const std::string& stage, const te::Operation& sum, const Access& access,
@@ -124,17 +114,16 @@ absl::Status ScheduleCopy(Schedule& schedule, const std::string& stage, const te
     }
     outer.push_back(loop);
   }
-  if (!order.empty() && dimensions.back() > along && RowsCollide(access, along, run)) {
-    // One row at a time in a run that the cache keeps whole; a piece of the panel is near anyway.
-    order.insert(order.begin(), inner);
-  } else {
-    SMELT_ASSIGN_OR_RETURN(auto split, VectorizeLoop(schedule, stage, inner, run, registers.lanes));
-    if (!split.first.empty()) {
-      SMELT_RETURN_IF_ERROR(schedule.Unroll(stage, split.first));
-      order.push_back(split.first);
-    }
-    order.push_back(split.second);
+  SMELT_ASSIGN_OR_RETURN(auto split, VectorizeLoop(schedule, stage, inner, run, registers.lanes));
+  if (!split.first.empty() && contiguous) {
+    SMELT_RETURN_IF_ERROR(schedule.Unroll(stage, split.first));
+    order.push_back(split.first);
+  } else if (!split.first.empty()) {
+    // A vector gathers as many rows as it has lanes; those of a whole strip, a power of two apart, would drive each
+    // other out of the nearest cache before their lines are used up.
+    order.insert(order.begin(), split.first);
   }
+  order.push_back(split.second);
   for (size_t i = outer.size(); i-- > 0;) order.insert(order.begin(), outer[i].loop);
   SMELT_RETURN_IF_ERROR(ReorderLoops(schedule, stage, order));
   if (outer.empty() || threads == 0) return absl::OkStatus();
