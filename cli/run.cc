@@ -45,7 +45,7 @@ struct Subject {
   std::unique_ptr<hlo::Module> evaluated;
   std::optional<KnownInputs> known;
 
-  // As it was read.
+  // The program as it was read.
   const hlo::Module& module() const {
     return known ? *known->program.original : program ? program->module() : *evaluated;
   }

@@ -15,7 +15,7 @@ struct PhaseAccesses {
   std::vector<int64_t> writes;
 };
 
-// Of a function that CheckFunction finds right. What is allocated within the phase does not count.
+// The function is one that CheckFunction finds right. What is allocated within the phase does not count.
 PhaseAccesses AccessesOf(const kernels::ir::Function& function, const kernels::ir::Phase& phase);
 
 }  // namespace smelt::cpu::codegen
