@@ -1,5 +1,6 @@
 #include "targets/cpu/codegen/dot_code.h"
 
+#include <llvm/IR/InlineAsm.h>
 #include <llvm/IR/IntrinsicsAArch64.h>
 #include <llvm/IR/IntrinsicsX86.h>
 
@@ -28,6 +29,16 @@ llvm::Value* LoadGroup(Builder& builder, int lanes, llvm::Value* pointer) {
 
 llvm::Value* StoreSums(Builder& builder, llvm::Value* sums, llvm::Value* pointer) {
   return builder.CreateAlignedStore(sums, pointer, llvm::Align(4));
+}
+
+// The same vector, of which LLVM does not know that it is constant. It would do arithmetic of a constant with what all
+// lanes share before sharing it out, and that takes a shuffle where loading it into all lanes takes none.
+llvm::Value* Opaque(Builder& builder, llvm::Value* vector) {
+  auto* type = llvm::FunctionType::get(vector->getType(), {vector->getType()}, /*isVarArg=*/false);
+  llvm::CallInst* same = builder.CreateCall(llvm::InlineAsm::get(type, "", "=x,0", /*hasSideEffects=*/false), {vector});
+  same->setDoesNotAccessMemory();
+  same->setDoesNotThrow();
+  return same;
 }
 
 // acc += x * w, x unsigned and w signed.
@@ -73,8 +84,8 @@ llvm::Value* EmitVpdpbusd(Builder& builder, const ExprNode& call, CallOperands o
 
 llvm::Value* EmitVpdpbusdShifted(Builder& builder, const ExprNode& call, CallOperands operands) {
   const int lanes = LanesOf(call);
-  llvm::Value* x = builder.CreateXor(LoadGroup(builder, lanes, operands[1]),
-                                     builder.CreateVectorSplat(lanes, builder.getInt32(0x80808080u)));
+  llvm::Value* shift = Opaque(builder, builder.CreateVectorSplat(lanes, builder.getInt32(0x80808080u)));
+  llvm::Value* x = builder.CreateXor(LoadGroup(builder, lanes, operands[1]), shift);
   return Vpdpbusd(builder, lanes, operands[0], x, LoadVector(builder, builder.getInt32Ty(), lanes, operands[2], 1));
 }
 

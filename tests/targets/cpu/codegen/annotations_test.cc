@@ -21,7 +21,9 @@ Schedule Sums(bool nontemporal) {
   });
   Schedule s(kernels::te::MakeGraph({a}, {c}));
   EXPECT_TRUE(s.Vectorize("c", s.Split("c", "i1", 16)->second).ok());
-  if (nontemporal) EXPECT_TRUE(s.Pragma("c", "i0", "nontemporal", 1).ok());
+  if (nontemporal) {
+    EXPECT_TRUE(s.Pragma("c", "i0", "nontemporal", 1).ok());
+  }
   return s;
 }
 
