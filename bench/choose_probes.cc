@@ -119,7 +119,8 @@ absl::Status Choose(const Flags& flags) {
       candidates.Add(std::move(found.kernel), name);
     }
   }
-  std::filesystem::remove_all(flags.output);
+  std::error_code ignored;
+  std::filesystem::remove_all(flags.output, ignored);
   SMELT_ASSIGN_OR_RETURN(const std::unique_ptr<gnn::CorpusWriter> writer, gnn::CorpusWriter::Open(flags.output));
   const std::vector<const Candidate*> chosen = candidates.Choose(flags.count);
   std::map<std::string, int> kinds;

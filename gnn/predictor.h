@@ -41,7 +41,7 @@ class Predictor {
   virtual std::string Describe() const = 0;  // model kind, target, training programs and examples, validation error
   // One line for the user where predictions are less than the model's own errors promise; empty where all is well.
   virtual std::string Warning() const { return {}; }
-  // Of the kernels that it learned from; empty: not known.
+  // The compiler of the kernels that it learned from; empty: not known.
   virtual std::string Compiler() const { return {}; }
   virtual bool IsLearned() const { return true; }
   virtual bool HasFusionTask() const = 0;

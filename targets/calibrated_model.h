@@ -9,8 +9,8 @@
 
 namespace smelt::targets {
 
-// In the cache folder, by target and by the CPU's name, so that machines that share a folder do not share it; whether
-// there is a file or not. Empty where no cache folder is known.
+// A path in the cache folder, by target and by the CPU's name, so that machines that share a folder do not share it;
+// whether there is a file or not. Empty where no cache folder is known.
 std::string CalibratedModelPath(const Target& target);
 
 }  // namespace smelt::targets

@@ -15,7 +15,7 @@
 #include "base/clock.h"
 #include "base/status_macros.h"
 #include "fusion/kernel_of_module.h"
-#include "gnn/labels/visits.h"
+#include "gnn/corpus/visits.h"
 #include "hlo/text/parser.h"
 
 namespace smelt::tuner {

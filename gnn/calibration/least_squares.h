@@ -25,7 +25,7 @@ struct LinearPosterior {
   double noise = 0;          // variance of a target about the model
 
   double Mean(const double* row) const;
-  // Of a new target: the noise, and what is not known of the coefficients.
+  // The variance of a new target: the noise, and what is not known of the coefficients.
   double Variance(const double* row) const;
 };
 

@@ -13,7 +13,7 @@
 #include "fusion/kernel_cost.h"
 #include "gnn/corpus/corpus.h"
 #include "gnn/dataset/kernel_kind.h"
-#include "gnn/labels/visits.h"
+#include "gnn/corpus/visits.h"
 #include "hlo/text/parser.h"
 #include "kernels/cost/analytical.h"
 #include "machine/descriptor.h"

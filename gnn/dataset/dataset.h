@@ -57,7 +57,7 @@ struct LoadOptions {
 };
 
 // Reads and featurises a corpus (or several, separated by commas). A kernel that appears more than once with the same
-// program is one example: within a corpus these are visits (labels/visits.h), and among several corpora the first with
+// program is one example: within a corpus these are visits (corpus/visits.h), and among several corpora the first with
 // its time counts, the first with its tiles. Features are made with the figures of `target`; of a corpus whose records
 // tell of other machines (by name, levels and widths), with those of the first. Corpora of different targets are an error that names both: no model is of two machines or of two
 // compilers.

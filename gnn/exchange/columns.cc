@@ -11,7 +11,7 @@
 namespace smelt::gnn {
 namespace {
 
-// As few digits as read back the same.
+// The fewest digits that read back the same.
 std::string Number(double value) {
   for (const int digits : {6, 9, 12, 15}) {
     const std::string text = absl::StrFormat("%.*g", digits, value);

@@ -71,7 +71,7 @@ class Completion {
     return absl::OkStatus();
   }
 
-  // Of a whole corpus, and not of one kernel.
+  // What is wrong with a whole corpus, and not with one kernel.
   absl::Status Check(const KernelExample& record) {
     if (record.target.empty()) return absl::InvalidArgumentError("no target: give --target=KIND, or a column `target`");
     if (machine::TargetId::Parse(record.target).kind.empty())

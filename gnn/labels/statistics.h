@@ -16,12 +16,12 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
 #include "base/hash.h"
-#include "gnn/labels/visits.h"
+#include "gnn/corpus/visits.h"
 #include "nlohmann/json.hpp"
 
 namespace smelt::gnn {
 
-// Of a kernel and a tile of it, from all visits. The key is a hash of both.
+// The times of a kernel, or of a tile of it, from all visits. The key is a hash of both.
 using Labels = absl::flat_hash_map<Hash128, std::vector<Visit>>;
 
 struct CorpusStatistics {
@@ -40,7 +40,7 @@ struct CorpusStatistics {
 // `kinds`: whether each kernel is read to tell its kind, which takes most of the time.
 absl::StatusOr<CorpusStatistics> ReadStatistics(const std::string& folder, bool kinds = true);
 
-// Of the kernels that take at least, or less than, 5 us (evaluate.h).
+// What holds for the kernels that take at least, or less than, 5 us (evaluate.h).
 struct AgreementOf {
   int64_t kernels = 0;           // in both
   double median_difference = 0;  // of |a - b| over the lesser

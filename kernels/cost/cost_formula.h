@@ -97,7 +97,7 @@ struct CostFormula {
     return c.scaled_flops / MostOf(efficiency, V(two - 1.98));
   }
 
-  // As if the tile suited the kernel.
+  // The kernel as if its tile suited it.
   EstimateOf<double> Whole() const {
     double sum = 0;
     for (const Contraction& c : contractions) sum += ComputeOf(c, 12.0, 2 * c.lanes);

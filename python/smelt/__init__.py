@@ -2,6 +2,7 @@
 
     import smelt.jax                        # tune JAX programs, and use the result
     import smelt.hlo, smelt.models          # modules; predictions of run time
+    import smelt.corpus                     # corpora of timed kernels, without anything else
 """
 from smelt.program import ProgramError, find_program
 

@@ -25,7 +25,7 @@ std::atomic<int64_t> allocations = 0;
 
 }  // namespace
 
-// Of the whole program, the library's among them: it shows no operator of its own.
+// The whole program allocates by these, the library too: it shows no operator of its own.
 void* operator new(size_t size) {
   ++allocations;
   if (void* memory = std::malloc(size)) return memory;

@@ -8,7 +8,7 @@
 #include <set>
 
 #include "fusion/kernel_of_module.h"
-#include "gnn/labels/visits.h"
+#include "gnn/corpus/visits.h"
 #include "hlo/text/parser.h"
 #include "kernels/cost/analytical.h"
 #include "nlohmann/json.hpp"

@@ -1,4 +1,4 @@
-#include "gnn/labels/visits.h"
+#include "gnn/corpus/visits.h"
 
 #include <algorithm>
 #include <cmath>
