@@ -109,6 +109,8 @@ OWN = {
     "vdla/driver/stream.h": {"device": "std::shared_ptr<smelt::vdla::driver::Device>", "buffer": "smelt::vdla::driver::Buffer"},
     "vdla/driver/token_replay.h": VDLA,
     "kernels/te/intrinsic.h": {"x": "smelt::kernels::te::Expr"},
+    "kernels/loop_features/machine_facts.h": {"tree": "smelt::kernels::loop_features::LoopTree"},
+    "cli/schedule_file.h": {"target": "smelt::targets::Target&", "kernels": "std::vector<smelt::fusion::Kernel>"},
     "targets/vdla/accelerator.h": {"kernel": "smelt::fusion::Kernel"},
     "targets/vdla/layer.h": {"config": "smelt::vdla::isa::Config"},
     "targets/vdla/layer_program.h": {"kernel": "std::shared_ptr<const smelt::fusion::Kernel>", "layer": "smelt::vdla::Layer",
