@@ -58,7 +58,8 @@ class ConfigSpace {
  public:
   explicit ConfigSpace(std::shared_ptr<const MasterTemplate> master);
 
-  absl::uint128 size() const;  // the product of the knobs' options
+  // The product of the knobs' options; Uint128Max, where it is more: points beyond have no number.
+  absl::uint128 size() const;
   const std::vector<Knob>& knobs() const { return *knobs_; }
 
   Config At(absl::uint128 index) const;  // index < size()

@@ -104,9 +104,8 @@ class TraceReader {
                                 " steps and has ", steps, ": the file is torn"));
     }
     if (words[2] != CheckOf(trace.steps)) {
-      return Error(
-          absl::StrCat("the steps of kernel ", trace.kernel.ToHex(),
-                       " were changed since they were printed; if that was meant, write `end any`"));
+      return Error(absl::StrCat("the steps of kernel ", trace.kernel.ToHex(),
+                                " were changed since they were printed; if that was meant, write `end any`"));
     }
     return trace;
   }
