@@ -1,7 +1,6 @@
 // The configuration space of a kernel: every schedule that the master template can make of it, as a number.
 //
 //   ConfigSpace space = SpaceOf(computation, machine).value();
-//   absl::BitGen bits;
 //   Config config = space.Random(bits);
 //   config.ToString();                              // "i1=4x1x14 i3=2x1x32 r2=1x64x1 ... pack.p1=root"
 //   schedule::Schedule schedule = space.ScheduleFor(config).value();
