@@ -216,12 +216,10 @@ class MainSchedule {
       const std::vector<nests::Access> accesses = nests::AccessesOf(nest_.nest(), *sum->sum);
       return nests::VectorizeReduction(schedule_, *sum->sum, accesses, target_);
     }
-    std::string hold = "";
-    if (in_tile_) {
-      SMELT_RETURN_IF_ERROR(CutIntoBlocks(sum));
-      SMELT_RETURN_IF_ERROR(ShapeTile(*sum, &hold));
-    }
+    std::string hold;
+    if (in_tile_) SMELT_RETURN_IF_ERROR(CutIntoBlocks(sum));
     if (sum->accumulators != sum->stage) {
+      SMELT_RETURN_IF_ERROR(ShapeTile(*sum, &hold));
       SMELT_RETURN_IF_ERROR(schedule_.SetScope(sum->accumulators, ir::Scope::kLocal));
       SMELT_RETURN_IF_ERROR(schedule_.ComputeAt(sum->accumulators, sum->stage, hold));
     }

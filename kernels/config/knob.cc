@@ -157,7 +157,7 @@ Knob OrderKnob(std::string name, const std::vector<std::string>& things) {
     } while (std::next_permutation(entry.begin(), entry.end()));
     return knob;
   }
-  // As they stand, each moved to the front, and each moved to the end.
+  // The order in which they stand, each moved to the front, and each moved to the end.
   add(order);
   for (size_t i = 0; i < order.size(); ++i) {
     std::vector<int64_t> entry = order;

@@ -61,6 +61,10 @@ class MainNestAnalysis {
     FindAxes();
     FindOperands();
     FindVectors();
+    // Sums along vectors of themselves read their operands where these are.
+    const bool along_axes = std::any_of(found_->vectors.begin(), found_->vectors.end(),
+                                        [](const VectorDirection& direction) { return direction.axis >= 0; });
+    if (found_->axes.empty() || (!found_->vectors.empty() && !along_axes)) found_->operands.clear();
     return std::move(found_);
   }
 

@@ -31,7 +31,8 @@ Hasher KeyOf(const hlo::Computation& kernel, const Target& target) {
   return hasher;
 }
 
-// Of the default, which is known before any schedule is made: with what schedules depend on beyond the instruction set.
+// The key of the default, which is known before any schedule is made: with what schedules depend on
+// beyond the instruction set.
 Hash128 DefaultKey(const hlo::Computation& kernel, const Target& target, const std::vector<int64_t>& known) {
   Hasher hasher = KeyOf(kernel, target).Add("default").Add(static_cast<int64_t>(known.size()));
   for (int64_t number : known) hasher.Add(number);

@@ -27,8 +27,8 @@ struct KernelListing {
 };
 
 struct CompileOptions {
-  // By default the tile that suits the kernel's loops best (nests::PreferredTiles); where a contraction spills vectors
-  // with it whatever its register tile, the one of the first three that spills least. Only compiling tells, so
+  // The default is the tile that suits the kernel's loops best (nests::PreferredTiles); where a contraction spills
+  // vectors with it whatever its register tile, the one of the first three that spills least. Only compiling tells, so
   // CompiledKernel::tile says which it was, and nothing else defines it. Whatever is chosen explicitly is compiled as
   // it says, or is an error; a tile leaves the register tile to us.
   kernels::config::ScheduleChoice schedule;
