@@ -24,7 +24,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 TEST(NonNegativeLeastSquares, FindsCoefficientsAndLeavesThoseOutThatWouldBeNegative) {
-  const Rows rows = {{1, 0, 1}, {0, 1, 1}, {1, 1, 1}, {2, 1, 1}};
+  const Equations rows = {{1, 0, 1}, {0, 1, 1}, {1, 1, 1}, {2, 1, 1}};
   EXPECT_THAT(NonNegativeLeastSquares(rows, {5, 6, 8, 10}).value(),
               ElementsAre(DoubleNear(2, 1e-9), DoubleNear(3, 1e-9), DoubleNear(3, 1e-9)));
   const std::vector<double> x = NonNegativeLeastSquares({{1, 1}, {1, 2}, {1, 3}}, {3, 2, 1}).value();
@@ -37,7 +37,7 @@ TEST(FitLinear, FindsThePlantedCoefficientsAndTellsHowSureItIs) {
   std::mt19937_64 random(5);
   std::normal_distribution<double> normal;
   const std::vector<double> planted = {0.7, -0.3, 0.0, 1.1};
-  Rows rows;
+  Equations rows;
   std::vector<double> targets;
   const auto draw = [&] {
     std::vector<double> row;
@@ -64,7 +64,7 @@ TEST(FitLinear, FindsThePlantedCoefficientsAndTellsHowSureItIs) {
 }
 
 TEST(FitLinear, ACoefficientWithoutDeviationStays) {
-  const Rows rows = {{1, 1}, {2, 1}, {3, 1}, {4, 1}};
+  const Equations rows = {{1, 1}, {2, 1}, {3, 1}, {4, 1}};
   const LinearPosterior fit = FitLinear(rows, {7, 9, 11, 13}, {{0, 5}, {10, 0}}).value();
   EXPECT_NEAR(fit.mean[0], 2, 0.05);
   EXPECT_NEAR(fit.mean[1], 5, 1e-6);

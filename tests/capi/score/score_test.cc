@@ -25,14 +25,15 @@ std::atomic<int64_t> allocations = 0;
 
 }  // namespace
 
-// The whole program allocates by these, the library too: it shows no operator of its own.
-void* operator new(size_t size) {
+// The whole program allocates by these, the library too: it shows no operator of its own. Inlined, a pair of them would
+// be taken for one that does not belong together.
+[[gnu::noinline]] void* operator new(size_t size) {
   ++allocations;
   if (void* memory = std::malloc(size)) return memory;
   throw std::bad_alloc();
 }
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, size_t) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete(void* memory, size_t) noexcept { std::free(memory); }
 
 namespace {
 
