@@ -51,7 +51,7 @@ class Deployed:
         if len(leaves) != len(self.inputs):
             raise TypeError(f"{self.path}: takes {len(self.inputs)} arrays, {len(leaves)} were given")
         for number, (leaf, (name, dtype, shape)) in enumerate(zip(leaves, self.inputs)):
-            array = np.ascontiguousarray(leaf)
+            array = np.asarray(leaf, order="C")
             if array.dtype != dtype or array.shape != shape:
                 raise TypeError(f"{self.path}: argument {number} ({name}) is {array.dtype}{list(array.shape)}, expected {dtype}{list(shape)}")
             self._call("set_input", self._module, number, array.ctypes.data, array.nbytes)
