@@ -144,7 +144,7 @@ class Run {
   }
   size_t phases() const { return kernel->code->descriptor().phases.size(); }
   // The phase that transforms the weights comes first.
-  size_t first() const { return kernel->tile.starts_with("winograd") ? 1 : 0; }
+  size_t first() const { return kernel->tile.starts_with("winograd") && phases() > 1 ? 1 : 0; }
   double Sample(runtime::ThreadPool& pool) {
     double seconds = 0;
     for (size_t phase = first(); phase < phases(); ++phase) seconds += Phase(phase, pool);
