@@ -2,7 +2,8 @@
 //
 //   build/release/bench/winograd [C2 C6 C9 C12] [--threads=1,2] [--tile=winograd4:1x2x14x64] [--seconds=2] [--json]
 //
-// Layers are named as in Table 2 of the TVM paper (Chen et al., OSDI 2018), in f32, channels last, with bias and relu.
+// Layers are named as in Table 2 of the TVM paper (Chen et al., OSDI 2018), or by numbers: 56x64x128 has pictures of
+// 56x56, 64 input features and 128 output features. They are f32, channels last, padded by 1, with bias and relu.
 // Times are minima of one call without the phase that transforms the weights, which does not depend on the input;
 // `weights` is that phase. GF/s count the operations of the direct sum whatever the algorithm, so that shares of the
 // peak can exceed 1. The error is the largest difference from the sum in double precision over the root mean square of
@@ -36,6 +37,8 @@ struct Layer {
   std::string name;
   int64_t size, features, outputs;
 };
+constexpr int64_t kLargest = 4096;
+
 const Layer kLayers[] = {{"C2", 56, 64, 64}, {"C6", 28, 128, 128}, {"C9", 14, 256, 256}, {"C12", 7, 512, 512}};
 
 struct Flags {
@@ -45,6 +48,20 @@ struct Flags {
   double seconds = 1;
   bool json = false;
 };
+
+absl::StatusOr<Layer> ParseLayer(const std::string& name) {
+  for (const Layer& layer : kLayers) {
+    if (layer.name == name) return layer;
+  }
+  Layer layer{name, 0, 0, 0};
+  char rest = 0;
+  const bool numbers =
+      std::sscanf(name.c_str(), "%ldx%ldx%ld%c", &layer.size, &layer.features, &layer.outputs, &rest) == 3;
+  const auto fits = [](int64_t value) { return value >= 1 && value <= kLargest; };
+  if (numbers && fits(layer.size) && fits(layer.features) && fits(layer.outputs)) return layer;
+  return absl::InvalidArgumentError(absl::StrCat("layer `", name, "`: expected C2, C6, C9, C12, or numbers of 1 to ",
+                                                 kLargest, " such as 56x64x128"));
+}
 
 std::string TextOf(const Layer& layer) {
   const std::string shape = absl::StrFormat("f32[1,%d,%d,%d]", layer.size, layer.size, layer.outputs);
@@ -127,7 +144,7 @@ class Run {
   }
   size_t phases() const { return kernel->code->descriptor().phases.size(); }
   // The phase that transforms the weights comes first.
-  size_t first() const { return kernel->tile.starts_with("winograd") ? 1 : 0; }
+  size_t first() const { return kernel->tile.starts_with("winograd") && phases() > 1 ? 1 : 0; }
   double Sample(runtime::ThreadPool& pool) {
     double seconds = 0;
     for (size_t phase = first(); phase < phases(); ++phase) seconds += Phase(phase, pool);
@@ -202,8 +219,8 @@ absl::Status MeasureLayer(const Layer& layer, int threads, const Flags& flags, n
 
 absl::Status Measure(const Flags& flags) {
   nlohmann::json rows = nlohmann::json::array();
-  for (const Layer& layer : kLayers) {
-    if (std::find(flags.layers.begin(), flags.layers.end(), layer.name) == flags.layers.end()) continue;
+  for (const std::string& name : flags.layers) {
+    SMELT_ASSIGN_OR_RETURN(const Layer layer, ParseLayer(name));
     for (int threads : flags.threads) SMELT_RETURN_IF_ERROR(MeasureLayer(layer, threads, flags, &rows));
   }
   if (flags.json) std::printf("%s\n", rows.dump(2).c_str());
@@ -213,7 +230,7 @@ absl::Status Measure(const Flags& flags) {
 int Main(int argc, char** argv) {
   Flags flags;
   CLI::App app("Convolutions by the direct sum and by Winograd's algorithms", "winograd");
-  app.add_option("LAYERS", flags.layers, "Of C2, C6, C9, C12")->check(CLI::IsMember({"C2", "C6", "C9", "C12"}));
+  app.add_option("LAYERS", flags.layers, "C2, C6, C9, C12, or numbers such as 56x64x128");
   app.add_option("--threads", flags.threads, "Numbers of threads")->delimiter(',')->check(CLI::Range(1, 256));
   app.add_option("--tile", flags.tiles, "Instead of direct, winograd2 and winograd4: these, of which direct is one")
       ->delimiter(',');

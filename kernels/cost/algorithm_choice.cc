@@ -1,8 +1,10 @@
 #include "kernels/cost/algorithm_choice.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/status_macros.h"
+#include "kernels/cost/contraction_shape.h"
 #include "kernels/nests/structure.h"
 #include "kernels/te/hlo/from_hlo.h"
 #include "kernels/templates/winograd.h"
@@ -10,6 +12,9 @@
 
 namespace smelt::kernels::cost {
 namespace {
+
+// Share of the peak that the direct sum reaches at its best.
+constexpr double kDirectShare = 0.92;
 
 struct Estimated {
   nests::Tile tile;  // with extents
@@ -45,7 +50,10 @@ absl::StatusOr<CostEstimate> EstimateAlgorithm(const hlo::Computation& kernel, c
 std::optional<nests::Tile> DefaultAlgorithm(const hlo::Computation& kernel, const machine::Machine& target) {
   const std::vector<nests::Tile> others = nests::OtherAlgorithms(kernel);
   if (others.empty()) return std::nullopt;
-  double best = kWinogradGain * EstimateKernel(kernel, target).seconds();
+  // The estimate of a kernel is that of an ordinary one; what is chosen here has to beat a good one.
+  const double flops = ShapeOfContraction(*te::OnlyConvolution(kernel)).flops();
+  const double direct = flops / (kDirectShare * target.peak_flops_f32 * target.threads);
+  double best = kWinogradGain * std::min(direct, EstimateKernel(kernel, target).seconds());
   std::optional<nests::Tile> chosen;
   for (const nests::Tile& other : others) {
     absl::StatusOr<Estimated> estimated = Estimate(kernel, other, target);

@@ -17,6 +17,8 @@ constexpr double kLatency = 4.5;
 constexpr double kTail = 1.03;
 // Flops of a transform at the peak's pace for each element that it reads or writes.
 constexpr double kTransformFlops = 10;
+// Steps of a sum that starting it from zero and storing it take.
+constexpr double kStartSteps = 4;
 // Pieces of work considered for each axis.
 constexpr size_t kMostChoices = 12;
 
@@ -112,8 +114,13 @@ WinogradEstimate EstimateWinograd(const WinogradStages& stages, const std::vecto
   WinogradEstimate estimate;
   const Registers registers = ChooseRegisters(tile, target);
   const double share = kProductShare / (kMultiplyAdds * registers.cycles);
-  estimate.product_seconds = rounds * 2 * points * tiles * features * outputs / (target.peak_flops_f32 * share);
-  estimate.transform_seconds = rounds * points * tiles * (features + outputs) * kTransformFlops / target.peak_flops_f32;
+  estimate.product_seconds =
+      rounds * 2 * points * tiles * (features + kStartSteps) * outputs / (target.peak_flops_f32 * share);
+  // Transforms work on whole vectors.
+  const int64_t lanes = registers.tile.lanes;
+  const double transformed =
+      static_cast<double>((Pieces(stages.input->shape[5], lanes) + Pieces(tile[3], lanes)) * lanes);
+  estimate.transform_seconds = rounds * points * tiles * transformed * kTransformFlops / target.peak_flops_f32;
   const double all_weights = 4 * points * features * static_cast<double>(stages.extents[3]);
   estimate.weights_seconds = rounds * 4 * points * features * outputs / target.BandwidthOf(all_weights);
   estimate.launch_seconds = pieces > 1 && target.threads > 1 ? target.fork_seconds : target.launch_seconds;
