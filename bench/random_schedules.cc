@@ -89,7 +89,10 @@ class Campaign {
                   flags_.programs.size());
     }
     for (uint64_t seed = flags_.seed; agreed_ < flags_.count; ++seed) {
+      const int64_t before = agreed_;
       const std::string difference = Try(seed);
+      if (agreed_ > before && agreed_ % 1000 == 0)
+        std::fprintf(stderr, "%ld of %ld agree, %.0f seconds\n", agreed_, flags_.count, Since(start));
       if (difference.empty()) continue;
       std::printf("seed %lu: %s\n", seed, difference.c_str());
       return 1;

@@ -29,7 +29,7 @@ constexpr DotInstruction kInstructions[] = {
     {DotKind::kUnsignedSigned, "avxvnni", 1, 8, 12, kU8, kS8, kS32, false},
     {DotKind::kShiftedSigned, "avxvnni", 1, 8, 12, kS8, kS8, kS32, true},
     {DotKind::kSignedUnsigned, "avxvnni", 1, 8, 12, kS8, kU8, kS32, false},
-    {DotKind::kSigned, "dotprod", 1, 4, 24, kS8, kS8, kS32, false},
+    {DotKind::kSigned, "dotprod", 1, 4, 20, kS8, kS8, kS32, false},
 };
 
 // Rows that share the right operand from which on packing it pays, columns and terms that fill a good part of a group.

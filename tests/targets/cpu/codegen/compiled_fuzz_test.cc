@@ -17,7 +17,7 @@ TEST(CompiledFuzz, RandomSchedulesRunAsTheirGraphsSay) {
   const char* one = std::getenv("SMELT_FUZZ_SEED");
   const char* count = std::getenv("SMELT_FUZZ_COUNT");
   const uint64_t first = one != nullptr ? std::strtoull(one, nullptr, 10) : 100000;
-  const uint64_t rounds = one != nullptr ? 1 : count != nullptr ? std::strtoull(count, nullptr, 10) : 60;
+  const uint64_t rounds = one != nullptr ? 1 : count != nullptr ? std::strtoull(count, nullptr, 10) : 200;
   const Target target = DetectTarget(false);
   int failures = 0;
   for (uint64_t seed = first; seed < first + rounds && failures < 3; ++seed) {

@@ -39,14 +39,18 @@ bool HostHas(const std::string& instruction) {
   return std::find(host.instructions.begin(), host.instructions.end(), instruction) != host.instructions.end();
 }
 
-void ExpectAgrees(const std::string& entry, const std::string& instruction, double tolerance = 2e-5) {
+// `spills`: whether what follows the sum may take more registers than there are.
+void ExpectAgrees(const std::string& entry, const std::string& instruction, double tolerance = 2e-5,
+                  bool spills = false) {
   const auto module = Parse(entry);
   const kernels::Reference reference = kernels::MakeReference(*module);
   Target target = DetectTarget(/*measure=*/false);
   const absl::StatusOr<CompiledRun> run = RunCompiled(*module, reference.inputs, target);
   ASSERT_TRUE(run.ok()) << run.status();
   EXPECT_THAT(run->kernel->trace, HasSubstr(instruction));
-  EXPECT_EQ(run->kernel->vector_spills, 0) << run->kernel->trace;
+  if (!spills) {
+    EXPECT_EQ(run->kernel->vector_spills, 0) << run->kernel->trace;
+  }
   EXPECT_EQ(kernels::Difference(run->outputs, reference.outputs, tolerance), "") << entry << run->kernel->trace;
 }
 
@@ -86,7 +90,7 @@ TEST(CompiledDotInstruction, QuantisedConvolutionsAreExactOnThisMachine) {
                      image, R"( clamp(lo, scaled, hi)
   ROOT r = s8)",
                      image, " convert(kept)"),
-        "dot_s8shifted_s8_16");
+        "dot_s8shifted_s8_16", 0, /*spills=*/true);
   }
 }
 
