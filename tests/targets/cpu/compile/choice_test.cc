@@ -118,8 +118,8 @@ TEST(CompileKernel, AnExplicitChoiceIsCompiledAsItSaysOrNotAtAll) {
   };
   EXPECT_THAT(error(kernels::nests::Tile{{1, 2, 3}}), HasSubstr("has 3 extents"));
   EXPECT_THAT(error(ConfigText{"i7=1x1x1"}), HasSubstr("sets no knob"));
-  EXPECT_THAT(error(KernelTrace{Hash128(), "", "", "split p i9 8 guard\n"}), HasSubstr("no loop `i9`"));
-  EXPECT_THAT(error(KernelTrace{Hash128(), "", "", "cache_write p local\n"}), HasSubstr("local"));
+  EXPECT_THAT(error(KernelTrace{Hash128(), "", "", "split dot_0 i9 8 guard\n"}), HasSubstr("no loop `i9`"));
+  EXPECT_THAT(error(KernelTrace{Hash128(), "", "", "cache_write dot_0 local\n"}), HasSubstr("local"));
 }
 
 }  // namespace
