@@ -6,8 +6,10 @@
 #include <optional>
 #include <utility>
 
+#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "base/hash.h"
 #include "base/status_macros.h"
 #include "fusion/apply.h"
 #include "fusion/kernel.h"
@@ -31,6 +33,7 @@ struct Scheduling {
   double best = 0;         // seconds that a schedule must stay below
   std::string chosen;      // empty: none
   ConfigSet tried;
+  absl::flat_hash_set<Hash128> traces;
   std::vector<std::pair<Config, double>> seconds;  // 0: failed
 };
 
@@ -120,8 +123,13 @@ class ProgramSchedules {
     for (const auto& [config, seconds] : kernel.seconds)
       measured.push_back({config, seconds > 0 ? fastest / seconds : 0.0});
     SMELT_RETURN_IF_ERROR(kernel.search->proposer->Learn(measured));
+    // Several points of a space may come to one schedule, which is worth one trial.
+    const auto is_new = [&](const Config& config) {
+      const absl::StatusOr<kernels::schedule::Schedule> schedule = kernel.task->space.ScheduleFor(config);
+      return schedule.ok() && kernel.traces.insert(HashOf(schedule->ToString())).second;
+    };
     SMELT_ASSIGN_OR_RETURN(const std::vector<Config> batch,
-                           kernel.search->proposer->Next(options_.batch, kernel.tried));
+                           kernel.search->proposer->Next(options_.batch, kernel.tried, is_new));
     int64_t done = 0;
     for (const Config& config : batch) {
       stopped_ = !options_.proceed(absl::StrCat("schedule ", kernel.tried.size() + 1, " of ", kernel.kernel->name));

@@ -16,7 +16,7 @@ constexpr size_t kFreshImitated =
 class ByModel : public Proposer {
  public:
   ByModel(const ScheduleTask& task, CandidateFeatures& features, CostModel& model, const ModelProposerOptions& options)
-      : task_(task),
+      : Proposer(task),
         features_(features),
         model_(model),
         options_(options),
@@ -29,11 +29,11 @@ class ByModel : public Proposer {
     return model_.Fit(known_);
   }
 
-  absl::StatusOr<std::vector<Config>> Next(size_t count, const ConfigSet& measured) override {
+  absl::StatusOr<std::vector<Config>> Propose(size_t count, const ConfigSet& measured, const Accept& accept) override {
     ConfigSet taken = measured;
     std::vector<Config> batch;
     if (!model_.CanScore()) {
-      AddRandom(task_, count, random_, taken, batch);
+      AddRandom(task_, count, random_, accept, taken, batch);
       return batch;
     }
     SMELT_RETURN_IF_ERROR(FindBest());
@@ -42,14 +42,13 @@ class ByModel : public Proposer {
     while (batch.size() < by_model && !ranked.empty()) {
       std::vector<size_t> chosen = SelectDiverse(ranked, by_model - batch.size(), options_.selection);
       for (const size_t i : chosen) {
-        // A cheap model has not asked whether there is a schedule.
-        if (model_.IsCheap() && !task_.space.ScheduleFor(ranked[i].config).ok()) continue;
-        if (taken.insert(ranked[i].config.values()).second) batch.push_back(ranked[i].config);
+        if (taken.insert(ranked[i].config.values()).second && accept(ranked[i].config))
+          batch.push_back(ranked[i].config);
       }
       std::sort(chosen.rbegin(), chosen.rend());
       for (const size_t i : chosen) ranked.erase(ranked.begin() + static_cast<std::ptrdiff_t>(i));
     }
-    AddRandom(task_, count - batch.size(), random_, taken, batch);
+    AddRandom(task_, count - batch.size(), random_, accept, taken, batch);
     return batch;
   }
 
@@ -129,7 +128,6 @@ class ByModel : public Proposer {
     return imitation;
   }
 
-  const ScheduleTask& task_;
   CandidateFeatures& features_;
   CostModel& model_;
   const ModelProposerOptions options_;

@@ -14,31 +14,30 @@ constexpr int kDrawsForEach = 100;  // a small space may have nothing new
 
 class Drawn : public Proposer {
  public:
-  Drawn(const ScheduleTask& task, uint64_t seed) : task_(task), random_(seed) {}
+  Drawn(const ScheduleTask& task, uint64_t seed) : Proposer(task), random_(seed) {}
 
-  absl::StatusOr<std::vector<Config>> Next(size_t count, const ConfigSet& measured) override {
+  absl::StatusOr<std::vector<Config>> Propose(size_t count, const ConfigSet& measured, const Accept& accept) override {
     ConfigSet taken = measured;
     std::vector<Config> batch;
-    AddRandom(task_, count, random_, taken, batch);
+    AddRandom(task_, count, random_, accept, taken, batch);
     return batch;
   }
   absl::Status Learn(absl::Span<const Measured>) override { return absl::OkStatus(); }
   std::string Describe() const override { return "random"; }
 
  private:
-  const ScheduleTask& task_;
   std::mt19937_64 random_;
 };
 
 class Grid : public Proposer {
  public:
   Grid(const ScheduleTask& task, int64_t trials)
-      : task_(task), stride_(task.space.size() / static_cast<absl::uint128>(std::max<int64_t>(trials, 1))) {
+      : Proposer(task), stride_(task.space.size() / static_cast<absl::uint128>(std::max<int64_t>(trials, 1))) {
     if (stride_ == 0) stride_ = 1;
     next_ = stride_ / 2;
   }
 
-  absl::StatusOr<std::vector<Config>> Next(size_t count, const ConfigSet& measured) override {
+  absl::StatusOr<std::vector<Config>> Propose(size_t count, const ConfigSet& measured, const Accept& accept) override {
     std::vector<Config> batch;
     // What lies between two points of the grid stands in for one that cannot be made.
     constexpr int kMostTries = 20000;
@@ -52,7 +51,7 @@ class Grid : public Proposer {
       next_ += stride_;
       if (measured.contains(config.values()) || !task_.space.Check(config).ok()) continue;
       if (std::find(batch.begin(), batch.end(), config) != batch.end()) continue;
-      if (task_.space.ScheduleFor(config).ok()) batch.push_back(std::move(config));
+      if (accept(config)) batch.push_back(std::move(config));
     }
     return batch;
   }
@@ -60,16 +59,15 @@ class Grid : public Proposer {
   std::string Describe() const override { return "grid"; }
 
  private:
-  const ScheduleTask& task_;
   absl::uint128 stride_, next_;
 };
 
 class Genetic : public Proposer {
  public:
   Genetic(const ScheduleTask& task, const GeneticOptions& options)
-      : task_(task), options_(options), random_(options.seed) {}
+      : Proposer(task), options_(options), random_(options.seed) {}
 
-  absl::StatusOr<std::vector<Config>> Next(size_t count, const ConfigSet& measured) override {
+  absl::StatusOr<std::vector<Config>> Propose(size_t count, const ConfigSet& measured, const Accept& accept) override {
     ConfigSet taken = measured;
     std::vector<Config> batch;
     if (parents_.size() >= options_.population) {
@@ -78,12 +76,12 @@ class Genetic : public Proposer {
         if (static_cast<double>(random_() >> 11) * 0x1p-53 < options_.mutation)
           child = task_.space.Mutate(child, random_);
         if (taken.contains(child.values()) || !task_.space.Check(child).ok()) continue;
-        if (!task_.space.ScheduleFor(child).ok()) continue;
+        if (!accept(child)) continue;
         taken.insert(child.values());
         batch.push_back(std::move(child));
       }
     }
-    if (batch.size() < count) AddRandom(task_, count - batch.size(), random_, taken, batch);
+    if (batch.size() < count) AddRandom(task_, count - batch.size(), random_, accept, taken, batch);
     return batch;
   }
 
@@ -123,7 +121,6 @@ class Genetic : public Proposer {
     return task_.space.Parse(text);
   }
 
-  const ScheduleTask& task_;
   const GeneticOptions options_;
   std::mt19937_64 random_;
   std::vector<Measured> parents_;
@@ -132,12 +129,12 @@ class Genetic : public Proposer {
 
 }  // namespace
 
-void AddRandom(const ScheduleTask& task, size_t count, std::mt19937_64& random, ConfigSet& taken,
+void AddRandom(const ScheduleTask& task, size_t count, std::mt19937_64& random, const Accept& accept, ConfigSet& taken,
                std::vector<Config>& batch) {
   const size_t wanted = batch.size() + count;
   for (size_t draws = 0; batch.size() < wanted && draws < kDrawsForEach * count; ++draws) {
     Config config = task.space.Random(random);
-    if (taken.contains(config.values()) || !task.space.ScheduleFor(config).ok()) continue;
+    if (taken.contains(config.values()) || !accept(config)) continue;
     taken.insert(config.values());
     batch.push_back(std::move(config));
   }

@@ -4,12 +4,14 @@
 //   std::vector<Config> next = proposer->Next(16, /*measured=*/{}).value();
 //   proposer->Learn(measured).ok();
 //
-// A batch holds no point twice and none that was measured, and every point of it has a schedule: what cannot be made is
-// not worth a trial. One seed and the same measurements give the same batches. Not thread-safe.
+// A batch holds no point twice, none that was measured and none that is not worth a trial: what has no schedule, above
+// all. One seed and the same measurements give the same batches. Not thread-safe.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <random>
 #include <string>
 #include <vector>
 
@@ -23,14 +25,27 @@
 
 namespace smelt::tuner {
 
+// Whether a point is worth a trial; what it answers with yes is in the batch.
+using Accept = std::function<bool(const Config&)>;
+
 class Proposer {
  public:
+  explicit Proposer(const ScheduleTask& task) : task_(task) {}
   virtual ~Proposer() = default;
-  // At most `count`; fewer where the space has no more, or none were found.
-  virtual absl::StatusOr<std::vector<Config>> Next(size_t count, const ConfigSet& measured) = 0;
+  // At most `count`; fewer where the space has no more, or none were found. `accept`, where given, must refuse what has
+  // no schedule.
+  absl::StatusOr<std::vector<Config>> Next(size_t count, const ConfigSet& measured, const Accept& accept = nullptr) {
+    if (accept) return Propose(count, measured, accept);
+    return Propose(count, measured, [this](const Config& config) { return task_.space.ScheduleFor(config).ok(); });
+  }
   // All that was measured so far.
   virtual absl::Status Learn(absl::Span<const Measured> measured) = 0;
   virtual std::string Describe() const = 0;
+
+ protected:
+  virtual absl::StatusOr<std::vector<Config>> Propose(size_t count, const ConfigSet& measured,
+                                                      const Accept& accept) = 0;
+  const ScheduleTask& task_;
 };
 
 // Evenly drawn points.
@@ -64,8 +79,8 @@ struct ModelProposerOptions {
 std::unique_ptr<Proposer> ModelProposer(const ScheduleTask& task, CandidateFeatures& features, CostModel& model,
                                         const ModelProposerOptions& options);
 
-// Draws points with a schedule that are neither in `taken` nor drawn twice, adds them to both.
-void AddRandom(const ScheduleTask& task, size_t count, std::mt19937_64& random, ConfigSet& taken,
+// Draws points that are accepted and not in `taken`, and adds them to both.
+void AddRandom(const ScheduleTask& task, size_t count, std::mt19937_64& random, const Accept& accept, ConfigSet& taken,
                std::vector<Config>& batch);
 
 }  // namespace smelt::tuner

@@ -4,10 +4,12 @@
 #include <cmath>
 #include <utility>
 
+#include "absl/container/flat_hash_set.h"
 #include "absl/numeric/int128.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/clock.h"
+#include "base/hash.h"
 #include "base/status_macros.h"
 #include "tuner/schedule/transfer.h"
 
@@ -73,7 +75,9 @@ class Session {
     SMELT_ASSIGN_OR_RETURN(const std::vector<ScheduleResult> recorded, trials_.Recorded());
     for (const ScheduleResult& known : recorded) {
       if (static_cast<int64_t>(results_.size()) >= options_.search.trials) break;
-      if (!measured_.contains(known.config.values())) SMELT_RETURN_IF_ERROR(Try(known.config));
+      if (measured_.contains(known.config.values())) continue;
+      (void)IsNew(known.config);  // from now on it is not
+      SMELT_RETURN_IF_ERROR(Try(known.config));
     }
     return absl::OkStatus();
   }
@@ -84,14 +88,22 @@ class Session {
     SMELT_RETURN_IF_ERROR(proposer.Learn(ToMeasured(results_)));
     // Every search begins with the point that is nearest to the default.
     std::vector<Config> batch;
-    if (results_.empty() && task_.space.ScheduleFor(task_.space.Default()).ok()) {
+    if (results_.empty() && IsNew(task_.space.Default())) {
       batch.push_back(task_.space.Default());
       measured_.insert(batch[0].values());
     }
-    SMELT_ASSIGN_OR_RETURN(std::vector<Config> proposed, proposer.Next(count - batch.size(), measured_));
+    SMELT_ASSIGN_OR_RETURN(
+        std::vector<Config> proposed,
+        proposer.Next(count - batch.size(), measured_, [this](const Config& config) { return IsNew(config); }));
     batch.insert(batch.end(), proposed.begin(), proposed.end());
     report_.model_seconds += Since(begin);
     return batch;
+  }
+
+  // Several points of a space may come to one schedule, which is worth one trial.
+  bool IsNew(const Config& config) {
+    const absl::StatusOr<kernels::schedule::Schedule> schedule = task_.space.ScheduleFor(config);
+    return schedule.ok() && traces_.insert(HashOf(schedule->ToString())).second;
   }
 
   absl::Status Try(const Config& config) {
@@ -160,6 +172,7 @@ class Session {
   const Clock::time_point start_;
   std::vector<ScheduleResult> results_;
   ConfigSet measured_;
+  absl::flat_hash_set<Hash128> traces_;
   ScheduleReport report_;
 };
 

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "fusion/kernel.h"
 #include "hlo/text/parser.h"
+#include "tuner/schedule/proposer.h"
 #include "tuner/schedule/schedule_task.h"
 
 namespace smelt::tuner {
@@ -29,5 +30,9 @@ struct ProductTask {
   fusion::Kernel kernel;
   ScheduleTask task;
 };
+
+inline Accept HasSchedule(const ScheduleTask& task) {
+  return [&task](const Config& config) { return task.space.ScheduleFor(config).ok(); };
+}
 
 }  // namespace smelt::tuner

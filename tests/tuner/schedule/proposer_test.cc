@@ -71,7 +71,7 @@ TEST(Proposer, ModelOfLoopsIsFollowedThroughItsImitation) {
   std::mt19937_64 random(11);
   ConfigSet tried;
   std::vector<Config> points;
-  AddRandom(product.task, 60, random, tried, points);
+  AddRandom(product.task, 60, random, HasSchedule(product.task), tried, points);
   const FeatureTable table = features.Of(points, Representation::kInvariant);
   size_t lively = 0, most = 0;
   float low = 0, high = 1;
@@ -149,7 +149,7 @@ TEST(CostModel, LearnsFromFailuresAndKnowsNothingBeforehand) {
   std::vector<Measured> measured;
   ConfigSet tried;
   std::vector<Config> points;
-  AddRandom(product.task, 200, random, tried, points);
+  AddRandom(product.task, 200, random, HasSchedule(product.task), tried, points);
   // Whatever has the first option of the first knob fails, all else is alike.
   for (const Config& config : points) measured.push_back({config, config.values()[0] < 3 ? 0.0 : 1.0});
   ASSERT_TRUE(model->Fit(measured).ok());
@@ -171,7 +171,7 @@ TEST(CostModel, EnsemblesDoubtWhatTheyHaveNotSeen) {
   std::mt19937_64 random(1);
   ConfigSet tried;
   std::vector<Config> points;
-  AddRandom(product.task, 80, random, tried, points);
+  AddRandom(product.task, 80, random, HasSchedule(product.task), tried, points);
   std::vector<Measured> measured;
   for (const Config& config : points) measured.push_back({config, PlantedScore(product.task, config)});
   ASSERT_TRUE(model->Fit(measured).ok());

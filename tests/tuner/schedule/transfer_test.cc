@@ -23,7 +23,7 @@ std::vector<Config> Points(const ScheduleTask& task, size_t count) {
   std::mt19937_64 random(1);
   ConfigSet taken;
   std::vector<Config> points;
-  AddRandom(task, count, random, taken, points);
+  AddRandom(task, count, random, HasSchedule(task), taken, points);
   return points;
 }
 
