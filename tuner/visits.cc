@@ -108,7 +108,7 @@ class Visitor {
     const fusion::Kernel reference = ReferenceKernel();
     measure::Runner timer(target_.NewDevice(targets::DeviceUse::kTimes), options_.policy, options_.cancel);
     std::vector<std::pair<size_t, KernelVisit>> open;  // since the last reference time
-    double pause = 0;  // until the reference kernel is timed again
+    double pause = 0;                                  // until the reference kernel is timed again
     const auto close = [&]() -> absl::Status {
       const Clock::time_point begin = Clock::now();
       if (target_.TimesVary()) {
