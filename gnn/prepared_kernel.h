@@ -22,9 +22,9 @@ class PreparedKernel {
   // What a tile divides, outer first: a tile has as many extents. Empty as well where the result is a scalar.
   virtual const std::vector<int64_t>& dimensions() const = 0;
 
-  // Scores of `count` tiles, whose extents lie one behind the other; lower is better, comparable within one kernel only.
-  // A tile with an extent below 1 or above its dimension scores infinity; returns how many do. Allocates nothing but in
-  // a thread's first call.
+  // Scores of `count` tiles, whose extents lie one behind the other; lower is better, comparable within one kernel
+  // only. A tile with an extent below 1 or above its dimension scores infinity; returns how many do. Allocates nothing
+  // but in a thread's first call.
   virtual int64_t Score(const int64_t* extents, int64_t count, float* scores) const = 0;
 };
 

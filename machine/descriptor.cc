@@ -31,9 +31,7 @@ const Real kReals[] = {
     {"fork_seconds", &Machine::fork_seconds},
 };
 
-absl::Status Wrong(const std::string& what) {
-  return absl::InvalidArgumentError(StrCat("machine descriptor: ", what));
-}
+absl::Status Wrong(const std::string& what) { return absl::InvalidArgumentError(StrCat("machine descriptor: ", what)); }
 
 absl::Status ReadReal(const json& value, const std::string& name, double* out) {
   if (!value.is_number() || !std::isfinite(value.get<double>()) || !(value.get<double>() > 0))
@@ -108,8 +106,9 @@ absl::StatusOr<Machine> ReadMachine(std::string_view text) {
     for (const Whole& whole : kWholes) {
       if (key != whole.name) continue;
       const bool fits = field.is_number_integer() && field.get<int64_t>() >= 1 && field.get<int64_t>() <= whole.most;
-      status = fits ? absl::OkStatus()
-                    : Wrong(StrCat("`", key, "` is ", field.dump(), ", expected a whole number from 1 to ", whole.most));
+      status = fits
+                   ? absl::OkStatus()
+                   : Wrong(StrCat("`", key, "` is ", field.dump(), ", expected a whole number from 1 to ", whole.most));
       if (fits) machine.*whole.field = field.get<int>();
     }
     for (const Real& real : kReals) {

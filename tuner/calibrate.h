@@ -32,8 +32,8 @@ struct CalibrateReport {
   int64_t kernels = 0;   // that were timed, and counted
   int64_t unsteady = 0;  // timed in a spell, and left out
   int64_t failed = 0;
-  // How good a fit to four fifths of the kernels is on every fifth: mean absolute error of the log time, and the share of
-  // them within their intervals of 90 %. The error before is that of the model as it was, on the same kernels.
+  // How good a fit to four fifths of the kernels is on every fifth: mean absolute error of the log time, and the share
+  // of them within their intervals of 90 %. The error before is that of the model as it was, on the same kernels.
   double error_before = 0, error = 0, inside = 0;
   double seconds = 0;
 };

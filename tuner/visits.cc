@@ -108,7 +108,9 @@ class Visitor {
     const fusion::Kernel reference = ReferenceKernel();
     measure::Runner timer(target_.NewDevice(targets::DeviceUse::kTimes), options_.policy, options_.cancel);
     std::vector<std::pair<size_t, KernelVisit>> open;  // since the last reference time
+    double pause = 0;                                  // until the reference kernel is timed again
     const auto close = [&]() -> absl::Status {
+      const Clock::time_point begin = Clock::now();
       if (target_.TimesVary()) {
         const measure::Outcome outcome = target_.TimeKernel(timer, reference, "").outcome;
         if (outcome.ok()) watch_.Add(outcome.best());
@@ -122,18 +124,21 @@ class Visitor {
         SMELT_RETURN_IF_ERROR(take_(jobs_[number], visit));
       }
       open.clear();
+      // A target that compiles it anew each time is asked more rarely: it may take a tenth of the time.
+      pause = options_.seconds_between > 0 ? std::max(options_.seconds_between, 9 * Since(begin)) : 0;
       return absl::OkStatus();
     };
     SMELT_RETURN_IF_ERROR(close());
     for (size_t i = 0; i < 2 * SpellWatch::kLeast && watch_.usual() > 0 && !watch_.IsWarm(); ++i)
       SMELT_RETURN_IF_ERROR(close());
+    pause = options_.seconds_between;  // what came before started the process
     Clock::time_point last = Clock::now();
     for (size_t place = 0; place < due.size() && !Ended(); ++place) {
       KernelVisit visit = Visit(jobs_[due[place]], timer);
       if (options_.cancel != nullptr && *options_.cancel) break;
       visit.placement = absl::StrCat("process ", ::getpid(), ".", process, ", place ", place);
       open.emplace_back(due[place], std::move(visit));
-      if (Since(last) < options_.seconds_between) continue;
+      if (Since(last) < pause) continue;
       SMELT_RETURN_IF_ERROR(close());
       last = Clock::now();
     }

@@ -1,13 +1,13 @@
-// A model adapted to a machine that it was not trained on: another base for each kind of kernel, and another last layer,
-// both in closed form from the times of a few hundred kernels there.
+// A model adapted to a machine that it was not trained on: another base for each kind of kernel, and another last
+// layer, both in closed form from the times of a few hundred kernels there.
 //
 //   Calibration calibration = Calibrate(probes, weights).value();
 //   Prediction p = calibration.Predict("dot", estimate, log_estimate, hidden.data(), hidden.size());
 //
 // The network stays as it is and sees features under the figures of the machine that it was trained on. log(seconds /
-// 100 ns) is the trained estimate, plus coefficients times: the hidden values that the network's last layer weighs; one;
-// how far the base of this machine lies from the trained estimate; and one for each kind of kernel. The prior is the
-// trained last layer and nothing of the rest (Bayesian linear regression).
+// 100 ns) is the trained estimate, plus coefficients times: the hidden values that the network's last layer weighs;
+// one; how far the base of this machine lies from the trained estimate; and one for each kind of kernel. The prior is
+// the trained last layer and nothing of the rest (Bayesian linear regression).
 #pragma once
 
 #include <map>

@@ -40,11 +40,11 @@ struct KernelExample {
   std::string compiler;  // codegen::CompilerVersion()
   std::string trace;     // schedule of the default tile
   std::vector<Measurement> measurements;
-  std::string machine;        // machine::DescribeMachine(); empty: not told
-  std::string provenance;     // heuristic, random, walk, variant, again or imported, with details behind a colon
-  int64_t unix_seconds = 0;   // when; 0: not told
-  std::string placement;      // which process, and where in it
-  double drift = 0;           // the reference kernel's time then over its usual time, minus 1
+  std::string machine;       // machine::DescribeMachine(); empty: not told
+  std::string provenance;    // heuristic, random, walk, variant, again or imported, with details behind a colon
+  int64_t unix_seconds = 0;  // when; 0: not told
+  std::string placement;     // which process, and where in it
+  double drift = 0;          // the reference kernel's time then over its usual time, minus 1
 };
 
 class CorpusWriter {

@@ -12,8 +12,8 @@
 #include "base/status_macros.h"
 #include "fusion/kernel_cost.h"
 #include "gnn/corpus/corpus.h"
-#include "gnn/dataset/kernel_kind.h"
 #include "gnn/corpus/visits.h"
+#include "gnn/dataset/kernel_kind.h"
 #include "hlo/text/parser.h"
 #include "kernels/cost/analytical.h"
 #include "machine/descriptor.h"
@@ -133,8 +133,8 @@ absl::Status TakeMachine(const KernelExample& record, absl::string_view folder, 
   if (record.machine.empty() || record.machine == *known) return absl::OkStatus();
   absl::StatusOr<machine::Machine> machine = machine::ReadMachine(record.machine);
   if (!machine.ok())
-    return absl::InvalidArgumentError(absl::StrCat(folder, ": kernel ", record.hash.ToHex(), ": ",
-                                                   machine.status().message()));
+    return absl::InvalidArgumentError(
+        absl::StrCat(folder, ": kernel ", record.hash.ToHex(), ": ", machine.status().message()));
   if (known->empty()) {
     *known = record.machine;
     data->machine = *std::move(machine);
@@ -171,8 +171,9 @@ absl::StatusOr<Dataset> LoadDataset(const std::string& folders, const machine::M
     const auto take = [&](KernelExample record) -> absl::Status {
       SMELT_RETURN_IF_ERROR(Join(record, folder, &data.target));
       if (record.hash == Hash128())
-        return absl::InvalidArgumentError(absl::StrCat(
-            folder, ": a kernel of ", record.program, " has no hash; `smelt corpus import` makes a corpus with hashes"));
+        return absl::InvalidArgumentError(
+            absl::StrCat(folder, ": a kernel of ", record.program,
+                         " has no hash; `smelt corpus import` makes a corpus with hashes"));
       if (options.machine_of_records) SMELT_RETURN_IF_ERROR(TakeMachine(record, folder, &known_machine, &data));
       for (auto [told, kept] : {std::pair(&record.device, &data.device), std::pair(&record.compiler, &data.compiler),
                                 std::pair(&record.policy, &data.policy)}) {
@@ -191,8 +192,8 @@ absl::StatusOr<Dataset> LoadDataset(const std::string& folders, const machine::M
       }
       const auto rough = options.rough.find(data.target.kind);
       std::vector<std::string> kept;
-      absl::StatusOr<Example> example = Featurise(record, data.machine, options,
-                                                  rough == options.rough.end() ? nullptr : &rough->second, &kept);
+      absl::StatusOr<Example> example =
+          Featurise(record, data.machine, options, rough == options.rough.end() ? nullptr : &rough->second, &kept);
       if (!example.ok()) {
         data.warnings.push_back(absl::StrCat("skipped kernel ", record.hash.ToHex(), " of ", record.program, ": ",
                                              example.status().message()));

@@ -35,11 +35,11 @@ struct Example {
 
 struct Dataset {
   std::vector<Example> examples;
-  machine::TargetId target;           // whose kernels were timed, where; what no record tells is left out
-  machine::Machine machine;           // that features were made for
-  bool machine_told = false;          // by the records, and not by who loaded them
+  machine::TargetId target;              // whose kernels were timed, where; what no record tells is left out
+  machine::Machine machine;              // that features were made for
+  bool machine_told = false;             // by the records, and not by who loaded them
   std::string device, compiler, policy;  // of the last record that tells
-  std::vector<std::string> warnings;  // torn tails, skipped examples, a target that features were not made for
+  std::vector<std::string> warnings;     // torn tails, skipped examples, a target that features were not made for
 
   std::vector<std::string> Programs() const;  // sorted, each once
 };
@@ -59,8 +59,8 @@ struct LoadOptions {
 // Reads and featurises a corpus (or several, separated by commas). A kernel that appears more than once with the same
 // program is one example: within a corpus these are visits (corpus/visits.h), and among several corpora the first with
 // its time counts, the first with its tiles. Features are made with the figures of `target`; of a corpus whose records
-// tell of other machines (by name, levels and widths), with those of the first. Corpora of different targets are an error that names both: no model is of two machines or of two
-// compilers.
+// tell of other machines (by name, levels and widths), with those of the first. Corpora of different targets are an
+// error that names both: no model is of two machines or of two compilers.
 absl::StatusOr<Dataset> LoadDataset(const std::string& folders, const machine::Machine& target,
                                     const LoadOptions& options);
 

@@ -94,7 +94,7 @@ SMELT_LANES_INLINE void FillLanes(const Facts& f, const Doubles* extents, int64_
 SMELT_VECTOR_VERSIONS void FillColumns(const Facts& f, const int64_t* extents, int64_t rank, int count,
                                        float* columns) {
   Doubles loaded[TileRows::kMostRank];
-  for (int first = 0; first < count; first += kLanes) {
+  for (int first = 0; first < TileRows::kBlock; first += kLanes) {
     Load(extents, rank, first, count, loaded);
     FillLanes(f, loaded, rank, columns + first);
   }

@@ -71,8 +71,8 @@ struct Engine::Weights {
   std::vector<Layer> layers;
   std::vector<float> lstm_input, lstm_state, lstm_bias;
   std::vector<float> head_pooled, head_kernel, head_bias, hidden_weight, hidden_bias, out_weight, out_bias;
-  // The weights of tiles, with the normalisation folded in: what a clipped column adds, [columns x hidden] and [hidden x columns];
-  // and the hidden layer as it is stored, [outputs x inputs].
+  // The weights of tiles, with the normalisation folded in: what a clipped column adds, [columns x hidden] and [hidden
+  // x columns]; and the hidden layer as it is stored, [outputs x inputs].
   std::vector<float> tile_rows, tile_columns, tile_bias, hidden_by_output;
   int64_t estimate = 0;  // the column that is added to the head's value
 

@@ -69,8 +69,8 @@ bool ReducesRows(const Instruction& reduce) {
 struct Walk {
   double compute = 0;  // in peak flops, elementwise and reductions, each divided by its kind's share
   std::vector<CostFormula::Contraction> contractions;
-  double panel_bytes = 0;          // written and read again by packing
-  double bytes = 0;                // parameters read and results written, each once
+  double panel_bytes = 0;  // written and read again by packing
+  double bytes = 0;        // parameters read and results written, each once
   int phases = 1;
   Kind kind = Kind::kElementwise;
 };

@@ -48,8 +48,8 @@ struct CostFormula {
   struct Contraction {
     double m = 1, n = 1, k = 1;
     double lanes = 16;
-    double scaled_flops = 0;   // multiplied by what the element type costs
-    double reread_bytes = 0;   // for each panel of columns but the first
+    double scaled_flops = 0;  // multiplied by what the element type costs
+    double reread_bytes = 0;  // for each panel of columns but the first
   };
   std::vector<Contraction> contractions;
   double compute = 0;         // in peak flops, of everything but contractions
