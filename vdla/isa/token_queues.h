@@ -5,7 +5,8 @@
 //   const Instruction load{.push_next = true}, gemm{.pop_prev = true};
 //   if (!tokens.Full(Unit::kLoad, load).has_value()) tokens.Push(Unit::kLoad, load, 7);
 //   tokens.Empty(Unit::kCompute, gemm);                 // no value: it may start
-//   tokens.Pop(Unit::kCompute, gemm, [](int carried) { Use(carried); });
+//   int carried = 0;
+//   tokens.Pop(Unit::kCompute, gemm, [&](int token) { carried = token; });
 //
 // Any type with the four flags of an instruction will do. A flag without a neighbour is no token.
 #pragma once

@@ -5,9 +5,7 @@
 //   te::Expr one = te::Call(gemm.update, {te::AddressOf(acc, {0}), te::AddressOf(inp, {0}), te::AddressOf(wgt, {0})});
 //
 // Addresses are those of the first lane of an element. The interpreter runs the calls; loops.h makes GEMMs of them.
-//
-//   Schedule s(graph, Memories(config), {GemmInstruction(config)});
-//   absl::Status put = s.Tensorize("sums", "i2", "vdla_gemm");        // Section 4.3 of the TVM paper
+// A schedule puts them in the place of loops by tensorize with GemmInstruction (Section 4.3 of the TVM paper).
 #pragma once
 
 #include "kernels/schedule/tensor_intrinsic.h"

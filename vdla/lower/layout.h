@@ -4,8 +4,8 @@
 //   const isa::Config config = isa::Config::Named("pynq").value();
 //   const ActivationView view = Nchw({1, 60, 56, 56});
 //   std::vector<int8_t> values(60 * 56 * 56);
-//   std::string bytes = PackActivations(values.data(), view, config.batch, config.block_in);   // 4 blocks of 16
-//   channels UnpackActivations(bytes, view, config, /*int8=*/true, values.data());
+//   std::string bytes = PackActivations(values.data(), view, config.batch, config.block_in);   // 4 blocks
+//   UnpackActivations(bytes, view, config, /*int8=*/true, values.data());
 //
 // Bytes of a segment in, values in the order of the view out, and back. `batch` images are a row each of one element.
 #pragma once

@@ -138,6 +138,31 @@ TEST(Quantize, OfATransformerBlockTheDotsWithWeightsAreInt8) {
   EXPECT_FALSE(LayerOf(report, "q").integer_out);
 }
 
+// Two heads: their scores, and the scores by the values.
+constexpr char kHeads[] = R"(HloModule heads
+ENTRY e {
+  x = f32[2,12,32] parameter(0)
+  w = f32[32,16] parameter(1)
+  q = f32[2,12,16] dot(x, w), lhs_contracting_dims={2}, rhs_contracting_dims={0}
+  scores = f32[2,12,12] dot(q, q), lhs_batch_dims={0}, rhs_batch_dims={0}, lhs_contracting_dims={2}, rhs_contracting_dims={2}
+  share = f32[] constant(0.25)
+  shares = f32[2,12,12] broadcast(share), dimensions={}
+  scaled = f32[2,12,12] multiply(scores, shares)
+  mixing = f32[2,12,12] tanh(scaled)
+  ROOT y = f32[2,12,16] dot(mixing, q), lhs_batch_dims={0}, rhs_batch_dims={0}, lhs_contracting_dims={2}, rhs_contracting_dims={1}
+})";
+
+TEST(Quantize, BatchesOfProductsOfActivationsAreInt8) {
+  const QuantizedProgram quantized = MustRun(MakeCase(kHeads, {0}));
+  const Report& report = quantized.report;
+  EXPECT_EQ(report.contractions, 3);
+  EXPECT_EQ(report.integer_contractions, 3);
+  EXPECT_GT(report.total.SignalToNoise(), 28) << ReportToText(report);
+  EXPECT_EQ(Count(*quantized.module->entry(), Opcode::kDot, PrimitiveType::kS32), 3);
+  EXPECT_TRUE(LayerOf(report, "q").integer_out) << "both products read it";
+  EXPECT_TRUE(LayerOf(report, "scores").scaled) << "the share is part of its step";
+}
+
 TEST(Quantize, ASecondTimeNothingChanges) {
   for (const char* text : {kMlp, kResidualNet, kTransformerBlock}) {
     Case made = MakeCase(text, {0});

@@ -96,7 +96,8 @@ absl::StatusOr<sim::Report> RunAndCompare(const Schedule& s, const Config& confi
   std::mt19937 random(5);
   std::vector<hlo::Literal> inputs;
   std::vector<const hlo::Literal*> pointers;
-  for (const Tensor& input : s.graph().inputs) inputs.push_back(Random({input.shape().begin(), input.shape().end()}, random));
+  for (const Tensor& input : s.graph().inputs)
+    inputs.push_back(Random({input.shape().begin(), input.shape().end()}, random));
   for (size_t i = 0; i < inputs.size(); ++i) {
     pointers.push_back(&inputs[i]);
     for (isa::Segment& segment : emitted.program.segments) {
