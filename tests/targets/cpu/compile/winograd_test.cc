@@ -71,7 +71,7 @@ void ExpectAgreement(const ConvolutionCase& c, const Target& target, const std::
   const Reference reference = MakeReference(*module);
   for (const ConvolutionAlgorithm algorithm : {ConvolutionAlgorithm::kWinograd2, ConvolutionAlgorithm::kWinograd4}) {
     const absl::StatusOr<CompiledRun> run =
-        RunCompiled(*module, reference.inputs, target, {.tile = Tile{extents, algorithm}});
+        RunCompiled(*module, reference.inputs, target, {.schedule = Tile{extents, algorithm}, .known = {}});
     ASSERT_TRUE(run.ok()) << c.Name() << ": " << run.status();
     EXPECT_THAT(run->kernel->tile, StartsWith(std::string(kernels::te::AlgorithmName(algorithm)) + ":"));
     const double share = ErrorOf(reference.outputs[0], run->outputs[0]) / Bound(c, algorithm);
@@ -154,8 +154,8 @@ TEST(CompiledWinograd, AgreesWithNarrowVectors) {
 TEST(CompiledWinograd, IsNotReplacedByAFallback) {
   const auto strided = Parse(R"(ENTRY e { x = f32[1,8,8,4] parameter(0) w = f32[3,3,4,4] parameter(1)
     ROOT y = f32[1,4,4,4] convolution(x, w), window={size=3x3 stride=2x2 pad=1_1x1_1}, dim_labels=b01f_01io->b01f })");
-  const auto compiled =
-      CompileKernel(*strided->entry(), HostTarget(), {.tile = Tile::Parse("winograd4").value()}, nullptr);
+  const auto compiled = CompileKernel(*strided->entry(), HostTarget(),
+                                      {.schedule = Tile::Parse("winograd4").value(), .known = {}}, nullptr);
   EXPECT_EQ(compiled.status().code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(compiled.status().message()), HasSubstr("stride 2"));
   const auto object = CompileObject(*strided->entry(), HostTarget(),
