@@ -135,7 +135,7 @@ std::vector<std::vector<int64_t>> TilesOfOneThread(const Nest& nest, const machi
   int64_t& columns = tile[whole.vector_axis];
   switch (FormOf(nest, target)) {
     case TiledForm::kStreamed: {
-      // As many chunks as threads, or a multiple.
+      // There are as many chunks as threads, or a multiple.
       const int64_t threads = std::max(target.threads, 1);
       const int64_t chunks = RoundUp((extent + kStreamedColumns - 1) / kStreamedColumns, threads);
       columns = std::min(extent, RoundUp((extent + chunks - 1) / chunks, whole.lanes));
