@@ -1,6 +1,7 @@
 #include "kernels/templates/parallel_pieces.h"
 
 #include <algorithm>
+#include <tuple>
 
 #include "base/status_macros.h"
 #include "kernels/templates/templates.h"
@@ -26,8 +27,11 @@ absl::Status MoveOutermost(schedule::Schedule& schedule, const std::string& stag
 size_t FusibleLoops(std::vector<TileLoop>& loops) {
   const auto several = [](const TileLoop& loop) { return loop.count() > 1; };
   const auto uneven = [&](const TileLoop& loop) { return several(loop) && !loop.even(); };
-  const auto first = std::find_if(loops.begin(), loops.end(), uneven);
-  const bool any = first != loops.end();
+  // The same loop whatever the order: that with the most iterations.
+  const auto first = std::max_element(loops.begin(), loops.end(), [&](const TileLoop& a, const TileLoop& b) {
+    return std::tuple(uneven(a), a.count(), -a.axis) < std::tuple(uneven(b), b.count(), -b.axis);
+  });
+  const bool any = first != loops.end() && uneven(*first);
   if (any) std::rotate(loops.begin(), first, first + 1);
   const auto serial = std::stable_partition(loops.begin() + (any ? 1 : 0), loops.end(),
                                             [&](const TileLoop& loop) { return several(loop) && loop.even(); });

@@ -29,8 +29,8 @@ struct TileLoop {
 };
 
 // Moves the loops that one parallel loop can walk over to the front and returns how many those are. A cut tile is known
-// where lowering splits the parallel loop only if its loop is the outermost of the fused ones, so the first uneven loop
-// goes there and further ones stay serial, behind, as do loops of one iteration.
+// where lowering splits the parallel loop only if its loop is the outermost of the fused ones, so the uneven
+// loop with the most iterations goes there; further ones stay serial, behind, as do loops of one iteration.
 size_t FusibleLoops(std::vector<TileLoop>& loops);
 
 // Ideal time over that of the thread with the most work, when the iterations of the fused loops go to threads in equal

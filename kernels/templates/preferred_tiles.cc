@@ -61,13 +61,16 @@ std::vector<std::vector<int64_t>> InjectiveTiles(const Nest& nest) {
 }
 
 // Tiles of an axis that are worth a look where threads want more of them: the one at hand, and those with which the
-// axis falls into some number of nearly equal parts of whole units.
+// axis falls into some number of nearly equal parts of whole units. No unit of the last part lies beyond the axis: what
+// is in registers is computed for whole units, and only then not stored.
 std::vector<int64_t> SmallerTiles(int64_t extent, int64_t tile, int64_t unit) {
   constexpr int64_t kMostTiles = 32;
   std::vector<int64_t> tiles{tile};
   for (int64_t parts = (extent + tile - 1) / tile; tiles.size() < kMostTiles && tiles.back() > unit; ++parts) {
     const int64_t smaller = RoundUp((extent + parts - 1) / parts, unit);
-    if (smaller < tiles.back()) tiles.push_back(smaller);
+    const bool no_idle_unit = RoundUp(extent, smaller) - extent < unit;
+    if (smaller < tiles.back() && no_idle_unit) tiles.push_back(smaller);
+    if (smaller <= unit) break;
   }
   return tiles;
 }
@@ -138,7 +141,7 @@ std::vector<std::vector<int64_t>> TilesOfOneThread(const Nest& nest, const machi
   int64_t& columns = tile[whole.vector_axis];
   switch (FormOf(nest, target)) {
     case TiledForm::kStreamed: {
-      // As many chunks as threads, or a multiple.
+      // There are as many chunks as threads, or a multiple.
       const int64_t threads = std::max(target.threads, 1);
       const int64_t chunks = RoundUp((extent + kStreamedColumns - 1) / kStreamedColumns, threads);
       columns = std::min(extent, RoundUp((extent + chunks - 1) / chunks, whole.lanes));

@@ -5,6 +5,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "bench/contractions.h"
 #include "hlo/text/parser.h"
 #include "kernels/ir/mutate.h"
@@ -48,7 +50,7 @@ class DefaultSchedule : public ::testing::TestWithParam<Contraction> {};
 
 TEST_P(DefaultSchedule, FeedsEveryThreadAndPacksOnce) {
   for (const int64_t l2_bytes : {1 << 20, 2 << 20}) {
-    for (const int threads : {1, 2, 3, 4, 5, 6, 7, 8, 16}) {
+    for (const int threads : {1, 2, 3, 4, 5, 6, 7, 8, 13, 16}) {
       if (l2_bytes > 1 << 20 && threads != 2 && threads != 8) continue;
       const absl::StatusOr<ir::Function> function = LowerDefault(GetParam(), MachineWith(threads, l2_bytes));
       ASSERT_TRUE(function.ok()) << function.status();
@@ -126,10 +128,14 @@ TEST(PieceBalance, CountsWhatTheBusiestThreadDoes) {
 }
 
 TEST(FusibleLoops, OneUnevenLoopGoesOutsideAndOthersStaySerial) {
-  std::vector<TileLoop> loops{{0, 8, 1, "a"}, {1, 100, 32, "b"}, {2, 1, 1, "c"}, {3, 10, 4, "d"}};
-  ASSERT_EQ(FusibleLoops(loops), 2u);
-  EXPECT_EQ(loops[0].loop, "b");
-  EXPECT_EQ(loops[1].loop, "a");
+  std::vector<TileLoop> order{{0, 8, 1, "a"}, {1, 100, 32, "b"}, {2, 1, 1, "c"}, {3, 10, 4, "d"}};
+  const auto by_axis = [](const TileLoop& a, const TileLoop& b) { return a.axis < b.axis; };
+  do {
+    std::vector<TileLoop> loops = order;
+    ASSERT_EQ(FusibleLoops(loops), 2u);
+    EXPECT_EQ(loops[0].loop, "b");
+    EXPECT_EQ(loops[1].loop, "a");
+  } while (std::next_permutation(order.begin(), order.end(), by_axis));
 }
 
 }  // namespace
