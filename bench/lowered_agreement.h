@@ -47,9 +47,14 @@ inline std::string FirstDifference(const std::vector<hlo::Literal>& want, const 
   return "";
 }
 
+// What Difference says of a schedule that stores more than it may, as one that computes a stage anew in every loop
+// does.
+inline constexpr const char* kTooMuch = "too much to interpret";
+
 // Empty when they agree; otherwise what differs, with the loop IR.
 inline std::string Difference(const kernels::schedule::Schedule& schedule, std::vector<hlo::Literal> inputs,
-                              double tolerance = 0, kernels::lower::LowerOptions options = {}) {
+                              double tolerance = 0, kernels::lower::LowerOptions options = {},
+                              int64_t most_stores = int64_t{1} << 32) {
   auto function = kernels::lower::Lower(schedule, options);
   if (!function.ok()) return function.status().ToString();
   std::vector<const hlo::Literal*> pointers;
@@ -68,8 +73,10 @@ inline std::string Difference(const kernels::schedule::Schedule& schedule, std::
     std::vector<void*> arguments;
     for (hlo::Literal& input : inputs) arguments.push_back(input.raw());
     for (hlo::Literal& output : got) arguments.push_back(output.raw());
-    if (absl::Status status = kernels::ir::Interpret(*function, arguments, {.reverse_parallel = reverse}); !status.ok())
-      return with_program(status.ToString());
+    if (absl::Status status =
+            kernels::ir::Interpret(*function, arguments, {.reverse_parallel = reverse, .store_limit = most_stores});
+        !status.ok())
+      return absl::IsResourceExhausted(status) ? kTooMuch : with_program(status.ToString());
     if (const std::string difference = FirstDifference(*want, got, tolerance); !difference.empty())
       return with_program(difference);
   }

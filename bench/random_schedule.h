@@ -141,6 +141,13 @@ class ScheduleFuzzer {
       if (Chance(60)) {
         const Expr other = RandomRead(operand(), indices, extents);
         value = Chance(50) ? Add(value, other) : te::Binary(te::BinaryOp::kMax, value, other);
+      } else if (axes.size() == 1 && Chance(50)) {
+        // The inputs come first; of what is computed products would grow beyond exact sums.
+        const auto input = [&]() -> const Tensor& {
+          const Tensor& any = Pick(all);
+          return any.op->kind == te::OperationKind::kPlaceholder ? any : all[0];
+        };
+        return Product(input(), input(), indices, extents, axes);
       }
       if (!reduce) return Chance(30) ? te::Unary(te::UnaryOp::kNegate, value) : value;
       if (Chance(50)) return te::Reduce(te::SimpleCombiner(te::BinaryOp::kMax, PrimitiveType::kF32), value, axes);
@@ -148,12 +155,32 @@ class ScheduleFuzzer {
     });
   }
 
+  // A sum over one axis of products of elements that lie along it, where the operands have a dimension as long; else of
+  // their first elements.
+  Expr Product(const Tensor& a, const Tensor& b, const std::vector<Expr>& indices, const std::vector<int64_t>& extents,
+               const std::vector<ReduceAxis>& axes) {
+    const auto element = [&](const Tensor& t) {
+      std::vector<Expr> at;
+      bool summed = false;
+      for (const int64_t size : t.shape()) {
+        if (!summed && size == axes[0].extent()) {
+          at.push_back(axes[0]);
+          summed = true;
+          continue;
+        }
+        at.push_back(extents[0] <= size ? indices[0] : Expr(0));
+      }
+      return t(at);
+    };
+    return te::Sum(te::Binary(te::BinaryOp::kMul, element(a), element(b)), axes);
+  }
+
   bool TryPrimitive(Schedule* s) {
     const std::vector<std::string> stages = s->Stages();
     const std::string stage = Pick(stages);
     const std::vector<std::string> loops = s->Loops(stage);
     const std::string loop = loops.empty() ? "none" : Pick(loops);
-    switch (Int(0, 18)) {
+    switch (Int(0, 19)) {
       case 0:
       case 1:
       case 2:
@@ -197,6 +224,9 @@ class ScheduleFuzzer {
         const int64_t factor = Int(1, 40);
         return s->StorageAlign(stage, static_cast<int>(Int(0, 2)), factor, Int(0, factor - 1)).ok();
       }
+      case 18:
+        // Both ask for a sum of products.
+        return Chance(50) ? s->PadReduction(stage, loop, Int(1, 6)).ok() : s->ShiftOperand(stage, Pick(stages)).ok();
       case 16:
         return s->Prefetch(Pick(stages), stage, loop, Int(1, 4)).ok();
       case 17: {

@@ -1,7 +1,7 @@
 // Instructions that multiply short numbers in groups and add them up in wide lanes, as intrinsics.
 //
-//   std::vector<Expr> operands;                                // addresses of the sums, of a group and of a vector of
-//   them Expr call = Call(DotIntrinsic(DotKind::kUnsignedSigned, 16), operands);
+//   std::vector<Expr> operands;  // addresses: of the sums, of a group, of a vector of groups
+//   Expr call = Call(DotIntrinsic(DotKind::kUnsignedSigned, 16), operands);
 //
 // acc[j] += sum over k < depth of x[k] * w[j][k], for j < lanes: `acc` is memory of the wide type, `x` the group that
 // all lanes share, `w` a group a lane, one after the other. Integers wrap as they do in HLO; exact. bf16: products are
