@@ -99,10 +99,8 @@ TEST_F(CorpusTest, WhatIsExportedIsImportedAgainTheSame) {
 
 TEST_F(CorpusTest, StatsSaysHowFarTwoLabelingsAgree) {
   WriteTable();
-  const std::vector<std::string> flags = {"--of=chip:chip9", "-o"};
   ASSERT_EQ(RunTool({"corpus", "import", At("times.csv"), "--of=chip:chip9", "-o", At("one")}).exit_code, 0);
   // The other labeling is 20 % slower for every third kernel.
-  std::string table = ReadFile(folder_ / "times.csv"), other;
   auto records = Records("one");
   {
     auto writer = gnn::CorpusWriter::Open(At("two")).value();
