@@ -5,11 +5,14 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <map>
 #include <random>
 
+#include "fusion/kernel.h"
 #include "hlo/text/parser.h"
 #include "kernels/cost/algorithm_choice.h"
 #include "kernels/tiles/tiles.h"
+#include "targets/cpu/own_kernels.h"
 #include "targets/cpu/processor/detect.h"
 #include "tests/kernels/agreement/agreement.h"
 #include "tests/kernels/winograd/convolutions.h"
@@ -25,6 +28,7 @@ using kernels::TextOf;
 using kernels::nests::Tile;
 using kernels::te::ConvolutionAlgorithm;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::StartsWith;
 
 Target HostTarget(int threads = 1) {
@@ -165,15 +169,37 @@ TEST(CompiledWinograd, IsNotReplacedByAFallback) {
 
 TEST(CompiledWinograd, IsTheDefaultOnlyWhereWeightsAreKnownAndItPays) {
   const auto large = Parse(TextOf({.rows = 56, .columns = 56, .features = 64, .outputs = 64}));
-  EXPECT_THAT(CompileKernel(*large->entry(), HostTarget(), {}, nullptr).value()->tile,
-              ::testing::Not(StartsWith("winograd")));
+  EXPECT_THAT(CompileKernel(*large->entry(), HostTarget(), {}, nullptr).value()->tile, Not(StartsWith("winograd")));
   EXPECT_THAT(CompileKernel(*large->entry(), HostTarget(), {.weights_known = true}, nullptr).value()->tile,
               StartsWith("winograd4:"));
   // Most of a tile of four lies beyond the edge of these, and the transforms have few products to pay for them.
   const auto small = Parse(
       TextOf({.rows = 3, .columns = 3, .features = 2, .outputs = 2, .top = 0, .bottom = 0, .left = 0, .right = 0}));
   EXPECT_THAT(CompileKernel(*small->entry(), HostTarget(), {.weights_known = true}, nullptr).value()->tile,
-              ::testing::Not(StartsWith("winograd")));
+              Not(StartsWith("winograd")));
+}
+
+// What `smelt inspect --kernel` prints.
+TEST(CompiledWinograd, IsShownWithTheAlgorithmsThatAKernelCanHave) {
+  const std::unique_ptr<targets::Target> own = OwnKernels(HostTarget(), {});
+  const auto shown = [&](const std::string& text, const std::string& way) {
+    const auto module = Parse(text);
+    const std::vector<fusion::Kernel> kernels = fusion::ExtractKernels(*module).value();
+    EXPECT_EQ(kernels.size(), 1u);
+    const targets::KernelListing listing = own->Show(kernels[0], way).value();
+    return std::map<std::string, std::string>(listing.begin(), listing.end());
+  };
+  const std::string text = TextOf({});
+  EXPECT_EQ(shown(text, "")["other_algorithms"], "winograd2, winograd4");
+  auto by_four = shown(text, "winograd4:1x2x4x32");
+  EXPECT_EQ(by_four["tile"], "winograd4:1x2x4x32");
+  EXPECT_THAT(by_four["schedule"], HasSubstr("_weights"));
+  EXPECT_THAT(by_four["assembly"], Not(::testing::IsEmpty()));
+  EXPECT_THAT(shown(R"(ENTRY e { x = f32[1,8,8,4] parameter(0) w = f32[3,3,4,4] parameter(1)
+    ROOT y = f32[1,4,4,4] convolution(x, w), window={size=3x3 stride=2x2 pad=1_1x1_1}, dim_labels=b01f_01io->b01f })",
+                    "")["other_algorithms"],
+              HasSubstr("stride 2"));
+  EXPECT_EQ(shown("ENTRY e { a = f32[4] parameter(0) ROOT b = f32[4] add(a, a) }", "").count("other_algorithms"), 0u);
 }
 
 }  // namespace
