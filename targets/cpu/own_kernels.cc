@@ -81,10 +81,10 @@ class OwnKernelsTarget : public targets::Target {
     targets::KernelListing shown{{"hlo", hlo::ToText(*kernel.module)}, {"tile", compiled->tile}};
     const std::string algorithms = AlgorithmsOf(kernel.computation());
     if (!algorithms.empty()) shown.emplace_back("other_algorithms", algorithms);
-    shown.insert(shown.end(), {{"vector_spills", absl::StrCat(compiled->vector_spills)},
-                               {"schedule", compiled->trace},
-                               {"loops", listing.loops},
-                               {"assembly", listing.assembly}});
+    shown.emplace_back("vector_spills", absl::StrCat(compiled->vector_spills));
+    shown.emplace_back("schedule", compiled->trace);
+    shown.emplace_back("loops", listing.loops);
+    shown.emplace_back("assembly", listing.assembly);
     return shown;
   }
 

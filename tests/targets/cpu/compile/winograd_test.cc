@@ -5,11 +5,14 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <map>
 #include <random>
 
+#include "fusion/kernel.h"
 #include "hlo/text/parser.h"
 #include "kernels/cost/algorithm_choice.h"
 #include "kernels/tiles/tiles.h"
+#include "targets/cpu/own_kernels.h"
 #include "targets/cpu/processor/detect.h"
 #include "tests/kernels/agreement/agreement.h"
 #include "tests/kernels/winograd/convolutions.h"
@@ -25,6 +28,7 @@ using kernels::TextOf;
 using kernels::nests::Tile;
 using kernels::te::ConvolutionAlgorithm;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::StartsWith;
 
 Target HostTarget(int threads = 1) {
