@@ -25,7 +25,7 @@
 #include "kernels/config/config.h"
 #include "kernels/loop_features/features.h"
 #include "kernels/lower/lower.h"
-#include "measure/timing.h"
+#include "measure/outcome.h"
 #include "runtime/float_mode.h"
 #include "targets/cpu/compile/compile.h"
 #include "targets/cpu/processor/detect.h"

@@ -125,18 +125,18 @@ class MainSchedule {
     return schedule_.Split(stage, loop, registers);
   }
 
-  // Rows, vectors and lanes at the end of `order`, unrolled where they are registers.
+  // Rows, vectors and lanes at the end of `order`, unrolled where they are registers. `inner`: the loop of each axis
+  // within a register tile; that of the vectors' has `width` iterations as far as the stage's own loops say.
   absl::Status OrderRegisters(const std::string& stage, std::vector<std::string> order,
-                              const std::vector<std::string>& inner, bool unroll, StageLoops* loops) {
+                              const std::vector<std::string>& inner, int64_t width, bool unroll, StageLoops* loops) {
     for (size_t a = 0; a < inner.size(); ++a) {
       if (inner[a].empty() || static_cast<int>(a) == vector_) continue;
       loops->rows.push_back(inner[a]);
       order.push_back(inner[a]);
     }
     if (vector_ >= 0 && !inner[vector_].empty()) {
-      const int64_t extent = std::min(decisions_.axes[vector_].registers, nest_.axes[vector_].extent);
       SMELT_ASSIGN_OR_RETURN(std::tie(loops->vectors, loops->lanes),
-                             nests::VectorizeLoop(schedule_, stage, inner[vector_], extent, lanes_));
+                             nests::VectorizeLoop(schedule_, stage, inner[vector_], width, lanes_));
       if (!loops->vectors.empty()) order.push_back(loops->vectors);
       order.push_back(loops->lanes);
     }
@@ -188,8 +188,9 @@ class MainSchedule {
       loops_.passes.push_back(parts[a].pass);
       order.push_back(parts[a].pass);
     }
+    const int64_t width = vector_ < 0 ? 1 : std::min(decisions_.axes[vector_].registers, nest_.axes[vector_].extent);
     SMELT_RETURN_IF_ERROR(
-        OrderRegisters(stage_, order, inner, /*unroll=*/!along_sum_ && nest_.row_depth == 0, &loops_));
+        OrderRegisters(stage_, order, inner, width, /*unroll=*/!along_sum_ && nest_.row_depth == 0, &loops_));
     return FuseParallel();
   }
 
@@ -215,12 +216,10 @@ class MainSchedule {
       const std::vector<nests::Access> accesses = nests::AccessesOf(nest_.nest(), *sum->sum);
       return nests::VectorizeReduction(schedule_, *sum->sum, accesses, target_);
     }
-    std::string hold = "";
-    if (in_tile_) {
-      SMELT_RETURN_IF_ERROR(CutIntoBlocks(sum));
-      SMELT_RETURN_IF_ERROR(ShapeTile(*sum, &hold));
-    }
+    std::string hold;
+    if (in_tile_) SMELT_RETURN_IF_ERROR(CutIntoBlocks(sum));
     if (sum->accumulators != sum->stage) {
+      SMELT_RETURN_IF_ERROR(ShapeTile(*sum, &hold));
       SMELT_RETURN_IF_ERROR(schedule_.SetScope(sum->accumulators, ir::Scope::kLocal));
       SMELT_RETURN_IF_ERROR(schedule_.ComputeAt(sum->accumulators, sum->stage, hold));
     }
@@ -274,7 +273,10 @@ class MainSchedule {
     *hold = order.empty() ? "" : order.back();
     StageLoops loops;
     SMELT_RETURN_IF_ERROR(StoreAlongVectors(sum.stage, 0));
-    return OrderRegisters(sum.stage, order, inner, /*unroll=*/true, &loops);
+    // Without passes the axis is not split, and bounds are what cuts it to the tile.
+    int64_t width = 1;
+    if (vector_ >= 0) width = passes[vector_].empty() ? nest_.axes[vector_].extent : decisions_.axes[vector_].registers;
+    return OrderRegisters(sum.stage, order, inner, width, /*unroll=*/true, &loops);
   }
 
   // The loops of the accumulators of one register tile: the sum outside, rows and vectors unrolled inside.
@@ -292,29 +294,10 @@ class MainSchedule {
     order.insert(order.end(), unrolled.begin(), unrolled.end());
     SMELT_RETURN_IF_ERROR(StoreAlongVectors(stage, sum.first_axis));
     StageLoops loops;
-    SMELT_RETURN_IF_ERROR(OrderAccumulators(stage, order, inner, &loops));
+    const int64_t width = vector_ < 0 ? 1 : nest_.axes[vector_].extent;
+    SMELT_RETURN_IF_ERROR(OrderRegisters(stage, order, inner, width, /*unroll=*/true, &loops));
     for (const std::string& loop : unrolled) SMELT_RETURN_IF_ERROR(schedule_.Unroll(stage, loop));
     return absl::OkStatus();
-  }
-
-  // As OrderRegisters, for a stage whose axes are still whole.
-  absl::Status OrderAccumulators(const std::string& stage, std::vector<std::string> order,
-                                 const std::vector<std::string>& inner, StageLoops* loops) {
-    for (size_t a = 0; a < inner.size(); ++a) {
-      if (inner[a].empty() || static_cast<int>(a) == vector_) continue;
-      loops->rows.push_back(inner[a]);
-      order.push_back(inner[a]);
-    }
-    if (vector_ >= 0) {
-      SMELT_ASSIGN_OR_RETURN(
-          std::tie(loops->vectors, loops->lanes),
-          nests::VectorizeLoop(schedule_, stage, inner[vector_], nest_.axes[vector_].extent, lanes_));
-      if (!loops->vectors.empty()) order.push_back(loops->vectors);
-      order.push_back(loops->lanes);
-    }
-    SMELT_RETURN_IF_ERROR(nests::ReorderLoops(schedule_, stage, order));
-    for (const std::string& row : loops->rows) SMELT_RETURN_IF_ERROR(schedule_.Unroll(stage, row));
-    return loops->vectors.empty() ? absl::OkStatus() : schedule_.Unroll(stage, loops->vectors);
   }
 
   // The reduce loops of the stage that reads the operands: those that stay loops, and those that become code.

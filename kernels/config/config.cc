@@ -38,7 +38,11 @@ ConfigSpace::ConfigSpace(std::shared_ptr<const MasterTemplate> master)
 
 absl::uint128 ConfigSpace::size() const {
   absl::uint128 size = 1;
-  for (const Knob& knob : *knobs_) size *= knob.options.size();
+  for (const Knob& knob : *knobs_) {
+    const absl::uint128 count = knob.options.size();
+    if (size > absl::Uint128Max() / count) return absl::Uint128Max();
+    size *= count;
+  }
   return size;
 }
 

@@ -1,7 +1,6 @@
 // The configuration space of a kernel: every schedule that the master template can make of it, as a number.
 //
 //   ConfigSpace space = SpaceOf(computation, machine).value();
-//   absl::BitGen bits;
 //   Config config = space.Random(bits);
 //   config.ToString();                              // "i1=4x1x14 i3=2x1x32 r2=1x64x1 ... pack.p1=root"
 //   schedule::Schedule schedule = space.ScheduleFor(config).value();
@@ -58,7 +57,8 @@ class ConfigSpace {
  public:
   explicit ConfigSpace(std::shared_ptr<const MasterTemplate> master);
 
-  absl::uint128 size() const;  // the product of the knobs' options
+  // The product of the knobs' options; Uint128Max, where it is more: points beyond have no number.
+  absl::uint128 size() const;
   const std::vector<Knob>& knobs() const { return *knobs_; }
 
   Config At(absl::uint128 index) const;  // index < size()

@@ -63,8 +63,8 @@ Decisions UsualDecisions(const MainNest& nest, const machine::Machine& target);
 double PackedBytes(const MainNest& nest, const Decisions& decisions, size_t operand);
 // Vectors of accumulators that a register tile holds, over all sums.
 int64_t Accumulators(const MainNest& nest, const Decisions& decisions);
-// Of the loops over tiles, those that are made parallel and those outside of which a packed operand does not change:
-// how many of Decisions::tile_order stand outside of it. At least `parallel`.
+// How many of Decisions::tile_order stand outside of a packed operand: those that are made parallel, and the others as
+// far as one changes it. At least `parallel`.
 size_t PackingDepth(const MainNest& nest, const Decisions& decisions, size_t operand);
 
 }  // namespace smelt::kernels::config

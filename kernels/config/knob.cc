@@ -94,7 +94,8 @@ int Knob::Nearest(const std::vector<int64_t>& wanted) const {
 
 Knob SplitKnob(std::string name, int64_t extent, const SplitLimits& limits) {
   Knob knob{.name = std::move(name), .kind = Knob::Kind::kSplit};
-  std::set<int64_t> registers{1};
+  std::set<int64_t> registers;
+  if (limits.most_rows > 0) registers.insert(1);
   const auto wasteful = [&](int64_t factor) {
     return static_cast<double>(CeilDivide(extent, factor) * factor - extent) > kMostWaste * static_cast<double>(extent);
   };
@@ -156,7 +157,7 @@ Knob OrderKnob(std::string name, const std::vector<std::string>& things) {
     } while (std::next_permutation(entry.begin(), entry.end()));
     return knob;
   }
-  // As they stand, each moved to the front, and each moved to the end.
+  // The order in which they stand, each moved to the front, and each moved to the end.
   add(order);
   for (size_t i = 0; i < order.size(); ++i) {
     std::vector<int64_t> entry = order;

@@ -37,7 +37,7 @@ struct Knob {
 
 // What may become of one axis.
 struct SplitLimits {
-  int64_t most_rows = 1;               // largest innermost factor where vectors do not run along the axis
+  int64_t most_rows = 1;  // largest innermost factor where vectors do not run along the axis; 0: they always do
   std::vector<int64_t> vector_widths;  // innermost factors where they do, for axes that they may run along
   bool tiles = true;                   // whether tiles may divide the axis; otherwise there is one
 };

@@ -61,6 +61,10 @@ class MainNestAnalysis {
     FindAxes();
     FindOperands();
     FindVectors();
+    // Sums along vectors of themselves read their operands where these are.
+    const bool along_axes = std::any_of(found_->vectors.begin(), found_->vectors.end(),
+                                        [](const VectorDirection& direction) { return direction.axis >= 0; });
+    if (found_->axes.empty() || (!found_->vectors.empty() && !along_axes)) found_->operands.clear();
     return std::move(found_);
   }
 
@@ -163,6 +167,20 @@ class MainNestAnalysis {
     return contiguous || position + 1 == static_cast<int>(found_->domain->axes.size());
   }
 
+  // Whether whole vectors run along the axis with nothing to be packed for them: then no other axis does better.
+  bool FillsVectors(int axis) const {
+    if (axis < 0 || found_->axes[axis].extent < found_->lanes) return false;
+    const int position = found_->axes[axis].position();
+    for (const te::Operation* sum : found_->sums) {
+      for (const Access& access : found_->nest().accesses) {
+        if (access.reader.get() != sum) continue;
+        const std::optional<int64_t> stride = nests::Stride(access, sum->axes[position].var);
+        if (!stride || (*stride != 0 && *stride != 1)) return false;
+      }
+    }
+    return true;
+  }
+
   void FindVectors() {
     const nests::Nest& nest = found_->nest();
     const int last = static_cast<int>(found_->axes.size()) - 1;
@@ -187,7 +205,7 @@ class MainNestAnalysis {
     if (nest.kind == NestKind::kTiled) {
       const int usual = nests::VectorAxisOf(nest);
       if (usual >= 0) AddVector(AxisAt(usual));
-      if (nests::IsContraction(*found_->domain)) {
+      if (nests::IsContraction(*found_->domain) && !(usual >= 0 && FillsVectors(AxisAt(usual)))) {
         for (int a = 0; a <= last; ++a) {
           if (found_->axes[a].extent >= kShortestVector && VectorsCanRun(a)) AddVector(a);
         }

@@ -67,6 +67,7 @@ void MasterTemplate::MakeKnobs() {
     SplitLimits limits{.most_rows = nest.sums.empty() ? kMostRows : kMostSumRows};
     // A row's reductions stand outside of the axes within it.
     if (rows_only && axis.position() >= nest.row_depth) limits = {.most_rows = 1, .tiles = false};
+    if (nest.vectors.size() == 1 && nest.vectors[0].axis == static_cast<int>(a)) limits.most_rows = 0;
     for (const VectorDirection& direction : nest.vectors) {
       if (direction.axis == static_cast<int>(a)) limits.vector_widths = VectorWidths(nest.lanes, !nest.sums.empty());
     }

@@ -88,24 +88,24 @@ class TraceReader {
         ++steps;
         continue;
       }
-      return words->size() == 1 ? absl::StatusOr<KernelTrace>(trace) : CheckEnd(*words, steps, std::move(trace));
+      return CheckEnd(*words, steps, std::move(trace));
     }
     return Error(absl::StrCat("the trace of kernel ", trace.kernel.ToHex(), " that begins at line ", began,
                               " has no `end`: the file is torn"));
   }
 
   absl::StatusOr<KernelTrace> CheckEnd(const TraceWords& words, int64_t steps, KernelTrace trace) const {
+    if (words.size() == 2 && words[1] == "any") return trace;
     int64_t expected = 0;
     if (words.size() != 3 || !absl::SimpleAtoi(words[1], &expected))
-      return Error("expected `end STEPS HASH`, or `end` alone in a file that was written by hand");
+      return Error("expected `end STEPS HASH`, or `end any` in a file that was written by hand: the file is torn");
     if (expected != steps) {
       return Error(absl::StrCat("the trace of kernel ", trace.kernel.ToHex(), " should have ", expected,
                                 " steps and has ", steps, ": the file is torn"));
     }
     if (words[2] != CheckOf(trace.steps)) {
-      return Error(
-          absl::StrCat("the steps of kernel ", trace.kernel.ToHex(),
-                       " were changed since they were printed; if that was meant, leave `end` alone on its line"));
+      return Error(absl::StrCat("the steps of kernel ", trace.kernel.ToHex(),
+                                " were changed since they were printed; if that was meant, write `end any`"));
     }
     return trace;
   }

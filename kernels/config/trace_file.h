@@ -11,6 +11,8 @@
 //   split c i0 8 guard                        Schedule::ToString, a step a line
 //   ...
 //   end 12 88ab0f1c22d49e07                   how many steps there are, and a hash of them: a torn file lacks it
+//
+// A file that was written by hand ends its traces with `end any`.
 #pragma once
 
 #include <string>
@@ -36,7 +38,7 @@ struct KernelTrace {
 std::string PrintTraces(absl::Span<const KernelTrace> traces);
 
 // `file` stands in errors. InvalidArgument naming file and line: no such file, another version, a torn trace, steps
-// that were changed without their hash (`end` alone, without a number, takes any), a kernel that stands twice.
+// that were changed without their hash (`end any` takes them), a kernel that stands twice.
 absl::StatusOr<std::vector<KernelTrace>> ParseTraces(std::string_view text, std::string_view file);
 
 }  // namespace smelt::kernels::config

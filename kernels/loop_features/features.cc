@@ -50,7 +50,7 @@ struct Lowered {
   ir::Function function;
   LoopTree tree;
   std::vector<float> facts;
-  // Of each of the most used buffers, the access that is made most often.
+  // The access that is made most often, of each of the most used buffers.
   std::vector<const AccessNode*> used;
 };
 
@@ -125,7 +125,7 @@ void AppendContext(const Lowered& lowered, int loop, std::vector<float>* row) {
   for (size_t b = 0; b < kBuffers; ++b) {
     float values[kTouchFacts] = {0, 0, 0, 0};
     const ir::BufferNode* buffer = b < lowered.used.size() ? lowered.used[b]->buffer : nullptr;
-    // Of the accesses to the buffer below this loop, the one that touches most.
+    // The access to the buffer below this loop that touches most counts.
     double most = 0;
     for (const AccessNode& access : lowered.tree.accesses) {
       if (access.buffer != buffer || buffer == nullptr) continue;

@@ -21,7 +21,7 @@
 
 namespace smelt::kernels::loop_features {
 
-// Of the meaning of every number below. A model keeps it and refuses others.
+// The version of what every number below means. A model keeps it and refuses others.
 inline constexpr int kVersion = 1;
 
 enum class Kind : uint8_t {

@@ -26,7 +26,7 @@ Hasher KeyOf(const hlo::Computation& kernel, const Target& target) {
   return hasher;
 }
 
-// Of the default, which is known before any schedule is made: with what schedules depend on beyond the instruction set.
+// The key of the default, which is known before any schedule is made: with what schedules depend on beyond the instruction set.
 Hash128 DefaultKey(const hlo::Computation& kernel, const Target& target) {
   Hasher hasher = KeyOf(kernel, target).Add("default");
   hasher.Add(int64_t{target.threads}).Add(target.LevelBytes(0)).Add(target.LevelBytes(1)).Add(target.LevelBytes(2));

@@ -26,9 +26,9 @@ struct KernelListing {
 };
 
 struct CompileOptions {
-  // By default the tile that suits the kernel's loops best (nests::PreferredTiles); where a contraction spills vectors
-  // with it, the one of the first three that spills least. Only compiling tells, so CompiledKernel::tile says which it
-  // was, and nothing else defines it. Whatever is chosen explicitly is compiled as it says, or is an error.
+  // The default is the tile that suits the kernel's loops best (nests::PreferredTiles); where a contraction spills
+  // vectors with it, the one of the first three that spills least. Only compiling tells, so CompiledKernel::tile says
+  // which it was, and nothing else defines it. Whatever is chosen explicitly is compiled as it says, or is an error.
   kernels::config::ScheduleChoice schedule;
   KernelListing* listing = nullptr;  // filled in; the cache, which does not keep listings, is then left alone
 };

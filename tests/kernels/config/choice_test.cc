@@ -57,11 +57,11 @@ TEST(TraceFile, ErrorsSayWhatAndWhere) {
               HasSubstr("were changed since they were printed"));
   EXPECT_THAT(message(absl::StrReplaceAll(File(), {{"unroll d r0\n", ""}})),
               HasSubstr("should have 1 steps and has 0"));
-  EXPECT_THAT(message("smelt schedule 1\nkernel 12\nend\n"), HasSubstr("f:2: expected `kernel HASH [NAME]`"));
+  EXPECT_THAT(message("smelt schedule 1\nkernel 12\nend any\n"), HasSubstr("f:2: expected `kernel HASH [NAME]`"));
   EXPECT_THAT(message(absl::StrCat(File(), File().substr(File().find("kernel")))), HasSubstr("stands there twice"));
   EXPECT_THAT(message("smelt schedule 1\n"), HasSubstr("holds no kernel"));
   // Written by hand.
-  EXPECT_EQ(message(absl::StrCat("smelt schedule 1\nkernel ", kOne.ToHex(), "\nunroll d r0\nend\n")), "");
+  EXPECT_EQ(message(absl::StrCat("smelt schedule 1\nkernel ", kOne.ToHex(), "\nunroll d r0\nend any\n")), "");
 }
 
 TEST(Choice, IsReadByWhatItLooksLike) {

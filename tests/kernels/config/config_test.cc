@@ -105,7 +105,7 @@ TEST(ConfigSpace, DefaultIsWhatTheTemplatesChooseInBalancedPieces) {
   const ConfigSpace space = SpaceOf(*module->entry(), TwoThreads()).value();
   const std::string text = space.Default().ToString();
   EXPECT_THAT(text, HasSubstr("vectors=i1"));
-  EXPECT_THAT(text, HasSubstr("pack.w=tile"));
+  EXPECT_THAT(text, HasSubstr("pack.p1=tile"));
   const absl::StatusOr<ir::Function> function = lower::LowerToLoops(space.ScheduleFor(space.Default()).value(), {});
   ASSERT_TRUE(function.ok()) << function.status();
   EXPECT_GE(function->phases.back().extent, 2);
@@ -123,6 +123,8 @@ TEST(ConfigSpace, RefusesWhatTheMachineHasNoRoomForNamingStageAndLoop) {
     const size_t at = text.find(knob + "=") + knob.size() + 1;
     text.replace(at, text.find(' ', at) - at, option);
   };
+  set("vectors", "i1");
+  set("lanes_divisor", "1");
   set("i0", "43x1x12");
   set("i1", "16x1x32");
   const absl::StatusOr<Config> config = space.Parse(text);
@@ -130,7 +132,7 @@ TEST(ConfigSpace, RefusesWhatTheMachineHasNoRoomForNamingStageAndLoop) {
   const absl::Status status = space.ScheduleFor(*config).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(std::string(status.message()),
-              AllOf(HasSubstr("stage `p`"), HasSubstr("loop `i1`"), HasSubstr("accumulators")));
+              AllOf(HasSubstr("stage `dot_0`"), HasSubstr("loop `i1`"), HasSubstr("accumulators")));
 }
 
 TEST(ConfigSpace, ErrorsOfTextsNameTheWord) {

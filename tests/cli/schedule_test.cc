@@ -1,0 +1,69 @@
+// Schedules as files: what `inspect --schedule` prints, `run`, `bench` and `inspect` take; what is no such file, or one
+// of another program, is one line.
+#include "absl/strings/str_replace.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/cli/tool.h"
+
+namespace smelt::cli {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+constexpr const char* kProduct =
+    "HloModule m\nENTRY e {\n  x = f32[24,40] parameter(0)\n  w = f32[40,32] parameter(1)\n"
+    "  ROOT p = f32[24,32] dot(x, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n}\n";
+
+class Schedules : public ::testing::Test {
+ protected:
+  Schedules() : folder_(FreshFolder("schedules")), module_((folder_ / "m.hlo").string()) {
+    WriteFile(module_, kProduct);
+  }
+  std::string Keep(const char* name, const std::string& text) const {
+    const std::string path = (folder_ / name).string();
+    WriteFile(path, text);
+    return path;
+  }
+  const std::filesystem::path folder_;
+  const std::string module_;
+};
+
+TEST_F(Schedules, ArePrintedAndTaken) {
+  const ToolResult printed = RunTool({"inspect", module_, "--schedule"});
+  ASSERT_EQ(printed.exit_code, 0) << printed.err;
+  EXPECT_THAT(printed.out,
+              AllOf(StartsWith("smelt schedule 1\nkernel "), HasSubstr("\nvectorize "), HasSubstr("\nend ")));
+  EXPECT_EQ(RunTool({"inspect", module_, "--kernel=p", "--schedule"}).out, printed.out);
+  const std::string file = Keep("m.schedule", printed.out);
+  const ToolResult run = RunTool({"run", module_, "--check", "--schedule=" + file});
+  EXPECT_EQ(run.exit_code, 0) << run.out << run.err;
+  EXPECT_THAT(RunTool({"bench", module_, "--repeat=2", "--schedule=" + file}).out, HasSubstr("tile trace "));
+  EXPECT_THAT(RunTool({"inspect", module_, "--kernel=p", "--schedule=" + file}).out, HasSubstr("tile trace "));
+}
+
+TEST_F(Schedules, OfAPointOfTheConfigurationSpaceAreTakenToo) {
+  const ToolResult wrong = RunTool({"inspect", module_, "--kernel=p", "--tile=i0=0x0x0"});
+  EXPECT_EQ(wrong.exit_code, 1);
+  EXPECT_THAT(wrong.err, HasSubstr("knob `i0` has no option `0x0x0`"));
+}
+
+TEST_F(Schedules, ErrorsAreOneLineThatSaysWhat) {
+  const std::string good = RunTool({"inspect", module_, "--schedule"}).out;
+  const auto error = [&](const std::string& text) {
+    const ToolResult result = RunTool({"run", module_, "--schedule=" + Keep("x.schedule", text)});
+    EXPECT_EQ(result.exit_code, 1) << text;
+    return result.err;
+  };
+  EXPECT_THAT(error("HloModule m\n"), HasSubstr("x.schedule:1: is no file of schedules"));
+  EXPECT_THAT(error(absl::StrReplaceAll(good, {{"schedule 1", "schedule 9"}})), HasSubstr("has version 9"));
+  EXPECT_THAT(error(good.substr(0, good.size() - 30)), HasSubstr("torn"));
+  const std::string hash = good.substr(good.find("kernel ") + 7, 32);
+  EXPECT_THAT(error(absl::StrReplaceAll(good, {{hash, std::string(32, '0')}})),
+              HasSubstr("is none of the 1 kernels of this program"));
+  EXPECT_THAT(error("smelt schedule 1\nkernel " + hash + "\nsplit p i9 8 guard\nend any\n"), HasSubstr("no stage `p`"));
+}
+
+}  // namespace
+}  // namespace smelt::cli
