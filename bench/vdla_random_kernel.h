@@ -6,6 +6,7 @@
 //   std::string text = layers.Finish();      // a module of one layer; of several, their tuple
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <random>
 #include <string>

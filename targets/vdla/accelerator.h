@@ -35,7 +35,8 @@ class Accelerator {
   // Formulas alone: EstimateCycles of the default schedule, or the host's analytical cost.
   double RoughSeconds(const hlo::Computation& kernel) const;
   double HostSeconds(const hlo::Computation& kernel) const;
-  // Why the host runs a kernel, by the formulas: it is no layer, fits no memory, or is done sooner there. OK: it does not.
+  // Why the host runs a kernel, by the formulas: it is no layer, fits no memory, or is done sooner there. OK: it does
+  // not.
   absl::Status WhyOnHost(const hlo::Computation& kernel) const;
   // From one layout to the other, on the host: bytes that are read and written.
   double PackSeconds(double read, double written) const;

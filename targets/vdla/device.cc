@@ -52,8 +52,8 @@ class LayoutChanges {
     }
   }
 
-  // Of one execution. What passes from one layer to the next stays as it is where both see it alike; constants are
-  // packed once.
+  // The seconds of one execution. What passes from one layer to the next stays as it is where both see it alike;
+  // constants are packed once.
   double Seconds() const {
     double seconds = 0;
     absl::flat_hash_set<const hlo::Instruction*> to_host;
@@ -97,7 +97,7 @@ class LayoutChanges {
     const Layer* layer;
   };
   static const lower::ActivationView* NoView() { return nullptr; }
-  // Of int8 in whole blocks.
+  // Bytes of int8 in whole blocks.
   double PackedBytes(const lower::ActivationView& view) const {
     const int64_t block = accelerator_.config().block_in, channels = static_cast<int64_t>(view.channels.size());
     return static_cast<double>(view.images.size() * view.height.size() * view.width.size()) *

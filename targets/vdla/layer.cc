@@ -71,6 +71,10 @@ class Matcher {
     for (auto move = moves.rbegin(); move != moves.rend(); ++move) SMELT_RETURN_IF_ERROR(Move(**move));
     std::reverse(clips_.begin(), clips_.end());
     for (EpilogueStep& step : clips_) layer_.convolution.epilogue.push_back(std::move(step));
+    // Four bytes for each one, and nothing but arithmetic that whoever reads it does on the way: no layer of its own,
+    // so that it becomes part of the one that adds it.
+    if (!layer_.convolution.has_weights() && !layer_.convolution.int8_output)
+      return RefuseLayer(*root_, "rescales s8 to s32 and sums nothing");
     layer_.output_view = ViewOf(sums_->moved);
     return std::move(layer_);
   }

@@ -38,7 +38,7 @@ class Rearrangement {
   bool Reshape(absl::Span<const int64_t> dimensions);
   void Transpose(absl::Span<const int64_t> permutation);
 
-  // For each index of these dimensions of the original, the first slowest: where it stands in the array as it is now,
+  // Where each index of these dimensions of the original, the first slowest, stands in the array as it is now,
   // in elements. Elements stand where the places of all their dimensions sum to.
   lower::Places PlacesOf(absl::Span<const int64_t> original_dims) const;
   // Whether places differ along this dimension of the original.

@@ -28,7 +28,7 @@ struct TokenStep {
   bool pop_prev = false, pop_next = false, push_prev = false, push_next = false;
 };
 
-// By unit: the last of its steps that is known to be done; -1: none. Tokens carry what their pusher knew.
+// The last step of each unit that is known to be done; -1: none. Tokens carry what their pusher knew.
 using StepClock = std::array<int64_t, kUnits>;
 
 struct ReplayOptions {

@@ -234,6 +234,13 @@ TEST(ElementwiseLayer, AddsTwoRescaledArrays) {
               "  ROOT y = s8[1,6,7,24] copy(narrow)\n}\n");
 }
 
+TEST(ElementwiseLayer, ARescalingWithoutASumIsNone) {
+  const auto module = hlo::ParseModule("HloModule layer\n\nENTRY main {\n  x = s8[6,7,24] parameter(0)\n" +
+                                       Rescale("scaled", "x", "6,7,24") + "  ROOT y = s32[6,7,24] copy(scaled)\n}\n");
+  ASSERT_TRUE(module.ok()) << module.status();
+  EXPECT_THAT(std::string(LayerOf(*(*module)->entry(), Pynq()).status().message()), HasSubstr("sums nothing"));
+}
+
 TEST(RearrangedLayer, WhatRegroupsIsRefused) {
   const auto module = hlo::ParseModule(R"(HloModule layer
 
