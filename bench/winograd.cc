@@ -120,7 +120,7 @@ class Run {
                                                    const cpu::Target& target, const std::string& way) {
     cpu::CompileOptions options;
     if (way != "direct") {
-      SMELT_ASSIGN_OR_RETURN(options.tile, kernels::nests::Tile::Parse(way));
+      SMELT_ASSIGN_OR_RETURN(options.schedule, kernels::config::ParseChoice(way));
     }
     auto run = std::make_unique<Run>();
     SMELT_ASSIGN_OR_RETURN(run->kernel, cpu::CompileKernel(*module.entry(), target, options, nullptr));

@@ -54,7 +54,9 @@ TEST_F(TuneKernelTest, MeasuresVerifiesAndDecides) {
   EXPECT_EQ(json["measured"].get<int>() + json["known"].get<int>(), 12) << json["known"];
   EXPECT_EQ(json["verified"], true) << json.dump(1);
   EXPECT_TRUE(json["speedup"].is_number());
-  if (json["improved"].get<bool>()) EXPECT_GT(json["interval"][0].get<double>(), 1.0);
+  if (json["improved"].get<bool>()) {
+    EXPECT_GT(json["interval"][0].get<double>(), 1.0);
+  }
   auto records = measure::Records::Open(Store()).value()->All().value();
   ASSERT_FALSE(records.empty());
   for (const measure::Record& record : records) {
