@@ -230,8 +230,8 @@ absl::Status TuneKernel(const KernelFlags& flags, const KernelRun& run) {
                                  .seconds = run.seconds,
                                  .transfer = flags.transfer,
                                  .compare = !flags.no_comparison,
-                                 .cancel = interrupt.flag(),
-                                 .progress = run.quiet ? nullptr : &*line};
+                                 .cancel = interrupt.flag()};
+  if (!run.quiet) options.progress = [&line](const std::string& what) { line->Update(what); };
   SMELT_ASSIGN_OR_RETURN(const tuner::ScheduleReport report, tuner::TuneSchedule(task, *target, options));
   line.reset();
   SMELT_RETURN_IF_ERROR(KeepAnswer(flags, run.folder, *target, cache, task, report));

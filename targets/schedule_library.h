@@ -1,6 +1,6 @@
 // Tuned schedules of kernels, found again by the kernel's hash in every later program on the same machine.
 //
-//   const ScheduleLibrary library(target, "/home/me/.cache/smelt");
+//   const ScheduleLibrary library(target, "cache");
 //   library.Keep({.kernel = kernel.hash, .way = "i0=4x1x8 r0=1x64x1", .gain = 1.2}).ok();
 //   std::optional<TunedSchedule> tuned = library.Find(kernel.hash);
 //

@@ -122,12 +122,12 @@ class Session {
   }
 
   void Say(const std::string& what) {
-    if (options_.progress == nullptr) return;
+    if (!options_.progress) return;
     const auto count = static_cast<double>(results_.size());
     const double seconds = Since(start_), rate = seconds > 0 ? count / seconds : 0;
     const double left = (static_cast<double>(options_.search.trials) - count) / std::max(rate, 1e-9);
     const int64_t failed = trials_.counts().failed;
-    options_.progress->Update(
+    options_.progress(
         absl::StrCat(absl::StrFormat("trial %d of %d", results_.size(), options_.search.trials),
                      std::isfinite(trials_.best_relative())
                          ? absl::StrFormat(", best %.3fx the default", 1 / trials_.best_relative())
@@ -146,7 +146,7 @@ class Session {
       report_.improved = report_.best.has_value() && !report_.interrupted && report_.best_relative < 1;
       return absl::OkStatus();
     }
-    if (options_.progress != nullptr) options_.progress->Update("the best in turn with the default");
+    if (options_.progress) options_.progress("the best in turn with the default");
     SMELT_ASSIGN_OR_RETURN(measure::Comparison comparison,
                            measure::CompareInterleaved(trials_.runner(), trials_.ToCandidate(nullptr),
                                                        trials_.ToCandidate(&*report_.best), options_.comparison));

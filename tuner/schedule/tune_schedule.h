@@ -11,6 +11,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <optional>
 #include <string>
@@ -19,7 +20,6 @@
 #include "absl/status/statusor.h"
 #include "measure/comparison.h"
 #include "targets/target.h"
-#include "tuner/progress.h"
 #include "tuner/schedule/schedule_trials.h"
 #include "tuner/schedule/strategies.h"
 
@@ -35,7 +35,7 @@ struct ScheduleOptions {
   ScheduleTrialOptions trial;
   measure::ComparisonOptions comparison{.children = 8, .rounds = 5, .seconds = 1};
   const std::atomic<bool>* cancel = nullptr;
-  Progress* progress = nullptr;
+  std::function<void(const std::string&)> progress;  // hears now and then how far it is
 };
 
 // One trial, as a curve of the search shows it.

@@ -32,7 +32,7 @@ int64_t LeafCountOfParameters(const hlo::Computation& kernel) {
   return count;
 }
 
-// Of each distinct kernel, the array leaves of its parameters that are known wherever it runs.
+// The array leaves of each distinct kernel's parameters that are known wherever it runs.
 std::vector<std::vector<int64_t>> KnownLeaves(const BuiltProgram& built) {
   std::vector<std::optional<std::vector<int64_t>>> known(built.jobs.size());
   const std::vector<runtime::ProgramBuffer>& buffers = built.program.buffers;
