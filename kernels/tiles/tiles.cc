@@ -47,11 +47,16 @@ std::string Tile::ToString() const {
 absl::StatusOr<Tile> Tile::Parse(std::string_view text) {
   Tile tile;
   absl::string_view view(text.data(), text.size());
+  const absl::Status wrong = absl::InvalidArgumentError(
+      absl::StrCat("tile `", view, "`: expected positive integers joined by x, such as 1x14x14x32, of a convolution ",
+                   "also after an algorithm, such as winograd4:1x2x14x64"));
   if (view == "scalar") return tile;
   if (const size_t letter = view.find_first_not_of("0123456789x"); letter == 0) {
     const size_t colon = view.find(':');
     const absl::string_view name = view.substr(0, colon);
-    SMELT_ASSIGN_OR_RETURN(tile.algorithm, te::ParseAlgorithm(std::string_view(name.data(), name.size())));
+    const auto algorithm = te::ParseAlgorithm(std::string_view(name.data(), name.size()));
+    if (!algorithm.ok()) return wrong;
+    tile.algorithm = *algorithm;
     // Direct tiles have one way to be written.
     if (tile.algorithm == te::ConvolutionAlgorithm::kDirect) {
       return absl::InvalidArgumentError(
@@ -64,10 +69,7 @@ absl::StatusOr<Tile> Tile::Parse(std::string_view text) {
     int64_t extent = 0;
     if (part.empty() || !absl::ascii_isdigit(part[0]) || !absl::SimpleAtoi(part, &extent) || extent < 1 ||
         !absl::ascii_isdigit(part.back())) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("tile `", absl::string_view(text.data(), text.size()),
-                       "`: expected positive integers joined by x, such as 1x14x14x32, of a convolution also after an ",
-                       "algorithm, such as winograd4:1x2x14x64"));
+      return wrong;
     }
     tile.extents.push_back(extent);
   }

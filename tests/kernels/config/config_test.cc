@@ -105,7 +105,7 @@ TEST(ConfigSpace, DefaultIsWhatTheTemplatesChooseInBalancedPieces) {
   const ConfigSpace space = SpaceOf(*module->entry(), TwoThreads()).value();
   const std::string text = space.Default().ToString();
   EXPECT_THAT(text, HasSubstr("vectors=i1"));
-  EXPECT_THAT(text, HasSubstr("pack.p1=tile"));
+  EXPECT_THAT(text, HasSubstr("pack.p1=root"));
   const absl::StatusOr<ir::Function> function = lower::LowerToLoops(space.ScheduleFor(space.Default()).value(), {});
   ASSERT_TRUE(function.ok()) << function.status();
   EXPECT_GE(function->phases.back().extent, 2);
