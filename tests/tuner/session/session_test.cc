@@ -208,9 +208,9 @@ TEST_F(SessionTest, AnInterruptedSessionEndsCleanlyWithAnAnswer) {
 }
 
 TEST_F(SessionTest, AKilledProfileLosesAtMostTheKernelInProgressAndGoesOn) {
-  const std::vector<std::string> words = {"profile",      ModelPath("train_step"),   "-o",
-                                          In("corpus"),   "--cache=" + In("cache"),  "--configs=1000",
-                                          "--kernels=60", "--seconds-per-program=60"};
+  const std::vector<std::string> words = {"profile",      ModelPath("train_step"),    "-o",
+                                          In("corpus"),   "--cache=" + In("cache"),   "--configs=1000",
+                                          "--kernels=60", "--seconds-per-program=60", "--visits=1"};
   auto count = [&] {
     std::set<std::string> hashes;
     auto report = gnn::ReadCorpus(In("corpus"), [&](const gnn::KernelExample& example) {
