@@ -74,7 +74,8 @@ TEST_F(CorpusTest, AStrangersTimesBecomeAModelInThreeCommands) {
   ASSERT_FALSE(model["large"].empty());
   for (const auto& [program, errors] : model["large"].items()) EXPECT_LT(errors["mape"].get<double>(), 0.6) << program;
   // It is a model of that chip, and of no other.
-  const ToolResult predict = RunTool({"predict", "models/dqn.hlo", "--model=" + At("chip.smeltmodel")});
+  const ToolResult predict =
+      RunTool({"predict", SMELT_SOURCE_DIR "/models/dqn.hlo", "--model=" + At("chip.smeltmodel")});
   EXPECT_EQ(predict.exit_code, 1);
   EXPECT_THAT(predict.err, HasSubstr("chip:chip9"));
 }
