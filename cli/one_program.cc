@@ -112,8 +112,10 @@ std::unique_ptr<hlo::Module> OneProgram::Fused() const {
 
 absl::Status OneProgram::Why(const measure::Outcome& outcome) const {
   if (cancel_ != nullptr && *cancel_) return absl::CancelledError("interrupted");
-  return absl::InternalError(absl::StrCat(tunable_->program().path, ": ",
-                                          std::string(measure::FailureName(outcome.failure)), ": ", outcome.message));
+  const auto code =
+      measure::IsLasting(outcome.failure) ? absl::StatusCode::kUnimplemented : absl::StatusCode::kUnavailable;
+  return absl::Status(code, absl::StrCat(tunable_->program().path, ": ",
+                                         std::string(measure::FailureName(outcome.failure)), ": ", outcome.message));
 }
 
 absl::StatusOr<hlo::Literal> OneProgram::Run(const std::vector<hlo::Literal>& inputs) {

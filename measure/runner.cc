@@ -357,7 +357,7 @@ absl::StatusOr<std::vector<hlo::Literal>> Runner::Outputs(const Candidate& candi
     return once;
   });
   if (results.outcome.ok()) return std::move(results.outputs);
-  return IsLasting(results.outcome.failure) ? absl::InternalError(results.outcome.message)
+  return IsLasting(results.outcome.failure) ? absl::UnimplementedError(results.outcome.message)
                                             : absl::UnavailableError(results.outcome.message);
 }
 

@@ -78,7 +78,7 @@ TEST(Limits, MemoryLimitSaysWhatDoesNotFit) {
               HasSubstr("instruction `wide`: a value of shape f32[65536,16384] is larger than the limit"));
   const ToolResult compiled = run("compiled");
   EXPECT_EQ(compiled.exit_code, 1);
-  EXPECT_THAT(compiled.err, HasSubstr("no memory for the program's 4294968384 bytes of values"));
+  EXPECT_THAT(compiled.err, HasSubstr("no memory for 4294968384 bytes of the program's values"));
 }
 
 TEST(Limits, MemoryLimitCoversReading) {

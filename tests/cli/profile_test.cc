@@ -7,6 +7,7 @@
 #include <random>
 #include <set>
 
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gnn/corpus/corpus.h"
 #include "gtest/gtest.h"
@@ -28,10 +29,14 @@ class ProfileTest : public ::testing::Test {
   }
   ~ProfileTest() override { fs::remove_all(folder_); }
 
-  std::vector<std::string> Words(const std::vector<std::string>& more = {}) const {
-    std::vector<std::string> words = {"profile",   (folder_ / "small.hlo").string(), (folder_ / "other.hlo").string(),
-                                      "-o",        (folder_ / "corpus").string(),    "--json",
-                                      "--visits=1"};
+  std::vector<std::string> Words(const std::vector<std::string>& more = {}, int visits = 1) const {
+    std::vector<std::string> words = {"profile",
+                                      (folder_ / "small.hlo").string(),
+                                      (folder_ / "other.hlo").string(),
+                                      "-o",
+                                      (folder_ / "corpus").string(),
+                                      "--json",
+                                      absl::StrCat("--visits=", visits)};
     words.insert(words.end(), more.begin(), more.end());
     return words;
   }
@@ -75,7 +80,7 @@ TEST_F(ProfileTest, RecordsEveryKernelOnceWithItsRepeatsAndWhereItComesFrom) {
 }
 
 TEST_F(ProfileTest, EveryKernelIsVisitedInTwoProcessesAndSaysWhereItComesFrom) {
-  const ToolResult result = RunTool(Words({"--configs=6", "--visits=2"}));
+  const ToolResult result = RunTool(Words({"--configs=6"}, 2));
   ASSERT_EQ(result.exit_code, 0) << result.err;
   std::map<std::string, std::set<std::string>> processes;  // by hash
   std::set<std::string> provenances;
@@ -94,7 +99,7 @@ TEST_F(ProfileTest, EveryKernelIsVisitedInTwoProcessesAndSaysWhereItComesFrom) {
   for (const auto& [hash, of_kernel] : processes) EXPECT_GE(of_kernel.size(), 2u) << hash;
   EXPECT_THAT(provenances, IsSupersetOf({"heuristic", "random", "walk", "variant"}));
   // The same command finds nothing left to do.
-  EXPECT_EQ(RunTool(Words({"--configs=6", "--visits=2"})).json()["visits"], 0);
+  EXPECT_EQ(RunTool(Words({"--configs=6"}, 2)).json()["visits"], 0);
 }
 
 TEST_F(ProfileTest, ATileCorpusHasSeveralTilesOfEachKernelTheDefaultFirst) {
