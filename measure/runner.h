@@ -107,7 +107,7 @@ class Runner {
 
   // Runs one candidate on these inputs and returns the array leaves of its result (see hlo::ToStorable for their
   // types). They come through `scratch_file`, which is removed. Errors: Unavailable, where nothing is known of the
-  // candidate (kEnvironment, kResourceLimit); Internal, where it failed.
+  // candidate (kEnvironment, kResourceLimit); Unimplemented, where it failed.
   absl::StatusOr<std::vector<hlo::Literal>> Outputs(const Candidate& candidate, const std::string& scratch_file);
   // The same for a program that is not timed: it runs no more than this once.
   absl::StatusOr<std::vector<hlo::Literal>> RunOnce(const Candidate& candidate, const std::string& scratch_file);

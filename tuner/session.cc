@@ -102,9 +102,11 @@ class Session {
     // The default in turn with itself: the first measurement, and its kernels' times.
     SMELT_ASSIGN_OR_RETURN(const TrialResult usual, state_.Measure(trials_.usual()));
     if (!usual.outcome.ok()) {
-      return absl::UnimplementedError(absl::StrCat(program_.path, ": the default program cannot be measured: ",
-                                                   std::string(measure::FailureName(usual.outcome.failure)), ": ",
-                                                   usual.outcome.message));
+      const auto code =
+          measure::IsLasting(usual.outcome.failure) ? absl::StatusCode::kUnimplemented : absl::StatusCode::kUnavailable;
+      return absl::Status(
+          code, absl::StrCat(program_.path, ": the default program cannot be measured: ",
+                             std::string(measure::FailureName(usual.outcome.failure)), ": ", usual.outcome.message));
     }
     state_.usual_outcome = usual.outcome;
     state_.best_kernels = usual.kernels;

