@@ -220,7 +220,7 @@ ENTRY main { low = f32[] parameter(0)
   ROOT drawn = f32[8] rng(low, high), distribution=rng_uniform
 })");
   const ToolResult built = RunTool({"build", program_, "-o", Path("m")});
-  EXPECT_EQ(built.exit_code, 1);
+  EXPECT_EQ(built.exit_code, 3);
   EXPECT_THAT(built.err, HasSubstr("`drawn` of computation `main` runs in the evaluator alone"));
   EXPECT_FALSE(fs::exists(Path("m")));
 }

@@ -126,7 +126,8 @@ TEST_F(ProfileTest, KilledAtAnyMomentItLosesNothingThatWasWrittenAndGoesOn) {
     Tool tool = Tool::Start(Words({"--configs=60", "--kernels=100000"}));
     ::usleep(200000 + random() % 2500000);
     tool.Signal(SIGKILL);
-    EXPECT_EQ(tool.Wait().signal, SIGKILL);
+    const ToolResult killed = tool.Wait();
+    EXPECT_TRUE(killed.signal == SIGKILL || killed.exit_code == 0) << killed.err;  // it may have been done before
     const std::set<std::string> now = Hashes();
     EXPECT_THAT(now, IsSupersetOf(before));
     before = now;
