@@ -17,7 +17,8 @@ namespace fs = std::filesystem;
 class ScheduleLibraryTest : public ::testing::Test {
  protected:
   ScheduleLibraryTest()
-      : folder_(fs::path(::testing::TempDir()) / "schedule_library"),
+      : folder_(fs::path(::testing::TempDir()) /
+                ("schedule_library_" + std::string(::testing::UnitTest::GetInstance()->current_test_info()->name()))),
         target_(cpu::OwnKernels(cpu::DetectTarget(/*measure=*/false), {})) {
     fs::remove_all(folder_);
   }
