@@ -45,7 +45,8 @@ int64_t LivelyColumn(const gnn::Rows& rows) {
 class TransferTest : public ::testing::Test {
  protected:
   TransferTest()
-      : folder_(fs::path(::testing::TempDir()) / "transfer"),
+      : folder_(fs::path(::testing::TempDir()) /
+                (std::string("transfer_") + ::testing::UnitTest::GetInstance()->current_test_info()->name())),
         target_(cpu::OwnKernels(cpu::DetectTarget(/*measure=*/false), {})) {
     fs::remove_all(folder_);
     fs::create_directories(folder_ / "kernels");
