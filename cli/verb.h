@@ -1,8 +1,8 @@
 // A verb of the command line: its words, a working example, and what it does once its flags are read.
 //
 // Data goes to standard output, everything else to standard error. The exit code is 0 where all went well, 1 where the
-// work failed or standard output could not be written, 2 where the words were wrong, 3 where a program holds something that
-// cannot be run there (Unimplemented), and 128 and the signal's number where one interrupted the work (interrupt.h).
+// work failed or standard output could not be written, 2 where the words were wrong, 3 where a program cannot be
+// built or run there (Unimplemented), and 128 and the signal's number where one interrupted the work (interrupt.h).
 #pragma once
 
 #include <functional>
