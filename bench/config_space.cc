@@ -2,8 +2,8 @@
 //
 //   build/release/bench/config_space [LAYER...] --points=400 --built=8 [--threads=2] [--seed=1] [--shrink=1]
 //
-// For each layer (bench/layers.h; all of them by default): how large its space is, how many of random options pass the
-// space's own check, and of `points` random points that pass it, how many become a schedule and loops. The first
+// Tells of each layer (bench/layers.h; all of them by default) how large its space is, how many of random options pass
+// the space's own check, and of `points` random points that pass it, how many become a schedule and loops. The first
 // `built` of these are compiled, run and compared with the evaluator. Every failure is printed. Exit status 1 where
 // fewer than 99.5 % work. Times of features and of schedules are medians, and depend on what else runs.
 #include <algorithm>

@@ -63,7 +63,8 @@ class Predictor {
   // Lower is better; comparable within one kernel only.
   virtual absl::StatusOr<std::vector<double>> ScoreTiles(const fusion::Kernel& kernel,
                                                          absl::Span<const kernels::nests::Tile> tiles) = 0;
-  // For many tiles of one kernel. FailedPrecondition: it was not trained for tiles. The predictor must outlive it.
+  // Prepares one kernel for scores of many tiles. FailedPrecondition: it was not trained for tiles. The predictor must
+  // outlive it.
   virtual absl::StatusOr<std::unique_ptr<PreparedKernel>> Prepare(const hlo::Computation& kernel) const;
 };
 

@@ -67,7 +67,7 @@ struct CostFormula {
   // What a tile divides; empty where nothing is known of it.
   std::vector<int64_t> dimensions;
 
-  // With these sums over the contractions.
+  // The formula under these sums over the contractions.
   template <typename V>
   SMELT_COST_INLINE EstimateOf<V> With(const V& contraction_compute, const V& panels) const {
     EstimateOf<V> estimate;
@@ -104,7 +104,7 @@ struct CostFormula {
     return With(sum, panel_bytes);
   }
 
-  // With a tile of these `rank` extents, outer first; as many as `dimensions` has.
+  // The formula under a tile of these `rank` extents, outer first; as many as `dimensions` has.
   template <typename V>
   SMELT_COST_INLINE EstimateOf<V> At(const V* extents, int64_t rank) const {
     if (rank == 0) {

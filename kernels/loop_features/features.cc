@@ -85,7 +85,8 @@ absl::StatusOr<Lowered> LowerForFeatures(const schedule::Schedule& schedule, con
 
 using Relation = std::array<float, kRelations * kThresholds>;
 
-// For each threshold the most (of runs: the fewest) of one quantity among the loops where another stays below it.
+// Appends for each threshold the most (of runs: the fewest) of one quantity among the loops where another stays below
+// it.
 Relation RelationOf(const LoopTree& tree, const AccessNode& access) {
   Relation relation{};
   for (int k = 0; k < kThresholds; ++k) {

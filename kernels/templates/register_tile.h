@@ -48,8 +48,8 @@ int VectorAxisOf(const Nest& nest);
 TiledForm FormOf(const Nest& nest, const machine::Machine& target);
 // Accumulators of a contraction that leave the machine's registers room for operands: 24 of 32, 12 of 16.
 int64_t MostAccumulators(const machine::Machine& target);
-// For a tile, extents over the main operation's axes. `accumulators`: at most so many of a contraction's, where the
-// compiler has no room for MostAccumulators; 0: as many as that.
+// Chooses for a tile: extents over the main operation's axes. `accumulators`: at most so many of a contraction's, where
+// the compiler has no room for MostAccumulators; 0: as many as that.
 RegisterTile ChooseRegisterTile(const Nest& nest, const std::vector<int64_t>& tile, const machine::Machine& target,
                                 int64_t accumulators = 0);
 // How many steps of a contraction's innermost sum loop one iteration of it takes: enough multiply-adds to hide what the
