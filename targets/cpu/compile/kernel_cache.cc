@@ -5,11 +5,15 @@
 #include "absl/strings/str_cat.h"
 #include "base/cache_folder.h"
 #include "hlo/file/read.h"
+#include "runtime/deploy/byte_stream.h"
 #include "targets/cpu/codegen/codegen.h"
 #include "targets/cpu/compile/compile.h"
 
 namespace smelt::cpu {
 namespace {
+
+using runtime::deploy::ByteReader;
+using runtime::deploy::ByteWriter;
 
 // A cache file: magic, version, hash of the rest, then fields, each a length and bytes. A version change forgets all.
 constexpr char kMagic[8] = {'s', 'm', 'e', 'l', 't', 'k', 'c', '\n'};
@@ -18,58 +22,9 @@ constexpr size_t kHeaderBytes = sizeof(kMagic) + 3 * sizeof(int64_t);
 // Kernels kept in memory beside those that somebody holds.
 constexpr size_t kMaxInMemory = 8192;
 
-class Writer {
- public:
-  void Add(int64_t value) { bytes_.append(reinterpret_cast<const char*>(&value), sizeof(value)); }
-  void Add(const std::string& text) {
-    Add(static_cast<int64_t>(text.size()));
-    bytes_ += text;
-  }
-  void Add(const std::vector<int64_t>& values) {
-    Add(static_cast<int64_t>(values.size()));
-    for (const int64_t value : values) Add(value);
-  }
-  const std::string& bytes() const { return bytes_; }
-
- private:
-  std::string bytes_;
-};
-
-class Reader {
- public:
-  explicit Reader(std::string_view bytes) : bytes_(bytes) {}
-  bool Read(int64_t* value) {
-    if (bytes_.size() < sizeof(*value)) return false;
-    std::memcpy(value, bytes_.data(), sizeof(*value));
-    bytes_.remove_prefix(sizeof(*value));
-    return true;
-  }
-  bool Read(std::string* text) {
-    int64_t size;
-    if (!Read(&size) || size < 0 || static_cast<size_t>(size) > bytes_.size()) return false;
-    text->assign(bytes_.substr(0, size));
-    bytes_.remove_prefix(size);
-    return true;
-  }
-  // A count of things that take at least eight bytes each.
-  bool ReadCount(int64_t* count) {
-    return Read(count) && *count >= 0 && static_cast<size_t>(*count) <= bytes_.size() / sizeof(int64_t);
-  }
-  bool Read(std::vector<int64_t>* values) {
-    int64_t count;
-    if (!ReadCount(&count)) return false;
-    values->resize(static_cast<size_t>(count));
-    return std::all_of(values->begin(), values->end(), [&](int64_t& value) { return Read(&value); });
-  }
-  bool done() const { return bytes_.empty(); }
-
- private:
-  std::string_view bytes_;
-};
-
 std::string Serialize(const CompiledKernel& kernel, const std::string& elf) {
   const runtime::KernelDescriptor& descriptor = kernel.code->descriptor();
-  Writer body;
+  ByteWriter body;
   body.Add(descriptor.name);
   body.Add(descriptor.input_count);
   body.Add(descriptor.output_count);
@@ -88,7 +43,7 @@ std::string Serialize(const CompiledKernel& kernel, const std::string& elf) {
   body.Add(int64_t{kernel.vector_spills});
   body.Add(elf);
   const Hash128 hash = HashOf(body.bytes());
-  Writer file;
+  ByteWriter file;
   file.Add(kVersion);
   file.Add(static_cast<int64_t>(hash.high));
   file.Add(static_cast<int64_t>(hash.low));
@@ -97,14 +52,14 @@ std::string Serialize(const CompiledKernel& kernel, const std::string& elf) {
 
 std::shared_ptr<const CompiledKernel> Deserialize(std::string_view file) {
   if (file.size() < kHeaderBytes || std::memcmp(file.data(), kMagic, sizeof(kMagic)) != 0) return nullptr;
-  Reader header(file.substr(sizeof(kMagic), 3 * sizeof(int64_t)));
+  ByteReader header(file.substr(sizeof(kMagic), 3 * sizeof(int64_t)));
   const std::string_view body = file.substr(kHeaderBytes);
   int64_t version, high, low;
   if (!header.Read(&version) || !header.Read(&high) || !header.Read(&low) || version != kVersion) return nullptr;
   const Hash128 expected{static_cast<uint64_t>(high), static_cast<uint64_t>(low)};
   if (HashOf(body) != expected) return nullptr;
 
-  Reader reader(body);
+  ByteReader reader(body);
   codegen::ObjectCode object;
   runtime::KernelDescriptor& descriptor = object.descriptor;
   auto kernel = std::make_shared<CompiledKernel>();
