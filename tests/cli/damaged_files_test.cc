@@ -45,6 +45,17 @@ TEST_F(DamagedFiles, AModuleThatIsCutOff) {
   EXPECT_THAT(result.err, ::testing::ContainsRegex("cut.hlo:[0-9]+:[0-9]+: "));
 }
 
+TEST_F(DamagedFiles, AModuleThatNamesWhatItDoesNotHave) {
+  WriteFile(In("bad.hlo"), "HloModule m\n\nENTRY e {\n  ROOT x = f32[2] add(y, y)\n}\n");
+  const ToolResult result = RunTool({"inspect", In("bad.hlo")});
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_THAT(result.err, ::testing::ContainsRegex("bad.hlo:4:[0-9]+: "));
+  const ToolResult missing = RunTool({"inspect", In("missing.hlo")});
+  EXPECT_EQ(missing.exit_code, 1);
+  EXPECT_THAT(missing.err, HasSubstr("missing.hlo"));
+  EXPECT_EQ(RunTool({"run", In("small.hlo"), "--fusion=no-such-name"}).exit_code, 2);
+}
+
 TEST_F(DamagedFiles, AGoldenFileThatIsCutOff) {
   const fs::path models = fs::path(SMELT_SOURCE_DIR) / "models";
   ExpectOneClearErrorWhenCutOff({"run", (models / "attention.hlo").string()},

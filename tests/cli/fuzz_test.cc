@@ -73,7 +73,7 @@ TEST(Fuzz, InterruptEndsItWithAReport) {
   Tool tool = Tool::Start({"fuzz", "--modules=1000000", "--configs=1", "--json"});
   while (tool.Running() && tool.Error().find(" of 1000000 modules") == std::string::npos) ::usleep(10000);
   tool.Signal(SIGINT);
-  const ToolResult result = tool.Wait(60);
+  const ToolResult result = tool.Wait();
   EXPECT_EQ(result.exit_code, 130) << result.err;
   EXPECT_EQ(result.json()["interrupted"], true);
   EXPECT_NE(result.err.find("interrupted by SIGINT"), std::string::npos) << result.err;
@@ -116,7 +116,7 @@ TEST(Reduce, InterruptedItKeepsTheSmallestSoFar) {
       Tool::Start({"reduce", (folder / "m.hlo").string(), "-o", out, "--", "sh", "-c", "sleep 1; exit 3", "{}"});
   while (tool.Running() && !std::filesystem::exists(out)) ::usleep(10000);
   tool.Signal(SIGTERM);
-  const ToolResult result = tool.Wait(60);
+  const ToolResult result = tool.Wait();
   EXPECT_EQ(result.exit_code, 143) << result.err;
   EXPECT_NE(result.err.find("interrupted by SIGTERM: " + out + " is the smallest so far"), std::string::npos)
       << result.err;

@@ -144,7 +144,7 @@ TEST_F(ProfileTest, InterruptedItEndsSoonAndSaysThatItGoesOn) {
   while (tool.Running() && !fs::exists(folder_ / "corpus")) ::usleep(10000);
   ::usleep(500000);
   tool.Signal(SIGHUP);
-  const ToolResult result = tool.Wait(30);
+  const ToolResult result = tool.Wait();
   EXPECT_EQ(result.exit_code, 143) << result.err;
   EXPECT_THAT(result.err, HasSubstr("interrupted by SIGTERM"));
   EXPECT_EQ(result.json()["interrupted"], true);

@@ -69,7 +69,7 @@ TEST(Run, InterruptedItEndsWithTheSignalsStatus) {
       Tool tool = Tool::Start(words);
       while (tool.Running() && !tool.Listens(signal)) ::usleep(2000);
       tool.Signal(signal);
-      const ToolResult result = tool.Wait(60);
+      const ToolResult result = tool.Wait();
       EXPECT_EQ(result.exit_code, status) << words[0];
       EXPECT_THAT(result.err, HasSubstr(signal == SIGINT ? "interrupted by SIGINT" : "interrupted by SIGTERM"));
     }

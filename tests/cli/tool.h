@@ -40,7 +40,7 @@ class Tool {
 
   void Signal(int signal);
   // Waits for the end, at most this long; after that the tool is killed, which the result shows.
-  ToolResult Wait(double timeout_seconds = 120);
+  ToolResult Wait(double timeout_seconds = 300);
   bool Running();
   bool Listens(int signal) const;  // whether it has a handler of this signal
   std::string Error() const;       // what it has said on standard error so far

@@ -70,7 +70,7 @@ TEST_F(TrainTest, InterruptedItSaysSoAndKeepsModelAndCheckpoint) {
   Tool tool = Tool::Start(Words("stopped.smeltmodel", 100000));
   while (tool.Running() && !fs::exists(Checkpoint("stopped.smeltmodel"))) ::usleep(2000);
   tool.Signal(SIGTERM);
-  const ToolResult result = tool.Wait(60);
+  const ToolResult result = tool.Wait();
   EXPECT_EQ(result.exit_code, 143) << result.err;
   EXPECT_THAT(result.err, HasSubstr("interrupted by SIGTERM: " + (folder_ / "stopped.smeltmodel").string()));
   EXPECT_TRUE(fs::exists(folder_ / "stopped.smeltmodel"));

@@ -74,7 +74,7 @@ TEST_F(TuneKernelTest, GoesOnFromItsRecordsAndLosesNoTrialToAKill) {
     auto records = measure::Records::Open(Store());
     return records.ok() ? (*records)->All()->size() : 0;
   };
-  for (int i = 0; i < 600 && count() < 3 && tool.Running(); ++i) ::usleep(100000);
+  while (count() < 3 && tool.Running()) ::usleep(100000);
   tool.Signal(SIGKILL);
   (void)tool.Wait();
   const auto held = static_cast<int64_t>(count());

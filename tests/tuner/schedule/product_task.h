@@ -23,10 +23,10 @@ inline fusion::Kernel ProductKernel(int64_t size) {
   return std::move(kernels.at(0));
 }
 
-// The task of a product, with its kernel.
+// The task of a product, with its kernel. What is measured by a target needs the schedules of that target's machine.
 struct ProductTask {
-  explicit ProductTask(int64_t size = 96)
-      : kernel(ProductKernel(size)), task(ScheduleTask::Create(kernel, machine::Machine()).value()) {}
+  explicit ProductTask(int64_t size = 96, const machine::Machine& machine = {})
+      : kernel(ProductKernel(size)), task(ScheduleTask::Create(kernel, machine).value()) {}
   fusion::Kernel kernel;
   ScheduleTask task;
 };

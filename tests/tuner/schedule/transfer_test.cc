@@ -1,5 +1,6 @@
 #include "tuner/schedule/transfer.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <random>
 #include <set>
@@ -42,6 +43,12 @@ int64_t LivelyColumn(const gnn::Rows& rows) {
   return best;
 }
 
+// What a test has recorded.
+struct Recorded {
+  int64_t column = 0;        // whose value is the seconds
+  int64_t measurements = 0;  // of schedules that have features
+};
+
 class TransferTest : public ::testing::Test {
  protected:
   TransferTest()
@@ -54,7 +61,7 @@ class TransferTest : public ::testing::Test {
   ~TransferTest() override { fs::remove_all(folder_); }
 
   // Records of the kernel's schedules: the seconds are one of their features.
-  int64_t Record(const ProductTask& product, size_t count) {
+  Recorded Record(const ProductTask& product, size_t count) {
     const std::string hash = product.kernel.hash.ToHex();
     EXPECT_TRUE(WriteFile((folder_ / "kernels" / (hash + ".hlo")).string(), hlo::ToText(*product.kernel.module)).ok());
     CandidateFeatures features(product.task, 1);
@@ -73,7 +80,7 @@ class TransferTest : public ::testing::Test {
       record.outcome.reference_seconds = {1};
       EXPECT_TRUE(records->Add(record).ok());
     }
-    return column;
+    return {column, std::count(table.known.begin(), table.known.end(), true)};
   }
 
   const fs::path folder_;
@@ -81,18 +88,19 @@ class TransferTest : public ::testing::Test {
 };
 
 TEST_F(TransferTest, OrdersTheSchedulesOfAKernelThatWasNeverMeasured) {
-  const ProductTask known(96), other(160);
-  const int64_t column = Record(known, 150);
+  const ProductTask known(96, target_->machine()), other(160, target_->machine());
+  const Recorded recorded = Record(known, 150);
+  ASSERT_GT(recorded.measurements, 100);
   const auto model = TransferModel::Learn(folder_.string(), other.kernel, *target_, 1).value();
   EXPECT_EQ(model->kernels(), 1);
-  EXPECT_EQ(model->measurements(), 150);
+  EXPECT_EQ(model->measurements(), recorded.measurements);
   CandidateFeatures features(other.task, 1);
   const Prior prior = model->For(features);
   ASSERT_TRUE(prior != nullptr);
   const std::vector<Config> points = Points(other.task, 100);
   const FeatureTable table = features.Of(points, Representation::kInvariant);
   std::vector<float> speed;
-  for (int64_t i = 0; i < table.rows.size(); ++i) speed.push_back(-table.rows[i][static_cast<size_t>(column)]);
+  for (int64_t i = 0; i < table.rows.size(); ++i) speed.push_back(-table.rows[i][static_cast<size_t>(recorded.column)]);
   EXPECT_LT(gnn::MisorderedShare(prior(points).value(), speed, {}), 0.4);  // chance is 0.5
   // A model of the kernel can say something before its first trial.
   const auto boosted = BoostedCostModel(features, {.representation = Representation::kKnobs, .prior = prior});
@@ -101,7 +109,7 @@ TEST_F(TransferTest, OrdersTheSchedulesOfAKernelThatWasNeverMeasured) {
 }
 
 TEST_F(TransferTest, KernelsOwnRecordsAndEmptyFoldersTeachNothing) {
-  const ProductTask known(96);
+  const ProductTask known(96, target_->machine());
   Record(known, 20);
   CandidateFeatures features(known.task, 1);
   const auto own = TransferModel::Learn(folder_.string(), known.kernel, *target_, 1).value();
