@@ -119,10 +119,12 @@ class Walker {
   int64_t CountOf(int64_t extent, const std::optional<Linear>& remaining) const {
     return remaining.has_value() ? std::clamp<int64_t>(remaining->At(values_), 0, extent) : extent;
   }
-  // The first element of this thread's copy of the buffer.
+  // The first element of this thread's copy of the buffer, of this iteration's turn.
   int64_t BaseOf(SramBuffer buffer) const {
     const auto index = static_cast<size_t>(buffer);
     int64_t base = storage_.base[index];
+    if (const SramDeclaration& declared = operations_[buffer]; declared.turns.has_value())
+      base += values_[declared.turns->variable] % declared.turns->copies * declared.elements;
     for (const auto& [variable, elements] : storage_.threads[index]) base += values_[variable] * elements;
     return base;
   }

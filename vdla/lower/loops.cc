@@ -8,6 +8,8 @@
 #include "absl/status/status.h"
 #include "base/status_macros.h"
 #include "base/str_cat.h"
+#include "kernels/ir/annotation.h"
+#include "kernels/lower/pipeline_parts.h"
 #include "vdla/lower/memories.h"
 #include "vdla/lower/nest.h"
 
@@ -106,6 +108,7 @@ class Translator {
       case StmtKind::kAllocate:
         return WalkAllocate(stmt);
       case StmtKind::kAttribute:
+        SMELT_RETURN_IF_ERROR(CheckAnnotation(*stmt));
         return Walk(stmt->body());
       case StmtKind::kFor:
       case StmtKind::kIf:
@@ -154,12 +157,40 @@ class Translator {
     return RecogniseNest(nest, scope_);
   }
 
+  // Annotations are for passes that the machine may lack: what it does by itself is passed over, the rest is refused.
+  static absl::Status CheckAnnotation(const ir::StmtNode& stmt) {
+    if (ir::IsAnnotation(stmt, ir::kPrefetchAhead))
+      return absl::InvalidArgumentError(StrCat("VDLA has no cache to prefetch `", stmt.buffer->name,
+                                               "` into; double_buffer on its copy loads ahead of the work"));
+    if (ir::IsAnnotation(stmt, ir::kStorageAlign))
+      return absl::InvalidArgumentError(StrCat("VDLA's memories have no banks or lines to align `", stmt.buffer->name,
+                                               "` for; leave storage_align out"));
+    return absl::OkStatus();
+  }
+
+  // Units run ahead of each other as far as their memories allow. A pipeline is therefore storage alone: what passes
+  // from one step to a later one is there once more for each step between, and iterations take the copies in turn.
+  absl::Status TakeTurns(const Stmt& loop, Variable variable) {
+    const kernels::lower::PipelineParts parts = kernels::lower::PartsOf(*loop);
+    if (parts.pieces.empty()) return absl::OkStatus();
+    for (size_t i = 1; i < parts.pieces.size(); ++i) {
+      if (parts.pieces[i].order < parts.pieces[i - 1].order)
+        return absl::InvalidArgumentError(
+            StrCat("the pipeline of loop `", loop->var->name,
+                   "` has an order of its own; each unit of VDLA keeps the order of the loop's body"));
+    }
+    SMELT_ASSIGN_OR_RETURN(const kernels::lower::CopyCounts counts, kernels::lower::CopiesNeeded(*loop, parts));
+    for (const auto& [buffer, copies] : counts) turns_[buffer] = {variable, copies};
+    return absl::OkStatus();
+  }
+
   absl::StatusOr<std::vector<Node>> WalkFor(const Stmt& stmt) {
     int64_t extent, min;
     if (!te::IsConstInt(stmt->extent, &extent) || !te::IsConstInt(stmt->min, &min) || min != 0)
       return absl::InvalidArgumentError(
           StrCat("the loop over ", te::ToString(stmt->var), " does not run from 0 to a constant"));
     const Variable variable = operations_.AddVariable();
+    SMELT_RETURN_IF_ERROR(TakeTurns(stmt, variable));
     const auto before = scope_.variables.find(stmt->var.get());
     const std::optional<Variable> outer =
         before == scope_.variables.end() ? std::nullopt : std::optional(before->second);
@@ -206,6 +237,8 @@ class Translator {
     const int64_t bytes = config_.SramElementBytes(*memory);
     Tile tile{.buffer = operations_.AddSram(buffer->name, *memory, (buffer->ByteSize() + bytes - 1) / bytes),
               .loops = loops_};
+    if (const auto turns = turns_.find(buffer.get()); turns != turns_.end())
+      operations_.sram.back().turns = turns->second;
     CountReads(body, buffer.get(), &tile.reads);
     tiles_[buffer.get()] = tile;
     return absl::OkStatus();
@@ -265,6 +298,10 @@ class Translator {
     return dram;
   }
 
+  std::optional<SramDeclaration::Turns>& TurnsOf(SramBuffer buffer) {
+    return operations_.sram[static_cast<size_t>(buffer)].turns;
+  }
+
   bool Take(const ir::Buffer& buffer, const ir::Buffer& alias) {
     const auto tile = tiles_.find(buffer.get());
     // The next iteration of a loop inside its allocation would read what this one has changed.
@@ -273,6 +310,10 @@ class Translator {
     Tile& other = tiles_.at(alias.get());
     if (other.loops != loops_ || other.of != nullptr) return false;
     other.of = buffer.get();
+    // The place must do for whichever of the two is kept longer.
+    std::optional<SramDeclaration::Turns>& turns = TurnsOf(Owner(*buffer).buffer);
+    const auto& others = TurnsOf(other.buffer);
+    if (others.has_value() && (!turns.has_value() || turns->copies < others->copies)) turns = others;
     return true;
   }
 
@@ -334,7 +375,8 @@ class Translator {
   std::vector<Stmt> statements_;
   absl::flat_hash_map<const te::BufferNode*, Tile> tiles_;
   absl::flat_hash_map<const te::BufferNode*, DramBuffer> dram_;
-  int loops_ = 0;  // around the statement
+  absl::flat_hash_map<const te::BufferNode*, SramDeclaration::Turns> turns_;  // of pipelines around the statement
+  int loops_ = 0;                                                             // around the statement
 };
 
 }  // namespace

@@ -7,7 +7,8 @@
 // and `acc` become buffers on the chip, arguments and scratch become segments of DRAM, and each nest of loops around
 // one store becomes the operation that it is (nest.h). A reset in front of the sum that follows it goes: the first
 // product takes its place. A stage of the epilogue takes over the tile of the stage before where nothing else reads
-// that, so that the ALU works in place.
+// that, so that the ALU works in place. What `double_buffer` or `pipeline` overlaps gets copies that iterations take in
+// turn; the units run ahead by themselves.
 #pragma once
 
 #include "absl/status/statusor.h"
@@ -17,7 +18,8 @@
 
 namespace smelt::vdla::lower {
 
-// InvalidArgument: a statement or nest that VDLA cannot do, with the reason.
+// InvalidArgument: a statement or nest that VDLA cannot do, with the reason; an annotation that it has nothing for
+// (prefetch, storage_align, an order of a pipeline's parts).
 absl::StatusOr<Operations> OperationsOf(const kernels::ir::Function& function, const isa::Config& config);
 
 }  // namespace smelt::vdla::lower

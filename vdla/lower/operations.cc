@@ -44,7 +44,9 @@ class Printer {
   }
   void One(const AllocateNode& allocate, int depth) {
     const SramDeclaration& buffer = operations_[allocate.buffer];
-    StrAppend(&text_, "allocate ", isa::NameOf(buffer.memory), " ", buffer.name, "[", buffer.elements, "]\n");
+    StrAppend(&text_, "allocate ", isa::NameOf(buffer.memory), " ", buffer.name, "[", buffer.elements, "]");
+    if (buffer.turns.has_value()) StrAppend(&text_, " ", buffer.turns->copies, " in turn by v", buffer.turns->variable);
+    text_ += '\n';
     Print(allocate.body, depth + 1);
   }
   void One(const Copy& copy, int) {

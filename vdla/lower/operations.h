@@ -33,6 +33,13 @@ struct SramDeclaration {
   std::string name;
   isa::Memory memory;  // kInp, kWgt or kAcc
   int64_t elements;
+  // Where set, it is there `copies` times, and iterations of a loop around its Allocate take them in turn: the units
+  // then work on as many iterations at once. Nothing may last from one iteration to the next.
+  struct Turns {
+    Variable variable;
+    int64_t copies;
+  };
+  std::optional<Turns> turns = std::nullopt;
 };
 struct DramDeclaration {
   std::string name;

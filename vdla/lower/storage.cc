@@ -38,7 +38,7 @@ class StoragePlanner {
     const auto index = static_cast<size_t>(allocate.buffer);
     const SramDeclaration& buffer = operations_[allocate.buffer];
     if (storage_.base[index] >= 0) return absl::InvalidArgumentError(StrCat("`", buffer.name, "` is allocated twice"));
-    int64_t elements = buffer.elements;
+    int64_t elements = buffer.elements * (buffer.turns.has_value() ? buffer.turns->copies : 1);
     for (auto thread = threads_.rbegin(); thread != threads_.rend(); ++thread) {
       storage_.threads[index].push_back({thread->first, elements});
       elements *= thread->second;
@@ -47,10 +47,10 @@ class StoragePlanner {
     const int64_t depth = config_.DepthOf(buffer.memory);
     if (used + elements > depth) {
       const int64_t bytes = config_.SramElementBytes(buffer.memory);
-      return absl::ResourceExhaustedError(StrCat("`", buffer.name, "` takes ", elements, " elements (",
-                                                 elements * bytes, " bytes) of ", isa::NameOf(buffer.memory),
-                                                 ", of whose ", depth, " (", depth * bytes, " bytes) ", depth - used,
-                                                 " are free; a smaller tile or fewer virtual threads fit"));
+      return absl::ResourceExhaustedError(
+          StrCat("`", buffer.name, "` takes ", elements, " elements (", elements * bytes, " bytes) of ",
+                 isa::NameOf(buffer.memory), ", of whose ", depth, " (", depth * bytes, " bytes) ", depth - used,
+                 " are free; a smaller tile, fewer virtual threads or fewer copies fit"));
     }
     storage_.base[index] = used;
     used += elements;

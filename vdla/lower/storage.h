@@ -4,7 +4,7 @@
 //   int64_t first = storage.base[0];    // element of the first buffer, of the first virtual thread
 //
 // A buffer lives inside its Allocate, so two that stand beside each other share a place, and one inside another lies
-// behind it. A virtual loop around an Allocate multiplies the buffer, one copy after the other.
+// behind it. A virtual loop around an Allocate multiplies the buffer, one copy after the other, and so do turns.
 #pragma once
 
 #include <cstdint>

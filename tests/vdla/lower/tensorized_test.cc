@@ -10,6 +10,7 @@
 #include "hlo/literal.h"
 #include "kernels/lower/lower.h"
 #include "kernels/schedule/schedule.h"
+#include "kernels/schedule/state.h"
 #include "kernels/te/evaluate.h"
 #include "kernels/te/tensor.h"
 #include "sim/machine.h"
@@ -60,7 +61,7 @@ te::Graph BlockedProduct(int64_t rows, int64_t columns, int64_t depth) {
 // The paper's schedule: the sum in the accumulators, its operands copied into their memories a part of the depth at a
 // time, the innermost 8x8 put in hardware, tiles of the output shared by virtual threads.
 absl::StatusOr<Schedule> PaperSchedule(const te::Graph& graph, const Config& config, int64_t rows, int64_t columns,
-                                       int64_t depth, int64_t threads) {
+                                       int64_t depth, int64_t threads, bool tensorize = true) {
   const te::ScopeTable memories = Memories(config);
   Schedule s(graph, memories, {GemmInstruction(config)});
   SMELT_ASSIGN_OR_RETURN(const std::string cl, s.CacheWrite("c", *memories.Find("acc")));
@@ -77,7 +78,7 @@ absl::StatusOr<Schedule> PaperSchedule(const te::Graph& graph, const Config& con
   SMELT_RETURN_IF_ERROR(s.Reorder(cl, {k.first, k.second, "i0", "i1", "i2", "i3", "r1"}));
   SMELT_RETURN_IF_ERROR(s.ComputeAt(al, cl, k.first));
   SMELT_RETURN_IF_ERROR(s.ComputeAt(bl, cl, k.first));
-  SMELT_RETURN_IF_ERROR(s.Tensorize(cl, "i2", "vdla_gemm"));
+  if (tensorize) SMELT_RETURN_IF_ERROR(s.Tensorize(cl, "i2", "vdla_gemm"));
   return s;
 }
 
@@ -143,6 +144,74 @@ TEST(Tensorized, ThePartsOfADepthThatDoNotDivideAreRight) {
   ASSERT_TRUE(s.ok()) << s.status();
   const auto report = RunAndCompare(*s, Eight());
   EXPECT_TRUE(report.ok()) << report.status();
+}
+
+// The loop of another stage at which the stage is computed.
+std::string LoopOf(const Schedule& s, const std::string& name) {
+  const auto& state = s.state();
+  const auto& stage = state.stages[state.IndexOf(name)];
+  return state.stages[state.IndexOf(stage.attach_stage)].loops[stage.attach_loop].name;
+}
+
+TEST(Tensorized, DoubleBuffersAndPipelinesLoadAheadOfTheProducts) {
+  const te::Graph graph = BlockedProduct(16, 16, 16);
+  const auto cycles = [&](auto overlap) -> int64_t {
+    auto s = PaperSchedule(graph, Eight(), 4, 4, 4, 1);
+    EXPECT_TRUE(s.ok()) << s.status();
+    const absl::Status overlapped = overlap(*s);
+    EXPECT_TRUE(overlapped.ok()) << overlapped;
+    const auto report = RunAndCompare(*s, Eight());
+    EXPECT_TRUE(report.ok()) << report.status();
+    return report.ok() ? report->cycles : 0;
+  };
+  const int64_t plain = cycles([](Schedule&) { return absl::OkStatus(); });
+  const int64_t doubled = cycles([](Schedule& s) {
+    absl::Status status = s.DoubleBuffer("a.inp");
+    status.Update(s.DoubleBuffer("b.wgt"));
+    return status;
+  });
+  const int64_t pipelined = cycles([](Schedule& s) {
+    return s.Pipeline("c.acc", LoopOf(s, "a.inp"), {0, 0, 1}, {0, 1, 2});
+  });
+  const int64_t deeper = cycles([](Schedule& s) {
+    return s.Pipeline("c.acc", LoopOf(s, "a.inp"), {0, 0, 2}, {0, 1, 2});
+  });
+  std::printf("128^3 by one thread: %d cycles, %d with double buffers, %d with three\n", static_cast<int>(plain),
+              static_cast<int>(doubled), static_cast<int>(deeper));
+  EXPECT_LT(doubled, plain);
+  EXPECT_EQ(pipelined, doubled);
+  EXPECT_LT(deeper, plain);  // it may be no better than two: each place of a buffer has micro-ops of its own
+}
+
+TEST(Tensorized, TilesOfTheOutputTakeTurns) {
+  Schedule s = PaperSchedule(BlockedProduct(16, 16, 16), Eight(), 4, 4, 4, 1).value();
+  ASSERT_TRUE(s.Pipeline("c", LoopOf(s, "c.acc"), {0, 1}, {0, 1}).ok());
+  const auto function = kernels::lower::LowerToLoops(s, {}).value();
+  EXPECT_THAT(OperationsOf(function, Eight()).value().ToString(), HasSubstr("allocate ACC c.acc[16] 2 in turn by v1"));
+  const auto report = RunAndCompare(s, Eight());
+  EXPECT_TRUE(report.ok()) << report.status();
+}
+
+TEST(Tensorized, WhatTheMachineHasNothingForIsRefused) {
+  const auto refusal = [](auto annotate) {
+    auto s = PaperSchedule(BlockedProduct(8, 8, 16), Eight(), 8, 8, 8, 1, /*tensorize=*/false);
+    const absl::Status annotated = annotate(*s);
+    EXPECT_TRUE(annotated.ok()) << annotated;
+    return std::string(RunAndCompare(*s, Eight()).status().message());
+  };
+  EXPECT_THAT(refusal([](Schedule& s) {
+                return s.Pipeline("c.acc", LoopOf(s, "a.inp"), {0, 0, 1}, {1, 0, 2});
+              }),
+              HasSubstr("has an order of its own"));
+  EXPECT_THAT(refusal([](Schedule& s) { return s.Prefetch("a", "a.inp", "i0", 1); }),
+              HasSubstr("no cache to prefetch `a`"));
+  EXPECT_THAT(refusal([](Schedule& s) { return s.StorageAlign("a.inp", 0, 32, 8); }),
+              HasSubstr("leave storage_align out"));
+  // Half of the depth does not fit so many times.
+  EXPECT_THAT(refusal([](Schedule& s) {
+                return s.Pipeline("c.acc", LoopOf(s, "a.inp"), {0, 0, 16}, {0, 1, 2});
+              }),
+              HasSubstr("fewer copies fit"));
 }
 
 TEST(Tensorized, AProductThatIsNotTheUnitsIsRefusedWithWhatDiffers) {
