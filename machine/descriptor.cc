@@ -69,8 +69,8 @@ absl::Status ReadLevels(const json& value, std::vector<MemoryLevel>* levels) {
   for (size_t i = 0; i < value.size(); ++i) {
     MemoryLevel level{"", 0, 0};
     if (const absl::Status status = ReadLevel(value[i], i + 1 == value.size(), &level); !status.ok()) return status;
-    if (!levels->empty() && level.bytes <= levels->back().bytes)
-      return Wrong(StrCat("level `", level.scope, "` holds no more than `", levels->back().scope, "` before it"));
+    if (!levels->empty() && level.bytes < levels->back().bytes)
+      return Wrong(StrCat("level `", level.scope, "` holds less than `", levels->back().scope, "` before it"));
     levels->push_back(std::move(level));
   }
   return absl::OkStatus();

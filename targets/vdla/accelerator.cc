@@ -47,6 +47,9 @@ machine::Machine MachineOf(const isa::Config& config) {
                     {"wgt", config.wgt_bytes, clock * static_cast<double>(config.DramElementBytes(isa::Memory::kWgt))},
                     {"acc", config.acc_bytes, clock * static_cast<double>(config.DramElementBytes(isa::Memory::kAcc))},
                     {"memory", INT64_MAX, clock * config.timing.dram_bytes_per_cycle}};
+  // They stand beside each other; who reads levels goes by their sizes.
+  std::stable_sort(machine.levels.begin(), machine.levels.end(),
+                   [](const machine::MemoryLevel& a, const machine::MemoryLevel& b) { return a.bytes < b.bytes; });
   machine.peak_flops_f32 = 2 * gemm;
   machine.launch_seconds = kSubmitSeconds;
   return machine;

@@ -12,6 +12,7 @@
 #include "gtest/gtest.h"
 #include "hlo/evaluator/evaluator.h"
 #include "hlo/text/parser.h"
+#include "machine/descriptor.h"
 #include "targets/vdla/accelerator.h"
 
 namespace smelt::vdla {
@@ -217,6 +218,18 @@ TEST(VdlaLayer, AMultiplierOfMoreThan24BitsIsAnError) {
   const std::unique_ptr<Simulator> simulator = Simulator::Create(Pynq(), sim::Timing::kFunctional).value();
   const absl::Status status = program->Run(*simulator, pointers, output.data());
   EXPECT_THAT(std::string(status.message()), HasSubstr("multiplier 8388608 of channel 1 has more than 24 bits"));
+}
+
+TEST(VdlaLayer, EveryMachineIsDescribedInWordsThatAreRead) {
+  for (const char* name : {"pynq", "big"}) {
+    isa::Config config = isa::Config::Named(name).value();
+    for (const int64_t weights : {config.wgt_bytes, 4 * config.acc_bytes}) {
+      config.wgt_bytes = weights;
+      const Accelerator accelerator(config);
+      const auto read = machine::ReadMachine(machine::DescribeMachine(accelerator.machine()));
+      EXPECT_TRUE(read.ok()) << read.status();
+    }
+  }
 }
 
 TEST(VdlaLayer, AScheduleThatThereIsNotIsRefused) {

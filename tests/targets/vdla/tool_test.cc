@@ -93,10 +93,17 @@ TEST_F(VdlaTool, SaysWhatRunsWhere) {
   EXPECT_THAT(kernels, HasSubstr("on the host: "));
 }
 
-TEST_F(VdlaTool, IsProfiled) {
-  EXPECT_THAT(
-      Output({"profile", In("net.hlo"), "--target=vdla:pynq", "--task=fusion", "-o", In("corpus"), "--configs=1"}),
-      ContainsRegex("[1-9][0-9]* kernels of 1 programs timed"));
+TEST_F(VdlaTool, ItsKernelsAreProfiledAndLearned) {
+  for (const char* machine : {"pynq", "big"}) {
+    const std::string target = absl::StrCat("--target=vdla:", machine), corpus = In(machine),
+                      model = absl::StrCat(In(machine), ".smeltmodel");
+    EXPECT_THAT(
+        Output({"profile", In("net.hlo"), In("float.hlo"), target, "--task=fusion", "-o", corpus, "--configs=2"}),
+        ContainsRegex("[1-9][0-9]* kernels of 2 programs timed"));
+    Output({"train", corpus, target, "--task=fusion", "-o", model, "--epochs=1", "--hidden=16", "--layers=1",
+            "--validation=0.5", "--test=0"});
+    EXPECT_THAT(Output({"predict", In("net.hlo"), target, "--model=" + model}), HasSubstr("for vdla:"));
+  }
 }
 
 TEST_F(VdlaTool, AMachineThatThereIsNotIsRefused) {
