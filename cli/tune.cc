@@ -100,6 +100,14 @@ nlohmann::json ToJson(const tuner::TuneReport& report, const measure::Budget& bu
   for (const tuner::StartingPoint& start : report.starts) {
     if (std::isfinite(start.relative)) starts[start.name] = start.relative;
   }
+  nlohmann::json alone = nlohmann::json::array();
+  for (const tuner::KernelAlone& kernel : report.alone) {
+    alone.push_back({{"name", kernel.name},
+                     {"executions", kernel.executions},
+                     {"us", 1e6 * kernel.seconds},
+                     {"fastest_us", 1e6 * kernel.fastest},
+                     {"ways", kernel.ways}});
+  }
   nlohmann::json phases = nlohmann::json::object();
   for (int i = 0; i < measure::kPhases; ++i)
     phases[measure::kPhaseNames[i]] = budget.spent(static_cast<measure::Phase>(i));
@@ -132,13 +140,14 @@ nlohmann::json ToJson(const tuner::TuneReport& report, const measure::Budget& bu
                       {"same_library_ms", 1e3 * report.own_fusions_seconds},
                       {"knobs", knobs},
                       {"starts", starts},
+                      {"kernels_alone", alone},
                       {"interrupted", report.interrupted}};
   // Where nothing was measured there are no times.
   if (report.default_seconds > 0) {
     json["default_ms"] = 1e3 * report.default_seconds;
     json["best_ms"] = 1e3 * report.best_seconds;
   }
-  if (report.compared && report.compared->children > 1)
+  if (report.compared && std::isfinite(report.compared->high))
     json["interval"] = {std::exp(report.compared->low), std::exp(report.compared->high)};
   return json;
 }

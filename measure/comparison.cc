@@ -24,7 +24,8 @@ double Student(size_t degrees) {
 
 }  // namespace
 
-Comparison CompareRounds(const std::vector<std::vector<double>>& usual, const std::vector<std::vector<double>>& tuned) {
+Comparison CompareRounds(const std::vector<std::vector<double>>& usual, const std::vector<std::vector<double>>& tuned,
+                         bool exact) {
   Comparison result;
   std::vector<double> usual_all, tuned_all, gains;
   for (size_t c = 0; c < usual.size(); ++c) {
@@ -46,7 +47,7 @@ Comparison CompareRounds(const std::vector<std::vector<double>>& usual, const st
   result.gain = sum / n;
   for (double gain : gains) squares += (gain - result.gain) * (gain - result.gain);
   const double error = gains.size() > 1 ? std::sqrt(squares / (n - 1) / n) : 0;
-  const double margin = Student(gains.size() - 1) * std::max(error, kLeastError);
+  const double margin = exact ? 0 : Student(gains.size() - 1) * std::max(error, kLeastError);
   result.low = result.gain - margin;
   result.high = result.gain + margin;
   // Where the machine changed its pace between rounds, the medians may say the contrary: that is no better program.
@@ -60,9 +61,10 @@ absl::StatusOr<Comparison> CompareInterleaved(Runner& runner, const Candidate& u
   std::vector<double> other_rounds;
   std::vector<Candidate> candidates = {usual, tuned};
   if (other != nullptr) candidates.push_back(*other);
-  for (int child = 0; child < options.children; ++child) {
+  for (int child = 0; child < (options.exact ? 1 : options.children); ++child) {
     if (options.proceed && !options.proceed(child)) break;
-    const std::vector<Outcome> outcomes = runner.TimePrograms(candidates, options.rounds, options.seconds);
+    const std::vector<Outcome> outcomes =
+        runner.TimePrograms(candidates, options.exact ? 1 : options.rounds, options.seconds);
     if (runner.out_of_time()) break;
     // A fault of the system decides nothing.
     for (const Outcome& outcome : outcomes) {
@@ -86,7 +88,7 @@ absl::StatusOr<Comparison> CompareInterleaved(Runner& runner, const Candidate& u
       other_rounds.insert(other_rounds.end(), outcomes[2].seconds.begin(), outcomes[2].seconds.end());
   }
   if (usual_rounds.empty()) return absl::DeadlineExceededError("no time for a comparison");
-  Comparison compared = CompareRounds(usual_rounds, tuned_rounds);
+  Comparison compared = CompareRounds(usual_rounds, tuned_rounds, options.exact);
   if (!other_rounds.empty()) compared.other_seconds = Median(std::move(other_rounds));
   return compared;
 }

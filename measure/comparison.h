@@ -25,6 +25,8 @@ struct ComparisonOptions {
   int children = 8;
   int rounds = 5;      // of each child; of short programs more
   double seconds = 4;  // no further round of a child after so long, but at least three
+  // Times never vary, as in a simulator: one child tells, and its gain has no interval.
+  bool exact = false;
   // Asked before each child; false ends the comparison with the children that there are. Must not look at times of the
   // programs.
   std::function<bool(int children)> proceed;
@@ -34,7 +36,7 @@ struct Comparison {
   double usual_seconds = 0, tuned_seconds = 0;  // medians of all rounds
   int children = 0;
   // Logarithms of usual / tuned, about 0.05 for 5 % faster: the mean of the children's medians, and the ends of its
-  // interval, which holds the true gain 99 times of 100. Infinitely wide with fewer than two children.
+  // interval, which holds the true gain 99 times of 100. Infinitely wide with fewer than two children, unless exact.
   double gain = 0, low = 0, high = 0;
   bool better = false;       // `low` is above 0, and the medians say the same
   double other_seconds = 0;  // median of a third program that was timed beside them; 0: none, or it failed
@@ -45,7 +47,8 @@ struct Comparison {
 absl::StatusOr<Comparison> CompareInterleaved(Runner& runner, const Candidate& usual, const Candidate& tuned,
                                               const ComparisonOptions& options, const Candidate* other = nullptr);
 
-// The statistics alone: seconds of rounds by child.
-Comparison CompareRounds(const std::vector<std::vector<double>>& usual, const std::vector<std::vector<double>>& tuned);
+// The statistics alone: seconds of rounds by child. `exact`: as ComparisonOptions has it.
+Comparison CompareRounds(const std::vector<std::vector<double>>& usual, const std::vector<std::vector<double>>& tuned,
+                         bool exact = false);
 
 }  // namespace smelt::measure

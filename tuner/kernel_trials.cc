@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "fusion/incremental_fusion.h"
-#include "measure/comparison.h"
+#include "hlo/passes/execution_counts.h"
 
 namespace smelt::tuner {
 namespace {
@@ -51,13 +51,17 @@ absl::Status KernelTrials::Time(const fusion::Config& config) {
     if (!proceed_(absl::StrCat("kernel ", kernel.name, ", ", timed_, " timed"))) return absl::OkStatus();
     SMELT_ASSIGN_OR_RETURN(double seconds, Seconds(kernel, ""));
     const std::string hash = kernel.hash.ToHex();
+    KernelAlone alone{.seconds = seconds, .fastest = seconds};
     for (const std::string& way : tunable_.WaysOf(kernel)) {
       SMELT_ASSIGN_OR_RETURN(const double so, Seconds(kernel, way));
-      if (!(so < (1 - measure::kScreeningGain) * seconds)) continue;
+      ++alone.ways;
+      alone.fastest = std::min(alone.fastest, so);
+      if (!(so < (1 - trials_.ScreeningGain()) * seconds)) continue;
       tiles_[hash] = way;
       seconds = so;
     }
     if (std::isfinite(seconds)) costs_.AddMeasured(kernel.hash, seconds);
+    if (std::isfinite(alone.seconds)) alone_[kernel.hash] = alone;
   }
   return absl::OkStatus();
 }
@@ -69,6 +73,30 @@ absl::StatusOr<double> KernelTrials::Seconds(const fusion::Kernel& kernel, const
     return tunable_.target().TimeKernel(trials_.runner(), kernel, way).outcome;
   }));
   return outcome.best();
+}
+
+absl::StatusOr<std::vector<KernelAlone>> KernelTrials::KernelsOf(const hlo::Module& fused) const {
+  absl::flat_hash_map<Hash128, KernelAlone> found;
+  const auto counts = hlo::ExecutionCounts(fused);
+  for (const hlo::Computation* computation : fused.ExecutedComputations()) {
+    const auto runs = counts.find(computation);
+    for (const hlo::Instruction* x : computation->PostOrder()) {
+      if (!fusion::IsKernel(*x)) continue;
+      SMELT_ASSIGN_OR_RETURN(const fusion::Kernel kernel,
+                             fusion::ExtractKernel(*x, tunable_.space().rules().layouts_count));
+      const auto alone = alone_.find(kernel.hash);
+      if (alone == alone_.end()) continue;
+      KernelAlone& one = found.try_emplace(kernel.hash, alone->second).first->second;
+      if (one.name.empty()) one.name = kernel.name;
+      one.executions += runs == counts.end() ? 1 : static_cast<double>(runs->second);
+    }
+  }
+  std::vector<KernelAlone> kernels;
+  for (auto& [hash, kernel] : found) kernels.push_back(std::move(kernel));
+  std::sort(kernels.begin(), kernels.end(), [](const KernelAlone& a, const KernelAlone& b) {
+    return std::pair(-a.total(), a.name) < std::pair(-b.total(), b.name);
+  });
+  return kernels;
 }
 
 }  // namespace smelt::tuner

@@ -12,13 +12,16 @@
 #include <functional>
 #include <string>
 #include <utility>
+#include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
-#include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "fusion/config.h"
 #include "targets/tunable.h"
 #include "tuner/search/fusion_state.h"
 #include "tuner/search/kernel_costs.h"
+#include "tuner/session.h"
 #include "tuner/trials.h"
 
 namespace smelt::tuner {
@@ -39,6 +42,9 @@ class KernelTrials {
   const targets::Knobs& tiles() const { return tiles_; }
   int64_t timed() const { return timed_; }
 
+  // Those kernels of a fused module that ran alone, each once, the heaviest first.
+  absl::StatusOr<std::vector<KernelAlone>> KernelsOf(const hlo::Module& fused) const;
+
  private:
   // The seconds of one run; infinity where it failed.
   absl::StatusOr<double> Seconds(const fusion::Kernel& kernel, const std::string& way);
@@ -49,6 +55,7 @@ class KernelTrials {
   Trials& trials_;
   const std::function<bool(const std::string& line)> proceed_;
   absl::flat_hash_set<Hash128> done_;
+  absl::flat_hash_map<Hash128, KernelAlone> alone_;  // those that ran
   targets::Knobs tiles_;
   int64_t timed_ = 0;
 };

@@ -147,7 +147,8 @@ class Session {
     const double compile = usual.outcome.compile_seconds;
     const double child = tunable_.target().KeepsCode() ? 2 * std::max(took - compile, 0.0) : took + compile;
     const double left = std::max(budget_.left(), 0.0);
-    return std::min((options_.comparison.children + 1) * child,
+    const int children = tunable_.target().TimesVary() ? options_.comparison.children : 1;
+    return std::min((children + 1) * child,
                     std::max(kFinalShare * left, std::min((kFewestChildren + 1) * child, kMostFinalShare * left)));
   }
 
@@ -213,7 +214,7 @@ class Session {
   absl::Status TakeOnTrial() {
     const measure::Outcome& outcome = *trials_.best_outcome();
     report_.undecided = "interrupted before the comparison";
-    if (outcome.relative() > 1 - measure::kScreeningGain) return absl::OkStatus();
+    if (outcome.relative() >= 1 - trials_.ScreeningGain()) return absl::OkStatus();
     report_.improved = true;
     report_.best_seconds = outcome.relative() * report_.default_seconds;
     report_.verified = trials_.why_unchecked().empty();  // as every new best was
@@ -226,6 +227,7 @@ class Session {
     trials_.runner().SetDeadline(budget_.At(budget_.seconds()));
     state_.Progress(absl::StrCat("comparing with the default; ", state_.BestSoFar()));
     measure::ComparisonOptions comparison = options_.comparison;
+    comparison.exact = !tunable_.target().TimesVary();
     // Another process is begun if there is time for one more like those before.
     const double begin = budget_.spent();
     comparison.proceed = [&](int children) {
@@ -239,7 +241,8 @@ class Session {
         measure::CompareInterleaved(trials_.runner(), usual, trials_.ToCandidate(trials_.best()), comparison,
                                     own_fusions ? &*own_fusions : nullptr);
     if (state_.Cancelled()) return TakeOnTrial();
-    if (absl::IsDeadlineExceeded(compared.status()) || (compared.ok() && compared->children == 1)) {
+    if (absl::IsDeadlineExceeded(compared.status()) ||
+        (compared.ok() && compared->children == 1 && !comparison.exact)) {
       report_.undecided = "there was no time to compare the best with the default";
       return absl::OkStatus();
     }
@@ -318,6 +321,9 @@ class Session {
   }
 
   absl::Status WriteReport() {
+    if (steps_ && DefaultIsOurs()) {
+      SMELT_ASSIGN_OR_RETURN(report_.alone, steps_->KernelsOf(*tunable_.Fused(trials_.usual())));
+    }
     report_.unchecked = trials_.why_unchecked();
     report_.noisy = trials_.noisy();
     report_.interrupted = state_.Cancelled();

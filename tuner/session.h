@@ -81,6 +81,15 @@ struct ChosenKnob {
   std::string words;  // for people: targets::Tunable::Words
 };
 
+// A kernel of a program, timed alone.
+struct KernelAlone {
+  std::string name;
+  double executions = 0;            // in one run of the program
+  double seconds = 0, fastest = 0;  // of one execution, as it runs by default and in its fastest way
+  int ways = 0;                     // that were tried beside the default
+  double total() const { return executions * seconds; }
+};
+
 struct TuneReport {
   double default_seconds = 0, best_seconds = 0;  // medians; 0: not measured
   bool improved = false;                         // false: the default is the answer
@@ -109,6 +118,7 @@ struct TuneReport {
   targets::Trial chosen;              // the answer
   std::vector<StartingPoint> starts;  // of the search
   std::vector<ChosenKnob> knobs;      // of the answer
+  std::vector<KernelAlone> alone;     // kernels of the default, where it is ours and kernels are timed alone
   // The compiler's own fusions with the answer's knobs, in turn with the answer; 0: there is none, or was no time.
   double own_fusions_seconds = 0;
 

@@ -1,5 +1,6 @@
 #include "tuner/session_report.h"
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <map>
@@ -56,16 +57,43 @@ std::string TimesText(const TuneReport& report) {
     return text;
   }
   const measure::Comparison& compared = *report.compared;
-  const std::string interval =
-      absl::StrFormat("%.3f [%.3f, %.3f]", std::exp(compared.gain), std::exp(compared.low), std::exp(compared.high));
+  const bool exact = compared.low == compared.high;  // times that never vary
+  const std::string interval = exact ? absl::StrFormat("%.4f", std::exp(compared.gain))
+                                     : absl::StrFormat("%.3f [%.3f, %.3f]", std::exp(compared.gain),
+                                                       std::exp(compared.low), std::exp(compared.high));
   if (report.improved) {
-    absl::StrAppend(
-        &text, absl::StrFormat("  speed     %10s times the default's, of %d processes\n", interval, compared.children));
+    absl::StrAppend(&text, absl::StrFormat("  speed     %10s times the default's, ", interval),
+                    exact ? "exactly, as times do not vary" : absl::StrCat("of ", compared.children, " processes"),
+                    "\n");
   } else if (compared.children == 0) {
     absl::StrAppend(&text, "  the best that was found failed beside the default: ", kept, " is the answer\n");
   } else {
     absl::StrAppend(&text, "  the best that was found runs at ", interval, " times the default's speed, which ",
-                    compared.better ? "gave other results in the end" : "may be noise", ": ", kept, " is the answer\n");
+                    compared.better ? "gave other results in the end"
+                    : exact         ? "is no gain"
+                                    : "may be noise",
+                    ": ", kept, " is the answer\n");
+  }
+  return text;
+}
+
+// Where the default's time goes, and what other ways of these kernels were worth.
+std::string AloneText(const TuneReport& report) {
+  constexpr size_t kMost = 6;
+  if (report.alone.empty()) return "";
+  double total = 0;
+  for (const KernelAlone& kernel : report.alone) total += kernel.total();
+  std::string text = absl::StrFormat("  kernels of the default timed alone, %d, together %.4f ms; the heaviest:\n",
+                                     report.alone.size(), 1e3 * total);
+  for (size_t i = 0; i < std::min(kMost, report.alone.size()); ++i) {
+    const KernelAlone& kernel = report.alone[i];
+    const std::string ways = kernel.ways == 0 ? "no other way to run it"
+                             : kernel.fastest < kernel.seconds
+                                 ? absl::StrFormat("the best of %d other ways takes %.2f %% less", kernel.ways,
+                                                   100 * (1 - kernel.fastest / kernel.seconds))
+                                 : absl::StrFormat("none of %d other ways is faster", kernel.ways);
+    absl::StrAppend(&text, absl::StrFormat("    %10.4f ms %4.1f %%  %s: %s\n", 1e3 * kernel.total(),
+                                           100 * kernel.total() / total, kernel.name, ways));
   }
   return text;
 }
@@ -114,6 +142,7 @@ std::string FormatReport(const std::string& path, const TuneOptions& options, co
     absl::StrAppend(&text,
                     absl::StrFormat("  start     %-14s %.3f of the default's time\n", start.name, start.relative));
   }
+  absl::StrAppend(&text, AloneText(report));
   for (const ChosenKnob& knob : report.knobs) absl::StrAppend(&text, "  ", knob.words, "\n");
   absl::StrAppend(&text, "  answer    ", (std::filesystem::path(options.folder) / "best.fusion.json").string(), "\n");
   return text;

@@ -37,6 +37,11 @@ class SessionSteps {
   // Kernels of a configuration alone, while less than `share` of the search's time is over.
   absl::Status TimeKernels(const fusion::Config& config, double share);
 
+  // Those of a program that were timed alone.
+  absl::StatusOr<std::vector<KernelAlone>> KernelsOf(const hlo::Module& fused) const {
+    return kernels_.KernelsOf(fused);
+  }
+
   // From the best programs that are ours: all of the program in another way; then each kernel in each of its ways.
   absl::Status TuneChoices();
 

@@ -140,8 +140,8 @@ absl::StatusOr<bool> Trials::TakeBackIfWrong(const Trial& trial, measure::Outcom
 }
 
 absl::Status Trials::Confirm(const Trial& trial, measure::Outcome* outcome) {
-  constexpr int kTurns = 2;
-  for (int turn = 0; turn < kTurns && outcome->relative() < best_relative(); ++turn) {
+  const int turns = tunable_.target().TimesVary() ? 2 : 0;
+  for (int turn = 0; turn < turns && outcome->relative() < best_relative(); ++turn) {
     measure::Runner::ProgramResult again = runner_.TimeProgram(
         ToCandidate(trial), ToCandidate(usual_), options_.policy.repeats, options_.policy.seconds, /*kernel_rounds=*/0);
     SMELT_RETURN_IF_ERROR(Ended());

@@ -93,6 +93,8 @@ class Trials {
   const measure::Outcome* best_outcome() const { return best_ ? &best_outcome_ : nullptr; }
   double best_relative() const { return best_ ? best_outcome_.relative() : 1; }
   const Trial& usual() const { return usual_; }
+  // A smaller gain of something timed alone is not followed: kScreeningGain, or none where times never vary.
+  double ScreeningGain() const { return tunable_.target().TimesVary() ? measure::kScreeningGain : 0; }
 
   measure::Candidate ToCandidate(const Trial& trial) const { return tunable_.ToCandidate(trial); }
   measure::Runner& runner() { return runner_; }

@@ -75,6 +75,13 @@ ElementwiseKernel::Function FindBitLoop(Opcode opcode, absl::Span<const Primitiv
   return nullptr;
 }
 
+// Small floats as f32, by their bits: what is subnormal in bf16 is so in f32, which the processor takes for zero.
+void WidenedIsNotZero(const void* const* operands, void* result, int64_t count, const ElementwiseKernel&) {
+  const auto* bits = static_cast<const uint32_t*>(operands[0]);
+  auto* is_not_zero = static_cast<uint8_t*>(result);
+  for (int64_t i = 0; i < count; ++i) is_not_zero[i] = (bits[i] & 0x7fffffffu) != 0;
+}
+
 }  // namespace
 
 PrimitiveType ComputeType(PrimitiveType type) {
@@ -145,6 +152,8 @@ absl::StatusOr<ElementwiseKernel> FindElementwiseKernel(Opcode opcode, absl::Spa
         kernel.direct = true;
       } else if (IsFloat(from) && IsSubByteInteger(result_type)) {
         kernel.function = from == PrimitiveType::kF64 ? &ConvertFloatToSubByte<double> : &ConvertFloatToSubByte<float>;
+      } else if (IsSmallFloat(from) && result_type == PrimitiveType::kPred) {
+        kernel.function = &WidenedIsNotZero;
       } else {
         kernel.function = FindConvertLoop(computed, ComputeType(result_type));
       }
@@ -155,6 +164,8 @@ absl::StatusOr<ElementwiseKernel> FindElementwiseKernel(Opcode opcode, absl::Spa
     case Opcode::kReducePrecision: {
       const auto& precision = std::get<ReducePrecisionAttributes>(attributes);
       kernel.exponent_bits = static_cast<int>(std::clamp<int64_t>(precision.exponent_bits, 1, 11));
+      // Computed in f32, whose exponents are more; as many as f16 has leave its subnormal numbers alone.
+      if (from == PrimitiveType::kF16 && kernel.exponent_bits >= 5) kernel.exponent_bits = 11;
       kernel.mantissa_bits = static_cast<int>(std::clamp<int64_t>(precision.mantissa_bits, 0, 52));
       kernel.function = FindReducePrecisionLoop(computed);
       break;

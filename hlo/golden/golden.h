@@ -80,7 +80,8 @@ class Golden {
 
 // The error of `got` by a metric against `want`, element by element: what Golden uses, for comparing two results of
 // one's own (compiled against evaluator, fused against unfused). Shapes must have equal dimensions. Integers and
-// predicates: the share that differs, whatever the metric.
+// predicates: the share that differs, whatever the metric. Where a part of a complex number is to be NaN, any that is
+// not finite will do.
 absl::StatusOr<double> ComparisonError(const Literal& want, const Literal& got, GoldenMetric metric);
 
 }  // namespace smelt::hlo

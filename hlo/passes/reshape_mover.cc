@@ -58,7 +58,9 @@ absl::StatusOr<bool> MoveReshapes(Module& module) {
       GraphBuilder build(*x);
       std::vector<Instruction*> operands;
       for (Instruction* operand : x->operands()) {
-        if (IsScalarBroadcast(*operand)) {
+        if (operand->shape().IsScalar() && !x->shape().IsScalar()) {
+          operands.push_back(operand);  // a bound of clamp, or a predicate; it may be a reshape too
+        } else if (IsScalarBroadcast(*operand)) {
           operands.push_back(build.Broadcast(operand->operand(0), dimensions, {}));
         } else if (Rearranges(*operand)) {
           operands.push_back(operand->operand(0));

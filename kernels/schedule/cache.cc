@@ -25,6 +25,8 @@ Stage CopyOf(const State& state, const Stage& from, std::string name) {
   return StageOf(*op, op, state.scopes);
 }
 
+}  // namespace
+
 bool ReadsTensor(const Stage& stage, const te::Operation* tensor) {
   bool found = false;
   for (const Expr& body : stage.bodies) {
@@ -32,8 +34,6 @@ bool ReadsTensor(const Stage& stage, const te::Operation* tensor) {
   }
   return found;
 }
-
-}  // namespace
 
 absl::StatusOr<std::string> CacheReads(State& state, std::string_view tensor, const ir::Scope& scope,
                                        const std::vector<std::string>& readers) {

@@ -149,6 +149,8 @@ te::Expr ReadOf(const Stage& stage, int output, std::vector<te::Expr> indices);
 te::Expr ResolveInlined(const State& state, const te::Expr& e);
 // The same for all bodies of a stage, in place.
 void ResolveInlined(const State& state, Stage* stage);
+// Whether a stage, its inlined ones resolved, reads the tensor: zeros that are known may have made a product one.
+bool ReadsTensor(const Stage& stage, const te::Operation* tensor);
 
 // An error that names stage and loop.
 absl::Status Illegal(std::string_view primitive, std::string_view stage, std::string_view why);

@@ -126,6 +126,13 @@ class DotNest {
     }
     if (!row_outer.empty()) outer.push_back(row_outer);
     std::vector<std::string> order = outer;
+    // Loops of one iteration have no axis here; they must not stand between the tiles, which become one loop.
+    for (const std::string& loop : schedule_.Loops(root_.name)) {
+      const auto has = [&](const std::vector<std::string>& loops) {
+        return std::find(loops.begin(), loops.end(), loop) != loops.end();
+      };
+      if (loop != columns && !has(outer) && !has(inner)) order.push_back(loop);
+    }
     order.insert(order.end(), inner.begin(), inner.end());
     const int64_t width = std::min(width_, main_.axes[columns_].extent);
     SMELT_ASSIGN_OR_RETURN(const auto vectors, VectorizeLoop(schedule_, root_.name, columns, width, lanes_));

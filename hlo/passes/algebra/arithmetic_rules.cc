@@ -91,6 +91,12 @@ Instruction* MultiplyZero(Instruction& x, GraphBuilder&) {
   return IsInteger(TypeOf(x)) && IsAll(*x.operand(1), 0) ? x.operand(1) : nullptr;
 }
 
+// Sums of products with nothing but zeros.
+Instruction* ContractionOfZeros(Instruction& x, GraphBuilder& build) {
+  if (!IsInteger(TypeOf(x)) || (!IsAll(*x.operand(0), 0) && !IsAll(*x.operand(1), 0))) return nullptr;
+  return build.BroadcastScalar(build.Scalar(TypeOf(x), 0), x.shape());
+}
+
 Instruction* TimesMinusOne(Instruction& x, GraphBuilder& build) {
   if (IsComplex(TypeOf(x)) || !IsAll(*x.operand(1), -1)) return nullptr;
   return build.Unary(Opcode::kNegate, x.operand(0));
@@ -267,6 +273,8 @@ constexpr Rule kRules[] = {
     {"multiply-constant-right", Opcode::kMultiply, ConstantToTheRight},
     {"multiply-one", Opcode::kMultiply, MultiplyOne},
     {"multiply-zero", Opcode::kMultiply, MultiplyZero},
+    {"dot-zeros", Opcode::kDot, ContractionOfZeros},
+    {"convolution-zeros", Opcode::kConvolution, ContractionOfZeros},
     {"multiply-minus-one", Opcode::kMultiply, TimesMinusOne},
     {"multiply-constants", Opcode::kMultiply, JoinIntegerConstants},
     {"multiply-signs", Opcode::kMultiply, DropBothSigns},

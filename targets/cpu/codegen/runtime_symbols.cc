@@ -22,6 +22,7 @@ struct Symbol {
 
 const Symbol kSymbols[] = {
     ONE(exp),
+    ONE(exp2),  // LLVM's name for a power of 2, or of a half
     ONE(expm1),
     ONE(log),
     ONE(log1p),

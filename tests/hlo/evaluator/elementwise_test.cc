@@ -185,6 +185,16 @@ TEST(EvaluateElementwise, ComplexNumbersHaveXlasOrder) {
   EXPECT_THAT(EvaluateValues(pair + "m = c64[4] minimum(x, y) ROOT r = f32[4] imag(m) }"), ElementsAre(2, 5, 2, 0));
 }
 
+TEST(EvaluateElementwise, SubnormalNumbersOfSmallFloatsAreNumbers) {
+  EXPECT_THAT(EvaluateValues(R"(ENTRY e { x = u16[4] constant({0, 1, 32769, 32768})  b = bf16[4] bitcast-convert(x)
+    ROOT r = pred[4] convert(b) })"),
+              ElementsAre(0, 1, 1, 0));
+  // 314 * 2^-24: as many exponents as f16 has lose nothing.
+  EXPECT_THAT(EvaluateValues(R"(ENTRY e { x = u16[2] constant({314, 1})  h = f16[2] bitcast-convert(x)
+    p = f16[2] reduce-precision(h), exponent_bits=5, mantissa_bits=14  ROOT r = u16[2] bitcast-convert(p) })"),
+              ElementsAre(314, 1));
+}
+
 TEST(EvaluateElementwise, OperandsThatAreUsedAgainKeepTheirValues) {
   // The negation could be done in place, but x is read once more.
   EXPECT_THAT(

@@ -36,6 +36,8 @@ constexpr Case kCases[] = {
     {"multiply-constant-right", "x = f32[] parameter(0) c = f32[] constant(3) ROOT r = f32[] multiply(c, x)", "multiply"},
     {"multiply-one", "x = f32[4] parameter(0) c = f32[] constant(1) b = f32[4] broadcast(c), dimensions={} ROOT r = f32[4] multiply(x, b)", ""},
     {"multiply-one", "x = c64[] parameter(0) c = c64[] constant((1, 0)) ROOT r = c64[] multiply(x, c)", ""},
+    {"dot-zeros", "x = s32[4,5] parameter(0) c = s32[] constant(0) b = s32[3,4] broadcast(c), dimensions={} ROOT r = s32[3,5] dot(b, x), lhs_contracting_dims={1}, rhs_contracting_dims={0}", "broadcast"},
+    {"convolution-zeros", "x = s32[1,5,2] parameter(0) c = s32[] constant(0) b = s32[3,2,4] broadcast(c), dimensions={} ROOT r = s32[1,3,4] convolution(x, b), window={size=3}, dim_labels=b0f_0io->b0f", "broadcast"},
     {"multiply-zero", "x = s32[4] parameter(0) c = s32[] constant(0) b = s32[4] broadcast(c), dimensions={} ROOT r = s32[4] multiply(x, b)", "broadcast"},
     {"multiply-minus-one", "x = f32[] parameter(0) c = f32[] constant(-1) ROOT r = f32[] multiply(x, c)", "negate"},
     {"multiply-constants", "x = s32[] parameter(0) c = s32[] constant(3) a = s32[] multiply(x, c) d = s32[] constant(4) ROOT r = s32[] multiply(a, d)", "multiply"},

@@ -27,6 +27,14 @@ TEST(MoveReshapes, MeetsARearrangementBehindElementwiseWork) {
   EXPECT_EQ(OpcodesOf(*module), "broadcast multiply transpose transpose");
 }
 
+TEST(MoveReshapes, BoundsOfClampStayScalars) {
+  const auto module = Apply(
+      R"(ENTRY e { x = f32[12] parameter(0) y = f32[12] parameter(1) z = f32[1] parameter(2) a = f32[] reshape(z)
+      b = f32[3,4] reshape(x) c = f32[3,4] reshape(y) ROOT r = f32[3,4] clamp(a, b, c) })",
+      MoveReshapes);
+  EXPECT_EQ(OpcodesOf(*module), "reshape clamp reshape");
+}
+
 TEST(MoveReshapes, StaysWhereNothingIsGained) {
   Apply(
       R"(ENTRY e { x = f32[3,4] parameter(0) a = f32[4,3] transpose(x), dimensions={1,0} ROOT r = f32[4,3] negate(a) })",

@@ -112,6 +112,13 @@ const std::vector<Snippet>* MakeSnippets() {
         b = s32[23] broadcast(c), dimensions={}  a = s32[23] and(i, b)  ROOT r = f32[23] bitcast-convert(a))"},
       {"ReducePrecision",
        "x = f32[37] parameter(0)  ROOT r = f32[37] reduce-precision(x), exponent_bits=5, mantissa_bits=10"},
+      {"PowerOfHalf", R"(x = f64[7] parameter(0)  c = f64[] constant(0.5)  b = f64[7] broadcast(c), dimensions={}
+        ROOT r = f64[7] power(b, x))"},
+      {"ConvolutionOfOneColumn", R"(x = bf16[1,2,8,2] parameter(0)  w = bf16[3,4,2,8] parameter(1)
+        ROOT r = bf16[4,1,2,8] convolution(x, w), window={size=3x4 stride=3x1 pad=2_2x3_3 rhs_dilate=1x2}, dim_labels=1b0f_01io->01bf)"},
+      {"ConvolutionOfZeros", R"(w = s8[9,3,3,1] parameter(0)  c = s8[] constant(0)
+        b = s8[1,9,2,3] broadcast(c), dimensions={}
+        ROOT r = s8[1,9,1,7] convolution(b, w), window={size=3x1 pad=0_4x1_1 lhs_dilate=2x2 rhs_dilate=3x1}, dim_labels=bf01_oi01->bf01, feature_group_count=3)"},
       {"IsFinite", "x = f32[12] parameter(0)  l = f32[12] log(x)  ROOT r = pred[12] is-finite(l)"},
       // Data movement.
       {"BroadcastBias", R"(x = f32[7,19] parameter(0)  b = f32[19] parameter(1)
