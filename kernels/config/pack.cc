@@ -3,6 +3,7 @@
 
 #include "base/status_macros.h"
 #include "kernels/config/apply.h"
+#include "kernels/schedule/state.h"
 #include "kernels/templates/templates.h"
 
 namespace smelt::kernels::config {
@@ -55,6 +56,8 @@ absl::Status PackOperand(Schedule& schedule, const MainNest& nest, const Decisio
   if (of.computed) {
     if (!root) SMELT_RETURN_IF_ERROR(schedule.SetScope(panel, ir::Scope::kThread));
     placed->insert(of.access->tensor.get());
+  } else if (!schedule::IsRead(schedule.state(), sums.accumulators, panel)) {
+    return absl::OkStatus();  // nothing of it is to be copied
   } else {
     SMELT_ASSIGN_OR_RETURN(
         panel, schedule.CacheRead(panel, root ? ir::Scope::kShared : ir::Scope::kThread, {sums.accumulators}));

@@ -1,6 +1,7 @@
 // What a pipelined loop is made of, before a pass overlaps its iterations: its parts with their steps, and how many
 // copies of each buffer they need.
 //
+//   const ir::Stmt loop = function.phases[0].body;  // of a schedule with `double_buffer` or `pipeline`
 //   const PipelineParts parts = PartsOf(*loop);
 //   if (!parts.pieces.empty()) std::cout << CopiesNeeded(*loop, parts)->size() << " buffers are kept more than once\n";
 //
@@ -37,9 +38,9 @@ struct PipelineParts {
 
 PipelineParts PartsOf(const ir::StmtNode& loop);
 
-// Of the buffers allocated in the loop those of which more than one copy is needed: as many as there are steps from the
-// writer to its last reader, and one. InvalidArgument, naming what is stored: a part that would run before what it
-// reads, or two steps that store the same.
+// How many copies are needed of those buffers allocated in the loop that need more than one: as many as there are steps
+// from the writer to its last reader, and one. InvalidArgument, naming what is stored: a part that would run before
+// what it reads, or two steps that store the same.
 absl::StatusOr<CopyCounts> CopiesNeeded(const ir::StmtNode& loop, const PipelineParts& parts);
 
 }  // namespace smelt::kernels::lower

@@ -25,14 +25,20 @@ Stage CopyOf(const State& state, const Stage& from, std::string name) {
   return StageOf(*op, op, state.scopes);
 }
 
-}  // namespace
-
 bool ReadsTensor(const Stage& stage, const te::Operation* tensor) {
   bool found = false;
   for (const Expr& body : stage.bodies) {
     te::Visit(body, [&](const Expr& e) { found |= e->kind == ExprKind::kTensorRead && e->tensor.get() == tensor; });
   }
   return found;
+}
+
+}  // namespace
+
+bool IsRead(const State& state, std::string_view reader, std::string_view tensor) {
+  Stage resolved = state.stages[state.IndexOf(reader)];
+  ResolveInlined(state, &resolved);
+  return ReadsTensor(resolved, state.stages[state.IndexOf(tensor)].identity.get());
 }
 
 absl::StatusOr<std::string> CacheReads(State& state, std::string_view tensor, const ir::Scope& scope,

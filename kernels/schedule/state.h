@@ -149,8 +149,9 @@ te::Expr ReadOf(const Stage& stage, int output, std::vector<te::Expr> indices);
 te::Expr ResolveInlined(const State& state, const te::Expr& e);
 // The same for all bodies of a stage, in place.
 void ResolveInlined(const State& state, Stage* stage);
-// Whether a stage, its inlined ones resolved, reads the tensor: zeros that are known may have made a product one.
-bool ReadsTensor(const Stage& stage, const te::Operation* tensor);
+// Whether a stage reads a tensor once inlined ones are resolved. A window may leave out all of an operand, and known
+// zeros make a product one.
+bool IsRead(const State& state, std::string_view reader, std::string_view tensor);
 
 // An error that names stage and loop.
 absl::Status Illegal(std::string_view primitive, std::string_view stage, std::string_view why);

@@ -197,25 +197,13 @@ bool IsKnown(const te::Operation& operand, const KnownInputs& known) {
   return true;
 }
 
-namespace {
-
-// A window may leave out all of an operand, and known zeros make a product one: then nothing of it is to be copied.
-bool IsRead(const Schedule& schedule, const std::string& reader, const std::string& stage) {
-  const schedule::State& state = schedule.state();
-  schedule::Stage resolved = state.stages[state.IndexOf(reader)];
-  schedule::ResolveInlined(state, &resolved);
-  return schedule::ReadsTensor(resolved, state.stages[state.IndexOf(stage)].identity.get());
-}
-
-}  // namespace
-
 absl::Status PackAtRoot(Schedule& schedule, const NestInput& input, const Panel& panel, const std::string& reader,
                         const RegisterTile& registers) {
   std::string stage = panel.access->tensor->name;
   if (panel.kind == Panel::Kind::kComputed) {
     input.placed->insert(panel.access->tensor.get());
   } else {
-    if (!IsRead(schedule, reader, stage)) return absl::OkStatus();
+    if (!schedule::IsRead(schedule.state(), reader, stage)) return absl::OkStatus();
     SMELT_ASSIGN_OR_RETURN(stage, schedule.CacheRead(stage, ir::Scope::kShared, {reader}));
   }
   const int64_t extent = panel.sum->axes[registers.vector_axis].extent;
@@ -229,7 +217,7 @@ absl::Status PackAt(Schedule& schedule, const NestInput& input, const Panel& pan
                     const RegisterTile& registers) {
   std::string stage = panel.access->tensor->name;
   if (panel.kind == Panel::Kind::kCopied) {
-    if (!IsRead(schedule, reader, stage)) return absl::OkStatus();
+    if (!schedule::IsRead(schedule.state(), reader, stage)) return absl::OkStatus();
     SMELT_ASSIGN_OR_RETURN(stage, schedule.CacheRead(stage, ir::Scope::kThread, {reader}));
   } else {
     SMELT_RETURN_IF_ERROR(schedule.SetScope(stage, ir::Scope::kThread));
