@@ -76,8 +76,10 @@ absl::StatusOr<Value> EvaluateBatchNormGrad(const Call& call) {
   for (int64_t i = 0; i < x.element_count(); ++i) {
     const int64_t f = features.Of(i);
     sum[f] += gradient.GetDouble(i);
-    weighted[f] += gradient.GetDouble(i) * normal(i, f);
+    weighted[f] += gradient.GetDouble(i) * (x.GetDouble(i) - mean.GetDouble(f));
   }
+  // Multiplied once, as XLA does: a deviation that is no number is seen also where there is nothing to sum.
+  for (int64_t f = 0; f < features.count; ++f) weighted[f] *= inverse[f];
   SMELT_ASSIGN_OR_RETURN(std::shared_ptr<Literal> x_gradient, call.evaluation.NewArray(x.shape()));
   SMELT_ASSIGN_OR_RETURN(std::shared_ptr<Literal> scale_gradient, call.evaluation.NewArray(scale.shape()));
   SMELT_ASSIGN_OR_RETURN(std::shared_ptr<Literal> offset_gradient, call.evaluation.NewArray(scale.shape()));

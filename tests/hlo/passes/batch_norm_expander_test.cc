@@ -44,6 +44,14 @@ TEST(ExpandBatchNorm, Gradient) {
       1e-4);
 }
 
+// The deviation of a negative variance is no number, which XLA shows also in sums that have nothing to sum.
+TEST(ExpandBatchNorm, GradientOfNothing) {
+  ExpectExpanded(
+      R"(ENTRY e { x = f32[0,4] parameter(0) s = f32[4] parameter(1) m = f32[4] parameter(2) v = f32[4] constant({-1, 1, -2, 0})
+      g = f32[0,4] parameter(3)
+      ROOT r = (f32[0,4], f32[4], f32[4]) batch-norm-grad(x, s, m, v, g), epsilon=0.001, feature_index=1 })");
+}
+
 TEST(ExpandBatchNorm, HalfPrecisionComputesInF32) {
   ExpectExpanded(R"(ENTRY e { x = bf16[8,5] parameter(0) s = bf16[5] parameter(1) o = bf16[5] parameter(2)
       ROOT r = (bf16[8,5], bf16[5], bf16[5]) batch-norm-training(x, s, o), epsilon=0.001, feature_index=1 })",
