@@ -26,7 +26,7 @@
 #include "kernels/loop_features/features.h"
 #include "kernels/lower/lower.h"
 #include "measure/outcome.h"
-#include "runtime/float_mode.h"
+#include "base/float_mode.h"
 #include "targets/cpu/compile/compile.h"
 #include "targets/cpu/processor/detect.h"
 
@@ -72,7 +72,7 @@ absl::StatusOr<hlo::Literal> RunKernel(const cpu::CompiledKernel& kernel, const 
   for (int64_t size : descriptor.shared_bytes) scratch.push_back(bytes(size));
   for (hlo::Literal& buffer : scratch) buffers.push_back(buffer.raw());
   hlo::Literal worker = bytes(descriptor.thread_scratch_bytes);
-  runtime::ScopedFlushSubnormals flush;
+  ScopedFlushSubnormals flush;
   for (size_t phase = 0; phase < descriptor.phases.size(); ++phase) {
     kernel.code->function(static_cast<int64_t>(phase))(buffers.data(), worker.raw(), 0,
                                                        descriptor.phases[phase].extent);

@@ -24,7 +24,7 @@
 #include "hlo/text/parser.h"
 #include "measure/timing.h"
 #include "nlohmann/json.hpp"
-#include "runtime/float_mode.h"
+#include "base/float_mode.h"
 #include "runtime/thread_pool.h"
 #include "targets/cpu/compile/compile.h"
 #include "targets/cpu/processor/detect.h"
@@ -175,7 +175,7 @@ absl::Status MeasureLayer(const Layer& layer, int threads, const Flags& flags, n
   }
   runtime::ThreadPool pool(threads);
   const runtime::ThreadPool::CallerPin pin(pool);
-  const runtime::ScopedFlushSubnormals flush;
+  const ScopedFlushSubnormals flush;
   std::vector<double> weights(runs.size(), 0);
   for (size_t i = 0; i < runs.size(); ++i) {
     for (int round = 0; runs[i]->first() == 1 && round < 5; ++round) {

@@ -7,7 +7,7 @@
 #include <set>
 #include <string>
 
-#include "runtime/float_mode.h"
+#include "base/float_mode.h"
 #include "runtime/update_slice.h"
 
 namespace smelt::runtime {

@@ -3,7 +3,7 @@
 #include <cstdlib>
 #include <utility>
 
-#include "runtime/float_mode.h"
+#include "base/float_mode.h"
 
 namespace smelt::runtime {
 

@@ -7,12 +7,9 @@
 #include <system_error>
 #include <thread>
 
-#if defined(__SSE__)
-#include <xmmintrin.h>
-#endif
-
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "base/float_mode.h"
 #include "base/status_macros.h"
 #include "base/str_cat.h"
 #include "hlo/evaluator/handlers.h"
@@ -38,19 +35,6 @@ int64_t UsableMemory() {
 Shape WithoutLayout(const Shape& shape) { return Shape::Array(shape.element_type, shape.dimensions); }
 
 }  // namespace
-
-ScopedFlushSubnormals::ScopedFlushSubnormals() {
-#if defined(__SSE__)
-  saved_ = _mm_getcsr();
-  _mm_setcsr(saved_ | 0x8040);  // flush to zero, denormals are zero
-#endif
-}
-
-ScopedFlushSubnormals::~ScopedFlushSubnormals() {
-#if defined(__SSE__)
-  _mm_setcsr(saved_);
-#endif
-}
 
 // An array that counts against the limit while it lives.
 struct Evaluation::Tracked : Literal {

@@ -80,17 +80,4 @@ using Handler = absl::StatusOr<Value> (*)(const Call& call);
 // nullptr when the opcode cannot run.
 Handler FindHandler(Opcode opcode);
 
-// f32 and f64 arithmetic treats subnormals as zero while one of these lives in a thread. Does nothing on processors
-// without such a mode.
-class ScopedFlushSubnormals {
- public:
-  ScopedFlushSubnormals();
-  ~ScopedFlushSubnormals();
-  ScopedFlushSubnormals(const ScopedFlushSubnormals&) = delete;
-  ScopedFlushSubnormals& operator=(const ScopedFlushSubnormals&) = delete;
-
- private:
-  unsigned saved_ = 0;
-};
-
 }  // namespace smelt::hlo

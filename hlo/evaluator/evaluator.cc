@@ -3,6 +3,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "base/float_mode.h"
 #include "base/status_macros.h"
 #include "hlo/evaluator/evaluation.h"
 #include "hlo/evaluator/plan.h"

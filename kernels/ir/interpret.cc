@@ -6,6 +6,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/float_mode.h"
 #include "base/status_macros.h"
 #include "kernels/te/program.h"
 
@@ -191,6 +192,7 @@ class Interpreter {
 }  // namespace
 
 absl::Status Interpret(const Function& function, absl::Span<void* const> arguments, const InterpretOptions& options) {
+  ScopedFlushSubnormals flush;
   return Interpreter(function, options).Run(arguments);
 }
 

@@ -4,6 +4,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/check.h"
+#include "base/float_mode.h"
 #include "base/status_macros.h"
 #include "kernels/te/program.h"
 
@@ -125,6 +126,7 @@ absl::StatusOr<std::vector<hlo::Literal>> Evaluate(const Graph& graph, absl::Spa
   if (inputs.size() != graph.inputs.size())
     return absl::InvalidArgumentError(
         absl::StrCat("the graph takes ", graph.inputs.size(), " inputs, given ", inputs.size()));
+  ScopedFlushSubnormals flush;
   Values values;
   for (size_t i = 0; i < inputs.size(); ++i) {
     const Operation& op = *graph.inputs[i].op;

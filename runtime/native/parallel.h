@@ -6,7 +6,7 @@
 
 #include <cstdint>
 
-#include "runtime/float_mode.h"
+#include "base/float_mode.h"
 #include "runtime/thread_pool.h"
 
 namespace smelt::runtime::native {

@@ -39,6 +39,9 @@ void SetTargetAttributes(llvm::Function& function, const Target& target) {
   const std::string bits = absl::StrCat(target.vector_bytes * 8);
   function.addFnAttr("prefer-vector-width", bits);
   function.addFnAttr("min-legal-vector-width", bits);
+  // Kernels run with subnormal numbers as zero. Unsaid, a comparison of reinterpreted bits with zero becomes one of
+  // integers.
+  function.addFnAttr("denormal-fp-math", "preserve-sign,preserve-sign");
 }
 
 // Does what TargetMachine::addPassesToEmitFile does, with the spill counter between register allocation and printing.

@@ -531,6 +531,10 @@ const std::vector<Snippet>* MakeSnippets() {
         g3 = f32[256] gather(t, i3), offset_dims={}, collapsed_slice_dims={0}, start_index_map={0}, index_vector_dim=1, slice_sizes={1}
         p = c64[256] complex(g0, g1)  q = c64[256] complex(g2, g3)  r = c64[256] divide(p, q)  a = f32[256] abs(p)
         ROOT u = (c64[256], f32[256]) tuple(r, a))"},
+      // Subnormal numbers are zero, also where a comparison reads their bits.
+      {"SubnormalBitsAsPredicates",
+       R"(x = s64[64] parameter(0)  y = s32[64] parameter(1)  b = f64[64] bitcast-convert(x)  c = f32[64] bitcast-convert(y)
+        p = pred[64] convert(b)  q = pred[64] convert(c)  ROOT t = (pred[64], pred[64]) tuple(p, q))"},
       {"ComplexLayout",
        R"(x = c64[6,10]{0,1} parameter(0)  b = c64[10,6]{1,0} bitcast(x)  ROOT r = c64[10,6] add(b, b))"},
   };

@@ -4,6 +4,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "base/check.h"
+#include "base/float_mode.h"
 #include "kernels/te/scalar.h"
 
 namespace smelt::kernels::te {
@@ -125,6 +126,7 @@ void RunOperation(const Operation& operation, Values& values) {
 }  // namespace
 
 std::vector<hlo::Literal> Interpret(const Graph& graph, const std::vector<hlo::Literal>& inputs) {
+  ScopedFlushSubnormals flush;
   Values values;
   for (size_t i = 0; i < graph.inputs.size(); ++i) values[{graph.inputs[i].op.get(), 0}] = inputs[i];
   for (const OperationRef& operation : graph.operations) {

@@ -1,7 +1,7 @@
 #include "tests/targets/cpu/compile/run_compiled.h"
 
 #include "base/status_macros.h"
-#include "runtime/float_mode.h"
+#include "base/float_mode.h"
 
 namespace smelt::cpu {
 
@@ -23,7 +23,7 @@ absl::StatusOr<CompiledRun> RunCompiled(const hlo::Module& module, const std::ve
   for (int64_t size : descriptor.shared_bytes) scratch.push_back(bytes(size));
   for (hlo::Literal& buffer : scratch) buffers.push_back(buffer.raw());
   hlo::Literal thread_scratch = bytes(descriptor.thread_scratch_bytes);
-  runtime::ScopedFlushSubnormals flush;
+  ScopedFlushSubnormals flush;
   for (size_t phase = 0; phase < descriptor.phases.size(); ++phase) {
     run.kernel->code->function(static_cast<int64_t>(phase))(buffers.data(), thread_scratch.raw(), 0,
                                                             descriptor.phases[phase].extent);
