@@ -44,6 +44,17 @@ struct IntegerListCodec {
   }
 };
 
+// {0}: a list of one number, where it stands.
+template <auto Member>
+struct OneOfListCodec : IntegerListCodec<Member> {
+  static bool Read(AttributeReader& reader) {
+    const char* at = reader.scanner.at();
+    if (!IntegerListCodec<Member>::Read(reader)) return false;
+    const size_t count = FieldOf<Member>::Of(reader.draft).size();
+    return count == 1 || reader.scanner.FailAt(at, "one dimension", StrCat(count, " dimensions"));
+  }
+};
+
 // {0}: a list in the text, one number in its meaning.
 template <auto Member>
 struct OneIntegerCodec {

@@ -301,8 +301,8 @@ std::vector<Row> Rows() {
       Attribute<ReplicaGroupsCodec>("replica_groups", kAlwaysPrinted, kGroupCollectives),
       Attribute<IntegerListCodec<&CollectiveAttributes::dimensions>>("dimensions", kRequired,
                                                                      {kAllGather, kAllGatherStart, kReduceScatter}),
-      Attribute<IntegerListCodec<&CollectiveAttributes::dimensions>>("dimensions", kOptional,
-                                                                     {kAllToAll, kRaggedAllToAll}),
+      Attribute<OneOfListCodec<&CollectiveAttributes::dimensions>>("dimensions", kOptional, {kAllToAll}),
+      Attribute<IntegerListCodec<&CollectiveAttributes::dimensions>>("dimensions", kOptional, {kRaggedAllToAll}),
 
       // Called computations: the places are those of Instruction::called.
       Attribute<CalledCodec<1>>("condition", kRequired, {kWhile}),
@@ -328,7 +328,7 @@ std::vector<Row> Rows() {
                         {kAllGather, kAllGatherStart, kAllReduce, kAllReduceStart, kAllToAll, kReduceScatter}),
       Raw<CheckBoolean>("use_global_device_ids",
                         {kAllGather, kAllGatherStart, kAllReduce, kAllReduceStart, kReduceScatter}),
-      Words<kGroupModes, kAnyCase>("mode", {kAllReduce, kAllReduceStart, kReduceScatter}),
+      Words<kGroupModes>("mode", {kAllReduce, kAllReduceStart, kReduceScatter}),
       Raw<CheckBoolean>("has_dynamic_root", {kCollectiveBroadcast}),
       RequiredRaw<CheckIntegerPairs>("source_target_pairs", {kCollectivePermute, kCollectivePermuteStart}),
       Raw<CheckIntegerLists>("slice_sizes", {kCollectivePermute, kCollectivePermuteStart}),

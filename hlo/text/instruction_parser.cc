@@ -92,7 +92,7 @@ bool ModuleParser::ReadInstruction() {
   scanner_.SkipSpace();
   const char* name_at = scanner_.at();
   std::string_view name;
-  if (!scanner_.Name(&name, "the name of an instruction") || !scanner_.Expect('=')) return false;
+  if (!ReadNewName(&name, "the name of an instruction") || !scanner_.Expect('=')) return false;
   module_->PrefetchName(name);  // needed when shape, operands and attributes have been read
   Instruction* instruction;
   if (!ReadOperation(name_at, name, /*nested=*/false, &instruction)) return false;
@@ -396,11 +396,12 @@ bool ModuleParser::CheckReplication(const Instruction& parameter, const Instruct
 // A shape for each operand, which it is but for its layout.
 bool ModuleParser::CheckConstraints(const std::string& constraints, const char* opcode_at) {
   Scanner list(constraints, "");
+  list.set_verifies(scanner_.verifies());
   size_t count = 0;
   list.Expect('{');
   while (list.Peek() != '}' && !list.AtEnd()) {
     Shape shape;
-    ParseShape(list, &shape);
+    ParseShape(list, &shape);  // read once before
     if (count < operands_.size() && !shape.SameAs(operands_[count]->shape())) {
       return scanner_.FailAt(opcode_at,
                              StrCat("operand layout constraint ", count, " of shape ",

@@ -20,7 +20,11 @@ bool ParseTiles(Scanner& scanner, Layout* layout) {
     std::vector<int64_t>& tile = layout->tiles.emplace_back();
     do {
       int64_t size = INT64_MIN;  // `*`: the dimension is combined with the next
-      if (!scanner.Try('*') && !scanner.Integer(&size, "the size of a tile or `*`")) return false;
+      const char* at = (scanner.SkipSpace(), scanner.at());
+      if (!scanner.Try('*')) {
+        if (!scanner.Integer(&size, "the size of a tile or `*`")) return false;
+        if (size < 0) return scanner.FailAt(at, "the size of a tile or `*`");
+      }
       tile.push_back(size);
     } while (scanner.Try(','));
     if (!scanner.Expect(')')) return false;

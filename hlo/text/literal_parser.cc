@@ -176,8 +176,8 @@ bool ParseIntegerElement(Scanner& scanner, PrimitiveType type, int64_t index, Li
       literal->data<uint64_t>()[index] = static_cast<uint64_t>(value);
       return true;
     case PrimitiveType::kPred:
-      literal->data<uint8_t>()[index] = value != 0;
-      return value == 0 || value == 1 || OutOfRange(scanner, at, type);
+      literal->data<uint8_t>()[index] = value != 0;  // any other number is true, as in XLA
+      return true;
     default: {
       const int bits = BitWidth(type);
       const int64_t low = IsSigned(type) ? -(int64_t{1} << (bits - 1)) : 0;
@@ -221,10 +221,8 @@ bool FillElided(Scanner& scanner, ConstantFill& values, Literal* literal) {
 
 // f32[2,3] constant(1): as XLA reads it, the value is the first element's and the others are zero.
 bool FillFirstElement(Scanner& scanner, Literal* literal) {
-  if (literal->element_count() == 0) {
-    Literal scalar(Shape::Scalar(literal->shape().element_type));
-    return ParseElement(scanner, scalar.shape().element_type, 0, &scalar);
-  }
+  if (literal->element_count() == 0)
+    return scanner.Fail(StrCat("`{`: there are no values of ", literal->shape().ToString()));
   return ParseElement(scanner, literal->shape().element_type, 0, literal);
 }
 

@@ -121,10 +121,11 @@ constexpr NumberedTable kTables[] = {
 // 2x4: so many numbers of each so many are there.
 bool CheckSparsityRatio(Scanner& scanner) {
   int64_t value;
+  if (scanner.Peek() == '-') return scanner.Fail("so many of how many, such as 2x4");
   if (!scanner.Integer(&value)) return false;
   if (scanner.Here() != 'x') return scanner.Fail("`x` and the size of a block");
   scanner.set_at(scanner.at() + 1);
-  return scanner.Integer(&value);
+  return scanner.Here() == '-' ? scanner.Fail("the size of a block") : scanner.Integer(&value);
 }
 
 constexpr Part kSparsity[] = {

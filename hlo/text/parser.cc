@@ -6,6 +6,7 @@
 #include "hlo/text/attribute_values.h"
 #include "hlo/text/module_parser.h"
 #include "hlo/text/printer.h"
+#include "hlo/text/reserved_words.h"
 #include "hlo/text/shape_text.h"
 #include "hlo/unreachable.h"
 
@@ -74,9 +75,16 @@ bool ModuleParser::AtComputation() {
   return answer;
 }
 
+bool ModuleParser::ReadNewName(std::string_view* name, std::string_view expected) {
+  scanner_.SkipSpace();
+  const char* at = scanner_.at();
+  if (!scanner_.Name(name, expected)) return false;
+  return *at == '%' || !IsReservedWord(*name) || scanner_.FailAt(at, expected);
+}
+
 bool ModuleParser::ReadHeader() {
   std::string_view name;
-  if (!scanner_.Name(&name, "the name of the module")) return false;
+  if (!ReadNewName(&name, "the name of the module")) return false;
   module_ = std::make_unique<Module>(std::string(name));
   scanner_.Try(':');
   if (!ReadHeaderAttributes(scanner_, &module_->raw_attributes())) return false;
@@ -121,7 +129,7 @@ bool ModuleParser::ReadTopLevelComputation() {
   scanner_.SkipSpace();
   const char* name_at = scanner_.at();
   std::string_view name;
-  if (!scanner_.Name(&name, "a computation")) return false;
+  if (!ReadNewName(&name, "a computation")) return false;
   if (computations_.contains(name)) {
     return scanner_.FailAt(name_at, "a computation name that is not taken", StrCat("`", name, "` again"));
   }
@@ -148,6 +156,7 @@ bool ModuleParser::ReadSignature(bool* has_result, Shape* result) {
     do {
       std::string_view name;
       Shape shape;
+      if (scanner_.Peek() == '%') return scanner_.Fail("the name of a parameter without `%`");
       if (!scanner_.Name(&name, "the name of a parameter")) return false;
       if (scanner_.Here() == ':') scanner_.Expect(':');
       if (!ParseShape(scanner_, &shape)) return false;

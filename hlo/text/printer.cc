@@ -6,6 +6,7 @@
 #include "hlo/raw_attribute.h"
 #include "hlo/text/attribute_codec.h"
 #include "hlo/text/literal_text.h"
+#include "hlo/text/reserved_words.h"
 #include "hlo/text/shape_text.h"
 
 namespace smelt::hlo {
@@ -45,9 +46,9 @@ class Printer {
         for (const Instruction* instruction : computation->PostOrder()) names_.Number(*instruction);
       }
     }
-    // A module's name has no sign that would let it begin with a digit.
+    // A module's name has no sign that would let it begin with a digit, or be a word of the language.
     const bool digit = !module.name().empty() && module.name()[0] >= '0' && module.name()[0] <= '9';
-    StrAppend(&out_, "HloModule ", digit && !Canonical() ? "_" : "",
+    StrAppend(&out_, "HloModule ", (digit || IsReservedWord(module.name())) && !Canonical() ? "_" : "",
               Canonical() ? std::string("module") : module.name());
     if (!Canonical()) PrintHeaderAttributes(module);
     out_ += '\n';

@@ -59,7 +59,7 @@ bool ParseShape(Scanner& scanner, Shape* shape, int depth) {
     return scanner.Expect('(') && ParseShape(scanner, &shape->tuple_shapes.emplace_back(), depth + 1) &&
            scanner.Expect(')');
   }
-  if (scanner.Here() != '[') return scanner.FailAt(scanner.at(), "`[` and the dimensions of the shape");
+  if (scanner.Peek() != '[') return scanner.Fail("`[` and the dimensions of the shape");
   scanner.set_at(scanner.at() + 1);
   if (!ParseDimensions(scanner, shape) || !ParseLayout(scanner, shape)) return false;
   if (!shape->IsArray() && !shape->dimensions.empty()) return scanner.FailAt(start, "no dimensions of this type");
@@ -70,9 +70,9 @@ bool AtShape(Scanner& scanner) {
   if (scanner.Peek() == '(') return true;
   const char* start = scanner.at();
   const std::string_view word = scanner.TryWord();
-  const char next = scanner.Here();
+  const char next = word.empty() ? '\0' : scanner.Peek();
   scanner.set_at(start);
-  return (next == '[' && !word.empty()) || (next == '(' && word == "b");
+  return next == '[' || (next == '(' && word == "b");
 }
 
 void AppendShape(std::string* out, const Shape& shape, bool with_layout) {

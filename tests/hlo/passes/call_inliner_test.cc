@@ -37,12 +37,12 @@ TEST(InlineCalls, ABodyThatIsItsParameterIsTheArgument) {
 }
 
 TEST(InlineCalls, DeadInstructionsDoNotPileUp) {
-  std::string text = "HloModule m\nf0 { p = f32[] parameter(0) d = f32[] exponential(p) ROOT n = f32[] negate(p) }\n";
+  std::string text = "HloModule m\ng0 { p = f32[] parameter(0) d = f32[] exponential(p) ROOT n = f32[] negate(p) }\n";
   for (int i = 1; i <= 200; ++i) {
-    text += StrCat("f", i, " { p = f32[] parameter(0) d = f32[] exponential(p) ROOT b = f32[] call(p), to_apply=f",
+    text += StrCat("g", i, " { p = f32[] parameter(0) d = f32[] exponential(p) ROOT b = f32[] call(p), to_apply=g",
                    i - 1, " }\n");
   }
-  text += "ENTRY e { x = f32[] parameter(0) ROOT c = f32[] call(x), to_apply=f200 }";
+  text += "ENTRY e { x = f32[] parameter(0) ROOT c = f32[] call(x), to_apply=g200 }";
   const auto module = Apply(text, InlineCalls);
   EXPECT_EQ(module->entry()->instruction_count(), 2);
 }
@@ -55,12 +55,12 @@ TEST(InlineCalls, RespectsTheFrontEnd) {
 }
 
 TEST(InlineCalls, StopsBeforeDoublingOverAndOverExplodes) {
-  std::string text = "HloModule m\nf0 { p = f32[] parameter(0) ROOT n = f32[] negate(p) }\n";
+  std::string text = "HloModule m\ng0 { p = f32[] parameter(0) ROOT n = f32[] negate(p) }\n";
   for (int i = 1; i <= 60; ++i) {
-    text += StrCat("f", i, " { p = f32[] parameter(0) a = f32[] call(p), to_apply=f", i - 1,
-                   " ROOT b = f32[] call(a), to_apply=f", i - 1, " }\n");
+    text += StrCat("g", i, " { p = f32[] parameter(0) a = f32[] call(p), to_apply=g", i - 1,
+                   " ROOT b = f32[] call(a), to_apply=g", i - 1, " }\n");
   }
-  text += "ENTRY e { x = f32[] parameter(0) ROOT c = f32[] call(x), to_apply=f60 }";
+  text += "ENTRY e { x = f32[] parameter(0) ROOT c = f32[] call(x), to_apply=g60 }";
   const auto module = Parse(text);
   ASSERT_TRUE(InlineCalls(*module).ok());
   EXPECT_GT(module->instruction_count(), 1 << 16);

@@ -169,8 +169,8 @@ ENTRY e {
   z1 = f32[2,8,8,8] broadcast(zero), dimensions={}
   r1 = f32[2,8,8,8] maximum(v1, z1)
   v2 = f32[2,8,8,8] convolution(r1, k2), window={size=3x3 pad=1_1x1_1}, dim_labels=b01f_01io->b01f
-  s2 = f32[2,8,8,8] add(p0, v2)
-  r2 = f32[2,8,8,8] maximum(s2, z1)
+  t2 = f32[2,8,8,8] add(p0, v2)
+  r2 = f32[2,8,8,8] maximum(t2, z1)
   total = f32[2,8] reduce(r2, zero), dimensions={1,2}, to_apply=sum
   count = f32[] constant(64)
   counts = f32[2,8] broadcast(count), dimensions={}

@@ -57,6 +57,10 @@ TEST(LiteralText, FloatsReadBackToTheSameBits) {
   }
 }
 
+TEST(LiteralText, AnyNumberButZeroIsTrue) {
+  EXPECT_EQ(Print(Constant("pred[4]", "{-1, 7, 0, 2147483648}")), "{true, true, false, true}");
+}
+
 // XLA takes digits alone for an integer of 64 bits, which 2^63 overflows.
 TEST(LiteralText, LargeFloatsAreNotPrintedAsIntegers) {
   for (double value = 0x1p50; value < 0x1p200; value *= 2) {

@@ -104,7 +104,7 @@ INSTANTIATE_TEST_SUITE_P(
         BadText{"ENTRY e { ROOT x = f32[] parameter(99999999999999999999) }", "of at most 64 bits"},
         BadText{"ENTRY e { ROOT c = s8[] constant(128) }", "a value within the range of s8, found `128`"},
         BadText{"ENTRY e { ROOT c = u8[] constant(-1) }", "a value within the range of u8"},
-        BadText{"ENTRY e { ROOT c = pred[] constant(2) }", "a value within the range of pred"},
+        BadText{"ENTRY e { ROOT c = pred[] constant(2.5) }", "an integer, since the constant is pred"},
         BadText{"ENTRY e { ROOT c = s32[] constant(1.5) }", "an integer, since the constant is s32"},
         BadText{"ENTRY e { ROOT c = f32[] constant(1e39) }", "a value within the range of f32"},
         BadText{"ENTRY e { ROOT c = f32[2] constant({1, 2, 3}) }",
@@ -162,8 +162,8 @@ TEST(Parser, InfersMissingShapes) {
 
 TEST(Parser, TakesWhatARecvDoneReceivesFromItsRecv) {
   const auto module = Parse(R"(HloModule m
-ENTRY e { token = token[] parameter(0)
-  recv = (f32[128,32], u32[], token[]) recv(token), channel_id=5
+ENTRY e { first = token[] parameter(0)
+  recv = (f32[128,32], u32[], token[]) recv(first), channel_id=5
   done = (f32[128,21], token[]) recv-done(recv), channel_id=5
   ROOT received = get-tuple-element(done), index=0 })");
   ASSERT_NE(module, nullptr);

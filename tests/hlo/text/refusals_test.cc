@@ -57,6 +57,12 @@ INSTANTIATE_TEST_SUITE_P(
         Refused{"f32[4,4] exponential(p), result_accuracy={bogus=1}", "expected mode or tolerance"},
         Refused{"f32[4,4] exponential(p), result_accuracy={tolerance={atol=-1}}", "a tolerance of 0 or more"},
         Refused{"f32[4,4] all-reduce(p), to_apply=add, mode=bogus", "expected one of cross_replica, "},
+        Refused{"f32[4,4] all-reduce(p), to_apply=add, mode=CROSS_REPLICA", "expected one of cross_replica, "},
+        Refused{"f32[4,4] all-to-all(p), dimensions={}", "expected one dimension, found 0 dimensions"},
+        Refused{"f32[4,4] all-to-all(p), dimensions={0,1}", "expected one dimension, found 2 dimensions"},
+        Refused{CONVOLUTION "sparsity_config={rhs={sparsity=-1x4 dimension=0 stride=1}}", "such as 2x4, found `-1x4"},
+        Refused{"f32[4,4]{1,0:T(-1)} negate(p)", "expected the size of a tile or `*`, found `-1"},
+        Refused{"f32[0] constant(1)", "expected `{`: there are no values of f32[0]"},
         Refused{CALL "schedule=bogus", "expected one of SCHEDULE_NONE, "},
         Refused{CALL "api_version=API_VERSION_UNSPECIFIED", "expected one of API_VERSION_ORIGINAL, "},
         Refused{CALL "padding_type=padding_same", "expected one of PADDING_INVALID, "},
@@ -141,6 +147,30 @@ TEST(Signatures, HaveTheirColonsDirectlyBehindTheNames) {
   };
   for (const char* good : {"p: f32[]", "p:f32[]", "p f32[]"}) EXPECT_EQ(error(good), "") << good;
   EXPECT_NE(error("p : f32[]"), "");
+}
+
+TEST(Names, AreNoWordsOfTheLanguage) {
+  const auto error = [](const std::string& module, const std::string& computation, const std::string& instruction) {
+    return Error(
+        StrCat("HloModule ", module, "\nENTRY ", computation, " {\n ", instruction, " = f32[] parameter(0)\n}"));
+  };
+  EXPECT_EQ(error("m", "%ENTRY", "%f32"), "");
+  EXPECT_EQ(error("m", "tuple", "add"), "");
+  for (const char* word : {"ENTRY", "ROOT", "true", "nan", "pred", "f8e4m3fn", "last_tile_dim_replicate"}) {
+    EXPECT_NE(error(word, "e", "x").find("f.hlo:1:11: expected the name of the module"), std::string::npos) << word;
+    EXPECT_NE(error("m", word, "x").find("f.hlo:2:7: expected a computation"), std::string::npos) << word;
+    EXPECT_NE(error("m", "e", StrCat("ROOT ", word)).find("f.hlo:3:7: expected the name of an instruction"),
+              std::string::npos)
+        << word;
+  }
+  EXPECT_NE(
+      Error("HloModule\n\nENTRY e {\n x = f32[] parameter(0)\n}").find("f.hlo:3:1: expected the name of the module"),
+      std::string::npos);
+}
+
+TEST(Shapes, MayStandApartFromTheirSizes) {
+  EXPECT_EQ(
+      Error("HloModule m\nENTRY e {\n x = f32/* wide */ [2] parameter(0)\n ROOT y = f32 [2] negate(f32 [2] x)\n}"), "");
 }
 
 TEST(AsyncThreads, AreThoseOfTheirBeginning) {

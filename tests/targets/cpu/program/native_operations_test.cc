@@ -28,11 +28,11 @@ le { a = f32[] parameter(0)  b = f32[] parameter(1)  ROOT r = pred[] compare(a, 
 total { a = f32[] parameter(0)  b = f32[] parameter(1)  ROOT r = pred[] compare(a, b), direction=LT, type=TOTALORDER }
 lt_2 { a = f32[] parameter(0)  b = f32[] parameter(1)  c = s32[] parameter(2)  d = s32[] parameter(3)  ROOT r = pred[] compare(a, b), direction=LT }
 jax { a = f32[] parameter(0)  b = f32[] parameter(1)  c = s32[] parameter(2)  d = s32[] parameter(3)
-  zero = f32[] constant(0)  nan = f32[] constant(nan)
+  zero = f32[] constant(0)  none = f32[] constant(nan)
   an = pred[] compare(a, a), direction=NE  az = pred[] compare(a, zero), direction=EQ
-  a0 = f32[] select(az, zero, a)  a1 = f32[] select(an, nan, a0)
+  a0 = f32[] select(az, zero, a)  a1 = f32[] select(an, none, a0)
   bn = pred[] compare(b, b), direction=NE  bz = pred[] compare(b, zero), direction=EQ
-  b0 = f32[] select(bz, zero, b)  b1 = f32[] select(bn, nan, b0)
+  b0 = f32[] select(bz, zero, b)  b1 = f32[] select(bn, none, b0)
   ROOT r = pred[] compare(a1, b1), direction=LT, type=TOTALORDER }
 two_keys { a = s32[] parameter(0)  b = s32[] parameter(1)  c = s32[] parameter(2)  d = s32[] parameter(3)
   l = pred[] compare(a, b), direction=LT  e = pred[] compare(a, b), direction=EQ
