@@ -130,9 +130,10 @@ void Print(const Result& result) {
     beside = text;
   }
   std::printf(
-      "%s: min %.4f ms  median %.4f ms  p90 %.4f ms  (%s%zu runs, %d threads, %zu kernels, compiled in %.2f s)\n",
+      "%s: min %.4f ms  median %.4f ms  p90 %.4f ms  (%s%zu run%s, %d thread%s, %zu kernels, compiled in %.2f s)\n",
       result.flags.module.c_str(), 1e3 * outcome.best(), 1e3 * outcome.median(), 1e3 * Quantile(outcome.seconds, 0.9),
-      beside.c_str(), outcome.seconds.size(), result.id.threads, result.times.kernels.size(), outcome.compile_seconds);
+      beside.c_str(), outcome.seconds.size(), outcome.seconds.size() == 1 ? "" : "s", result.id.threads,
+      result.id.threads == 1 ? "" : "s", result.times.kernels.size(), outcome.compile_seconds);
   if (result.times.kernels.empty()) return;
   std::vector<const KernelTime*> rows;
   for (const KernelTime& kernel : result.times.kernels) rows.push_back(&kernel);

@@ -158,6 +158,8 @@ absl::StatusOr<measure::Runner::ProgramResult> OneProgram::Time(const std::vecto
   if (!warm.ok()) return Why(warm);
   const auto begin = Clock::now();
   const auto left = [&] { return seconds - std::chrono::duration<double>(Clock::now() - begin).count(); };
+  // One run says all where times are simulated.
+  if (!tunable_->target().TimesVary()) runs = 1;
   const auto enough = [&] {
     return runs > 0 ? static_cast<int64_t>(result.outcome.seconds.size()) >= runs : left() <= 0;
   };

@@ -61,10 +61,9 @@ absl::StatusOr<Comparison> CompareInterleaved(Runner& runner, const Candidate& u
   std::vector<double> other_rounds;
   std::vector<Candidate> candidates = {usual, tuned};
   if (other != nullptr) candidates.push_back(*other);
-  for (int child = 0; child < (options.exact ? 1 : options.children); ++child) {
+  for (int child = 0; child < options.children; ++child) {
     if (options.proceed && !options.proceed(child)) break;
-    const std::vector<Outcome> outcomes =
-        runner.TimePrograms(candidates, options.exact ? 1 : options.rounds, options.seconds);
+    const std::vector<Outcome> outcomes = runner.TimePrograms(candidates, options.rounds, options.seconds);
     if (runner.out_of_time()) break;
     // A fault of the system decides nothing.
     for (const Outcome& outcome : outcomes) {
@@ -88,7 +87,7 @@ absl::StatusOr<Comparison> CompareInterleaved(Runner& runner, const Candidate& u
       other_rounds.insert(other_rounds.end(), outcomes[2].seconds.begin(), outcomes[2].seconds.end());
   }
   if (usual_rounds.empty()) return absl::DeadlineExceededError("no time for a comparison");
-  Comparison compared = CompareRounds(usual_rounds, tuned_rounds, options.exact);
+  Comparison compared = CompareRounds(usual_rounds, tuned_rounds);
   if (!other_rounds.empty()) compared.other_seconds = Median(std::move(other_rounds));
   return compared;
 }

@@ -142,6 +142,8 @@ absl::StatusOr<json> ProgramDevice::Time(const json& request) {
   SampleLimits limits{.least_seconds = request.value("least_seconds", 0.0)};
   limits.rounds = request.value("rounds", limits.rounds);
   limits.seconds = request.value("seconds", limits.seconds);
+  if (std::none_of(programs.begin(), programs.end(), [](const DeviceProgram* p) { return p->TimesVary(); }))
+    limits = {.rounds = 1};
   SMELT_ASSIGN_OR_RETURN(const std::vector<std::vector<double>> seconds,
                          TimeInTurn(programs.size(), limits, [&](size_t i) { return programs[i]->Sample(); }));
   return json{{"seconds", seconds}};
@@ -161,10 +163,11 @@ absl::StatusOr<json> ProgramDevice::TimeKernel(const json& request) {
   building_ = false;
   SMELT_RETURN_IF_ERROR(kernel->TakeInputs({}));
   SMELT_RETURN_IF_ERROR(kernel->Prepare());
-  const SampleLimits limits{.rounds = std::max(request.value("repeats", 3), 3),
-                            .seconds = request.value("seconds", 2.0),
-                            .least_seconds = 5e-3,
-                            .most_rounds = 25};
+  SampleLimits limits{.rounds = std::max(request.value("repeats", 3), 3),
+                      .seconds = request.value("seconds", 2.0),
+                      .least_seconds = 5e-3,
+                      .most_rounds = 25};
+  if (!kernel->TimesVary()) limits = {.rounds = 1};
   SMELT_ASSIGN_OR_RETURN(const std::vector<std::vector<double>> seconds,
                          TimeInTurn(1, limits, [&](size_t) { return kernel->Sample(); }));
   reply["seconds"] = seconds[0];

@@ -58,6 +58,8 @@ class DeviceProgram {
   virtual absl::Status Prepare();
   // Seconds of one run, averaged over a sample's runs: by the clock. A simulated device tells its own seconds.
   virtual absl::StatusOr<double> Sample();
+  // Where they do not, one sample says all.
+  virtual bool TimesVary() const { return true; }
 
  private:
   int64_t runs_per_sample_ = 1;

@@ -147,7 +147,7 @@ class Session {
     const double compile = usual.outcome.compile_seconds;
     const double child = tunable_.target().KeepsCode() ? 2 * std::max(took - compile, 0.0) : took + compile;
     const double left = std::max(budget_.left(), 0.0);
-    const int children = tunable_.target().TimesVary() ? options_.comparison.children : 1;
+    const int children = tunable_.target().TimesVary() ? options_.comparison.children : 0;
     return std::min((children + 1) * child,
                     std::max(kFinalShare * left, std::min((kFewestChildren + 1) * child, kMostFinalShare * left)));
   }
@@ -224,10 +224,15 @@ class Session {
 
   absl::Status Compare() {
     budget_.Enter(measure::Phase::kComparing);
+    if (!tunable_.target().TimesVary()) {
+      // What was measured is as true as it would be again.
+      const measure::Outcome& best = *trials_.best_outcome();
+      TakeComparison(measure::CompareRounds({best.reference_seconds}, {best.seconds}, /*exact=*/true));
+      return absl::OkStatus();
+    }
     trials_.runner().SetDeadline(budget_.At(budget_.seconds()));
     state_.Progress(absl::StrCat("comparing with the default; ", state_.BestSoFar()));
     measure::ComparisonOptions comparison = options_.comparison;
-    comparison.exact = !tunable_.target().TimesVary();
     // Another process is begun if there is time for one more like those before.
     const double begin = budget_.spent();
     comparison.proceed = [&](int children) {
@@ -241,20 +246,23 @@ class Session {
         measure::CompareInterleaved(trials_.runner(), usual, trials_.ToCandidate(trials_.best()), comparison,
                                     own_fusions ? &*own_fusions : nullptr);
     if (state_.Cancelled()) return TakeOnTrial();
-    if (absl::IsDeadlineExceeded(compared.status()) ||
-        (compared.ok() && compared->children == 1 && !comparison.exact)) {
+    if (absl::IsDeadlineExceeded(compared.status()) || (compared.ok() && compared->children == 1)) {
       report_.undecided = "there was no time to compare the best with the default";
       return absl::OkStatus();
     }
     if (!compared.ok()) return compared.status();
-    report_.compared = *compared;
-    report_.default_seconds = report_.best_seconds = compared->usual_seconds;
-    report_.improved = compared->better;
-    if (!compared->better) return absl::OkStatus();
-    report_.best_seconds = compared->tuned_seconds;
-    report_.own_fusions_seconds = compared->other_seconds;
-    answer_ = trials_.best();
+    TakeComparison(*compared);
     return absl::OkStatus();
+  }
+
+  void TakeComparison(const measure::Comparison& compared) {
+    report_.compared = compared;
+    report_.default_seconds = report_.best_seconds = compared.usual_seconds;
+    report_.improved = compared.better;
+    if (!compared.better) return;
+    report_.best_seconds = compared.tuned_seconds;
+    report_.own_fusions_seconds = compared.other_seconds;
+    answer_ = trials_.best();
   }
 
   absl::Status VerifyAnswer() {

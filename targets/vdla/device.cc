@@ -167,6 +167,7 @@ class Program : public measure::DeviceProgram {
   // Times do not depend on values, so that nothing has to run for them.
   absl::Status Prepare() override { return absl::OkStatus(); }
   absl::StatusOr<double> Sample() override { return total_seconds_; }
+  bool TimesVary() const override { return false; }
 
  private:
   const std::unique_ptr<cpu::LoadedProgram> loaded_;
@@ -189,6 +190,7 @@ class KernelAlone : public measure::DeviceProgram {
   }
   absl::Status Prepare() override { return absl::OkStatus(); }
   absl::StatusOr<double> Sample() override { return choice_.seconds; }
+  bool TimesVary() const override { return false; }
 
  private:
   const Accelerator::Choice choice_;
