@@ -40,7 +40,7 @@ class ModuleParser : public AttributeHost {
   bool ReadInstructionName(Instruction** instruction) override;
 
  private:
-  // Of what is defined here: no word of the language, unless a `%` stands before it.
+  // Reads the name of something defined here: no word of the language, unless a `%` stands before it.
   bool ReadNewName(std::string_view* name, std::string_view expected);
   // The parts of an asynchronous operation that has the name of what it runs.
   enum class AsyncPart : uint8_t { kNone, kStart, kUpdate, kDone };

@@ -8,7 +8,7 @@
 namespace smelt::hlo::text {
 namespace {
 
-// As XLA's reader has them.
+// The keywords of XLA's reader, sorted.
 constexpr std::string_view kKeywords[] = {
     "ENTRY",      "FileLocations", "FileNames", "FunctionNames", "HloModule",
     "ROOT",       "StackFrames",   "false",     "inf",           "last_tile_dim_replicate",
