@@ -23,10 +23,10 @@ using te::Expr;
 
 // Widest first: the first that the machine has serves.
 constexpr DotInstruction kInstructions[] = {
-    {DotKind::kSigned, "amx-int8", 16, 16, 4, kS8, kS8, kS32, false},
-    {DotKind::kUnsignedSigned, "amx-int8", 16, 16, 4, kU8, kS8, kS32, false},
-    {DotKind::kSignedUnsigned, "amx-int8", 16, 16, 4, kS8, kU8, kS32, false},
-    {DotKind::kBrain, "amx-bf16", 16, 16, 4, kBF16, kBF16, kF32, false},
+    {DotKind::kSigned, "amx-int8", 16, 16, 4, kS8, kS8, kS32, false, 2.0 / 3},
+    {DotKind::kUnsignedSigned, "amx-int8", 16, 16, 4, kU8, kS8, kS32, false, 2.0 / 3},
+    {DotKind::kSignedUnsigned, "amx-int8", 16, 16, 4, kS8, kU8, kS32, false, 2.0 / 3},
+    {DotKind::kBrain, "amx-bf16", 16, 16, 4, kBF16, kBF16, kF32, false, 1.0 / 2},
     {DotKind::kUnsignedSigned, "avx512vnni", 1, 16, 24, kU8, kS8, kS32, false},
     {DotKind::kShiftedSigned, "avx512vnni", 1, 16, 24, kS8, kS8, kS32, true},
     {DotKind::kSignedUnsigned, "avx512vnni", 1, 16, 24, kS8, kU8, kS32, false},
@@ -42,10 +42,8 @@ constexpr double kFewRows = 8;
 constexpr int64_t kFewColumns = 8;
 constexpr double kFewTerms = 16;
 constexpr int64_t kMostRows = 12;
-// Rows of a tile from which on a matrix unit is faster than vectors are, and the part of its groups that must be
-// filled.
+// Rows of a tile from which on a matrix unit is faster than vectors are.
 constexpr int64_t kFewTileRows = 4;
-constexpr int64_t kLeastFilled = 2;  // one half
 
 bool Has(const machine::Machine& target, std::string_view feature) {
   return std::find(target.instructions.begin(), target.instructions.end(), feature) != target.instructions.end();
@@ -212,7 +210,8 @@ bool HasTiles(const te::Operation& main, const Access& left, int row_axis, const
   // Registers begin at zero, and take whole groups.
   const te::IterVar& sum = main.reduce_axes.back();
   const int64_t terms = TermsOf(instruction), groups = (sum.extent + terms - 1) / terms;
-  return IsZero(main.bodies[0]->init[0]) && sum.extent * kLeastFilled >= groups * terms;
+  return IsZero(main.bodies[0]->init[0]) &&
+         static_cast<double>(sum.extent) >= instruction.filled * static_cast<double>(groups * terms);
 }
 
 // Rows of each tile, where as few tiles as possible are nearly equal.

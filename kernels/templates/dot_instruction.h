@@ -8,9 +8,9 @@
 // of what follows, which is computed in the store. s8 by s8 on an instruction that wants u8 by s8 takes the left
 // operand 128 higher and begins at -128 times the sums of the right one's columns.
 //
-// A matrix unit (AMX) multiplies tiles of rows and columns at a time. A block of up to four such tiles is summed up over
-// the whole sum, which a target keeps in its registers; tiles have as many rows as divide the axis best, and where an
-// image's lines are shorter than two tiles, the block takes several lines.
+// A matrix unit (AMX) multiplies tiles of rows and columns at a time. A block of up to four such tiles is summed up
+// over the whole sum, which a target keeps in its registers; tiles have as many rows as divide the axis best, and where
+// an image's lines are shorter than two tiles, the block takes several lines.
 #pragma once
 
 #include <optional>
@@ -33,6 +33,7 @@ struct DotInstruction {
                      // constant; tiles of a matrix unit
   hlo::PrimitiveType left, right, sum;  // left is what all lanes share
   bool shifts;                          // the left operand is taken 128 higher
+  double filled = 0;                    // part of whole groups of the sum from which on padding them pays
 };
 
 // Terms of the sum that one call takes.
@@ -51,7 +52,7 @@ struct DotForm {
   te::OperationRef left, right;
   bool transposed;              // right is [column, k] in its last two dimensions
   std::vector<int> batch_axes;  // with a right operand of its own for each point
-  // Of a matrix unit:
+  // The rest is for a matrix unit.
   int64_t rows = 1;    // of a call
   int line_axis = -1;  // where one call has all rows: an axis before them, of which several share the right operand
 };

@@ -84,7 +84,7 @@ TEST(DotInstruction, TilesOfAMatrixUnit) {
   const struct {
     int64_t m, n, k;
     int rows;
-  } shapes[] = {{16, 16, 64, 16}, {40, 48, 128, 14}, {33, 50, 70, 11}, {19, 9, 64, 10}};
+  } shapes[] = {{16, 16, 64, 16}, {40, 48, 128, 14}, {33, 50, 100, 11}, {19, 9, 64, 10}};
   const struct {
     const char *left, *right, *name;
   } types[] = {{"s8", "s8", "tile_dot_s8s8"}, {"u8", "s8", "tile_dot_u8s8"}, {"s8", "u8", "tile_dot_s8u8"}};
@@ -108,17 +108,17 @@ TEST(DotInstruction, TilesOfAMatrixUnit) {
   const te::Graph strided = GraphOf(
       "x = s8[1,40,40,64] parameter(0)  w = s8[1,1,64,32] parameter(1)  ROOT c = s32[1,20,20,32] convolution(x, w), "
       "window={size=1x1 stride=2x2}, dim_labels=b01f_01io->b01f");
-  for (const te::Graph& graph : {strided, GraphOf(Dot("s8", "s8", 32, 32, 31))})
+  for (const te::Graph& graph : {strided, GraphOf(Dot("s8", "s8", 32, 32, 40))})
     EXPECT_THAT(ScheduleOn(graph, With({"avx512vnni", "amx-int8"})).ToString(), HasSubstr("dot_s8shifted_s8_16\n"));
 }
 
 TEST(DotInstruction, TilesOfImagesTakeSeveralLines) {
-  for (const auto& [size, rows] : {std::pair{7, 7}, std::pair{14, 14}, std::pair{20, 10}}) {
-    const std::string image = absl::StrCat("2,", size, ",", size);
-    const te::Graph graph = GraphOf(
-        absl::StrCat("x = s8[", image, ",64] parameter(0)  w = s8[3,3,64,48] parameter(1)  ", "ROOT c = s32[", image,
-                     ",48] convolution(x, w), window={size=3x3 pad=1_1x1_1}, "
-                     "dim_labels=b01f_01io->b01f"));
+  for (const auto& [size, rows] : {std::pair{5, 5}, std::pair{7, 7}, std::pair{17, 9}}) {
+    const std::string image = absl::StrCat("1,", size, ",", size);
+    const te::Graph graph = GraphOf(absl::StrCat("x = s8[", image, ",64] parameter(0)  w = s8[3,3,64,9] parameter(1)  ",
+                                                 "ROOT c = s32[", image,
+                                                 ",9] convolution(x, w), window={size=3x3 pad=1_1x1_1}, "
+                                                 "dim_labels=b01f_01io->b01f"));
     const Schedule s = ScheduleOn(graph, With({"amx-int8"}));
     EXPECT_THAT(s.ToString(), HasSubstr(absl::StrCat("tile_dot_s8s8_", rows, "\n")));
     EXPECT_EQ(s.ToString().find("unroll convolution_0.local i1\n") != std::string::npos, size == rows);

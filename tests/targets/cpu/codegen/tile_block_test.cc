@@ -71,7 +71,7 @@ TEST(TileBlock, CodeMeansWhatTheInterpreterSays) {
   const Buffers b;
   const kernels::te::Var k("k"), i("i");
   const Stmt bodies[] = {
-      // In registers: zeroed, kept, and both; a sum that is zeroed again.
+      // Sums that begin at zero, at what is there, and one that is zeroed again.
       Seq({b.Zero(0), b.Zero(16), Loop(k, 4, Seq({b.Dot(0, k * 64, 0), b.Dot(16, k * 64, k * 1024)}))}),
       Loop(k, 4, Seq({b.Dot(0, k * 64, 0), b.Dot(2048, k * 64 + 1280, 64 * k)})),
       Loop(k, 3, Seq({b.Zero(0), b.Dot(0, k * 64, 0), b.Dot(16, 64, k * 1024)})),

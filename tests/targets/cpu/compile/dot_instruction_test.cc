@@ -141,7 +141,7 @@ TEST(CompiledDotInstruction, TilesOfRandomShapesAreExactOnThisMachine) {
   std::mt19937 random(kSeed);
   const auto draw = [&](int low, int high) { return low + static_cast<int>(random() % (high - low + 1)); };
   for (int i = 0; i < 40; ++i) {
-    // At least half of a group of 64, beyond whole ones.
+    // Most of a group of 64, beyond whole ones.
     const int k = 64 * draw(0, 5) + draw(48, 64), m = draw(8, 90), n = draw(8, 150);
     SCOPED_TRACE(absl::StrCat("seed ", kSeed, ", shape ", i));
     ExpectAgrees(Dot("s8", "s8", "s32", m, n, k, draw(0, 1) == 1), "amx-int8", "tile_dot_s8s8_");
@@ -154,7 +154,7 @@ TEST(CompiledDotInstruction, ConvolutionsInTilesAreExactOnThisMachine) {
        {std::tuple{4, 64, 16}, std::tuple{7, 128, 40}, std::tuple{14, 64, 64}, std::tuple{15, 50, 33},
         std::tuple{17, 64, 20}, std::tuple{40, 64, 64}})
     ExpectAgrees(Convolution("s32", size, features, channels), "amx-int8", "tile_dot_s8s8_");
-  ExpectQuantisedConvolutionsAgree("amx-int8", "tile_dot_s8s8_", {{14, 64}, {7, 33}, {30, 128}});
+  ExpectQuantisedConvolutionsAgree("amx-int8", "tile_dot_s8s8_", {{14, 64}, {7, 50}, {30, 128}});
 }
 
 TEST(CompiledDotInstruction, TilesOfBrainFloatsAreWithinTheirTolerance) {
