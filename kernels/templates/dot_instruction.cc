@@ -2,12 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <tuple>
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "kernels/ir/stmt.h"
 #include "kernels/schedule/state.h"
+#include "kernels/templates/matrix_unit_tiles.h"
 #include "kernels/templates/register_tile.h"
 
 namespace smelt::kernels::nests {
@@ -212,51 +212,6 @@ bool HasTiles(const te::Operation& main, const Access& left, int row_axis, const
   const int64_t terms = TermsOf(instruction), groups = (sum.extent + terms - 1) / terms;
   return IsZero(main.bodies[0]->init[0]) &&
          static_cast<double>(sum.extent) >= instruction.filled * static_cast<double>(groups * terms);
-}
-
-// Rows of each tile, where as few tiles as possible are nearly equal.
-int64_t TileRowsOf(int64_t extent, int64_t most) {
-  const int64_t tiles = (extent + most - 1) / most;
-  return (extent + tiles - 1) / tiles;
-}
-
-// Tiles of rows and of columns that are summed up at once, best first: every step loads a tile for each row and each
-// column of the block, and multiplies all of them. Loads of a row of a tile and products by it take a cycle each.
-std::vector<std::pair<int64_t, int64_t>> TileBlocks(const DotForm& form, int64_t row_tiles, int64_t column_tiles) {
-  const int64_t most = form.instruction->accumulators, lanes = form.instruction->lanes;
-  std::vector<std::tuple<int64_t, int64_t, int64_t>> blocks;  // cycles, rows, columns
-  for (int64_t columns = 1; columns <= std::min(most, column_tiles); ++columns) {
-    for (int64_t rows = 1; rows * columns <= most && rows <= row_tiles; ++rows) {
-      const int64_t count = ((row_tiles + rows - 1) / rows) * ((column_tiles + columns - 1) / columns);
-      const int64_t loads = rows * form.rows + columns * lanes, products = rows * columns * form.rows;
-      blocks.emplace_back(count * std::max(loads, products), rows, columns);
-    }
-  }
-  std::sort(blocks.begin(), blocks.end());
-  std::vector<std::pair<int64_t, int64_t>> order;
-  for (const auto& [cycles, rows, columns] : blocks) order.emplace_back(rows, columns);
-  return order;
-}
-
-std::vector<std::vector<int64_t>> MatrixUnitTiles(const te::Operation& main, const DotForm& form) {
-  const int64_t columns = main.axes.back().extent, lanes = form.instruction->lanes;
-  const int64_t row_tiles = form.line_axis < 0 ? (main.axes[form.row_axis].extent + form.rows - 1) / form.rows
-                                               : main.axes[form.line_axis].extent;
-  std::vector<std::vector<int64_t>> tiles;
-  constexpr size_t kMostTiles = 3;
-  for (const auto& [row_count, column_count] : TileBlocks(form, row_tiles, (columns + lanes - 1) / lanes)) {
-    std::vector<int64_t> tile(main.axes.size(), 1);
-    tile.back() = std::min(columns, column_count * lanes);
-    tile[form.row_axis] = form.rows;
-    if (form.line_axis >= 0) {
-      tile[form.line_axis] = row_count;
-    } else {
-      tile[form.row_axis] = std::min(main.axes[form.row_axis].extent, row_count * form.rows);
-    }
-    tiles.push_back(std::move(tile));
-    if (tiles.size() == kMostTiles) break;
-  }
-  return tiles;
 }
 
 // Rows of a register tile, at most so many. The last pass over the rows has as many as the others, so that few passes
