@@ -28,6 +28,7 @@ struct KernelDescriptor {
   std::vector<int64_t> shared_bytes;  // sizes of shared scratch buffers
   int64_t thread_scratch_bytes = 0;
   std::vector<PhaseDescriptor> phases;
+  bool uses_tiles = false;  // the process that runs it has asked for them (tile_permission.h)
 };
 
 class KernelCode {

@@ -70,16 +70,14 @@ IntrinsicRef MakeEntry(const KindRow& row, int lanes) {
   return MakeIntrinsic(std::move(entry));
 }
 
-constexpr int64_t kTile = 16;
-
 absl::Status RunTile(const KindRow& row, Arguments arguments) {
-  const int64_t acc_stride = arguments[3].lanes[0].i, x_stride = arguments[4].lanes[0].i,
-                w_stride = arguments[5].lanes[0].i;
-  for (int64_t i = 0; i < kTile; ++i) {
-    for (int64_t j = 0; j < kTile; ++j) {
+  const auto number = [&](int i) { return arguments[i].lanes[0].i; };
+  const int64_t acc_stride = number(3), x_stride = number(4), w_stride = number(5), rows = number(6);
+  for (int64_t i = 0; i < rows; ++i) {
+    for (int64_t j = 0; j < kTileLanes; ++j) {
       Scalar sum;
       SMELT_RETURN_IF_ERROR(arguments[0].place.Load(i * acc_stride + j, &sum));
-      for (int64_t k = 0; k < kTile * row.depth; ++k) {
+      for (int64_t k = 0; k < kTileGroups * row.depth; ++k) {
         Scalar x, w;
         SMELT_RETURN_IF_ERROR(arguments[1].place.Load(i * x_stride + k, &x));
         SMELT_RETURN_IF_ERROR(arguments[2].place.Load(k / row.depth * w_stride + j * row.depth + k % row.depth, &w));
@@ -100,21 +98,34 @@ bool IsConstantWithin(const Expr& e, int64_t least, int64_t most) {
   return IsConstInt(e, &value) && value >= least && value <= most;
 }
 
+constexpr int64_t kFar = int64_t{1} << 40;
+
+// Operands from `first` on are strides, and the last one rows.
+absl::Status CheckTile(absl::Span<const Expr> operands, size_t first) {
+  for (size_t i = first; i + 1 < operands.size(); ++i) {
+    if (!IsConstantWithin(operands[i], 1, kFar))
+      return absl::InvalidArgumentError("the elements from row to row are constants above 0");
+  }
+  if (!IsConstantWithin(operands.back(), 1, kTileRows))
+    return absl::InvalidArgumentError(absl::StrCat("the rows are a constant from 1 to ", kTileRows));
+  return absl::OkStatus();
+}
+
 IntrinsicRef MakeTileEntry(const KindRow& row) {
   Intrinsic entry{.name = absl::StrCat("tile_", std::string(row.name))};
-  entry.operands = {OperandRole::kUpdate, OperandRole::kRead,  OperandRole::kRead,
+  entry.operands = {OperandRole::kUpdate, OperandRole::kRead,  OperandRole::kRead, OperandRole::kValue,
                     OperandRole::kValue,  OperandRole::kValue, OperandRole::kValue};
   entry.type = [&row](absl::Span<const Expr> operands) -> absl::StatusOr<DataType> {
     SMELT_RETURN_IF_ERROR(CheckElements(operands.subspan(0, 3), row, /*has_x=*/true));
-    for (int i = 3; i < 6; ++i) {
-      if (!IsConstantWithin(operands[i], 1, int64_t{1} << 40))
-        return absl::InvalidArgumentError("the elements from row to row are constants above 0");
-    }
+    SMELT_RETURN_IF_ERROR(CheckTile(operands, 3));
     return DataType{kToken, 1};
   };
   entry.interpret = [&row](Arguments arguments, absl::Span<Scalar>) { return RunTile(row, arguments); };
   return MakeIntrinsic(std::move(entry));
 }
+
+constexpr DotKind kTileKinds[] = {DotKind::kUnsignedSigned, DotKind::kSignedUnsigned, DotKind::kSigned,
+                                  DotKind::kBrain};
 
 const KindRow& RowOf(DotKind kind) { return kKinds[static_cast<int>(kind)]; }
 
@@ -139,10 +150,39 @@ const IntrinsicRef& DotIntrinsic(DotKind kind, int lanes) {
 }
 
 const IntrinsicRef& TileDotIntrinsic(DotKind kind) {
-  static const auto* bytes = new IntrinsicRef(MakeTileEntry(RowOf(DotKind::kSigned)));
-  static const auto* halves = new IntrinsicRef(MakeTileEntry(RowOf(DotKind::kBrain)));
-  Check(kind == DotKind::kSigned || kind == DotKind::kBrain, "a tile of s8 or bf16");
-  return kind == DotKind::kSigned ? *bytes : *halves;
+  static const auto* entries = [] {
+    auto* all = new std::vector<IntrinsicRef>();
+    for (const DotKind each : kTileKinds) all->push_back(MakeTileEntry(RowOf(each)));
+    return all;
+  }();
+  for (size_t i = 0; i < std::size(kTileKinds); ++i) {
+    if (kTileKinds[i] == kind) return (*entries)[i];
+  }
+  Check(false, "a tile of bytes or of bf16");
+  return entries->front();
+}
+
+const IntrinsicRef& TileZero() {
+  static const auto* entry = new IntrinsicRef(
+      MakeIntrinsic({.name = "tile_zero",
+                     .operands = {OperandRole::kWrite, OperandRole::kValue, OperandRole::kValue},
+                     .type = [](absl::Span<const Expr> operands) -> absl::StatusOr<DataType> {
+                       const PrimitiveType type = operands[0]->buffer->type;
+                       if (type != kS32 && type != kF32)
+                         return absl::InvalidArgumentError("a tile of sums is of s32 or f32");
+                       SMELT_RETURN_IF_ERROR(CheckTile(operands, 1));
+                       return DataType{kToken, 1};
+                     },
+                     .interpret =
+                         [](Arguments arguments, absl::Span<Scalar>) {
+                           const int64_t stride = arguments[1].lanes[0].i, rows = arguments[2].lanes[0].i;
+                           for (int64_t i = 0; i < rows; ++i) {
+                             for (int64_t j = 0; j < kTileLanes; ++j)
+                               SMELT_RETURN_IF_ERROR(arguments[0].place.Store(i * stride + j, Scalar()));
+                           }
+                           return absl::OkStatus();
+                         }}));
+  return *entry;
 }
 
 const IntrinsicRef& Interleave() {
@@ -153,7 +193,6 @@ const IntrinsicRef& Interleave() {
        .type = [](absl::Span<const Expr> operands) -> absl::StatusOr<DataType> {
          if (operands[0]->buffer->type != operands[1]->buffer->type)
            return absl::InvalidArgumentError("buffers of different element types");
-         constexpr int64_t kFar = int64_t{1} << 40;
          if (!IsConstantWithin(operands[2], 1, kFar) || !IsConstantWithin(operands[3], 1, 64) ||
              !IsConstantWithin(operands[4], 1, 8) || !IsConstantWithin(operands[5], 1, kFar))
            return absl::InvalidArgumentError("strides, lanes (up to 64) and depth (up to 8) are constants above 0");

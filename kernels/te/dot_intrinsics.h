@@ -31,10 +31,20 @@ std::string_view NameOf(DotKind kind);  // of the intrinsic, without its lanes
 // the name "dot_u8s8_16" for one; lanes are 4, 8 or 16.
 const IntrinsicRef& DotIntrinsic(DotKind kind, int lanes);
 
+// Groups of a row of a tile, and lanes: of the registers that matrix units have, 64 bytes wide.
+inline constexpr int64_t kTileGroups = 16;
+inline constexpr int64_t kTileLanes = 16;
+// Most rows of a tile.
+inline constexpr int64_t kTileRows = 16;
+
 // A tile at once, as matrix units do: acc[i][j] += sum over k < 16 * depth of x[i][k] * w[k / depth][j][k % depth], for
-// i and j < 16. Operands: acc (kUpdate), x, w (kRead), and the elements from one row to the next of acc, x and w,
-// constants. Of kSigned and kBrain; names "tile_dot_s8s8" and "tile_dot_bf16".
+// i < rows and j < 16. Operands: acc (kUpdate), x, w (kRead), the elements from one row to the next of acc, x and w,
+// and the rows, 1 to 16; all but the first three are constants. Of kUnsignedSigned, kSignedUnsigned, kSigned and
+// kBrain; names "tile_dot_u8s8", "tile_dot_s8u8", "tile_dot_s8s8" and "tile_dot_bf16".
 const IntrinsicRef& TileDotIntrinsic(DotKind kind);
+
+// tile_zero(acc, stride, rows): acc[i][j] = 0 for i < rows and j < 16, of s32 or f32.
+const IntrinsicRef& TileZero();
 
 // interleave(to, from, stride, lanes, depth, step): to[j * depth + k] = from[k * stride + j * step] for j < lanes and
 // k < depth, of any element type. Rows become groups (step 1), or groups are gathered (stride 1).

@@ -1,10 +1,13 @@
 #include "kernels/templates/dot_instruction.h"
 
 #include <algorithm>
+#include <cmath>
 
+#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "kernels/ir/stmt.h"
 #include "kernels/schedule/state.h"
+#include "kernels/templates/matrix_unit_tiles.h"
 #include "kernels/templates/register_tile.h"
 
 namespace smelt::kernels::nests {
@@ -20,8 +23,10 @@ using te::Expr;
 
 // Widest first: the first that the machine has serves.
 constexpr DotInstruction kInstructions[] = {
-    {DotKind::kSigned, "amx-int8", 16, 16, 4, kS8, kS8, kS32, false},
-    {DotKind::kBrain, "amx-bf16", 16, 16, 4, kBF16, kBF16, kF32, false},
+    {DotKind::kSigned, "amx-int8", 16, 16, 4, kS8, kS8, kS32, false, 2.0 / 3},
+    {DotKind::kUnsignedSigned, "amx-int8", 16, 16, 4, kU8, kS8, kS32, false, 2.0 / 3},
+    {DotKind::kSignedUnsigned, "amx-int8", 16, 16, 4, kS8, kU8, kS32, false, 2.0 / 3},
+    {DotKind::kBrain, "amx-bf16", 16, 16, 4, kBF16, kBF16, kF32, false, 1.0 / 2},
     {DotKind::kUnsignedSigned, "avx512vnni", 1, 16, 24, kU8, kS8, kS32, false},
     {DotKind::kShiftedSigned, "avx512vnni", 1, 16, 24, kS8, kS8, kS32, true},
     {DotKind::kSignedUnsigned, "avx512vnni", 1, 16, 24, kS8, kU8, kS32, false},
@@ -37,6 +42,8 @@ constexpr double kFewRows = 8;
 constexpr int64_t kFewColumns = 8;
 constexpr double kFewTerms = 16;
 constexpr int64_t kMostRows = 12;
+// Rows of a tile from which on a matrix unit is faster than vectors are.
+constexpr int64_t kFewTileRows = 4;
 
 bool Has(const machine::Machine& target, std::string_view feature) {
   return std::find(target.instructions.begin(), target.instructions.end(), feature) != target.instructions.end();
@@ -83,21 +90,25 @@ TensorIntrinsicRef ProductOf(const DotInstruction& instruction, bool transposed)
   return Finished(std::move(product), transposed);
 }
 
-TensorIntrinsicRef TileProductOf(const DotInstruction& instruction, bool transposed) {
+TensorIntrinsicRef TileProductOf(const DotInstruction& instruction, int64_t rows, bool transposed) {
   const int64_t terms = TermsOf(instruction);
-  TensorIntrinsic product{.name = NameOf(instruction)};
-  const te::Tensor x = te::Placeholder("x", {instruction.rows, terms}, instruction.left),
+  TensorIntrinsic product{.name = NameOf(instruction, rows)};
+  const te::Tensor x = te::Placeholder("x", {rows, terms}, instruction.left),
                    w = Groups(instruction, terms, transposed);
   const te::ReduceAxis k(terms, "k");
   product.inputs = {x, w};
-  product.output = te::Compute("y", {instruction.rows, instruction.lanes}, [&](te::Indices i) {
+  product.output = te::Compute("y", {rows, instruction.lanes}, [&](te::Indices i) {
     const Expr right = te::Cast({instruction.sum, 1}, transposed ? w(i[1], k) : w(k, i[1]));
     return te::Sum(te::Binary(te::BinaryOp::kMul, Widened(instruction, x(i[0], k)), right), {k});
   });
   product.strides = {{}, PackedStrides(instruction, transposed), {}};
-  product.update = [entry = te::TileDotIntrinsic(instruction.kind), transposed](TensorRegions r) {
-    return ir::Evaluate(te::Call(entry, {r[2].Address(), r[0].Address(), r[1].Address(), Expr(r[2].strides[0]),
-                                         Expr(r[0].strides[0]), Expr(r[1].block_strides[transposed ? 1 : 0])}));
+  product.reset = [rows](TensorRegions r) {
+    return ir::Evaluate(te::Call(te::TileZero(), {r[2].Address(), Expr(r[2].strides[0]), Expr(rows)}));
+  };
+  product.update = [entry = te::TileDotIntrinsic(instruction.kind), rows, transposed](TensorRegions r) {
+    return ir::Evaluate(
+        te::Call(entry, {r[2].Address(), r[0].Address(), r[1].Address(), Expr(r[2].strides[0]), Expr(r[0].strides[0]),
+                         Expr(r[1].block_strides[transposed ? 1 : 0]), Expr(rows)}));
   };
   return Finished(std::move(product), transposed);
 }
@@ -136,6 +147,27 @@ TensorIntrinsicRef PackingOf(const DotInstruction& instruction, bool transposed)
   return Finished(std::move(packing), transposed);
 }
 
+std::vector<TensorIntrinsicRef> Declared(const DotInstruction& instruction) {
+  std::vector<TensorIntrinsicRef> all;
+  for (const bool transposed : {false, true}) {
+    if (instruction.rows > 1) {
+      for (int64_t rows = kFewTileRows; rows <= instruction.rows; ++rows)
+        all.push_back(TileProductOf(instruction, rows, transposed));
+    } else {
+      all.push_back(ProductOf(instruction, transposed));
+    }
+    if (instruction.shifts) all.push_back(ColumnSumsOf(instruction, transposed));
+    all.push_back(PackingOf(instruction, transposed));
+  }
+  return all;
+}
+
+bool IsZero(const Expr& e) {
+  int64_t value = 1;
+  return e->kind == te::ExprKind::kFloat ? e->float_value == 0 && !std::signbit(e->float_value)
+                                         : te::IsConstInt(e, &value) && value == 0;
+}
+
 bool Mentions(const te::Operation& operation, const Access& access, int axis) {
   return std::any_of(access.indices.begin(), access.indices.end(),
                      [&](const Expr& index) { return DependsOn(index, operation.axes[axis].var); });
@@ -170,12 +202,16 @@ bool HasTiles(const te::Operation& main, const Access& left, int row_axis, const
   const size_t rank = left.indices.size();
   if (row_axis < 0 || row_axis + 2 != static_cast<int>(main.axes.size()) || rank < 2) return false;
   const te::IterVar& row = main.axes[row_axis];
-  if (row.extent < instruction.rows || Coefficient(left.indices[rank - 2], row.var) != std::optional<int64_t>(1))
+  if (row.extent < kFewTileRows || Coefficient(left.indices[rank - 2], row.var) != std::optional<int64_t>(1))
     return false;
   for (size_t d = 0; d < rank; ++d) {
     if (d != rank - 2 && DependsOn(left.indices[d], row.var)) return false;
   }
-  return true;
+  // Registers begin at zero, and take whole groups.
+  const te::IterVar& sum = main.reduce_axes.back();
+  const int64_t terms = TermsOf(instruction), groups = (sum.extent + terms - 1) / terms;
+  return IsZero(main.bodies[0]->init[0]) &&
+         static_cast<double>(sum.extent) >= instruction.filled * static_cast<double>(groups * terms);
 }
 
 // Rows of a register tile, at most so many. The last pass over the rows has as many as the others, so that few passes
@@ -196,24 +232,24 @@ int64_t RowsOf(int64_t extent, int64_t most) {
 
 int64_t TermsOf(const DotInstruction& instruction) { return te::DepthOf(instruction.kind) * instruction.rows; }
 
-std::string NameOf(const DotInstruction& instruction) {
-  return instruction.rows > 1 ? te::TileDotIntrinsic(instruction.kind)->name
+std::string NameOf(const DotInstruction& instruction, int64_t rows) {
+  return instruction.rows > 1 ? absl::StrCat(te::TileDotIntrinsic(instruction.kind)->name, "_", rows)
                               : te::DotIntrinsic(instruction.kind, instruction.lanes)->name;
 }
 
 std::vector<TensorIntrinsicRef> DotInstructions(const machine::Machine& target) {
+  // Every schedule asks, so each is declared once.
+  static const auto* declared = [] {
+    auto* all = new std::vector<std::vector<TensorIntrinsicRef>>();
+    for (const DotInstruction& instruction : kInstructions) all->push_back(Declared(instruction));
+    return all;
+  }();
   std::vector<TensorIntrinsicRef> all;
-  const auto add = [&](TensorIntrinsicRef intrinsic) {
-    const bool known = std::any_of(all.begin(), all.end(),
-                                   [&](const TensorIntrinsicRef& other) { return other->name == intrinsic->name; });
-    if (!known) all.push_back(std::move(intrinsic));
-  };
-  for (const DotInstruction& instruction : kInstructions) {
-    if (!Has(target, instruction.feature)) continue;
-    for (const bool transposed : {false, true}) {
-      add(instruction.rows > 1 ? TileProductOf(instruction, transposed) : ProductOf(instruction, transposed));
-      if (instruction.shifts) add(ColumnSumsOf(instruction, transposed));
-      add(PackingOf(instruction, transposed));
+  absl::flat_hash_set<std::string_view> names;
+  for (size_t i = 0; i < std::size(kInstructions); ++i) {
+    if (!Has(target, kInstructions[i].feature)) continue;
+    for (const TensorIntrinsicRef& intrinsic : (*declared)[i]) {
+      if (names.insert(intrinsic->name).second) all.push_back(intrinsic);
     }
   }
   return all;
@@ -236,12 +272,27 @@ std::optional<DotForm> DotFormOf(const Nest& nest, const machine::Machine& targe
     if (!Has(target, instruction.feature) || main.types[0] != instruction.sum ||
         left.tensor->types[left.output] != instruction.left || right.tensor->types[right.output] != instruction.right)
       continue;
-    DotForm form{&instruction, -1, left.tensor, right.tensor, false};
+    DotForm form{.instruction = &instruction,
+                 .row_axis = -1,
+                 .left = left.tensor,
+                 .right = right.tensor,
+                 .transposed = false,
+                 .batch_axes = {}};
     if (!Lies(main, left, right, instruction, &form.transposed)) continue;
-    for (int a = columns - 1; a >= 0 && form.row_axis < 0; --a) {
-      if (main.axes[a].extent > 1 && !Mentions(main, right, a)) form.row_axis = a;
+    for (int a = columns - 1; a >= 0; --a) {
+      if (Mentions(main, right, a)) {
+        form.batch_axes.push_back(a);
+      } else if (main.axes[a].extent > 1 && form.row_axis < 0) {
+        form.row_axis = a;
+      }
     }
-    if (instruction.rows > 1 && !HasTiles(main, left, form.row_axis, instruction)) continue;
+    if (instruction.rows == 1) return form;
+    if (!HasTiles(main, left, form.row_axis, instruction)) continue;
+    const int64_t rows = main.axes[form.row_axis].extent;
+    form.rows = TileRowsOf(rows, instruction.rows);
+    for (int a = form.row_axis - 1; a >= 0 && form.rows == rows && form.line_axis < 0; --a) {
+      if (main.axes[a].extent > 1 && !Mentions(main, right, a)) form.line_axis = a;
+    }
     return form;
   }
   return std::nullopt;
@@ -249,6 +300,7 @@ std::optional<DotForm> DotFormOf(const Nest& nest, const machine::Machine& targe
 
 std::vector<std::vector<int64_t>> DotTiles(const Nest& nest, const DotForm& form) {
   const te::Operation& main = *nest.main;
+  if (form.instruction->rows > 1) return MatrixUnitTiles(main, form);
   const int64_t lanes = form.instruction->lanes, columns = main.axes.back().extent;
   const int64_t needed = (columns + lanes - 1) / lanes;
   std::vector<std::vector<int64_t>> tiles;
@@ -256,12 +308,8 @@ std::vector<std::vector<int64_t>> DotTiles(const Nest& nest, const DotForm& form
     std::vector<int64_t> tile(main.axes.size(), 1);
     tile.back() = std::min(columns, vectors * lanes);
     if (form.row_axis >= 0) {
-      const int64_t extent = main.axes[form.row_axis].extent, rows = form.instruction->rows;
-      if (rows > 1) {
-        tile[form.row_axis] = extent >= 2 * rows && vectors <= 2 ? 2 * rows : rows;
-      } else {
-        tile[form.row_axis] = RowsOf(extent, std::min<int64_t>(kMostRows, form.instruction->accumulators / vectors));
-      }
+      tile[form.row_axis] = RowsOf(main.axes[form.row_axis].extent,
+                                   std::min<int64_t>(kMostRows, form.instruction->accumulators / vectors));
     }
     if (std::find(tiles.begin(), tiles.end(), tile) == tiles.end()) tiles.push_back(std::move(tile));
   }

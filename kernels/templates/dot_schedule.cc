@@ -3,7 +3,7 @@
 //   packed[...] = right operand                                   a phase; column sums, where they are needed, another
 //   parallel over tiles of columns, other axes and rows
 //     accumulators = initial value
-//     for the sum, a group at a time: an instruction for each row and vector
+//     for the sum, a group at a time: an instruction for each row and vector, or for each tile of a matrix unit
 //     root[...] = epilogue(accumulators)
 #include <algorithm>
 #include <tuple>
@@ -37,7 +37,8 @@ class DotNest {
         terms_(TermsOf(instruction_)),
         columns_(static_cast<int>(main_.axes.size()) - 1),
         sum_axis_(static_cast<int>(main_.reduce_axes.size()) - 1),
-        width_(std::clamp<int64_t>((input.tile[columns_] + lanes_ - 1) / lanes_, 1, 4) * lanes_) {}
+        width_(std::clamp<int64_t>((input.tile[columns_] + lanes_ - 1) / lanes_, 1, 4) * lanes_),
+        most_(std::max<int64_t>(instruction_.accumulators * lanes_ / width_, 1)) {}
 
   absl::Status Run() {
     SMELT_RETURN_IF_ERROR(PlaceSum());
@@ -100,31 +101,34 @@ class DotNest {
   }
 
   absl::Status SplitRoot() {
-    std::vector<std::string> outer, inner;
-    std::string row_outer, columns;
+    std::vector<std::string> batches, rows_outer, inner;  // of tiles, and within one
+    std::string row_outer, column_tiles, columns;
     for (int a = 0; a <= columns_; ++a) {
       if (loops_[a].empty()) continue;
       const int64_t extent = main_.axes[a].extent;
       if (a == columns_) {
         SMELT_ASSIGN_OR_RETURN(const auto split, schedule_.Split(root_.name, loops_[a], width_));
-        outer.insert(outer.begin(), split.first);
+        column_tiles = split.first;
         columns = split.second;
       } else if (a == form_.row_axis) {
-        const int64_t most = std::max<int64_t>(instruction_.accumulators * lanes_ / width_, 1) * instruction_.rows;
-        rows_ = std::min({input_.tile[a], extent, most});
+        const int64_t most = most_ * form_.rows;
         // Whole tiles of a matrix unit; there are as many rows.
-        if (instruction_.rows > 1) rows_ = std::max<int64_t>(rows_ / instruction_.rows, 1) * instruction_.rows;
-        // The last tile begins earlier, so that all have as many rows.
-        SMELT_ASSIGN_OR_RETURN(const auto split, schedule_.Split(root_.name, loops_[a], rows_,
-                                                                 extent % rows_ == 0 ? TailStrategy::kGuard
-                                                                                     : TailStrategy::kShiftInwards));
+        const int64_t rows = std::max<int64_t>(std::min({input_.tile[a], extent, most}) / form_.rows, 1) * form_.rows;
+        SMELT_ASSIGN_OR_RETURN(const auto split, SplitRows(a, rows));
         row_outer = split.first;
         inner.push_back(split.second);
+      } else if (a == form_.line_axis) {
+        SMELT_ASSIGN_OR_RETURN(const auto split, SplitRows(a, std::min({input_.tile[a], extent, most_})));
+        rows_outer.push_back(split.first);
+        inner.push_back(split.second);
       } else {
-        outer.push_back(loops_[a]);
+        const bool batch = std::find(form_.batch_axes.begin(), form_.batch_axes.end(), a) != form_.batch_axes.end();
+        (batch ? batches : rows_outer).push_back(loops_[a]);
       }
     }
-    if (!row_outer.empty()) outer.push_back(row_outer);
+    if (!row_outer.empty()) rows_outer.push_back(row_outer);
+    SMELT_ASSIGN_OR_RETURN(const std::vector<std::string> outer,
+                           OrderTiles(column_tiles, std::move(batches), std::move(rows_outer)));
     std::vector<std::string> order = outer;
     // Loops of one iteration have no axis here; they must not stand between the tiles, which become one loop.
     for (const std::string& loop : schedule_.Loops(root_.name)) {
@@ -142,13 +146,63 @@ class DotNest {
     }
     order.push_back(vectors.second);
     SMELT_RETURN_IF_ERROR(ReorderLoops(schedule_, root_.name, order));
-    for (const std::string& loop : inner) SMELT_RETURN_IF_ERROR(schedule_.Unroll(root_.name, loop));
+    // Sums of a matrix unit are read from memory; others are in registers, whose numbers are constants.
+    for (const std::string& loop : inner) {
+      if (instruction_.rows == 1) SMELT_RETURN_IF_ERROR(schedule_.Unroll(root_.name, loop));
+    }
     // All tiles are one loop, which threads share evenly.
     tile_loop_ = outer[0];
     for (size_t i = 1; i < outer.size(); ++i) {
       SMELT_ASSIGN_OR_RETURN(tile_loop_, schedule_.Fuse(root_.name, tile_loop_, outer[i]));
     }
     return ParallelizeOutermost(schedule_, root_.name, {tile_loop_}, input_.nest.Work());
+  }
+
+  // Loops over tiles, outermost first. Vectors go over all rows with a tile of columns, which stays in the nearest
+  // cache. A matrix unit reads faster than that: columns are inside where all of them stay in the next one, and else
+  // inside of as many rows as stay there.
+  absl::StatusOr<std::vector<std::string>> OrderTiles(const std::string& columns, std::vector<std::string> batches,
+                                                      std::vector<std::string> rows) {
+    std::vector<std::string> order;
+    if (instruction_.rows == 1) {
+      order.push_back(columns);
+      order.insert(order.end(), batches.begin(), batches.end());
+      order.insert(order.end(), rows.begin(), rows.end());
+      return order;
+    }
+    double count = 1;
+    for (const int axis : form_.batch_axes) count *= static_cast<double>(main_.axes[axis].extent);
+    const auto bytes = [&](const te::Operation& operand, hlo::PrimitiveType type) {
+      return Elements(operand) * static_cast<double>(hlo::StorageBytes(type)) / count;
+    };
+    const double cache = static_cast<double>(input_.target.LevelBytes(1));
+    order = std::move(batches);
+    size_t inside = rows.size();  // from this one on, row loops are within that of columns
+    if (bytes(*form_.right, instruction_.right) > cache / 2) {
+      double left = bytes(*form_.left, instruction_.left);
+      for (inside = 0; inside + 1 < rows.size() && left > cache / 4; ++inside) {
+        SMELT_ASSIGN_OR_RETURN(const int64_t extent, schedule_.Extent(root_.name, rows[inside]));
+        left /= static_cast<double>(extent);
+      }
+      if (left > cache / 4) {
+        SMELT_ASSIGN_OR_RETURN(const int64_t tiles, schedule_.Extent(root_.name, rows[inside]));
+        int64_t parts = 1;  // equal ones
+        while (parts < tiles && (tiles % parts != 0 || left / static_cast<double>(parts) > cache / 4)) ++parts;
+        SMELT_ASSIGN_OR_RETURN(const auto split, schedule_.Split(root_.name, rows[inside], tiles / parts));
+        rows[inside] = split.first;
+        rows.insert(rows.begin() + static_cast<int64_t>(++inside), split.second);
+      }
+    }
+    order.insert(order.end(), rows.begin(), rows.begin() + static_cast<int64_t>(inside));
+    order.push_back(columns);
+    order.insert(order.end(), rows.begin() + static_cast<int64_t>(inside), rows.end());
+    return order;
+  }
+
+  // The last part begins earlier, so that all have as many rows.
+  absl::StatusOr<std::pair<std::string, std::string>> SplitRows(int axis, int64_t rows) {
+    const TailStrategy tail = main_.axes[axis].extent % rows == 0 ? TailStrategy::kGuard : TailStrategy::kShiftInwards;
+    return schedule_.Split(root_.name, loops_[axis], rows, tail);
   }
 
   absl::Status ScheduleSum() {
@@ -158,22 +212,26 @@ class DotNest {
     SMELT_ASSIGN_OR_RETURN(const auto groups, schedule_.Split(sum_, ReduceName(sum_axis_), terms_));
     std::vector<std::string> order;
     for (int a = 0; a < columns_; ++a) {
-      if (a != form_.row_axis) order.push_back(AxisName(a));
+      if (a != form_.row_axis && a != form_.line_axis) order.push_back(AxisName(a));
     }
     for (int r = 0; r < sum_axis_; ++r) order.push_back(ReduceName(r));
     order.push_back(groups.first);
+    const std::string lines = form_.line_axis >= 0 ? AxisName(form_.line_axis) : "";
+    if (!lines.empty()) order.push_back(lines);
     std::string rows = form_.row_axis >= 0 ? AxisName(form_.row_axis) : "", tile = vectors.second;
     if (instruction_.rows > 1) {
-      SMELT_ASSIGN_OR_RETURN(std::tie(rows, tile), schedule_.Split(sum_, rows, instruction_.rows));
+      SMELT_ASSIGN_OR_RETURN(std::tie(rows, tile), schedule_.Split(sum_, rows, form_.rows));
       order.insert(order.end(), {rows, vectors.first, tile, vectors.second, groups.second});
     } else {
       if (!rows.empty()) order.push_back(rows);
       order.insert(order.end(), {vectors.first, vectors.second, groups.second});
     }
     SMELT_RETURN_IF_ERROR(ReorderLoops(schedule_, sum_, order));
-    if (!rows.empty()) SMELT_RETURN_IF_ERROR(schedule_.Unroll(sum_, rows));
+    for (const std::string& loop : {lines, rows}) {
+      if (!loop.empty()) SMELT_RETURN_IF_ERROR(schedule_.Unroll(sum_, loop));
+    }
     SMELT_RETURN_IF_ERROR(schedule_.Unroll(sum_, vectors.first));
-    return schedule_.Tensorize(sum_, tile, Named(NameOf(instruction_)));
+    return schedule_.Tensorize(sum_, tile, Named(NameOf(instruction_, form_.rows)));
   }
 
   absl::Status SchedulePacking() {
@@ -239,8 +297,8 @@ class DotNest {
   const DotInstruction& instruction_;
   const int64_t lanes_, depth_, terms_;
   const int columns_, sum_axis_;
-  const int64_t width_;  // columns of a tile
-  int64_t rows_ = 1;
+  const int64_t width_;             // columns of a tile
+  const int64_t most_;              // calls of one column that have registers for their sums
   std::vector<std::string> loops_;  // the root's loop of each axis of the main operation
   std::string sum_, packed_, shift_, tile_loop_;
   bool padded_ = false;

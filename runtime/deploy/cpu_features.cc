@@ -40,10 +40,11 @@ std::string_view Architecture() {
 #endif
 }
 
-std::string MissingFeatures(const std::vector<std::string>& features) {
+std::string MissingFeatures(const std::vector<std::string>& features, bool (*may_use_tiles)()) {
   std::string missing;
   for (const std::string& feature : features) {
-    if (!Supports(feature)) missing += (missing.empty() ? "" : ", ") + feature;
+    const bool of_tiles = feature.starts_with("amx-");
+    if (!Supports(feature) || (of_tiles && !may_use_tiles())) missing += (missing.empty() ? "" : ", ") + feature;
   }
   return missing;
 }

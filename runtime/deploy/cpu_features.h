@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "runtime/tile_permission.h"
+
 namespace smelt::runtime::deploy {
 
 // Every feature of x86-64 that code can use and this library can ask the processor for. LLVM's names.
@@ -16,7 +18,8 @@ std::span<const std::string_view> FeatureNames();
 // The architecture that this library was compiled for: "x86_64" or "aarch64".
 std::string_view Architecture();
 
-// The features of the list that this processor lacks, with commas between them; those that are not known count.
-std::string MissingFeatures(const std::vector<std::string>& features);
+// The features of the list that this processor lacks, with commas between them; those that are not known count, and so
+// do tiles that Linux does not let this process use. `may_use_tiles` is asked where the list has any.
+std::string MissingFeatures(const std::vector<std::string>& features, bool (*may_use_tiles)() = AskForTiles);
 
 }  // namespace smelt::runtime::deploy

@@ -213,6 +213,20 @@ TEST_F(Build, AnotherProcessorIsToldWhatItLacks) {
   EXPECT_THAT(status.message, HasSubstr(absl::StrCat("is for the processor ", other, ", and this one lacks ")));
 }
 
+TEST_F(Build, AmxIsAskedForWhereAKernelUsesIt) {
+  const auto features = [&](const std::string& type, const std::string& sum) {
+    WriteFile(program_, absl::StrCat("HloModule m\nENTRY main { x = ", type, "[64,64] parameter(0)\n  y = ", type,
+                                     "[64,64] parameter(1)\n  ROOT d = ", sum, "[64,64] dot(x, y), ",
+                                     "lhs_contracting_dims={1}, rhs_contracting_dims={0} }\n"));
+    const ToolResult built = RunTool({"build", program_, "--target=cpu:sapphirerapids", "-o", Path("m")});
+    EXPECT_EQ(built.exit_code, 0) << built.err;
+    return nlohmann::json::parse(ReadFile(Path("m/manifest.json")))["features"].dump();
+  };
+  EXPECT_THAT(features("f32", "f32"), Not(HasSubstr("amx")));
+  fs::remove_all(Path("m"));
+  EXPECT_THAT(features("s8", "s32"), HasSubstr("amx-int8"));
+}
+
 TEST_F(Build, WhatOnlyTheEvaluatorRunsIsRefusedByName) {
   WriteFile(program_, R"(HloModule m
 ENTRY main { low = f32[] parameter(0)

@@ -4,6 +4,8 @@
 // by an attribute; smelt_load() makes the kernels of a folder's library known. They run on XLA's own thread pool.
 #include <dlfcn.h>
 #include <immintrin.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <condition_variable>
@@ -194,6 +196,12 @@ ffi::Error Call(ffi::ThreadPool pool, std::string_view id, ffi::RemainingArgs ar
   return ffi::Error::Success();
 }
 
+// Asks Linux for the registers of AMX, as runtime/tile_permission.h does: for all threads of this process.
+bool MayUseTiles() {
+  constexpr long kRequestPermission = 0x1023, kTileData = 18;
+  return ::syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
+}
+
 }  // namespace
 }  // namespace smelt
 
@@ -214,6 +222,12 @@ extern "C" const char* smelt_load(const char* path) {
   const auto* kernels = static_cast<const smelt::Kernel*>(::dlsym(library, "smelt_kernels"));
   if (version == nullptr || *version != smelt::kTableVersion || count == nullptr || kernels == nullptr) {
     error = std::string(path) + ": no library of kernels of this version";
+    ::dlclose(library);
+    return error.c_str();
+  }
+  const auto* tiles = static_cast<const int64_t*>(::dlsym(library, "smelt_uses_tiles"));
+  if (tiles != nullptr && *tiles != 0 && !smelt::MayUseTiles()) {
+    error = std::string(path) + ": uses AMX, which Linux does not let this process: tune again in it";
     ::dlclose(library);
     return error.c_str();
   }

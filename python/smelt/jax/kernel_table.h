@@ -10,7 +10,7 @@ namespace smelt {
 #endif
 
 // The version changes whenever a structure does. Buffers of a phase are aligned to kAlignment bytes.
-enum { kTableVersion = 1, kAlignment = 64 };
+enum { kTableVersion = 2, kAlignment = 64 };
 
 // Iterations [begin, end) of one phase. Buffers: inputs, outputs, shared scratch.
 typedef void PhaseFunction(void* const* buffers, void* thread_scratch, int64_t begin, int64_t end);

@@ -13,6 +13,7 @@
 #include "absl/status/statusor.h"
 #include "kernels/ir/stmt.h"
 #include "runtime/kernel_code.h"
+#include "runtime/tile_permission.h"
 #include "targets/cpu/codegen/target.h"
 
 namespace smelt::cpu::codegen {
@@ -38,8 +39,9 @@ absl::StatusOr<ObjectCode> EmitObject(const kernels::ir::Function& function, con
 // millisecond.
 absl::StatusOr<std::shared_ptr<runtime::KernelCode>> LoadObject(const ObjectCode& object);
 
-// Detected host for DetectTarget: LLVM's CPU name and feature string.
-void DescribeHost(std::string* cpu, std::string* features);
+// Detected host for DetectTarget: LLVM's CPU name and feature string. What `may_use_tiles` does not grant is no
+// feature.
+void DescribeHost(std::string* cpu, std::string* features, bool (*may_use_tiles)() = runtime::AskForTiles);
 // Vector width and registers of a CPU by LLVM's name. InvalidArgument when LLVM does not know it.
 absl::Status DescribeVectors(const std::string& cpu, const std::string& features, int* vector_bytes, int* registers);
 // Which of these features (LLVM's names) the code for a target may use, in their order; and its architecture as LLVM's

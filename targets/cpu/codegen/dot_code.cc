@@ -49,32 +49,7 @@ llvm::Value* Vpdpbusd(Builder& builder, int lanes, llvm::Value* acc, llvm::Value
   return StoreSums(builder, builder.CreateIntrinsic(id, {}, {sums, x, w}), acc);
 }
 
-// acc += x * w in tile registers of 16 rows of 64 bytes, which LLVM configures and assigns.
-llvm::Value* TileDot(Builder& builder, llvm::Intrinsic::ID dot, const ExprNode& call, CallOperands operands) {
-  llvm::Value* rows = builder.getInt16(16);
-  llvm::Value* bytes = builder.getInt16(64);
-  const auto stride = [&](int operand) {
-    const int64_t element = hlo::StorageBytes(call.operands[operand]->buffer->type);
-    return builder.getInt64(static_cast<uint64_t>(call.operands[operand + 3]->int_value * element));
-  };
-  const auto load = [&](int operand) {
-    return builder.CreateIntrinsic(llvm::Intrinsic::x86_tileloadd64_internal, {},
-                                   {rows, bytes, operands[operand], stride(operand)});
-  };
-  llvm::Value* sums = builder.CreateIntrinsic(dot, {}, {rows, bytes, bytes, load(0), load(1), load(2)});
-  return builder.CreateIntrinsic(llvm::Intrinsic::x86_tilestored64_internal, {},
-                                 {rows, bytes, operands[0], stride(0), sums});
-}
-
 }  // namespace
-
-llvm::Value* EmitTdpbssd(Builder& builder, const ExprNode& call, CallOperands operands) {
-  return TileDot(builder, llvm::Intrinsic::x86_tdpbssd_internal, call, operands);
-}
-
-llvm::Value* EmitTdpbf16ps(Builder& builder, const ExprNode& call, CallOperands operands) {
-  return TileDot(builder, llvm::Intrinsic::x86_tdpbf16ps_internal, call, operands);
-}
 
 llvm::Value* EmitVpdpbusd(Builder& builder, const ExprNode& call, CallOperands operands) {
   const int lanes = LanesOf(call);

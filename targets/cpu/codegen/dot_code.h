@@ -1,4 +1,4 @@
-// Code of the intrinsics of kernels/te/dot_intrinsics.h: VNNI, BF16 and AMX of x86-64, DotProd of AArch64, and the
+// Code of the intrinsics of kernels/te/dot_intrinsics.h: VNNI and BF16 of x86-64, DotProd of AArch64, and the
 // shuffles that pack their operands. All take pointers, as IntrinsicCode::emit has them.
 //
 // Internal to codegen/: includes LLVM.
@@ -20,8 +20,6 @@ llvm::Value* EmitVpdpbusdSwapped(Builder& builder, const kernels::te::ExprNode& 
 llvm::Value* EmitVpdpbusdOnes(Builder& builder, const kernels::te::ExprNode& call, CallOperands operands);
 llvm::Value* EmitVdpbf16ps(Builder& builder, const kernels::te::ExprNode& call, CallOperands operands);
 llvm::Value* EmitSdot(Builder& builder, const kernels::te::ExprNode& call, CallOperands operands);
-llvm::Value* EmitTdpbssd(Builder& builder, const kernels::te::ExprNode& call, CallOperands operands);
-llvm::Value* EmitTdpbf16ps(Builder& builder, const kernels::te::ExprNode& call, CallOperands operands);
 llvm::Value* EmitInterleave(Builder& builder, const kernels::te::ExprNode& call, CallOperands operands);
 
 }  // namespace smelt::cpu::codegen

@@ -18,6 +18,7 @@
 #include "targets/cpu/codegen/phase_accesses.h"
 #include "targets/cpu/codegen/phase_emitter.h"
 #include "targets/cpu/codegen/target_machine.h"
+#include "targets/cpu/codegen/tile_block.h"
 #include "targets/cpu/codegen/vector_spills.h"
 
 namespace smelt::cpu::codegen {
@@ -111,6 +112,7 @@ absl::StatusOr<ObjectCode> EmitObject(const kernels::ir::Function& function, con
   for (size_t i = 0; i < function.phases.size(); ++i) {
     const std::string symbol = SymbolOf(function.name, i);
     SetTargetAttributes(*emitter.Emit(function.phases[i], symbol), target);
+    result.descriptor.uses_tiles |= !TileRowsIn(function.phases[i].body).empty();
     const int64_t extent = function.phases[i].var ? function.phases[i].extent : 1;
     PhaseAccesses accesses = AccessesOf(function, function.phases[i]);
     result.descriptor.phases.push_back({symbol, extent, std::move(accesses.reads), std::move(accesses.writes)});

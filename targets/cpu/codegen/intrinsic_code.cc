@@ -29,8 +29,11 @@ constexpr IntrinsicCode kIntrinsics[] = {
     {"dot_s8u8_8", "avxvnni", EmitVpdpbusdSwapped},
     {"sum_s8_8", "avxvnni", EmitVpdpbusdOnes},
     {"dot_bf16_16", "avx512bf16", EmitVdpbf16ps},
-    {"tile_dot_s8s8", "amx-int8", EmitTdpbssd},
-    {"tile_dot_bf16", "amx-bf16", EmitTdpbf16ps},
+    {"tile_zero", "amx-tile", nullptr},
+    {"tile_dot_s8s8", "amx-int8", nullptr},
+    {"tile_dot_u8s8", "amx-int8", nullptr},
+    {"tile_dot_s8u8", "amx-int8", nullptr},
+    {"tile_dot_bf16", "amx-bf16", nullptr},
     {"dot_s8s8_4", "dotprod", EmitSdot},
 };
 

@@ -16,7 +16,8 @@ namespace smelt::cpu::codegen {
 struct IntrinsicCode {
   std::string_view name;
   std::string_view feature;  // of the CPU that it needs, as LLVM calls it; empty: none
-  // `operands` are in register form, addresses are pointers. Returns the value; of a call that has none, the call.
+  // `operands` are in register form, addresses are pointers. Returns the value; of a call that has none, the call. Null
+  // for calls on tiles, which are emitted by runs of statements (tile_block.h).
   llvm::Value* (*emit)(Builder& builder, const kernels::te::ExprNode& call, absl::Span<llvm::Value* const> operands);
 };
 

@@ -9,6 +9,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
+#include "runtime/tile_permission.h"
 #include "targets/cpu/codegen/codegen.h"
 #include "targets/cpu/codegen/runtime_symbols.h"
 
@@ -84,6 +85,8 @@ absl::StatusOr<std::shared_ptr<runtime::KernelCode>> LoadObject(const ObjectCode
     return failed(absl::StrCat("it is for ", (*graph)->getTargetTriple().getArchName().str(), ", this machine is ",
                                host.getArchName().str()));
   }
+  // Code for another CPU by name may be run here all the same, where it has what it needs.
+  if (object.descriptor.uses_tiles) runtime::AskForTiles();
   // Everything happens before link returns: memory of this process, symbols of a table.
   jitlink::link(std::move(*graph), std::make_unique<LinkContext>(code.get()));
   if (!code->error.empty()) return failed(code->error);

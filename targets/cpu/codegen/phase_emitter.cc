@@ -20,7 +20,8 @@ PhaseEmitter::PhaseEmitter(llvm::Module& module, const kernels::ir::Function& fu
       written_(written),
       builder_(context_),
       arithmetic_(builder_),
-      facts_(written) {
+      facts_(written),
+      tile_code_(builder_, module) {
   // A multiplication and an addition may become one instruction; nothing else may change a result.
   llvm::FastMathFlags flags;
   flags.setAllowContract(true);
@@ -50,10 +51,11 @@ llvm::Function* PhaseEmitter::Emit(const kernels::ir::Phase& phase, const std::s
   statement_.clear();
   streams_ = false;
   scratch_offset_ = 0;
+  tile_rows_ = TileRowsIn(phase.body);
   EmitEntry(phase);
 
   if (!phase.var) {
-    EmitStmt(phase.body);
+    EmitAll({&phase.body, 1});
   } else {
     llvm::Value* begin = function_->getArg(2);
     llvm::Value* end = function_->getArg(3);
@@ -73,6 +75,7 @@ llvm::Function* PhaseEmitter::Emit(const kernels::ir::Phase& phase, const std::s
   // Stores that pass the caches by are ordered with nothing: others see them after this.
   if (streams_ && llvm::Triple(module_.getTargetTriple()).isX86())
     builder_.CreateIntrinsic(llvm::Intrinsic::x86_sse_sfence, {}, {});
+  if (!tile_rows_.empty()) tile_code_.Release();
   builder_.CreateRetVoid();
   return function_;
 }
@@ -116,6 +119,8 @@ void PhaseEmitter::EmitEntry(const kernels::ir::Phase& phase) {
     }
     buffers_[buffer].no_alias = llvm::MDNode::get(context_, others);
   }
+  // Once a call, as far as all tiles are alike: it takes as long as several tiles do.
+  if (tile_rows_.size() == 1) tile_code_.Configure(tile_rows_[0]);
   entry_end_ = builder_.CreateBr(body);
   builder_.SetInsertPoint(body);
 }
@@ -155,7 +160,7 @@ void PhaseEmitter::EmitStmt(const kernels::ir::Stmt& stmt) {
   if (stmt == nullptr) return;
   switch (stmt->kind) {
     case kernels::ir::StmtKind::kSeq:
-      for (const kernels::ir::Stmt& child : stmt->stmts) EmitStmt(child);
+      EmitAll(stmt->stmts);
       return;
     case kernels::ir::StmtKind::kFor:
       EmitFor(*stmt);
@@ -165,7 +170,11 @@ void PhaseEmitter::EmitStmt(const kernels::ir::Stmt& stmt) {
       statement_.clear();
       return;
     case kernels::ir::StmtKind::kEvaluate:
-      Emit(stmt->value);
+      if (tile_sums_ != nullptr) {
+        EmitTileCall(*stmt->value);
+      } else {
+        Emit(stmt->value);
+      }
       statement_.clear();
       return;
     case kernels::ir::StmtKind::kAttribute:
@@ -183,11 +192,50 @@ void PhaseEmitter::EmitStmt(const kernels::ir::Stmt& stmt) {
   }
 }
 
+// Statements one after the other, of which those on tiles keep their sums in registers as long as they can.
+void PhaseEmitter::EmitAll(absl::Span<const kernels::ir::Stmt> stmts) {
+  for (size_t i = 0; i < stmts.size();) {
+    const TileRun run = tile_rows_.empty() || tile_sums_ != nullptr ? TileRun() : FindTileRun(stmts.subspan(i));
+    if (run.count > 0) {
+      EmitTileRun(stmts.subspan(i, run.count), run.sums);
+    } else {
+      EmitStmt(stmts[i]);
+    }
+    i += std::max<size_t>(run.count, 1);
+  }
+}
+
+void PhaseEmitter::EmitTileRun(absl::Span<const kernels::ir::Stmt> stmts, const std::vector<TileSum>& sums) {
+  if (tile_rows_.size() > 1) tile_code_.Configure(sums[0].rows);
+  std::vector<llvm::Value*> pointers;
+  for (const TileSum& sum : sums) pointers.push_back(Emit(sum.address));
+  statement_.clear();
+  for (size_t i = 0; i < sums.size(); ++i) tile_code_.Begin(i, sums[i], pointers[i]);
+  tile_sums_ = &sums;
+  tile_code_.Forget();
+  for (const kernels::ir::Stmt& stmt : stmts) EmitStmt(stmt);
+  tile_sums_ = nullptr;
+  for (size_t i = 0; i < sums.size(); ++i) tile_code_.End(i, sums[i], pointers[i]);
+}
+
+void PhaseEmitter::EmitTileCall(const kernels::te::ExprNode& call) {
+  const auto at = std::find_if(tile_sums_->begin(), tile_sums_->end(),
+                               [&](const TileSum& sum) { return sum.address.Same(call.operands[0]); });
+  const size_t sum = static_cast<size_t>(at - tile_sums_->begin());
+  if (call.operands.size() == 3) {
+    tile_code_.Zero(sum);
+    return;
+  }
+  llvm::Value* left = Emit(call.operands[1]);
+  llvm::Value* right = Emit(call.operands[2]);
+  tile_code_.Dot(call, sum, left, right);
+}
+
 // What lowering has decided of the one statement within; other attributes do not concern this code.
 void PhaseEmitter::EmitAttribute(const kernels::ir::StmtNode& attribute) {
   streaming_store_ = kernels::ir::IsAnnotation(attribute, kernels::ir::kStreamingStore);
   unrolls_ = kernels::ir::IsAnnotation(attribute, kernels::ir::kUnrollByCompiler);
-  EmitStmt(attribute.body());
+  EmitAll({&attribute.body(), 1});
   streaming_store_ = unrolls_ = false;
 }
 
@@ -196,7 +244,9 @@ void PhaseEmitter::EmitBody(const kernels::te::Expr& var, llvm::Value* value, In
   scopes_.emplace_back();
   facts_.Bind(var, interval);
   scopes_.back()[{var.get(), Width::kFull}] = value;
-  EmitStmt(body);
+  tile_code_.Forget();
+  EmitAll({&body, 1});
+  tile_code_.Forget();
   scopes_.pop_back();
 }
 
@@ -254,7 +304,7 @@ void PhaseEmitter::EmitIf(llvm::Value* condition, const kernels::ir::Stmt& then_
     if (block == nullptr) continue;
     builder_.SetInsertPoint(block);
     scopes_.emplace_back();
-    EmitStmt(*body);
+    EmitAll({body, 1});
     scopes_.pop_back();
     builder_.CreateBr(after);
   }
@@ -275,7 +325,7 @@ void PhaseEmitter::EmitAllocate(const kernels::ir::StmtNode& allocate) {
     auto* storage = new llvm::AllocaInst(array, 0, nullptr, llvm::Align(64), buffer.name, entry_end_->getIterator());
     buffers_[&buffer] = {.base = storage};
   }
-  EmitStmt(allocate.body());
+  EmitAll({&allocate.body(), 1});
   scratch_offset_ = outer_offset;
 }
 

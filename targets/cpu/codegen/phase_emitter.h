@@ -14,6 +14,7 @@
 #include "kernels/ir/stmt.h"
 #include "targets/cpu/codegen/arithmetic.h"
 #include "targets/cpu/codegen/expr_facts.h"
+#include "targets/cpu/codegen/tile_code.h"
 
 namespace smelt::cpu::codegen {
 
@@ -57,6 +58,9 @@ class PhaseEmitter {
   void EmitEntry(const kernels::ir::Phase& phase);
   void PlaceThreadScratch(const kernels::ir::Stmt& body);
   void EmitStmt(const kernels::ir::Stmt& stmt);
+  void EmitAll(absl::Span<const kernels::ir::Stmt> stmts);
+  void EmitTileRun(absl::Span<const kernels::ir::Stmt> stmts, const std::vector<TileSum>& sums);
+  void EmitTileCall(const kernels::te::ExprNode& call);
   void EmitAttribute(const kernels::ir::StmtNode& attribute);
   void EmitFor(const kernels::ir::StmtNode& loop);
   void EmitIf(llvm::Value* condition, const kernels::ir::Stmt& then_case, const kernels::ir::Stmt& else_case);
@@ -102,6 +106,7 @@ class PhaseEmitter {
   Builder builder_;
   Arithmetic arithmetic_;
   ExprFacts facts_;
+  TileCode tile_code_;
 
   llvm::Function* function_ = nullptr;
   llvm::Instruction* entry_end_ = nullptr;  // allocas go before it
@@ -109,10 +114,12 @@ class PhaseEmitter {
   absl::flat_hash_map<const kernels::ir::BufferNode*, BufferAccess> buffers_;
   std::vector<const kernels::ir::BufferNode*> scoped_;  // those with an alias scope, in a fixed order
   std::vector<Memo> scopes_;                            // values by scope, outermost first
-  Memo statement_;                // values that depend on memory the kernel writes: of one statement
-  bool streaming_store_ = false;  // the next store passes the caches by
-  bool streams_ = false;          // some store of the function does
-  bool unrolls_ = false;          // LLVM unrolls the next loop
+  Memo statement_;                                   // values that depend on memory the kernel writes: of one statement
+  std::vector<int64_t> tile_rows_;                   // of the phase's tiles, each once
+  const std::vector<TileSum>* tile_sums_ = nullptr;  // in registers while their run is emitted
+  bool streaming_store_ = false;                     // the next store passes the caches by
+  bool streams_ = false;                             // some store of the function does
+  bool unrolls_ = false;                             // LLVM unrolls the next loop
   int64_t scratch_offset_ = 0;
   int64_t thread_scratch_bytes_ = 0;
 };

@@ -81,9 +81,8 @@ absl::StatusOr<std::vector<std::string>> DescribeInstructions(const std::string&
   target.name = cpu;
   target.features = features;
   SMELT_ASSIGN_OR_RETURN(std::unique_ptr<llvm::TargetMachine> machine, MakeTargetMachine(target));
-  // Those of which templates of kernels know. AMX is not among them: a process must ask Linux for its registers first,
-  // which nothing here does yet.
-  constexpr const char* kKnown[] = {"avx512vnni", "avx512bf16", "avxvnni", "dotprod"};
+  // Those of which templates of kernels know.
+  constexpr const char* kKnown[] = {"amx-int8", "amx-bf16", "avx512vnni", "avx512bf16", "avxvnni", "dotprod"};
   std::vector<std::string> found;
   for (const char* feature : kKnown) {
     if (MachineHas(*machine, feature)) found.push_back(feature);
@@ -91,12 +90,14 @@ absl::StatusOr<std::vector<std::string>> DescribeInstructions(const std::string&
   return found;
 }
 
-void DescribeHost(std::string* cpu, std::string* features) {
+void DescribeHost(std::string* cpu, std::string* features, bool (*may_use_tiles)()) {
   *cpu = llvm::sys::getHostCPUName().str();
   // What the name promises may be hidden by a hypervisor, so every feature is spelled out, in a fixed order.
   std::vector<std::string> words;
   for (const auto& feature : llvm::sys::getHostCPUFeatures()) {
-    words.push_back(absl::StrCat(feature.second ? "+" : "-", feature.first().str()));
+    // Whoever makes code for the processor at hand will run it in this process or in one of the same rights.
+    const bool has = feature.second && (!feature.first().starts_with("amx-") || may_use_tiles());
+    words.push_back(absl::StrCat(has ? "+" : "-", feature.first().str()));
   }
   std::sort(words.begin(), words.end(), [](const std::string& a, const std::string& b) {
     return std::string_view(a).substr(1) < std::string_view(b).substr(1);

@@ -17,7 +17,7 @@ using runtime::deploy::ByteWriter;
 
 // A cache file: magic, version, hash of the rest, then fields, each a length and bytes. A version change forgets all.
 constexpr char kMagic[8] = {'s', 'm', 'e', 'l', 't', 'k', 'c', '\n'};
-constexpr int64_t kVersion = 2;
+constexpr int64_t kVersion = 3;
 constexpr size_t kHeaderBytes = sizeof(kMagic) + 3 * sizeof(int64_t);
 // Kernels kept in memory beside those that somebody holds.
 constexpr size_t kMaxInMemory = 8192;
@@ -41,6 +41,7 @@ std::string Serialize(const CompiledKernel& kernel, const std::string& elf) {
   body.Add(kernel.trace);
   body.Add(kernel.tile);
   body.Add(int64_t{kernel.vector_spills});
+  body.Add(int64_t{descriptor.uses_tiles});
   body.Add(elf);
   const Hash128 hash = HashOf(body.bytes());
   ByteWriter file;
@@ -63,7 +64,7 @@ std::shared_ptr<const CompiledKernel> Deserialize(std::string_view file) {
   codegen::ObjectCode object;
   runtime::KernelDescriptor& descriptor = object.descriptor;
   auto kernel = std::make_shared<CompiledKernel>();
-  int64_t count, spills;
+  int64_t count, spills, tiles;
   if (!reader.Read(&descriptor.name) || !reader.Read(&descriptor.input_count) ||
       !reader.Read(&descriptor.output_count) || !reader.ReadCount(&count)) {
     return nullptr;
@@ -80,11 +81,12 @@ std::shared_ptr<const CompiledKernel> Deserialize(std::string_view file) {
       return nullptr;
     }
   }
-  if (!reader.Read(&kernel->trace) || !reader.Read(&kernel->tile) || !reader.Read(&spills) ||
+  if (!reader.Read(&kernel->trace) || !reader.Read(&kernel->tile) || !reader.Read(&spills) || !reader.Read(&tiles) ||
       !reader.Read(&object.elf) || !reader.done()) {
     return nullptr;
   }
   kernel->vector_spills = static_cast<int>(spills);
+  descriptor.uses_tiles = tiles != 0;
   absl::StatusOr<std::shared_ptr<runtime::KernelCode>> code = codegen::LoadObject(object);
   if (!code.ok()) return nullptr;
   kernel->code = std::move(*code);

@@ -232,6 +232,11 @@ absl::StatusOr<BuiltModule> BuildModule(const ModuleRequest& request, const std:
   const auto names = files::FeatureNames();
   SMELT_ASSIGN_OR_RETURN(std::vector<std::string> features,
                          codegen::UsedFeatures(request.target, {names.begin(), names.end()}));
+  // A process must ask for tiles: who loads a module that uses none need not.
+  const bool tiles = std::any_of(compiled.jobs.begin(), compiled.jobs.end(), [](const runtime::ProgramJob& job) {
+    return job.code != nullptr && job.code->descriptor().uses_tiles;
+  });
+  if (!tiles) std::erase_if(features, [](const std::string& feature) { return feature.starts_with("amx-"); });
   std::unique_ptr<runtime::Execution> execution;
   SMELT_RETURN_IF_ERROR(SetUp(request, compiled, signature, features, &execution));
 

@@ -17,8 +17,8 @@ namespace smelt::cpu {
 absl::StatusOr<Target> ParseTarget(std::string_view text);
 // The same of a name that was read: of its CPU and threads, whatever its kind is.
 absl::StatusOr<Target> TargetOf(const machine::TargetId& id);
-// The CPU at hand, with the processors that this process may use; `measure` runs micro-benchmarks (about a second)
-// unless the cache folder has this machine's figures.
+// The CPU at hand, with the processors that this process may use, and with AMX where Linux grants it on asking;
+// `measure` runs micro-benchmarks (about a second) unless the cache folder has this machine's figures.
 Target DetectTarget(bool measure = true);
 
 }  // namespace smelt::cpu

@@ -7,9 +7,11 @@
 namespace smelt::embed {
 std::string LinkTable(const std::vector<EmbeddedKernel>& kernels) {
   std::string text = absl::StrCat(KernelTableText(), "\n"), rows;
+  bool tiles = false;
   for (const EmbeddedKernel& kernel : kernels) {
     const runtime::KernelDescriptor& d = kernel.object.descriptor;
     std::vector<std::string> phases;
+    tiles |= d.uses_tiles;
     for (const runtime::PhaseDescriptor& phase : d.phases) {
       absl::StrAppend(&text, "extern PhaseFunction ", phase.symbol, ";\n");
       phases.push_back(absl::StrCat("{", phase.symbol, ", ", phase.extent, "}"));
@@ -23,9 +25,9 @@ std::string LinkTable(const std::vector<EmbeddedKernel>& kernels) {
                     ", shared_", kernel.id, ", ", d.thread_scratch_bytes, ", ", d.phases.size(), ", phases_", kernel.id,
                     "},\n");
   }
-  absl::StrAppend(&text, "\nconst int64_t smelt_table_version = kTableVersion;\nconst int64_t smelt_kernel_count = ",
-                  kernels.size(), ";\nconst struct Kernel smelt_kernels[] = {\n", rows.empty() ? "  {0}\n" : rows,
-                  "};\n");
+  absl::StrAppend(&text, "\nconst int64_t smelt_table_version = kTableVersion;\nconst int64_t smelt_uses_tiles = ",
+                  tiles ? 1 : 0, ";\nconst int64_t smelt_kernel_count = ", kernels.size(),
+                  ";\nconst struct Kernel smelt_kernels[] = {\n", rows.empty() ? "  {0}\n" : rows, "};\n");
   return text;
 }
 

@@ -80,26 +80,80 @@ TEST(DotInstruction, OfFourAndEightLanes) {
 }
 
 TEST(DotInstruction, TilesOfAMatrixUnit) {
-  const int64_t shapes[][3] = {{16, 16, 64}, {40, 48, 128}, {33, 50, 70}};
-  for (const auto& [m, n, k] : shapes) {
-    for (const bool transposed : {false, true}) {
-      const te::Graph graph = GraphOf(Dot("s8", "s8", m, n, k, transposed));
-      const Schedule s = ScheduleOn(graph, With({"avx512vnni", "amx-int8"}));
-      EXPECT_THAT(s.ToString(), HasSubstr(absl::StrCat("tile_dot_s8s8", transposed ? ".transposed" : "", "\n")));
-      EXPECT_EQ(Difference(s, Bytes(graph)), "") << m << " " << n << " " << k;
+  // Rows fall into tiles that are nearly equal; columns and terms are filled up.
+  const struct {
+    int64_t m, n, k;
+    int rows;
+  } shapes[] = {{16, 16, 64, 16}, {40, 48, 128, 14}, {33, 50, 100, 11}, {19, 9, 64, 10}};
+  const struct {
+    const char *left, *right, *name;
+  } types[] = {{"s8", "s8", "tile_dot_s8s8"}, {"u8", "s8", "tile_dot_u8s8"}, {"s8", "u8", "tile_dot_s8u8"}};
+  for (const auto& [left, right, name] : types) {
+    for (const auto& [m, n, k, rows] : shapes) {
+      for (const bool transposed : {false, true}) {
+        const te::Graph graph = GraphOf(Dot(left, right, m, n, k, transposed));
+        const Schedule s = ScheduleOn(graph, With({"avx512vnni", "amx-int8"}));
+        EXPECT_THAT(s.ToString(), HasSubstr(absl::StrCat(name, "_", rows, transposed ? ".transposed" : "", "\n")));
+        EXPECT_EQ(Difference(s, Bytes(graph)), "") << m << " " << n << " " << k;
+      }
     }
   }
   const te::Graph brain = GraphOf(
       "a = bf16[32,64] parameter(0)  b = bf16[64,40] parameter(1)  ROOT c = f32[32,40] dot(a, b), "
       "lhs_contracting_dims={1}, rhs_contracting_dims={0}");
   const Schedule s = ScheduleOn(brain, With({"amx-bf16"}));
-  EXPECT_THAT(s.ToString(), HasSubstr("tile_dot_bf16\n"));
+  EXPECT_THAT(s.ToString(), HasSubstr("tile_dot_bf16_16\n"));
   EXPECT_EQ(Difference(s, RandomInputs(brain)), "");
-  // A stride of two is no tile: the vector instruction serves.
+  // A stride of two is no tile: the vector instruction serves. So it does where most of a group would be padding.
   const te::Graph strided = GraphOf(
       "x = s8[1,40,40,64] parameter(0)  w = s8[1,1,64,32] parameter(1)  ROOT c = s32[1,20,20,32] convolution(x, w), "
       "window={size=1x1 stride=2x2}, dim_labels=b01f_01io->b01f");
-  EXPECT_THAT(ScheduleOn(strided, With({"avx512vnni", "amx-int8"})).ToString(), HasSubstr("dot_s8shifted_s8_16\n"));
+  for (const te::Graph& graph : {strided, GraphOf(Dot("s8", "s8", 32, 32, 40))})
+    EXPECT_THAT(ScheduleOn(graph, With({"avx512vnni", "amx-int8"})).ToString(), HasSubstr("dot_s8shifted_s8_16\n"));
+}
+
+TEST(DotInstruction, TilesOfImagesTakeSeveralLines) {
+  for (const auto& [size, rows] : {std::pair{5, 5}, std::pair{7, 7}, std::pair{17, 9}}) {
+    const std::string image = absl::StrCat("1,", size, ",", size);
+    const te::Graph graph = GraphOf(absl::StrCat("x = s8[", image, ",64] parameter(0)  w = s8[3,3,64,9] parameter(1)  ",
+                                                 "ROOT c = s32[", image,
+                                                 ",9] convolution(x, w), window={size=3x3 pad=1_1x1_1}, "
+                                                 "dim_labels=b01f_01io->b01f"));
+    const Schedule s = ScheduleOn(graph, With({"amx-int8"}));
+    EXPECT_THAT(s.ToString(), HasSubstr(absl::StrCat("tile_dot_s8s8_", rows, "\n")));
+    EXPECT_EQ(s.ToString().find("unroll convolution_0.local i1\n") != std::string::npos, size == rows);
+    EXPECT_EQ(Difference(s, Bytes(graph)), "") << size;
+  }
+}
+
+TEST(DotInstruction, TilesInEveryOrderOfTheCaches) {
+  // The right operand fits; neither does, and rows fall into parts; only the left one does.
+  machine::Machine machine = With({"amx-int8"});
+  const te::Graph graph = GraphOf(Dot("s8", "s8", 96, 64, 128));
+  std::vector<std::string> traces;
+  for (const int64_t bytes : {int64_t{1} << 20, int64_t{12} << 10}) {
+    machine.levels[1].bytes = bytes;
+    const Schedule s = ScheduleOn(graph, machine);
+    EXPECT_EQ(Difference(s, Bytes(graph)), "") << bytes;
+    traces.push_back(s.ToString());
+  }
+  EXPECT_THAT(traces[0], HasSubstr("reorder dot_0 i0.outer i1.outer "));
+  EXPECT_THAT(traces[1], HasSubstr("reorder dot_0 i0.outer.outer i1.outer i0.outer.inner "));
+  machine.levels[1].bytes = 15 << 10;
+  const te::Graph wide = GraphOf(Dot("s8", "s8", 32, 128, 64));
+  const Schedule s = ScheduleOn(wide, machine);
+  EXPECT_THAT(s.ToString(), HasSubstr("reorder dot_0 i1.outer i0.outer "));
+  EXPECT_EQ(Difference(s, Bytes(wide)), "");
+}
+
+TEST(DotInstruction, TilesBeginAtZeroOnly) {
+  const te::Graph graph = GraphOf(R"(
+  a = s8[32,64] parameter(0)  b = s8[64,32] parameter(1)  start = s32[32,32] parameter(2)
+  c = s32[32,32] dot(a, b), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  ROOT r = s32[32,32] add(c, start))");
+  const Schedule s = ScheduleOn(graph, With({"amx-int8"}));
+  EXPECT_THAT(s.ToString(), HasSubstr("tile_dot_s8s8_16\n"));
+  EXPECT_EQ(Difference(s, Bytes(graph)), "");
 }
 
 TEST(DotInstruction, BatchesAndEpilogues) {

@@ -152,6 +152,10 @@ ENTRY main {
     EXPECT_THAT(table, HasSubstr("extern PhaseFunction " + phase.symbol + ";"));
   EXPECT_THAT(table, HasSubstr("smelt_kernel_count = 1;"));
   EXPECT_THAT(LinkTable({}), HasSubstr("smelt_kernel_count = 0;"));
+  // Whoever loads it asks Linux for the registers of AMX first.
+  EXPECT_THAT(table, HasSubstr("smelt_uses_tiles = 0;"));
+  embedded_.kernels[0].object.descriptor.uses_tiles = true;
+  EXPECT_THAT(LinkTable(embedded_.kernels), HasSubstr("smelt_uses_tiles = 1;"));
   // What reads the library has the same structures, and a C compiler takes them.
   std::ifstream header(SMELT_SOURCE_DIR "/python/smelt/jax/kernel_table.h");
   const std::string structures((std::istreambuf_iterator<char>(header)), {});
