@@ -26,6 +26,7 @@ class ByModel : public Proposer {
   absl::Status Learn(absl::Span<const Measured> measured) override {
     known_.assign(measured.begin(), measured.end());
     if (known_.empty()) return absl::OkStatus();
+    RestartChains();
     return model_.Fit(known_);
   }
 
@@ -33,7 +34,9 @@ class ByModel : public Proposer {
     ConfigSet taken = measured;
     std::vector<Config> batch;
     if (!model_.CanScore()) {
-      AddRandom(task_, count, random_, accept, taken, batch);
+      const auto near = static_cast<size_t>(options_.start_near * static_cast<double>(count));
+      AddNeighbours(task_, task_.space.Default(), near, random_, accept, taken, batch);
+      AddRandom(task_, count - batch.size(), random_, accept, taken, batch);
       return batch;
     }
     SMELT_RETURN_IF_ERROR(FindBest());
@@ -61,6 +64,21 @@ class ByModel : public Proposer {
     annealing.threads = options.threads;
     annealing.keep = options.rescored;
     return annealing;
+  }
+
+  // What is near the best is looked at in every round, wherever the chains have wandered.
+  void RestartChains() {
+    std::vector<const Measured*> best;
+    for (const Measured& one : known_) best.push_back(&one);
+    std::stable_sort(best.begin(), best.end(),
+                     [](const Measured* a, const Measured* b) { return a->score > b->score; });
+    const double most = options_.restarted * static_cast<double>(options_.annealing.chains);
+    std::vector<Config> points;
+    for (const Measured* one : best) {
+      if (static_cast<double>(points.size()) >= most || one->score <= 0) break;
+      points.push_back(one->config);
+    }
+    annealing_.Restart(points);
   }
 
   // What an improvement is over.

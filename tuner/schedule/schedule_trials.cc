@@ -1,5 +1,6 @@
 #include "tuner/schedule/schedule_trials.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cmath>
 #include <cstring>
@@ -29,6 +30,23 @@ absl::Status MakeFolder(const fs::path& folder) {
 }
 
 }  // namespace
+
+double RelativeTime(const measure::Outcome& outcome) {
+  double usual = std::numeric_limits<double>::infinity();
+  for (const double seconds : outcome.reference_seconds) usual = std::min(usual, seconds);
+  return outcome.ok() && std::isfinite(usual) ? outcome.best() / usual : std::numeric_limits<double>::infinity();
+}
+
+TriedConfig Tried(Config config, const measure::Outcome& outcome) { return {std::move(config), RelativeTime(outcome)}; }
+
+std::vector<Measured> ToMeasured(const std::vector<TriedConfig>& tried) {
+  double best = std::numeric_limits<double>::infinity();
+  for (const TriedConfig& one : tried) best = std::min(best, one.relative);
+  std::vector<Measured> measured;
+  for (const TriedConfig& one : tried)
+    measured.push_back({one.config, std::isfinite(one.relative) ? best / one.relative : 0.0});
+  return measured;
+}
 
 ScheduleTrials::ScheduleTrials(const ScheduleTask& task, const targets::Target& target,
                                const ScheduleTrialOptions& options)
@@ -86,7 +104,7 @@ measure::Candidate ScheduleTrials::ToCandidate(const Config* config) const {
 }
 
 absl::StatusOr<std::vector<ScheduleResult>> ScheduleTrials::Recorded() {
-  SMELT_ASSIGN_OR_RETURN(const std::vector<measure::Record> records, reader_->All());
+  SMELT_ASSIGN_OR_RETURN(const std::vector<measure::Record> records, reader_->Newer(&last_read_));
   const measure::RecordKey own = KeyOf("");
   const std::string start = SubjectStart();
   std::vector<ScheduleResult> results;
@@ -103,9 +121,20 @@ absl::StatusOr<std::vector<ScheduleResult>> ScheduleTrials::Recorded() {
 }
 
 void ScheduleTrials::Note(const ScheduleResult& result) {
-  if (!result.outcome.ok() || result.outcome.relative() >= best_relative_) return;
-  best_relative_ = result.outcome.relative();
-  best_ = result.config;
+  const double relative = RelativeTime(result.outcome);
+  if (relative < best_relative_) SetBest(result.config, relative);
+}
+
+void ScheduleTrials::SetBest(const Config& config, double relative) {
+  best_ = config;
+  best_relative_ = relative;
+}
+
+void ScheduleTrials::Announce(absl::Span<const Config> configs) {
+  if (!builders_) builders_.emplace(target_, *task_.kernel, options_.policy, options_.cancel);
+  std::vector<std::string> ways;
+  for (const Config& config : configs) ways.push_back(config.ToString());
+  builders_->Begin(std::move(ways));
 }
 
 absl::StatusOr<ScheduleResult> ScheduleTrials::Measure(const Config& config) {
@@ -126,9 +155,18 @@ absl::StatusOr<ScheduleResult> ScheduleTrials::Measure(const Config& config) {
 }
 
 absl::Status ScheduleTrials::Time(const Config& config, measure::Record* record) {
+  if (builders_) {
+    std::optional<measure::Outcome> built = builders_->Await(config.ToString());
+    SMELT_RETURN_IF_ERROR(Ended());
+    if (built && !built->ok() && measure::IsLasting(built->failure)) {
+      record->outcome = *std::move(built);
+      return absl::OkStatus();
+    }
+  }
   const auto time = [&] {
     return runner_.TimeProgram(ToCandidate(&config), ToCandidate(nullptr), options_.policy.repeats,
-                               options_.policy.seconds, /*kernel_rounds=*/0);
+                               options_.policy.seconds, /*kernel_rounds=*/0,
+                               options_.hopeless * std::min(best_relative_, 1.0));
   };
   measure::Runner::ProgramResult timed = time();
   SMELT_RETURN_IF_ERROR(Ended());
@@ -139,7 +177,7 @@ absl::Status ScheduleTrials::Time(const Config& config, measure::Record* record)
   }
   record->outcome = std::move(timed.outcome);
   // The luckiest of many trials looks best, and is not: a new best is timed once more.
-  if (!record->outcome.ok() || record->outcome.relative() >= best_relative_) return absl::OkStatus();
+  if (RelativeTime(record->outcome) >= best_relative_) return absl::OkStatus();
   measure::Outcome again = time().outcome;
   SMELT_RETURN_IF_ERROR(Ended());
   measure::Outcome& outcome = record->outcome;
@@ -194,24 +232,13 @@ absl::StatusOr<std::string> ScheduleTrials::Difference(const Config& config) {
 }
 
 absl::StatusOr<bool> ScheduleTrials::TakeBackIfWrong(const Config& config, measure::Outcome* outcome) {
-  if (!outcome->ok() || outcome->relative() >= best_relative_) return false;
+  if (RelativeTime(*outcome) >= best_relative_) return false;
   const absl::StatusOr<std::string> difference = Difference(config);
   if (!difference.ok() && !absl::IsUnavailable(difference.status())) return difference.status();
   if (difference.ok() && difference->empty()) return false;
   outcome->failure = difference.ok() ? measure::Failure::kWrongAnswer : measure::Failure::kEnvironment;
   outcome->message = difference.ok() ? *difference : std::string(difference.status().message());
   return true;
-}
-
-std::vector<Measured> ToMeasured(const std::vector<ScheduleResult>& results) {
-  double best = std::numeric_limits<double>::infinity();
-  for (const ScheduleResult& result : results) {
-    if (result.outcome.ok()) best = std::min(best, result.outcome.relative());
-  }
-  std::vector<Measured> measured;
-  for (const ScheduleResult& result : results)
-    measured.push_back({result.config, result.outcome.ok() ? best / result.outcome.relative() : 0.0});
-  return measured;
 }
 
 }  // namespace smelt::tuner

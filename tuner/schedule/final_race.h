@@ -1,0 +1,34 @@
+// Which of the best few trials is the answer: of many trials the luckiest looks best, and is not.
+//
+//   const size_t winner = RaceWinner(runner, usual, {first, second, third}, {}).value();
+//
+// All are timed in turn with the default in several processes; the largest gain, as comparisons count it
+// (measure/comparison.h), wins. Whether it is better than the default is for a comparison to decide.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "measure/runner.h"
+
+namespace smelt::tuner {
+
+struct RaceOptions {
+  int children = 3;
+  int rounds = 5;        // of each child; of short programs more
+  double seconds = 0.5;  // of each child
+  // Those within this share of the best trial take part, at most so many.
+  double margin = 0.06;
+  size_t most = 4;
+};
+
+// Positions of the trials that take part, best first. `relative`: times over the default's.
+std::vector<size_t> Finalists(absl::Span<const double> relative, const RaceOptions& options);
+
+// A position in `candidates`, which are not empty. One that fails does not win; the first does where none can be timed.
+size_t RaceWinner(measure::Runner& runner, const measure::Candidate& usual,
+                  absl::Span<const measure::Candidate> candidates, const RaceOptions& options);
+
+}  // namespace smelt::tuner
