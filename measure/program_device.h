@@ -98,7 +98,8 @@ class ProgramDevice : public Device {
 };
 
 // The main loop of a child: answers the requests on standard input, on descriptor 3, until the input ends. Stays on the
-// core `cpu` (-1: any), and ends with kOutOfMemoryExit where memory is short. Returns the exit code.
+// core `cpu` (-1: any), before others that want it, and ends with kOutOfMemoryExit where memory is short. Returns the
+// exit code.
 int Serve(ProgramDevice& device, int cpu);
 
 }  // namespace smelt::measure

@@ -8,8 +8,9 @@
 namespace smelt::measure {
 namespace {
 
-// What disturbs a machine for less than that made nothing seem hopeless.
-constexpr double kDisturbance = 5e-3;
+// What disturbs a machine for less than that makes nothing seem hopeless: another process takes the core for several
+// milliseconds at a time.
+constexpr double kDisturbance = 25e-3;
 
 // Whether in each round each of the others took at least so many times as long as the first.
 bool AreHopeless(const std::vector<std::vector<double>>& samples, double times) {

@@ -136,6 +136,10 @@ class Usual {
       const int64_t block = nests::LongestEvenBlock(extent, nests::SumBlock(nest_.nest(), tile_, target_));
       const int64_t steps = nests::SumUnroll(registers, block);
       last = {extent / block, block / steps, steps};
+      // The taps of a window are blocks by themselves.
+      for (SumSplit& split : decisions_.reduces) {
+        if (&split != &last) split = {split.steps, 1, 1};
+      }
       return;
     }
     int64_t taps = 1;

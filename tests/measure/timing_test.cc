@@ -64,7 +64,7 @@ TEST(TimeInTurn, OneDisturbedRoundMakesNothingHopeless) {
   const auto times = TimeInTurn(
       2, {.rounds = 5, .seconds = 1000, .hopeless = 2},
       [&](size_t i) -> absl::StatusOr<double> {
-        const double seconds = i == 1 && samples++ == 0 ? 1e-3 : 1e-4;  // a process that took the core for a moment
+        const double seconds = i == 1 && samples++ == 0 ? 1e-2 : 1e-3;  // a process that took the core for a moment
         now += seconds;
         return seconds;
       },

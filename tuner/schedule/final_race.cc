@@ -14,9 +14,7 @@ std::vector<size_t> Finalists(absl::Span<const double> relative, const RaceOptio
   std::iota(order.begin(), order.end(), size_t{0});
   std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return relative[a] < relative[b]; });
   size_t count = 0;
-  while (count < std::min(order.size(), options.most) && std::isfinite(relative[order[count]]) &&
-         relative[order[count]] <= (1 + options.margin) * relative[order[0]])
-    ++count;
+  while (count < std::min(order.size(), options.most) && std::isfinite(relative[order[count]])) ++count;
   order.resize(count);
   return order;
 }
@@ -39,7 +37,7 @@ size_t RaceWinner(measure::Runner& runner, const measure::Candidate& usual,
     const bool failed =
         std::any_of(rounds[i].begin(), rounds[i].end(), [](const auto& child) { return child.empty(); });
     if (failed || rounds[i].empty()) continue;
-    const double gain = measure::CompareRounds(rounds[0], rounds[i]).gain;
+    const double gain = measure::CompareRounds(rounds[0], rounds[i], /*exact=*/false, /*least=*/true).gain;
     if (gain <= most) continue;
     most = gain;
     best = i - 1;

@@ -17,14 +17,12 @@ namespace smelt::tuner {
 
 struct RaceOptions {
   int children = 3;
-  int rounds = 5;        // of each child; of short programs more
-  double seconds = 0.5;  // of each child
-  // Those within this share of the best trial take part, at most so many.
-  double margin = 0.06;
-  size_t most = 4;
+  int rounds = 10;     // of each child; of short programs more
+  double seconds = 1;  // of each child
+  size_t most = 6;     // of the best trials take part, however far apart they seem: the first may have been lucky
 };
 
-// Positions of the trials that take part, best first. `relative`: times over the default's.
+// Positions of the trials that take part, best first, and none that failed. `relative`: times over the default's.
 std::vector<size_t> Finalists(absl::Span<const double> relative, const RaceOptions& options);
 
 // A position in `candidates`, which are not empty. One that fails does not win; the first does where none can be timed.

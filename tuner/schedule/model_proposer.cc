@@ -10,8 +10,8 @@
 namespace smelt::tuner {
 namespace {
 
-constexpr size_t kFreshImitated =
-    256;  // of the imitated candidates: drawn anew, so that it knows more than what is good
+// Imitated candidates that are drawn anew, so that the imitation knows more than what is good.
+constexpr size_t kFreshImitated = 128;
 
 class ByModel : public Proposer {
  public:

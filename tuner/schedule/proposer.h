@@ -70,8 +70,8 @@ struct ModelProposerOptions {
   double start_near = 0.5;  // share of the first batch, before anything is known, that is near the default
   double restarted = 0.5;   // share of the chains that go on from the best that were measured
   Acquisition acquisition = Acquisition::kMean;
-  size_t rescored = 1000;  // candidates of the annealing that a dear model looks at itself
-  size_t imitated = 1500;  // candidates that its imitation is learned from, at most
+  size_t rescored = 400;   // candidates of the annealing that a dear model looks at itself
+  size_t imitated = 1000;  // candidates that its imitation is learned from, at most
   int threads = 1;
   uint64_t seed = 1;
 };

@@ -22,6 +22,28 @@ namespace fs = std::filesystem;
 
 namespace {
 
+// A trial in which even the least of the default's times is so many times its usual one says nothing: something held
+// the core from beginning to end. It is timed again, at most so often.
+constexpr double kDisturbed = 1.15;
+constexpr int kMostTurns = 4;
+// The default's least times of so many trials before tell its usual one.
+constexpr size_t kRecentTrials = 15;
+
+double LeastOf(const std::vector<double>& seconds) {
+  return seconds.empty() ? std::numeric_limits<double>::infinity() : *std::min_element(seconds.begin(), seconds.end());
+}
+
+// Adds the samples of another turn. The other's failure is the trial's.
+void Join(measure::Outcome more, measure::Outcome* outcome) {
+  if (!more.ok()) {
+    *outcome = std::move(more);
+    return;
+  }
+  outcome->seconds.insert(outcome->seconds.end(), more.seconds.begin(), more.seconds.end());
+  outcome->reference_seconds.insert(outcome->reference_seconds.end(), more.reference_seconds.begin(),
+                                    more.reference_seconds.end());
+}
+
 absl::Status MakeFolder(const fs::path& folder) {
   std::error_code error;
   fs::create_directories(folder, error);
@@ -32,8 +54,7 @@ absl::Status MakeFolder(const fs::path& folder) {
 }  // namespace
 
 double RelativeTime(const measure::Outcome& outcome) {
-  double usual = std::numeric_limits<double>::infinity();
-  for (const double seconds : outcome.reference_seconds) usual = std::min(usual, seconds);
+  const double usual = LeastOf(outcome.reference_seconds);
   return outcome.ok() && std::isfinite(usual) ? outcome.best() / usual : std::numeric_limits<double>::infinity();
 }
 
@@ -175,19 +196,23 @@ absl::Status ScheduleTrials::Time(const Config& config, measure::Record* record)
                                             std::string(measure::FailureName(timed.outcome.failure)), ": ",
                                             timed.outcome.message));
   }
-  record->outcome = std::move(timed.outcome);
-  // The luckiest of many trials looks best, and is not: a new best is timed once more.
-  if (RelativeTime(record->outcome) >= best_relative_) return absl::OkStatus();
-  measure::Outcome again = time().outcome;
-  SMELT_RETURN_IF_ERROR(Ended());
   measure::Outcome& outcome = record->outcome;
-  if (!again.ok()) {
-    outcome = std::move(again);
-    return absl::OkStatus();
+  outcome = std::move(timed.outcome);
+  const double usual = usual_seconds_.empty() ? std::numeric_limits<double>::infinity()
+                                              : measure::Median({usual_seconds_.begin(), usual_seconds_.end()});
+  // The luckiest of many trials looks best, and is not: a new best is timed once more.
+  bool confirmed = false;
+  for (int turn = 1; turn < kMostTurns && outcome.ok(); ++turn) {
+    const bool disturbed = LeastOf(outcome.reference_seconds) > kDisturbed * usual;
+    const bool seems_best = !confirmed && RelativeTime(outcome) < best_relative_;
+    if (!disturbed && !seems_best) break;
+    confirmed = confirmed || !disturbed;
+    Join(time().outcome, &outcome);
+    SMELT_RETURN_IF_ERROR(Ended());
   }
-  outcome.seconds.insert(outcome.seconds.end(), again.seconds.begin(), again.seconds.end());
-  outcome.reference_seconds.insert(outcome.reference_seconds.end(), again.reference_seconds.begin(),
-                                   again.reference_seconds.end());
+  if (!outcome.ok()) return absl::OkStatus();
+  usual_seconds_.push_back(LeastOf(outcome.reference_seconds));
+  if (usual_seconds_.size() > kRecentTrials) usual_seconds_.pop_front();
   return absl::OkStatus();
 }
 

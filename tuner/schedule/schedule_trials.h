@@ -12,6 +12,7 @@
 #pragma once
 
 #include <atomic>
+#include <deque>
 #include <fstream>
 #include <functional>
 #include <memory>
@@ -115,6 +116,7 @@ class ScheduleTrials {
   int64_t last_read_ = 0;  // of its records
   std::optional<measure::Measurements> measurements_;
   std::unique_ptr<measure::Verifier> verifier_;
+  std::deque<double> usual_seconds_;  // the default's least in each of the latest trials
   bool noise_learned_ = false;
   std::optional<Config> best_;
   double best_relative_;

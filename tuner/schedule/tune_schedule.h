@@ -36,7 +36,7 @@ struct ScheduleOptions {
   bool compare = true;   // false: the answer is the best of the trials, as figures want it
   ScheduleTrialOptions trial;
   RaceOptions race;
-  measure::ComparisonOptions comparison{.children = 8, .rounds = 5, .seconds = 1};
+  measure::ComparisonOptions comparison{.children = 8, .rounds = 20, .seconds = 1, .least = true};
   const std::atomic<bool>* cancel = nullptr;
   std::function<void(const std::string&)> progress;  // hears now and then how far it is
 };
