@@ -47,7 +47,8 @@ absl::StatusOr<ChildProcess> ChildProcess::Fork([[maybe_unused]] int64_t memory_
   if (pid < 0) return absl::UnavailableError(std::strerror(errno));
   if (pid == 0) {
     // Only functions that are safe after fork, whatever other threads the parent has.
-    ::setpgid(0, 0);
+    // A session of its own, and so a group: Linux shares cores among sessions first, and priorities count within one.
+    ::setsid();
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (::getppid() != parent) ::_exit(1);  // the parent died before the line above
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
@@ -61,7 +62,6 @@ absl::StatusOr<ChildProcess> ChildProcess::Fork([[maybe_unused]] int64_t memory_
     work();
     ::_exit(0);
   }
-  ::setpgid(pid, pid);
   return ChildProcess(pid);
 }
 

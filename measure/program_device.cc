@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
+#include <fstream>
 #include <new>
 #include <string_view>
 #include <utility>
@@ -233,6 +234,7 @@ int Serve(ProgramDevice& device, int cpu) {
     // Where these are not allowed, times are noisier and that is all.
     ::sched_setaffinity(0, sizeof(cores), &cores);
     ::setpriority(PRIO_PROCESS, 0, kPriority);
+    std::ofstream("/proc/self/autogroup") << kPriority;  // of the session that a child is
   }
   std::set_new_handler([] { ::_exit(kOutOfMemoryExit); });
   for (;;) {

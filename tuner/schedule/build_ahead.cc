@@ -61,7 +61,12 @@ void BuildAhead::Begin(std::vector<std::string> ways) {
 
 std::optional<measure::Outcome> BuildAhead::Await(const std::string& way) {
   std::unique_lock lock(mutex_);
-  if (builders_.empty() || std::find(ways_.begin(), ways_.end(), way) == ways_.end()) return std::nullopt;
+  const auto at = std::find(ways_.begin(), ways_.end(), way);
+  if (builders_.empty() || at == ways_.end()) return std::nullopt;
+  if (static_cast<size_t>(at - ways_.begin()) >= next_) {
+    at->clear();
+    return std::nullopt;
+  }
   changed_.wait(lock, [&] { return built_.contains(way); });
   return built_.at(way);
 }
@@ -75,6 +80,7 @@ void BuildAhead::Build() {
     changed_.wait(lock, [this] { return ended_ || next_ < ways_.size(); });
     if (ended_) return;
     const std::string way = ways_[next_++];
+    if (way.empty()) continue;
     ++busy_;
     lock.unlock();
     measure::Outcome outcome = compiler.CompileKernel(kernel_, way);

@@ -43,7 +43,8 @@ class BuildAhead {
 
   // Compiles these ways of the kernel, in order; what is left of an earlier list is forgotten.
   void Begin(std::vector<std::string> ways);
-  // What became of one of them, once that is known; none for what is not built ahead.
+  // What became of one of them, once that is known. None for what is not built ahead, or was not begun: whoever asks is
+  // idle, and builds it sooner than it would come up.
   std::optional<measure::Outcome> Await(const std::string& way);
 
  private:
@@ -56,7 +57,7 @@ class BuildAhead {
   const BuildPlan plan_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::vector<std::string> ways_;  // under mutex_, as all below
+  std::vector<std::string> ways_;  // under mutex_, as all below; empty: not to be built any more
   std::map<std::string, measure::Outcome> built_;
   size_t next_ = 0;
   size_t busy_ = 0;  // builders that are compiling

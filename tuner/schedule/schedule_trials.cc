@@ -26,8 +26,8 @@ namespace {
 // the core from beginning to end. It is timed again, at most so often.
 constexpr double kDisturbed = 1.15;
 constexpr int kMostTurns = 4;
-// The default's least times of so many trials before tell its usual one.
-constexpr size_t kRecentTrials = 15;
+// The default's least time in so many trials before is its usual one.
+constexpr size_t kRecentTrials = 31;
 
 double LeastOf(const std::vector<double>& seconds) {
   return seconds.empty() ? std::numeric_limits<double>::infinity() : *std::min_element(seconds.begin(), seconds.end());
@@ -198,8 +198,7 @@ absl::Status ScheduleTrials::Time(const Config& config, measure::Record* record)
   }
   measure::Outcome& outcome = record->outcome;
   outcome = std::move(timed.outcome);
-  const double usual = usual_seconds_.empty() ? std::numeric_limits<double>::infinity()
-                                              : measure::Median({usual_seconds_.begin(), usual_seconds_.end()});
+  const double usual = LeastOf({usual_seconds_.begin(), usual_seconds_.end()});
   // The luckiest of many trials looks best, and is not: a new best is timed once more.
   bool confirmed = false;
   for (int turn = 1; turn < kMostTurns && outcome.ok(); ++turn) {

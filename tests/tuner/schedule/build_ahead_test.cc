@@ -26,15 +26,19 @@ TEST(BuildAhead, TellsWhatBecameOfEachWay) {
   BuildAhead ahead(target, product.kernel, {}, nullptr);
   if (UsableThreads(2) < 2) GTEST_SKIP() << "there is one core";
   for (int batch = 0; batch < 3; ++batch) {
+    const size_t before = target.asked().compiled.size();
     ahead.Begin({"one", "bad", "two"});
-    const std::optional<measure::Outcome> two = ahead.Await("two"), bad = ahead.Await("bad"), one = ahead.Await("one");
-    ASSERT_TRUE(one && bad && two);
-    EXPECT_TRUE(one->ok());
-    EXPECT_TRUE(two->ok());
-    EXPECT_EQ(bad->failure, measure::Failure::kBuildFailed);
+    // What was not begun when it is asked for is left to who asks.
+    size_t built = 0;
+    for (const char* way : {"one", "bad", "two"}) {
+      const std::optional<measure::Outcome> outcome = ahead.Await(way);
+      if (!outcome) continue;
+      ++built;
+      EXPECT_EQ(outcome->failure, way == std::string("bad") ? measure::Failure::kBuildFailed : measure::Failure::kNone);
+    }
     EXPECT_FALSE(ahead.Await("three").has_value());
+    EXPECT_EQ(target.asked().compiled.size() - before, built);
   }
-  EXPECT_EQ(target.asked().compiled.size(), 9u);
 }
 
 TEST(BuildAhead, DoesNothingForATargetThatKeepsNoCode) {
