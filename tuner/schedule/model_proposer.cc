@@ -10,6 +10,10 @@
 namespace smelt::tuner {
 namespace {
 
+// Trials that the model learns from, the best and the latest, half of each: what it takes to learn grows with them, and
+// a trial must not.
+constexpr size_t kMostLessons = 800;
+
 // Imitated candidates that are drawn anew, so that the imitation knows more than what is good.
 constexpr size_t kFreshImitated = 128;
 
@@ -24,7 +28,7 @@ class ByModel : public Proposer {
         annealing_(task.space, WithSeed(options)) {}
 
   absl::Status Learn(absl::Span<const Measured> measured) override {
-    known_.assign(measured.begin(), measured.end());
+    known_ = Lessons(measured);
     if (known_.empty()) return absl::OkStatus();
     RestartChains();
     return model_.Fit(known_);
@@ -64,6 +68,17 @@ class ByModel : public Proposer {
     annealing.threads = options.threads;
     annealing.keep = options.rescored;
     return annealing;
+  }
+
+  static std::vector<Measured> Lessons(absl::Span<const Measured> measured) {
+    if (measured.size() <= kMostLessons) return {measured.begin(), measured.end()};
+    const absl::Span<const Measured> latest = measured.subspan(measured.size() - kMostLessons / 2);
+    std::vector<Measured> lessons(measured.begin(), measured.end() - kMostLessons / 2);
+    std::stable_sort(lessons.begin(), lessons.end(),
+                     [](const Measured& a, const Measured& b) { return a.score > b.score; });
+    lessons.resize(kMostLessons - latest.size());
+    lessons.insert(lessons.end(), latest.begin(), latest.end());
+    return lessons;
   }
 
   // What is near the best is looked at in every round, wherever the chains have wandered.

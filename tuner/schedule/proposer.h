@@ -71,7 +71,7 @@ struct ModelProposerOptions {
   double restarted = 0.5;   // share of the chains that go on from the best that were measured
   Acquisition acquisition = Acquisition::kMean;
   size_t rescored = 400;   // candidates of the annealing that a dear model looks at itself
-  size_t imitated = 1000;  // candidates that its imitation is learned from, at most
+  size_t imitated = 1400;  // candidates that its imitation is learned from, at most
   int threads = 1;
   uint64_t seed = 1;
 };

@@ -67,7 +67,6 @@ TEST(Proposer, ModelsFindMoreThanRandomPointsDo) {
     options.strategy = "gbt-regression";
     regression += BestOf(product.task, options, 80, score) / 2;
   }
-  std::printf("random %.3f rank %.3f regression %.3f\n", random, rank, regression);
   EXPECT_GT(rank, 1.05 * random);
   EXPECT_GT(regression, 1.05 * random);
 }
