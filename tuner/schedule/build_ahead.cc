@@ -71,7 +71,7 @@ std::optional<measure::Outcome> BuildAhead::Await(const std::string& way) {
   return built_.at(way);
 }
 
-// Of one builder, with a child of its own.
+// What each builder does, with a child of its own.
 void BuildAhead::Build() {
   if (plan_.beside && target_.machine().threads == 1) StayOff(measure::MeasuringCpu());
   measure::Runner compiler(target_.NewDevice(targets::DeviceUse::kCompiles), policy_, cancel_);
