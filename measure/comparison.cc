@@ -25,14 +25,22 @@ double Student(size_t degrees) {
 }  // namespace
 
 Comparison CompareRounds(const std::vector<std::vector<double>>& usual, const std::vector<std::vector<double>>& tuned,
-                         bool exact) {
+                         bool exact, bool least) {
   Comparison result;
   std::vector<double> usual_all, tuned_all, gains;
   for (size_t c = 0; c < usual.size(); ++c) {
+    const size_t rounds = std::min(usual[c].size(), tuned[c].size());
+    if (rounds == 0) continue;
+    if (least) {
+      const double best_usual = *std::min_element(usual[c].begin(), usual[c].end());
+      const double best_tuned = *std::min_element(tuned[c].begin(), tuned[c].end());
+      usual_all.push_back(best_usual);
+      tuned_all.push_back(best_tuned);
+      gains.push_back(std::log(best_usual / best_tuned));
+      continue;
+    }
     std::vector<double> of_child;
-    for (size_t i = 0; i < std::min(usual[c].size(), tuned[c].size()); ++i)
-      of_child.push_back(std::log(usual[c][i] / tuned[c][i]));
-    if (of_child.empty()) continue;
+    for (size_t i = 0; i < rounds; ++i) of_child.push_back(std::log(usual[c][i] / tuned[c][i]));
     usual_all.insert(usual_all.end(), usual[c].begin(), usual[c].end());
     tuned_all.insert(tuned_all.end(), tuned[c].begin(), tuned[c].end());
     gains.push_back(Median(std::move(of_child)));
@@ -87,7 +95,7 @@ absl::StatusOr<Comparison> CompareInterleaved(Runner& runner, const Candidate& u
       other_rounds.insert(other_rounds.end(), outcomes[2].seconds.begin(), outcomes[2].seconds.end());
   }
   if (usual_rounds.empty()) return absl::DeadlineExceededError("no time for a comparison");
-  Comparison compared = CompareRounds(usual_rounds, tuned_rounds);
+  Comparison compared = CompareRounds(usual_rounds, tuned_rounds, /*exact=*/false, options.least);
   if (!other_rounds.empty()) compared.other_seconds = Median(std::move(other_rounds));
   return compared;
 }

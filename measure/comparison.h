@@ -25,6 +25,9 @@ struct ComparisonOptions {
   int children = 8;
   int rounds = 5;      // of each child; of short programs more
   double seconds = 4;  // no further round of a child after so long, but at least three
+  // A child gives the ratio of its least times instead of the median of its rounds' ratios: of a kernel alone, which
+  // takes less time than what disturbs it.
+  bool least = false;
   // Asked before each child; false ends the comparison with the children that there are. Must not look at times of the
   // programs.
   std::function<bool(int children)> proceed;
@@ -46,8 +49,8 @@ absl::StatusOr<Comparison> CompareInterleaved(Runner& runner, const Candidate& u
                                               const ComparisonOptions& options, const Candidate* other = nullptr);
 
 // The statistics alone: seconds of rounds by child. `exact`: times never vary, as in a simulator, and a gain has no
-// interval.
+// interval. `least`: as ComparisonOptions has it.
 Comparison CompareRounds(const std::vector<std::vector<double>>& usual, const std::vector<std::vector<double>>& tuned,
-                         bool exact = false);
+                         bool exact = false, bool least = false);
 
 }  // namespace smelt::measure

@@ -27,6 +27,9 @@ namespace {
 
 using nlohmann::json;
 
+// A program whose first run takes so long has warmed up by it, and is one sample.
+constexpr double kLongSeconds = 0.1;
+
 absl::StatusOr<std::vector<hlo::Literal>> ReadInputs(const std::string& path, const std::vector<hlo::Shape>& leaves) {
   const auto refused = [](absl::string_view why) { return absl::UnavailableError(why); };
   const absl::StatusOr<hlo::SafetensorsFile> file = hlo::ReadSafetensors(path);
@@ -65,12 +68,17 @@ absl::StatusOr<std::vector<hlo::Literal>> MakeInputs(const InputSource& source, 
 
 absl::Status DeviceProgram::Prepare() {
   constexpr double kSampleSeconds = 100e-6;
+  auto start = Clock::now();
   SMELT_RETURN_IF_ERROR(Run());
-  const auto start = Clock::now();
+  is_long_ = Since(start) > kLongSeconds;
+  if (is_long_) return absl::OkStatus();
+  start = Clock::now();
   SMELT_RETURN_IF_ERROR(Run());
   runs_per_sample_ = std::clamp<int64_t>(static_cast<int64_t>(kSampleSeconds / std::max(Since(start), 1e-8)), 1, 2000);
   return absl::OkStatus();
 }
+
+absl::Status DeviceProgram::WarmUp() { return is_long_ ? absl::OkStatus() : Run(); }
 
 absl::StatusOr<double> DeviceProgram::Sample() {
   const auto start = Clock::now();
@@ -137,9 +145,9 @@ absl::StatusOr<json> ProgramDevice::Time(const json& request) {
   std::vector<DeviceProgram*> programs;
   for (int id : request.value("ids", std::vector<int>())) {
     SMELT_ASSIGN_OR_RETURN(programs.emplace_back(), Find(id));
-    SMELT_RETURN_IF_ERROR(programs.back()->Run());
+    SMELT_RETURN_IF_ERROR(programs.back()->WarmUp());
   }
-  SampleLimits limits{.least_seconds = request.value("least_seconds", 0.0)};
+  SampleLimits limits{.least_seconds = request.value("least_seconds", 0.0), .hopeless = request.value("hopeless", 0.0)};
   limits.rounds = request.value("rounds", limits.rounds);
   limits.seconds = request.value("seconds", limits.seconds);
   if (std::none_of(programs.begin(), programs.end(), [](const DeviceProgram* p) { return p->TimesVary(); }))

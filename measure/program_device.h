@@ -56,6 +56,8 @@ class DeviceProgram {
 
   // Warms up and finds how many runs make one sample of at least 100 us.
   virtual absl::Status Prepare();
+  // Before samples are taken: a run, where that is not as long as many samples.
+  absl::Status WarmUp();
   // Seconds of one run, averaged over a sample's runs: by the clock. A simulated device tells its own seconds.
   virtual absl::StatusOr<double> Sample();
   // Where they do not, one sample says all.
@@ -63,6 +65,7 @@ class DeviceProgram {
 
  private:
   int64_t runs_per_sample_ = 1;
+  bool is_long_ = false;
 };
 
 class ProgramDevice : public Device {

@@ -16,7 +16,7 @@
 //        compiled, and run so often that it can be timed. Inputs are those of test_inputs.h, or come from a safetensors
 //        file with in.0, in.1, ..., one for each array leaf of the parameters, as hlo::ToStorable makes them. A target
 //        that does not tell of kernels gives none.
-//   {"do": "time", "ids": [N..], "rounds": R, "seconds": S, ["least_seconds": L]}
+//   {"do": "time", "ids": [N..], "rounds": R, "seconds": S, ["least_seconds": L], ["hopeless": F]}
 //     -> {"seconds": [[S..]..]}: one list an id, of the samples of timing.h
 //   {"do": "kernel_seconds", "id": N, "rounds": R}
 //     -> {"seconds": [S..], "median": [S..], "executions": [N..]}: one an entry of "kernels", or none at all: of all

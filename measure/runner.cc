@@ -236,12 +236,12 @@ Outcome Runner::CompileKernel(const fusion::Kernel& kernel, const std::string& w
 }
 
 Runner::ProgramResult Runner::TimeProgram(const Candidate& candidate, const Candidate& reference, int rounds,
-                                          double seconds, int kernel_rounds) {
-  return TryTwice([&] { return TimeProgramOnce(candidate, reference, rounds, seconds, kernel_rounds); });
+                                          double seconds, int kernel_rounds, double hopeless) {
+  return TryTwice([&] { return TimeProgramOnce(candidate, reference, rounds, seconds, kernel_rounds, hopeless); });
 }
 
 Runner::ProgramResult Runner::TimeProgramOnce(const Candidate& candidate, const Candidate& reference, int rounds,
-                                              double seconds, int kernel_rounds) {
+                                              double seconds, int kernel_rounds, double hopeless) {
   ProgramResult result;
   Keep({&candidate, &reference});
   const Loaded* base = Load(reference, &result.outcome);
@@ -253,8 +253,9 @@ Runner::ProgramResult Runner::TimeProgramOnce(const Candidate& candidate, const 
   const Loaded* loaded = Describe(candidate, &result);
   if (loaded == nullptr) return result;
   const int id = loaded->id;
-  absl::StatusOr<json> reply = Call(TimeRequest({base_id, id}, rounds, seconds), seconds + policy_.run_timeout,
-                                    /*building=*/false, &result.outcome);
+  json request = TimeRequest({base_id, id}, rounds, seconds);
+  if (hopeless > 0) request["hopeless"] = hopeless;
+  absl::StatusOr<json> reply = Call(request, seconds + policy_.run_timeout, /*building=*/false, &result.outcome);
   if (!reply.ok()) return result;
   result.outcome.reference_seconds = (*reply)["seconds"].at(0).get<std::vector<double>>();
   result.outcome.seconds = (*reply)["seconds"].at(1).get<std::vector<double>>();

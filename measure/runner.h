@@ -86,9 +86,9 @@ class Runner {
   };
   // `rounds` are a least number; of short programs there are more. Times a candidate in turn with a reference, which
   // stays loaded for the next trial. The reference's failure fails the trial. `kernel_rounds`: runs in which kernels
-  // are timed one by one; 0: none.
+  // are timed one by one; 0: none. `hopeless`: SampleLimits', for a candidate that is not worth the rounds.
   ProgramResult TimeProgram(const Candidate& candidate, const Candidate& reference, int rounds, double seconds,
-                            int kernel_rounds);
+                            int kernel_rounds, double hopeless = 0);
 
   // What a candidate consists of, and the times of its kernels one by one, in so many runs of the program; 0: without
   // their times. The outcome has no times of the whole. The candidate stays loaded, and one that is loaded is not
@@ -134,7 +134,7 @@ class Runner {
   };
   KernelResult TimeKernelBy(nlohmann::json request);
   ProgramResult TimeProgramOnce(const Candidate& candidate, const Candidate& reference, int rounds, double seconds,
-                                int kernel_rounds);
+                                int kernel_rounds, double hopeless);
   // Loads the candidate and tells of it in `result`; nullptr when it failed.
   const Loaded* Describe(const Candidate& candidate, ProgramResult* result);
   // Times the kernels of the program that is loaded by this number.

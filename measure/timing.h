@@ -20,6 +20,9 @@ struct SampleLimits {
   double seconds = 10;       // no further round after so long; the first three (or `rounds`, if fewer) come in any case
   double least_seconds = 0;  // further rounds until so long: what disturbs a machine lasts for milliseconds
   int most_rounds = 100;     // no further ones for that reason
+  // No further round, not even the third, once 25 ms of rounds have shown in each of them that all others take at
+  // least so many times as long as the first; 0: as many rounds as usual.
+  double hopeless = 0;
 };
 
 // One list for each of `count` things, with one sample a round. `sample` takes a sample of the thing of that number, in

@@ -45,6 +45,25 @@ double Span(const MainNest& nest, const Decisions& decisions, const NestOperand&
   return std::min(span, whole);
 }
 
+// Vectors along the sum of a contraction: an operand that lies across it would be gathered for every element of the
+// result, which takes hundreds of times as long.
+absl::Status CheckAlongSum(const MainNest& nest) {
+  const te::Operation& sum = *nest.sums[0];
+  for (const nests::Access& access : nest.nest().accesses) {
+    if (access.reader.get() != &sum) continue;
+    const auto lies_along = [&](int r) {
+      const te::Expr& variable = sum.reduce_axes[r].var;
+      const std::optional<int64_t> stride = nests::Stride(access, variable);
+      return !ReadDependsOn(access, variable) || (stride && *stride == 1);
+    };
+    if (std::none_of(nest.reduces.begin(), nest.reduces.end(), lies_along)) {
+      return Refuse(sum.name, "sum",
+                    absl::StrCat("vectors along the sum would be gathered from `", access.tensor->name, "`"));
+    }
+  }
+  return absl::OkStatus();
+}
+
 absl::Status CheckVectors(const MainNest& nest, const Decisions& decisions) {
   const int vector = decisions.VectorAxis(nest);
   const int64_t lanes = decisions.Lanes(nest);
@@ -63,7 +82,10 @@ absl::Status CheckVectors(const MainNest& nest, const Decisions& decisions) {
           absl::StrCat(registers, " rows of a register tile, and vectors run along another loop: at most 16"));
     }
   }
-  if (vector < 0) return absl::OkStatus();
+  if (vector < 0) {
+    const bool chosen = nest.vectors.size() > 1 && !nest.sums.empty() && nests::IsContraction(*nest.sums[0]);
+    return chosen ? CheckAlongSum(nest) : absl::OkStatus();
+  }
   // What does not lie along the vectors must be packed.
   for (size_t o = 0; o < nest.operands.size(); ++o) {
     const NestOperand& operand = nest.operands[o];

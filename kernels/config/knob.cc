@@ -18,6 +18,8 @@ constexpr size_t kMostTiles = 14;
 constexpr double kMostWaste = 0.34;
 constexpr int64_t kMostUnrolled = 16;
 constexpr int64_t kShortestBlock = 4;
+// Taps of a window's side, each of which may be a block by itself.
+constexpr int64_t kMostTaps = 11;
 constexpr int64_t kMostBlocks = 1024;
 
 int64_t CeilDivide(int64_t a, int64_t b) { return (a + b - 1) / b; }
@@ -128,7 +130,8 @@ Knob SumKnob(std::string name, int64_t extent, bool blocks) {
   Knob knob{.name = std::move(name), .kind = Knob::Kind::kSplit};
   for (int64_t block : Divisors(extent)) {
     const int64_t count = extent / block;
-    if (count > 1 && (!blocks || block < kShortestBlock || count > kMostBlocks)) continue;
+    const bool taps = block == 1 && extent <= kMostTaps;
+    if (count > 1 && (!blocks || (block < kShortestBlock && !taps) || count > kMostBlocks)) continue;
     for (int64_t unrolled : Divisors(block)) {
       if (unrolled > kMostUnrolled && unrolled != extent) break;
       if (unrolled > 2 * kMostUnrolled) break;

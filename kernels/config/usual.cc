@@ -84,12 +84,15 @@ class Usual {
       if (nest_.vectors[v].axis == (along_sum ? -1 : vector)) decisions_.vectors = static_cast<int>(v);
     }
     Order(vector);
-    Sums(form);
+    Sums(form, registers);
     for (size_t o = 0; o < nest_.operands.size(); ++o) {
       const NestOperand& operand = nest_.operands[o];
       const nests::Panel panel = nests::PanelOf(nest_.structure, nest, *operand.sum, registers);
       if (panel.kind == nests::Panel::Kind::kNone || panel.access != operand.access) continue;
-      decisions_.packing[o] = panel.kind == nests::Panel::Kind::kWindow ? Packing::kTile : Packing::kRoot;
+      const bool near = panel.kind == nests::Panel::Kind::kWindow ||
+                        (form == nests::TiledForm::kBlocked && decisions_.Blocks() > 1 && UsedByOneTile(operand));
+      decisions_.packing[o] = near ? Packing::kTile : Packing::kRoot;
+      decisions_.packed_run = nests::kRunVectors * nest_.lanes;
     }
     // Vectors along the width of a picture want it stored so.
     if (const std::optional<nests::WidthVectors> width = nests::WidthVectorsOf(nest)) {
@@ -111,20 +114,45 @@ class Usual {
     move(decisions_.pass_order, false);
   }
 
-  void Sums(nests::TiledForm form) {
+  // Whether no two tiles read the same part of the operand.
+  bool UsedByOneTile(const NestOperand& operand) const {
+    const int vector = decisions_.VectorAxis(nest_);
+    for (size_t a = 0; a < nest_.axes.size(); ++a) {
+      if (static_cast<int>(a) == vector || decisions_.axes[a].tiles == 1) continue;
+      if (!ReadDependsOn(*operand.access, operand.sum->axes[nest_.axes[a].position()].var)) return false;
+    }
+    return true;
+  }
+
+  void Sums(nests::TiledForm form, const nests::RegisterTile& registers) {
     if (decisions_.reduces.empty()) return;
     SumSplit& last = decisions_.reduces.back();
     const int64_t extent = last.steps;
     if (form == nests::TiledForm::kStreamed && extent > kRowsAtOnce) {
       last = {extent / kRowsAtOnce, 1, kRowsAtOnce};
-    } else if (form == nests::TiledForm::kBlocked) {
-      const int64_t block = nests::SumBlock(nest_.nest(), tile_, target_);
-      if (block < extent) last = {extent / block, block, 1};
-    } else {
-      int64_t taps = 1;
-      for (const SumSplit& split : decisions_.reduces) taps *= split.steps;
+      return;
+    }
+    if (form == nests::TiledForm::kBlocked) {
+      const int64_t block = nests::LongestEvenBlock(extent, nests::SumBlock(nest_.nest(), tile_, target_));
+      const int64_t steps = nests::SumUnroll(registers, block);
+      last = {extent / block, block / steps, steps};
+      // The taps of a window are blocks by themselves.
       for (SumSplit& split : decisions_.reduces) {
-        if (taps <= 32 || (&split == &last && split.steps <= kUnrolledWhole)) split = {1, 1, split.steps};
+        if (&split != &last) split = {split.steps, 1, 1};
+      }
+      return;
+    }
+    int64_t taps = 1;
+    for (const SumSplit& split : decisions_.reduces) taps *= split.steps;
+    const int64_t products = registers.planes * registers.rows * registers.vectors;
+    const bool all = taps <= nests::kUnrolledTaps && taps * products <= nests::kUnrolledProducts;
+    for (SumSplit& split : decisions_.reduces) {
+      const bool is_last = &split == &last;
+      if (all || (is_last && split.steps <= kUnrolledWhole)) {
+        split = {1, 1, split.steps};
+      } else if (is_last && nests::IsContraction(*nest_.domain)) {
+        const int64_t steps = nests::SumUnroll(registers, split.steps);
+        split = {1, split.steps / steps, steps};
       }
     }
   }

@@ -24,16 +24,6 @@ namespace {
 
 using schedule::Schedule;
 
-// The longest part of a sum, of at most `block` terms and not much less, that divides it; 0 when there is none, or the
-// sum is one block.
-int64_t EvenBlock(int64_t extent, int64_t block) {
-  if (extent <= block) return 0;
-  for (int64_t even = block; 2 * even > block; --even) {
-    if (extent % even == 0) return even;
-  }
-  return 0;
-}
-
 class BlockedNest {
  public:
   BlockedNest(Schedule& schedule, const NestInput& input)
@@ -105,8 +95,8 @@ class BlockedNest {
     SMELT_RETURN_IF_ERROR(schedule_.ComputeAt(sum.stage, root_.name, tile_loop_));
     const int64_t block = SumBlock(input_.nest, input_.tile, input_.target);
     if (sum.operation->reduce_axes.size() == 1) {
-      const int64_t even = EvenBlock(sum.operation->reduce_axes[0].extent, block);
-      if (even > 0) return SumBlocks(sum, even);
+      const int64_t extent = sum.operation->reduce_axes[0].extent, even = LongestEvenBlock(extent, block);
+      if (even < extent) return SumBlocks(sum, even);
     }
     return Accumulate(sum, block);
   }

@@ -18,9 +18,6 @@ constexpr double kGatheredPasses = 2;
 constexpr double kShortSum = 8;
 // Taps of a depthwise window whose picture is computed beside it.
 constexpr double kWindowTaps = 32;
-// Vectors of an operand's row that are packed before the next row is. A row goes to as many strips of the panel, which
-// lie a multiple of the cache's way apart: a few at a time, in runs that are still long.
-constexpr int64_t kRunVectors = 8;
 // Elements that one iteration of the packing loop copies, about.
 constexpr int64_t kPieceElements = 4096;
 

@@ -15,6 +15,10 @@
 
 namespace smelt::kernels::nests {
 
+// Vectors of an operand's row that are packed before the next row is. A row goes to as many strips of the panel, which
+// lie a multiple of the cache's way apart: a few at a time, in runs that are still long.
+inline constexpr int64_t kRunVectors = 8;
+
 // How a shared operand comes to the register tiles.
 struct Panel {
   enum class Kind : uint8_t {

@@ -194,6 +194,13 @@ int64_t SumBlock(const Nest& nest, const std::vector<int64_t>& tile, const machi
   return std::clamp<int64_t>(block / 16 * 16, 32, 512);
 }
 
+int64_t LongestEvenBlock(int64_t extent, int64_t block) {
+  for (int64_t even = std::min(block, extent); 2 * even > block; --even) {
+    if (extent % even == 0) return even;
+  }
+  return extent;
+}
+
 int64_t MostAccumulators(const machine::Machine& target) { return std::max(target.vector_registers * 3 / 4, 4); }
 
 int64_t SumUnroll(const RegisterTile& registers, int64_t extent) {

@@ -52,12 +52,19 @@ int64_t MostAccumulators(const machine::Machine& target);
 // the compiler has no room for MostAccumulators; 0: as many as that.
 RegisterTile ChooseRegisterTile(const Nest& nest, const std::vector<int64_t>& tile, const machine::Machine& target,
                                 int64_t accumulators = 0);
+// Windows of at most this many taps are unrolled whole, where the multiply-adds of a register tile are no more than so
+// many.
+inline constexpr int64_t kUnrolledTaps = 32;
+inline constexpr int64_t kUnrolledProducts = 512;
 // How many steps of a contraction's innermost sum loop one iteration of it takes: enough multiply-adds to hide what the
 // loop itself costs. Divides the extent.
 int64_t SumUnroll(const RegisterTile& registers, int64_t extent);
 
 // How much of the innermost reduce axis one block of kBlocked takes.
 int64_t SumBlock(const Nest& nest, const std::vector<int64_t>& tile, const machine::Machine& target);
+// The longest part of a sum, of at most `block` terms and not much less, that divides it; the sum itself where there is
+// none.
+int64_t LongestEvenBlock(int64_t extent, int64_t block);
 
 // A contraction all of whose operands run along the vectors: nothing is shared between channels.
 bool IsDepthwise(const Nest& nest);

@@ -21,9 +21,6 @@ namespace {
 
 using schedule::Schedule;
 
-// Windows of at most this many taps are unrolled whole.
-constexpr int64_t kUnrolledTaps = 32;
-
 class TiledNest {
  public:
   TiledNest(Schedule& schedule, const NestInput& input)
@@ -267,7 +264,8 @@ class TiledNest {
     const size_t last = main_.reduce_axes.size() - 1;
     for (size_t r = 0; r <= last; ++r) {
       const std::string loop = ReduceName(static_cast<int>(r));
-      const bool all = taps <= kUnrolledTaps && taps * registers_.planes * registers_.rows * registers_.vectors <= 512;
+      const bool all =
+          taps <= kUnrolledTaps && taps * registers_.planes * registers_.rows * registers_.vectors <= kUnrolledProducts;
       const bool short_inner = r == last && main_.reduce_axes[r].extent <= 4;
       if (all || short_inner) {
         SMELT_RETURN_IF_ERROR(schedule_.Unroll(sum, loop));

@@ -187,11 +187,15 @@ class SqliteRecords : public Records {
     return ReadRow(select.get());
   }
 
-  absl::StatusOr<std::vector<Record>> All() override {
-    SMELT_ASSIGN_OR_RETURN(Statement select, Compile(absl::StrCat(kSelect, " ORDER BY id")));
+  absl::StatusOr<std::vector<Record>> Newer(int64_t* last) override {
+    SMELT_ASSIGN_OR_RETURN(Statement select, Compile(absl::StrCat(kSelect, " WHERE id > ?1 ORDER BY id")));
+    sqlite3_bind_int64(select.get(), 1, *last);
     std::vector<Record> records;
     int step;
-    while ((step = sqlite3_step(select.get())) == SQLITE_ROW) records.push_back(ReadRow(select.get()));
+    while ((step = sqlite3_step(select.get())) == SQLITE_ROW) {
+      records.push_back(ReadRow(select.get()));
+      *last = sqlite3_column_int64(select.get(), kIdColumn);
+    }
     if (step != SQLITE_DONE) return Error("the measurements cannot be read");
     return records;
   }
@@ -215,7 +219,8 @@ class SqliteRecords : public Records {
  private:
   static constexpr const char* kSelect =
       "SELECT subject, target, device, compiler, policy, kind, description, predicted_seconds, failure, message, "
-      "seconds, compile_seconds, unix_seconds, reference_seconds, hardware_seconds, kernels FROM measurement";
+      "seconds, compile_seconds, unix_seconds, reference_seconds, hardware_seconds, kernels, id FROM measurement";
+  static constexpr int kIdColumn = 16;
 
   static void BindText(sqlite3_stmt* statement, int index, const std::string& text) {
     sqlite3_bind_text(statement, index, text.data(), static_cast<int>(text.size()), SQLITE_TRANSIENT);

@@ -59,7 +59,13 @@ class Records {
   // The latest record of a key, but for those of which nothing is known (kEnvironment): older versions wrote such.
   virtual absl::StatusOr<std::optional<Record>> Find(const RecordKey& key) = 0;
   // Gives all in order of insertion.
-  virtual absl::StatusOr<std::vector<Record>> All() = 0;
+  absl::StatusOr<std::vector<Record>> All() {
+    int64_t none = 0;
+    return Newer(&none);
+  }
+  // Those that came after the one with the number `*last`, in order; `*last`, 0 at first, becomes the number of the
+  // last of them.
+  virtual absl::StatusOr<std::vector<Record>> Newer(int64_t* last) = 0;
 };
 
 // The CPU's model name as the system gives it.

@@ -56,6 +56,18 @@ TEST(CompareRounds, AProgramIsCalledFasterThanItselfLessThanOnceInAHundred) {
   }
 }
 
+// Another process takes the core for longer than a kernel lasts, in most rounds of the one or of the other.
+TEST(CompareRounds, TheLeastTimesOfAKernelTellItsGainThroughDisturbances) {
+  const Rounds usual = {{1.0, 9.0, 9.0}, {1.0, 1.0, 1.0}, {9.0, 9.0, 1.01}, {1.0, 9.0, 1.0}};
+  const Rounds tuned = {{0.8, 0.8, 0.8}, {8.8, 0.8, 8.8}, {0.8, 0.81, 0.8}, {8.8, 8.8, 0.8}};
+  EXPECT_FALSE(CompareRounds(usual, tuned).better);
+  const Comparison least = CompareRounds(usual, tuned, /*exact=*/false, /*least=*/true);
+  EXPECT_TRUE(least.better);
+  EXPECT_NEAR(std::exp(least.gain), 1.25, 0.01);
+  EXPECT_NEAR(least.usual_seconds, 1.0, 0.02);
+  EXPECT_FALSE(CompareRounds(usual, usual, /*exact=*/false, /*least=*/true).better);
+}
+
 TEST(CompareRounds, ATrueGainIsFoundWherePlacementsDifferByLess) {
   const int children = ComparisonOptions().children;
   EXPECT_GE(ShareOfBetter(0.005, 0.02, children, 2000), 0.95);

@@ -51,6 +51,27 @@ TEST(TimeInTurn, ShortThingsGetMoreRoundsAsFarAsThatGoes) {
               Each(SizeIs(9)));
 }
 
+TEST(TimeInTurn, WhatIsHopelessGetsOneRound) {
+  EXPECT_THAT(*Simulated().Time(2, {.rounds = 5, .seconds = 1000, .hopeless = 2}), Each(SizeIs(1)));
+  EXPECT_THAT(*Simulated().Time(2, {.rounds = 5, .seconds = 1000, .hopeless = 2.1}), Each(SizeIs(5)));
+  EXPECT_THAT(*Simulated().Time(3, {.rounds = 5, .seconds = 1000, .hopeless = 2.1}), Each(SizeIs(5)));  // one is not
+  EXPECT_THAT(*Simulated().Time(1, {.rounds = 5, .seconds = 1000, .hopeless = 2}), Each(SizeIs(5)));
+}
+
+TEST(TimeInTurn, OneDisturbedRoundMakesNothingHopeless) {
+  double now = 0;
+  int samples = 0;
+  const auto times = TimeInTurn(
+      2, {.rounds = 5, .seconds = 1000, .hopeless = 2},
+      [&](size_t i) -> absl::StatusOr<double> {
+        const double seconds = i == 1 && samples++ == 0 ? 1e-2 : 1e-3;  // a process that took the core for a moment
+        now += seconds;
+        return seconds;
+      },
+      [&] { return now; });
+  EXPECT_THAT(*times, Each(SizeIs(5)));
+}
+
 TEST(TimeInTurn, EndsWithTheFirstErrorAndTimesNothingWhereThereIsNothing) {
   int calls = 0;
   const auto failed = TimeInTurn(2, {}, [&](size_t i) -> absl::StatusOr<double> {

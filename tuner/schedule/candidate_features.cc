@@ -15,7 +15,7 @@ namespace {
 namespace loops = kernels::loop_features;
 
 // So many are remembered: some hundred bytes to some kilobytes each.
-constexpr size_t kMostRemembered = 20000;
+constexpr size_t kMostRemembered = 5000;
 
 loops::Kind KindOf(Representation representation) {
   switch (representation) {

@@ -10,8 +10,12 @@
 namespace smelt::tuner {
 namespace {
 
-constexpr size_t kFreshImitated =
-    256;  // of the imitated candidates: drawn anew, so that it knows more than what is good
+// Trials that the model learns from, the best and the latest, half of each: what it takes to learn grows with them, and
+// a trial must not.
+constexpr size_t kMostLessons = 800;
+
+// Imitated candidates that are drawn anew, so that the imitation knows more than what is good.
+constexpr size_t kFreshImitated = 128;
 
 class ByModel : public Proposer {
  public:
@@ -24,8 +28,9 @@ class ByModel : public Proposer {
         annealing_(task.space, WithSeed(options)) {}
 
   absl::Status Learn(absl::Span<const Measured> measured) override {
-    known_.assign(measured.begin(), measured.end());
+    known_ = Lessons(measured);
     if (known_.empty()) return absl::OkStatus();
+    RestartChains();
     return model_.Fit(known_);
   }
 
@@ -33,7 +38,9 @@ class ByModel : public Proposer {
     ConfigSet taken = measured;
     std::vector<Config> batch;
     if (!model_.CanScore()) {
-      AddRandom(task_, count, random_, accept, taken, batch);
+      const auto near = static_cast<size_t>(options_.start_near * static_cast<double>(count));
+      AddNeighbours(task_, task_.space.Default(), near, random_, accept, taken, batch);
+      AddRandom(task_, count - batch.size(), random_, accept, taken, batch);
       return batch;
     }
     SMELT_RETURN_IF_ERROR(FindBest());
@@ -61,6 +68,32 @@ class ByModel : public Proposer {
     annealing.threads = options.threads;
     annealing.keep = options.rescored;
     return annealing;
+  }
+
+  static std::vector<Measured> Lessons(absl::Span<const Measured> measured) {
+    if (measured.size() <= kMostLessons) return {measured.begin(), measured.end()};
+    const absl::Span<const Measured> latest = measured.subspan(measured.size() - kMostLessons / 2);
+    std::vector<Measured> lessons(measured.begin(), measured.end() - kMostLessons / 2);
+    std::stable_sort(lessons.begin(), lessons.end(),
+                     [](const Measured& a, const Measured& b) { return a.score > b.score; });
+    lessons.resize(kMostLessons - latest.size());
+    lessons.insert(lessons.end(), latest.begin(), latest.end());
+    return lessons;
+  }
+
+  // What is near the best is looked at in every round, wherever the chains have wandered.
+  void RestartChains() {
+    std::vector<const Measured*> best;
+    for (const Measured& one : known_) best.push_back(&one);
+    std::stable_sort(best.begin(), best.end(),
+                     [](const Measured* a, const Measured* b) { return a->score > b->score; });
+    const double most = options_.restarted * static_cast<double>(options_.annealing.chains);
+    std::vector<Config> points;
+    for (const Measured* one : best) {
+      if (static_cast<double>(points.size()) >= most || one->score <= 0) break;
+      points.push_back(one->config);
+    }
+    annealing_.Restart(points);
   }
 
   // What an improvement is over.

@@ -103,8 +103,14 @@ absl::Status ParallelAnnealing::RunBatch(Batch& batch, const Energy& energy, dou
   }
   std::vector<Config> proposed(count);
   int idle = 0;
-  for (int step = 0; step < options_.steps && idle < options_.patience; ++step) {
-    const double done = static_cast<double>(step) / options_.steps;
+  bool cooled = false;
+  for (int step = 0; step < options_.steps; ++step) {
+    if (idle >= options_.patience) {
+      if (cooled) break;
+      cooled = true;
+      idle = 0;
+    }
+    const double done = cooled ? 1 : static_cast<double>(step) / options_.steps;
     const double temperature = unit * (options_.hot + (options_.cold - options_.hot) * done);
     for (size_t i = 0; i < count; ++i) proposed[i] = space_.Mutate(batch.chains[i], batch.random[i]);
     SMELT_ASSIGN_OR_RETURN(const std::vector<double> scores, energy(proposed));

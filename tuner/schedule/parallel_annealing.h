@@ -27,7 +27,8 @@ struct ParallelAnnealingOptions {
   int batch = 64;     // chains that are scored at once, and that one thread takes
   double hot = 1;     // temperature at the first step, in standard deviations of the chains' first scores
   double cold = 0;    // and at the last one
-  int patience = 50;  // a batch of chains ends after so many steps in which none of them found its best
+  int patience = 50;  // after so many steps in which none of a batch of chains found its best, they go on at `cold`,
+                      // and after so many more they end
   size_t keep = 1000;
   int threads = 1;
   uint64_t seed = 1;

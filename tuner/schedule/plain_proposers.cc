@@ -140,6 +140,19 @@ void AddRandom(const ScheduleTask& task, size_t count, std::mt19937_64& random, 
   }
 }
 
+void AddNeighbours(const ScheduleTask& task, const Config& of, size_t count, std::mt19937_64& random,
+                   const Accept& accept, ConfigSet& taken, std::vector<Config>& batch) {
+  constexpr uint64_t kMostKnobs = 3;
+  const size_t wanted = batch.size() + count;
+  for (size_t draws = 0; batch.size() < wanted && draws < kDrawsForEach * count; ++draws) {
+    Config config = of;
+    for (uint64_t left = 1 + random() % kMostKnobs; left > 0; --left) config = task.space.Mutate(config, random);
+    if (taken.contains(config.values()) || !accept(config)) continue;
+    taken.insert(config.values());
+    batch.push_back(std::move(config));
+  }
+}
+
 std::unique_ptr<Proposer> RandomProposer(const ScheduleTask& task, uint64_t seed) {
   return std::make_unique<Drawn>(task, seed);
 }

@@ -66,10 +66,12 @@ std::unique_ptr<Proposer> GeneticProposer(const ScheduleTask& task, const Geneti
 struct ModelProposerOptions {
   ParallelAnnealingOptions annealing;
   SelectionOptions selection;
-  double epsilon = 0.05;  // share of a batch that is drawn at random
+  double epsilon = 0.05;    // share of a batch that is drawn at random
+  double start_near = 0.5;  // share of the first batch, before anything is known, that is near the default
+  double restarted = 0.5;   // share of the chains that go on from the best that were measured
   Acquisition acquisition = Acquisition::kMean;
-  size_t rescored = 1000;  // candidates of the annealing that a dear model looks at itself
-  size_t imitated = 1500;  // candidates that its imitation is learned from, at most
+  size_t rescored = 400;   // candidates of the annealing that a dear model looks at itself
+  size_t imitated = 1400;  // candidates that its imitation is learned from, at most
   int threads = 1;
   uint64_t seed = 1;
 };
@@ -78,6 +80,10 @@ struct ModelProposerOptions {
 // the model's own scores of the candidates that it has seen, and the model looks at the best that come out.
 std::unique_ptr<Proposer> ModelProposer(const ScheduleTask& task, CandidateFeatures& features, CostModel& model,
                                         const ModelProposerOptions& options);
+
+// Draws points that differ from one in one to three knobs, as AddRandom does.
+void AddNeighbours(const ScheduleTask& task, const Config& of, size_t count, std::mt19937_64& random,
+                   const Accept& accept, ConfigSet& taken, std::vector<Config>& batch);
 
 // Draws points that are accepted and not in `taken`, and adds them to both.
 void AddRandom(const ScheduleTask& task, size_t count, std::mt19937_64& random, const Accept& accept, ConfigSet& taken,

@@ -1,5 +1,6 @@
 #include "tuner/schedule/schedule_trials.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cmath>
 #include <cstring>
@@ -21,6 +22,28 @@ namespace fs = std::filesystem;
 
 namespace {
 
+// A trial in which even the least of the default's times is so many times its usual one says nothing: something held
+// the core from beginning to end. It is timed again, at most so often.
+constexpr double kDisturbed = 1.15;
+constexpr int kMostTurns = 4;
+// The default's least time in so many trials before is its usual one.
+constexpr size_t kRecentTrials = 31;
+
+double LeastOf(const std::vector<double>& seconds) {
+  return seconds.empty() ? std::numeric_limits<double>::infinity() : *std::min_element(seconds.begin(), seconds.end());
+}
+
+// Adds the samples of another turn. The other's failure is the trial's.
+void Join(measure::Outcome more, measure::Outcome* outcome) {
+  if (!more.ok()) {
+    *outcome = std::move(more);
+    return;
+  }
+  outcome->seconds.insert(outcome->seconds.end(), more.seconds.begin(), more.seconds.end());
+  outcome->reference_seconds.insert(outcome->reference_seconds.end(), more.reference_seconds.begin(),
+                                    more.reference_seconds.end());
+}
+
 absl::Status MakeFolder(const fs::path& folder) {
   std::error_code error;
   fs::create_directories(folder, error);
@@ -29,6 +52,22 @@ absl::Status MakeFolder(const fs::path& folder) {
 }
 
 }  // namespace
+
+double RelativeTime(const measure::Outcome& outcome) {
+  const double usual = LeastOf(outcome.reference_seconds);
+  return outcome.ok() && std::isfinite(usual) ? outcome.best() / usual : std::numeric_limits<double>::infinity();
+}
+
+TriedConfig Tried(Config config, const measure::Outcome& outcome) { return {std::move(config), RelativeTime(outcome)}; }
+
+std::vector<Measured> ToMeasured(const std::vector<TriedConfig>& tried) {
+  double best = std::numeric_limits<double>::infinity();
+  for (const TriedConfig& one : tried) best = std::min(best, one.relative);
+  std::vector<Measured> measured;
+  for (const TriedConfig& one : tried)
+    measured.push_back({one.config, std::isfinite(one.relative) ? best / one.relative : 0.0});
+  return measured;
+}
 
 ScheduleTrials::ScheduleTrials(const ScheduleTask& task, const targets::Target& target,
                                const ScheduleTrialOptions& options)
@@ -86,7 +125,7 @@ measure::Candidate ScheduleTrials::ToCandidate(const Config* config) const {
 }
 
 absl::StatusOr<std::vector<ScheduleResult>> ScheduleTrials::Recorded() {
-  SMELT_ASSIGN_OR_RETURN(const std::vector<measure::Record> records, reader_->All());
+  SMELT_ASSIGN_OR_RETURN(const std::vector<measure::Record> records, reader_->Newer(&last_read_));
   const measure::RecordKey own = KeyOf("");
   const std::string start = SubjectStart();
   std::vector<ScheduleResult> results;
@@ -103,9 +142,20 @@ absl::StatusOr<std::vector<ScheduleResult>> ScheduleTrials::Recorded() {
 }
 
 void ScheduleTrials::Note(const ScheduleResult& result) {
-  if (!result.outcome.ok() || result.outcome.relative() >= best_relative_) return;
-  best_relative_ = result.outcome.relative();
-  best_ = result.config;
+  const double relative = RelativeTime(result.outcome);
+  if (relative < best_relative_) SetBest(result.config, relative);
+}
+
+void ScheduleTrials::SetBest(const Config& config, double relative) {
+  best_ = config;
+  best_relative_ = relative;
+}
+
+void ScheduleTrials::Announce(absl::Span<const Config> configs) {
+  if (!builders_) builders_.emplace(target_, *task_.kernel, options_.policy, options_.cancel);
+  std::vector<std::string> ways;
+  for (const Config& config : configs) ways.push_back(config.ToString());
+  builders_->Begin(std::move(ways));
 }
 
 absl::StatusOr<ScheduleResult> ScheduleTrials::Measure(const Config& config) {
@@ -126,9 +176,18 @@ absl::StatusOr<ScheduleResult> ScheduleTrials::Measure(const Config& config) {
 }
 
 absl::Status ScheduleTrials::Time(const Config& config, measure::Record* record) {
+  if (builders_) {
+    std::optional<measure::Outcome> built = builders_->Await(config.ToString());
+    SMELT_RETURN_IF_ERROR(Ended());
+    if (built && !built->ok() && measure::IsLasting(built->failure)) {
+      record->outcome = *std::move(built);
+      return absl::OkStatus();
+    }
+  }
   const auto time = [&] {
     return runner_.TimeProgram(ToCandidate(&config), ToCandidate(nullptr), options_.policy.repeats,
-                               options_.policy.seconds, /*kernel_rounds=*/0);
+                               options_.policy.seconds, /*kernel_rounds=*/0,
+                               options_.hopeless * std::min(best_relative_, 1.0));
   };
   measure::Runner::ProgramResult timed = time();
   SMELT_RETURN_IF_ERROR(Ended());
@@ -137,19 +196,22 @@ absl::Status ScheduleTrials::Time(const Config& config, measure::Record* record)
                                             std::string(measure::FailureName(timed.outcome.failure)), ": ",
                                             timed.outcome.message));
   }
-  record->outcome = std::move(timed.outcome);
-  // The luckiest of many trials looks best, and is not: a new best is timed once more.
-  if (!record->outcome.ok() || record->outcome.relative() >= best_relative_) return absl::OkStatus();
-  measure::Outcome again = time().outcome;
-  SMELT_RETURN_IF_ERROR(Ended());
   measure::Outcome& outcome = record->outcome;
-  if (!again.ok()) {
-    outcome = std::move(again);
-    return absl::OkStatus();
+  outcome = std::move(timed.outcome);
+  const double usual = LeastOf({usual_seconds_.begin(), usual_seconds_.end()});
+  // The luckiest of many trials looks best, and is not: a new best is timed once more.
+  bool confirmed = false;
+  for (int turn = 1; turn < kMostTurns && outcome.ok(); ++turn) {
+    const bool disturbed = LeastOf(outcome.reference_seconds) > kDisturbed * usual;
+    const bool seems_best = !confirmed && RelativeTime(outcome) < best_relative_;
+    if (!disturbed && !seems_best) break;
+    confirmed = confirmed || !disturbed;
+    Join(time().outcome, &outcome);
+    SMELT_RETURN_IF_ERROR(Ended());
   }
-  outcome.seconds.insert(outcome.seconds.end(), again.seconds.begin(), again.seconds.end());
-  outcome.reference_seconds.insert(outcome.reference_seconds.end(), again.reference_seconds.begin(),
-                                   again.reference_seconds.end());
+  if (!outcome.ok()) return absl::OkStatus();
+  usual_seconds_.push_back(LeastOf(outcome.reference_seconds));
+  if (usual_seconds_.size() > kRecentTrials) usual_seconds_.pop_front();
   return absl::OkStatus();
 }
 
@@ -194,24 +256,13 @@ absl::StatusOr<std::string> ScheduleTrials::Difference(const Config& config) {
 }
 
 absl::StatusOr<bool> ScheduleTrials::TakeBackIfWrong(const Config& config, measure::Outcome* outcome) {
-  if (!outcome->ok() || outcome->relative() >= best_relative_) return false;
+  if (RelativeTime(*outcome) >= best_relative_) return false;
   const absl::StatusOr<std::string> difference = Difference(config);
   if (!difference.ok() && !absl::IsUnavailable(difference.status())) return difference.status();
   if (difference.ok() && difference->empty()) return false;
   outcome->failure = difference.ok() ? measure::Failure::kWrongAnswer : measure::Failure::kEnvironment;
   outcome->message = difference.ok() ? *difference : std::string(difference.status().message());
   return true;
-}
-
-std::vector<Measured> ToMeasured(const std::vector<ScheduleResult>& results) {
-  double best = std::numeric_limits<double>::infinity();
-  for (const ScheduleResult& result : results) {
-    if (result.outcome.ok()) best = std::min(best, result.outcome.relative());
-  }
-  std::vector<Measured> measured;
-  for (const ScheduleResult& result : results)
-    measured.push_back({result.config, result.outcome.ok() ? best / result.outcome.relative() : 0.0});
-  return measured;
 }
 
 }  // namespace smelt::tuner

@@ -4,7 +4,7 @@
 //   ScheduleTrials trials(task, target, {});
 //   trials.Open("run").ok();
 //   ScheduleResult result = trials.Measure(task.space.Default()).value();
-//   if (result.outcome.ok()) result.outcome.relative();   // below 1: faster than the default
+//   RelativeTime(result.outcome);   // below 1: faster than the default
 //
 // A record's subject is the kernel's hash and that of the schedule's trace, so that configurations that come to the
 // same schedule are measured once; its description is the configuration. Several tuners may keep one folder. Not
@@ -12,6 +12,7 @@
 #pragma once
 
 #include <atomic>
+#include <deque>
 #include <fstream>
 #include <functional>
 #include <memory>
@@ -27,6 +28,7 @@
 #include "measure/runner.h"
 #include "measure/verify.h"
 #include "targets/target.h"
+#include "tuner/schedule/build_ahead.h"
 #include "tuner/schedule/cost_model.h"
 #include "tuner/schedule/schedule_task.h"
 
@@ -35,6 +37,8 @@ namespace smelt::tuner {
 struct ScheduleTrialOptions {
   measure::MeasurePolicy policy{.repeats = 5, .seconds = 0.5, .build_timeout = 30, .run_timeout = 10};
   double evaluator_seconds = 60;  // for the results to compare with
+  // A trial that takes so many times as long as the best so far, or as the default, gets no more than one look.
+  double hopeless = 2;
   const std::atomic<bool>* cancel = nullptr;
 };
 
@@ -43,6 +47,19 @@ struct ScheduleResult {
   measure::Outcome outcome;
   bool known = false;  // from the records
 };
+
+// The least of a trial's times over the least of the default's: what disturbs a kernel only ever adds, for longer than
+// most kernels take, and both had the same chances. Infinity where it failed.
+double RelativeTime(const measure::Outcome& outcome);
+
+// What a search keeps of a trial: samples of ten thousand would take more memory than the rest.
+struct TriedConfig {
+  Config config;
+  double relative = 0;  // its time over the default's; infinity: it failed
+};
+TriedConfig Tried(Config config, const measure::Outcome& outcome);
+// What a cost model learns of them: the time of the fastest over each one's.
+std::vector<Measured> ToMeasured(const std::vector<TriedConfig>& tried);
 
 class ScheduleTrials {
  public:
@@ -53,9 +70,11 @@ class ScheduleTrials {
   // from.
   absl::Status Open(const std::string& folder);
 
-  // The task's results in the records, in order; another tuner's as well.
+  // The task's results that came to the records since it was asked last, in order; another tuner's as well.
   absl::StatusOr<std::vector<ScheduleResult>> Recorded();
 
+  // These are measured next, in this order: where cores are idle, they are compiled meanwhile.
+  void Announce(absl::Span<const Config> configs);
   // Fails where the records cannot be kept, where the default cannot be timed, with Cancelled, with DeadlineExceeded
   // where the runner's time is over, or with Unavailable after several trials of which nothing became known. A
   // configuration without a schedule is an outcome that says so, and not recorded.
@@ -70,6 +89,8 @@ class ScheduleTrials {
 
   double best_relative() const { return best_relative_; }  // infinity: nothing yet
   const std::optional<Config>& best() const { return best_; }
+  // Another of those that were measured is the answer.
+  void SetBest(const Config& config, double relative);
   measure::Runner& runner() { return runner_; }
   measure::Measurements::Counts counts() const { return measurements_->counts("schedule"); }
   absl::Status Ended() const;
@@ -87,18 +108,18 @@ class ScheduleTrials {
   const targets::Target& target_;
   const ScheduleTrialOptions options_;
   measure::Runner runner_;
+  std::optional<BuildAhead> builders_;    // from the first announcement on
   std::unique_ptr<hlo::Module> program_;  // that runs the kernel and nothing else
   std::string program_text_, folder_, why_unchecked_;
   std::ofstream log_;
   std::unique_ptr<measure::Records> reader_;
+  int64_t last_read_ = 0;  // of its records
   std::optional<measure::Measurements> measurements_;
   std::unique_ptr<measure::Verifier> verifier_;
+  std::deque<double> usual_seconds_;  // the default's least in each of the latest trials
   bool noise_learned_ = false;
   std::optional<Config> best_;
   double best_relative_;
 };
-
-// What a cost model learns of results: seconds of the fastest over each one's.
-std::vector<Measured> ToMeasured(const std::vector<ScheduleResult>& results);
 
 }  // namespace smelt::tuner

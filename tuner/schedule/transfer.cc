@@ -58,12 +58,12 @@ absl::StatusOr<std::unique_ptr<TransferModel>> TransferModel::Learn(const std::s
     fusion::Kernel other;
     const absl::StatusOr<ScheduleTask> task = TaskOf(folder, hash, target.machine(), &other);
     if (!task.ok()) continue;
-    std::vector<ScheduleResult> results;
+    std::vector<TriedConfig> tried;
     for (const measure::Record& record : records) {
       absl::StatusOr<Config> config = task->space.Parse(record.description);
-      if (config.ok()) results.push_back({*std::move(config), record.outcome, true});
+      if (config.ok()) tried.push_back(Tried(*std::move(config), record.outcome));
     }
-    const std::vector<Measured> measured = ToMeasured(results);
+    const std::vector<Measured> measured = ToMeasured(tried);
     std::vector<Config> configs;
     for (const Measured& one : measured) configs.push_back(one.config);
     CandidateFeatures features(*task, /*threads=*/1);

@@ -58,10 +58,11 @@ class Session {
   absl::Status Trials(Proposer& proposer) {
     while (true) {
       SMELT_RETURN_IF_ERROR(TakeRecorded());
-      if (static_cast<int64_t>(results_.size()) >= options_.search.trials || !TimeIsLeft()) return absl::OkStatus();
-      const size_t left = static_cast<size_t>(options_.search.trials) - results_.size();
+      if (static_cast<int64_t>(tried_.size()) >= options_.search.trials || !TimeIsLeft()) return absl::OkStatus();
+      const size_t left = static_cast<size_t>(options_.search.trials) - tried_.size();
       SMELT_ASSIGN_OR_RETURN(const std::vector<Config> batch, NextBatch(proposer, std::min(left, options_.batch)));
       if (batch.empty()) return absl::OkStatus();  // the space has no more
+      trials_.Announce(batch);
       for (const Config& config : batch) {
         if (!TimeIsLeft()) break;
         SMELT_RETURN_IF_ERROR(Try(config));
@@ -74,7 +75,7 @@ class Session {
   absl::Status TakeRecorded() {
     SMELT_ASSIGN_OR_RETURN(const std::vector<ScheduleResult> recorded, trials_.Recorded());
     for (const ScheduleResult& known : recorded) {
-      if (static_cast<int64_t>(results_.size()) >= options_.search.trials) break;
+      if (static_cast<int64_t>(tried_.size()) >= options_.search.trials) break;
       if (measured_.contains(known.config.values())) continue;
       (void)IsNew(known.config);  // from now on it is not
       SMELT_RETURN_IF_ERROR(Try(known.config));
@@ -85,10 +86,10 @@ class Session {
   absl::StatusOr<std::vector<Config>> NextBatch(Proposer& proposer, size_t count) {
     const Clock::time_point begin = Clock::now();
     Say("choosing what to measure");
-    SMELT_RETURN_IF_ERROR(proposer.Learn(ToMeasured(results_)));
+    SMELT_RETURN_IF_ERROR(proposer.Learn(ToMeasured(tried_)));
     // Every search begins with the point that is nearest to the default.
     std::vector<Config> batch;
-    if (results_.empty() && IsNew(task_.space.Default())) {
+    if (tried_.empty() && IsNew(task_.space.Default())) {
       batch.push_back(task_.space.Default());
       measured_.insert(batch[0].values());
     }
@@ -107,28 +108,29 @@ class Session {
   }
 
   absl::Status Try(const Config& config) {
-    SMELT_ASSIGN_OR_RETURN(ScheduleResult result, trials_.Measure(config));
+    SMELT_ASSIGN_OR_RETURN(const ScheduleResult result, trials_.Measure(config));
     measured_.insert(config.values());
-    report_.trials.push_back({config.ToString(), result.outcome.ok() ? result.outcome.relative() : INFINITY,
+    tried_.push_back(Tried(config, result.outcome));
+    const double relative = tried_.back().relative;
+    report_.trials.push_back({config.ToString(), relative,
                               result.outcome.ok() ? "" : std::string(measure::FailureName(result.outcome.failure)),
                               result.known});
-    if (result.outcome.ok() && result.outcome.relative() <= trials_.best_relative()) {
-      report_.default_seconds = measure::Median(result.outcome.reference_seconds);
-      report_.best_seconds = result.outcome.relative() * report_.default_seconds;
+    if (result.outcome.ok() && relative <= trials_.best_relative()) {
+      report_.default_seconds = result.outcome.best() / relative;
+      report_.best_seconds = result.outcome.best();
     }
-    results_.push_back(std::move(result));
     Say("");
     return absl::OkStatus();
   }
 
   void Say(const std::string& what) {
     if (!options_.progress) return;
-    const auto count = static_cast<double>(results_.size());
+    const auto count = static_cast<double>(tried_.size());
     const double seconds = Since(start_), rate = seconds > 0 ? count / seconds : 0;
     const double left = (static_cast<double>(options_.search.trials) - count) / std::max(rate, 1e-9);
     const int64_t failed = trials_.counts().failed;
     options_.progress(
-        absl::StrCat(absl::StrFormat("trial %d of %d", results_.size(), options_.search.trials),
+        absl::StrCat(absl::StrFormat("trial %d of %d", tried_.size(), options_.search.trials),
                      std::isfinite(trials_.best_relative())
                          ? absl::StrFormat(", best %.3fx the default", 1 / trials_.best_relative())
                          : "",
@@ -137,7 +139,24 @@ class Session {
                      what.empty() ? "" : absl::StrCat(": ", what)));
   }
 
+  // The best few of the trials in several processes.
+  absl::Status Race() {
+    if (options_.progress) options_.progress("the best few in turn");
+    std::vector<double> relative;
+    for (const TriedConfig& one : tried_) relative.push_back(one.relative);
+    const std::vector<size_t> finalists = Finalists(relative, options_.race);
+    std::vector<measure::Candidate> candidates;
+    for (const size_t i : finalists) candidates.push_back(trials_.ToCandidate(&tried_[i].config));
+    if (candidates.empty()) return absl::OkStatus();
+    const size_t winner =
+        finalists[RaceWinner(trials_.runner(), trials_.ToCandidate(nullptr), candidates, options_.race)];
+    SMELT_RETURN_IF_ERROR(trials_.Ended());
+    trials_.SetBest(tried_[winner].config, tried_[winner].relative);
+    return absl::OkStatus();
+  }
+
   absl::Status Decide() {
+    if (trials_.best() && !report_.interrupted && options_.compare) SMELT_RETURN_IF_ERROR(Race());
     report_.best = trials_.best();
     report_.best_relative = trials_.best_relative();
     report_.unchecked = trials_.why_unchecked();
@@ -170,7 +189,7 @@ class Session {
   const ScheduleOptions& options_;
   ScheduleTrials trials_;
   const Clock::time_point start_;
-  std::vector<ScheduleResult> results_;
+  std::vector<TriedConfig> tried_;
   ConfigSet measured_;
   absl::flat_hash_set<Hash128> traces_;
   ScheduleReport report_;

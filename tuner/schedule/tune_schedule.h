@@ -4,9 +4,10 @@
 //   ScheduleReport report = TuneSchedule(task, target, {.folder = "run"}).value();
 //   if (report.improved) report.best->ToString();
 //
-// Batches of candidates are proposed, measured and learned from until the trials are used up; the best and the default
-// are then compared in several processes (measure/comparison.h), and where the gain is not beyond doubt the default is
-// the answer. What the folder's records hold counts as measured: a search that was killed goes on, and lost one trial.
+// Batches of candidates are proposed, measured and learned from until the trials are used up. The best few then race
+// (final_race.h), the winner and the default are compared in several processes (measure/comparison.h), and where the
+// gain is not beyond doubt the default is the answer. What the folder's records hold counts as measured: a search that
+// was killed goes on, and lost one trial.
 #pragma once
 
 #include <atomic>
@@ -20,6 +21,7 @@
 #include "absl/status/statusor.h"
 #include "measure/comparison.h"
 #include "targets/target.h"
+#include "tuner/schedule/final_race.h"
 #include "tuner/schedule/schedule_trials.h"
 #include "tuner/schedule/strategies.h"
 
@@ -33,7 +35,8 @@ struct ScheduleOptions {
   std::string transfer;  // a folder of other kernels' records to learn from; empty: none
   bool compare = true;   // false: the answer is the best of the trials, as figures want it
   ScheduleTrialOptions trial;
-  measure::ComparisonOptions comparison{.children = 8, .rounds = 5, .seconds = 1};
+  RaceOptions race;
+  measure::ComparisonOptions comparison{.children = 8, .rounds = 20, .seconds = 1, .least = true};
   const std::atomic<bool>* cancel = nullptr;
   std::function<void(const std::string&)> progress;  // hears now and then how far it is
 };

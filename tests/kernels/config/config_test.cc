@@ -19,6 +19,7 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 constexpr uint32_t kSeed = 20;
 
@@ -109,6 +110,35 @@ TEST(ConfigSpace, DefaultIsWhatTheTemplatesChooseInBalancedPieces) {
   const absl::StatusOr<ir::Function> function = lower::LowerToLoops(space.ScheduleFor(space.Default()).value(), {});
   ASSERT_TRUE(function.ok()) << function.status();
   EXPECT_GE(function->phases.back().extent, 2);
+}
+
+// The steps that templates unroll, their blocks and the runs in which they pack are those of the default point.
+TEST(ConfigSpace, DefaultUnrollsAndPacksAsTheTemplatesDo) {
+  const std::unique_ptr<hlo::Module> module = Product(512, 512, 512);
+  const ConfigSpace space = SpaceOf(*module->entry(), TwoThreads()).value();
+  const std::string text = space.Default().ToString();
+  EXPECT_THAT(text, AllOf(HasSubstr("r0=1x256x2"), Not(HasSubstr("packed_run=0"))));
+}
+
+// The right operand's rows lie across the sum.
+TEST(ConfigSpace, RefusesVectorsThatWouldBeGatheredAlongTheSum) {
+  const std::unique_ptr<hlo::Module> module = Product(512, 512, 512);
+  const ConfigSpace space = SpaceOf(*module->entry(), TwoThreads()).value();
+  std::string text = space.Default().ToString();
+  for (const auto& [knob, option] : {std::pair("i0=", "512x1x1"), {"i1=", "32x1x16"}, {"vectors=", "sum"}}) {
+    const size_t at = text.find(knob) + std::string(knob).size();
+    text.replace(at, text.find(' ', at) - at, option);
+  }
+  const absl::Status status = space.Check(space.Parse(text).value());
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("would be gathered from `p1`"));
+}
+
+// Each tap of a window may be a block of the sum by itself: what is packed of the weights is then one tap's.
+TEST(ConfigSpace, TapsMayBeBlocks) {
+  const Knob knob = SumKnob("r0", 3, /*blocks=*/true);
+  EXPECT_THAT(knob.options, testing::UnorderedElementsAre("3x1x1", "1x3x1", "1x1x3"));
+  EXPECT_EQ(SumKnob("r0", 64, /*blocks=*/true).Find({64, 1, 1}), -1);
 }
 
 TEST(ConfigSpace, RefusesWhatTheMachineHasNoRoomForNamingStageAndLoop) {

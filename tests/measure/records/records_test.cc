@@ -80,6 +80,19 @@ TEST_F(RecordsTest, FindsTheLatestOfAKeyAfterReopening) {
   EXPECT_FALSE((*records)->Find(other)->has_value());
 }
 
+TEST_F(RecordsTest, NewerOnesComeOnceToEachReader) {
+  auto writer = Records::Open(path_.string()).value(), reader = Records::Open(path_.string()).value();
+  int64_t last = 0;
+  for (const int count : {3, 0, 2}) {
+    for (int i = 0; i < count; ++i) ASSERT_TRUE(writer->Add(Make(i)).ok());
+    const auto newer = reader->Newer(&last);
+    ASSERT_TRUE(newer.ok()) << newer.status();
+    ASSERT_EQ(newer->size(), static_cast<size_t>(count));
+    for (int i = 0; i < count; ++i) EXPECT_EQ((*newer)[i].key.subject, Make(i).key.subject);
+  }
+  EXPECT_EQ(reader->All()->size(), 5u);
+}
+
 TEST_F(RecordsTest, TwoWritersLoseNothing) {
   auto a = Records::Open(path_.string());
   auto b = Records::Open(path_.string());

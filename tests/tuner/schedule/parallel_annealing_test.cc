@@ -31,7 +31,7 @@ absl::StatusOr<std::vector<double>> Distance(absl::Span<const Config> configs) {
 
 TEST(ParallelAnnealing, FindsMoreThanAsManyRandomPointsAmongNegativeScores) {
   const ProductTask product;
-  ParallelAnnealing annealing(product.task.space, {.chains = 16, .steps = 100, .keep = 10, .seed = 1});
+  ParallelAnnealing annealing(product.task.space, {.chains = 16, .steps = 300, .keep = 10, .seed = 1});
   const std::vector<RankedConfig> found = annealing.Run(Distance, {}).value();
   ASSERT_EQ(found.size(), 10u);
   std::mt19937_64 random(1);
