@@ -12,16 +12,21 @@ namespace {
 template <typename T>
 using Bits = std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>;
 
+// The processor's maximum and minimum take subnormal numbers for zero, although they compute nothing.
+constexpr auto kFlushed = []<typename T>(T x) -> T {
+  return std::abs(x) < std::numeric_limits<T>::min() ? std::copysign(T{0}, x) : x;
+};
+
 // NaN wins. Of two equal numbers, which differ at most in the sign of zero, the positive one.
 constexpr auto kMaximum = []<typename T>(T a, T b) -> T {
   if (a != a || b != b) return a != a ? a : b;
   const T same = std::bit_cast<T>(std::bit_cast<Bits<T>>(a) & std::bit_cast<Bits<T>>(b));
-  return a > b ? a : b > a ? b : same;
+  return kFlushed(a > b ? a : b > a ? b : same);
 };
 constexpr auto kMinimum = []<typename T>(T a, T b) -> T {
   if (a != a || b != b) return a != a ? a : b;
   const T same = std::bit_cast<T>(std::bit_cast<Bits<T>>(a) | std::bit_cast<Bits<T>>(b));
-  return a < b ? a : b < a ? b : same;
+  return kFlushed(a < b ? a : b < a ? b : same);
 };
 
 constexpr auto kSign = []<typename T>(T x) -> T { return x > 0 ? T{1} : x < 0 ? T{-1} : x; };

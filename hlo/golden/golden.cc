@@ -33,7 +33,7 @@ absl::Status ReadNumber(const SafetensorsFile& file, const std::string& path, co
 // Sums what one output's error needs, over pairs of elements.
 class ErrorSum {
  public:
-  explicit ErrorSum(double largest_want) : floor_(std::max(0.001 * largest_want, 1e-300)) {}
+  ErrorSum(double largest_want, double least) : floor_(std::max(0.001 * largest_want, 1e-300)), least_(least) {}
 
   void Add(double want, double got) {
     ++count_;
@@ -42,6 +42,7 @@ class ErrorSum {
       want_squares_ += want * want;
     }
     if (want == got || (std::isnan(want) && std::isnan(got))) return;
+    if (std::abs(want) < least_ && std::abs(got) < least_) return;
     const double difference = std::abs(got - want);
     if (!std::isfinite(difference)) {
       broken_ = true;
@@ -59,7 +60,7 @@ class ErrorSum {
   }
 
  private:
-  double floor_;
+  double floor_, least_;
   int64_t count_ = 0;
   int64_t finite_ = 0;
   double want_squares_ = 0;
@@ -94,7 +95,7 @@ double ErrorOver(const Literal& want, const Literal& got, int64_t count, GoldenM
       if (std::isfinite(magnitude)) largest = std::max(largest, magnitude);
     }
   }
-  ErrorSum sum(largest);
+  ErrorSum sum(largest, LeastOf(got.shape().element_type));
   for (int64_t i = 0; i < count; ++i) {
     const int64_t at = position(i);
     if (got_complex) {
@@ -117,6 +118,20 @@ void AppendArrayLeaves(const Literal& literal, std::vector<const Literal*>* leav
 }
 
 }  // namespace
+
+double LeastOf(PrimitiveType type) {
+  switch (type) {
+    case PrimitiveType::kF32:
+    case PrimitiveType::kBF16:
+    case PrimitiveType::kC64:
+      return std::numeric_limits<float>::min();
+    case PrimitiveType::kF64:
+    case PrimitiveType::kC128:
+      return std::numeric_limits<double>::min();
+    default:
+      return 0;
+  }
+}
 
 absl::StatusOr<std::vector<Golden::Leaf>> Golden::ReadLeaves(const SafetensorsFile& file, const std::string& path,
                                                              const char* key, bool ranges) {

@@ -78,6 +78,10 @@ class Golden {
   double integer_mismatch_ = 0;
 };
 
+// Two numbers of the type that lie below it are equal: the smallest that is not subnormal where a processor takes those
+// for zero (base/float_mode.h), in some instructions and not in others; 0 for types that are computed in a wider one.
+double LeastOf(PrimitiveType type);
+
 // The error of `got` by a metric against `want`, element by element: what Golden uses, for comparing two results of
 // one's own (compiled against evaluator, fused against unfused). Shapes must have equal dimensions. Integers and
 // predicates: the share that differs, whatever the metric. Where a part of a complex number is to be NaN, any that is

@@ -133,8 +133,11 @@ int64_t UnaryInteger(UnaryOp op, PrimitiveType type, int64_t x) {
 
 double MinMaxFloat(bool max, double a, double b) {
   if (std::isnan(a) || std::isnan(b)) return std::numeric_limits<double>::quiet_NaN();
-  if (a == b) return std::signbit(a) == max ? b : a;  // -0 < +0
-  return (a < b) != max ? a : b;
+  const double result = a == b           ? (std::signbit(a) == max ? b : a)  // -0 < +0
+                        : (a < b) != max ? a
+                                         : b;
+  // Subnormal numbers are zero to extremes, as to arithmetic.
+  return std::abs(result) < std::numeric_limits<double>::min() ? std::copysign(0, result) : result;
 }
 
 double BinaryFloat(BinaryOp op, double a, double b) {

@@ -138,6 +138,17 @@ TEST(EvaluateElementwise, ConversionsToShortFloatsRoundAsOftenAsXlasDo) {
 
 TEST(EvaluateElementwise, SubnormalsCountAsZeroInArithmeticButNotInConversions) {
   EXPECT_THAT(EvaluateValues(Binary("f32[1]", "multiply", "{1e-40}", "{1e10}")), ElementsAre(0));
+  // As XLA has it: extremes are arithmetic, signs and choices are not.
+  EXPECT_THAT(EvaluateValues(Binary("f32[2]", "maximum", "{1e-40, -1}", "{-1, 1e-40}")), ElementsAre(0, 0));
+  EXPECT_THAT(EvaluateValues(Binary("f64[2]", "minimum", "{1e-310, 1}", "{1, 1e-310}")), ElementsAre(0, 0));
+  EXPECT_THAT(EvaluateValues(Binary("bf16[1]", "maximum", "{1e-40}", "{-1}")), ElementsAre(0));
+  EXPECT_THAT(
+      EvaluateValues("ENTRY e { x = s32[1] constant({7})  y = f32[1] bitcast-convert(x)  l = f32[] constant(-2)  "
+                     "h = f32[] constant(2)  c = f32[1] clamp(l, y, h)  ROOT r = s32[1] bitcast-convert(c) }"),
+      ElementsAre(0));
+  EXPECT_THAT(EvaluateValues("ENTRY e { x = s32[1] constant({7})  y = f32[1] bitcast-convert(x)  n = f32[1] negate(y)  "
+                             "a = f32[1] abs(n)  ROOT r = s32[1] bitcast-convert(a) }"),
+              ElementsAre(7));
   EXPECT_THAT(EvaluateValues("ENTRY e { x = f32[1] constant({6e-8})  ROOT r = f16[1] convert(x) }"),
               ElementsAre(0x1p-24));
 }

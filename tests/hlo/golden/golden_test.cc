@@ -166,6 +166,18 @@ TEST(Golden, ComparesSampledOutputsAndIntegersByShare) {
   }
 }
 
+TEST(Golden, SubnormalNumbersAreEqualWhereProcessorsTakeThemForZero) {
+  const auto error = [](PrimitiveType type, float want, float got) {
+    return ComparisonError(Literal::FromValues<float>(type, {1}, {want}), Literal::FromValues<float>(type, {1}, {got}),
+                           GoldenMetric::kRms)
+        .value();
+  };
+  EXPECT_EQ(error(PrimitiveType::kF32, 1e-40f, 0), 0);
+  EXPECT_EQ(error(PrimitiveType::kF32, -1e-40f, 1e-41f), 0);
+  EXPECT_GT(error(PrimitiveType::kF32, 1e-40f, 2e-38f), 0);
+  EXPECT_GT(error(PrimitiveType::kF32, 2e-38f, 0), 0);
+}
+
 TEST(Golden, NullToleranceChecksTheShapeOnly) {
   const std::string path = TemporaryPath("golden_null.safetensors");
   ASSERT_TRUE(WriteSafetensors(path, MakeGoldenFile("rms", "[null, 0.5]")).ok());

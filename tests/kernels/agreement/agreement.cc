@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "hlo/evaluator/evaluator.h"
+#include "hlo/golden/golden.h"
 #include "hlo/golden/inputs.h"
 
 namespace smelt::kernels {
@@ -90,7 +91,7 @@ std::string Difference(const std::vector<hlo::Literal>& got, const std::vector<h
       const double g = got[o].GetDouble(i);
       const double w = want[o].GetDouble(i);
       if (std::isnan(g) && std::isnan(w)) continue;
-      if (g == w) continue;
+      if (g == w || (std::abs(g) < hlo::LeastOf(type) && std::abs(w) < hlo::LeastOf(type))) continue;
       const double scale = std::max({std::abs(g), std::abs(w), 0.05 * largest});
       if (!(std::abs(g - w) <= limit * scale)) {
         return absl::StrCat("output ", o, " element ", i, ": ", g, ", expected ", w);

@@ -535,6 +535,11 @@ const std::vector<Snippet>* MakeSnippets() {
       {"SubnormalBitsAsPredicates",
        R"(x = s64[64] parameter(0)  y = s32[64] parameter(1)  b = f64[64] bitcast-convert(x)  c = f32[64] bitcast-convert(y)
         p = pred[64] convert(b)  q = pred[64] convert(c)  ROOT t = (pred[64], pred[64]) tuple(p, q))"},
+      {"SubnormalBitsAsExtremes",
+       R"(x = s64[64] parameter(0)  y = s32[64] parameter(1)  b = f64[64] bitcast-convert(x)  c = f32[64] bitcast-convert(y)
+        m = f64[64] negate(b)  p = f64[64] maximum(b, m)  k = f32[64] abs(c)  q = f32[64] minimum(c, k)
+        l = f32[] constant(-2)  h = f32[] constant(2)  a = f32[64] clamp(l, c, h)
+        ROOT t = (f64[64], f32[64], f32[64]) tuple(p, q, a))"},
       {"ComplexLayout",
        R"(x = c64[6,10]{0,1} parameter(0)  b = c64[10,6]{1,0} bitcast(x)  ROOT r = c64[10,6] add(b, b))"},
   };
