@@ -134,8 +134,8 @@ class PlantedProgram {
     for (int64_t chain = 0; chain < chains; ++chain) {
       absl::StrAppend(&text, "  m", number, " = ", kType, " parameter(", chain, ")\n");
       for (int64_t i = 0; i <= length; ++i, ++number) {
-        absl::StrAppend(&text, "  c", number, " = f32[] constant(", number, ")\n  b", number, " = ", kType,
-                        " broadcast(c", number, "), dimensions={}\n  n", number, " = ", kType, " multiply(",
+        absl::StrAppend(&text, "  k", number, " = f32[] constant(", number, ")\n  b", number, " = ", kType,
+                        " broadcast(k", number, "), dimensions={}\n  n", number, " = ", kType, " multiply(",
                         i == 0 ? absl::StrCat("m", number) : absl::StrCat("n", number - 1), ", b", number, ")\n");
       }
       results.push_back(absl::StrCat("n", number - 1));

@@ -156,7 +156,6 @@ bool ModuleParser::ReadSignature(bool* has_result, Shape* result) {
     do {
       std::string_view name;
       Shape shape;
-      if (scanner_.Peek() == '%') return scanner_.Fail("the name of a parameter without `%`");
       if (!scanner_.Name(&name, "the name of a parameter")) return false;
       if (scanner_.Here() == ':') scanner_.Expect(':');
       if (!ParseShape(scanner_, &shape)) return false;

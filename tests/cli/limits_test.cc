@@ -117,18 +117,18 @@ TEST(AbsurdModules, AreRefusedAtOnce) {
                  sum);
   };
   const auto chain = [](int levels, const std::string& call) {
-    std::string text = "c0 { p = f32[] parameter(0)\n  ROOT r = f32[] negate(p) }\n";
+    std::string text = "level0 { p = f32[] parameter(0)\n  ROOT r = f32[] negate(p) }\n";
     for (int i = 1; i < levels; ++i)
-      absl::StrAppend(&text, "c", i, " { p = f32[] parameter(0)\n  ROOT r = f32[] ", call, "c", i - 1, " }\n");
-    return Entry(absl::StrCat("  p = f32[] parameter(0)\n  ROOT r = f32[] ", call, "c", levels - 1, "\n"), text);
+      absl::StrAppend(&text, "level", i, " { p = f32[] parameter(0)\n  ROOT r = f32[] ", call, "level", i - 1, " }\n");
+    return Entry(absl::StrCat("  p = f32[] parameter(0)\n  ROOT r = f32[] ", call, "level", levels - 1, "\n"), text);
   };
   const auto doubling = [](int levels, const std::string& call) {
-    std::string text = "c0 { p = f32[] parameter(0)\n  ROOT r = f32[] negate(p) }\n";
+    std::string text = "level0 { p = f32[] parameter(0)\n  ROOT r = f32[] negate(p) }\n";
     for (int i = 1; i < levels; ++i) {
-      absl::StrAppend(&text, "c", i, " { p = f32[] parameter(0)\n  x = f32[] ", call, "c", i - 1, "\n  y = f32[] ",
-                      call, "c", i - 1, "\n  ROOT r = f32[] add(x, y) }\n");
+      absl::StrAppend(&text, "level", i, " { p = f32[] parameter(0)\n  x = f32[] ", call, "level", i - 1,
+                      "\n  y = f32[] ", call, "level", i - 1, "\n  ROOT r = f32[] add(x, y) }\n");
     }
-    return Entry(absl::StrCat("  p = f32[] parameter(0)\n  ROOT r = f32[] ", call, "c", levels - 1, "\n"), text);
+    return Entry(absl::StrCat("  p = f32[] parameter(0)\n  ROOT r = f32[] ", call, "level", levels - 1, "\n"), text);
   };
   std::string deep_tuples = "  p = f32[] parameter(0)\n  t0 = tuple(p)\n";
   for (int i = 1; i < 5000; ++i) absl::StrAppend(&deep_tuples, "  t", i, " = tuple(t", i - 1, ")\n");

@@ -208,13 +208,13 @@ TEST(XlaCpu, AtMostSixReductionsShareAFusion) {
     const std::string n = std::to_string(i);
     body += "x" + n + " = f32[8,64] parameter(" + n + ")\n";
     body += "r" + n + " = f32[8] reduce(x" + n + ", zero), dimensions={1}, to_apply=sum\n";
-    body += (i == 7 ? "ROOT " : "") + std::string("s") + n + " = f32[8] add(r" + n + ", " +
-            (i == 0 ? "r0" : "s" + std::to_string(i - 1)) + ")\n";
+    body += (i == 7 ? "ROOT " : "") + std::string("t") + n + " = f32[8] add(r" + n + ", " +
+            (i == 0 ? "r0" : "t" + std::to_string(i - 1)) + ")\n";
   }
   const std::vector<std::string> fusions = Fusions(Entry(body));
   ASSERT_EQ(fusions.size(), 1);
   EXPECT_EQ(std::count(fusions[0].begin(), fusions[0].end(), 'r'), 6) << fusions[0];
-  EXPECT_EQ(std::count(fusions[0].begin(), fusions[0].end(), 's'), 8) << fusions[0];
+  EXPECT_EQ(std::count(fusions[0].begin(), fusions[0].end(), 't'), 8) << fusions[0];
 }
 
 TEST(XlaCpu, AReductionIsNotEmittedTwiceInAFusion) {
@@ -235,10 +235,10 @@ TEST(XlaCpu, CodeIsCopiedAtMostFifteenTimes) {
     std::string body = "x = f32[64] parameter(0)\nn = f32[64] negate(x)\n";
     for (int i = 0; i < slices; ++i) {
       const std::string begin = std::to_string(i), end = std::to_string(i + 8);
-      body += "s" + begin + " = f32[8] slice(n), slice={[" + begin + ":" + end + "]}\n";
+      body += "t" + begin + " = f32[8] slice(n), slice={[" + begin + ":" + end + "]}\n";
       if (i == 0) continue;
       body += (i == slices - 1 ? "ROOT " : "") + std::string("a") + begin + " = f32[8] add(" +
-              (i == 1 ? "s0" : "a" + std::to_string(i - 1)) + ", s" + begin + ")\n";
+              (i == 1 ? "t0" : "a" + std::to_string(i - 1)) + ", t" + begin + ")\n";
     }
     const std::vector<std::string> fusions = Fusions(Entry(body));
     ASSERT_EQ(fusions.size(), 1);

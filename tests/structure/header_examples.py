@@ -119,6 +119,8 @@ OWN = {
     "kernels/te/intrinsic.h": {"x": "smelt::kernels::te::Expr"},
     "kernels/config/config.h": {"bits": "absl::BitGenRef"},
     "kernels/loop_features/machine_facts.h": {"tree": "smelt::kernels::loop_features::LoopTree"},
+    "tuner/schedule/build_ahead.h": {"target": "smelt::targets::Target"},
+    "tuner/schedule/final_race.h": {"other": "smelt::measure::Candidate"},
     "cli/schedule_file.h": {"target": "smelt::targets::Target", "kernels": "std::vector<smelt::fusion::Kernel>"},
     "targets/vdla/accelerator.h": {"kernel": "smelt::fusion::Kernel"},
     "targets/vdla/layer.h": {"config": "smelt::vdla::isa::Config"},

@@ -1,6 +1,6 @@
 // Which of the best few trials is the answer: of many trials the luckiest looks best, and is not.
 //
-//   const size_t winner = RaceWinner(runner, usual, {first, second, third}, {}).value();
+//   const size_t winner = RaceWinner(runner, usual, {tuned, other}, {});
 //
 // All are timed in turn with the default in several processes; the largest gain, as comparisons count it
 // (measure/comparison.h), wins. Whether it is better than the default is for a comparison to decide.
@@ -9,7 +9,6 @@
 #include <cstddef>
 #include <vector>
 
-#include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "measure/runner.h"
 

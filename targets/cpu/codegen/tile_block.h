@@ -1,8 +1,7 @@
 // Runs of statements whose sums can stay in the registers of a matrix unit (te::TileDotIntrinsic).
 //
-//   tile_zero(acc[0]); tile_zero(acc[16]);
-//   for k: tile_dot(acc[0], x[64 * k], w[1024 * k]); tile_dot(acc[16], x[64 * k], w[1024 * (k + 8)]);
-//
+// `tile_zero(acc[0]); tile_zero(acc[16]);` and then, for each k, `tile_dot(acc[0], x[64 * k], w[1024 * k]);
+// tile_dot(acc[16], x[64 * k], w[1024 * (k + 8)]);`
 // is one run with two sums: both are in registers from the first statement to the last, and are stored once.
 #pragma once
 

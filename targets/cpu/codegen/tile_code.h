@@ -1,11 +1,6 @@
 // Code of the tile intrinsics on AMX, with registers that are named here: LLVM assigns none, so that sums stay where
 // they are over all loops of a run (tile_block.h).
-//
-//   TileCode tiles(builder, module);
-//   tiles.Configure(16);
-//   tiles.Begin(0, sum, pointer);   // for each sum
-//   tiles.Dot(call, 0, x, w);
-//   tiles.End(0, sum, pointer);
+// Configure comes first, then Begin of each sum, the calls of Dot and Zero, and End of each sum.
 //
 // Internal to codegen/: includes LLVM.
 #pragma once

@@ -138,7 +138,7 @@ TEST(EvaluateElementwise, ConversionsToShortFloatsRoundAsOftenAsXlasDo) {
 
 TEST(EvaluateElementwise, SubnormalsCountAsZeroInArithmeticButNotInConversions) {
   EXPECT_THAT(EvaluateValues(Binary("f32[1]", "multiply", "{1e-40}", "{1e10}")), ElementsAre(0));
-  // As XLA has it: extremes are arithmetic, signs and choices are not.
+  // Extremes are arithmetic, in XLA too; signs and choices are not.
   EXPECT_THAT(EvaluateValues(Binary("f32[2]", "maximum", "{1e-40, -1}", "{-1, 1e-40}")), ElementsAre(0, 0));
   EXPECT_THAT(EvaluateValues(Binary("f64[2]", "minimum", "{1e-310, 1}", "{1, 1e-310}")), ElementsAre(0, 0));
   EXPECT_THAT(EvaluateValues(Binary("bf16[1]", "maximum", "{1e-40}", "{-1}")), ElementsAre(0));
