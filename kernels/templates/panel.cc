@@ -11,9 +11,12 @@ namespace {
 
 using schedule::Schedule;
 
-// Passes over the rows from which on packing a matrix that lies along the vectors pays, and one that does not.
+// Passes over the rows from which on packing a matrix that lies along the vectors pays, one of these each of whose
+// lines is on a page of its own, and one that does not lie so.
 constexpr double kPackedPasses = 5;
+constexpr double kFarPasses = 2;
 constexpr double kGatheredPasses = 2;
+constexpr int64_t kPageBytes = 4096;
 // Terms of a sum below which a panel is not worth its copy.
 constexpr double kShortSum = 8;
 // Taps of a depthwise window whose picture is computed beside it.
@@ -141,6 +144,16 @@ absl::Status LayOut(Schedule& schedule, const std::string& stage, const te::Oper
   return as_it_is ? absl::OkStatus() : schedule.TransformLayout(stage, layout);
 }
 
+// Whether each step of the longest sum reads another page. The processor keeps the addresses of few pages at hand, and
+// lines that are a power of two apart drive each other out of the nearest cache.
+bool LinesAreFar(const te::Operation& sum, const Access& access) {
+  const auto longest = std::max_element(sum.reduce_axes.begin(), sum.reduce_axes.end(),
+                                        [](const te::IterVar& a, const te::IterVar& b) { return a.extent < b.extent; });
+  if (longest == sum.reduce_axes.end()) return false;
+  const std::optional<int64_t> stride = Stride(access, longest->var);
+  return stride && *stride * hlo::StorageBytes(access.tensor->types[access.output]) >= kPageBytes;
+}
+
 }  // namespace
 
 Panel PanelOf(const Structure& structure, const Nest& nest, const te::Operation& sum, const RegisterTile& registers) {
@@ -173,7 +186,8 @@ Panel PanelOf(const Structure& structure, const Nest& nest, const te::Operation&
   // What does not lie along the vectors is gathered on every pass over the rows, or once.
   const bool along = stride && *stride == 1;
   // Depthwise: every read runs along the vectors and nothing is shared.
-  if (reuse < (along ? kPackedPasses : kGatheredPasses) * rows) return none;
+  const double passes = !along ? kGatheredPasses : LinesAreFar(sum, *access) ? kFarPasses : kPackedPasses;
+  if (reuse < passes * rows) return none;
   if (Steps(sum) / Elements(sum) < kShortSum) return none;
   // Already as narrow as a panel.
   if (along && access->tensor->shape.back() <= registers.width()) return none;
