@@ -10,7 +10,7 @@ namespace {
 
 bool Ask() {
 #if defined(__x86_64__) && defined(__linux__)
-  // Of Linux's asm/prctl.h, and the number of the state component that tiles are (Linux, x86/xstate.rst).
+  // The values of Linux's asm/prctl.h, and the number of the state component that tiles are (Linux, x86/xstate.rst).
   constexpr long kRequestPermission = 0x1023;
   constexpr long kTileData = 18;
   __builtin_cpu_init();
