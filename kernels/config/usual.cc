@@ -85,11 +85,12 @@ class Usual {
     }
     Order(vector);
     Sums(form, registers);
+    const bool by_pieces = form == nests::TiledForm::kRegisters && PackByPieces(registers);
     for (size_t o = 0; o < nest_.operands.size(); ++o) {
       const NestOperand& operand = nest_.operands[o];
       const nests::Panel panel = nests::PanelOf(nest_.structure, nest, *operand.sum, registers);
       if (panel.kind == nests::Panel::Kind::kNone || panel.access != operand.access) continue;
-      const bool near = panel.kind == nests::Panel::Kind::kWindow ||
+      const bool near = panel.kind == nests::Panel::Kind::kWindow || by_pieces ||
                         (form == nests::TiledForm::kBlocked && decisions_.Blocks() > 1 && UsedByOneTile(operand));
       decisions_.packing[o] = near ? Packing::kTile : Packing::kRoot;
       decisions_.packed_run = nests::kRunVectors * nest_.lanes;
@@ -112,6 +113,24 @@ class Usual {
     const bool shared = nests::IsContraction(*nest_.domain) && !nests::IsDepthwise(nest_.nest());
     move(decisions_.tile_order, shared);
     move(decisions_.pass_order, false);
+  }
+
+  // Where each piece of the parallel loop packs what it reads (panel.h), that loop is the one over the panels.
+  bool PackByPieces(const nests::RegisterTile& registers) {
+    std::vector<nests::Panel> panels;
+    for (const te::Operation* sum : nest_.sums) {
+      const nests::Panel panel = nests::PanelOf(nest_.structure, nest_.nest(), *sum, registers);
+      if (panel.kind != nests::Panel::Kind::kNone) panels.push_back(panel);
+    }
+    if (!nests::PiecesPackTheirOwn(nest_.nest(), panels, tile_, /*known=*/{}, target_.threads)) return false;
+    const auto over_panels = [&](int64_t a) {
+      return decisions_.axes[a].tiles > 1 &&
+             ReadDependsOn(*panels[0].access, panels[0].sum->axes[nest_.axes[a].position()].var);
+    };
+    std::vector<int64_t>& order = decisions_.tile_order;
+    const auto others = std::stable_partition(order.begin(), order.end(), over_panels);
+    decisions_.parallel = others - order.begin();
+    return true;
   }
 
   // Whether no two tiles read the same part of the operand.
@@ -159,6 +178,7 @@ class Usual {
 
   // The fewest loops that give every thread enough pieces.
   void ChooseParallel() {
+    if (decisions_.parallel > 0) return;
     int64_t pieces = 1;
     const size_t most = nest_.row_depth > 0 ? 1 : decisions_.tile_order.size();
     while (static_cast<size_t>(decisions_.parallel) < most) {

@@ -208,6 +208,30 @@ bool IsKnown(const te::Operation& operand, const KnownInputs& known) {
   return true;
 }
 
+bool PiecesPackTheirOwn(const Nest& nest, const std::vector<Panel>& panels, const std::vector<int64_t>& tile,
+                        const KnownInputs& known, int threads) {
+  if (panels.empty()) return false;
+  for (const Panel& panel : panels) {
+    if (panel.kind == Panel::Kind::kWindow || IsKnown(*panel.access->tensor, known)) return false;
+  }
+  const std::vector<te::IterVar>& axes = nest.main->axes;
+  std::vector<TileLoop> loops;
+  for (size_t a = 0; a < axes.size(); ++a) {
+    const TileLoop loop{static_cast<int>(a), axes[a].extent, std::min(tile[a], axes[a].extent), ""};
+    if (loop.count() == 1) continue;
+    const auto depends = [&](const Panel& panel) {
+      return std::any_of(panel.access->indices.begin(), panel.access->indices.end(),
+                         [&](const te::Expr& index) { return DependsOn(index, panel.sum->axes[a].var); });
+    };
+    if (std::all_of(panels.begin(), panels.end(), depends)) {
+      loops.push_back(loop);
+    } else if (std::any_of(panels.begin(), panels.end(), depends)) {
+      return false;
+    }
+  }
+  return !loops.empty() && PieceBalance(std::move(loops), std::max(threads, 1)) >= kBalanced;
+}
+
 absl::Status PackAtRoot(Schedule& schedule, const NestInput& input, const Panel& panel, const std::string& reader,
                         const RegisterTile& registers) {
   std::string stage = panel.access->tensor->name;

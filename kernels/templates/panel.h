@@ -1,13 +1,16 @@
 // The operand of a contraction that many rows share, copied once a call into the order in which register tiles read it:
 // strips as wide as a register tile, each one a run of memory over the whole sum.
 //
-// A panel is usually a stage at the root, in memory that all threads see, and reads nothing but its operand: it is a
-// phase of its own that all threads share, and for an operand that is known before the call it need not run in the call
-// at all. Only where one pass over the rows uses a large matrix that is an argument, the panel is made block by block
-// beside that pass: to write it to memory and read it again would take as long as the products.
+// A panel is a stage at the root, in memory that all threads see, where tiles of several threads read it, or where its
+// operand is known before the call: a phase of its own that all threads share, and that need not run in the call at
+// all. Where the strips alone are pieces enough for all threads, each piece makes the strip that it reads, in scratch
+// of its thread: nobody waits, and nothing moves from core to core. And where one pass over the rows uses a large
+// matrix that is an argument, the panel is made block by block beside that pass: to write it to memory and read it
+// again would take as long as the products.
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "kernels/templates/register_tile.h"
@@ -35,6 +38,11 @@ Panel PanelOf(const Structure& structure, const Nest& nest, const te::Operation&
 
 // Whether the operand's values are known before the call: it is a known input, or computed of these alone.
 bool IsKnown(const te::Operation& operand, const KnownInputs& known);
+
+// Whether the loops over the tiles that read other parts of these panels, and they alone, give equal work to all
+// threads, so that each of their iterations can make what it reads of the panels. `tile`: of the main operation's axes.
+bool PiecesPackTheirOwn(const Nest& nest, const std::vector<Panel>& panels, const std::vector<int64_t>& tile,
+                        const KnownInputs& known, int threads);
 
 // Makes a panel that the stage `reader` reads a stage at the root, with its loops and its parallel loop.
 absl::Status PackAtRoot(schedule::Schedule& schedule, const NestInput& input, const Panel& panel,

@@ -44,6 +44,9 @@ struct BlockShape {
 constexpr BlockShape kManyRegisters[] = {{7, 2}, {4, 4}, {2, 6}, {1, 8}};
 constexpr BlockShape kFewRegisters[] = {{4, 2}, {3, 3}, {2, 4}, {1, 8}};
 
+// Rows of a register tile of two vectors with kManyRegisters.
+constexpr int64_t kMostRows = 14;
+
 // Cycles of one step of the sum for a block of `rows` rows, with two multiply-adds a cycle and what comes with a step.
 double StepCycles(int64_t rows, int64_t vectors) {
   constexpr double kLatency = 4, kOverhead = 0.75;
@@ -201,7 +204,7 @@ int64_t LongestEvenBlock(int64_t extent, int64_t block) {
   return extent;
 }
 
-int64_t MostAccumulators(const machine::Machine& target) { return std::max(target.vector_registers * 3 / 4, 4); }
+int64_t MostAccumulators(const machine::Machine& target) { return std::max(target.vector_registers - 4, 4); }
 
 int64_t SumUnroll(const RegisterTile& registers, int64_t extent) {
   for (const int64_t steps : {4, 2}) {
@@ -248,7 +251,7 @@ RegisterTile ChooseRegisterTile(const Nest& nest, const std::vector<int64_t>& ti
   const BlockShape* shape = std::begin(shapes);
   while (shape->rows > row_extent) ++shape;
   registers.vectors = std::min({wanted, shape->vectors, most});
-  registers.rows = RowsFor(row_extent, std::min<int64_t>(12, most / registers.vectors), registers.vectors);
+  registers.rows = RowsFor(row_extent, std::min<int64_t>(kMostRows, most / registers.vectors), registers.vectors);
   const int64_t kept = registers.rows * registers.vectors;
   for (int a = static_cast<int>(main.axes.size()) - 1; a >= 0 && kept < kLatencyAccumulators; --a) {
     if (a == registers.row_axis || !reused(a) || tile[a] * kept > most) continue;

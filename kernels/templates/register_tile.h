@@ -46,7 +46,8 @@ std::optional<WidthVectors> WidthVectorsOf(const Nest& nest);
 // which operands are contiguous.
 int VectorAxisOf(const Nest& nest);
 TiledForm FormOf(const Nest& nest, const machine::Machine& target);
-// Accumulators of a contraction that leave the machine's registers room for operands: 24 of 32, 12 of 16.
+// Accumulators of a contraction that leave the machine's registers room for operands: 28 of 32, 12 of 16. More
+// rows at once are fewer passes over a strip that only the second cache holds.
 int64_t MostAccumulators(const machine::Machine& target);
 // Chooses for a tile: extents over the main operation's axes. `accumulators`: at most so many of a contraction's, where
 // the compiler has no room for MostAccumulators; 0: as many as that.
@@ -55,7 +56,7 @@ RegisterTile ChooseRegisterTile(const Nest& nest, const std::vector<int64_t>& ti
 // Windows of at most this many taps are unrolled whole, where the multiply-adds of a register tile are no more than so
 // many.
 inline constexpr int64_t kUnrolledTaps = 32;
-inline constexpr int64_t kUnrolledProducts = 512;
+inline constexpr int64_t kUnrolledProducts = 1024;
 // How many steps of a contraction's innermost sum loop one iteration of it takes: enough multiply-adds to hide what the
 // loop itself costs. Divides the extent.
 int64_t SumUnroll(const RegisterTile& registers, int64_t extent);

@@ -33,6 +33,7 @@ class TiledNest {
       const Panel panel = PanelOf(input.structure, input.nest, *operation, registers_);
       if (panel.kind != Panel::Kind::kNone) panels_.push_back(panel);
     }
+    packs_its_own_ = PiecesPackTheirOwn(input.nest, panels_, input.tile, input.known, input.target.threads);
   }
 
   absl::Status Run() {
@@ -219,10 +220,12 @@ class TiledNest {
     for (const std::string* loop : {&loops.plane_inner, &loops.row_inner}) {
       if (!loop->empty()) SMELT_RETURN_IF_ERROR(schedule_.Unroll(root_.name, *loop));
     }
+    const size_t shared_out = packs_its_own_ ? outer.size() - loops.others_outer.size() : outer.size();
+    const std::vector<TileLoop> pieces(outer.begin(), outer.begin() + static_cast<int64_t>(shared_out));
     SMELT_ASSIGN_OR_RETURN(const std::vector<std::string> tiles,
-                           ParallelizePieces(schedule_, root_.name, outer, input_.target.threads, input_.nest.Work()));
+                           ParallelizePieces(schedule_, root_.name, pieces, input_.target.threads, input_.nest.Work()));
     if (!tiles.empty()) panel_loop_ = tiles.back();
-    if (!passes) tile_loop_ = panel_loop_;
+    if (!passes) tile_loop_ = shared_out < outer.size() ? outer.back().loop : panel_loop_;
     return absl::OkStatus();
   }
 
@@ -282,7 +285,7 @@ class TiledNest {
   absl::Status Pack() {
     for (const Panel& panel : panels_) {
       const std::string& sum = input_.nest.main == input_.nest.root ? sums_[0] : panel.sum->name;
-      if (panel.kind == Panel::Kind::kWindow) {
+      if (panel.kind == Panel::Kind::kWindow || packs_its_own_) {
         const int64_t columns =
             std::min(input_.tile[registers_.vector_axis], main_.axes[registers_.vector_axis].extent);
         SMELT_RETURN_IF_ERROR(PackAt(schedule_, input_, panel, sum, root_.name, panel_loop_, columns, registers_));
@@ -302,7 +305,8 @@ class TiledNest {
   std::vector<std::string> sums_;
   std::vector<std::string> loops_;  // the root's loop of each axis of the main operation
   std::string tile_loop_;           // the accumulators live inside it
-  std::string panel_loop_;          // the innermost one over tiles: what is computed near windows lives inside it
+  bool packs_its_own_ = false;      // each piece of the parallel loop makes the panels that it reads
+  std::string panel_loop_;          // the innermost one over tiles, or over panels: what a piece packs lives inside it
 };
 
 // Few rows against a matrix whose rows are contiguous along the sum.

@@ -82,6 +82,12 @@ struct Candidate {
   std::string tile;
   std::string note;  // a comment line for the trace
   KernelListing listing;
+  int64_t accumulators = 1;  // vectors of them that the inner loops work on
+
+  // What spills cost is shared by the accumulators: half as many of these that spill a little less are no gain.
+  bool SpillsLess(const Candidate& other) const {
+    return object.vector_spills * other.accumulators < other.object.vector_spills * accumulators;
+  }
 };
 
 class Compilation {
@@ -129,11 +135,19 @@ class Compilation {
     return BuildTile(tile, std::move(schedule));
   }
 
+  // Vectors of a register tile of at most so many accumulators; 0: as many as fit.
+  int64_t Accumulators(const kernels::nests::Tile& tile, int64_t most) const {
+    const kernels::nests::RegisterTile registers =
+        kernels::nests::ChooseRegisterTile(structure_.main_nest(), tile.extents, target_, most);
+    return registers.planes * registers.rows * registers.vectors;
+  }
+
   // The tile's register tile is as large as leaves the inner loops without spills, or spills least. `schedule`: that
   // with the largest one.
   absl::StatusOr<Candidate> BuildTile(const kernels::nests::Tile& tile, kernels::schedule::Schedule schedule) {
     absl::StatusOr<Candidate> best = Build(std::move(schedule), tile.ToString());
     if (!best.ok() || !kernels::nests::IsContraction(*structure_.main_nest().main)) return best;
+    best->accumulators = Accumulators(tile, 0);
     for (const double share : kFewerAccumulators) {
       if (best->object.vector_spills == 0) break;
       const int64_t most = static_cast<int64_t>(share * kernels::nests::MostAccumulators(target_));
@@ -141,7 +155,8 @@ class Compilation {
           structure_, tile.extents, target_, {.accumulators = most, .known = way_.known});
       if (!smaller.ok() || smaller->ToString() == best->schedule.ToString()) continue;
       absl::StatusOr<Candidate> next = Build(*std::move(smaller), tile.ToString());
-      if (next.ok() && next->object.vector_spills < best->object.vector_spills) best = std::move(next);
+      if (next.ok()) next->accumulators = Accumulators(tile, most);
+      if (next.ok() && next->SpillsLess(*best)) best = std::move(next);
     }
     return best;
   }
@@ -154,7 +169,7 @@ class Compilation {
     if (!best.ok() || !kernels::nests::IsContraction(*nest.main)) return best;
     for (size_t i = 1; i < std::min(tiles.size(), kSpillTrials) && best->object.vector_spills > 0; ++i) {
       absl::StatusOr<Candidate> next = BuildTile({tiles[i]});
-      if (next.ok() && next->object.vector_spills < best->object.vector_spills) best = std::move(next);
+      if (next.ok() && next->SpillsLess(*best)) best = std::move(next);
     }
     return best;
   }

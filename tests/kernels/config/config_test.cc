@@ -106,7 +106,8 @@ TEST(ConfigSpace, DefaultIsWhatTheTemplatesChooseInBalancedPieces) {
   const ConfigSpace space = SpaceOf(*module->entry(), TwoThreads()).value();
   const std::string text = space.Default().ToString();
   EXPECT_THAT(text, HasSubstr("vectors=i1"));
-  EXPECT_THAT(text, HasSubstr("pack.p1=root"));
+  // 16 strips of columns for two threads: each packs those that it reads.
+  EXPECT_THAT(text, AllOf(HasSubstr("pack.p1=tile"), HasSubstr("parallel=1 ")));
   const absl::StatusOr<ir::Function> function = lower::LowerToLoops(space.ScheduleFor(space.Default()).value(), {});
   ASSERT_TRUE(function.ok()) << function.status();
   EXPECT_GE(function->phases.back().extent, 2);
@@ -114,10 +115,17 @@ TEST(ConfigSpace, DefaultIsWhatTheTemplatesChooseInBalancedPieces) {
 
 // The steps that templates unroll, their blocks and the runs in which they pack are those of the default point.
 TEST(ConfigSpace, DefaultUnrollsAndPacksAsTheTemplatesDo) {
+  const std::unique_ptr<hlo::Module> few_rows = Product(8, 512, 512);
+  EXPECT_THAT(SpaceOf(*few_rows->entry(), TwoThreads()).value().Default().ToString(), HasSubstr("r0=1x256x2"));
   const std::unique_ptr<hlo::Module> module = Product(512, 512, 512);
-  const ConfigSpace space = SpaceOf(*module->entry(), TwoThreads()).value();
-  const std::string text = space.Default().ToString();
-  EXPECT_THAT(text, AllOf(HasSubstr("r0=1x256x2"), Not(HasSubstr("packed_run=0"))));
+  EXPECT_THAT(SpaceOf(*module->entry(), TwoThreads()).value().Default().ToString(), Not(HasSubstr("packed_run=0")));
+}
+
+// Three strips of columns: two threads share the rows of one, and what both read is packed before.
+TEST(ConfigSpace, DefaultPacksAtTheRootWhatSeveralThreadsRead) {
+  const std::unique_ptr<hlo::Module> module = Product(512, 96, 512);
+  const std::string text = SpaceOf(*module->entry(), TwoThreads()).value().Default().ToString();
+  EXPECT_THAT(text, HasSubstr("pack.p1=root"));
 }
 
 // The right operand's rows lie across the sum.

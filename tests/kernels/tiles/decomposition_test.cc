@@ -87,12 +87,14 @@ int PackingPhases(const ir::Function& function) {
   return packing;
 }
 
-TEST(DefaultSchedule, PackingReadsItsOperandAloneAndIsAPhaseOfItsOwn) {
+// Four strips of 32 channels: four threads pack one each, eight share the rows of each strip and pack them together.
+TEST(DefaultSchedule, PackingIsAPhaseOfItsOwnWhereThreadsShareAPanelOrItIsKnown) {
   const Contraction layer{"c", bench::kConvolution, {14, 64, 128, 3, 1}};
-  for (const int threads : {1, 4}) {
-    const absl::StatusOr<ir::Function> function = LowerDefault(layer, MachineWith(threads, 1 << 20));
+  for (const auto& [threads, known, phases] : {std::tuple(1, false, 0), {4, false, 0}, {8, false, 1}, {4, true, 1}}) {
+    const absl::StatusOr<ir::Function> function = LowerDefault(layer, MachineWith(threads, 1 << 20), known);
     ASSERT_TRUE(function.ok()) << function.status();
-    EXPECT_EQ(PackingPhases(*function), 1) << threads;
+    EXPECT_EQ(PackingPhases(*function), phases) << threads << known;
+    EXPECT_EQ(Decompose(*function, threads).packed_share, 1) << threads;
   }
 }
 
