@@ -44,8 +44,10 @@ struct BlockShape {
 constexpr BlockShape kManyRegisters[] = {{7, 2}, {4, 4}, {2, 6}, {1, 8}};
 constexpr BlockShape kFewRegisters[] = {{4, 2}, {3, 3}, {2, 4}, {1, 8}};
 
-// Rows of a register tile of two vectors with kManyRegisters.
+// Rows of a register tile: more of them are fewer passes over a strip that crowds the first cache, but for a short sum
+// what follows it wants registers too.
 constexpr int64_t kMostRows = 14;
+constexpr int64_t kMostRowsOfShortSums = 12;
 
 // Cycles of one step of the sum for a block of `rows` rows, with two multiply-adds a cycle and what comes with a step.
 double StepCycles(int64_t rows, int64_t vectors) {
@@ -251,7 +253,11 @@ RegisterTile ChooseRegisterTile(const Nest& nest, const std::vector<int64_t>& ti
   const BlockShape* shape = std::begin(shapes);
   while (shape->rows > row_extent) ++shape;
   registers.vectors = std::min({wanted, shape->vectors, most});
-  registers.rows = RowsFor(row_extent, std::min<int64_t>(kMostRows, most / registers.vectors), registers.vectors);
+  const double strip = Steps(main) / Elements(main) * static_cast<double>(registers.width()) *
+                       static_cast<double>(hlo::StorageBytes(main.types[0]));
+  const bool crowds = strip > static_cast<double>(target.LevelBytes(0)) / 4;
+  const int64_t most_rows = crowds ? kMostRows : kMostRowsOfShortSums;
+  registers.rows = RowsFor(row_extent, std::min(most_rows, most / registers.vectors), registers.vectors);
   const int64_t kept = registers.rows * registers.vectors;
   for (int a = static_cast<int>(main.axes.size()) - 1; a >= 0 && kept < kLatencyAccumulators; --a) {
     if (a == registers.row_axis || !reused(a) || tile[a] * kept > most) continue;

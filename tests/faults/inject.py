@@ -15,6 +15,7 @@ Exit code 1 where anything else happened.
 """
 import argparse
 import collections
+import itertools
 import json
 import os
 import pathlib
@@ -309,6 +310,7 @@ def main():
     # Small writes to a memory file system are quick; faults come from the library, not from the disk.
     scratch = pathlib.Path(tempfile.mkdtemp(prefix="smelt-faults-", dir="/dev/shm" if os.access("/dev/shm", os.W_OK) else None))
     injected, kept, problems = 0, 0, []
+    order = [(role, call) for role in ("main", "child") for call in CALLS]
     try:
         place = Place(smelt, preload, scratch)
         print(f"{'verb':<12} {'process':<8} {'call':<9} {'calls':>6} {'faults':>6} {'ended 0':>8} {'ended 1':>8} {'killed':>7} {'wrong':>6}", flush=True)
@@ -319,17 +321,17 @@ def main():
             baseline, counts = verb.state(folder), place.counts(folder)
             baseline = baseline if not isinstance(verb, Tune) else None
             faults = [fault[1:] for fault in SHORT if fault[0] == name] if flags.short else plan(counts, flags.calls.split(","), flags.places)
-            lines = collections.OrderedDict()
-            for fault in faults:
-                code, problem, records = inject(place, verb, baseline, fault)
-                injected, kept = injected + 1, kept + records
-                line = lines.setdefault(fault[:2], collections.Counter())
-                line["faults"] += 1
-                line["wrong" if problem else "ended 0" if code == 0 else "ended 1" if code == 1 else "killed"] += 1
-                if problem:
-                    problems.append(problem)
-                    print(f"  {name}: {' '.join(map(str, fault))}: {problem}", flush=True)
-            for (role, call), line in lines.items():
+            # A line as soon as its kind of call is done: under XLA's worker a fault takes ten seconds and more.
+            for (role, call), group in itertools.groupby(sorted(faults, key=lambda fault: order.index(fault[:2])), key=lambda fault: fault[:2]):
+                line = collections.Counter()
+                for fault in group:
+                    code, problem, records = inject(place, verb, baseline, fault)
+                    injected, kept = injected + 1, kept + records
+                    line["faults"] += 1
+                    line["wrong" if problem else "ended 0" if code == 0 else "ended 1" if code == 1 else "killed"] += 1
+                    if problem:
+                        problems.append(problem)
+                        print(f"  {name}: {' '.join(map(str, fault))}: {problem}", flush=True)
                 print(f"{name:<12} {role:<8} {call:<9} {counts[role, call]:>6} " + " ".join(
                     f"{line[column]:>{width}}" for column, width in (("faults", 6), ("ended 0", 8), ("ended 1", 8), ("killed", 7), ("wrong", 6))), flush=True)
     finally:
