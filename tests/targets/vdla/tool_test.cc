@@ -2,6 +2,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -9,6 +10,7 @@
 #include "absl/strings/str_join.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "nlohmann/json.hpp"
 
 namespace smelt {
 namespace {
@@ -74,6 +76,26 @@ TEST_F(VdlaTool, TimesAreTheSameEveryTime) {
   const std::string first = median(Output(words));
   EXPECT_EQ(median(Output(words)), first);
   EXPECT_THAT(first, HasSubstr("median"));
+}
+
+// What searches and models learn from is what programs take: fused layers too.
+TEST_F(VdlaTool, AKernelAloneTakesWhatItTakesInItsProgram) {
+  const auto times = [&](const std::string& report, const char* list, const char* time) {
+    std::map<std::string, double> found;
+    const auto json = nlohmann::json::parse(report.substr(report.find('{')));
+    for (const auto& kernel : json.at(list)) found[kernel.at("name")] = kernel.at(time);
+    return found;
+  };
+  const std::map<std::string, double> inside =
+      times(Output({"bench", In("net.hlo"), "--target=vdla:pynq", "--seconds=0.05", "--json"}), "kernels", "median_us");
+  const std::map<std::string, double> alone = times(
+      Output({"tune", In("net.hlo"), "--target=vdla:pynq", "--budget=5", "--out=" + In("run"), "--quiet", "--json"}),
+      "kernels_alone", "us");
+  EXPECT_GE(alone.size(), 3);
+  for (const auto& [name, us] : alone) {
+    ASSERT_TRUE(inside.contains(name)) << name;
+    EXPECT_NEAR(us, inside.at(name), 1e-6 * us) << name;
+  }
 }
 
 TEST_F(VdlaTool, IsTunedAndVerified) {
