@@ -90,6 +90,14 @@ int64_t CountFusions(const OneProgram& program) {
   return fusions;
 }
 
+// Seconds of the fastest run that its kernels do not account for: what starts them, and what moves between them. Not
+// positive where kernels timed within a run are slower than that run.
+double OutsideOfKernels(const ProgramResult& times) {
+  double seconds = times.outcome.best();
+  for (const KernelTime& kernel : times.kernels) seconds -= kernel.seconds;
+  return seconds;
+}
+
 nlohmann::json ToJson(const Result& result, bool interrupted) {
   const measure::Outcome& outcome = result.times.outcome;
   nlohmann::json json{{"module", result.flags.module},
@@ -105,6 +113,7 @@ nlohmann::json ToJson(const Result& result, bool interrupted) {
                       {"fusions", CountFusions(result.program)},
                       {"interrupted", interrupted},
                       {"kernels", nlohmann::json::array()}};
+  if (!result.times.kernels.empty()) json["outside_us"] = 1e6 * OutsideOfKernels(result.times);
   if (result.program.HasReference()) json["compilers_own_median_ms"] = 1e3 * measure::Median(outcome.reference_seconds);
   for (const KernelTime& kernel : result.times.kernels) {
     json["kernels"].push_back({{"name", kernel.name},
@@ -146,6 +155,8 @@ void Print(const Result& result) {
                 row->flops / s * 1e-9, row->bytes / s * 1e-9, row->name.c_str(), row->opaque ? " (opaque)" : "",
                 row->tile.empty() ? "" : absl::StrCat("  tile ", row->tile).c_str());
   }
+  if (const double outside = OutsideOfKernels(result.times); outside > 0)
+    std::printf("%10.2f %31s  outside of the kernels: starting them, and what moves between them\n", 1e6 * outside, "");
 }
 
 absl::Status Bench(const Flags& flags) {

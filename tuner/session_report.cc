@@ -83,8 +83,9 @@ std::string AloneText(const TuneReport& report) {
   if (report.alone.empty()) return "";
   double total = 0;
   for (const KernelAlone& kernel : report.alone) total += kernel.total();
-  std::string text = absl::StrFormat("  kernels of the default timed alone, %d, together %.4f ms; the heaviest:\n",
-                                     report.alone.size(), 1e3 * total);
+  std::string text = absl::StrFormat("  kernels of the default timed alone, %d, together %.4f ms%s; the heaviest:\n",
+                                     report.alone.size(), 1e3 * total,
+                                     report.default_seconds > total ? ", the rest lies between them" : "");
   for (size_t i = 0; i < std::min(kMost, report.alone.size()); ++i) {
     const KernelAlone& kernel = report.alone[i];
     const std::string ways = kernel.ways == 0 ? "no other way to run it"

@@ -78,6 +78,16 @@ TEST_F(VdlaTool, TimesAreTheSameEveryTime) {
   EXPECT_THAT(first, HasSubstr("median"));
 }
 
+// What moves between layers and host is no kernel's, and is told.
+TEST_F(VdlaTool, ABenchAccountsForTheWholeRun) {
+  const std::string report = Output({"bench", In("net.hlo"), "--target=vdla:pynq", "--seconds=0.05", "--json"});
+  const auto json = nlohmann::json::parse(report.substr(report.find('{')));
+  double us = json.at("outside_us");
+  EXPECT_GT(us, 0);
+  for (const auto& kernel : json.at("kernels")) us += kernel.at("us_per_run").get<double>();
+  EXPECT_NEAR(us, 1e3 * json.at("min_ms").get<double>(), 1e-6 * us);
+}
+
 // What searches and models learn from is what programs take: fused layers too.
 TEST_F(VdlaTool, AKernelAloneTakesWhatItTakesInItsProgram) {
   const auto times = [&](const std::string& report, const char* list, const char* time) {
