@@ -13,6 +13,7 @@
 #include "kernels/templates/panel.h"
 #include "kernels/templates/register_tile.h"
 #include "kernels/templates/templates.h"
+#include "kernels/templates/winograd.h"
 #include "kernels/tiles/kernel_schedule.h"
 #include "targets/cpu/codegen/codegen.h"
 
@@ -137,8 +138,10 @@ class Compilation {
 
   // Vectors of a register tile of at most so many accumulators; 0: as many as fit.
   int64_t Accumulators(const kernels::nests::Tile& tile, int64_t most) const {
+    const kernels::nests::Nest& nest = structure_.main_nest();
     const kernels::nests::RegisterTile registers =
-        kernels::nests::ChooseRegisterTile(structure_.main_nest(), tile.extents, target_, most);
+        nest.winograd ? kernels::nests::WinogradRegisters(tile.extents, target_)
+                      : kernels::nests::ChooseRegisterTile(nest, tile.extents, target_, most);
     return registers.planes * registers.rows * registers.vectors;
   }
 
