@@ -23,6 +23,9 @@ namespace {
 
 constexpr int kDramArgument = 0, kInstructionsArgument = 1, kCountArgument = 2, kStatusArgument = 3;
 constexpr size_t kStatusBytes = VDLA_XRT_STATUS_WORDS * sizeof(uint32_t);
+// A buffer's size: XRT takes the host's side from aligned_alloc with pages for alignment, whose sizes are whole pages.
+constexpr size_t kPageBytes = 4096;
+static_assert(kStatusBytes <= kPageBytes);
 
 int Fail(int code, std::string_view sentence, char* text) {
   const size_t length = std::min<size_t>(sentence.size(), VDLA_XRT_TEXT - 1);
@@ -99,7 +102,7 @@ int Open(const char* xclbin, const char* device, const char* kernel, uint64_t dr
     opened->kernel = ::xrt::kernel(opened->device, uuid, kernel);
     return Guarded("taking the card's memory", VDLA_XRT_MEMORY, text, [&] {
       opened->dram = ::xrt::bo(opened->device, dram_bytes, opened->kernel.group_id(kDramArgument));
-      opened->status = ::xrt::bo(opened->device, kStatusBytes, opened->kernel.group_id(kStatusArgument));
+      opened->status = ::xrt::bo(opened->device, kPageBytes, opened->kernel.group_id(kStatusArgument));
       *card = opened.release();
       return static_cast<int>(VDLA_XRT_OK);
     });
