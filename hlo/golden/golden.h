@@ -3,7 +3,8 @@
 //
 //   Golden golden = Golden::Load("bert.golden.safetensors").value();
 //   std::vector<Literal> inputs = golden.MakeInputs(module).value();
-//   for (const OutputComparison& output : golden.Compare(result).value()) {   // of running the module on them
+//   std::vector<OutputComparison> outputs = golden.Compare(result).value();   // of running the module on them
+//   for (const OutputComparison& output : outputs) {
 //     if (!output.ok) std::cout << output.index << ": " << output.error;
 //   }
 //

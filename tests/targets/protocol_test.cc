@@ -144,9 +144,9 @@ TEST_P(Protocol, LoadsTimesAndUnloadsPrograms) {
     EXPECT_EQ(samples.size(), 4u);
     for (const json& sample : samples) EXPECT_GT(sample.get<double>(), 0);
   }
-  for (const json& samples :
-       AskLike({{"do", "time"}, {"ids", {one["id"], other["id"]}}, {"rounds", 50}, {"seconds", 0}}, kTimes)["seconds"])
-    EXPECT_EQ(samples.size(), 3u);  // in any case
+  const json least =
+      AskLike({{"do", "time"}, {"ids", {one["id"], other["id"]}}, {"rounds", 50}, {"seconds", 0}}, kTimes);
+  for (const json& samples : least["seconds"]) EXPECT_EQ(samples.size(), 3u);  // in any case
   const json kernels = AskLike({{"do", "kernel_seconds"}, {"id", one["id"]}, {"rounds", 2}},
                                R"({"seconds": [0], "median": [0], "executions": [0]})");
   for (const char* list : {"seconds", "median", "executions"})
