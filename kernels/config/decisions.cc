@@ -54,7 +54,7 @@ absl::Status CheckAlongSum(const MainNest& nest) {
     const auto lies_along = [&](int r) {
       const te::Expr& variable = sum.reduce_axes[r].var;
       const std::optional<int64_t> stride = nests::Stride(access, variable);
-      return !ReadDependsOn(access, variable) || (stride && *stride == 1);
+      return !nests::DependsOn(access, variable) || (stride && *stride == 1);
     };
     if (std::none_of(nest.reduces.begin(), nest.reduces.end(), lies_along)) {
       return Refuse(sum.name, "sum",
@@ -91,7 +91,7 @@ absl::Status CheckVectors(const MainNest& nest, const Decisions& decisions) {
     const NestOperand& operand = nest.operands[o];
     const int position = nest.axes[vector].position();
     const te::Expr& variable = operand.sum->axes[position].var;
-    if (!ReadDependsOn(*operand.access, variable) || decisions.packing[o] != Packing::kNone) continue;
+    if (!nests::DependsOn(*operand.access, variable) || decisions.packing[o] != Packing::kNone) continue;
     const std::optional<int64_t> stride = nests::Stride(*operand.access, variable);
     int dimension = -1;
     if ((!stride || *stride != 1) && CanLieAlong(*operand.access, *operand.sum, position, &dimension)) {
@@ -204,7 +204,7 @@ size_t PackingDepth(const MainNest& nest, const Decisions& decisions, size_t ope
   for (size_t i = 0; i < decisions.tile_order.size(); ++i) {
     const int64_t a = decisions.tile_order[i];
     const int64_t tiles = CeilTo(nest.axes[a].extent, decisions.axes[a].tile());
-    if (tiles > 1 && ReadDependsOn(*of.access, of.sum->axes[nest.axes[a].position()].var))
+    if (tiles > 1 && nests::DependsOn(*of.access, of.sum->axes[nest.axes[a].position()].var))
       depth = std::max(depth, i + 1);
   }
   return depth;

@@ -157,7 +157,7 @@ class MainNestAnalysis {
     bool contiguous = false;
     for (const te::Operation* sum : found_->sums) {
       for (const Access& access : found_->nest().accesses) {
-        if (access.reader.get() != sum || !ReadDependsOn(access, sum->axes[position].var)) continue;
+        if (access.reader.get() != sum || !nests::DependsOn(access, sum->axes[position].var)) continue;
         const std::optional<int64_t> stride = nests::Stride(access, sum->axes[position].var);
         contiguous = contiguous || (stride && *stride == 1);
         int dimension = -1;
@@ -235,11 +235,6 @@ bool MainNest::SharesSum(const te::Operation& sum) const {
     if (sum.reduce_axes[r].extent != sums[0]->reduce_axes[r].extent) return false;
   }
   return true;
-}
-
-bool ReadDependsOn(const Access& access, const te::Expr& variable) {
-  return std::any_of(access.indices.begin(), access.indices.end(),
-                     [&](const te::Expr& index) { return nests::DependsOn(index, variable); });
 }
 
 bool CanLieAlong(const Access& access, const te::Operation& sum, int position, int* dimension) {

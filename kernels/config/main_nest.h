@@ -60,7 +60,6 @@ struct MainNest {
 // Whether one dimension of the operand walks along the axis of its reader by steps of one and no other depends on it,
 // so that a copy in which that dimension is innermost can be read in vectors. Gives the dimension.
 bool CanLieAlong(const nests::Access& access, const te::Operation& sum, int position, int* dimension);
-bool ReadDependsOn(const nests::Access& access, const te::Expr& variable);
 
 // Unimplemented: the dominating nest is computed inside of another.
 absl::StatusOr<std::unique_ptr<const MainNest>> AnalyseMainNest(nests::Structure structure,

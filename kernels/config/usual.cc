@@ -85,15 +85,18 @@ class Usual {
     }
     Order(vector);
     Sums(form, registers);
-    const bool by_pieces = form == nests::TiledForm::kRegisters && PackByPieces(registers);
-    for (size_t o = 0; o < nest_.operands.size(); ++o) {
-      const NestOperand& operand = nest_.operands[o];
-      const nests::Panel panel = nests::PanelOf(nest_.structure, nest, *operand.sum, registers);
-      if (panel.kind == nests::Panel::Kind::kNone || panel.access != operand.access) continue;
-      const bool near = panel.kind == nests::Panel::Kind::kWindow || by_pieces ||
-                        (form == nests::TiledForm::kBlocked && decisions_.Blocks() > 1 && UsedByOneTile(operand));
-      decisions_.packing[o] = near ? Packing::kTile : Packing::kRoot;
-      decisions_.packed_run = nests::kRunVectors * nest_.lanes;
+    const std::vector<nests::Panel> panels = nests::PanelsOf(nest_.structure, nest, nest_.sums, registers);
+    const bool by_pieces = form == nests::TiledForm::kRegisters &&
+                           nests::PiecesPackTheirOwn(nest, panels, tile_, /*known=*/{}, target_.threads);
+    if (by_pieces) ShareOut(panels[0]);
+    for (const nests::Panel& panel : panels) {
+      for (size_t o = 0; o < nest_.operands.size(); ++o) {
+        if (nest_.operands[o].access != panel.access) continue;
+        const bool near = panel.kind == nests::Panel::Kind::kWindow || by_pieces ||
+                          (form == nests::TiledForm::kBlocked && decisions_.Blocks() > 1 && UsedByOneTile(panel));
+        decisions_.packing[o] = near ? Packing::kTile : Packing::kRoot;
+        decisions_.packed_run = nests::kRunVectors * nest_.lanes;
+      }
     }
     // Vectors along the width of a picture want it stored so.
     if (const std::optional<nests::WidthVectors> width = nests::WidthVectorsOf(nest)) {
@@ -115,30 +118,21 @@ class Usual {
     move(decisions_.pass_order, false);
   }
 
-  // Where each piece of the parallel loop packs what it reads (panel.h), that loop is the one over the panels.
-  bool PackByPieces(const nests::RegisterTile& registers) {
-    std::vector<nests::Panel> panels;
-    for (const te::Operation* sum : nest_.sums) {
-      const nests::Panel panel = nests::PanelOf(nest_.structure, nest_.nest(), *sum, registers);
-      if (panel.kind != nests::Panel::Kind::kNone) panels.push_back(panel);
-    }
-    if (!nests::PiecesPackTheirOwn(nest_.nest(), panels, tile_, /*known=*/{}, target_.threads)) return false;
-    const auto over_panels = [&](int64_t a) {
-      return decisions_.axes[a].tiles > 1 &&
-             ReadDependsOn(*panels[0].access, panels[0].sum->axes[nest_.axes[a].position()].var);
+  // Makes the loops over parts of the panel, and no others, the parallel loop.
+  void ShareOut(const nests::Panel& panel) {
+    const auto over_panel = [&](int64_t a) {
+      return decisions_.axes[a].tiles > 1 && panel.ChangesAlong(nest_.axes[a].position());
     };
     std::vector<int64_t>& order = decisions_.tile_order;
-    const auto others = std::stable_partition(order.begin(), order.end(), over_panels);
-    decisions_.parallel = others - order.begin();
-    return true;
+    decisions_.parallel = std::stable_partition(order.begin(), order.end(), over_panel) - order.begin();
   }
 
   // Whether no two tiles read the same part of the operand.
-  bool UsedByOneTile(const NestOperand& operand) const {
+  bool UsedByOneTile(const nests::Panel& panel) const {
     const int vector = decisions_.VectorAxis(nest_);
     for (size_t a = 0; a < nest_.axes.size(); ++a) {
       if (static_cast<int>(a) == vector || decisions_.axes[a].tiles == 1) continue;
-      if (!ReadDependsOn(*operand.access, operand.sum->axes[nest_.axes[a].position()].var)) return false;
+      if (!panel.ChangesAlong(nest_.axes[a].position())) return false;
     }
     return true;
   }
@@ -176,7 +170,7 @@ class Usual {
     }
   }
 
-  // The fewest loops that give every thread enough pieces.
+  // The fewest loops that give every thread enough pieces, where they are not chosen yet.
   void ChooseParallel() {
     if (decisions_.parallel > 0) return;
     int64_t pieces = 1;

@@ -14,6 +14,11 @@ bool DependsOn(const Expr& expression, const Expr& variable) {
   return depends;
 }
 
+bool DependsOn(const Access& access, const Expr& variable) {
+  return std::any_of(access.indices.begin(), access.indices.end(),
+                     [&](const Expr& index) { return DependsOn(index, variable); });
+}
+
 std::optional<int64_t> Coefficient(const Expr& expression, const Expr& variable) {
   if (expression.Same(variable)) return 1;
   if (expression->kind == ExprKind::kBinary) {

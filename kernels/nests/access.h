@@ -18,6 +18,8 @@ struct Access {
 };
 
 bool DependsOn(const te::Expr& expression, const te::Expr& variable);
+// Whether the variable decides which element is read.
+bool DependsOn(const Access& access, const te::Expr& variable);
 
 // Coefficient of the variable where the expression is linear in it; nothing where it is not (a division, a position
 // that is data).

@@ -241,11 +241,7 @@ class BlockedNest {
   bool UsedByOneTile(const Panel& panel) const {
     for (size_t a = 0; a < main_.axes.size(); ++a) {
       if (static_cast<int>(a) == registers_.vector_axis || input_.tile[a] >= main_.axes[a].extent) continue;
-      const te::Expr& axis = panel.sum->axes[a].var;
-      if (std::none_of(panel.access->indices.begin(), panel.access->indices.end(),
-                       [&](const te::Expr& index) { return DependsOn(index, axis); })) {
-        return false;
-      }
+      if (!panel.ChangesAlong(a)) return false;
     }
     return true;
   }

@@ -194,6 +194,16 @@ Panel PanelOf(const Structure& structure, const Nest& nest, const te::Operation&
   return {Panel::Kind::kCopied, &sum, access};
 }
 
+std::vector<Panel> PanelsOf(const Structure& structure, const Nest& nest, const std::vector<const te::Operation*>& sums,
+                            const RegisterTile& registers) {
+  std::vector<Panel> panels;
+  for (const te::Operation* sum : sums) {
+    const Panel panel = PanelOf(structure, nest, *sum, registers);
+    if (panel.kind != Panel::Kind::kNone) panels.push_back(panel);
+  }
+  return panels;
+}
+
 bool IsKnown(const te::Operation& operand, const KnownInputs& known) {
   absl::flat_hash_set<const te::Operation*> seen{&operand};
   std::vector<const te::Operation*> open{&operand};
@@ -219,15 +229,11 @@ bool PiecesPackTheirOwn(const Nest& nest, const std::vector<Panel>& panels, cons
   for (size_t a = 0; a < axes.size(); ++a) {
     const TileLoop loop{static_cast<int>(a), axes[a].extent, std::min(tile[a], axes[a].extent), ""};
     if (loop.count() == 1) continue;
-    const auto depends = [&](const Panel& panel) {
-      return std::any_of(panel.access->indices.begin(), panel.access->indices.end(),
-                         [&](const te::Expr& index) { return DependsOn(index, panel.sum->axes[a].var); });
-    };
-    if (std::all_of(panels.begin(), panels.end(), depends)) {
-      loops.push_back(loop);
-    } else if (std::any_of(panels.begin(), panels.end(), depends)) {
-      return false;
-    }
+    const auto changing =
+        std::count_if(panels.begin(), panels.end(), [&](const Panel& panel) { return panel.ChangesAlong(a); });
+    if (changing == 0) continue;
+    if (changing < static_cast<int64_t>(panels.size())) return false;
+    loops.push_back(loop);
   }
   return !loops.empty() && PieceBalance(std::move(loops), std::max(threads, 1)) >= kBalanced;
 }

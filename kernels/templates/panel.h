@@ -33,8 +33,14 @@ struct Panel {
   Kind kind = Kind::kNone;
   const te::Operation* sum = nullptr;  // that reads it
   const Access* access = nullptr;      // points into the nest
+
+  // Whether iterations of this axis of the sum read other parts of the operand.
+  bool ChangesAlong(size_t axis) const { return DependsOn(*access, sum->axes[axis].var); }
 };
 Panel PanelOf(const Structure& structure, const Nest& nest, const te::Operation& sum, const RegisterTile& registers);
+// Those of several sums, without kNone.
+std::vector<Panel> PanelsOf(const Structure& structure, const Nest& nest, const std::vector<const te::Operation*>& sums,
+                            const RegisterTile& registers);
 
 // Whether the operand's values are known before the call: it is a known input, or computed of these alone.
 bool IsKnown(const te::Operation& operand, const KnownInputs& known);

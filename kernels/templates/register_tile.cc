@@ -20,11 +20,6 @@ constexpr double kManyRows = 12;
 constexpr int64_t kFewFeatures = 4;
 constexpr int64_t kWidth = 16;
 
-bool ReadDependsOn(const Access& access, const te::Expr& variable) {
-  return std::any_of(access.indices.begin(), access.indices.end(),
-                     [&](const te::Expr& index) { return DependsOn(index, variable); });
-}
-
 // The largest divisor of `extent` up to `limit`, unless that is poor: then the fewest passes, evenly filled.
 int64_t EvenRows(int64_t extent, int64_t limit) {
   if (extent <= limit) return std::max<int64_t>(extent, 1);
@@ -77,7 +72,7 @@ const Access* LargestVectorAccess(const Nest& nest, const te::Operation& contrac
   const Access* best = nullptr;
   for (const Access& access : nest.accesses) {
     if (access.reader.get() != &contraction) continue;
-    if (!ReadDependsOn(access, contraction.axes[vector_axis].var)) continue;
+    if (!DependsOn(access, contraction.axes[vector_axis].var)) continue;
     if (best == nullptr || Elements(*access.tensor) > Elements(*best->tensor)) best = &access;
   }
   return best;
@@ -86,7 +81,7 @@ const Access* LargestVectorAccess(const Nest& nest, const te::Operation& contrac
 double Reuse(const te::Operation& operation, const Access& access) {
   double reuse = 1;
   for (const te::IterVar& axis : operation.axes) {
-    if (!ReadDependsOn(access, axis.var)) reuse *= static_cast<double>(axis.extent);
+    if (!DependsOn(access, axis.var)) reuse *= static_cast<double>(axis.extent);
   }
   return reuse;
 }
@@ -96,7 +91,7 @@ bool IsDepthwise(const Nest& nest) {
   if (axis < 0 || !IsContraction(*nest.main)) return false;
   const std::vector<Access> accesses = AccessesOf(nest, *nest.main);
   return std::all_of(accesses.begin(), accesses.end(),
-                     [&](const Access& access) { return ReadDependsOn(access, nest.main->axes[axis].var); });
+                     [&](const Access& access) { return DependsOn(access, nest.main->axes[axis].var); });
 }
 
 int VectorAxisOf(const Nest& nest) {
@@ -131,8 +126,8 @@ std::optional<WidthVectors> WidthVectorsOf(const Nest& nest) {
     int64_t features = 1;
     bool grouped = false;
     for (const te::IterVar& axis : main.axes) {
-      if (!ReadDependsOn(taps, axis.var)) continue;
-      if (ReadDependsOn(picture, axis.var)) {
+      if (!DependsOn(taps, axis.var)) continue;
+      if (DependsOn(picture, axis.var)) {
         grouped = grouped || axis.extent > kFewFeatures;
       } else {
         features *= axis.extent;
@@ -141,7 +136,7 @@ std::optional<WidthVectors> WidthVectorsOf(const Nest& nest) {
     if (grouped || features > kFewFeatures) continue;
     for (int a = static_cast<int>(main.axes.size()) - 1; a >= 0; --a) {
       const te::Expr& var = main.axes[a].var;
-      if (main.axes[a].extent < kWidth || ReadDependsOn(taps, var)) continue;
+      if (main.axes[a].extent < kWidth || DependsOn(taps, var)) continue;
       for (size_t d = 0; d < picture.indices.size(); ++d) {
         const std::optional<int64_t> step = Coefficient(picture.indices[d], var);
         if (step && *step == 1) return WidthVectors{a, picture.tensor, static_cast<int>(d)};
@@ -228,7 +223,7 @@ RegisterTile ChooseRegisterTile(const Nest& nest, const std::vector<int64_t>& ti
   const auto reused = [&](int a) {
     if (a == registers.vector_axis || main.axes[a].extent == 1 || tile[a] == 1) return false;
     return !IsContraction(main) || std::any_of(accesses.begin(), accesses.end(), [&](const Access& access) {
-      return !ReadDependsOn(access, main.axes[a].var) && ReadDependsOn(access, main.axes[registers.vector_axis].var);
+      return !DependsOn(access, main.axes[a].var) && DependsOn(access, main.axes[registers.vector_axis].var);
     });
   };
   for (int a = static_cast<int>(main.axes.size()) - 1; a >= 0; --a) {

@@ -28,13 +28,9 @@ class TiledNest {
         input_(input),
         root_(*input.nest.root),
         main_(*input.nest.main),
-        registers_(ChooseRegisterTile(input.nest, input.tile, input.target, input.accumulators)) {
-    for (const te::Operation* operation : Sums()) {
-      const Panel panel = PanelOf(input.structure, input.nest, *operation, registers_);
-      if (panel.kind != Panel::Kind::kNone) panels_.push_back(panel);
-    }
-    packs_its_own_ = PiecesPackTheirOwn(input.nest, panels_, input.tile, input.known, input.target.threads);
-  }
+        registers_(ChooseRegisterTile(input.nest, input.tile, input.target, input.accumulators)),
+        panels_(PanelsOf(input.structure, input.nest, Sums(), registers_)),
+        packs_its_own_(PiecesPackTheirOwn(input.nest, panels_, input.tile, input.known, input.target.threads)) {}
 
   absl::Status Run() {
     SMELT_RETURN_IF_ERROR(PlaceSums());
@@ -60,10 +56,7 @@ class TiledNest {
 
   // Whether some packed operand changes along the axis, as with the batch of a batched product.
   bool PanelsDependOn(size_t axis) const {
-    return std::any_of(panels_.begin(), panels_.end(), [&](const Panel& panel) {
-      return std::any_of(panel.access->indices.begin(), panel.access->indices.end(),
-                         [&](const te::Expr& index) { return DependsOn(index, panel.sum->axes[axis].var); });
-    });
+    return std::any_of(panels_.begin(), panels_.end(), [&](const Panel& panel) { return panel.ChangesAlong(axis); });
   }
 
   bool IsRow(size_t axis) const {
@@ -301,11 +294,11 @@ class TiledNest {
   const te::Operation& root_;
   const te::Operation& main_;
   const RegisterTile registers_;
-  std::vector<Panel> panels_;
+  const std::vector<Panel> panels_;
+  const bool packs_its_own_;  // each piece of the parallel loop makes the panels that it reads
   std::vector<std::string> sums_;
   std::vector<std::string> loops_;  // the root's loop of each axis of the main operation
   std::string tile_loop_;           // the accumulators live inside it
-  bool packs_its_own_ = false;      // each piece of the parallel loop makes the panels that it reads
   std::string panel_loop_;          // the innermost one over tiles, or over panels: what a piece packs lives inside it
 };
 
