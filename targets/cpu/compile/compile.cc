@@ -148,17 +148,22 @@ class Compilation {
   // The tile's register tile is as large as leaves the inner loops without spills, or spills least. `schedule`: that
   // with the largest one.
   absl::StatusOr<Candidate> BuildTile(const kernels::nests::Tile& tile, kernels::schedule::Schedule schedule) {
-    absl::StatusOr<Candidate> best = Build(std::move(schedule), tile.ToString());
-    if (!best.ok() || !kernels::nests::IsContraction(*structure_.main_nest().main)) return best;
-    best->accumulators = Accumulators(tile, 0);
+    if (!kernels::nests::IsContraction(*structure_.main_nest().main))
+      return Build(std::move(schedule), tile.ToString());
+    const auto build = [&](kernels::schedule::Schedule tiled, int64_t most) {
+      absl::StatusOr<Candidate> built = Build(std::move(tiled), tile.ToString());
+      if (built.ok()) built->accumulators = Accumulators(tile, most);
+      return built;
+    };
+    absl::StatusOr<Candidate> best = build(std::move(schedule), /*most=*/0);
+    if (!best.ok()) return best;
     for (const double share : kFewerAccumulators) {
       if (best->object.vector_spills == 0) break;
       const int64_t most = static_cast<int64_t>(share * kernels::nests::MostAccumulators(target_));
       absl::StatusOr<kernels::schedule::Schedule> smaller = kernels::nests::ScheduleStructure(
           structure_, tile.extents, target_, {.accumulators = most, .known = way_.known});
       if (!smaller.ok() || smaller->ToString() == best->schedule.ToString()) continue;
-      absl::StatusOr<Candidate> next = Build(*std::move(smaller), tile.ToString());
-      if (next.ok()) next->accumulators = Accumulators(tile, most);
+      absl::StatusOr<Candidate> next = build(*std::move(smaller), most);
       if (next.ok() && next->SpillsLess(*best)) best = std::move(next);
     }
     return best;
