@@ -1,5 +1,5 @@
-// The version of what decides a simulated time: a hash of the sources of the accelerator, its simulator and this
-// folder, made by cmake/source_version.cmake.
+// The version of what decides a simulated time: a hash of the sources of the accelerator's instructions and lowering,
+// of its simulator, of the host's costs and of this folder, made by cmake/source_version.cmake.
 #pragma once
 
 namespace smelt::vdla {
