@@ -61,7 +61,7 @@ absl::Status Eval(const Flags& flags) {
     SMELT_ASSIGN_OR_RETURN(target.machine, machine::ReadMachine(model.machine));
   }
   SMELT_RETURN_IF_ERROR(target.machine.SetFigures(model.target_figures));
-  gnn::LoadOptions options{.rough = {}, .estimate = target.estimate};
+  gnn::LoadOptions options{.estimate_of = [&](const machine::TargetId& told) { return target.EstimateOf(told); }};
   for (const auto& [name, kind] : targets::Kinds()) {
     if (kind.rough_rules != nullptr) options.rough.emplace(name, kind.rough_rules());
   }
@@ -147,7 +147,7 @@ Action AddEval(CLI::App& app) {
   app.add_option("MODEL", flags->model, "Model file")->required();
   app.add_option("CORPUS", flags->corpus, "Corpus folder, or several separated by commas")->required();
   app.add_option("--baseline", flags->baseline, "Further models beside it, separated by commas, for example an LSTM");
-  app.add_option("--target", flags->target, "Target that the corpus was measured on")->capture_default_str();
+  app.add_option("--target", flags->target, kFeatureTargetHelp)->capture_default_str();
   app.add_option("--seed", flags->seed, "Seed of the split, as in training")->capture_default_str();
   app.add_option("--validation", flags->validation, "Share of programs for validation, as in training")
       ->check(CLI::Range(0.0, 0.9))

@@ -26,19 +26,26 @@ absl::StatusOr<gnn::SplitOptions> ReadSplit(double validation, double test, uint
   return options;
 }
 
+absl::StatusOr<gnn::KernelEstimate> FeatureTarget::EstimateOf(const machine::TargetId& told) const {
+  const bool names_all = id.kind != "cpu";
+  if (names_all && !id.Agrees(told)) {
+    return UsageError(
+        absl::StrCat("--target=", id.ToString(), ": the corpus was measured for `", told.ToString(), "`"));
+  }
+  const machine::TargetId& measured = names_all || told.kind.empty() ? asked : told;
+  const auto kind = targets::Kinds().find(measured.kind);
+  if (kind == targets::Kinds().end() || kind->second.estimate == nullptr) return gnn::KernelEstimate();
+  return kind->second.estimate(measured);
+}
+
 absl::StatusOr<FeatureTarget> ReadFeatureTarget(const std::string& words) {
   const absl::StatusOr<machine::TargetId> id = targets::ReadTargetId(words);
   if (!id.ok() || id->kind == "cpu") {
     SMELT_ASSIGN_OR_RETURN(const cpu::Target processor, ReadProcessor(words));
-    return FeatureTarget{processor, processor.ToString(), {}, nullptr};
+    return FeatureTarget{{}, machine::TargetId::Parse(processor.ToString()), processor};
   }
-  SMELT_ASSIGN_OR_RETURN(std::shared_ptr<const targets::Target> target, targets::Open(*id, {}));
-  const auto seconds = target->HeuristicCost();
-  return FeatureTarget{target->machine(), target->id().ToString(),
-                       [seconds](const hlo::Computation& kernel) {
-                         return kernels::cost::CostEstimate{.compute_seconds = seconds(kernel)};
-                       },
-                       target};
+  SMELT_ASSIGN_OR_RETURN(const std::unique_ptr<targets::Target> target, targets::Open(*id, {}));
+  return FeatureTarget{*id, target->id(), target->machine()};
 }
 
 }  // namespace smelt::cli

@@ -18,7 +18,8 @@ namespace smelt::gnn {
 
 // `name` is what Describe says.
 std::unique_ptr<Predictor> EstimatePredictor(std::string name, KernelEstimate estimate);
-// Loads a model as Predictor::Load does, one that was trained on features with this estimate (LoadOptions::estimate).
+// Loads a model as Predictor::Load does, one that was trained on features with this estimate
+// (LoadOptions::estimate_of).
 absl::StatusOr<std::unique_ptr<Predictor>> LoadWithEstimate(const std::string& path, const machine::Machine& target,
                                                             std::string_view kind, KernelEstimate estimate);
 

@@ -16,6 +16,7 @@
 
 #include "absl/status/statusor.h"
 #include "fusion/rules.h"
+#include "gnn/features/features.h"
 #include "machine/target_id.h"
 #include "measure/worker_process.h"
 #include "targets/target.h"
@@ -56,6 +57,8 @@ struct Kind {
   // Its own rules of fusion where heuristics go by the rough cost (fusion/kernel_cost.h); null: they go by the
   // analytical one.
   fusion::Rules (*rough_rules)() = nullptr;
+  // Its own formula of a kernel's time, which its models have among their features; null: the analytical model's.
+  absl::StatusOr<gnn::KernelEstimate> (*estimate)(const machine::TargetId& id) = nullptr;
   // InvalidArgument: the name asks for what the kind has not. Other errors: it cannot work here.
   absl::StatusOr<std::unique_ptr<Target>> (*open)(const machine::TargetId& id, const Settings& settings) = nullptr;
   // What the hidden verb `measure-worker` runs where the target's devices are this program started again; null: they

@@ -46,7 +46,7 @@ absl::Status Train(const Flags& flags) {
   }
   // Otherwise with those of the machine that the corpus tells; where it tells none, this one's.
   const gnn::LoadOptions load{.machine_of_records = flags.init.empty() && flags.figures.empty(),
-                              .estimate = target.estimate};
+                              .estimate_of = [&](const machine::TargetId& told) { return target.EstimateOf(told); }};
   SMELT_ASSIGN_OR_RETURN(const gnn::Dataset data, gnn::LoadDataset(flags.corpus, target.machine, load));
   for (const std::string& warning : data.warnings) std::fprintf(stderr, "%s\n", warning.c_str());
   SMELT_ASSIGN_OR_RETURN(const gnn::SplitOptions split_options,
@@ -57,7 +57,7 @@ absl::Status Train(const Flags& flags) {
                split.test.size());
   gnn::ModelFile file;
   // The corpus says whose kernels it timed; one that does not is taken for our own, on the machine of the features.
-  file.target = data.target.kind.empty() ? target.name : data.target.ToString();
+  file.target = (data.target.kind.empty() ? target.id : data.target).ToString();
   file.target_figures = data.machine.Figures();
   file.machine = machine::DescribeMachine(data.machine);
   file.device = data.device;
@@ -158,7 +158,7 @@ Action AddTraining(CLI::App& app) {
   app.add_option("--model", flags->model, "graphsage or lstm")
       ->check(CLI::IsMember({"graphsage", "lstm"}))
       ->capture_default_str();
-  app.add_option("--target", flags->target, "Target that the corpus was measured on")->capture_default_str();
+  app.add_option("--target", flags->target, kFeatureTargetHelp)->capture_default_str();
   app.add_option("--epochs", flags->train.epochs, "Passes over the training set")
       ->check(CLI::Range(1, 100000))
       ->capture_default_str();

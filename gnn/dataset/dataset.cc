@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <optional>
 #include <set>
 
 #include "absl/container/flat_hash_map.h"
@@ -48,7 +49,7 @@ struct TimesOf {
 };
 
 absl::StatusOr<Example> Featurise(const KernelExample& record, const machine::Machine& target,
-                                  const LoadOptions& options, const fusion::Rules* rough,
+                                  const LoadOptions& options, const fusion::Rules* rough, const KernelEstimate& own,
                                   std::vector<std::string>* kept_tiles) {
   SMELT_ASSIGN_OR_RETURN(std::unique_ptr<hlo::Module> module,
                          hlo::ParseModule(record.kernel_text, {.file_name = record.program}));
@@ -60,9 +61,8 @@ absl::StatusOr<Example> Featurise(const KernelExample& record, const machine::Ma
   Example example;
   example.program = record.program;
   example.hash = record.hash;
-  example.graph = ExtractFeatures(kernel, target, options.estimate);
-  example.analytical_seconds =
-      (options.estimate ? options.estimate(kernel) : kernels::cost::EstimateKernel(kernel, target)).seconds();
+  example.graph = ExtractFeatures(kernel, target, own);
+  example.analytical_seconds = (own ? own(kernel) : kernels::cost::EstimateKernel(kernel, target)).seconds();
   if (rough != nullptr) {
     SMELT_ASSIGN_OR_RETURN(example.rough_seconds, fusion::KernelSeconds(*module, *rough));
   }
@@ -165,6 +165,7 @@ absl::StatusOr<Dataset> LoadDataset(const std::string& folders, const machine::M
   Dataset data;
   data.machine = target;
   std::string known_machine;
+  std::optional<KernelEstimate> own;
   absl::flat_hash_map<std::pair<std::string, Hash128>, size_t> seen;  // number of the example
   for (absl::string_view folder : absl::StrSplit(folders, ',', absl::SkipEmpty())) {
     absl::flat_hash_map<size_t, TimesOf> times;  // of this corpus, by number of the example
@@ -190,10 +191,16 @@ absl::StatusOr<Dataset> LoadDataset(const std::string& folders, const machine::M
       } else if (known != seen.end() && record.measurements.size() < 2) {
         return absl::OkStatus();
       }
+      if (!own) {
+        own.emplace();
+        if (options.estimate_of) {
+          SMELT_ASSIGN_OR_RETURN(*own, options.estimate_of(data.target));
+        }
+      }
       const auto rough = options.rough.find(data.target.kind);
       std::vector<std::string> kept;
-      absl::StatusOr<Example> example =
-          Featurise(record, data.machine, options, rough == options.rough.end() ? nullptr : &rough->second, &kept);
+      absl::StatusOr<Example> example = Featurise(record, data.machine, options,
+                                                  rough == options.rough.end() ? nullptr : &rough->second, *own, &kept);
       if (!example.ok()) {
         data.warnings.push_back(absl::StrCat("skipped kernel ", record.hash.ToHex(), " of ", record.program, ": ",
                                              example.status().message()));

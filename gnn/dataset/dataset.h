@@ -4,6 +4,7 @@
 //   Split split = SplitByProgram(data, {.seed = 1});
 #pragma once
 
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -52,8 +53,9 @@ struct LoadOptions {
   std::map<std::string, fusion::Rules> rough;
   // Features are made for the machine that the records tell, where they tell one, and not for the caller's.
   bool machine_of_records = false;
-  // The target's own, in the place of the analytical model: in features and in analytical_seconds.
-  KernelEstimate estimate;
+  // The own formula of the target that the records tell, in the place of the analytical model: in features and in
+  // analytical_seconds. Unset, or an unset result: there is none.
+  std::function<absl::StatusOr<KernelEstimate>(const machine::TargetId& told)> estimate_of;
 };
 
 // Reads and featurises a corpus (or several, separated by commas). A kernel that appears more than once with the same

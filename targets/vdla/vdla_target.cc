@@ -57,17 +57,24 @@ class VdlaTunable : public targets::FusionTunable {
   const Accelerator& accelerator_;
 };
 
+gnn::KernelEstimate EstimateBy(std::shared_ptr<const Accelerator> accelerator) {
+  return [accelerator = std::move(accelerator)](const hlo::Computation& kernel) {
+    return kernels::cost::CostEstimate{.compute_seconds = accelerator->RoughSeconds(kernel)};
+  };
+}
+
 class Vdla : public targets::Target {
  public:
-  Vdla(isa::Config config, VdlaOptions options) : accelerator_(std::move(config)), options_(std::move(options)) {}
+  Vdla(isa::Config config, VdlaOptions options)
+      : accelerator_(std::make_shared<const Accelerator>(std::move(config))), options_(std::move(options)) {}
 
-  machine::TargetId id() const override { return {"vdla", accelerator_.config().name, 1}; }
+  machine::TargetId id() const override { return {"vdla", accelerator_->config().name, 1}; }
   // The machine counts with all its figures: two files may give one name to different ones.
   std::string CompilerVersion() const override {
     return absl::StrCat("vdla ", isa::kVersion, " smelt ", SourceVersion(), " machine ",
-                        HashOf(accelerator_.config().ToJson()).ToHex().substr(0, 12));
+                        HashOf(accelerator_->config().ToJson()).ToHex().substr(0, 12));
   }
-  const machine::Machine& machine() const override { return accelerator_.machine(); }
+  const machine::Machine& machine() const override { return accelerator_->machine(); }
 
   fusion::Rules rules() const override {
     fusion::Rules rules = fusion::Rules::OwnKernels();
@@ -76,7 +83,7 @@ class Vdla : public targets::Target {
     rules.reads_through_contraction_operands = false;
     // Packing brings elements to their places, wherever these are.
     rules.moves_arrays_of_contractions = true;
-    const machine::Machine& host = accelerator_.host();
+    const machine::Machine& host = accelerator_->host();
     rules.flops_per_second = host.peak_flops_f32;
     rules.element_operations_per_second = host.peak_flops_f32 / 2;
     rules.memory_bytes_per_second = host.levels.back().bytes_per_second;
@@ -99,28 +106,26 @@ class Vdla : public targets::Target {
   }
 
   absl::StatusOr<double> RoughSeconds(const fusion::Kernel& kernel) const override {
-    return accelerator_.RoughSeconds(kernel.computation());
+    return accelerator_->RoughSeconds(kernel.computation());
   }
   // The one that comes with the tool, or the formula of schedules and of the host.
   absl::StatusOr<std::unique_ptr<gnn::Predictor>> OpenPredictor(const std::string& name) const override {
-    const gnn::KernelEstimate estimate = [this](const hlo::Computation& kernel) {
-      return kernels::cost::CostEstimate{.compute_seconds = accelerator_.RoughSeconds(kernel)};
-    };
+    const gnn::KernelEstimate estimate = EstimateBy(accelerator_);
     const std::string path = name.empty() ? gnn::ShippedModelPath("vdla") : name;
     if (path.empty() || path == "analytical") {
-      return gnn::EstimatePredictor(absl::StrCat("formula of ", accelerator_.config().name, "'s schedules"), estimate);
+      return gnn::EstimatePredictor(absl::StrCat("formula of ", accelerator_->config().name, "'s schedules"), estimate);
     }
     return gnn::LoadWithEstimate(path, machine(), "vdla", estimate);
   }
   std::function<double(const hlo::Computation&)> HeuristicCost() const override {
-    return [this](const hlo::Computation& kernel) { return accelerator_.RoughSeconds(kernel); };
+    return [this](const hlo::Computation& kernel) { return accelerator_->RoughSeconds(kernel); };
   }
 
   std::vector<targets::KernelForm> FormsOf(const hlo::Module&,
                                            const std::vector<fusion::Kernel>& kernels) const override {
     std::vector<targets::KernelForm> forms;
     for (const fusion::Kernel& kernel : kernels) {
-      const absl::Status layer = accelerator_.WhyOnHost(kernel.computation());
+      const absl::Status layer = accelerator_->WhyOnHost(kernel.computation());
       forms.push_back({.opaque = layer.ok() ? "" : absl::StrCat("on the host: ", std::string(layer.message()))});
     }
     return forms;
@@ -129,7 +134,7 @@ class Vdla : public targets::Target {
   absl::StatusOr<targets::KernelListing> Show(const fusion::Kernel& kernel, const std::string& way) const override {
     const auto kept = std::make_shared<const fusion::Kernel>(
         fusion::Kernel{kernel.module->Clone(), kernel.hash, kernel.name, kernel.operands});
-    SMELT_ASSIGN_OR_RETURN(const std::unique_ptr<LayerProgram> program, accelerator_.Build(kept, way));
+    SMELT_ASSIGN_OR_RETURN(const std::unique_ptr<LayerProgram> program, accelerator_->Build(kept, way));
     return targets::KernelListing{{"hlo", hlo::ToText(*kernel.module)},
                                   {"schedule", program->schedule().ToString()},
                                   {"cycles", absl::StrCat(program->report().cycles)},
@@ -151,12 +156,12 @@ class Vdla : public targets::Target {
  private:
   absl::StatusOr<std::unique_ptr<targets::Tunable>> Tunable(targets::Program program, const std::string& fusion) const {
     SMELT_ASSIGN_OR_RETURN(fusion::Space space, fusion::Space::Build(program.module(), rules()));
-    auto tunable = std::make_unique<VdlaTunable>(*this, accelerator_, std::move(program), std::move(space));
+    auto tunable = std::make_unique<VdlaTunable>(*this, *accelerator_, std::move(program), std::move(space));
     SMELT_RETURN_IF_ERROR(tunable->SetDefault(fusion));
     return tunable;
   }
 
-  const Accelerator accelerator_;
+  const std::shared_ptr<const Accelerator> accelerator_;
   const VdlaOptions options_;
 };
 
@@ -164,6 +169,10 @@ class Vdla : public targets::Target {
 
 std::unique_ptr<targets::Target> VdlaTarget(isa::Config config, VdlaOptions options) {
   return std::make_unique<Vdla>(std::move(config), std::move(options));
+}
+
+gnn::KernelEstimate VdlaEstimate(isa::Config config) {
+  return EstimateBy(std::make_shared<const Accelerator>(std::move(config)));
 }
 
 }  // namespace smelt::vdla

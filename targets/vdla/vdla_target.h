@@ -10,6 +10,7 @@
 #include <memory>
 #include <string>
 
+#include "gnn/features/features.h"
 #include "targets/target.h"
 #include "vdla/isa/config.h"
 
@@ -26,5 +27,7 @@ struct VdlaOptions {
 };
 
 std::unique_ptr<targets::Target> VdlaTarget(isa::Config config, VdlaOptions options);
+// What a kernel takes by the formulas of its schedules and of the host: among the features of models of such kernels.
+gnn::KernelEstimate VdlaEstimate(isa::Config config);
 
 }  // namespace smelt::vdla

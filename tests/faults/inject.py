@@ -5,7 +5,7 @@ it had not.
   tests/faults/inject.py build/release/smelt build/release/tests/faults/libsmelt_preload.so
   tests/faults/inject.py --short ...                      # some of them, within a minute: what ctest runs
   tests/faults/inject.py --verbs=tune --calls=fsync ...   # those alone
-  tests/faults/inject.py --xla=.venv/bin/python ...       # tune and profile with XLA's child as well
+  tests/faults/inject.py --xla=.venv/bin/python ...       # tune and profile with XLA's child as well (tune-xla, profile-xla)
 
 Each verb runs once while its calls are counted, in the program and in its measuring children. Then, for calls of each kind spread over
 that count, a new folder is made, the call fails there (once, or that one and all after it; KILL ends the process at it), and the command
@@ -296,17 +296,20 @@ def main():
     parser.add_argument("smelt")
     parser.add_argument("preload")
     parser.add_argument("--short", action="store_true")
-    parser.add_argument("--verbs", default="tune,profile,train")
+    parser.add_argument("--verbs", default="tune,profile,train,tune-xla,profile-xla")
     parser.add_argument("--calls", default=",".join(CALLS))
     parser.add_argument("--places", type=int, default=6, help="of each kind of call, about so many")
     parser.add_argument("--xla", help="a Python with jaxlib")
     flags = parser.parse_args()
     smelt, preload = os.path.abspath(flags.smelt), os.path.abspath(flags.preload)
     verbs = {"tune": Tune(), "profile": Profile(), "train": Train()}
-    verbs = {name: verb for name, verb in verbs.items() if name in flags.verbs.split(",")}
     if flags.xla:
         python = f"--python={os.path.abspath(flags.xla)}"
-        verbs.update({"tune, xla": Tune(["--target=xla", python]), "profile, xla": Profile(["--target=xla", python])})
+        verbs.update({"tune-xla": Tune(["--target=xla", python]), "profile-xla": Profile(["--target=xla", python])})
+    wanted = flags.verbs.split(",")
+    if unknown := [name for name in wanted if name not in verbs and name not in ("tune-xla", "profile-xla")]:
+        parser.error(f"unknown verb {unknown[0]}")
+    verbs = {name: verb for name, verb in verbs.items() if name in wanted}
     # Small writes to a memory file system are quick; faults come from the library, not from the disk.
     scratch = pathlib.Path(tempfile.mkdtemp(prefix="smelt-faults-", dir="/dev/shm" if os.access("/dev/shm", os.W_OK) else None))
     injected, kept, problems = 0, 0, []

@@ -105,6 +105,26 @@ TEST_F(VdlaTool, KernelsAloneAndWhatMovesBetweenThemAreTheProgram) {
   EXPECT_NEAR(us, 1e3 * alone.at("default_ms").get<double>(), 1e-6 * us);
 }
 
+// Whose formulas stand among a model's features, the corpus says; a user who says something else is told.
+TEST_F(VdlaTool, AModelIsJudgedByTheTargetOfItsCorpus) {
+  Output({"profile", In("net.hlo"), "--target=vdla:pynq", "--task=fusion", "--configs=3", "-o", In("corpus")});
+  std::vector<std::string> eval = {"eval", SMELT_SOURCE_DIR "/models/vdla.smeltmodel", In("corpus"), "--all", "--json"};
+  const std::string by_corpus = Output(eval);
+  const auto json = nlohmann::json::parse(by_corpus.substr(by_corpus.find('{')));
+  int programs = 0;
+  for (const char* sizes : {"large", "small"}) {
+    for (const auto& program : json.at("contenders").at(0).at(sizes)) {
+      ++programs;
+      EXPECT_LT(program.at("mape").get<double>(), 0.1) << by_corpus;
+    }
+  }
+  EXPECT_GT(programs, 0);
+  eval.push_back("--target=vdla:pynq");
+  EXPECT_EQ(Output(eval), by_corpus);
+  eval.back() = "--target=vdla:big";
+  EXPECT_THAT(Output(eval, 2), HasSubstr("--target=vdla:big,threads=1: the corpus was measured for `vdla:pynq"));
+}
+
 TEST_F(VdlaTool, IsTunedAndVerified) {
   const std::string report =
       Output({"tune", In("net.hlo"), "--target=vdla:pynq", "--budget=10", "--out=" + In("run"), "--quiet", "--json"});
