@@ -296,7 +296,7 @@ def main():
     parser.add_argument("smelt")
     parser.add_argument("preload")
     parser.add_argument("--short", action="store_true")
-    parser.add_argument("--verbs", default="tune,profile,train,tune-xla,profile-xla")
+    parser.add_argument("--verbs", help="by default all; those of XLA need --xla")
     parser.add_argument("--calls", default=",".join(CALLS))
     parser.add_argument("--places", type=int, default=6, help="of each kind of call, about so many")
     parser.add_argument("--xla", help="a Python with jaxlib")
@@ -306,9 +306,9 @@ def main():
     if flags.xla:
         python = f"--python={os.path.abspath(flags.xla)}"
         verbs.update({"tune-xla": Tune(["--target=xla", python]), "profile-xla": Profile(["--target=xla", python])})
-    wanted = flags.verbs.split(",")
-    if unknown := [name for name in wanted if name not in verbs and name not in ("tune-xla", "profile-xla")]:
-        parser.error(f"unknown verb {unknown[0]}")
+    wanted = flags.verbs.split(",") if flags.verbs else list(verbs)
+    if unknown := [name for name in wanted if name not in verbs]:
+        parser.error(f"no verb {unknown[0]} among {', '.join(verbs)}" + ("" if flags.xla else "; --xla adds tune-xla and profile-xla"))
     verbs = {name: verb for name, verb in verbs.items() if name in wanted}
     # Small writes to a memory file system are quick; faults come from the library, not from the disk.
     scratch = pathlib.Path(tempfile.mkdtemp(prefix="smelt-faults-", dir="/dev/shm" if os.access("/dev/shm", os.W_OK) else None))
