@@ -35,7 +35,10 @@ absl::StatusOr<gnn::KernelEstimate> FeatureTarget::EstimateOf(const machine::Tar
   const machine::TargetId& measured = names_all || told.kind.empty() ? asked : told;
   const auto kind = targets::Kinds().find(measured.kind);
   if (kind == targets::Kinds().end() || kind->second.estimate == nullptr) return gnn::KernelEstimate();
-  return kind->second.estimate(measured);
+  absl::StatusOr<gnn::KernelEstimate> estimate = kind->second.estimate(measured);
+  if (estimate.ok() || names_all) return estimate;
+  return UsageError(absl::StrCat("the corpus was measured for ", estimate.status().message(),
+                                 "; --target=", measured.kind, ":FILE says where it is described"));
 }
 
 absl::StatusOr<FeatureTarget> ReadFeatureTarget(const std::string& words) {
