@@ -30,7 +30,7 @@ namespace {
 struct Flags {
   std::string model, corpus, baseline, target = "cpu:threads=1", test_programs, scatter;
   double validation = 0.1, test = 0.1;
-  uint64_t seed = 1;
+  uint64_t split_seed = 1;
   bool all = false, json = false;
 };
 
@@ -54,6 +54,49 @@ void NoteOtherTarget(const std::string& path, const gnn::ModelFile& model, const
                model.target.c_str(), data.target.ToString().c_str());
 }
 
+// Numbers of the kernels that say how good the models are: those of programs that none of them learned from, as far as
+// they tell; otherwise those that the split of the flags holds out.
+absl::StatusOr<std::vector<int64_t>> Judges(const Flags& flags, const gnn::Dataset& data, const gnn::ModelFile& model,
+                                            const std::deque<gnn::ModelFile>& baselines) {
+  std::set<std::string> learned(model.programs.begin(), model.programs.end());
+  bool all_tell = !model.programs.empty();
+  for (const gnn::ModelFile& baseline : baselines) {
+    learned.insert(baseline.programs.begin(), baseline.programs.end());
+    all_tell &= !baseline.programs.empty();
+  }
+  std::vector<int64_t> examples;
+  if (all_tell && flags.test_programs.empty()) {
+    examples = gnn::UnseenBy(data, learned);
+  } else {
+    SMELT_ASSIGN_OR_RETURN(const gnn::SplitOptions options,
+                           ReadSplit(flags.validation, flags.test, flags.split_seed, flags.test_programs));
+    examples = gnn::SplitByProgram(data, options).test;
+    const std::set<std::string> named(options.test_programs.begin(), options.test_programs.end());
+    for (const std::string& program : learned) {
+      if (named.contains(program))
+        std::fprintf(stderr, "%s: names %s, which a model learned from\n", flags.test_programs.c_str(),
+                     program.c_str());
+    }
+  }
+  const bool nothing_held_out = examples.empty() && flags.test_programs.empty();
+  if (flags.all || nothing_held_out) {
+    examples.resize(data.examples.size());
+    std::iota(examples.begin(), examples.end(), 0);
+  }
+  if (examples.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat(flags.corpus, ": has no kernel of its own of a program that ",
+                                                   flags.test_programs, " names; --all evaluates on everything"));
+  }
+  if (nothing_held_out && !flags.all) {
+    std::fprintf(
+        stderr,
+        "%s: none of its programs (%zu) is new to the models, so that all kernels are evaluated on, which is no test "
+        "of a model that learned from them; more programs, or a larger --test in training, hold some out\n",
+        flags.corpus.c_str(), data.Programs().size());
+  }
+  return examples;
+}
+
 absl::Status Eval(const Flags& flags) {
   SMELT_ASSIGN_OR_RETURN(FeatureTarget target, ReadFeatureTarget(flags.target));
   SMELT_ASSIGN_OR_RETURN(const gnn::ModelFile model, gnn::LoadModel(flags.model));
@@ -68,26 +111,6 @@ absl::Status Eval(const Flags& flags) {
   SMELT_ASSIGN_OR_RETURN(const gnn::Dataset data, gnn::LoadDataset(flags.corpus, target.machine, options));
   for (const std::string& warning : data.warnings) std::fprintf(stderr, "%s\n", warning.c_str());
   NoteOtherTarget(flags.model, model, data);
-  SMELT_ASSIGN_OR_RETURN(const gnn::SplitOptions split_options,
-                         ReadSplit(flags.validation, flags.test, flags.seed, flags.test_programs));
-  gnn::Split split = gnn::SplitByProgram(data, split_options);
-  std::vector<int64_t> examples = split.test;
-  const bool nothing_held_out = examples.empty() && flags.test_programs.empty();
-  if (flags.all || nothing_held_out) {
-    examples.resize(data.examples.size());
-    std::iota(examples.begin(), examples.end(), 0);
-  }
-  if (examples.empty()) {
-    return absl::InvalidArgumentError(absl::StrCat(flags.corpus, ": has no kernel of its own of a program that ",
-                                                   flags.test_programs, " names; --all evaluates on everything"));
-  }
-  if (nothing_held_out && !flags.all) {
-    std::fprintf(
-        stderr,
-        "%s: the split holds out none of its programs (%zu), so that all kernels are evaluated on, which is no test "
-        "of a model that learned from them; more programs, or a larger --test in training and here, hold some out\n",
-        flags.corpus.c_str(), data.Programs().size());
-  }
   std::vector<gnn::Contender> contenders = {ContenderOf(model, "model")};
   std::vector<std::string> files = {flags.model};
   std::deque<gnn::ModelFile> baselines;  // contenders point into them
@@ -103,6 +126,7 @@ absl::Status Eval(const Flags& flags) {
     NoteOtherTarget(files.back(), baseline, data);
     contenders.push_back(ContenderOf(baseline, "baseline"));
   }
+  SMELT_ASSIGN_OR_RETURN(const std::vector<int64_t> examples, Judges(flags, data, model, baselines));
   // Networks of one kind go by their files.
   std::set<std::string> kinds;
   for (const gnn::Contender& contender : contenders) kinds.insert(contender.name);
@@ -148,7 +172,9 @@ Action AddEval(CLI::App& app) {
   app.add_option("CORPUS", flags->corpus, "Corpus folder, or several separated by commas")->required();
   app.add_option("--baseline", flags->baseline, "Further models beside it, separated by commas, for example an LSTM");
   app.add_option("--target", flags->target, kFeatureTargetHelp)->capture_default_str();
-  app.add_option("--seed", flags->seed, "Seed of the split, as in training")->capture_default_str();
+  app.add_option("--split-seed", flags->split_seed,
+                 "Seed of the split, as in training, where a model does not tell what it learned from")
+      ->capture_default_str();
   app.add_option("--validation", flags->validation, "Share of programs for validation, as in training")
       ->check(CLI::Range(0.0, 0.9))
       ->capture_default_str();

@@ -100,6 +100,9 @@ nlohmann::json ToJson(const tuner::TuneReport& report, const measure::Budget& bu
   for (const tuner::StartingPoint& start : report.starts) {
     if (std::isfinite(start.relative)) starts[start.name] = start.relative;
   }
+  nlohmann::json found = nlohmann::json::array();
+  for (const tuner::BestUntil& best : report.found)
+    found.push_back({{"hardware_seconds", best.hardware_seconds}, {"relative", best.relative}});
   nlohmann::json alone = nlohmann::json::array();
   for (const tuner::KernelAlone& kernel : report.alone) {
     alone.push_back({{"name", kernel.name},
@@ -140,6 +143,7 @@ nlohmann::json ToJson(const tuner::TuneReport& report, const measure::Budget& bu
                       {"same_library_ms", 1e3 * report.own_fusions_seconds},
                       {"knobs", knobs},
                       {"starts", starts},
+                      {"found", found},
                       {"kernels_alone", alone},
                       {"interrupted", report.interrupted}};
   // Where nothing was measured there are no times.

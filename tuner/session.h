@@ -74,6 +74,12 @@ struct StartingPoint {
   double relative = 0;  // its time over the default's; infinity: it failed
 };
 
+// The fastest program but the default that was timed until then, and when that was.
+struct BestUntil {
+  double hardware_seconds = 0;  // of compiling and timing since the search began
+  double relative = 0;          // its time over the default's
+};
+
 // What the answer has beside its fusions.
 struct ChosenKnob {
   std::string name;   // of what it is about
@@ -117,6 +123,7 @@ struct TuneReport {
   std::string compiler, answer, answer_words;
   targets::Trial chosen;              // the answer
   std::vector<StartingPoint> starts;  // of the search
+  std::vector<BestUntil> found;    // each faster than the one before: how soon the search found what it found
   std::vector<ChosenKnob> knobs;      // of the answer
   std::vector<KernelAlone> alone;     // kernels of the default, where it is ours and kernels are timed alone
   // The compiler's own fusions with the answer's knobs, in turn with the answer; 0: there is none, or was no time.

@@ -29,6 +29,7 @@ struct Flags {
                               figures;
   gnn::TrainOptions train;
   double validation = 0.1, test = 0.1;
+  uint64_t split_seed = 1;
   bool json = false, restart = false;
 };
 
@@ -50,7 +51,7 @@ absl::Status Train(const Flags& flags) {
   SMELT_ASSIGN_OR_RETURN(const gnn::Dataset data, gnn::LoadDataset(flags.corpus, target.machine, load));
   for (const std::string& warning : data.warnings) std::fprintf(stderr, "%s\n", warning.c_str());
   SMELT_ASSIGN_OR_RETURN(const gnn::SplitOptions split_options,
-                         ReadSplit(flags.validation, flags.test, flags.train.seed, flags.test_programs));
+                         ReadSplit(flags.validation, flags.test, flags.split_seed, flags.test_programs));
   const gnn::Split split = gnn::SplitByProgram(data, split_options);
   std::fprintf(stderr, "%zu kernels of %zu programs: %zu to train, %zu to validate, %zu held out\n",
                data.examples.size(), data.Programs().size(), split.train.size(), split.validation.size(),
@@ -67,6 +68,10 @@ absl::Status Train(const Flags& flags) {
   nlohmann::json json_tasks = nlohmann::json::object();
   std::set<std::string> trained_on;
   for (int64_t i : split.train) trained_on.insert(data.examples[i].program);
+  std::set<std::string> programs = trained_on;
+  for (int64_t i : split.validation) programs.insert(data.examples[i].program);
+  if (!flags.init.empty()) programs.insert(init.programs.begin(), init.programs.end());
+  file.programs.assign(programs.begin(), programs.end());
   file.summary = absl::StrCat(flags.init.empty() ? flags.model : "a given model, further", " trained on ",
                               split.train.size(), " kernels of ", trained_on.size(), " programs for ", file.target);
   Interrupt interrupt;
@@ -175,7 +180,9 @@ Action AddTraining(CLI::App& app) {
   app.add_option("--patience", flags->train.patience, "Epochs without a better validation error before it ends")
       ->check(Positive())
       ->capture_default_str();
-  app.add_option("--seed", flags->train.seed, "Seed of split, weights and order")->capture_default_str();
+  app.add_option("--seed", flags->train.seed, "Seed of weights and order")->capture_default_str();
+  app.add_option("--split-seed", flags->split_seed, "Seed of the split: which programs are held out")
+      ->capture_default_str();
   app.add_option("--threads", flags->train.threads, "Threads of LibTorch; 0: its choice")
       ->check(CLI::Range(0, 1024))
       ->capture_default_str();

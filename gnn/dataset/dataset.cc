@@ -262,4 +262,17 @@ Split SplitByProgram(const Dataset& data, const SplitOptions& options) {
   return split;
 }
 
+std::vector<int64_t> UnseenBy(const Dataset& data, const std::set<std::string>& programs) {
+  absl::flat_hash_set<Hash128> seen;
+  for (const Example& example : data.examples) {
+    if (programs.contains(example.program)) seen.insert(example.hash);
+  }
+  std::vector<int64_t> unseen;
+  for (int64_t i = 0; i < static_cast<int64_t>(data.examples.size()); ++i) {
+    const Example& example = data.examples[i];
+    if (!programs.contains(example.program) && !seen.contains(example.hash)) unseen.push_back(i);
+  }
+  return unseen;
+}
+
 }  // namespace smelt::gnn

@@ -6,6 +6,7 @@
 
 #include <functional>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -84,5 +85,8 @@ double ProgramPosition(const std::string& program, uint64_t seed);
 // split. A kernel whose hash is in the training set is dropped from the other two: equal kernels of other programs are
 // no unseen kernels.
 Split SplitByProgram(const Dataset& data, const SplitOptions& options);
+
+// What can judge a model that learned from these programs: kernels of other programs that none of these has too.
+std::vector<int64_t> UnseenBy(const Dataset& data, const std::set<std::string>& programs);
 
 }  // namespace smelt::gnn

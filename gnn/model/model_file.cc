@@ -132,6 +132,7 @@ absl::Status SaveModel(const std::string& path, const ModelFile& model) {
               {"target", model.target},
               {"target_figures", model.target_figures},
               {"summary", model.summary},
+              {"programs", model.programs},
               {"analytical_factors", model.analytical_factors},
               {"machine", model.machine},
               {"device", model.device},
@@ -210,6 +211,7 @@ absl::StatusOr<ModelFile> LoadModel(const std::string& path) {
     model.summary = header.at("summary").get<std::string>();
     model.analytical_factors = header.at("analytical_factors").get<std::map<std::string, double>>();
     // Versions before these fields wrote none of them.
+    model.programs = header.value("programs", std::vector<std::string>());
     model.machine = header.value("machine", "");
     model.device = header.value("device", "");
     model.compiler = header.value("compiler", "");

@@ -55,6 +55,8 @@ struct ModelFile {
   // machine::Machine::Figures() of the machine when it was trained: what its features are made with.
   std::map<std::string, double> target_figures;
   std::string summary;  // for people: corpus, programs, epochs, validation errors
+  // That it learned from or was chosen by, sorted: no judges of it. Empty: the version that trained it did not tell.
+  std::vector<std::string> programs;
   // What its labels hold for beside the target, where the corpus says so: the machine (machine/descriptor.h), the CPU's
   // name as its system gives it, the compiler, and how was timed.
   std::string machine, device, compiler, policy;

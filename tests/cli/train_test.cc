@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -82,8 +83,36 @@ TEST_F(TrainTest, OneProgramIsEvaluatedWholeWithAWord) {
   const ToolResult result =
       RunTool({"eval", (folder_ / "one.smeltmodel").string(), (folder_ / "corpus").string(), "--test=0"});
   EXPECT_EQ(result.exit_code, 0);
-  EXPECT_THAT(result.err, HasSubstr("the split holds out none of its programs (1)"));
+  EXPECT_THAT(result.err, HasSubstr("none of its programs (1) is new to the models"));
   EXPECT_THAT(result.out, HasSubstr("graphsage"));
+  // A corpus of programs that it did not learn from judges it whole.
+  fs::copy(SMELT_SOURCE_DIR "/models/dqn.hlo", folder_ / "other.hlo");
+  const ToolResult profiled = RunTool({"profile", (folder_ / "other.hlo").string(), "-o", (folder_ / "others").string(),
+                                       "--configs=2", "--kernels=20"});
+  ASSERT_EQ(profiled.exit_code, 0) << profiled.err;
+  const ToolResult others =
+      RunTool({"eval", (folder_ / "one.smeltmodel").string(), (folder_ / "others").string(), "--test=0.1", "--json"});
+  EXPECT_EQ(others.exit_code, 0);
+  EXPECT_EQ(others.err, "");
+  EXPECT_GE(others.json()["kernels"].get<int>(), 10);
+}
+
+// Models that differ in their seed alone are judged on the same programs: their spread is the seed's.
+TEST_F(TrainTest, TheSeedOfTheSplitAloneDecidesWhatIsHeldOut) {
+  const auto held_out = [&](const std::string& seed) {
+    const ToolResult result =
+        RunTool({"train", (folder_ / "corpus").string(), "-o", (folder_ / "m.smeltmodel").string(), "--task=fusion",
+                 "--hidden=8", "--layers=0", "--threads=1", "--epochs=1", "--test=0.5", "--restart", seed});
+    const size_t counts = result.err.find(" programs: ");
+    return result.err.substr(counts, result.err.find('\n', counts) - counts);
+  };
+  std::set<std::string> by_seed, by_split;
+  for (int seed = 1; seed <= 8; ++seed) {
+    by_seed.insert(held_out("--seed=" + std::to_string(seed)));
+    by_split.insert(held_out("--split-seed=" + std::to_string(seed)));
+  }
+  EXPECT_THAT(by_seed, ::testing::ElementsAre(HasSubstr("to train")));
+  EXPECT_GT(by_split.size(), 1u);
 }
 
 TEST_F(TrainTest, ItGoesOnFromAGivenModel) {

@@ -96,6 +96,16 @@ TEST_F(TuneTest, StartsFromNoFusionAndFromRandomAndSearchesWithMeasurementsAlone
     ASSERT_EQ(result.exit_code, 0) << more[0] << ": " << result.err;
     EXPECT_EQ(result.json()["verified"], true) << more[0];
     EXPECT_GE(result.json()["speedup"].get<double>(), 1.0) << more[0];
+    // How soon it found what it found; the default is nothing that a search finds.
+    const nlohmann::json found = result.json()["found"];
+    ASSERT_FALSE(found.empty()) << more[0] << ": " << result.out;
+    for (size_t i = 0; i < found.size(); ++i) {
+      EXPECT_GT(found[i]["hardware_seconds"].get<double>(), 0) << found;
+      EXPECT_LE(found[i]["hardware_seconds"].get<double>(), result.json()["hardware_seconds"].get<double>()) << found;
+      if (i == 0) continue;
+      EXPECT_GE(found[i]["hardware_seconds"], found[i - 1]["hardware_seconds"]) << found;
+      EXPECT_LT(found[i]["relative"], found[i - 1]["relative"]) << found;
+    }
   }
 }
 

@@ -150,11 +150,13 @@ TEST(ModelFile, GivesTheSamePredictionsAfterSavingAndIsRefusedWhenCutAnywhere) {
   ModelFile file;
   file.tasks["fusion"] = *task;
   file.summary = "test";
+  file.programs = {"one", "two"};
   const fs::path path = fs::path(::testing::TempDir()) / "model.smeltmodel";
   ASSERT_TRUE(SaveModel(path.string(), file).ok());
   auto loaded = LoadModel(path.string());
   ASSERT_TRUE(loaded.ok()) << loaded.status();
   EXPECT_EQ(loaded->tasks["fusion"].weights, task->weights);
+  EXPECT_EQ(loaded->programs, file.programs);
   auto before = Engine::Create(*task), after = Engine::Create(loaded->tasks["fusion"]);
   ASSERT_TRUE(before.ok() && after.ok());
   const KernelGraph* graph = &data.examples[0].graph;
@@ -185,6 +187,18 @@ TEST(Split, KeepsProgramsWholeAndDropsKernelsSeenInTraining) {
   data.examples[3].hash = data.examples[4].hash;  // example 3 is program3's, 4 is program4's
   const Split again = SplitByProgram(data, {.validation = 0, .test_programs = {"program3"}});
   EXPECT_EQ(std::count(again.test.begin(), again.test.end(), 3), 0);
+}
+
+TEST(Split, WhatCanJudgeAModelIsNeitherOfItsProgramsNorEqualToAKernelOfThem) {
+  Dataset data = MakeData(200, 8);
+  data.examples[3].hash = data.examples[4].hash;  // example 3 is program3's, 4 is program4's
+  const std::vector<int64_t> unseen = UnseenBy(data, {"program4", "program5", "elsewhere"});
+  std::set<std::string> judges;
+  for (int64_t i : unseen) judges.insert(data.examples[i].program);
+  EXPECT_FALSE(judges.contains("program4"));
+  EXPECT_FALSE(judges.contains("program5"));
+  EXPECT_TRUE(judges.contains("program3"));  // its other kernels
+  EXPECT_EQ(std::count(unseen.begin(), unseen.end(), 3), 0);
 }
 
 }  // namespace
