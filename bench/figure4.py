@@ -126,8 +126,8 @@ class Figure:
                 cells = []
                 for search in SEARCHES:
                     logs = self.logs(start, search).get(program, {})
-                    cells.append(f"{math.exp(mean(list(logs.values()))):.3f} ({math.exp(min(logs.values())):.3f} to "
-                                 f"{math.exp(max(logs.values())):.3f})" if logs else "failed")
+                    spread = f" ({math.exp(min(logs.values())):.3f} to {math.exp(max(logs.values())):.3f})" if len(logs) > 1 else ""
+                    cells.append(f"{math.exp(mean(list(logs.values()))):.3f}{spread}" if logs else "failed")
                 lines.append(f"| {start} | {program} | " + " | ".join(cells) + " |")
             cells = []
             for search in SEARCHES:
