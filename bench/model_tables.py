@@ -37,9 +37,9 @@ def run(command):
 
 
 def median(contender, task, figure):
-    """Over programs; None where the corpus has nothing of the task, or the model no network for it."""
+    """Over programs, errors in percent; None where the corpus has nothing of the task, or the model no network for it."""
     values = [errors[figure] for errors in contender[task].values() if errors[figure] is not None]
-    return statistics.median(values) if values else None
+    return (1 if figure == "tau" else 100) * statistics.median(values) if values else None
 
 
 def cell(values):
