@@ -173,15 +173,16 @@ Action AddEval(CLI::App& app) {
   app.add_option("--baseline", flags->baseline, "Further models beside it, separated by commas, for example an LSTM");
   app.add_option("--target", flags->target, kFeatureTargetHelp)->capture_default_str();
   app.add_option("--split-seed", flags->split_seed,
-                 "Seed of the split, as in training, where a model does not tell what it learned from")
+                 "Seed of the split, where a model of an earlier version does not tell which programs it learned from")
       ->capture_default_str();
-  app.add_option("--validation", flags->validation, "Share of programs for validation, as in training")
+  app.add_option("--validation", flags->validation, "Share of programs for validation, likewise")
       ->check(CLI::Range(0.0, 0.9))
       ->capture_default_str();
-  app.add_option("--test", flags->test, "Share of programs held out, as in training")
+  app.add_option("--test", flags->test, "Share of programs held out, likewise")
       ->check(CLI::Range(0.0, 0.9))
       ->capture_default_str();
-  app.add_option("--test-programs", flags->test_programs, "File with the programs held out, one a line");
+  app.add_option("--test-programs", flags->test_programs,
+                 "File with the programs to evaluate on, one a line, instead of those that no model learned from");
   app.add_flag("--all", flags->all, "Evaluate on everything, training programs included");
   app.add_option("--scatter", flags->scatter, "Write a scatter plot of predicted against measured to this SVG file");
   app.add_flag("--json", flags->json, "Machine-readable table on standard output");

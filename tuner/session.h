@@ -74,7 +74,7 @@ struct StartingPoint {
   double relative = 0;  // its time over the default's; infinity: it failed
 };
 
-// The fastest program but the default that was timed until then, and when that was.
+// The fastest program that the search had timed by then.
 struct BestUntil {
   double hardware_seconds = 0;  // of compiling and timing since the search began
   double relative = 0;          // its time over the default's
@@ -123,7 +123,7 @@ struct TuneReport {
   std::string compiler, answer, answer_words;
   targets::Trial chosen;              // the answer
   std::vector<StartingPoint> starts;  // of the search
-  std::vector<BestUntil> found;    // each faster than the one before: how soon the search found what it found
+  std::vector<BestUntil> found;       // each faster than the one before: how soon the search found what it found
   std::vector<ChosenKnob> knobs;      // of the answer
   std::vector<KernelAlone> alone;     // kernels of the default, where it is ours and kernels are timed alone
   // The compiler's own fusions with the answer's knobs, in turn with the answer; 0: there is none, or was no time.

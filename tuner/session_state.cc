@@ -42,7 +42,10 @@ absl::StatusOr<TrialResult> SessionState::Measure(const Trial& trial) {
   const double before = trials.best_relative();
   SMELT_ASSIGN_OR_RETURN(TrialResult result, trials.Measure(trial));
   if (!result.outcome.ok()) return result;
-  NoteFound(trial, result.outcome);
+  // The default, which is known when the search begins, costs it nothing and is nothing that it found.
+  const double relative = result.outcome.relative(), spent = trials.hardware_seconds() - hardware_begin_;
+  if (search_end_ > 0 && spent > 0 && (report.found.empty() || relative < report.found.back().relative))
+    report.found.push_back({spent, relative});
   if (trial.compiler.empty() && tunable.IsPlain(trial.tiles)) plain_.push_back({result.outcome.relative(), trial});
   if (measured) SMELT_RETURN_IF_ERROR(measured(trial, result.outcome));
   if (trials.best_relative() < before) best_kernels = result.kernels;
@@ -52,11 +55,6 @@ absl::StatusOr<TrialResult> SessionState::Measure(const Trial& trial) {
     }
   }
   return result;
-}
-
-void SessionState::NoteFound(const Trial& trial, const measure::Outcome& outcome) {
-  if (trials.IsUsual(trial) || (!report.found.empty() && outcome.relative() >= report.found.back().relative)) return;
-  report.found.push_back({trials.hardware_seconds() - hardware_begin_, outcome.relative()});
 }
 
 absl::StatusOr<std::unique_ptr<FusionState>> SessionState::Fused(const fusion::Config& config) {

@@ -82,11 +82,9 @@ class SessionState {
   std::function<absl::Status(const Trial&, const measure::Outcome&)> measured;
 
  private:
-  void NoteFound(const Trial& trial, const measure::Outcome& outcome);
-
   std::set<std::string> programs_;  // by their kernels
   std::vector<PlainTrial> plain_;
-  double search_begin_ = 0, search_end_ = 0;  // moments of the budget
+  double search_begin_ = 0, search_end_ = 0;  // moments of the budget; 0: it has not begun
   double hardware_begin_ = 0;                 // hardware seconds before the search
 };
 

@@ -93,9 +93,6 @@ class Trials {
   const measure::Outcome* best_outcome() const { return best_ ? &best_outcome_ : nullptr; }
   double best_relative() const { return best_ ? best_outcome_.relative() : 1; }
   const Trial& usual() const { return usual_; }
-  bool IsUsual(const Trial& trial) const {
-    return trial.compiler == usual_.compiler && trial.config == usual_.config && trial.tiles == usual_.tiles;
-  }
   // A smaller gain of something timed alone is not followed: kScreeningGain, or none where times never vary.
   double ScreeningGain() const { return tunable_.target().TimesVary() ? measure::kScreeningGain : 0; }
 

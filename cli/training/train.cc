@@ -71,7 +71,8 @@ absl::Status Train(const Flags& flags) {
   std::set<std::string> programs = trained_on;
   for (int64_t i : split.validation) programs.insert(data.examples[i].program);
   if (!flags.init.empty()) programs.insert(init.programs.begin(), init.programs.end());
-  file.programs.assign(programs.begin(), programs.end());
+  // Where the model to begin with does not tell what it learned from, this one cannot.
+  if (flags.init.empty() || !init.programs.empty()) file.programs.assign(programs.begin(), programs.end());
   file.summary = absl::StrCat(flags.init.empty() ? flags.model : "a given model, further", " trained on ",
                               split.train.size(), " kernels of ", trained_on.size(), " programs for ", file.target);
   Interrupt interrupt;

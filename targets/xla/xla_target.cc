@@ -79,7 +79,7 @@ class XlaCpuTarget : public targets::Target {
   // The one that comes with the tool, or the rough cost.
   absl::StatusOr<std::unique_ptr<gnn::Predictor>> OpenPredictor(const std::string& name) const override {
     const std::string model = name.empty() ? ShippedXlaModelPath() : name;
-    if (model.empty() || model == "rough") return RoughPredictor();
+    if (model.empty() || model == "analytical") return RoughPredictor();
     return LearnedPredictor(model, processor_);
   }
   absl::StatusOr<double> RoughSeconds(const fusion::Kernel& kernel) const override {

@@ -138,7 +138,7 @@ class Tune:
         self.target = list(target)
 
     def words(self, folder, module, _corpus):
-        return ["tune", module, f"--out={folder}/run", "--model=analytical" if not self.target else "--model=rough", "--moves=60", "--chains=1",
+        return ["tune", module, f"--out={folder}/run", "--model=analytical", "--moves=60", "--chains=1",
                 "--candidates=3", "--hardware-seconds=0.3", "--json", "--quiet", *self.target]
 
     def state(self, folder):

@@ -116,6 +116,14 @@ class XlaTune : public ::testing::Test {
   TuneOptions options_;
 };
 
+TEST(XlaPredictor, AnalyticalIsItsOwnFormulaAsUnderEveryTarget) {
+  const std::unique_ptr<targets::Target> target =
+      xla::XlaCpu(cpu::ParseTarget("cpu:threads=1").value(), {.find_worker = [] { return measure::WorkerOptions(); }});
+  const auto predictor = target->OpenPredictor("analytical");
+  ASSERT_TRUE(predictor.ok()) << predictor.status();
+  EXPECT_EQ((*predictor)->Describe(), RoughPredictor()->Describe());
+}
+
 TEST_F(XlaTune, TheAnswerIsVerifiedAndNeverSlowerThanXlasOwnChoice) {
   const TuneReport report = Tuned();
   EXPECT_TRUE(report.verified) << report.difference << report.unchecked;
