@@ -1,17 +1,18 @@
 #!/usr/bin/env python3
 """Tables 2 and 3 of "A Learned Performance Model for TPUs" (MLSys 2021) on a corpus of one's own, with the spread over seeds.
 
-  bench/model_tables.py fusion-corpus,tile-corpus                      # GraphSAGE, without its graph layers, LSTM; 3 seeds
+  bench/model_tables.py fusion-corpus,tile-corpus                      # all of these models, 3 seeds: hours
   bench/model_tables.py corpus --models=graphsage --seeds=1 --epochs=8 --work=quick
-  bench/model_tables.py corpus --test-programs=held_out.txt            # other programs held out than a random tenth
+  bench/model_tables.py corpus --split=least-similar                   # other programs held out than a tenth of the families
 
 model           what it is
 graphsage       the shipped architecture: node features, two GraphSAGE layers, sums, means and maxima over nodes
-no-graph        the same without graph layers: what the edges of a kernel are worth
+no-graph        the same without graph layers, perceptrons alone: what the edges of a kernel are worth
 lstm            an LSTM over the nodes in order
+half, quarter, eighth   GraphSAGE from that share of the programs: the learning curve
 
-All seeds are judged on the same programs, which none of them learned from, beside the analytical model with a factor for each kind of kernel that is
-fitted to the training set. A model is trained once: those that the work folder holds are taken from it, and an interrupted training goes on from its
+All seeds are judged on the same programs, which none of them learned from, beside two that are fitted to the first model's training set: gradient
+boosted trees on the kernel's columns and pooled columns of its nodes, and the analytical model with a factor for each kind of kernel. A model is trained once: those that the work folder holds are taken from it, and an interrupted training goes on from its
 checkpoint. Prints a Markdown table of medians over programs, each the mean over seeds with their range, then the whole table of the
 first seed's models as `smelt eval` prints it; writes both to tables.md in the work folder, and the errors by program to errors.json.
 """
@@ -23,7 +24,9 @@ import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-MODELS = {"graphsage": ["--model=graphsage", "--layers=2"], "no-graph": ["--model=graphsage", "--layers=0"], "lstm": ["--model=lstm"]}
+SHIPPED = ["--model=graphsage", "--layers=2"]
+MODELS = {"graphsage": SHIPPED, "no-graph": ["--model=graphsage", "--layers=0"], "lstm": ["--model=lstm"],
+          "half": [*SHIPPED, "--learn=0.5"], "quarter": [*SHIPPED, "--learn=0.25"], "eighth": [*SHIPPED, "--learn=0.125"]}
 COLUMNS = [("MAPE of 5 us and more, %", "large", "mape"), ("tau", "large", "tau"), ("MAPE below 5 us, %", "small", "mape"), ("tau", "small", "tau"),
            ("tile APE, %", "tiles", "ape"), ("tau", "tiles", "tau"), ("slowdown of the first tile, %", "tiles", "slowdown1")]
 
@@ -64,7 +67,8 @@ def main():
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--epochs", type=int, default=24)
     parser.add_argument("--threads", type=int, default=0, help="of LibTorch; 0: its choice")
-    parser.add_argument("--test-programs", help="file with the programs to hold out, one a line, instead of a random tenth")
+    parser.add_argument("--split", default="families", help="what is held out, as of `smelt train` (default: %(default)s)")
+    parser.add_argument("--test-programs", help="file with the programs to hold out, one a line, instead")
     parser.add_argument("--work", type=pathlib.Path, default=pathlib.Path("model-tables"))
     parser.add_argument("--smelt", default=str(ROOT / "build/release/smelt"))
     arguments = parser.parse_args()
@@ -76,7 +80,7 @@ def main():
     if missing:
         parser.error(f"there is no corpus {missing[0]}")
     arguments.work.mkdir(parents=True, exist_ok=True)
-    split = [f"--test-programs={arguments.test_programs}"] if arguments.test_programs else []
+    held_out = [f"--test-programs={arguments.test_programs}"] if arguments.test_programs else []
     files = {}
     for seed in range(1, arguments.seeds + 1):
         for name in names:
@@ -84,14 +88,14 @@ def main():
             checkpoints = [file.with_name(f"{file.name}.{task}.checkpoint") for task in ("fusion", "tile")]
             if not file.exists() or any(path.exists() for path in checkpoints):
                 run([arguments.smelt, "train", arguments.corpus, "-o", file, f"--epochs={arguments.epochs}", f"--patience={arguments.epochs}",
-                     "--learning-rate=0.002", f"--threads={arguments.threads}", f"--seed={seed}", *split, *MODELS[name]])
+                     "--learning-rate=0.002", f"--threads={arguments.threads}", f"--seed={seed}", f"--split={arguments.split}", *held_out, *MODELS[name]])
     first, *others = files.values()
-    evaluate = [arguments.smelt, "eval", first, arguments.corpus, *split]
+    evaluate = [arguments.smelt, "eval", first, arguments.corpus, "--boosted", *held_out]
     errors = json.loads(run([*evaluate, *([f"--baseline={','.join(map(str, others))}"] if others else []), "--json"]))
     (arguments.work / "errors.json").write_text(json.dumps(errors, indent=1))
-    *networks, formula = errors["contenders"]
+    networks, fitted = errors["contenders"][:len(files)], errors["contenders"][len(files):]
     by_model = {name: [network for network, (of, _) in zip(networks, files) if of == name] for name in names}
-    by_model[formula["name"]] = [formula]
+    by_model |= {contender["name"]: [contender] for contender in fitted}
     whole = run([*evaluate, *([f"--baseline={','.join(str(files[name, 1]) for name in names[1:])}"] if names[1:] else [])])
     text = f"{table(by_model)}\n```\n{whole}```\n"
     (arguments.work / "tables.md").write_text(text)

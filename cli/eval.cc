@@ -15,6 +15,7 @@
 #include "cli/split.h"
 #include "cli/target.h"
 #include "cli/verb.h"
+#include "gnn/boost/boosted_contender.h"
 #include "gnn/dataset/dataset.h"
 #include "gnn/eval/evaluate.h"
 #include "gnn/labels/statistics.h"
@@ -31,7 +32,7 @@ struct Flags {
   std::string model, corpus, baseline, target = "cpu:threads=1", test_programs, scatter;
   double validation = 0.1, test = 0.1;
   uint64_t split_seed = 1;
-  bool all = false, json = false;
+  bool all = false, boosted = false, json = false;
 };
 
 const gnn::TaskModel* TaskOf(const gnn::ModelFile& file, const std::string& task) {
@@ -39,11 +40,27 @@ const gnn::TaskModel* TaskOf(const gnn::ModelFile& file, const std::string& task
   return it == file.tasks.end() ? nullptr : &it->second;
 }
 
-gnn::Contender ContenderOf(const gnn::ModelFile& file, const std::string& fallback_name) {
-  gnn::Contender contender{fallback_name, TaskOf(file, "fusion"), TaskOf(file, "tile"), false};
-  const gnn::TaskModel* any = contender.fusion != nullptr ? contender.fusion : contender.tile;
-  if (any != nullptr) contender.name = any->kind == gnn::NetworkKind::kLstm ? "lstm" : "graphsage";
-  return contender;
+const char* NameOf(gnn::NetworkKind kind) { return kind == gnn::NetworkKind::kLstm ? "lstm" : "graphsage"; }
+
+absl::StatusOr<gnn::Contender> ContenderOf(const gnn::ModelFile& file, const std::string& fallback_name) {
+  const gnn::TaskModel* const fusion = TaskOf(file, "fusion");
+  const gnn::TaskModel* const tile = TaskOf(file, "tile");
+  const gnn::TaskModel* const any = fusion != nullptr ? fusion : tile;
+  return gnn::NetworkContender(any != nullptr ? NameOf(any->kind) : fallback_name, fusion, tile);
+}
+
+// Kernels of the programs that the models learned from: what a baseline learns from that is fitted here.
+absl::StatusOr<gnn::Contender> Boosted(const gnn::Dataset& data, const gnn::ModelFile& model) {
+  const std::set<std::string> learned(model.programs.begin(), model.programs.end());
+  std::vector<int64_t> examples;
+  for (size_t i = 0; i < data.examples.size(); ++i) {
+    if (learned.contains(data.examples[i].program)) examples.push_back(static_cast<int64_t>(i));
+  }
+  if (examples.empty())
+    return absl::InvalidArgumentError(
+        "--boosted: the corpus holds no program that the model tells to have learned from");
+  std::fprintf(stderr, "boosted trees learn from %zu kernels\n", examples.size());
+  return gnn::BoostedContender(data, examples);
 }
 
 // Errors of a model on kernels of another target are worth a table (docs/xla-model.md has one), but not unknowingly.
@@ -111,7 +128,8 @@ absl::Status Eval(const Flags& flags) {
   SMELT_ASSIGN_OR_RETURN(const gnn::Dataset data, gnn::LoadDataset(flags.corpus, target.machine, options));
   for (const std::string& warning : data.warnings) std::fprintf(stderr, "%s\n", warning.c_str());
   NoteOtherTarget(flags.model, model, data);
-  std::vector<gnn::Contender> contenders = {ContenderOf(model, "model")};
+  SMELT_ASSIGN_OR_RETURN(gnn::Contender first, ContenderOf(model, "model"));
+  std::vector<gnn::Contender> contenders = {std::move(first)};
   std::vector<std::string> files = {flags.model};
   std::deque<gnn::ModelFile> baselines;  // contenders point into them
   for (const absl::string_view file : absl::StrSplit(flags.baseline, ',', absl::SkipEmpty())) {
@@ -124,7 +142,8 @@ absl::Status Eval(const Flags& flags) {
                        "; train both on one machine without clearing its cache folder between"));
     }
     NoteOtherTarget(files.back(), baseline, data);
-    contenders.push_back(ContenderOf(baseline, "baseline"));
+    SMELT_ASSIGN_OR_RETURN(gnn::Contender contender, ContenderOf(baseline, "baseline"));
+    contenders.push_back(std::move(contender));
   }
   SMELT_ASSIGN_OR_RETURN(const std::vector<int64_t> examples, Judges(flags, data, model, baselines));
   // Networks of one kind go by their files.
@@ -132,13 +151,14 @@ absl::Status Eval(const Flags& flags) {
   for (const gnn::Contender& contender : contenders) kinds.insert(contender.name);
   for (size_t i = 0; i < contenders.size() && kinds.size() < contenders.size(); ++i)
     contenders[i].name = std::filesystem::path(files[i]).stem().string();
-  if (std::all_of(examples.begin(), examples.end(), [&](int64_t i) { return data.examples[i].rough_seconds > 0; })) {
-    contenders.push_back({"rough cost", nullptr, nullptr, false, true});
-  } else {
-    contenders.push_back({"analytical", nullptr, nullptr, true});
+  if (flags.boosted) {
+    SMELT_ASSIGN_OR_RETURN(gnn::Contender trees, Boosted(data, model));
+    contenders.push_back(std::move(trees));
   }
-  SMELT_ASSIGN_OR_RETURN(const gnn::EvalTable table,
-                         gnn::EvaluateModels(data, examples, contenders, model.analytical_factors));
+  const bool rough =
+      std::all_of(examples.begin(), examples.end(), [&](int64_t i) { return data.examples[i].rough_seconds > 0; });
+  contenders.push_back(rough ? gnn::RoughContender() : gnn::AnalyticalContender(model.analytical_factors));
+  SMELT_ASSIGN_OR_RETURN(const gnn::EvalTable table, gnn::EvaluateModels(data, examples, contenders));
   if (!flags.scatter.empty()) {
     const gnn::TaskModel* fusion = TaskOf(model, "fusion");
     if (fusion == nullptr)
@@ -171,6 +191,8 @@ Action AddEval(CLI::App& app) {
   app.add_option("MODEL", flags->model, "Model file")->required();
   app.add_option("CORPUS", flags->corpus, "Corpus folder, or several separated by commas")->required();
   app.add_option("--baseline", flags->baseline, "Further models beside it, separated by commas, for example an LSTM");
+  app.add_flag("--boosted", flags->boosted,
+               "Beside it, gradient boosted trees that learn here from the programs that the model learned from");
   app.add_option("--target", flags->target, kFeatureTargetHelp)->capture_default_str();
   app.add_option("--split-seed", flags->split_seed,
                  "Seed of the split, where a model of an earlier version does not tell which programs it learned from")

@@ -15,6 +15,7 @@
 #include "cli/target.h"
 #include "cli/training/training.h"
 #include "gnn/dataset/dataset.h"
+#include "gnn/dataset/similarity.h"
 #include "gnn/eval/evaluate.h"
 #include "machine/descriptor.h"
 #include "nlohmann/json.hpp"
@@ -28,10 +29,34 @@ struct Flags {
   std::string corpus, output, target = "cpu:threads=1", task = "both", model = "graphsage", test_programs, init,
                               figures;
   gnn::TrainOptions train;
-  double validation = 0.1, test = 0.1;
+  std::string split = "families";
+  double validation = 0.1, test = 0.1, learned = 1;
   uint64_t split_seed = 1;
   bool json = false, restart = false;
 };
+
+absl::StatusOr<gnn::Split> SplitOf(const Flags& flags, const gnn::Dataset& data) {
+  SMELT_ASSIGN_OR_RETURN(gnn::SplitOptions options,
+                         ReadSplit(flags.validation, flags.test, flags.split_seed, flags.test_programs));
+  options.learned = flags.learned;
+  if (flags.split == "programs") return gnn::SplitByProgram(data, options);
+  if (flags.split == "least-similar" && flags.test_programs.empty()) {
+    options.test_programs = gnn::LeastSimilarPrograms(data, flags.test);
+    if (options.test_programs.empty()) {
+      return UsageError(
+          absl::StrCat("--split=least-similar: all programs of ", flags.corpus,
+                       " are of one family, none is less like the others; --split=programs holds out some"));
+    }
+  }
+  options.families = gnn::Families(data);
+  gnn::Split split = gnn::SplitByProgram(data, options);
+  if (!split.train.empty()) return split;
+  std::fprintf(stderr,
+               "%s: its programs are of too few families to hold out whole ones; single programs are held out\n",
+               flags.corpus.c_str());
+  options.families.clear();
+  return gnn::SplitByProgram(data, options);
+}
 
 absl::Status Train(const Flags& flags) {
   SMELT_ASSIGN_OR_RETURN(FeatureTarget target, ReadFeatureTarget(flags.target));
@@ -50,9 +75,7 @@ absl::Status Train(const Flags& flags) {
                               .estimate_of = [&](const machine::TargetId& told) { return target.EstimateOf(told); }};
   SMELT_ASSIGN_OR_RETURN(const gnn::Dataset data, gnn::LoadDataset(flags.corpus, target.machine, load));
   for (const std::string& warning : data.warnings) std::fprintf(stderr, "%s\n", warning.c_str());
-  SMELT_ASSIGN_OR_RETURN(const gnn::SplitOptions split_options,
-                         ReadSplit(flags.validation, flags.test, flags.split_seed, flags.test_programs));
-  const gnn::Split split = gnn::SplitByProgram(data, split_options);
+  SMELT_ASSIGN_OR_RETURN(const gnn::Split split, SplitOf(flags, data));
   std::fprintf(stderr, "%zu kernels of %zu programs: %zu to train, %zu to validate, %zu held out\n",
                data.examples.size(), data.Programs().size(), split.train.size(), split.validation.size(),
                split.test.size());
@@ -182,6 +205,11 @@ Action AddTraining(CLI::App& app) {
       ->check(Positive())
       ->capture_default_str();
   app.add_option("--seed", flags->train.seed, "Seed of weights and order")->capture_default_str();
+  app.add_option("--split", flags->split,
+                 "What is held out: families of programs that are alike, whole; programs, whatever they are; or the "
+                 "programs that are least like the others")
+      ->check(CLI::IsMember({"families", "programs", "least-similar"}))
+      ->capture_default_str();
   app.add_option("--split-seed", flags->split_seed, "Seed of the split: which programs are held out")
       ->capture_default_str();
   app.add_option("--threads", flags->train.threads, "Threads of LibTorch; 0: its choice")
@@ -194,7 +222,10 @@ Action AddTraining(CLI::App& app) {
       ->check(CLI::Range(0.0, 0.9))
       ->capture_default_str();
   app.add_option("--test-programs", flags->test_programs,
-                 "File with the programs to hold out, one a line, instead of a random share");
+                 "File with the programs to hold out, one a line, instead of those of --split");
+  app.add_option("--learn", flags->learned, "Share of the programs left that it learns from, for learning curves")
+      ->check(CLI::Range(0.001, 1.0))
+      ->capture_default_str();
   app.add_option("--init", flags->init,
                  "Model to begin with instead of random weights (fine-tuning); its shape and figures of the machine "
                  "are kept");

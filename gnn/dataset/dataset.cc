@@ -246,12 +246,15 @@ Split SplitByProgram(const Dataset& data, const SplitOptions& options) {
   std::vector<std::pair<int64_t, bool>> held_out;  // example, is test
   for (int64_t i = 0; i < static_cast<int64_t>(data.examples.size()); ++i) {
     const Example& example = data.examples[i];
-    const double position = ProgramPosition(example.program, options.seed);
+    const auto family = options.families.find(example.program);
+    const double position =
+        ProgramPosition(family == options.families.end() ? example.program : family->second, options.seed);
     const bool test = manual.empty() ? position < options.test : manual.contains(example.program);
     const bool validation = !test && position >= 1 - options.validation;
+    const double first = manual.empty() ? options.test : 0;  // position of the training set
     if (test || validation) {
       held_out.push_back({i, test});
-    } else {
+    } else if (position < first + options.learned * (1 - options.validation - first)) {
       split.train.push_back(i);
       trained.insert(example.hash);
     }

@@ -77,13 +77,16 @@ struct SplitOptions {
   uint64_t seed = 1;
   std::vector<std::string>
       test_programs;  // where given, exactly these are the test set (the manual split of the papers)
+  // Program -> its family (similarity.h): programs of one family fall where the family's name falls.
+  std::map<std::string, std::string> families = {};
+  double learned = 1;  // share of the remaining programs that are the training set; the rest is left out
 };
 // A number in [0, 1) that follows from the program's name and the seed alone: where a share ends, the next begins.
 double ProgramPosition(const std::string& program, uint64_t seed);
 
-// Deterministic: which set a program falls in depends on its name and the seed only, so that a growing corpus keeps its
-// split. A kernel whose hash is in the training set is dropped from the other two: equal kernels of other programs are
-// no unseen kernels.
+// Deterministic: which set a program falls in depends on its name, or its family's, and the seed only, so that a
+// growing corpus keeps its split. A kernel whose hash is in the training set is dropped from the other two: equal
+// kernels of other programs are no unseen kernels.
 Split SplitByProgram(const Dataset& data, const SplitOptions& options);
 
 // What can judge a model that learned from these programs: kernels of other programs that none of these has too.

@@ -11,45 +11,6 @@
 namespace smelt::gnn {
 namespace {
 
-double Factor(const std::map<std::string, double>& factors, const std::string& kind) {
-  auto it = factors.find(kind);
-  return it == factors.end() ? 1.0 : it->second;
-}
-
-// A contender ready to predict.
-class Model {
- public:
-  static absl::StatusOr<Model> Create(const Contender& contender, const std::map<std::string, double>& factors) {
-    Model model;
-    model.analytical_ = contender.analytical;
-    model.rough_ = contender.rough;
-    model.factors_ = &factors;
-    if (contender.fusion != nullptr) {
-      SMELT_ASSIGN_OR_RETURN(model.fusion_, Engine::Create(*contender.fusion));
-    }
-    if (contender.tile != nullptr) {
-      SMELT_ASSIGN_OR_RETURN(model.tile_, Engine::Create(*contender.tile));
-    }
-    return model;
-  }
-  bool PredictsTimes() const { return analytical_ || rough_ || fusion_ != nullptr; }
-  bool RanksTiles() const { return analytical_ || tile_ != nullptr; }
-  double Seconds(const Example& example) const {
-    if (rough_) return example.rough_seconds;
-    if (analytical_) return example.analytical_seconds * Factor(*factors_, example.kind);
-    const KernelGraph* graph = &example.graph;
-    return std::exp(fusion_->PredictLogTimes(absl::MakeConstSpan(&graph, 1))[0]) * 1e-7;
-  }
-  std::vector<double> Scores(const Example& example) const {
-    return analytical_ ? example.tile_analytical : tile_->ScoreTiles(example.graph, example.tile_features);
-  }
-
- private:
-  bool analytical_ = false, rough_ = false;
-  const std::map<std::string, double>* factors_ = nullptr;
-  std::unique_ptr<Engine> fusion_, tile_;
-};
-
 struct Pairs {
   std::vector<double> predicted, measured;
 };
@@ -70,18 +31,6 @@ struct TileSums {
 
 }  // namespace
 
-std::map<std::string, double> FitAnalyticalFactors(const Dataset& data, const std::vector<int64_t>& examples) {
-  std::map<std::string, std::vector<double>> ratios;
-  for (int64_t i : examples) {
-    const Example& example = data.examples[i];
-    if (example.seconds > 0 && example.analytical_seconds > 0)
-      ratios[example.kind].push_back(example.seconds / example.analytical_seconds);
-  }
-  std::map<std::string, double> factors;
-  for (auto& [kind, values] : ratios) factors[kind] = Median(std::move(values));
-  return factors;
-}
-
 absl::StatusOr<double> LogDeviation(const Dataset& data, const std::vector<int64_t>& examples,
                                     const TaskModel& fusion) {
   SMELT_ASSIGN_OR_RETURN(const std::unique_ptr<Engine> engine, Engine::Create(fusion));
@@ -99,39 +48,45 @@ absl::StatusOr<double> LogDeviation(const Dataset& data, const std::vector<int64
 }
 
 absl::StatusOr<EvalTable> EvaluateModels(const Dataset& data, const std::vector<int64_t>& examples,
-                                         const std::vector<Contender>& contenders,
-                                         const std::map<std::string, double>& analytical_factors) {
+                                         const std::vector<Contender>& contenders) {
   EvalTable table;
+  table.kernels = static_cast<int64_t>(examples.size());
   std::vector<double> noise;
-  for (int64_t i : examples) {
-    if (data.examples[i].seconds > 0) noise.push_back(data.examples[i].noise);
+  std::vector<int64_t> timed, tiled;
+  for (const int64_t i : examples) {
+    const Example& example = data.examples[i];
+    if (example.seconds > 0) {
+      timed.push_back(i);
+      noise.push_back(example.noise);
+    }
+    if (example.tile_seconds.size() >= 2) tiled.push_back(i);
   }
   table.noise = Median(noise);
-  table.kernels = static_cast<int64_t>(examples.size());
   for (const Contender& contender : contenders) {
-    SMELT_ASSIGN_OR_RETURN(const Model model, Model::Create(contender, analytical_factors));
     ContenderErrors& errors = table.contenders.emplace_back();
     errors.name = contender.name;
     std::map<std::string, Pairs> large, small;
     std::map<std::string, TileSums> tiles;
-    for (int64_t i : examples) {
-      const Example& example = data.examples[i];
-      if (example.seconds > 0 && model.PredictsTimes()) {
+    if (contender.seconds) {
+      SMELT_ASSIGN_OR_RETURN(const std::vector<double> predicted, contender.seconds(data, timed));
+      for (size_t k = 0; k < timed.size(); ++k) {
+        const Example& example = data.examples[timed[k]];
         Pairs& pairs = (example.seconds >= kLargeKernelSeconds ? large : small)[example.program];
-        pairs.predicted.push_back(model.Seconds(example));
+        pairs.predicted.push_back(predicted[k]);
         pairs.measured.push_back(example.seconds);
       }
-      if (example.tile_seconds.size() >= 2 && model.RanksTiles()) {
-        const std::vector<double> scores = model.Scores(example);
-        TileSums& sums = tiles[example.program];
-        sums.chosen += example.tile_seconds[BestByScore(scores)];
-        sums.best += *std::min_element(example.tile_seconds.begin(), example.tile_seconds.end());
-        sums.tau += KendallTau(scores, example.tile_seconds);
-        sums.s1 += SlowdownAt(scores, example.tile_seconds, 1);
-        sums.s5 += SlowdownAt(scores, example.tile_seconds, 5);
-        sums.s10 += SlowdownAt(scores, example.tile_seconds, 10);
-        ++sums.kernels;
-      }
+    }
+    for (size_t k = 0; contender.tile_scores && k < tiled.size(); ++k) {
+      const Example& example = data.examples[tiled[k]];
+      SMELT_ASSIGN_OR_RETURN(const std::vector<double> scores, contender.tile_scores(example));
+      TileSums& sums = tiles[example.program];
+      sums.chosen += example.tile_seconds[BestByScore(scores)];
+      sums.best += *std::min_element(example.tile_seconds.begin(), example.tile_seconds.end());
+      sums.tau += KendallTau(scores, example.tile_seconds);
+      sums.s1 += SlowdownAt(scores, example.tile_seconds, 1);
+      sums.s5 += SlowdownAt(scores, example.tile_seconds, 5);
+      sums.s10 += SlowdownAt(scores, example.tile_seconds, 10);
+      ++sums.kernels;
     }
     errors.large = Errors(large);
     errors.small = Errors(small);

@@ -1,6 +1,6 @@
 // Errors of models on a corpus, in the layout of the TPU paper's Tables 2 and 3 (Kaufman et al., MLSys 2021).
 //
-//   EvalTable table = EvaluateModels(data, split.test, {{"graphsage", &model.tasks["fusion"]}}, factors).value();
+//   EvalTable table = EvaluateModels(data, split.test, {AnalyticalContender(factors)}).value();
 //   std::cout << FormatTable(table);
 #pragma once
 
@@ -10,19 +10,11 @@
 
 #include "absl/status/statusor.h"
 #include "gnn/dataset/dataset.h"
+#include "gnn/eval/contender.h"
 #include "gnn/model/model_file.h"
 #include "nlohmann/json.hpp"
 
 namespace smelt::gnn {
-
-// A contender: networks for the tasks that it was trained for, or none of them for the analytical model.
-struct Contender {
-  std::string name;
-  const TaskModel* fusion = nullptr;
-  const TaskModel* tile = nullptr;
-  bool analytical = false;  // the estimate times the factor of the kernel's kind
-  bool rough = false;       // Example::rough_seconds, as it is
-};
 
 // Fusion task, kernels at least or below 5 us (the paper's line): mean absolute percentage error and Kendall's tau, by
 // program and over programs.
@@ -52,16 +44,11 @@ struct EvalTable {
 
 inline constexpr double kLargeKernelSeconds = 5e-6;
 
-// Median measured / estimated time by kernel kind: factors by which the analytical model's
-// seconds become seconds of this machine.
-std::map<std::string, double> FitAnalyticalFactors(const Dataset& data, const std::vector<int64_t>& examples);
-
 // Root of the mean square of log(predicted / measured); 0 where none of the examples has a time.
 absl::StatusOr<double> LogDeviation(const Dataset& data, const std::vector<int64_t>& examples, const TaskModel& fusion);
 
 absl::StatusOr<EvalTable> EvaluateModels(const Dataset& data, const std::vector<int64_t>& examples,
-                                         const std::vector<Contender>& contenders,
-                                         const std::map<std::string, double>& analytical_factors);
+                                         const std::vector<Contender>& contenders);
 
 // A table for people: one row a program, then median and mean.
 std::string FormatTable(const EvalTable& table);

@@ -115,6 +115,39 @@ TEST_F(TrainTest, TheSeedOfTheSplitAloneDecidesWhatIsHeldOut) {
   EXPECT_GT(by_split.size(), 1u);
 }
 
+// Two sizes of one program are a family: neither judges a model that learned from the other.
+TEST_F(TrainTest, WhatIsHeldOutIsLikeNothingLearnedFrom) {
+  WriteFile(folder_ / "twin.hlo", SmallProgram());
+  fs::copy(SMELT_SOURCE_DIR "/models/dqn.hlo", folder_ / "dqn.hlo");
+  const std::string corpus = (folder_ / "three").string(), model = (folder_ / "m.smeltmodel").string();
+  const ToolResult profiled =
+      RunTool({"profile", (folder_ / "program.hlo").string(), (folder_ / "twin.hlo").string(),
+               (folder_ / "dqn.hlo").string(), "-o", corpus, "--task=fusion", "--configs=4", "--kernels=20"});
+  ASSERT_EQ(profiled.exit_code, 0) << profiled.err;
+  const std::vector<std::string> words = {"train",         corpus,           "-o",         model,
+                                          "--task=fusion", "--hidden=8",     "--layers=0", "--epochs=1",
+                                          "--threads=1",   "--validation=0", "--test=0.5", "--split=least-similar"};
+  const ToolResult trained = RunTool(words);
+  ASSERT_EQ(trained.exit_code, 0) << trained.err;
+  const ToolResult judged = RunTool({"eval", model, corpus, "--boosted", "--json"});
+  ASSERT_EQ(judged.exit_code, 0) << judged.err;
+  std::vector<std::string> names;
+  const nlohmann::json table = judged.json();
+  for (const auto& contender : table.at("contenders")) {
+    names.push_back(contender["name"]);
+    for (const char* size : {"large", "small"}) {
+      for (const auto& [program, error] : contender[size].items()) EXPECT_EQ(program, "dqn") << names.back();
+    }
+  }
+  EXPECT_THAT(names, ::testing::ElementsAre("graphsage", "boosted trees", "analytical"));
+  // Where all are one family, there is none.
+  std::vector<std::string> alone = words;
+  alone[1] = (folder_ / "corpus").string();
+  const ToolResult refused = RunTool(alone);
+  EXPECT_EQ(refused.exit_code, 2);
+  EXPECT_THAT(refused.err, HasSubstr("are of one family"));
+}
+
 TEST_F(TrainTest, ItGoesOnFromAGivenModel) {
   ASSERT_EQ(RunTool(Words("first.smeltmodel", 5)).exit_code, 0);
   std::vector<std::string> words = Words("second.smeltmodel", 5);

@@ -1,0 +1,77 @@
+#include "gnn/eval/contender.h"
+
+#include <cmath>
+#include <memory>
+#include <utility>
+
+#include "base/status_macros.h"
+#include "gnn/eval/metrics.h"
+#include "gnn/native/engine.h"
+
+namespace smelt::gnn {
+namespace {
+
+// A contender whose seconds of a kernel are a formula.
+Contender FormulaContender(std::string name, std::function<double(const Example&)> formula) {
+  Contender contender{std::move(name)};
+  contender.seconds = [formula = std::move(formula)](const Dataset& data, const std::vector<int64_t>& examples) {
+    std::vector<double> seconds;
+    seconds.reserve(examples.size());
+    for (const int64_t i : examples) seconds.push_back(formula(data.examples[i]));
+    return absl::StatusOr<std::vector<double>>(std::move(seconds));
+  };
+  return contender;
+}
+
+}  // namespace
+
+absl::StatusOr<Contender> NetworkContender(std::string name, const TaskModel* fusion, const TaskModel* tile) {
+  Contender contender{std::move(name)};
+  if (fusion != nullptr) {
+    SMELT_ASSIGN_OR_RETURN(const std::shared_ptr<Engine> engine, Engine::Create(*fusion));
+    contender.seconds = [engine](const Dataset& data, const std::vector<int64_t>& examples) {
+      std::vector<const KernelGraph*> graphs;
+      graphs.reserve(examples.size());
+      for (const int64_t i : examples) graphs.push_back(&data.examples[i].graph);
+      std::vector<double> seconds = engine->PredictLogTimes(graphs);
+      for (double& value : seconds) value = std::exp(value) * 1e-7;
+      return absl::StatusOr<std::vector<double>>(std::move(seconds));
+    };
+  }
+  if (tile != nullptr) {
+    SMELT_ASSIGN_OR_RETURN(const std::shared_ptr<Engine> engine, Engine::Create(*tile));
+    contender.tile_scores = [engine](const Example& example) {
+      return absl::StatusOr<std::vector<double>>(engine->ScoreTiles(example.graph, example.tile_features));
+    };
+  }
+  return contender;
+}
+
+Contender AnalyticalContender(std::map<std::string, double> factors) {
+  Contender contender = FormulaContender("analytical", [factors = std::move(factors)](const Example& example) {
+    const auto factor = factors.find(example.kind);
+    return example.analytical_seconds * (factor == factors.end() ? 1.0 : factor->second);
+  });
+  contender.tile_scores = [](const Example& example) {
+    return absl::StatusOr<std::vector<double>>(example.tile_analytical);
+  };
+  return contender;
+}
+
+Contender RoughContender() {
+  return FormulaContender("rough cost", [](const Example& example) { return example.rough_seconds; });
+}
+
+std::map<std::string, double> FitAnalyticalFactors(const Dataset& data, const std::vector<int64_t>& examples) {
+  std::map<std::string, std::vector<double>> ratios;
+  for (int64_t i : examples) {
+    const Example& example = data.examples[i];
+    if (example.seconds > 0 && example.analytical_seconds > 0)
+      ratios[example.kind].push_back(example.seconds / example.analytical_seconds);
+  }
+  std::map<std::string, double> factors;
+  for (auto& [kind, values] : ratios) factors[kind] = Median(std::move(values));
+  return factors;
+}
+
+}  // namespace smelt::gnn
