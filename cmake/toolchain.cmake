@@ -30,6 +30,8 @@ endif()
 if(CMAKE_BUILD_TYPE STREQUAL "Release")
   set(CMAKE_CXX_FLAGS_RELEASE "-O2")
   set(CMAKE_C_FLAGS_RELEASE "-O2")
+  # A linker that is asked to can leave out what nothing reaches, function by function: capi/ asks.
+  add_compile_options(-ffunction-sections -fdata-sections)
 endif()
 if(SMELT_SANITIZE)
   add_compile_options(-fsanitize=${SMELT_SANITIZE} -fno-sanitize-recover=all -g1)

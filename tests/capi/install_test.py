@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Installs what is built into a new folder, moves it, and uses it as strangers do: a compiler pass through pkg-config, and the program.
 
-  install_test.py --build=FOLDER --cc=COMPILER [--flag=FLAG...]
+  install_test.py --build=FOLDER --cc=COMPILER [--flag=FLAG...] [--largest=BYTES]
 
 Exit status 77: there is no pkg-config.
 """
@@ -28,6 +28,7 @@ def main():
     parser.add_argument("--build", type=pathlib.Path, required=True)
     parser.add_argument("--cc", required=True)
     parser.add_argument("--flag", action="append", default=[])
+    parser.add_argument("--largest", type=int, help="of libsmelt_score.so")
     arguments = parser.parse_args()
     if shutil.which("pkg-config") is None:
         print("there is no pkg-config: scripts/setup.sh installs it")
@@ -40,6 +41,8 @@ def main():
         environment = dict(os.environ, PKG_CONFIG_PATH=str(libraries / "pkgconfig"), LD_LIBRARY_PATH=str(libraries),
                            SMELT_CACHE=str(scratch / "cache"))
         environment.pop("SMELT_MODEL", None)
+        size = (libraries / "libsmelt_score.so").stat().st_size
+        assert arguments.largest is None or size <= arguments.largest, f"libsmelt_score.so has {size} bytes"
         # The example sees nothing of the checkout but its own text.
         example = shutil.copy(ROOT / "capi/examples/choose_tile.c", scratch)
         words = run("pkg-config", "--cflags", "--libs", "smelt_score", env=environment).split()
