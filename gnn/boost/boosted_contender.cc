@@ -95,7 +95,7 @@ absl::Status LearnTiles(const BoostData& data, const BoostOptions& options, Cont
 
 absl::StatusOr<Contender> BoostedContender(const Dataset& data, const std::vector<int64_t>& examples,
                                            const BoostedContenderOptions& options) {
-  Contender contender{"boosted trees"};
+  Contender contender{"boosted"};
   BoostData times, tiles;
   for (const int64_t i : examples) {
     const Example& example = data.examples[i];
