@@ -40,7 +40,7 @@ absl::StatusOr<gnn::Split> SplitOf(const Flags& flags, const gnn::Dataset& data)
                          ReadSplit(flags.validation, flags.test, flags.split_seed, flags.test_programs));
   options.learned = flags.learned;
   if (flags.split == "programs") return gnn::SplitByProgram(data, options);
-  if (flags.split == "least-similar" && flags.test_programs.empty()) {
+  if (flags.split == "least-similar" && flags.test > 0 && flags.test_programs.empty()) {
     options.test_programs = gnn::LeastSimilarPrograms(data, flags.test);
     if (options.test_programs.empty()) {
       return UsageError(
