@@ -146,6 +146,11 @@ TEST_F(TrainTest, WhatIsHeldOutIsLikeNothingLearnedFrom) {
   const ToolResult refused = RunTool(alone);
   EXPECT_EQ(refused.exit_code, 2);
   EXPECT_THAT(refused.err, HasSubstr("are of one family"));
+  // Nothing to be held out is nothing to choose.
+  std::replace(alone.begin(), alone.end(), std::string("--test=0.5"), std::string("--test=0"));
+  const ToolResult all = RunTool(alone);
+  EXPECT_EQ(all.exit_code, 0) << all.err;
+  EXPECT_THAT(all.err, HasSubstr(" 0 held out"));
 }
 
 TEST_F(TrainTest, ItGoesOnFromAGivenModel) {
