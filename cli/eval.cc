@@ -160,10 +160,10 @@ absl::Status Eval(const Flags& flags) {
   contenders.push_back(rough ? gnn::RoughContender() : gnn::AnalyticalContender(model.analytical_factors));
   SMELT_ASSIGN_OR_RETURN(const gnn::EvalTable table, gnn::EvaluateModels(data, examples, contenders));
   if (!flags.scatter.empty()) {
-    const gnn::TaskModel* fusion = TaskOf(model, "fusion");
-    if (fusion == nullptr)
+    if (!contenders.front().seconds)
       return absl::InvalidArgumentError(absl::StrCat(flags.model, ": has no fusion network to draw a scatter plot of"));
-    SMELT_RETURN_IF_ERROR(WriteFile(flags.scatter, gnn::ScatterSvg(data, examples, *fusion)));
+    SMELT_ASSIGN_OR_RETURN(const std::string plot, gnn::ScatterSvg(data, examples, contenders.front()));
+    SMELT_RETURN_IF_ERROR(WriteFile(flags.scatter, plot));
   }
   nlohmann::json result = gnn::TableToJson(table);
   std::string text = gnn::FormatTable(table);

@@ -1,7 +1,6 @@
 #include "gnn/predictor.h"
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 #include <map>
 #include <mutex>
@@ -14,6 +13,7 @@
 #include "gnn/dataset/kernel_kind.h"
 #include "gnn/estimate.h"
 #include "gnn/features/features.h"
+#include "gnn/features/log_time.h"
 #include "gnn/features/tile_rows.h"
 #include "gnn/model/model_file.h"
 #include "gnn/native/engine.h"
@@ -29,8 +29,6 @@ using kernels::nests::Tile;
 using machine::Machine;
 
 double LogEstimateOf(const KernelGraph& graph) { return graph.kernel_features[0]; }  // the first kernel column
-
-double Seconds(double log_time) { return std::exp(log_time) * 1e-7; }
 
 // Predictions by kernel hash, over all searches of a process.
 class Memory {
@@ -260,7 +258,7 @@ class LearnedPredictor : public RememberingPredictor {
     const size_t width = static_cast<size_t>(fusion_->HiddenWidth());
     for (size_t i = 0; i < kernels.size(); ++i) {
       if (!model_.calibration) {
-        predictions.push_back({Seconds(log_times[i]), model_.log_deviation});
+        predictions.push_back({SecondsOfLogTime(log_times[i]), model_.log_deviation});
         continue;
       }
       const hlo::Computation& kernel = kernels[i]->computation();

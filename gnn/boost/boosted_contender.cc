@@ -1,18 +1,16 @@
 #include "gnn/boost/boosted_contender.h"
 
 #include <algorithm>
-#include <cmath>
 #include <memory>
 #include <utility>
 
 #include "base/status_macros.h"
 #include "gnn/boost/boosted_trees.h"
+#include "gnn/features/log_time.h"
 #include "hlo/opcode.h"
 
 namespace smelt::gnn {
 namespace {
-
-float LogTime(double seconds) { return static_cast<float>(std::log(seconds / 1e-7)); }
 
 // One row of a kernel whatever its number of nodes.
 std::vector<float> PooledRow(const KernelGraph& graph) {
@@ -68,11 +66,11 @@ absl::Status LearnSeconds(const BoostData& data, const BoostOptions& options, Co
       const std::vector<float> row = PooledRow(data.examples[i].graph);
       rows.columns = static_cast<int64_t>(row.size());
       rows.Add(row);
-      base.push_back(LogTime(data.examples[i].analytical_seconds));
+      base.push_back(static_cast<float>(LogTime(data.examples[i].analytical_seconds)));
     }
     SMELT_ASSIGN_OR_RETURN(const std::vector<float> logs, trees->Predict(rows, base));
     std::vector<double> seconds;
-    for (const float log : logs) seconds.push_back(std::exp(static_cast<double>(log)) * 1e-7);
+    for (const float log : logs) seconds.push_back(SecondsOfLogTime(log));
     return seconds;
   };
   return absl::OkStatus();
@@ -84,7 +82,7 @@ absl::Status LearnTiles(const BoostData& data, const BoostOptions& options, Cont
     Rows rows;
     AddTiles(example, &rows);
     std::vector<float> base;
-    for (const double seconds : example.tile_analytical) base.push_back(LogTime(seconds));
+    for (const double seconds : example.tile_analytical) base.push_back(static_cast<float>(LogTime(seconds)));
     SMELT_ASSIGN_OR_RETURN(const std::vector<float> scores, trees->Predict(rows, base));
     return std::vector<double>(scores.begin(), scores.end());
   };
@@ -103,13 +101,13 @@ absl::StatusOr<Contender> BoostedContender(const Dataset& data, const std::vecto
       const std::vector<float> row = PooledRow(example.graph);
       times.rows.columns = static_cast<int64_t>(row.size());
       times.rows.Add(row);
-      times.labels.push_back(LogTime(example.seconds));
-      times.base.push_back(LogTime(example.analytical_seconds));
+      times.labels.push_back(static_cast<float>(LogTime(example.seconds)));
+      times.base.push_back(static_cast<float>(LogTime(example.analytical_seconds)));
     }
     if (example.tile_seconds.size() < 2) continue;
     AddTiles(example, &tiles.rows);
-    for (const double seconds : example.tile_seconds) tiles.labels.push_back(LogTime(seconds));
-    for (const double seconds : example.tile_analytical) tiles.base.push_back(LogTime(seconds));
+    for (const double seconds : example.tile_seconds) tiles.labels.push_back(static_cast<float>(LogTime(seconds)));
+    for (const double seconds : example.tile_analytical) tiles.base.push_back(static_cast<float>(LogTime(seconds)));
     tiles.groups.push_back(static_cast<int64_t>(example.tile_seconds.size()));
   }
   if (times.labels.empty() && tiles.labels.empty()) {

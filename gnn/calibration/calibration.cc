@@ -5,11 +5,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "gnn/features/log_time.h"
 
 namespace smelt::gnn {
 namespace {
 
-constexpr double kUnit = 1e-7;  // of log times: 100 ns
 constexpr int64_t kLeastProbes = 20;
 constexpr int64_t kLeastOfKind = 8;  // a kind with fewer has the base of all
 
@@ -26,7 +26,7 @@ std::vector<double> RowOf(const std::map<std::string, KindBase>& kinds, const st
                           size_t hidden_width) {
   std::vector<double> row(hidden, hidden + hidden_width);
   row.push_back(1);
-  row.push_back(std::log(std::max(BaseOf(kinds, kind).Seconds(here), 1e-9) / kUnit) - log_estimate);
+  row.push_back(LogTime(BaseOf(kinds, kind).Seconds(here)) - log_estimate);
   for (const auto& [name, base] : kinds) row.push_back(!name.empty() && name == kind ? 1 : 0);
   return row;
 }
@@ -36,11 +36,11 @@ absl::StatusOr<KindBase> FitBase(const std::vector<const Probe*>& probes) {
   Equations rows;
   for (const Probe* probe : probes) {
     rows.push_back({probe->here.compute_seconds / probe->seconds, probe->here.memory_seconds / probe->seconds,
-                    kUnit / probe->seconds});
+                    kLogTimeUnit / probe->seconds});
   }
   SMELT_ASSIGN_OR_RETURN(const std::vector<double> x,
                          NonNegativeLeastSquares(rows, std::vector<double>(rows.size(), 1.0)));
-  return KindBase{x[0], x[1], x[2] * kUnit};
+  return KindBase{x[0], x[1], x[2] * kLogTimeUnit};
 }
 
 }  // namespace
@@ -52,7 +52,7 @@ double KindBase::Seconds(const kernels::cost::CostEstimate& estimate) const {
 Prediction Calibration::Predict(const std::string& kind, const kernels::cost::CostEstimate& here, double log_estimate,
                                 const float* hidden, size_t hidden_width) const {
   const std::vector<double> row = RowOf(kinds, kind, here, log_estimate, hidden, hidden_width);
-  return {std::exp(log_estimate + layer.Mean(row.data())) * kUnit, std::sqrt(layer.Variance(row.data()))};
+  return {SecondsOfLogTime(log_estimate + layer.Mean(row.data())), std::sqrt(layer.Variance(row.data()))};
 }
 
 absl::StatusOr<Calibration> Calibrate(const std::vector<Probe>& probes, const std::vector<float>& weights) {
@@ -79,7 +79,7 @@ absl::StatusOr<Calibration> Calibrate(const std::vector<Probe>& probes, const st
   std::vector<double> squares(hidden, 0);
   for (const Probe& probe : probes) {
     rows.push_back(RowOf(calibration.kinds, probe.kind, probe.here, probe.log_estimate, probe.hidden.data(), hidden));
-    targets.push_back(std::log(probe.seconds / kUnit) - probe.log_estimate);
+    targets.push_back(LogTime(probe.seconds) - probe.log_estimate);
     for (size_t i = 0; i < hidden; ++i) squares[i] += static_cast<double>(probe.hidden[i]) * probe.hidden[i];
   }
   PriorOptions prior;

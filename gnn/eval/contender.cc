@@ -1,11 +1,11 @@
 #include "gnn/eval/contender.h"
 
-#include <cmath>
 #include <memory>
 #include <utility>
 
 #include "base/status_macros.h"
 #include "gnn/eval/metrics.h"
+#include "gnn/features/log_time.h"
 #include "gnn/native/engine.h"
 
 namespace smelt::gnn {
@@ -34,7 +34,7 @@ absl::StatusOr<Contender> NetworkContender(std::string name, const TaskModel* fu
       graphs.reserve(examples.size());
       for (const int64_t i : examples) graphs.push_back(&data.examples[i].graph);
       std::vector<double> seconds = engine->PredictLogTimes(graphs);
-      for (double& value : seconds) value = std::exp(value) * 1e-7;
+      for (double& value : seconds) value = SecondsOfLogTime(value);
       return absl::StatusOr<std::vector<double>>(std::move(seconds));
     };
   }

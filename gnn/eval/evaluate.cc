@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "gnn/eval/metrics.h"
+#include "gnn/features/log_time.h"
 #include "gnn/native/engine.h"
 
 namespace smelt::gnn {
@@ -39,7 +40,7 @@ absl::StatusOr<double> LogDeviation(const Dataset& data, const std::vector<int64
   for (const int64_t i : examples) {
     if (data.examples[i].seconds <= 0) continue;
     graphs.push_back(&data.examples[i].graph);
-    labels.push_back(std::log(data.examples[i].seconds / 1e-7));
+    labels.push_back(LogTime(data.examples[i].seconds));
   }
   const std::vector<double> predicted = engine->PredictLogTimes(graphs);
   double squares = 0;

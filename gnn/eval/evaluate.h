@@ -53,7 +53,8 @@ absl::StatusOr<EvalTable> EvaluateModels(const Dataset& data, const std::vector<
 // A table for people: one row a program, then median and mean.
 std::string FormatTable(const EvalTable& table);
 nlohmann::json TableToJson(const EvalTable& table);
-// Predicted against measured, logarithmic axes: a self-contained SVG.
-std::string ScatterSvg(const Dataset& data, const std::vector<int64_t>& examples, const TaskModel& fusion);
+// What a contender with `seconds` predicts against what was measured, logarithmic axes: a self-contained SVG.
+absl::StatusOr<std::string> ScatterSvg(const Dataset& data, const std::vector<int64_t>& examples,
+                                       const Contender& contender);
 
 }  // namespace smelt::gnn

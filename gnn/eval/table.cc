@@ -1,12 +1,13 @@
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <set>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "base/status_macros.h"
 #include "gnn/eval/evaluate.h"
 #include "gnn/eval/metrics.h"
-#include "gnn/native/engine.h"
 
 namespace smelt::gnn {
 namespace {
@@ -141,7 +142,12 @@ json TableToJson(const EvalTable& table) {
   return result;
 }
 
-std::string ScatterSvg(const Dataset& data, const std::vector<int64_t>& examples, const TaskModel& fusion) {
+absl::StatusOr<std::string> ScatterSvg(const Dataset& data, const std::vector<int64_t>& examples,
+                                       const Contender& contender) {
+  std::vector<int64_t> timed;
+  std::copy_if(examples.begin(), examples.end(), std::back_inserter(timed),
+               [&](int64_t i) { return data.examples[i].seconds > 0; });
+  SMELT_ASSIGN_OR_RETURN(const std::vector<double> predicted, contender.seconds(data, timed));
   constexpr double kSize = 480, kMargin = 50;
   constexpr double kLow = -7, kHigh = 0;  // decades of seconds
   auto x = [&](double seconds) {
@@ -167,15 +173,10 @@ std::string ScatterSvg(const Dataset& data, const std::vector<int64_t>& examples
             kMargin - 6, y(at) + 4, decade));
   }
   absl::StrAppend(&svg, absl::StrFormat("<path d=\"M%g %gL%g %g\" stroke=\"#888\"/>\n", x(1e-7), y(1e-7), x(1), y(1)));
-  absl::StatusOr<std::unique_ptr<Engine>> engine = Engine::Create(fusion);
-  for (int64_t i : examples) {
-    const Example& example = data.examples[i];
-    if (example.seconds <= 0 || !engine.ok()) continue;
-    const KernelGraph* graph = &example.graph;
-    const double predicted = std::exp((*engine)->PredictLogTimes(absl::MakeConstSpan(&graph, 1))[0]) * 1e-7;
+  for (size_t i = 0; i < timed.size(); ++i) {
     absl::StrAppend(
         &svg, absl::StrFormat("<circle cx=\"%.1f\" cy=\"%.1f\" r=\"1.5\" fill=\"#1f77b4\" fill-opacity=\"0.4\"/>\n",
-                              x(example.seconds), y(predicted)));
+                              x(data.examples[timed[i]].seconds), y(predicted[i])));
   }
   return svg + absl::StrFormat(
                    "<text x=\"%g\" y=\"%g\" text-anchor=\"middle\">measured seconds</text>"

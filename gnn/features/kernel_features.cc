@@ -3,6 +3,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "gnn/features/features.h"
+#include "gnn/features/log_time.h"
 #include "gnn/features/node_features.h"
 #include "hlo/cost_analysis.h"
 #include "kernels/cost/analytical.h"
@@ -14,8 +15,6 @@ using hlo::Instruction;
 using hlo::Opcode;
 
 float Log1p(double x) { return static_cast<float>(std::log1p(std::max(x, 0.0))); }
-// Seconds in units of 100 ns, so that the logarithm spreads over the range of kernels.
-float LogTime(double seconds) { return static_cast<float>(std::log(std::max(seconds, 1e-9) / 1e-7)); }
 
 // What every column of a kernel is made from.
 struct Summary {
@@ -57,11 +56,11 @@ struct KernelColumn {
 
 constexpr KernelColumn kKernelColumns[] = {
     {{"estimate", "log of the analytical model's seconds"},
-     [](const Summary& s) { return LogTime(s.estimate.seconds()); }},
+     [](const Summary& s) { return static_cast<float>(LogTime(s.estimate.seconds())); }},
     {{"estimate_compute", "log of its compute seconds"},
-     [](const Summary& s) { return LogTime(s.estimate.compute_seconds); }},
+     [](const Summary& s) { return static_cast<float>(LogTime(s.estimate.compute_seconds)); }},
     {{"estimate_memory", "log of its memory seconds"},
-     [](const Summary& s) { return LogTime(s.estimate.memory_seconds); }},
+     [](const Summary& s) { return static_cast<float>(LogTime(s.estimate.memory_seconds)); }},
     {{"flops", "arithmetic operations"}, [](const Summary& s) { return Log1p(s.cost.flops); }},
     {{"transcendentals", "elements through exp, log, divide and the like"},
      [](const Summary& s) { return Log1p(s.cost.transcendentals); }},

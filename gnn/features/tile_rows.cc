@@ -5,6 +5,7 @@
 
 #include "absl/status/statusor.h"
 #include "gnn/features/lanes.h"
+#include "gnn/features/log_time.h"
 #include "gnn/features/vector_versions.h"
 #include "kernels/cost/analytical.h"
 
@@ -18,10 +19,10 @@ using kernels::cost::MostOf;
 constexpr int kDims = 6;
 
 SMELT_LANES_INLINE Doubles Log1pOf(const Doubles& x) { return LogOf(x + 1.0); }
-// Seconds in units of 100 ns, so that the logarithm spreads over the range of kernels.
+// LogTime of eight times.
 SMELT_LANES_INLINE Doubles LogTimeOf(const Doubles& seconds) {
-  const Doubles least = Doubles{} + 1e-9;
-  return LogOf(MostOf(seconds, least) * 1e7);
+  const Doubles least = Doubles{} + kLeastSeconds;
+  return LogOf(MostOf(seconds, least) * (1 / kLogTimeUnit));
 }
 
 // What the columns of a block follow from.

@@ -1,8 +1,9 @@
 #include "gnn/torch/batches.h"
 
 #include <algorithm>
-#include <cmath>
 #include <numeric>
+
+#include "gnn/features/log_time.h"
 
 namespace smelt::gnn {
 namespace {
@@ -60,8 +61,6 @@ Batch MakeGraphs(const Dataset& data, absl::Span<const int64_t> examples, const 
 }
 
 }  // namespace
-
-double LogTime(double seconds) { return std::log(std::max(seconds, 1e-9) / 1e-7); }
 
 Normalizers FitNormalizers(const Dataset& data, const std::vector<int64_t>& examples) {
   std::vector<float> nodes, kernels, tiles;

@@ -15,9 +15,6 @@ struct Normalizers {
 };
 Normalizers FitNormalizers(const Dataset& data, const std::vector<int64_t>& examples);
 
-// log(seconds / 100 ns): the unit of labels and outputs.
-double LogTime(double seconds);
-
 // A batch of the fusion task.
 Batch MakeFusionBatch(const Dataset& data, absl::Span<const int64_t> examples, const Normalizers& normalizers);
 // A batch of the tile task: at most `tiles` rows of each kernel, drawn without replacement (all, in order, when

@@ -11,6 +11,7 @@
 #include "base/status_macros.h"
 #include "base/write_file.h"
 #include "gnn/eval/metrics.h"
+#include "gnn/features/log_time.h"
 #include "gnn/torch/batches.h"
 #include "hlo/file/read.h"
 
