@@ -1,6 +1,7 @@
 // smelt train: a corpus in, a model file out.
 #include "gnn/train/train.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <memory>
@@ -14,9 +15,11 @@
 #include "cli/split.h"
 #include "cli/target.h"
 #include "cli/training/training.h"
+#include "gnn/boost/boosted_contender.h"
 #include "gnn/dataset/dataset.h"
 #include "gnn/dataset/similarity.h"
 #include "gnn/eval/evaluate.h"
+#include "gnn/train/teach_tiles.h"
 #include "machine/descriptor.h"
 #include "nlohmann/json.hpp"
 #include "targets/cpu/codegen/target.h"
@@ -32,6 +35,7 @@ struct Flags {
   std::string split = "families";
   double validation = 0.1, test = 0.1, learned = 1;
   uint64_t split_seed = 1;
+  int64_t teach = 10000;
   bool json = false, restart = false;
 };
 
@@ -58,6 +62,16 @@ absl::StatusOr<gnn::Split> SplitOf(const Flags& flags, const gnn::Dataset& data)
   return gnn::SplitByProgram(data, options);
 }
 
+// Boosted trees that learned from the timed tiles rank those of kernels that have none, for the network.
+absl::Status TeachTiles(const gnn::Split& split, gnn::Dataset* data) {
+  const auto timed = [&](int64_t i) { return data->examples[i].tile_seconds.size() >= 2; };
+  if (std::none_of(split.train.begin(), split.train.end(), timed)) return absl::OkStatus();
+  SMELT_ASSIGN_OR_RETURN(const gnn::Contender trees, gnn::BoostedContender(*data, split.train, {.times = false}));
+  SMELT_ASSIGN_OR_RETURN(const int64_t taught, gnn::TeachTiles(trees, split.train, data));
+  std::fprintf(stderr, "tile: boosted trees rank the tiles of %d further kernels\n", static_cast<int>(taught));
+  return absl::OkStatus();
+}
+
 absl::Status Train(const Flags& flags) {
   SMELT_ASSIGN_OR_RETURN(FeatureTarget target, ReadFeatureTarget(flags.target));
   WarnOfThreads(flags.train.threads);
@@ -71,14 +85,16 @@ absl::Status Train(const Flags& flags) {
     SMELT_ASSIGN_OR_RETURN(init, gnn::LoadModel(flags.init));
   }
   // Otherwise with those of the machine that the corpus tells; where it tells none, this one's.
-  const gnn::LoadOptions load{.machine_of_records = flags.init.empty() && flags.figures.empty(),
+  const gnn::LoadOptions load{.untimed_kernels = flags.task == "fusion" ? 0 : flags.teach,
+                              .machine_of_records = flags.init.empty() && flags.figures.empty(),
                               .estimate_of = [&](const machine::TargetId& told) { return target.EstimateOf(told); }};
-  SMELT_ASSIGN_OR_RETURN(const gnn::Dataset data, gnn::LoadDataset(flags.corpus, target.machine, load));
+  SMELT_ASSIGN_OR_RETURN(gnn::Dataset data, gnn::LoadDataset(flags.corpus, target.machine, load));
   for (const std::string& warning : data.warnings) std::fprintf(stderr, "%s\n", warning.c_str());
   SMELT_ASSIGN_OR_RETURN(const gnn::Split split, SplitOf(flags, data));
   std::fprintf(stderr, "%zu kernels of %zu programs: %zu to train, %zu to validate, %zu held out\n",
                data.examples.size(), data.Programs().size(), split.train.size(), split.validation.size(),
                split.test.size());
+  SMELT_RETURN_IF_ERROR(TeachTiles(split, &data));
   gnn::ModelFile file;
   // The corpus says whose kernels it timed; one that does not is taken for our own, on the machine of the features.
   file.target = (data.target.kind.empty() ? target.id : data.target).ToString();
@@ -225,6 +241,11 @@ Action AddTraining(CLI::App& app) {
                  "File with the programs to hold out, one a line, instead of those of --split");
   app.add_option("--learn", flags->learned, "Share of the programs left that it learns from, for learning curves")
       ->check(CLI::Range(0.001, 1.0))
+      ->capture_default_str();
+  app.add_option(
+         "--teach", flags->teach,
+         "Kernels without timed tiles whose tiles are ranked for the network by boosted trees of the timed ones")
+      ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
   app.add_option("--init", flags->init,
                  "Model to begin with instead of random weights (fine-tuning); its shape and figures of the machine "

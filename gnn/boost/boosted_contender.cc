@@ -97,14 +97,14 @@ absl::StatusOr<Contender> BoostedContender(const Dataset& data, const std::vecto
   BoostData times, tiles;
   for (const int64_t i : examples) {
     const Example& example = data.examples[i];
-    if (example.seconds > 0 && example.analytical_seconds > 0) {
+    if (options.times && example.seconds > 0 && example.analytical_seconds > 0) {
       const std::vector<float> row = PooledRow(example.graph);
       times.rows.columns = static_cast<int64_t>(row.size());
       times.rows.Add(row);
       times.labels.push_back(static_cast<float>(LogTime(example.seconds)));
       times.base.push_back(static_cast<float>(LogTime(example.analytical_seconds)));
     }
-    if (example.tile_seconds.size() < 2) continue;
+    if (!options.tiles || example.tile_seconds.size() < 2) continue;
     AddTiles(example, &tiles.rows);
     for (const double seconds : example.tile_seconds) tiles.labels.push_back(static_cast<float>(LogTime(seconds)));
     for (const double seconds : example.tile_analytical) tiles.base.push_back(static_cast<float>(LogTime(seconds)));

@@ -23,6 +23,7 @@ struct BoostedContenderOptions {
   double learning_rate = 0.06;
   double column_share = 0.3;
   uint64_t seed = 1;
+  bool times = true, tiles = true;  // what it learns
 };
 
 // Learns from these examples; a minute for 50,000 kernels. InvalidArgument: none of them has a time or tiles.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <set>
@@ -17,6 +18,7 @@
 #include "gnn/dataset/kernel_kind.h"
 #include "hlo/text/parser.h"
 #include "kernels/cost/analytical.h"
+#include "kernels/tiles/tiles.h"
 #include "machine/descriptor.h"
 
 namespace smelt::gnn {
@@ -48,9 +50,20 @@ struct TimesOf {
   }
 };
 
+// Features and estimates of these tiles of the kernel; their times are the caller's.
+void AddTiles(const hlo::Computation& kernel, absl::Span<const kernels::nests::Tile> tiles,
+              const machine::Machine& target, const kernels::cost::CostFormula& formula, Example* example) {
+  for (const kernels::nests::Tile& tile : tiles) {
+    const std::vector<double> extents(tile.extents.begin(), tile.extents.end());
+    example->tile_analytical.push_back(formula.At(extents.data(), static_cast<int64_t>(extents.size())).seconds());
+  }
+  example->tile_features = TileFeatures(kernel, tiles, target);
+}
+
+// `untimed`: a kernel without timed tiles has tiles without times.
 absl::StatusOr<Example> Featurise(const KernelExample& record, const machine::Machine& target,
                                   const LoadOptions& options, const fusion::Rules* rough, const KernelEstimate& own,
-                                  std::vector<std::string>* kept_tiles) {
+                                  bool untimed, std::vector<std::string>* kept_tiles) {
   SMELT_ASSIGN_OR_RETURN(std::unique_ptr<hlo::Module> module,
                          hlo::ParseModule(record.kernel_text, {.file_name = record.program}));
   const hlo::Computation& kernel = *module->entry();
@@ -76,30 +89,55 @@ absl::StatusOr<Example> Featurise(const KernelExample& record, const machine::Ma
     }
     if (!m.tile.extents.empty()) tiles.push_back(&m);
   }
-  if (tiles.size() < 2) return example;
+  if (tiles.size() < 2 && !untimed) return example;
   const absl::StatusOr<kernels::cost::CostFormula> formula = kernels::cost::TileFormulaOf(kernel, target);
   if (!formula.ok()) return example;
+  if (tiles.size() < 2) {
+    const absl::StatusOr<std::vector<kernels::nests::Tile>> all =
+        kernels::nests::EnumerateTiles(kernel, target, options.untimed_tiles);
+    if (all.ok() && all->size() >= 2) AddTiles(kernel, *all, target, *formula, &example);
+    return example;
+  }
   const size_t keep = std::min<size_t>(tiles.size(), static_cast<size_t>(options.tiles_per_kernel));
   std::vector<kernels::nests::Tile> kept;
   for (size_t i = 0; i < keep; ++i) {
     const Measurement& m = *tiles[i * tiles.size() / keep];
     if (m.tile.extents.size() != formula->dimensions.size()) continue;  // a tile of another version's space
-    const std::vector<double> extents(m.tile.extents.begin(), m.tile.extents.end());
-    const double estimate = formula->At(extents.data(), static_cast<int64_t>(extents.size())).seconds();
     kept.push_back(m.tile);
     kept_tiles->push_back(m.tile.ToString());
     example.tile_seconds.push_back(m.label());
-    example.tile_analytical.push_back(estimate);
   }
   if (kept.size() < 2) {
     example.tile_seconds.clear();
-    example.tile_analytical.clear();
     kept_tiles->clear();
     return example;
   }
-  example.tile_features = TileFeatures(kernel, kept, target);
+  AddTiles(kernel, kept, target, *formula, &example);
   return example;
 }
+
+// The kernels that have tiles without times: of all there are, those with the least hashes, whatever their order.
+class Untimed {
+ public:
+  explicit Untimed(int64_t most) : most_(static_cast<size_t>(most)) {}
+  bool Takes(const Hash128& hash) const {
+    return kernels_.size() < most_ || (most_ > 0 && hash < kernels_.rbegin()->first);
+  }
+  void Add(size_t number, std::vector<Example>* examples) {
+    kernels_.insert({(*examples)[number].hash, number});
+    if (kernels_.size() <= most_) return;
+    Example& last = (*examples)[kernels_.rbegin()->second];
+    if (last.tile_seconds.empty()) {  // else another corpus timed them meanwhile
+      last.tile_features.clear();
+      last.tile_analytical.clear();
+    }
+    kernels_.erase(std::prev(kernels_.end()));
+  }
+
+ private:
+  const size_t most_;
+  std::set<std::pair<Hash128, size_t>> kernels_;
+};
 
 // Adds what another measurement of the same kernel has and this one lacks.
 void Complete(Example other, Example* example) {
@@ -167,6 +205,7 @@ absl::StatusOr<Dataset> LoadDataset(const std::string& folders, const machine::M
   std::string known_machine;
   std::optional<KernelEstimate> own;
   absl::flat_hash_map<std::pair<std::string, Hash128>, size_t> seen;  // number of the example
+  Untimed untimed(options.untimed_kernels);
   for (absl::string_view folder : absl::StrSplit(folders, ',', absl::SkipEmpty())) {
     absl::flat_hash_map<size_t, TimesOf> times;  // of this corpus, by number of the example
     const auto take = [&](KernelExample record) -> absl::Status {
@@ -199,8 +238,9 @@ absl::StatusOr<Dataset> LoadDataset(const std::string& folders, const machine::M
       }
       const auto rough = options.rough.find(data.target.kind);
       std::vector<std::string> kept;
-      absl::StatusOr<Example> example = Featurise(record, data.machine, options,
-                                                  rough == options.rough.end() ? nullptr : &rough->second, *own, &kept);
+      absl::StatusOr<Example> example =
+          Featurise(record, data.machine, options, rough == options.rough.end() ? nullptr : &rough->second, *own,
+                    untimed.Takes(record.hash), &kept);
       if (!example.ok()) {
         data.warnings.push_back(absl::StrCat("skipped kernel ", record.hash.ToHex(), " of ", record.program, ": ",
                                              example.status().message()));
@@ -219,6 +259,8 @@ absl::StatusOr<Dataset> LoadDataset(const std::string& folders, const machine::M
       of.kept = std::move(kept);
       seen[key] = data.examples.size();
       data.examples.push_back(*std::move(example));
+      if (const Example& last = data.examples.back(); last.tile_seconds.empty() && !last.tile_analytical.empty())
+        untimed.Add(data.examples.size() - 1, &data.examples);
       return absl::OkStatus();
     };
     SMELT_ASSIGN_OR_RETURN(CorpusReport report, ReadCorpus(std::string(folder), take));

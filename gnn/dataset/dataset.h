@@ -30,6 +30,7 @@ struct Example {
   double noise = 0;               // (median - minimum) / minimum over the repeats
   std::string kind;               // of the kernel's main operation: per-kind coefficients of the analytical model
   // The tile task: one row of features, one time and one analytical estimate a tile, at least two of them or none.
+  // Tiles that nobody timed (LoadOptions::untimed_kernels) have no times.
   std::vector<float> tile_features;
   std::vector<double> tile_seconds;
   std::vector<double> tile_analytical;
@@ -49,6 +50,9 @@ struct Dataset {
 struct LoadOptions {
   int64_t tiles_per_kernel = 128;  // rows kept; more are thinned evenly
   int64_t max_nodes = 4000;        // larger kernels are skipped
+  // At most so many of the kernels without timed tiles have tiles without times, for a teacher (train/teach_tiles.h).
+  int64_t untimed_kernels = 0;
+  int64_t untimed_tiles = 16;  // of each
   // Targets, by TargetId::kind, whose heuristics go by the rough cost of kernels (fusion/kernel_cost.h), which the
   // examples of such a corpus then have.
   std::map<std::string, fusion::Rules> rough;

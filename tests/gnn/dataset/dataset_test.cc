@@ -57,6 +57,25 @@ TEST_F(DatasetTest, AKernelOfAFusionAndOfATileCorpusIsOneExampleForBothTasks) {
   EXPECT_EQ(LoadDataset(tile + "," + fusion, target, {})->examples[0].seconds, 4e-6);
 }
 
+TEST_F(DatasetTest, KernelsWithoutTimedTilesHaveTilesForATeacherWhereOneIsAskedFor) {
+  fs::create_directories(folder_);
+  const std::string fusion = Corpus("fusion", {{{{8, 64}}, true, {3e-6, 2e-6}, ""}});
+  const std::string tile = Corpus("tile", {{{{8, 64}}, true, {4e-6}, ""}, {{{4, 64}}, false, {5e-6}, ""}});
+  const cpu::Target target = cpu::ParseTarget("cpu:threads=1").value();
+  const Dataset data = LoadDataset(fusion, target, {.untimed_kernels = 1, .untimed_tiles = 5}).value();
+  const Example& untimed = data.examples[0];
+  EXPECT_EQ(untimed.tile_analytical.size(), 5u);
+  EXPECT_EQ(untimed.tile_features.size(), 5 * TileColumns().size());
+  EXPECT_TRUE(untimed.tile_seconds.empty());
+  EXPECT_TRUE(LoadDataset(fusion, target, {})->examples[0].tile_analytical.empty());
+  // Times take their place, whichever corpus comes first.
+  for (const std::string& folders : {fusion + "," + tile, tile + "," + fusion}) {
+    const Dataset both = LoadDataset(folders, target, {.untimed_kernels = 1, .untimed_tiles = 5}).value();
+    EXPECT_EQ(both.examples[0].tile_analytical.size(), 2u) << folders;
+    EXPECT_EQ(both.examples[0].tile_seconds, (std::vector<double>{4e-6, 5e-6})) << folders;
+  }
+}
+
 TEST_F(DatasetTest, CorporaOfDifferentTargetsAreRefusedByName) {
   fs::create_directories(folder_);
   const std::vector<Measurement> times = {{{{8, 64}}, true, {3e-6}, ""}};
