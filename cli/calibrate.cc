@@ -34,7 +34,7 @@ absl::Status Calibrate(Flags& flags) {
   SMELT_ASSIGN_OR_RETURN(const std::unique_ptr<targets::Target> target,
                          OpenTarget(flags.target, {.cache_folder = cache, .cancel = interrupt.flag()}));
   tuner::CalibrateOptions& options = flags.calibrate;
-  if (options.model.empty()) options.model = gnn::ShippedModelPath(target->id().kind);
+  if (options.model.empty()) options.model = gnn::ShippedModelPath(target->id().kind, target->machine());
   if (options.model.empty()) {
     return absl::NotFoundError(
         absl::StrCat("there is no shipped model of target `", target->id().kind, "`; --model names one to adapt"));

@@ -1,7 +1,16 @@
 #include "gnn/shipped_model.h"
 
+#include <cmath>
 #include <cstdlib>
 #include <filesystem>
+#include <limits>
+#include <set>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "gnn/model/model_file.h"
+#include "machine/descriptor.h"
+#include "machine/target_id.h"
 
 namespace smelt::gnn {
 
@@ -23,12 +32,57 @@ std::string Beside(const std::string& name) {
   return "";
 }
 
+// The file that the user names instead; empty: none.
+std::string Chosen(const std::string& name) {
+  const char* chosen = std::getenv("SMELT_MODEL");
+  return name == "cpu" && chosen != nullptr ? chosen : "";
+}
+
+constexpr char kEnding[] = ".smeltmodel";
+
+// How unlike the machine that a model was trained on is to this one; 0: it is such a CPU.
+double DistanceOf(const ModelFile& model, const machine::Machine& machine) {
+  if (machine::TargetId::Parse(model.target).cpu == machine.name) return 0;
+  double sum = 0;
+  const std::map<std::string, double> figures = machine.Figures();
+  for (const auto& [figure, value] : model.target_figures) {
+    if (const auto here = figures.find(figure); here != figures.end()) sum += std::fabs(std::log(value / here->second));
+  }
+  if (const auto there = machine::ReadMachine(model.machine); there.ok())
+    sum += std::fabs(std::log2(static_cast<double>(there->vector_bytes) / machine.vector_bytes));
+  return sum;
+}
+
 }  // namespace
 
 std::string ShippedModelPath(const std::string& name) {
-  if (const char* chosen = std::getenv("SMELT_MODEL"); name == "cpu" && chosen != nullptr && *chosen != '\0')
-    return chosen;
-  return Beside(name + ".smeltmodel");
+  const std::string chosen = Chosen(name);
+  return chosen.empty() ? Beside(name + kEnding) : chosen;
+}
+
+std::string ShippedModelPath(const std::string& name, const machine::Machine& machine) {
+  const std::string plain = ShippedModelPath(name);
+  if (plain.empty() || !Chosen(name).empty()) return plain;
+  std::set<std::string> files;  // in one order on every file system
+  std::error_code error;
+  for (const fs::directory_entry& entry : fs::directory_iterator(fs::path(plain).parent_path(), error)) {
+    const std::string file = entry.path().filename().string();
+    if (absl::StartsWith(file, absl::StrCat(name, "-")) && absl::EndsWith(file, kEnding))
+      files.insert(entry.path().string());
+  }
+  if (files.empty()) return plain;
+  files.insert(plain);
+  std::string nearest = plain;
+  double least = std::numeric_limits<double>::infinity();
+  for (const std::string& file : files) {
+    const absl::StatusOr<ModelFile> model = LoadModel(file);
+    if (!model.ok()) continue;
+    if (const double distance = DistanceOf(*model, machine); distance < least) {
+      least = distance;
+      nearest = file;
+    }
+  }
+  return nearest;
 }
 
 std::string ShippedProbesPath() { return Beside("probe"); }

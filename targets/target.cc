@@ -38,7 +38,7 @@ absl::StatusOr<std::unique_ptr<gnn::Predictor>> Target::OpenPredictor(const std:
     // What was adapted to this machine comes before what was trained on another.
     path = CalibratedModelPath(*this);
     std::error_code error;
-    if (path.empty() || !std::filesystem::is_regular_file(path, error)) path = gnn::ShippedModelPath(id().kind);
+    if (path.empty() || !std::filesystem::is_regular_file(path, error)) path = gnn::ShippedModelPath(id().kind, machine());
   }
   if (path.empty() || path == "analytical") return gnn::Predictor::Analytical(machine());
   return gnn::Predictor::Load(path, machine(), id().kind);

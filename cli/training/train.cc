@@ -35,7 +35,7 @@ struct Flags {
   std::string split = "families";
   double validation = 0.1, test = 0.1, learned = 1;
   uint64_t split_seed = 1;
-  int64_t teach = 10000;
+  int64_t teach = 30000;
   bool json = false, restart = false;
 };
 
