@@ -119,14 +119,38 @@ absl::Status VectorizeReduction(Schedule& schedule, const te::Operation& operati
   return absl::OkStatus();
 }
 
+absl::Status UnrollSum(Schedule& schedule, const te::Operation& operation) {
+  for (size_t r = 0; r < operation.reduce_axes.size(); ++r)
+    SMELT_RETURN_IF_ERROR(schedule.Unroll(operation.name, ReduceName(static_cast<int>(r))));
+  return absl::OkStatus();
+}
+
+int ShortSumAxis(const te::Operation& operation, const std::vector<Access>& accesses, const machine::Machine& target) {
+  constexpr int64_t kShortSum = 8;
+  constexpr int64_t kShortJump = 4;  // elements from one lane to the next: shuffles bring them together
+  const int axis = static_cast<int>(operation.axes.size()) - 1;
+  if (axis < 0 || operation.axes[axis].extent < LanesOf(operation, target)) return -1;
+  int64_t terms = 1;
+  for (const te::IterVar& reduce : operation.reduce_axes) terms *= reduce.extent;
+  if (terms > kShortSum) return -1;
+  const auto near = [&](const Access& access) {
+    const std::optional<int64_t> stride = Stride(access, operation.axes[axis].var);
+    return stride && *stride >= 0 && *stride <= kShortJump;
+  };
+  return std::all_of(accesses.begin(), accesses.end(), near) ? axis : -1;
+}
+
 absl::Status ScheduleSmallStage(Schedule& schedule, const te::OperationRef& operation,
                                 const std::vector<Access>& accesses, const machine::Machine& target) {
   const std::string& stage = operation->name;
   const int64_t lanes = LanesOf(*operation, target);
   if (operation->axes.empty() && !operation->IsReduction()) return absl::OkStatus();
   int axis = static_cast<int>(operation->axes.size()) - 1;
+  bool short_sum = false;
   if (operation->IsReduction()) {
     axis = VectorAxis(*operation, accesses);
+    short_sum = axis < 0;
+    if (short_sum) axis = ShortSumAxis(*operation, accesses, target);
     if (axis < 0) return VectorizeReduction(schedule, *operation, accesses, target);
   }
   while (axis > 0 && operation->axes[axis].extent == 1) --axis;
@@ -141,7 +165,8 @@ absl::Status ScheduleSmallStage(Schedule& schedule, const te::OperationRef& oper
   if (!split.first.empty()) order.push_back(split.first);
   for (size_t r = 0; r < operation->reduce_axes.size(); ++r) order.push_back(ReduceName(static_cast<int>(r)));
   order.push_back(split.second);
-  return ReorderLoops(schedule, stage, order);
+  SMELT_RETURN_IF_ERROR(ReorderLoops(schedule, stage, order));
+  return short_sum ? UnrollSum(schedule, *operation) : absl::OkStatus();
 }
 
 absl::Status ParallelizeOutermost(Schedule& schedule, const std::string& stage,

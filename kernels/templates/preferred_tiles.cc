@@ -271,8 +271,11 @@ std::vector<std::vector<int64_t>> PreferredTiles(const Nest& nest, const machine
       return InjectiveTiles(nest);
     case NestKind::kTiled:
       return TiledTiles(nest, target);
-    case NestKind::kRows:
     case NestKind::kRowReduction:
+      if (nest.attached.empty() && ShortSumAxis(*nest.root, AccessesOf(nest, *nest.root), target) >= 0)
+        return {ChunkTile(shape, kChunk), ChunkTile(shape, kChunk / 8)};
+      break;
+    case NestKind::kRows:
       break;
   }
   int depth = static_cast<int>(shape.size());

@@ -1,4 +1,5 @@
-// The root sums along contiguous memory: several vectors of partial sums for each result.
+// The root sums along contiguous memory: several vectors of partial sums for each result, or, where a sum is short,
+// several results a vector.
 #include <algorithm>
 
 #include "base/status_macros.h"
@@ -23,9 +24,23 @@ absl::Status ScheduleRowReduction(schedule::Schedule& schedule, const NestInput&
     inner.push_back(split.second);
   }
   std::vector<std::string> order = outer;
+  const std::vector<Access> accesses = AccessesOf(input.nest, root);
+  const int64_t lanes = LanesOf(root, input.target);
+  if (!inner.empty() && input.tile.back() >= lanes && ShortSumAxis(root, accesses, input.target) >= 0) {
+    SMELT_ASSIGN_OR_RETURN(auto split, VectorizeLoop(schedule, root.name, inner.back(),
+                                                     std::min(input.tile.back(), root.shape.back()), lanes));
+    order.insert(order.end(), inner.begin(), inner.end() - 1);
+    if (!split.first.empty()) order.push_back(split.first);
+    const std::vector<std::string> shared = order;
+    for (size_t r = 0; r < root.reduce_axes.size(); ++r) order.push_back(ReduceName(static_cast<int>(r)));
+    order.push_back(split.second);
+    SMELT_RETURN_IF_ERROR(ReorderLoops(schedule, root.name, order));
+    SMELT_RETURN_IF_ERROR(UnrollSum(schedule, root));
+    return ParallelizeOutermost(schedule, root.name, shared, Steps(root));
+  }
   order.insert(order.end(), inner.begin(), inner.end());
   SMELT_RETURN_IF_ERROR(ReorderLoops(schedule, root.name, order));
-  SMELT_RETURN_IF_ERROR(VectorizeReduction(schedule, root, AccessesOf(input.nest, root), input.target));
+  SMELT_RETURN_IF_ERROR(VectorizeReduction(schedule, root, accesses, input.target));
   return ParallelizeOutermost(schedule, root.name, order, Steps(root));
 }
 

@@ -68,6 +68,11 @@ absl::StatusOr<std::pair<std::string, std::string>> VectorizeLoop(schedule::Sche
 // be untouched. Leaves it alone when its combiner has no identity or its contiguous axis is short.
 absl::Status VectorizeReduction(schedule::Schedule& schedule, const te::Operation& operation,
                                 const std::vector<Access>& accesses, const machine::Machine& target);
+// The kept axis for the vectors of a sum of so few elements that they fill none, as of the coordinates of a point: the
+// last one, whose results lie beside each other. What they read may jump a little. -1: there is none.
+int ShortSumAxis(const te::Operation& operation, const std::vector<Access>& accesses, const machine::Machine& target);
+// All of a sum in a row.
+absl::Status UnrollSum(schedule::Schedule& schedule, const te::Operation& operation);
 // Vectorises one attached or root stage over its axes as its accesses suggest, for stages that are small.
 absl::Status ScheduleSmallStage(schedule::Schedule& schedule, const te::OperationRef& operation,
                                 const std::vector<Access>& accesses, const machine::Machine& target);

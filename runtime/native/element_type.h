@@ -92,28 +92,4 @@ inline int64_t BytesOf(ElementType type) {
   return VisitType(type, [](auto zero) { return static_cast<int64_t>(sizeof(zero)); });
 }
 
-// Index `i` of an array of integers, as int64; a u64 beyond its range is the largest int64.
-inline int64_t IndexAt(const void* data, ElementType type, int64_t i) {
-  switch (type) {
-    case ElementType::kS8:
-      return static_cast<const int8_t*>(data)[i];
-    case ElementType::kS16:
-      return static_cast<const int16_t*>(data)[i];
-    case ElementType::kS32:
-      return static_cast<const int32_t*>(data)[i];
-    case ElementType::kU8:
-      return static_cast<const uint8_t*>(data)[i];
-    case ElementType::kU16:
-      return static_cast<const uint16_t*>(data)[i];
-    case ElementType::kU32:
-      return static_cast<const uint32_t*>(data)[i];
-    case ElementType::kU64: {
-      const uint64_t value = static_cast<const uint64_t*>(data)[i];
-      return value > static_cast<uint64_t>(INT64_MAX) ? INT64_MAX : static_cast<int64_t>(value);
-    }
-    default:
-      return static_cast<const int64_t*>(data)[i];
-  }
-}
-
 }  // namespace smelt::runtime::native

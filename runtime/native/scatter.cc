@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <type_traits>
 
 #include "runtime/native/combiner.h"
 #include "runtime/native/cpu_versions.h"
@@ -107,6 +108,50 @@ template <Combiner C, typename T>
   }
 }
 
+// Windows that follow each other along one dimension of the list of indices, and one component of their indices.
+struct PlaceRun {
+  int64_t first, stride;  // where it is read
+  int64_t count;
+  int64_t limit;  // the last place where a window fits
+  int64_t step;   // elements that a window moves for one more
+};
+
+// numbers[i] = first + i * step. Kept apart, as MovePlaces is: what is written could be any member of a class.
+void FillSteps(int64_t first, int64_t step, int64_t count, int64_t* numbers) {
+  for (int64_t i = 0; i < count; ++i, first += step) numbers[i] = first;
+}
+
+// What an index says, without a sign: negative ones are beyond every limit, and products of wild ones may wrap around.
+template <typename Index>
+uint64_t Unsigned(Index index) {
+  return static_cast<uint64_t>(static_cast<int64_t>(index));
+}
+
+// Moves each window by what the component says; what lies beyond the limit is outside.
+template <typename Index>
+void MovePlaces(const Index* starts, const PlaceRun run, int64_t* __restrict offsets, uint8_t* __restrict outside) {
+  starts += run.first;
+  for (int64_t i = 0; i < run.count; ++i) {
+    const uint64_t start = Unsigned(starts[i * run.stride]);
+    outside[i] |= start > static_cast<uint64_t>(run.limit);
+    offsets[i] = static_cast<int64_t>(static_cast<uint64_t>(offsets[i]) + start * static_cast<uint64_t>(run.step));
+  }
+}
+
+// The usual histogram: windows of one element at `place`, moved by one component, in one pass.
+template <Combiner C, typename T>
+void CombineElements(const int32_t* starts, const PlaceRun run, int64_t place, ElementRange range,
+                     const T* __restrict updates, int64_t update_stride, T* __restrict array) {
+  starts += run.first;
+  for (int64_t i = 0; i < run.count; ++i) {
+    const uint64_t start = Unsigned(starts[i * run.stride]);
+    if (start > static_cast<uint64_t>(run.limit)) continue;
+    const int64_t offset = place + static_cast<int64_t>(start) * run.step;
+    if (offset < range.begin || offset >= range.end) continue;
+    array[offset] = Combined<C>(array[offset], updates[i * update_stride]);
+  }
+}
+
 }  // namespace
 
 // Sums are what gradients of embeddings and of graphs are made of.
@@ -121,16 +166,22 @@ SMELT_FOR_EACH_VECTOR_WIDTH void AddWindows(const ScatterWindow& walk, const int
 
 namespace {
 
-using CombineFunction = void (*)(const ScatterWindow&, const int64_t*, const int64_t*, int64_t, ElementRange,
-                                 const void*, void*);
+// How an array is combined with updates.
+struct CombineFunctions {
+  void (*windows)(const ScatterWindow&, const int64_t*, const int64_t*, int64_t, ElementRange, const void*,
+                  void*) = nullptr;
+  // Updates begin at the first of the two numbers, and lie the second one apart.
+  void (*elements)(const int32_t*, PlaceRun, int64_t, ElementRange, const void*, int64_t, int64_t, void*) = nullptr;
+};
 
 template <Combiner C>
-CombineFunction FunctionFor(ElementType type) {
-  return VisitType(type, [](auto zero) -> CombineFunction {
+CombineFunctions FunctionsFor(ElementType type) {
+  return VisitType(type, [](auto zero) -> CombineFunctions {
     using T = decltype(zero);
+    CombineFunctions functions;
     if constexpr (kCombines<C, T>) {
-      return [](const ScatterWindow& walk, const int64_t* offsets, const int64_t* from, int64_t windows,
-                ElementRange range, const void* updates, void* array) {
+      functions.windows = [](const ScatterWindow& walk, const int64_t* offsets, const int64_t* from, int64_t windows,
+                             ElementRange range, const void* updates, void* array) {
         const T* source = static_cast<const T*>(updates);
         if constexpr (C == Combiner::kAdd && std::is_floating_point_v<T>) {
           AddWindows(walk, offsets, from, windows, range, source, static_cast<T*>(array));
@@ -138,39 +189,56 @@ CombineFunction FunctionFor(ElementType type) {
           CombineWindows<C>(walk, offsets, from, windows, range, source, static_cast<T*>(array));
         }
       };
-    } else {
-      return nullptr;
+      functions.elements = [](const int32_t* starts, PlaceRun run, int64_t place, ElementRange range,
+                              const void* updates, int64_t first, int64_t stride, void* array) {
+        CombineElements<C>(starts, run, place, range, static_cast<const T*>(updates) + first, stride,
+                           static_cast<T*>(array));
+      };
     }
+    return functions;
   });
 }
 
-CombineFunction FunctionFor(Combiner combiner, ElementType type) {
+CombineFunctions FunctionsFor(Combiner combiner, ElementType type) {
   switch (combiner) {
     case Combiner::kReplace:
-      return FunctionFor<Combiner::kReplace>(type);
+      return FunctionsFor<Combiner::kReplace>(type);
     case Combiner::kAdd:
-      return FunctionFor<Combiner::kAdd>(type);
+      return FunctionsFor<Combiner::kAdd>(type);
     case Combiner::kMultiply:
-      return FunctionFor<Combiner::kMultiply>(type);
+      return FunctionsFor<Combiner::kMultiply>(type);
     case Combiner::kMinimum:
-      return FunctionFor<Combiner::kMinimum>(type);
+      return FunctionsFor<Combiner::kMinimum>(type);
     case Combiner::kMaximum:
-      return FunctionFor<Combiner::kMaximum>(type);
+      return FunctionsFor<Combiner::kMaximum>(type);
     case Combiner::kAnd:
-      return FunctionFor<Combiner::kAnd>(type);
+      return FunctionsFor<Combiner::kAnd>(type);
     case Combiner::kOr:
-      return FunctionFor<Combiner::kOr>(type);
+      return FunctionsFor<Combiner::kOr>(type);
     default:
-      return FunctionFor<Combiner::kXor>(type);
+      return FunctionsFor<Combiner::kXor>(type);
   }
+}
+
+using MovePlacesFunction = void (*)(const void*, PlaceRun, int64_t*, uint8_t*);
+
+// Indices are integers.
+MovePlacesFunction MovePlacesBy(ElementType type) {
+  return VisitType(type, [](auto zero) -> MovePlacesFunction {
+    using Index = std::conditional_t<std::is_integral_v<decltype(zero)>, decltype(zero), int64_t>;
+    return [](const void* indices, PlaceRun run, int64_t* offsets, uint8_t* outside) {
+      MovePlaces(static_cast<const Index*>(indices), run, offsets, outside);
+    };
+  });
 }
 
 class Scatter : public NativeOperation {
  public:
-  explicit Scatter(const ScatterPlan& plan) : plan_(plan), operand_strides_(StridesOf(plan.operand)) {
+  explicit Scatter(const ScatterPlan& plan)
+      : plan_(plan), operand_strides_(StridesOf(plan.operand)), move_places_(MovePlacesBy(plan.index_type)) {
     MakeWindow();
     MakeList();
-    for (const ScatterPlan::Array& array : plan.arrays) functions_.push_back(FunctionFor(array.combiner, array.type));
+    for (const ScatterPlan::Array& array : plan.arrays) functions_.push_back(FunctionsFor(array.combiner, array.type));
     for (int64_t size : plan.operand) elements_ *= size;
   }
 
@@ -248,7 +316,29 @@ class Scatter : public NativeOperation {
       list_[place[plan_.scatter_indices_batching_dims[i]]].operand_stride +=
           operand_strides_[plan_.input_batching_dims[i]];
     }
+    MergeList();
     component_stride_ = plan_.index_vector_dim < rank ? index_strides[plan_.index_vector_dim] : 0;
+  }
+
+  // Long runs are quicker to find the places of: dimensions that go on where the next ones end are one with them.
+  void MergeList() {
+    std::vector<ListDimension> merged;
+    for (const ListDimension& next : list_) {
+      if (next.size == 1) continue;
+      const auto goes_on = [&](int64_t ListDimension::*stride) {
+        return merged.back().*stride == next.*stride * next.size;
+      };
+      if (!merged.empty() && goes_on(&ListDimension::index_stride) && goes_on(&ListDimension::update_stride) &&
+          goes_on(&ListDimension::operand_stride)) {
+        const int64_t outer = merged.back().size;
+        merged.back() = next;
+        merged.back().size *= outer;
+      } else {
+        merged.push_back(next);
+      }
+    }
+    if (merged.empty()) merged.push_back({1, 0, 0, 0});
+    list_ = std::move(merged);
   }
 
   void RunWindows(const NativeCall& call, int64_t begin, int64_t end, ElementRange range) const {
@@ -263,38 +353,64 @@ class Scatter : public NativeOperation {
       update += at[d] * list_[d].update_stride;
       operand += at[d] * list_[d].operand_stride;
     }
-    int64_t offsets[kBlock], from[kBlock];
-    for (int64_t first = begin; first < end; first += kBlock) {
-      const int64_t count = std::min(kBlock, end - first);
-      for (int64_t i = 0; i < count; ++i) {
-        offsets[i] = PlaceOf(call.inputs[0], index, operand);
-        from[i] = update;
-        for (int d = rank - 1; d >= 0; --d) {
-          index += list_[d].index_stride;
-          update += list_[d].update_stride;
-          operand += list_[d].operand_stride;
-          if (++at[d] < list_[d].size) break;
-          index -= list_[d].index_stride * list_[d].size;
-          update -= list_[d].update_stride * list_[d].size;
-          operand -= list_[d].operand_stride * list_[d].size;
-          at[d] = 0;
+    const auto advance = [&](int64_t steps) {  // along the last dimension, at most to its end
+      for (int d = rank - 1; d >= 0; --d, steps = 1) {
+        index += list_[d].index_stride * steps;
+        update += list_[d].update_stride * steps;
+        operand += list_[d].operand_stride * steps;
+        if ((at[d] += steps) < list_[d].size) break;
+        index -= list_[d].index_stride * list_[d].size;
+        update -= list_[d].update_stride * list_[d].size;
+        operand -= list_[d].operand_stride * list_[d].size;
+        at[d] = 0;
+      }
+    };
+    const ListDimension& last = list_.back();
+    if (IsHistogram()) {
+      for (int64_t run; begin < end; begin += run, advance(run)) {
+        run = std::min(end - begin, last.size - at[rank - 1]);
+        const PlaceRun places = RunOf(index, run, plan_.scatter_dims_to_operand_dims[0]);
+        for (size_t a = 0; a < functions_.size(); ++a) {
+          functions_[a].elements(static_cast<const int32_t*>(call.inputs[0]), places, operand, range,
+                                 call.inputs[1 + a], update, last.update_stride, call.outputs[a]);
         }
       }
+      return;
+    }
+    int64_t offsets[kBlock], from[kBlock];
+    for (; begin < end; begin += kBlock) {
+      const int64_t count = std::min(kBlock, end - begin);
+      for (int64_t i = 0, run; i < count; i += run, advance(run)) {
+        run = std::min(count - i, last.size - at[rank - 1]);
+        FindPlaces(call.inputs[0], index, operand, run, offsets + i);
+        FillSteps(update, last.update_stride, run, from + i);
+      }
       for (size_t a = 0; a < functions_.size(); ++a) {
-        functions_[a](walk_, offsets, from, count, range, call.inputs[1 + a], call.outputs[a]);
+        functions_[a].windows(walk_, offsets, from, count, range, call.inputs[1 + a], call.outputs[a]);
       }
     }
   }
 
-  // The element at which a window begins, or -1 where it does not fit.
-  int64_t PlaceOf(const void* indices, int64_t index, int64_t operand) const {
+  // Windows of one element that one component of the usual type places.
+  bool IsHistogram() const {
+    return walk_.elements == 1 && plan_.scatter_dims_to_operand_dims.size() == 1 &&
+           plan_.index_type == ElementType::kS32 && list_.back().operand_stride == 0;
+  }
+
+  PlaceRun RunOf(int64_t index, int64_t count, int64_t dimension) const {
+    return {index, list_.back().index_stride, count, limits_[dimension], operand_strides_[dimension]};
+  }
+
+  // The elements at which `count` windows along the list's last dimension begin, or -1 where one does not fit.
+  void FindPlaces(const void* indices, int64_t index, int64_t operand, int64_t count, int64_t* offsets) const {
+    FillSteps(operand, list_.back().operand_stride, count, offsets);
+    uint8_t outside[kBlock];
+    std::memset(outside, 0, static_cast<size_t>(count));
     for (int64_t dimension : plan_.scatter_dims_to_operand_dims) {
-      const int64_t start = IndexAt(indices, plan_.index_type, index);
+      move_places_(indices, RunOf(index, count, dimension), offsets, outside);
       index += component_stride_;
-      if (start < 0 || start > limits_[dimension]) return -1;
-      operand += start * operand_strides_[dimension];
     }
-    return operand;
+    for (int64_t i = 0; i < count; ++i) offsets[i] = outside[i] ? -1 : offsets[i];
   }
 
   struct ListDimension {
@@ -303,16 +419,17 @@ class Scatter : public NativeOperation {
 
   const ScatterPlan plan_;
   const std::vector<int64_t> operand_strides_;
+  const MovePlacesFunction move_places_;
   std::vector<int64_t> limits_;
   ScatterWindow walk_;
   std::vector<ListDimension> list_;
   int64_t windows_ = 1, elements_ = 1, component_stride_ = 0;
-  std::vector<CombineFunction> functions_;
+  std::vector<CombineFunctions> functions_;
 };
 
 }  // namespace
 
-bool Combines(Combiner combiner, ElementType type) { return FunctionFor(combiner, type) != nullptr; }
+bool Combines(Combiner combiner, ElementType type) { return FunctionsFor(combiner, type).windows != nullptr; }
 
 std::unique_ptr<NativeOperation> MakeScatter(const ScatterPlan& plan) { return std::make_unique<Scatter>(plan); }
 

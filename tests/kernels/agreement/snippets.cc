@@ -194,6 +194,25 @@ const std::vector<Snippet>* MakeSnippets() {
       {"SumAll",
        "x = f32[7,45] parameter(0)  z = f32[] constant(0)  ROOT r = f32[] reduce(x, z), dimensions={0,1}, "
        "to_apply=add"},
+      {"ShortSum",
+       "x = f32[5,70,3] parameter(0)  z = f32[] parameter(1)  ROOT r = f32[5,70] reduce(x, z), dimensions={2}, "
+       "to_apply=add"},
+      {"ShortSumWide",
+       "x = f32[90,7] parameter(0)  z = f32[] constant(0)  ROOT r = f32[90] reduce(x, z), dimensions={1}, "
+       "to_apply=add"},
+      {"ShortSumOfTwoAxes",
+       "x = f32[40,2,2] parameter(0)  z = f32[] constant(0)  ROOT r = f32[40] reduce(x, z), dimensions={1,2}, "
+       "to_apply=add"},
+      {"ShortSumOfDistances", R"(p = f32[37,3] parameter(0)
+        a = f32[37,37,3] broadcast(p), dimensions={0,2}  b = f32[37,37,3] broadcast(p), dimensions={1,2}
+        d = f32[37,37,3] subtract(a, b)  s = f32[37,37,3] multiply(d, d)  z = f32[] constant(0)
+        ROOT r = f32[37,37] reduce(s, z), dimensions={2}, to_apply=add)"},
+      {"ShortSumWithinRows", R"(x = f32[6,50,3] parameter(0)  z = f32[] constant(0)
+        n = f32[6,50] reduce(x, z), dimensions={2}, to_apply=add  e = f32[6,50] exponential(n)
+        t = f32[6] reduce(e, z), dimensions={1}, to_apply=add  b = f32[6,50] broadcast(t), dimensions={0}
+        ROOT r = f32[6,50] divide(e, b))"},
+      {"ShortArgmax", R"(x = f32[40,3] parameter(0)  i = s32[40,3] iota(), iota_dimension=1  z = f32[] constant(-inf)
+        o = s32[] constant(0)  ROOT t = (f32[40], s32[40]) reduce(x, i, z, o), dimensions={1}, to_apply=argmax)"},
       {"SumNothing",
        "x = f32[7] parameter(0)  z = f32[] parameter(1)  ROOT r = f32[7] reduce(x, z), dimensions={}, to_apply=add"},
       {"MeanOfSquares", R"(x = f32[6,100] parameter(0)  s = f32[6,100] multiply(x, x)  z = f32[] constant(0)

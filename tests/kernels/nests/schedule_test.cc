@@ -133,6 +133,20 @@ TEST(Structure, ASmallDepthwiseWindowReadsItsInputUnpadded) {
   EXPECT_EQ(StructureOf("DepthwiseLarge").nests.size(), 2);
 }
 
+TEST(RowReduction, AShortSumFillsItsVectorsWithResults) {
+  const machine::Machine target;
+  const auto schedule_of = [&](const char* snippet) {
+    const std::unique_ptr<hlo::Module> module = ParseSnippet(Find(snippet));
+    const Tile tile = EnumerateTiles(*module->entry(), target, 1)->front();
+    return ScheduleForTile(*module->entry(), tile, target)->ToString();
+  };
+  using ::testing::HasSubstr, ::testing::Not, ::testing::AllOf;
+  for (const char* snippet : {"ShortSum", "ShortSumOfTwoAxes", "ShortSumOfDistances"})
+    EXPECT_THAT(schedule_of(snippet), AllOf(HasSubstr("vectorize"), HasSubstr("unroll"), Not(HasSubstr("rfactor"))));
+  // Lanes that lie seven elements apart would be loaded one by one: vectors of partial sums.
+  EXPECT_THAT(schedule_of("ShortSumWide"), HasSubstr("rfactor"));
+}
+
 // Accumulators, the vectors that a step loads and one broadcast: what is live in the loop of the sum.
 TEST(RegisterTile, FitsTheRegistersOfTheMachine) {
   for (const int registers : {16, 32}) {

@@ -199,6 +199,26 @@ TEST_P(NativeOperations, ScattersRowsInOrder) {
                      combiner, " }"));
 }
 
+// Elements alone, whose places one component says: counts, and sums by segment.
+TEST_P(NativeOperations, ScattersElementsInOrder) {
+  special_ = seed_ % 2 == 0;
+  const char* combiners[] = {"add", "multiply", "minimum", "maximum", "replace"};
+  const int64_t bins = Between(1, 9), updates = Between(0, 900), others = Between(1, 3);
+  Check(absl::StrCat("ENTRY e { x = f32[", bins, "] parameter(0)  i = s32[", updates, ",1] parameter(1)  u = f32[",
+                     updates, "] parameter(2)  ROOT y = f32[", bins,
+                     "] scatter(x, i, u), update_window_dims={}, inserted_window_dims={0}, "
+                     "scatter_dims_to_operand_dims={0}, index_vector_dim=1, to_apply=",
+                     combiners[seed_ % 5], " }"));
+  // One list for each of several arrays.
+  Check(absl::StrCat("ENTRY e { x = f32[", others, ",", bins, "] parameter(0)  i = s32[", others, ",", updates,
+                     ",1] parameter(1)  u = f32[", others, ",", updates, "] parameter(2)  ROOT y = f32[", others, ",",
+                     bins,
+                     "] scatter(x, i, u), update_window_dims={}, inserted_window_dims={1}, "
+                     "scatter_dims_to_operand_dims={1}, input_batching_dims={0}, scatter_indices_batching_dims={0}, "
+                     "index_vector_dim=2, to_apply=",
+                     combiners[seed_ % 5], " }"));
+}
+
 // The array that is updated is needed again, and is an argument.
 TEST_P(NativeOperations, ScattersIntoACopyWhereTheArrayLivesOn) {
   Check(R"(ENTRY e { x = f32[8,16] parameter(0)  i = s32[5,1] parameter(1)  u = f32[5,16] parameter(2)
