@@ -71,6 +71,8 @@ class Module:
         import jax
         import numpy as np
         from jaxlib import _hlo, xla_client
+        from jaxlib.cpu import _lapack
+        _lapack.initialize()  # jax does so when it lowers a decomposition, and nothing is lowered here
         jax.config.update("jax_enable_x64", True)
         device = jax.devices("cpu")[0]
         proto = _hlo.hlo_module_from_text(text).as_serialized_hlo_module_proto()
