@@ -17,11 +17,21 @@ constexpr int64_t kChunk = 8192;
 constexpr int64_t kTransposeStreams = 16;
 constexpr int64_t kTransposeRun = 1024;
 constexpr int64_t kStreamedColumns = 2048;
+// Short sums that are computed together, in vectors, before what reads them.
+constexpr int64_t kShortSums = 128;
 // Lines of a depthwise window's output for each block of channels: they share the taps, and the lines that windows
 // overlap.
 constexpr int64_t kWindowLines = 4;
 
 int64_t RoundUp(int64_t value, int64_t multiple) { return (value + multiple - 1) / multiple * multiple; }
+
+// Whether some sum of each row is so short that several rows share a vector.
+bool HasShortSums(const Nest& nest, const machine::Machine& target) {
+  return std::any_of(nest.attached.begin(), nest.attached.end(), [&](const Attached& attached) {
+    const te::Operation& sum = *attached.operation;
+    return attached.depth > 0 && sum.IsReduction() && ShortSumAxis(sum, AccessesOf(nest, sum), target) >= 0;
+  });
+}
 
 // Inner dimensions whole, as many as fit a chunk.
 std::vector<int64_t> ChunkTile(const std::vector<int64_t>& shape, int64_t chunk) {
@@ -286,6 +296,10 @@ std::vector<std::vector<int64_t>> PreferredTiles(const Nest& nest, const machine
   std::vector<int64_t> one(shape.size(), 1);
   for (size_t i = depth; i < shape.size(); ++i) one[i] = shape[i];
   std::vector<std::vector<int64_t>> tiles{one};
+  if (HasShortSums(nest, target)) {
+    one[depth - 1] = std::min(shape[depth - 1], kShortSums);
+    tiles.insert(tiles.begin(), one);
+  }
   if (depth > 0 && shape[depth - 1] >= 4) {
     one[depth - 1] = 4;
     tiles.push_back(one);

@@ -36,6 +36,10 @@ absl::Status ScheduleRows(schedule::Schedule& schedule, const NestInput& input) 
   if (depth < rank && !root.IsReduction()) {
     SMELT_RETURN_IF_ERROR(
         VectorizeLoop(schedule, stage, inner.back(), root.shape.back(), LanesOf(root, input.target)).status());
+  } else if (!root.IsReduction() && input.tile.back() > 1) {  // a row is one element
+    SMELT_RETURN_IF_ERROR(VectorizeLoop(schedule, stage, inner.back(), std::min(input.tile.back(), root.shape.back()),
+                                        LanesOf(root, input.target))
+                              .status());
   }
   // Consumers are placed before what they read.
   for (size_t i = nest.attached.size(); i-- > 0;) {

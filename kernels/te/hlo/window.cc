@@ -1,3 +1,6 @@
+#include <functional>
+#include <string>
+
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "kernels/te/hlo/rules.h"
@@ -5,7 +8,7 @@
 namespace smelt::kernels::te {
 namespace {
 
-// Scans shorter than this are not worth two levels.
+// Scans shorter than this are not worth several levels.
 constexpr int64_t kScanLimit = 64;
 
 // A running sum or the like along one dimension: the window reaches from the first element to this one (or, reversed,
@@ -39,54 +42,88 @@ Expr CombinePair(const Reducer& reducer, const Expr& lhs, const Expr& rhs) {
   return Substitute(reducer.combiner->results[0], {{reducer.combiner->lhs[0], lhs}, {reducer.combiner->rhs[0], rhs}});
 }
 
-// n elements in blocks of about sqrt(n): a scan within each block, a scan over the blocks' totals, and their
-// combination. n * sqrt(n) steps instead of n * n.
-std::vector<Value> EmitScan(const RuleInput& input, const Reducer& reducer, const Scan& scan) {
-  const int64_t size = input.dimensions()[scan.dimension];
-  int64_t block = 16;
-  while (block * block < size) block *= 2;
-  const int64_t blocks = (size + block - 1) / block;
-  const DataType type{reducer.types[0], 1};
-  const Expr identity = reducer.combiner->identity[0];
-  // Position along the scan, from its start, to position in the operand.
-  const auto along = [&](const Expr& i) { return scan.reverse ? Expr(size - 1) - i : i; };
+// What stands at a position.
+using Source = std::function<Expr(const std::vector<Expr>&)>;
 
-  std::vector<int64_t> shape = input.dimensions();
-  shape[scan.dimension] = blocks;
-  shape.push_back(block);
-  ReduceAxis step(block, "r0");
+// Running results along one dimension, each of all elements up to its own: n elements in blocks of 16, a scan within
+// each block, and one over the blocks' totals, which is of the same kind. Sixteen steps an element instead of n, and a
+// sum of many elements is as exact as one by a tree. Positions within a block stand beside the blocks, so that what is
+// contiguous in the source stays so. The initial value, where there is one, goes into what stands before each block:
+// the first level has several.
+Source ScanOf(const std::string& name, const std::vector<int64_t>& shape, int64_t dimension, const Reducer& reducer,
+              const Expr* init, const Source& source) {
+  constexpr int64_t kBlock = 16;
+  const int64_t size = shape[dimension];
+  const Expr identity = reducer.combiner->identity[0];
+  if (size <= kBlock) {
+    ReduceAxis step(size, "r0");
+    const Tensor all = Compute(
+        name, shape,
+        [&](Indices indices) {
+          std::vector<Expr> position(indices.begin(), indices.end());
+          position[dimension] = step;
+          return Reduce(reducer.combiner, If(Expr(step) <= indices[dimension], source(position), identity), {step});
+        },
+        "reduce-window");
+    return [all](const std::vector<Expr>& position) { return all(position); };
+  }
+  const int64_t blocks = (size + kBlock - 1) / kBlock;
+  const auto place = [dimension](std::vector<Expr> position, const Expr& block, const Expr& in_block) {
+    position[dimension] = block;
+    position.insert(position.begin() + dimension + 1, in_block);
+    return position;
+  };
+  std::vector<int64_t> shortened = shape, blocked = shape;
+  shortened[dimension] = blocked[dimension] = blocks;
+  blocked.insert(blocked.begin() + dimension + 1, kBlock);
+  ReduceAxis step(kBlock, "r0");
   const Tensor within = Compute(
-      absl::StrCat(input.name, "_within"), shape,
+      absl::StrCat(name, "_within"), blocked,
       [&](Indices indices) {
-        Expr element = indices[scan.dimension] * block + step;
-        std::vector<Expr> position(indices.begin(), indices.end() - 1);
-        position[scan.dimension] = along(element);
-        Expr source = input.operand(0).At(position);
-        if (source.type() != type) source = Cast(type, source);
-        Expr covered = Expr(step) <= indices.back();
-        if (size % block != 0) covered = And(covered, element < size);
-        return Reduce(reducer.combiner, If(covered, source, identity), {step});
-      },
-      "reduce-window");
-  shape.pop_back();
-  ReduceAxis earlier(blocks, "r0");
-  const Tensor before = Compute(
-      absl::StrCat(input.name, "_before"), shape,
-      [&](Indices indices) {
+        const Expr element = indices[dimension] * kBlock + step;
         std::vector<Expr> position(indices.begin(), indices.end());
-        position[scan.dimension] = earlier;
-        position.push_back(Expr(block - 1));
-        return Reduce(reducer.combiner, If(Expr(earlier) < indices[scan.dimension], within(position), identity),
-                      {earlier}, reducer.init[0]);
+        position.erase(position.begin() + dimension + 1);
+        position[dimension] = element;
+        Expr covered = Expr(step) <= indices[dimension + 1];
+        if (size % kBlock != 0) covered = And(covered, element < size);
+        return Reduce(reducer.combiner, If(covered, source(position), identity), {step});
       },
       "reduce-window");
-  return {input.Emit([&](Indices indices) {
-    Expr element = along(indices[scan.dimension]);
+  const Source totals = ScanOf(absl::StrCat(name, "_totals"), shortened, dimension, reducer, nullptr,
+                               [&](const std::vector<Expr>& position) {
+                                 return within(place(position, position[dimension], Expr(kBlock - 1)));
+                               });
+  const Tensor before = Compute(absl::StrCat(name, "_before"), shortened, [&](Indices indices) -> Expr {
     std::vector<Expr> position(indices.begin(), indices.end());
-    position[scan.dimension] = FloorDiv(element, block);
-    Expr total = before(position);
-    position.push_back(FloorMod(element, block));
-    Expr result = CombinePair(reducer, total, within(position));
+    position[dimension] = Max(indices[dimension] - 1, 0);
+    const Expr total = totals(position);
+    if (init == nullptr) return If(Expr(0) < indices[dimension], total, identity);
+    return If(Expr(0) < indices[dimension], CombinePair(reducer, *init, total), *init);
+  });
+  return [=](const std::vector<Expr>& position) {
+    const Expr block = FloorDiv(position[dimension], kBlock);
+    std::vector<Expr> of_block = position;
+    of_block[dimension] = block;
+    return CombinePair(reducer, before(of_block),
+                       within(place(position, block, FloorMod(position[dimension], kBlock))));
+  };
+}
+
+std::vector<Value> EmitScan(const RuleInput& input, const Reducer& reducer, const Scan& scan) {
+  const DataType type{reducer.types[0], 1};
+  // Position along the scan, from its start, to position in the operand, and back.
+  const auto along = [&](const std::vector<Expr>& position) {
+    std::vector<Expr> result = position;
+    if (scan.reverse) result[scan.dimension] = input.dimensions()[scan.dimension] - 1 - result[scan.dimension];
+    return result;
+  };
+  const Source running = ScanOf(input.name, input.dimensions(), scan.dimension, reducer, &reducer.init[0],
+                                [&](const std::vector<Expr>& position) {
+                                  const Expr source = input.operand(0).At(along(position));
+                                  return source.type() == type ? source : Cast(type, source);
+                                });
+  return {input.Emit([&](Indices indices) {
+    const Expr result = running(along({indices.begin(), indices.end()}));
     return type.element == input.type() ? result : Cast({input.type(), 1}, result);
   })};
 }

@@ -211,6 +211,11 @@ const std::vector<Snippet>* MakeSnippets() {
         n = f32[6,50] reduce(x, z), dimensions={2}, to_apply=add  e = f32[6,50] exponential(n)
         t = f32[6] reduce(e, z), dimensions={1}, to_apply=add  b = f32[6,50] broadcast(t), dimensions={0}
         ROOT r = f32[6,50] divide(e, b))"},
+      {"ShortSumBesideItsReader", R"(x = f32[70,2] parameter(0)  s = f32[70,2] multiply(x, x)  z = f32[] constant(0)
+        t = f32[70] reduce(s, z), dimensions={1}, to_apply=add  ROOT r = f32[70] sqrt(t))"},
+      {"ShortSumOfEachRow", R"(x = f32[300,3] parameter(0)  s = f32[300,3] multiply(x, x)  z = f32[] constant(0)
+        t = f32[300] reduce(s, z), dimensions={1}, to_apply=add  n = f32[300] sqrt(t)
+        b = f32[300,3] broadcast(n), dimensions={0}  ROOT r = f32[300,3] divide(x, b))"},
       {"ShortArgmax", R"(x = f32[40,3] parameter(0)  i = s32[40,3] iota(), iota_dimension=1  z = f32[] constant(-inf)
         o = s32[] constant(0)  ROOT t = (f32[40], s32[40]) reduce(x, i, z, o), dimensions={1}, to_apply=argmax)"},
       {"SumNothing",
@@ -275,6 +280,10 @@ const std::vector<Snippet>* MakeSnippets() {
         ROOT r = f32[2,5] subtract(v, c))"},
       {"CumulativeSumShort", R"(x = f32[3,20] parameter(0)  z = f32[] constant(0)
         ROOT r = f32[3,20] reduce-window(x, z), window={size=1x20 pad=0_0x19_0}, to_apply=add)"},
+      {"CumulativeSumMiddle", R"(x = f32[2,70,18] parameter(0)  z = f32[] constant(2.5)
+        ROOT r = f32[2,70,18] reduce-window(x, z), window={size=1x70x1 pad=0_0x0_69x0_0}, to_apply=add)"},
+      {"CumulativeMaxOfThreeLevels", R"(x = f32[600] parameter(0)  z = f32[] constant(-inf)
+        ROOT r = f32[600] reduce-window(x, z), window={size=600 pad=599_0}, to_apply=max)"},
       {"CumulativeSumLong", R"(x = f32[300,2] parameter(0)  z = f32[] constant(0)
         ROOT r = f32[300,2] reduce-window(x, z), window={size=300x1 pad=299_0x0_0}, to_apply=add)"},
       {"CumulativeMaxReversed", R"(x = f32[2,133] parameter(0)  z = f32[] constant(-inf)
