@@ -5,6 +5,7 @@
 #include "hlo/evaluator/handlers.h"
 #include "hlo/evaluator/index_space.h"
 #include "hlo/evaluator/scalar_function.h"
+#include "hlo/running_window.h"
 
 namespace smelt::hlo {
 namespace {
@@ -124,6 +125,76 @@ class WindowReducer {
   std::vector<char*> targets_;
 };
 
+// Results along the dimension of a running window, each from the one before it: the order in which its window would be
+// reduced, or, in reverse, that order backwards.
+class RunningReducer {
+ public:
+  RunningReducer(const Call& call, absl::Span<const std::shared_ptr<Literal>> results, std::vector<PrimitiveType> types,
+                 std::vector<const void*> initial, RunningWindow running)
+      : call_(call),
+        results_(results),
+        running_(running),
+        size_(results[0]->shape().dimensions[running.dimension]),
+        reducer_(call.evaluation, *call.instruction.called(0), call.step.programs[0].get(), types, std::move(initial)) {
+    for (PrimitiveType type : types) bytes_.push_back(StorageBytes(type));
+    const std::vector<int64_t>& dimensions = results[0]->shape().dimensions;
+    for (size_t d = running.dimension + 1; d < dimensions.size(); ++d) inner_ *= dimensions[d];
+    blocks_ = (inner_ + LaneReducer::kLanes - 1) / LaneReducer::kLanes;
+    lines_ = results[0]->shape().ElementCount() / (size_ * inner_) * blocks_;
+  }
+
+  // Each of up to kLanes elements that lie beside each other, and all that follow them.
+  int64_t lines() const { return lines_; }
+
+  absl::Status Run(int64_t begin, int64_t end) {
+    std::vector<const char*> elements(bytes_.size());
+    std::vector<char*> targets(bytes_.size());
+    for (int64_t line = begin; line < end; ++line) {
+      const int64_t first = line % blocks_ * LaneReducer::kLanes;
+      const int64_t lanes = std::min(LaneReducer::kLanes, inner_ - first);
+      reducer_.Start(lanes);
+      for (int64_t k = 0; k < size_; ++k) {
+        const int64_t at = (line / blocks_ * size_ + (running_.reverse ? size_ - 1 - k : k)) * inner_ + first;
+        for (size_t a = 0; a < bytes_.size(); ++a) {
+          elements[a] = call_.operand(static_cast<int64_t>(a)).data<char>() + at * bytes_[a];
+          targets[a] = static_cast<char*>(results_[a]->raw()) + at * bytes_[a];
+        }
+        SMELT_RETURN_IF_ERROR(reducer_.Add(elements, bytes_, 0, lanes));
+        reducer_.Finish(absl::MakeSpan(targets), lanes);
+      }
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  const Call& call_;
+  absl::Span<const std::shared_ptr<Literal>> results_;
+  const RunningWindow running_;
+  const int64_t size_;
+  LaneReducer reducer_;
+  std::vector<int64_t> bytes_;
+  int64_t inner_ = 1, blocks_ = 1, lines_ = 0;
+};
+
+// `run(begin, end)` over all of `count`, part by part, so that the limits are looked at between them; on several
+// threads where the reducer is a program of its own.
+template <typename Run>
+absl::Status RunInParts(const Call& call, int64_t count, double seconds_of_each, const Run& run) {
+  if (call.step.programs[0] == nullptr) return run(0, count);
+  const int64_t part = std::max<int64_t>(1, static_cast<int64_t>(0.2 / seconds_of_each));
+  for (int64_t first = 0; first < count; first += part) {
+    SMELT_RETURN_IF_ERROR(call.evaluation.CheckLimits());
+    absl::Status status;
+    std::atomic<bool> failed{false};
+    call.evaluation.ParallelFor(std::min(part, count - first), seconds_of_each, [&](int64_t begin, int64_t end) {
+      absl::Status result = run(first + begin, first + end);
+      if (!result.ok() && !failed.exchange(true)) status = std::move(result);
+    });
+    SMELT_RETURN_IF_ERROR(status);
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<Value> EvaluateReduceWindow(const Call& call) {
@@ -152,6 +223,14 @@ absl::StatusOr<Value> EvaluateReduceWindow(const Call& call) {
     reducer.Start(1);
     SMELT_RETURN_IF_ERROR(reducer.Add(elements, strides, 0, 1));
     reducer.Finish(targets, 1);
+  } else if (const std::optional<RunningWindow> running = RunningWindowOf(call.instruction);
+             running && output.ElementCount() > 0 &&
+             (!running->reverse || running->one_operation)) {
+    const int64_t lines = RunningReducer(call, results, types, initial, *running).lines();
+    const double seconds = static_cast<double>(output.ElementCount()) / static_cast<double>(lines) * 5e-8;
+    SMELT_RETURN_IF_ERROR(RunInParts(call, lines, seconds, [&](int64_t begin, int64_t end) {
+      return RunningReducer(call, results, types, initial, *running).Run(begin, end);
+    }));
   } else if (output.ElementCount() > 0) {
     int64_t window_elements = 1;
     for (const WindowDimension& d : call.instruction.attributes<WindowAttributes>().window.dimensions) {
@@ -160,23 +239,9 @@ absl::StatusOr<Value> EvaluateReduceWindow(const Call& call) {
     }
     const int64_t rows = output.ElementCount() / output.dimensions.back();
     const double seconds = static_cast<double>(window_elements) * static_cast<double>(output.dimensions.back()) * 1e-9;
-    auto run = [&](int64_t begin, int64_t end) { return WindowReducer(call, results, types, initial).Run(begin, end); };
-    if (call.step.programs[0] != nullptr) {
-      // Part by part, so that the limits are looked at between them.
-      const int64_t rows_per_part = std::max<int64_t>(1, static_cast<int64_t>(0.2 / seconds));
-      for (int64_t first = 0; first < rows; first += rows_per_part) {
-        SMELT_RETURN_IF_ERROR(call.evaluation.CheckLimits());
-        absl::Status status;
-        std::atomic<bool> failed{false};
-        call.evaluation.ParallelFor(std::min(rows_per_part, rows - first), seconds, [&](int64_t begin, int64_t end) {
-          absl::Status part = run(first + begin, first + end);
-          if (!part.ok() && !failed.exchange(true)) status = std::move(part);
-        });
-        SMELT_RETURN_IF_ERROR(status);
-      }
-    } else {
-      SMELT_RETURN_IF_ERROR(run(0, rows));
-    }
+    SMELT_RETURN_IF_ERROR(RunInParts(call, rows, seconds, [&](int64_t begin, int64_t end) {
+      return WindowReducer(call, results, types, initial).Run(begin, end);
+    }));
   }
   if (!call.shape().IsTuple()) return Value(std::move(results[0]));
   std::vector<Value> elements;

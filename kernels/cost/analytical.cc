@@ -1,9 +1,11 @@
 #include "kernels/cost/analytical.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "absl/container/flat_hash_map.h"
 #include "base/status_macros.h"
+#include "hlo/running_window.h"
 #include "kernels/cost/algorithm_choice.h"
 #include "kernels/cost/contraction_shape.h"
 #include "kernels/cost/opcode_cost.h"
@@ -176,9 +178,12 @@ class KernelWalk {
     if (instruction.opcode() == Opcode::kReduce) {
       kind = ReducesRows(instruction) ? Kind::kRowReduction : Kind::kColumnReduction;
     } else if (instruction.opcode() == Opcode::kReduceWindow) {
-      steps = elements;
+      constexpr double kRunningSteps = 20;  // an element of a long scan (te/hlo/window.cc)
+      double taps = 1;
       for (const hlo::WindowDimension& w : instruction.attributes<hlo::WindowAttributes>().window.dimensions)
-        steps *= static_cast<double>(w.size);
+        taps *= static_cast<double>(w.size);
+      const auto running = hlo::RunningWindowOf(instruction);
+      steps = elements * (running && running->one_operation ? std::min(taps, kRunningSteps) : taps);
     }
     walk_.compute += steps * 2 * TypeFactor(instruction.operand(0)->shape().element_type) / Of(kind).compute;
     if (kind == Kind::kRowReduction) walk_.compute += elements * 100;  // lanes meet

@@ -3,6 +3,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "hlo/running_window.h"
 #include "kernels/te/hlo/rules.h"
 
 namespace smelt::kernels::te {
@@ -10,33 +11,6 @@ namespace {
 
 // Scans shorter than this are not worth several levels.
 constexpr int64_t kScanLimit = 64;
-
-// A running sum or the like along one dimension: the window reaches from the first element to this one (or, reversed,
-// from this one to the last).
-struct Scan {
-  int64_t dimension = -1;
-  bool reverse = false;
-};
-
-bool IsScan(const RuleInput& input, const Reducer& reducer, Scan* scan) {
-  if (reducer.types.size() != 1 || reducer.combiner->identity.empty()) return false;
-  const auto& window = input.instruction.attributes<hlo::WindowAttributes>().window.dimensions;
-  for (size_t d = 0; d < window.size(); ++d) {
-    const hlo::WindowDimension& w = window[d];
-    if (w.stride != 1 || w.window_dilation != 1 || w.base_dilation != 1) return false;
-    if (w.size == 1 && w.padding_low == 0 && w.padding_high == 0) continue;
-    if (scan->dimension >= 0 || w.size != input.operand_dimensions(0)[d]) return false;
-    if (w.padding_low == w.size - 1 && w.padding_high == 0) {
-      scan->reverse = false;
-    } else if (w.padding_high == w.size - 1 && w.padding_low == 0) {
-      scan->reverse = true;
-    } else {
-      return false;
-    }
-    scan->dimension = static_cast<int64_t>(d);
-  }
-  return scan->dimension >= 0 && window[scan->dimension].size >= kScanLimit;
-}
 
 Expr CombinePair(const Reducer& reducer, const Expr& lhs, const Expr& rhs) {
   return Substitute(reducer.combiner->results[0], {{reducer.combiner->lhs[0], lhs}, {reducer.combiner->rhs[0], rhs}});
@@ -109,7 +83,7 @@ Source ScanOf(const std::string& name, const std::vector<int64_t>& shape, int64_
   };
 }
 
-std::vector<Value> EmitScan(const RuleInput& input, const Reducer& reducer, const Scan& scan) {
+std::vector<Value> EmitScan(const RuleInput& input, const Reducer& reducer, const hlo::RunningWindow& scan) {
   const DataType type{reducer.types[0], 1};
   // Position along the scan, from its start, to position in the operand, and back.
   const auto along = [&](const std::vector<Expr>& position) {
@@ -145,8 +119,10 @@ std::shared_ptr<const Combiner> SkippingCombiner(const Combiner& combiner) {
 
 absl::StatusOr<std::vector<Value>> ReduceWindowRule(const RuleInput& input) {
   SMELT_ASSIGN_OR_RETURN(Reducer reducer, MakeReducer(input));
-  Scan scan;
-  if (IsScan(input, reducer, &scan)) return EmitScan(input, reducer, scan);
+  const std::optional<hlo::RunningWindow> scan = hlo::RunningWindowOf(input.instruction);
+  if (scan && reducer.types.size() == 1 && !reducer.combiner->identity.empty() &&
+      input.dimensions()[scan->dimension] >= kScanLimit)
+    return EmitScan(input, reducer, *scan);
 
   const auto& window = input.instruction.attributes<hlo::WindowAttributes>().window.dimensions;
   const std::vector<int64_t>& from = input.operand_dimensions(0);
