@@ -60,19 +60,17 @@ std::string ShippedModelPath(const std::string& name) {
   return chosen.empty() ? Beside(name + kEnding) : chosen;
 }
 
-std::string ShippedModelPath(const std::string& name, const machine::Machine& machine) {
-  const std::string plain = ShippedModelPath(name);
-  if (plain.empty() || !Chosen(name).empty()) return plain;
+std::string NearestModel(const std::string& path, const machine::Machine& machine) {
+  const std::string prefix = absl::StrCat(fs::path(path).stem().string(), "-");
   std::set<std::string> files;  // in one order on every file system
   std::error_code error;
-  for (const fs::directory_entry& entry : fs::directory_iterator(fs::path(plain).parent_path(), error)) {
+  for (const fs::directory_entry& entry : fs::directory_iterator(fs::path(path).parent_path(), error)) {
     const std::string file = entry.path().filename().string();
-    if (absl::StartsWith(file, absl::StrCat(name, "-")) && absl::EndsWith(file, kEnding))
-      files.insert(entry.path().string());
+    if (absl::StartsWith(file, prefix) && absl::EndsWith(file, kEnding)) files.insert(entry.path().string());
   }
-  if (files.empty()) return plain;
-  files.insert(plain);
-  std::string nearest = plain;
+  if (files.empty()) return path;
+  files.insert(path);
+  std::string nearest = path;
   double least = std::numeric_limits<double>::infinity();
   for (const std::string& file : files) {
     const absl::StatusOr<ModelFile> model = LoadModel(file);
@@ -83,6 +81,11 @@ std::string ShippedModelPath(const std::string& name, const machine::Machine& ma
     }
   }
   return nearest;
+}
+
+std::string ShippedModelPath(const std::string& name, const machine::Machine& machine) {
+  const std::string path = ShippedModelPath(name);
+  return path.empty() || !Chosen(name).empty() ? path : NearestModel(path, machine);
 }
 
 std::string ShippedProbesPath() { return Beside("probe"); }

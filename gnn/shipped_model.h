@@ -11,9 +11,12 @@ namespace smelt::gnn {
 // up to three folders above it), or in share/smelt of its installation; empty when there is none.
 std::string ShippedModelPath(const std::string& name = "cpu");
 
-// Of that file and those beside it that are called NAME-....smeltmodel the one for this machine: trained on such a CPU,
-// else on the one whose measured figures (machine::Machine::Figures) and vectors are nearest, by the logarithms of
-// their ratios. $SMELT_MODEL counts as above; files that cannot be read are passed over.
+// Of this model file and those beside it whose names go on from its own with a hyphen the one for this machine: trained
+// on such a CPU, else on the one whose measured figures (machine::Machine::Figures) and vectors are nearest, by the
+// logarithms of their ratios. Files that cannot be read are passed over.
+std::string NearestModel(const std::string& path, const machine::Machine& machine);
+
+// NearestModel of ShippedModelPath(name); $SMELT_MODEL as it is.
 std::string ShippedModelPath(const std::string& name, const machine::Machine& machine);
 
 // The folder models/probe in the same places: the kernels that `smelt calibrate` times. Empty when there is none.

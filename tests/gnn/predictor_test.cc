@@ -7,6 +7,7 @@
 
 #include "fusion/kernel.h"
 #include "gnn/model/model_file.h"
+#include "gnn/shipped_model.h"
 #include "hlo/text/parser.h"
 #include "targets/cpu/processor/detect.h"
 
@@ -52,6 +53,7 @@ std::string Shipped(const std::string& name) { return std::string(SMELT_SOURCE_D
 
 TEST(ModelTargets, TheShippedModelsSayWhoseKernelsTheyPredict) {
   EXPECT_EQ(LoadModel(Shipped("cpu.smeltmodel"))->target, "cpu:rocketlake,threads=1");
+  EXPECT_EQ(LoadModel(Shipped("cpu-znver4.smeltmodel"))->target, "cpu:znver4,threads=1");
   EXPECT_EQ(LoadModel(Shipped("xla-cpu.smeltmodel"))->target, "xla:znver5,threads=1");
   EXPECT_THAT(LoadModel(Shipped("xla-cpu.smeltmodel"))->summary, HasSubstr("for xla:znver5,threads=1"));
 }
@@ -66,6 +68,21 @@ TEST(ModelTargets, AModelOfAnotherCompilersKernelsIsRefusedByName) {
     EXPECT_THAT(std::string(refused.status().message()),
                 AllOf(HasSubstr(file), HasSubstr("`" + LoadModel(Shipped(file))->target + "`"),
                       HasSubstr(std::string("`") + asked + ":")));
+  }
+}
+
+TEST(ModelTargets, TheShippedModelIsThatOfTheNearestMachine) {
+  const auto nearest = [](machine::Machine machine) {
+    return std::filesystem::path(NearestModel(Shipped("cpu.smeltmodel"), machine)).filename().string();
+  };
+  EXPECT_EQ(nearest(cpu::ParseTarget("cpu:znver4,threads=1").value()), "cpu-znver4.smeltmodel");
+  EXPECT_EQ(nearest(cpu::ParseTarget("cpu:rocketlake,threads=1").value()), "cpu.smeltmodel");
+  // A stranger with the figures of one of them.
+  machine::Machine stranger;
+  stranger.name = "stranger";
+  for (const char* file : {"cpu.smeltmodel", "cpu-znver4.smeltmodel"}) {
+    ASSERT_TRUE(stranger.SetFigures(LoadModel(Shipped(file))->target_figures).ok());
+    EXPECT_EQ(nearest(stranger), file);
   }
 }
 
