@@ -23,10 +23,14 @@ constexpr int kSlices = 6;              // of each device in one set
 // A look at the defaults before anything is searched: the share of the budget that one may take, and how many times the
 // fastest a default may take for its target to be worth any time. Sessions gain less than that, but where a default
 // runs in the evaluator or has its loops called, and then the other target is the better one anyway. Nearer ones get
-// time by the square of how near they are: a session of the leader that is cut short loses more than the other one is
-// likely to make good (of 25 programs, equal parts lost a third of the gain on five large ones, and won one).
+// time by the square of how near they are.
 constexpr double kLookShare = 0.1;
 constexpr double kHopeless = 2;
+// A session of less finds nothing on a program that is worth tuning: evaluating it, and comparing what was found with
+// the default, takes as long. One good session beats two such (of 28 programs in 40 s each, equal parts found nothing
+// on seven where a whole session gained a third and more).
+constexpr double kLeastShare = 0.25;
+constexpr double kLeastSeconds = 10;
 
 // An entrant with an answer.
 struct Finalist {
@@ -73,9 +77,25 @@ class Contest {
   }
 
   std::string FolderOf(size_t i) const { return (std::filesystem::path(options_.folder) / entrants_[i].name).string(); }
-  // A share of the time that is left for sessions.
-  double PartOf(double share) const {
-    return std::max((budget_.left() - kFinalShare * budget_.seconds()) * share, 0.0);
+  // A share of the time that is left for sessions; answers of several are compared in the end.
+  double PartOf(double share, bool alone) const {
+    return std::max((budget_.left() - (alone ? 0 : kFinalShare * budget_.seconds())) * share, 0.0);
+  }
+  // Of what the sessions that are still to come have, from the i-th on.
+  double ShareOf(size_t i) const {
+    double weights = 0;
+    for (size_t later = i; later < entrants_.size(); ++later)
+      weights += tunables_[later] != nullptr ? weights_[later] : 0;
+    return weights_[i] / weights;
+  }
+  int64_t Ready() const {
+    return std::count_if(tunables_.begin(), tunables_.end(), [](const auto& tunable) { return tunable != nullptr; });
+  }
+  void PassOver(size_t i, const std::string& why) {
+    EntrantReport& mine = report_.entrants[i];
+    mine.status = absl::FailedPreconditionError(why);
+    Say(absl::StrCat(mine.name, ": ", why));
+    tunables_[i].reset();
   }
 
   // An entrant that cannot run the program leaves it to the others. Fails where none can.
@@ -87,7 +107,7 @@ class Contest {
       mine.name = entrants_[i].name;
       std::vector<std::string> notes;
       absl::StatusOr<std::unique_ptr<targets::Tunable>> tunable = entrants_[i].target->Prepare(
-          path_, FolderOf(i), measure::Budget(PartOf(1.0 / static_cast<double>(entrants_.size() - i))), &notes);
+          path_, FolderOf(i), measure::Budget(PartOf(1.0 / static_cast<double>(entrants_.size() - i), false)), &notes);
       for (const std::string& note : notes) Say(note);
       mine.status = tunable.status();
       if (!tunable.ok()) continue;
@@ -113,11 +133,11 @@ class Contest {
     return outcome.ok() ? outcome.median() : 0;
   }
 
-  // A target whose default is far behind another's gets no session, and its time goes to the others.
+  // A target whose default is far behind another's gets no session, nor one whose session would be too short; the time
+  // goes to the others.
   void PassOverHopeless() {
     weights_.assign(entrants_.size(), 1);
-    const auto ready = [](const auto& tunable) { return tunable != nullptr; };
-    if (std::count_if(tunables_.begin(), tunables_.end(), ready) < 2) return;
+    if (Ready() < 2) return;
     std::vector<double> seconds(entrants_.size());
     size_t fastest = entrants_.size();
     for (size_t i = 0; i < entrants_.size(); ++i) {
@@ -125,26 +145,43 @@ class Contest {
       if (tunables_[i] != nullptr) seconds[i] = SecondsOfDefault(i);
       if (seconds[i] > 0 && (fastest == entrants_.size() || seconds[i] < seconds[fastest])) fastest = i;
     }
+    if (fastest == entrants_.size()) return;
+    const std::string& leader = entrants_[fastest].name;
     for (size_t i = 0; i < entrants_.size(); ++i) {
-      if (seconds[i] == 0) continue;
+      if (tunables_[i] == nullptr) continue;
+      if (seconds[i] == 0) {
+        PassOver(i, absl::StrFormat("its default was not timed within %.0f s, and %s gets the time",
+                                    kLookShare * budget_.seconds(), leader));
+        continue;
+      }
       weights_[i] = std::pow(seconds[fastest] / seconds[i], 2);
-      if (seconds[i] <= kHopeless * seconds[fastest]) continue;
-      EntrantReport& mine = report_.entrants[i];
-      mine.status = absl::FailedPreconditionError(
-          absl::StrFormat("its default takes %.4g ms, %.1f times that of %s, which gets the time", 1e3 * seconds[i],
-                          seconds[i] / seconds[fastest], entrants_[fastest].name));
-      Say(absl::StrCat(mine.name, ": ", std::string(mine.status.message())));
-      tunables_[i].reset();
+      if (seconds[i] > kHopeless * seconds[fastest]) {
+        PassOver(i, absl::StrFormat("its default takes %.4g ms, %.1f times that of %s, which gets the time",
+                                    1e3 * seconds[i], seconds[i] / seconds[fastest], leader));
+      }
+    }
+    // The furthest first, so that what it leaves may be enough for the next.
+    while (Ready() > 1) {
+      size_t last = fastest;
+      double weights = 0;
+      for (size_t i = 0; i < entrants_.size(); ++i) {
+        if (tunables_[i] == nullptr) continue;
+        weights += weights_[i];
+        if (i != fastest && (last == fastest || weights_[i] < weights_[last])) last = i;
+      }
+      const double part = PartOf(weights_[last] / weights, false);
+      if (part >= std::max(kLeastSeconds, kLeastShare * budget_.seconds())) break;
+      PassOver(last,
+               absl::StrFormat("its default takes %.4g ms, %.2f times that of %s; the %.0f s left for it are few, "
+                               "and go there",
+                               1e3 * seconds[last], seconds[last] / seconds[fastest], leader, part));
     }
   }
 
   // Fails only where the entrant's folder cannot be kept.
   absl::Status RunSession(size_t i) {
     EntrantReport& mine = report_.entrants[i];
-    double weights = 0;  // of those whose sessions are still to come
-    for (size_t later = i; later < entrants_.size(); ++later)
-      weights += tunables_[later] != nullptr ? weights_[later] : 0;
-    measure::Budget part(PartOf(weights_[i] / weights));
+    measure::Budget part(PartOf(ShareOf(i), Ready() == 1 && finalists_.empty()));
     TuneOptions options = options_;
     options.folder = FolderOf(i);
     Say(absl::StrFormat("%s: about %.0f s", mine.name, part.seconds()));
