@@ -23,8 +23,10 @@ constexpr int kSlices = 6;              // of each device in one set
 // A look at the defaults before anything is searched: the share of the budget that one may take, and how many times the
 // fastest a default may take for its target to be worth any time. Sessions gain less than that, but where a default
 // runs in the evaluator or has its loops called, and then the other target is the better one anyway. Nearer ones get
-// time by the square of how near they are.
-constexpr double kLookShare = 0.1;
+// time by the square of how near they are. What was compiled for the look serves the session. Preparing a target, which
+// under a foreign compiler is two whole compilations, takes at most so much of the budget, or it has no session.
+constexpr double kPrepareShare = 0.15;
+constexpr double kLookShare = 0.25;
 constexpr double kHopeless = 2;
 // A session of less finds nothing on a program that is worth tuning: evaluating it, and comparing what was found with
 // the default, takes as long. One good session beats two such (of 28 programs in 40 s each, equal parts found nothing
@@ -106,8 +108,8 @@ class Contest {
       EntrantReport& mine = report_.entrants.emplace_back();
       mine.name = entrants_[i].name;
       std::vector<std::string> notes;
-      absl::StatusOr<std::unique_ptr<targets::Tunable>> tunable = entrants_[i].target->Prepare(
-          path_, FolderOf(i), measure::Budget(PartOf(1.0 / static_cast<double>(entrants_.size() - i), false)), &notes);
+      absl::StatusOr<std::unique_ptr<targets::Tunable>> tunable =
+          entrants_[i].target->Prepare(path_, FolderOf(i), measure::Budget(kPrepareShare * budget_.seconds()), &notes);
       for (const std::string& note : notes) Say(note);
       mine.status = tunable.status();
       if (!tunable.ok()) continue;
@@ -149,11 +151,7 @@ class Contest {
     const std::string& leader = entrants_[fastest].name;
     for (size_t i = 0; i < entrants_.size(); ++i) {
       if (tunables_[i] == nullptr) continue;
-      if (seconds[i] == 0) {
-        PassOver(i, absl::StrFormat("its default was not timed within %.0f s, and %s gets the time",
-                                    kLookShare * budget_.seconds(), leader));
-        continue;
-      }
+      if (seconds[i] == 0) continue;
       weights_[i] = std::pow(seconds[fastest] / seconds[i], 2);
       if (seconds[i] > kHopeless * seconds[fastest]) {
         PassOver(i, absl::StrFormat("its default takes %.4g ms, %.1f times that of %s, which gets the time",
@@ -171,10 +169,10 @@ class Contest {
       }
       const double part = PartOf(weights_[last] / weights, false);
       if (part >= std::max(kLeastSeconds, kLeastShare * budget_.seconds())) break;
-      PassOver(last,
-               absl::StrFormat("its default takes %.4g ms, %.2f times that of %s; the %.0f s left for it are few, "
-                               "and go there",
-                               1e3 * seconds[last], seconds[last] / seconds[fastest], leader, part));
+      const std::string why = seconds[last] == 0 ? "its default was not timed in time"
+                                                 : absl::StrFormat("its default takes %.2f times as long",
+                                                                   seconds[last] / seconds[fastest]);
+      PassOver(last, absl::StrFormat("%s; the %.0f s left for it are few, and go to %s", why, part, leader));
     }
   }
 
