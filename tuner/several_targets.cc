@@ -25,7 +25,7 @@ constexpr int kSlices = 6;              // of each device in one set
 // runs in the evaluator or has its loops called, and then the other target is the better one anyway. Nearer ones get
 // time by the square of how near they are. What was compiled for the look serves the session. Preparing a target, which
 // under a foreign compiler is two whole compilations, takes at most so much of the budget, or it has no session.
-constexpr double kPrepareShare = 0.15;
+constexpr double kPrepareShare = 0.25;
 constexpr double kLookShare = 0.25;
 constexpr double kHopeless = 2;
 // A session of less finds nothing on a program that is worth tuning: evaluating it, and comparing what was found with
