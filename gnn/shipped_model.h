@@ -11,8 +11,8 @@ namespace smelt::gnn {
 // up to three folders above it), or in share/smelt of its installation; empty when there is none.
 std::string ShippedModelPath(const std::string& name = "cpu");
 
-// Of this model file and those beside it whose names go on from its own with a hyphen the one for this machine: trained
-// on such a CPU, else on the one whose measured figures (machine::Machine::Figures) and vectors are nearest, by the
+// The model for this machine, of this file and those beside it whose names go on from its own with a hyphen: trained on
+// such a CPU, else on the one whose measured figures (machine::Machine::Figures) and vectors are nearest, by the
 // logarithms of their ratios. Files that cannot be read are passed over.
 std::string NearestModel(const std::string& path, const machine::Machine& machine);
 

@@ -28,11 +28,11 @@ constexpr int kSlices = 6;              // of each device in one set
 constexpr double kPrepareShare = 0.25;
 constexpr double kLookShare = 0.25;
 constexpr double kHopeless = 2;
-// A session of less finds nothing on a program that is worth tuning: evaluating it, and comparing what was found with
-// the default, takes as long. One good session beats two such (of 28 programs in 40 s each, equal parts found nothing
-// on seven where a whole session gained a third and more).
-constexpr double kLeastShare = 0.25;
-constexpr double kLeastSeconds = 10;
+// A session of less than so many times what it took to prepare its target and time its default finds nothing:
+// evaluating the program and comparing what was found with the default takes as long, and one whole session beats two
+// such. (Of 30 programs in 40 s each, equal parts found nothing on seven where a whole session gained a third and
+// more.)
+constexpr double kLeastSession = 4;
 
 // An entrant with an answer.
 struct Finalist {
@@ -83,7 +83,7 @@ class Contest {
   double PartOf(double share, bool alone) const {
     return std::max((budget_.left() - (alone ? 0 : kFinalShare * budget_.seconds())) * share, 0.0);
   }
-  // Of what the sessions that are still to come have, from the i-th on.
+  // The i-th session's share of what those that are still to come have.
   double ShareOf(size_t i) const {
     double weights = 0;
     for (size_t later = i; later < entrants_.size(); ++later)
@@ -103,15 +103,18 @@ class Contest {
   // An entrant that cannot run the program leaves it to the others. Fails where none can.
   absl::Status PrepareAll() {
     tunables_.resize(entrants_.size());
+    begun_.resize(entrants_.size());
     size_t ready = 0;
     for (size_t i = 0; i < entrants_.size() && !Cancelled(); ++i) {
       EntrantReport& mine = report_.entrants.emplace_back();
       mine.name = entrants_[i].name;
+      const double begin = budget_.spent();
       std::vector<std::string> notes;
       absl::StatusOr<std::unique_ptr<targets::Tunable>> tunable =
           entrants_[i].target->Prepare(path_, FolderOf(i), measure::Budget(kPrepareShare * budget_.seconds()), &notes);
       for (const std::string& note : notes) Say(note);
       mine.status = tunable.status();
+      begun_[i] = budget_.spent() - begin;
       if (!tunable.ok()) continue;
       tunables_[i] = *std::move(tunable);
       ++ready;
@@ -144,7 +147,10 @@ class Contest {
     size_t fastest = entrants_.size();
     for (size_t i = 0; i < entrants_.size(); ++i) {
       if (Cancelled()) return;
-      if (tunables_[i] != nullptr) seconds[i] = SecondsOfDefault(i);
+      if (tunables_[i] == nullptr) continue;
+      const double begin = budget_.spent();
+      seconds[i] = SecondsOfDefault(i);
+      begun_[i] += budget_.spent() - begin;
       if (seconds[i] > 0 && (fastest == entrants_.size() || seconds[i] < seconds[fastest])) fastest = i;
     }
     if (fastest == entrants_.size()) return;
@@ -168,7 +174,7 @@ class Contest {
         if (i != fastest && (last == fastest || weights_[i] < weights_[last])) last = i;
       }
       const double part = PartOf(weights_[last] / weights, false);
-      if (part >= std::max(kLeastSeconds, kLeastShare * budget_.seconds())) break;
+      if (part >= kLeastSession * begun_[last]) break;
       const std::string why = seconds[last] == 0 ? "its default was not timed in time"
                                                  : absl::StrFormat("its default takes %.2f times as long",
                                                                    seconds[last] / seconds[fastest]);
@@ -321,7 +327,8 @@ class Contest {
   measure::Budget& budget_;
   std::vector<std::unique_ptr<gnn::Predictor>> predictors_;
   std::vector<std::unique_ptr<targets::Tunable>> tunables_;  // by entrant, until its session ends; null: none
-  std::vector<double> weights_;                              // by entrant: what its session gets of the time
+  std::vector<double> begun_;    // by entrant: seconds that preparing it and timing its default took
+  std::vector<double> weights_;  // by entrant: what its session gets of the time
   std::vector<Finalist> finalists_;
   SeveralReport report_;
 };

@@ -54,7 +54,7 @@ class TransferTest : public ::testing::Test {
   TransferTest()
       : folder_(fs::path(::testing::TempDir()) /
                 (std::string("transfer_") + ::testing::UnitTest::GetInstance()->current_test_info()->name())),
-        // Of a named CPU: what is learned is the same on every machine.
+        // A named CPU: what is learned is the same on every machine.
         target_(cpu::OwnKernels(cpu::ParseTarget("cpu:znver4,threads=1").value(), {})) {
     fs::remove_all(folder_);
     fs::create_directories(folder_ / "kernels");
