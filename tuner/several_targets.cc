@@ -10,6 +10,7 @@
 #include "absl/strings/str_format.h"
 #include "base/status_macros.h"
 #include "base/write_file.h"
+#include "fusion/kernel.h"
 #include "targets/tunable.h"
 
 namespace smelt::tuner {
@@ -138,6 +139,22 @@ class Contest {
     return outcome.ok() ? outcome.median() : 0;
   }
 
+  // What the model says of a default that could not be timed in time; 0: nothing, or another compiler made it.
+  double PredictedSeconds(size_t i) const {
+    const targets::Trial& usual = tunables_[i]->usual();
+    if (!usual.compiler.empty()) return 0;
+    std::vector<int64_t> counts;
+    const auto kernels = fusion::ExtractKernels(*tunables_[i]->Fused(usual), &counts);
+    if (!kernels.ok()) return 0;
+    double total = 0;
+    for (size_t k = 0; k < kernels->size(); ++k) {
+      const absl::StatusOr<double> seconds = predictors_[i]->PredictSeconds((*kernels)[k]);
+      if (!seconds.ok()) return 0;
+      total += *seconds * static_cast<double>(counts[k]);
+    }
+    return total;
+  }
+
   // A target whose default is far behind another's gets no session, nor one whose session would be too short; the time
   // goes to the others.
   void PassOverHopeless() {
@@ -150,6 +167,7 @@ class Contest {
       if (tunables_[i] == nullptr) continue;
       const double begin = budget_.spent();
       seconds[i] = SecondsOfDefault(i);
+      if (seconds[i] == 0) seconds[i] = PredictedSeconds(i);
       begun_[i] += budget_.spent() - begin;
       if (seconds[i] > 0 && (fastest == entrants_.size() || seconds[i] < seconds[fastest])) fastest = i;
     }
