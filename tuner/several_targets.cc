@@ -84,11 +84,10 @@ class Contest {
   double PartOf(double share, bool alone) const {
     return std::max((budget_.left() - (alone ? 0 : kFinalShare * budget_.seconds())) * share, 0.0);
   }
-  // The i-th session's share of what those that are still to come have.
+  // An entrant's share of what all those have whose sessions are still to come.
   double ShareOf(size_t i) const {
     double weights = 0;
-    for (size_t later = i; later < entrants_.size(); ++later)
-      weights += tunables_[later] != nullptr ? weights_[later] : 0;
+    for (size_t k = 0; k < entrants_.size(); ++k) weights += tunables_[k] != nullptr ? weights_[k] : 0;
     return weights_[i] / weights;
   }
   int64_t Ready() const {
@@ -185,13 +184,11 @@ class Contest {
     // The furthest first, so that what it leaves may be enough for the next.
     while (Ready() > 1) {
       size_t last = fastest;
-      double weights = 0;
       for (size_t i = 0; i < entrants_.size(); ++i) {
-        if (tunables_[i] == nullptr) continue;
-        weights += weights_[i];
-        if (i != fastest && (last == fastest || weights_[i] < weights_[last])) last = i;
+        if (tunables_[i] == nullptr || i == fastest) continue;
+        if (last == fastest || weights_[i] < weights_[last]) last = i;
       }
-      const double part = PartOf(weights_[last] / weights, false);
+      const double part = PartOf(ShareOf(last), false);
       if (part >= kLeastSession * begun_[last]) break;
       const std::string why = seconds[last] == 0 ? "its default was not timed in time"
                                                  : absl::StrFormat("its default takes %.2f times as long",
@@ -204,11 +201,12 @@ class Contest {
   absl::Status RunSession(size_t i) {
     EntrantReport& mine = report_.entrants[i];
     measure::Budget part(PartOf(ShareOf(i), Ready() == 1 && finalists_.empty()));
+    std::unique_ptr<targets::Tunable> program = std::move(tunables_[i]);
     TuneOptions options = options_;
     options.folder = FolderOf(i);
     Say(absl::StrFormat("%s: about %.0f s", mine.name, part.seconds()));
     mine.model = predictors_[i]->Describe();
-    absl::StatusOr<TuneReport> tuned = Tune(*tunables_[i], options, *predictors_[i], part);
+    absl::StatusOr<TuneReport> tuned = Tune(*program, options, *predictors_[i], part);
     mine.status = tuned.status();
     if (tuned.ok()) mine.report = *std::move(tuned);
     if (!mine.status.ok()) {
@@ -217,12 +215,11 @@ class Contest {
     }
     // An answer that differs from the evaluator's is none, and one that was not measured says nothing.
     if (!mine.report.difference.empty() || mine.report.default_seconds == 0) return absl::OkStatus();
-    const targets::Tunable& program = *tunables_[i];
     Finalist finalist{.entrant = i, .target = entrants_[i].target};
-    finalist.answer = program.ToCandidate(mine.report.chosen);
-    finalist.usual = program.ToCandidate(program.usual());
+    finalist.answer = program->ToCandidate(mine.report.chosen);
+    finalist.usual = program->ToCandidate(program->usual());
     finalist.answer_is_usual = !mine.report.improved;
-    finalist.tunable = std::move(tunables_[i]);
+    finalist.tunable = std::move(program);
     finalists_.push_back(std::move(finalist));
     return absl::OkStatus();
   }
@@ -344,7 +341,7 @@ class Contest {
   const TuneOptions& options_;
   measure::Budget& budget_;
   std::vector<std::unique_ptr<gnn::Predictor>> predictors_;
-  std::vector<std::unique_ptr<targets::Tunable>> tunables_;  // by entrant, until its session ends; null: none
+  std::vector<std::unique_ptr<targets::Tunable>> tunables_;  // by entrant, until its session begins; null: none
   std::vector<double> begun_;    // by entrant: seconds that preparing it and timing its default took
   std::vector<double> weights_;  // by entrant: what its session gets of the time
   std::vector<Finalist> finalists_;

@@ -64,8 +64,11 @@ absl::StatusOr<gnn::Split> SplitOf(const Flags& flags, const gnn::Dataset& data)
 
 // Boosted trees that learned from the timed tiles rank those of kernels that have none, for the network.
 absl::Status TeachTiles(const gnn::Split& split, gnn::Dataset* data) {
-  const auto timed = [&](int64_t i) { return data->examples[i].tile_seconds.size() >= 2; };
-  if (std::none_of(split.train.begin(), split.train.end(), timed)) return absl::OkStatus();
+  const auto timed = [&](int64_t i) { return !data->examples[i].tile_seconds.empty(); };
+  const auto untimed = [&](int64_t i) { return !timed(i) && !data->examples[i].tile_analytical.empty(); };
+  if (std::none_of(split.train.begin(), split.train.end(), timed) ||
+      std::none_of(split.train.begin(), split.train.end(), untimed))
+    return absl::OkStatus();
   SMELT_ASSIGN_OR_RETURN(const gnn::Contender trees, gnn::BoostedContender(*data, split.train, {.times = false}));
   SMELT_ASSIGN_OR_RETURN(const int64_t taught, gnn::TeachTiles(trees, split.train, data));
   std::fprintf(stderr, "tile: boosted trees rank the tiles of %d further kernels\n", static_cast<int>(taught));
@@ -245,7 +248,7 @@ Action AddTraining(CLI::App& app) {
   app.add_option(
          "--teach", flags->teach,
          "Kernels without timed tiles whose tiles are ranked for the network by boosted trees of the timed ones")
-      ->check(CLI::NonNegativeNumber)
+      ->check(CLI::Range(0, 1000000000))
       ->capture_default_str();
   app.add_option("--init", flags->init,
                  "Model to begin with instead of random weights (fine-tuning); its shape and figures of the machine "

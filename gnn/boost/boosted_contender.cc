@@ -104,7 +104,7 @@ absl::StatusOr<Contender> BoostedContender(const Dataset& data, const std::vecto
       times.labels.push_back(static_cast<float>(LogTime(example.seconds)));
       times.base.push_back(static_cast<float>(LogTime(example.analytical_seconds)));
     }
-    if (!options.tiles || example.tile_seconds.size() < 2) continue;
+    if (example.tile_seconds.size() < 2) continue;
     AddTiles(example, &tiles.rows);
     for (const double seconds : example.tile_seconds) tiles.labels.push_back(static_cast<float>(LogTime(seconds)));
     for (const double seconds : example.tile_analytical) tiles.base.push_back(static_cast<float>(LogTime(seconds)));

@@ -23,7 +23,7 @@ struct BoostedContenderOptions {
   double learning_rate = 0.06;
   double column_share = 0.3;
   uint64_t seed = 1;
-  bool times = true, tiles = true;  // what it learns
+  bool times = true;  // whether it learns times, too, and not the order of tiles alone
 };
 
 // Learns from these examples; a minute for 50,000 kernels. InvalidArgument: none of them has a time or tiles.
