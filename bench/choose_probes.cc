@@ -63,7 +63,7 @@ class Candidates {
     const gnn::KernelGraph* const pointer = &graph;
     Candidate candidate{std::move(kernel), program, {}};
     (void)engine_.PredictLogTimes({&pointer, 1}, &candidate.position);
-    candidate.position.push_back(graph.kernel_features[0]);  // the log of the estimate
+    candidate.position.push_back(graph.LogEstimate());
     kinds_[gnn::KernelKind(candidate.kernel.computation())].push_back(std::move(candidate));
   }
   std::vector<const Candidate*> Choose(int64_t count) {

@@ -22,6 +22,7 @@
 #include "hlo/text/printer.h"
 #include "kernels/tiles/tiles.h"
 #include "nlohmann/json.hpp"
+#include "targets/calibrated_model.h"
 #include "targets/cpu/processor/detect.h"
 #include "targets/program.h"
 
@@ -117,13 +118,16 @@ absl::StatusOr<std::unique_ptr<SmeltModule>> Fuse(const smelt::hlo::Module& modu
   return std::make_unique<SmeltModule>(SmeltModule{std::move(fused.module)});
 }
 
-absl::StatusOr<std::unique_ptr<SmeltPredictor>> Open(const std::string& model, const std::string& target) {
+absl::StatusOr<std::unique_ptr<SmeltPredictor>> Open(const char* model, const std::string& target) {
   auto predictor = std::make_unique<SmeltPredictor>();
   SMELT_ASSIGN_OR_RETURN(predictor->target, smelt::cpu::ParseTarget(target));
-  if (model == "analytical") {
-    predictor->predictor = smelt::gnn::Predictor::Analytical(predictor->target);
+  const smelt::cpu::Target& machine = predictor->target;
+  const smelt::machine::TargetId id{.kind = "cpu", .cpu = machine.name, .threads = machine.threads};
+  const std::string path = model != nullptr ? model : smelt::targets::DefaultModelPath(id, machine);
+  if (path.empty() || path == "analytical") {
+    predictor->predictor = smelt::gnn::Predictor::Analytical(machine);
   } else {
-    SMELT_ASSIGN_OR_RETURN(predictor->predictor, smelt::gnn::Predictor::Load(model, predictor->target));
+    SMELT_ASSIGN_OR_RETURN(predictor->predictor, smelt::gnn::Predictor::Load(path, machine));
   }
   return predictor;
 }

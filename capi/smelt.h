@@ -48,7 +48,8 @@ char* smelt_module_inspect(const SmeltModule* module, char** error);
 SmeltModule* smelt_module_fuse(const SmeltModule* module, const char* fusion, const char* target, int passes,
                                char** error);
 
-/* `model`: a file of `smelt train`, or "analytical". */
+/* `model`: a file of `smelt train`, or "analytical"; NULL: $SMELT_MODEL, else the one that `smelt calibrate` adapted to
+ * this machine, else the nearest of those beside the library, else the analytical one. */
 SmeltPredictor* smelt_predictor_open(const char* model, const char* target, char** error);
 void smelt_predictor_delete(SmeltPredictor* predictor);
 /* What it is and what it was trained on, in words. */

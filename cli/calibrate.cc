@@ -42,7 +42,7 @@ absl::Status Calibrate(Flags& flags) {
   if (flags.probes.empty()) flags.probes = gnn::ShippedProbesPath();
   if (flags.probes.empty())
     return absl::NotFoundError("the probe kernels (models/probe) are not beside the tool; --probes names them");
-  if (flags.output.empty()) flags.output = targets::CalibratedModelPath(*target);
+  if (flags.output.empty()) flags.output = targets::CalibratedModelPath(target->id());
   if (flags.output.empty()) return absl::FailedPreconditionError("no cache folder is known; -o says where to write");
   options.cancel = interrupt.flag();
   std::optional<tuner::Progress> line(std::in_place);

@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <deque>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <numeric>
 #include <set>
@@ -42,11 +43,12 @@ const gnn::TaskModel* TaskOf(const gnn::ModelFile& file, const std::string& task
 
 const char* NameOf(gnn::NetworkKind kind) { return kind == gnn::NetworkKind::kLstm ? "lstm" : "graphsage"; }
 
+// Its calibration where it has one.
 absl::StatusOr<gnn::Contender> ContenderOf(const gnn::ModelFile& file, const std::string& fallback_name) {
   const gnn::TaskModel* const fusion = TaskOf(file, "fusion");
   const gnn::TaskModel* const tile = TaskOf(file, "tile");
   const gnn::TaskModel* const any = fusion != nullptr ? fusion : tile;
-  return gnn::NetworkContender(any != nullptr ? NameOf(any->kind) : fallback_name, fusion, tile);
+  return gnn::NetworkContender(any != nullptr ? NameOf(any->kind) : fallback_name, fusion, tile, file.calibration);
 }
 
 // Kernels of the programs that the models learned from: what a baseline learns from that is fitted here.
@@ -73,13 +75,13 @@ void NoteOtherTarget(const std::string& path, const gnn::ModelFile& model, const
 
 // Numbers of the kernels that say how good the models are: those of programs that none of them learned from, as far as
 // they tell; otherwise those that the split of the flags holds out.
-absl::StatusOr<std::vector<int64_t>> Judges(const Flags& flags, const gnn::Dataset& data, const gnn::ModelFile& model,
-                                            const std::deque<gnn::ModelFile>& baselines) {
-  std::set<std::string> learned(model.programs.begin(), model.programs.end());
-  bool all_tell = !model.programs.empty();
-  for (const gnn::ModelFile& baseline : baselines) {
-    learned.insert(baseline.programs.begin(), baseline.programs.end());
-    all_tell &= !baseline.programs.empty();
+absl::StatusOr<std::vector<int64_t>> Judges(const Flags& flags, const gnn::Dataset& data,
+                                            const std::deque<gnn::ModelFile>& models) {
+  std::set<std::string> learned;
+  bool all_tell = true;
+  for (const gnn::ModelFile& model : models) {
+    learned.insert(model.programs.begin(), model.programs.end());
+    all_tell &= !model.programs.empty();
   }
   std::vector<int64_t> examples;
   if (all_tell && flags.test_programs.empty()) {
@@ -114,43 +116,67 @@ absl::StatusOr<std::vector<int64_t>> Judges(const Flags& flags, const gnn::Datas
   return examples;
 }
 
+// A model and those beside it. All see the features of one machine, and calibrations are to one.
+struct Models {
+  std::vector<std::string> files;
+  std::deque<gnn::ModelFile> models;  // contenders point into them
+  // The figures of the machine that calibrations are to; empty: there is none.
+  std::map<std::string, double> here;
+};
+
+absl::StatusOr<Models> ReadModels(const Flags& flags) {
+  Models all;
+  all.files = {flags.model};
+  for (const absl::string_view file : absl::StrSplit(flags.baseline, ',', absl::SkipEmpty()))
+    all.files.emplace_back(file);
+  for (const std::string& file : all.files) {
+    SMELT_ASSIGN_OR_RETURN(gnn::ModelFile loaded, gnn::LoadModel(file));
+    const gnn::ModelFile& model = all.models.emplace_back(std::move(loaded));
+    if (model.target_figures != all.models.front().target_figures) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(file, ": was trained under other measured figures of the machine than ", flags.model,
+                       "; train both on one machine without clearing its cache folder between"));
+    }
+    if (!model.calibration) continue;
+    if (!all.here.empty() && model.calibration->figures != all.here) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(file, ": was adapted to other measured figures than the models before it; evaluate each alone"));
+    }
+    all.here = model.calibration->figures;
+  }
+  return all;
+}
+
 absl::Status Eval(const Flags& flags) {
   SMELT_ASSIGN_OR_RETURN(FeatureTarget target, ReadFeatureTarget(flags.target));
-  SMELT_ASSIGN_OR_RETURN(const gnn::ModelFile model, gnn::LoadModel(flags.model));
+  SMELT_ASSIGN_OR_RETURN(const Models all, ReadModels(flags));
+  const gnn::ModelFile& model = all.models.front();
+  gnn::LoadOptions options{.estimate_of = [&](const machine::TargetId& told) { return target.EstimateOf(told); }};
+  if (!all.here.empty()) {
+    options.here = target.machine;
+    SMELT_RETURN_IF_ERROR(options.here->TakeFigures(all.here));
+  }
   if (!model.machine.empty()) {  // what its features are made for, wherever the corpus was measured
     SMELT_ASSIGN_OR_RETURN(target.machine, machine::ReadMachine(model.machine));
   }
   SMELT_RETURN_IF_ERROR(target.machine.SetFigures(model.target_figures));
-  gnn::LoadOptions options{.estimate_of = [&](const machine::TargetId& told) { return target.EstimateOf(told); }};
   for (const auto& [name, kind] : targets::Kinds()) {
     if (kind.rough_rules != nullptr) options.rough.emplace(name, kind.rough_rules());
   }
   SMELT_ASSIGN_OR_RETURN(const gnn::Dataset data, gnn::LoadDataset(flags.corpus, target.machine, options));
   for (const std::string& warning : data.warnings) std::fprintf(stderr, "%s\n", warning.c_str());
-  NoteOtherTarget(flags.model, model, data);
-  SMELT_ASSIGN_OR_RETURN(gnn::Contender first, ContenderOf(model, "model"));
-  std::vector<gnn::Contender> contenders = {std::move(first)};
-  std::vector<std::string> files = {flags.model};
-  std::deque<gnn::ModelFile> baselines;  // contenders point into them
-  for (const absl::string_view file : absl::StrSplit(flags.baseline, ',', absl::SkipEmpty())) {
-    files.emplace_back(file);
-    SMELT_ASSIGN_OR_RETURN(gnn::ModelFile loaded, gnn::LoadModel(files.back()));
-    const gnn::ModelFile& baseline = baselines.emplace_back(std::move(loaded));
-    if (baseline.target_figures != model.target_figures) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(files.back(), ": was trained under other measured figures of the machine than ", flags.model,
-                       "; train both on one machine without clearing its cache folder between"));
-    }
-    NoteOtherTarget(files.back(), baseline, data);
-    SMELT_ASSIGN_OR_RETURN(gnn::Contender contender, ContenderOf(baseline, "baseline"));
+  std::vector<gnn::Contender> contenders;
+  for (size_t i = 0; i < all.models.size(); ++i) {
+    NoteOtherTarget(all.files[i], all.models[i], data);
+    SMELT_ASSIGN_OR_RETURN(gnn::Contender contender, ContenderOf(all.models[i], i == 0 ? "model" : "baseline"));
     contenders.push_back(std::move(contender));
   }
-  SMELT_ASSIGN_OR_RETURN(const std::vector<int64_t> examples, Judges(flags, data, model, baselines));
+  SMELT_ASSIGN_OR_RETURN(const std::vector<int64_t> examples, Judges(flags, data, all.models));
   // Networks of one kind go by their files.
   std::set<std::string> kinds;
   for (const gnn::Contender& contender : contenders) kinds.insert(contender.name);
   for (size_t i = 0; i < contenders.size() && kinds.size() < contenders.size(); ++i)
-    contenders[i].name = std::filesystem::path(files[i]).stem().string();
+    contenders[i].name = std::filesystem::path(all.files[i]).stem().string();
   if (flags.boosted) {
     SMELT_ASSIGN_OR_RETURN(gnn::Contender trees, Boosted(data, model));
     contenders.push_back(std::move(trees));

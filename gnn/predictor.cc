@@ -7,7 +7,6 @@
 #include <shared_mutex>
 
 #include "absl/container/flat_hash_map.h"
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "gnn/dataset/kernel_kind.h"
@@ -27,8 +26,6 @@ namespace {
 using fusion::Kernel;
 using kernels::nests::Tile;
 using machine::Machine;
-
-double LogEstimateOf(const KernelGraph& graph) { return graph.kernel_features[0]; }  // the first kernel column
 
 // Predictions by kernel hash, over all searches of a process.
 class Memory {
@@ -264,7 +261,7 @@ class LearnedPredictor : public RememberingPredictor {
       const hlo::Computation& kernel = kernels[i]->computation();
       predictions.push_back(model_.calibration->Predict(KernelKind(kernel),
                                                         kernels::cost::EstimateKernel(kernel, here_),
-                                                        LogEstimateOf(graphs[i]), &hidden[i * width], width));
+                                                        graphs[i].LogEstimate(), &hidden[i * width], width));
     }
     return predictions;
   }
@@ -277,15 +274,6 @@ class LearnedPredictor : public RememberingPredictor {
   std::string warning_;
   KernelEstimate estimate_;
 };
-
-// The machine under the figures that it has; those of levels that it lacks are left out.
-absl::Status TakeFigures(std::map<std::string, double> figures, Machine* machine) {
-  const std::map<std::string, double> own = machine->Figures();
-  std::erase_if(figures, [&](const auto& figure) {
-    return absl::EndsWith(figure.first, "_bandwidth") && !own.contains(figure.first);
-  });
-  return machine->SetFigures(figures);
-}
 
 absl::StatusOr<std::unique_ptr<Predictor>> Make(ModelFile model, const std::string& path, const Machine& target,
                                                 std::string_view kind, KernelEstimate estimate) {
@@ -304,11 +292,11 @@ absl::StatusOr<std::unique_ptr<Predictor>> Make(ModelFile model, const std::stri
                            "this one in two minutes");
   }
   Machine trained_under = target;
-  if (const absl::Status figures = TakeFigures(model.target_figures, &trained_under); !figures.ok())
+  if (const absl::Status figures = trained_under.TakeFigures(model.target_figures); !figures.ok())
     return absl::InvalidArgumentError(absl::StrCat(path, ": ", figures.message()));
   Machine here = target;
   if (model.calibration) {
-    if (const absl::Status figures = TakeFigures(model.calibration->figures, &here); !figures.ok())
+    if (const absl::Status figures = here.TakeFigures(model.calibration->figures); !figures.ok())
       return absl::InvalidArgumentError(absl::StrCat(path, ": ", figures.message()));
   }
   std::unique_ptr<Engine> engines[2];

@@ -1,5 +1,7 @@
 #include "gnn/shipped_model.h"
 
+#include <dlfcn.h>
+
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
@@ -18,18 +20,28 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The first of `name` in models/ or share/smelt/, in the program's folder or up to three folders above it.
-std::string Beside(const std::string& name) {
+// The first of `name` in models/ or share/smelt/, in this folder or up to three folders above it.
+std::string FromFolder(fs::path folder, const std::string& name) {
   std::error_code error;
-  fs::path folder = fs::read_symlink("/proc/self/exe", error).parent_path();
-  for (int up = 0; !error && up < 4; ++up, folder = folder.parent_path()) {
+  for (int up = 0; up < 4; ++up, folder = folder.parent_path()) {
     for (const char* place : {"models", "share/smelt"}) {
       const fs::path file = folder / place / name;
       if (fs::exists(file, error)) return file.string();
-      error.clear();
     }
   }
   return "";
+}
+
+// Of the shared library that holds this code, or else of the program.
+std::string Beside(const std::string& name) {
+  std::error_code error;
+  Dl_info library;
+  if (dladdr(reinterpret_cast<const void*>(&FromFolder), &library) != 0 && library.dli_fname != nullptr) {
+    const fs::path file = fs::canonical(library.dli_fname, error);  // a program's may be no path but what it was called
+    if (const std::string found = error ? "" : FromFolder(file.parent_path(), name); !found.empty()) return found;
+  }
+  const fs::path program = fs::read_symlink("/proc/self/exe", error);
+  return error ? "" : FromFolder(program.parent_path(), name);
 }
 
 // The file that the user names instead; empty: none.

@@ -7,8 +7,9 @@
 
 namespace smelt::gnn {
 
-// Path of models/cpu.smeltmodel (of `name`): $SMELT_MODEL (for `cpu`), or beside the running program (in its folder or
-// up to three folders above it), or in share/smelt of its installation; empty when there is none.
+// Path of models/cpu.smeltmodel (of `name`): $SMELT_MODEL (for `cpu`), or beside the shared library that holds this
+// code or the running program (in its folder or up to three folders above it), or in share/smelt of its installation;
+// empty when there is none.
 std::string ShippedModelPath(const std::string& name = "cpu");
 
 // The model for this machine, of this file and those beside it whose names go on from its own with a hyphen: trained on

@@ -57,4 +57,11 @@ absl::Status Machine::SetFigures(const std::map<std::string, double>& figures) {
   return absl::OkStatus();
 }
 
+absl::Status Machine::TakeFigures(std::map<std::string, double> figures) {
+  const std::map<std::string, double> own = Figures();
+  std::erase_if(figures,
+                [&](const auto& figure) { return figure.first.ends_with(kBandwidth) && !own.contains(figure.first); });
+  return SetFigures(figures);
+}
+
 }  // namespace smelt::machine

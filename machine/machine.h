@@ -46,6 +46,8 @@ struct Machine {
   std::map<std::string, double> Figures() const;
   // InvalidArgument: a name that is no figure, or a value that is not above 0.
   absl::Status SetFigures(const std::map<std::string, double>& figures);
+  // The same of the figures of another machine: bandwidths of levels that are not here are left out.
+  absl::Status TakeFigures(std::map<std::string, double> figures);
 
  private:
   double* FigureOf(std::string_view name);

@@ -1,14 +1,11 @@
 #include "targets/target.h"
 
-#include <filesystem>
 #include <string_view>
-#include <system_error>
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "fusion/kernel_cost.h"
 #include "fusion/unfuse.h"
-#include "gnn/shipped_model.h"
 #include "hlo/loop_nest.h"
 #include "kernels/cost/analytical.h"
 #include "targets/calibrated_model.h"
@@ -33,13 +30,7 @@ absl::StatusOr<std::unique_ptr<Tunable>> Target::Take(std::unique_ptr<hlo::Modul
 }
 
 absl::StatusOr<std::unique_ptr<gnn::Predictor>> Target::OpenPredictor(const std::string& name) const {
-  std::string path = name;
-  if (name.empty()) {
-    // What was adapted to this machine comes before what was trained on another.
-    path = CalibratedModelPath(*this);
-    std::error_code error;
-    if (path.empty() || !std::filesystem::is_regular_file(path, error)) path = gnn::ShippedModelPath(id().kind, machine());
-  }
+  const std::string path = name.empty() ? DefaultModelPath(id(), machine()) : name;
   if (path.empty() || path == "analytical") return gnn::Predictor::Analytical(machine());
   return gnn::Predictor::Load(path, machine(), id().kind);
 }

@@ -15,6 +15,7 @@
 #include "gnn/corpus/corpus.h"
 #include "gnn/dataset/kernel_kind.h"
 #include "gnn/features/features.h"
+#include "gnn/features/log_time.h"
 #include "gnn/native/engine.h"
 #include "hlo/text/parser.h"
 #include "kernels/cost/analytical.h"
@@ -23,8 +24,6 @@
 
 namespace smelt::tuner {
 namespace {
-
-constexpr double kUnit = 1e-7;  // of log times
 
 // Nearer memory is never slower than what lies beyond it: a probe of bandwidths that was disturbed may say so.
 std::map<std::string, double> OrderedFigures(machine::Machine machine) {
@@ -99,7 +98,7 @@ class Calibrator {
       const gnn::Prediction fitted =
           fit.Predict(probe.kind, probe.here, probe.log_estimate, probe.hidden.data(), width);
       const double off = std::fabs(std::log(fitted.seconds / probe.seconds));
-      report_.error_before += std::fabs(trained - std::log(probe.seconds / kUnit));
+      report_.error_before += std::fabs(trained - gnn::LogTime(probe.seconds));
       report_.error += off;
       report_.inside += off <= 1.645 * fitted.log_deviation ? 1 : 0;
       ++count;
@@ -122,7 +121,7 @@ class Calibrator {
     }
     SMELT_ASSIGN_OR_RETURN(engine_, gnn::Engine::Create(model.tasks["fusion"]));
     trained_under_ = target_.machine();
-    SMELT_RETURN_IF_ERROR(trained_under_.SetFigures(model.target_figures));
+    SMELT_RETURN_IF_ERROR(trained_under_.TakeFigures(model.target_figures));
     here_ = target_.machine();
     return here_.SetFigures(OrderedFigures(here_));
   }
@@ -167,7 +166,7 @@ class Calibrator {
     (void)engine_->PredictLogTimes({&pointer, 1}, &probe.hidden);
     probe.kind = gnn::KernelKind(kernel);
     probe.here = kernels::cost::EstimateKernel(kernel, here_);
-    probe.log_estimate = graph.kernel_features[0];
+    probe.log_estimate = graph.LogEstimate();
     probe.seconds = visit.times[0].outcome.best();
     (visit.unsteady ? unsteady_ : steady_).push_back(std::move(probe));
     ++timed_;

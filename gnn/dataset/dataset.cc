@@ -76,6 +76,7 @@ absl::StatusOr<Example> Featurise(const KernelExample& record, const machine::Ma
   example.hash = record.hash;
   example.graph = ExtractFeatures(kernel, target, own);
   example.analytical_seconds = (own ? own(kernel) : kernels::cost::EstimateKernel(kernel, target)).seconds();
+  if (options.here) example.here = kernels::cost::EstimateKernel(kernel, *options.here);
   if (rough != nullptr) {
     SMELT_ASSIGN_OR_RETURN(example.rough_seconds, fusion::KernelSeconds(*module, *rough));
   }

@@ -6,6 +6,7 @@
 
 #include <functional>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -14,6 +15,7 @@
 #include "base/hash.h"
 #include "fusion/rules.h"
 #include "gnn/features/features.h"
+#include "kernels/cost/analytical.h"
 #include "machine/machine.h"
 #include "machine/target_id.h"
 
@@ -24,11 +26,12 @@ struct Example {
   std::string program;
   Hash128 hash;
   KernelGraph graph;
-  double seconds = 0;             // of the default tile, minimum of the repeats; 0: not measured
-  double analytical_seconds = 0;  // the analytical model's estimate
-  double rough_seconds = 0;       // the cost that heuristics go by (LoadOptions::rough); else 0
-  double noise = 0;               // (median - minimum) / minimum over the repeats
-  std::string kind;               // of the kernel's main operation: per-kind coefficients of the analytical model
+  double seconds = 0;                // of the default tile, minimum of the repeats; 0: not measured
+  double analytical_seconds = 0;     // the analytical model's estimate
+  kernels::cost::CostEstimate here;  // the same under LoadOptions::here; else nothing
+  double rough_seconds = 0;          // the cost that heuristics go by (LoadOptions::rough); else 0
+  double noise = 0;                  // (median - minimum) / minimum over the repeats
+  std::string kind;                  // of the kernel's main operation: per-kind coefficients of the analytical model
   // The tile task: one row of features, one time and one analytical estimate a tile, at least two of them or none.
   // Tiles that nobody timed (LoadOptions::untimed_kernels) have no times.
   std::vector<float> tile_features;
@@ -56,6 +59,9 @@ struct LoadOptions {
   // Targets, by TargetId::kind, whose heuristics go by the rough cost of kernels (fusion/kernel_cost.h), which the
   // examples of such a corpus then have.
   std::map<std::string, fusion::Rules> rough;
+  // What a calibrated model goes by beside its features (calibration/calibration.h): the machine that it was adapted
+  // to.
+  std::optional<machine::Machine> here;
   // Features are made for the machine that the records tell, where they tell one, and not for the caller's.
   bool machine_of_records = false;
   // The own formula of the target that the records tell, in the place of the analytical model: in features and in

@@ -25,16 +25,27 @@ Contender FormulaContender(std::string name, std::function<double(const Example&
 
 }  // namespace
 
-absl::StatusOr<Contender> NetworkContender(std::string name, const TaskModel* fusion, const TaskModel* tile) {
+absl::StatusOr<Contender> NetworkContender(std::string name, const TaskModel* fusion, const TaskModel* tile,
+                                           std::optional<Calibration> calibration) {
   Contender contender{std::move(name)};
   if (fusion != nullptr) {
     SMELT_ASSIGN_OR_RETURN(const std::shared_ptr<Engine> engine, Engine::Create(*fusion));
-    contender.seconds = [engine](const Dataset& data, const std::vector<int64_t>& examples) {
+    contender.seconds = [engine, calibration = std::move(calibration)](const Dataset& data,
+                                                                       const std::vector<int64_t>& examples) {
       std::vector<const KernelGraph*> graphs;
       graphs.reserve(examples.size());
       for (const int64_t i : examples) graphs.push_back(&data.examples[i].graph);
-      std::vector<double> seconds = engine->PredictLogTimes(graphs);
-      for (double& value : seconds) value = SecondsOfLogTime(value);
+      std::vector<float> hidden;
+      std::vector<double> seconds = engine->PredictLogTimes(graphs, calibration ? &hidden : nullptr);
+      const auto width = static_cast<size_t>(engine->HiddenWidth());
+      for (size_t k = 0; k < seconds.size(); ++k) {
+        const Example& example = data.examples[examples[k]];
+        seconds[k] = calibration ? calibration
+                                       ->Predict(example.kind, example.here, example.graph.LogEstimate(),
+                                                 &hidden[k * width], width)
+                                       .seconds
+                                 : SecondsOfLogTime(seconds[k]);
+      }
       return absl::StatusOr<std::vector<double>>(std::move(seconds));
     };
   }

@@ -6,6 +6,7 @@
 
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,9 +24,10 @@ struct Contender {
   std::function<absl::StatusOr<std::vector<double>>(const Example&)> tile_scores;
 };
 
-// Networks for the tasks that they were trained for; null: for that task there is none. InvalidArgument: weights that
-// do not fit (Engine::Create).
-absl::StatusOr<Contender> NetworkContender(std::string name, const TaskModel* fusion, const TaskModel* tile);
+// Networks for the tasks that they were trained for; null: for that task there is none. `calibration`: of the fusion
+// task, for examples with Example::here. InvalidArgument: weights that do not fit (Engine::Create).
+absl::StatusOr<Contender> NetworkContender(std::string name, const TaskModel* fusion, const TaskModel* tile,
+                                           std::optional<Calibration> calibration = std::nullopt);
 
 // The analytical estimate times the factor of the kernel's kind; tiles by the estimate as it is.
 Contender AnalyticalContender(std::map<std::string, double> factors);

@@ -35,6 +35,8 @@ struct KernelGraph {
   std::vector<float> kernel_features;  // KernelColumns().size()
 
   int64_t node_count() const { return static_cast<int64_t>(opcodes.size()); }
+  // The analytical model's or the target's own estimate, on the scale of log_time.h: the first kernel column.
+  float LogEstimate() const { return kernel_features[0]; }
 };
 
 // Name and meaning of one column.

@@ -83,7 +83,7 @@ Batch MakeFusionBatch(const Dataset& data, absl::Span<const int64_t> examples, c
   Batch batch = MakeGraphs(data, examples, normalizers);
   std::vector<float> base, labels;
   for (int64_t i : examples) {
-    base.push_back(data.examples[i].graph.kernel_features[0]);  // the estimate is the first kernel column
+    base.push_back(data.examples[i].graph.LogEstimate());
     labels.push_back(static_cast<float>(LogTime(data.examples[i].seconds)));
   }
   batch.base = torch::tensor(base);

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string_view>
+
+#include "hlo/lapack_call.h"
 
 namespace smelt::kernels::cost {
 namespace {
@@ -76,8 +79,9 @@ double SortCycles(const Instruction& instruction) {
   return Elements(keys) * (std::min(14.0, 2 + 2 * steps) * Wide(keys, 32) + permuted);
 }
 
+// A factor of the first operand's size: of a factorisation of its own, or of LAPACK's Cholesky.
 double CholeskyCycles(const Instruction& instruction) {
-  const hlo::Shape& shape = instruction.shape();
+  const hlo::Shape& shape = instruction.operand(0)->shape();
   const double n = shape.rank() == 0 ? 1 : static_cast<double>(shape.dimensions.back());
   return Elements(shape) * (3 + n / 48) * Wide(shape, 32);
 }
@@ -86,6 +90,13 @@ double TriangularSolveCycles(const Instruction& instruction) {
   const hlo::Shape& matrix = instruction.operand(0)->shape();
   const double n = matrix.rank() == 0 ? 1 : static_cast<double>(matrix.dimensions.back());
   return 2 * Elements(matrix) + Elements(instruction.shape()) * (2 + n / 10);
+}
+
+double LuCycles(const Instruction& instruction) {
+  const hlo::Shape& shape = instruction.operand(0)->shape();
+  if (shape.rank() < 2) return Elements(shape);
+  const double steps = static_cast<double>(std::min(shape.dimensions.back(), shape.dimensions[shape.rank() - 2]));
+  return Elements(shape) * (6 + steps / 12) * Wide(shape, 32);
 }
 
 double TopKCycles(const Instruction& instruction) {
@@ -119,9 +130,24 @@ constexpr Row kRows[] = {
     {Opcode::kRngBitGenerator, RandomCycles},
 };
 
+struct LapackRow {
+  std::string_view family;
+  double (*cycles)(const Instruction& instruction);
+};
+constexpr LapackRow kLapackRows[] = {
+    {"potrf", CholeskyCycles},
+    {"getrf", LuCycles},
+    {"trsm", TriangularSolveCycles},
+};
+
 }  // namespace
 
 std::optional<double> OperationCycles(const Instruction& instruction) {
+  if (const auto lapack = hlo::ReadLapackCall(instruction); lapack && instruction.operand_count() > 0) {
+    for (const LapackRow& row : kLapackRows) {
+      if (row.family == lapack->family()) return row.cycles(instruction);
+    }
+  }
   for (const Row& row : kRows) {
     if (row.opcode == instruction.opcode()) return row.cycles(instruction);
   }

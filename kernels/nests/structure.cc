@@ -71,7 +71,8 @@ int PositionOf(const Operation& operation, const Expr& e) {
 }
 
 // Times that a read is made when loops run in the order of the axes, reduce axes innermost, and what does not change
-// in an inner loop is taken out of it.
+// in an inner loop is taken out of it. Short inner loops share their vectors with the next ones, and nothing is taken
+// out of them.
 double Evaluations(const Access& access) {
   const Operation& reader = *access.reader;
   if (IsContraction(reader)) return Steps(reader);
@@ -88,7 +89,8 @@ double Evaluations(const Access& access) {
   };
   for (const te::IterVar& axis : reader.axes) loop(axis);
   for (const te::IterVar& axis : reader.reduce_axes) loop(axis);
-  return until_last;
+  const bool shares = reader.reduce_axes.empty() && all <= until_last * static_cast<double>(kShortRow);
+  return shares ? all : until_last;
 }
 
 // A border around an array: inside, the array's element at the same distance from each other.

@@ -55,6 +55,9 @@ struct Structure {
   const Nest& main_nest() const { return nests[main]; }
 };
 
+// Elements of rows that are so short that several share a vector.
+inline constexpr int64_t kShortRow = 8;
+
 // Decides by arithmetic saved against memory moved. Deterministic; never fails. The same for every CPU: what counts as
 // near is a constant in structure.cc, and the target's vectors and caches first matter to the tiles.
 Structure AnalyseStructure(te::Graph graph);

@@ -112,12 +112,23 @@ absl::Status ScheduleInjective(schedule::Schedule& schedule, const NestInput& in
     }
   }
   std::vector<std::string> order = outer;
-  for (size_t i = 0; i + 1 < inner.size(); ++i) order.push_back(inner[i]);
-  SMELT_ASSIGN_OR_RETURN(auto split, VectorizeLoop(schedule, stage, inner.back(), inner_extents.back(), lanes));
-  if (!split.first.empty()) order.push_back(split.first);
-  order.push_back(split.second);
-  SMELT_RETURN_IF_ERROR(ReorderLoops(schedule, stage, order));
-  order.pop_back();
+  const size_t row = inner.size() - 2;  // where there is one
+  if (inner.size() > 1 && fused_from == rank - 1 && inner_extents.back() == root.shape.back() && transposed < 0 &&
+      !ReadsPosition(input.structure) && HasShortRows(input.nest, inner_extents[row], lanes)) {
+    order.insert(order.end(), inner.begin(), inner.end());
+    SMELT_RETURN_IF_ERROR(ReorderLoops(schedule, stage, order));
+    SMELT_ASSIGN_OR_RETURN(const auto around,
+                           VectorizeShortRows(schedule, root, inner[row], inner_extents[row], inner.back(), lanes));
+    order.resize(order.size() - 2);
+    order.insert(order.end(), around.begin(), around.end());
+  } else {
+    for (size_t i = 0; i + 1 < inner.size(); ++i) order.push_back(inner[i]);
+    SMELT_ASSIGN_OR_RETURN(auto split, VectorizeLoop(schedule, stage, inner.back(), inner_extents.back(), lanes));
+    if (!split.first.empty()) order.push_back(split.first);
+    order.push_back(split.second);
+    SMELT_RETURN_IF_ERROR(ReorderLoops(schedule, stage, order));
+    order.pop_back();
+  }
   return ParallelizeOutermost(schedule, stage, order, Elements(root) * (1 + BodyCost(root)));
 }
 

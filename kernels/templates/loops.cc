@@ -119,6 +119,38 @@ absl::Status VectorizeReduction(Schedule& schedule, const te::Operation& operati
   return absl::OkStatus();
 }
 
+bool HasShortRows(const Nest& nest, int64_t rows, int64_t lanes) {
+  const te::Operation& root = *nest.root;
+  const size_t rank = root.axes.size();
+  if (rank < 2 || rows < lanes) return false;
+  const int64_t width = root.shape[rank - 1];
+  if (width < 2 || width > kShortRow || width >= lanes) return false;
+  const auto near = [&](const Access& access) {
+    const std::optional<int64_t> along = Stride(access, root.axes[rank - 1].var);
+    const std::optional<int64_t> down = Stride(access, root.axes[rank - 2].var);
+    return along && *along >= 0 && *along <= 1 && down && *down >= 0 && *down <= width;
+  };
+  const std::vector<Access> accesses = AccessesOf(nest, root);
+  return std::all_of(accesses.begin(), accesses.end(), near);
+}
+
+absl::StatusOr<std::vector<std::string>> VectorizeShortRows(Schedule& schedule, const te::Operation& root,
+                                                            const std::string& row, int64_t rows,
+                                                            const std::string& element, int64_t lanes) {
+  std::vector<std::string> outside;
+  std::string some = row;
+  if (rows > lanes) {
+    SMELT_ASSIGN_OR_RETURN(auto split, schedule.Split(root.name, row, lanes));
+    outside.push_back(split.first);
+    some = split.second;
+  }
+  SMELT_ASSIGN_OR_RETURN(const std::string fused, schedule.Fuse(root.name, some, element));
+  SMELT_ASSIGN_OR_RETURN(auto split, VectorizeLoop(schedule, root.name, fused, lanes * root.shape.back(), lanes));
+  SMELT_RETURN_IF_ERROR(schedule.Unroll(root.name, split.first));
+  outside.push_back(split.first);
+  return outside;
+}
+
 absl::Status UnrollSum(Schedule& schedule, const te::Operation& operation) {
   for (size_t r = 0; r < operation.reduce_axes.size(); ++r)
     SMELT_RETURN_IF_ERROR(schedule.Unroll(operation.name, ReduceName(static_cast<int>(r))));

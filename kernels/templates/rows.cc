@@ -33,13 +33,16 @@ absl::Status ScheduleRows(schedule::Schedule& schedule, const NestInput& input) 
   std::vector<std::string> order = outer;
   order.insert(order.end(), inner.begin(), inner.end());
   SMELT_RETURN_IF_ERROR(ReorderLoops(schedule, stage, order));
-  if (depth < rank && !root.IsReduction()) {
+  const int64_t lanes = LanesOf(root, input.target);
+  const int64_t rows = depth > 0 ? std::min(input.tile[depth - 1], root.shape[depth - 1]) : 0;
+  if (depth == rank - 1 && !root.IsReduction() && HasShortRows(nest, rows, lanes)) {
     SMELT_RETURN_IF_ERROR(
-        VectorizeLoop(schedule, stage, inner.back(), root.shape.back(), LanesOf(root, input.target)).status());
+        VectorizeShortRows(schedule, root, inner[inner.size() - 2], rows, inner.back(), lanes).status());
+  } else if (depth < rank && !root.IsReduction()) {
+    SMELT_RETURN_IF_ERROR(VectorizeLoop(schedule, stage, inner.back(), root.shape.back(), lanes).status());
   } else if (!root.IsReduction() && input.tile.back() > 1) {  // a row is one element
-    SMELT_RETURN_IF_ERROR(VectorizeLoop(schedule, stage, inner.back(), std::min(input.tile.back(), root.shape.back()),
-                                        LanesOf(root, input.target))
-                              .status());
+    SMELT_RETURN_IF_ERROR(
+        VectorizeLoop(schedule, stage, inner.back(), std::min(input.tile.back(), root.shape.back()), lanes).status());
   }
   // Consumers are placed before what they read.
   for (size_t i = nest.attached.size(); i-- > 0;) {

@@ -68,6 +68,14 @@ absl::StatusOr<std::pair<std::string, std::string>> VectorizeLoop(schedule::Sche
 // be untouched. Leaves it alone when its combiner has no identity or its contiguous axis is short.
 absl::Status VectorizeReduction(schedule::Schedule& schedule, const te::Operation& operation,
                                 const std::vector<Access>& accesses, const machine::Machine& target);
+// Whether rows of the root fill no vector, and `rows` of them do, of which all that is read lies near.
+bool HasShortRows(const Nest& nest, int64_t rows, int64_t lanes);
+// Vectorises such rows: whole vectors of several rows' elements, one behind the other. `row`: the loop over `rows`
+// rows; `element`: the loop right inside, over the elements of one. Returns the loops outside the vector, outermost
+// first.
+absl::StatusOr<std::vector<std::string>> VectorizeShortRows(schedule::Schedule& schedule, const te::Operation& root,
+                                                            const std::string& row, int64_t rows,
+                                                            const std::string& element, int64_t lanes);
 // The kept axis for the vectors of a sum of so few elements that they fill none, as of the coordinates of a point: the
 // last one, whose results lie beside each other. What they read may jump a little. -1: there is none.
 int ShortSumAxis(const te::Operation& operation, const std::vector<Access>& accesses, const machine::Machine& target);

@@ -81,12 +81,3 @@ def call_bytes(name: str, handle: int) -> bytes:
 def read_text(name: str, handle: int) -> str:
     """Of a function that does not fail."""
     return _take(getattr(library(), f"smelt_{name}")(handle)).decode(errors="surrogateescape")
-
-
-def default_model() -> str:
-    """$SMELT_MODEL, else models/cpu.smeltmodel of the checkout, else the analytical model."""
-    named = os.environ.get("SMELT_MODEL")
-    if named:
-        return named
-    built, _ = find_built("../../models/cpu.smeltmodel")
-    return str(pathlib.Path(built).resolve()) if built else "analytical"

@@ -48,9 +48,9 @@ class RankedKernel:
 class Model:
     """A predictor. Predictions are kept by kernel hash; any thread may ask."""
 
-    def __init__(self, path: str | os.PathLike[str], target: str):
+    def __init__(self, path: str | os.PathLike[str] | None, target: str):
         """For this package; `load` makes one."""
-        self._handle = library.call("predictor_open", os.fsencode(path), target.encode())
+        self._handle = library.call("predictor_open", None if path is None else os.fsencode(path), target.encode())
         weakref.finalize(self, library.library().smelt_predictor_delete, self._handle)
 
     def __str__(self) -> str:
@@ -69,5 +69,6 @@ class Model:
 
 
 def load(path: str | os.PathLike[str] | None = None, target: str = "cpu:threads=1") -> Model:
-    """A file of `smelt train`, or "analytical"; by default the model that comes with Smelt."""
-    return Model(library.default_model() if path is None else path, target)
+    """A file of `smelt train`, or "analytical"; by default $SMELT_MODEL, the model that `smelt calibrate` adapted to this
+    machine, or the nearest of those that come with Smelt."""
+    return Model(path, target)

@@ -105,10 +105,14 @@ void FieldsOfPlan(F& field, Plan& plan) {
     field(plan.batch);
     field(plan.size);
     field(plan.lower);
+    field(plan.tells);
   } else if constexpr (std::is_same_v<T, native::TriangularSolvePlan>) {
     field(plan.f64);
     for (auto* number : {&plan.batch, &plan.size, &plan.vectors}) field(*number);
     for (auto* flag : {&plan.left_side, &plan.lower, &plan.transpose, &plan.unit_diagonal}) field(*flag);
+  } else if constexpr (std::is_same_v<T, native::LuPlan>) {
+    field(plan.f64);
+    for (auto* number : {&plan.batch, &plan.rows, &plan.columns}) field(*number);
   } else {
     static_assert(std::is_same_v<T, native::RandomBitsPlan>);
     field(plan.three_fry);

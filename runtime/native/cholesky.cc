@@ -11,12 +11,12 @@ namespace {
 constexpr int64_t kPanel = 4;  // columns that are updated by all earlier ones at once
 
 // `columns`: the lower triangle column by column, `pitch` apart, a multiple of a vector's lanes. Becomes the factor.
-// False where the matrix is not positive definite.
+// Gives the number, from 1, of the first minor that is not positive definite; 0: all are.
 template <typename T>
-[[gnu::always_inline]] inline bool Factorise(T* columns, T* sums, int64_t n, int64_t pitch) {
+[[gnu::always_inline]] inline int32_t Factorise(T* columns, T* sums, int64_t n, int64_t pitch) {
   typedef T Lanes __attribute__((vector_size(64)));
   constexpr int64_t kLanes = 64 / sizeof(T);
-  bool definite = true;
+  int32_t failed = 0;
   for (int64_t first = 0; first < n; first += kPanel) {
     const int64_t panel = n - first < kPanel ? n - first : kPanel;
     for (int64_t i = first / kLanes * kLanes; i < n; i += kLanes) {
@@ -39,22 +39,22 @@ template <typename T>
         for (int64_t i = j; i < n; ++i) sum[i] += before[i] * factor;
       }
       const T diagonal = column[j] - sum[j];
-      if (!(diagonal > 0)) definite = false;
+      if (!(diagonal > 0) && failed == 0) failed = static_cast<int32_t>(j + 1);
       const T root = std::sqrt(diagonal);
       column[j] = root;
 #pragma GCC ivdep
       for (int64_t i = j + 1; i < n; ++i) column[i] = (column[i] - sum[i]) / root;
     }
   }
-  return definite;
+  return failed;
 }
 
 }  // namespace
 
-SMELT_FOR_EACH_VECTOR_WIDTH bool FactoriseMatrix(float* columns, float* sums, int64_t n, int64_t pitch) {
+SMELT_FOR_EACH_VECTOR_WIDTH int32_t FactoriseMatrix(float* columns, float* sums, int64_t n, int64_t pitch) {
   return Factorise(columns, sums, n, pitch);
 }
-SMELT_FOR_EACH_VECTOR_WIDTH bool FactoriseMatrix(double* columns, double* sums, int64_t n, int64_t pitch) {
+SMELT_FOR_EACH_VECTOR_WIDTH int32_t FactoriseMatrix(double* columns, double* sums, int64_t n, int64_t pitch) {
   return Factorise(columns, sums, n, pitch);
 }
 
@@ -91,12 +91,16 @@ class Cholesky : public NativeOperation {
       for (int64_t i = j; i < n; ++i) columns[j * pitch_ + i] = a[i * down + j * across];
       for (int64_t i = n; i < pitch_; ++i) columns[j * pitch_ + i] = 0;
     }
-    const bool definite = FactoriseMatrix(columns, columns + n * pitch_, n, pitch_);
-    const T failed = std::numeric_limits<float>::quiet_NaN();
+    const int32_t failed = FactoriseMatrix(columns, columns + n * pitch_, n, pitch_);
+    const T none = std::numeric_limits<float>::quiet_NaN();
     for (int64_t i = 0; i < n; ++i) {
-      for (int64_t j = 0; j <= i; ++j) result[i * down + j * across] = definite ? columns[j * pitch_ + i] : failed;
-      for (int64_t j = i + 1; j < n; ++j) result[i * down + j * across] = 0;
+      for (int64_t j = 0; j <= i; ++j) result[i * down + j * across] = failed == 0 ? columns[j * pitch_ + i] : none;
+      for (int64_t j = i + 1; j < n; ++j) {
+        const int64_t other = i * down + j * across;
+        result[other] = plan_.tells ? a[other] : 0;
+      }
     }
+    if (plan_.tells) static_cast<int32_t*>(call.outputs[1])[m] = failed;
   }
 
   const CholeskyPlan plan_;

@@ -15,6 +15,7 @@ struct Maker {
   std::unique_ptr<NativeOperation> operator()(const TriangularSolvePlan& plan) const {
     return MakeTriangularSolve(plan);
   }
+  std::unique_ptr<NativeOperation> operator()(const LuPlan& plan) const { return MakeLu(plan); }
   std::unique_ptr<NativeOperation> operator()(const RandomBitsPlan& plan) const { return MakeRandomBits(plan); }
 };
 

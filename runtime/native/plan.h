@@ -20,7 +20,7 @@ namespace smelt::runtime::native {
 
 // Their order is that of files (runtime/deploy): new ones go to the end.
 using Plan = std::variant<FftPlan, ScatterPlan, SelectAndScatterPlan, SortPlan, TopKPlan, CholeskyPlan,
-                          TriangularSolvePlan, RandomBitsPlan>;
+                          TriangularSolvePlan, RandomBitsPlan, LuPlan>;
 
 // Null where there is no operation for such a plan: a select-and-scatter of too large a window.
 std::unique_ptr<NativeOperation> MakeOperation(const Plan& plan);

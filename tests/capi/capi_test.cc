@@ -72,6 +72,16 @@ TEST(Capi, FusesPredictsAndRanks) {
   EXPECT_THAT(Taken(smelt_rank(predictor.get(), fused.get(), nullptr, 3, 100, nullptr)), HasSubstr("\"tile\":\""));
 }
 
+TEST(Capi, WithoutAModelTheNearestShippedOneIsTaken) {
+  ASSERT_EQ(setenv("SMELT_CACHE", testing::TempDir().c_str(), 1), 0);  // no model was adapted to this machine there
+  for (const std::string cpu : {"znver4", "rocketlake"}) {
+    const Owned<SmeltPredictor> predictor(smelt_predictor_open(nullptr, ("cpu:" + cpu).c_str(), nullptr));
+    ASSERT_NE(predictor, nullptr);
+    EXPECT_THAT(Taken(smelt_predictor_describe(predictor.get())), HasSubstr(cpu));
+  }
+  unsetenv("SMELT_CACHE");
+}
+
 // Calls with something wrong, each of which gives null and a message.
 struct Wrong {
   const char* name;

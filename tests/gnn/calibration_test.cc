@@ -10,6 +10,7 @@
 
 #include "fusion/kernel_of_module.h"
 #include "gnn/dataset/kernel_kind.h"
+#include "gnn/eval/contender.h"
 #include "gnn/features/features.h"
 #include "gnn/model/model_file.h"
 #include "gnn/native/engine.h"
@@ -94,7 +95,7 @@ class CalibrationOfAModel : public ::testing::Test {
       const double believed = std::exp(engine_->PredictLogTimes({&pointer, 1}, &probe.hidden)[0]) * 1e-7;
       probe.kind = KernelKind(kernels_.back().computation());
       probe.here = kernels::cost::EstimateKernel(kernels_.back().computation(), machine_);
-      probe.log_estimate = graph.kernel_features[0];
+      probe.log_estimate = graph.LogEstimate();
       probe.seconds = believed * (i % 2 == 0 ? 0.5 : 5) * std::exp(0.02 * std::normal_distribution<double>()(random));
       probes_.push_back(probe);
     }
@@ -137,6 +138,24 @@ TEST_F(CalibrationOfAModel, LearnsWhatTheMachineChangesFromFewKernelsAndKeepsItI
     EXPECT_NEAR(predictor->PredictSeconds(kernels_[i]).value(), p.seconds, 1e-9);
   }
   std::filesystem::remove(path);
+}
+
+TEST_F(CalibrationOfAModel, AnEvaluationJudgesTheCalibratedModel) {
+  const Calibration calibration = Calibrate(probes_, LastLayerOf(model_.tasks["fusion"])).value();
+  Dataset data;
+  for (size_t i = 0; i < 20; ++i) {
+    Example& example = data.examples.emplace_back();
+    example.graph = ExtractFeatures(kernels_[i].computation(), machine_);
+    example.kind = probes_[i].kind;
+    example.here = probes_[i].here;
+  }
+  const Contender contender = NetworkContender("calibrated", &model_.tasks["fusion"], nullptr, calibration).value();
+  const std::vector<double> seconds = contender.seconds(data, {3, 8, 13}).value();
+  ASSERT_EQ(seconds.size(), 3u);
+  for (const size_t k : {0, 1, 2}) {
+    const Probe& probe = probes_[3 + 5 * k];
+    EXPECT_NEAR(std::log(seconds[k] / probe.seconds), 0, 0.2) << k;
+  }
 }
 
 TEST_F(CalibrationOfAModel, TooFewKernelsAreRefused) {

@@ -262,7 +262,7 @@ absl::StatusOr<Value> EvaluateCustomCall(const Call& call) {
       return std::move(call.operand(0));
     }
   }
-  if (IsLapackTarget(target)) return EvaluateLapack(call);
+  if (CallsLapack(call.instruction)) return EvaluateLapack(call);
   for (const CustomHandler& entry : kHandlers) {
     if (target != entry.target || static_cast<int64_t>(call.operands.size()) != entry.operands) continue;
     for (const Value& operand : call.operands) {

@@ -1,20 +1,19 @@
 #include "hlo/evaluator/lapack/job.h"
 
 #include <limits>
+#include <utility>
 
 #include "absl/strings/match.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
-#include "absl/strings/strip.h"
 #include "base/status_macros.h"
 
 namespace smelt::hlo {
 
-absl::StatusOr<LapackJob> LapackJob::Create(const Call& call, const std::string& routine) {
+absl::StatusOr<LapackJob> LapackJob::Create(const Call& call, LapackCall lapack) {
   LapackJob job;
   job.call_ = &call;
-  job.routine_ = routine;
+  job.lapack_ = std::move(lapack);
+  const std::string& routine = job.routine();
   for (const Value& operand : call.operands) {
     if (!operand.IsArray() || operand.shape().rank() < 1)
       return absl::InvalidArgumentError(absl::StrCat("an operand of LAPACK's ", routine, " is no matrix"));
@@ -34,9 +33,6 @@ absl::StatusOr<LapackJob> LapackJob::Create(const Call& call, const std::string&
   job.columns_ = static_cast<int>(dimensions.back());
   job.matrices_ = job.rows_ == 0 || job.columns_ == 0 ? 0 : 1;
   for (const int64_t size : job.batch_) job.matrices_ *= size;
-  for (const RawAttribute& attribute : call.instruction.raw_attributes()) {
-    if (attribute.name == "backend_config") job.options_ = attribute.value;
-  }
   std::vector<const Shape*> leaves;
   call.shape().AppendLeaves(&leaves);
   for (const Shape* leaf : leaves) {
@@ -44,19 +40,6 @@ absl::StatusOr<LapackJob> LapackJob::Create(const Call& call, const std::string&
     job.results_.push_back(std::move(result));
   }
   return job;
-}
-
-int LapackJob::Option(const std::string& name, int otherwise) const {
-  for (const absl::string_view entry : absl::StrSplit(options_, absl::ByAnyChar("{},"))) {
-    const std::vector<std::string> sides = absl::StrSplit(entry, '=');
-    if (sides.size() != 2 || absl::StripAsciiWhitespace(sides[0]) != name) continue;
-    const std::vector<std::string> value = absl::StrSplit(sides[1], ':');
-    int number = 0;
-    const absl::string_view word = absl::StripAsciiWhitespace(value[0]);
-    if (absl::SimpleAtoi(word, &number)) return number;
-    if (word == "true" || word == "false") return word == "true" ? 1 : 0;
-  }
-  return otherwise;
 }
 
 std::vector<int64_t> LapackJob::Dimensions(size_t operand) const {
@@ -87,30 +70,31 @@ absl::Status Expect(const std::string& routine, const std::string& what, const S
 absl::Status LapackJob::ExpectOperands(size_t count) const {
   if (call_->operands.size() >= count) return absl::OkStatus();
   return absl::InvalidArgumentError(
-      absl::StrCat("LAPACK's ", routine_, " has ", call_->operands.size(), " operands, expected ", count));
+      absl::StrCat("LAPACK's ", routine(), " has ", call_->operands.size(), " operands, expected ", count));
 }
 
 absl::Status LapackJob::ExpectSquare() const {
   if (rows_ == columns_) return absl::OkStatus();
   return absl::InvalidArgumentError(
-      absl::StrCat("LAPACK's ", routine_, " wants a square matrix, not ", rows_, " rows and ", columns_, " columns"));
+      absl::StrCat("LAPACK's ", routine(), " wants a square matrix, not ", rows_, " rows and ", columns_, " columns"));
 }
 
 absl::Status LapackJob::ExpectOperand(size_t operand, PrimitiveType type,
                                       const std::vector<int64_t>& dimensions) const {
   SMELT_RETURN_IF_ERROR(ExpectOperands(operand + 1));
-  return Expect(routine_, absl::StrCat("operand ", operand), call_->operands[operand].shape(), type, batch_,
+  return Expect(routine(), absl::StrCat("operand ", operand), call_->operands[operand].shape(), type, batch_,
                 dimensions);
 }
 
 absl::Status LapackJob::ExpectResults(
     const std::vector<std::pair<PrimitiveType, std::vector<int64_t>>>& types_and_dimensions) const {
   if (results_.size() != types_and_dimensions.size())
-    return absl::InvalidArgumentError(absl::StrCat("LAPACK's ", routine_, " has ", results_.size(),
+    return absl::InvalidArgumentError(absl::StrCat("LAPACK's ", routine(), " has ", results_.size(),
                                                    " results, expected ", types_and_dimensions.size()));
   for (size_t i = 0; i < results_.size(); ++i) {
     const auto& [type, dimensions] = types_and_dimensions[i];
-    SMELT_RETURN_IF_ERROR(Expect(routine_, absl::StrCat("result ", i), results_[i]->shape(), type, batch_, dimensions));
+    SMELT_RETURN_IF_ERROR(
+        Expect(routine(), absl::StrCat("result ", i), results_[i]->shape(), type, batch_, dimensions));
   }
   return absl::OkStatus();
 }

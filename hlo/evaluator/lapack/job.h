@@ -13,6 +13,7 @@
 #include "absl/status/statusor.h"
 #include "hlo/evaluator/evaluation.h"
 #include "hlo/evaluator/lapack/library.h"
+#include "hlo/lapack_call.h"
 
 namespace smelt::hlo {
 
@@ -32,12 +33,12 @@ inline constexpr bool kIsComplex = !std::is_same_v<T, Real<T>>;
 class LapackJob {
  public:
   // Makes the results. InvalidArgument: operands that are no matrices, or too large for LAPACK's 32-bit integers.
-  static absl::StatusOr<LapackJob> Create(const Call& call, const std::string& routine);
+  static absl::StatusOr<LapackJob> Create(const Call& call, LapackCall lapack);
 
-  const std::string& routine() const { return routine_; }
+  const std::string& routine() const { return lapack_.routine; }
   template <typename Function>
   absl::StatusOr<Function*> Find() const {
-    const absl::StatusOr<void*> found = LapackRoutine(routine_);
+    const absl::StatusOr<void*> found = LapackRoutine(routine());
     if (!found.ok()) return found.status();
     return reinterpret_cast<Function*>(*found);
   }
@@ -47,8 +48,7 @@ class LapackJob {
   int64_t matrices() const { return matrices_; }
   absl::Status CheckLimits() const { return call_->evaluation.CheckLimits(); }
 
-  // A number of backend_config={uplo = 76 : ui8}, 1 and 0 for true and false, `otherwise` where it is not there.
-  int Option(const std::string& name, int otherwise) const;
+  int Option(absl::string_view name, int otherwise) const { return lapack_.Option(name, otherwise); }
 
   // Dimensions of an operand or of a result, after those that count matrices; empty where there are fewer.
   std::vector<int64_t> Dimensions(size_t operand) const;
@@ -83,7 +83,7 @@ class LapackJob {
 
  private:
   const Call* call_ = nullptr;
-  std::string routine_, options_;
+  LapackCall lapack_;
   int rows_ = 0, columns_ = 0;
   int64_t matrices_ = 0;
   std::vector<int64_t> batch_;

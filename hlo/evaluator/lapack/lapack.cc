@@ -1,5 +1,6 @@
 #include "hlo/evaluator/lapack/lapack.h"
 
+#include <optional>
 #include <string_view>
 
 #include "absl/strings/str_cat.h"
@@ -30,32 +31,26 @@ constexpr Family kFamilies[] = {
 };
 #undef SMELT_FAMILY
 
-// `spotrf` of `lapack_spotrf_ffi`; empty for other targets.
-std::string_view RoutineName(std::string_view target) {
-  constexpr std::string_view kBefore = "lapack_", kAfter = "_ffi";
-  if (!target.starts_with(kBefore) || !target.ends_with(kAfter) || target.size() < kBefore.size() + kAfter.size() + 2)
-    return {};
-  return target.substr(kBefore.size(), target.size() - kBefore.size() - kAfter.size());
-}
-
-Routine FindRoutine(std::string_view name) {
-  if (name.empty()) return nullptr;
-  const char type = name[0];
+Routine FindRoutine(const LapackCall& call) {
+  const char type = call.type();
   for (const Family& family : kFamilies) {
-    if (name.substr(1) == family.name && (type == 's' || type == 'd')) return type == 's' ? family.s : family.d;
-    if (name.substr(1) == family.complex_name && (type == 'c' || type == 'z')) return type == 'c' ? family.c : family.z;
+    if (call.family() == family.name && (type == 's' || type == 'd')) return type == 's' ? family.s : family.d;
+    if (call.family() == family.complex_name && (type == 'c' || type == 'z')) return type == 'c' ? family.c : family.z;
   }
   return nullptr;
 }
 
 }  // namespace
 
-bool IsLapackTarget(const std::string& target) { return FindRoutine(RoutineName(target)) != nullptr; }
+bool CallsLapack(const Instruction& instruction) {
+  const std::optional<LapackCall> call = ReadLapackCall(instruction);
+  return call && FindRoutine(*call) != nullptr;
+}
 
 absl::StatusOr<Value> EvaluateLapack(const Call& call) {
-  const std::string name(RoutineName(call.instruction.attributes<CustomCallAttributes>().target));
-  SMELT_ASSIGN_OR_RETURN(LapackJob job, LapackJob::Create(call, name));
-  SMELT_RETURN_IF_ERROR(FindRoutine(name)(job));
+  const LapackCall lapack = *ReadLapackCall(call.instruction);
+  SMELT_ASSIGN_OR_RETURN(LapackJob job, LapackJob::Create(call, lapack));
+  SMELT_RETURN_IF_ERROR(FindRoutine(lapack)(job));
   return job.TakeResult();
 }
 

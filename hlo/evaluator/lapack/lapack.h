@@ -5,14 +5,12 @@
 // write beyond them. A matrix that is not finite gets NaNs from routines that iterate.
 #pragma once
 
-#include <string>
-
 #include "hlo/evaluator/evaluation.h"
 
 namespace smelt::hlo {
 
-// Whether the target names a routine that EvaluateLapack knows.
-bool IsLapackTarget(const std::string& target);
+// Whether it calls a routine that EvaluateLapack knows.
+bool CallsLapack(const Instruction& instruction);
 
 absl::StatusOr<Value> EvaluateLapack(const Call& call);
 

@@ -191,16 +191,22 @@ bool Simplifier::JoinOnce(LinearSum* sum) {
     if (const int64_t d = DivisorOf(atom, BinaryOp::kFloorMod); d > 0) {
       int64_t wanted;
       if (__builtin_mul_overflow(coefficient, d, &wanted)) continue;
-      bool any_quotient = false;
-      for (const auto& term : sum->terms) any_quotient |= term.second == wanted && !term.first.Same(atom);
-      if (!any_quotient) continue;
-      const Expr quotient = Divide(atom->operands[0], d);
-      if (CoefficientOf(*sum, quotient) != wanted) continue;
-      const std::optional<LinearSum> x = ToLinear(atom->operands[0]);
-      const std::optional<LinearSum> joined = x ? Exchange(*sum, atom, quotient, *x, coefficient) : std::nullopt;
-      if (joined) {
-        *sum = *joined;
-        return true;
+      for (const auto& [quotient, times] : sum->terms) {
+        if (times != wanted || quotient.Same(atom)) continue;
+        // The quotient's x may be another by multiples of d, which the remainder has lost.
+        Expr x = atom->operands[0];
+        if (DivisorOf(quotient, BinaryOp::kFloorDiv) == d && Modulo(quotient->operands[0], d).Same(atom)) {
+          x = quotient->operands[0];
+        } else if (!Divide(x, d).Same(quotient)) {
+          continue;
+        }
+        const std::optional<LinearSum> linear = ToLinear(x);
+        const std::optional<LinearSum> joined =
+            linear ? Exchange(*sum, atom, quotient, *linear, coefficient) : std::nullopt;
+        if (joined) {
+          *sum = *joined;
+          return true;
+        }
       }
     }
     // c*x - c*d*(x // d) = c*(x % d)

@@ -5,6 +5,7 @@
 
 #include "base/status_macros.h"
 #include "base/str_cat.h"
+#include "hlo/lapack_call.h"
 #include "targets/cpu/program/scalar_pattern.h"
 
 namespace smelt::cpu {
@@ -206,6 +207,111 @@ absl::StatusOr<NativePlan> PlanRandomBits(const Instruction& instruction) {
   return NativePlan{plan, {0}, {}};
 }
 
+// Larger matrices are LAPACK's own, whose blocks fit the caches.
+constexpr int64_t kLargestFactorised = 512;
+
+// A custom call whose operands and results are as the routine has them.
+struct LapackMatrix {
+  const Instruction& instruction;
+  hlo::LapackCall call;
+  bool f64;
+  std::vector<int64_t> dimensions;  // of the first operand
+  int64_t batch, rows, columns;
+
+  // Whether a shape is that of `sizes` of this type for each matrix.
+  bool Fits(const Shape& shape, PrimitiveType type, const std::vector<int64_t>& sizes) const {
+    std::vector<int64_t> expected(dimensions.begin(), dimensions.end() - 2);
+    expected.insert(expected.end(), sizes.begin(), sizes.end());
+    return shape.IsArray() && shape.element_type == type && shape.dimensions == expected;
+  }
+  PrimitiveType type() const { return f64 ? PrimitiveType::kF64 : PrimitiveType::kF32; }
+  // Whether the result is a tuple of the matrix itself, then of integers of these sizes.
+  bool GivesFactors(const std::vector<std::vector<int64_t>>& integers) const {
+    const Shape& shape = instruction.shape();
+    if (!shape.IsTuple() || shape.tuple_shapes.size() != 1 + integers.size() ||
+        !Fits(shape.tuple_shapes[0], type(), {rows, columns})) {
+      return false;
+    }
+    for (size_t i = 0; i < integers.size(); ++i) {
+      if (!Fits(shape.tuple_shapes[1 + i], PrimitiveType::kS32, integers[i])) return false;
+    }
+    return true;
+  }
+  absl::Status OtherShapes() const {
+    return Refuse(instruction, "its shapes are not those of LAPACK's ", call.routine);
+  }
+};
+
+absl::StatusOr<NativePlan> PlanPotrf(const LapackMatrix& m) {
+  if (m.rows != m.columns || m.instruction.operand_count() != 1 || !m.GivesFactors({{}})) return m.OtherShapes();
+  return NativePlan{
+      runtime::native::CholeskyPlan{
+          .f64 = m.f64, .batch = m.batch, .size = m.rows, .lower = m.call.Option("uplo", 'L') == 'L', .tells = true},
+      {0},
+      {}};
+}
+
+absl::StatusOr<NativePlan> PlanGetrf(const LapackMatrix& m) {
+  const runtime::native::LuPlan plan{.f64 = m.f64, .batch = m.batch, .rows = m.rows, .columns = m.columns};
+  if (m.instruction.operand_count() != 1 || !m.GivesFactors({{plan.Steps()}, {}})) return m.OtherShapes();
+  return NativePlan{plan, {0}, {}};
+}
+
+absl::StatusOr<NativePlan> PlanTrsm(const LapackMatrix& m) {
+  if (m.rows != m.columns || m.instruction.operand_count() != 2) return m.OtherShapes();
+  runtime::native::TriangularSolvePlan plan;
+  plan.f64 = m.f64;
+  plan.batch = m.batch;
+  plan.size = m.rows;
+  plan.left_side = m.call.Option("side", 'L') == 'L';
+  plan.lower = m.call.Option("uplo", 'L') == 'L';
+  plan.transpose = m.call.Option("trans_x", 'N') != 'N';
+  plan.unit_diagonal = m.call.Option("diag", 'N') == 'U';
+  const Shape &vectors = m.instruction.operand(1)->shape(), &result = m.instruction.shape();
+  if (!vectors.IsArray() || vectors.rank() < 2) return m.OtherShapes();
+  plan.vectors = vectors.dimensions[vectors.rank() - (plan.left_side ? 1 : 2)];
+  const std::vector<int64_t> sizes =
+      plan.left_side ? std::vector{plan.size, plan.vectors} : std::vector{plan.vectors, plan.size};
+  if (!m.Fits(vectors, m.type(), sizes) || !m.Fits(result, m.type(), sizes)) return m.OtherShapes();
+  return NativePlan{plan, {0, 1}, {}};
+}
+
+struct LapackRow {
+  std::string_view family;
+  absl::StatusOr<NativePlan> (*plan)(const LapackMatrix& matrix);
+};
+constexpr LapackRow kLapackRows[] = {
+    {"potrf", PlanPotrf},
+    {"getrf", PlanGetrf},
+    {"trsm", PlanTrsm},
+};
+
+absl::StatusOr<NativePlan> PlanCustomCall(const Instruction& instruction) {
+  std::optional<hlo::LapackCall> call = hlo::ReadLapackCall(instruction);
+  const auto& target = instruction.attributes<hlo::CustomCallAttributes>().target;
+  if (!call || instruction.operand_count() == 0) return Refuse(instruction, "there is no native `", target, "`");
+  for (const LapackRow& row : kLapackRows) {
+    if (call->family() != row.family || (call->type() != 's' && call->type() != 'd')) continue;
+    const bool f64 = call->type() == 'd';
+    const Shape& shape = instruction.operand(0)->shape();
+    if (!shape.IsArray() || shape.rank() < 2 || shape.IsDynamic())
+      return Refuse(instruction, "LAPACK's ", call->routine, " takes matrices");
+    const int64_t rows = shape.dimensions[shape.rank() - 2], columns = shape.dimensions.back();
+    LapackMatrix matrix{instruction,
+                        *std::move(call),
+                        f64,
+                        shape.dimensions,
+                        Product(absl::MakeConstSpan(shape.dimensions).subspan(0, shape.rank() - 2)),
+                        rows,
+                        columns};
+    if (!matrix.Fits(shape, matrix.type(), {rows, columns})) return matrix.OtherShapes();
+    if (std::min(rows, columns) > kLargestFactorised)
+      return Refuse(instruction, "matrices of more than ", kLargestFactorised, " rows and columns are LAPACK's own");
+    return row.plan(matrix);
+  }
+  return Refuse(instruction, "there is no native `", target, "`");
+}
+
 struct Row {
   Opcode opcode;
   absl::StatusOr<NativePlan> (*plan)(const Instruction& instruction);
@@ -219,6 +325,7 @@ constexpr Row kRows[] = {
     {Opcode::kCholesky, PlanCholesky},
     {Opcode::kTriangularSolve, PlanTriangularSolve},
     {Opcode::kRngBitGenerator, PlanRandomBits},
+    {Opcode::kCustomCall, PlanCustomCall},
 };
 
 const Row* FindRow(Opcode opcode) {

@@ -216,6 +216,16 @@ const std::vector<Snippet>* MakeSnippets() {
       {"ShortSumOfEachRow", R"(x = f32[300,3] parameter(0)  s = f32[300,3] multiply(x, x)  z = f32[] constant(0)
         t = f32[300] reduce(s, z), dimensions={1}, to_apply=add  n = f32[300] sqrt(t)
         b = f32[300,3] broadcast(n), dimensions={0}  ROOT r = f32[300,3] divide(x, b))"},
+      {"ShortRowsScaled", R"(x = f32[75,3] parameter(0)  s = f32[75] parameter(1)  e = f32[75] exponential(s)
+        b = f32[75,3] broadcast(e), dimensions={0}  ROOT r = f32[75,3] multiply(x, b))"},
+      {"ShortRowsScaledAndShifted", R"(x = f32[3,80,4] parameter(0)  s = f32[3,80] parameter(1)  o = f32[4] parameter(2)
+        b = f32[3,80,4] broadcast(s), dimensions={0,1}  y = f32[3,80,4] multiply(x, b)
+        c = f32[3,80,4] broadcast(o), dimensions={2}  ROOT r = f32[3,80,4] add(y, c))"},
+      {"ShortSoftmax", R"(x = f32[90,5] parameter(0)  i = f32[] constant(-inf)  z = f32[] constant(0)
+        m = f32[90] reduce(x, i), dimensions={1}, to_apply=max  mb = f32[90,5] broadcast(m), dimensions={0}
+        d = f32[90,5] subtract(x, mb)  e = f32[90,5] exponential(d)
+        s = f32[90] reduce(e, z), dimensions={1}, to_apply=add  sb = f32[90,5] broadcast(s), dimensions={0}
+        ROOT r = f32[90,5] divide(e, sb))"},
       {"ShortArgmax", R"(x = f32[40,3] parameter(0)  i = s32[40,3] iota(), iota_dimension=1  z = f32[] constant(-inf)
         o = s32[] constant(0)  ROOT t = (f32[40], s32[40]) reduce(x, i, z, o), dimensions={1}, to_apply=argmax)"},
       {"SumNothing",

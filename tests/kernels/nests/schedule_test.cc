@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "hlo/text/parser.h"
+#include "kernels/lower/lower.h"
 #include "kernels/nests/structure.h"
 #include "kernels/te/hlo/from_hlo.h"
 #include "kernels/templates/panel.h"
@@ -145,6 +146,20 @@ TEST(RowReduction, AShortSumFillsItsVectorsWithResults) {
     EXPECT_THAT(schedule_of(snippet), AllOf(HasSubstr("vectorize"), HasSubstr("unroll"), Not(HasSubstr("rfactor"))));
   // Lanes that lie seven elements apart would be loaded one by one: vectors of partial sums.
   EXPECT_THAT(schedule_of("ShortSumWide"), HasSubstr("rfactor"));
+}
+
+// Points divided by their lengths: square roots are taken once a point, and vectors hold several points.
+TEST(Rows, ShortRowsShareVectors) {
+  const std::unique_ptr<hlo::Module> module = ParseSnippet(Find("ShortSumOfEachRow"));
+  const machine::Machine target;
+  EXPECT_EQ(StructureOf("ShortSumOfEachRow").nests[0].attached.size(), 2);  // the sum and its root
+  const Tile tile = EnumerateTiles(*module->entry(), target, 1)->front();
+  const std::string schedule = ScheduleForTile(*module->entry(), tile, target)->ToString();
+  EXPECT_THAT(schedule, ::testing::HasSubstr("fuse "));
+  const auto lowered = lower::Lower(*ScheduleForTile(*module->entry(), tile, target), {});
+  ASSERT_TRUE(lowered.ok()) << lowered.status();
+  // Whole vectors are stored one behind the other.
+  EXPECT_THAT(ir::ToString(*lowered), ::testing::ContainsRegex("out0\\[ramp\\([^%]*, 1, [0-9]+\\)\\] ="));
 }
 
 // Accumulators, the vectors that a step loads and one broadcast: what is live in the loop of the sum.

@@ -38,6 +38,9 @@ TEST_F(SimplifyTest, DigitsOfAFusedLoopJoinAgain) {
   Expr i = FloorDiv(f_, 192), j = FloorMod(FloorDiv(f_, 16), 12), k = FloorMod(f_, 16);
   EXPECT_EQ(S(i * 192 + j * 16 + k), "f");
   EXPECT_EQ(S(f_ - FloorDiv(f_, 16) * 16), "(f % 16)");
+  // What the remainder has lost of x by multiples of the divisor is the quotient's.
+  EXPECT_EQ(S(FloorDiv(f_ * 16 + k_, 3) * 3 + FloorMod(f_ * 16 + k_, 3)), "(k + (f*16))");
+  EXPECT_EQ(S(i_ + FloorDiv(f_ * 16 + k_ + 5, 3) * 6 + FloorMod(f_ * 16 + k_ + 5, 3) * 2), "(((i + (k*2)) + (f*32)) + 10)");
 }
 
 TEST_F(SimplifyTest, QuotientsIgnoreDigitsBelow) {

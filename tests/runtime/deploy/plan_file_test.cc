@@ -83,7 +83,7 @@ TEST(PlanFile, AnotherVersionSaysWhichItNeeds) {
   DeployedPlan read;
   const Status status = ReadPlanFile(bytes, "plan.bin", &read);
   EXPECT_EQ(status.code, Status::Code::kFailedPrecondition);
-  EXPECT_THAT(status.message, HasSubstr("has version 9, and this library reads version 1"));
+  EXPECT_THAT(status.message, HasSubstr("has version 9, and this library reads version 2"));
 }
 
 // What the checksum does not tell: whoever wrote it was wrong.
@@ -132,8 +132,9 @@ TEST(NativePlanBytes, EveryPlanIsReadAsItWasWritten) {
       native::SelectAndScatterPlan{
           .type = ElementType::kF64, .dimensions = {{8, 4, 2, 2, 1, 0}}, .comparison = native::Comparison::kLess},
       native::TopKPlan{.rows = 3, .columns = 9, .k = 2, .largest = false},
-      native::CholeskyPlan{.batch = 2, .size = 5, .lower = false},
+      native::CholeskyPlan{.batch = 2, .size = 5, .lower = false, .tells = true},
       native::TriangularSolvePlan{.size = 4, .vectors = 3, .left_side = false, .transpose = true},
+      native::LuPlan{.f64 = true, .batch = 2, .rows = 5, .columns = 7},
       native::RandomBitsPlan{.three_fry = false, .state_words = 3, .element_bytes = 8, .dimensions = {5}},
   };
   for (const native::Plan& plan : plans) {

@@ -324,6 +324,56 @@ TEST_P(NativeOperations, FactorisesAsTheEvaluatorDoes) {
   }
 }
 
+// What JAX hands to LAPACK. The evaluator asks the system's; another order of sums rounds otherwise.
+TEST_P(NativeOperations, FactorsAndSolvesInThePlaceOfLapack) {
+  const int64_t n = 1 + seed_ * 5 % 47, columns = Between(1, 60), batch = Between(1, 3);
+  for (const auto& [type, letter, tolerance] : {std::tuple("f32", 's', 2e-5), std::tuple("f64", 'd', 1e-12)}) {
+    const auto array = [&, t = type](int64_t rows, int64_t width) {
+      return absl::StrCat(t, "[", batch, ",", rows, ",", width, "]");
+    };
+    const auto call = [&, c = letter](absl::string_view result, absl::string_view operands, absl::string_view family,
+                                      absl::string_view options) {
+      return absl::StrCat(result, " custom-call(", operands, "), custom_call_target=\"lapack_", std::string(1, c),
+                          family, "_ffi\", api_version=API_VERSION_TYPED_FFI, backend_config={", options, "}");
+    };
+    const std::string each = absl::StrCat("s32[", batch, "]");
+    const std::string pivots = absl::StrCat("s32[", batch, ",", std::min(n, columns), "]");
+    Check(
+        absl::StrCat("ENTRY e { x = ", array(n, columns), " parameter(0)  e = ", array(n, columns),
+                     " exponential(x)  ROOT y = ",
+                     call(absl::StrCat("(", array(n, columns), ", ", pivots, ", ", each, ")"), "e", "getrf", ""), " }"),
+        100 * tolerance);
+    // Diagonals beside which the rest is small.
+    const std::string index = absl::StrCat("s32[", batch, ",", n, ",", n, "]");
+    const std::string strong =
+        absl::StrCat("x = ", array(n, n), " parameter(0)  r = ", index, " iota(), iota_dimension=1  c = ", index,
+                     " iota(), iota_dimension=2  d = pred[", batch, ",", n, ",", n,
+                     "] compare(r, c), direction=EQ  v = ", type, "[] constant(", 4 * n, ")  s = ", array(n, n),
+                     " broadcast(v), dimensions={}  a = ", array(n, n), " select(d, s, x)  ");
+    for (const char triangle : {'L', 'U'}) {
+      const std::string uplo = absl::StrCat("uplo = ", static_cast<int>(triangle), " : ui8");
+      Check(absl::StrCat("ENTRY e { ", strong,
+                         "ROOT y = ", call(absl::StrCat("(", array(n, n), ", ", each, ")"), "a", "potrf", uplo), " }"),
+            tolerance);
+      for (const char side : {'L', 'R'}) {
+        for (const char transpose : {'N', 'T', 'C'}) {
+          for (const char diagonal : {'N', 'U'}) {
+            if (diagonal == 'U' && n > 8) continue;  // such a system grows without bound
+            const std::string b = side == 'L' ? array(n, columns) : array(columns, n);
+            Check(absl::StrCat("ENTRY e { ", strong, "b = ", b, " parameter(1)  ROOT y = ",
+                               call(b, "a, b", "trsm",
+                                    absl::StrCat(uplo, ", side = ", static_cast<int>(side),
+                                                 " : ui8, trans_x = ", static_cast<int>(transpose),
+                                                 " : ui8, diag = ", static_cast<int>(diagonal), " : ui8")),
+                               " }"),
+                  diagonal == 'U' ? 100 * tolerance : tolerance);
+          }
+        }
+      }
+    }
+  }
+}
+
 TEST_P(NativeOperations, DrawsTheSameBits) {
   const std::string shape = absl::StrCat("[", Between(0, 9), ",", Between(1, 600), ",", Between(1, 3), "]");
   for (const char* type : {"u32", "u64", "u16", "u8", "s32"}) {
@@ -337,6 +387,43 @@ TEST_P(NativeOperations, DrawsTheSameBits) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Seeds, NativeOperations, ::testing::Range(0, 20));
+
+// What a factorisation tells of matrices that have no factor.
+TEST(NativePlan, TellsOfSingularMatricesAsLapackDoes) {
+  const auto run = [](const std::string& call, const std::vector<float>& values) {
+    const auto module =
+        hlo::ParseModule("HloModule m\nENTRY e { a = f32[2,2] parameter(0)  ROOT f = " + call + " }").value();
+    const hlo::Literal a = hlo::Literal::FromValues<float>(hlo::PrimitiveType::kF32, {2, 2}, values);
+    auto executable = Executable::Compile(*module, DetectTarget(/*measure=*/false), {});
+    EXPECT_FALSE((*executable)->kernels()[0].opaque);
+    return std::move((*executable)->Run({&a})).value();
+  };
+  const std::string lu =
+      "(f32[2,2], s32[2], s32[]) custom-call(a), custom_call_target=\"lapack_sgetrf_ffi\", backend_config={}";
+  const auto singular = run(lu, {1, 2, 2, 4});
+  EXPECT_EQ(singular[1].GetInteger(0), 2) << "the larger pivot is the second row's";
+  EXPECT_EQ(singular[2].GetInteger(0), 2);
+  EXPECT_EQ(singular[0].data<float>()[2], 0.5f);
+  EXPECT_EQ(singular[0].data<float>()[3], 0.0f);
+  const std::string cholesky =
+      "(f32[2,2], s32[]) custom-call(a), custom_call_target=\"lapack_spotrf_ffi\", backend_config={uplo = 76 : ui8}";
+  EXPECT_EQ(run(cholesky, {4, 7, 2, 5})[1].GetInteger(0), 0);
+  EXPECT_EQ(run(cholesky, {4, 7, 2, 5})[0].data<float>()[1], 7) << "the other triangle stays";
+  EXPECT_EQ(run(cholesky, {4, 7, 2, 1})[1].GetInteger(0), 2);
+}
+
+TEST(NativePlan, LeavesOtherShapesThanLapacksToTheEvaluatorWhichRefusesThem) {
+  const auto module = hlo::ParseModule(R"(HloModule m
+ENTRY e { a = f32[3,2] parameter(0)
+  ROOT f = (f32[3,2], s32[3], s32[]) custom-call(a), custom_call_target="lapack_sgetrf_ffi", backend_config={} })")
+                          .value();
+  auto executable = Executable::Compile(*module, DetectTarget(/*measure=*/false), {});
+  ASSERT_TRUE(executable.ok()) << executable.status();
+  EXPECT_TRUE((*executable)->kernels()[0].opaque);
+  EXPECT_NE((*executable)->kernels()[0].opaque_reason.find("sgetrf"), std::string::npos);
+  const hlo::Literal a = hlo::Literal::Create(hlo::Shape::Array(hlo::PrimitiveType::kF32, {3, 2})).value();
+  EXPECT_FALSE((*executable)->Run({&a}).ok());
+}
 
 TEST(NativePlan, LeavesUnknownComparatorsToTheEvaluatorAndSaysWhy) {
   auto module = hlo::ParseModule(R"(HloModule m
