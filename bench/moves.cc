@@ -64,7 +64,7 @@ absl::StatusOr<Run> Search(const fusion::Space& space, const fusion::Config& sta
 
 absl::Status Measure(const Flags& flags) {
   SMELT_ASSIGN_OR_RETURN(const cpu::Target target, cpu::ParseTarget("cpu:threads=1"));
-  const std::string path = flags.model.empty() ? gnn::ShippedModelPath() : flags.model;
+  const std::string path = flags.model.empty() ? gnn::ShippedModelPath("cpu", target) : flags.model;
   std::unique_ptr<gnn::Predictor> predictor;
   if (path.empty() || path == "analytical") {
     predictor = gnn::Predictor::Analytical(target);

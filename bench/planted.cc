@@ -83,7 +83,7 @@ absl::StatusOr<nlohmann::json> Planted(const Flags& flags) {
 
 absl::StatusOr<nlohmann::json> Modules(const Flags& flags) {
   SMELT_ASSIGN_OR_RETURN(const cpu::Target target, cpu::ParseTarget("cpu:threads=1"));
-  const std::string path = flags.model.empty() ? gnn::ShippedModelPath() : flags.model;
+  const std::string path = flags.model.empty() ? gnn::ShippedModelPath("cpu", target) : flags.model;
   nlohmann::json rows = nlohmann::json::array();
   if (!flags.json)
     std::printf("%-28s %10s %5s %12s %12s %8s %9s %9s\n", "module", "decisions", "seed", "default ms", "found ms",

@@ -60,8 +60,9 @@ absl::StatusOr<std::vector<hlo::Literal>> MakeInputs(const InputSource& source, 
   if (!source.file.empty()) return ReadInputs(source.file, plain);
   std::vector<hlo::Literal> values;
   for (size_t i = 0; i < plain.size(); ++i) {
-    SMELT_ASSIGN_OR_RETURN(values.emplace_back(),
-                           hlo::MakeInput(plain[i], static_cast<int64_t>(i), RangeOf(source.kind, plain[i])));
+    SMELT_ASSIGN_OR_RETURN(
+        values.emplace_back(),
+        hlo::MakeInput(plain[i], static_cast<int64_t>(i), RangeOf(source.inputs, static_cast<int64_t>(i), plain[i])));
   }
   return values;
 }
@@ -127,7 +128,10 @@ absl::StatusOr<json> ProgramDevice::Hello(const json&) {
 absl::StatusOr<json> ProgramDevice::Load(const json& request) {
   building_ = true;
   InputSource source{.file = request.value("inputs_file", "")};
-  SMELT_ASSIGN_OR_RETURN(source.kind, ParseInputKind(request.value("inputs", std::string(InputKindName(source.kind)))));
+  const std::string usual(InputKindName(source.inputs.kind));
+  SMELT_ASSIGN_OR_RETURN(source.inputs.kind, ParseInputKind(request.value("inputs", usual)));
+  for (const auto& [leaf, limit] : request.value("limits", std::map<int64_t, int64_t>()))
+    if (limit > 0) source.inputs.limits.emplace(leaf, limit);
   const auto start = Clock::now();
   SMELT_ASSIGN_OR_RETURN(std::unique_ptr<DeviceProgram> program, Build(request));
   json reply{{"compile_seconds", Since(start)}};

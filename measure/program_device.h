@@ -25,7 +25,7 @@ namespace smelt::measure {
 
 // Where a program's inputs come from.
 struct InputSource {
-  InputKind kind = InputKind::kUnit;  // by the formula of hlo/golden/inputs.h
+  TestInputs inputs;  // by the formula of hlo/golden/inputs.h
   // Where not empty: a safetensors file instead, with one entry in.0, in.1, ... for each array leaf of the parameters,
   // as hlo::ToStorable makes them.
   std::string file;

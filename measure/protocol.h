@@ -9,13 +9,13 @@
 // as the target's own candidates have it: HLO text, or base64 of a proto. Times are seconds.
 //
 //   {"do": "hello"}                         -> {"protocol": kProtocolVersion, "pid": N}
-//   {"do": "load", "module": TEXT, ["inputs": "unit" | "scaled" | "positive"], ["inputs_file": PATH],
-//    ["knobs": {KEY: WAY}], ["compiler": WAY]}
+//   {"do": "load", "module": TEXT, ["inputs": "unit" | "scaled" | "positive"], ["limits": [[LEAF, N]..]],
+//    ["inputs_file": PATH], ["knobs": {KEY: WAY}], ["compiler": WAY]}
 //     -> {"id": N, "compile_seconds": S, ["arena_bytes": B],
 //         "kernels": [{"name", "hash", "tile", "opaque": BOOL, "flops", "bytes"}]}
-//        compiled, and run so often that it can be timed. Inputs are those of test_inputs.h, or come from a safetensors
-//        file with in.0, in.1, ..., one for each array leaf of the parameters, as hlo::ToStorable makes them. A target
-//        that does not tell of kernels gives none.
+//        compiled, and run so often that it can be timed. Inputs are those of test_inputs.h, integers of some leaves
+//        below their limits, or come from a safetensors file with in.0, in.1, ..., one for each array leaf of the
+//        parameters, as hlo::ToStorable makes them. A target that does not tell of kernels gives none.
 //   {"do": "time", "ids": [N..], "rounds": R, "seconds": S, ["least_seconds": L], ["hopeless": F]}
 //     -> {"seconds": [[S..]..]}: one list an id, of the samples of timing.h
 //   {"do": "kernel_seconds", "id": N, "rounds": R}
@@ -41,7 +41,7 @@
 namespace smelt::measure {
 
 // Goes up with every change after which an older child, or an older parent, would be misunderstood.
-inline constexpr int kProtocolVersion = 1;
+inline constexpr int kProtocolVersion = 2;
 
 // Whether the reply to "hello" is of this version: FailedPrecondition, in a line, where it is of another.
 absl::Status CheckVersion(const nlohmann::json& hello);

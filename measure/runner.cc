@@ -123,10 +123,10 @@ bool Runner::IsWorthAnother(const Outcome& outcome) const {
          (!IsLasting(outcome.failure) || (outcome.failure == Failure::kRunCrashed && device_ == nullptr));
 }
 
-void Runner::UseInputs(InputKind kind) {
-  if (kind == inputs_) return;
+void Runner::UseInputs(const TestInputs& inputs) {
+  if (inputs == inputs_) return;
   Keep({});
-  inputs_ = kind;
+  inputs_ = inputs;
 }
 
 void Runner::UseInputsFile(std::string path) {
@@ -135,7 +135,8 @@ void Runner::UseInputsFile(std::string path) {
 }
 
 json Runner::LoadRequest(const Candidate& candidate) const {
-  json request{{"do", "load"}, {"module", candidate.module_text}, {"inputs", std::string(InputKindName(inputs_))}};
+  json request{{"do", "load"}, {"module", candidate.module_text}, {"inputs", std::string(InputKindName(inputs_.kind))}};
+  if (!inputs_.limits.empty()) request["limits"] = inputs_.limits;
   if (!candidate.knobs.empty()) request["knobs"] = candidate.knobs;
   if (!candidate.compiler.empty()) request["compiler"] = candidate.compiler;
   if (!warm_up_) request["warm_up"] = false;

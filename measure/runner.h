@@ -99,8 +99,8 @@ class Runner {
   // (build, crash) gets its failure; the others are timed without it. They stay loaded for Outputs.
   std::vector<Outcome> TimePrograms(const std::vector<Candidate>& candidates, int rounds, double seconds);
 
-  // The inputs of programs; kUnit until it is called. Kernels alone have the formula's default.
-  void UseInputs(InputKind kind);
+  // The inputs of programs; of kind kUnit until it is called. Kernels alone have the formula's default.
+  void UseInputs(const TestInputs& inputs);
   // Inputs from a safetensors file with in.0, in.1, ... instead: one for each array leaf of the parameters, as
   // hlo::ToStorable makes them. The child reads it; empty: none again.
   void UseInputsFile(std::string path);
@@ -159,7 +159,7 @@ class Runner {
   const std::atomic<bool>* cancel_;
   std::unique_ptr<Device> device_;
   std::vector<Loaded> loaded_;
-  InputKind inputs_ = InputKind::kUnit;
+  TestInputs inputs_;
   std::string inputs_file_;
   double hardware_seconds_ = 0;
   std::optional<Clock::time_point> deadline_;

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "base/str_cat.h"
+#include "hlo/golden/index_limits.h"
 
 namespace smelt::measure {
 namespace {
@@ -31,10 +32,17 @@ absl::StatusOr<InputKind> ParseInputKind(std::string_view name) {
   return static_cast<InputKind>(found - kNames.begin());
 }
 
-hlo::InputRange RangeOf(InputKind kind, const hlo::Shape& shape) {
-  if (!hlo::IsFloat(shape.element_type) && !hlo::IsComplex(shape.element_type))
-    return hlo::DefaultInputRange(shape.element_type);
-  switch (kind) {
+TestInputs TestInputs::Of(const hlo::Module& module, InputKind kind) { return {kind, hlo::IndexLimits(module)}; }
+
+hlo::InputRange RangeOf(const TestInputs& inputs, int64_t leaf, const hlo::Shape& shape) {
+  hlo::InputRange usual = hlo::DefaultInputRange(shape.element_type);
+  if (!hlo::IsFloat(shape.element_type) && !hlo::IsComplex(shape.element_type)) {
+    const auto limit = inputs.limits.find(leaf);
+    if (limit != inputs.limits.end() && hlo::IsInteger(shape.element_type))
+      usual.high = std::min(usual.high, static_cast<double>(limit->second));
+    return usual;
+  }
+  switch (inputs.kind) {
     case InputKind::kScaled:
       return Scaled(shape);
     case InputKind::kUnit:
@@ -42,7 +50,7 @@ hlo::InputRange RangeOf(InputKind kind, const hlo::Shape& shape) {
     case InputKind::kPositive:
       return {0.1, 1};
   }
-  return hlo::DefaultInputRange(shape.element_type);
+  return usual;
 }
 
 }  // namespace smelt::measure

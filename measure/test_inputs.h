@@ -6,11 +6,14 @@
 #pragma once
 
 #include <array>
+#include <cstdint>
+#include <map>
 #include <string>
 #include <string_view>
 
 #include "absl/status/statusor.h"
 #include "hlo/golden/inputs.h"
+#include "hlo/module.h"
 #include "hlo/shape.h"
 
 namespace smelt::measure {
@@ -27,7 +30,16 @@ std::string_view InputKindName(InputKind kind);
 // InvalidArgument: no such name.
 absl::StatusOr<InputKind> ParseInputKind(std::string_view name);
 
-// The range of an array parameter. Integers have the formula's default range.
-hlo::InputRange RangeOf(InputKind kind, const hlo::Shape& shape);
+// How the inputs of a program are made.
+struct TestInputs {
+  InputKind kind = InputKind::kUnit;
+  std::map<int64_t, int64_t> limits;  // of leaves that are indices, as hlo::IndexLimits finds them
+
+  static TestInputs Of(const hlo::Module& module, InputKind kind);
+  bool operator==(const TestInputs&) const = default;
+};
+
+// The range of an array leaf of the parameters. Integers have the formula's default range, up to their limit.
+hlo::InputRange RangeOf(const TestInputs& inputs, int64_t leaf, const hlo::Shape& shape);
 
 }  // namespace smelt::measure

@@ -33,9 +33,10 @@ std::vector<const hlo::Shape*> ParameterLeaves(const hlo::Module& module) {
   return shapes;
 }
 
-absl::StatusOr<std::vector<hlo::Literal>> InputsOf(const hlo::Module& module, InputKind kind) {
+absl::StatusOr<std::vector<hlo::Literal>> InputsOf(const hlo::Module& module, const TestInputs& inputs) {
   std::vector<hlo::InputRange> ranges;
-  for (const hlo::Shape* shape : ParameterLeaves(module)) ranges.push_back(RangeOf(kind, *shape));
+  for (const hlo::Shape* shape : ParameterLeaves(module))
+    ranges.push_back(RangeOf(inputs, static_cast<int64_t>(ranges.size()), *shape));
   return hlo::MakeInputs(module, ranges);
 }
 
@@ -129,8 +130,8 @@ std::unique_ptr<hlo::Module> WithOtherTies(const hlo::Module& module) {
 
 }  // namespace
 
-Verifier::Verifier(std::vector<hlo::Literal> expected, InputKind inputs)
-    : expected_(std::move(expected)), inputs_(inputs) {
+Verifier::Verifier(std::vector<hlo::Literal> expected, TestInputs inputs)
+    : expected_(std::move(expected)), inputs_(std::move(inputs)) {
   std::vector<const hlo::Literal*> leaves;
   for (const hlo::Literal& leaf : expected_) {
     leaves.push_back(&leaf);
@@ -166,14 +167,16 @@ constexpr double kLeastSeconds = 1e-3;
 absl::StatusOr<std::unique_ptr<Verifier>> Verifier::Create(const hlo::Module& module, double max_seconds,
                                                            const std::atomic<bool>* cancel) {
   std::unique_ptr<Verifier> best;
+  TestInputs how = TestInputs::Of(module, kInputKinds.front());
   const auto start = Clock::now();
   for (const InputKind kind : kInputKinds) {
-    SMELT_ASSIGN_OR_RETURN(const std::vector<hlo::Literal> inputs, InputsOf(module, kind));
+    how.kind = kind;
+    SMELT_ASSIGN_OR_RETURN(const std::vector<hlo::Literal> inputs, InputsOf(module, how));
     const double left = max_seconds > 0 ? std::max(max_seconds - Since(start), kLeastSeconds) : 0;
     absl::StatusOr<std::vector<hlo::Literal>> expected = EvaluateLeaves(module, inputs, left, cancel);
     if (absl::IsDeadlineExceeded(expected.status()) && best != nullptr) break;
     if (!expected.ok()) return expected.status();
-    std::unique_ptr<Verifier> verifier(new Verifier(*std::move(expected), kind));
+    std::unique_ptr<Verifier> verifier(new Verifier(*std::move(expected), how));
     verifier->module_ = &module;
     if (best == nullptr || verifier->finite() > best->finite()) best = std::move(verifier);
     if (best->finite() == 1) break;
@@ -183,7 +186,7 @@ absl::StatusOr<std::unique_ptr<Verifier>> Verifier::Create(const hlo::Module& mo
 
 absl::StatusOr<std::unique_ptr<Verifier>> Verifier::FromOutputs(const hlo::Module& module,
                                                                 const std::vector<hlo::Literal>& outputs,
-                                                                InputKind inputs) {
+                                                                TestInputs inputs) {
   std::vector<const hlo::Shape*> shapes;
   module.entry()->root()->shape().AppendLeaves(&shapes);
   std::erase_if(shapes, [](const hlo::Shape* shape) { return !shape->IsArray(); });
@@ -195,7 +198,7 @@ absl::StatusOr<std::unique_ptr<Verifier>> Verifier::FromOutputs(const hlo::Modul
     SMELT_ASSIGN_OR_RETURN(hlo::Literal literal, hlo::FromStorable(outputs[i], *shapes[i]));
     expected.push_back(std::move(literal));
   }
-  return std::unique_ptr<Verifier>(new Verifier(std::move(expected), inputs));
+  return std::unique_ptr<Verifier>(new Verifier(std::move(expected), std::move(inputs)));
 }
 
 absl::StatusOr<double> Verifier::Error(size_t i, const hlo::Literal& output) const {

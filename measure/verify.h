@@ -23,9 +23,9 @@ class Verifier {
   // Expects these outputs of the module under these inputs, stored as the measuring child stores them.
   static absl::StatusOr<std::unique_ptr<Verifier>> FromOutputs(const hlo::Module& module,
                                                                const std::vector<hlo::Literal>& outputs,
-                                                               InputKind inputs);
+                                                               TestInputs inputs);
 
-  InputKind inputs() const { return inputs_; }
+  const TestInputs& inputs() const { return inputs_; }
   const std::vector<hlo::Literal>& expected() const { return expected_; }
   // Share of the floating-point results that are finite. At 0 a comparison says nothing.
   double finite() const { return finite_; }
@@ -52,13 +52,13 @@ class Verifier {
   std::vector<std::string> Trust(const std::vector<hlo::Literal>& outputs, const std::string& whose);
 
  private:
-  Verifier(std::vector<hlo::Literal> expected, InputKind inputs);
+  Verifier(std::vector<hlo::Literal> expected, TestInputs inputs);
   // The error of result `i`, by the metric of all comparisons.
   absl::StatusOr<double> Error(size_t i, const hlo::Literal& output) const;
   const hlo::Module* module_ = nullptr;
   std::vector<hlo::Literal> expected_;
   std::vector<double> tolerances_;  // of each leaf
-  InputKind inputs_;
+  TestInputs inputs_;
   double finite_ = 1;
 };
 

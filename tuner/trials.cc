@@ -177,15 +177,17 @@ absl::Status Trials::PrepareVerifier(double max_seconds) {
 
 // Under the first kind of inputs that gives finite results only, as far as there is time to look.
 absl::Status Trials::ExpectResultsOfTheDefault() {
+  measure::TestInputs inputs = measure::TestInputs::Of(*program_.original, measure::kInputKinds.front());
   for (const measure::InputKind kind : measure::kInputKinds) {
-    runner_.UseInputs(kind);
+    inputs.kind = kind;
+    runner_.UseInputs(inputs);
     const absl::StatusOr<std::vector<hlo::Literal>> outputs =
         runner_.Outputs(ToCandidate(usual_), Path("outputs.safetensors"));
     if (!outputs.ok() && verifier_ != nullptr && !Cancelled()) break;
     SMELT_RETURN_IF_ERROR(Ended());
     if (!outputs.ok()) return outputs.status();
     SMELT_ASSIGN_OR_RETURN(std::unique_ptr<measure::Verifier> verifier,
-                           measure::Verifier::FromOutputs(*program_.original, *outputs, kind));
+                           measure::Verifier::FromOutputs(*program_.original, *outputs, inputs));
     if (verifier_ == nullptr || verifier->finite() > verifier_->finite()) verifier_ = std::move(verifier);
     if (verifier_->finite() == 1) break;
   }

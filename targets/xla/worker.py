@@ -24,7 +24,7 @@ import struct
 import sys
 import time
 
-PROTOCOL = 1  # kProtocolVersion of measure/protocol.h
+PROTOCOL = 2  # kProtocolVersion of measure/protocol.h
 JAXLIB = "0.10.2"  # private names are used, and the rules for fusions are those of this version
 UNFUSED = "fusion,multi_output_fusion,dot-library-rewriter"  # never fusion-wrapper: wrong numbers without it
 UNFUSED_LIBRARY = "fusion,multi_output_fusion"
@@ -131,10 +131,10 @@ def is_integer(dtype):
     return dtype.kind in "iu" or dtype.name in ("int4", "uint4", "int2", "uint2")
 
 
-def default_range(kind, dtype, dims):
+def default_range(kind, dtype, dims, limit=None):
     """measure/test_inputs.h"""
     if is_integer(dtype):
-        return 0, min(8, 1 << (integer_bits(dtype) - (not dtype.name.startswith("u"))))
+        return 0, min(8, 1 << (integer_bits(dtype) - (not dtype.name.startswith("u"))), limit or 8)
     if dtype.name == "float8_e8m0fnu":
         return -4, 4
     if kind == "positive":
@@ -422,8 +422,9 @@ class Xla:
         ranges = request.get("ranges")
         if ranges is not None and len(ranges) != len(shapes):
             raise Refused(f"{len(ranges)} ranges are given for {len(shapes)} parameters")
+        limits = dict(request.get("limits", []))
         stored = read_inputs(request["inputs_file"], shapes) if request.get("inputs_file") else None
-        how = json.dumps([request.get(key) for key in ("inputs", "ranges", "first_stream", "double", "inputs_file")])
+        how = json.dumps([request.get(key) for key in ("inputs", "limits", "ranges", "first_stream", "double", "inputs_file")])
         if stored is not None:
             how += version_of(request["inputs_file"])
         arguments = []
@@ -434,7 +435,7 @@ class Xla:
                 if stored is not None:
                     value = stored[leaf]
                 else:
-                    bounds = ranges[leaf] if ranges is not None else default_range(request.get("inputs", "unit"), dtype, dims)
+                    bounds = ranges[leaf] if ranges is not None else default_range(request.get("inputs", "unit"), dtype, dims, limits.get(leaf))
                     value = make_input(leaf, dtype, dims, bounds, request.get("first_stream", 1), request.get("double", False))
                 self.arguments[key] = self.jax.device_put(value, self.device)
             arguments.append(self.arguments[key])

@@ -22,12 +22,27 @@ constexpr char kNormalisation[] =
 TEST(Verifier, TakesInputsThatGiveFiniteResults) {
   // Half of the variances would be negative under -1 to 1.
   const auto verifier = VerifierOf(kNormalisation);
-  EXPECT_EQ(verifier->inputs(), InputKind::kScaled);
+  EXPECT_EQ(verifier->inputs().kind, InputKind::kScaled);
   EXPECT_EQ(verifier->finite(), 1);
-  EXPECT_EQ(VerifierOf("  v = f32[1,1,1,64] parameter(0)\n  ROOT y = f32[1,1,1,64] rsqrt(v)\n")->inputs(),
+  EXPECT_EQ(VerifierOf("  v = f32[1,1,1,64] parameter(0)\n  ROOT y = f32[1,1,1,64] rsqrt(v)\n")->inputs().kind,
             InputKind::kScaled);
   // A matrix whose logarithm is taken needs positive numbers.
-  EXPECT_EQ(VerifierOf("  x = f32[4,8] parameter(0)\n  ROOT y = f32[4,8] log(x)\n")->inputs(), InputKind::kPositive);
+  EXPECT_EQ(VerifierOf("  x = f32[4,8] parameter(0)\n  ROOT y = f32[4,8] log(x)\n")->inputs().kind,
+            InputKind::kPositive);
+}
+
+// A row that is not there is NaN, as `jnp.take` has it.
+TEST(Verifier, ChoosesRowsThatAreThere) {
+  const auto verifier = VerifierOf(
+      "  t = f32[2,16] parameter(0)\n  i = s32[6,1] parameter(1)\n  one = s32[] constant(1)\n"
+      "  ones = s32[6,1] broadcast(one), dimensions={}\n  in = pred[6,1] compare(i, ones), direction=LE\n"
+      "  flat = pred[6] reshape(in)\n  all = pred[6,16] broadcast(flat), dimensions={0}\n"
+      "  g = f32[6,16] gather(t, i), offset_dims={1}, collapsed_slice_dims={0}, start_index_map={0}, "
+      "index_vector_dim=1, slice_sizes={1,16}\n"
+      "  none = f32[] constant(nan)\n  nones = f32[6,16] broadcast(none), dimensions={}\n"
+      "  ROOT y = f32[6,16] select(all, g, nones)\n");
+  EXPECT_EQ(verifier->finite(), 1);
+  EXPECT_EQ(verifier->inputs().kind, InputKind::kScaled);
 }
 
 TEST(Verifier, FindsAWrongNumberAmongNormalisedOnes) {

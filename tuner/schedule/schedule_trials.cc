@@ -238,7 +238,7 @@ absl::StatusOr<std::string> ScheduleTrials::Difference(const Config& config) {
   // Where the evaluator takes too long, the default is what a schedule must agree with.
   if (verifier_ == nullptr) {
     SMELT_ASSIGN_OR_RETURN(const std::vector<hlo::Literal> usual, outputs(nullptr));
-    SMELT_ASSIGN_OR_RETURN(verifier_, measure::Verifier::FromOutputs(*program_, usual, measure::InputKind::kUnit));
+    SMELT_ASSIGN_OR_RETURN(verifier_, measure::Verifier::FromOutputs(*program_, usual, {}));
   }
   const absl::StatusOr<std::vector<hlo::Literal>> got = outputs(&config);
   SMELT_RETURN_IF_ERROR(Ended());

@@ -1,9 +1,12 @@
+#include <algorithm>
+#include <cmath>
 #include <functional>
 #include <string>
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "hlo/running_window.h"
+#include "kernels/te/evaluate.h"
 #include "kernels/te/hlo/rules.h"
 
 namespace smelt::kernels::te {
@@ -19,6 +22,85 @@ Expr CombinePair(const Reducer& reducer, const Expr& lhs, const Expr& rhs) {
 // What stands at a position.
 using Source = std::function<Expr(const std::vector<Expr>&)>;
 
+constexpr int64_t kBlock = 16;  // elements whose running results are made before those of all blocks
+
+// Whether a combiner of unknown meaning may take its elements in groups: whether it does so on trial. XLA may group any
+// reduction; here those that depend on the order keep it.
+bool IsAssociative(const Combiner& combiner, PrimitiveType type) {
+  constexpr double kValues[] = {-21.5, -3.25, -0.75, 0, 0.375, 1, 2.625, 40};
+  if (type != PrimitiveType::kF32 && type != PrimitiveType::kF64) return false;
+  const auto combine = [&](Scalar a, Scalar b) {
+    return EvaluateScalar(combiner.results[0], {{combiner.lhs[0], a}, {combiner.rhs[0], b}});
+  };
+  for (const double a : kValues) {
+    for (const double b : kValues) {
+      const absl::StatusOr<Scalar> left = combine({.f = a}, {.f = b});
+      for (const double c : kValues) {
+        const absl::StatusOr<Scalar> right = combine({.f = b}, {.f = c});
+        if (!left.ok() || !right.ok()) return false;
+        const absl::StatusOr<Scalar> one = combine(*left, {.f = c}), other = combine({.f = a}, *right);
+        if (!one.ok() || !other.ok()) return false;
+        const double error = std::fabs(one->f - other->f);
+        if (!(error <= 1e-5 * (1 + std::fabs(one->f)))) return false;
+      }
+    }
+  }
+  return true;
+}
+
+// Running results within each block, of a combiner that has no identity: after a step of one, two, four and eight each
+// element has met all before it. Few evaluations of a combiner that may be costly (logarithms of sums of exponentials).
+Source DoubledScan(const std::string& name, const std::vector<int64_t>& shape, int64_t dimension,
+                   const Reducer& reducer, Source source) {
+  for (int64_t step = 1; step < std::min(kBlock, shape[dimension]); step *= 2) {
+    const Tensor level = Compute(absl::StrCat(name, "_", step), shape, [&](Indices indices) {
+      const std::vector<Expr> here(indices.begin(), indices.end());
+      std::vector<Expr> before = here;
+      before[dimension] = Max(here[dimension] - step, 0);
+      return If(FloorMod(here[dimension], kBlock) >= step, CombinePair(reducer, source(before), source(here)),
+                source(here));
+    });
+    source = [level](const std::vector<Expr>& position) { return level(position); };
+  }
+  return source;
+}
+
+// ScanOf of such a combiner. Without an initial value the first block has nothing before it.
+Source ScanWithoutIdentity(const std::string& name, const std::vector<int64_t>& shape, int64_t dimension,
+                           const Reducer& reducer, const Expr* init, const Source& source) {
+  const int64_t size = shape[dimension];
+  const Source within = DoubledScan(absl::StrCat(name, "_within"), shape, dimension, reducer, source);
+  if (size <= kBlock) return within;
+  std::vector<int64_t> shortened = shape;
+  shortened[dimension] = (size + kBlock - 1) / kBlock;
+  const Source totals = ScanWithoutIdentity(
+      absl::StrCat(name, "_totals"), shortened, dimension, reducer, nullptr, [&](std::vector<Expr> position) {
+        position[dimension] = Min(position[dimension] * kBlock + (kBlock - 1), size - 1);
+        return within(position);
+      });
+  const auto before_block = [dimension, totals](std::vector<Expr> position) {
+    position[dimension] = Max(position[dimension] - 1, 0);
+    return totals(position);
+  };
+  if (init == nullptr) {
+    return [=](const std::vector<Expr>& position) {
+      std::vector<Expr> block = position;
+      block[dimension] = FloorDiv(position[dimension], kBlock);
+      return If(Expr(0) < block[dimension], CombinePair(reducer, before_block(block), within(position)),
+                within(position));
+    };
+  }
+  const Tensor before = Compute(absl::StrCat(name, "_before"), shortened, [&](Indices indices) {
+    const std::vector<Expr> block(indices.begin(), indices.end());
+    return If(Expr(0) < block[dimension], CombinePair(reducer, *init, before_block(block)), *init);
+  });
+  return [=](const std::vector<Expr>& position) {
+    std::vector<Expr> block = position;
+    block[dimension] = FloorDiv(position[dimension], kBlock);
+    return CombinePair(reducer, before(block), within(position));
+  };
+}
+
 // Running results along one dimension, each of all elements up to its own: n elements in blocks of 16, a scan within
 // each block, and one over the blocks' totals, which is of the same kind. Sixteen steps an element instead of n, and a
 // sum of many elements is as exact as one by a tree. Positions within a block stand beside the blocks, so that what is
@@ -26,7 +108,7 @@ using Source = std::function<Expr(const std::vector<Expr>&)>;
 // the first level has several.
 Source ScanOf(const std::string& name, const std::vector<int64_t>& shape, int64_t dimension, const Reducer& reducer,
               const Expr* init, const Source& source) {
-  constexpr int64_t kBlock = 16;
+  if (reducer.combiner->identity.empty()) return ScanWithoutIdentity(name, shape, dimension, reducer, init, source);
   const int64_t size = shape[dimension];
   const Expr identity = reducer.combiner->identity[0];
   if (size <= kBlock) {
@@ -120,8 +202,8 @@ std::shared_ptr<const Combiner> SkippingCombiner(const Combiner& combiner) {
 absl::StatusOr<std::vector<Value>> ReduceWindowRule(const RuleInput& input) {
   SMELT_ASSIGN_OR_RETURN(Reducer reducer, MakeReducer(input));
   const std::optional<hlo::RunningWindow> scan = hlo::RunningWindowOf(input.instruction);
-  if (scan && reducer.types.size() == 1 && !reducer.combiner->identity.empty() &&
-      input.dimensions()[scan->dimension] >= kScanLimit)
+  if (scan && reducer.types.size() == 1 && input.dimensions()[scan->dimension] >= kScanLimit &&
+      (!reducer.combiner->identity.empty() || IsAssociative(*reducer.combiner, reducer.types[0])))
     return EmitScan(input, reducer, *scan);
 
   const auto& window = input.instruction.attributes<hlo::WindowAttributes>().window.dimensions;

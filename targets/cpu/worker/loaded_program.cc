@@ -22,11 +22,11 @@ hlo::Shape Plain(const hlo::Shape& shape) { return hlo::Shape::Array(shape.eleme
 
 }  // namespace
 
-absl::StatusOr<InputPool::Array> InputPool::Get(const hlo::Shape& shape, int64_t leaf, measure::InputKind kind) {
+absl::StatusOr<InputPool::Array> InputPool::Get(const hlo::Shape& shape, int64_t leaf, const hlo::InputRange& range) {
   const hlo::Shape plain = Plain(shape);
-  std::string key = absl::StrCat(leaf, " ", plain.ToString(), " ", static_cast<int>(kind));
+  std::string key = absl::StrCat(leaf, " ", plain.ToString(), " ", range.low, " ", range.high);
   if (auto known = arrays_.find(key); known != arrays_.end()) return known->second;
-  SMELT_ASSIGN_OR_RETURN(const hlo::Literal value, hlo::MakeInput(plain, leaf, measure::RangeOf(kind, plain)));
+  SMELT_ASSIGN_OR_RETURN(const hlo::Literal value, hlo::MakeInput(plain, leaf, range));
   return Keep(std::move(key), value, leaf);
 }
 
@@ -87,7 +87,8 @@ absl::Status LoadedProgram::TakeInputs(const measure::InputSource& source) {
       SMELT_ASSIGN_OR_RETURN(measure::PlacedArray nothing, measure::PlacedArray::Create(0, arrays));
       input = std::make_shared<const measure::PlacedArray>(std::move(nothing));
     } else if (source.file.empty()) {
-      SMELT_ASSIGN_OR_RETURN(input, pool_.Get(shape, arrays++, source.kind));
+      SMELT_ASSIGN_OR_RETURN(input, pool_.Get(shape, arrays, measure::RangeOf(source.inputs, arrays, shape)));
+      ++arrays;
     } else {
       SMELT_ASSIGN_OR_RETURN(input, pool_.Get(stored[arrays], arrays));
       ++arrays;

@@ -14,10 +14,10 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "hlo/golden/inputs.h"
 #include "hlo/literal.h"
 #include "measure/placed_array.h"
 #include "measure/program_device.h"
-#include "measure/test_inputs.h"
 #include "targets/cpu/codegen/target.h"
 #include "targets/cpu/program/executable.h"
 
@@ -28,7 +28,7 @@ class InputPool {
  public:
   using Array = std::shared_ptr<const measure::PlacedArray>;
   // Values by the formula, for the `leaf`-th array leaf of the parameters.
-  absl::StatusOr<Array> Get(const hlo::Shape& shape, int64_t leaf, measure::InputKind kind);
+  absl::StatusOr<Array> Get(const hlo::Shape& shape, int64_t leaf, const hlo::InputRange& range);
   // These values for it.
   absl::StatusOr<Array> Get(const hlo::Literal& value, int64_t leaf);
 

@@ -26,6 +26,13 @@ larger_magnitude {
   c = pred[] compare(m, n), direction=GE
   ROOT r = f32[] select(c, m, n)
 }
+log_add_exp {
+  a = f32[] parameter(0)  b = f32[] parameter(1)
+  d = f32[] subtract(a, b)  w = pred[] compare(d, d), direction=NE  s = f32[] add(a, b)
+  m = f32[] maximum(a, b)  n = f32[] abs(d)  o = f32[] negate(n)  e = f32[] exponential(o)
+  l = f32[] log-plus-one(e)  t = f32[] add(m, l)  ROOT r = f32[] select(w, s, t)
+}
+halved_sum { a = f32[] parameter(0)  b = f32[] parameter(1)  h = f32[] constant(0.5)  s = f32[] add(a, b)  ROOT r = f32[] multiply(s, h) }
 argmax {
   a = f32[] parameter(0)  i = s32[] parameter(1)  b = f32[] parameter(2)  j = s32[] parameter(3)
   gt = pred[] compare(a, b), direction=GT
@@ -298,6 +305,12 @@ const std::vector<Snippet>* MakeSnippets() {
         ROOT r = f32[300,2] reduce-window(x, z), window={size=300x1 pad=299_0x0_0}, to_apply=add)"},
       {"CumulativeMaxReversed", R"(x = f32[2,133] parameter(0)  z = f32[] constant(-inf)
         ROOT r = f32[2,133] reduce-window(x, z), window={size=1x133 pad=0_0x0_132}, to_apply=max)"},
+      {"CumulativeLogSumExp", R"(x = f32[3,80] parameter(0)  z = f32[] constant(-inf)
+        ROOT r = f32[3,80] reduce-window(x, z), window={size=1x80 pad=0_0x79_0}, to_apply=log_add_exp)"},
+      {"CumulativeLogSumExpOfThreeLevels", R"(x = f32[300,3] parameter(0)  z = f32[] constant(0.5)
+        ROOT r = f32[300,3] reduce-window(x, z), window={size=300x1 pad=0_299x0_0}, to_apply=log_add_exp)"},
+      {"CumulativeInOrderAlone", R"(x = f32[2,70] parameter(0)  z = f32[] constant(0)
+        ROOT r = f32[2,70] reduce-window(x, z), window={size=1x70 pad=0_0x69_0}, to_apply=halved_sum)"},
       // Contractions.
       {"Dot",
        "a = f32[19,23] parameter(0)  b = f32[23,37] parameter(1)  ROOT r = f32[19,37] dot(a, b), "

@@ -231,13 +231,13 @@ TEST_F(XlaTest, InputsAreThoseOfTheFormula) {
   ASSERT_TRUE(module.ok()) << module.status();
   measure::Runner runner = MakeRunner();
   for (const measure::InputKind kind : measure::kInputKinds) {
-    runner.UseInputs(kind);
+    runner.UseInputs({kind, {{4, 3}}});
     auto outputs = runner.Outputs(XlaCandidate(**module).value(), (folder_ / "outputs").string());
     ASSERT_TRUE(outputs.ok()) << outputs.status();
     ASSERT_EQ(outputs->size(), std::size(types));
     for (int64_t i = 0; i < n; ++i) {
       const hlo::Shape& shape = (*module)->entry()->Parameters()[i]->shape();
-      const hlo::Literal want = hlo::MakeInput(shape, i, measure::RangeOf(kind, shape)).value();
+      const hlo::Literal want = hlo::MakeInput(shape, i, measure::RangeOf({kind, {{4, 3}}}, i, shape)).value();
       EXPECT_TRUE(want == hlo::FromStorable((*outputs)[i], shape).value())
           << types[i] << " " << measure::InputKindName(kind);
     }

@@ -1,0 +1,91 @@
+// Under which made inputs do programs have results that say something? A verification compares finite numbers alone: a
+// program whose results are all NaN under every kind of inputs (measure/test_inputs.h) cannot be verified.
+//
+//   build/release/bench/finite_results MODULE...
+//
+// Compiled as `smelt run` does, run once under each kind of inputs until all results are finite. A line a program: the
+// kind that served best, the share of its results that are finite, and which integer parameters choose among few
+// elements. Exit status 1 where a program has no finite result.
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "CLI/CLI.hpp"
+#include "base/status_macros.h"
+#include "hlo/golden/inputs.h"
+#include "measure/test_inputs.h"
+#include "measure/verify.h"
+#include "targets/cpu/processor/detect.h"
+#include "targets/cpu/program/executable.h"
+#include "targets/program.h"
+
+namespace smelt {
+namespace {
+
+struct Found {
+  measure::TestInputs inputs;
+  double finite = -1;
+};
+
+absl::StatusOr<Found> Try(const std::string& path, const cpu::Target& target) {
+  SMELT_ASSIGN_OR_RETURN(const targets::Program program, targets::LoadProgram(path));
+  SMELT_ASSIGN_OR_RETURN(const targets::FusedProgram fused, targets::FuseProgram(program, "priority", target));
+  SMELT_ASSIGN_OR_RETURN(const std::unique_ptr<cpu::Executable> executable,
+                         cpu::Executable::Compile(*fused.module, target, {}));
+  std::vector<const hlo::Shape*> shapes;
+  for (const hlo::Instruction* parameter : program.original->entry()->Parameters())
+    parameter->shape().AppendLeaves(&shapes);
+  std::erase_if(shapes, [](const hlo::Shape* shape) { return !shape->IsArray(); });
+  Found best;
+  measure::TestInputs inputs = measure::TestInputs::Of(*program.original, measure::kInputKinds.front());
+  for (const measure::InputKind kind : measure::kInputKinds) {
+    inputs.kind = kind;
+    std::vector<hlo::InputRange> ranges;
+    for (const hlo::Shape* shape : shapes)
+      ranges.push_back(measure::RangeOf(inputs, static_cast<int64_t>(ranges.size()), *shape));
+    SMELT_ASSIGN_OR_RETURN(const std::vector<hlo::Literal> made, hlo::MakeInputs(*program.original, ranges));
+    std::vector<const hlo::Literal*> arguments, results;
+    for (const hlo::Literal& literal : made) arguments.push_back(&literal);
+    SMELT_ASSIGN_OR_RETURN(const std::vector<hlo::Literal> got, executable->Run(arguments));
+    for (const hlo::Literal& literal : got) {
+      if (literal.IsArray()) results.push_back(&literal);
+    }
+    const double finite = measure::FiniteShare(results);
+    if (finite > best.finite) best = {inputs, finite};
+    if (finite == 1) break;
+  }
+  return best;
+}
+
+int Main(int argc, char** argv) {
+  CLI::App app("Under which made inputs do programs have finite results?");
+  std::vector<std::string> modules;
+  app.add_option("MODULE", modules, "Modules")->required();
+  CLI11_PARSE(app, argc, argv);
+  const absl::StatusOr<cpu::Target> target = cpu::ParseTarget("cpu:threads=1");
+  if (!target.ok()) return 2;
+  int none = 0, whole = 0;
+  for (const std::string& path : modules) {
+    const absl::StatusOr<Found> found = Try(path, *target);
+    if (!found.ok()) {
+      std::printf("%s: %s\n", path.c_str(), std::string(found.status().message()).c_str());
+      continue;
+    }
+    std::string limits;
+    for (const auto& [leaf, limit] : found->inputs.limits)
+      limits += ", leaf " + std::to_string(leaf) + " below " + std::to_string(limit);
+    std::printf("%s: %s, %.4f finite%s\n", path.c_str(),
+                std::string(measure::InputKindName(found->inputs.kind)).c_str(), found->finite, limits.c_str());
+    std::fflush(stdout);
+    none += found->finite == 0;
+    whole += found->finite == 1;
+  }
+  std::printf("%d of %zu have finite results only, %d none\n", whole, modules.size(), none);
+  return none == 0 ? 0 : 1;
+}
+
+}  // namespace
+}  // namespace smelt
+
+int main(int argc, char** argv) { return smelt::Main(argc, argv); }
