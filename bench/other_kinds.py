@@ -4,7 +4,7 @@
   .venv/bin/python bench/other_kinds.py -o FOLDER [--only=NAME]
   bench/compare_xla.py FOLDER/*.hlo --rounds=3 --seconds=0.3
 
-Points and particles, graphs, dynamic programming over sequences, filters, samplers, running sums, searches. Plain JAX, seconds to lower; each
+Points and particles, graphs, dynamic programming over sequences, filters, samplers, running sums, matrices, searches. Plain JAX, seconds to lower; each
 program is a function below, and its arguments stand above it. `compare_xla.py` then says how fast they are beside XLA:CPU: a kind that no corpus
 holds shows what nobody has looked at. Needs jax (`scripts/setup.sh --jax`).
 """
@@ -227,7 +227,83 @@ def ising_model(spins, key):
     return lax.scan(sweep, (spins, key), jnp.arange(20))[1]
 
 
+@program((8, 1024))
+def filtered_signal(x):
+    def biquad(state, v):
+        first, second = state
+        y = 0.2 * v + first
+        return (0.4 * v - 0.5 * y + second, 0.2 * v - 0.3 * y), y
+    return lax.scan(biquad, (jnp.zeros(8), jnp.zeros(8)), x.T)[1]
+
+
+@program((64, 16, 16), (16, 16), (64, 16))
+def hidden_markov_model(observed, transition, start):
+    def step(alpha, likely):
+        alpha = jax.nn.logsumexp(alpha[:, :, None] + transition, axis=1) + likely
+        return alpha, alpha
+    return lax.scan(step, start, jnp.swapaxes(observed, 0, 1))[1]
+
+
+# --- Matrices ---
+
+
+@program((128, 4), (128,), (64, 4))
+def gaussian_process(x, y, new):
+    def kernel(a, b):
+        return jnp.exp(-0.5 * ((a[:, None] - b) ** 2).sum(-1))
+    factor = jnp.linalg.cholesky(kernel(x, x) + 0.1 * jnp.eye(128))
+    between = kernel(new, x)
+    half = jax.scipy.linalg.solve_triangular(factor, between.T, lower=True)
+    return between @ jax.scipy.linalg.cho_solve((factor, True), y), 1 - (half**2).sum(0)
+
+
+@program((20000, 3, 3))
+def determinants(matrices):
+    return jnp.linalg.det(matrices)
+
+
+@program((20000, 3, 3))
+def inverses(matrices):
+    return jnp.linalg.inv(matrices + 4 * jnp.eye(3))
+
+
+@program((500, 30), (500,))
+def least_squares(a, b):
+    q, r = jnp.linalg.qr(a)
+    return jax.scipy.linalg.solve_triangular(r, q.T @ b)
+
+
+@program((400, 20))
+def principal_components(x):
+    x = x - x.mean(0)
+    return x @ jnp.linalg.svd(x, full_matrices=False)[2].T[:, :3]
+
+
+@program(((4096,), "complex64"), (8,))
+def quantum_circuit(state, angles):
+    state = state.reshape((2,) * 12)
+    for gate in range(24):
+        half = angles[gate % 8] / 2
+        matrix = jnp.cos(half) * jnp.eye(2) - 1j * jnp.sin(half) * jnp.eye(2)[::-1]
+        state = jnp.moveaxis(jnp.tensordot(matrix.astype(jnp.complex64), state, ((1,), (gate % 12,))), 0, gate % 12)
+    return jnp.abs(state.reshape(-1)) ** 2
+
+
 # --- Grids and pictures ---
+
+
+@program((256, 256, 8), (256, 256, 2))
+def bilinear_sampling(picture, flow):
+    y, x = jnp.meshgrid(jnp.arange(256.0), jnp.arange(256.0), indexing="ij")
+    y, x = y + 3 * flow[..., 0], x + 3 * flow[..., 1]
+    above, left = jnp.floor(y).astype(jnp.int32), jnp.floor(x).astype(jnp.int32)
+    down, right = (y - above)[..., None], (x - left)[..., None]
+
+    def at(i, j):
+        return picture[jnp.clip(i, 0, 255), jnp.clip(j, 0, 255)]
+    upper = at(above, left) * (1 - right) + at(above, left + 1) * right
+    lower = at(above + 1, left) * (1 - right) + at(above + 1, left + 1) * right
+    return upper * (1 - down) + lower * down
 
 
 @program((256, 256))

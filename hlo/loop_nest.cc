@@ -171,7 +171,7 @@ constexpr Reason kOpaque[] = {
     {Opcode::kRng, "a random number generator has a state"},
     {Opcode::kRngBitGenerator, "a random number generator has a state"},
     {Opcode::kRngGetAndUpdateState, "a random number generator has a state"},
-    {Opcode::kCustomCall, "what a custom call does is not known here, but for some of LAPACK's"},
+    {Opcode::kCustomCall, "what a custom call does is not known here, but for LAPACK's potrf, getrf and trsm"},
     {Opcode::kBatchNormTraining, "batch norm is expanded by a pass before kernels are made"},
     {Opcode::kBatchNormInference, "batch norm is expanded by a pass before kernels are made"},
     {Opcode::kBatchNormGrad, "batch norm is expanded by a pass before kernels are made"},

@@ -10,6 +10,7 @@
 #include "hlo/passes/bitcast_to_reshape.h"
 #include "hlo/passes/call_inliner.h"
 #include "hlo/passes/common_subexpressions.h"
+#include "hlo/passes/complex_expander.h"
 #include "hlo/passes/computation_deduplication.h"
 #include "hlo/passes/conditional_simplifier.h"
 #include "hlo/passes/constant_folding.h"
@@ -36,6 +37,7 @@ constexpr Pass kPasses[] = {
     {"bitcast-to-reshape", BitcastsToReshapes, "rules about reshapes then hold for bitcasts of row-major arrays"},
     {"copy-removal", RemoveCopies, "values are immutable: a copy is the identity"},
     {"batch-norm-expander", ExpandBatchNorm, "as arithmetic, normalisation fuses with its neighbours"},
+    {"complex-expander", ExpandComplex, "kernels contract and sum real numbers"},
     {"map-inliner", InlineMaps, "map over scalars is elementwise work"},
     {"zero-sized", EliminateZeroSized, "kernels need not treat arrays without elements"},
     {"tuple-simplifier", SimplifyTuples, "values are found behind tuples that only name them"},
@@ -79,7 +81,8 @@ constexpr std::string_view kDefault[] = {
     "dead-code",     // bodies of what was inlined
     "bitcast-to-reshape", "copy-removal", "batch-norm-expander", "map-inliner",
     "zero-sized",         "simplify",     "barrier-removal",
-    "simplify",  // across the barriers
+    "complex-expander",  // once dots have taken transposes in
+    "simplify",          // across the barriers
     "reshape-to-bitcast",
 };
 
