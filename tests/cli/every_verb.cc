@@ -3,6 +3,7 @@
 #include <sstream>
 
 #include "tests/cli/tool.h"
+#include "tests/patience.h"
 
 namespace smelt::cli {
 
@@ -42,7 +43,7 @@ std::vector<std::vector<std::string>> LineOfEachVerb(const std::filesystem::path
       {"corpus", "stats", corpus, "--json"},
       {"train", corpus, "-o", model, "--task=fusion", "--epochs=1", "--hidden=8", "--layers=0", "--test=0",
        "--validation=0", "--json"},
-      {"calibrate", "--seconds=15", "-o", (folder / "here.smeltmodel").string(), "--json"},
+      {"calibrate", WithSeconds("--seconds", 15), "-o", (folder / "here.smeltmodel").string(), "--json"},
       {"eval", model, corpus, "--json"},
       {"predict", module, "--json"},
       {"rank", module, "--limit=2", "--json"},

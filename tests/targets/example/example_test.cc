@@ -10,6 +10,7 @@
 #include "absl/strings/str_split.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/patience.h"
 
 namespace smelt {
 namespace {
@@ -95,7 +96,7 @@ ENTRY main {
 }
 )";
   const std::string report = Output({"tune", In("sort.hlo"), "--target=cpu:threads=1,evaluator", "--out=" + In("run"),
-                                     "--budget=8", "--model=analytical", "--quiet", "--json"});
+                                     WithSeconds("--budget", 8), "--model=analytical", "--quiet", "--json"});
   EXPECT_THAT(report, HasSubstr("\"verified\": true"));
   for (const char* file : {"run/cpu/best.fusion.json", "run/evaluator/best.fusion.json", "run/report.txt"})
     EXPECT_TRUE(fs::exists(In(file))) << file;
@@ -112,8 +113,9 @@ ENTRY main {
 }
 )";
   const std::string report = Output({"tune", In("chain.hlo"), "--target=cpu:threads=1,evaluator", "--out=" + In("run"),
-                                     "--budget=8", "--model=analytical", "--quiet"});
-  EXPECT_THAT(report, ContainsRegex("evaluator +no session: its default takes [0-9.e+]+ ms, [0-9.]+ times that of cpu"));
+                                     WithSeconds("--budget", 8), "--model=analytical", "--quiet"});
+  EXPECT_THAT(report,
+              ContainsRegex("evaluator +no session: its default takes [0-9.e+]+ ms, [0-9.]+ times that of cpu"));
   EXPECT_THAT(report, HasSubstr("verified     yes"));
   EXPECT_FALSE(fs::exists(In("run/evaluator/best.fusion.json")));
 }

@@ -11,6 +11,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
+#include "tests/patience.h"
 
 namespace smelt {
 namespace {
@@ -89,8 +90,8 @@ TEST_F(VdlaTool, KernelsAloneAndWhatMovesBetweenThemAreTheProgram) {
     return nlohmann::json::parse(report.substr(report.find('{')));
   };
   const auto inside = json_of(bench);
-  const auto alone =
-      json_of({"tune", In("net.hlo"), "--target=vdla:pynq", "--budget=5", "--out=" + In("run"), "--quiet"});
+  const auto alone = json_of(
+      {"tune", In("net.hlo"), "--target=vdla:pynq", WithSeconds("--budget", 5), "--out=" + In("run"), "--quiet"});
   std::map<std::string, double> times;
   for (const auto& kernel : inside.at("kernels")) times[kernel.at("name")] = kernel.at("median_us");
   double us = inside.at("outside_us");
@@ -126,8 +127,8 @@ TEST_F(VdlaTool, AModelIsJudgedByTheTargetOfItsCorpus) {
 }
 
 TEST_F(VdlaTool, IsTunedAndVerified) {
-  const std::string report =
-      Output({"tune", In("net.hlo"), "--target=vdla:pynq", "--budget=10", "--out=" + In("run"), "--quiet", "--json"});
+  const std::string report = Output({"tune", In("net.hlo"), "--target=vdla:pynq", WithSeconds("--budget", 10),
+                                     "--out=" + In("run"), "--quiet", "--json"});
   EXPECT_THAT(report, HasSubstr("\"verified\": true"));
   EXPECT_TRUE(fs::exists(In("run/best.fusion.json")));
   // The answer runs again as it was written, schedules included.
