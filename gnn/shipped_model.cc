@@ -32,7 +32,7 @@ std::string FromFolder(fs::path folder, const std::string& name) {
   return "";
 }
 
-// Of the shared library that holds this code, or else of the program.
+// FromFolder of the shared library that holds this code, or else of the program.
 std::string Beside(const std::string& name) {
   std::error_code error;
   Dl_info library;

@@ -25,7 +25,7 @@ struct LapackCall {
   int Option(absl::string_view name, int otherwise) const;
 };
 
-// Of any routine's name; whether there is such a routine is for others to know.
+// Any routine's name will do; whether there is such a routine is for others to know.
 std::optional<LapackCall> ReadLapackCall(const Instruction& instruction);
 
 }  // namespace smelt::hlo

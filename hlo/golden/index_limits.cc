@@ -113,7 +113,7 @@ class Search {
       case Opcode::kParameter:
         return FollowParameter(x, place.element);
       case Opcode::kGetTupleElement:
-        // Of a tuple within a tuple, which nobody makes of indices, the way ends.
+        // The way ends at a tuple within a tuple, which nobody makes of indices.
         if (place.element < 0) Ask({x.operand(0), x.attributes<TupleIndexAttributes>().index});
         return;
       case Opcode::kTuple:

@@ -12,7 +12,7 @@
 
 namespace smelt::hlo {
 
-// By array leaf of the entry's parameters (tuples flattened, tokens not counted): the elements of the shortest
+// Limits by array leaf of the entry's parameters (tuples flattened, tokens not counted): the elements of the shortest
 // dimension that a gather chooses by it, directly or after integer arithmetic that keeps it an index (a wrapped
 // negative one, a reshape, a slice). Only those of fewer elements than made integers reach (inputs.h).
 std::map<int64_t, int64_t> IndexLimits(const Module& module);

@@ -1,5 +1,6 @@
 #include "hlo/evaluator/lapack/job.h"
 
+#include <cstring>
 #include <limits>
 #include <utility>
 
@@ -37,6 +38,8 @@ absl::StatusOr<LapackJob> LapackJob::Create(const Call& call, LapackCall lapack)
   call.shape().AppendLeaves(&leaves);
   for (const Shape* leaf : leaves) {
     SMELT_ASSIGN_OR_RETURN(std::shared_ptr<Literal> result, call.evaluation.NewArray(*leaf));
+    // No routine runs that would write them.
+    if (job.matrices_ == 0) std::memset(result->raw(), 0, static_cast<size_t>(result->byte_size()));
     job.results_.push_back(std::move(result));
   }
   return job;

@@ -38,6 +38,18 @@ ENTRY e {
   EXPECT_EQ(result->elements()[1].GetInteger(1), 1) << "the first minor of the second matrix is negative";
 }
 
+TEST(LapackTest, MatricesWithoutElementsHaveFactorsToo) {
+  const auto result = EvaluateText(R"(HloModule m
+ENTRY e {
+  a = f32[2,0,0] parameter(0)
+  ROOT f = (f32[2,0,0], s32[2,0], s32[2]) custom-call(a), custom_call_target="lapack_sgetrf_ffi", backend_config={}
+})",
+                                   {Matrix({2, 0, 0}, {})});
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_EQ(result->elements()[2].GetInteger(0), 0);
+  EXPECT_EQ(result->elements()[2].GetInteger(1), 0);
+}
+
 TEST(LapackTest, ReflectionsAndTheirProductGiveTheMatrixBack) {
   const auto result = EvaluateText(R"(HloModule m
 ENTRY e {

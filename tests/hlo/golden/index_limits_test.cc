@@ -17,7 +17,7 @@ std::map<int64_t, int64_t> Limits(const std::string& text) {
   return IndexLimits(*ParseModule("HloModule m\n" + text).value());
 }
 
-// As `jnp.take` writes it: negative indices wrap, what lies outside becomes NaN.
+// `jnp.take` writes it so: negative indices wrap, what lies outside becomes NaN.
 constexpr char kTake[] = R"(
 take (t: f32[2,16], i: s32[1,4]) -> f32[1,4,16] {
   t = f32[2,16] parameter(0)
