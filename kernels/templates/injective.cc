@@ -94,12 +94,15 @@ absl::Status ScheduleInjective(schedule::Schedule& schedule, const NestInput& in
       tiles.push_back(input.tile[i]);
     }
   }
+  // Vectors go along the last axis that has several elements.
+  size_t last = loops.size() - 1;
+  while (last > 0 && extents[last] == 1) --last;
   std::vector<std::string> outer;
   std::vector<std::string> inner;
   std::vector<int64_t> inner_extents;
   for (size_t i = 0; i < loops.size(); ++i) {
     const int64_t tile = std::min(tiles[i], extents[i]);
-    if (tile == 1 && i + 1 < loops.size()) {
+    if (tile == 1 && i != last) {
       outer.push_back(loops[i]);
     } else if (tile < extents[i]) {
       SMELT_ASSIGN_OR_RETURN(auto split, schedule.Split(stage, loops[i], tile));

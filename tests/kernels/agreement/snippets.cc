@@ -223,6 +223,8 @@ const std::vector<Snippet>* MakeSnippets() {
       {"ShortSumOfEachRow", R"(x = f32[300,3] parameter(0)  s = f32[300,3] multiply(x, x)  z = f32[] constant(0)
         t = f32[300] reduce(s, z), dimensions={1}, to_apply=add  n = f32[300] sqrt(t)
         b = f32[300,3] broadcast(n), dimensions={0}  ROOT r = f32[300,3] divide(x, b))"},
+      {"SlicesOfOneElement", R"(x = f32[75,3,3] parameter(0)  a = f32[75,1,1] slice(x), slice={[0:75], [0:1], [1:2]}
+        b = f32[75,1,1] slice(x), slice={[0:75], [2:3], [0:1]}  ROOT r = f32[75,1,1] multiply(a, b))"},
       {"ShortRowsScaled", R"(x = f32[75,3] parameter(0)  s = f32[75] parameter(1)  e = f32[75] exponential(s)
         b = f32[75,3] broadcast(e), dimensions={0}  ROOT r = f32[75,3] multiply(x, b))"},
       {"ShortRowsScaledAndShifted", R"(x = f32[3,80,4] parameter(0)  s = f32[3,80] parameter(1)  o = f32[4] parameter(2)

@@ -148,6 +148,13 @@ TEST(RowReduction, AShortSumFillsItsVectorsWithResults) {
   EXPECT_THAT(schedule_of("ShortSumWide"), HasSubstr("rfactor"));
 }
 
+TEST(Injective, VectorsGoAlongTheLastAxisOfSeveralElements) {
+  const std::unique_ptr<hlo::Module> module = ParseSnippet(Find("SlicesOfOneElement"));
+  const machine::Machine target;
+  const Tile tile = EnumerateTiles(*module->entry(), target, 1)->front();
+  EXPECT_THAT(ScheduleForTile(*module->entry(), tile, target)->ToString(), ::testing::HasSubstr("vectorize"));
+}
+
 // Points divided by their lengths: square roots are taken once a point, and vectors hold several points.
 TEST(Rows, ShortRowsShareVectors) {
   const std::unique_ptr<hlo::Module> module = ParseSnippet(Find("ShortSumOfEachRow"));
