@@ -5,7 +5,7 @@
 //
 // Compiled as `smelt run` does, run once under each kind of inputs until all results are finite. A line a program: the
 // kind that served best, the share of its results that are finite, and which integer parameters choose among few
-// elements. Exit status 1 where a program has no finite result.
+// elements. Exit status 1 where a program has no finite result, or cannot be run.
 #include <cstdio>
 #include <memory>
 #include <string>
@@ -13,7 +13,6 @@
 
 #include "CLI/CLI.hpp"
 #include "base/status_macros.h"
-#include "hlo/golden/inputs.h"
 #include "measure/test_inputs.h"
 #include "measure/verify.h"
 #include "targets/cpu/processor/detect.h"
@@ -33,18 +32,11 @@ absl::StatusOr<Found> Try(const std::string& path, const cpu::Target& target) {
   SMELT_ASSIGN_OR_RETURN(const targets::FusedProgram fused, targets::FuseProgram(program, "priority", target));
   SMELT_ASSIGN_OR_RETURN(const std::unique_ptr<cpu::Executable> executable,
                          cpu::Executable::Compile(*fused.module, target, {}));
-  std::vector<const hlo::Shape*> shapes;
-  for (const hlo::Instruction* parameter : program.original->entry()->Parameters())
-    parameter->shape().AppendLeaves(&shapes);
-  std::erase_if(shapes, [](const hlo::Shape* shape) { return !shape->IsArray(); });
   Found best;
   measure::TestInputs inputs = measure::TestInputs::Of(*program.original, measure::kInputKinds.front());
   for (const measure::InputKind kind : measure::kInputKinds) {
     inputs.kind = kind;
-    std::vector<hlo::InputRange> ranges;
-    for (const hlo::Shape* shape : shapes)
-      ranges.push_back(measure::RangeOf(inputs, static_cast<int64_t>(ranges.size()), *shape));
-    SMELT_ASSIGN_OR_RETURN(const std::vector<hlo::Literal> made, hlo::MakeInputs(*program.original, ranges));
+    SMELT_ASSIGN_OR_RETURN(const std::vector<hlo::Literal> made, measure::MakeInputs(*program.original, inputs));
     std::vector<const hlo::Literal*> arguments, results;
     for (const hlo::Literal& literal : made) arguments.push_back(&literal);
     SMELT_ASSIGN_OR_RETURN(const std::vector<hlo::Literal> got, executable->Run(arguments));
@@ -65,11 +57,12 @@ int Main(int argc, char** argv) {
   CLI11_PARSE(app, argc, argv);
   const absl::StatusOr<cpu::Target> target = cpu::ParseTarget("cpu:threads=1");
   if (!target.ok()) return 2;
-  int none = 0, whole = 0;
+  int none = 0, whole = 0, failed = 0;
   for (const std::string& path : modules) {
     const absl::StatusOr<Found> found = Try(path, *target);
     if (!found.ok()) {
-      std::printf("%s: %s\n", path.c_str(), std::string(found.status().message()).c_str());
+      std::fprintf(stderr, "%s: %s\n", path.c_str(), std::string(found.status().message()).c_str());
+      ++failed;
       continue;
     }
     std::string limits;
@@ -81,8 +74,8 @@ int Main(int argc, char** argv) {
     none += found->finite == 0;
     whole += found->finite == 1;
   }
-  std::printf("%d of %zu have finite results only, %d none\n", whole, modules.size(), none);
-  return none == 0 ? 0 : 1;
+  std::printf("%d of %zu have finite results only, %d none; %d cannot be run\n", whole, modules.size(), none, failed);
+  return none + failed == 0 ? 0 : 1;
 }
 
 }  // namespace

@@ -36,8 +36,10 @@ std::string FromFolder(fs::path folder, const std::string& name) {
 std::string Beside(const std::string& name) {
   std::error_code error;
   Dl_info library;
-  if (dladdr(reinterpret_cast<const void*>(&FromFolder), &library) != 0 && library.dli_fname != nullptr) {
-    const fs::path file = fs::canonical(library.dli_fname, error);  // a program's may be no path but what it was called
+  // A program's is what it was called by, which may be no path; a file of that name here is another.
+  if (dladdr(reinterpret_cast<const void*>(&FromFolder), &library) != 0 && library.dli_fname != nullptr &&
+      fs::path(library.dli_fname).is_absolute()) {
+    const fs::path file = fs::canonical(library.dli_fname, error);
     if (const std::string found = error ? "" : FromFolder(file.parent_path(), name); !found.empty()) return found;
   }
   const fs::path program = fs::read_symlink("/proc/self/exe", error);

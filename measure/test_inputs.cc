@@ -53,4 +53,14 @@ hlo::InputRange RangeOf(const TestInputs& inputs, int64_t leaf, const hlo::Shape
   return usual;
 }
 
+absl::StatusOr<std::vector<hlo::Literal>> MakeInputs(const hlo::Module& module, const TestInputs& inputs) {
+  std::vector<const hlo::Shape*> leaves;
+  for (const hlo::Instruction* parameter : module.entry()->Parameters()) parameter->shape().AppendLeaves(&leaves);
+  std::vector<hlo::InputRange> ranges;
+  for (const hlo::Shape* leaf : leaves) {
+    if (leaf->IsArray()) ranges.push_back(RangeOf(inputs, static_cast<int64_t>(ranges.size()), *leaf));
+  }
+  return hlo::MakeInputs(module, ranges);
+}
+
 }  // namespace smelt::measure

@@ -10,9 +10,11 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "hlo/golden/inputs.h"
+#include "hlo/literal.h"
 #include "hlo/module.h"
 #include "hlo/shape.h"
 
@@ -41,5 +43,7 @@ struct TestInputs {
 
 // The range of an array leaf of the parameters. Integers have the formula's default range, up to their limit.
 hlo::InputRange RangeOf(const TestInputs& inputs, int64_t leaf, const hlo::Shape& shape);
+// One literal a parameter of the entry. Errors: those of hlo::MakeInputs.
+absl::StatusOr<std::vector<hlo::Literal>> MakeInputs(const hlo::Module& module, const TestInputs& inputs);
 
 }  // namespace smelt::measure

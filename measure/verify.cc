@@ -11,7 +11,6 @@
 #include "base/status_macros.h"
 #include "hlo/evaluator/evaluator.h"
 #include "hlo/golden/golden.h"
-#include "hlo/golden/inputs.h"
 #include "hlo/golden/safetensors.h"
 #include "hlo/rewrite/graph_builder.h"
 
@@ -24,20 +23,6 @@ void AppendLeaves(hlo::Literal value, std::vector<hlo::Literal>* leaves) {
   } else if (value.IsArray()) {
     leaves->push_back(std::move(value));
   }
-}
-
-std::vector<const hlo::Shape*> ParameterLeaves(const hlo::Module& module) {
-  std::vector<const hlo::Shape*> shapes;
-  for (const hlo::Instruction* parameter : module.entry()->Parameters()) parameter->shape().AppendLeaves(&shapes);
-  std::erase_if(shapes, [](const hlo::Shape* shape) { return !shape->IsArray(); });
-  return shapes;
-}
-
-absl::StatusOr<std::vector<hlo::Literal>> InputsOf(const hlo::Module& module, const TestInputs& inputs) {
-  std::vector<hlo::InputRange> ranges;
-  for (const hlo::Shape* shape : ParameterLeaves(module))
-    ranges.push_back(RangeOf(inputs, static_cast<int64_t>(ranges.size()), *shape));
-  return hlo::MakeInputs(module, ranges);
 }
 
 absl::StatusOr<std::vector<hlo::Literal>> EvaluateLeaves(const hlo::Module& module,
@@ -171,7 +156,7 @@ absl::StatusOr<std::unique_ptr<Verifier>> Verifier::Create(const hlo::Module& mo
   const auto start = Clock::now();
   for (const InputKind kind : kInputKinds) {
     how.kind = kind;
-    SMELT_ASSIGN_OR_RETURN(const std::vector<hlo::Literal> inputs, InputsOf(module, how));
+    SMELT_ASSIGN_OR_RETURN(const std::vector<hlo::Literal> inputs, MakeInputs(module, how));
     const double left = max_seconds > 0 ? std::max(max_seconds - Since(start), kLeastSeconds) : 0;
     absl::StatusOr<std::vector<hlo::Literal>> expected = EvaluateLeaves(module, inputs, left, cancel);
     if (absl::IsDeadlineExceeded(expected.status()) && best != nullptr) break;
@@ -222,7 +207,7 @@ std::string Verifier::Compare(const std::vector<hlo::Literal>& outputs, double f
 
 absl::StatusOr<std::vector<std::string>> Verifier::LearnNoise(double max_seconds, const std::atomic<bool>* cancel) {
   if (module_ == nullptr) return absl::FailedPreconditionError("the evaluator did not run this program");
-  SMELT_ASSIGN_OR_RETURN(std::vector<hlo::Literal> inputs, InputsOf(*module_, inputs_));
+  SMELT_ASSIGN_OR_RETURN(std::vector<hlo::Literal> inputs, MakeInputs(*module_, inputs_));
   for (hlo::Literal& input : inputs) ChangeLastDigits(&input);
   SMELT_ASSIGN_OR_RETURN(const std::vector<hlo::Literal> moved, EvaluateLeaves(*module_, inputs, max_seconds, cancel));
   std::vector<std::string> noisy;
@@ -239,7 +224,7 @@ absl::StatusOr<std::vector<std::string>> Verifier::LearnNoise(double max_seconds
   };
   SMELT_RETURN_IF_ERROR(allow(moved, kNoiseFactor, "the last digits of the inputs"));
   if (const std::unique_ptr<hlo::Module> ties = WithOtherTies(*module_); ties != nullptr) {
-    SMELT_ASSIGN_OR_RETURN(inputs, InputsOf(*module_, inputs_));
+    SMELT_ASSIGN_OR_RETURN(inputs, MakeInputs(*module_, inputs_));
     SMELT_ASSIGN_OR_RETURN(const std::vector<hlo::Literal> rounded, EvaluateLeaves(*ties, inputs, max_seconds, cancel));
     SMELT_RETURN_IF_ERROR(allow(rounded, kTieFactor, "numbers that are rounded to whole ones the other way"));
   }
