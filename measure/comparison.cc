@@ -12,6 +12,10 @@ namespace {
 // A standard error below this is not believed however quiet the machine is: a clock frequency step is larger.
 constexpr double kLeastError = 0.001;
 
+// What the gains of children differ by, one standard deviation, where other work runs beside them.
+constexpr double kChildrenDiffer = 0.02;
+constexpr int kFewestToTell = 4;
+
 // Student's t that is exceeded once in 200 times, by degrees of freedom: at both ends of an interval that makes one
 // miss in 100.
 constexpr double kStudent[] = {63.657, 9.925, 5.841, 4.604, 4.032, 3.707, 3.499, 3.355,
@@ -23,6 +27,13 @@ double Student(size_t degrees) {
 }
 
 }  // namespace
+
+int ChildrenToTell(double gain, int most) {
+  int children = std::min(kFewestToTell, most);
+  // Half of the gain, since it may be less than it seems.
+  while (children < most && Student(children - 1) * kChildrenDiffer / std::sqrt(children) > gain / 2) ++children;
+  return children;
+}
 
 Comparison CompareRounds(const std::vector<std::vector<double>>& usual, const std::vector<std::vector<double>>& tuned,
                          bool exact, bool least) {

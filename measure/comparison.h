@@ -43,6 +43,11 @@ struct Comparison {
   double other_seconds = 0;  // median of a third program that was timed beside them; 0: none, or it failed
 };
 
+// The fewest children, at most `most`, whose interval lies above nothing where the gain (a logarithm, as
+// Comparison::gain) is like this and children differ as they do on a machine that is not quiet. The gain must be known
+// from elsewhere, the search's trials for example, and not from the children that are counted.
+int ChildrenToTell(double gain, int most);
+
 // Error: the default program cannot be timed. A tuned program that cannot is not better. DeadlineExceeded: the runner's
 // time was over before any child was done.
 absl::StatusOr<Comparison> CompareInterleaved(Runner& runner, const Candidate& usual, const Candidate& tuned,

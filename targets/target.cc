@@ -23,6 +23,10 @@ absl::StatusOr<std::unique_ptr<Tunable>> Target::Prepare(const std::string& path
   return Open(path, "priority");
 }
 
+absl::StatusOr<measure::Candidate> Target::Default(const std::string&) const {
+  return absl::UnimplementedError("the default is known when a program is prepared");
+}
+
 absl::StatusOr<std::unique_ptr<Tunable>> Target::Take(std::unique_ptr<hlo::Module> module,
                                                       const std::string& fusion) const {
   SMELT_ASSIGN_OR_RETURN(Program program, PrepareProgram(std::move(module), "", Simplify::kNo));

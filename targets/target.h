@@ -73,6 +73,9 @@ class Target {
   virtual absl::StatusOr<std::unique_ptr<Tunable>> Prepare(const std::string& path, const std::string& folder,
                                                            const measure::Budget& budget,
                                                            std::vector<std::string>* notes) const;
+  // The default of such a session as a device takes it, where that is known before the target's own passes: a look at
+  // how it does needs no more. Unimplemented: it is not.
+  virtual absl::StatusOr<measure::Candidate> Default(const std::string& path) const;
   // A module as it is, without any pass.
   virtual absl::StatusOr<std::unique_ptr<Tunable>> Take(std::unique_ptr<hlo::Module> module,
                                                         const std::string& fusion) const;

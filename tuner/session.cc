@@ -4,6 +4,7 @@
 #include <cmath>
 #include <filesystem>
 #include <memory>
+#include <numeric>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -38,6 +39,8 @@ constexpr double kEvaluatorShare = 0.25;
 constexpr double kFinalShare = 0.4, kMostFinalShare = 0.8;
 constexpr int kFewestChildren = 3;
 constexpr int kMostThreads = 8;  // of choosing schedules
+// A kernel that is so many times as fast alone in another way is not tried without it in the program.
+constexpr double kBeyondDoubt = 1.5;
 
 constexpr char kConfigFile[] = "best.fusion.json", kProgramFile[] = "fused.hlo", kReportFile[] = "report.txt";
 
@@ -111,10 +114,11 @@ class Session {
     state_.usual_outcome = usual.outcome;
     state_.best_kernels = usual.kernels;
     const double took = trials_.runner().hardware_seconds() - before;
-    const double last = FinalSeconds(usual, took);
+    const double child = ChildSeconds(usual, took), left = std::max(budget_.left(), 0.0);
+    const double last = FinalSeconds(child, left);
     state_.Say(absl::StrFormat("about %.0f s: %.1f s preparing, %.1f s searching, %.1f s comparing and verifying",
                                budget_.seconds(), budget_.spent(), budget_.left() - last, last));
-    state_.BeginSearch(budget_.seconds() - last);
+    state_.BeginSearch([this, child, left] { return budget_.seconds() - FinalSeconds(child, left); });
     if (steps_) SMELT_RETURN_IF_ERROR(steps_->MeasureStarts());
     if (space_.size() > 0) {
       if (options_.mode == TuneMode::kHardware) return SearchHardware(state_, HardwareStart(start));
@@ -140,14 +144,24 @@ class Session {
     return options_.tiles && options_.mode == TuneMode::kModel && tunable_.target().HasTiles();
   }
 
-  // What the comparison and the last verification may take. A process of the comparison starts, loads both programs and
-  // times them; what the default took tells how long that is. Kernels are then in the cache, or compiled anew.
-  double FinalSeconds(const TrialResult& usual, double took) const {
+  // A process of the comparison starts, loads both programs and times them. What the default took tells how long that
+  // is: it was loaded once, and timed in turn with itself. Kernels are then in the cache, or compiled anew.
+  double ChildSeconds(const TrialResult& usual, double took) const {
     if (usual.from_records) took = usual.hardware_seconds;
     const double compile = usual.outcome.compile_seconds;
-    const double child = tunable_.target().KeepsCode() ? 2 * std::max(took - compile, 0.0) : took + compile;
-    const double left = std::max(budget_.left(), 0.0);
-    const int children = tunable_.target().TimesVary() ? options_.comparison.children : 0;
+    if (!tunable_.target().KeepsCode()) return took + compile;
+    double timing = 0;
+    for (const auto* samples : {&usual.outcome.seconds, &usual.outcome.reference_seconds})
+      timing = std::accumulate(samples->begin(), samples->end(), timing);
+    return timing + 2 * std::max(took - compile - timing, 0.0);
+  }
+
+  // What the comparison and the last verification may take of what was left when the search began. A large gain, which
+  // few processes tell, leaves the search more.
+  double FinalSeconds(double child, double left) const {
+    const double gain = -std::log(std::min(trials_.best_relative(), 1.0));
+    const int children =
+        tunable_.target().TimesVary() ? measure::ChildrenToTell(gain, options_.comparison.children) : 0;
     return std::min((children + 1) * child,
                     std::max(kFinalShare * left, std::min((kFewestChildren + 1) * child, kMostFinalShare * left)));
   }
@@ -193,7 +207,10 @@ class Session {
       tiles[choice.hash] = {choice.tile};
     }
     SMELT_RETURN_IF_ERROR(state_.Measure(trial).status());
-    // A tile that is faster alone need not be so where its kernel stands.
+    // A tile that is a little faster alone need not be so where its kernel stands.
+    for (const TileChoice& choice : choices) {
+      if (choice.seconds * kBeyondDoubt < choice.default_seconds) tiles.erase(choice.hash);
+    }
     return TryOneByOne(state_, tiles);
   }
 

@@ -48,7 +48,10 @@ absl::StatusOr<TrialResult> SessionState::Measure(const Trial& trial) {
     report.found.push_back({spent, relative});
   if (trial.compiler.empty() && tunable.IsPlain(trial.tiles)) plain_.push_back({result.outcome.relative(), trial});
   if (measured) SMELT_RETURN_IF_ERROR(measured(trial, result.outcome));
-  if (trials.best_relative() < before) best_kernels = result.kernels;
+  if (trials.best_relative() < before) {
+    best_kernels = result.kernels;
+    if (search_end_ > 0) MoveEnd();
+  }
   if (trial.tiles.empty()) {
     for (const measure::KernelRecord& kernel : result.kernels) {
       if (const auto hash = Hash128::FromHex(kernel.hash)) costs.AddMeasured(*hash, kernel.seconds);
@@ -78,12 +81,17 @@ const std::vector<PlainTrial>& SessionState::FastestPlain() {
   return plain_;
 }
 
-void SessionState::BeginSearch(double until) {
+void SessionState::BeginSearch(std::function<double()> until) {
   budget.Enter(measure::Phase::kSearching);
+  until_ = std::move(until);
   search_begin_ = budget.spent();
-  search_end_ = until;
   hardware_begin_ = trials.hardware_seconds();
-  trials.runner().SetDeadline(budget.At(until));
+  MoveEnd();
+}
+
+void SessionState::MoveEnd() {
+  search_end_ = std::max(search_end_, until_());
+  trials.runner().SetDeadline(budget.At(search_end_));
 }
 
 double SessionState::Progressed() const {

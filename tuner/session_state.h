@@ -58,8 +58,9 @@ class SessionState {
   const std::vector<PlainTrial>& FastestPlain();  // fastest first
 
   bool Cancelled() const { return trials.Cancelled(); }
-  // From now on the search goes on, until this moment of the budget; nothing of it that runs then is waited for.
-  void BeginSearch(double until);
+  // From now on the search goes on, until this moment of the budget; nothing of it that runs then is waited for. The
+  // moment is asked for again at each new best, and may only become later.
+  void BeginSearch(std::function<double()> until);
   // The share of the search's time, and of the hardware seconds, that is over, from 0 on.
   double Progressed() const;
   bool BudgetLeft(double share) const { return !Cancelled() && Progressed() < share; }
@@ -82,8 +83,11 @@ class SessionState {
   std::function<absl::Status(const Trial&, const measure::Outcome&)> measured;
 
  private:
+  void MoveEnd();
+
   std::set<std::string> programs_;  // by their kernels
   std::vector<PlainTrial> plain_;
+  std::function<double()> until_;
   double search_begin_ = 0, search_end_ = 0;  // moments of the budget; 0: it has not begun
   double hardware_begin_ = 0;                 // hardware seconds before the search
 };

@@ -12,6 +12,7 @@
 #include "base/write_file.h"
 #include "fusion/kernel.h"
 #include "targets/tunable.h"
+#include "tuner/contenders.h"
 
 namespace smelt::tuner {
 namespace {
@@ -21,19 +22,13 @@ constexpr double kFinalShare = 0.2;
 constexpr int kLeastChildren = 2;       // fewer sets of devices tell nothing
 constexpr double kSliceSeconds = 0.05;  // of one device, before the next has its turn
 constexpr int kSlices = 6;              // of each device in one set
-// A look at the defaults before anything is searched: the share of the budget that one may take, and how many times the
-// fastest a default may take for its target to be worth any time. Sessions gain less than that, but where a default
-// runs in the evaluator or has its loops called, and then the other target is the better one anyway. Nearer ones get
-// time by the square of how near they are. What was compiled for the look serves the session. Preparing a target, which
-// under a foreign compiler is two whole compilations, takes at most so much of the budget, or it has no session.
-constexpr double kPrepareShare = 0.25;
+// A look at the defaults before anything is searched: the share of the budget that one may take. What was compiled for
+// the look serves the session.
 constexpr double kLookShare = 0.25;
-constexpr double kHopeless = 2;
-// A session of less than so many times what it took to prepare its target and time its default finds nothing:
-// evaluating the program and comparing what was found with the default takes as long, and one whole session beats two
-// such. (Of 30 programs in 40 s each, equal parts found nothing on seven where a whole session gained a third and
-// more.)
-constexpr double kLeastSession = 4;
+// Preparing a target, which under a foreign compiler is several compilations, takes at most so much of the budget, or
+// it has no session; and about so many times as long as the look at a default that was not prepared for it.
+constexpr double kPrepareShare = 0.25;
+constexpr double kPrepareLooks = 3;
 
 // An entrant with an answer.
 struct Finalist {
@@ -54,10 +49,12 @@ class Contest {
     // A model that is not one of all these targets is told before any time is spent.
     for (const Entrant& entrant : entrants_) {
       SMELT_ASSIGN_OR_RETURN(predictors_.emplace_back(), entrant.open_predictor(*entrant.target));
+      report_.entrants.emplace_back().name = entrant.name;
     }
     budget_.Enter(measure::Phase::kPreparing);
-    SMELT_RETURN_IF_ERROR(PrepareAll());
+    LookAtDefaults();
     PassOverHopeless();
+    SMELT_RETURN_IF_ERROR(PrepareAll());
     budget_.Enter(measure::Phase::kSearching);
     for (size_t i = 0; i < entrants_.size() && !Cancelled(); ++i) {
       if (tunables_[i] != nullptr) SMELT_RETURN_IF_ERROR(RunSession(i));
@@ -87,54 +84,49 @@ class Contest {
   // An entrant's share of what all those have whose sessions are still to come.
   double ShareOf(size_t i) const {
     double weights = 0;
-    for (size_t k = 0; k < entrants_.size(); ++k) weights += tunables_[k] != nullptr ? weights_[k] : 0;
-    return weights_[i] / weights;
+    for (size_t k = 0; k < entrants_.size(); ++k) weights += tunables_[k] != nullptr ? parts_[k].weight : 0;
+    return parts_[i].weight / weights;
   }
   int64_t Ready() const {
     return std::count_if(tunables_.begin(), tunables_.end(), [](const auto& tunable) { return tunable != nullptr; });
   }
-  void PassOver(size_t i, const std::string& why) {
+  bool IsOut(size_t i) const { return !report_.entrants[i].status.ok(); }
+
+  void Prepare(size_t i) {
+    std::vector<std::string> notes;
+    absl::StatusOr<std::unique_ptr<targets::Tunable>> tunable =
+        entrants_[i].target->Prepare(path_, FolderOf(i), measure::Budget(kPrepareShare * budget_.seconds()), &notes);
+    for (const std::string& note : notes) Say(note);
     EntrantReport& mine = report_.entrants[i];
-    mine.status = absl::FailedPreconditionError(why);
-    Say(absl::StrCat(mine.name, ": ", why));
-    tunables_[i].reset();
+    mine.status = tunable.status();
+    if (tunable.ok()) {
+      tunables_[i] = *std::move(tunable);
+    } else {
+      Say(absl::StrCat(mine.name, ": ", std::string(mine.status.message())));
+    }
   }
 
-  // An entrant that cannot run the program leaves it to the others. Fails where none can.
+  // Those that a look at the defaults left. An entrant that cannot run the program leaves it to the others. Fails where
+  // none can.
   absl::Status PrepareAll() {
-    tunables_.resize(entrants_.size());
-    begun_.resize(entrants_.size());
-    size_t ready = 0;
     for (size_t i = 0; i < entrants_.size() && !Cancelled(); ++i) {
-      EntrantReport& mine = report_.entrants.emplace_back();
-      mine.name = entrants_[i].name;
-      const double begin = budget_.spent();
-      std::vector<std::string> notes;
-      absl::StatusOr<std::unique_ptr<targets::Tunable>> tunable =
-          entrants_[i].target->Prepare(path_, FolderOf(i), measure::Budget(kPrepareShare * budget_.seconds()), &notes);
-      for (const std::string& note : notes) Say(note);
-      mine.status = tunable.status();
-      begun_[i] = budget_.spent() - begin;
-      if (!tunable.ok()) continue;
-      tunables_[i] = *std::move(tunable);
-      ++ready;
+      if (tunables_[i] == nullptr && !IsOut(i)) Prepare(i);
     }
-    if (ready == 0 && !report_.entrants.empty()) return report_.entrants.front().status;
+    if (Ready() > 0 || Cancelled()) return absl::OkStatus();
     for (const EntrantReport& entrant : report_.entrants) {
-      if (!entrant.status.ok()) Say(absl::StrCat(entrant.name, ": ", std::string(entrant.status.message())));
+      if (!entrant.status.ok()) return entrant.status;
     }
     return absl::OkStatus();
   }
 
   // The default of one entrant, timed for a moment; 0: not known.
-  double SecondsOfDefault(size_t i) const {
+  double SecondsOfDefault(size_t i, const measure::Candidate& usual) const {
     const targets::Target& target = *entrants_[i].target;
     measure::MeasurePolicy policy = options_.policy;
     policy.build_timeout = target.BuildSeconds().value_or(policy.build_timeout);
     measure::Runner runner(target.NewDevice(targets::DeviceUse::kTimes), policy, options_.cancel);
     runner.SetDeadline(budget_.At(budget_.spent() + kLookShare * budget_.seconds()));
-    const measure::Outcome outcome =
-        runner.TimePrograms({tunables_[i]->ToCandidate(tunables_[i]->usual())}, 1, kSliceSeconds).front();
+    const measure::Outcome outcome = runner.TimePrograms({usual}, 1, kSliceSeconds).front();
     return outcome.ok() ? outcome.median() : 0;
   }
 
@@ -154,46 +146,54 @@ class Contest {
     return total;
   }
 
-  // A target whose default is far behind another's gets no session, nor one whose session would be too short; the time
-  // goes to the others.
-  void PassOverHopeless() {
-    weights_.assign(entrants_.size(), 1);
-    if (Ready() < 2) return;
-    std::vector<double> seconds(entrants_.size());
-    size_t fastest = entrants_.size();
-    for (size_t i = 0; i < entrants_.size(); ++i) {
-      if (Cancelled()) return;
-      if (tunables_[i] == nullptr) continue;
+  // Every entrant's default, prepared where only that makes it known.
+  void LookAtDefaults() {
+    tunables_.resize(entrants_.size());
+    looks_.resize(entrants_.size());
+    parts_.resize(entrants_.size());
+    for (size_t i = 0; i < entrants_.size() && !Cancelled(); ++i) {
+      Contender& mine = looks_[i];
+      mine.name = entrants_[i].name;
       const double begin = budget_.spent();
-      seconds[i] = SecondsOfDefault(i);
-      if (seconds[i] == 0) seconds[i] = PredictedSeconds(i);
-      begun_[i] += budget_.spent() - begin;
-      if (seconds[i] > 0 && (fastest == entrants_.size() || seconds[i] < seconds[fastest])) fastest = i;
-    }
-    if (fastest == entrants_.size()) return;
-    const std::string& leader = entrants_[fastest].name;
-    for (size_t i = 0; i < entrants_.size(); ++i) {
-      if (tunables_[i] == nullptr) continue;
-      if (seconds[i] == 0) continue;
-      weights_[i] = std::pow(seconds[fastest] / seconds[i], 2);
-      if (seconds[i] > kHopeless * seconds[fastest]) {
-        PassOver(i, absl::StrFormat("its default takes %.4g ms, %.1f times that of %s, which gets the time",
-                                    1e3 * seconds[i], seconds[i] / seconds[fastest], leader));
+      absl::StatusOr<measure::Candidate> usual = entrants_[i].target->Default(path_);
+      if (!usual.ok()) {
+        Prepare(i);
+        if (tunables_[i] == nullptr) continue;
+        usual = tunables_[i]->ToCandidate(tunables_[i]->usual());
       }
+      if (entrants_.size() > 1) mine.seconds = SecondsOfDefault(i, *usual);
+      if (mine.seconds == 0 && tunables_[i] != nullptr) mine.seconds = PredictedSeconds(i);
+      mine.begun = budget_.spent() - begin;
+      if (tunables_[i] == nullptr) mine.begun *= 1 + kPrepareLooks;
     }
-    // The furthest first, so that what it leaves may be enough for the next.
-    while (Ready() > 1) {
-      size_t last = fastest;
+  }
+
+  // The time of a target that is not worth a session goes to the others. The fastest must be ready before others make
+  // room for it.
+  void PassOverHopeless() {
+    std::vector<size_t> which;
+    std::vector<Contender> contenders;
+    for (bool again = true; again && !Cancelled();) {
+      which.clear();
+      contenders.clear();
       for (size_t i = 0; i < entrants_.size(); ++i) {
-        if (tunables_[i] == nullptr || i == fastest) continue;
-        if (last == fastest || weights_[i] < weights_[last]) last = i;
+        if (IsOut(i)) continue;
+        which.push_back(i);
+        contenders.push_back(looks_[i]);
       }
-      const double part = PartOf(ShareOf(last), false);
-      if (part >= kLeastSession * begun_[last]) break;
-      const std::string why = seconds[last] == 0 ? "its default was not timed in time"
-                                                 : absl::StrFormat("its default takes %.2f times as long",
-                                                                   seconds[last] / seconds[fastest]);
-      PassOver(last, absl::StrFormat("%s; the %.0f s left for it are few, and go to %s", why, part, leader));
+      const size_t fastest = Fastest(contenders);
+      again = fastest < which.size() && tunables_[which[fastest]] == nullptr;
+      if (again) Prepare(which[fastest]);
+    }
+    if (which.size() < 2 || Cancelled()) return;
+    const std::vector<Part> parts = ShareOut(contenders, PartOf(1, false));
+    for (size_t k = 0; k < which.size(); ++k) {
+      const size_t i = which[k];
+      parts_[i] = parts[k];
+      if (parts[k].why_none.empty()) continue;
+      report_.entrants[i].status = absl::FailedPreconditionError(parts[k].why_none);
+      Say(absl::StrCat(entrants_[i].name, ": ", parts[k].why_none));
+      tunables_[i].reset();
     }
   }
 
@@ -342,8 +342,8 @@ class Contest {
   measure::Budget& budget_;
   std::vector<std::unique_ptr<gnn::Predictor>> predictors_;
   std::vector<std::unique_ptr<targets::Tunable>> tunables_;  // by entrant, until its session begins; null: none
-  std::vector<double> begun_;    // by entrant: seconds that preparing it and timing its default took
-  std::vector<double> weights_;  // by entrant: what its session gets of the time
+  std::vector<Contender> looks_;                             // by entrant: what a look at its default showed
+  std::vector<Part> parts_;                                  // by entrant: of the time
   std::vector<Finalist> finalists_;
   SeveralReport report_;
 };

@@ -4,10 +4,10 @@
 //   report.entrants[report.winner].report;                // of its own session, in run/cpu or run/xla
 //
 // The defaults are timed for a moment first: a target whose default takes twice as long as another's gets no session,
-// and the time goes to the others. Each of these has a session of its own (session.h) in a part of the time, by how near
-// its default is to the fastest, one after the other; what one leaves, the next has. Then the answers are timed in turn, each by its own device, beside the default
-// of another compiler where a target has one, since that is what a user has today. The sample are sets of new devices,
-// as in measure/comparison.h.
+// and the time goes to the others (contenders.h). Each of these has a session of its own (session.h) in a part of the
+// time, by how near its default is to the fastest, one after the other; what one leaves, the next has. Then the answers
+// are timed in turn, each by its own device, beside the default of another compiler where a target has one, since that
+// is what a user has today. The sample are sets of new devices, as in measure/comparison.h.
 #pragma once
 
 #include <functional>

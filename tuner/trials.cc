@@ -87,27 +87,31 @@ absl::StatusOr<TrialResult> Trials::Measure(const Trial& trial) {
       KeyOf(SubjectOf(trial)), "program",
       trial.compiler.empty() ? absl::StrCat("config ", ConfigText(trial.config)) : trial.compiler,
       trial.predicted_seconds};
-  // A folder would never get over a failure of the default program.
-  const auto failures = wanted.key.subject == SubjectOf(usual_) ? measure::Measurements::Failures::kMeasureAgain
-                                                                : measure::Measurements::Failures::kFinal;
-  SMELT_ASSIGN_OR_RETURN(
-      measure::Measurements::Got got,
-      measurements_->Get(
-          wanted, [&](measure::Record* record) { return Time(trial, record); },
-          [&](measure::Record* record) { return TakeBackIfWrong(trial, &record->outcome); }, failures));
+  // The default is no rival of itself, however lucky its rounds are. A folder would never get over a failure of it.
+  const bool is_usual = wanted.key.subject == SubjectOf(usual_);
+  const auto failures =
+      is_usual ? measure::Measurements::Failures::kMeasureAgain : measure::Measurements::Failures::kFinal;
+  SMELT_ASSIGN_OR_RETURN(measure::Measurements::Got got,
+                         measurements_->Get(
+                             wanted, [&](measure::Record* record) { return Time(trial, /*rival=*/!is_usual, record); },
+                             [&](measure::Record* record) -> absl::StatusOr<bool> {
+                               if (is_usual) return false;
+                               return TakeBackIfWrong(trial, &record->outcome);
+                             },
+                             failures));
   TrialResult result{std::move(got.record.outcome), std::move(got.record.kernels), got.known,
                      got.record.hardware_seconds};
   if (!result.outcome.ok()) return result;
   Log(absl::StrFormat("trial %s: predicted %.4f ms, took %.4f of the default%s", wanted.key.subject,
                       1e3 * trial.predicted_seconds, result.outcome.relative(), got.known ? ", from the records" : ""));
-  if (result.outcome.relative() < best_relative()) {
+  if (!is_usual && result.outcome.relative() < best_relative()) {
     best_ = trial;
     best_outcome_ = result.outcome;
   }
   return result;
 }
 
-absl::Status Trials::Time(const Trial& trial, measure::Record* record) {
+absl::Status Trials::Time(const Trial& trial, bool rival, measure::Record* record) {
   measure::Runner::ProgramResult timed =
       runner_.TimeProgram(ToCandidate(trial), ToCandidate(usual_), options_.policy.repeats, options_.policy.seconds,
                           options_.kernel_rounds);
@@ -123,7 +127,7 @@ absl::Status Trials::Time(const Trial& trial, measure::Record* record) {
       record->kernels.push_back(
           {kernel.hash, kernel.seconds / static_cast<double>(kernel.executions), kernel.executions});
   }
-  if (!record->outcome.ok() || record->outcome.relative() >= best_relative()) return absl::OkStatus();
+  if (!rival || !record->outcome.ok() || record->outcome.relative() >= best_relative()) return absl::OkStatus();
   return Confirm(trial, &record->outcome);
 }
 

@@ -118,8 +118,8 @@ class Trials {
   std::string Path(const std::string& name) const;
 
  private:
-  // Times it in turn with the default.
-  absl::Status Time(const Trial& trial, measure::Record* record);
+  // Times it in turn with the default; for longer where it is a rival of the best that seems to win.
+  absl::Status Time(const Trial& trial, bool rival, measure::Record* record);
   // A new best must be right before it counts, one from the records included: it may not have been best when it was
   // measured. Whether the outcome changed.
   absl::StatusOr<bool> TakeBackIfWrong(const Trial& trial, measure::Outcome* outcome);

@@ -121,8 +121,7 @@ absl::StatusOr<fusion::Unfused> FlatProgram(const hlo::Module& captured) {
   return flat;
 }
 
-absl::StatusOr<XlaProgram> LoadXlaProgram(const std::string& path, const measure::WorkerOptions& worker,
-                                          double timeout_seconds, const CaptureFiles& files) {
+absl::StatusOr<XlaProgram> ReadXlaProgram(const std::string& path) {
   XlaProgram program;
   program.program.path = path;
   SMELT_ASSIGN_OR_RETURN(program.program.original, hlo::ReadModuleFile(path));
@@ -132,10 +131,16 @@ absl::StatusOr<XlaProgram> LoadXlaProgram(const std::string& path, const measure
   SMELT_ASSIGN_OR_RETURN(const std::string encoded, Encoded(*plain));
   program.xla_default = {.module_text = encoded, .compiler = "xla"};
   program.xla_no_library = {.module_text = encoded, .compiler = "xla_no_library"};
+  return program;
+}
+
+absl::StatusOr<XlaProgram> LoadXlaProgram(const std::string& path, const measure::WorkerOptions& worker,
+                                          double timeout_seconds, const CaptureFiles& files) {
+  SMELT_ASSIGN_OR_RETURN(XlaProgram program, ReadXlaProgram(path));
   SMELT_ASSIGN_OR_RETURN(const std::unique_ptr<hlo::Module> captured,
-                         files.without_library.empty()
-                             ? Captured(path, encoded, worker, timeout_seconds, &program.capture_seconds, "")
-                             : ReadCapture(files.without_library, *program.program.original));
+                         files.without_library.empty() ? Captured(path, program.xla_default.module_text, worker,
+                                                                  timeout_seconds, &program.capture_seconds, "")
+                                                       : ReadCapture(files.without_library, *program.program.original));
   SMELT_ASSIGN_OR_RETURN(program.program.flat, FlatProgram(*captured));
   return program;
 }

@@ -43,7 +43,10 @@ struct CaptureFiles {
   std::string without_library, with_library;
 };
 
-// Reads and verifies the file, and lets XLA's passes run over it in a child of its own that ends with this call, unless
+// Reads and verifies the file: all but what XLA's passes make of it.
+absl::StatusOr<XlaProgram> ReadXlaProgram(const std::string& path);
+
+// The same, and lets XLA's passes run over it in a child of its own that ends with this call, unless
 // what they made of it is known in the worker's cache folder.
 // DeadlineExceeded, Aborted: the passes took longer than `timeout_seconds`, or killed the child.
 absl::StatusOr<XlaProgram> LoadXlaProgram(const std::string& path, const measure::WorkerOptions& worker,

@@ -65,6 +65,10 @@ class XlaCpuTarget : public targets::Target {
     SMELT_ASSIGN_OR_RETURN(XlaProgram program, PrepareToTune(path, worker, kPolicy, start, budget, notes));
     return MakeTunable(*this, std::move(program));
   }
+  absl::StatusOr<measure::Candidate> Default(const std::string& path) const override {
+    SMELT_ASSIGN_OR_RETURN(XlaProgram program, ReadXlaProgram(path));
+    return std::move(program.xla_default);
+  }
   absl::StatusOr<std::unique_ptr<targets::Tunable>> Take(std::unique_ptr<hlo::Module> module,
                                                          const std::string&) const override {
     XlaProgram program;

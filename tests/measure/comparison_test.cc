@@ -108,6 +108,19 @@ TEST(CompareRounds, AMedianThatIsSlowerIsNotBetter) {
   EXPECT_FALSE(compared.better);
 }
 
+TEST(ChildrenToTell, ALargeGainAsksForFewAndASmallOneForAll) {
+  EXPECT_EQ(ChildrenToTell(0.5, 8), 4);
+  EXPECT_EQ(ChildrenToTell(0.1, 8), 5);
+  EXPECT_EQ(ChildrenToTell(0.01, 8), 8);
+  EXPECT_EQ(ChildrenToTell(0, 8), 8);
+  EXPECT_EQ(ChildrenToTell(0.5, 3), 3);
+}
+
+TEST(ChildrenToTell, SoManyTellTheGain) {
+  for (const double gain : {0.06, 0.1, 0.3})
+    EXPECT_GE(ShareOfBetter(0.015, gain, ChildrenToTell(gain, 8), 2000), 0.95) << gain;
+}
+
 TEST(CompareRounds, NothingToCompareIsNotBetter) { EXPECT_FALSE(CompareRounds({{}}, {{}}).better); }
 
 }  // namespace

@@ -28,9 +28,10 @@ struct Asked {
 // Seconds of one run by the way; empty: of the default.
 using PlantedSeconds = std::function<double(const std::string& way)>;
 
-class PlantedProgram : public measure::DeviceProgram {
+class PlantedDeviceProgram : public measure::DeviceProgram {
  public:
-  PlantedProgram(std::unique_ptr<hlo::Module> module, double seconds) : module_(std::move(module)), seconds_(seconds) {}
+  PlantedDeviceProgram(std::unique_ptr<hlo::Module> module, double seconds)
+      : module_(std::move(module)), seconds_(seconds) {}
   absl::Status TakeInputs(const measure::InputSource& source) override {
     std::vector<hlo::Shape> shapes;
     for (const hlo::Instruction* parameter : module_->entry()->Parameters()) shapes.push_back(parameter->shape());
@@ -82,7 +83,7 @@ class PlantedDevice : public measure::ProgramDevice {
     if (!module.ok()) return module.status();
     const double seconds = seconds_(way);
     if (seconds < 0) return absl::InternalError("it cannot be built");
-    return std::make_unique<PlantedProgram>(*std::move(module), seconds);
+    return std::make_unique<PlantedDeviceProgram>(*std::move(module), seconds);
   }
 
   const PlantedSeconds& seconds_;

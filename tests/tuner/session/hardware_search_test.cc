@@ -81,7 +81,7 @@ TEST_F(HardwareSearchTest, TriesFusionsTilesAndKnobs) {
   SessionState state(watched, options, *predictor, budget);
   ASSERT_TRUE(state.trials.Open(options.folder).ok());
   ASSERT_TRUE(state.trials.PrepareVerifier(5).ok());
-  state.BeginSearch(60);
+  state.BeginSearch([] { return 60.0; });
   const absl::Status status = SearchHardware(state, {watched.usual().config, {}, 0, ""});
   EXPECT_TRUE(status.ok() || absl::IsCancelled(status)) << status;
   EXPECT_GT(watched.knobs_seen, 0);

@@ -105,6 +105,19 @@ TEST_F(TrialsTest, WhatTheEndOfTimeCutsShortIsNoResult) {
   EXPECT_EQ(outcome->best(), 0.1);
 }
 
+// Timed in turn with itself it is the faster one every other time.
+TEST_F(TrialsTest, TheDefaultIsNoRivalOfItself) {
+  for (int run = 0; run < 6; ++run) {
+    fs::remove_all(folder_);
+    const std::unique_ptr<Trials> trials = Open();
+    const absl::StatusOr<TrialResult> usual = trials->Measure(trials->usual());
+    ASSERT_TRUE(usual.ok()) << usual.status();
+    ASSERT_TRUE(usual->outcome.ok()) << usual->outcome.message;
+    EXPECT_EQ(trials->best_outcome(), nullptr);
+    EXPECT_EQ(trials->best_relative(), 1);
+  }
+}
+
 TEST_F(TrialsTest, TilesAreTriedAsLongAsThereIsTime) {
   const std::unique_ptr<Trials> trials = Open();
   ASSERT_TRUE(trials->PrepareVerifier(60).ok());
