@@ -100,7 +100,14 @@ Execution::InstructionList Execution::Resolve(const Sequence& steps) {
     instruction.pointers = pointers_.size();
     for (BufferId id : step.reads) AddPointer(id);
     for (BufferId id : step.writes) AddPointer(id);
-    if (step.kind == Step::Kind::kKernel) instruction.code = jobs_[step.job].code.get();
+    if (step.kind == Step::Kind::kKernel) {
+      instruction.code = jobs_[step.job].code.get();
+      const std::vector<PhaseDescriptor>& phases = instruction.code->descriptor().phases;
+      if (phases.size() == 1 && step.skipped == 0 && (phases[0].extent <= 1 || threads_ == 1)) {
+        instruction.only = instruction.code->function(0);
+        instruction.extent = phases[0].extent;
+      }
+    }
     if (step.kind == Step::Kind::kCopy) instruction.bytes = program_.buffers[step.writes[0]].bytes;
     for (const Sequence& sequence : step.sequences) instruction.sequences.push_back(Resolve(sequence));
     list.push_back(std::move(instruction));
@@ -154,6 +161,10 @@ Status Execution::RunList(const InstructionList& list) {
     if (options_->cancel != nullptr && options_->cancel->load(std::memory_order_relaxed)) {
       return Failed(Status::Code::kCancelled, "the run was cancelled");
     }
+    if (instruction.only != nullptr && options_->kernel_seconds == nullptr) {
+      instruction.only(&pointers_[instruction.pointers], scratch_.data(), 0, instruction.extent);
+      continue;
+    }
     if (instruction.kind == Step::Kind::kKernel && options_->kernel_seconds == nullptr) {
       RunKernel(*instruction.code, &pointers_[instruction.pointers], scratch_.data(), scratch_stride_, pool_,
                 instruction.step->skipped);
@@ -201,6 +212,8 @@ Status Execution::RunOne(const Instruction& instruction) {
       return RunWhile(instruction);
     case Step::Kind::kConditional:
       return RunConditional(instruction);
+    case Step::Kind::kRepeat:
+      return RunRepeat(instruction);
   }
   return Status();
 }
@@ -215,6 +228,17 @@ Status Execution::RunWhile(const Instruction& instruction) {
     }
     if (Status status = RunList(instruction.sequences[1]); !status.ok()) return status;
   }
+}
+
+Status Execution::RunRepeat(const Instruction& instruction) {
+  for (int64_t trip = 0; trip < instruction.step->trips; ++trip) {
+    // An empty body makes a loop too.
+    if (options_->cancel != nullptr && options_->cancel->load(std::memory_order_relaxed)) {
+      return Failed(Status::Code::kCancelled, "the run was cancelled");
+    }
+    if (Status status = RunList(instruction.sequences[0]); !status.ok()) return status;
+  }
+  return Status();
 }
 
 Status Execution::RunConditional(const Instruction& instruction) {

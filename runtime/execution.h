@@ -55,6 +55,8 @@ class Execution {
     Step::Kind kind;
     const Step* step;
     const KernelCode* code = nullptr;
+    PhaseFunction only = nullptr;  // of a kernel that is one phase on the caller's thread
+    int64_t extent = 0;            // its
     size_t pointers = 0;
     int64_t bytes = 0;                                // kCopy
     std::vector<std::vector<Instruction>> sequences;  // control flow
@@ -72,6 +74,7 @@ class Execution {
   Status RunOne(const Instruction& instruction);
   Status RunWhile(const Instruction& instruction);
   Status RunConditional(const Instruction& instruction);
+  Status RunRepeat(const Instruction& instruction);
 
   // A place of pointers_ that holds a buffer of the caller, or, for the setup, one at an offset of its memory.
   struct CallerPointer {

@@ -45,6 +45,7 @@ struct Step {
     kUpdateSlice,  // writes reads[0] into writes[0] at the indices reads[1..]
     kWhile,        // while (condition; reads[0]) body; reads[0] is written by the condition or before
     kConditional,  // branches[reads[0]]
+    kRepeat,       // the body, `trips` times
   };
   Kind kind = Kind::kCopy;
   int32_t info = -1;       // of the program's list of kernels, for kernels, opaque operations and updates
@@ -55,7 +56,8 @@ struct Step {
   std::vector<BufferId> writes;
   int32_t update = -1;              // kUpdateSlice: which of Program::updates
   bool predicate_form = false;      // kConditional: reads[0] is a pred, and true is branch 0
-  std::vector<Sequence> sequences;  // kWhile: condition, body; kConditional: branches
+  std::vector<Sequence> sequences;  // kWhile: condition, body; kConditional: branches; kRepeat: body
+  int64_t trips = 0;                // kRepeat: at least 1
   PhaseSet skipped = 0;             // kKernel: phases that do not run in this step
 };
 

@@ -46,9 +46,14 @@ void UpdateSliceInPlace(const SliceUpdate& update, void* array, const void* valu
     to += std::clamp<int64_t>(ReadIndex(update, start), 0, limit) * stride;
     stride *= update.dimensions[i];
   }
+  // A row of an array, in a loop of small kernels, is one run.
+  if (std::all_of(sizes.begin(), sizes.begin() + outer, [](int64_t size) { return size == 1; })) {
+    std::memcpy(to, values, run);
+    return;
+  }
   // An odometer over the dimensions outside the run, without allocating for ranks that occur.
-  int64_t index[kMaxUpdateRank] = {};
-  int64_t strides[kMaxUpdateRank];
+  int64_t index[kMaxUpdateRank], strides[kMaxUpdateRank];
+  std::fill_n(index, rank, 0);
   stride = element;
   for (int64_t i = rank - 1; i >= 0; --i) {
     strides[i] = stride;

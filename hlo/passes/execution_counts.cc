@@ -12,8 +12,9 @@ namespace {
 double Times(const hlo::Instruction& caller, size_t called) {
   if (caller.opcode() != hlo::Opcode::kWhile) return 1;
   const std::optional<int64_t> trips = hlo::TripCount(caller);
-  const double body = trips ? static_cast<double>(*trips) : kUnknownTrips;
-  return called == 0 ? body : body + 1;  // a while's called computations are its body, then its condition
+  // A while's called computations are its body, then its condition, which nobody asks where the count is plain.
+  if (trips) return called == 0 ? static_cast<double>(*trips) : 0;
+  return called == 0 ? kUnknownTrips : kUnknownTrips + 1;
 }
 
 }  // namespace

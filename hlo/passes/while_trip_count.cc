@@ -7,13 +7,40 @@
 namespace smelt::hlo {
 namespace {
 
-// The index of the element of the computation's parameter that an instruction is.
-std::optional<int64_t> ElementOfState(const Instruction& x) {
-  if (x.opcode() != Opcode::kGetTupleElement || x.operand(0)->opcode() != Opcode::kParameter) return std::nullopt;
+// An instruction of a loop's body or condition, or one within a fusion of it.
+struct Place {
+  const Instruction* x;
+  const Instruction* fusion = nullptr;
+
+  Place Operand(int64_t i) const {
+    const Instruction* operand = x->operand(i);
+    if (fusion == nullptr || operand->opcode() != Opcode::kParameter) return {operand, fusion};
+    return {fusion->operand(operand->attributes<ParameterAttributes>().number)};
+  }
+};
+
+// What computes a value: a fusion's root where that is a fusion's result.
+Place Producer(const Instruction* x) {
+  if (x->opcode() == Opcode::kFusion && x->called(0)->root()->opcode() != Opcode::kTuple)
+    return {x->called(0)->root(), x};
+  if (x->opcode() != Opcode::kGetTupleElement || x->operand(0)->opcode() != Opcode::kFusion) return {x};
+  const Instruction* root = x->operand(0)->called(0)->root();
+  if (root->opcode() != Opcode::kTuple) return {x};
+  return {root->operand(x->attributes<TupleIndexAttributes>().index), x->operand(0)};
+}
+
+// The index of the element of the computation's parameter that a value is.
+std::optional<int64_t> ElementOfState(const Place& place) {
+  const Instruction& x = *place.x;
+  if (place.fusion != nullptr || x.opcode() != Opcode::kGetTupleElement ||
+      x.operand(0)->opcode() != Opcode::kParameter) {
+    return std::nullopt;
+  }
   return x.attributes<TupleIndexAttributes>().index;
 }
 
-std::optional<int64_t> IntegerConstant(const Instruction& x) {
+std::optional<int64_t> IntegerConstant(const Place& place) {
+  const Instruction& x = *place.x;
   if (!x.shape().IsArray() || x.shape().ElementCount() != 1 || !IsInteger(x.shape().element_type)) return std::nullopt;
   const Literal* literal = UniformLiteral(x);
   if (literal == nullptr) return std::nullopt;
@@ -57,30 +84,31 @@ bool Fits(Wide value, PrimitiveType type) {
 }  // namespace
 
 std::optional<int64_t> TripCount(const Instruction& loop) {
-  const Instruction* condition = loop.called(1)->root();
+  const Place condition = Producer(loop.called(1)->root());
   const Instruction* body = loop.called(0)->root();
   const Instruction* init = loop.operand(0);
-  if (condition->opcode() != Opcode::kCompare || body->opcode() != Opcode::kTuple || init->opcode() != Opcode::kTuple) {
+  if (condition.x->opcode() != Opcode::kCompare || body->opcode() != Opcode::kTuple ||
+      init->opcode() != Opcode::kTuple) {
     return std::nullopt;
   }
-  ComparisonDirection direction = condition->attributes<CompareAttributes>().direction;
-  std::optional<int64_t> index = ElementOfState(*condition->operand(0));
-  std::optional<int64_t> bound = IntegerConstant(*condition->operand(1));
+  ComparisonDirection direction = condition.x->attributes<CompareAttributes>().direction;
+  std::optional<int64_t> index = ElementOfState(condition.Operand(0));
+  std::optional<int64_t> bound = IntegerConstant(condition.Operand(1));
   if (!index) {
-    index = ElementOfState(*condition->operand(1));
-    bound = IntegerConstant(*condition->operand(0));
+    index = ElementOfState(condition.Operand(1));
+    bound = IntegerConstant(condition.Operand(0));
     direction = Swapped(direction);
   }
   if (!index || !bound || *index >= body->operand_count() || *index >= init->operand_count()) return std::nullopt;
-  const std::optional<int64_t> start = IntegerConstant(*init->operand(*index));
+  const std::optional<int64_t> start = IntegerConstant({init->operand(*index)});
   if (!start) return std::nullopt;
   const PrimitiveType type = init->operand(*index)->shape().element_type;
 
-  const Instruction& next = *body->operand(*index);
+  const Place next = Producer(body->operand(*index));
   std::optional<int64_t> step;
-  if (next.opcode() == Opcode::kAdd) {
+  if (next.x->opcode() == Opcode::kAdd) {
     for (int side = 0; side < 2 && !step; ++side) {
-      if (ElementOfState(*next.operand(side)) == index) step = IntegerConstant(*next.operand(1 - side));
+      if (ElementOfState(next.Operand(side)) == index) step = IntegerConstant(next.Operand(1 - side));
     }
   } else if (ElementOfState(next) == index) {
     step = 0;

@@ -4,7 +4,7 @@
 //
 // The loops that are recognised count by an integer element of the loop's tuple that starts at a constant, to which the
 // body adds a constant, and which the condition compares with a constant. Absent for everything else, and where the
-// counter would wrap.
+// counter would wrap. Fusions of the counter are looked into.
 #pragma once
 
 #include <cstdint>

@@ -94,6 +94,8 @@ class PlanCheck {
         return step.reads.size() == 1 && step.sequences.size() == 2;
       case Step::Kind::kConditional:
         return step.reads.size() == 1 && !step.sequences.empty();
+      case Step::Kind::kRepeat:
+        return step.trips >= 1 && step.sequences.size() == 1;
       case Step::Kind::kOpaque:
         break;
     }

@@ -58,6 +58,7 @@ void Write(const Sequence& steps, ByteWriter* out) {
     out->Add(int64_t{step.update});
     out->Add(int64_t{step.predicate_form});
     out->Add(static_cast<int64_t>(step.skipped));
+    out->Add(step.trips);
     out->Add(static_cast<int64_t>(step.sequences.size()));
     for (const Sequence& sequence : step.sequences) Write(sequence, out);
   }
@@ -148,9 +149,9 @@ class PlanReader {
   }
   bool Read(Step* step) {
     int64_t skipped, sequences;
-    if (!ReadKind(Step::Kind::kConditional, &step->kind) || !Read(&step->in_place) || !Read(&step->job) ||
+    if (!ReadKind(Step::Kind::kRepeat, &step->kind) || !Read(&step->in_place) || !Read(&step->job) ||
         !ReadList(&step->reads) || !ReadList(&step->writes) || !Read(&step->update) || !Read(&step->predicate_form) ||
-        !Read(&skipped) || !in_.ReadCount(&sequences)) {
+        !Read(&skipped) || !Read(&step->trips) || !in_.ReadCount(&sequences)) {
       return false;
     }
     step->skipped = static_cast<PhaseSet>(skipped);

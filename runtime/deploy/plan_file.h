@@ -22,7 +22,7 @@
 namespace smelt::runtime::deploy {
 
 // Files of another version are refused.
-inline constexpr int64_t kPlanVersion = 2;
+inline constexpr int64_t kPlanVersion = 3;
 
 inline constexpr char kPlanName[] = "plan.bin";
 inline constexpr char kCodeName[] = "kernels.so";

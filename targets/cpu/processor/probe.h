@@ -10,7 +10,8 @@
 namespace smelt::cpu {
 
 // Fills the peaks and overheads of `target`, whose names, widths and cache sizes are already those of this machine.
-// Takes about a second. Each figure is the best of several repeats.
+// Takes about two seconds. Each figure is the best of many short runs, so that other work on this machine changes it
+// little.
 absl::Status MeasureTarget(Target* target);
 
 // The figures by themselves, each the best of several repeats on the calling thread. `bytes`: of the array that is

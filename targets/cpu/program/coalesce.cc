@@ -19,7 +19,8 @@ struct CopySite {
 void CollectCopies(const runtime::Sequence& steps, int depth, std::vector<CopySite>* copies) {
   for (const runtime::Step& step : steps) {
     if (step.kind == runtime::Step::Kind::kCopy) copies->push_back({step.reads[0], step.writes[0], depth});
-    const int inner = step.kind == runtime::Step::Kind::kWhile ? depth + 1 : depth;
+    const bool is_loop = step.kind == runtime::Step::Kind::kWhile || step.kind == runtime::Step::Kind::kRepeat;
+    const int inner = is_loop ? depth + 1 : depth;
     for (const runtime::Sequence& sequence : step.sequences) CollectCopies(sequence, inner, copies);
   }
 }

@@ -52,6 +52,10 @@ class Liveness {
       for (runtime::BufferId id : step.writes) {
         if (step.in_place && !written->contains(id)) exposed->insert(id);
       }
+      if (step.kind == runtime::Step::Kind::kRepeat) {
+        Exposed(step.sequences[0], written, exposed);  // it runs at least once
+        continue;
+      }
       std::vector<BufferSet> inner(step.sequences.size(), *written);
       for (size_t i = 0; i < step.sequences.size(); ++i) Exposed(step.sequences[i], &inner[i], exposed);
       if (step.kind == runtime::Step::Kind::kWhile && !inner[0].contains(step.reads[0])) exposed->insert(step.reads[0]);
@@ -96,6 +100,9 @@ class Liveness {
           break;
         case runtime::Step::Kind::kConditional:
           ProcessConditional(*step);
+          break;
+        case runtime::Step::Kind::kRepeat:
+          ProcessRepeat(*step);
           break;
         case runtime::Step::Kind::kUpdateSlice:
         case runtime::Step::Kind::kCopy:
@@ -146,6 +153,21 @@ class Liveness {
     OpenSet(tested);
     Process(condition);
     position_ -= 2;  // the end of the condition has no step; the beginning of the loop
+    const BufferSet before = LiveSet();
+    CloseAll(2 * position_ + 1);
+    OpenSet(before);
+  }
+
+  void ProcessRepeat(const runtime::Step& step) {
+    const runtime::Sequence& body = step.sequences[0];
+    BufferSet header = LiveSet();
+    CloseAll(2 * position_ - 1);
+    --position_;  // the end of the loop
+    BufferSet written;
+    Exposed(body, &written, &header);
+    OpenSet(header);
+    Process(body);
+    position_ -= 2;  // the end of the body has no step; the beginning of the loop
     const BufferSet before = LiveSet();
     CloseAll(2 * position_ + 1);
     OpenSet(before);

@@ -13,6 +13,7 @@
 #include "hlo/fingerprint.h"
 #include "hlo/known/known_parameters.h"
 #include "hlo/literal.h"
+#include "hlo/passes/while_trip_count.h"
 #include "runtime/update_slice.h"
 #include "targets/cpu/program/peel_updates.h"
 #include "targets/cpu/program/runtime_size_region.h"
@@ -577,6 +578,8 @@ class Builder {
   absl::StatusOr<Leaves> While(const Instruction& instruction, const Leaves& init, int depth, runtime::Sequence* out) {
     const Computation& body = *instruction.called(0);
     const Computation& condition = *instruction.called(1);
+    const std::optional<int64_t> trips = hlo::TripCount(instruction);
+    if (trips == 0) return init;
     const std::vector<bool> passed_through = PassedThrough(body);
     Leaves state;
     for (size_t i = 0; i < init.size(); ++i) {
@@ -588,11 +591,16 @@ class Builder {
       AddCopy(init[i], state[i], out);
     }
     runtime::Step step;
-    step.kind = runtime::Step::Kind::kWhile;
-    step.sequences.resize(2);
-    SMELT_ASSIGN_OR_RETURN(Leaves predicate, Inline(condition, {state}, depth + 1, &step.sequences[0]));
-    step.reads = {predicate[0]};
-    runtime::Sequence& steps = step.sequences[1];
+    if (trips) {
+      step.kind = runtime::Step::Kind::kRepeat;
+      step.trips = *trips;
+    } else {
+      step.kind = runtime::Step::Kind::kWhile;
+      SMELT_ASSIGN_OR_RETURN(const Leaves predicate,
+                             Inline(condition, {state}, depth + 1, &step.sequences.emplace_back()));
+      step.reads = {predicate[0]};
+    }
+    runtime::Sequence& steps = step.sequences.emplace_back();
     SMELT_ASSIGN_OR_RETURN(Leaves next, Inline(body, {state}, depth + 1, &steps));
     // All of the next state is assigned at once: a leaf that comes from another leaf of the old state is saved before
     // that one is overwritten.

@@ -113,6 +113,27 @@ TEST(SimplifyWhileLoops, ASharedBodyIsCopiedBeforeItChanges) {
   EXPECT_TRUE(VerifyModule(*module).ok());
 }
 
+TEST(TripCount, LooksIntoFusionsOfTheCounter) {
+  const auto module = Parse(R"(HloModule m
+next { i = s32[] parameter(0) c = s32[] constant(2) ROOT j = s32[] add(c, i) }
+next_and_more { x = f32[4] parameter(0) i = s32[] parameter(1) c = s32[] constant(2) j = s32[] add(i, c) y = f32[4] negate(x)
+  ROOT r = (f32[4], s32[]) tuple(y, j) }
+is_less { i = s32[] parameter(0) c = s32[] constant(9) ROOT p = pred[] compare(i, c), direction=LT }
+body { s = (s32[], f32[4]) parameter(0) i = s32[] get-tuple-element(s), index=0 x = f32[4] get-tuple-element(s), index=1
+  j = s32[] fusion(i), kind=kLoop, calls=next ROOT r = (s32[], f32[4]) tuple(j, x) }
+other_body { s = (s32[], f32[4]) parameter(0) i = s32[] get-tuple-element(s), index=0
+  x = f32[4] get-tuple-element(s), index=1 f = (f32[4], s32[]) fusion(x, i), kind=kLoop, calls=next_and_more
+  y = f32[4] get-tuple-element(f), index=0 j = s32[] get-tuple-element(f), index=1
+  ROOT r = (s32[], f32[4]) tuple(j, y) }
+condition { s = (s32[], f32[4]) parameter(0) i = s32[] get-tuple-element(s), index=0
+  ROOT p = pred[] fusion(i), kind=kLoop, calls=is_less }
+ENTRY e { z = s32[] constant(0) x = f32[4] parameter(0) t = (s32[], f32[4]) tuple(z, x)
+  v = (s32[], f32[4]) while(t), body=body, condition=condition y = f32[4] get-tuple-element(v), index=1
+  u = (s32[], f32[4]) tuple(z, y) ROOT w = (s32[], f32[4]) while(u), body=other_body, condition=condition })");
+  EXPECT_EQ(TripCount(*module->entry()->root()), 5);
+  EXPECT_EQ(TripCount(*module->entry()->root()->operand(0)->operand(1)->operand(0)), 5);
+}
+
 TEST(TripCount, FollowsTheComparison) {
   auto count = [](std::string_view type, std::string_view start, std::string_view step, std::string_view bound,
                   std::string_view direction) {

@@ -40,7 +40,8 @@ DeployedPlan SamplePlan() {
   Step sort{.kind = Step::Kind::kNative, .job = 1, .reads = {2}, .writes = {4}};
   Step loop{.kind = Step::Kind::kWhile, .reads = {6}, .sequences = {{sort}, {kernel, sort}}};
   Step copy{.kind = Step::Kind::kCopy, .reads = {6}, .writes = {5}};
-  program.steps = {kernel, loop, copy};
+  Step repeat{.kind = Step::Kind::kRepeat, .sequences = {{sort}}, .trips = 7};
+  program.steps = {kernel, loop, copy, repeat};
   return plan;
 }
 
@@ -51,6 +52,7 @@ TEST(PlanFile, IsReadAsItWasWritten) {
   ASSERT_TRUE(status.ok()) << status.message;
   EXPECT_EQ(WritePlanFile(read), bytes);
   EXPECT_EQ(read.program.steps[1].sequences[1][0].skipped, 1);
+  EXPECT_EQ(read.program.steps[3].trips, 7);
   EXPECT_EQ(std::get<native::SortPlan>(read.jobs[1].native).keys[0].order.descending, true);
 }
 
@@ -83,7 +85,7 @@ TEST(PlanFile, AnotherVersionSaysWhichItNeeds) {
   DeployedPlan read;
   const Status status = ReadPlanFile(bytes, "plan.bin", &read);
   EXPECT_EQ(status.code, Status::Code::kFailedPrecondition);
-  EXPECT_THAT(status.message, HasSubstr("has version 9, and this library reads version 2"));
+  EXPECT_THAT(status.message, HasSubstr("has version 9, and this library reads version 3"));
 }
 
 // What the checksum does not tell: whoever wrote it was wrong.
@@ -101,6 +103,8 @@ TEST(PlanFile, PartsThatDoNotFitEachOtherAreRefused) {
       {"too few buffers", [](DeployedPlan& plan) { plan.program.steps[0].writes.pop_back(); }},
       {"no such update", [](DeployedPlan& plan) { plan.program.steps[2].kind = Step::Kind::kUpdateSlice; }},
       {"the evaluator", [](DeployedPlan& plan) { plan.program.steps[2].kind = Step::Kind::kOpaque; }},
+      {"a loop without a turn", [](DeployedPlan& plan) { plan.program.steps[3].trips = 0; }},
+      {"a loop without a body", [](DeployedPlan& plan) { plan.program.steps[3].sequences.clear(); }},
       {"half a loop", [](DeployedPlan& plan) { plan.program.steps[1].sequences.pop_back(); }},
       {"no threads", [](DeployedPlan& plan) { plan.threads = 0; }},
       {"a copy of too much", [](DeployedPlan& plan) { plan.program.buffers[6].bytes = 0; }},

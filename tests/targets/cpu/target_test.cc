@@ -65,7 +65,7 @@ TEST(Target, MeasuresThisMachineOnceAndRemembers) {
   for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
     if (!entry.is_regular_file() || entry.path().filename().string().starts_with(".")) continue;
     ++files;
-    std::ofstream(entry.path()) << "smelt target 1\npeak_flops_f32 1\n";
+    std::ofstream(entry.path()) << "smelt target 2\npeak_flops_f32 1\n";
   }
   EXPECT_EQ(files, 1);
   EXPECT_GT(DetectTarget().peak_flops_f32, 1e8);

@@ -137,8 +137,31 @@ ENTRY main { p = f32[16] parameter(0)
   }
 }
 
+TEST(Executable, AsksTheConditionWhereTheCountIsNotPlain) {
+  for (const char* first : {"3", "500"}) {
+    RunBoth(absl::StrCat(R"(HloModule m
+body { s = (f32[16], f32[], f32[16]) parameter(0)
+  a = f32[16] get-tuple-element(s), index=0
+  x = f32[] get-tuple-element(s), index=1
+  b = f32[16] get-tuple-element(s), index=2
+  y = f32[] add(x, x)
+  c = f32[16] add(a, b)
+  ROOT t = (f32[16], f32[], f32[16]) tuple(c, y, a) }
+cond { s = (f32[16], f32[], f32[16]) parameter(0)
+  x = f32[] get-tuple-element(s), index=1
+  n = f32[] constant(100)
+  ROOT l = pred[] compare(x, n), direction=LT }
+ENTRY main { p = f32[16] parameter(0)
+  q = f32[16] parameter(1)
+  x = f32[] constant()",
+                         first, R"()
+  t = (f32[16], f32[], f32[16]) tuple(p, x, q)
+  ROOT w = (f32[16], f32[], f32[16]) while(t), condition=cond, body=body })"));
+  }
+}
+
 TEST(Executable, RotatesStateAndUsesOldAndNewValues) {
-  RunBoth(R"(HloModule m
+  const Outcome outcome = RunBoth(R"(HloModule m
 body { s = (f32[16], f32[16], f32[16], s32[], f32[16]) parameter(0)
   a = f32[16] get-tuple-element(s), index=0
   b = f32[16] get-tuple-element(s), index=1
@@ -163,6 +186,9 @@ ENTRY main { p = f32[16] parameter(0)
   b = f32[16] get-tuple-element(v), index=1
   d = f32[16] subtract(a, b)
   ROOT r = (f32[16], f32[16], f32[16]) tuple(d, q, a) })");
+  ASSERT_NE(outcome.executable, nullptr);
+  for (const KernelInfo& kernel : outcome.executable->kernels())
+    EXPECT_NE(kernel.name, "l") << "a count that is plain asks no condition";
 }
 
 TEST(Executable, RunsNestedLoopsWhoseInnerStateComesFromTheOuter) {
