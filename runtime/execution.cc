@@ -156,20 +156,35 @@ Status Execution::Run(std::span<const void* const> inputs, std::span<void* const
   return RunList(list_);
 }
 
+// What cannot fail. False: it is not of that kind, and did not run.
+inline bool Execution::RunAtOnce(const Instruction& instruction) {
+  void* const* pointers = &pointers_[instruction.pointers];
+  if (instruction.only != nullptr) {
+    instruction.only(pointers, scratch_.data(), 0, instruction.extent);
+    return true;
+  }
+  switch (instruction.kind) {
+    case Step::Kind::kKernel:
+      RunKernel(*instruction.code, pointers, scratch_.data(), scratch_stride_, pool_, instruction.step->skipped);
+      return true;
+    case Step::Kind::kCopy:
+      if (instruction.bytes > 0) std::memcpy(pointers[1], pointers[0], instruction.bytes);
+      return true;
+    case Step::Kind::kUpdateSlice:
+      UpdateSliceInPlace(program_.updates[instruction.step->update], pointers[instruction.step->reads.size()],
+                         pointers[0], pointers + 1);
+      return true;
+    default:
+      return false;
+  }
+}
+
 Status Execution::RunList(const InstructionList& list) {
   for (const Instruction& instruction : list) {
     if (options_->cancel != nullptr && options_->cancel->load(std::memory_order_relaxed)) {
       return Failed(Status::Code::kCancelled, "the run was cancelled");
     }
-    if (instruction.only != nullptr && options_->kernel_seconds == nullptr) {
-      instruction.only(&pointers_[instruction.pointers], scratch_.data(), 0, instruction.extent);
-      continue;
-    }
-    if (instruction.kind == Step::Kind::kKernel && options_->kernel_seconds == nullptr) {
-      RunKernel(*instruction.code, &pointers_[instruction.pointers], scratch_.data(), scratch_stride_, pool_,
-                instruction.step->skipped);
-      continue;
-    }
+    if (options_->kernel_seconds == nullptr && RunAtOnce(instruction)) continue;
     if (Status status = RunTimed(instruction); !status.ok()) return status;
   }
   return Status();
@@ -190,30 +205,26 @@ Status Execution::RunTimed(const Instruction& instruction) {
 }
 
 Status Execution::RunOne(const Instruction& instruction) {
+  if (RunAtOnce(instruction)) return Status();
   void* const* pointers = &pointers_[instruction.pointers];
   const size_t reads = instruction.step->reads.size();
   switch (instruction.kind) {
-    case Step::Kind::kKernel:
-      RunKernel(*instruction.code, pointers, scratch_.data(), scratch_stride_, pool_, instruction.step->skipped);
-      return Status();
     case Step::Kind::kNative:
       jobs_[instruction.step->job].native->Run({pointers, pointers + reads, &pool_, native_scratch_.data()});
       return Status();
     case Step::Kind::kOpaque:
       return jobs_[instruction.step->job].opaque({pointers, reads}, {pointers + reads, instruction.step->writes.size()},
                                                  threads_, options_->cancel);
-    case Step::Kind::kCopy:
-      if (instruction.bytes > 0) std::memcpy(pointers[1], pointers[0], instruction.bytes);
-      return Status();
-    case Step::Kind::kUpdateSlice:
-      UpdateSliceInPlace(program_.updates[instruction.step->update], pointers[reads], pointers[0], pointers + 1);
-      return Status();
     case Step::Kind::kWhile:
       return RunWhile(instruction);
     case Step::Kind::kConditional:
       return RunConditional(instruction);
     case Step::Kind::kRepeat:
       return RunRepeat(instruction);
+    case Step::Kind::kKernel:
+    case Step::Kind::kCopy:
+    case Step::Kind::kUpdateSlice:
+      break;
   }
   return Status();
 }

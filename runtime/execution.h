@@ -70,6 +70,7 @@ class Execution {
   Status Allocate();
   bool IsSetUp(std::span<const void* const> inputs) const;
   Status RunList(const InstructionList& list);
+  bool RunAtOnce(const Instruction& instruction);
   Status RunTimed(const Instruction& instruction);
   Status RunOne(const Instruction& instruction);
   Status RunWhile(const Instruction& instruction);

@@ -164,10 +164,8 @@ absl::StatusOr<ElementwiseKernel> FindElementwiseKernel(Opcode opcode, absl::Spa
     case Opcode::kReducePrecision: {
       const auto& precision = std::get<ReducePrecisionAttributes>(attributes);
       kernel.exponent_bits = static_cast<int>(std::clamp<int64_t>(precision.exponent_bits, 1, 11));
-      // Computed in f32, whose exponents are more; as many as f16 has leave its subnormal numbers alone.
-      if (from == PrimitiveType::kF16 && kernel.exponent_bits >= 5) kernel.exponent_bits = 11;
       kernel.mantissa_bits = static_cast<int>(std::clamp<int64_t>(precision.mantissa_bits, 0, 52));
-      kernel.function = FindReducePrecisionLoop(computed);
+      kernel.function = FindReducePrecisionLoop(from);
       break;
     }
     default:

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "hlo/evaluator/kernel_table.h"
+#include "hlo/small_float.h"
 
 namespace smelt::hlo {
 namespace {
@@ -31,40 +32,47 @@ constexpr auto kMinimum = []<typename T>(T a, T b) -> T {
 
 constexpr auto kSign = []<typename T>(T x) -> T { return x > 0 ? T{1} : x < 0 ? T{-1} : x; };
 
+// The pattern of a number of a format with so many bits of mantissa and this bias, with what reduce-precision leaves of
+// it. Subnormal numbers keep so many bits of their place, not of themselves, as XLA has it.
+template <typename U>
+U ReducePrecision(U bits, int mantissa, int bias, const ElementwiseKernel& kernel) {
+  const U sign_bit = U(U{1} << (sizeof(U) * 8 - 1));
+  const U infinity = U(U((U{1} << (sizeof(U) * 8 - 1 - mantissa)) - 1) << mantissa);
+  const U sign = bits & sign_bit;
+  U magnitude = bits & ~sign_bit;
+  if (magnitude > infinity) return bits;
+  const int dropped = std::max(0, mantissa - kernel.mantissa_bits);
+  if (dropped > 0 && magnitude < infinity) {
+    const U half = U(U{1} << (dropped - 1));
+    magnitude = U(magnitude + half - 1 + (magnitude >> dropped & 1));
+    magnitude &= U(~((U{1} << dropped) - 1));
+  }
+  const int reduced_bias = (1 << (kernel.exponent_bits - 1)) - 1;
+  if (reduced_bias < bias) {
+    // Beyond the largest exponent: infinity. Below the smallest normal one: zero, subnormals of the format are flushed.
+    const int exponent = static_cast<int>(magnitude >> mantissa) - bias;
+    if (exponent > reduced_bias) magnitude = infinity;
+    if (exponent < 1 - reduced_bias) magnitude = 0;
+  }
+  return U(sign | magnitude);
+}
+
 template <typename T>
 void ReducePrecisionLoop(const void* const* operands, void* result, int64_t count, const ElementwiseKernel& kernel) {
-  using U = Bits<T>;
-  constexpr int kMantissa = std::numeric_limits<T>::digits - 1;
-  constexpr int kBias = std::numeric_limits<T>::max_exponent - 1;
+  constexpr int kMantissa = std::numeric_limits<T>::digits - 1, kBias = std::numeric_limits<T>::max_exponent - 1;
   const T* a = static_cast<const T*>(operands[0]);
   T* r = static_cast<T*>(result);
-  const int dropped = std::max(0, kMantissa - kernel.mantissa_bits);
-  const int bias = (1 << (kernel.exponent_bits - 1)) - 1;
-  const bool narrower = bias < kBias;
-  constexpr U kSignBit = U{1} << (sizeof(T) * 8 - 1);
-  constexpr U kInfinity = U((U{1} << (sizeof(T) * 8 - 1 - kMantissa)) - 1) << kMantissa;
-  for (int64_t i = 0; i < count; ++i) {
-    U bits = std::bit_cast<U>(a[i]);
-    const U sign = bits & kSignBit;
-    U magnitude = bits & ~kSignBit;
-    if (magnitude > kInfinity) {
-      r[i] = a[i];
-      continue;
-    }
-    if (dropped > 0 && magnitude < kInfinity) {
-      const U half = U{1} << (dropped - 1);
-      magnitude += half - 1 + (magnitude >> dropped & 1);
-      magnitude &= ~((U{1} << dropped) - 1);
-    }
-    if (narrower) {
-      // Beyond the largest exponent: infinity. Below the smallest normal one: zero, subnormals of the format are
-      // flushed.
-      const int exponent = static_cast<int>(magnitude >> kMantissa) - kBias;
-      if (exponent > bias) magnitude = kInfinity;
-      if (exponent < 1 - bias) magnitude = 0;
-    }
-    r[i] = std::bit_cast<T>(static_cast<U>(sign | magnitude));
-  }
+  for (int64_t i = 0; i < count; ++i)
+    r[i] = std::bit_cast<T>(ReducePrecision(std::bit_cast<Bits<T>>(a[i]), kMantissa, kBias, kernel));
+}
+
+// Of numbers of f16, which come as f32: in their own format, where numbers are subnormal that are none in f32.
+void ReducePrecisionF16Loop(const void* const* operands, void* result, int64_t count, const ElementwiseKernel& kernel) {
+  const FloatFormat& format = GetFloatFormat(PrimitiveType::kF16);
+  const float* a = static_cast<const float*>(operands[0]);
+  float* r = static_cast<float*>(result);
+  for (int64_t i = 0; i < count; ++i)
+    r[i] = Float16ToFloat(ReducePrecision(FloatToFloat16(a[i]), format.mantissa_bits, format.bias, kernel));
 }
 
 }  // namespace
@@ -125,7 +133,8 @@ void AddFloatKernels(KernelTable& table) {
 }
 
 ElementwiseKernel::Function FindReducePrecisionLoop(PrimitiveType type) {
-  if (type == PrimitiveType::kF32) return &ReducePrecisionLoop<float>;
+  if (type == PrimitiveType::kF16) return &ReducePrecisionF16Loop;
+  if (ComputeType(type) == PrimitiveType::kF32) return &ReducePrecisionLoop<float>;
   if (type == PrimitiveType::kF64) return &ReducePrecisionLoop<double>;
   return nullptr;
 }

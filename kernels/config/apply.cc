@@ -344,6 +344,7 @@ class MainSchedule {
   absl::Status PlaceRows() {
     const nests::Nest& nest = nest_.nest();
     if (nest_.row_depth > 0) {
+      std::vector<std::string> places(nest.attached.size());
       for (size_t i = nest.attached.size(); i-- > 0;) {
         const nests::Attached& attached = nest.attached[i];
         size_t outside = 0;
@@ -353,11 +354,13 @@ class MainSchedule {
         size_t at = 0;
         while (at + 1 < loops_.tiles.size() && loops_.depths[at] < outside) ++at;
         SMELT_RETURN_IF_ERROR(schedule_.SetScope(attached.operation->name, ir::Scope::kThread));
-        SMELT_RETURN_IF_ERROR(schedule_.ComputeAt(attached.operation->name, stage_, loops_.tiles[at]));
+        places[i] = loops_.tiles[at];
+        SMELT_RETURN_IF_ERROR(schedule_.ComputeAt(attached.operation->name, stage_, places[i]));
       }
-      for (const nests::Attached& attached : nest.attached) {
-        SMELT_RETURN_IF_ERROR(nests::ScheduleSmallStage(schedule_, attached.operation,
-                                                        nests::AccessesOf(nest, *attached.operation), target_));
+      for (size_t i = 0; i < nest.attached.size(); ++i) {
+        const te::OperationRef& stage = nest.attached[i].operation;
+        SMELT_RETURN_IF_ERROR(
+            nests::ScheduleSmallStage(schedule_, stage, nests::AccessesOf(nest, *stage), target_, stage_, places[i]));
       }
     }
     const bool root_along = along_sum_ && nest_.root().IsReduction();

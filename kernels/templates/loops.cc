@@ -1,7 +1,9 @@
 // Pieces that the templates share.
 #include <algorithm>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "base/status_macros.h"
 #include "kernels/templates/templates.h"
 
@@ -172,8 +174,29 @@ int ShortSumAxis(const te::Operation& operation, const std::vector<Access>& acce
   return std::all_of(accesses.begin(), accesses.end(), near) ? axis : -1;
 }
 
+namespace {
+
+// How many elements of an axis the loops of a stage inside one of them go through.
+absl::StatusOr<int64_t> ElementsInside(const Schedule& schedule, const std::string& stage, const std::string& loop,
+                                       int axis) {
+  int64_t elements = 1;
+  bool inside = false;
+  for (const std::string& other : schedule.Loops(stage)) {
+    const std::vector<std::string> parts = absl::StrSplit(other, '.');
+    if (inside && absl::c_linear_search(parts, AxisName(axis))) {
+      SMELT_ASSIGN_OR_RETURN(const int64_t extent, schedule.Extent(stage, other));
+      elements *= extent;
+    }
+    inside = inside || other == loop;
+  }
+  return elements;
+}
+
+}  // namespace
+
 absl::Status ScheduleSmallStage(Schedule& schedule, const te::OperationRef& operation,
-                                const std::vector<Access>& accesses, const machine::Machine& target) {
+                                const std::vector<Access>& accesses, const machine::Machine& target,
+                                const std::string& reader, const std::string& loop) {
   const std::string& stage = operation->name;
   const int64_t lanes = LanesOf(*operation, target);
   if (operation->axes.empty() && !operation->IsReduction()) return absl::OkStatus();
@@ -184,6 +207,11 @@ absl::Status ScheduleSmallStage(Schedule& schedule, const te::OperationRef& oper
     short_sum = axis < 0;
     if (short_sum) axis = ShortSumAxis(*operation, accesses, target);
     if (axis < 0) return VectorizeReduction(schedule, *operation, accesses, target);
+    // Where one result is computed at a time, there are no vectors of results.
+    if (!short_sum && operation->axes[axis].extent >= lanes) {
+      SMELT_ASSIGN_OR_RETURN(const int64_t together, ElementsInside(schedule, reader, loop, axis));
+      if (together < lanes) return VectorizeReduction(schedule, *operation, accesses, target);
+    }
   }
   while (axis > 0 && operation->axes[axis].extent == 1) --axis;
   if (axis < 0 || operation->axes[axis].extent == 1) return absl::OkStatus();

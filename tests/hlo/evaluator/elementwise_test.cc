@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 
+#include "absl/strings/str_cat.h"
 #include "tests/hlo/evaluator/evaluate_text.h"
 
 namespace smelt::hlo {
@@ -204,6 +205,19 @@ TEST(EvaluateElementwise, SubnormalNumbersOfSmallFloatsAreNumbers) {
   EXPECT_THAT(EvaluateValues(R"(ENTRY e { x = u16[2] constant({314, 1})  h = f16[2] bitcast-convert(x)
     p = f16[2] reduce-precision(h), exponent_bits=5, mantissa_bits=14  ROOT r = u16[2] bitcast-convert(p) })"),
               ElementsAre(314, 1));
+}
+
+// XLA:CPU's values: bits are dropped from the place where they stand, so that small subnormal numbers become zero.
+TEST(EvaluateElementwise, SubnormalNumbersOfF16AreRoundedInTheirPlace) {
+  const auto reduced = [](int exponent_bits, int mantissa_bits) {
+    return EvaluateValues(absl::StrCat(
+        "ENTRY e { x = u16[9] constant({4, 12, 300, 700, 1000, 1023, 32772, 1537, 3})  h = f16[9] bitcast-convert(x) ",
+        "p = f16[9] reduce-precision(h), exponent_bits=", exponent_bits, ", mantissa_bits=", mantissa_bits,
+        " ROOT r = u16[9] bitcast-convert(p) }"));
+  };
+  EXPECT_THAT(reduced(10, 1), ElementsAre(0, 0, 512, 512, 1024, 1024, 32768, 1536, 0));
+  EXPECT_THAT(reduced(5, 3), ElementsAre(0, 0, 256, 640, 1024, 1024, 32768, 1536, 0));
+  EXPECT_THAT(reduced(4, 1), ElementsAre(0, 0, 0, 0, 0, 0, 32768, 0, 0));
 }
 
 TEST(EvaluateElementwise, OperandsThatAreUsedAgainKeepTheirValues) {

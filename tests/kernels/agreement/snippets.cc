@@ -207,6 +207,10 @@ const std::vector<Snippet>* MakeSnippets() {
       {"ShortSumWide",
        "x = f32[90,7] parameter(0)  z = f32[] constant(0)  ROOT r = f32[90] reduce(x, z), dimensions={1}, "
        "to_apply=add"},
+      {"SumOfPairs", R"(x = f32[6,40] parameter(0)  y = f32[6,40] parameter(1)  z = f32[] constant(0)
+        a = f32[6,40,40] broadcast(x), dimensions={0,1}  b = f32[6,40,40] broadcast(x), dimensions={0,2}
+        d = f32[6,40,40] subtract(a, b)  e = f32[6,40,40] exponential(d)  m = f32[6,40,40] multiply(d, e)
+        s = f32[6,40] reduce(m, z), dimensions={2}, to_apply=add  ROOT r = f32[6,40] subtract(s, y))"},
       {"ShortSumOfTwoAxes",
        "x = f32[40,2,2] parameter(0)  z = f32[] constant(0)  ROOT r = f32[40] reduce(x, z), dimensions={1,2}, "
        "to_apply=add"},

@@ -146,6 +146,8 @@ TEST(RowReduction, AShortSumFillsItsVectorsWithResults) {
     EXPECT_THAT(schedule_of(snippet), AllOf(HasSubstr("vectorize"), HasSubstr("unroll"), Not(HasSubstr("rfactor"))));
   // Lanes that lie seven elements apart would be loaded one by one: vectors of partial sums.
   EXPECT_THAT(schedule_of("ShortSumWide"), HasSubstr("rfactor"));
+  // Along the results it could go in vectors as well, but one is computed at a time.
+  EXPECT_THAT(schedule_of("SumOfPairs"), HasSubstr("rfactor"));
 }
 
 TEST(Injective, VectorsGoAlongTheLastAxisOfSeveralElements) {
