@@ -508,19 +508,41 @@ double BodyCost(const Operation& operation) {
   return cost;
 }
 
-int VectorAxis(const Operation& reduction, const std::vector<Access>& accesses) {
+namespace {
+
+// The innermost kept axis of at least `least` elements along which every read moves by at most `jump`, and some read at
+// all; -1: there is none.
+int AxisOfSmallJumps(const Operation& reduction, const std::vector<Access>& accesses, int64_t least, int64_t jump) {
   for (size_t i = reduction.axes.size(); i-- > 0;) {
-    if (reduction.axes[i].extent < 4) continue;
-    bool contiguous = false;
-    bool possible = true;
+    if (reduction.axes[i].extent < least) continue;
+    bool moves = false, possible = true;
     for (const Access& access : accesses) {
       const std::optional<int64_t> stride = Stride(access, reduction.axes[i].var);
-      possible = possible && stride && (*stride == 0 || *stride == 1);
-      contiguous = contiguous || (stride && *stride == 1);
+      possible = possible && stride && *stride >= 0 && *stride <= jump;
+      moves = moves || (stride && *stride > 0);
     }
-    if (possible && contiguous) return static_cast<int>(i);
+    if (possible && moves) return static_cast<int>(i);
   }
   return -1;
+}
+
+// Whether some read goes along memory with the sum for as long as a few vectors.
+bool SumsAlongMemory(const Operation& reduction, const std::vector<Access>& accesses) {
+  constexpr int64_t kFewElements = 8;
+  return std::any_of(reduction.reduce_axes.begin(), reduction.reduce_axes.end(), [&](const te::IterVar& axis) {
+    if (axis.extent < kFewElements) return false;
+    return std::any_of(accesses.begin(), accesses.end(),
+                       [&](const Access& access) { return Stride(access, axis.var) == 1; });
+  });
+}
+
+}  // namespace
+
+int VectorAxis(const Operation& reduction, const std::vector<Access>& accesses) {
+  constexpr int64_t kLeast = 4, kLeastOfJumps = 8;
+  const int axis = AxisOfSmallJumps(reduction, accesses, kLeast, 1);
+  if (axis >= 0 || SumsAlongMemory(reduction, accesses)) return axis;
+  return AxisOfSmallJumps(reduction, accesses, kLeastOfJumps, kShortJump);
 }
 
 double Nest::Work() const {

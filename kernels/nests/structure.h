@@ -57,6 +57,8 @@ struct Structure {
 
 // Elements of rows that are so short that several share a vector.
 inline constexpr int64_t kShortRow = 8;
+// Elements from one lane of a vector to the next that shuffles bring together.
+inline constexpr int64_t kShortJump = 4;
 
 // Decides by arithmetic saved against memory moved. Deterministic; never fails. The same for every CPU: what counts as
 // near is a constant in structure.cc, and the target's vectors and caches first matter to the tiles.
@@ -64,8 +66,9 @@ Structure AnalyseStructure(te::Graph graph);
 
 // Whether an operation is a dot or convolution, or the products of one.
 bool IsContraction(const te::Operation& operation);
-// The kept axis along which all reads of a reduction are contiguous or constant, so that vectors run over it; -1 when
-// there is none.
+// The kept axis along which all reads of a reduction are contiguous or constant, so that vectors run over it; where
+// there is none, one along which they jump a little, as over the channels of a group or the coordinates of a point,
+// unless the sum itself runs along memory. -1 when there is neither.
 int VectorAxis(const te::Operation& reduction, const std::vector<Access>& accesses);
 // Roughly how many slots of a vector unit one element of the operation's own bodies takes, times two. The scale is this
 // folder's own, and its thresholds (what is kept, what runs on several threads) are set on it; seconds are the business

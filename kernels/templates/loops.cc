@@ -57,14 +57,17 @@ std::vector<Access> AccessesOf(const Nest& nest, const te::Operation& operation)
 
 absl::Status VectorizeReduction(Schedule& schedule, const te::Operation& operation, const std::vector<Access>& accesses,
                                 const machine::Machine& target) {
+  constexpr int64_t kLeastOfJumps = 16;
   const std::string& stage = operation.name;
   if (operation.bodies[0]->combiner->identity.empty()) return absl::OkStatus();
-  // The innermost reduce axis along which something is contiguous.
+  // The innermost reduce axis along which something is contiguous, or else jumps a little.
   int axis = -1;
-  for (size_t r = operation.reduce_axes.size(); r-- > 0 && axis < 0;) {
-    for (const Access& access : accesses) {
-      const std::optional<int64_t> stride = Stride(access, operation.reduce_axes[r].var);
-      if (stride && *stride == 1) axis = static_cast<int>(r);
+  for (int64_t jump = 1; jump <= kShortJump && axis < 0; ++jump) {
+    for (size_t r = operation.reduce_axes.size(); r-- > 0 && axis < 0;) {
+      if (jump > 1 && operation.reduce_axes[r].extent < kLeastOfJumps) continue;
+      for (const Access& access : accesses) {
+        if (Stride(access, operation.reduce_axes[r].var) == jump) axis = static_cast<int>(r);
+      }
     }
   }
   if (axis < 0) return absl::OkStatus();
@@ -161,7 +164,6 @@ absl::Status UnrollSum(Schedule& schedule, const te::Operation& operation) {
 
 int ShortSumAxis(const te::Operation& operation, const std::vector<Access>& accesses, const machine::Machine& target) {
   constexpr int64_t kShortSum = 8;
-  constexpr int64_t kShortJump = 4;  // elements from one lane to the next: shuffles bring them together
   const int axis = static_cast<int>(operation.axes.size()) - 1;
   if (axis < 0 || operation.axes[axis].extent < LanesOf(operation, target)) return -1;
   int64_t terms = 1;
