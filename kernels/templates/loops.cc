@@ -57,14 +57,14 @@ std::vector<Access> AccessesOf(const Nest& nest, const te::Operation& operation)
 
 absl::Status VectorizeReduction(Schedule& schedule, const te::Operation& operation, const std::vector<Access>& accesses,
                                 const machine::Machine& target) {
-  constexpr int64_t kLeastOfJumps = 16;
+  constexpr int64_t kLeast = 4, kLeastOfJumps = 16;
   const std::string& stage = operation.name;
   if (operation.bodies[0]->combiner->identity.empty()) return absl::OkStatus();
   // The innermost reduce axis along which something is contiguous, or else jumps a little.
   int axis = -1;
   for (int64_t jump = 1; jump <= kShortJump && axis < 0; ++jump) {
     for (size_t r = operation.reduce_axes.size(); r-- > 0 && axis < 0;) {
-      if (jump > 1 && operation.reduce_axes[r].extent < kLeastOfJumps) continue;
+      if (operation.reduce_axes[r].extent < (jump == 1 ? kLeast : kLeastOfJumps)) continue;
       for (const Access& access : accesses) {
         if (Stride(access, operation.reduce_axes[r].var) == jump) axis = static_cast<int>(r);
       }

@@ -207,6 +207,18 @@ const std::vector<Snippet>* MakeSnippets() {
       {"ShortSumWide",
        "x = f32[90,7] parameter(0)  z = f32[] constant(0)  ROOT r = f32[90] reduce(x, z), dimensions={1}, "
        "to_apply=add"},
+      {"SumOfGroups", R"(x = f32[3,5,16,2] parameter(0)  z = f32[] constant(0)  q = f32[3,5,16,2] multiply(x, x)
+        s = f32[3,16] reduce(q, z), dimensions={1,3}, to_apply=add  y = f32[3,16] parameter(1)
+        ROOT r = f32[3,16] add(s, y))"},
+      {"SumOfCoordinates",
+       "x = f32[21,37,2] parameter(0)  z = f32[] constant(0)  ROOT r = f32[37,2] reduce(x, z), dimensions={0}, "
+       "to_apply=add"},
+      {"SumOfPixels",
+       "x = f32[2,20,20,3] parameter(0)  z = f32[] constant(0)  ROOT r = f32[2] reduce(x, z), dimensions={1,2,3}, "
+       "to_apply=add"},
+      {"SumOverPoints",
+       "x = f32[5,35,3] parameter(0)  z = f32[] constant(0)  ROOT r = f32[5,3] reduce(x, z), dimensions={1}, "
+       "to_apply=add"},
       {"SumOfPairs", R"(x = f32[6,40] parameter(0)  y = f32[6,40] parameter(1)  z = f32[] constant(0)
         a = f32[6,40,40] broadcast(x), dimensions={0,1}  b = f32[6,40,40] broadcast(x), dimensions={0,2}
         d = f32[6,40,40] subtract(a, b)  e = f32[6,40,40] exponential(d)  m = f32[6,40,40] multiply(d, e)

@@ -150,6 +150,17 @@ TEST(RowReduction, AShortSumFillsItsVectorsWithResults) {
   EXPECT_THAT(schedule_of("SumOfPairs"), HasSubstr("rfactor"));
 }
 
+// Group norms, forces on points, images of three channels: neither the results nor what they sum lie side by side.
+TEST(Structure, SumsWhoseReadsJumpALittleAreInVectors) {
+  const machine::Machine target;
+  for (const char* snippet : {"SumOfGroups", "SumOfCoordinates", "SumOfPixels", "SumOverPoints"}) {
+    const std::unique_ptr<hlo::Module> module = ParseSnippet(Find(snippet));
+    const Tile tile = EnumerateTiles(*module->entry(), target, 1)->front();
+    EXPECT_THAT(ScheduleForTile(*module->entry(), tile, target)->ToString(), ::testing::HasSubstr("vectorize"))
+        << snippet;
+  }
+}
+
 TEST(Injective, VectorsGoAlongTheLastAxisOfSeveralElements) {
   const std::unique_ptr<hlo::Module> module = ParseSnippet(Find("SlicesOfOneElement"));
   const machine::Machine target;
