@@ -76,25 +76,25 @@ llvm::Value* Arithmetic::FloatUnary(UnaryOp op, llvm::Value* x) {
     case UnaryOp::kErf:
       return wide ? Libm("erf", {x}) : math_.Erf(x);
     case UnaryOp::kTan:
-      return Libm("tan", {x});
+      return wide ? Libm("tan", {x}) : math_.Tan(x);
     case UnaryOp::kCbrt:
-      return Libm("cbrt", {x});
+      return wide ? Libm("cbrt", {x}) : math_.Cbrt(x);
     case UnaryOp::kAsin:
-      return Libm("asin", {x});
+      return wide ? Libm("asin", {x}) : math_.Asin(x);
     case UnaryOp::kAcos:
-      return Libm("acos", {x});
+      return wide ? Libm("acos", {x}) : math_.Acos(x);
     case UnaryOp::kAtan:
-      return Libm("atan", {x});
+      return wide ? Libm("atan", {x}) : math_.Atan(x);
     case UnaryOp::kSinh:
-      return Libm("sinh", {x});
+      return wide ? Libm("sinh", {x}) : math_.Sinh(x);
     case UnaryOp::kCosh:
-      return Libm("cosh", {x});
+      return wide ? Libm("cosh", {x}) : math_.Cosh(x);
     case UnaryOp::kAsinh:
-      return Libm("asinh", {x});
+      return wide ? Libm("asinh", {x}) : math_.Asinh(x);
     case UnaryOp::kAcosh:
-      return Libm("acosh", {x});
+      return wide ? Libm("acosh", {x}) : math_.Acosh(x);
     case UnaryOp::kAtanh:
-      return Libm("atanh", {x});
+      return wide ? Libm("atanh", {x}) : math_.Atanh(x);
     case UnaryOp::kIsFinite:
       return builder_.CreateFCmpONE(intrinsic(llvm::Intrinsic::fabs), real(std::numeric_limits<double>::infinity()));
     default:
@@ -132,7 +132,7 @@ llvm::Value* Arithmetic::FloatBinary(BinaryOp op, llvm::Value* a, llvm::Value* b
     case BinaryOp::kDiv:
       return builder_.CreateFDiv(a, b);
     case BinaryOp::kRem:
-      return Libm("fmod", {a, b});
+      return wide ? Libm("fmod", {a, b}) : math_.Remainder(a, b);
     case BinaryOp::kMin:
       return MinMax(false, a, b);
     case BinaryOp::kMax:
@@ -140,7 +140,7 @@ llvm::Value* Arithmetic::FloatBinary(BinaryOp op, llvm::Value* a, llvm::Value* b
     case BinaryOp::kPower:
       return wide ? Libm("pow", {a, b}) : math_.Pow(a, b);
     case BinaryOp::kAtan2:
-      return Libm("atan2", {a, b});
+      return wide ? Libm("atan2", {a, b}) : math_.Atan2(a, b);
     default:
       Check(false, "binary operation has no meaning on floats");
       return nullptr;

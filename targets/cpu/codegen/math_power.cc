@@ -19,28 +19,41 @@ constexpr double kTwoOverLn2 = 0x1.71547652b82fep+1;
 
 }  // namespace
 
-// 2^(y log2|x|) in double precision, which leaves float accuracy after any cancellation, and C's special cases.
-llvm::Value* VectorMath::Pow(llvm::Value* x, llvm::Value* y) {
+llvm::Value* VectorMath::Log2(llvm::Value* x) {
   const int lanes = LanesOf(x->getType());
-  llvm::Type* wide = WithLanes(builder_.getDoubleTy(), lanes);
   llvm::Type* word = WithLanes(builder_.getInt64Ty(), lanes);
-  auto real = [&](double value) { return RealConstant(wide, value); };
-
-  llvm::Value* magnitude = builder_.CreateFPExt(Abs(x), wide);
-  llvm::Value* exponent_of = builder_.CreateFPExt(y, wide);
-  llvm::Value* bits = builder_.CreateBitCast(magnitude, word);
+  llvm::Value* bits = builder_.CreateBitCast(x, word);
   llvm::Value* exponent = builder_.CreateSub(bits, IntegerConstant(word, 0x3fe6a09e667f3bcd));
   exponent = builder_.CreateAShr(exponent, IntegerConstant(word, 52));
   llvm::Value* mantissa = builder_.CreateSub(bits, builder_.CreateShl(exponent, IntegerConstant(word, 52)));
-  llvm::Value* m = builder_.CreateBitCast(mantissa, wide);
-  llvm::Value* s = builder_.CreateFDiv(builder_.CreateFSub(m, real(1)), builder_.CreateFAdd(m, real(1)));
+  llvm::Value* m = builder_.CreateBitCast(mantissa, x->getType());
+  llvm::Value* s = builder_.CreateFDiv(builder_.CreateFSub(m, Real(x, 1)), builder_.CreateFAdd(m, Real(x, 1)));
   llvm::Value* series = Polynomial(builder_.CreateFMul(s, s), kAtanh);
   // The exponent fits an i32, whose conversion every vector unit has.
   llvm::Value* scale =
-      builder_.CreateSIToFP(builder_.CreateTrunc(exponent, WithLanes(builder_.getInt32Ty(), lanes)), wide);
-  llvm::Value* log2 = Fma(builder_.CreateFMul(s, real(kTwoOverLn2)), series, scale);
-  log2 = builder_.CreateSelect(builder_.CreateFCmpOEQ(magnitude, real(0)), real(-kInfinity), log2);
-  log2 = builder_.CreateSelect(builder_.CreateFCmpOEQ(magnitude, real(kInfinity)), real(kInfinity), log2);
+      builder_.CreateSIToFP(builder_.CreateTrunc(exponent, WithLanes(builder_.getInt32Ty(), lanes)), x->getType());
+  llvm::Value* log2 = Fma(builder_.CreateFMul(s, Real(x, kTwoOverLn2)), series, scale);
+  log2 = builder_.CreateSelect(builder_.CreateFCmpOEQ(x, Real(x, 0)), Real(x, -kInfinity), log2);
+  return builder_.CreateSelect(builder_.CreateFCmpOEQ(x, Real(x, kInfinity)), Real(x, kInfinity), log2);
+}
+
+llvm::Value* VectorMath::Exp2(llvm::Value* x) {
+  const int lanes = LanesOf(x->getType());
+  llvm::Type* word = WithLanes(builder_.getInt64Ty(), lanes);
+  llvm::Value* n = Round(x);
+  llvm::Value* power = Polynomial(builder_.CreateFSub(x, n), kExp2);
+  llvm::Value* whole = builder_.CreateFPToSI(n, WithLanes(builder_.getInt32Ty(), lanes));
+  llvm::Value* shift = builder_.CreateSExt(whole, word);
+  shift = builder_.CreateShl(builder_.CreateAdd(shift, IntegerConstant(word, 1023)), IntegerConstant(word, 52));
+  return builder_.CreateFMul(power, builder_.CreateBitCast(shift, x->getType()));
+}
+
+// 2^(y log2|x|) in double precision, which leaves float accuracy after any cancellation, and C's special cases.
+llvm::Value* VectorMath::Pow(llvm::Value* x, llvm::Value* y) {
+  llvm::Value* magnitude = Wide(Abs(x));
+  llvm::Value* exponent_of = Wide(y);
+  llvm::Value* log2 = Log2(magnitude);
+  auto real = [&](double value) { return Real(magnitude, value); };
 
   llvm::Value* product = builder_.CreateFMul(exponent_of, log2);
   // 1^y and x^0 are 1, whatever the other one is.
@@ -49,12 +62,7 @@ llvm::Value* VectorMath::Pow(llvm::Value* x, llvm::Value* y) {
   product = builder_.CreateSelect(one, real(0), product);
   llvm::Value* is_nan = builder_.CreateFCmpUNO(product, product);
   product = Clamp(builder_.CreateSelect(is_nan, real(0), product), -400, 400);
-  llvm::Value* n = Round(product);
-  llvm::Value* power = Polynomial(builder_.CreateFSub(product, n), kExp2);
-  llvm::Value* whole = builder_.CreateFPToSI(n, WithLanes(builder_.getInt32Ty(), lanes));
-  llvm::Value* shift = builder_.CreateSExt(whole, word);
-  shift = builder_.CreateShl(builder_.CreateAdd(shift, IntegerConstant(word, 1023)), IntegerConstant(word, 52));
-  power = builder_.CreateFMul(power, builder_.CreateBitCast(shift, wide));
+  llvm::Value* power = Exp2(product);
   llvm::Value* result = builder_.CreateFPTrunc(power, x->getType());
   // 1 exactly, which the polynomial's constant term is not.
   result = builder_.CreateSelect(builder_.CreateFCmpOEQ(product, real(0)), Real(x, 1), result);

@@ -28,7 +28,20 @@ class VectorMath {
   llvm::Value* Erf(llvm::Value* x);
   llvm::Value* Sin(llvm::Value* x);
   llvm::Value* Cos(llvm::Value* x);
+  llvm::Value* Tan(llvm::Value* x);
+  llvm::Value* Asin(llvm::Value* x);
+  llvm::Value* Acos(llvm::Value* x);
+  llvm::Value* Atan(llvm::Value* x);
+  llvm::Value* Atan2(llvm::Value* y, llvm::Value* x);
+  llvm::Value* Sinh(llvm::Value* x);
+  llvm::Value* Cosh(llvm::Value* x);
+  llvm::Value* Asinh(llvm::Value* x);
+  llvm::Value* Acosh(llvm::Value* x);
+  llvm::Value* Atanh(llvm::Value* x);
+  llvm::Value* Cbrt(llvm::Value* x);
   llvm::Value* Pow(llvm::Value* x, llvm::Value* y);
+  // Exact, with x's sign, as fmod is.
+  llvm::Value* Remainder(llvm::Value* x, llvm::Value* y);
 
   // Any C function of libm, lane by lane: `float` or `double` arguments of one type.
   llvm::Value* CallByLane(const char* function, std::initializer_list<llvm::Value*> arguments);
@@ -50,9 +63,33 @@ class VectorMath {
   llvm::Value* Expm1OfNegative(llvm::Value* x);
   // 2^n for the integer n in a float's normal range.
   llvm::Value* PowerOfTwo(llvm::Value* n);
-  // Reduction of sine and cosine: x = quadrant * pi/2 + r.
+  // Reduction of sine, cosine and tangent: x = quadrant * pi/2 + r, in double precision.
+  llvm::Value* ReduceQuadrant(llvm::Value* x, llvm::Value** quadrant);
   llvm::Value* SinOrCos(llvm::Value* x, bool cosine);
   llvm::Value* SinOrCosSmall(llvm::Value* x, bool cosine);
+  llvm::Value* TanSmall(llvm::Value* x);
+  // What `small` gives for arguments up to the largest that it reduces exactly; by calls for larger ones.
+  template <typename Small>
+  llvm::Value* Trigonometric(llvm::Value* x, const char* function, const Small& small);
+
+  // The following take and return double precision.
+  llvm::Value* Wide(llvm::Value* x);  // of a float
+  llvm::Value* Sqrt(llvm::Value* x);
+  // Of a positive normal number; -infinity and infinity of zero and infinity.
+  llvm::Value* Log2(llvm::Value* x);
+  // For |x| <= 400.
+  llvm::Value* Exp2(llvm::Value* x);
+  llvm::Value* ExpOfMagnitude(llvm::Value* magnitude);  // e^400 at most
+  // The angle of (x, y), neither negative: within [0, pi/2].
+  llvm::Value* Arc(llvm::Value* y, llvm::Value* x);
+  llvm::Value* OtherLeg(llvm::Value* x);
+
+  // The float nearest to an odd function's value at |x|, with x's sign; NaN stays.
+  llvm::Value* Odd(llvm::Value* x, llvm::Value* value);
+  llvm::Value* IsSubnormal(llvm::Value* x);
+  // `result`, and what a C function says in lanes that are slow, which are rare: they cost a branch.
+  llvm::Value* ByLaneWhere(llvm::Value* slow, llvm::Value* result, const char* function,
+                           std::initializer_list<llvm::Value*> arguments);
 
   Builder& builder_;
 };

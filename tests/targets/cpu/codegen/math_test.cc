@@ -153,6 +153,55 @@ TEST_P(VectorMathTest, StaysWithinItsUlpsOnEverySample) {
 INSTANTIATE_TEST_SUITE_P(Functions, VectorMathTest, testing::ValuesIn(kFunctions),
                          [](const auto& info) { return std::string(info.param.name); });
 
+// Pairs of special values, then random ones near each other in size and far apart.
+void FillPairs(int64_t count, Array<float>* x, Array<float>* y) {
+  const float special[] = {0.0f,       -0.0f, 1.0f,   -1.0f,   2.0f,  -2.0f,  0.5f,   3.0f,   -3.0f, kInfinity,
+                           -kInfinity, kNan,  1e-40f, -1e-40f, 1e38f, -1e38f, 1e-38f, 1e-30f, 3e30f, 16777217.0f};
+  int64_t n = 0;
+  for (float a : special) {
+    for (float b : special) {
+      (*x)[n] = a;
+      (*y)[n++] = b;
+    }
+  }
+  std::mt19937_64 random(11);
+  std::uniform_real_distribution<float> exponent(-12, 12);
+  for (; n < count; ++n) {
+    const auto any = [&] { return std::bit_cast<float>(static_cast<uint32_t>(random())); };
+    const auto near = [&] { return std::exp2(exponent(random)) * (random() & 1 ? 1.0f : -1.0f); };
+    (*x)[n] = n % 4 == 0 ? any() : near();
+    (*y)[n] = n % 8 == 0 ? any() : near();
+    if (n % 5 == 0) (*x)[n] = (*y)[n] * std::round(near());
+  }
+}
+
+TEST(VectorMathOfTwo, ArcsAreWithinAUnitAndRemaindersExact) {
+  constexpr int64_t kCount = 1 << 19;
+  Array<float> x(kCount), y(kCount), arc(kCount), rest(kCount);
+  FillPairs(kCount, &x, &y);
+  const auto compile = [&](kernels::te::BinaryOp op, int lanes) {
+    return CompileForHost(
+        Elementwise({PrimitiveType::kF32, PrimitiveType::kF32}, PrimitiveType::kF32, kCount, lanes,
+                    [op](const std::vector<kernels::te::Expr>& v) { return kernels::te::Binary(op, v[0], v[1]); }));
+  };
+  for (const int lanes : {1, 16}) {
+    const auto atan2 = compile(kernels::te::BinaryOp::kAtan2, lanes),
+               fmod = compile(kernels::te::BinaryOp::kRem, lanes);
+    ASSERT_TRUE(atan2 != nullptr && fmod != nullptr);
+    Execute(*atan2, {x.data(), y.data(), arc.data()});
+    Execute(*fmod, {x.data(), y.data(), rest.data()});
+    for (int64_t i = 0; i < kCount; ++i) {
+      const double want = std::atan2(static_cast<double>(x[i]), static_cast<double>(y[i]));
+      ASSERT_LE(UlpError(arc[i], want), 1) << "atan2(" << x[i] << ", " << y[i] << ") = " << arc[i] << ", not " << want;
+      ASSERT_TRUE(std::isnan(want) || std::signbit(arc[i]) == std::signbit(want)) << x[i] << ", " << y[i];
+      const float left = std::fmod(x[i], y[i]);
+      ASSERT_TRUE(std::bit_cast<uint32_t>(rest[i]) == std::bit_cast<uint32_t>(left) ||
+                  (std::isnan(rest[i]) && std::isnan(left)))
+          << "fmod(" << x[i] << ", " << y[i] << ") = " << rest[i] << ", not " << left;
+    }
+  }
+}
+
 TEST(VectorPower, AgreesWithLibmAndItsSpecialCases) {
   constexpr int64_t kCount = 1 << 19;
   Array<float> x(kCount), y(kCount), out(kCount);
