@@ -97,13 +97,8 @@ class Contest {
     absl::StatusOr<std::unique_ptr<targets::Tunable>> tunable =
         entrants_[i].target->Prepare(path_, FolderOf(i), measure::Budget(kPrepareShare * budget_.seconds()), &notes);
     for (const std::string& note : notes) Say(note);
-    EntrantReport& mine = report_.entrants[i];
-    mine.status = tunable.status();
-    if (tunable.ok()) {
-      tunables_[i] = *std::move(tunable);
-    } else {
-      Say(absl::StrCat(mine.name, ": ", std::string(mine.status.message())));
-    }
+    report_.entrants[i].status = tunable.status();
+    if (tunable.ok()) tunables_[i] = *std::move(tunable);
   }
 
   // Those that a look at the defaults left. An entrant that cannot run the program leaves it to the others. Fails where
@@ -112,9 +107,11 @@ class Contest {
     for (size_t i = 0; i < entrants_.size() && !Cancelled(); ++i) {
       if (tunables_[i] == nullptr && !IsOut(i)) Prepare(i);
     }
-    if (Ready() > 0 || Cancelled()) return absl::OkStatus();
+    const bool none = Ready() == 0 && !Cancelled();
     for (const EntrantReport& entrant : report_.entrants) {
-      if (!entrant.status.ok()) return entrant.status;
+      if (entrant.status.ok()) continue;
+      if (none) return entrant.status;
+      Say(absl::StrCat(entrant.name, ": ", std::string(entrant.status.message())));
     }
     return absl::OkStatus();
   }
@@ -192,7 +189,6 @@ class Contest {
       parts_[i] = parts[k];
       if (parts[k].why_none.empty()) continue;
       report_.entrants[i].status = absl::FailedPreconditionError(parts[k].why_none);
-      Say(absl::StrCat(entrants_[i].name, ": ", parts[k].why_none));
       tunables_[i].reset();
     }
   }

@@ -13,7 +13,8 @@ namespace {
 template <typename T>
 using Bits = std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>;
 
-// The processor's maximum and minimum take subnormal numbers for zero, although they compute nothing.
+// The processor's maximum and minimum take subnormal numbers for zero, although they compute nothing. The C library's
+// functions look at bits and take them for numbers, which only tells where what they give is not as small.
 constexpr auto kFlushed = []<typename T>(T x) -> T {
   return std::abs(x) < std::numeric_limits<T>::min() ? std::copysign(T{0}, x) : x;
 };
@@ -66,7 +67,7 @@ void ReducePrecisionLoop(const void* const* operands, void* result, int64_t coun
     r[i] = std::bit_cast<T>(ReducePrecision(std::bit_cast<Bits<T>>(a[i]), kMantissa, kBias, kernel));
 }
 
-// Of numbers of f16, which come as f32: in their own format, where numbers are subnormal that are none in f32.
+// Numbers of f16, which come as f32, are reduced in their own format: some are subnormal there and not in f32.
 void ReducePrecisionF16Loop(const void* const* operands, void* result, int64_t count, const ElementwiseKernel& kernel) {
   const FloatFormat& format = GetFloatFormat(PrimitiveType::kF16);
   const float* a = static_cast<const float*>(operands[0]);
@@ -97,10 +98,10 @@ void AddFloatKernels(KernelTable& table) {
 
   unary(Opcode::kSqrt, []<typename T>(T x) -> T { return std::sqrt(x); });
   unary(Opcode::kRsqrt, []<typename T>(T x) -> T { return T{1} / std::sqrt(x); });
-  unary(Opcode::kCbrt, []<typename T>(T x) -> T { return std::cbrt(x); });
+  unary(Opcode::kCbrt, []<typename T>(T x) -> T { return std::cbrt(kFlushed(x)); });
   unary(Opcode::kExp, []<typename T>(T x) -> T { return std::exp(x); });
   unary(Opcode::kExpm1, []<typename T>(T x) -> T { return std::expm1(x); });
-  unary(Opcode::kLog, []<typename T>(T x) -> T { return std::log(x); });
+  unary(Opcode::kLog, []<typename T>(T x) -> T { return std::log(kFlushed(x)); });
   unary(Opcode::kLog1p, []<typename T>(T x) -> T { return std::log1p(x); });
   unary(Opcode::kLogistic, []<typename T>(T x) -> T { return T{1} / (T{1} + std::exp(-x)); });
   unary(Opcode::kErf, []<typename T>(T x) -> T { return std::erf(x); });
@@ -123,8 +124,8 @@ void AddFloatKernels(KernelTable& table) {
   binary(Opcode::kRemainder, []<typename T>(T a, T b) -> T { return std::fmod(a, b); });
   binary(Opcode::kMaximum, kMaximum);
   binary(Opcode::kMinimum, kMinimum);
-  binary(Opcode::kPower, []<typename T>(T a, T b) -> T { return std::pow(a, b); });
-  binary(Opcode::kAtan2, []<typename T>(T a, T b) -> T { return std::atan2(a, b); });
+  binary(Opcode::kPower, []<typename T>(T a, T b) -> T { return std::pow(kFlushed(a), b); });
+  binary(Opcode::kAtan2, []<typename T>(T a, T b) -> T { return std::atan2(kFlushed(a), kFlushed(b)); });
   binary(Opcode::kComplex, []<typename T>(T a, T b) -> std::complex<T> { return {a, b}; });
 
   AddTernary<float, double>(table, Opcode::kClamp, []<typename T>(T low, T x, T high) -> T {

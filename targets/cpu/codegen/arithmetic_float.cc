@@ -57,22 +57,22 @@ llvm::Value* Arithmetic::FloatUnary(UnaryOp op, llvm::Value* x) {
     case UnaryOp::kRsqrt:
       return builder_.CreateFDiv(real(1), intrinsic(llvm::Intrinsic::sqrt));
     case UnaryOp::kExp:
-      return wide ? Libm("exp", {x}) : math_.Exp(x);
+      return wide ? math_.ExpF64(x) : math_.Exp(x);
     case UnaryOp::kExpm1:
-      return wide ? Libm("expm1", {x}) : math_.Expm1(x);
+      return wide ? math_.Expm1F64(x) : math_.Expm1(x);
     case UnaryOp::kLog:
-      return wide ? Libm("log", {x}) : math_.Log(x);
+      return wide ? math_.LogF64(x) : math_.Log(x);
     case UnaryOp::kLog1p:
-      return wide ? Libm("log1p", {x}) : math_.Log1p(x);
+      return wide ? math_.Log1pF64(x) : math_.Log1p(x);
     case UnaryOp::kTanh:
-      return wide ? Libm("tanh", {x}) : math_.Tanh(x);
+      return wide ? math_.TanhF64(x) : math_.Tanh(x);
     case UnaryOp::kLogistic:
       if (!wide) return math_.Logistic(x);
-      return builder_.CreateFDiv(real(1), builder_.CreateFAdd(real(1), Libm("exp", {builder_.CreateFNeg(x)})));
+      return builder_.CreateFDiv(real(1), builder_.CreateFAdd(real(1), math_.ExpF64(builder_.CreateFNeg(x))));
     case UnaryOp::kSin:
-      return wide ? Libm("sin", {x}) : math_.Sin(x);
+      return wide ? math_.SinOrCosF64(x, /*cosine=*/false) : math_.Sin(x);
     case UnaryOp::kCos:
-      return wide ? Libm("cos", {x}) : math_.Cos(x);
+      return wide ? math_.SinOrCosF64(x, /*cosine=*/true) : math_.Cos(x);
     case UnaryOp::kErf:
       return wide ? Libm("erf", {x}) : math_.Erf(x);
     case UnaryOp::kTan:

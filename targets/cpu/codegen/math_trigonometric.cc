@@ -45,7 +45,7 @@ llvm::Value* VectorMath::SinOrCosSmall(llvm::Value* x, bool cosine) {
   return builder_.CreateSelect(negative, builder_.CreateFNeg(value), value);
 }
 
-// In double precision: a quotient of two rounded floats would be off by their errors.
+// Both are in double precision: a quotient of two rounded floats would be off by their errors.
 llvm::Value* VectorMath::TanSmall(llvm::Value* x) {
   llvm::Value* quadrant;
   llvm::Value* r = ReduceQuadrant(x, &quadrant);

@@ -1,4 +1,5 @@
-// Mathematical functions on scalars and vectors of float, as LLVM IR: no calls, so they work at any vector width.
+// Mathematical functions on scalars and vectors of float, and some of double, as LLVM IR: no calls, so they work at any
+// vector width.
 //
 // At most 4 units in the last place over the whole range (each function says less where it is); NaN, infinities, signed
 // zeros and subnormal numbers as in C's libm. Polynomials are minimax fits of our own, in double precision, rounded to
@@ -43,6 +44,14 @@ class VectorMath {
   // Exact, with x's sign, as fmod is.
   llvm::Value* Remainder(llvm::Value* x, llvm::Value* y);
 
+  // The same of f64.
+  llvm::Value* ExpF64(llvm::Value* x);
+  llvm::Value* Expm1F64(llvm::Value* x);
+  llvm::Value* LogF64(llvm::Value* x);
+  llvm::Value* Log1pF64(llvm::Value* x);
+  llvm::Value* TanhF64(llvm::Value* x);
+  llvm::Value* SinOrCosF64(llvm::Value* x, bool cosine);
+
   // Any C function of libm, lane by lane: `float` or `double` arguments of one type.
   llvm::Value* CallByLane(const char* function, std::initializer_list<llvm::Value*> arguments);
 
@@ -75,7 +84,7 @@ class VectorMath {
   // The following take and return double precision.
   llvm::Value* Wide(llvm::Value* x);  // of a float
   llvm::Value* Sqrt(llvm::Value* x);
-  // Of a positive normal number; -infinity and infinity of zero and infinity.
+  // The logarithm of a positive normal number; -infinity and infinity of zero and infinity.
   llvm::Value* Log2(llvm::Value* x);
   // For |x| <= 400.
   llvm::Value* Exp2(llvm::Value* x);
@@ -83,6 +92,12 @@ class VectorMath {
   // The angle of (x, y), neither negative: within [0, pi/2].
   llvm::Value* Arc(llvm::Value* y, llvm::Value* x);
   llvm::Value* OtherLeg(llvm::Value* x);
+
+  llvm::Value* IsNan(llvm::Value* x);
+  llvm::Value* WholeF64(llvm::Value* x);       // of a whole number that an i32 holds
+  llvm::Value* PowerOfTwoF64(llvm::Value* n);  // of an i32 in the normal range
+  // x = n * ln(2) + r with |r| <= ln(2)/2; returns e^r - 1.
+  llvm::Value* ReducedExpm1F64(llvm::Value* x, llvm::Value** n);
 
   // The float nearest to an odd function's value at |x|, with x's sign; NaN stays.
   llvm::Value* Odd(llvm::Value* x, llvm::Value* value);

@@ -591,11 +591,9 @@ class Builder {
       AddCopy(init[i], state[i], out);
     }
     runtime::Step step;
-    if (trips) {
-      step.kind = runtime::Step::Kind::kRepeat;
-      step.trips = *trips;
-    } else {
-      step.kind = runtime::Step::Kind::kWhile;
+    step.kind = trips ? runtime::Step::Kind::kRepeat : runtime::Step::Kind::kWhile;
+    step.trips = trips.value_or(0);
+    if (!trips) {
       SMELT_ASSIGN_OR_RETURN(const Leaves predicate,
                              Inline(condition, {state}, depth + 1, &step.sequences.emplace_back()));
       step.reads = {predicate[0]};

@@ -207,6 +207,17 @@ TEST(EvaluateElementwise, SubnormalNumbersOfSmallFloatsAreNumbers) {
               ElementsAre(314, 1));
 }
 
+// XLA:CPU has it so, whose processor takes them for zero in every instruction.
+TEST(EvaluateElementwise, SubnormalNumbersAreZeroToFunctionsThatWouldNotBeSmall) {
+  const double infinity = std::numeric_limits<double>::infinity();
+  const std::string x = "ENTRY e { i = s32[2] constant({100, -2147483547})  x = f32[2] bitcast-convert(i) ";
+  EXPECT_THAT(EvaluateValues(x + "y = f32[2] abs(x)  ROOT r = f32[2] log(y) }"), ElementsAre(-infinity, -infinity));
+  EXPECT_THAT(EvaluateValues(x + "ROOT r = f32[2] cbrt(x) }"), ElementsAre(0, 0));
+  EXPECT_THAT(EvaluateValues(x + "h = f32[2] constant({0.1, 0.1})  y = f32[2] abs(x)  ROOT r = f32[2] power(y, h) }"),
+              ElementsAre(0, 0));
+  EXPECT_THAT(EvaluateValues(x + "ROOT r = f32[2] atan2(x, x) }"), ElementsAre(0, testing::DoubleNear(-M_PI, 1e-6)));
+}
+
 // XLA:CPU's values: bits are dropped from the place where they stand, so that small subnormal numbers become zero.
 TEST(EvaluateElementwise, SubnormalNumbersOfF16AreRoundedInTheirPlace) {
   const auto reduced = [](int exponent_bits, int mantissa_bits) {

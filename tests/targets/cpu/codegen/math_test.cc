@@ -153,6 +153,75 @@ TEST_P(VectorMathTest, StaysWithinItsUlpsOnEverySample) {
 INSTANTIATE_TEST_SUITE_P(Functions, VectorMathTest, testing::ValuesIn(kFunctions),
                          [](const auto& info) { return std::string(info.param.name); });
 
+struct FunctionF64 {
+  const char* name;
+  UnaryOp op;
+  long double (*reference)(long double);
+  double low, high;  // where it is sampled densely
+  double ulps;
+};
+
+const FunctionF64 kFunctionsF64[] = {
+    {"exp", UnaryOp::kExp, std::exp, -750, 712, 1.5}, {"expm1", UnaryOp::kExpm1, std::expm1, -40, 712, 2},
+    {"log", UnaryOp::kLog, std::log, 0, 4, 1.5},      {"log1p", UnaryOp::kLog1p, std::log1p, -1, 3, 2},
+    {"tanh", UnaryOp::kTanh, std::tanh, -20, 20, 4},  {"sin", UnaryOp::kSin, std::sin, -400, 400, 1.5},
+    {"cos", UnaryOp::kCos, std::cos, -400, 400, 1.5},
+};
+
+double UlpErrorF64(double got, long double want) {
+  if (std::isnan(want)) return std::isnan(got) ? 0 : kInfinity;
+  const auto rounded = static_cast<double>(want);
+  if (std::isinf(rounded) || std::isinf(got)) return got == rounded ? 0 : kInfinity;
+  const int exponent = std::max(std::ilogb(rounded == 0 ? std::numeric_limits<double>::min() : rounded), -1022);
+  return static_cast<double>(std::fabs(static_cast<long double>(got) - want) / std::ldexp(1.0L, exponent - 52));
+}
+
+class VectorMathF64Test : public testing::TestWithParam<FunctionF64> {};
+
+TEST_P(VectorMathF64Test, StaysWithinItsUlpsOnEverySample) {
+  const FunctionF64& function = GetParam();
+  constexpr int64_t kCount = 1 << 18;
+  Array<double> in(kCount), out(kCount), scalar(kCount);
+  const double special[] = {0.0,     -0.0,    1.0,      -1.0,   kInfinity,   -kInfinity,  kNan,      5e-324,
+                            -5e-324, 1e-310,  2.3e-308, 1e308,  -1e308,      709.78,      709.79,    -708.4,
+                            -745.13, -745.14, 0.5,      -0.5,   1 + 0x1p-52, 1 - 0x1p-53, 1048575.9, 1048576.0,
+                            1e15,    -1e300,  1e-17,    -1e-17, 0x1p-54};
+  int64_t n = 0;
+  for (const double x : special) in[n++] = x;
+  std::mt19937_64 random(20240611);
+  std::uniform_real_distribution<double> dense(function.low, function.high), exponent(-60, 20);
+  for (; n < kCount; ++n) {
+    in[n] = n % 4 == 0   ? std::bit_cast<double>(random())
+            : n % 4 == 1 ? dense(random)
+            : n % 4 == 2 ? std::exp2(exponent(random)) * (random() & 1 ? 1.0 : -1.0)
+                         : std::round(dense(random)) * 1.5707963267948966;  // where sine or cosine all but vanish
+  }
+  const auto body = [&](const std::vector<kernels::te::Expr>& x) { return kernels::te::Unary(function.op, x[0]); };
+  const auto vectors = CompileForHost(Elementwise({PrimitiveType::kF64}, PrimitiveType::kF64, kCount, 8, body));
+  const auto scalars = CompileForHost(Elementwise({PrimitiveType::kF64}, PrimitiveType::kF64, kCount, 1, body));
+  ASSERT_TRUE(vectors != nullptr && scalars != nullptr);
+  Execute(*vectors, {in.data(), out.data()});
+  Execute(*scalars, {in.data(), scalar.data()});
+  double worst = 0, worst_at = 0;
+  for (int64_t i = 0; i < kCount; ++i) {
+    const long double want = function.reference(in[i]);
+    const double error = UlpErrorF64(out[i], want);
+    if (error > worst) {
+      worst = error;
+      worst_at = in[i];
+    }
+    ASSERT_TRUE(std::bit_cast<uint64_t>(out[i]) == std::bit_cast<uint64_t>(scalar[i]) ||
+                (std::isnan(out[i]) && std::isnan(scalar[i])))
+        << function.name << "(" << in[i] << "): " << out[i] << " in a vector, " << scalar[i] << " alone";
+    ASSERT_TRUE(want != 0 || out[i] != 0 || std::signbit(out[i]) == std::signbit(want)) << in[i];
+  }
+  EXPECT_LE(worst, function.ulps) << function.name << " at " << worst_at << " (" << std::hexfloat << worst_at << ")";
+  std::printf("%s: %.2f ulp at %g\n", function.name, worst, worst_at);
+}
+
+INSTANTIATE_TEST_SUITE_P(Functions, VectorMathF64Test, testing::ValuesIn(kFunctionsF64),
+                         [](const auto& info) { return std::string(info.param.name); });
+
 // Pairs of special values, then random ones near each other in size and far apart.
 void FillPairs(int64_t count, Array<float>* x, Array<float>* y) {
   const float special[] = {0.0f,       -0.0f, 1.0f,   -1.0f,   2.0f,  -2.0f,  0.5f,   3.0f,   -3.0f, kInfinity,
