@@ -359,8 +359,8 @@ class MainSchedule {
       }
       for (size_t i = 0; i < nest.attached.size(); ++i) {
         const te::OperationRef& stage = nest.attached[i].operation;
-        SMELT_RETURN_IF_ERROR(
-            nests::ScheduleSmallStage(schedule_, stage, nests::AccessesOf(nest, *stage), target_, stage_, places[i]));
+        SMELT_RETURN_IF_ERROR(nests::ScheduleSmallStage(schedule_, stage, nests::AccessesOf(nest, *stage), target_,
+                                                        stage_, places[i], nest.attached[i].depth));
       }
     }
     const bool root_along = along_sum_ && nest_.root().IsReduction();

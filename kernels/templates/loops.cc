@@ -198,7 +198,7 @@ absl::StatusOr<int64_t> ElementsInside(const Schedule& schedule, const std::stri
 
 absl::Status ScheduleSmallStage(Schedule& schedule, const te::OperationRef& operation,
                                 const std::vector<Access>& accesses, const machine::Machine& target,
-                                const std::string& reader, const std::string& loop) {
+                                const std::string& reader, const std::string& loop, int depth) {
   const std::string& stage = operation->name;
   const int64_t lanes = LanesOf(*operation, target);
   if (operation->axes.empty() && !operation->IsReduction()) return absl::OkStatus();
@@ -210,7 +210,7 @@ absl::Status ScheduleSmallStage(Schedule& schedule, const te::OperationRef& oper
     if (short_sum) axis = ShortSumAxis(*operation, accesses, target);
     if (axis < 0) return VectorizeReduction(schedule, *operation, accesses, target);
     // Where one result is computed at a time, there are no vectors of results.
-    if (!short_sum && operation->axes[axis].extent >= lanes) {
+    if (!short_sum && axis < depth && operation->axes[axis].extent >= lanes) {
       SMELT_ASSIGN_OR_RETURN(const int64_t together, ElementsInside(schedule, reader, loop, axis));
       if (together < lanes) return VectorizeReduction(schedule, *operation, accesses, target);
     }

@@ -52,7 +52,7 @@ absl::Status ScheduleRows(schedule::Schedule& schedule, const NestInput& input) 
   }
   for (const Attached& attached : nest.attached) {
     SMELT_RETURN_IF_ERROR(ScheduleSmallStage(schedule, attached.operation, AccessesOf(nest, *attached.operation),
-                                             input.target, stage, outer[attached.depth - 1]));
+                                             input.target, stage, outer[attached.depth - 1], attached.depth));
   }
   if (root.IsReduction()) {
     SMELT_RETURN_IF_ERROR(VectorizeReduction(schedule, root, AccessesOf(nest, root), input.target));

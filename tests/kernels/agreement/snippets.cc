@@ -207,6 +207,8 @@ const std::vector<Snippet>* MakeSnippets() {
       {"ShortSumWide",
        "x = f32[90,7] parameter(0)  z = f32[] constant(0)  ROOT r = f32[90] reduce(x, z), dimensions={1}, "
        "to_apply=add"},
+      {"ScanBackwards", R"(x = f32[32,512,16] parameter(0)  z = f32[] constant(1)  ROOT r = f32[32,512,16]
+        reduce-window(x, z), window={size=1x512x1 pad=0_0x0_511x0_0}, to_apply=mul)"},
       {"SumOfGroups", R"(x = f32[3,5,16,2] parameter(0)  z = f32[] constant(0)  q = f32[3,5,16,2] multiply(x, x)
         s = f32[3,16] reduce(q, z), dimensions={1,3}, to_apply=add  y = f32[3,16] parameter(1)
         ROOT r = f32[3,16] add(s, y))"},

@@ -161,6 +161,15 @@ TEST(Structure, SumsWhoseReadsJumpALittleAreInVectors) {
   }
 }
 
+// A stage of a scan has axes that its reader lacks: all of them lie inside.
+TEST(Rows, StagesOfAScanBackwardsAreInVectors) {
+  const machine::Machine target;
+  const std::unique_ptr<hlo::Module> module = ParseSnippet(Find("ScanBackwards"));
+  const Tile tile = EnumerateTiles(*module->entry(), target, 1)->front();
+  const std::string schedule = ScheduleForTile(*module->entry(), tile, target)->ToString();
+  EXPECT_THAT(schedule, ::testing::HasSubstr("vectorize reduce_window_1_within i3"));
+}
+
 TEST(Injective, VectorsGoAlongTheLastAxisOfSeveralElements) {
   const std::unique_ptr<hlo::Module> module = ParseSnippet(Find("SlicesOfOneElement"));
   const machine::Machine target;
