@@ -34,9 +34,9 @@ llvm::Value* VectorMath::Wide(llvm::Value* x) {
 
 llvm::Value* VectorMath::Sqrt(llvm::Value* x) { return builder_.CreateUnaryIntrinsic(llvm::Intrinsic::sqrt, x); }
 
-llvm::Value* VectorMath::Odd(llvm::Value* x, llvm::Value* value) {
+llvm::Value* VectorMath::NearestWithSignOf(llvm::Value* x, llvm::Value* value) {
   value = CopySign(builder_.CreateFPTrunc(value, x->getType()), x);
-  return builder_.CreateSelect(builder_.CreateFCmpUNO(x, x), x, value);
+  return builder_.CreateSelect(IsNan(x), x, value);
 }
 
 llvm::Value* VectorMath::Arc(llvm::Value* y, llvm::Value* x) {
@@ -54,7 +54,7 @@ llvm::Value* VectorMath::Arc(llvm::Value* y, llvm::Value* x) {
 
 llvm::Value* VectorMath::Atan(llvm::Value* x) {
   llvm::Value* magnitude = Wide(Abs(x));
-  return Odd(x, Arc(magnitude, Real(magnitude, 1)));
+  return NearestWithSignOf(x, Arc(magnitude, Real(magnitude, 1)));
 }
 
 llvm::Value* VectorMath::Atan2(llvm::Value* y, llvm::Value* x) {
@@ -62,17 +62,16 @@ llvm::Value* VectorMath::Atan2(llvm::Value* y, llvm::Value* x) {
   llvm::Value* word = IntegerConstant(WithLanes(builder_.getInt32Ty(), LanesOf(x->getType())), 0);
   llvm::Value* left = builder_.CreateICmpSLT(builder_.CreateBitCast(x, word->getType()), word);  // -0 as well
   angle = builder_.CreateSelect(left, builder_.CreateFSub(Real(angle, kPi), angle), angle);
-  return builder_.CreateSelect(builder_.CreateFCmpUNO(x, x), x, Odd(y, angle));
+  return builder_.CreateSelect(IsNan(x), x, NearestWithSignOf(y, angle));
 }
 
-// sqrt(1 - x^2), NaN beyond one.
 llvm::Value* VectorMath::OtherLeg(llvm::Value* x) {
   return Sqrt(builder_.CreateFMul(builder_.CreateFSub(Real(x, 1), x), builder_.CreateFAdd(Real(x, 1), x)));
 }
 
 llvm::Value* VectorMath::Asin(llvm::Value* x) {
   llvm::Value* magnitude = Wide(Abs(x));
-  return Odd(x, Arc(magnitude, OtherLeg(magnitude)));
+  return NearestWithSignOf(x, Arc(magnitude, OtherLeg(magnitude)));
 }
 
 llvm::Value* VectorMath::Acos(llvm::Value* x) {
@@ -98,14 +97,14 @@ llvm::Value* VectorMath::Sinh(llvm::Value* x) {
   value = builder_.CreateFMul(value, Real(value, 0.5));
   llvm::Value* series = builder_.CreateFMul(magnitude, Polynomial(builder_.CreateFMul(magnitude, magnitude), kSinh));
   llvm::Value* small = builder_.CreateFCmpOLT(magnitude, Real(magnitude, kSmallSinh));
-  return Odd(x, builder_.CreateSelect(small, series, value));
+  return NearestWithSignOf(x, builder_.CreateSelect(small, series, value));
 }
 
 llvm::Value* VectorMath::Cosh(llvm::Value* x) {
   llvm::Value* e = ExpOfMagnitude(Wide(Abs(x)));
   llvm::Value* value = builder_.CreateFAdd(e, builder_.CreateFDiv(Real(e, 1), e));
   value = builder_.CreateFPTrunc(builder_.CreateFMul(value, Real(value, 0.5)), x->getType());
-  return builder_.CreateSelect(builder_.CreateFCmpUNO(x, x), x, value);
+  return builder_.CreateSelect(IsNan(x), x, value);
 }
 
 llvm::Value* VectorMath::Asinh(llvm::Value* x) {
@@ -115,7 +114,7 @@ llvm::Value* VectorMath::Asinh(llvm::Value* x) {
   llvm::Value* value = builder_.CreateFMul(Log2(sum), Real(sum, kLn2));
   llvm::Value* series = builder_.CreateFMul(magnitude, Polynomial(square, kAsinh));
   llvm::Value* small = builder_.CreateFCmpOLT(magnitude, Real(magnitude, kSmallInverse));
-  return Odd(x, builder_.CreateSelect(small, series, value));
+  return NearestWithSignOf(x, builder_.CreateSelect(small, series, value));
 }
 
 llvm::Value* VectorMath::Acosh(llvm::Value* x) {
@@ -138,13 +137,13 @@ llvm::Value* VectorMath::Atanh(llvm::Value* x) {
   llvm::Value* small = builder_.CreateFCmpOLT(magnitude, Real(magnitude, kSmallInverse));
   value = builder_.CreateSelect(small, series, value);
   llvm::Value* defined = builder_.CreateFCmpOLE(magnitude, one);
-  return Odd(x, builder_.CreateSelect(defined, value, Real(value, kNan)));
+  return NearestWithSignOf(x, builder_.CreateSelect(defined, value, Real(value, kNan)));
 }
 
 llvm::Value* VectorMath::Cbrt(llvm::Value* x) {
   llvm::Value* magnitude = Wide(Abs(x));
   llvm::Value* third = builder_.CreateFMul(Log2(magnitude), Real(magnitude, 1.0 / 3));
-  return Odd(x, Exp2(Clamp(third, -400, 400)));
+  return NearestWithSignOf(x, Exp2(Clamp(third, -400, 400)));
 }
 
 // The whole part of the quotient may be one too large or too small where the quotient was rounded; its product and what

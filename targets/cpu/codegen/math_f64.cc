@@ -129,19 +129,16 @@ llvm::Value* VectorMath::Log1pF64(llvm::Value* x) {
 }
 
 llvm::Value* VectorMath::TanhF64(llvm::Value* x) {
-  // With p = e^(-2|x|) - 1: tanh |x| = -p / (2 + p).
+  // tanh |x| is -p / (2 + p) with p = e^(-2|x|) - 1.
   llvm::Value* p = Expm1F64(builder_.CreateFMul(Abs(x), Real(x, -2)));
   llvm::Value* value = builder_.CreateFDiv(builder_.CreateFNeg(p), builder_.CreateFAdd(p, Real(p, 2)));
   llvm::Value* own = builder_.CreateFCmpULT(Abs(x), Real(x, 1e-200));  // and NaN
   return builder_.CreateSelect(own, x, CopySign(value, x));
 }
 
-llvm::Value* VectorMath::SinOrCosF64(llvm::Value* x, bool cosine) {
-  llvm::Value* magnitude = Abs(x);
-  llvm::Value* near = builder_.CreateFCmpOLT(magnitude, Real(x, kLargest));
-  llvm::Value* reduced = builder_.CreateSelect(near, x, Real(x, 0));
-  llvm::Value* n = Round(builder_.CreateFMul(reduced, Real(x, kTwoOverPi)));
-  llvm::Value* r = reduced;
+llvm::Value* VectorMath::SinOrCosSmallF64(llvm::Value* x, bool cosine) {
+  llvm::Value* n = Round(builder_.CreateFMul(x, Real(x, kTwoOverPi)));
+  llvm::Value* r = x;
   for (const double part : kHalfPi) r = Fma(n, Real(x, -part), r);
   llvm::Value* quadrant = WholeF64(n);
   llvm::Type* word = quadrant->getType();
@@ -159,10 +156,12 @@ llvm::Value* VectorMath::SinOrCosF64(llvm::Value* x, bool cosine) {
   };
   llvm::Value* value = builder_.CreateSelect(bit(1), cosine_value, sine);
   value = builder_.CreateSelect(bit(2), builder_.CreateFNeg(value), value);
-  if (!cosine) value = builder_.CreateSelect(builder_.CreateFCmpOEQ(x, Real(x, 0)), x, value);
-  llvm::Value* finite = builder_.CreateFCmpOLT(magnitude, Real(x, kInfinity));
-  value = ByLaneWhere(builder_.CreateAnd(finite, builder_.CreateNot(near)), value, cosine ? "cos" : "sin", {x});
-  return builder_.CreateSelect(finite, value, builder_.CreateFSub(x, x));
+  return cosine ? value : builder_.CreateSelect(builder_.CreateFCmpOEQ(x, Real(x, 0)), x, value);
+}
+
+llvm::Value* VectorMath::SinOrCosF64(llvm::Value* x, bool cosine) {
+  return Trigonometric(x, kLargest, cosine ? "cos" : "sin",
+                       [&](llvm::Value* near) { return SinOrCosSmallF64(near, cosine); });
 }
 
 }  // namespace smelt::cpu::codegen

@@ -60,10 +60,10 @@ llvm::Value* VectorMath::TanSmall(llvm::Value* x) {
   return builder_.CreateFPTrunc(builder_.CreateFDiv(above, below), x->getType());
 }
 
-template <typename Small>
-llvm::Value* VectorMath::Trigonometric(llvm::Value* x, const char* function, const Small& small) {
+llvm::Value* VectorMath::Trigonometric(llvm::Value* x, double largest, const char* function,
+                                       const std::function<llvm::Value*(llvm::Value*)>& small) {
   llvm::Value* magnitude = Abs(x);
-  llvm::Value* near = builder_.CreateFCmpOLT(magnitude, Real(x, kLargest));
+  llvm::Value* near = builder_.CreateFCmpOLT(magnitude, Real(x, largest));
   llvm::Value* finite = builder_.CreateFCmpOLT(magnitude, Real(x, std::numeric_limits<double>::infinity()));
   llvm::Value* result = small(builder_.CreateSelect(near, x, Real(x, 0)));
   result = ByLaneWhere(builder_.CreateAnd(finite, builder_.CreateNot(near)), result, function, {x});
@@ -72,14 +72,14 @@ llvm::Value* VectorMath::Trigonometric(llvm::Value* x, const char* function, con
 }
 
 llvm::Value* VectorMath::SinOrCos(llvm::Value* x, bool cosine) {
-  return Trigonometric(x, cosine ? "cosf" : "sinf", [&](llvm::Value* near) {
+  return Trigonometric(x, kLargest, cosine ? "cosf" : "sinf", [&](llvm::Value* near) {
     llvm::Value* value = SinOrCosSmall(near, cosine);
     return cosine ? value : builder_.CreateSelect(builder_.CreateFCmpOEQ(near, Real(x, 0)), near, value);
   });
 }
 
 llvm::Value* VectorMath::Tan(llvm::Value* x) {
-  return Trigonometric(x, "tanf", [&](llvm::Value* near) {
+  return Trigonometric(x, kLargest, "tanf", [&](llvm::Value* near) {
     return builder_.CreateSelect(builder_.CreateFCmpOEQ(near, Real(x, 0)), near, TanSmall(near));
   });
 }

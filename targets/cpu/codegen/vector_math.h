@@ -9,6 +9,7 @@
 #pragma once
 
 #include <array>
+#include <functional>
 #include <initializer_list>
 
 #include "targets/cpu/codegen/element_types.h"
@@ -78,29 +79,30 @@ class VectorMath {
   llvm::Value* SinOrCosSmall(llvm::Value* x, bool cosine);
   llvm::Value* TanSmall(llvm::Value* x);
   // What `small` gives for arguments up to the largest that it reduces exactly; by calls for larger ones.
-  template <typename Small>
-  llvm::Value* Trigonometric(llvm::Value* x, const char* function, const Small& small);
+  llvm::Value* Trigonometric(llvm::Value* x, double largest, const char* function,
+                             const std::function<llvm::Value*(llvm::Value*)>& small);
 
   // The following take and return double precision.
   llvm::Value* Wide(llvm::Value* x);  // of a float
   llvm::Value* Sqrt(llvm::Value* x);
   // The logarithm of a positive normal number; -infinity and infinity of zero and infinity.
   llvm::Value* Log2(llvm::Value* x);
-  // For |x| <= 400.
+  // |x| is at most 400.
   llvm::Value* Exp2(llvm::Value* x);
   llvm::Value* ExpOfMagnitude(llvm::Value* magnitude);  // e^400 at most
   // The angle of (x, y), neither negative: within [0, pi/2].
   llvm::Value* Arc(llvm::Value* y, llvm::Value* x);
-  llvm::Value* OtherLeg(llvm::Value* x);
+  llvm::Value* OtherLeg(llvm::Value* x);  // sqrt(1 - x^2), NaN beyond one
 
   llvm::Value* IsNan(llvm::Value* x);
+  llvm::Value* SinOrCosSmallF64(llvm::Value* x, bool cosine);
   llvm::Value* WholeF64(llvm::Value* x);       // of a whole number that an i32 holds
   llvm::Value* PowerOfTwoF64(llvm::Value* n);  // of an i32 in the normal range
   // x = n * ln(2) + r with |r| <= ln(2)/2; returns e^r - 1.
   llvm::Value* ReducedExpm1F64(llvm::Value* x, llvm::Value** n);
 
   // The float nearest to an odd function's value at |x|, with x's sign; NaN stays.
-  llvm::Value* Odd(llvm::Value* x, llvm::Value* value);
+  llvm::Value* NearestWithSignOf(llvm::Value* x, llvm::Value* value);
   llvm::Value* IsSubnormal(llvm::Value* x);
   // `result`, and what a C function says in lanes that are slow, which are rare: they cost a branch.
   llvm::Value* ByLaneWhere(llvm::Value* slow, llvm::Value* result, const char* function,

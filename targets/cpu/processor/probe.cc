@@ -185,21 +185,18 @@ absl::Status MeasureOnce(Target* target) {
 }  // namespace
 
 absl::Status MeasureTarget(Target* target) {
-  Target best = *target;
-  for (int pass = 0; pass < kPasses; ++pass) {
-    Target now = *target;
-    SMELT_RETURN_IF_ERROR(MeasureOnce(&now));
-    if (pass > 0) {
-      now.peak_flops_f32 = std::max(now.peak_flops_f32, best.peak_flops_f32);
-      for (size_t level = 0; level < now.levels.size(); ++level)
-        now.levels[level].bytes_per_second =
-            std::max(now.levels[level].bytes_per_second, best.levels[level].bytes_per_second);
-      now.launch_seconds = std::min(now.launch_seconds, best.launch_seconds);
-      now.fork_seconds = std::min(now.fork_seconds, best.fork_seconds);
+  SMELT_RETURN_IF_ERROR(MeasureOnce(target));
+  for (int pass = 1; pass < kPasses; ++pass) {
+    Target again = *target;
+    SMELT_RETURN_IF_ERROR(MeasureOnce(&again));
+    target->peak_flops_f32 = std::max(target->peak_flops_f32, again.peak_flops_f32);
+    for (size_t level = 0; level < again.levels.size(); ++level) {
+      double& best = target->levels[level].bytes_per_second;
+      best = std::max(best, again.levels[level].bytes_per_second);
     }
-    best = std::move(now);
+    target->launch_seconds = std::min(target->launch_seconds, again.launch_seconds);
+    target->fork_seconds = std::min(target->fork_seconds, again.fork_seconds);
   }
-  *target = std::move(best);
   return absl::OkStatus();
 }
 

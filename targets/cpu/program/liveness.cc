@@ -126,6 +126,13 @@ class Liveness {
     }
   }
 
+  void BeginLoop() {
+    position_ -= 2;  // the end of the sequence that runs first has no step; the beginning of the loop
+    const BufferSet before = LiveSet();
+    CloseAll(2 * position_ + 1);
+    OpenSet(before);
+  }
+
   void ProcessWhile(const runtime::Step& step) {
     const runtime::Sequence& condition = step.sequences[0];
     const runtime::Sequence& body = step.sequences[1];
@@ -152,10 +159,7 @@ class Liveness {
     tested.insert(step.reads[0]);
     OpenSet(tested);
     Process(condition);
-    position_ -= 2;  // the end of the condition has no step; the beginning of the loop
-    const BufferSet before = LiveSet();
-    CloseAll(2 * position_ + 1);
-    OpenSet(before);
+    BeginLoop();
   }
 
   void ProcessRepeat(const runtime::Step& step) {
@@ -167,10 +171,7 @@ class Liveness {
     Exposed(body, &written, &header);
     OpenSet(header);
     Process(body);
-    position_ -= 2;  // the end of the body has no step; the beginning of the loop
-    const BufferSet before = LiveSet();
-    CloseAll(2 * position_ + 1);
-    OpenSet(before);
+    BeginLoop();
   }
 
   void ProcessConditional(const runtime::Step& step) {
