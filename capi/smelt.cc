@@ -77,18 +77,19 @@ absl::StatusOr<std::string> Inspect(const smelt::hlo::Module& module) {
     for (const smelt::hlo::Instruction* instruction : computation->Instructions())
       ++opcodes[std::string(smelt::hlo::OpcodeName(instruction->opcode()))];
   }
-  std::vector<int64_t> counts;
+  std::vector<smelt::fusion::KernelCount> counts;
   SMELT_ASSIGN_OR_RETURN(const std::vector<smelt::fusion::Kernel> kernels,
                          smelt::fusion::ExtractKernels(module, &counts));
   double flops = 0, bytes = 0;
   json list = json::array();
   for (size_t i = 0; i < kernels.size(); ++i) {
     const smelt::hlo::CostAnalysis cost = smelt::hlo::AnalyzeCost(kernels[i].computation());
-    flops += cost.flops * static_cast<double>(counts[i]);
-    bytes += cost.bytes() * static_cast<double>(counts[i]);
+    flops += cost.flops * counts[i].runs;
+    bytes += cost.bytes() * counts[i].runs;
     list.push_back({{"name", kernels[i].name},
                     {"hash", kernels[i].hash.ToHex()},
-                    {"count", counts[i]},
+                    {"count", counts[i].stands},
+                    {"runs", counts[i].runs},
                     {"instructions", kernels[i].computation().instruction_count()},
                     {"flops", cost.flops},
                     {"bytes", cost.bytes()}});
@@ -133,7 +134,7 @@ absl::StatusOr<std::unique_ptr<SmeltPredictor>> Open(const char* model, const st
 }
 
 absl::StatusOr<std::string> Predict(SmeltPredictor& predictor, const smelt::hlo::Module& module) {
-  std::vector<int64_t> counts;
+  std::vector<smelt::fusion::KernelCount> counts;
   SMELT_ASSIGN_OR_RETURN(const std::vector<smelt::fusion::Kernel> kernels,
                          smelt::fusion::ExtractKernels(module, &counts));
   std::vector<const smelt::fusion::Kernel*> pointers;
@@ -142,9 +143,12 @@ absl::StatusOr<std::string> Predict(SmeltPredictor& predictor, const smelt::hlo:
   double total = 0;
   json list = json::array();
   for (size_t i = 0; i < kernels.size(); ++i) {
-    total += seconds[i] * static_cast<double>(counts[i]);
-    list.push_back(
-        {{"name", kernels[i].name}, {"hash", kernels[i].hash.ToHex()}, {"count", counts[i]}, {"seconds", seconds[i]}});
+    total += seconds[i] * counts[i].runs;
+    list.push_back({{"name", kernels[i].name},
+                    {"hash", kernels[i].hash.ToHex()},
+                    {"count", counts[i].stands},
+                    {"runs", counts[i].runs},
+                    {"seconds", seconds[i]}});
   }
   const json result{{"seconds", total}, {"kernels", std::move(list)}};
   return result.dump(-1, ' ', false, json::error_handler_t::replace);

@@ -40,7 +40,8 @@ char* smelt_module_text(const SmeltModule* module);
 char* smelt_module_proto(const SmeltModule* module, size_t* size, char** error);
 
 /* JSON: name, fingerprint, instructions, computations, opcodes (name to count), flops, bytes, and kernels: a list of
- * {name, hash, count, instructions, flops, bytes}. Flops and bytes are those of all kernels of the program's text. */
+ * {name, hash, count, runs, instructions, flops, bytes}. A kernel stands `count` times in the text; the program's flops
+ * and bytes have it `runs` times (see smelt_predict). */
 char* smelt_module_inspect(const SmeltModule* module, char** error);
 
 /* `fusion`: none, tvm, xla-cpu, priority, random[:SEED], or the path of a *.fusion.json file. `passes`: whether the
@@ -55,8 +56,9 @@ void smelt_predictor_delete(SmeltPredictor* predictor);
 /* What it is and what it was trained on, in words. */
 char* smelt_predictor_describe(const SmeltPredictor* predictor);
 
-/* JSON: {seconds, kernels: [{name, hash, count, seconds}]}; the total counts each kernel as often as it stands in the
- * program. The module's fusions are taken as they are. */
+/* JSON: {seconds, kernels: [{name, hash, count, runs, seconds}]}: a kernel stands `count` times in the text, and the
+ * total has it `runs` times, as often as the program runs it: ten times in a loop whose end depends on data. The
+ * module's fusions are taken as they are. */
 char* smelt_predict(SmeltPredictor* predictor, const SmeltModule* module, char** error);
 
 /* JSON: [{name, hash, tiles: [{tile, score}]}], best first, at most `top` of each kernel; `kernel`: only the one of

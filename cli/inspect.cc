@@ -71,7 +71,7 @@ absl::Status ExplainWhy(const Flags& flags, const targets::Tunable& program, con
 
 // The kernels of a fused module: what each is made of, and how it runs.
 absl::Status ListKernels(const Flags& flags, const targets::Target& target, const hlo::Module& fused, json* result) {
-  std::vector<int64_t> counts;
+  std::vector<fusion::KernelCount> counts;
   SMELT_ASSIGN_OR_RETURN(const std::vector<fusion::Kernel> kernels, fusion::ExtractKernels(fused, &counts));
   int64_t total = 0;
   double flops = 0, bytes = 0;
@@ -79,13 +79,14 @@ absl::Status ListKernels(const Flags& flags, const targets::Target& target, cons
   const std::vector<targets::KernelForm> forms = target.FormsOf(fused, kernels);
   for (size_t i = 0; i < kernels.size(); ++i) {
     const hlo::CostAnalysis cost = hlo::AnalyzeCost(kernels[i].computation());
-    total += counts[i];
-    flops += cost.flops * static_cast<double>(counts[i]);
-    bytes += cost.bytes() * static_cast<double>(counts[i]);
+    total += counts[i].stands;
+    flops += cost.flops * counts[i].runs;
+    bytes += cost.bytes() * counts[i].runs;
     const targets::KernelForm& form = forms[i];
     list.push_back({{"name", kernels[i].name},
                     {"hash", kernels[i].hash.ToHex()},
-                    {"count", counts[i]},
+                    {"count", counts[i].stands},
+                    {"runs", counts[i].runs},
                     {"instructions", kernels[i].computation().instruction_count()},
                     {"flops", cost.flops},
                     {"bytes", cost.bytes()},
@@ -93,7 +94,7 @@ absl::Status ListKernels(const Flags& flags, const targets::Target& target, cons
                     {"opaque", form.opaque}});
     if (flags.kernels && !flags.json) {
       std::printf("  %-40s x%-4ld %4ld instructions %12.0f flops %12.0f bytes  %s\n", kernels[i].name.c_str(),
-                  counts[i], kernels[i].computation().instruction_count(), cost.flops, cost.bytes(),
+                  counts[i].stands, kernels[i].computation().instruction_count(), cost.flops, cost.bytes(),
                   form.native           ? "native operation"
                   : form.opaque.empty() ? "loop nest"
                                         : absl::StrCat("opaque: ", form.opaque).c_str());

@@ -28,7 +28,7 @@ absl::Status Predict(const Flags& flags) {
   SMELT_ASSIGN_OR_RETURN(const OpenedProgram program, OpenProgram(flags.target, flags.module, flags.fusion));
   SMELT_ASSIGN_OR_RETURN(const std::unique_ptr<gnn::Predictor> predictor, OpenPredictor(flags.model, *program.target));
   const std::unique_ptr<hlo::Module> fused = program.tunable->Fused(program.trial);
-  std::vector<int64_t> counts;
+  std::vector<fusion::KernelCount> counts;
   SMELT_ASSIGN_OR_RETURN(const std::vector<fusion::Kernel> kernels, fusion::ExtractKernels(*fused, &counts));
   std::vector<const fusion::Kernel*> pointers;
   for (const fusion::Kernel& kernel : kernels) pointers.push_back(&kernel);
@@ -37,7 +37,7 @@ absl::Status Predict(const Flags& flags) {
   double total = 0, variance = 0;
   for (size_t i = 0; i < kernels.size(); ++i) {
     seconds.push_back(predictions[i].seconds);
-    const double together = predictions[i].seconds * static_cast<double>(counts[i]);
+    const double together = predictions[i].seconds * counts[i].runs;
     total += together;
     variance += std::pow(together * predictions[i].log_deviation, 2);
   }
@@ -51,30 +51,31 @@ absl::Status Predict(const Flags& flags) {
     for (size_t i = 0; i < kernels.size(); ++i) {
       result["kernels"].push_back({{"name", kernels[i].name},
                                    {"hash", kernels[i].hash.ToHex()},
-                                   {"count", counts[i]},
+                                   {"count", counts[i].stands},
+                                   {"runs", counts[i].runs},
                                    {"predicted_us", 1e6 * seconds[i]}});
       if (tells) result["kernels"].back()["log_deviation"] = predictions[i].log_deviation;
     }
     PrintJson(result);
     return absl::OkStatus();
   }
-  std::vector<size_t> order(kernels.size());
-  for (size_t i = 0; i < order.size(); ++i) order[i] = i;
-  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
-    return seconds[a] * static_cast<double>(counts[a]) > seconds[b] * static_cast<double>(counts[b]);
-  });
+  std::vector<size_t> order;
+  for (size_t i = 0; i < kernels.size(); ++i) {
+    if (counts[i].runs > 0) order.push_back(i);  // not the condition of a loop whose count is plain
+  }
+  std::stable_sort(order.begin(), order.end(),
+                   [&](size_t a, size_t b) { return seconds[a] * counts[a].runs > seconds[b] * counts[b].runs; });
   std::printf("%12s %11s %6s %12s  %s\n", "predicted us", tells ? "+- us" : "", "times", "together us", "kernel");
   for (size_t i : order) {
     const std::string deviation = tells ? absl::StrFormat("%.2f", 1e6 * seconds[i] * predictions[i].log_deviation) : "";
-    std::printf("%12.2f %11s %6ld %12.2f  %s\n", 1e6 * seconds[i], deviation.c_str(), counts[i],
-                1e6 * seconds[i] * static_cast<double>(counts[i]), kernels[i].name.c_str());
+    std::printf("%12.2f %11s %6.0f %12.2f  %s\n", 1e6 * seconds[i], deviation.c_str(), counts[i].runs,
+                1e6 * seconds[i] * counts[i].runs, kernels[i].name.c_str());
   }
   if (tells)
     std::printf("+- is one standard deviation; of the sum, if errors were independent: %.4f ms\n",
                 1e3 * std::sqrt(variance));
-  std::printf(
-      "%s: %.4f ms predicted for %zu distinct kernels (each counted as often as it stands in the program) by %s\n",
-      flags.module.c_str(), 1e3 * total, kernels.size(), predictor->Describe().c_str());
+  std::printf("%s: %.4f ms predicted for %zu distinct kernels, each counted as often as the program runs it, by %s\n",
+              flags.module.c_str(), 1e3 * total, order.size(), predictor->Describe().c_str());
   return absl::OkStatus();
 }
 

@@ -163,7 +163,7 @@ json ToJson(const quantize::Report& report) {
 // Where a kernel of the quantised program runs under a target's default fusions.
 struct PlacedKernel {
   std::string name, on_host;  // on_host: why the target's host runs it; empty: its accelerator does
-  int64_t count = 1;          // in the program's text
+  double runs = 1;            // while the program runs once
   double flops = 0, seconds = 0;
 };
 
@@ -172,7 +172,7 @@ absl::StatusOr<std::vector<PlacedKernel>> PlaceKernels(const hlo::Module& module
   SMELT_ASSIGN_OR_RETURN(const std::unique_ptr<targets::Target> target, targets::Open(id, {}));
   SMELT_ASSIGN_OR_RETURN(const std::unique_ptr<targets::Tunable> tunable, target->Take(module.Clone(), "priority"));
   const std::unique_ptr<hlo::Module> fused = tunable->Fused(tunable->usual());
-  std::vector<int64_t> counts;
+  std::vector<fusion::KernelCount> counts;
   SMELT_ASSIGN_OR_RETURN(const std::vector<fusion::Kernel> kernels, fusion::ExtractKernels(*fused, &counts));
   const std::vector<targets::KernelForm> forms = target->FormsOf(*fused, kernels);
   std::vector<PlacedKernel> placed;
@@ -180,7 +180,7 @@ absl::StatusOr<std::vector<PlacedKernel>> PlaceKernels(const hlo::Module& module
     if (target->IsNothing(kernels[k])) continue;
     SMELT_ASSIGN_OR_RETURN(const double seconds, target->RoughSeconds(kernels[k]));
     placed.push_back(
-        {kernels[k].name, forms[k].opaque, counts[k], hlo::AnalyzeCost(kernels[k].computation()).flops, seconds});
+        {kernels[k].name, forms[k].opaque, counts[k].runs, hlo::AnalyzeCost(kernels[k].computation()).flops, seconds});
   }
   return placed;
 }
@@ -191,7 +191,7 @@ json ToJson(const std::vector<PlacedKernel>& kernels) {
     result.push_back({{"name", kernel.name},
                       {"accelerator", kernel.on_host.empty()},
                       {"why", kernel.on_host},
-                      {"count", kernel.count},
+                      {"runs", kernel.runs},
                       {"flops", kernel.flops},
                       {"seconds", kernel.seconds}});
   }
@@ -204,10 +204,10 @@ std::string ToText(const std::vector<PlacedKernel>& kernels) {
       absl::StrFormat("%-32s %5s %14s %12s  %s\n", "kernel", "times", "operations", "microseconds", "runs");
   double flops[2] = {0, 0}, seconds[2] = {0, 0};
   for (const PlacedKernel& kernel : kernels) {
-    absl::StrAppendFormat(&text, "%-32s %5d %14.0f %12.1f  %s\n", kernel.name, kernel.count, kernel.flops,
+    absl::StrAppendFormat(&text, "%-32s %5.0f %14.0f %12.1f  %s\n", kernel.name, kernel.runs, kernel.flops,
                           1e6 * kernel.seconds, kernel.on_host.empty() ? "on the accelerator" : kernel.on_host);
-    flops[kernel.on_host.empty()] += static_cast<double>(kernel.count) * kernel.flops;
-    seconds[kernel.on_host.empty()] += static_cast<double>(kernel.count) * kernel.seconds;
+    flops[kernel.on_host.empty()] += kernel.runs * kernel.flops;
+    seconds[kernel.on_host.empty()] += kernel.runs * kernel.seconds;
   }
   const double share = flops[0] + flops[1] == 0 ? 0 : 100 * flops[1] / (flops[0] + flops[1]);
   absl::StrAppendFormat(&text,

@@ -7,6 +7,7 @@
 #include "base/status_macros.h"
 #include "base/str_cat.h"
 #include "fusion/instruction_hash.h"
+#include "hlo/passes/execution_counts.h"
 #include "hlo/raw_attribute.h"
 
 namespace smelt::fusion {
@@ -302,11 +303,12 @@ absl::StatusOr<Kernel> ExtractKernel(const Instruction& instruction, bool layout
   return kernel;
 }
 
-absl::StatusOr<std::vector<Kernel>> ExtractKernels(const hlo::Module& module, std::vector<int64_t>* counts) {
+absl::StatusOr<std::vector<Kernel>> ExtractKernels(const hlo::Module& module, std::vector<KernelCount>* counts) {
   std::vector<Kernel> kernels;
   if (counts != nullptr) counts->clear();
   InstructionHasher hasher;
   absl::flat_hash_map<Hash128, size_t> seen;
+  const auto runs = counts != nullptr ? hlo::ExecutionCounts(module) : decltype(hlo::ExecutionCounts(module)){};
   for (const hlo::Computation* computation : module.ExecutedComputations()) {
     for (const Instruction* instruction : computation->PostOrder()) {
       if (!IsKernel(*instruction)) continue;
@@ -318,9 +320,11 @@ absl::StatusOr<std::vector<Kernel>> ExtractKernels(const hlo::Module& module, st
       if (fresh) {
         kernels.push_back(order.Build());
         kernels.back().hash = hash;
-        if (counts != nullptr) counts->push_back(0);
+        if (counts != nullptr) counts->emplace_back();
       }
-      if (counts != nullptr) ++(*counts)[it->second];
+      if (counts == nullptr) continue;
+      ++(*counts)[it->second].stands;
+      (*counts)[it->second].runs += runs.at(computation);
     }
   }
   return kernels;

@@ -47,8 +47,15 @@ bool IsFree(const hlo::Computation& kernel);
 // `layouts`: whether layouts count in the hash, as they do where the rules of the space say so (Rules::layouts_count).
 absl::StatusOr<Kernel> ExtractKernel(const hlo::Instruction& instruction, bool layouts = false);
 
-// All kernels of the executed computations, each distinct hash once, in order of first appearance; `counts`, where
-// given, says how often each stands in the program text (not how often loops run it).
-absl::StatusOr<std::vector<Kernel>> ExtractKernels(const hlo::Module& module, std::vector<int64_t>* counts = nullptr);
+// How often a program has a kernel.
+struct KernelCount {
+  int64_t stands = 0;  // in its text
+  double runs = 0;     // while it runs once, as far as the text tells (hlo::ExecutionCounts)
+};
+
+// All kernels of the executed computations, each distinct hash once, in order of first appearance, and the count of
+// each where `counts` is given.
+absl::StatusOr<std::vector<Kernel>> ExtractKernels(const hlo::Module& module,
+                                                   std::vector<KernelCount>* counts = nullptr);
 
 }  // namespace smelt::fusion

@@ -131,14 +131,14 @@ class Contest {
   double PredictedSeconds(size_t i) const {
     const targets::Trial& usual = tunables_[i]->usual();
     if (!usual.compiler.empty()) return 0;
-    std::vector<int64_t> counts;
+    std::vector<fusion::KernelCount> counts;
     const auto kernels = fusion::ExtractKernels(*tunables_[i]->Fused(usual), &counts);
     if (!kernels.ok()) return 0;
     double total = 0;
     for (size_t k = 0; k < kernels->size(); ++k) {
       const absl::StatusOr<double> seconds = predictors_[i]->PredictSeconds((*kernels)[k]);
       if (!seconds.ok()) return 0;
-      total += *seconds * static_cast<double>(counts[k]);
+      total += *seconds * counts[k].runs;
     }
     return total;
   }

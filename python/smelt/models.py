@@ -22,13 +22,14 @@ __all__ = ["Kernel", "Model", "Prediction", "RankedKernel", "SmeltError", "Tile"
 class Kernel:
     name: str
     hash: str  # equal kernels have equal ones, in all programs
-    count: int  # how often it stands in the program
+    count: int  # how often it stands in the program's text
+    runs: float  # how often the program runs it: ten times in a loop whose end depends on data
     seconds: float  # of one run
 
 
 @dataclasses.dataclass(frozen=True)
 class Prediction:
-    seconds: float  # of all kernels, each as often as it stands in the program
+    seconds: float  # of all kernels, each as often as the program runs it
     kernels: list[Kernel]
 
 

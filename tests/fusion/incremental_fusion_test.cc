@@ -24,12 +24,12 @@ Counts CountsOf(const std::vector<KernelRef>& kernels) {
 }
 
 Counts CountsInText(const Space& space, const Config& config) {
-  std::vector<int64_t> counts;
+  std::vector<KernelCount> counts;
   const auto fused = Apply(space, config);
   const auto kernels = ExtractKernels(*fused, &counts);
   EXPECT_TRUE(kernels.ok()) << kernels.status();
   Counts by_hash;
-  for (size_t i = 0; i < counts.size(); ++i) by_hash[(*kernels)[i].hash] += counts[i];
+  for (size_t i = 0; i < counts.size(); ++i) by_hash[(*kernels)[i].hash] += counts[i].stands;
   return by_hash;
 }
 

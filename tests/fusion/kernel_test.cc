@@ -1,0 +1,67 @@
+#include "fusion/kernel.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "hlo/passes/execution_counts.h"
+#include "tests/fusion/programs.h"
+
+namespace smelt::fusion {
+namespace {
+
+// How often the kernels of each name stand in the text, and run.
+std::map<std::string, std::pair<int64_t, double>> Counts(const hlo::Module& module) {
+  std::vector<KernelCount> counts;
+  const auto kernels = ExtractKernels(module, &counts);
+  EXPECT_TRUE(kernels.ok()) << kernels.status();
+  std::map<std::string, std::pair<int64_t, double>> found;
+  for (size_t i = 0; i < counts.size(); ++i) found[(*kernels)[i].name] = {counts[i].stands, counts[i].runs};
+  return found;
+}
+
+// A loop that ends when `condition` says so, over a counter and an array.
+std::unique_ptr<hlo::Module> Loop(const std::string& condition) {
+  return Parse(R"(HloModule m
+body { s = (s32[], f32[8]) parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  one = s32[] constant(1)
+  next = s32[] add(i, one)
+  x = f32[8] get-tuple-element(s), index=1
+  e = f32[8] exponential(x)
+  ROOT r = (s32[], f32[8]) tuple(next, e) }
+condition { s = (s32[], f32[8]) parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  )" + condition +
+               R"( }
+ENTRY main { p = f32[8] parameter(0)
+  zero = s32[] constant(0)
+  s = (s32[], f32[8]) tuple(zero, p)
+  w = (s32[], f32[8]) while(s), condition=condition, body=body
+  x = f32[8] get-tuple-element(w), index=1
+  a = f32[8] negate(x)
+  ROOT b = f32[8] negate(a) })");
+}
+
+TEST(ExtractKernels, CountsWhatStandsInTheTextAndWhatRuns) {
+  const auto counts = Counts(*Loop("five = s32[] constant(5)  ROOT less = pred[] compare(i, five), direction=LT"));
+  EXPECT_EQ(counts.at("e"), std::make_pair(int64_t{1}, 5.0));
+  EXPECT_EQ(counts.at("a"), std::make_pair(int64_t{2}, 2.0));
+  EXPECT_EQ(counts.at("less"), std::make_pair(int64_t{1}, 0.0));  // five times, as the text says
+}
+
+TEST(ExtractKernels, CountsALoopOfUnknownLengthByAGuess) {
+  const auto counts = Counts(*Loop(R"(x = f32[8] get-tuple-element(s), index=1
+  first = f32[1] slice(x), slice={[0:1]}
+  value = f32[] reshape(first)
+  limit = f32[] constant(9)
+  ROOT less = pred[] compare(value, limit), direction=LT)"));
+  EXPECT_EQ(counts.at("e"), std::make_pair(int64_t{1}, hlo::kUnknownTrips));
+  EXPECT_EQ(counts.at("less"), std::make_pair(int64_t{1}, hlo::kUnknownTrips + 1));
+}
+
+}  // namespace
+}  // namespace smelt::fusion
