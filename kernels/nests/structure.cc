@@ -5,6 +5,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "base/check.h"
+#include "kernels/te/hlo/from_hlo.h"
 #include "kernels/te/hlo/winograd.h"
 
 namespace smelt::kernels::nests {
@@ -266,7 +267,8 @@ class Analysis {
   bool Keep(const Operation& operation, const std::vector<Access>& contexts, bool near) {
     if (contexts.size() > kContextLimit) return true;
     const double own = BodyCost(operation);
-    if (own == 0) return false;  // movement alone is index arithmetic wherever it is read
+    // Movement alone is index arithmetic wherever it is read.
+    if (own == 0 && operation.tag != te::kReadAgain) return false;
     // Partition takes the border out of the steady part of its loops.
     if (IsBorder(operation) && own == chain_cost_[&operation] &&
         std::all_of(contexts.begin(), contexts.end(), [](const Access& c) { return IsDepthwiseWindow(c.reader); })) {

@@ -249,7 +249,10 @@ class DotNest {
     // Whole lines of the operand's rows at a time, where they lie along the columns.
     std::string strip = AxisName(column), lines;
     if (!form_.transposed && shape[column] > kLine) {
-      SMELT_ASSIGN_OR_RETURN(std::tie(lines, strip), schedule_.Split(packed_, strip, kLine));
+      int64_t line = kLine;
+      // No part of a line where vectors are whole: they are interleaved by an instruction without a guard.
+      while (shape[column] % lanes_ == 0 && shape[column] % line != 0) line -= lanes_;
+      SMELT_ASSIGN_OR_RETURN(std::tie(lines, strip), schedule_.Split(packed_, strip, line));
     }
     SMELT_ASSIGN_OR_RETURN(const auto columns, schedule_.Split(packed_, strip, lanes_));
     SMELT_ASSIGN_OR_RETURN(const auto groups, schedule_.Split(packed_, AxisName(k), depth_));

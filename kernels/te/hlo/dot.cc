@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "kernels/te/hlo/from_hlo.h"
 #include "kernels/te/hlo/rules.h"
 #include "kernels/te/scalar.h"
 
@@ -94,12 +95,31 @@ std::vector<Value> EmitDot(const RuleInput& input, const Value& left, const Valu
       axes)};
 }
 
+// A matrix times its own transpose, as of all pairs of rows: what vectors run over lies along neither operand.
+bool IsTimesItsTranspose(const RuleInput& input, const Value& left, const Value& right) {
+  if (left.IsUniform() || right.IsUniform()) return false;
+  if (left.tensor.op != right.tensor.op || left.tensor.output != right.tensor.output) return false;
+  const std::vector<int64_t>& summed = input.instruction.attributes<hlo::DotAttributes>().rhs_contracting;
+  const auto last = static_cast<int64_t>(input.operand_dimensions(1).size()) - 1;
+  return std::find(summed.begin(), summed.end(), last) != summed.end();
+}
+
+// Its right operand as a tensor of its own, so that it can be packed.
+Value ReadAgain(const RuleInput& input, const Value& right) {
+  return {Compute(
+              absl::StrCat(input.name, "_rhs"), input.operand_dimensions(1),
+              [&](Indices indices) { return right.At(std::vector<Expr>(indices.begin(), indices.end())); },
+              std::string(kReadAgain)),
+          Expr()};
+}
+
 }  // namespace
 
 absl::StatusOr<std::vector<Value>> DotRule(const RuleInput& input) {
   const PrimitiveType type = AccumulatorType(input.type());
-  return EmitDot(input, WidenedOperand(input, input.operand(0), input.operand_dimensions(0), type, "_lhs"),
-                 WidenedOperand(input, input.operand(1), input.operand_dimensions(1), type, "_rhs"));
+  const Value left = WidenedOperand(input, input.operand(0), input.operand_dimensions(0), type, "_lhs");
+  const Value right = WidenedOperand(input, input.operand(1), input.operand_dimensions(1), type, "_rhs");
+  return EmitDot(input, left, IsTimesItsTranspose(input, left, right) ? ReadAgain(input, right) : right);
 }
 
 // Along every dimension one scale serves a block of elements; their product is rounded to bf16.

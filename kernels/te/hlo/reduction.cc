@@ -2,6 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "kernels/te/hlo/arg_most.h"
 #include "kernels/te/hlo/rules.h"
 
 namespace smelt::kernels::te {
@@ -23,6 +24,11 @@ bool IsSimple(const Expr& result, const Expr& lhs, const Expr& rhs, BinaryOp* op
   constexpr BinaryOp kKnown[] = {BinaryOp::kAdd, BinaryOp::kMul, BinaryOp::kMin,
                                  BinaryOp::kMax, BinaryOp::kAnd, BinaryOp::kOr};
   return std::find(std::begin(kKnown), std::end(kKnown), *op) != std::end(kKnown);
+}
+
+// A constant that is not NaN.
+bool IsNumber(const Expr& e) {
+  return e->kind == ExprKind::kInt || (e->kind == ExprKind::kFloat && e->float_value == e->float_value);
 }
 
 }  // namespace
@@ -63,7 +69,7 @@ absl::StatusOr<Reducer> MakeReducer(const RuleInput& input) {
     reducer.combiner = SimpleCombiner(op, reducer.types[0]);
     return reducer;
   }
-  // Others keep the order of the elements: where an arg-max meets two NaNs, the first one wins.
+  // Others keep the order of the elements.
   reducer.combiner = std::make_shared<const Combiner>(std::move(combiner));
   return reducer;
 }
@@ -95,6 +101,13 @@ absl::StatusOr<std::vector<Value>> ReduceRule(const RuleInput& input) {
   std::vector<ReduceAxis> axes;
   std::vector<int64_t> kept;
   std::vector<int> axis_of(from.size(), -1);
+  int64_t first = -1;
+  // Positions of the elements in their order, from 0 on: which of them is joined with which does not matter then.
+  if (reducer.types.size() == 2 && reduced.size() == 1 && CountsAlong(*input.instruction.operand(1), reduced[0]) &&
+      IsNumber(reducer.init[0]) && IsConstInt(reducer.init[1], &first) && first == 0) {
+    if (auto known = ArgMost(*reducer.combiner, reducer.types[0], reducer.types[1]))
+      reducer.combiner = std::move(known);
+  }
   for (size_t d = 0; d < from.size(); ++d) {
     if (std::find(reduced.begin(), reduced.end(), static_cast<int64_t>(d)) == reduced.end()) {
       kept.push_back(from[d]);

@@ -36,6 +36,8 @@ class Arithmetic {
   llvm::Value* IntegerPower(bool is_signed, llvm::Value* base, llvm::Value* exponent);
   // f64 to float so that a second rounding to fewer bits gives what one rounding would (round to odd).
   llvm::Value* NarrowToOdd(llvm::Value* x);
+  // A float as an integer: towards zero, the nearest one where it is out of range, 0 for NaN.
+  llvm::Value* Saturate(kernels::te::PrimitiveType to, llvm::Value* x);
   // libm's function on f64, the given name with an `f` on float.
   llvm::Value* Libm(const char* function, std::initializer_list<llvm::Value*> arguments);
 

@@ -22,6 +22,39 @@ llvm::Value* Arithmetic::NarrowToOdd(llvm::Value* x) {
   return builder_.CreateBitCast(bits, narrow->getType());
 }
 
+llvm::Value* Arithmetic::Saturate(PrimitiveType to, llvm::Value* x) {
+  const int lanes = LanesOf(x->getType());
+  llvm::Type* target = RegisterType(builder_.getContext(), {to, lanes});
+  const bool is_signed = hlo::IsSigned(to);
+  if (lanes == 1) {
+    return builder_.CreateIntrinsic(is_signed ? llvm::Intrinsic::fptosi_sat : llvm::Intrinsic::fptoui_sat,
+                                    {target, x->getType()}, {x});
+  }
+  // LLVM takes these intrinsics apart into lanes on x86-64.
+  const unsigned bits = target->getScalarSizeInBits();
+  const llvm::APInt most = is_signed ? llvm::APInt::getSignedMaxValue(bits) : llvm::APInt::getMaxValue(bits);
+  const llvm::APInt least = is_signed ? llvm::APInt::getSignedMinValue(bits) : llvm::APInt::getZero(bits);
+  const llvm::fltSemantics& semantics = x->getType()->getScalarType()->getFltSemantics();
+  const auto limit = [&](const llvm::APInt& value) {
+    llvm::APFloat real(semantics);
+    real.convertFromAPInt(value, is_signed, llvm::APFloat::rmTowardZero);
+    return llvm::ConstantFP::get(x->getType(), real);
+  };
+  llvm::Constant *low = limit(least), *high = limit(most);
+  llvm::Value* inside = builder_.CreateSelect(builder_.CreateFCmpUNO(x, x), RealConstant(x->getType(), 0), x);
+  inside = builder_.CreateSelect(builder_.CreateFCmpOLT(inside, low), low, inside);
+  llvm::Value* above = builder_.CreateFCmpOGT(inside, high);
+  inside = builder_.CreateSelect(above, high, inside);
+  // Short numbers are parts of those of 32 bits, which there are instructions for.
+  if (bits < 32) {
+    llvm::Type* word = WithLanes(builder_.getInt32Ty(), lanes);
+    return builder_.CreateTrunc(builder_.CreateFPToSI(inside, word), target);
+  }
+  llvm::Value* whole = is_signed ? builder_.CreateFPToSI(inside, target) : builder_.CreateFPToUI(inside, target);
+  // The largest integer may lie above the largest float that is one.
+  return builder_.CreateSelect(above, llvm::ConstantInt::get(target, most), whole);
+}
+
 llvm::Value* Arithmetic::Cast(PrimitiveType to, PrimitiveType from, llvm::Value* x) {
   if (to == from) return x;
   llvm::LLVMContext& context = builder_.getContext();
@@ -42,9 +75,7 @@ llvm::Value* Arithmetic::Cast(PrimitiveType to, PrimitiveType from, llvm::Value*
       if (to == PrimitiveType::kF64) return builder_.CreateFPExt(x, target);
       return RoundToElement(builder_, to, x);
     }
-    // Saturates; NaN gives 0.
-    return builder_.CreateIntrinsic(hlo::IsSigned(to) ? llvm::Intrinsic::fptosi_sat : llvm::Intrinsic::fptoui_sat,
-                                    {target, x->getType()}, {x});
+    return Saturate(to, x);
   }
   const bool is_signed = hlo::IsSigned(from);
   if (hlo::IsFloat(to)) {

@@ -344,6 +344,11 @@ const std::vector<Snippet>* MakeSnippets() {
       {"DotTransposedLeft",
        "a = f32[23,19] parameter(0)  b = f32[23,37] parameter(1)  ROOT r = f32[19,37] dot(a, b), "
        "lhs_contracting_dims={0}, rhs_contracting_dims={0}"},
+      {"DotOfItselfTransposed",
+       "a = f32[96,40] parameter(0)  ROOT r = f32[96,96] dot(a, a), lhs_contracting_dims={1}, rhs_contracting_dims={1}"},
+      {"DotOfComputedRowsTransposed",
+       "a = f32[2,40,24] parameter(0)  b = f32[2,40,24] exponential(a)  ROOT r = f32[2,40,40] dot(b, b), "
+       "lhs_batch_dims={0}, rhs_batch_dims={0}, lhs_contracting_dims={2}, rhs_contracting_dims={2}"},
       {"DotVector",
        "a = f32[1,70] parameter(0)  b = f32[70,300] parameter(1)  ROOT r = f32[1,300] dot(a, b), "
        "lhs_contracting_dims={1}, rhs_contracting_dims={0}"},

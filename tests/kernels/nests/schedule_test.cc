@@ -228,6 +228,13 @@ TEST(RegisterTile, AMatrixAcrossTheVectorsIsPackedForTwoPassesOverTheRows) {
   EXPECT_EQ(PanelOf(structure, nest, *nest.main, tile).kind, Panel::Kind::kCopied);
 }
 
+TEST(RegisterTile, AMatrixTimesItsTransposeIsPacked) {
+  const Structure structure = StructureOf("DotOfItselfTransposed");
+  const Nest& nest = structure.main_nest();
+  const RegisterTile tile = ChooseRegisterTile(nest, nest.main->shape, machine::Machine());
+  EXPECT_EQ(PanelOf(structure, nest, *nest.main, tile).kind, Panel::Kind::kComputed);
+}
+
 TEST(RegisterTile, WhatIsComputedForASmallDepthwiseWindowIsComputedBesideIt) {
   const auto kind = [](const std::string& name) {
     const Structure structure = StructureOf(name);

@@ -68,7 +68,8 @@ void ExpectAgrees(const std::string& entry, const std::string& set, const std::s
 
 TEST(CompiledDotInstruction, BytesAreExactOnThisMachine) {
   if (!HostHas("avx512vnni")) GTEST_SKIP() << "this CPU has no avx512vnni";
-  const int64_t shapes[][3] = {{8, 16, 16}, {64, 64, 64}, {9, 17, 18}, {61, 50, 33}, {31, 8, 130}, {128, 100, 75}};
+  const int64_t shapes[][3] = {{8, 16, 16},  {64, 64, 64},   {9, 17, 18},  {61, 50, 33},
+                               {31, 8, 130}, {128, 100, 75}, {12, 80, 64}, {9, 144, 33}};
   for (const auto& [m, n, k] : shapes) {
     for (const bool transposed : {false, true}) {
       ExpectAgrees(Dot("s8", "s8", "s32", m, n, k, transposed), "avx512vnni", "dot_s8shifted_s8_16");
@@ -113,7 +114,7 @@ TEST(CompiledDotInstruction, QuantisedConvolutionsAreExactOnThisMachine) {
 
 TEST(CompiledDotInstruction, BrainFloatsAreWithinTheirTolerance) {
   if (!HostHas("avx512bf16")) GTEST_SKIP() << "this CPU has no avx512bf16";
-  for (const auto& [m, n, k] : {std::tuple{32, 48, 64}, std::tuple{13, 70, 65}}) {
+  for (const auto& [m, n, k] : {std::tuple{32, 48, 64}, std::tuple{13, 70, 65}, std::tuple{16, 96, 64}}) {
     ExpectAgrees(Dot("bf16", "bf16", "f32", m, n, k, false), "avx512bf16", "dot_bf16_16", 1e-5);
     ExpectAgrees(Dot("bf16", "bf16", "bf16", m, n, k, true), "avx512bf16", "dot_bf16_16", 1.0 / 128);
   }
