@@ -55,6 +55,13 @@ std::vector<Access> AccessesOf(const Nest& nest, const te::Operation& operation)
   return accesses;
 }
 
+const Access* LargestAccess(const std::vector<Access>& accesses) {
+  const auto largest = std::max_element(accesses.begin(), accesses.end(), [](const Access& a, const Access& b) {
+    return Elements(*a.tensor) < Elements(*b.tensor);
+  });
+  return largest == accesses.end() ? nullptr : &*largest;
+}
+
 absl::Status VectorizeReduction(Schedule& schedule, const te::Operation& operation, const std::vector<Access>& accesses,
                                 const machine::Machine& target) {
   constexpr int64_t kLeast = 4, kLeastOfJumps = 16;

@@ -10,21 +10,24 @@ namespace smelt::kernels::nests {
 absl::Status ScheduleRowReduction(schedule::Schedule& schedule, const NestInput& input) {
   if (!input.nest.attached.empty()) return ScheduleRows(schedule, input);
   const te::Operation& root = *input.nest.root;
-  std::vector<std::string> outer;
+  const std::vector<Access> accesses = AccessesOf(input.nest, root);
+  const Access* largest = LargestAccess(accesses);
+  std::vector<std::string> outer, others;  // loops over tiles; `others` find the largest operand near
   std::vector<std::string> inner;
   for (size_t i = 0; i < root.axes.size(); ++i) {
     const std::string axis = AxisName(static_cast<int>(i));
     const int64_t tile = std::min(input.tile[i], root.shape[i]);
+    std::vector<std::string>& tiles = largest == nullptr || DependsOn(*largest, root.axes[i].var) ? outer : others;
     if (tile == 1 || tile == root.shape[i]) {
-      (tile == 1 ? outer : inner).push_back(axis);
+      (tile == 1 ? tiles : inner).push_back(axis);
       continue;
     }
     SMELT_ASSIGN_OR_RETURN(auto split, schedule.Split(root.name, axis, tile));
-    outer.push_back(split.first);
+    tiles.push_back(split.first);
     inner.push_back(split.second);
   }
   std::vector<std::string> order = outer;
-  const std::vector<Access> accesses = AccessesOf(input.nest, root);
+  order.insert(order.end(), others.begin(), others.end());
   const int64_t lanes = LanesOf(root, input.target);
   if (!inner.empty() && input.tile.back() >= lanes && ShortSumAxis(root, accesses, input.target) >= 0) {
     SMELT_ASSIGN_OR_RETURN(auto split, VectorizeLoop(schedule, root.name, inner.back(),

@@ -88,6 +88,8 @@ absl::Status ScheduleSmallStage(schedule::Schedule& schedule, const te::Operatio
                                 const std::string& reader, const std::string& loop, int depth);
 // The accesses of a nest that one operation makes.
 std::vector<Access> AccessesOf(const Nest& nest, const te::Operation& operation);
+// That of the largest tensor, the first of equal ones; null where there is none.
+const Access* LargestAccess(const std::vector<Access>& accesses);
 // Marks the first loop with several iterations parallel, moving it out, where the nest is worth a fork.
 absl::Status ParallelizeOutermost(schedule::Schedule& schedule, const std::string& stage,
                                   const std::vector<std::string>& outer_loops, double work);

@@ -318,6 +318,12 @@ absl::Status ScheduleDots(Schedule& schedule, const NestInput& input) {
     outer.push_back({static_cast<int>(a), extent, tile, split.first});
     inner.push_back(split.second);
   }
+  // Rows find the tile of the matrix near.
+  const std::vector<Access> accesses = AccessesOf(input.nest, *input.nest.main);
+  const Access* matrix = LargestAccess(accesses);
+  std::stable_partition(outer.begin(), outer.end(), [&](const TileLoop& loop) {
+    return matrix == nullptr || DependsOn(*matrix, input.nest.main->axes[loop.axis].var);
+  });
   std::vector<std::string> order;
   for (const TileLoop& loop : outer) order.push_back(loop.loop);
   order.insert(order.end(), inner.begin(), inner.end());

@@ -355,6 +355,9 @@ const std::vector<Snippet>* MakeSnippets() {
       {"DotVectorRows",
        "a = f32[1,70] parameter(0)  b = f32[45,70] parameter(1)  ROOT r = f32[1,45] dot(a, b), "
        "lhs_contracting_dims={1}, rhs_contracting_dims={1}"},
+      {"DotFewRowsOfRows",
+       "a = f32[3,70] parameter(0)  b = f32[64,70] parameter(1)  ROOT r = f32[3,64] dot(a, b), "
+       "lhs_contracting_dims={1}, rhs_contracting_dims={1}"},
       {"DotMatrixVector",
        "a = f32[33,70] parameter(0)  b = f32[70] parameter(1)  ROOT r = f32[33] dot(a, b), lhs_contracting_dims={1}, "
        "rhs_contracting_dims={0}"},

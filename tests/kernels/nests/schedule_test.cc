@@ -170,6 +170,14 @@ TEST(Rows, StagesOfAScanBackwardsAreInVectors) {
   EXPECT_THAT(schedule, ::testing::HasSubstr("vectorize reduce_window_1_within i3"));
 }
 
+TEST(Rows, FewRowsFindTheMatrixNear) {
+  const std::unique_ptr<hlo::Module> module = ParseSnippet(Find("DotFewRowsOfRows"));
+  const machine::Machine target;
+  const auto schedule = ScheduleForTile(*module->entry(), {{1, 16}}, target);
+  ASSERT_TRUE(schedule.ok()) << schedule.status();
+  EXPECT_THAT(schedule->ToString(), testing::HasSubstr("reorder dot_0 i1.outer i0 i1.inner"));
+}
+
 TEST(Injective, VectorsGoAlongTheLastAxisOfSeveralElements) {
   const std::unique_ptr<hlo::Module> module = ParseSnippet(Find("SlicesOfOneElement"));
   const machine::Machine target;
