@@ -7,24 +7,34 @@
 namespace smelt::kernels::te {
 namespace {
 
-// Whether an expression asks of its variables only which one is larger: cases then stand for all values.
-bool OnlyCompares(const Expr& e) {
+// Whether a result asks only which of two values, and which of two positions, is larger: cases then stand for all.
+bool OnlyCompares(const Combiner& combiner, const Expr& result) {
+  const auto are_pair = [&](const Expr& x, const Expr& y) {
+    for (int output = 0; output < 2; ++output) {
+      const auto is_one = [&](const Expr& e) { return e.Same(combiner.lhs[output]) || e.Same(combiner.rhs[output]); };
+      if (is_one(x) && is_one(y)) return true;
+    }
+    return false;
+  };
   bool only = true;
-  Visit(e, [&](const Expr& part) {
-    switch (part->kind) {
+  Visit(result, [&](const Expr& e) {
+    const bool is_pred = e.type() == kBool;
+    switch (e->kind) {
       case ExprKind::kVar:
-      case ExprKind::kCompare:
       case ExprKind::kSelect:
         return;
+      case ExprKind::kCompare:
+        only = only && are_pair(e->operands[0], e->operands[1]);
+        return;
       case ExprKind::kInt:
-        only = only && part.type() == kBool;
-        return;
       case ExprKind::kUnary:
-        only = only && part.type() == kBool;
+        only = only && is_pred;
         return;
-      case ExprKind::kBinary:
-        only = only && (part.type() == kBool || part->binary() == BinaryOp::kMin || part->binary() == BinaryOp::kMax);
+      case ExprKind::kBinary: {
+        const bool chooses = e->binary() == BinaryOp::kMin || e->binary() == BinaryOp::kMax;
+        only = only && (is_pred || (chooses && are_pair(e->operands[0], e->operands[1])));
         return;
+      }
       default:
         only = false;
     }
@@ -85,7 +95,7 @@ std::shared_ptr<const Combiner> ArgMost(const Combiner& combiner, PrimitiveType 
   if (combiner.results.size() != 2 || !hlo::IsInteger(position)) return nullptr;
   if (!hlo::IsFloat(value) && !hlo::IsInteger(value)) return nullptr;
   for (const Expr& result : combiner.results) {
-    if (!OnlyCompares(result)) return nullptr;
+    if (!OnlyCompares(combiner, result)) return nullptr;
   }
   for (const BinaryOp most : {BinaryOp::kMax, BinaryOp::kMin}) {
     std::shared_ptr<const Combiner> first = FirstOf(most, value, position);

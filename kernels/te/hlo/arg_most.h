@@ -1,7 +1,8 @@
 // Reductions that find where the largest or the smallest element is, as argmax and argmin are written in HLO: pairs of
 // a value and its position, joined by comparisons.
 //
-//   const std::shared_ptr<const Combiner> known = ArgMost(combiner, PrimitiveType::kF32, PrimitiveType::kS32);
+//   auto sum = SimpleCombiner(BinaryOp::kAdd, PrimitiveType::kF32);
+//   bool is_one = ArgMost(*sum, PrimitiveType::kF32, PrimitiveType::kS32) != nullptr;   // false: no pairs
 #pragma once
 
 #include <memory>

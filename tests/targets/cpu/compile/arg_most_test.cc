@@ -82,7 +82,8 @@ TEST(ArgMost, IntegersHaveNoNan) {
 }
 
 TEST(ArgMost, WhatDependsOnTheOrderKeepsIt) {
-  // The last of equal elements; NaNs that are passed over; a bound; the first position not the least one.
+  // The last of equal elements; NaNs that are passed over; a bound; values beside positions; the first position not
+  // the least one.
   const std::string last = absl::StrReplaceAll(kFirst, {{"direction=LT", "direction=GT"}});
   EXPECT_FALSE(MayBeReordered(*Search(last, "f32", "GT", "-inf", 4, 64, 1)));
   const std::string careless = absl::StrReplaceAll(kFirst, {{"or(better, is_nan)", "or(better, better)"}});
@@ -91,6 +92,9 @@ TEST(ArgMost, WhatDependsOnTheOrderKeepsIt) {
       absl::StrCat("  two = TYPE[] constant(2)",
                    absl::StrReplaceAll(kFirst, {{"compare(a, b), direction=KEEP", "compare(a, two), direction=KEEP"}}));
   EXPECT_FALSE(MayBeReordered(*Search(bounded, "f32", "GT", "-inf", 4, 64, 1)));
+  const std::string beside = absl::StrCat("  far = pred[] compare(a, j), direction=GT",
+                                          absl::StrReplaceAll(kFirst, {{"or(better, is_nan)", "or(better, far)"}}));
+  EXPECT_FALSE(MayBeReordered(*Search(beside, "s32", "GT", "-2147483648", 4, 64, 1)));
   EXPECT_FALSE(MayBeReordered(*Search(kFirst, "f32", "GT", "-inf", 4, 64, 1, /*first=*/"7")));
   EXPECT_FALSE(MayBeReordered(*Search(kFirst, "f32", "GT", "nan", 4, 64, 1)));
 }
