@@ -211,16 +211,14 @@ absl::StatusOr<std::vector<std::string>> Verifier::LearnNoise(double max_seconds
   for (hlo::Literal& input : inputs) ChangeLastDigits(&input);
   SMELT_ASSIGN_OR_RETURN(const std::vector<hlo::Literal> moved, EvaluateLeaves(*module_, inputs, max_seconds, cancel));
   std::vector<std::string> noisy;
-  // What `other` differs by, `factor` times, comes on top of each result's tolerance. Told where it is the larger part.
+  // Compares each result within `factor` times what `other` differs by, where that is more than its tolerance.
   const auto allow = [&](const std::vector<hlo::Literal>& other, double factor, const char* why) -> absl::Status {
     for (size_t i = 0; i < other.size(); ++i) {
       SMELT_ASSIGN_OR_RETURN(const double error, hlo::ComparisonError(expected_[i], other[i], hlo::GoldenMetric::kRms));
       const double noise = factor * (std::isnan(error) ? std::numeric_limits<double>::infinity() : error);
-      const bool larger = noise > tolerances_[i];
-      tolerances_[i] += noise;
-      if (!larger) continue;
-      noisy.push_back(
-          absl::StrFormat("out.%d is compared within %.2g: %s move it by %.2g", i, tolerances_[i], why, error));
+      if (noise <= tolerances_[i]) continue;
+      tolerances_[i] = noise;
+      noisy.push_back(absl::StrFormat("out.%d is compared within %.2g: %s move it by %.2g", i, noise, why, error));
     }
     return absl::OkStatus();
   };

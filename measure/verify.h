@@ -37,13 +37,13 @@ class Verifier {
 
   // Evaluates once more, with the last digit of every input changed. A result that this moves by more than its
   // tolerance is decided by rounding, in whatever order anyone computes it: the gradient of a bias before a
-  // normalisation, which is zero but for rounding, or a factor of a nearly singular matrix. From then on each result is
-  // compared within its tolerance and kNoiseFactor times what it moved by.
+  // normalisation, which is zero but for rounding, or a factor of a nearly singular matrix. From then on such a result
+  // is compared within kNoiseFactor times what it moved by.
   // A program that rounds floats to whole numbers on its way, as a quantised one does, is evaluated a third time, with
   // every number in front of such a rounding changed by a few digits: those that lie between two whole numbers go the
   // other way, as they do in another order of sums. What that moves counts four times.
-  // Gives a line for each result that was moved by more than its tolerance. The module of Create must still be there.
-  // FailedPrecondition: there is no evaluator's result (FromOutputs).
+  // Gives a line for each result. The module of Create must still be there. FailedPrecondition: there is no
+  // evaluator's result (FromOutputs).
   absl::StatusOr<std::vector<std::string>> LearnNoise(double max_seconds, const std::atomic<bool>* cancel);
 
   // Takes these results of another implementation as right where they are near: each result that differs by at most

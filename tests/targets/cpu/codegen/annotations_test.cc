@@ -3,6 +3,7 @@
 
 #include "bench/compiled_agreement.h"
 #include "kernels/te/tensor.h"
+#include "tests/targets/cpu/codegen/assembly.h"
 
 namespace smelt::cpu::codegen {
 namespace {
@@ -25,16 +26,6 @@ Schedule Sums(bool nontemporal) {
     EXPECT_TRUE(s.Pragma("c", "i0", "nontemporal", 1).ok());
   }
   return s;
-}
-
-std::string AssemblyOf(const Schedule& s, const std::string& cpu) {
-  Target target;
-  target.name = cpu;
-  std::string assembly;
-  CodegenOptions options;
-  options.assembly_text = &assembly;
-  EXPECT_TRUE(EmitObject(kernels::lower::Lower(s, {}).value(), target, options).ok());
-  return assembly;
 }
 
 TEST(Annotations, NontemporalStoresAreOrderedBeforeThePhaseEnds) {
