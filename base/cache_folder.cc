@@ -113,20 +113,23 @@ CacheUse Trim(const std::string& folder, int64_t limit, int64_t left) {
   return use;
 }
 
-// One process at a time; another one's look within `fresh_seconds` is as good.
-void TrimUnlessDone(const std::string& folder, int64_t limit, double fresh_seconds) {
+// One at a time; another process's look within `fresh_seconds` is as good. False where one is looking just now: it may
+// have listed the folder before this process's last file was there.
+bool TrimUnlessDone(const std::string& folder, int64_t limit, double fresh_seconds) {
   const std::string stamp = (fs::path(folder) / kStamp).string();
   const int file = ::open(stamp.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
-  if (file < 0) return;
+  if (file < 0) return true;
   struct stat status;
   const bool fresh = ::fstat(file, &status) == 0 && status.st_size > 0 &&
                      Now() - static_cast<double>(status.st_mtim.tv_sec) < fresh_seconds;
-  if (!fresh && ::flock(file, LOCK_EX | LOCK_NB) == 0) {
+  const bool looks = !fresh && ::flock(file, LOCK_EX | LOCK_NB) == 0;
+  if (looks) {
     Trim(folder, limit, static_cast<int64_t>(kTrimmedTo * static_cast<double>(limit)));
     // Its contents say no more than that somebody looked.
     [[maybe_unused]] const ssize_t written = ::pwrite(file, "looked\n", 7, 0);
   }
   ::close(file);
+  return fresh || looks;
 }
 
 std::mutex trouble_mutex;
@@ -204,8 +207,9 @@ void KeepInCache(const std::string& folder, const std::string& path, std::string
           *limit / kLookShare &&
       !first)
     return;
-  since_look = 0;
-  TrimUnlessDone(folder, *limit, first ? kLookSeconds : 0);
+  // What is written while it looks counts for the next look; so does all of this where somebody else is looking.
+  const int64_t unseen = since_look.exchange(0);
+  if (!TrimUnlessDone(folder, *limit, first ? kLookSeconds : 0)) since_look += unseen;
 }
 
 void NoteCacheUse(const std::string& path) {

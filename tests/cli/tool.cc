@@ -19,9 +19,27 @@ namespace smelt::cli {
 
 namespace fs = std::filesystem;
 
+namespace {
+
+// This test process's own, which goes with it.
+const fs::path& OwnFolder() {
+  struct Folder {
+    Folder() : path(fs::path(::testing::TempDir()) / ("smelt-cli-test-" + std::to_string(::getpid()))) {}
+    ~Folder() {
+      std::error_code error;
+      fs::remove_all(path, error);
+    }
+    const fs::path path;
+  };
+  static const Folder folder;
+  return folder.path;
+}
+
+}  // namespace
+
 Tool Tool::Start(const std::vector<std::string>& arguments, const ToolOptions& options) {
   static std::atomic<int> next{0};
-  const fs::path folder = fs::path(::testing::TempDir()) / ("smelt-cli-test-" + std::to_string(::getpid()));
+  const fs::path& folder = OwnFolder();
   fs::create_directories(folder / "cache");
   const int number = next++;
   Tool tool;
@@ -119,7 +137,7 @@ ToolResult RunTool(const std::vector<std::string>& arguments, const ToolOptions&
 }
 
 fs::path FreshFolder(const std::string& name) {
-  const fs::path folder = fs::path(::testing::TempDir()) / ("smelt-cli-test-" + std::to_string(::getpid())) / name;
+  const fs::path folder = OwnFolder() / name;
   fs::remove_all(folder);
   fs::create_directories(folder);
   return folder;
