@@ -5,6 +5,7 @@
 #include <set>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "base/cache_folder.h"
 #include "base/status_macros.h"
@@ -36,6 +37,30 @@ absl::StatusOr<hlo::Literal> RunEvaluator(const hlo::Module& module, const std::
   std::vector<const hlo::Literal*> arguments;
   for (const hlo::Literal& input : inputs) arguments.push_back(&input);
   return hlo::Evaluate(module, arguments, {.cancel = interrupt.flag()});
+}
+
+// Compares once more what differs: within what rounding alone moves it by.
+absl::Status AllowForRounding(const hlo::Module& module, const std::vector<hlo::Literal>& inputs,
+                              const hlo::Literal& want, const Interrupt& interrupt,
+                              std::vector<hlo::OutputComparison>* comparisons) {
+  if (absl::c_all_of(*comparisons, [](const hlo::OutputComparison& c) { return c.ok; })) return absl::OkStatus();
+  SMELT_ASSIGN_OR_RETURN(const std::vector<double> moved,
+                         measure::MovedByRounding(module, inputs, Leaves(absl::MakeConstSpan(&want, 1)),
+                                                  /*max_seconds=*/0, interrupt.flag()));
+  int64_t noisy = 0;
+  for (hlo::OutputComparison& c : *comparisons) {
+    const double noise = measure::kNoiseFactor * moved[c.index];
+    if (c.ok || noise <= *c.tolerance) continue;
+    c.tolerance = noise;
+    c.ok = c.error <= noise;
+    ++noisy;
+  }
+  if (noisy > 0) {
+    std::fprintf(stderr, "%lld %s compared within %g times what rounding alone moves %s by\n",
+                 static_cast<long long>(noisy), noisy == 1 ? "result is" : "results are", measure::kNoiseFactor,
+                 noisy == 1 ? "it" : "them");
+  }
+  return absl::OkStatus();
 }
 
 // Either a program that is compiled, or a module that is evaluated.
@@ -120,6 +145,7 @@ absl::Status Run(const Flags& flags) {
                    flags.module.c_str());
     }
     SMELT_ASSIGN_OR_RETURN(comparisons, CompareResults(want, result));
+    SMELT_RETURN_IF_ERROR(AllowForRounding(module, inputs, want, interrupt, &comparisons));
   } else {
     PrintSummary(result);
     return absl::OkStatus();

@@ -35,14 +35,8 @@ class Verifier {
   // the way in which they were computed declares it (targets::Tunable::ErrorFactor).
   std::string Compare(const std::vector<hlo::Literal>& outputs, double factor = 1) const;
 
-  // Evaluates once more, with the last digit of every input changed. A result that this moves by more than its
-  // tolerance is decided by rounding, in whatever order anyone computes it: the gradient of a bias before a
-  // normalisation, which is zero but for rounding, or a factor of a nearly singular matrix. From then on such a result
-  // is compared within kNoiseFactor times what it moved by.
-  // A program that rounds floats to whole numbers on its way, as a quantised one does, is evaluated a third time, with
-  // every number in front of such a rounding changed by a few digits: those that lie between two whole numbers go the
-  // other way, as they do in another order of sums. What that moves counts four times.
-  // Gives a line for each result. The module of Create must still be there. FailedPrecondition: there is no
+  // From now on compares each result within kNoiseFactor times what rounding moves it by, where that is more than its
+  // tolerance. Gives a line for each such. The module of Create must still be there. FailedPrecondition: there is no
   // evaluator's result (FromOutputs).
   absl::StatusOr<std::vector<std::string>> LearnNoise(double max_seconds, const std::atomic<bool>* cancel);
 
@@ -62,8 +56,17 @@ class Verifier {
   double finite_ = 1;
 };
 
-// Programs round at every step, LearnNoise only at the inputs, and the evaluator sums in double precision.
-inline constexpr double kNoiseFactor = 32;
+// Evaluates a program with all that is rounded on the way rounded otherwise (hlo::EvaluateOptions), and gives what each
+// result moves by, in the measure of VerifyTolerance. One that moves by more than its tolerance is decided by rounding,
+// in whatever order anyone computes it: the gradient of a bias before a normalisation, which is zero but for rounding,
+// a factor of a nearly singular matrix, a gradient that passes a ReLU whose argument lies next to zero, a number
+// between two whole ones. `expected`: the array leaves of the evaluator's result. `max_seconds`, 0: no limit.
+absl::StatusOr<std::vector<double>> MovedByRounding(const hlo::Module& module, const std::vector<hlo::Literal>& inputs,
+                                                    absl::Span<const hlo::Literal* const> expected, double max_seconds,
+                                                    const std::atomic<bool>* cancel);
+
+// MovedByRounding tries one of many ways to round, and any two of them may be compared.
+inline constexpr double kNoiseFactor = 4;
 
 inline constexpr double kTrustedError = 20;
 

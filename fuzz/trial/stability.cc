@@ -7,6 +7,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "fuzz/generate/random.h"
 #include "hlo/literal.h"
+#include "hlo/rounding.h"
 #include "measure/verify.h"
 
 namespace smelt::fuzz {
@@ -19,11 +20,6 @@ using hlo::Shape;
 
 bool IsInexact(const Shape& shape) {
   return shape.IsArray() && (hlo::IsFloat(shape.element_type) || hlo::IsComplex(shape.element_type));
-}
-
-bool HasInexact(const Shape& shape) {
-  if (!shape.IsTuple()) return IsInexact(shape);
-  return std::any_of(shape.tuple_shapes.begin(), shape.tuple_shapes.end(), HasInexact);
 }
 
 // Rare flips of the last bit of a narrow type are left to Perturbed: a tolerance for them would hide wrong elements.
@@ -50,7 +46,7 @@ class Ancestry {
  private:
   double Own(const Instruction& instruction) {
     double tolerance = 0;
-    if (RoundsResult(instruction)) {
+    if (hlo::RoundsResult(instruction)) {
       std::vector<const Shape*> leaves;
       instruction.shape().AppendLeaves(&leaves);
       for (const Shape* leaf : leaves) {
@@ -114,10 +110,10 @@ class Perturbation {
   void Run(hlo::Computation& computation) {
     for (Instruction* instruction : computation.PostOrder()) {
       if (instruction->opcode() == Opcode::kGetTupleElement) {
-        if (IsInexact(instruction->shape()) && RoundsResult(*instruction->operand(0))) Disturb(*instruction);
+        if (IsInexact(instruction->shape()) && hlo::RoundsResult(*instruction->operand(0))) Disturb(*instruction);
         continue;
       }
-      if (!RoundsResult(*instruction)) continue;
+      if (!hlo::RoundsResult(*instruction)) continue;
       if (instruction->opcode() == Opcode::kConvolution) DropInfiniteWeights(*instruction);
       if (instruction->opcode() == Opcode::kBatchNormTraining) LeaveSomeVariance(*instruction);
       if (Accumulates(instruction->opcode())) {
@@ -201,66 +197,6 @@ class Perturbation {
 };
 
 }  // namespace
-
-bool RoundsResult(const Instruction& instruction) {
-  using enum Opcode;
-  if (!HasInexact(instruction.shape())) return false;
-  switch (instruction.opcode()) {
-    case kAdd:
-    case kSubtract:
-    case kMultiply:
-    case kDivide:
-    case kRemainder:
-    case kPower:
-    case kAtan2:
-    case kExp:
-    case kExpm1:
-    case kLog:
-    case kLog1p:
-    case kSqrt:
-    case kRsqrt:
-    case kCbrt:
-    case kSin:
-    case kCos:
-    case kTan:
-    case kTanh:
-    case kLogistic:
-    case kErf:
-    case kAsin:
-    case kAcos:
-    case kAtanh:
-    case kAcosh:
-    case kAsinh:
-    case kSinh:
-    case kCosh:
-    case kDot:
-    case kConvolution:
-    case kRaggedDot:
-    case kScaledDot:
-    case kReduce:
-    case kReduceWindow:
-    case kScatter:
-    case kSelectAndScatter:
-    case kScan:
-    case kMap:
-    case kFft:
-    case kCholesky:
-    case kTriangularSolve:
-    case kBatchNormGrad:
-    case kBatchNormInference:
-    case kBatchNormTraining:
-    case kCustomCall:
-      return true;
-    case kAbs:
-      return hlo::IsComplex(instruction.operand(0)->shape().element_type);
-    case kConvert: {
-      // Narrowing rounds, but the same way everywhere; what it gets may have been rounded otherwise.
-      return false;
-    }
-    default:
-      return false;
-  }
-}
 
 std::vector<double> LeafTolerances(const hlo::Module& module) {
   const Instruction& root = *module.entry()->root();

@@ -22,7 +22,4 @@ std::vector<double> LeafTolerances(const hlo::Module& module);
 // is much, change in one element of four.
 std::unique_ptr<hlo::Module> Perturbed(const hlo::Module& module, uint64_t seed);
 
-// Whether an instruction's float results depend on how an engine rounds.
-bool RoundsResult(const hlo::Instruction& instruction);
-
 }  // namespace smelt::fuzz

@@ -13,6 +13,7 @@
 #include "base/status_macros.h"
 #include "base/str_cat.h"
 #include "hlo/evaluator/handlers.h"
+#include "hlo/evaluator/other_roundings.h"
 #include "hlo/evaluator/plan.h"
 
 namespace smelt::hlo {
@@ -173,6 +174,8 @@ absl::StatusOr<Value> Evaluation::Run(const Computation& computation, std::vecto
         operands.push_back(values[step.operands[i]]);
       }
     }
+    if (options_.other_roundings && step.chooses)
+      SMELT_RETURN_IF_ERROR(ChooseOtherwise(*step.instruction, absl::MakeSpan(operands), *this));
     const Call call = {*this, step, *step.instruction, absl::MakeSpan(operands)};
     const bool at_runtime_sizes =
         !HandlesRuntimeSizes(step.instruction->opcode()) &&
@@ -183,6 +186,9 @@ absl::StatusOr<Value> Evaluation::Run(const Computation& computation, std::vecto
       if (absl::StartsWith(value.status().message(), "instruction `")) return value.status();
       return absl::Status(value.status().code(),
                           absl::StrCat("instruction `", step.instruction->name(), "`: ", value.status().message()));
+    }
+    if (options_.other_roundings && step.rounds) {
+      SMELT_ASSIGN_OR_RETURN(value, RoundOtherwise(*std::move(value), *this));
     }
     values[s] = *std::move(value);
   }

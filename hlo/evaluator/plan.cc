@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "hlo/evaluator/handlers.h"
+#include "hlo/evaluator/other_roundings.h"
 
 namespace smelt::hlo {
 namespace {
@@ -74,6 +75,8 @@ absl::Status Prepare(Step* step) {
       }
   }
   step->handler = FindHandler(instruction.opcode());
+  step->rounds = MayRoundOtherwise(instruction);
+  step->chooses = ChoosesBy(instruction) > 0;
   if (step->handler == nullptr)
     return absl::UnimplementedError(
         absl::StrCat("the evaluator does not run ", std::string(OpcodeName(instruction.opcode()))));

@@ -23,8 +23,10 @@ struct Step {
       last_use;  // per operand: this step is the last to read it, and reads it no second time after
   std::optional<ElementwiseKernel> kernel;  // of elementwise opcodes
   std::vector<std::unique_ptr<ScalarProgram>>
-      programs;    // of called computations that work on scalars, where they can be compiled; else null
-  Value constant;  // of constants
+      programs;          // of called computations that work on scalars, where they can be compiled; else null
+  Value constant;        // of constants
+  bool rounds = false;   // MayRoundOtherwise
+  bool chooses = false;  // ChoosesBy any
 };
 
 struct Plan {
