@@ -5,7 +5,6 @@
 #include <set>
 #include <utility>
 
-#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "base/cache_folder.h"
 #include "base/status_macros.h"
@@ -20,6 +19,8 @@
 #include "hlo/file/read.h"
 #include "hlo/golden/golden.h"
 #include "hlo/golden/inputs.h"
+#include "hlo/golden/safetensors.h"
+#include "measure/test_inputs.h"
 #include "measure/verify.h"
 
 namespace smelt::cli {
@@ -37,30 +38,6 @@ absl::StatusOr<hlo::Literal> RunEvaluator(const hlo::Module& module, const std::
   std::vector<const hlo::Literal*> arguments;
   for (const hlo::Literal& input : inputs) arguments.push_back(&input);
   return hlo::Evaluate(module, arguments, {.cancel = interrupt.flag()});
-}
-
-// Compares once more what differs: within what rounding alone moves it by.
-absl::Status AllowForRounding(const hlo::Module& module, const std::vector<hlo::Literal>& inputs,
-                              const hlo::Literal& want, const Interrupt& interrupt,
-                              std::vector<hlo::OutputComparison>* comparisons) {
-  if (absl::c_all_of(*comparisons, [](const hlo::OutputComparison& c) { return c.ok; })) return absl::OkStatus();
-  SMELT_ASSIGN_OR_RETURN(const std::vector<double> moved,
-                         measure::MovedByRounding(module, inputs, Leaves(absl::MakeConstSpan(&want, 1)),
-                                                  /*max_seconds=*/0, interrupt.flag()));
-  int64_t noisy = 0;
-  for (hlo::OutputComparison& c : *comparisons) {
-    const double noise = measure::kNoiseFactor * moved[c.index];
-    if (c.ok || noise <= *c.tolerance) continue;
-    c.tolerance = noise;
-    c.ok = c.error <= noise;
-    ++noisy;
-  }
-  if (noisy > 0) {
-    std::fprintf(stderr, "%lld %s compared within %g times what rounding alone moves %s by\n",
-                 static_cast<long long>(noisy), noisy == 1 ? "result is" : "results are", measure::kNoiseFactor,
-                 noisy == 1 ? "it" : "them");
-  }
-  return absl::OkStatus();
 }
 
 // Either a program that is compiled, or a module that is evaluated.
@@ -105,6 +82,38 @@ absl::StatusOr<Subject> Open(const Flags& flags, const Interrupt& interrupt) {
   return subject;
 }
 
+// The evaluator under the inputs of --check: those that are given, or weights and made ones, or the first kind of made
+// ones that gives finite results.
+absl::StatusOr<std::unique_ptr<measure::Verifier>> Expect(const Subject& subject, std::vector<hlo::Literal>* inputs,
+                                                          const Flags& flags, const Interrupt& interrupt) {
+  const hlo::Module& module = subject.module();
+  std::unique_ptr<measure::Verifier> verifier;
+  if (!flags.inputs.empty() || subject.known) {
+    SMELT_ASSIGN_OR_RETURN(verifier, measure::Verifier::CreateWith(module, *inputs, 0, interrupt.flag()));
+  } else {
+    SMELT_ASSIGN_OR_RETURN(verifier, measure::Verifier::Create(module, 0, interrupt.flag()));
+    SMELT_ASSIGN_OR_RETURN(*inputs, measure::MakeInputs(module, verifier->inputs()));
+  }
+  if (verifier->finite() == 0) {
+    std::fprintf(stderr,
+                 "%s: no result is a finite number under these inputs, so that equal results say little; give others "
+                 "with --inputs, or known ones with --golden\n",
+                 flags.module.c_str());
+  }
+  return verifier;
+}
+
+absl::StatusOr<std::vector<hlo::OutputComparison>> Compare(measure::Verifier& verifier, const hlo::Literal& result,
+                                                           const Interrupt& interrupt) {
+  std::vector<hlo::Literal> outputs;
+  for (const hlo::Literal* leaf : Leaves(absl::MakeConstSpan(&result, 1))) outputs.push_back(hlo::ToStorable(*leaf));
+  if (!verifier.Compare(outputs).empty()) {
+    SMELT_ASSIGN_OR_RETURN(const std::vector<std::string> noisy, verifier.LearnNoise(0, interrupt.flag()));
+    for (const std::string& line : noisy) std::fprintf(stderr, "%s\n", line.c_str());
+  }
+  return verifier.Comparisons(outputs);
+}
+
 absl::Status Run(const Flags& flags) {
   Interrupt interrupt;
   SMELT_ASSIGN_OR_RETURN(const machine::TargetId id, ReadTargetId(flags.target));
@@ -131,25 +140,18 @@ absl::Status Run(const Flags& flags) {
     SMELT_ASSIGN_OR_RETURN(inputs, hlo::MakeInputs(module));
   }
   if (subject.known) inputs = subject.known->WithWeights(std::move(inputs));
+  std::unique_ptr<measure::Verifier> verifier;
+  if (flags.check) {
+    SMELT_ASSIGN_OR_RETURN(verifier, Expect(subject, &inputs, flags, interrupt));
+  }
   SMELT_ASSIGN_OR_RETURN(const hlo::Literal result, subject.Run(inputs, interrupt));
   if (!flags.outputs.empty()) SMELT_RETURN_IF_ERROR(WriteOutputs(flags.outputs, result));
-  std::vector<hlo::OutputComparison> comparisons;
-  if (golden) {
-    SMELT_ASSIGN_OR_RETURN(comparisons, golden->Compare(result));
-  } else if (flags.check) {
-    SMELT_ASSIGN_OR_RETURN(hlo::Literal want, RunEvaluator(module, inputs, interrupt));
-    if (measure::FiniteShare(Leaves(absl::MakeConstSpan(&want, 1))) == 0) {
-      std::fprintf(stderr,
-                   "%s: no result is a finite number under these inputs, so that equal results say little; give others "
-                   "with --inputs, or known ones with --golden\n",
-                   flags.module.c_str());
-    }
-    SMELT_ASSIGN_OR_RETURN(comparisons, CompareResults(want, result));
-    SMELT_RETURN_IF_ERROR(AllowForRounding(module, inputs, want, interrupt, &comparisons));
-  } else {
+  if (!golden && !flags.check) {
     PrintSummary(result);
     return absl::OkStatus();
   }
+  SMELT_ASSIGN_OR_RETURN(const std::vector<hlo::OutputComparison> comparisons,
+                         golden ? golden->Compare(result) : Compare(*verifier, result, interrupt));
   return PrintComparisons(comparisons) ? absl::OkStatus() : FailedQuietly();
 }
 
@@ -166,7 +168,9 @@ Action AddRun(CLI::App& app) {
                  "Schedules of some kernels, a file as `smelt inspect --schedule` prints it; the others have theirs");
   CLI::Option* golden = app.add_option("--golden", flags->golden,
                                        "Safetensors file with inputs' ranges, outputs and tolerances to compare with");
-  CLI::Option* check = app.add_flag("--check", flags->check, "Compare the compiled result with the evaluator's");
+  CLI::Option* check = app.add_flag(
+      "--check", flags->check,
+      "Compare the compiled result with the evaluator's; without --inputs under made ones that give finite results");
   app.add_option("--inputs", flags->inputs, "Safetensors file with tensors in.0, in.1, ... instead of random inputs")
       ->excludes(golden);
   app.add_option("--outputs", flags->outputs, "Keep the results in this safetensors file, as out.0, out.1, ...");

@@ -8,7 +8,6 @@
 #include "absl/strings/str_format.h"
 #include "base/status_macros.h"
 #include "hlo/golden/safetensors.h"
-#include "measure/verify.h"
 
 namespace smelt::cli {
 namespace {
@@ -83,23 +82,6 @@ absl::Status WriteOutputs(const std::string& path, const hlo::Literal& result) {
   for (size_t i = 0; i < leaves.size(); ++i)
     file.tensors.push_back({absl::StrCat("out.", i), hlo::ToStorable(*leaves[i])});
   return hlo::WriteSafetensors(path, file);
-}
-
-absl::StatusOr<std::vector<hlo::OutputComparison>> CompareResults(const hlo::Literal& want, const hlo::Literal& got) {
-  std::vector<const hlo::Literal*> wants, gots;
-  AppendLeaves(want, &wants);
-  AppendLeaves(got, &gots);
-  if (wants.size() != gots.size())
-    return absl::InternalError(absl::StrCat("expected ", wants.size(), " outputs, got ", gots.size()));
-  std::vector<hlo::OutputComparison> comparisons;
-  for (size_t i = 0; i < wants.size(); ++i) {
-    hlo::OutputComparison& comparison = comparisons.emplace_back();
-    comparison.index = static_cast<int64_t>(i);
-    SMELT_ASSIGN_OR_RETURN(comparison.error, hlo::ComparisonError(*wants[i], *gots[i], hlo::GoldenMetric::kRms));
-    comparison.tolerance = measure::VerifyTolerance(wants[i]->shape().element_type);
-    comparison.ok = comparison.error <= *comparison.tolerance;
-  }
-  return comparisons;
 }
 
 void WarnOfElidedConstants(const hlo::Module& module, const std::string& path) {

@@ -25,10 +25,6 @@ absl::StatusOr<std::vector<hlo::Literal>> ReadInputs(const std::string& path, co
 // Tensors `out.0`, `out.1`, ...
 absl::Status WriteOutputs(const std::string& path, const hlo::Literal& result);
 
-// The compiled result against the evaluator's, leaf by leaf: root-mean-square error of floats, share of integers that
-// differ.
-absl::StatusOr<std::vector<hlo::OutputComparison>> CompareResults(const hlo::Literal& want, const hlo::Literal& got);
-
 // Tells on standard error that the text left constants out (`{...}`), so that results are not the dumped program's.
 void WarnOfElidedConstants(const hlo::Module& module, const std::string& path);
 

@@ -68,6 +68,9 @@ double VerifyTolerance(hlo::PrimitiveType type) {
   return hlo::BitWidth(type) == 16 ? 2e-2 : 2e-1;
 }
 
+// An infinite tolerance allows what is no number, too.
+bool Within(double error, double tolerance) { return error <= tolerance || std::isinf(tolerance); }
+
 // An evaluation that is begun after its limit ends at once.
 constexpr double kLeastSeconds = 1e-3;
 
@@ -90,6 +93,17 @@ absl::StatusOr<std::unique_ptr<Verifier>> Verifier::Create(const hlo::Module& mo
     if (best->finite() == 1) break;
   }
   return best;
+}
+
+absl::StatusOr<std::unique_ptr<Verifier>> Verifier::CreateWith(const hlo::Module& module,
+                                                               std::vector<hlo::Literal> inputs, double max_seconds,
+                                                               const std::atomic<bool>* cancel) {
+  SMELT_ASSIGN_OR_RETURN(std::vector<hlo::Literal> expected,
+                         EvaluateLeaves(module, inputs, {.max_seconds = max_seconds, .cancel = cancel}));
+  std::unique_ptr<Verifier> verifier(new Verifier(std::move(expected), {}));
+  verifier->module_ = &module;
+  verifier->given_ = std::move(inputs);
+  return verifier;
 }
 
 absl::StatusOr<std::unique_ptr<Verifier>> Verifier::FromOutputs(const hlo::Module& module,
@@ -123,38 +137,39 @@ std::string Verifier::Compare(const std::vector<hlo::Literal>& outputs, double f
     if (!error.ok()) return absl::StrCat("out.", i, ": ", error.status().message());
     const bool is_float = hlo::IsFloat(expected_[i].shape().element_type);
     const double allowed = tolerances_[i] * (is_float ? factor : 1);
-    if (!(*error <= allowed)) return absl::StrCat("out.", i, ": error ", *error, " over the tolerance ", allowed);
+    if (!Within(*error, allowed)) return absl::StrCat("out.", i, ": error ", *error, " over the tolerance ", allowed);
   }
   return "";
 }
 
-absl::StatusOr<std::vector<double>> MovedByRounding(const hlo::Module& module, const std::vector<hlo::Literal>& inputs,
-                                                    absl::Span<const hlo::Literal* const> expected, double max_seconds,
-                                                    const std::atomic<bool>* cancel) {
-  SMELT_ASSIGN_OR_RETURN(
-      const std::vector<hlo::Literal> other,
-      EvaluateLeaves(module, inputs, {.max_seconds = max_seconds, .cancel = cancel, .other_roundings = true}));
-  std::vector<double> moved;
-  for (size_t i = 0; i < other.size(); ++i) {
-    SMELT_ASSIGN_OR_RETURN(const double error, hlo::ComparisonError(*expected[i], other[i], hlo::GoldenMetric::kRms));
-    moved.push_back(std::isnan(error) ? std::numeric_limits<double>::infinity() : error);
+absl::StatusOr<std::vector<hlo::OutputComparison>> Verifier::Comparisons(
+    const std::vector<hlo::Literal>& outputs) const {
+  if (outputs.size() != expected_.size())
+    return absl::InternalError(absl::StrCat("expected ", expected_.size(), " outputs, got ", outputs.size()));
+  std::vector<hlo::OutputComparison> comparisons;
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    SMELT_ASSIGN_OR_RETURN(const double error, Error(i, outputs[i]));
+    comparisons.push_back({static_cast<int64_t>(i), error, tolerances_[i], Within(error, tolerances_[i])});
   }
-  return moved;
+  return comparisons;
 }
 
 absl::StatusOr<std::vector<std::string>> Verifier::LearnNoise(double max_seconds, const std::atomic<bool>* cancel) {
   if (module_ == nullptr) return absl::FailedPreconditionError("the evaluator did not run this program");
-  SMELT_ASSIGN_OR_RETURN(const std::vector<hlo::Literal> inputs, MakeInputs(*module_, inputs_));
-  std::vector<const hlo::Literal*> expected;
-  for (const hlo::Literal& leaf : expected_) expected.push_back(&leaf);
-  SMELT_ASSIGN_OR_RETURN(const std::vector<double> moved,
-                         MovedByRounding(*module_, inputs, expected, max_seconds, cancel));
+  std::vector<hlo::Literal> made;
+  if (given_.empty()) {
+    SMELT_ASSIGN_OR_RETURN(made, MakeInputs(*module_, inputs_));
+  }
+  SMELT_ASSIGN_OR_RETURN(const std::vector<hlo::Literal> other,
+                         EvaluateLeaves(*module_, given_.empty() ? made : given_,
+                                        {.max_seconds = max_seconds, .cancel = cancel, .other_roundings = true}));
   std::vector<std::string> noisy;
-  for (size_t i = 0; i < moved.size(); ++i) {
-    if (kNoiseFactor * moved[i] <= tolerances_[i]) continue;
-    tolerances_[i] = kNoiseFactor * moved[i];
-    noisy.push_back(
-        absl::StrFormat("out.%d is compared within %.2g: rounding moves it by %.2g", i, tolerances_[i], moved[i]));
+  for (size_t i = 0; i < other.size(); ++i) {
+    SMELT_ASSIGN_OR_RETURN(const double moved, hlo::ComparisonError(expected_[i], other[i], hlo::GoldenMetric::kRms));
+    const double noise = kNoiseFactor * (std::isnan(moved) ? std::numeric_limits<double>::infinity() : moved);
+    if (noise <= tolerances_[i]) continue;
+    tolerances_[i] = noise;
+    noisy.push_back(absl::StrFormat("out.%d is compared within %.2g: rounding moves it by %.2g", i, noise, moved));
   }
   return noisy;
 }

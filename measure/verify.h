@@ -8,6 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "hlo/golden/golden.h"
 #include "hlo/literal.h"
 #include "hlo/module.h"
 #include "measure/test_inputs.h"
@@ -20,11 +21,16 @@ class Verifier {
   // finite results only; where none does, or there is no time to look, under the one that gives most.
   static absl::StatusOr<std::unique_ptr<Verifier>> Create(const hlo::Module& module, double max_seconds,
                                                           const std::atomic<bool>* cancel);
+  // Does what Create does, under these inputs: a literal a parameter.
+  static absl::StatusOr<std::unique_ptr<Verifier>> CreateWith(const hlo::Module& module,
+                                                              std::vector<hlo::Literal> inputs, double max_seconds,
+                                                              const std::atomic<bool>* cancel);
   // Expects these outputs of the module under these inputs, stored as the measuring child stores them.
   static absl::StatusOr<std::unique_ptr<Verifier>> FromOutputs(const hlo::Module& module,
                                                                const std::vector<hlo::Literal>& outputs,
                                                                TestInputs inputs);
 
+  // How the inputs are made; of CreateWith, nothing that says so.
   const TestInputs& inputs() const { return inputs_; }
   const std::vector<hlo::Literal>& expected() const { return expected_; }
   // Share of the floating-point results that are finite. At 0 a comparison says nothing.
@@ -34,10 +40,16 @@ class Verifier {
   // the measuring child stores them (hlo::ToStorable). `factor`: how many times the tolerance they may differ by, where
   // the way in which they were computed declares it (targets::Tunable::ErrorFactor).
   std::string Compare(const std::vector<hlo::Literal>& outputs, double factor = 1) const;
+  // The same with a word on each leaf. An error where they are not of the expected shapes.
+  absl::StatusOr<std::vector<hlo::OutputComparison>> Comparisons(const std::vector<hlo::Literal>& outputs) const;
 
-  // From now on compares each result within kNoiseFactor times what rounding moves it by, where that is more than its
-  // tolerance. Gives a line for each such. The module of Create must still be there. FailedPrecondition: there is no
-  // evaluator's result (FromOutputs).
+  // Evaluates once more, with all that is rounded on the way rounded otherwise (hlo::EvaluateOptions). A result that
+  // this moves by more than its tolerance is decided by rounding, in whatever order anyone computes it: the gradient of
+  // a bias before a normalisation, which is zero but for rounding, a factor of a nearly singular matrix, a gradient
+  // that passes a ReLU whose argument lies next to zero, a number between two whole ones. From then on such a result is
+  // compared within kNoiseFactor times what it moved by.
+  // Gives a line for each such. The module of Create must still be there. FailedPrecondition: there is no evaluator's
+  // result (FromOutputs).
   absl::StatusOr<std::vector<std::string>> LearnNoise(double max_seconds, const std::atomic<bool>* cancel);
 
   // Takes these results of another implementation as right where they are near: each result that differs by at most
@@ -53,20 +65,12 @@ class Verifier {
   std::vector<hlo::Literal> expected_;
   std::vector<double> tolerances_;  // of each leaf
   TestInputs inputs_;
+  std::vector<hlo::Literal> given_;  // of CreateWith
   double finite_ = 1;
 };
 
-// Evaluates a program with all that is rounded on the way rounded otherwise (hlo::EvaluateOptions), and gives what each
-// result moves by, in the measure of VerifyTolerance. One that moves by more than its tolerance is decided by rounding,
-// in whatever order anyone computes it: the gradient of a bias before a normalisation, which is zero but for rounding,
-// a factor of a nearly singular matrix, a gradient that passes a ReLU whose argument lies next to zero, a number
-// between two whole ones. `expected`: the array leaves of the evaluator's result. `max_seconds`, 0: no limit.
-absl::StatusOr<std::vector<double>> MovedByRounding(const hlo::Module& module, const std::vector<hlo::Literal>& inputs,
-                                                    absl::Span<const hlo::Literal* const> expected, double max_seconds,
-                                                    const std::atomic<bool>* cancel);
-
-// MovedByRounding tries one of many ways to round, and any two of them may be compared.
-inline constexpr double kNoiseFactor = 4;
+// LearnNoise tries one of many ways to round, and any two of them may be compared.
+inline constexpr double kNoiseFactor = 8;
 
 inline constexpr double kTrustedError = 20;
 
