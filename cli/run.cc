@@ -108,7 +108,7 @@ absl::StatusOr<std::vector<hlo::OutputComparison>> Compare(measure::Verifier& ve
   std::vector<hlo::Literal> outputs;
   for (const hlo::Literal* leaf : Leaves(absl::MakeConstSpan(&result, 1))) outputs.push_back(hlo::ToStorable(*leaf));
   if (!verifier.Compare(outputs).empty()) {
-    SMELT_ASSIGN_OR_RETURN(const std::vector<std::string> noisy, verifier.LearnNoise(0, interrupt.flag()));
+    SMELT_ASSIGN_OR_RETURN(const std::vector<std::string> noisy, verifier.LearnNoise(outputs, 1, 0, interrupt.flag()));
     for (const std::string& line : noisy) std::fprintf(stderr, "%s\n", line.c_str());
   }
   return verifier.Comparisons(outputs);

@@ -15,6 +15,9 @@
 
 namespace smelt::measure {
 
+// Half of the ways to round turn a choice that hangs on one number: five miss it once in 32.
+inline constexpr int kRoundings = 5;
+
 class Verifier {
  public:
   // Evaluates the module in at most `max_seconds` in all (0: no limit), under the first kind of inputs that gives
@@ -43,14 +46,18 @@ class Verifier {
   // The same with a word on each leaf. An error where they are not of the expected shapes.
   absl::StatusOr<std::vector<hlo::OutputComparison>> Comparisons(const std::vector<hlo::Literal>& outputs) const;
 
-  // Evaluates once more, with all that is rounded on the way rounded otherwise (hlo::EvaluateOptions). A result that
-  // this moves by more than its tolerance is decided by rounding, in whatever order anyone computes it: the gradient of
-  // a bias before a normalisation, which is zero but for rounding, a factor of a nearly singular matrix, a gradient
-  // that passes a ReLU whose argument lies next to zero, a number between two whole ones. From then on such a result is
-  // compared within kNoiseFactor times what it moved by.
-  // Gives a line for each such. The module of Create must still be there. FailedPrecondition: there is no evaluator's
-  // result (FromOutputs).
-  absl::StatusOr<std::vector<std::string>> LearnNoise(double max_seconds, const std::atomic<bool>* cancel);
+  // Evaluates again, with all that is rounded on the way rounded otherwise (hlo::EvaluateOptions), until these outputs
+  // compare; in kRoundings ways at most over all calls. A result that this moves by more than its tolerance is decided
+  // by rounding, in whatever order anyone computes it: the gradient of a bias before a normalisation, which is zero but
+  // for rounding, a factor of a nearly singular matrix, a gradient that passes a ReLU whose argument lies next to zero,
+  // a number between two whole ones. From then on such a result is compared within kNoiseFactor times what it moved by.
+  // Gives a line for each such, now or before. The module of Create must still be there. FailedPrecondition: there is
+  // no evaluator's result (FromOutputs).
+  absl::StatusOr<std::vector<std::string>> LearnNoise(const std::vector<hlo::Literal>& outputs, double factor,
+                                                      double max_seconds, const std::atomic<bool>* cancel);
+
+  // Whether LearnNoise would try another way to round.
+  bool MayBeNoise() const { return module_ != nullptr && roundings_ < kRoundings; }
 
   // Takes these results of another implementation as right where they are near: each result that differs by at most
   // kTrustedError times its tolerance (long sums in single precision do) is from then on compared within twice that
@@ -66,10 +73,12 @@ class Verifier {
   std::vector<double> tolerances_;  // of each leaf
   TestInputs inputs_;
   std::vector<hlo::Literal> given_;  // of CreateWith
+  int roundings_ = 0;                // ways to round that were tried
+  std::vector<double> moved_;        // what these moved each leaf by
   double finite_ = 1;
 };
 
-// LearnNoise tries one of many ways to round, and any two of them may be compared.
+// LearnNoise tries a few of many ways to round, and any two of them may be compared.
 inline constexpr double kNoiseFactor = 8;
 
 inline constexpr double kTrustedError = 20;

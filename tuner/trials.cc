@@ -211,10 +211,10 @@ absl::StatusOr<Trials::Check> Trials::Verify(const Trial& trial) {
   if (!outputs.ok()) return Check{Verdict::kNoResult, std::string(outputs.status().message())};
   const double factor = tunable_.ErrorFactor(trial);
   std::string difference = verifier_->Compare(*outputs, factor);
-  if (!difference.empty() && why_unchecked_.empty() && !noise_learned_) {
-    noise_learned_ = true;
+  if (!difference.empty() && why_unchecked_.empty() && verifier_->MayBeNoise()) {
     Log(absl::StrCat("a result differs from the evaluator's: ", difference, "; how far does rounding alone move it?"));
-    const absl::StatusOr<std::vector<std::string>> noisy = verifier_->LearnNoise(evaluator_seconds_, options_.cancel);
+    const absl::StatusOr<std::vector<std::string>> noisy =
+        verifier_->LearnNoise(*outputs, factor, evaluator_seconds_, options_.cancel);
     if (Cancelled()) return absl::CancelledError("interrupted");
     if (noisy.ok()) noisy_ = *noisy;
     for (const std::string& line : noisy_) Log(line);

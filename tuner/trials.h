@@ -145,7 +145,7 @@ class Trials {
   std::unique_ptr<measure::Verifier> verifier_;
   std::string why_unchecked_;
   double evaluator_seconds_ = 0;  // its limit
-  bool noise_learned_ = false, default_asked_ = false;
+  bool default_asked_ = false;
   std::vector<std::string> noisy_;
   std::optional<Trial> best_;
   measure::Outcome best_outcome_;

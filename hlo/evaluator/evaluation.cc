@@ -174,7 +174,7 @@ absl::StatusOr<Value> Evaluation::Run(const Computation& computation, std::vecto
         operands.push_back(values[step.operands[i]]);
       }
     }
-    if (options_.other_roundings && step.chooses)
+    if (options_.other_roundings != 0 && step.chooses)
       SMELT_RETURN_IF_ERROR(ChooseOtherwise(*step.instruction, absl::MakeSpan(operands), *this));
     const Call call = {*this, step, *step.instruction, absl::MakeSpan(operands)};
     const bool at_runtime_sizes =
@@ -187,7 +187,7 @@ absl::StatusOr<Value> Evaluation::Run(const Computation& computation, std::vecto
       return absl::Status(value.status().code(),
                           absl::StrCat("instruction `", step.instruction->name(), "`: ", value.status().message()));
     }
-    if (options_.other_roundings && step.rounds) {
+    if (options_.other_roundings != 0 && step.rounds) {
       SMELT_ASSIGN_OR_RETURN(value, RoundOtherwise(*std::move(value), *this));
     }
     values[s] = *std::move(value);

@@ -42,6 +42,8 @@ class Evaluation {
   // long loop.
   absl::Status CheckLimits();
 
+  int other_roundings() const { return options_.other_roundings; }
+
   // A number that no earlier call in this evaluation gave.
   uint64_t NextRandomStream() { return random_streams_++; }
 

@@ -33,9 +33,10 @@ struct EvaluateOptions {
   double max_seconds = 0;  // 0: no limit; beyond it, a DeadlineExceeded error
   int64_t max_bytes = 0;   // of values alive at once; 0: most of the machine's memory; beyond it, ResourceExhausted
   const std::atomic<bool>* cancel = nullptr;  // once true, the evaluation ends soon with a Cancelled error
-  // Each rounded result has its last digits changed, up here and down there (other_roundings.h): what that moves the
-  // outputs by is how far any two right ways to compute the program may lie apart.
-  bool other_roundings = false;
+  // 0: as it is. Other numbers are as many other ways to round: each rounded result has its last digits changed, up
+  // here and down there (other_roundings.h). What that moves the outputs by is how far right ways to compute them lie
+  // apart.
+  int other_roundings = 0;
 };
 
 // Runs the entry computation. One argument per parameter, with the parameter's type and dimensions (a tuple's literal

@@ -48,9 +48,10 @@ bool HasRoundedNumbers(const Value& value) {
   return (IsFloat(type) || IsComplex(type)) && BitWidth(type) >= 16;
 }
 
-uint64_t Mix(uint64_t bits) {
+bool GoesUp(uint64_t bits, int way) {
+  bits += static_cast<uint64_t>(way) << 56;
   bits = (bits ^ (bits >> 30)) * 0xBF58476D1CE4E5B9;
-  return (bits ^ (bits >> 27)) * 0x94D049BB133111EB;
+  return ((bits ^ (bits >> 27)) * 0x94D049BB133111EB) >> 63 != 0;
 }
 
 // Calls change(number, index) for each that is finite and not zero, bits in and bits out.
@@ -135,10 +136,10 @@ absl::StatusOr<Value> RoundOtherwise(Value value, Evaluation& evaluation) {
   }
   if (!HasRoundedNumbers(value)) return value;
   const Format format = FormatOf(value.shape().element_type);
-  return Changed(value, evaluation, [format](uint64_t bits, int64_t index) {
+  return Changed(value, evaluation, [format, way = evaluation.other_roundings()](uint64_t bits, int64_t index) {
     if ((bits & format.exact) == 0) return bits;
     const uint64_t up = bits + format.digits, down = bits - format.digits;
-    const bool goes_up = Mix(bits + static_cast<uint64_t>(index) * 0x9E3779B97F4A7C15) >> 63 != 0;
+    const bool goes_up = GoesUp(bits + static_cast<uint64_t>(index) * 0x9E3779B97F4A7C15, way);
     return goes_up && (up & format.exponent) != format.exponent ? up : down;
   });
 }
@@ -167,6 +168,7 @@ absl::Status ChooseOtherwise(const Instruction& instruction, absl::Span<Value> o
   // Sums that are a half after one rounding are next to it after another.
   const bool at_halves =
       instruction.opcode() == Opcode::kRoundNearestEven || instruction.opcode() == Opcode::kRoundNearestAfz;
+  const int way = evaluation.other_roundings();
   double magnitude = 0;
   for (const Value& operand : operands) {
     if (HasRoundedNumbers(operand)) magnitude = std::max(magnitude, Magnitude(operand.array()));
@@ -179,7 +181,7 @@ absl::Status ChooseOtherwise(const Instruction& instruction, absl::Span<Value> o
     SMELT_ASSIGN_OR_RETURN(operand, Changed(operand, evaluation, [=](uint64_t bits, int64_t) {
                              const double number = Decode(type, bits);
                              const bool exact = at_halves ? number == std::floor(number) : (bits & format.exact) == 0;
-                             return exact ? bits : Encode(type, Mix(bits) >> 63 != 0 ? number + by : number - by);
+                             return exact ? bits : Encode(type, GoesUp(bits, way) ? number + by : number - by);
                            }));
   }
   return absl::OkStatus();

@@ -39,6 +39,22 @@ TEST(Run, TellsHowManyResultsAreNoNumbers) {
   EXPECT_THAT(result.out, HasSubstr(" 1 of 3 NaN, the others min=2 max=4 mean=3\n"));
 }
 
+// Variances from -1 to 1 have square roots that are no numbers, and equal ones of these say nothing.
+TEST(Run, ChecksUnderInputsThatGiveFiniteResults) {
+  const auto folder = FreshFolder("finite");
+  const std::string path = (folder / "m.hlo").string();
+  WriteFile(
+      path,
+      "HloModule m\n\nsum {\n  a = f32[] parameter(0)\n  b = f32[] parameter(1)\n  ROOT c = f32[] add(a, b)\n}\n\n"
+      "ENTRY e {\n  v = f32[64] parameter(0)\n  z = f32[] constant(0)\n  s = f32[64] sqrt(v)\n  ROOT r = f32[] "
+      "reduce(s, z), dimensions={0}, to_apply=sum\n}\n");
+  EXPECT_THAT(RunTool({"run", path}).out, HasSubstr("NaN"));
+  const ToolResult result = RunTool({"run", path, "--check"});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("out.0 error="));
+  EXPECT_THAT(result.err, IsEmpty());
+}
+
 TEST(Run, WhatNothingCanRunHasAnExitStatusOfItsOwn) {
   const auto folder = FreshFolder("unsupported");
   const std::string path = (folder / "m.hlo").string();

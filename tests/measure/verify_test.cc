@@ -72,7 +72,7 @@ TEST(Verifier, AResultThatRoundingDecidesIsComparedWithinWhatRoundingDoes) {
   hlo::Literal noise(hlo::Shape::Array(hlo::PrimitiveType::kF32, {8}));
   for (int i = 0; i < 8; ++i) noise.data<float>()[i] = 1e-6F * static_cast<float>(i - 4);
   EXPECT_THAT(verifier->Compare({sums, noise}), HasSubstr("out.1: error"));
-  const auto noisy = verifier->LearnNoise(0, nullptr).value();
+  const auto noisy = verifier->LearnNoise({sums, noise}, 1, 0, nullptr).value();
   ASSERT_EQ(noisy.size(), 1);
   EXPECT_THAT(noisy[0], HasSubstr("out.1 is compared within"));
   EXPECT_EQ(verifier->Compare({sums, noise}), "");
@@ -108,7 +108,7 @@ TEST(Verifier, AGateThatRoundingOpensIsNoise) {
   };
   toggle(&other, 1007);
   EXPECT_THAT(verifier->Compare({other}), HasSubstr("out.0: error"));
-  const auto noisy = verifier->LearnNoise(0, nullptr).value();
+  const auto noisy = verifier->LearnNoise({other}, 1, 0, nullptr).value();
   ASSERT_EQ(noisy.size(), 1);
   EXPECT_EQ(verifier->Compare({other}), "");
   for (int i = 0; i < 4096; i += 10) toggle(&wrong, i);
@@ -130,7 +130,9 @@ TEST(Verifier, WhatIsExactIsNoNoise) {
           "none)\n  b = f32[64,32] select(big, half, a)\n  ROOT r = (f32[64,32], f32[64,32]) tuple(a, b)\n}\n")
           .value();
   const auto verifier = Verifier::Create(*module, 0, nullptr).value();
-  EXPECT_THAT(verifier->LearnNoise(0, nullptr).value(), testing::IsEmpty());
+  std::vector<hlo::Literal> wrong = verifier->expected();
+  wrong[0].data<float>()[5] += 1;
+  EXPECT_THAT(verifier->LearnNoise(wrong, 1, 0, nullptr).value(), testing::IsEmpty());
 }
 
 // A kernel computed by Winograd's algorithm declares four times the error of others, and nobody else has it.
@@ -173,7 +175,7 @@ TEST(Verifier, RoundingsToWholeNumbersThatGoTheOtherWayAreNoise) {
   hlo::Literal other = verifier->expected()[0];
   for (const int i : {5, 57, 121}) other.data<float>()[i] += 0.5F;  // 2.5 to 3 instead of 2
   EXPECT_THAT(verifier->Compare({other}), HasSubstr("out.0: error"));
-  const auto noisy = verifier->LearnNoise(0, nullptr).value();
+  const auto noisy = verifier->LearnNoise({other}, 1, 0, nullptr).value();
   ASSERT_EQ(noisy.size(), 1);
   EXPECT_THAT(noisy[0], HasSubstr("rounding moves it"));
   EXPECT_EQ(verifier->Compare({other}), "");

@@ -245,10 +245,9 @@ absl::StatusOr<std::string> ScheduleTrials::Difference(const Config& config) {
   if (absl::IsUnavailable(got.status())) return got.status();
   if (!got.ok()) return absl::StrCat("it gives no result: ", std::string(got.status().message()));
   std::string difference = verifier_->Compare(*got);
-  if (difference.empty() || noise_learned_ || !why_unchecked_.empty()) return difference;
+  if (difference.empty() || !verifier_->MayBeNoise() || !why_unchecked_.empty()) return difference;
   // Sums in another order may differ by what rounding alone decides.
-  noise_learned_ = true;
-  const auto noisy = verifier_->LearnNoise(options_.evaluator_seconds, options_.cancel);
+  const auto noisy = verifier_->LearnNoise(*got, 1, options_.evaluator_seconds, options_.cancel);
   SMELT_RETURN_IF_ERROR(Ended());
   if (!noisy.ok()) return difference;
   for (const std::string& line : *noisy) Log(line);

@@ -117,7 +117,6 @@ class ScheduleTrials {
   std::optional<measure::Measurements> measurements_;
   std::unique_ptr<measure::Verifier> verifier_;
   std::deque<double> usual_seconds_;  // the default's least in each of the latest trials
-  bool noise_learned_ = false;
   std::optional<Config> best_;
   double best_relative_;
 };
