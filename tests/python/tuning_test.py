@@ -80,9 +80,9 @@ print("returned", tuned.answer, tuned.report["interrupted"])
                 killer.join(timeout=1)
                 if not killed:
                     self.skipTest("this machine is too slow to have measured anything within the budget")
-                if tuned.report["measured"] <= 1 and tuned.report["wall_seconds"] > 15:
+                if tuned.report["measured"] <= 1 and tuned.report["wall_seconds"] > 10:
                     self.skipTest("this machine is too slow to have started the process again within the budget")
-                self.assertGreater(tuned.report["measured"], 1)
+                self.assertGreater(tuned.report["measured"], 1, (tuned.report, (self.folder / "log.txt").read_text()))
                 with sj.optimize(tuned):
                     programs.assert_same(self, jax.jit(programs.normalise)(self.x, self.scale), programs.normalise(self.x, self.scale))
 
