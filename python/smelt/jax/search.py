@@ -74,7 +74,7 @@ def run(path: pathlib.Path, out: pathlib.Path, seconds: float, target: str, flag
     message = "\n".join(lines[-5:]).strip() or f"ended with status {status}"
     if status == UNSUPPORTED:
         raise Beyond(lines[-1])
-    raise program.ProgramError(f"smelt tune: {message}")
+    raise program.ProgramError(f"smelt tune: {message}" + (f" (ended by signal {-status})" if status < 0 else ""))
 
 
 def _run(command: list[str], output: Any) -> tuple[int, list[str]]:
