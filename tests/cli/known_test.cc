@@ -76,7 +76,7 @@ TEST_F(Known, FewerKernelsRunWhereTheScaleIsPartOfTheWeights) {
 }
 
 TEST_F(Known, TuningAnswersForTheProgramWithoutItsWeights) {
-  const ToolResult tuned = RunTool({"tune", program_, "--constant=all-but:x", "--out", Path("run"), "--budget=4",
+  const ToolResult tuned = RunTool({"tune", program_, "--constant=all-but:x", "--out", Path("run"), "--budget=8",
                                     "--no-tiles", "--quiet", "--json"});
   ASSERT_EQ(tuned.exit_code, 0) << tuned.err;
   EXPECT_TRUE(tuned.json()["verified"].get<bool>());
