@@ -96,7 +96,7 @@ ENTRY main {
 }
 )";
   const std::string report = Output({"tune", In("sort.hlo"), "--target=cpu:threads=1,evaluator", "--out=" + In("run"),
-                                     WithSeconds("--budget", 8), "--model=analytical", "--quiet", "--json"});
+                                     WithSeconds("--budget", 12), "--model=analytical", "--quiet", "--json"});
   EXPECT_THAT(report, HasSubstr("\"verified\": true"));
   for (const char* file : {"run/cpu/best.fusion.json", "run/evaluator/best.fusion.json", "run/report.txt"})
     EXPECT_TRUE(fs::exists(In(file))) << file;
