@@ -29,17 +29,12 @@ struct Format {
 };
 
 Format FormatOf(PrimitiveType type) {
-  switch (type) {
-    case PrimitiveType::kF16:
-      return {0x7C00, 0x3, 0x1p-10, 1};
-    case PrimitiveType::kBF16:
-      return {0x7F80, 0x3, 0x1p-7, 1};
-    case PrimitiveType::kF32:
-    case PrimitiveType::kC64:
-      return {0x7F800000, 0xFF, 0x1p-23, kDigits};
-    default:
-      return {0x7FF0000000000000, 0xFFFF, 0x1p-52, kDigits};
-  }
+  const FloatFormat& bits = GetFloatFormat(IsComplex(type) ? ComplexPart(type) : type);
+  const uint64_t one = 1;
+  return {.exponent = ((one << bits.exponent_bits) - 1) << bits.mantissa_bits,
+          .exact = (one << (bits.mantissa_bits + 1) / 3) - 1,
+          .last_digit = std::ldexp(1.0, -bits.mantissa_bits),
+          .digits = bits.mantissa_bits < 23 ? 1 : kDigits};
 }
 
 bool HasRoundedNumbers(const Value& value) {

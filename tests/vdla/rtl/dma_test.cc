@@ -148,7 +148,7 @@ TEST_P(RtlDma, StoresSaturateAndStride) {
   std::vector<int32_t> values;
   for (const int32_t value : {0, 1, -1, 126, 127, 128, 129, -127, -128, -129, 255, 256, -256, 32767, -32768, 1 << 30})
     values.push_back(value);
-  // With the low bits where the product is too large for 32.
+  // A product that is too large for 32 bits keeps its low ones.
   while (values.size() < 16 * 40)
     values.push_back(static_cast<int32_t>(static_cast<uint32_t>(values[values.size() - 16]) * 3 + 1));
   for (const Memory memory : {Memory::kAcc, Memory::kAcc8}) {
