@@ -11,12 +11,16 @@ Inputs are uniform in [-1, 1), integers in 0..7, or in the ranges that the golde
 rewriting dots and convolutions into calls of its YNNPACK library, which is faster for some programs and slower for others.
 """
 import argparse
+import functools
 import json
 import os
 import sys
+import threading
 import time
 
 MIN_RUNS, MAX_RUNS = 5, 500
+# jaxlib's conversion crashes in about every other process where several threads convert their first modules at once.
+CONVERTING = threading.Lock()
 
 
 def read_arguments():
@@ -65,25 +69,34 @@ def random_array(generator, shape, bounds):
 
 
 class Module:
-    """A module compiled for one device, with its arguments there."""
+    """A module compiled for one device; its arguments are there from the first run on."""
 
-    def __init__(self, text, ranges):
+    def __init__(self, text, ranges, platform="cpu"):
         import jax
-        import numpy as np
         from jaxlib import _hlo, xla_client
         from jaxlib.cpu import _lapack
         _lapack.initialize()  # jax does so when it lowers a decomposition, and nothing is lowered here
         jax.config.update("jax_enable_x64", True)
-        device = jax.devices("cpu")[0]
-        proto = _hlo.hlo_module_from_text(text).as_serialized_hlo_module_proto()
-        stablehlo = xla_client._xla.mlir.hlo_to_stablehlo(proto)
+        device = self.device = jax.devices(platform)[0]
+        with CONVERTING:
+            proto = _hlo.hlo_module_from_text(text).as_serialized_hlo_module_proto()
+            stablehlo = xla_client._xla.mlir.hlo_to_stablehlo(proto)
         start = time.perf_counter()
         self.executable = device.client.compile_and_load(stablehlo, xla_client.DeviceList((device,)), xla_client.CompileOptions())
         self.compile_seconds = time.perf_counter() - start
-        leaves = [leaf for shape in _hlo.XlaComputation(proto).program_shape().parameter_shapes() for leaf in leaf_shapes(shape)]
+        self.leaves = [leaf for shape in _hlo.XlaComputation(proto).program_shape().parameter_shapes() for leaf in leaf_shapes(shape)]
+        self.ranges = ranges or [None] * len(self.leaves)
+
+    @functools.cached_property
+    def arguments(self):
+        import jax
+        import numpy as np
         generator = np.random.default_rng(1)
-        ranges = ranges or [None] * len(leaves)
-        self.arguments = [jax.device_put(random_array(generator, leaf, bounds), device) for leaf, bounds in zip(leaves, ranges)]
+        return [jax.device_put(random_array(generator, leaf, bounds), self.device) for leaf, bounds in zip(self.leaves, self.ranges)]
+
+    def free(self):
+        """Takes the arguments off the device; the next run makes them again."""
+        self.__dict__.pop("arguments", None)
 
     def run(self):
         results = self.executable.execute_sharded(self.arguments).disassemble_into_single_device_arrays()

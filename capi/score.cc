@@ -60,16 +60,6 @@ T* OrError(char** error, const Make& make) {
   return nullptr;
 }
 
-// The machine of a model where the caller names none: as the model tells, or an ordinary one of its target's name.
-absl::StatusOr<smelt::machine::Machine> MachineOf(const smelt::gnn::ModelFile& model) {
-  if (!model.machine.empty()) return smelt::machine::ReadMachine(model.machine);
-  const smelt::machine::TargetId id = smelt::machine::TargetId::Parse(model.target);
-  smelt::machine::Machine machine;
-  machine.name = id.cpu;
-  if (id.threads > 0) machine.threads = id.threads;
-  return machine;
-}
-
 absl::StatusOr<std::unique_ptr<SmeltScorer>> Open(const std::string& path, const char* machine_text) {
   smelt::machine::Machine machine;
   if (machine_text != nullptr) {
@@ -82,7 +72,7 @@ absl::StatusOr<std::unique_ptr<SmeltScorer>> Open(const std::string& path, const
   }
   SMELT_ASSIGN_OR_RETURN(smelt::gnn::ModelFile model, smelt::gnn::LoadModel(path));
   if (machine_text == nullptr) {
-    SMELT_ASSIGN_OR_RETURN(machine, MachineOf(model));
+    SMELT_ASSIGN_OR_RETURN(machine, smelt::gnn::MachineOf(model));
   }
   const std::string kind = smelt::machine::TargetId::Parse(model.target).kind;
   SMELT_ASSIGN_OR_RETURN(scorer->predictor, smelt::gnn::Predictor::Of(std::move(model), path, machine, kind));

@@ -1,4 +1,5 @@
-// smelt predict: seconds by kernel and in total, under a model.
+// smelt predict: seconds by kernel and in total, under a model: of a target that code is made for here, or of another
+// compiler's kernels as that fused them.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -12,7 +13,12 @@
 #include "cli/target.h"
 #include "cli/verb.h"
 #include "fusion/kernel.h"
+#include "gnn/model/model_file.h"
+#include "gnn/predictor.h"
+#include "hlo/file/read.h"
+#include "machine/target_id.h"
 #include "nlohmann/json.hpp"
+#include "targets/registry.h"
 #include "targets/tunable.h"
 
 namespace smelt::cli {
@@ -21,15 +27,54 @@ namespace {
 struct Flags {
   std::string module, model, fusion = "priority";
   bool json = false;
+  bool fusion_given = false, target_given = false;  // on the command line
   TargetFlags target;
 };
 
-absl::Status Predict(const Flags& flags) {
+// A program as kernels, and what predicts them.
+struct Subject {
+  std::unique_ptr<hlo::Module> fused;
+  std::unique_ptr<gnn::Predictor> predictor;
+};
+
+absl::StatusOr<Subject> OnATarget(const Flags& flags) {
   SMELT_ASSIGN_OR_RETURN(const OpenedProgram program, OpenProgram(flags.target, flags.module, flags.fusion));
-  SMELT_ASSIGN_OR_RETURN(const std::unique_ptr<gnn::Predictor> predictor, OpenPredictor(flags.model, *program.target));
-  const std::unique_ptr<hlo::Module> fused = program.tunable->Fused(program.trial);
+  Subject subject;
+  SMELT_ASSIGN_OR_RETURN(subject.predictor, OpenPredictor(flags.model, *program.target));
+  subject.fused = program.tunable->Fused(program.trial);
+  return subject;
+}
+
+// The target of a model where nothing here makes code for it: a GPU's, say, whose kernels somebody timed
+// (`smelt corpus import`). Empty: the model is of a target of ours, or is no file of a model.
+std::string ForeignTarget(const std::string& path) {
+  if (path.empty()) return "";
+  const absl::StatusOr<gnn::ModelFile> model = gnn::LoadModel(path);
+  if (!model.ok() || targets::Kinds().contains(machine::TargetId::Parse(model->target).kind)) return "";
+  return model->target;
+}
+
+// Kernels of a compiler that is not here are those that it made: its program is taken as it stands.
+absl::StatusOr<Subject> AsItStands(const Flags& flags, const std::string& target) {
+  if (flags.fusion_given && flags.fusion != "given") {
+    return UsageError(absl::StrCat("--fusion=", flags.fusion, ": no code is made here for `", target, "`, which ",
+                                   flags.model,
+                                   " predicts: give the module as its compiler fused it, and leave out --fusion"));
+  }
+  Subject subject;
+  SMELT_ASSIGN_OR_RETURN(subject.predictor, gnn::Predictor::LoadForItsTarget(flags.model));
+  SMELT_ASSIGN_OR_RETURN(subject.fused, hlo::ReadModuleFile(flags.module));
+  std::fprintf(stderr, "%s predicts kernels of `%s`: the module is taken as its compiler fused it\n",
+               flags.model.c_str(), target.c_str());
+  return subject;
+}
+
+absl::Status Predict(const Flags& flags) {
+  const std::string foreign = flags.target_given ? "" : ForeignTarget(flags.model);
+  SMELT_ASSIGN_OR_RETURN(const Subject subject, foreign.empty() ? OnATarget(flags) : AsItStands(flags, foreign));
+  gnn::Predictor* const predictor = subject.predictor.get();
   std::vector<fusion::KernelCount> counts;
-  SMELT_ASSIGN_OR_RETURN(const std::vector<fusion::Kernel> kernels, fusion::ExtractKernels(*fused, &counts));
+  SMELT_ASSIGN_OR_RETURN(const std::vector<fusion::Kernel> kernels, fusion::ExtractKernels(*subject.fused, &counts));
   std::vector<const fusion::Kernel*> pointers;
   for (const fusion::Kernel& kernel : kernels) pointers.push_back(&kernel);
   SMELT_ASSIGN_OR_RETURN(const std::vector<gnn::Prediction> predictions, predictor->Predict(pointers));
@@ -88,7 +133,12 @@ Action AddPredict(CLI::App& app) {
   AddFusionFlag(app, &flags->fusion);
   AddTargetFlags(app, &flags->target);
   app.add_flag("--json", flags->json, "Machine-readable result on standard output");
-  return [flags] { return Predict(*flags); };
+  const CLI::Option *fusion = app.get_option("--fusion"), *target = app.get_option("--target");
+  return [flags, fusion, target] {
+    flags->fusion_given = fusion->count() > 0;
+    flags->target_given = target->count() > 0;
+    return Predict(*flags);
+  };
 }
 
 }  // namespace smelt::cli

@@ -345,6 +345,13 @@ absl::StatusOr<std::unique_ptr<Predictor>> Predictor::Load(const std::string& pa
   return LoadWithEstimate(path, target, kind, {});
 }
 
+absl::StatusOr<std::unique_ptr<Predictor>> Predictor::LoadForItsTarget(const std::string& path) {
+  SMELT_ASSIGN_OR_RETURN(ModelFile model, LoadModel(path));
+  SMELT_ASSIGN_OR_RETURN(const Machine machine, MachineOf(model));
+  const std::string kind = machine::TargetId::Parse(model.target).kind;
+  return Make(std::move(model), path, machine, kind, {});
+}
+
 absl::StatusOr<std::unique_ptr<Predictor>> LoadWithEstimate(const std::string& path, const Machine& target,
                                                             std::string_view kind, KernelEstimate estimate) {
   SMELT_ASSIGN_OR_RETURN(ModelFile model, LoadModel(path));

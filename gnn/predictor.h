@@ -32,6 +32,8 @@ class Predictor {
   // was trained on another CPU is used, and Warning() says so.
   static absl::StatusOr<std::unique_ptr<Predictor>> Load(const std::string& path, const machine::Machine& target,
                                                          std::string_view kind = "cpu");
+  // For kernels of the model's own target, whatever it is, on the machine that the model tells.
+  static absl::StatusOr<std::unique_ptr<Predictor>> LoadForItsTarget(const std::string& path);
   // The same of a model in memory, that errors call `path`.
   static absl::StatusOr<std::unique_ptr<Predictor>> Of(ModelFile model, const std::string& path,
                                                        const machine::Machine& target, std::string_view kind);

@@ -10,6 +10,8 @@
 #include "gnn/corpus/crc32c.h"
 #include "gnn/features/features.h"
 #include "hlo/file/read.h"
+#include "machine/descriptor.h"
+#include "machine/target_id.h"
 #include "nlohmann/json.hpp"
 
 namespace smelt::gnn {
@@ -253,6 +255,15 @@ absl::StatusOr<ModelFile> LoadModel(const std::string& path) {
   }
   if (!Fits(model)) return Damaged(path, "its calibration does not fit its network");
   return model;
+}
+
+absl::StatusOr<machine::Machine> MachineOf(const ModelFile& model) {
+  if (!model.machine.empty()) return machine::ReadMachine(model.machine);
+  const machine::TargetId id = machine::TargetId::Parse(model.target);
+  machine::Machine machine;
+  machine.name = id.cpu;
+  if (id.threads > 0) machine.threads = id.threads;
+  return machine;
 }
 
 std::vector<float> LastLayerOf(const TaskModel& task) {

@@ -13,6 +13,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "gnn/calibration/calibration.h"
+#include "machine/machine.h"
 
 namespace smelt::gnn {
 
@@ -64,6 +65,9 @@ struct ModelFile {
   double log_deviation = 0;
   std::optional<Calibration> calibration;  // of the fusion task, to another machine
 };
+
+// What the kernels that it predicts run on: as the model tells, or an ordinary machine of its target's name and threads.
+absl::StatusOr<machine::Machine> MachineOf(const ModelFile& model);
 
 // The weights of a network's last layer, with the bias behind them; empty where it has none.
 std::vector<float> LastLayerOf(const TaskModel& task);

@@ -73,9 +73,32 @@ TEST_F(CorpusTest, AStrangersTimesBecomeAModelInThreeCommands) {
   const nlohmann::json model = eval.json()["contenders"][0];
   ASSERT_FALSE(model["large"].empty());
   for (const auto& [program, errors] : model["large"].items()) EXPECT_LT(errors["mape"].get<double>(), 0.6) << program;
-  // It is a model of that chip, and of no other.
+  // It is a model of that chip, and of no other: it predicts what the chip's compiler fused, as it stands.
+  WriteFile(folder_ / "fused.hlo", R"(HloModule m
+
+fused {
+  p = f32[64,256]{1,0} parameter(0)
+  t = f32[64,256]{1,0} tanh(p)
+  ROOT n = f32[64,256]{1,0} negate(t)
+}
+
+ENTRY e {
+  x = f32[64,256]{1,0} parameter(0)
+  ROOT f = f32[64,256]{1,0} fusion(x), kind=kLoop, calls=fused
+}
+)");
+  const ToolResult own = RunTool({"predict", At("fused.hlo"), "--model=" + At("chip.smeltmodel"), "--json"});
+  ASSERT_EQ(own.exit_code, 0) << own.err;
+  EXPECT_THAT(own.err, HasSubstr("chip:chip9"));
+  ASSERT_EQ(own.json()["kernels"].size(), 1);
+  EXPECT_EQ(own.json()["kernels"][0]["count"], 1);
+  EXPECT_GT(own.json()["total_ms"].get<double>(), 2e-3);
+  const ToolResult refused =
+      RunTool({"predict", At("fused.hlo"), "--model=" + At("chip.smeltmodel"), "--fusion=priority"});
+  EXPECT_EQ(refused.exit_code, 2);
+  EXPECT_THAT(refused.err, AllOf(HasSubstr("chip:chip9"), HasSubstr("--fusion=priority")));
   const ToolResult predict =
-      RunTool({"predict", SMELT_SOURCE_DIR "/models/dqn.hlo", "--model=" + At("chip.smeltmodel")});
+      RunTool({"predict", SMELT_SOURCE_DIR "/models/dqn.hlo", "--model=" + At("chip.smeltmodel"), "--target=cpu"});
   EXPECT_EQ(predict.exit_code, 1);
   EXPECT_THAT(predict.err, HasSubstr("chip:chip9"));
 }
