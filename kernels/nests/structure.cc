@@ -275,14 +275,19 @@ class Analysis {
       return false;
     }
     const double elements = Elements(operation);
-    double evaluations = 0;
+    double evaluations = 0, stacked = 0;
     bool feeds_contraction = false;
     for (const Access& context : contexts) {
       const double times = Evaluations(context);
-      evaluations += times;
+      if (StacksShortRows(*context.reader)) {
+        stacked = std::max(stacked, times / static_cast<double>(context.reader->shape.back()));
+      } else {
+        evaluations += times;
+      }
       feeds_contraction = feeds_contraction || (IsContraction(*context.reader) && times > 4 * elements);
     }
     if (feeds_contraction) return true;
+    evaluations += stacked;
     const double waste = (evaluations / elements - 1) * chain_cost_[&operation];
     if (waste < kKeepNear) return false;
     // Far away it pays where the array is small beside what reads it, or costs very much.
@@ -476,6 +481,17 @@ class Analysis {
 };
 
 }  // namespace
+
+bool StacksShortRows(const te::Operation& operation) {
+  const size_t rank = operation.axes.size();
+  if (operation.tag != "concatenate" || rank < 2) return false;
+  const int64_t width = operation.shape[rank - 1];
+  if (width < 2 || width > kShortRow || operation.shape[rank - 2] < 2 * kShortRow) return false;
+  const std::vector<te::OperationRef> parts = operation.Inputs();
+  return std::any_of(parts.begin(), parts.end(), [&](const te::OperationRef& part) {
+    return part->shape.size() == rank && part->shape[rank - 1] != width;
+  });
+}
 
 bool IsContraction(const Operation& operation) {
   return operation.IsReduction() &&

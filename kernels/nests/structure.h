@@ -64,6 +64,9 @@ inline constexpr int64_t kShortJump = 4;
 // near is a constant in structure.cc, and the target's vectors and caches first matter to the tiles.
 Structure AnalyseStructure(te::Graph graph);
 
+// Whether an operation puts arrays beside each other in rows of a few elements, as `stack` does along the last
+// dimension: vectors go over many such rows, and each element of a row is computed in a way of its own.
+bool StacksShortRows(const te::Operation& operation);
 // Whether an operation is a dot or convolution, or the products of one.
 bool IsContraction(const te::Operation& operation);
 // The kept axis along which all reads of a reduction are contiguous or constant, so that vectors run over it; where

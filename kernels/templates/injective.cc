@@ -124,6 +124,17 @@ absl::Status ScheduleInjective(schedule::Schedule& schedule, const NestInput& in
                            VectorizeShortRows(schedule, root, inner[row], inner_extents[row], inner.back(), lanes));
     order.resize(order.size() - 2);
     order.insert(order.end(), around.begin(), around.end());
+  } else if (inner.size() > 1 && fused_from == rank - 1 && inner_extents.back() == root.shape.back() &&
+             transposed < 0 && root.shape.back() < lanes && inner_extents[row] >= lanes && StacksShortRows(root)) {
+    // Vectors go along the rows, one for each element of them; the stores of all elements of a row follow each other.
+    for (size_t i = 0; i < row; ++i) order.push_back(inner[i]);
+    SMELT_ASSIGN_OR_RETURN(auto split, VectorizeLoop(schedule, stage, inner[row], inner_extents[row], lanes));
+    if (!split.first.empty()) order.push_back(split.first);
+    SMELT_RETURN_IF_ERROR(schedule.Unroll(stage, inner.back()));
+    std::vector<std::string> all = order;
+    all.push_back(inner.back());
+    all.push_back(split.second);
+    SMELT_RETURN_IF_ERROR(ReorderLoops(schedule, stage, all));
   } else {
     for (size_t i = 0; i + 1 < inner.size(); ++i) order.push_back(inner[i]);
     SMELT_ASSIGN_OR_RETURN(auto split, VectorizeLoop(schedule, stage, inner.back(), inner_extents.back(), lanes));

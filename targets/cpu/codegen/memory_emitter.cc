@@ -303,4 +303,34 @@ void PhaseEmitter::EmitStore(const kernels::ir::StmtNode& store) {
   }
 }
 
+void PhaseEmitter::EmitInterleaved(absl::Span<const kernels::ir::Stmt> stores) {
+  const kernels::ir::BufferNode& buffer = *stores[0]->buffer;
+  const int lanes = stores[0]->indices[0].type().lanes, count = static_cast<int>(stores.size());
+  // All are computed before one is stored: what a store's value reads of the buffer is the element that it replaces.
+  std::vector<llvm::Value*> vectors;
+  for (const kernels::ir::Stmt& store : stores) {
+    llvm::Value* value = Emit(store->value);
+    if (!value->getType()->isVectorTy()) value = builder_.CreateVectorSplat(lanes, value);
+    vectors.push_back(ToMemory(builder_, buffer.type, value));
+  }
+  std::vector<Key> keys;
+  AddressDependencies(stores[0]->indices[0], &keys);
+  for (const Key& key : keys) Emit(key);
+  const Address address = AddressOf(stores[0]->indices[0]);
+  for (int part = 0; part < count; ++part) {
+    llvm::Value* result = llvm::PoisonValue::get(vectors[0]->getType());
+    for (int k = 0; k < count; ++k) {
+      std::vector<int> mask(lanes);
+      for (int i = 0; i < lanes; ++i) {
+        const int element = part * lanes + i;  // of the row
+        mask[i] = element % count == k ? lanes + element / count : element % count < k ? i : -1;
+      }
+      result = builder_.CreateShuffleVector(result, vectors[k], mask);
+    }
+    Tag(buffer, builder_.CreateAlignedStore(result, Pointer(buffer, Offset(address.index, part * lanes)),
+                                            ElementAlign(buffer)));
+  }
+  statement_.clear();
+}
+
 }  // namespace smelt::cpu::codegen

@@ -9,6 +9,7 @@
 
 #include "base/check.h"
 #include "kernels/ir/annotation.h"
+#include "targets/cpu/codegen/interleaved_stores.h"
 
 namespace smelt::cpu::codegen {
 
@@ -196,12 +197,15 @@ void PhaseEmitter::EmitStmt(const kernels::ir::Stmt& stmt) {
 void PhaseEmitter::EmitAll(absl::Span<const kernels::ir::Stmt> stmts) {
   for (size_t i = 0; i < stmts.size();) {
     const TileRun run = tile_rows_.empty() || tile_sums_ != nullptr ? TileRun() : FindTileRun(stmts.subspan(i));
+    const size_t interleaved = InterleavedStores(stmts.subspan(i));
     if (run.count > 0) {
       EmitTileRun(stmts.subspan(i, run.count), run.sums);
+    } else if (interleaved > 0) {
+      EmitInterleaved(stmts.subspan(i, interleaved));
     } else {
       EmitStmt(stmts[i]);
     }
-    i += std::max<size_t>(run.count, 1);
+    i += std::max({run.count, interleaved, size_t{1}});
   }
 }
 

@@ -91,6 +91,7 @@ class PhaseEmitter {
   llvm::Value* LoadNearby(const kernels::ir::BufferNode& buffer, const KnownLanes& known);
   llvm::Value* LoadGather(const kernels::ir::BufferNode& buffer, llvm::Value* index, llvm::Value* mask, int lanes);
   void EmitStore(const kernels::ir::StmtNode& store);
+  void EmitInterleaved(absl::Span<const kernels::ir::Stmt> stores);  // interleaved_stores.h
   void LoadDependencies(const kernels::te::ExprNode& load, std::vector<Key>* keys);
   void AddressDependencies(const kernels::te::Expr& index, std::vector<Key>* keys);
   llvm::Value* Pointer(const kernels::ir::BufferNode& buffer, llvm::Value* index);

@@ -113,6 +113,34 @@ TEST_P(MemoryTest, StoresLanesAtAnyDistance) {
   }
 }
 
+// Rows of a few elements, each stored as a vector over the rows: of its own values, added to what was there, each added
+// to the one before (which the store before it has just written), and in another order.
+TEST_P(MemoryTest, InterleavesStores) {
+  const Buffers buffers(GetParam());
+  if (GetParam() == PrimitiveType::kPred) GTEST_SKIP() << "truth values are not added";
+  for (const int64_t width : {2, 3, 4, 5, 8}) {
+    kernels::te::Var i("i");
+    const auto at = [&](int64_t k) { return kernels::te::Ramp(i * (kLanes * width) + k, width, kLanes); };
+    const auto in = [&](int64_t k) {
+      return kernels::te::Load(buffers.in, {kernels::te::Ramp(i * kLanes + k * 8, 1, kLanes)});
+    };
+    const auto out = [&](int64_t k) { return kernels::te::Load(buffers.out, {at(k)}); };
+    std::vector<kernels::ir::Stmt> own, added, running, reversed;
+    for (int64_t k = 0; k < width; ++k) {
+      own.push_back(kernels::ir::Store(buffers.out, {at(k)}, in(k)));
+      added.push_back(kernels::ir::Store(buffers.out, {at(k)}, out(k) + in(k)));
+      running.push_back(kernels::ir::Store(buffers.out, {at(k)}, k == 0 ? in(k) : out(k - 1) + in(k)));
+      reversed.insert(reversed.begin(), own.back());
+    }
+    for (const auto& [what, stores] : std::vector<std::pair<std::string, std::vector<kernels::ir::Stmt>>>{
+             {"own", own}, {"added", added}, {"running", running}, {"reversed", reversed}}) {
+      ExpectAsInterpreted(buffers.Function(kernels::ir::For(i, 0, kSize / (kLanes * width),
+                                                            kernels::ir::ForKind::kSerial, kernels::ir::Seq(stores))),
+                          what + " " + std::to_string(width));
+    }
+  }
+}
+
 TEST_P(MemoryTest, GathersAndScattersByIndexArithmetic) {
   const Buffers buffers(GetParam());
   kernels::te::Var i("i");
