@@ -36,6 +36,8 @@ class KernelCode {
   KernelCode(KernelDescriptor descriptor, std::vector<PhaseFunction> functions, std::shared_ptr<void> owner)
       : descriptor_(std::move(descriptor)), functions_(std::move(functions)), owner_(std::move(owner)) {}
   const KernelDescriptor& descriptor() const { return descriptor_; }
+  // False: it is code for another architecture, of which only the description is here.
+  bool is_loaded() const { return functions_.size() == descriptor_.phases.size(); }
   PhaseFunction function(int64_t phase) const { return functions_[phase]; }
 
  private:

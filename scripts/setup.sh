@@ -15,6 +15,8 @@ tool=(cmake ninja-build ccache mold g++ pkg-config protobuf-compiler python3 llv
   libsqlite3-dev libxgboost-dev libcli11-dev nlohmann-json3-dev libzstd-dev zlib1g-dev)
 training=(libtorch-dev libopenblas0-openmp)
 tests=(libgtest-dev libgmock-dev libbenchmark-dev verilator)
+# Optional: code for AArch64 is compiled and run in tests (tests/aarch64) where they are.
+cross=(g++-aarch64-linux-gnu qemu-user-static)
 # Optional: what vdla/xrt is built against. Without them libvdla_xrt.so is not built, and its tests are not there.
 cards=(libxrt-dev uuid-dev)
 style=(clang-format clang-tidy)
@@ -25,19 +27,19 @@ with_jax=no
 for argument in "$@"; do
   case $argument in
     --jax) with_jax=yes jax=(python3-venv ca-certificates) ;;
-    --demo) training=() tests=() cards=() style=() ;;
+    --demo) training=() tests=() cross=() cards=() style=() ;;
     -h | --help) sed -n '2,/^set /{s/^# \{0,1\}//p}' "$0"; exit 0 ;;
     *) echo "setup.sh: unknown argument $argument (known: --demo, --jax)" >&2; exit 2 ;;
   esac
 done
 
 if ! command -v dpkg-query >/dev/null; then
-  echo "setup.sh: this is no Debian. Install what corresponds to: ${tool[*]} ${training[*]} ${tests[*]} ${cards[*]} ${style[*]}" >&2
+  echo "setup.sh: this is no Debian. Install what corresponds to: ${tool[*]} ${training[*]} ${tests[*]} ${cross[*]} ${cards[*]} ${style[*]}" >&2
   exit 1
 fi
 
 missing=()
-for package in "${tool[@]}" "${training[@]}" "${tests[@]}" "${cards[@]}" "${style[@]}" "${jax[@]}"; do
+for package in "${tool[@]}" "${training[@]}" "${tests[@]}" "${cross[@]}" "${cards[@]}" "${style[@]}" "${jax[@]}"; do
   if [[ $(dpkg-query -W -f='${db:Status-Status}' "$package" 2>/dev/null) != installed ]]; then missing+=("$package"); fi
 done
 

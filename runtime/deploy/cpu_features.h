@@ -12,8 +12,9 @@
 
 namespace smelt::runtime::deploy {
 
-// Every feature of x86-64 that code can use and this library can ask the processor for. LLVM's names.
-std::span<const std::string_view> FeatureNames();
+// Every feature of an architecture ("x86_64", "aarch64") that code can use and this library can ask the processor for.
+// LLVM's names; none of another architecture.
+std::span<const std::string_view> FeatureNames(std::string_view architecture);
 
 // The architecture that this library was compiled for: "x86_64" or "aarch64".
 std::string_view Architecture();

@@ -39,11 +39,16 @@ struct BFloat16 {
 };
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wpedantic"
+#ifdef __aarch64__
+using CompilersFloat16 = __fp16;  // C++ of GCC before 13 knows no _Float16 there
+#else
+using CompilersFloat16 = _Float16;
+#endif
 struct Float16 {
   uint16_t bits = 0;
   Float16() = default;
-  explicit Float16(float value) : bits(std::bit_cast<uint16_t>(static_cast<_Float16>(value))) {}
-  explicit operator float() const { return static_cast<float>(std::bit_cast<_Float16>(bits)); }
+  explicit Float16(float value) : bits(std::bit_cast<uint16_t>(static_cast<CompilersFloat16>(value))) {}
+  explicit operator float() const { return static_cast<float>(std::bit_cast<CompilersFloat16>(bits)); }
 };
 #pragma GCC diagnostic pop
 

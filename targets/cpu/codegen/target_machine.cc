@@ -135,10 +135,8 @@ absl::StatusOr<std::vector<std::string>> UsedFeatures(const Target& target,
                                                       const std::vector<std::string_view>& features) {
   SMELT_ASSIGN_OR_RETURN(std::unique_ptr<llvm::TargetMachine> machine, MakeTargetMachine(target));
   std::vector<std::string> used;
-  if (!machine->getTargetTriple().isX86()) return used;
   for (const std::string_view feature : features) {
-    const std::string name(feature);
-    if (machine->getMCSubtargetInfo()->checkFeatures("+" + name)) used.push_back(name);
+    if (MachineHas(*machine, feature)) used.emplace_back(feature);
   }
   return used;
 }

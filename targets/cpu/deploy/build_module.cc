@@ -26,6 +26,7 @@
 #include "targets/cpu/deploy/link_objects.h"
 #include "targets/cpu/deploy/staging_folder.h"
 #include "targets/cpu/program/run_status.h"
+#include "targets/cpu/program/runs_here.h"
 
 namespace smelt::cpu::deploy {
 namespace {
@@ -101,15 +102,11 @@ absl::Status RefuseOpaque(const CompiledProgram& compiled) {
 
 // Runs the setup; known inputs are all that it reads.
 absl::Status SetUp(const ModuleRequest& request, const CompiledProgram& compiled, const Signature& signature,
-                   const std::vector<std::string>& features, std::unique_ptr<runtime::Execution>* execution) {
+                   std::unique_ptr<runtime::Execution>* execution) {
   if (compiled.program.setup.empty()) return absl::OkStatus();
-  SMELT_ASSIGN_OR_RETURN(const std::string architecture, codegen::ArchitectureOf(request.target));
-  const std::string missing = files::MissingFeatures(features);
-  if (architecture != files::Architecture() || !missing.empty()) {
-    return absl::FailedPreconditionError(absl::StrCat("weights are packed by the code for ", request.target.name,
-                                                      ", which this processor cannot run",
-                                                      missing.empty() ? "" : absl::StrCat(" (it lacks ", missing, ")"),
-                                                      ": build on such a processor, or without --weights"));
+  if (const absl::Status here = RunsHere(request.target, UsesTiles(compiled)); !here.ok()) {
+    return absl::Status(here.code(), absl::StrCat("weights are packed by the kernels' own code, and ", here.message(),
+                                                  " (without --weights, or where it can run)"));
   }
   SMELT_RETURN_IF_ERROR(ToAbsl(
       runtime::Execution::Create(compiled.program, compiled.jobs, std::max(request.target.threads, 1), execution)));
@@ -209,7 +206,7 @@ absl::Status WriteFiles(const ModuleRequest& request, const std::vector<std::str
   files::DeployedPlan& plan = module->plan;
   if (!objects.empty()) {
     const std::string code = staging.Path(files::kCodeName), scratch = staging.Path("linker.txt");
-    SMELT_RETURN_IF_ERROR(LinkObjects(objects, code, scratch));
+    SMELT_RETURN_IF_ERROR(LinkObjects(objects, plan.architecture, code, scratch));
     for (const std::string& object : objects) ::unlink(object.c_str());
     ::unlink(scratch.c_str());
     SMELT_ASSIGN_OR_RETURN(plan.code, MarkOf(code));
@@ -229,16 +226,15 @@ absl::StatusOr<BuiltModule> BuildModule(const ModuleRequest& request, const std:
   SMELT_ASSIGN_OR_RETURN(const CompiledProgram compiled,
                          CompileProgram(*request.fused, request.target, request.options));
   SMELT_RETURN_IF_ERROR(RefuseOpaque(compiled));
-  const auto names = files::FeatureNames();
+  SMELT_ASSIGN_OR_RETURN(const std::string architecture, codegen::ArchitectureOf(request.target));
+  const auto names = files::FeatureNames(architecture);
   SMELT_ASSIGN_OR_RETURN(std::vector<std::string> features,
                          codegen::UsedFeatures(request.target, {names.begin(), names.end()}));
   // A process must ask for tiles: who loads a module that uses none need not.
-  const bool tiles = std::any_of(compiled.jobs.begin(), compiled.jobs.end(), [](const runtime::ProgramJob& job) {
-    return job.code != nullptr && job.code->descriptor().uses_tiles;
-  });
-  if (!tiles) std::erase_if(features, [](const std::string& feature) { return feature.starts_with("amx-"); });
+  if (!UsesTiles(compiled))
+    std::erase_if(features, [](const std::string& feature) { return feature.starts_with("amx-"); });
   std::unique_ptr<runtime::Execution> execution;
-  SMELT_RETURN_IF_ERROR(SetUp(request, compiled, signature, features, &execution));
+  SMELT_RETURN_IF_ERROR(SetUp(request, compiled, signature, &execution));
 
   PlannedModule module = PlanModule(compiled, signature.known, execution == nullptr ? nullptr : execution->kept_data());
   files::DeployedPlan& plan = module.plan;
@@ -246,7 +242,7 @@ absl::StatusOr<BuiltModule> BuildModule(const ModuleRequest& request, const std:
   plan.fingerprint = request.fingerprint;
   plan.compiler = codegen::CompilerVersion();
   plan.processor = request.target.name;
-  SMELT_ASSIGN_OR_RETURN(plan.architecture, codegen::ArchitectureOf(request.target));
+  plan.architecture = architecture;
   plan.features = std::move(features);
   plan.threads = std::max(request.target.threads, 1);
   plan.inputs = std::move(signature.inputs);

@@ -12,15 +12,16 @@
 #include <iterator>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "base/status_macros.h"
 #include "base/write_file.h"
+#include "runtime/deploy/cpu_features.h"
 
 extern char** environ;
 
 namespace smelt::cpu::deploy {
 namespace {
 
-constexpr const char* kLinkers[] = {"ld", "ld.lld", "mold", "ld.gold"};
 constexpr size_t kShownBytes = 2000;  // of what a linker says
 
 struct Run {
@@ -54,15 +55,21 @@ std::string Beginning(const std::string& path) {
 
 }  // namespace
 
-absl::Status LinkObjects(const std::vector<std::string>& objects, const std::string& output,
-                         const std::string& scratch) {
+absl::Status LinkObjects(const std::vector<std::string>& objects, const std::string& architecture,
+                         const std::string& output, const std::string& scratch) {
   // A list in a file, because a command line has an end.
   std::string list;
   for (const std::string& object : objects) absl::StrAppend(&list, "\"", object, "\"\n");
   const std::string response = absl::StrCat(output, ".objects");
   SMELT_RETURN_IF_ERROR(WriteFile(response, list));
-  std::vector<std::string> linkers(std::begin(kLinkers), std::end(kLinkers));
-  if (const char* given = std::getenv("SMELT_LD"); given != nullptr && *given != '\0') linkers = {given};
+  std::vector<std::string> linkers = {"ld", "ld.lld", "mold", "ld.gold"};
+  // The system's own linker and gold are for its own architecture.
+  if (architecture != runtime::deploy::Architecture())
+    linkers = {absl::StrCat(architecture, "-linux-gnu-ld"), "ld.lld", "mold"};
+  const std::string usual = absl::StrJoin(linkers, ", ");
+  const char* given = std::getenv("SMELT_LD");
+  const bool chosen = given != nullptr && *given != '\0';
+  if (chosen) linkers = {given};
   for (const std::string& linker : linkers) {
     const Run run = RunProgram({linker, "-shared", "-z", "noexecstack", "-z", "relro", "--hash-style=gnu", "-o", output,
                                 absl::StrCat("@", response)},
@@ -76,9 +83,9 @@ absl::Status LinkObjects(const std::vector<std::string>& objects, const std::str
         absl::StrCat("linker ", linker, " failed on the module's kernels: ", Beginning(scratch)));
   }
   ::unlink(response.c_str());
-  return absl::FailedPreconditionError(absl::StrCat(
-      "no linker: `smelt build` needs one of ld, ld.lld, mold and ld.gold on PATH, or its name in SMELT_LD",
-      linkers.size() == 1 ? absl::StrCat(" (which is ", linkers[0], ")") : ""));
+  return absl::FailedPreconditionError(absl::StrCat("no linker for ", architecture, ": `smelt build` needs one of ",
+                                                    usual, " on PATH, or its name in SMELT_LD",
+                                                    chosen ? absl::StrCat(" (which is ", given, ")") : ""));
 }
 
 }  // namespace smelt::cpu::deploy

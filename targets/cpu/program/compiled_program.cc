@@ -181,6 +181,12 @@ std::vector<KernelInfo> KernelInfos(const BuiltProgram& built, const std::vector
 
 }  // namespace
 
+bool UsesTiles(const CompiledProgram& compiled) {
+  return std::any_of(compiled.jobs.begin(), compiled.jobs.end(), [](const runtime::ProgramJob& job) {
+    return job.code != nullptr && job.code->descriptor().uses_tiles;
+  });
+}
+
 absl::StatusOr<CompiledProgram> CompileProgram(const hlo::Module& module, const Target& target,
                                                const ExecutableOptions& options) {
   SMELT_ASSIGN_OR_RETURN(BuiltProgram built, BuildProgram(module));

@@ -76,6 +76,9 @@ struct CompiledProgram {
   std::vector<KernelInfo> kernels;          // Step::info counts these
 };
 
+// Whether some kernel's code uses the registers of AMX.
+bool UsesTiles(const CompiledProgram& compiled);
+
 // Errors: BuildProgram's; those of ExecutableOptions::elsewhere.
 absl::StatusOr<CompiledProgram> CompileProgram(const hlo::Module& module, const Target& target,
                                                const ExecutableOptions& options);

@@ -8,6 +8,7 @@
 #include "base/str_cat.h"
 #include "runtime/execution.h"
 #include "targets/cpu/program/run_status.h"
+#include "targets/cpu/program/runs_here.h"
 
 namespace smelt::cpu {
 namespace {
@@ -20,7 +21,9 @@ class CompiledExecutable : public Executable {
                                                           const ExecutableOptions& options) {
     const auto start = std::chrono::steady_clock::now();
     auto executable = std::make_unique<CompiledExecutable>();
+    SMELT_RETURN_IF_ERROR(RunsHere(target, /*uses_tiles=*/false));
     SMELT_ASSIGN_OR_RETURN(CompiledProgram compiled, CompileProgram(module, target, options));
+    if (UsesTiles(compiled)) SMELT_RETURN_IF_ERROR(RunsHere(target, /*uses_tiles=*/true));
     executable->kernels_ = std::move(compiled.kernels);
     executable->jobs_ = std::move(compiled.jobs);
     executable->inputs_ = std::move(compiled.inputs);
