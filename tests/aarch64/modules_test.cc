@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "fusion/kernel.h"
 #include "fuzz/generate/generate.h"
 #include "fuzz/trial/expectation.h"
 #include "fuzz/trial/leaves.h"
@@ -14,9 +15,11 @@
 #include "gtest/gtest.h"
 #include "hlo/file/read.h"
 #include "hlo/text/printer.h"
+#include "kernels/tiles/tiles.h"
 #include "targets/cpu/deploy/build_module.h"
 #include "targets/cpu/processor/detect.h"
 #include "targets/program.h"
+#include "tests/kernels/agreement/snippets.h"
 
 namespace smelt {
 namespace {
@@ -25,6 +28,7 @@ namespace fs = std::filesystem;
 using ::testing::HasSubstr;
 
 constexpr uint64_t kSeed = 20261126;
+constexpr int kTiles = 3;  // of each kernel that are tried
 
 class Aarch64 : public ::testing::Test {
  protected:
@@ -33,9 +37,10 @@ class Aarch64 : public ::testing::Test {
   }
   ~Aarch64() override { fs::remove_all(folder_); }
 
-  // The results of a module, built for an Arm server's processor and run by the emulator.
+  // The results of a module, built for an Arm server's processor and run by the emulator. Tile 0 of each kernel is its
+  // default.
   absl::StatusOr<std::vector<hlo::Literal>> Run(const hlo::Module& module, const std::string& fusion, int threads,
-                                                const fuzz::Expectation& expected) const {
+                                                size_t tile, const fuzz::Expectation& expected) const {
     SMELT_ASSIGN_OR_RETURN(const cpu::Target target,
                            cpu::ParseTarget(absl::StrCat("cpu:neoverse-n1,threads=", threads)));
     SMELT_ASSIGN_OR_RETURN(const targets::Program program, targets::PrepareProgram(module.Clone(), "module.hlo"));
@@ -43,6 +48,11 @@ class Aarch64 : public ::testing::Test {
     cpu::deploy::ModuleRequest request;
     request.fused = fused.module.get();
     request.target = target;
+    SMELT_ASSIGN_OR_RETURN(const std::vector<fusion::Kernel> kernels, fusion::ExtractKernels(*fused.module));
+    for (const fusion::Kernel& kernel : kernels) {
+      const auto tiles = kernels::nests::EnumerateTiles(kernel.computation(), target, kTiles);
+      if (tile > 0 && tiles.ok() && tile < tiles->size()) request.options.schedules[kernel.hash] = (*tiles)[tile];
+    }
     SMELT_RETURN_IF_ERROR(cpu::deploy::BuildModule(request, (folder_ / "module").string()).status());
 
     std::string command = absl::StrCat(SMELT_AARCH64_RUN, " ", (folder_ / "module").string());
@@ -99,7 +109,8 @@ TEST_F(Aarch64, RandomModulesGiveTheEvaluatorsResults) {
     const auto expected = fuzz::Expect(*module, kSeed, 10);
     if (absl::IsUnimplemented(expected.status()) || absl::IsDeadlineExceeded(expected.status())) continue;
     ASSERT_TRUE(expected.ok()) << expected.status();
-    const auto got = Run(*module, i % 2 == 0 ? "priority" : "random:1", 1 + i % 3 / 2, *expected);
+    const auto got =
+        Run(*module, i % 2 == 0 ? "priority" : "random:1", 1 + i % 3 / 2, static_cast<size_t>(i % kTiles), *expected);
     if (absl::IsUnimplemented(got.status())) continue;  // a part that only the evaluator runs
     SCOPED_TRACE(absl::StrCat("module ", i, "\n", hlo::ToText(*module)));
     ASSERT_TRUE(got.ok()) << got.status();
@@ -109,13 +120,26 @@ TEST_F(Aarch64, RandomModulesGiveTheEvaluatorsResults) {
   EXPECT_GE(ran, count / 2);
 }
 
+TEST_F(Aarch64, EveryKindOfKernelGivesTheEvaluatorsResults) {
+  size_t number = 0;
+  for (const kernels::Snippet& snippet : kernels::Snippets()) {
+    const std::unique_ptr<hlo::Module> module = kernels::ParseSnippet(snippet);
+    const auto expected = fuzz::Expect(*module, kSeed, 10);
+    SCOPED_TRACE(snippet.name);
+    ASSERT_TRUE(expected.ok()) << expected.status();
+    const auto got = Run(*module, "priority", /*threads=*/1, number++ % kTiles, *expected);
+    ASSERT_TRUE(got.ok()) << got.status();
+    ExpectNear(*got, *expected);
+  }
+}
+
 TEST_F(Aarch64, ProgramsGiveTheEvaluatorsResults) {
   for (const char* name : {"dqn", "gray_scott"}) {
     const std::unique_ptr<hlo::Module> module =
         hlo::ReadModuleFile(absl::StrCat(SMELT_SOURCE_DIR "/models/", name, ".hlo")).value();
     const auto expected = fuzz::Expect(*module, kSeed, 60);
     ASSERT_TRUE(expected.ok()) << expected.status();
-    const auto got = Run(*module, "priority", 2, *expected);
+    const auto got = Run(*module, "priority", /*threads=*/2, /*tile=*/0, *expected);
     SCOPED_TRACE(name);
     ASSERT_TRUE(got.ok()) << got.status();
     ExpectNear(*got, *expected);
