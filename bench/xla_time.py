@@ -19,7 +19,7 @@ import threading
 import time
 
 MIN_RUNS, MAX_RUNS = 5, 500
-# jaxlib's conversion crashes in about every other process where several threads convert their first modules at once.
+# Threads that load their first modules at once make jaxlib crash at times; whether it is the conversion is not known.
 CONVERTING = threading.Lock()
 
 
