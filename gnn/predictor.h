@@ -32,9 +32,9 @@ class Predictor {
   // was trained on another CPU is used, and Warning() says so.
   static absl::StatusOr<std::unique_ptr<Predictor>> Load(const std::string& path, const machine::Machine& target,
                                                          std::string_view kind = "cpu");
-  // For kernels of the model's own target, whatever it is, on the machine that the model tells.
+  // Loads a model for kernels of its own target, whatever that is, on the machine that it tells.
   static absl::StatusOr<std::unique_ptr<Predictor>> LoadForItsTarget(const std::string& path);
-  // The same of a model in memory, that errors call `path`.
+  // Does what Load does with a model in memory, which errors call `path`.
   static absl::StatusOr<std::unique_ptr<Predictor>> Of(ModelFile model, const std::string& path,
                                                        const machine::Machine& target, std::string_view kind);
   // The analytical model behind the same interface.

@@ -1,5 +1,4 @@
 // Deployable modules for AArch64, run under an emulator by the example in C, compared with the evaluator.
-#include <array>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -20,6 +19,7 @@
 #include "targets/cpu/processor/detect.h"
 #include "targets/program.h"
 #include "tests/kernels/agreement/snippets.h"
+#include "tests/shell.h"
 
 namespace smelt {
 namespace {
@@ -80,15 +80,6 @@ class Aarch64 : public ::testing::Test {
       results.push_back(std::move(result));
     }
     return results;
-  }
-
-  static std::pair<std::string, int> Shell(const std::string& command) {
-    std::string out;
-    FILE* pipe = ::popen(command.c_str(), "r");
-    std::array<char, 4096> piece;
-    size_t count;
-    while ((count = std::fread(piece.data(), 1, piece.size(), pipe)) > 0) out.append(piece.data(), count);
-    return {out, ::pclose(pipe)};
   }
 
   static void ExpectNear(const std::vector<hlo::Literal>& got, const fuzz::Expectation& want) {

@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include <array>
 #include <cstring>
 #include <fstream>
 
@@ -18,6 +17,7 @@
 #include "runtime/deploy/deployed_module.h"
 #include "runtime/deploy/smelt_run.h"
 #include "tests/cli/tool.h"
+#include "tests/shell.h"
 
 namespace smelt::cli {
 namespace {
@@ -44,16 +44,6 @@ Expected Evaluated(const std::string& path) {
 
 std::string Bytes(const hlo::Literal& literal) {
   return std::string(static_cast<const char*>(literal.raw()), literal.byte_size());
-}
-
-// Standard output of a command of the shell, and its exit status.
-std::pair<std::string, int> Shell(const std::string& command) {
-  std::string out;
-  FILE* pipe = ::popen(command.c_str(), "r");
-  std::array<char, 4096> piece;
-  size_t count;
-  while ((count = std::fread(piece.data(), 1, piece.size(), pipe)) > 0) out.append(piece.data(), count);
-  return {out, ::pclose(pipe)};
 }
 
 void ExpectFloats(const std::string& got, const hlo::Literal& want) {
