@@ -1,0 +1,79 @@
+"""Parts of networks that the corpora lack."""
+import jax
+import jax.numpy as jnp
+from jax import lax
+
+from kinds.register import program
+
+
+@program((1, 32, 64), (1, 8, 1024, 64), (1, 8, 1024, 64), (1, 8, 64), (1, 8, 64), ((), "int32"))
+def grouped_decoding(query, keys, values, key, value, at):
+    at = at % 1024
+    keys = lax.dynamic_update_slice(keys, key[:, :, None], (0, 0, at, 0))
+    values = lax.dynamic_update_slice(values, value[:, :, None], (0, 0, at, 0))
+    query = query.reshape(1, 8, 4, 64)
+    score = jnp.einsum("bgqd,bgkd->bgqk", query, keys) / 8
+    score = jnp.where(jnp.arange(1024) <= at, score, -1e9)
+    return jnp.einsum("bgqk,bgkd->bgqd", jax.nn.softmax(score), values).reshape(1, 32, 64), keys, values
+
+
+@program((8, 128, 8, 64))
+def rotary_embedding(x):
+    angle = jnp.arange(128.0)[:, None] / 1e4 ** (jnp.arange(32) / 32)
+    sine, cosine = jnp.sin(angle)[:, None], jnp.cos(angle)[:, None]
+    even, odd = x[..., ::2], x[..., 1::2]
+    return jnp.stack([even * cosine - odd * sine, even * sine + odd * cosine], -1).reshape(x.shape)
+
+
+@program((8, 512), ((256, 1024), "uint8"), (16, 1024))
+def four_bit_weights(x, packed, scale):
+    low, high = (packed & 15).astype(jnp.float32) - 8, (packed >> 4).astype(jnp.float32) - 8
+    weights = jnp.stack([low, high], 1).reshape(512, 1024)
+    return x @ (weights.reshape(16, 32, 1024) * scale[:, None]).reshape(512, 1024)
+
+
+@program((2, 256, 64), (2, 256, 64), (2, 256, 64))
+def banded_attention(q, k, v):
+    def pad(x):
+        return jnp.pad(x, ((0, 0), (16, 16), (0, 0)))
+    k, v = pad(k), pad(v)
+    near = jnp.stack([k[:, i:i + 256] for i in range(33)], 2)
+    score = jax.nn.softmax(jnp.einsum("btd,btwd->btw", q, near) / 8)
+    return jnp.einsum("btw,btwd->btd", score, jnp.stack([v[:, i:i + 256] for i in range(33)], 2))
+
+
+@program((64, 256), (512, 256))
+def contrastive_loss(a, b):
+    def loss(a, b):
+        a, b = a / jnp.linalg.norm(a, axis=-1, keepdims=True), b / jnp.linalg.norm(b, axis=-1, keepdims=True)
+        logits = a @ b.T * 20
+        return -jax.nn.log_softmax(logits)[jnp.arange(64), jnp.arange(64)].mean()
+    return jax.value_and_grad(loss, (0, 1))(a, b)
+
+
+@program((4, 1024, 3), (6, 32), (64, 64))
+def edge_convolution(points, first, second):
+    apart = ((points[:, :, None] - points[:, None]) ** 2).sum(-1)
+    near = lax.top_k(-apart, 8)[1]
+    other = jax.vmap(lambda p, n: p[n])(points, near)
+    edge = jnp.concatenate([jnp.broadcast_to(points[:, :, None], other.shape), other - points[:, :, None]], -1)
+    hidden = jax.nn.relu(edge @ first).max(2)
+    return jnp.concatenate([hidden, jnp.broadcast_to(hidden.max(1, keepdims=True), hidden.shape)], -1) @ second
+
+
+@program((16, 1024), (1024, 1024), (16,), (16, 1024))
+def spiking_neurons(voltage, weights, decay, inputs):
+    def step(carry, _):
+        v, spikes = carry
+        v = v * 0.9 * (1 - spikes) + spikes @ weights * 0.05 + inputs
+        return (v, (v > 1).astype(jnp.float32)), spikes.mean(1)
+    return lax.scan(step, (voltage, jnp.zeros((16, 1024))), None, length=20)[1]
+
+
+@program((32, 64, 64, 3), (32, 2))
+def random_crops(pictures, where):
+    where = jnp.abs(where * 8).astype(jnp.int32) % 8
+    def one(picture, at):
+        return lax.dynamic_slice(picture, (at[0], at[1], 0), (56, 56, 3))[:, ::-1]
+    crops = jax.vmap(one)(pictures, where)
+    return (crops - crops.mean((1, 2), keepdims=True)) / (crops.std((1, 2), keepdims=True) + 1e-5)
