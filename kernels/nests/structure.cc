@@ -201,7 +201,7 @@ class Analysis {
       AxisMatch match;
       if (TileMatch(*operation, contexts, &nest, &match)) {
         Attach(operation, nest, 0, std::move(match));
-      } else if (depth > 0 && !IsContraction(*operation)) {
+      } else if (depth > 0 && !IsContraction(*operation) && !LosesVectors(*operation, contexts, depth)) {
         Attach(operation, nest, depth, {});
       } else {
         NewNest(operation);
@@ -399,6 +399,23 @@ class Analysis {
       near_elements /= static_cast<double>(root_shape[i]);
     }
     return real && near_elements <= kNearElements ? depth : 0;
+  }
+
+  // Whether the results that follow each other in memory, which vectors would run over, are those of different rounds of
+  // the outer loops: inside these, one is summed at a time, and each step of it lies far from the one before.
+  bool LosesVectors(const Operation& operation, const std::vector<Access>& contexts, int depth) const {
+    const std::vector<Access> reads = DirectReads(operation.shared_from_this());
+    const int axis = VectorAxis(operation, reads);
+    const bool far_apart = std::any_of(reads.begin(), reads.end(), [&](const Access& read) {
+      const std::optional<int64_t> step = Stride(read, operation.reduce_axes.back().var);
+      return !step || *step > kShortRow;
+    });
+    if (axis < 0 || !far_apart) return false;
+    return std::any_of(contexts.begin(), contexts.end(), [&](const Access& context) {
+      const int position = PositionOf(*context.reader, context.indices[axis]);
+      const int root_axis = position < 0 ? -1 : places_.at(context.reader.get()).root_axis[position];
+      return root_axis >= 0 && root_axis < depth;
+    });
   }
 
   static bool HasTileAttached(const Nest& nest) {

@@ -25,8 +25,14 @@ constexpr int64_t kWindowLines = 4;
 
 int64_t RoundUp(int64_t value, int64_t multiple) { return (value + multiple - 1) / multiple * multiple; }
 
-// Whether some sum of each row is so short that several rows share a vector.
-bool HasShortSums(const Nest& nest, const machine::Machine& target) {
+// Whether what is computed once a row goes in vectors over several rows: some sum is short, or the row itself.
+bool SharesVectors(const Nest& nest, const machine::Machine& target) {
+  const int inner = static_cast<int>(nest.root->axes.size()) - 1;
+  const bool once_a_row = std::any_of(nest.attached.begin(), nest.attached.end(), [&](const Attached& attached) {
+    return attached.depth == inner && !attached.operation->IsReduction() &&
+           Elements(*attached.operation) * static_cast<double>(nest.root->shape.back()) == Elements(*nest.root);
+  });
+  if (once_a_row && HasShortRows(nest, nest.root->shape[inner - 1], LanesOf(*nest.root, target))) return true;
   return std::any_of(nest.attached.begin(), nest.attached.end(), [&](const Attached& attached) {
     const te::Operation& sum = *attached.operation;
     return attached.depth > 0 && sum.IsReduction() && ShortSumAxis(sum, AccessesOf(nest, sum), target) >= 0;
@@ -296,7 +302,7 @@ std::vector<std::vector<int64_t>> PreferredTiles(const Nest& nest, const machine
   std::vector<int64_t> one(shape.size(), 1);
   for (size_t i = depth; i < shape.size(); ++i) one[i] = shape[i];
   std::vector<std::vector<int64_t>> tiles{one};
-  if (HasShortSums(nest, target)) {
+  if (SharesVectors(nest, target)) {
     one[depth - 1] = std::min(shape[depth - 1], kShortSums);
     tiles.insert(tiles.begin(), one);
   }
