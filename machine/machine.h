@@ -38,7 +38,8 @@ struct Machine {
 
   // Bytes of the `level`-th nearest memory that is not the last one; where there are fewer, of the furthest of these.
   int64_t LevelBytes(int level) const;
-  // Bytes per second at which one core reads a working set of so many bytes: those of the nearest level that holds it.
+  // Bytes per second at which one core reads a working set of so many bytes again and again: those of the nearest level
+  // that holds it easily, and between two levels as much of each as is found there.
   double BandwidthOf(double bytes) const;
 
   // The measured figures (flop/s, bytes/s, seconds) by name. Features of kernels follow them, so a trained model

@@ -3,10 +3,12 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 
 #include "absl/status/statusor.h"
 #include "hlo/computation.h"
 #include "kernels/cost/cost_formula.h"
+#include "kernels/cost/kernel_work.h"
 #include "kernels/tiles/tiles.h"
 #include "machine/machine.h"
 
@@ -20,11 +22,21 @@ struct CostEstimate {
   double seconds() const { return std::max(compute_seconds, memory_seconds) + launch_seconds; }
 };
 
+// How generated code does beside the machine's peaks: what `bench/fit_analytical` finds in a corpus of measured
+// kernels.
+struct Coefficients {
+  // What an operation takes, by who does it; 1: as long as one at the peak. Less: several overlap.
+  std::array<double, KernelWork::kLoops> operation = {0.8, 1.35, 466, 0.75, 3.35, 18.8, 45.6, 1};
+  double contraction_share = 0.99;  // of the peak, for products of matrices whose tile suits them
+  double bandwidth_share = 0.94;    // of each level's bandwidth
+};
+
 // A kernel without a tile is estimated as if its tile suited it. Cheap (microseconds): fusion heuristics call it for
 // every candidate.
 CostEstimate EstimateKernel(const hlo::Computation& kernel, const machine::Machine& target);
-// What the estimate follows, for many tiles of one kernel: `dimensions` stays empty in the first. The second has the
+// What the estimate follows, for many tiles of one kernel: `dimensions` stays empty but in the third, which has the
 // errors of TiledDimensions.
+CostFormula FormulaOf(KernelWork work, const machine::Machine& target, const Coefficients& coefficients);
 CostFormula FormulaOf(const hlo::Computation& kernel, const machine::Machine& target);
 absl::StatusOr<CostFormula> TileFormulaOf(const hlo::Computation& kernel, const machine::Machine& target);
 // The same for one tile: traffic follows from the tile's footprints.

@@ -57,6 +57,8 @@ struct Structure {
 
 // Elements of rows that are so short that several share a vector.
 inline constexpr int64_t kShortRow = 8;
+// Terms of sums along rows that are so short that vectors go over the results.
+inline constexpr int64_t kShortRowSum = 8;
 // Elements from one lane of a vector to the next that shuffles bring together.
 inline constexpr int64_t kShortJump = 4;
 

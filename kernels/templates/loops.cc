@@ -170,12 +170,11 @@ absl::Status UnrollSum(Schedule& schedule, const te::Operation& operation) {
 }
 
 int ShortSumAxis(const te::Operation& operation, const std::vector<Access>& accesses, const machine::Machine& target) {
-  constexpr int64_t kShortSum = 8;
   const int axis = static_cast<int>(operation.axes.size()) - 1;
   if (axis < 0 || operation.axes[axis].extent < LanesOf(operation, target)) return -1;
   int64_t terms = 1;
   for (const te::IterVar& reduce : operation.reduce_axes) terms *= reduce.extent;
-  if (terms > kShortSum) return -1;
+  if (terms > kShortRowSum) return -1;
   const auto near = [&](const Access& access) {
     const std::optional<int64_t> stride = Stride(access, operation.axes[axis].var);
     return stride && *stride >= 0 && *stride <= kShortJump;

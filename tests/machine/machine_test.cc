@@ -10,10 +10,22 @@ using testing::HasSubstr;
 
 TEST(Machine, ReadsAWorkingSetAtTheSpeedOfTheNearestLevelThatHoldsIt) {
   Machine machine;
-  machine.levels = {{"l1", 100, 9}, {"l2", 1000, 5}, {"memory", INT64_MAX, 2}};
+  machine.levels = {{"l1", 100, 9}, {"l2", 1000, 5}, {"l3", 10000, 4}, {"memory", INT64_MAX, 2}};
   EXPECT_EQ(machine.BandwidthOf(100), 9);
   EXPECT_EQ(machine.BandwidthOf(101), 5);
+  EXPECT_EQ(machine.BandwidthOf(1001), 4);
   EXPECT_EQ(machine.BandwidthOf(1e9), 2);
+}
+
+// Others use it as well, and it is not missed at once.
+TEST(Machine, FindsAPartOfAWorkingSetInTheLastCache) {
+  Machine machine;
+  machine.levels = {{"l1", 100, 9}, {"l2", 10000, 4}, {"memory", INT64_MAX, 2}};
+  EXPECT_EQ(machine.BandwidthOf(3000), 4);
+  EXPECT_LT(machine.BandwidthOf(9000), 3.5);
+  EXPECT_GT(machine.BandwidthOf(11000), 2.5);
+  EXPECT_GT(machine.BandwidthOf(12000), machine.BandwidthOf(13000));
+  EXPECT_EQ(machine.BandwidthOf(20000), 2);
 }
 
 TEST(Machine, AnswersForAFurtherLevelThanItHasWithItsFurthest) {

@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <sched.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -15,6 +14,7 @@
 #include "base/status_macros.h"
 #include "base/str_cat.h"
 #include "targets/cpu/codegen/codegen.h"
+#include "targets/cpu/processor/caches.h"
 #include "targets/cpu/processor/probe.h"
 
 namespace smelt::cpu {
@@ -28,11 +28,6 @@ int AllowedProcessors() {
   cpu_set_t mask;
   if (sched_getaffinity(0, sizeof(mask), &mask) != 0) return 1;
   return std::max(CPU_COUNT(&mask), 1);
-}
-
-int64_t CacheBytes(int name, int64_t otherwise) {
-  const long bytes = sysconf(name);
-  return bytes > 0 ? bytes : otherwise;
 }
 
 // Names one kind of machine: measured figures are kept by it.
@@ -88,10 +83,8 @@ Target DetectTarget(bool measure) {
   if (auto instructions = codegen::DescribeInstructions(target.name, target.features); instructions.ok())
     target.instructions = *std::move(instructions);
   target.threads = AllowedProcessors();
-  const int sizes[kCacheLevels] = {_SC_LEVEL1_DCACHE_SIZE, _SC_LEVEL2_CACHE_SIZE, _SC_LEVEL3_CACHE_SIZE};
   for (int level = 0; level < kCacheLevels; ++level) {
-    machine::MemoryLevel& cache = target.levels[level];
-    cache.bytes = CacheBytes(sizes[level], cache.bytes);
+    if (const int64_t bytes = CacheBytes(level + 1); bytes > 0) target.levels[level].bytes = bytes;
   }
   if (!measure) return target;
   const std::string folder = DefaultCacheFolder();
