@@ -401,8 +401,8 @@ class Analysis {
     return real && near_elements <= kNearElements ? depth : 0;
   }
 
-  // Whether the results that follow each other in memory, which vectors would run over, are those of different rounds of
-  // the outer loops: inside these, one is summed at a time, and each step of it lies far from the one before.
+  // Whether the results that follow each other in memory, which vectors would run over, are those of different rounds
+  // of the outer loops: inside these, one is summed at a time, and each step of it lies far from the one before.
   bool LosesVectors(const Operation& operation, const std::vector<Access>& contexts, int depth) const {
     const std::vector<Access> reads = DirectReads(operation.shared_from_this());
     const int axis = VectorAxis(operation, reads);

@@ -8,20 +8,20 @@ namespace smelt::kernels::cost {
 namespace {
 
 KernelWork Of(const std::string& entry) {
-  const auto module =
-      hlo::ParseModule(
-          "HloModule m\n"
-          "add { a = f32[] parameter(0)  b = f32[] parameter(1)  ROOT r = f32[] add(a, b) }\n" +
-          entry)
-          .value();
+  const auto module = hlo::ParseModule(
+                          "HloModule m\n"
+                          "add { a = f32[] parameter(0)  b = f32[] parameter(1)  ROOT r = f32[] add(a, b) }\n" +
+                          entry)
+                          .value();
   return WorkOf(*module->entry(), machine::Machine());
 }
 
 TEST(KernelWork, SumsOfRowsHaveEndsAndSumsOfColumnsHaveNone) {
   const auto sum = [](const std::string& along) {
-    return Of("ENTRY e { x = f32[64,64] parameter(0)  z = f32[] constant(0)  ROOT y = f32[64] reduce(x, z), "
-              "dimensions={" +
-              along + "}, to_apply=add }");
+    return Of(
+        "ENTRY e { x = f32[64,64] parameter(0)  z = f32[] constant(0)  ROOT y = f32[64] reduce(x, z), "
+        "dimensions={" +
+        along + "}, to_apply=add }");
   };
   EXPECT_EQ(sum("1").operations[KernelWork::kRowSums], 2 * 64 * 64);
   EXPECT_EQ(sum("1").operations[KernelWork::kRowEnds], 64);

@@ -40,9 +40,9 @@ std::unique_ptr<hlo::Module> OnceAPair(int64_t n, int64_t coordinates) {
   const std::string pairs = absl::StrCat("f32[", n, ",", n, ",", coordinates, "]");
   const std::string each = absl::StrCat("f32[", n, ",", n, "]");
   return hlo::ParseModule(absl::StrCat("HloModule m\nENTRY e { x = ", pairs, " parameter(0)  w = ", each,
-                                       " parameter(1)  e = ", each, " exponential(w)  s = ", each, " sqrt(e)  l = ",
-                                       each, " log-plus-one(s)  v = ", pairs, " broadcast(l), dimensions={0,1}  ROOT r = ",
-                                       pairs, " divide(x, v) }"))
+                                       " parameter(1)  e = ", each, " exponential(w)  s = ", each,
+                                       " sqrt(e)  l = ", each, " log-plus-one(s)  v = ", pairs,
+                                       " broadcast(l), dimensions={0,1}  ROOT r = ", pairs, " divide(x, v) }"))
       .value();
 }
 
