@@ -1,7 +1,7 @@
 // What a kernel asks of a machine, before any share of the machine's peaks: operations by the kind of loop that does
 // them, products of matrices, bytes.
 //
-//   const KernelWork work = WorkOf(*module->entry(), machine);
+//   const KernelWork work = WorkOf(*module.entry(), machine);
 //   work.operations[KernelWork::kElementwise]   // 2 for an addition of f32, 28 for an exponential
 #pragma once
 
@@ -35,7 +35,8 @@ struct KernelWork {
   int phases = 1;           // one after the other on all threads
 };
 
-// In one walk from the root, linear in the kernel: how often each element is computed follows from its users.
+// The work of a kernel, in one walk from the root, linear in its size: how often each element is computed follows from
+// its users.
 KernelWork WorkOf(const hlo::Computation& kernel, const machine::Machine& target);
 
 // "elementwise", "row sums", ...

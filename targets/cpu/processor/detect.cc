@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sched.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -83,8 +84,12 @@ Target DetectTarget(bool measure) {
   if (auto instructions = codegen::DescribeInstructions(target.name, target.features); instructions.ok())
     target.instructions = *std::move(instructions);
   target.threads = AllowedProcessors();
+  // Where Linux does not describe the caches, as in some containers, the C library may know them.
+  const int sizes[kCacheLevels] = {_SC_LEVEL1_DCACHE_SIZE, _SC_LEVEL2_CACHE_SIZE, _SC_LEVEL3_CACHE_SIZE};
   for (int level = 0; level < kCacheLevels; ++level) {
-    if (const int64_t bytes = CacheBytes(level + 1); bytes > 0) target.levels[level].bytes = bytes;
+    int64_t bytes = CacheBytes(level + 1);
+    if (bytes <= 0) bytes = sysconf(sizes[level]);
+    if (bytes > 0) target.levels[level].bytes = bytes;
   }
   if (!measure) return target;
   const std::string folder = DefaultCacheFolder();
