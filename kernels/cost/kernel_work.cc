@@ -122,6 +122,13 @@ std::optional<KernelWork::Loop> LiesApart(const Instruction& instruction) {
       const bool whole = shape.dimensions[last] > 1 && StrideOf(instruction) == 1;
       return whole || from.dimensions[last] == 1 ? std::nullopt : std::optional(KernelWork::kStrided);
     }
+    case Opcode::kReverse: {
+      const int64_t last = InnermostOf(shape);
+      const std::vector<int64_t>& turned = instruction.attributes<hlo::DimensionsAttributes>().dimensions;
+      const bool rows = shape.rank() == 0 || shape.dimensions[last] > nests::kShortRow ||
+                        std::all_of(turned.begin(), turned.end(), [&](int64_t d) { return shape.dimensions[d] == 1; });
+      return rows ? std::nullopt : std::optional(KernelWork::kSingles);
+    }
     case Opcode::kConcatenate:
       return ConcatenatesShortRows(instruction) ? std::optional(KernelWork::kSingles) : std::nullopt;
     default:

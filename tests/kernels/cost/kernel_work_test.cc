@@ -89,5 +89,16 @@ TEST(KernelWork, ElementsApartAreStridedOrSingle) {
   EXPECT_EQ(turned.operations[KernelWork::kStrided], 64 * 512);
 }
 
+TEST(KernelWork, ShortRowsThatAreTurnedComeOneByOne) {
+  const auto singles = [](const std::string& shape) {
+    return Of("ENTRY e { x = f32[" + shape + "] parameter(0)  ROOT y = f32[" + shape + "] reverse(x), dimensions={1} }")
+        .operations[KernelWork::kSingles];
+  };
+  EXPECT_EQ(singles("100,56,3"), 100 * 56 * 3);
+  EXPECT_EQ(singles("100,56,64"), 0);
+  EXPECT_EQ(singles("100,56"), 0);
+  EXPECT_EQ(singles("100,1,3"), 0);
+}
+
 }  // namespace
 }  // namespace smelt::kernels::cost
