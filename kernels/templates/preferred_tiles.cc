@@ -196,7 +196,8 @@ std::vector<std::vector<int64_t>> TilesOfOneThread(const Nest& nest, const machi
       break;
   }
   for (int axis : {whole.row_axis, whole.plane_axis}) {
-    if (axis >= 0) tile[axis] = shape[axis];
+    // Inside the axis of the vectors it would keep the elements of each apart in the block of partial sums.
+    if (axis >= 0 && (IsContraction(main) || axis < whole.vector_axis)) tile[axis] = shape[axis];
   }
   columns = std::min(extent, whole.width());
   std::vector<std::vector<int64_t>> tiles{tile};

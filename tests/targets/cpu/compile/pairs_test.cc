@@ -17,6 +17,7 @@ namespace smelt::cpu {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 constexpr char kAdd[] = "add { a = f32[] parameter(0)  b = f32[] parameter(1)  ROOT r = f32[] add(a, b) }\n";
 
@@ -43,6 +44,19 @@ std::unique_ptr<hlo::Module> OnceAPair(int64_t n, int64_t coordinates) {
                                        " parameter(1)  e = ", each, " exponential(w)  s = ", each,
                                        " sqrt(e)  l = ", each, " log-plus-one(s)  v = ", pairs,
                                        " broadcast(l), dimensions={0,1}  ROOT r = ", pairs, " divide(x, v) }"))
+      .value();
+}
+
+// Squared distances of n x n points to four others.
+std::unique_ptr<hlo::Module> ToFourOthers(int64_t n, int64_t coordinates) {
+  const std::string pairs = absl::StrCat("f32[", n, ",", n, ",4,", coordinates, "]");
+  return hlo::ParseModule(absl::StrCat("HloModule m\n", kAdd, "ENTRY e { x = f32[", n, ",", n, ",", coordinates,
+                                       "] parameter(0)  y = f32[4,", coordinates,
+                                       "] parameter(1)  z = f32[] constant(0)  a = ", pairs,
+                                       " broadcast(x), dimensions={0,1,3}  b = ", pairs,
+                                       " broadcast(y), dimensions={2,3}  d = ", pairs, " subtract(a, b)  s = ", pairs,
+                                       " multiply(d, d)  ROOT r = f32[", n, ",", n,
+                                       ",4] reduce(s, z), dimensions={3}, to_apply=add }"))
       .value();
 }
 
@@ -73,6 +87,14 @@ std::string TraceOf(MakeModule make, int64_t n, int64_t coordinates) {
 TEST(Pairs, SumsOverEitherOfThemAreTheEvaluators) { AgreesWithTheEvaluator(SumsOfBoth); }
 
 TEST(Pairs, WhatIsComputedOnceAPairIsTheEvaluators) { AgreesWithTheEvaluator(OnceAPair); }
+
+TEST(Pairs, SumsForAFewOthersAreTheEvaluators) { AgreesWithTheEvaluator(ToFourOthers); }
+
+// A block of several would keep the elements of a vector apart.
+TEST(Pairs, SumsForAFewOthersTakeOneOfThemAtATime) {
+  EXPECT_THAT(TraceOf(ToFourOthers, 128, 3), Not(HasSubstr("unroll reduce_5.local i2")));
+  EXPECT_THAT(TraceOf(ToFourOthers, 128, 3), HasSubstr("vectorize reduce_5.local i1"));
+}
 
 // Inside the loops over the sum's results it would be summed one by one, down the columns of an array.
 TEST(Pairs, ASumOverTheFirstOfThemHasLoopsOfItsOwn) {
