@@ -35,7 +35,7 @@ def without(kernels, others):
 
 
 def print_kernels(title, kernels):
-    print(f"\n{title}: {len(kernels)} kernels, {sum(k['us'] for k in kernels):.0f} us a run")
+    print(f"\n{title}: {len(kernels)} {'kernel' if len(kernels) == 1 else 'kernels'}, {sum(k['us'] for k in kernels):.0f} us a run")
     for k in kernels[:SHOWN]:
         print(f"  {k['us']:>9.1f} us {k['MB']:>9.2f} MB {k['Mflop']:>10.2f} Mflop  {k['name']}"
               + (f", {k['times']} times" if k["times"] > 1 else ""))
