@@ -76,7 +76,7 @@ absl::Status Run(const Flags& flags) {
   worker.program = flags.smelt;
   worker.target = name;
   worker.cache_folder = cpu::KernelCache::DefaultFolder();
-  if (flags.threads == 1) worker.cpu = measure::MeasuringCpu();
+  worker.cores = flags.threads;
   std::vector<measure::Candidate> candidates;
   for (const std::string& module : flags.modules) {
     SMELT_ASSIGN_OR_RETURN(candidates.emplace_back(), DefaultProgram(module, target));

@@ -11,17 +11,15 @@ namespace smelt::cli {
 Action AddMeasureWorker(CLI::App& app) {
   struct Flags {
     std::string target = "cpu", cache;
-    int cpu = -1;
   };
   auto flags = std::make_shared<Flags>();
   app.add_option("--target", flags->target);
   app.add_option("--cache", flags->cache);
-  app.add_option("--cpu", flags->cpu);
   return [flags]() -> absl::Status {
     const auto kind = targets::Kinds().find(machine::TargetId::Parse(flags->target).kind);
     if (kind == targets::Kinds().end() || kind->second.serve == nullptr)
       return UsageError("measure-worker: --target=" + flags->target + " has no such child");
-    std::exit(kind->second.serve(flags->target, flags->cache, flags->cpu));
+    std::exit(kind->second.serve(flags->target, flags->cache));
   };
 }
 

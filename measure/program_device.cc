@@ -1,6 +1,5 @@
 #include "measure/program_device.h"
 
-#include <sched.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -229,13 +228,7 @@ absl::StatusOr<json> ProgramDevice::Inject(const json& request) {
   return absl::InvalidArgumentError(absl::StrCat("unknown fault `", fault, "`"));
 }
 
-int Serve(ProgramDevice& device, int cpu) {
-  if (cpu >= 0) {
-    cpu_set_t cores;
-    CPU_ZERO(&cores);
-    CPU_SET(cpu, &cores);
-    ::sched_setaffinity(0, sizeof(cores), &cores);  // where it is not allowed, times are noisier and that is all
-  }
+int Serve(ProgramDevice& device) {
   std::set_new_handler([] { ::_exit(kOutOfMemoryExit); });
   for (;;) {
     const absl::StatusOr<json> request = ReceiveMessage(STDIN_FILENO, -1);

@@ -99,8 +99,8 @@ class ProgramDevice : public Device {
   bool building_ = false;
 };
 
-// The main loop of a child: answers the requests on standard input, on descriptor 3, until the input ends. Stays on the
-// core `cpu` (-1: any), and ends with kOutOfMemoryExit where memory is short. Returns the exit code.
-int Serve(ProgramDevice& device, int cpu);
+// The main loop of a child: answers the requests on standard input, on descriptor 3, until the input ends. Ends
+// with kOutOfMemoryExit where memory is short. Returns the exit code.
+int Serve(ProgramDevice& device);
 
 }  // namespace smelt::measure

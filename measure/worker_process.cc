@@ -1,7 +1,6 @@
 #include "measure/worker_process.h"
 
 #include <fcntl.h>
-#include <sched.h>
 #include <signal.h>
 #include <unistd.h>
 
@@ -49,7 +48,7 @@ absl::StatusOr<std::unique_ptr<WorkerProcess>> WorkerProcess::Start(const Worker
   std::vector<std::string> words = options.command;
   if (words.empty()) {
     words = {options.program.empty() ? "/proc/self/exe" : options.program, "measure-worker",
-             absl::StrCat("--target=", options.target), absl::StrCat("--cpu=", options.cpu)};
+             absl::StrCat("--target=", options.target)};
     // An empty value after `=` would take the next word for it.
     if (!options.cache_folder.empty()) words.push_back(absl::StrCat("--cache=", options.cache_folder));
   }
@@ -58,6 +57,8 @@ absl::StatusOr<std::unique_ptr<WorkerProcess>> WorkerProcess::Start(const Worker
   for (std::string& word : words) arguments.push_back(word.data());
   arguments.push_back(nullptr);
   ::signal(SIGPIPE, SIG_IGN);
+  std::shared_ptr<const CoreClaim> cores;
+  if (options.cores > 0) cores = CoreClaim::Take(options.cores);
   // Only functions that are safe between fork and exec: this process may have other threads.
   absl::StatusOr<ChildProcess> child = ChildProcess::Fork(options.memory_limit_bytes, [&] {
     ::dup2(requests.read(), STDIN_FILENO);
@@ -68,6 +69,7 @@ absl::StatusOr<std::unique_ptr<WorkerProcess>> WorkerProcess::Start(const Worker
       ::dup2(replies.write(), 3);
     }
     ::dup2(STDERR_FILENO, STDOUT_FILENO);
+    if (cores != nullptr) RunOn(cores->cores());
     ::signal(SIGINT, SIG_IGN);  // Ctrl-C goes to the tuner, which ends its children
     ::execv(program.c_str(), arguments.data());
     ::_exit(127);
@@ -79,7 +81,7 @@ absl::StatusOr<std::unique_ptr<WorkerProcess>> WorkerProcess::Start(const Worker
   requests.CloseRead();
   replies.CloseWrite();
   std::unique_ptr<WorkerProcess> worker(
-      new WorkerProcess(*std::move(child), std::move(requests), std::move(replies), options.cancel));
+      new WorkerProcess(*std::move(child), std::move(requests), std::move(replies), options, std::move(cores)));
   // A child that is gone already does not answer the greeting either.
   if (!options.preamble.empty()) SendMessage(worker->requests_.write(), options.preamble).IgnoreError();
   absl::StatusOr<nlohmann::json> hello = worker->Call({{"do", "hello"}}, options.start_seconds);
@@ -93,16 +95,6 @@ absl::StatusOr<std::unique_ptr<WorkerProcess>> WorkerProcess::Start(const Worker
   if (const absl::Status other = CheckVersion(*hello); !other.ok())
     return absl::FailedPreconditionError(absl::StrCat("the measuring process (", program, "): ", other.message()));
   return worker;
-}
-
-int MeasuringCpu() {
-  cpu_set_t allowed;
-  CPU_ZERO(&allowed);
-  if (::sched_getaffinity(0, sizeof(allowed), &allowed) != 0) return -1;
-  for (int cpu = CPU_SETSIZE - 1; cpu >= 0; --cpu) {
-    if (CPU_ISSET(cpu, &allowed)) return cpu;
-  }
-  return -1;
 }
 
 absl::StatusOr<nlohmann::json> WorkerProcess::Call(const nlohmann::json& request, double timeout_seconds) {

@@ -16,6 +16,7 @@
 
 #include "absl/status/statusor.h"
 #include "base/child_process.h"
+#include "measure/core_claim.h"
 #include "measure/device.h"
 #include "nlohmann/json.hpp"
 
@@ -23,15 +24,14 @@ namespace smelt::measure {
 
 struct WorkerOptions {
   std::string program;  // path of the smelt tool; empty: /proc/self/exe
-  // Another program that speaks the protocol (protocol.h), its path first; then `program`, `target` and `cpu` do not
-  // count.
+  // Another program that speaks the protocol (protocol.h), its path first; then `program` and `target` do not count.
   std::vector<std::string> command;
   std::string preamble;        // of such a program, where not empty: a JSON string sent before the first request
   std::string target = "cpu";  // a TargetId that the child understands
   std::string cache_folder;    // of compiled kernels; empty: in memory only
   int64_t memory_limit_bytes = int64_t{12} << 30;
   double start_seconds = 60;                  // that it has to start and answer
-  int cpu = -1;                               // core to stay on; -1: any
+  int cores = 0;                              // how many it keeps to (core_claim.h); 0: any
   const std::atomic<bool>* cancel = nullptr;  // once true, a call in progress ends and the child with it
 };
 
@@ -48,9 +48,15 @@ class WorkerProcess : public Device {
   pid_t pid() const { return child_.pid(); }
 
  private:
-  WorkerProcess(ChildProcess child, Pipe requests, Pipe replies, const std::atomic<bool>* cancel)
-      : child_(std::move(child)), requests_(std::move(requests)), replies_(std::move(replies)), cancel_(cancel) {}
+  WorkerProcess(ChildProcess child, Pipe requests, Pipe replies, const WorkerOptions& options,
+                std::shared_ptr<const CoreClaim> cores)
+      : cores_(std::move(cores)),
+        child_(std::move(child)),
+        requests_(std::move(requests)),
+        replies_(std::move(replies)),
+        cancel_(options.cancel) {}
 
+  std::shared_ptr<const CoreClaim> cores_;
   ChildProcess child_;
   Pipe requests_, replies_;
   const std::atomic<bool>* cancel_;
@@ -63,9 +69,5 @@ DeviceFactory LocalChild(WorkerOptions options);
 // the first, all of it within `timeout_seconds`. Errors: those of Start and Call.
 absl::StatusOr<nlohmann::json> AskNewWorker(const WorkerOptions& options, const nlohmann::json& request,
                                             double timeout_seconds);
-
-// The core on which one-threaded measurements run: the last of those that this process may use, since the first serves
-// most interrupts.
-int MeasuringCpu();
 
 }  // namespace smelt::measure

@@ -62,8 +62,8 @@ struct Kind {
   // InvalidArgument: the name asks for what the kind has not. Other errors: it cannot work here.
   absl::StatusOr<std::unique_ptr<Target>> (*open)(const machine::TargetId& id, const Settings& settings) = nullptr;
   // What the hidden verb `measure-worker` runs where the target's devices are this program started again; null: they
-  // are not. `cpu`: the core to stay on, -1: any. Returns the exit code.
-  int (*serve)(const std::string& target, const std::string& cache_folder, int cpu) = nullptr;
+  // are not. Returns the exit code.
+  int (*serve)(const std::string& target, const std::string& cache_folder) = nullptr;
 };
 
 class Registered {

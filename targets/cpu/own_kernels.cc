@@ -98,8 +98,7 @@ class OwnKernelsTarget : public targets::Target {
                                   .memory_limit_bytes = options_.memory_bytes,
                                   .start_seconds = options_.start_seconds,
                                   .cancel = options_.cancel};
-    // One thread that is timed stays on one core.
-    if (use == targets::DeviceUse::kTimes && target_.threads == 1) worker.cpu = measure::MeasuringCpu();
+    if (use == targets::DeviceUse::kTimes) worker.cores = target_.threads;
     return measure::LocalChild(std::move(worker));
   }
   bool HasTiles() const override { return true; }

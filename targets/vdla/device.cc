@@ -270,7 +270,7 @@ class Worker : public measure::ProgramDevice {
 
 }  // namespace
 
-int WorkerMain(const std::string& target, const std::string& cache_folder, int cpu) {
+int WorkerMain(const std::string& target, const std::string& cache_folder) {
   const std::vector<std::string> parts = absl::StrSplit(target.substr(target.find(':') + 1), ',');
   absl::StatusOr<isa::Config> config = isa::Config::Open(parts[0]);
   if (!config.ok()) return 2;
@@ -279,7 +279,7 @@ int WorkerMain(const std::string& target, const std::string& cache_folder, int c
       Simulator::Create(*config, cycle ? sim::Timing::kCycle : sim::Timing::kFunctional);
   if (!simulator.ok()) return 2;
   Worker worker(*std::move(config), cpu::DetectTarget(/*measure=*/false), *std::move(simulator), cache_folder);
-  return measure::Serve(worker, cpu);
+  return measure::Serve(worker);
 }
 
 }  // namespace smelt::vdla

@@ -10,6 +10,6 @@ namespace smelt::vdla {
 
 // The measuring child's side, what the hidden verb `measure-worker` runs: `target` is vdla:MACHINE or
 // vdla:MACHINE,SIMULATOR, with the simulator that makes results. Returns the exit code.
-int WorkerMain(const std::string& target, const std::string& cache_folder, int cpu);
+int WorkerMain(const std::string& target, const std::string& cache_folder);
 
 }  // namespace smelt::vdla

@@ -52,6 +52,7 @@ absl::StatusOr<measure::WorkerOptions> FindXlaWorker(const XlaWorkerOptions& opt
     worker.command = {program, "-c", kBootstrap, absl::StrCat(options.threads)};
     worker.preamble = WorkerText();
     worker.memory_limit_bytes = options.memory_limit_bytes;
+    worker.cores = options.threads;
     worker.cancel = options.cancel;
     const absl::Status started = measure::AskNewWorker(worker, {{"do", "hello"}}, options.start_seconds).status();
     if (started.ok()) return worker;

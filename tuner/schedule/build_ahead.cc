@@ -1,25 +1,15 @@
 #include "tuner/schedule/build_ahead.h"
 
-#include <sched.h>
-
 #include <algorithm>
 #include <utility>
 
-#include "measure/worker_process.h"
+#include "measure/core_claim.h"
 #include "tuner/schedule/side_by_side.h"
 
 namespace smelt::tuner {
 namespace {
 
 constexpr int kMostBuilders = 4;
-
-// The calling thread, and the children that it starts, leave this core to others.
-void StayOff(int core) {
-  cpu_set_t cores;
-  if (sched_getaffinity(0, sizeof(cores), &cores) != 0 || CPU_COUNT(&cores) < 2) return;
-  CPU_CLR(core, &cores);
-  sched_setaffinity(0, sizeof(cores), &cores);  // where it is not allowed, times are noisier and that is all
-}
 
 }  // namespace
 
@@ -73,7 +63,9 @@ std::optional<measure::Outcome> BuildAhead::Await(const std::string& way) {
 
 // What each builder does, with a child of its own.
 void BuildAhead::Build() {
-  if (plan_.beside && target_.machine().threads == 1) StayOff(measure::MeasuringCpu());
+  // Held, so that what is timed does not come here.
+  const auto timed = plan_.beside ? measure::CoreClaim::Take(target_.machine().threads) : nullptr;
+  if (timed != nullptr) measure::StayOff(timed->cores());
   measure::Runner compiler(target_.NewDevice(targets::DeviceUse::kCompiles), policy_, cancel_);
   std::unique_lock lock(mutex_);
   while (true) {

@@ -69,11 +69,11 @@ class Worker : public measure::ProgramDevice {
 
 }  // namespace
 
-int WorkerMain(const std::string& target_text, const std::string& cache_folder, int cpu) {
+int WorkerMain(const std::string& target_text, const std::string& cache_folder) {
   absl::StatusOr<Target> target = ParseTarget(target_text);
   if (!target.ok()) return 2;
   Worker worker(*std::move(target), cache_folder);
-  return measure::Serve(worker, cpu);
+  return measure::Serve(worker);
 }
 
 }  // namespace smelt::cpu
