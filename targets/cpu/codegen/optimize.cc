@@ -4,6 +4,7 @@
 #include <llvm/IR/InstIterator.h>
 #include <llvm/Passes/PassBuilder.h>
 #include <llvm/Transforms/InstCombine/InstCombine.h>
+#include <llvm/Transforms/Scalar/DeadStoreElimination.h>
 #include <llvm/Transforms/Scalar/EarlyCSE.h>
 #include <llvm/Transforms/Scalar/LICM.h>
 #include <llvm/Transforms/Scalar/LoopPassManager.h>
@@ -115,6 +116,7 @@ void Optimize(llvm::Module& module, llvm::TargetMachine& machine) {
   pipeline.addPass(llvm::createFunctionToLoopPassAdaptor(            // what does not change leaves the loops
       llvm::LICMPass(llvm::LICMOptions()), /*UseMemorySSA=*/true));
   pipeline.addPass(llvm::EarlyCSEPass(/*UseMemorySSA=*/true));  // and is now found to be equal
+  pipeline.addPass(llvm::DSEPass());                            // sums are stored after several terms, not each
   pipeline.addPass(llvm::SimplifyCFGPass());                    // blocks of guarded stores
   llvm::FunctionPassManager unroll;
   unroll.addPass(llvm::LoopUnrollPass(llvm::LoopUnrollOptions(/*OptLevel=*/2, /*OnlyWhenForced=*/true)));

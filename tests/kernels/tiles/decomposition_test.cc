@@ -30,14 +30,14 @@ machine::Machine MachineWith(int threads, int64_t l2_bytes) {
   return machine;
 }
 
+Structure StructureOf(const Contraction& layer) {
+  return AnalyseStructure(te::FromHlo(*hlo::ParseModule(bench::HloText(layer)).value()->entry()).value());
+}
+
 // `known`: the second parameter's values are known before the call.
 absl::StatusOr<ir::Function> LowerDefault(const Contraction& layer, const machine::Machine& machine,
                                           bool known = false) {
-  const auto module = hlo::ParseModule(bench::HloText(layer));
-  if (!module.ok()) return module.status();
-  absl::StatusOr<te::Graph> graph = te::FromHlo(*(*module)->entry());
-  if (!graph.ok()) return graph.status();
-  const Structure structure = AnalyseStructure(*std::move(graph));
+  const Structure structure = StructureOf(layer);
   const std::vector<int64_t> tile = PreferredTiles(structure.main_nest(), machine).front();
   ScheduleOptions options;
   if (known) options.known.insert(structure.graph.inputs[1].op.get());
@@ -110,6 +110,19 @@ TEST(DefaultSchedule, LargeWeightsOfFewRowsArePackedBesideTheirBlocksUnlessTheyA
       EXPECT_EQ(Decompose(*function, threads).packed_share, 1) << threads;
     }
   }
+}
+
+// One row times a matrix: from the last cache with partial sums in the first one, from memory in long runs.
+TEST(DefaultSchedule, AMatrixFromMemoryStreamsByInLongRuns) {
+  using Tile = std::vector<int64_t>;
+  const auto tile = [](int64_t columns, int64_t terms, int threads) {
+    const Structure structure = StructureOf({"row", bench::kProduct, {1, columns, terms, 1}});
+    return PreferredTiles(structure.main_nest(), MachineWith(threads, 1 << 20)).front();
+  };
+  EXPECT_EQ(tile(8192, 256, 1), Tile({1, 2048}));
+  EXPECT_EQ(tile(8192, 2048, 1), Tile({1, 8192}));
+  EXPECT_EQ(tile(8192, 2048, 2), Tile({1, 4096}));
+  EXPECT_EQ(tile(100000, 512, 1), Tile({1, 32768})) << "an eighth of the second cache";
 }
 
 TEST(DefaultSchedule, TooLittleWorkStaysOnOneThread) {
