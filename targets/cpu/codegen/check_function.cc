@@ -71,12 +71,15 @@ class Checker {
     if (depth > kMaxDepth) return absl::ResourceExhaustedError("loops are nested too deeply to generate code for");
     ++statements_;
     SMELT_RETURN_IF_ERROR(CheckSize());
+    const kernels::ir::StmtNode* outer = loop_;
     switch (stmt->kind) {
       case kernels::ir::StmtKind::kFor:
+        loop_ = stmt.get();
         SMELT_RETURN_IF_ERROR(CheckExpr(stmt->min));
         SMELT_RETURN_IF_ERROR(CheckExpr(stmt->extent));
         break;
       case kernels::ir::StmtKind::kStore:
+        stage_ = stmt->buffer.get();
         SMELT_RETURN_IF_ERROR(CheckAccess(*stmt->buffer, stmt->indices));
         written_->insert(stmt->buffer.get());
         SMELT_RETURN_IF_ERROR(CheckExpr(stmt->indices[0]));
@@ -97,6 +100,7 @@ class Checker {
     SMELT_RETURN_IF_ERROR(CheckStmt(stmt->then_case, depth + 1));
     SMELT_RETURN_IF_ERROR(CheckStmt(stmt->else_case, depth + 1));
     for (const kernels::ir::Stmt& child : stmt->stmts) SMELT_RETURN_IF_ERROR(CheckStmt(child, depth + 1));
+    loop_ = outer;
     return absl::OkStatus();
   }
 
@@ -104,7 +108,10 @@ class Checker {
   absl::Status CheckSize() const {
     if (seen_.size() + statements_ <= kMaxNodes) return absl::OkStatus();
     return absl::ResourceExhaustedError(
-        absl::StrCat("it has more than ", kMaxNodes, " expressions and statements, too many to compile in one piece"));
+        absl::StrCat("it has more than ", kMaxNodes, " expressions and statements",
+                     stage_ == nullptr ? "" : absl::StrCat(" when `", stage_->name, "` is stored"),
+                     loop_ == nullptr ? "" : absl::StrCat(" within loop `", loop_->var->name, "`"),
+                     ": too many to compile in one piece"));
   }
 
   absl::Status CheckAccess(const kernels::ir::BufferNode& buffer, const std::vector<kernels::te::Expr>& indices) {
@@ -182,6 +189,8 @@ class Checker {
   const HasFeature& has_feature_;
   absl::flat_hash_set<const kernels::te::ExprNode*> seen_;
   size_t statements_ = 0;
+  const kernels::ir::BufferNode* stage_ = nullptr;  // of the last store
+  const kernels::ir::StmtNode* loop_ = nullptr;     // around what is looked at
 };
 
 }  // namespace

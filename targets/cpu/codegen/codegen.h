@@ -21,7 +21,7 @@ namespace smelt::cpu::codegen {
 struct ObjectCode {
   std::string elf;                       // relocatable object
   runtime::KernelDescriptor descriptor;  // phases, scratch sizes
-  int vector_spills = 0;                 // vector stores to and loads from the stack in loops of the object code
+  int vector_spills = 0;                 // stores of vectors to the stack and loads from it, in innermost loops
   double compile_seconds = 0;
 };
 

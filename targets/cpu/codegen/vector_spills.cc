@@ -10,6 +10,16 @@ namespace {
 
 constexpr uint64_t kVectorBytes = 16;
 
+// A pair of general registers is as wide as a vector where one instruction stores both, as on AArch64.
+bool HasVectorRegister(const llvm::MachineInstr& instruction, const llvm::TargetRegisterInfo& registers) {
+  for (const llvm::MachineOperand& operand : instruction.operands()) {
+    if (!operand.isReg() || !operand.getReg().isPhysical()) continue;
+    const llvm::TargetRegisterClass* kind = registers.getMinimalPhysRegClass(operand.getReg());
+    if (registers.getRegSizeInBits(*kind) >= 8 * kVectorBytes) return true;
+  }
+  return false;
+}
+
 class VectorSpillCounter : public llvm::MachineFunctionPass {
  public:
   static char ID;
@@ -24,9 +34,12 @@ class VectorSpillCounter : public llvm::MachineFunctionPass {
   bool runOnMachineFunction(llvm::MachineFunction& function) override {
     const llvm::MachineLoopInfo& loops = getAnalysis<llvm::MachineLoopInfoWrapperPass>().getLI();
     const llvm::TargetInstrInfo* info = function.getSubtarget().getInstrInfo();
+    const llvm::TargetRegisterInfo& registers = *function.getSubtarget().getRegisterInfo();
     for (const llvm::MachineBasicBlock& block : function) {
-      if (loops.getLoopFor(&block) == nullptr) continue;
+      const llvm::MachineLoop* loop = loops.getLoopFor(&block);
+      if (loop == nullptr || !loop->isInnermost()) continue;
       for (const llvm::MachineInstr& instruction : block) {
+        if (!HasVectorRegister(instruction, registers)) continue;
         for (const auto& size : {instruction.getSpillSize(info), instruction.getRestoreSize(info),
                                  instruction.getFoldedSpillSize(info), instruction.getFoldedRestoreSize(info)}) {
           if (size.has_value() && size->hasValue() && !size->isScalable() && size->getValue() >= kVectorBytes) {

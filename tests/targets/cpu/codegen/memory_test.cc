@@ -379,6 +379,40 @@ TEST(EmitObject, PromisesNothingOfScratchThatLiesInTheSamePlace) {
   EXPECT_EQ(no_alias.at("in"), (Names{"out", "outer", "first", "second", "inner"})) << ir;
 }
 
+// A partial sum in scratch takes eight terms, between which an argument is read: it is stored once after all of them.
+TEST(EmitObject, StoresPartialSumsOnceForSeveralTerms) {
+  constexpr int kTerms = 8;
+  const PrimitiveType type = PrimitiveType::kF32;
+  const Buffers buffers(type);
+  kernels::ir::Buffer sums = Scratch("sums", type, kSize / kTerms, kernels::ir::Scope::kThread);
+  kernels::te::Var i("i");
+  const Expr at = kernels::te::Ramp(i * kLanes, 1, kLanes);
+  std::vector<kernels::ir::Stmt> terms;
+  for (int term = 0; term < kTerms; ++term) {
+    const Expr next =
+        kernels::te::Load(buffers.in, {kernels::te::Ramp(i * kLanes + term * (kSize / kTerms), 1, kLanes)});
+    terms.push_back(kernels::ir::Store(
+        sums, {at}, kernels::te::Binary(kernels::te::BinaryOp::kAdd, kernels::te::Load(sums, {at}), next)));
+  }
+  const auto loop = [&](kernels::ir::Stmt body) {
+    return kernels::ir::For(i, 0, kSize / kTerms / kLanes, kernels::ir::ForKind::kSerial, std::move(body));
+  };
+  const Expr zero = kernels::te::Splat(kernels::te::FloatConst({type, 1}, 0), kLanes);
+  const kernels::ir::Function function = buffers.Function(kernels::ir::Allocate(
+      sums, kernels::ir::Seq({loop(kernels::ir::Store(sums, {at}, zero)), loop(kernels::ir::Seq(terms)),
+                              loop(kernels::ir::Store(buffers.out, {at}, kernels::te::Load(sums, {at})))})));
+  ExpectAsInterpreted(function, "partial sums");
+  Target target;
+  target.name = "znver4";
+  std::string assembly;
+  CodegenOptions options;
+  options.assembly_text = &assembly;
+  ASSERT_TRUE(EmitObject(function, target, options).ok());
+  const std::regex store(R"re(vmovups\s+%zmm\d+, [^%\n]*\()re");
+  const auto stores = std::distance(std::sregex_iterator(assembly.begin(), assembly.end(), store), {});
+  EXPECT_EQ(stores, 3) << assembly;
+}
+
 TEST(EmitObject, IsDeterministic) {
   const Target target = HostTarget();
   auto first = EmitObject(RegisterTile(12), target);
@@ -477,7 +511,10 @@ TEST(EmitObject, RefusesWhatWouldTakeMinutes) {
         }
         return sum;
       });
-  EXPECT_EQ(EmitObject(function, HostTarget()).status().code(), absl::StatusCode::kResourceExhausted);
+  const absl::Status refused = EmitObject(function, HostTarget()).status();
+  EXPECT_EQ(refused.code(), absl::StatusCode::kResourceExhausted);
+  for (const char* named : {"`out` is stored", "within loop `"})
+    EXPECT_NE(refused.message().find(named), std::string::npos) << refused;
 }
 
 TEST(LoadObject, RefusesWhatIsNoObject) {
