@@ -89,7 +89,9 @@ class Usual {
     const bool by_pieces = form == nests::TiledForm::kRegisters &&
                            nests::PiecesPackTheirOwn(nest, panels, tile_, /*known=*/{}, target_.threads);
     if (by_pieces) ShareOut(panels[0]);
+    const bool streams = nests::SharesAStream(nest, registers.vector_axis, target_);
     for (const nests::Panel& panel : panels) {
+      if (streams) break;  // it is read once as it lies
       for (size_t o = 0; o < nest_.operands.size(); ++o) {
         if (nest_.operands[o].access != panel.access) continue;
         const bool near = panel.kind == nests::Panel::Kind::kWindow || by_pieces ||

@@ -204,11 +204,12 @@ class BlockedNest {
       order.push_back(AxisName(static_cast<int>(a)));
     }
     RegisterLoops loops;
+    std::vector<std::string> passes;
     if (registers_.row_axis >= 0) {
       loops.rows = AxisName(registers_.row_axis);
       if (operation.axes[registers_.row_axis].extent > registers_.rows) {
         SMELT_ASSIGN_OR_RETURN(auto split, schedule_.Split(sum.stage, loops.rows, registers_.rows));
-        order.push_back(split.first);
+        passes.push_back(split.first);
         loops.rows = split.second;
       }
     }
@@ -216,10 +217,13 @@ class BlockedNest {
     int64_t width = operation.axes[registers_.vector_axis].extent;
     if (width > registers_.width()) {
       SMELT_ASSIGN_OR_RETURN(auto split, schedule_.Split(sum.stage, columns, registers_.width()));
-      order.push_back(split.first);
+      // All rows take what they need of a stream before it goes on; a panel stays for the next rows.
+      const bool streams = SharesAStream(input_.nest, registers_.vector_axis, input_.target);
+      passes.insert(streams ? passes.begin() : passes.end(), split.first);
       columns = split.second;
       width = registers_.width();
     }
+    order.insert(order.end(), passes.begin(), passes.end());
     SMELT_ASSIGN_OR_RETURN(auto split, VectorizeLoop(schedule_, sum.stage, columns, width, registers_.lanes));
     loops.vectors = split.first;
     loops.lanes = split.second;
@@ -229,6 +233,9 @@ class BlockedNest {
   // `block_loop`: that over blocks of the sum, empty where there is one block.
   absl::Status Pack(const Sum& sum, const std::string& reader, const std::string& block_loop) {
     const Panel panel = PanelOf(input_.structure, input_.nest, *sum.operation, registers_);
+    // What streams by is read once as it lies.
+    const bool streams = SharesAStream(input_.nest, registers_.vector_axis, input_.target);
+    if (streams && panel.access != nullptr && !IsKnown(*panel.access->tensor, input_.known)) return absl::OkStatus();
     // No window is blocked (FormOf).
     if (panel.kind == Panel::Kind::kNone || panel.kind == Panel::Kind::kWindow) return absl::OkStatus();
     if (block_loop.empty() || !UsedByOneTile(panel) || IsKnown(*panel.access->tensor, input_.known))

@@ -16,7 +16,6 @@ using schedule::Schedule;
 constexpr double kPackedPasses = 5;
 constexpr double kFarPasses = 2;
 constexpr double kGatheredPasses = 2;
-constexpr int64_t kPageBytes = 4096;
 // Terms of a sum below which a panel is not worth its copy.
 constexpr double kShortSum = 8;
 // Taps of a depthwise window whose picture is computed beside it.
@@ -142,16 +141,6 @@ absl::Status LayOut(Schedule& schedule, const std::string& stage, const te::Oper
   bool as_it_is = !strips;
   for (size_t d = 0; d < layout.size(); ++d) as_it_is = as_it_is && layout[d].first == static_cast<int>(d);
   return as_it_is ? absl::OkStatus() : schedule.TransformLayout(stage, layout);
-}
-
-// Whether each step of the longest sum reads another page. The processor keeps the addresses of few pages at hand, and
-// lines that are a power of two apart drive each other out of the nearest cache.
-bool LinesAreFar(const te::Operation& sum, const Access& access) {
-  const auto longest = std::max_element(sum.reduce_axes.begin(), sum.reduce_axes.end(),
-                                        [](const te::IterVar& a, const te::IterVar& b) { return a.extent < b.extent; });
-  if (longest == sum.reduce_axes.end()) return false;
-  const std::optional<int64_t> stride = Stride(access, longest->var);
-  return stride && *stride * hlo::StorageBytes(access.tensor->types[access.output]) >= kPageBytes;
 }
 
 }  // namespace

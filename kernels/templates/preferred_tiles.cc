@@ -48,8 +48,11 @@ int64_t StreamedColumns(const Nest& nest, int vector_axis, const machine::Machin
   if (matrix == nullptr) return kStreamedColumns;
   const double bytes = Elements(*matrix->tensor) * static_cast<double>(hlo::StorageBytes(matrix->tensor->types[0]));
   const bool from_memory = bytes > static_cast<double>(target.LevelBytes(2)) / 2;
-  const auto sum_bytes = static_cast<int64_t>(sizeof(float));
-  return from_memory ? target.LevelBytes(1) / kStreamedShare / sum_bytes : kStreamedColumns;
+  const auto rows = static_cast<int64_t>(Reuse(*nest.main, *matrix));
+  const int64_t sum_bytes = rows * static_cast<int64_t>(sizeof(float));
+  if (from_memory) return std::max(target.LevelBytes(1) / kStreamedShare / sum_bytes, kStreamedColumns / 4);
+  if (rows == 1) return kStreamedColumns;
+  return std::clamp<int64_t>(target.LevelBytes(0) / sum_bytes / 64 * 64, kStreamedColumns / 4, kStreamedColumns);
 }
 
 // Inner dimensions whole, as many as fit a chunk.
@@ -180,7 +183,9 @@ std::vector<std::vector<int64_t>> TilesOfOneThread(const Nest& nest, const machi
     }
     case TiledForm::kBlocked: {
       // Columns for long runs of memory, then as many rows as keep the accumulators near.
-      columns = std::min<int64_t>(extent, 32 * whole.lanes);
+      columns = std::min<int64_t>(extent, SharesAStream(nest, whole.vector_axis, target)
+                                              ? StreamedColumns(nest, whole.vector_axis, target)
+                                              : 32 * whole.lanes);
       int64_t room = target.LevelBytes(1) / 4 / (columns * 4);
       const Access* shared = LargestVectorAccess(nest, main, whole.vector_axis);
       std::vector<size_t> rows_first;

@@ -61,6 +61,14 @@ inline constexpr int64_t kUnrolledProducts = 1024;
 // loop itself costs. Divides the extent.
 int64_t SumUnroll(const RegisterTile& registers, int64_t extent);
 
+// Whether each step of the longest sum reads another page. The processor keeps the addresses of few pages at hand, and
+// lines that are a power of two apart drive each other out of the nearest cache.
+bool LinesAreFar(const te::Operation& sum, const Access& access);
+
+// Whether a few examples, more than one, share a matrix that lies along the vectors: it streams by in blocks of a few
+// of its rows (kBlocked), and is not packed.
+bool SharesAStream(const Nest& nest, int vector_axis, const machine::Machine& target);
+
 // How much of the innermost reduce axis one block of kBlocked takes.
 int64_t SumBlock(const Nest& nest, const std::vector<int64_t>& tile, const machine::Machine& target);
 // The longest part of a sum, of at most `block` terms and not much less, that divides it; the sum itself where there is

@@ -14,6 +14,7 @@
 #include "kernels/nests/structure.h"
 #include "kernels/te/hlo/from_hlo.h"
 #include "kernels/templates/parallel_pieces.h"
+#include "kernels/templates/register_tile.h"
 #include "kernels/templates/templates.h"
 #include "kernels/tiles/kernel_schedule.h"
 
@@ -123,6 +124,35 @@ TEST(DefaultSchedule, AMatrixFromMemoryStreamsByInLongRuns) {
   EXPECT_EQ(tile(8192, 2048, 1), Tile({1, 8192}));
   EXPECT_EQ(tile(8192, 2048, 2), Tile({1, 4096}));
   EXPECT_EQ(tile(100000, 512, 1), Tile({1, 32768})) << "an eighth of the second cache";
+}
+
+// A few rows share a matrix, of which a block of 16 rows streams by at a time; it is not packed.
+TEST(DefaultSchedule, FewRowsShareAMatrixThatStreamsBy) {
+  const machine::Machine machine = MachineWith(1, 1 << 20);
+  const auto streams = [&](int64_t rows, int64_t columns, int64_t terms) {
+    const Structure structure = StructureOf({"rows", bench::kProduct, {rows, columns, terms, 1}});
+    const Nest& nest = structure.main_nest();
+    const bool shared = SharesAStream(nest, VectorAxisOf(nest), machine);
+    EXPECT_EQ(shared, FormOf(nest, machine) == TiledForm::kBlocked && SumBlock(nest, {rows, columns}, machine) == 16);
+    return shared;
+  };
+  EXPECT_TRUE(streams(2, 256, 256));
+  EXPECT_TRUE(streams(4, 3072, 768));
+  EXPECT_TRUE(streams(16, 3072, 768)) << "each row of the matrix begins in another page";
+  EXPECT_FALSE(streams(1, 3072, 768)) << "nothing is shared";
+  EXPECT_FALSE(streams(16, 768, 3072)) << "its rows are near";
+  EXPECT_FALSE(streams(8, 1024, 64)) << "it is small";
+  EXPECT_FALSE(streams(64, 3072, 768)) << "packing pays";
+  for (const int64_t rows : {3, 11, 16}) {
+    for (const int threads : {1, 2}) {
+      const absl::StatusOr<ir::Function> function =
+          LowerDefault({"rows", bench::kProduct, {rows, 3072, 1000, 1}}, MachineWith(threads, 1 << 20));
+      ASSERT_TRUE(function.ok()) << function.status();
+      ASSERT_EQ(function->phases.size(), 1);
+      EXPECT_EQ(Decompose(*function, threads).packed_share, 0);
+      EXPECT_GE(Decompose(*function, threads).balance, 0.9);
+    }
+  }
 }
 
 TEST(DefaultSchedule, TooLittleWorkStaysOnOneThread) {
