@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstdlib>
 #include <optional>
 
 #include "base/check.h"
@@ -220,6 +221,12 @@ llvm::Value* PhaseEmitter::EmitLoad(const kernels::te::ExprNode& load) {
     if (predicate != nullptr) pattern = builder_.CreateSelect(predicate, pattern, zero);
   } else if (address.kind == Address::Kind::kStrided && predicate == nullptr) {
     pattern = LoadStrided(buffer, address, lanes);
+  } else if (address.kind == Address::Kind::kStrided && uniform != nullptr &&
+             std::abs(address.stride) * (lanes - 1) < buffer.ElementCount()) {
+    // As many elements from the buffer's start stand in.
+    const int64_t first = std::max<int64_t>(-address.stride, 0) * (lanes - 1);
+    address.index = builder_.CreateSelect(uniform, address.index, builder_.getInt64(first));
+    pattern = builder_.CreateSelect(uniform, LoadStrided(buffer, address, lanes), zero);
   } else if (address.kind == Address::Kind::kStrided && address.stride == 1) {
     llvm::Value* index = address.index;
     // Masked loads of addresses that are not mapped take a thousand cycles on some CPUs: the buffer's start stands in.
@@ -227,12 +234,7 @@ llvm::Value* PhaseEmitter::EmitLoad(const kernels::te::ExprNode& load) {
       index = builder_.CreateSelect(At(condition), index, builder_.getInt64(0));
     }
     llvm::Value* pointer = Pointer(buffer, index);
-    if (uniform != nullptr && buffer.ElementCount() >= lanes) {
-      pattern = Tag(buffer, builder_.CreateAlignedLoad(type, pointer, align));
-      pattern = builder_.CreateSelect(uniform, pattern, zero);
-    } else {
-      pattern = Tag(buffer, builder_.CreateMaskedLoad(type, pointer, align, predicate, zero));
-    }
+    pattern = Tag(buffer, builder_.CreateMaskedLoad(type, pointer, align, predicate, zero));
   } else {
     llvm::Value* index = address.index;
     if (address.kind == Address::Kind::kStrided) {

@@ -173,7 +173,14 @@ TEST_P(MemoryTest, PerformsOnlyWhatThePredicateAllows) {
     const char* name;
     Expr index, predicate;
   };
+  const Expr third = kernels::te::Splat(i == Expr(3), kLanes);
+  const auto far = [&](int64_t stride) { return kernels::te::Ramp(i * 100000 - 300000 + 100, stride, kLanes); };
   const Case cases[] = {
+      {"row, every second", far(2), third},
+      {"row, every fifth", far(5), third},
+      {"row, backwards", far(-1), third},
+      {"row, every third backwards", far(-3), third},
+      {"row, lanes further apart than the buffer is long", far(kSize), kernels::te::And(third, Lane() < Splat(1))},
       {"lanes", kernels::te::Ramp(i * kLanes, 1, kLanes), some},
       // Whole vectors outside of the buffer, far away on both sides.
       {"row", kernels::te::Ramp(i * 100000 - 300000, 1, kLanes), kernels::te::Splat(i == Expr(3), kLanes)},
