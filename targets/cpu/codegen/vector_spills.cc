@@ -10,14 +10,16 @@ namespace {
 
 constexpr uint64_t kVectorBytes = 16;
 
-// A pair of general registers is as wide as a vector where one instruction stores both, as on AArch64.
+// Whether the stack is used for a vector: a pair of general registers is as wide where one instruction stores both, as
+// on AArch64.
 bool HasVectorRegister(const llvm::MachineInstr& instruction, const llvm::TargetRegisterInfo& registers) {
-  for (const llvm::MachineOperand& operand : instruction.operands()) {
-    if (!operand.isReg() || !operand.getReg().isPhysical()) continue;
-    const llvm::TargetRegisterClass* kind = registers.getMinimalPhysRegClass(operand.getReg());
-    if (registers.getRegSizeInBits(*kind) >= 8 * kVectorBytes) return true;
-  }
-  return false;
+  const auto is_vector = [&](const llvm::MachineOperand& operand) {
+    if (!operand.isReg() || !operand.getReg().isPhysical()) return false;
+    return llvm::any_of(registers.regclasses(), [&](const llvm::TargetRegisterClass* kind) {
+      return kind->contains(operand.getReg()) && registers.getRegSizeInBits(*kind) >= 8 * kVectorBytes;
+    });
+  };
+  return llvm::any_of(instruction.operands(), is_vector);
 }
 
 class VectorSpillCounter : public llvm::MachineFunctionPass {
@@ -39,11 +41,10 @@ class VectorSpillCounter : public llvm::MachineFunctionPass {
       const llvm::MachineLoop* loop = loops.getLoopFor(&block);
       if (loop == nullptr || !loop->isInnermost()) continue;
       for (const llvm::MachineInstr& instruction : block) {
-        if (!HasVectorRegister(instruction, registers)) continue;
         for (const auto& size : {instruction.getSpillSize(info), instruction.getRestoreSize(info),
                                  instruction.getFoldedSpillSize(info), instruction.getFoldedRestoreSize(info)}) {
           if (size.has_value() && size->hasValue() && !size->isScalable() && size->getValue() >= kVectorBytes) {
-            ++*count_;
+            *count_ += HasVectorRegister(instruction, registers) ? 1 : 0;
             break;
           }
         }
