@@ -1,7 +1,11 @@
 #include "tests/targets/cpu/compile/run_compiled.h"
 
-#include "base/status_macros.h"
+#include "absl/strings/str_cat.h"
 #include "base/float_mode.h"
+#include "base/status_macros.h"
+#include "hlo/evaluator/evaluator.h"
+#include "hlo/golden/golden.h"
+#include "hlo/golden/inputs.h"
 
 namespace smelt::cpu {
 
@@ -29,6 +33,17 @@ absl::StatusOr<CompiledRun> RunCompiled(const hlo::Module& module, const std::ve
                                                             descriptor.phases[phase].extent);
   }
   return run;
+}
+
+absl::StatusOr<CompiledError> ErrorOfCompiled(const hlo::Module& module, const Target& target) {
+  SMELT_ASSIGN_OR_RETURN(const std::vector<hlo::Literal> inputs, hlo::MakeInputs(module));
+  std::vector<const hlo::Literal*> arguments;
+  for (const hlo::Literal& input : inputs) arguments.push_back(&input);
+  SMELT_ASSIGN_OR_RETURN(const hlo::Literal want, hlo::Evaluate(module, arguments));
+  SMELT_ASSIGN_OR_RETURN(const CompiledRun got, RunCompiled(module, inputs, target));
+  CompiledError result{.trace = absl::StrCat(got.kernel->trace)};
+  SMELT_ASSIGN_OR_RETURN(result.error, hlo::ComparisonError(want, got.outputs[0], hlo::GoldenMetric::kRms));
+  return result;
 }
 
 }  // namespace smelt::cpu

@@ -20,4 +20,12 @@ struct CompiledRun {
 absl::StatusOr<CompiledRun> RunCompiled(const hlo::Module& module, const std::vector<hlo::Literal>& inputs,
                                         const Target& target, const CompileOptions& options = {});
 
+// How far the result of a module of one kernel and one array lies from the evaluator's, of the root mean square, under
+// made inputs (hlo/golden/inputs.h); and the schedule.
+struct CompiledError {
+  double error = 0;
+  std::string trace;
+};
+absl::StatusOr<CompiledError> ErrorOfCompiled(const hlo::Module& module, const Target& target);
+
 }  // namespace smelt::cpu
