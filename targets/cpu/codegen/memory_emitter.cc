@@ -223,7 +223,7 @@ llvm::Value* PhaseEmitter::EmitLoad(const kernels::te::ExprNode& load) {
     pattern = LoadStrided(buffer, address, lanes);
   } else if (address.kind == Address::Kind::kStrided && uniform != nullptr &&
              std::abs(address.stride) * (lanes - 1) < buffer.ElementCount()) {
-    // As many elements from the buffer's start stand in.
+    // The buffer's start stands in, as many elements of it.
     const int64_t first = std::max<int64_t>(-address.stride, 0) * (lanes - 1);
     address.index = builder_.CreateSelect(uniform, address.index, builder_.getInt64(first));
     pattern = builder_.CreateSelect(uniform, LoadStrided(buffer, address, lanes), zero);
