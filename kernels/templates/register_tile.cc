@@ -16,9 +16,9 @@ constexpr double kFewRows = 5;
 // Rows that pay for keeping accumulators in scratch between blocks of the sum.
 constexpr double kManyRows = 12;
 constexpr int64_t kPageBytes = 4096;
-// The same for a large matrix each row of which begins in another page: packing it takes longer, and so does reading a
-// strip of it. On a Zen 4, 16 rows times 768 x 3,072 take 0.72 ms as a stream and 0.93 packed; times 3,072 x 768, whose
-// rows are near, 0.75 and 0.72.
+// Rows that share a stream where each row of the matrix begins in another page: packing it takes longer, and so does
+// reading a strip of it. On a Zen 4, 16 rows times 768 x 3,072 take 0.72 ms as a stream and 0.93 packed, times 512 x
+// 1,024 0.15 and 0.21 in strips; times 3,072 x 768, whose rows are near, 0.75 and 0.72.
 constexpr double kMostOfFarLines = 32;
 // Rows of a matrix that a few examples share, in one block of their sum: so many streams, each of which is read in
 // order.
@@ -170,9 +170,11 @@ bool SharesAStream(const Nest& nest, int vector_axis, const machine::Machine& ta
   const double reuse = Reuse(main, *matrix);
   const bool wide = main.axes[vector_axis].extent >= 8 * LanesOf(main, target);
   if (reuse <= 1 || !wide || Steps(main) / Elements(main) < 2 * kRowsInABlock) return false;
+  if (reuse < kFewRows) return true;
+  // Strips of it are read once where registers hold all rows, which pays up to a size, and else once for some of them.
   const double bytes = Elements(*matrix->tensor) * static_cast<double>(hlo::StorageBytes(matrix->tensor->types[0]));
-  const bool far = bytes > 4 * static_cast<double>(target.LevelBytes(1)) && LinesAreFar(main, *matrix);
-  return reuse < kFewRows || (far && reuse <= kMostOfFarLines);
+  const auto near = static_cast<double>(reuse <= kManyRows ? target.LevelBytes(1) : target.LevelBytes(0));
+  return reuse <= kMostOfFarLines && bytes > 4 * near && LinesAreFar(main, *matrix);
 }
 
 TiledForm FormOf(const Nest& nest, const machine::Machine& target) {

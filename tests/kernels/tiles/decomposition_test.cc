@@ -141,7 +141,8 @@ TEST(DefaultSchedule, FewRowsShareAMatrixThatStreamsBy) {
   EXPECT_TRUE(streams(16, 3072, 768)) << "each row of the matrix begins in another page";
   EXPECT_FALSE(streams(1, 3072, 768)) << "nothing is shared";
   EXPECT_FALSE(streams(16, 768, 3072)) << "its rows are near";
-  EXPECT_FALSE(streams(8, 1024, 64)) << "it is small";
+  EXPECT_TRUE(streams(16, 1024, 128)) << "more rows than registers hold";
+  EXPECT_FALSE(streams(8, 1024, 512)) << "it is small, and registers hold all rows";
   EXPECT_FALSE(streams(64, 3072, 768)) << "packing pays";
   for (const int64_t rows : {3, 11, 16}) {
     for (const int threads : {1, 2}) {
