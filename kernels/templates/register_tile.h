@@ -28,8 +28,8 @@ struct RegisterTile {
 // How a nest of kind kTiled is computed.
 enum class TiledForm : uint8_t {
   kRegisters,  // accumulators in registers over the whole sum
-  kBlocked,    // the shared operand outgrows the caches: the sum is cut into blocks, see blocked.cc
-  kStreamed,   // few rows share a large matrix that lies along the vectors: it streams by, accumulators in cache
+  kBlocked,    // the shared operand outgrows the caches, or streams by: the sum is cut into blocks, see blocked.cc
+  kStreamed,   // one row, a window or a sum of columns reads a matrix along the vectors: accumulators in cache
   kDots,       // few rows share a matrix that lies along the sum: vectors over the sum
 };
 
@@ -65,8 +65,9 @@ int64_t SumUnroll(const RegisterTile& registers, int64_t extent);
 // lines that are a power of two apart drive each other out of the nearest cache.
 bool LinesAreFar(const te::Operation& sum, const Access& access);
 
-// Whether a few examples, more than one, share a matrix that lies along the vectors: it streams by in blocks of a few
-// of its rows (kBlocked), and is not packed.
+// Whether a few examples, more than one, share a matrix that lies along the vectors: it streams by in short blocks of
+// its rows (kBlocked), each of which is read in order by all of them, and is not packed. Two to four of them always do;
+// more where strips of the matrix would lie in as many pages as it has rows.
 bool SharesAStream(const Nest& nest, int vector_axis, const machine::Machine& target);
 
 // How much of the innermost reduce axis one block of kBlocked takes.

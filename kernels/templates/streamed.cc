@@ -1,4 +1,4 @@
-// A product of few rows with a large matrix, as in a dense layer of one example: every weight is read once, so the
+// A product of one row with a large matrix, as in a dense layer of one example: every weight is read once, so the
 // matrix streams by row after row, several rows of it at a time, and the accumulators of a chunk of columns stay in
 // the nearest cache.
 #include <algorithm>
