@@ -30,19 +30,11 @@ import sys
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+from layers import NAMES, module_of  # noqa: E402
 from line_plot import line_plot  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
-# ResNet-18's convolutions as in Table 2 of the TVM paper: size, channels in and out, window, stride; SAME padding.
-CONVOLUTIONS = {"C1": (224, 3, 64, 7, 2), "C2": (56, 64, 64, 3, 1), "C3": (56, 64, 64, 1, 1), "C4": (56, 64, 128, 3, 2),
-                "C5": (56, 64, 128, 1, 2), "C6": (28, 128, 128, 3, 1), "C7": (28, 128, 256, 3, 2), "C8": (28, 128, 256, 1, 2),
-                "C9": (14, 256, 256, 3, 1), "C10": (14, 256, 512, 3, 2), "C11": (14, 256, 512, 1, 2), "C12": (7, 512, 512, 3, 1)}
-# MobileNet's depthwise convolutions, from the same table: size, channels, window, stride.
-DEPTHWISE = {"D1": (112, 32, 3, 1), "D2": (112, 64, 3, 2), "D3": (56, 128, 3, 1), "D4": (56, 128, 3, 2), "D5": (28, 256, 3, 1),
-             "D6": (28, 256, 3, 2), "D7": (14, 512, 3, 1), "D8": (14, 512, 3, 2), "D9": (7, 1024, 3, 1)}
-PRODUCTS = {"M512": (512, 512, 512), "M1024": (1024, 1024, 1024), "MTALL": (4096, 64, 4096), "MNARROW": (1024, 256, 1024), "QKV": (128, 768, 768), "FFN1": (128, 3072, 768),
-            "FFN2": (128, 768, 3072), "QK": (128, 128, 64)}  # M, N, K
 QUICK = "C3,C6,M512"
 
 TREES = ["--strategy=gbt-rank"]
@@ -59,38 +51,6 @@ FIGURES = {
                             "invariant": TREES + ["--features=invariant"], "knobs": TREES + ["--features=knobs"],
                             "TreeGRU": ["--strategy=treegru-rank"]}),
 }
-
-
-def convolution(size, inner, outer, window, stride, groups=1):
-    out = -(-size // stride)
-    pad = max((out - 1) * stride + window - size, 0)
-    low, high = pad // 2, pad - pad // 2
-    text = f"size={window}x{window} stride={stride}x{stride} pad={low}_{high}x{low}_{high}"
-    return (f"HloModule layer\n\nENTRY main {{\n  x = f32[1,{size},{size},{inner}] parameter(0)\n"
-            f"  w = f32[{window},{window},{inner // groups},{outer}] parameter(1)\n"
-            f"  ROOT layer = f32[1,{out},{out},{outer}] convolution(x, w), window={{{text}}}, dim_labels=b01f_01io->b01f"
-            f"{f', feature_group_count={groups}' if groups > 1 else ''}\n}}\n")
-
-
-def depthwise(size, channels, window, stride):
-    return convolution(size, channels, channels, window, stride, groups=channels)
-
-
-def product(m, n, k):
-    return (f"HloModule layer\n\nENTRY main {{\n  a = f32[{m},{k}] parameter(0)\n  b = f32[{k},{n}] parameter(1)\n"
-            f"  ROOT layer = f32[{m},{n}] dot(a, b), lhs_contracting_dims={{1}}, rhs_contracting_dims={{0}}\n}}\n")
-
-
-LAYERS = ((convolution, CONVOLUTIONS), (depthwise, DEPTHWISE), (product, PRODUCTS))
-
-
-def module_of(out, layer):
-    path = out / "layers" / f"{layer}.hlo"
-    if not path.exists():
-        path.parent.mkdir(parents=True, exist_ok=True)
-        kind, shapes = next((kind, shapes) for kind, shapes in LAYERS if layer in shapes)
-        path.write_text(kind(*shapes[layer]))
-    return path
 
 
 def tune(arguments, folder, words):
@@ -113,7 +73,7 @@ def tune(arguments, folder, words):
 
 
 def tune_layer(arguments, folder, layer, seed, words):
-    fixed = [str(module_of(arguments.out, layer)), "--kernel=layer", f"--trials={arguments.trials}", f"--batch={arguments.batch}",
+    fixed = [str(module_of(arguments.out / "layers", layer)), "--kernel=layer", f"--trials={arguments.trials}", f"--batch={arguments.batch}",
              f"--seed={seed}", "--no-library"]
     return tune(arguments, folder, fixed + words)
 
@@ -146,7 +106,7 @@ def others_of(arguments, layer):
     folder = arguments.out / "others" / f"without-{layer}"
     for other in arguments.layers:
         if other != layer and not (folder / f"{other}.done").exists():
-            words = [str(module_of(arguments.out, other)), "--kernel=layer", f"--trials={arguments.trials}", "--strategy=random",
+            words = [str(module_of(arguments.out / "layers", other)), "--kernel=layer", f"--trials={arguments.trials}", "--strategy=random",
                      "--seed=1000", "--no-library", "--no-comparison"]
             result = folder / "result.json"
             result.unlink(missing_ok=True)
@@ -238,7 +198,7 @@ def processor():
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("figures", nargs="+", type=int, choices=[*FIGURES, 10, 11], metavar="FIGURE", help="4 to 11")
-    parser.add_argument("--layers", default=QUICK, help=f"of {','.join([*CONVOLUTIONS, *DEPTHWISE, *PRODUCTS])}, or `all`; default: %(default)s")
+    parser.add_argument("--layers", default=QUICK, help=f"of {','.join(NAMES)}, or `all`; default: %(default)s")
     parser.add_argument("--programs", default="resnet18", help="of Figure 11: names in models/, or files")
     parser.add_argument("--trials", type=int, default=64)
     parser.add_argument("--batch", type=int, default=16)
@@ -248,12 +208,11 @@ def main():
     parser.add_argument("--smelt", default=str(ROOT / "build/release/smelt"))
     parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("autotvm"))
     arguments = parser.parse_args()
-    known = [*CONVOLUTIONS, *DEPTHWISE, *PRODUCTS]
-    arguments.layers = known if arguments.layers == "all" else arguments.layers.split(",")
+    arguments.layers = NAMES if arguments.layers == "all" else arguments.layers.split(",")
     arguments.programs = arguments.programs.split(",")
     for layer in arguments.layers:
-        if layer not in known:
-            parser.error(f"there is no layer {layer}: {', '.join(known)}")
+        if layer not in NAMES:
+            parser.error(f"there is no layer {layer}: {', '.join(NAMES)}")
     if not pathlib.Path(arguments.smelt).exists():
         parser.error(f"there is no {arguments.smelt}; build it, or name it with --smelt")
     arguments.out.mkdir(parents=True, exist_ok=True)

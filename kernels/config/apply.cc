@@ -45,7 +45,7 @@ class MainSchedule {
     for (size_t o = 0; o < nest_.operands.size(); ++o) {
       for (const SumStages& sum : sums_) {
         if (sum.sum != nest_.operands[o].sum || along_sum_) continue;
-        SMELT_RETURN_IF_ERROR(PackOperand(schedule_, nest_, decisions_, o, sum, loops_, placed_));
+        SMELT_RETURN_IF_ERROR(PackOperand(schedule_, nest_, decisions_, o, sum, loops_, target_, placed_));
       }
     }
     return parallel_.empty() ? absl::OkStatus() : schedule_.Parallel(stage_, parallel_);

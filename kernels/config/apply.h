@@ -35,7 +35,7 @@ struct SumStages {
 
 // Copies (or computes in place) the operand that `sums` reads, in the order in which register tiles read it.
 absl::Status PackOperand(schedule::Schedule& schedule, const MainNest& nest, const Decisions& decisions, size_t operand,
-                         const SumStages& sums, const StageLoops& root_loops,
+                         const SumStages& sums, const StageLoops& root_loops, const machine::Machine& target,
                          absl::flat_hash_set<const te::Operation*>* placed);
 
 }  // namespace smelt::kernels::config

@@ -4,6 +4,7 @@
 #include "base/status_macros.h"
 #include "kernels/config/apply.h"
 #include "kernels/schedule/state.h"
+#include "kernels/templates/panel.h"
 #include "kernels/templates/templates.h"
 
 namespace smelt::kernels::config {
@@ -46,7 +47,7 @@ std::vector<StoredDimension> StoredDimensions(const MainNest& nest, const Decisi
 }  // namespace
 
 absl::Status PackOperand(Schedule& schedule, const MainNest& nest, const Decisions& decisions, size_t operand,
-                         const SumStages& sums, const StageLoops& root_loops,
+                         const SumStages& sums, const StageLoops& root_loops, const machine::Machine& target,
                          absl::flat_hash_set<const te::Operation*>* placed) {
   const Packing packing = decisions.packing[operand];
   if (packing == Packing::kNone) return absl::OkStatus();
@@ -101,8 +102,10 @@ absl::Status PackOperand(Schedule& schedule, const MainNest& nest, const Decisio
   if (along == nullptr) {
     order.erase(std::find(order.begin(), order.end(), nests::AxisName(last)));
   }
+  const std::string rows = order.empty() ? "" : order.back();
   std::string run = nests::AxisName(along != nullptr ? along->dimension : last);
-  if (along == nullptr || along->dimension == last) {
+  const bool along_rows = along == nullptr || along->dimension == last;
+  if (along_rows) {
     int64_t extent = of.access->tensor->shape[last];
     if (decisions.packed_run >= lanes && extent > decisions.packed_run) {
       SMELT_ASSIGN_OR_RETURN(auto split, schedule.Split(panel, run, decisions.packed_run));
@@ -117,6 +120,9 @@ absl::Status PackOperand(Schedule& schedule, const MainNest& nest, const Decisio
     order.push_back(run);
   }
   SMELT_RETURN_IF_ERROR(nests::ReorderLoops(schedule, panel, order));
+  if (along_rows && !rows.empty() && !of.computed) {
+    SMELT_RETURN_IF_ERROR(nests::PrefetchFarRows(schedule, *of.access->tensor, panel, rows, target));
+  }
   if (!root || decisions.parallel == 0) return absl::OkStatus();
   order.pop_back();
   return nests::ParallelizeOutermost(schedule, panel, order, nests::Elements(*of.access->tensor));

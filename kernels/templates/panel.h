@@ -20,7 +20,7 @@ namespace smelt::kernels::nests {
 
 // Vectors of an operand's row that are packed before the next row is. A row goes to as many strips of the panel, which
 // lie a multiple of the cache's way apart: a few at a time, in runs that are still long.
-inline constexpr int64_t kRunVectors = 8;
+inline constexpr int64_t kRunVectors = 16;
 
 // How a shared operand comes to the register tiles.
 struct Panel {
@@ -49,6 +49,12 @@ bool IsKnown(const te::Operation& operand, const KnownInputs& known);
 // threads, so that each of their iterations can make what it reads of the panels. `tile`: of the main operation's axes.
 bool PiecesPackTheirOwn(const Nest& nest, const std::vector<Panel>& panels, const std::vector<int64_t>& tile,
                         const KnownInputs& known, int threads);
+
+// Lines of an input that a packing stage copies are asked for some iterations of its loop over rows before they are
+// read, where it is too large to be near: rows lie far apart, each perhaps on another page, and would come one miss at
+// a time.
+absl::Status PrefetchFarRows(schedule::Schedule& schedule, const te::Operation& operand, const std::string& stage,
+                             const std::string& rows, const machine::Machine& target);
 
 // Makes a panel that the stage `reader` reads a stage at the root, with its loops and its parallel loop.
 absl::Status PackAtRoot(schedule::Schedule& schedule, const NestInput& input, const Panel& panel,

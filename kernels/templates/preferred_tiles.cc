@@ -21,6 +21,8 @@ constexpr int64_t kTransposeRun = 1024;
 // Zen 4.
 constexpr int64_t kStreamedColumns = 2048;
 constexpr int64_t kStreamedShare = 8;
+// Rows in one tile of a sum in blocks, times those whose sums fill a quarter of the second cache.
+constexpr int64_t kRoomForAll = 2;
 // Short sums that are computed together, in vectors, before what reads them.
 constexpr int64_t kShortSums = 128;
 // Lines of a depthwise window's output for each block of channels: they share the taps, and the lines that windows
@@ -198,8 +200,9 @@ std::vector<std::vector<int64_t>> TilesOfOneThread(const Nest& nest, const machi
         rows_first.push_back(a);
       }
       for (size_t a : rows_first) {
-        tile[a] = std::clamp<int64_t>(room, 1, shape[a]);
-        room /= tile[a];
+        // A rest of the rows would have the panel made for several tiles, in memory, before any of them.
+        tile[a] = shape[a] <= kRoomForAll * room ? shape[a] : std::max<int64_t>(room, 1);
+        room = std::max<int64_t>(room / tile[a], 1);
       }
       std::vector<std::vector<int64_t>> tiles{tile};
       if (columns > 4 * whole.lanes) {

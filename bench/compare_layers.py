@@ -1,0 +1,182 @@
+#!/usr/bin/env python3
+"""Speed of single layers beside oneDNN and BLAS libraries: convolutions C1 to C12, depthwise D1 to D9, matrix products.
+
+  bench/compare_layers.py [LAYER...] --python=VENV/bin/python [--peers=FOLDER] [--threads=1] [--rounds=5] [--json=FILE]
+
+FOLDER has the scripts that time the peers (layers.py, setup.sh; by default ../shared/peers) and VENV is what its setup.sh made. Every round
+times each peer and then Smelt's default schedule of each layer, on the same cores; a figure is the median over the rounds of a round's median.
+
+A layer's rivals are those that do what Smelt does. oneDNN's convolutions have their weights repacked before the timing, so Smelt knows them
+beforehand too (--constant); the faster of oneDNN's layouts counts, its Winograd in a column of its own. Products are beside libraries that
+read plain matrices, BLAS and oneDNN, and Smelt packs in the call. `speed` is the rival's time divided by Smelt's: above 1 Smelt is faster.
+
+Exit status: 0; 1 if a layer failed; 2 for wrong use or where the peers are not there.
+"""
+import argparse
+import json
+import math
+import os
+import pathlib
+import statistics
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+from compare_xla import cpu_name  # noqa: E402
+from layers import CONVOLUTIONS, DEPTHWISE, NAMES, PRODUCTS, module_of  # noqa: E402
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+RIVALS = ("onednn_debian", "onednn_gomp", "onednn_sycl", "openblas", "blis", "mkl_of_torch")
+BARS = {"convolutions C2 to C12": (0.95, 0.85, [name for name in CONVOLUTIONS if name != "C1"]),
+        "depthwise": (0.95, 0.85, list(DEPTHWISE)), "products": (0.95, 0.85, list(PRODUCTS))}
+
+
+def read_arguments():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("layers", nargs="*", metavar="LAYER", help=f"of {' '.join(NAMES)}; default: all")
+    parser.add_argument("--peers", type=pathlib.Path, default=ROOT.parent / "shared/peers", help="folder with layers.py (default %(default)s)")
+    parser.add_argument("--python", type=pathlib.Path, required=True, help="of the environment that the peers' setup.sh made")
+    parser.add_argument("--rivals", default=",".join(RIVALS), help="default: %(default)s, those of them that are there")
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--rounds", type=int, default=5, help="at least 5 for a result to quote (default)")
+    parser.add_argument("--seconds", type=float, default=0.2, help="a layer, system and round (default %(default)s)")
+    parser.add_argument("--smelt", type=pathlib.Path, default=ROOT / "build/release/smelt")
+    parser.add_argument("--json", type=pathlib.Path, help="write all figures there")
+    arguments = parser.parse_args()
+    for layer in arguments.layers:
+        if layer not in NAMES:
+            parser.error(f"there is no layer {layer}: {', '.join(NAMES)}")
+    if not (arguments.peers / "layers.py").is_file():
+        parser.error(f"no layers.py in {arguments.peers}: give --peers, the folder with the scripts that time the peers")
+    for program, what in ((arguments.smelt, "build it (scripts/test.sh), or give --smelt"), (arguments.python, "run the peers' setup.sh")):
+        if not os.access(program, os.X_OK):
+            parser.error(f"no program at {program}: {what}")
+    arguments.layers = arguments.layers or NAMES
+    return arguments
+
+
+def layer_of_peer(row):
+    """The name here of a layer of the peers' script; None for one that is not here."""
+    name = row["layer"]
+    if name in NAMES:
+        return name
+    if not name.startswith("mm_"):
+        return None
+    shape = tuple(int(extent) for extent in name.split("_")[1].split("x"))
+    return next((product for product, extents in PRODUCTS.items() if extents == shape), None)
+
+
+def is_rival(layer, row):
+    if layer in PRODUCTS:
+        return row["format"] == "plain" or row["peer"].split("_")[0] != "onednn"
+    return row["algorithm"] != "winograd"
+
+
+def peers_round(arguments, folder):
+    """{layer: [(name, ms, whether it is a rival of the direct sum or of plain matrices)]} of one round."""
+    file = folder / "peers.json"
+    file.unlink(missing_ok=True)
+    command = [arguments.python, arguments.peers / "layers.py", "--rounds=1", f"--threads={arguments.threads}", f"--budget={arguments.seconds}",
+               f"--peers={arguments.rivals}", f"--json={file}"]
+    if len(arguments.layers) == 1 and arguments.layers[0] not in PRODUCTS:
+        command.append(f"--filter={arguments.layers[0]}")
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    if done.returncode != 0:
+        sys.exit(f"the peers' layers.py: exit {done.returncode}\n{done.stderr[-600:]}")
+    answer = json.loads(file.read_text())
+    times = {}
+    for row in answer["rows"]:
+        layer = layer_of_peer(row)
+        if layer is None:
+            continue
+        # Named after the library: oneDNN's own rows say `peer` by version.
+        name = " ".join(word for word in (row["group"], row["algorithm"], row["format"]) if word not in ("-", "plain", "matmul", "direct"))
+        times.setdefault(layer, []).append((name, row["median_ms"], is_rival(layer, {**row, "peer": row["group"]})))
+    return times, answer["peak"]
+
+
+def smelt_ms(arguments, module, layer):
+    command = [arguments.smelt, "bench", module, f"--threads={arguments.threads}", f"--seconds={arguments.seconds}", "--json"]
+    if layer not in PRODUCTS:
+        command.append("--constant=1")
+    cores = sorted(os.sched_getaffinity(0))[-arguments.threads:]
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                          preexec_fn=lambda: os.sched_setaffinity(0, cores))
+    if done.returncode != 0:
+        lines = [line for line in done.stderr.splitlines() if line.strip()]
+        return None, lines[-1][:160] if lines else f"exit {done.returncode}"
+    return json.loads(done.stdout)["median_ms"], None
+
+
+def measure(arguments):
+    ours, theirs, errors, peak = {}, {}, {}, None
+    with tempfile.TemporaryDirectory() as folder:
+        folder = pathlib.Path(folder)
+        modules = {layer: module_of(folder, layer) for layer in arguments.layers}
+        for number in range(arguments.rounds):
+            print(f"round {number + 1} of {arguments.rounds}: peers", file=sys.stderr)
+            times, peak = peers_round(arguments, folder)
+            for layer, rows in times.items():
+                for name, ms, rival in rows:
+                    theirs.setdefault(layer, {}).setdefault((name, rival), []).append(ms)
+            for layer, module in modules.items():
+                print(f"round {number + 1} of {arguments.rounds}: {layer}", file=sys.stderr)
+                ms, error = smelt_ms(arguments, module, layer)
+                if error:
+                    errors[layer] = error
+                else:
+                    ours.setdefault(layer, []).append(ms)
+    rows = []
+    for layer in arguments.layers:
+        medians = {key: statistics.median(rounds) for key, rounds in theirs.get(layer, {}).items()}
+        rivals = {name: ms for (name, rival), ms in medians.items() if rival}
+        others = {name: ms for (name, rival), ms in medians.items() if not rival}
+        row = {"layer": layer, "rivals_ms": rivals, "others_ms": others}
+        if layer in errors:
+            row["error"] = errors[layer]
+        else:
+            row["smelt_ms"] = statistics.median(ours[layer])
+            row["smelt_rounds_ms"] = ours[layer]
+            if rivals:
+                row["rival"] = min(rivals, key=rivals.get)
+                row["speed"] = rivals[row["rival"]] / row["smelt_ms"]
+        rows.append(row)
+    return rows, peak
+
+
+def print_table(arguments, rows, peak):
+    print(f"{cpu_name()}, {arguments.threads} thread(s), {arguments.rounds} rounds, peak {peak['peak_gflops']:.0f} GF/s, triad {peak['triad_gb_s']:.1f} GB/s")
+    print(f"{'layer':<10}{'smelt ms':>10}{'rival ms':>10}{'speed':>8}  {'rival':<22} best other")
+    for row in rows:
+        if "error" in row:
+            print(f"{row['layer']:<10}{row['error']}")
+            continue
+        other = min(row["others_ms"].items(), key=lambda item: item[1], default=None)
+        said = f"{other[0]} {other[1]:.4f}" if other else ""
+        rival = f"{row['rivals_ms'][row['rival']]:>10.4f}{row['speed']:>8.2f}  {row['rival']:<22}" if "rival" in row else f"{'':>10}{'':>8}  {'none':<22}"
+        print(f"{row['layer']:<10}{row['smelt_ms']:>10.4f}{rival} {said}")
+    summary = {}
+    for group, (mean_bar, least_bar, names) in BARS.items():
+        speeds = [row["speed"] for row in rows if row["layer"] in names and "speed" in row]
+        if not speeds:
+            continue
+        mean = math.exp(statistics.fmean(map(math.log, speeds)))
+        met = mean >= mean_bar and min(speeds) >= least_bar
+        summary[group] = {"geometric_mean": mean, "least": min(speeds), "met": met}
+        print(f"{group}: geometric mean {mean:.2f}, least {min(speeds):.2f} of the rival's speed (bars {mean_bar} and {least_bar}: {'met' if met else 'not met'})")
+    return summary
+
+
+def main():
+    arguments = read_arguments()
+    rows, peak = measure(arguments)
+    summary = print_table(arguments, rows, peak)
+    if arguments.json:
+        arguments.json.write_text(json.dumps({"cpu": cpu_name(), "threads": arguments.threads, "rounds": arguments.rounds, "peak": peak,
+                                              "summary": summary, "rows": rows}, indent=1) + "\n")
+    return 1 if any("error" in row for row in rows) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
