@@ -85,7 +85,7 @@ class Usual {
     }
     Order(vector);
     Sums(form, registers);
-    const std::vector<nests::Panel> panels = nests::PanelsOf(nest_.structure, nest, nest_.sums, registers);
+    const std::vector<nests::Panel> panels = nests::PanelsOf(nest_.structure, nest, nest_.sums, registers, /*known=*/{});
     const bool by_pieces = form == nests::TiledForm::kRegisters &&
                            nests::PiecesPackTheirOwn(nest, panels, tile_, /*known=*/{}, target_.threads);
     if (by_pieces) ShareOut(panels[0]);

@@ -233,7 +233,7 @@ class BlockedNest {
 
   // `block_loop`: that over blocks of the sum, empty where there is one block.
   absl::Status Pack(const Sum& sum, const std::string& reader, const std::string& block_loop) {
-    const Panel panel = PanelOf(input_.structure, input_.nest, *sum.operation, registers_);
+    const Panel panel = PanelOf(input_.structure, input_.nest, *sum.operation, registers_, input_.known);
     // What streams by is read once as it lies.
     const bool streams = SharesAStream(input_.nest, registers_.vector_axis, input_.target);
     if (streams && panel.access != nullptr && !IsKnown(*panel.access->tensor, input_.known)) return absl::OkStatus();

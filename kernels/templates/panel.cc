@@ -12,7 +12,7 @@ namespace {
 using schedule::Schedule;
 
 // Passes over the rows from which on packing a matrix that lies along the vectors pays, one of these each of whose
-// lines is on a page of its own, and one that does not lie so.
+// lines is on a page of its own or that is packed but once for all calls, and one that does not lie so.
 constexpr double kPackedPasses = 5;
 constexpr double kFarPasses = 2;
 constexpr double kGatheredPasses = 2;
@@ -155,7 +155,8 @@ absl::Status LayOut(Schedule& schedule, const std::string& stage, const te::Oper
 
 }  // namespace
 
-Panel PanelOf(const Structure& structure, const Nest& nest, const te::Operation& sum, const RegisterTile& registers) {
+Panel PanelOf(const Structure& structure, const Nest& nest, const te::Operation& sum, const RegisterTile& registers,
+              const KnownInputs& known) {
   const Panel none;
   if (!IsContraction(sum) || registers.vector_axis < 0 || WidthVectorsOf(nest)) return none;
   const Access* access = LargestVectorAccess(nest, sum, registers.vector_axis);
@@ -185,7 +186,8 @@ Panel PanelOf(const Structure& structure, const Nest& nest, const te::Operation&
   // What does not lie along the vectors is gathered on every pass over the rows, or once.
   const bool along = stride && *stride == 1;
   // Depthwise: every read runs along the vectors and nothing is shared.
-  const double passes = !along ? kGatheredPasses : LinesAreFar(sum, *access) ? kFarPasses : kPackedPasses;
+  const bool cheap = LinesAreFar(sum, *access) || IsKnown(*access->tensor, known);
+  const double passes = !along ? kGatheredPasses : cheap ? kFarPasses : kPackedPasses;
   if (reuse < passes * rows) return none;
   if (Steps(sum) / Elements(sum) < kShortSum) return none;
   // Already as narrow as a panel.
@@ -194,10 +196,10 @@ Panel PanelOf(const Structure& structure, const Nest& nest, const te::Operation&
 }
 
 std::vector<Panel> PanelsOf(const Structure& structure, const Nest& nest, const std::vector<const te::Operation*>& sums,
-                            const RegisterTile& registers) {
+                            const RegisterTile& registers, const KnownInputs& known) {
   std::vector<Panel> panels;
   for (const te::Operation* sum : sums) {
-    const Panel panel = PanelOf(structure, nest, *sum, registers);
+    const Panel panel = PanelOf(structure, nest, *sum, registers, known);
     if (panel.kind != Panel::Kind::kNone) panels.push_back(panel);
   }
   return panels;

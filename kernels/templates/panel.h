@@ -37,10 +37,11 @@ struct Panel {
   // Whether iterations of this axis of the sum read other parts of the operand.
   bool ChangesAlong(size_t axis) const { return DependsOn(*access, sum->axes[axis].var); }
 };
-Panel PanelOf(const Structure& structure, const Nest& nest, const te::Operation& sum, const RegisterTile& registers);
+Panel PanelOf(const Structure& structure, const Nest& nest, const te::Operation& sum, const RegisterTile& registers,
+              const KnownInputs& known);
 // Those of several sums, without kNone.
 std::vector<Panel> PanelsOf(const Structure& structure, const Nest& nest, const std::vector<const te::Operation*>& sums,
-                            const RegisterTile& registers);
+                            const RegisterTile& registers, const KnownInputs& known);
 
 // Whether the operand's values are known before the call: it is a known input, or computed of these alone.
 bool IsKnown(const te::Operation& operand, const KnownInputs& known);

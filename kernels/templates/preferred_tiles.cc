@@ -48,8 +48,7 @@ bool SharesVectors(const Nest& nest, const machine::Machine& target) {
 int64_t StreamedColumns(const Nest& nest, int vector_axis, const machine::Machine& target) {
   const Access* matrix = LargestVectorAccess(nest, *nest.main, vector_axis);
   if (matrix == nullptr) return kStreamedColumns;
-  const double bytes = Elements(*matrix->tensor) * static_cast<double>(hlo::StorageBytes(matrix->tensor->types[0]));
-  const bool from_memory = bytes > static_cast<double>(target.LevelBytes(2)) / 2;
+  const bool from_memory = MatrixBytes(*matrix) > static_cast<double>(target.LevelBytes(2)) / 2;
   const auto rows = static_cast<int64_t>(Reuse(*nest.main, *matrix));
   const int64_t sum_bytes = rows * static_cast<int64_t>(sizeof(float));
   if (from_memory) return std::max(target.LevelBytes(1) / kStreamedShare / sum_bytes, kStreamedColumns / 4);

@@ -20,8 +20,8 @@ constexpr int64_t kPageBytes = 4096;
 // reading a strip of it. On a Zen 4, 16 rows times 768 x 3,072 take 0.72 ms as a stream and 0.93 packed, times 512 x
 // 1,024 0.15 and 0.21 in strips; times 3,072 x 768, whose rows are near, 0.75 and 0.72.
 constexpr double kMostOfFarLines = 32;
-// Rows of a matrix that a few examples share, in one block of their sum: so many streams, each of which is read in
-// order.
+// Rows of a matrix that a few examples share, or a few pixels, in one block of their sum: so many streams, each of
+// which is read in order.
 constexpr int64_t kRowsInABlock = 16;
 
 // A convolution to fewer features than that fills no vector with them; its rows must be this wide instead.
@@ -74,10 +74,11 @@ bool EnoughForThreads(int64_t rows, int64_t columns, int64_t width, int threads)
 }
 
 // Cycles of one step of the sum for a block of `rows` rows, with two multiply-adds a cycle and what comes with a step:
-// its own instructions, and a line of the panel for each vector, from the second cache.
+// its own instructions, and lines of the panel from the second cache where there are many.
 double StepCycles(int64_t rows, int64_t vectors) {
-  constexpr double kLatency = 4, kOverhead = 0.75, kLine = 0.5;
-  return std::max(static_cast<double>(rows * vectors) / 2, kLatency) + kOverhead + kLine * static_cast<double>(vectors);
+  constexpr double kLatency = 4, kOverhead = 0.75, kFurtherLine = 0.5;
+  const double lines = static_cast<double>(std::max<int64_t>(vectors - 2, 0));
+  return std::max(static_cast<double>(rows * vectors) / 2, kLatency) + kOverhead + kFurtherLine * lines;
 }
 
 // Rows of a block, up to `limit`, with the fewest cycles over all rows; a last block that is smaller means more code.
@@ -114,6 +115,10 @@ double Reuse(const te::Operation& operation, const Access& access) {
     if (!DependsOn(access, axis.var)) reuse *= static_cast<double>(axis.extent);
   }
   return reuse;
+}
+
+double MatrixBytes(const Access& access) {
+  return Elements(*access.tensor) * static_cast<double>(hlo::StorageBytes(access.tensor->types[access.output]));
 }
 
 bool IsDepthwise(const Nest& nest) {
@@ -194,7 +199,7 @@ bool SharesAStream(const Nest& nest, int vector_axis, const machine::Machine& ta
   if (reuse <= 1 || !wide || Steps(main) / Elements(main) < 2 * kRowsInABlock) return false;
   if (reuse < kFewRows) return true;
   // Strips of it are read once where registers hold all rows, which pays up to a size, and else once for some of them.
-  const double bytes = Elements(*matrix->tensor) * static_cast<double>(hlo::StorageBytes(matrix->tensor->types[0]));
+  const double bytes = MatrixBytes(*matrix);
   const auto near = static_cast<double>(reuse <= kManyRows ? target.LevelBytes(1) : target.LevelBytes(0));
   return reuse <= kMostOfFarLines && bytes > 4 * near && LinesAreFar(main, *matrix);
 }
@@ -222,7 +227,7 @@ TiledForm FormOf(const Nest& nest, const machine::Machine& target) {
     const double bytes = static_cast<double>(hlo::StorageBytes(access->tensor->types[0]));
     const double sum = Steps(main) / Elements(main);
     const double panel = sum * 2 * static_cast<double>(LanesOf(main, target)) * bytes;
-    const double whole = Elements(*access->tensor) * bytes;
+    const double whole = MatrixBytes(*access);
     const bool wide = main.axes[axis].extent >= 4 * LanesOf(main, target);
     const bool crowds = panel > static_cast<double>(target.LevelBytes(1)) / 4;
     const bool from_memory = whole > 4 * static_cast<double>(target.LevelBytes(1));
@@ -243,6 +248,11 @@ TiledForm FormOf(const Nest& nest, const machine::Machine& target) {
 int64_t SumBlock(const Nest& nest, const std::vector<int64_t>& tile, const machine::Machine& target) {
   const int axis = VectorAxisOf(nest);
   if (SharesAStream(nest, axis, target)) return kRowsInABlock;
+  // So, too, where few pixels share large weights.
+  const bool windowed = nest.main->reduce_axes.size() > 1;
+  const Access* matrix = windowed && axis >= 0 ? LargestVectorAccess(nest, *nest.main, axis) : nullptr;
+  const bool few = matrix != nullptr && Reuse(*nest.main, *matrix) <= kMostOfFarLines;
+  if (few && MatrixBytes(*matrix) > 4 * static_cast<double>(target.LevelBytes(1))) return kRowsInABlock;
   const int64_t columns = axis >= 0 ? std::min(tile[axis], nest.main->axes[axis].extent) : 1;
   const int64_t bytes = std::max<int64_t>(4, hlo::StorageBytes(nest.main->types[0]));
   const int64_t block = target.LevelBytes(1) / 4 / (columns * bytes);
@@ -303,10 +313,9 @@ RegisterTile ChooseRegisterTile(const Nest& nest, const std::vector<int64_t>& ti
   const BlockShape* shape = std::begin(shapes);
   // A stream wants long runs of each row.
   const bool streams = SharesAStream(nest, registers.vector_axis, target);
-  const bool one_set =
-      RowsShareASet(accesses, main, registers.row_axis, registers.vector_axis) &&
-      EnoughForThreads(main.axes[registers.row_axis].extent, main.axes[registers.vector_axis].extent,
-                       4 * registers.lanes, std::max(target.threads, 1));
+  const bool one_set = RowsShareASet(accesses, main, registers.row_axis, registers.vector_axis) &&
+                       EnoughForThreads(main.axes[registers.row_axis].extent, main.axes[registers.vector_axis].extent,
+                                        4 * registers.lanes, std::max(target.threads, 1));
   const int64_t rows_apart = one_set ? std::min(row_extent, kRowsOfOneSet) : row_extent;
   while (shape->rows > rows_apart || (streams && shape + 1 != std::end(shapes) && shape->vectors < 4)) ++shape;
   registers.vectors = std::min({wanted, shape->vectors, most});

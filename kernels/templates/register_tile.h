@@ -85,5 +85,7 @@ const Access* LargestVectorAccess(const Nest& nest, const te::Operation& contrac
 
 // Times that each element of the read is used.
 double Reuse(const te::Operation& operation, const Access& access);
+// Bytes of the tensor that is read.
+double MatrixBytes(const Access& access);
 
 }  // namespace smelt::kernels::nests

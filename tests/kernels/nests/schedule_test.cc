@@ -233,14 +233,14 @@ TEST(RegisterTile, AMatrixAcrossTheVectorsIsPackedForTwoPassesOverTheRows) {
   const Structure structure = StructureOf("DotTransposedRightShared");
   const Nest& nest = structure.main_nest();
   const RegisterTile tile = ChooseRegisterTile(nest, nest.main->shape, machine::Machine());
-  EXPECT_EQ(PanelOf(structure, nest, *nest.main, tile).kind, Panel::Kind::kCopied);
+  EXPECT_EQ(PanelOf(structure, nest, *nest.main, tile, /*known=*/{}).kind, Panel::Kind::kCopied);
 }
 
 TEST(RegisterTile, AMatrixTimesItsTransposeIsPacked) {
   const Structure structure = StructureOf("DotOfItselfTransposed");
   const Nest& nest = structure.main_nest();
   const RegisterTile tile = ChooseRegisterTile(nest, nest.main->shape, machine::Machine());
-  EXPECT_EQ(PanelOf(structure, nest, *nest.main, tile).kind, Panel::Kind::kComputed);
+  EXPECT_EQ(PanelOf(structure, nest, *nest.main, tile, /*known=*/{}).kind, Panel::Kind::kComputed);
 }
 
 TEST(RegisterTile, WhatIsComputedForASmallDepthwiseWindowIsComputedBesideIt) {
@@ -248,7 +248,7 @@ TEST(RegisterTile, WhatIsComputedForASmallDepthwiseWindowIsComputedBesideIt) {
     const Structure structure = StructureOf(name);
     const Nest& nest = structure.main_nest();
     const RegisterTile tile = ChooseRegisterTile(nest, nest.main->shape, machine::Machine());
-    return PanelOf(structure, nest, *nest.main, tile).kind;
+    return PanelOf(structure, nest, *nest.main, tile, /*known=*/{}).kind;
   };
   EXPECT_EQ(kind("DepthwiseOfClamped"), Panel::Kind::kWindow);
   EXPECT_NE(kind("DepthwiseLarge"), Panel::Kind::kWindow);

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 
+#include "absl/strings/str_cat.h"
 #include "bench/contractions.h"
 #include "hlo/text/parser.h"
 #include "kernels/ir/mutate.h"
@@ -110,6 +111,57 @@ TEST(DefaultSchedule, LargeWeightsOfFewRowsArePackedBesideTheirBlocksUnlessTheyA
       EXPECT_EQ(PackingPhases(*function), known ? 1 : 0) << threads;
       EXPECT_EQ(Decompose(*function, threads).packed_share, 1) << threads;
     }
+  }
+}
+
+// Rows a page apart lie in one set of the nearest cache, which holds eight lines.
+TEST(DefaultSchedule, RowsOfOneSetAreFewWithManyVectorsEach) {
+  const auto registers = [&](int64_t rows, int64_t columns, int64_t terms, int threads) {
+    const Structure structure = StructureOf({"rows", bench::kProduct, {rows, columns, terms, 1}});
+    const machine::Machine machine = MachineWith(threads, 1 << 20);
+    const RegisterTile tile = ChooseRegisterTile(structure.main_nest(), {rows, columns}, machine);
+    return absl::StrCat(tile.rows, "x", tile.vectors);
+  };
+  EXPECT_EQ(registers(1024, 1024, 1024, 1), "6x4");
+  EXPECT_EQ(registers(128, 768, 3072, 2), "6x4");
+  EXPECT_EQ(registers(128, 768, 768, 1), "13x2") << "four rows share a set";
+  EXPECT_EQ(registers(128, 768, 3072, 8), "13x2") << "twelve strips are too few for eight threads";
+}
+
+// A packing loop asks for the lines of an input that no cache is likely to hold some rows ahead.
+TEST(DefaultSchedule, PackingAsksForFarRows) {
+  const auto trace = [](int64_t rows, int64_t columns, int64_t terms) {
+    const Structure structure = StructureOf({"rows", bench::kProduct, {rows, columns, terms, 1}});
+    const machine::Machine machine = MachineWith(1, 1 << 20);
+    const std::vector<int64_t> tile = PreferredTiles(structure.main_nest(), machine).front();
+    return ScheduleStructure(structure, tile, machine).value().ToString();
+  };
+  EXPECT_THAT(trace(128, 768, 3072), ::testing::HasSubstr("prefetch p1 p1.thread"));
+  EXPECT_THAT(trace(128, 256, 256), ::testing::Not(::testing::HasSubstr("prefetch")));
+}
+
+// 140 rows in one tile: a second one, of the 12 that are left of 128, would have the matrix packed in memory for both.
+TEST(DefaultSchedule, ARestOfTheRowsJoinsTheirTile) {
+  const machine::Machine machine = MachineWith(1, 1 << 20);
+  const Structure structure = StructureOf({"rows", bench::kProduct, {140, 1024, 1040, 1}});
+  EXPECT_EQ(PreferredTiles(structure.main_nest(), machine).front().front(), 140);
+  const absl::StatusOr<ir::Function> function = LowerDefault({"rows", bench::kProduct, {140, 1024, 1040, 1}}, machine);
+  ASSERT_TRUE(function.ok()) << function.status();
+  EXPECT_EQ(PackingPhases(*function), 0);
+}
+
+// 16 pixels share 19 MB of weights: a few of their rows stream by at a time. Known ones are packed, once for all calls.
+TEST(DefaultSchedule, FewPixelsShareWeightsThatStreamBy) {
+  const Contraction layer{"c", bench::kConvolution, {4, 1024, 512, 3, 1}};
+  const machine::Machine machine = MachineWith(1, 1 << 20);
+  const Structure structure = StructureOf(layer);
+  const Nest& nest = structure.main_nest();
+  ASSERT_EQ(FormOf(nest, machine), TiledForm::kBlocked);
+  EXPECT_EQ(SumBlock(nest, PreferredTiles(nest, machine).front(), machine), 16);
+  for (const bool known : {false, true}) {
+    const absl::StatusOr<ir::Function> function = LowerDefault(layer, machine, known);
+    ASSERT_TRUE(function.ok()) << function.status();
+    EXPECT_EQ(PackingPhases(*function), known ? 1 : 0);
   }
 }
 
