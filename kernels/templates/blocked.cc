@@ -125,6 +125,8 @@ class BlockedNest {
       const std::string loop = AxisName(a + 1);
       if (a == registers_.row_axis) {
         inner.rows = loop;
+      } else if (a == registers_.plane_axis) {
+        inner.planes = loop;
       } else {
         order.push_back(loop);
       }
@@ -180,17 +182,18 @@ class BlockedNest {
 
   // The loops of one register tile.
   struct RegisterLoops {
+    std::string planes;   // empty: one plane
     std::string rows;     // empty: one row
     std::string vectors;  // empty: one vector
     std::string lanes;
 
     void AppendTo(std::vector<std::string>& order) const {
-      for (const std::string* loop : {&rows, &vectors, &lanes}) {
+      for (const std::string* loop : {&planes, &rows, &vectors, &lanes}) {
         if (!loop->empty()) order.push_back(*loop);
       }
     }
     absl::Status UnrollIn(Schedule& schedule, const std::string& stage) const {
-      for (const std::string* loop : {&rows, &vectors}) {
+      for (const std::string* loop : {&planes, &rows, &vectors}) {
         if (!loop->empty()) SMELT_RETURN_IF_ERROR(schedule.Unroll(stage, *loop));
       }
       return absl::OkStatus();
@@ -200,20 +203,23 @@ class BlockedNest {
   // Splits the axes of a sum into loops over register tiles, which go to the end of `order`, and those within one.
   absl::StatusOr<RegisterLoops> SplitIntoRegisterTiles(const Sum& sum, std::vector<std::string>& order) {
     const te::Operation& operation = *sum.operation;
-    for (size_t a = 0; a < operation.axes.size(); ++a) {
-      if (static_cast<int>(a) == registers_.vector_axis || static_cast<int>(a) == registers_.row_axis) continue;
-      order.push_back(AxisName(static_cast<int>(a)));
+    for (int a = 0; a < static_cast<int>(operation.axes.size()); ++a) {
+      if (a == registers_.vector_axis || a == registers_.row_axis || a == registers_.plane_axis) continue;
+      order.push_back(AxisName(a));
     }
     RegisterLoops loops;
     std::vector<std::string> passes;
-    if (registers_.row_axis >= 0) {
-      loops.rows = AxisName(registers_.row_axis);
-      if (operation.axes[registers_.row_axis].extent > registers_.rows) {
-        SMELT_ASSIGN_OR_RETURN(auto split, schedule_.Split(sum.stage, loops.rows, registers_.rows));
-        passes.push_back(split.first);
-        loops.rows = split.second;
-      }
-    }
+    const auto split_rows = [&](int axis, int64_t rows, std::string* loop) -> absl::Status {
+      if (axis < 0) return absl::OkStatus();
+      *loop = AxisName(axis);
+      if (operation.axes[axis].extent <= rows) return absl::OkStatus();
+      SMELT_ASSIGN_OR_RETURN(auto split, schedule_.Split(sum.stage, *loop, rows));
+      passes.push_back(split.first);
+      *loop = split.second;
+      return absl::OkStatus();
+    };
+    SMELT_RETURN_IF_ERROR(split_rows(registers_.plane_axis, registers_.planes, &loops.planes));
+    SMELT_RETURN_IF_ERROR(split_rows(registers_.row_axis, registers_.rows, &loops.rows));
     std::string columns = AxisName(registers_.vector_axis);
     int64_t width = operation.axes[registers_.vector_axis].extent;
     if (width > registers_.width()) {

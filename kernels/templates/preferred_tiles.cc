@@ -151,7 +151,8 @@ std::vector<int64_t> CutForThreads(const Nest& nest, const std::vector<int64_t>&
       // Whole lines of further rows, as the pixels of a convolution have.
       for (size_t a = 0; a < shape.size(); ++a) {
         if (static_cast<int>(a) == registers.row_axis || static_cast<int>(a) == registers.vector_axis) continue;
-        if (static_cast<int>(a) == registers.plane_axis || tile[a] == 1) continue;
+        const bool whole = static_cast<int>(a) == registers.plane_axis && registers.planes == tile[a];
+        if (whole || tile[a] == 1) continue;
         for (int64_t lines : SmallerTiles(shape[a], tile[a], 1)) {
           candidate[a] = lines;
           consider(candidate);

@@ -332,6 +332,15 @@ RegisterTile ChooseRegisterTile(const Nest& nest, const std::vector<int64_t>& ti
     registers.planes = tile[a];
     break;
   }
+  // Lines of a small picture, two at a time: a block of the sum goes by half as often.
+  if (registers.plane_axis >= 0 || streams || 2 * kept > most || FormOf(nest, target) != TiledForm::kBlocked)
+    return registers;
+  for (int a = static_cast<int>(main.axes.size()) - 1; a >= 0; --a) {
+    if (a == registers.row_axis || !reused(a) || tile[a] < 2) continue;
+    registers.plane_axis = a;
+    registers.planes = 2;
+    break;
+  }
   return registers;
 }
 

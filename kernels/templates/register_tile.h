@@ -17,11 +17,11 @@ namespace smelt::kernels::nests {
 struct RegisterTile {
   int vector_axis = -1;  // axis of the main operation that vectors run over
   int row_axis = -1;     // axis of the accumulators' rows; -1: one row
-  int plane_axis = -1;   // a second axis of rows, whole, where one alone leaves registers empty; -1: none
+  int plane_axis = -1;   // a second axis of rows where one alone leaves registers empty; -1: none
   int64_t lanes = 1;
   int64_t vectors = 1;
   int64_t rows = 1;
-  int64_t planes = 1;
+  int64_t planes = 1;  // all of plane_axis, or two at a time where the sum is cut into blocks
   int64_t width() const { return lanes * vectors; }
 };
 

@@ -128,6 +128,16 @@ TEST(DefaultSchedule, RowsOfOneSetAreFewWithManyVectorsEach) {
   EXPECT_EQ(registers(128, 768, 3072, 8), "13x2") << "twelve strips are too few for eight threads";
 }
 
+// Seven pixels of two vectors leave half of the registers empty: two lines of them share what is read of the weights.
+TEST(DefaultSchedule, LinesOfASmallPictureGoTwoAtATime) {
+  const machine::Machine machine = MachineWith(1, 1 << 20);
+  const Structure structure = StructureOf({"C12", bench::kConvolution, {7, 512, 512, 3, 1}});
+  const Nest& nest = structure.main_nest();
+  ASSERT_EQ(FormOf(nest, machine), TiledForm::kBlocked);
+  const RegisterTile tile = ChooseRegisterTile(nest, PreferredTiles(nest, machine).front(), machine);
+  EXPECT_EQ(absl::StrCat(tile.planes, "x", tile.rows, "x", tile.vectors), "2x7x2");
+}
+
 // A packing loop asks for the lines of an input that no cache is likely to hold some rows ahead.
 TEST(DefaultSchedule, PackingAsksForFarRows) {
   const auto trace = [](int64_t rows, int64_t columns, int64_t terms) {

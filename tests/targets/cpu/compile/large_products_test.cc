@@ -54,5 +54,14 @@ TEST(LargeProducts, OfFewPixelsAreTheEvaluators) {
   for (const int threads : {1, 2}) Agrees(**module, threads);
 }
 
+// Seven lines, two at a time.
+TEST(LargeProducts, OfSmallPicturesAreTheEvaluators) {
+  const auto module = hlo::ParseModule(
+      "HloModule m\nENTRY e { x = f32[2,7,7,300] parameter(0)  w = f32[3,3,300,500] parameter(1)  ROOT c = "
+      "f32[2,7,7,500] convolution(x, w), window={size=3x3 pad=1_1x1_1}, dim_labels=b01f_01io->b01f }");
+  ASSERT_TRUE(module.ok()) << module.status();
+  for (const int threads : {1, 2}) Agrees(**module, threads);
+}
+
 }  // namespace
 }  // namespace smelt::cpu
