@@ -113,6 +113,10 @@ int ThreadPool::threads() const { return impl_->threads; }
 
 ThreadPool::CallerPin::CallerPin(const ThreadPool& pool) {
   if (pool.threads() == 1 || !pool.impl_->may_spin || pool.impl_->processors.empty()) return;
+  // The system calls of pinning take 3 microseconds and more: not where the caller runs apart from all workers anyway.
+  const std::vector<int>& processors = pool.impl_->processors;
+  const auto first_worker = processors.end() - (pool.threads() - 1);
+  if (std::find(first_worker, processors.end(), sched_getcpu()) == processors.end()) return;
   processors_ = AllowedProcessors();
   Pin(pthread_self(), {pool.impl_->processors[0]});
 }

@@ -19,8 +19,9 @@ class ThreadPool {
   void ParallelFor(int64_t extent, const std::function<void(int worker, int64_t begin, int64_t end)>& body);
 
   // Keeps the calling thread on a processor that no worker has while many calls follow each other: a caller that shares
-  // one with a spinning worker loses whole slices of the scheduler. Does nothing for a pool of one thread or with more
-  // threads than processors. The thread's own mask comes back with the destructor.
+  // one with a spinning worker loses whole slices of the scheduler. Does nothing for a pool of one thread, with more
+  // threads than processors, or where the caller is on such a processor already. The thread's own mask comes back with
+  // the destructor.
   class CallerPin {
    public:
     explicit CallerPin(const ThreadPool& pool);

@@ -48,6 +48,31 @@ TEST(ThreadPool, GivesTheCallersProcessorsBack) {
   EXPECT_TRUE(CPU_EQUAL(&before, &after));
 }
 
+// On a worker's processor it would lose whole slices of time to it; anywhere else nothing needs to be said to the
+// system.
+TEST(ThreadPool, MovesACallerAwayFromItsWorkerAndNoOther) {
+  cpu_set_t before, last, now;
+  ASSERT_EQ(sched_getaffinity(0, sizeof(before), &before), 0);
+  if (CPU_COUNT(&before) < 2) GTEST_SKIP() << "one processor, which the worker shares with the caller";
+  ThreadPool pool(2);
+  int processor = CPU_SETSIZE - 1;
+  while (!CPU_ISSET(processor, &before)) --processor;
+  CPU_ZERO(&last);
+  CPU_SET(processor, &last);
+  ASSERT_EQ(sched_setaffinity(0, sizeof(last), &last), 0);
+  {
+    ThreadPool::CallerPin pin(pool);
+    EXPECT_NE(sched_getcpu(), processor);
+    ThreadPool::CallerPin again(pool);
+    ASSERT_EQ(sched_getaffinity(0, sizeof(now), &now), 0);
+    EXPECT_EQ(CPU_COUNT(&now), 1);
+    EXPECT_FALSE(CPU_ISSET(processor, &now));
+  }
+  ASSERT_EQ(sched_getaffinity(0, sizeof(now), &now), 0);
+  EXPECT_TRUE(CPU_EQUAL(&now, &last));
+  ASSERT_EQ(sched_setaffinity(0, sizeof(before), &before), 0);
+}
+
 TEST(ThreadPool, FinishesEveryCallOfManyInARowAndAfterPauses) {
   ThreadPool pool(3);
   std::atomic<int64_t> sum = 0;
