@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Speed of single layers beside oneDNN and BLAS libraries: convolutions C1 to C12, depthwise D1 to D9, matrix products.
 
-  bench/compare_layers.py [LAYER...] --python=VENV/bin/python [--peers=FOLDER] [--threads=1] [--rounds=5] [--json=FILE]
+  bench/compare_layers.py [NAME...] --python=VENV/bin/python [--peers=FOLDER] [--threads=1] [--rounds=5] [--json=FILE]
 
 FOLDER has the scripts that time the peers (layers.py, setup.sh; by default ../shared/peers) and VENV is what its setup.sh made. Every round
 times each peer and then Smelt's default schedule of each layer, on the same cores; a figure is the median over the rounds of a round's median.
@@ -15,7 +15,6 @@ Exit status: 0; 1 if a layer failed; 2 for wrong use or where the peers are not 
 import argparse
 import json
 import math
-import os
 import pathlib
 import statistics
 import subprocess
@@ -23,37 +22,20 @@ import sys
 import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
-from compare_xla import cpu_name  # noqa: E402
+import peers  # noqa: E402
+from compare_xla import Failed, cpu_name  # noqa: E402
 from layers import CONVOLUTIONS, DEPTHWISE, NAMES, PRODUCTS, module_of  # noqa: E402
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
-RIVALS = ("onednn_debian", "onednn_gomp", "onednn_sycl", "openblas", "blis", "mkl_of_torch")
+RIVALS = ("onednn_debian", "onednn_gomp", "openblas", "blis", "mkl_of_torch")
 BARS = {"convolutions C2 to C12": (0.95, 0.85, [name for name in CONVOLUTIONS if name != "C1"]),
         "depthwise": (0.95, 0.85, list(DEPTHWISE)), "products": (0.95, 0.85, list(PRODUCTS))}
 
 
 def read_arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("layers", nargs="*", metavar="LAYER", help=f"of {' '.join(NAMES)}; default: all")
-    parser.add_argument("--peers", type=pathlib.Path, default=ROOT.parent / "shared/peers", help="folder with layers.py (default %(default)s)")
-    parser.add_argument("--python", type=pathlib.Path, required=True, help="of the environment that the peers' setup.sh made")
-    parser.add_argument("--rivals", default=",".join(RIVALS), help="default: %(default)s, those of them that are there")
-    parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--rounds", type=int, default=5, help="at least 5 for a result to quote (default)")
-    parser.add_argument("--seconds", type=float, default=0.2, help="a layer, system and round (default %(default)s)")
-    parser.add_argument("--smelt", type=pathlib.Path, default=ROOT / "build/release/smelt")
-    parser.add_argument("--json", type=pathlib.Path, help="write all figures there")
-    arguments = parser.parse_args()
-    for layer in arguments.layers:
-        if layer not in NAMES:
-            parser.error(f"there is no layer {layer}: {', '.join(NAMES)}")
-    if not (arguments.peers / "layers.py").is_file():
-        parser.error(f"no layers.py in {arguments.peers}: give --peers, the folder with the scripts that time the peers")
-    for program, what in ((arguments.smelt, "build it (scripts/test.sh), or give --smelt"), (arguments.python, "run the peers' setup.sh")):
-        if not os.access(program, os.X_OK):
-            parser.error(f"no program at {program}: {what}")
-    arguments.layers = arguments.layers or NAMES
-    return arguments
+    peers.add_arguments(parser, NAMES, seconds=0.2)
+    parser.add_argument("--rivals", default=",".join(RIVALS), help="default: %(default)s; onednn_sycl where it is installed")
+    return peers.parse(parser, NAMES, "layers.py")
 
 
 def layer_of_peer(row):
@@ -79,8 +61,8 @@ def peers_round(arguments, folder):
     file.unlink(missing_ok=True)
     command = [arguments.python, arguments.peers / "layers.py", "--rounds=1", f"--threads={arguments.threads}", f"--budget={arguments.seconds}",
                f"--peers={arguments.rivals}", f"--json={file}"]
-    if len(arguments.layers) == 1 and arguments.layers[0] not in PRODUCTS:
-        command.append(f"--filter={arguments.layers[0]}")
+    if len(arguments.names) == 1 and arguments.names[0] not in PRODUCTS:
+        command.append(f"--filter={arguments.names[0]}")
     done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     if done.returncode != 0:
         sys.exit(f"the peers' layers.py: exit {done.returncode}\n{done.stderr[-600:]}")
@@ -96,24 +78,11 @@ def peers_round(arguments, folder):
     return times, answer["peak"]
 
 
-def smelt_ms(arguments, module, layer):
-    command = [arguments.smelt, "bench", module, f"--threads={arguments.threads}", f"--seconds={arguments.seconds}", "--json"]
-    if layer not in PRODUCTS:
-        command.append("--constant=1")
-    cores = sorted(os.sched_getaffinity(0))[-arguments.threads:]
-    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True,
-                          preexec_fn=lambda: os.sched_setaffinity(0, cores))
-    if done.returncode != 0:
-        lines = [line for line in done.stderr.splitlines() if line.strip()]
-        return None, lines[-1][:160] if lines else f"exit {done.returncode}"
-    return json.loads(done.stdout)["median_ms"], None
-
-
 def measure(arguments):
     ours, theirs, errors, peak = {}, {}, {}, None
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
-        modules = {layer: module_of(folder, layer) for layer in arguments.layers}
+        modules = {layer: module_of(folder, layer) for layer in arguments.names}
         for number in range(arguments.rounds):
             print(f"round {number + 1} of {arguments.rounds}: peers", file=sys.stderr)
             times, peak = peers_round(arguments, folder)
@@ -122,13 +91,12 @@ def measure(arguments):
                     theirs.setdefault(layer, {}).setdefault((name, rival), []).append(ms)
             for layer, module in modules.items():
                 print(f"round {number + 1} of {arguments.rounds}: {layer}", file=sys.stderr)
-                ms, error = smelt_ms(arguments, module, layer)
-                if error:
-                    errors[layer] = error
-                else:
-                    ours.setdefault(layer, []).append(ms)
+                try:
+                    ours.setdefault(layer, []).append(peers.smelt_ms(arguments, module, None if layer in PRODUCTS else "1"))
+                except Failed as failure:
+                    errors[layer] = str(failure)
     rows = []
-    for layer in arguments.layers:
+    for layer in arguments.names:
         medians = {key: statistics.median(rounds) for key, rounds in theirs.get(layer, {}).items()}
         rivals = {name: ms for (name, rival), ms in medians.items() if rival}
         others = {name: ms for (name, rival), ms in medians.items() if not rival}

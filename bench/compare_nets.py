@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Speed of whole networks beside ONNX Runtime, OpenVINO and XLA: ResNets, MobileNets, DQN, DCGAN, LSTM, BERT; batch 1, float32.
 
-  bench/compare_nets.py [NET...] --python=VENV/bin/python [--peers=FOLDER] [--threads=1] [--rounds=5] [--json=FILE]
+  bench/compare_nets.py [NAME...] --python=VENV/bin/python [--peers=FOLDER] [--threads=1] [--rounds=5] [--json=FILE]
 
 FOLDER has the scripts that time the peers (nets.py, netdefs.py, setup.sh; by default ../shared/peers) and VENV is what its setup.sh made. Each
 network is written once there for all of them; Smelt gets the HLO that JAX makes of it. Every round times each system in turn on the same cores;
@@ -16,7 +16,6 @@ Exit status: 0; 1 if a network failed; 2 for wrong use or where the peers are no
 import argparse
 import json
 import math
-import os
 import pathlib
 import statistics
 import subprocess
@@ -24,9 +23,9 @@ import sys
 import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
-from compare_xla import cpu_name  # noqa: E402
+import peers  # noqa: E402
+from compare_xla import Failed, cpu_name  # noqa: E402
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
 NETS = ("resnet18", "resnet50", "mobilenet_v1", "mobilenet_v2", "dqn", "dcgan", "lstm_lm_1", "lstm_lm_35", "bert_base")
 NO_LIBRARY = "--xla_disable_hlo_passes=dot-library-rewriter"
 # Name, the peer of nets.py, its options, whether it has the weights as arguments.
@@ -47,31 +46,10 @@ print(','.join(str(len(weights) + i) for i in range(len(inputs))))
 """
 
 
-class Failed(Exception):
-    """A system could not run a network; the text says why, for the table."""
-
-
 def read_arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("nets", nargs="*", metavar="NET", help=f"of {' '.join(NETS)}; default: all")
-    parser.add_argument("--peers", type=pathlib.Path, default=ROOT.parent / "shared/peers", help="folder with nets.py (default %(default)s)")
-    parser.add_argument("--python", type=pathlib.Path, required=True, help="of the environment that the peers' setup.sh made")
-    parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--rounds", type=int, default=5, help="at least 5 for a result to quote (default)")
-    parser.add_argument("--seconds", type=float, default=0.6, help="a system and round (default %(default)s)")
-    parser.add_argument("--smelt", type=pathlib.Path, default=ROOT / "build/release/smelt")
-    parser.add_argument("--json", type=pathlib.Path, help="write all figures there")
-    arguments = parser.parse_args()
-    for net in arguments.nets:
-        if net not in NETS:
-            parser.error(f"there is no network {net}: {', '.join(NETS)}")
-    if not (arguments.peers / "nets.py").is_file():
-        parser.error(f"no nets.py in {arguments.peers}: give --peers, the folder with the scripts that time the peers")
-    for program, what in ((arguments.smelt, "build it (scripts/test.sh), or give --smelt"), (arguments.python, "run the peers' setup.sh")):
-        if not os.access(program, os.X_OK):
-            parser.error(f"no program at {program}: {what}")
-    arguments.nets = arguments.nets or NETS
-    return arguments
+    peers.add_arguments(parser, NETS, seconds=0.6)
+    return peers.parse(parser, NETS, "nets.py")
 
 
 class Peer:
@@ -114,19 +92,6 @@ def dump(arguments, net, folder):
     return module, done.stdout.strip()
 
 
-def smelt_ms(arguments, module, known_but):
-    command = [arguments.smelt, "bench", module, f"--threads={arguments.threads}", f"--seconds={arguments.seconds}", "--json"]
-    if known_but is not None:
-        command.append(f"--constant=all-but:{known_but}")
-    cores = sorted(os.sched_getaffinity(0))[-arguments.threads:]
-    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True,
-                          preexec_fn=lambda: os.sched_setaffinity(0, cores))
-    if done.returncode != 0:
-        lines = [line for line in done.stderr.splitlines() if line.strip()]
-        raise Failed("smelt: " + (lines[-1][:160] if lines else f"exit {done.returncode}"))
-    return json.loads(done.stdout)["median_ms"]
-
-
 def compare(arguments, net, folder):
     """One row of the table. Whatever was started is ended, also when something fails."""
     module, inputs = dump(arguments, net, folder)
@@ -137,8 +102,8 @@ def compare(arguments, net, folder):
             started.append(Peer(arguments, net, name, peer, options, folder))
         for number in range(arguments.rounds):
             print(f"{net}: round {number + 1} of {arguments.rounds}", file=sys.stderr)
-            known.append(smelt_ms(arguments, module, inputs))
-            given.append(smelt_ms(arguments, module, None))
+            known.append(peers.smelt_ms(arguments, module, f"all-but:{inputs}"))
+            given.append(peers.smelt_ms(arguments, module))
             for peer in started:
                 peer.measure(arguments.seconds)
     finally:
@@ -180,7 +145,7 @@ def print_table(arguments, rows):
 def main():
     arguments = read_arguments()
     rows = []
-    for net in arguments.nets:
+    for net in arguments.names:
         with tempfile.TemporaryDirectory() as folder:
             try:
                 rows.append(compare(arguments, net, pathlib.Path(folder)))
