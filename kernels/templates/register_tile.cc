@@ -255,7 +255,7 @@ int64_t SumBlock(const Nest& nest, const std::vector<int64_t>& tile, const machi
   if (few && MatrixBytes(*matrix) > 4 * static_cast<double>(target.LevelBytes(1))) return kRowsInABlock;
   const int64_t columns = axis >= 0 ? std::min(tile[axis], nest.main->axes[axis].extent) : 1;
   const int64_t bytes = std::max<int64_t>(4, hlo::StorageBytes(nest.main->types[0]));
-  const int64_t block = target.LevelBytes(1) / 4 / (columns * bytes);
+  const int64_t block = target.LevelBytes(1) / 8 / (columns * bytes);
   return std::clamp<int64_t>(block / 16 * 16, 32, 512);
 }
 
