@@ -49,10 +49,9 @@ def layer_of_peer(row):
     return next((product for product, extents in PRODUCTS.items() if extents == shape), None)
 
 
-def is_rival(layer, row):
-    if layer in PRODUCTS:
-        return row["format"] == "plain" or row["peer"].split("_")[0] != "onednn"
-    return row["algorithm"] != "winograd"
+def is_rival(row):
+    """Whether it does what Smelt does: the direct sum (oneDNN's Winograd is shown beside it), of matrices that nobody packed before the timing."""
+    return row["algorithm"] != "winograd" and row["format"] != "packed"
 
 
 def peers_round(arguments, folder):
@@ -74,7 +73,7 @@ def peers_round(arguments, folder):
             continue
         # Named after the library: oneDNN's own rows say `peer` by version.
         name = " ".join(word for word in (row["group"], row["algorithm"], row["format"]) if word not in ("-", "plain", "matmul", "direct"))
-        times.setdefault(layer, []).append((name, row["median_ms"], is_rival(layer, {**row, "peer": row["group"]})))
+        times.setdefault(layer, []).append((name, row["median_ms"], is_rival(row)))
     return times, answer["peak"]
 
 

@@ -323,8 +323,7 @@ RegisterTile ChooseRegisterTile(const Nest& nest, const std::vector<int64_t>& ti
                        static_cast<double>(hlo::StorageBytes(main.types[0]));
   const bool crowds = strip > static_cast<double>(target.LevelBytes(0)) / 4;
   const int64_t most_rows = crowds ? kMostRows : kMostRowsOfShortSums;
-  registers.rows = RowsFor(row_extent, std::min({most_rows, most / registers.vectors, one_set ? kRowsOfOneSet : most}),
-                           registers.vectors);
+  registers.rows = RowsFor(row_extent, std::min({most_rows, most / registers.vectors, rows_apart}), registers.vectors);
   const int64_t kept = registers.rows * registers.vectors;
   for (int a = static_cast<int>(main.axes.size()) - 1; a >= 0 && kept < kLatencyAccumulators; --a) {
     if (a == registers.row_axis || !reused(a) || tile[a] * kept > most) continue;

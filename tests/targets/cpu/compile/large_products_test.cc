@@ -45,22 +45,24 @@ TEST(LargeProducts, OfMatricesThatArePackedInBlocksAreTheEvaluators) {
   }
 }
 
-// Four phases of four by four pixels share 8 MB of weights.
-TEST(LargeProducts, OfFewPixelsAreTheEvaluators) {
-  const auto module = hlo::ParseModule(
-      "HloModule m\nENTRY e { x = f32[1,4,4,520] parameter(0)  w = f32[4,4,520,260] parameter(1)  ROOT c = "
-      "f32[1,8,8,260] convolution(x, w), window={size=4x4 pad=2_2x2_2 lhs_dilate=2x2}, dim_labels=b01f_01io->b01f }");
+void ConvolutionAgrees(const std::string& instructions) {
+  const auto module = hlo::ParseModule(absl::StrCat("HloModule m\nENTRY e { ", instructions, " }"));
   ASSERT_TRUE(module.ok()) << module.status();
   for (const int threads : {1, 2}) Agrees(**module, threads);
 }
 
+// Four phases of four by four pixels share 8 MB of weights.
+TEST(LargeProducts, OfFewPixelsAreTheEvaluators) {
+  ConvolutionAgrees(
+      "x = f32[1,4,4,520] parameter(0)  w = f32[4,4,520,260] parameter(1)  ROOT c = f32[1,8,8,260] convolution(x, w), "
+      "window={size=4x4 pad=2_2x2_2 lhs_dilate=2x2}, dim_labels=b01f_01io->b01f");
+}
+
 // Seven lines, two at a time.
 TEST(LargeProducts, OfSmallPicturesAreTheEvaluators) {
-  const auto module = hlo::ParseModule(
-      "HloModule m\nENTRY e { x = f32[2,7,7,300] parameter(0)  w = f32[3,3,300,500] parameter(1)  ROOT c = "
-      "f32[2,7,7,500] convolution(x, w), window={size=3x3 pad=1_1x1_1}, dim_labels=b01f_01io->b01f }");
-  ASSERT_TRUE(module.ok()) << module.status();
-  for (const int threads : {1, 2}) Agrees(**module, threads);
+  ConvolutionAgrees(
+      "x = f32[2,7,7,300] parameter(0)  w = f32[3,3,300,500] parameter(1)  ROOT c = f32[2,7,7,500] convolution(x, w), "
+      "window={size=3x3 pad=1_1x1_1}, dim_labels=b01f_01io->b01f");
 }
 
 }  // namespace
