@@ -13,6 +13,7 @@
 #include "absl/status/statusor.h"
 #include "hlo/evaluator/evaluation.h"
 #include "hlo/evaluator/lapack/library.h"
+#include "hlo/evaluator/type_of.h"
 #include "hlo/lapack_call.h"
 
 namespace smelt::hlo {
@@ -89,14 +90,6 @@ class LapackJob {
   std::vector<int64_t> batch_;
   std::vector<std::shared_ptr<Literal>> results_;
 };
-
-template <typename T>
-constexpr PrimitiveType TypeOf() {
-  if constexpr (std::is_same_v<T, float>) return PrimitiveType::kF32;
-  if constexpr (std::is_same_v<T, double>) return PrimitiveType::kF64;
-  if constexpr (std::is_same_v<T, std::complex<float>>) return PrimitiveType::kC64;
-  if constexpr (std::is_same_v<T, std::complex<double>>) return PrimitiveType::kC128;
-}
 
 // Calls `run(work, length)` twice: with a length of -1 LAPACK answers with the length that it wants.
 template <typename T, typename Run>
