@@ -66,9 +66,19 @@ int64_t InnermostOf(const hlo::Shape& shape) {
   return last;
 }
 
-// Concatenated along rows that are shorter than a vector.
+// Concatenated to starts of gathers alone, which read each part at a place that is known.
+bool GivesStarts(const Instruction& concatenate) {
+  const int64_t along = concatenate.attributes<hlo::DimensionsAttributes>().dimensions[0];
+  const auto starts = [&](const Instruction* user) {
+    return user->opcode() == Opcode::kGather && user->operand(0) != &concatenate &&
+           user->attributes<hlo::GatherAttributes>().index_vector_dim == along;
+  };
+  return !concatenate.users().empty() && std::all_of(concatenate.users().begin(), concatenate.users().end(), starts);
+}
+
+// Concatenated along rows that are shorter than a vector, by elements that look for their part.
 bool ConcatenatesShortRows(const Instruction& instruction) {
-  if (instruction.opcode() != Opcode::kConcatenate) return false;
+  if (instruction.opcode() != Opcode::kConcatenate || GivesStarts(instruction)) return false;
   const int64_t along = instruction.attributes<hlo::DimensionsAttributes>().dimensions[0];
   return along >= InnermostOf(instruction.shape()) && instruction.shape().dimensions[along] < 16;
 }

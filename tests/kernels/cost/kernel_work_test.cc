@@ -64,6 +64,20 @@ TEST(KernelWork, WhereASliceStartsIsComputedOnceForAllOfIt) {
   EXPECT_EQ(work.operations[KernelWork::kSingles], 0);
 }
 
+// Places in a picture: the gather reads y and x, not an element of their stack.
+TEST(KernelWork, StartsOfAGatherAreReadAsParts) {
+  const auto singles = [](const std::string& root) {
+    return Of("ENTRY e { x = f32[256,256] parameter(0)  i = s32[4096,1] parameter(1)  j = s32[4096,1] parameter(2)  "
+              "s = s32[4096,2] concatenate(i, j), dimensions={1}  ROOT y = " +
+              root + " }")
+        .operations[KernelWork::kSingles];
+  };
+  EXPECT_EQ(singles("f32[4096] gather(x, s), offset_dims={}, collapsed_slice_dims={0,1}, start_index_map={0,1}, "
+                    "index_vector_dim=1, slice_sizes={1,1}"),
+            4096);
+  EXPECT_EQ(singles("s32[4096,2] negate(s)"), 2 * 4096);
+}
+
 // Vectors go over the rows of a stack that is written; one that is read on is put together element by element.
 TEST(KernelWork, AStackAlongShortRowsIsWrittenInVectors) {
   const std::string parts =
