@@ -29,6 +29,9 @@ constexpr int64_t kShortSums = 128;
 // overlap.
 constexpr int64_t kWindowLines = 4;
 
+// Results of a plain sum that lie inside the axis of its vectors and are computed together, as distances to a few points.
+constexpr int64_t kNearResults = 8;
+
 int64_t RoundUp(int64_t value, int64_t multiple) { return (value + multiple - 1) / multiple * multiple; }
 
 // Whether what is computed once a row goes in vectors over several rows: some sum is short, or the row itself.
@@ -218,8 +221,10 @@ std::vector<std::vector<int64_t>> TilesOfOneThread(const Nest& nest, const machi
       break;
   }
   for (int axis : {whole.row_axis, whole.plane_axis}) {
-    // Inside the axis of the vectors it would keep the elements of each apart in the block of partial sums.
-    if (axis >= 0 && (IsContraction(main) || axis < whole.vector_axis)) tile[axis] = shape[axis];
+    if (axis < 0) continue;
+    // Inside the axis of the vectors a row's results are stored apart: few of them fill the lines that they share.
+    const bool near = axis < whole.vector_axis || shape[axis] <= kNearResults;
+    if (IsContraction(main) || near) tile[axis] = shape[axis];
   }
   columns = std::min(extent, whole.width());
   std::vector<std::vector<int64_t>> tiles{tile};

@@ -1,6 +1,7 @@
 #include "kernels/templates/register_tile.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "kernels/templates/templates.h"
 
@@ -95,6 +96,38 @@ int64_t RowsFor(int64_t extent, int64_t limit, int64_t vectors) {
     best_cycles = cycles;
   }
   return best;
+}
+
+// Vectors and rows of a sum over columns, which keeps a few vectors in flight, or of a window, whose neighbouring rows
+// share what they read. Rows inside the axis of the vectors are stored between each other, one vector of each at a time.
+void TileOfShortSum(int64_t width, int64_t row_extent, int64_t accumulators, const machine::Machine& target,
+                    RegisterTile& registers) {
+  const int64_t wanted = std::max<int64_t>(1, (width + registers.lanes - 1) / registers.lanes);
+  const int64_t most = registers.row_axis > registers.vector_axis ? 1 : 2;
+  registers.vectors = std::min<int64_t>(wanted, row_extent > 1 ? most : 4);
+  // Taps of a window stay in registers too, so that fewer accumulators mean fewer rows.
+  const int64_t rows = accumulators > 0 ? std::max<int64_t>(4 * accumulators / MostAccumulators(target), 1) : 4;
+  registers.rows = EvenRows(row_extent, std::min<int64_t>(rows, 4));
+}
+
+// Vectors and rows of a product whose tile has `width` columns and `row_extent` rows, for `most` accumulators. A stream
+// wants long runs of each row.
+void TileOfProduct(const te::Operation& main, const std::vector<Access>& accesses, int64_t width, int64_t row_extent,
+                   int64_t most, bool streams, const machine::Machine& target, RegisterTile& registers) {
+  const int64_t wanted = std::max<int64_t>(1, (width + registers.lanes - 1) / registers.lanes);
+  const bool one_set = RowsShareASet(accesses, main, registers.row_axis, registers.vector_axis) &&
+                       EnoughForThreads(main.axes[registers.row_axis].extent, main.axes[registers.vector_axis].extent,
+                                        4 * registers.lanes, std::max(target.threads, 1));
+  const int64_t rows_apart = one_set ? std::min(row_extent, kRowsOfOneSet) : row_extent;
+  const auto& shapes = target.vector_registers >= 32 ? kManyRegisters : kFewRegisters;
+  const BlockShape* shape = std::begin(shapes);
+  while (shape->rows > rows_apart || (streams && shape + 1 != std::end(shapes) && shape->vectors < 4)) ++shape;
+  registers.vectors = std::min({wanted, shape->vectors, most});
+  const double strip = Steps(main) / Elements(main) * static_cast<double>(registers.width()) *
+                       static_cast<double>(hlo::StorageBytes(main.types[0]));
+  const bool crowds = strip > static_cast<double>(target.LevelBytes(0)) / 4;
+  const int64_t most_rows = crowds ? kMostRows : kMostRowsOfShortSums;
+  registers.rows = RowsFor(row_extent, std::min({most_rows, most / registers.vectors, rows_apart}), registers.vectors);
 }
 
 }  // namespace
@@ -295,50 +328,30 @@ RegisterTile ChooseRegisterTile(const Nest& nest, const std::vector<int64_t>& ti
     if (!reused(a)) continue;
     if (registers.row_axis < 0 || tile[registers.row_axis] < 3) registers.row_axis = a;
   }
-  const int64_t width = tile[registers.vector_axis];
-  const int64_t wanted = std::max<int64_t>(1, (width + registers.lanes - 1) / registers.lanes);
   const int64_t row_extent = registers.row_axis >= 0 ? tile[registers.row_axis] : 1;
   const bool windowed = main.tag == "reduce-window" || Steps(main) / Elements(main) < 32;
   if (!IsContraction(main) || windowed) {
-    // Sums over columns keep a few vectors in flight; windows share what neighbouring rows read.
-    registers.vectors = std::min<int64_t>(wanted, row_extent > 1 ? 1 : 4);
-    // Taps of a window stay in registers too, so that fewer accumulators mean fewer rows.
-    const int64_t rows = accumulators > 0 ? std::max<int64_t>(4 * accumulators / MostAccumulators(target), 1) : 4;
-    registers.rows = EvenRows(row_extent, std::min<int64_t>(rows, 4));
-    if (wanted >= 2 && row_extent > 1) registers.vectors = 2;
+    TileOfShortSum(tile[registers.vector_axis], row_extent, accumulators, target, registers);
     return registers;
   }
   const int64_t most = accumulators > 0 ? std::min(accumulators, MostAccumulators(target)) : MostAccumulators(target);
-  const auto& shapes = target.vector_registers >= 32 ? kManyRegisters : kFewRegisters;
-  const BlockShape* shape = std::begin(shapes);
-  // A stream wants long runs of each row.
   const bool streams = SharesAStream(nest, registers.vector_axis, target);
-  const bool one_set = RowsShareASet(accesses, main, registers.row_axis, registers.vector_axis) &&
-                       EnoughForThreads(main.axes[registers.row_axis].extent, main.axes[registers.vector_axis].extent,
-                                        4 * registers.lanes, std::max(target.threads, 1));
-  const int64_t rows_apart = one_set ? std::min(row_extent, kRowsOfOneSet) : row_extent;
-  while (shape->rows > rows_apart || (streams && shape + 1 != std::end(shapes) && shape->vectors < 4)) ++shape;
-  registers.vectors = std::min({wanted, shape->vectors, most});
-  const double strip = Steps(main) / Elements(main) * static_cast<double>(registers.width()) *
-                       static_cast<double>(hlo::StorageBytes(main.types[0]));
-  const bool crowds = strip > static_cast<double>(target.LevelBytes(0)) / 4;
-  const int64_t most_rows = crowds ? kMostRows : kMostRowsOfShortSums;
-  registers.rows = RowsFor(row_extent, std::min({most_rows, most / registers.vectors, rows_apart}), registers.vectors);
+  TileOfProduct(main, accesses, tile[registers.vector_axis], row_extent, most, streams, target, registers);
   const int64_t kept = registers.rows * registers.vectors;
-  for (int a = static_cast<int>(main.axes.size()) - 1; a >= 0 && kept < kLatencyAccumulators; --a) {
-    if (a == registers.row_axis || !reused(a) || tile[a] * kept > most) continue;
-    registers.plane_axis = a;
-    registers.planes = tile[a];
-    break;
+  const auto second_axis = [&](int64_t most_planes) {
+    for (int a = static_cast<int>(main.axes.size()) - 1; a >= 0; --a) {
+      if (a != registers.row_axis && reused(a) && tile[a] <= most_planes) return a;
+    }
+    return -1;
+  };
+  if (kept < kLatencyAccumulators) {
+    registers.plane_axis = second_axis(most / kept);
+    if (registers.plane_axis >= 0) registers.planes = tile[registers.plane_axis];
   }
-  // Lines of a small picture, two at a time: a block of the sum goes by half as often.
-  if (registers.plane_axis >= 0 || streams || 2 * kept > most || FormOf(nest, target) != TiledForm::kBlocked)
-    return registers;
-  for (int a = static_cast<int>(main.axes.size()) - 1; a >= 0; --a) {
-    if (a == registers.row_axis || !reused(a) || tile[a] < 2) continue;
-    registers.plane_axis = a;
-    registers.planes = 2;
-    break;
+  if (registers.plane_axis < 0 && !streams && 2 * kept <= most && FormOf(nest, target) == TiledForm::kBlocked) {
+    // Lines of a small picture, two at a time: a block of the sum goes by half as often.
+    registers.plane_axis = second_axis(std::numeric_limits<int64_t>::max());
+    if (registers.plane_axis >= 0) registers.planes = 2;
   }
   return registers;
 }

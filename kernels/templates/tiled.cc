@@ -37,11 +37,11 @@ class TiledNest {
     SMELT_RETURN_IF_ERROR(SplitRoot());
     for (const std::string& sum : sums_) SMELT_RETURN_IF_ERROR(ScheduleSum(sum));
     SMELT_RETURN_IF_ERROR(Pack());
-    if (const std::optional<WidthVectors> width = WidthVectorsOf(input_.nest)) {
-      SMELT_RETURN_IF_ERROR(StoreInnermost(width->input->name, width->input->shape.size(), width->dimension));
-      for (const std::string& sum : sums_) {
-        SMELT_RETURN_IF_ERROR(StoreInnermost(sum, main_.axes.size(), registers_.vector_axis));
-      }
+    const std::optional<WidthVectors> width = WidthVectorsOf(input_.nest);
+    if (width) SMELT_RETURN_IF_ERROR(StoreInnermost(width->input->name, width->input->shape.size(), width->dimension));
+    if (!width && !KeepsSumsInsideVectors()) return absl::OkStatus();
+    for (const std::string& sum : sums_) {
+      SMELT_RETURN_IF_ERROR(StoreInnermost(sum, main_.axes.size(), registers_.vector_axis));
     }
     return absl::OkStatus();
   }
@@ -61,6 +61,15 @@ class TiledNest {
 
   bool IsRow(size_t axis) const {
     return static_cast<int>(axis) == registers_.row_axis || static_cast<int>(axis) == registers_.plane_axis;
+  }
+
+  // Whether an axis inside that of the vectors has several accumulators, which would keep the elements of each apart.
+  bool KeepsSumsInsideVectors() const {
+    if (registers_.vector_axis < 0) return false;
+    for (size_t axis = registers_.vector_axis + 1; axis < main_.axes.size(); ++axis) {
+      if (std::min(input_.tile[axis], main_.axes[axis].extent) > 1) return true;
+    }
+    return false;
   }
 
   absl::Status StoreInnermost(const std::string& stage, size_t rank, int dimension) {

@@ -161,6 +161,18 @@ TEST(Structure, SumsWhoseReadsJumpALittleAreInVectors) {
   }
 }
 
+// Distances of many points to four: the four of a point are computed together, each point in a lane of the four sums.
+TEST(Structure, FewResultsInsideTheVectorsAreComputedTogether) {
+  const machine::Machine target;
+  const std::unique_ptr<hlo::Module> module = ParseSnippet(Find("DistancesToFewPoints"));
+  const Tile tile = EnumerateTiles(*module->entry(), target, 1)->front();
+  EXPECT_EQ(tile.extents.back(), 4);
+  const auto lowered = lower::Lower(*ScheduleForTile(*module->entry(), tile, target), {});
+  ASSERT_TRUE(lowered.ok()) << lowered.status();
+  // Whole sums, side by side.
+  EXPECT_THAT(ir::ToString(*lowered), ::testing::ContainsRegex("reduce_[0-9]+\\.local\\[ramp\\(0, 1, [0-9]+\\)\\] ="));
+}
+
 // A stage of a scan has axes that its reader lacks: all of them lie inside.
 TEST(Rows, StagesOfAScanBackwardsAreInVectors) {
   const machine::Machine target;
