@@ -54,6 +54,7 @@ std::string Shipped(const std::string& name) { return std::string(SMELT_SOURCE_D
 TEST(ModelTargets, TheShippedModelsSayWhoseKernelsTheyPredict) {
   EXPECT_EQ(LoadModel(Shipped("cpu.smeltmodel"))->target, "cpu:rocketlake,threads=1");
   EXPECT_EQ(LoadModel(Shipped("cpu-znver4.smeltmodel"))->target, "cpu:znver4,threads=1");
+  EXPECT_EQ(LoadModel(Shipped("cpu-cascadelake.smeltmodel"))->target, "cpu:cascadelake,threads=1");
   EXPECT_EQ(LoadModel(Shipped("xla-cpu.smeltmodel"))->target, "xla:znver5,threads=1");
   EXPECT_THAT(LoadModel(Shipped("xla-cpu.smeltmodel"))->summary, HasSubstr("for xla:znver5,threads=1"));
 }
@@ -77,10 +78,11 @@ TEST(ModelTargets, TheShippedModelIsThatOfTheNearestMachine) {
   };
   EXPECT_EQ(nearest(cpu::ParseTarget("cpu:znver4,threads=1").value()), "cpu-znver4.smeltmodel");
   EXPECT_EQ(nearest(cpu::ParseTarget("cpu:rocketlake,threads=1").value()), "cpu.smeltmodel");
+  EXPECT_EQ(nearest(cpu::ParseTarget("cpu:cascadelake,threads=1").value()), "cpu-cascadelake.smeltmodel");
   // A stranger with the figures of one of them.
   machine::Machine stranger;
   stranger.name = "stranger";
-  for (const char* file : {"cpu.smeltmodel", "cpu-znver4.smeltmodel"}) {
+  for (const char* file : {"cpu.smeltmodel", "cpu-znver4.smeltmodel", "cpu-cascadelake.smeltmodel"}) {
     ASSERT_TRUE(stranger.SetFigures(LoadModel(Shipped(file))->target_figures).ok());
     EXPECT_EQ(nearest(stranger), file);
   }
