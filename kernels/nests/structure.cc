@@ -20,6 +20,8 @@ using te::UnaryOp;
 
 // More places than this where an operation would be computed anew, and it is kept whatever it costs: expressions grow.
 constexpr size_t kContextLimit = 24;
+// Reads of one sum that are followed to what they come down to.
+constexpr size_t kLookAhead = 128;
 // Arithmetic per element whose repetition outweighs a store and a load in the nearest cache, and in memory.
 constexpr double kKeepNear = 24;
 constexpr double kKeepFar = 120;
@@ -211,7 +213,7 @@ class Analysis {
     const bool near = depth > 0 && depth < static_cast<int>(structure_.nests[nest].root->axes.size());
     if (!Keep(*operation, contexts, near)) {
       structure_.inlined.push_back(operation);
-      Inline(*operation, contexts);
+      Inline(contexts);
       return;
     }
     Record(operation);
@@ -237,7 +239,7 @@ class Analysis {
       return true;
     };
     if (!outputs_.contains(result.get()) && contexts.size() == 1) {
-      Inline(*result, contexts);
+      Inline(contexts);
       if (matches(pending_[output.get()])) {
         structure_.inlined.push_back(result);
         Record(output);
@@ -294,32 +296,58 @@ class Analysis {
     return near || elements * 8 <= evaluations || waste >= kKeepFar;
   }
 
-  // Reads made at `contexts` go on to the operands at the indices that follow.
-  void Inline(const Operation& operation, const std::vector<Access>& contexts) {
-    const std::vector<Access> reads = DirectReads(operation.shared_from_this());
-    for (const Access& context : contexts) {
-      std::vector<std::pair<Expr, Expr>> replacements;
-      for (size_t i = 0; i < operation.axes.size(); ++i) {
-        replacements.emplace_back(operation.axes[i].var, context.indices[i]);
-      }
-      for (const Access& read : reads) {
-        std::vector<Expr> indices;
-        for (const Expr& index : read.indices) indices.push_back(te::Substitute(index, replacements));
-        AddPending({context.reader, read.tensor, read.output, std::move(indices)});
-      }
-    }
-  }
-
-  void AddPending(Access access) {
-    std::vector<Access>& list = pending_[access.tensor.get()];
-    for (const Access& other : list) {
-      if (other.reader != access.reader || other.output != access.output) continue;
+  static void AddNew(Access access, std::vector<Access>* list) {
+    for (const Access& other : *list) {
+      if (other.reader != access.reader || other.tensor != access.tensor || other.output != access.output) continue;
       bool same = true;
       for (size_t i = 0; i < access.indices.size(); ++i) same = same && access.indices[i].Same(other.indices[i]);
       if (same) return;
     }
-    list.push_back(std::move(access));
+    list->push_back(std::move(access));
   }
+
+  // The reads that a read of an elementwise operation comes down to where that is inlined.
+  static std::vector<Access> ReadsThrough(const Access& context) {
+    const OperationRef& operation = context.tensor;
+    std::vector<std::pair<Expr, Expr>> replacements;
+    for (size_t i = 0; i < operation->axes.size(); ++i)
+      replacements.emplace_back(operation->axes[i].var, context.indices[i]);
+    std::vector<Access> reads;
+    for (const Access& read : DirectReads(operation)) {
+      std::vector<Expr> indices;
+      for (const Expr& index : read.indices) indices.push_back(te::Substitute(index, replacements));
+      reads.push_back({context.reader, read.tensor, read.output, std::move(indices)});
+    }
+    return reads;
+  }
+
+  // Reads made at `contexts` go on to the operands at the indices that follow.
+  void Inline(const std::vector<Access>& contexts) {
+    for (const Access& context : contexts) {
+      for (Access& read : ReadsThrough(context)) AddPending(std::move(read));
+    }
+  }
+
+  // The reads of a sum before it is placed, as they will be then: through what is computed beside it, as far as a short
+  // look goes.
+  std::vector<Access> ReadsToCome(const Operation& sum) {
+    std::vector<Access> reads, seen = DirectReads(sum.shared_from_this());
+    for (size_t i = 0; i < seen.size(); ++i) {
+      const Access read = seen[i];
+      const Operation& producer = *read.tensor;
+      const bool placed_alone = producer.kind == te::OperationKind::kPlaceholder || producer.IsReduction() ||
+                                producer.tag == te::kWinogradResult || FindWinogradField(producer) != nullptr ||
+                                outputs_.contains(&producer);
+      if (placed_alone || seen.size() > kLookAhead || Keep(producer, {read}, false)) {
+        reads.push_back(read);
+        continue;
+      }
+      for (Access& further : ReadsThrough(read)) AddNew(std::move(further), &seen);
+    }
+    return reads;
+  }
+
+  void AddPending(Access access) { AddNew(std::move(access), &pending_[access.tensor.get()]); }
 
   void AddReads(const OperationRef& operation) {
     for (Access& read : DirectReads(operation)) AddPending(std::move(read));
@@ -403,8 +431,8 @@ class Analysis {
 
   // Whether the results that follow each other in memory, which vectors would run over, are those of different rounds
   // of the outer loops: inside these, one is summed at a time, and each step of it lies far from the one before.
-  bool LosesVectors(const Operation& operation, const std::vector<Access>& contexts, int depth) const {
-    const std::vector<Access> reads = DirectReads(operation.shared_from_this());
+  bool LosesVectors(const Operation& operation, const std::vector<Access>& contexts, int depth) {
+    const std::vector<Access> reads = ReadsToCome(operation);
     const int axis = VectorAxis(operation, reads);
     const bool far_apart = std::any_of(reads.begin(), reads.end(), [&](const Access& read) {
       const std::optional<int64_t> step = Stride(read, operation.reduce_axes.back().var);
@@ -422,7 +450,7 @@ class Analysis {
     return std::any_of(nest.attached.begin(), nest.attached.end(), [](const Attached& a) { return a.depth == 0; });
   }
 
-  NestKind KindOfReduction(const Operation& operation) const {
+  NestKind KindOfReduction(const Operation& operation) {
     if (Elements(operation) == 1) return NestKind::kRowReduction;
     if (IsContraction(operation)) return NestKind::kTiled;
     std::vector<Access> accesses;
@@ -431,7 +459,7 @@ class Analysis {
         if (access.reader.get() == &operation) accesses.push_back(access);
       }
     }
-    if (accesses.empty()) accesses = DirectReads(operation.shared_from_this());
+    if (accesses.empty()) accesses = ReadsToCome(operation);
     return VectorAxis(operation, accesses) >= 0 ? NestKind::kTiled : NestKind::kRowReduction;
   }
 

@@ -29,7 +29,7 @@ constexpr int64_t kShortSums = 128;
 // overlap.
 constexpr int64_t kWindowLines = 4;
 
-// Results of a plain sum that lie inside the axis of its vectors and are computed together, as distances to a few points.
+// Results of a plain sum that lie inside the axis of its vectors and are computed together: distances to a few points.
 constexpr int64_t kNearResults = 8;
 
 int64_t RoundUp(int64_t value, int64_t multiple) { return (value + multiple - 1) / multiple * multiple; }

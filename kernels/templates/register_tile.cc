@@ -99,7 +99,7 @@ int64_t RowsFor(int64_t extent, int64_t limit, int64_t vectors) {
 }
 
 // Vectors and rows of a sum over columns, which keeps a few vectors in flight, or of a window, whose neighbouring rows
-// share what they read. Rows inside the axis of the vectors are stored between each other, one vector of each at a time.
+// share what they read. Rows inside the axis of the vectors are stored between each other, a vector of each at a time.
 void TileOfShortSum(int64_t width, int64_t row_extent, int64_t accumulators, const machine::Machine& target,
                     RegisterTile& registers) {
   const int64_t wanted = std::max<int64_t>(1, (width + registers.lanes - 1) / registers.lanes);

@@ -219,6 +219,10 @@ const std::vector<Snippet>* MakeSnippets() {
           b = f32[5,40,4,3] broadcast(x), dimensions={0,1,3}  d = f32[5,40,4,3] broadcast(c), dimensions={2,3}
           s = f32[5,40,4,3] subtract(b, d)  q = f32[5,40,4,3] multiply(s, s)
           ROOT r = f32[5,40,4] reduce(q, z), dimensions={3}, to_apply=add)"},
+      {"RootsOfDistances", R"(x = f32[5,40,3] parameter(0)  c = f32[4,3] parameter(1)  z = f32[] constant(0)
+          b = f32[5,40,4,3] broadcast(x), dimensions={0,1,3}  d = f32[5,40,4,3] broadcast(c), dimensions={2,3}
+          s = f32[5,40,4,3] subtract(b, d)  q = f32[5,40,4,3] multiply(s, s)
+          t = f32[5,40,4] reduce(q, z), dimensions={3}, to_apply=add  ROOT r = f32[5,40,4] sqrt(t))"},
       {"SumOfPixels",
        "x = f32[2,20,20,3] parameter(0)  z = f32[] constant(0)  ROOT r = f32[2] reduce(x, z), dimensions={1,2,3}, "
        "to_apply=add"},

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "absl/strings/str_format.h"
 #include "hlo/text/parser.h"
 #include "kernels/lower/lower.h"
 #include "kernels/nests/structure.h"
@@ -142,12 +143,10 @@ TEST(RowReduction, AShortSumFillsItsVectorsWithResults) {
     return ScheduleForTile(*module->entry(), tile, target)->ToString();
   };
   using ::testing::HasSubstr, ::testing::Not, ::testing::AllOf;
-  for (const char* snippet : {"ShortSum", "ShortSumOfTwoAxes", "ShortSumOfDistances"})
+  for (const char* snippet : {"ShortSum", "ShortSumOfTwoAxes", "ShortSumOfDistances", "SumOfPairs"})
     EXPECT_THAT(schedule_of(snippet), AllOf(HasSubstr("vectorize"), HasSubstr("unroll"), Not(HasSubstr("rfactor"))));
   // Lanes that lie seven elements apart would be loaded one by one: vectors of partial sums.
   EXPECT_THAT(schedule_of("ShortSumWide"), HasSubstr("rfactor"));
-  // Along the results it could go in vectors as well, but one is computed at a time.
-  EXPECT_THAT(schedule_of("SumOfPairs"), HasSubstr("rfactor"));
 }
 
 // Group norms, forces on points, images of three channels: neither the results nor what they sum lie side by side.
@@ -164,13 +163,31 @@ TEST(Structure, SumsWhoseReadsJumpALittleAreInVectors) {
 // Distances of many points to four: the four of a point are computed together, each point in a lane of the four sums.
 TEST(Structure, FewResultsInsideTheVectorsAreComputedTogether) {
   const machine::Machine target;
-  const std::unique_ptr<hlo::Module> module = ParseSnippet(Find("DistancesToFewPoints"));
-  const Tile tile = EnumerateTiles(*module->entry(), target, 1)->front();
-  EXPECT_EQ(tile.extents.back(), 4);
-  const auto lowered = lower::Lower(*ScheduleForTile(*module->entry(), tile, target), {});
-  ASSERT_TRUE(lowered.ok()) << lowered.status();
-  // Whole sums, side by side.
-  EXPECT_THAT(ir::ToString(*lowered), ::testing::ContainsRegex("reduce_[0-9]+\\.local\\[ramp\\(0, 1, [0-9]+\\)\\] ="));
+  for (const char* snippet : {"DistancesToFewPoints", "RootsOfDistances"}) {
+    const std::unique_ptr<hlo::Module> module = ParseSnippet(Find(snippet));
+    const Tile tile = EnumerateTiles(*module->entry(), target, 1)->front();
+    EXPECT_EQ(tile.extents.back(), 4) << snippet;
+    const auto lowered = lower::Lower(*ScheduleForTile(*module->entry(), tile, target), {});
+    ASSERT_TRUE(lowered.ok()) << lowered.status();
+    // Whole sums, side by side.
+    EXPECT_THAT(ir::ToString(*lowered),
+                ::testing::ContainsRegex("reduce_[0-9]+(\\.local)?\\[ramp\\(0, 1, [0-9]+\\)\\] ="));
+  }
+}
+
+// Each value is read twice by the next one: 2^60 ways lead from the sum to x.
+TEST(Structure, ALookThroughWhatASumReadsPassesEachValueOnce) {
+  std::string text =
+      "HloModule m\nadd { a = f32[] parameter(0)  b = f32[] parameter(1)  ROOT r = f32[] add(a, b) }\n"
+      "ENTRY e {\n v0 = f32[40,30] parameter(0)\n";
+  for (int i = 0; i < 60; ++i)
+    absl::StrAppendFormat(&text, " n%d = f32[40,30] negate(v%d)\n v%d = f32[40,30] add(v%d, n%d)\n", i, i, i + 1, i, i);
+  text +=
+      " z = f32[] constant(0)\n s = f32[40] reduce(v60, z), dimensions={1}, to_apply=add\n"
+      " ROOT r = f32[40] negate(s)\n}\n";
+  const auto module = hlo::ParseModule(text);
+  ASSERT_TRUE(module.ok()) << module.status();
+  EXPECT_EQ(AnalyseStructure(te::FromHlo(*(*module)->entry()).value()).nests.size(), 1);
 }
 
 // A stage of a scan has axes that its reader lacks: all of them lie inside.
