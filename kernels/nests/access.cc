@@ -19,6 +19,14 @@ bool DependsOn(const Access& access, const Expr& variable) {
                      [&](const Expr& index) { return DependsOn(index, variable); });
 }
 
+bool IsPositionData(const Access& access) {
+  bool is_data = false;
+  for (const Expr& index : access.indices) {
+    te::Visit(index, [&](const Expr& e) { is_data = is_data || e->kind == ExprKind::kTensorRead; });
+  }
+  return is_data;
+}
+
 std::optional<int64_t> Coefficient(const Expr& expression, const Expr& variable) {
   if (expression.Same(variable)) return 1;
   if (expression->kind == ExprKind::kBinary) {

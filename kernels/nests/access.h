@@ -21,6 +21,9 @@ bool DependsOn(const te::Expr& expression, const te::Expr& variable);
 // Whether the variable decides which element is read.
 bool DependsOn(const Access& access, const te::Expr& variable);
 
+// Whether data decides which element is read.
+bool IsPositionData(const Access& access);
+
 // Coefficient of the variable where the expression is linear in it; nothing where it is not (a division, a position
 // that is data).
 std::optional<int64_t> Coefficient(const te::Expr& expression, const te::Expr& variable);

@@ -27,6 +27,10 @@ constexpr double kKeepNear = 24;
 constexpr double kKeepFar = 120;
 // Taps of a window whose code is unrolled whole, so that what lies beyond the border is known when it is compiled.
 constexpr double kUnrolledTaps = 25;
+// Times that a sum reads each of a few elements of a large array from which on a copy of these pays: where the sum's
+// vectors run along memory, and where they do not.
+constexpr double kPickedPasses = 32;
+constexpr double kPickedPassesApart = 8;
 // Scratch of one iteration that is still near.
 constexpr double kNearElements = 32 * 1024;
 
@@ -141,6 +145,13 @@ const WinogradField* FindWinogradField(const Operation& operation) {
   return nullptr;
 }
 
+// The elements of the largest array that an operation reads.
+double ElementsRead(const OperationRef& operation) {
+  double elements = 0;
+  for (const OperationRef& input : operation->Inputs()) elements = std::max(elements, Elements(*input));
+  return elements;
+}
+
 class Analysis {
  public:
   explicit Analysis(te::Graph graph) { structure_.graph = std::move(graph); }
@@ -148,7 +159,10 @@ class Analysis {
   Structure Run() {
     const std::vector<OperationRef>& operations = structure_.graph.operations;
     for (const te::Tensor& output : structure_.graph.outputs) outputs_.insert(output.op.get());
-    for (const OperationRef& operation : operations) chain_cost_[operation.get()] = ChainCost(*operation);
+    for (const OperationRef& operation : operations) {
+      chain_cost_[operation.get()] = ChainCost(*operation);
+      if (Picks(operation)) picks_.insert(operation.get());
+    }
     for (size_t i = operations.size(); i-- > 0;) {
       const OperationRef& operation = operations[i];
       if (operation->kind == te::OperationKind::kPlaceholder) {
@@ -176,6 +190,30 @@ class Analysis {
       if (!input->IsReduction()) cost += chain_cost_[input.get()];
     }
     return std::min(cost, 1e6);
+  }
+
+  // Whether it moves a part of a larger array, or what data points at: a layer's weights in a stack of them, the pages
+  // of a cache. A sum that packs what it reads could not tell this part from the rest.
+  bool Picks(const OperationRef& operation) const {
+    if (operation->kind == te::OperationKind::kPlaceholder || operation->IsReduction() || BodyCost(*operation) > 0)
+      return false;
+    if (ElementsRead(operation) >= 2 * Elements(*operation)) return true;
+    for (const Access& read : DirectReads(operation)) {
+      if (picks_.contains(read.tensor.get()) || IsPositionData(read)) return true;
+    }
+    return false;
+  }
+
+  // Whether a contraction reads the part so often along its vectors that it is worth a copy.
+  bool IsWorthPicking(const Operation& operation, const std::vector<Access>& contexts) const {
+    if (!picks_.contains(&operation)) return false;
+    return std::any_of(contexts.begin(), contexts.end(), [&](const Access& context) {
+      if (!IsContraction(*context.reader)) return false;
+      const te::Expr& last = context.reader->axes.back().var;
+      if (!DependsOn(context, last)) return false;
+      const double passes = Stride(context, last) == 1 ? kPickedPasses : kPickedPassesApart;
+      return Evaluations(context) >= passes * Elements(operation);
+    });
   }
 
   // The reads of `operation` by what is already placed become the accesses of those nests.
@@ -270,7 +308,7 @@ class Analysis {
     if (contexts.size() > kContextLimit) return true;
     const double own = BodyCost(operation);
     // Movement alone is index arithmetic wherever it is read.
-    if (own == 0 && operation.tag != te::kReadAgain) return false;
+    if (own == 0 && operation.tag != te::kReadAgain) return IsWorthPicking(operation, contexts);
     // Partition takes the border out of the steady part of its loops.
     if (IsBorder(operation) && own == chain_cost_[&operation] &&
         std::all_of(contexts.begin(), contexts.end(), [](const Access& c) { return IsDepthwiseWindow(c.reader); })) {
@@ -519,7 +557,7 @@ class Analysis {
   }
 
   Structure structure_;
-  absl::flat_hash_set<const Operation*> outputs_;
+  absl::flat_hash_set<const Operation*> outputs_, picks_;
   absl::flat_hash_map<const Operation*, double> chain_cost_;
   absl::flat_hash_map<const Operation*, std::vector<Access>> pending_;
   absl::flat_hash_map<const Operation*, Place> places_;

@@ -187,6 +187,8 @@ Panel PanelOf(const Structure& structure, const Nest& nest, const te::Operation&
   const bool along = stride && *stride == 1;
   // Depthwise: every read runs along the vectors and nothing is shared.
   const bool cheap = LinesAreFar(sum, *access) || IsKnown(*access->tensor, known);
+  // A copy would be of all that data may point at.
+  if (IsPositionData(*access)) return none;
   const double passes = !along ? kGatheredPasses : cheap ? kFarPasses : kPackedPasses;
   if (reuse < passes * rows) return none;
   if (Steps(sum) / Elements(sum) < kShortSum) return none;

@@ -31,6 +31,8 @@ class Arithmetic {
   llvm::Value* IntegerBinary(kernels::te::BinaryOp op, kernels::te::PrimitiveType type, llvm::Value* a, llvm::Value* b);
   llvm::Value* FloatBinary(kernels::te::BinaryOp op, llvm::Value* a, llvm::Value* b);  // unrounded
   llvm::Value* MinMax(bool maximum, llvm::Value* a, llvm::Value* b);
+  // Rounded to 0, or what is left then. `b` must not be 0, nor -1 where `a` is the smallest integer.
+  llvm::Value* Truncated(kernels::te::BinaryOp op, bool is_signed, llvm::Value* a, llvm::Value* b);
   llvm::Value* Divide(kernels::te::BinaryOp op, bool is_signed, llvm::Value* a, llvm::Value* b);
   llvm::Value* Shift(kernels::te::BinaryOp op, llvm::Value* a, llvm::Value* b);
   llvm::Value* IntegerPower(bool is_signed, llvm::Value* base, llvm::Value* exponent);

@@ -43,6 +43,29 @@ llvm::Value* Arithmetic::IntegerUnary(UnaryOp op, PrimitiveType type, llvm::Valu
   }
 }
 
+// Processors divide vectors of floating-point numbers only. Integers of fewer bits than the fraction has lose nothing: a
+// quotient a / b that is no integer is 1 / b from the next one at least, a share of 1 / a of it, which rounding does not
+// bridge.
+llvm::Value* Arithmetic::Truncated(BinaryOp op, bool is_signed, llvm::Value* a, llvm::Value* b) {
+  const bool wants_quotient = op == BinaryOp::kDiv;
+  llvm::Type* t = a->getType();
+  const unsigned bits = t->getScalarSizeInBits();
+  // By a constant, a product with its inverse is faster.
+  if (!t->isVectorTy() || bits < 8 || bits > 32 || llvm::isa<llvm::Constant>(b)) {
+    if (is_signed) return wants_quotient ? builder_.CreateSDiv(a, b) : builder_.CreateSRem(a, b);
+    return wants_quotient ? builder_.CreateUDiv(a, b) : builder_.CreateURem(a, b);
+  }
+  const llvm::IRBuilderBase::FastMathFlagGuard guard(builder_);
+  builder_.clearFastMathFlags();
+  llvm::Type* real = WithLanes(bits <= 16 ? builder_.getFloatTy() : builder_.getDoubleTy(), LanesOf(t));
+  const auto convert = [&](llvm::Value* x) {
+    return is_signed ? builder_.CreateSIToFP(x, real) : builder_.CreateUIToFP(x, real);
+  };
+  llvm::Value* divided = builder_.CreateFDiv(convert(a), convert(b));
+  llvm::Value* quotient = is_signed ? builder_.CreateFPToSI(divided, t) : builder_.CreateFPToUI(divided, t);
+  return wants_quotient ? quotient : builder_.CreateSub(a, builder_.CreateMul(quotient, b));
+}
+
 llvm::Value* Arithmetic::Divide(BinaryOp op, bool is_signed, llvm::Value* a, llvm::Value* b) {
   // HLO: x / 0 = -1, x % 0 = x; the smallest integer over -1 is itself, remainder 0. The processor traps on both, so
   // the divisor is replaced where it must not be used.
@@ -51,14 +74,14 @@ llvm::Value* Arithmetic::Divide(BinaryOp op, bool is_signed, llvm::Value* a, llv
   llvm::Value* safe = builder_.CreateSelect(by_zero, IntegerConstant(t, 1), b);
   const bool quotient = op == BinaryOp::kDiv;
   if (!is_signed) {
-    llvm::Value* result = quotient ? builder_.CreateUDiv(a, safe) : builder_.CreateURem(a, safe);
+    llvm::Value* result = Truncated(op, is_signed, a, safe);
     return builder_.CreateSelect(by_zero, quotient ? IntegerConstant(t, -1) : a, result);
   }
   llvm::Value* smallest = llvm::ConstantInt::get(t, llvm::APInt::getSignedMinValue(t->getScalarSizeInBits()));
   llvm::Value* overflow =
       builder_.CreateAnd(builder_.CreateICmpEQ(a, smallest), builder_.CreateICmpEQ(b, IntegerConstant(t, -1)));
   safe = builder_.CreateSelect(overflow, IntegerConstant(t, 1), safe);
-  llvm::Value* result = quotient ? builder_.CreateSDiv(a, safe) : builder_.CreateSRem(a, safe);
+  llvm::Value* result = Truncated(op, is_signed, a, safe);
   // With the divisor 1, an overflow gives a and 0, as it should.
   return builder_.CreateSelect(by_zero, quotient ? IntegerConstant(t, -1) : a, result);
 }
