@@ -43,6 +43,9 @@ Panel PanelOf(const Structure& structure, const Nest& nest, const te::Operation&
 std::vector<Panel> PanelsOf(const Structure& structure, const Nest& nest, const std::vector<const te::Operation*>& sums,
                             const RegisterTile& registers, const KnownInputs& known);
 
+// Whether the access reads the root of an elementwise nest that nothing but its reader reads and that is no output.
+bool IsPrivate(const Structure& structure, const Access& access);
+
 // Whether the operand's values are known before the call: it is a known input, or computed of these alone.
 bool IsKnown(const te::Operation& operand, const KnownInputs& known);
 

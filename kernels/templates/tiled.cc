@@ -13,6 +13,7 @@
 #include "kernels/templates/panel.h"
 #include "kernels/templates/parallel_pieces.h"
 #include "kernels/templates/register_tile.h"
+#include "kernels/templates/row_operand.h"
 #include "kernels/templates/templates.h"
 #include "kernels/templates/winograd.h"
 
@@ -37,6 +38,7 @@ class TiledNest {
     SMELT_RETURN_IF_ERROR(SplitRoot());
     for (const std::string& sum : sums_) SMELT_RETURN_IF_ERROR(ScheduleSum(sum));
     SMELT_RETURN_IF_ERROR(Pack());
+    SMELT_RETURN_IF_ERROR(ComputeRows());
     const std::optional<WidthVectors> width = WidthVectorsOf(input_.nest);
     if (width) SMELT_RETURN_IF_ERROR(StoreInnermost(width->input->name, width->input->shape.size(), width->dimension));
     if (!width && !KeepsSumsInsideVectors()) return absl::OkStatus();
@@ -227,7 +229,8 @@ class TiledNest {
     SMELT_ASSIGN_OR_RETURN(const std::vector<std::string> tiles,
                            ParallelizePieces(schedule_, root_.name, pieces, input_.target.threads, input_.nest.Work()));
     if (!tiles.empty()) panel_loop_ = tiles.back();
-    if (!passes) tile_loop_ = shared_out < outer.size() ? outer.back().loop : panel_loop_;
+    row_loop_ = loops.row_pass;
+    if (!passes) row_loop_ = tile_loop_ = shared_out < outer.size() ? outer.back().loop : panel_loop_;
     return absl::OkStatus();
   }
 
@@ -298,6 +301,17 @@ class TiledNest {
     return absl::OkStatus();
   }
 
+  // Rows that the kernel computes itself, beside the register tiles that read them.
+  absl::Status ComputeRows() {
+    if (row_loop_.empty()) return absl::OkStatus();
+    for (const Access* operand : RowOperandsOf(input_, Sums(), registers_)) {
+      const bool packed = std::any_of(panels_.begin(), panels_.end(),
+                                      [&](const Panel& panel) { return panel.access->tensor == operand->tensor; });
+      if (!packed) SMELT_RETURN_IF_ERROR(ComputeRowsAt(schedule_, input_, *operand, root_.name, row_loop_));
+    }
+    return absl::OkStatus();
+  }
+
   Schedule& schedule_;
   const NestInput& input_;
   const te::Operation& root_;
@@ -308,6 +322,7 @@ class TiledNest {
   std::vector<std::string> sums_;
   std::vector<std::string> loops_;  // the root's loop of each axis of the main operation
   std::string tile_loop_;           // the accumulators live inside it
+  std::string row_loop_;            // all columns of the rows that are in registers; empty: they come in several passes
   std::string panel_loop_;          // the innermost one over tiles, or over panels: what a piece packs lives inside it
 };
 

@@ -18,10 +18,13 @@ template <bool kLarger, typename T>
 T Extreme(T a, T b) {
   if constexpr (std::is_floating_point_v<T>) {
     using Bits = std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>;
-    if (a != a || b != b) return a != a ? a : b;
-    const Bits x = std::bit_cast<Bits>(a), y = std::bit_cast<Bits>(b);
-    const T same = std::bit_cast<T>(kLarger ? x & y : x | y);
-    return (kLarger ? a > b : a < b) ? a : (kLarger ? b > a : b < a) ? b : same;
+    // One instruction, which gives `b` where either is NaN; the branches are those that are seldom taken.
+    T extreme = (kLarger ? a > b : a < b) ? a : b;
+    if (a == b) {
+      const Bits x = std::bit_cast<Bits>(a), y = std::bit_cast<Bits>(b);
+      extreme = std::bit_cast<T>(kLarger ? x & y : x | y);
+    }
+    return a != a ? a : extreme;
   } else {
     return (kLarger ? a < b : b < a) ? b : a;
   }

@@ -143,13 +143,17 @@ template <Combiner C, typename T>
 void CombineElements(const int32_t* starts, const PlaceRun run, int64_t place, ElementRange range,
                      const T* __restrict updates, int64_t update_stride, T* __restrict array) {
   starts += run.first;
-  for (int64_t i = 0; i < run.count; ++i) {
-    const uint64_t start = Unsigned(starts[i * run.stride]);
-    if (start > static_cast<uint64_t>(run.limit)) continue;
-    const int64_t offset = place + static_cast<int64_t>(start) * run.step;
-    if (offset < range.begin || offset >= range.end) continue;
-    array[offset] = Combined<C>(array[offset], updates[i * update_stride]);
-  }
+  const uint64_t limit = static_cast<uint64_t>(run.limit);
+  // Places of a part of the array, so that one comparison says whether they are in it; wild ones wrap around.
+  const uint64_t first = static_cast<uint64_t>(range.begin - place), count = static_cast<uint64_t>(range.end - range.begin);
+  const auto place_of = [&](int64_t i) { return Unsigned(starts[i * run.stride]); };
+  const auto combine = [&](uint64_t start, int64_t i) {
+    const uint64_t offset = start * static_cast<uint64_t>(run.step);
+    if (start > limit || offset - first >= count) return;
+    T& element = array[place + static_cast<int64_t>(offset)];
+    element = Combined<C>(element, updates[i * update_stride]);
+  };
+  for (int64_t i = 0; i < run.count; ++i) combine(place_of(i), i);
 }
 
 }  // namespace
