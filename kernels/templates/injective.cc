@@ -2,19 +2,16 @@
 #include <algorithm>
 
 #include "base/status_macros.h"
+#include "kernels/nests/position.h"
 #include "kernels/templates/templates.h"
 
 namespace smelt::kernels::nests {
 namespace {
 
-// Operations whose value depends on the position itself, so that fusing loops would bring divisions into vectors.
+// Fusing loops would bring divisions into vectors.
 bool ReadsPosition(const Structure& structure) {
-  constexpr const char* kTags[] = {"iota",     "pad",       "taps", "concatenate", "dynamic-update-slice",
-                                   "constant", "interleave"};
-  const auto positional = [&](const te::OperationRef& operation) {
-    return std::any_of(std::begin(kTags), std::end(kTags), [&](const char* tag) { return operation->tag == tag; });
-  };
-  return std::any_of(structure.graph.operations.begin(), structure.graph.operations.end(), positional);
+  return std::any_of(structure.graph.operations.begin(), structure.graph.operations.end(),
+                     [](const te::OperationRef& operation) { return DependsOnPosition(*operation); });
 }
 
 // The first of the trailing axes that may be fused into one: every access walks over them as over one run of memory,
