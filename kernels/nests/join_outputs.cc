@@ -19,7 +19,7 @@ using te::Expr;
 using te::Operation;
 using te::OperationRef;
 
-constexpr size_t kMostMembers = 8;     // arrays that one loop writes: more would drive each other's lines out
+constexpr size_t kMostMembers = 8;       // arrays that one loop writes: more would drive each other's lines out
 constexpr size_t kMostExpansions = 128;  // bodies that go into a joined one
 
 class Joiner {
@@ -61,8 +61,7 @@ class Joiner {
     if (members.size() > kMostMembers) members.resize(0);
     if (members.size() < 2) return;
     if (const OperationRef joined = Joined(members, between)) {
-      for (size_t i = 0; i < members.size(); ++i)
-        joined_[members[i].get()] = te::Tensor{joined, static_cast<int>(i)};
+      for (size_t i = 0; i < members.size(); ++i) joined_[members[i].get()] = te::Tensor{joined, static_cast<int>(i)};
     }
   }
 

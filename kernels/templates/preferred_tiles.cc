@@ -229,8 +229,8 @@ std::vector<std::vector<int64_t>> TilesOfOneThread(const Nest& nest, const machi
   columns = std::min(extent, whole.width());
   std::vector<std::vector<int64_t>> tiles{tile};
   if (!IsContraction(main)) {
-    // Whole rows of results, one after the other: written a few vectors at a time, rows a power of two apart would drive
-    // each other's lines out of the cache.
+    // Whole rows of results, one after the other: written a few vectors at a time, rows a power of two apart would
+    // drive each other's lines out of the cache.
     if (whole.row_axis >= 0 && whole.row_axis < whole.vector_axis && columns < extent) {
       tile[whole.row_axis] = std::min(shape[whole.row_axis], whole.rows);
       columns = extent;

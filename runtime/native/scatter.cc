@@ -145,7 +145,8 @@ void CombineElements(const int32_t* starts, const PlaceRun run, int64_t place, E
   starts += run.first;
   const uint64_t limit = static_cast<uint64_t>(run.limit);
   // Places of a part of the array, so that one comparison says whether they are in it; wild ones wrap around.
-  const uint64_t first = static_cast<uint64_t>(range.begin - place), count = static_cast<uint64_t>(range.end - range.begin);
+  const uint64_t first = static_cast<uint64_t>(range.begin - place),
+                 count = static_cast<uint64_t>(range.end - range.begin);
   const auto place_of = [&](int64_t i) { return Unsigned(starts[i * run.stride]); };
   const auto combine = [&](uint64_t start, int64_t i) {
     const uint64_t offset = start * static_cast<uint64_t>(run.step);

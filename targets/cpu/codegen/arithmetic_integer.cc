@@ -43,9 +43,9 @@ llvm::Value* Arithmetic::IntegerUnary(UnaryOp op, PrimitiveType type, llvm::Valu
   }
 }
 
-// Processors divide vectors of floating-point numbers only. Integers of fewer bits than the fraction has lose nothing: a
-// quotient a / b that is no integer is 1 / b from the next one at least, a share of 1 / a of it, which rounding does not
-// bridge.
+// Processors divide vectors of floating-point numbers only. Integers of fewer bits than the fraction has lose nothing:
+// a quotient a / b that is no integer is 1 / b from the next one at least, a share of 1 / a of it, which rounding does
+// not bridge.
 llvm::Value* Arithmetic::Truncated(BinaryOp op, bool is_signed, llvm::Value* a, llvm::Value* b) {
   const bool wants_quotient = op == BinaryOp::kDiv;
   llvm::Type* t = a->getType();
