@@ -78,9 +78,12 @@ llvm::Value* Arithmetic::Divide(BinaryOp op, bool is_signed, llvm::Value* a, llv
     return builder_.CreateSelect(by_zero, quotient ? IntegerConstant(t, -1) : a, result);
   }
   llvm::Value* smallest = llvm::ConstantInt::get(t, llvm::APInt::getSignedMinValue(t->getScalarSizeInBits()));
-  llvm::Value* overflow =
-      builder_.CreateAnd(builder_.CreateICmpEQ(a, smallest), builder_.CreateICmpEQ(b, IntegerConstant(t, -1)));
-  safe = builder_.CreateSelect(overflow, IntegerConstant(t, 1), safe);
+  llvm::Value* by_minus_one = builder_.CreateICmpEQ(b, IntegerConstant(t, -1));
+  const auto* never = llvm::dyn_cast<llvm::Constant>(by_minus_one);
+  if (never == nullptr || !never->isNullValue()) {
+    llvm::Value* overflow = builder_.CreateAnd(builder_.CreateICmpEQ(a, smallest), by_minus_one);
+    safe = builder_.CreateSelect(overflow, IntegerConstant(t, 1), safe);
+  }
   llvm::Value* result = Truncated(op, is_signed, a, safe);
   // With the divisor 1, an overflow gives a and 0, as it should.
   return builder_.CreateSelect(by_zero, quotient ? IntegerConstant(t, -1) : a, result);
