@@ -5,7 +5,6 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "base/check.h"
-#include "kernels/nests/join_outputs.h"
 #include "kernels/te/hlo/from_hlo.h"
 #include "kernels/te/hlo/winograd.h"
 
@@ -658,6 +657,6 @@ double Nest::Work() const {
   return work;
 }
 
-Structure AnalyseStructure(te::Graph graph) { return Analysis(JoinOutputs(std::move(graph))).Run(); }
+Structure AnalyseStructure(te::Graph graph) { return Analysis(std::move(graph)).Run(); }
 
 }  // namespace smelt::kernels::nests

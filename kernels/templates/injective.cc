@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "base/status_macros.h"
-#include "kernels/nests/position.h"
+#include "kernels/te/hlo/position.h"
 #include "kernels/templates/templates.h"
 
 namespace smelt::kernels::nests {
@@ -11,7 +11,7 @@ namespace {
 // Fusing loops would bring divisions into vectors.
 bool ReadsPosition(const Structure& structure) {
   return std::any_of(structure.graph.operations.begin(), structure.graph.operations.end(),
-                     [](const te::OperationRef& operation) { return DependsOnPosition(*operation); });
+                     [](const te::OperationRef& operation) { return te::DependsOnPosition(*operation); });
 }
 
 // The first of the trailing axes that may be fused into one: every access walks over them as over one run of memory,

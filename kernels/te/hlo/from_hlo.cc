@@ -8,6 +8,7 @@
 #include "absl/strings/str_replace.h"
 #include "base/status_macros.h"
 #include "hlo/loop_nest.h"
+#include "kernels/te/hlo/join_outputs.h"
 #include "kernels/te/hlo/rules.h"
 
 namespace smelt::kernels::te {
@@ -97,7 +98,7 @@ class Translator {
       SMELT_RETURN_IF_ERROR(Translate(*instruction, number++));
     }
     SMELT_RETURN_IF_ERROR(Outputs(*kernel.root()));
-    return MakeGraph(inputs_, outputs_);
+    return JoinOutputs(MakeGraph(inputs_, outputs_));
   }
 
  private:

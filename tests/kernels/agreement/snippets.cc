@@ -357,6 +357,25 @@ const std::vector<Snippet>* MakeSnippets() {
       {"DotOfComputedRowsTransposed",
        "a = f32[2,40,24] parameter(0)  b = f32[2,40,24] exponential(a)  ROOT r = f32[2,40,40] dot(b, b), "
        "lhs_batch_dims={0}, rhs_batch_dims={0}, lhs_contracting_dims={2}, rhs_contracting_dims={2}"},
+      {"DotOfALayerInAStack", R"(x = f32[40,24] parameter(0)  w = f32[5,24,40] parameter(1)  i = s32[] parameter(2)
+        z = s32[] constant(0)  s = f32[1,24,40] dynamic-slice(w, i, z, z), dynamic_slice_sizes={1,24,40}
+        m = f32[24,40] reshape(s)  ROOT r = f32[40,40] dot(x, m), lhs_contracting_dims={1}, rhs_contracting_dims={0})"},
+      {"DotOfPages", R"(q = f32[12,8] parameter(0)  k = f32[9,4,8] parameter(1)  p = s32[5,1] parameter(2)
+        g = f32[5,4,8] gather(k, p), offset_dims={1,2}, collapsed_slice_dims={0}, start_index_map={0}, index_vector_dim=1, slice_sizes={1,4,8}
+        m = f32[20,8] reshape(g)  ROOT r = f32[12,20] dot(q, m), lhs_contracting_dims={1}, rhs_contracting_dims={1})"},
+      {"DotOfStackedFeatures", R"(a = f32[90,12] parameter(0)  b = f32[90,12] parameter(1)  w = f32[24,16] parameter(2)
+        x = f32[90,24] concatenate(a, b), dimensions={1}
+        ROOT r = f32[90,16] dot(x, w), lhs_contracting_dims={1}, rhs_contracting_dims={0})"},
+      {"ResultsOfOnePass", R"(g = f32[6,50] parameter(0)  m = f32[6,50] parameter(1)  v = f32[6,50] parameter(2)  p = f32[6,50] parameter(3)
+        c = f32[] constant(0.9)  b = f32[6,50] broadcast(c), dimensions={}  mb = f32[6,50] multiply(m, b)  m2 = f32[6,50] add(mb, g)
+        vb = f32[6,50] multiply(v, b)  gg = f32[6,50] multiply(g, g)  v2 = f32[6,50] add(vb, gg)  s = f32[6,50] sqrt(v2)
+        one = f32[] constant(1)  ob = f32[6,50] broadcast(one), dimensions={}  sp = f32[6,50] add(s, ob)  u = f32[6,50] divide(m2, sp)
+        p2 = f32[6,50] subtract(p, u)  i = s32[6,50] convert(p2)
+        ROOT r = (f32[6,50], f32[6,50], f32[6,50], s32[6,50]) tuple(m2, v2, p2, i))"},
+      {"ResultsReadElsewhere", R"(a = f32[6,50] parameter(0)  b = f32[6,50] negate(a)  c = f32[6,50] reverse(b), dimensions={1}
+        d = f32[6,50] add(c, a)  z = f32[] constant(0)  e = f32[6,50] multiply(a, a)  s = f32[6] reduce(e, z), dimensions={1}, to_apply=add
+        t = f32[6,50] broadcast(s), dimensions={0}  f = f32[6,50] add(t, a)
+        ROOT r = (f32[6,50], f32[6,50], f32[6,50], f32[6,50]) tuple(b, d, e, f))"},
       {"DotVector",
        "a = f32[1,70] parameter(0)  b = f32[70,300] parameter(1)  ROOT r = f32[1,300] dot(a, b), "
        "lhs_contracting_dims={1}, rhs_contracting_dims={0}"},

@@ -214,6 +214,35 @@ TEST(Injective, VectorsGoAlongTheLastAxisOfSeveralElements) {
   EXPECT_THAT(ScheduleForTile(*module->entry(), tile, target)->ToString(), ::testing::HasSubstr("vectorize"));
 }
 
+// A panel of what a stack, or pages, are picked from would hold all of it.
+TEST(Structure, APickedPartOfAnArrayIsCopiedForAContraction) {
+  for (const char* name : {"DotOfALayerInAStack", "DotOfPages"}) {
+    const Structure structure = StructureOf(name);
+    ASSERT_EQ(structure.nests.size(), 2) << name;
+    const Nest& nest = structure.main_nest();
+    const RegisterTile tile = ChooseRegisterTile(nest, nest.main->shape, machine::Machine());
+    EXPECT_EQ(PanelOf(structure, nest, *nest.main, tile, /*known=*/{}).kind, Panel::Kind::kComputed) << name;
+  }
+}
+
+TEST(Structure, ResultsOfTheSameArraysAreOnePass) {
+  const Structure structure = StructureOf("ResultsOfOnePass");
+  ASSERT_EQ(structure.nests.size(), 1);
+  EXPECT_EQ(structure.nests[0].root->bodies.size(), 4);
+  // The sum has loops of its own, and what is read backwards is there before.
+  EXPECT_GE(StructureOf("ResultsReadElsewhere").nests.size(), 3);
+}
+
+TEST(Tiled, RowsThatAKernelStacksAreStackedBesideTheirProducts) {
+  const std::unique_ptr<hlo::Module> module = ParseSnippet(Find("DotOfStackedFeatures"));
+  machine::Machine target;
+  const std::string alone = ScheduleForTile(*module->entry(), {{90, 16}}, target)->ToString();
+  EXPECT_THAT(alone, ::testing::Not(::testing::HasSubstr("compute_at concatenate")));  // it stays near anyway
+  target.levels[1].bytes = 4096;
+  const std::string beside = ScheduleForTile(*module->entry(), {{90, 16}}, target)->ToString();
+  EXPECT_THAT(beside, ::testing::HasSubstr("compute_at concatenate"));
+}
+
 // Points divided by their lengths: square roots are taken once a point, and vectors hold several points.
 TEST(Rows, ShortRowsShareVectors) {
   const std::unique_ptr<hlo::Module> module = ParseSnippet(Find("ShortSumOfEachRow"));

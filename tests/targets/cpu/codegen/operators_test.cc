@@ -239,6 +239,38 @@ TEST(Operators, DivideIntegersAsHloDoes) {
   EXPECT_EQ(out[2], -3);
 }
 
+// Vectors are divided as floating-point numbers: where a quotient is closest to the next integer, and the largest ones.
+TEST(Operators, QuotientsNextToAnIntegerAreRoundedDown) {
+  for (const PrimitiveType type : {PrimitiveType::kS32, PrimitiveType::kU32, PrimitiveType::kS16, PrimitiveType::kU16,
+                                   PrimitiveType::kS8, PrimitiveType::kU8}) {
+    for (const BinaryOp op : {BinaryOp::kDiv, BinaryOp::kRem}) {
+      auto code = CompileForHost(Elementwise({type, type}, type, 64, 16, [&](const std::vector<kernels::te::Expr>& x) {
+        return kernels::te::Binary(op, x[0], x[1]);
+      }));
+      ASSERT_NE(code, nullptr);
+      const int bits = static_cast<int>(hlo::StorageBytes(type)) * 8;
+      const int64_t largest = (int64_t{1} << (hlo::IsSigned(type) ? bits - 1 : bits)) - 1;
+      for (int64_t first = 1; first < largest; first = first * 3 + 1) {
+        Array<char> a(64 * 4), b(64 * 4), out(64 * 4);
+        for (int64_t i = 0; i < 64; ++i) {
+          // One less than a multiple of the divisor, the largest one first.
+          const int64_t divisor = std::min(first + i % 8, largest);
+          const int64_t dividend = std::max<int64_t>(largest / divisor * divisor - i / 8 * divisor - 1, 0);
+          kernels::te::StoreElement(type, {.i = dividend}, a.data(), i);
+          kernels::te::StoreElement(type, {.i = divisor}, b.data(), i);
+        }
+        Execute(*code, {a.data(), b.data(), out.data()});
+        for (int64_t i = 0; i < 64; ++i) {
+          const int64_t x = kernels::te::LoadElement(type, a.data(), i).i;
+          const int64_t y = kernels::te::LoadElement(type, b.data(), i).i;
+          EXPECT_EQ(kernels::te::LoadElement(type, out.data(), i).i, op == BinaryOp::kDiv ? x / y : x % y)
+              << Name(type) << " " << x << " by " << y;
+        }
+      }
+    }
+  }
+}
+
 TEST(Operators, MaximumKeepsNanOnEitherSide) {
   const float nan = std::numeric_limits<float>::quiet_NaN();
   for (bool constant : {false, true}) {

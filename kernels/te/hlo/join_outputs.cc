@@ -1,4 +1,4 @@
-#include "kernels/nests/join_outputs.h"
+#include "kernels/te/hlo/join_outputs.h"
 
 #include <algorithm>
 #include <map>
@@ -8,40 +8,41 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
-#include "kernels/nests/access.h"
-#include "kernels/nests/position.h"
+#include "kernels/te/hlo/position.h"
 #include "kernels/te/rewriter.h"
 
-namespace smelt::kernels::nests {
+namespace smelt::kernels::te {
 namespace {
-
-using te::Expr;
-using te::Operation;
-using te::OperationRef;
 
 constexpr size_t kMostMembers = 8;       // arrays that one loop writes: more would drive each other's lines out
 constexpr size_t kMostExpansions = 128;  // bodies that go into a joined one
 
+double Elements(const Operation& operation) {
+  double elements = 1;
+  for (const int64_t extent : operation.shape) elements *= static_cast<double>(extent);
+  return elements;
+}
+
 class Joiner {
  public:
-  explicit Joiner(te::Graph graph) : graph_(std::move(graph)) {
-    for (const te::Tensor& output : graph_.outputs) outputs_.insert(output.op.get());
+  explicit Joiner(Graph graph) : graph_(std::move(graph)) {
+    for (const Tensor& output : graph_.outputs) outputs_.insert(output.op.get());
     for (const OperationRef& operation : graph_.operations) {
       for (const OperationRef& input : operation->Inputs()) readers_[input.get()].push_back(operation);
     }
   }
 
-  te::Graph Run() {
+  Graph Run() {
     std::map<std::vector<int64_t>, std::vector<OperationRef>> groups;  // in the order of the graph
     for (const OperationRef& operation : graph_.operations) {
       if (outputs_.contains(operation.get()) && IsPlain(*operation)) groups[operation->shape].push_back(operation);
     }
     for (auto& [shape, members] : groups) Join(std::move(members));
     if (joined_.empty()) return std::move(graph_);
-    for (te::Tensor& output : graph_.outputs) {
+    for (Tensor& output : graph_.outputs) {
       if (const auto found = joined_.find(output.op.get()); found != joined_.end()) output = found->second;
     }
-    return te::MakeGraph(std::move(graph_.inputs), std::move(graph_.outputs));
+    return MakeGraph(std::move(graph_.inputs), std::move(graph_.outputs));
   }
 
  private:
@@ -49,7 +50,7 @@ class Joiner {
   using OperationSet = absl::flat_hash_set<const Operation*>;
 
   static bool IsPlain(const Operation& operation) {
-    return operation.kind == te::OperationKind::kCompute && !operation.IsReduction() && operation.bodies.size() == 1 &&
+    return operation.kind == OperationKind::kCompute && !operation.IsReduction() && operation.bodies.size() == 1 &&
            !operation.axes.empty() && !DependsOnPosition(operation);
   }
 
@@ -61,7 +62,7 @@ class Joiner {
     if (members.size() > kMostMembers) members.resize(0);
     if (members.size() < 2) return;
     if (const OperationRef joined = Joined(members, between)) {
-      for (size_t i = 0; i < members.size(); ++i) joined_[members[i].get()] = te::Tensor{joined, static_cast<int>(i)};
+      for (size_t i = 0; i < members.size(); ++i) joined_[members[i].get()] = Tensor{joined, static_cast<int>(i)};
     }
   }
 
@@ -75,7 +76,7 @@ class Joiner {
       if (operation->tag == "transpose") return std::nullopt;
       for (const OperationRef& input : operation->Inputs()) {
         if (!seen.insert(input.get()).second || Elements(*input) * 8 < Elements(*member)) continue;
-        if (input->kind == te::OperationKind::kPlaceholder || input->IsReduction()) {
+        if (input->kind == OperationKind::kPlaceholder || input->IsReduction()) {
           sources.insert(input.get());
         } else {
           open.push_back(input);
@@ -133,13 +134,13 @@ class Joiner {
   static OperationRef Joined(const Members& members, const OperationSet& between) {
     bool possible = true;
     size_t expansions = 0;
-    OperationRef joined = te::ComputeMany(
+    OperationRef joined = ComputeMany(
         members.back()->name, members.back()->shape,
-        [&](te::Indices axes) {
+        [&](Indices axes) {
           absl::flat_hash_map<const Operation*, Expr> values;  // of the members so far
           std::function<Expr(const Operation&, const std::vector<Expr>&)> value_at;
           const auto read = [&](const Expr& e) -> Expr {
-            if (e->kind != te::ExprKind::kTensorRead) return {};
+            if (e->kind != ExprKind::kTensorRead) return {};
             if (const auto found = values.find(e->tensor.get()); found != values.end()) {
               for (size_t d = 0; d < axes.size(); ++d) possible = possible && e->operands[d].Same(axes[d]);
               return found->second;
@@ -151,7 +152,7 @@ class Joiner {
             if (!possible) return operation.bodies[0];
             std::vector<std::pair<Expr, Expr>> replacements;
             for (size_t d = 0; d < indices.size(); ++d) replacements.emplace_back(operation.axes[d].var, indices[d]);
-            return te::Rewriter(read)(te::Substitute(operation.bodies[0], replacements));
+            return Rewriter(read)(Substitute(operation.bodies[0], replacements));
           };
           std::vector<Expr> bodies;
           for (const OperationRef& member : members) {
@@ -164,18 +165,18 @@ class Joiner {
     return possible ? joined : nullptr;
   }
 
-  te::Graph graph_;
+  Graph graph_;
   OperationSet outputs_;
   absl::flat_hash_map<const Operation*, std::vector<OperationRef>> readers_;
-  absl::flat_hash_map<const Operation*, te::Tensor> joined_;
+  absl::flat_hash_map<const Operation*, Tensor> joined_;
 };
 
 }  // namespace
 
-te::Graph JoinOutputs(te::Graph graph) {
+Graph JoinOutputs(Graph graph) {
   // An output that is the same operation's as another's has several bodies already, or is a copy of its own.
   if (graph.outputs.size() < 2) return graph;
   return Joiner(std::move(graph)).Run();
 }
 
-}  // namespace smelt::kernels::nests
+}  // namespace smelt::kernels::te

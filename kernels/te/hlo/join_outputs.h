@@ -6,10 +6,10 @@
 
 #include "kernels/te/tensor.h"
 
-namespace smelt::kernels::nests {
+namespace smelt::kernels::te {
 
 // Joins outputs of equal shape. One that another is computed from, at the same element, goes into it; one that is read
 // in any other way stays alone, as do sums, stacks and borders, which have loops of their own.
-te::Graph JoinOutputs(te::Graph graph);
+Graph JoinOutputs(Graph graph);
 
-}  // namespace smelt::kernels::nests
+}  // namespace smelt::kernels::te

@@ -3,8 +3,8 @@
 
 #include "kernels/te/tensor.h"
 
-namespace smelt::kernels::nests {
+namespace smelt::kernels::te {
 
-bool DependsOnPosition(const te::Operation& operation);
+bool DependsOnPosition(const Operation& operation);
 
-}  // namespace smelt::kernels::nests
+}  // namespace smelt::kernels::te
