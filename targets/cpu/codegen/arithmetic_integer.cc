@@ -50,7 +50,7 @@ llvm::Value* Arithmetic::Truncated(BinaryOp op, bool is_signed, llvm::Value* a, 
   const bool wants_quotient = op == BinaryOp::kDiv;
   llvm::Type* t = a->getType();
   const unsigned bits = t->getScalarSizeInBits();
-  // By a constant, a product with its inverse is faster.
+  // A product with the inverse of a constant is faster.
   if (!t->isVectorTy() || bits < 8 || bits > 32 || llvm::isa<llvm::Constant>(b)) {
     if (is_signed) return wants_quotient ? builder_.CreateSDiv(a, b) : builder_.CreateSRem(a, b);
     return wants_quotient ? builder_.CreateUDiv(a, b) : builder_.CreateURem(a, b);

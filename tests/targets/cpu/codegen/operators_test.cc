@@ -256,8 +256,8 @@ TEST(Operators, QuotientsNextToAnIntegerAreRoundedDown) {
           // One less than a multiple of the divisor, the largest one first.
           const int64_t divisor = std::min(first + i % 8, largest);
           const int64_t dividend = std::max<int64_t>(largest / divisor * divisor - i / 8 * divisor - 1, 0);
-          kernels::te::StoreElement(type, {.i = dividend}, a.data(), i);
-          kernels::te::StoreElement(type, {.i = divisor}, b.data(), i);
+          kernels::te::StoreElement(type, a.data(), i, {.i = dividend});
+          kernels::te::StoreElement(type, b.data(), i, {.i = divisor});
         }
         Execute(*code, {a.data(), b.data(), out.data()});
         for (int64_t i = 0; i < 64; ++i) {
