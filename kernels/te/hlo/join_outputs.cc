@@ -8,7 +8,9 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
+#include "kernels/te/hlo/from_hlo.h"
 #include "kernels/te/hlo/position.h"
+#include "kernels/te/hlo/winograd.h"
 #include "kernels/te/rewriter.h"
 
 namespace smelt::kernels::te {
@@ -49,7 +51,9 @@ class Joiner {
   using Members = std::vector<OperationRef>;
   using OperationSet = absl::flat_hash_set<const Operation*>;
 
+  // Stages of Winograd's algorithm have loops of their own, and what is read again is an array of its own.
   static bool IsPlain(const Operation& operation) {
+    if (operation.tag == kWinogradResult || operation.tag == kReadAgain) return false;
     return operation.kind == OperationKind::kCompute && !operation.IsReduction() && operation.bodies.size() == 1 &&
            !operation.axes.empty() && !DependsOnPosition(operation);
   }

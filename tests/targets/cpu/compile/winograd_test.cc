@@ -155,6 +155,21 @@ TEST(CompiledWinograd, AgreesWithNarrowVectors) {
   Print("haswell", errors);
 }
 
+TEST(CompiledWinograd, IsOneOfTwoResults) {
+  const auto module = Parse(R"(ENTRY e { x = f32[1,14,14,16] parameter(0)  w = f32[3,3,16,32] parameter(1)
+    c = f32[1,14,14,32] convolution(x, w), window={size=3x3 pad=1_1x1_1}, dim_labels=b01f_01io->b01f
+    z = f32[] constant(0)  b = f32[1,14,14,32] broadcast(z), dimensions={}  m = f32[1,14,14,32] maximum(c, b)
+    ROOT r = (f32[1,14,14,32], f32[1,14,14,32]) tuple(c, m) })");
+  const Reference reference = MakeReference(*module);
+  for (const char* way : {"direct", "winograd2", "winograd4"}) {
+    CompileOptions options;  // the default: the direct sum
+    if (std::string(way) != "direct") options.schedule = Tile::Parse(way).value();
+    const absl::StatusOr<CompiledRun> run = RunCompiled(*module, reference.inputs, HostTarget(), options);
+    ASSERT_TRUE(run.ok()) << way << ": " << run.status();
+    for (size_t i = 0; i < 2; ++i) EXPECT_LE(ErrorOf(reference.outputs[i], run->outputs[i]), 1e-4) << way;
+  }
+}
+
 TEST(CompiledWinograd, IsNotReplacedByAFallback) {
   const auto strided = Parse(R"(ENTRY e { x = f32[1,8,8,4] parameter(0) w = f32[3,3,4,4] parameter(1)
     ROOT y = f32[1,4,4,4] convolution(x, w), window={size=3x3 stride=2x2 pad=1_1x1_1}, dim_labels=b01f_01io->b01f })");
