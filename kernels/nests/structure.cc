@@ -208,7 +208,7 @@ class Analysis {
   bool IsWorthPicking(const Operation& operation, const std::vector<Access>& contexts) const {
     if (!picks_.contains(&operation)) return false;
     return std::any_of(contexts.begin(), contexts.end(), [&](const Access& context) {
-      if (!IsContraction(*context.reader)) return false;
+      if (!IsContraction(*context.reader) || context.reader->axes.empty()) return false;
       const te::Expr& last = context.reader->axes.back().var;
       if (!DependsOn(context, last)) return false;
       const double passes = Stride(context, last) == 1 ? kPickedPasses : kPickedPassesApart;

@@ -363,6 +363,9 @@ const std::vector<Snippet>* MakeSnippets() {
       {"DotOfPages", R"(q = f32[12,8] parameter(0)  k = f32[9,4,8] parameter(1)  p = s32[5,1] parameter(2)
         g = f32[5,4,8] gather(k, p), offset_dims={1,2}, collapsed_slice_dims={0}, start_index_map={0}, index_vector_dim=1, slice_sizes={1,4,8}
         m = f32[20,8] reshape(g)  ROOT r = f32[12,20] dot(q, m), lhs_contracting_dims={1}, rhs_contracting_dims={1})"},
+      {"DotOfARowInAStack", R"(x = f32[24] parameter(0)  w = f32[5,24] parameter(1)  i = s32[] parameter(2)
+        z = s32[] constant(0)  s = f32[1,24] dynamic-slice(w, i, z), dynamic_slice_sizes={1,24}
+        v = f32[24] reshape(s)  ROOT r = f32[] dot(x, v), lhs_contracting_dims={0}, rhs_contracting_dims={0})"},
       {"DotOfStackedFeatures", R"(a = f32[90,12] parameter(0)  b = f32[90,12] parameter(1)  w = f32[24,16] parameter(2)
         x = f32[90,24] concatenate(a, b), dimensions={1}
         ROOT r = f32[90,16] dot(x, w), lhs_contracting_dims={1}, rhs_contracting_dims={0})"},
