@@ -147,14 +147,19 @@ void CombineElements(const int32_t* starts, const PlaceRun run, int64_t place, E
   // Places of a part of the array, so that one comparison says whether they are in it; wild ones wrap around.
   const uint64_t first = static_cast<uint64_t>(range.begin - place),
                  count = static_cast<uint64_t>(range.end - range.begin);
-  const auto place_of = [&](int64_t i) { return Unsigned(starts[i * run.stride]); };
-  const auto combine = [&](uint64_t start, int64_t i) {
-    const uint64_t offset = start * static_cast<uint64_t>(run.step);
-    if (start > limit || offset - first >= count) return;
+  const auto combine = [&](uint64_t offset, int64_t i) {
     T& element = array[place + static_cast<int64_t>(offset)];
     element = Combined<C>(element, updates[i * update_stride]);
   };
-  for (int64_t i = 0; i < run.count; ++i) combine(place_of(i), i);
+  const auto offset_of = [&](uint64_t start) { return start * static_cast<uint64_t>(run.step); };
+  const bool has_all = range.begin <= place && offset_of(limit) - first < count;
+  for (int64_t i = 0; has_all && i < run.count; ++i) {
+    if (const uint64_t start = Unsigned(starts[i * run.stride]); start <= limit) combine(offset_of(start), i);
+  }
+  for (int64_t i = 0; !has_all && i < run.count; ++i) {
+    const uint64_t start = Unsigned(starts[i * run.stride]), offset = offset_of(start);
+    if (start <= limit && offset - first < count) combine(offset, i);
+  }
 }
 
 }  // namespace

@@ -353,7 +353,8 @@ const std::vector<Snippet>* MakeSnippets() {
        "a = f32[23,19] parameter(0)  b = f32[23,37] parameter(1)  ROOT r = f32[19,37] dot(a, b), "
        "lhs_contracting_dims={0}, rhs_contracting_dims={0}"},
       {"DotOfItselfTransposed",
-       "a = f32[96,40] parameter(0)  ROOT r = f32[96,96] dot(a, a), lhs_contracting_dims={1}, rhs_contracting_dims={1}"},
+       "a = f32[96,40] parameter(0)  ROOT r = f32[96,96] dot(a, a), lhs_contracting_dims={1}, "
+       "rhs_contracting_dims={1}"},
       {"DotOfComputedRowsTransposed",
        "a = f32[2,40,24] parameter(0)  b = f32[2,40,24] exponential(a)  ROOT r = f32[2,40,40] dot(b, b), "
        "lhs_batch_dims={0}, rhs_batch_dims={0}, lhs_contracting_dims={2}, rhs_contracting_dims={2}"},
@@ -369,13 +370,15 @@ const std::vector<Snippet>* MakeSnippets() {
       {"DotOfStackedFeatures", R"(a = f32[90,12] parameter(0)  b = f32[90,12] parameter(1)  w = f32[24,16] parameter(2)
         x = f32[90,24] concatenate(a, b), dimensions={1}
         ROOT r = f32[90,16] dot(x, w), lhs_contracting_dims={1}, rhs_contracting_dims={0})"},
-      {"ResultsOfOnePass", R"(g = f32[6,50] parameter(0)  m = f32[6,50] parameter(1)  v = f32[6,50] parameter(2)  p = f32[6,50] parameter(3)
+      {"ResultsOfOnePass",
+       R"(g = f32[6,50] parameter(0)  m = f32[6,50] parameter(1)  v = f32[6,50] parameter(2)  p = f32[6,50] parameter(3)
         c = f32[] constant(0.9)  b = f32[6,50] broadcast(c), dimensions={}  mb = f32[6,50] multiply(m, b)  m2 = f32[6,50] add(mb, g)
         vb = f32[6,50] multiply(v, b)  gg = f32[6,50] multiply(g, g)  v2 = f32[6,50] add(vb, gg)  s = f32[6,50] sqrt(v2)
         one = f32[] constant(1)  ob = f32[6,50] broadcast(one), dimensions={}  sp = f32[6,50] add(s, ob)  u = f32[6,50] divide(m2, sp)
         p2 = f32[6,50] subtract(p, u)  i = s32[6,50] convert(p2)
         ROOT r = (f32[6,50], f32[6,50], f32[6,50], s32[6,50]) tuple(m2, v2, p2, i))"},
-      {"ResultsReadElsewhere", R"(a = f32[6,50] parameter(0)  b = f32[6,50] negate(a)  c = f32[6,50] reverse(b), dimensions={1}
+      {"ResultsReadElsewhere",
+       R"(a = f32[6,50] parameter(0)  b = f32[6,50] negate(a)  c = f32[6,50] reverse(b), dimensions={1}
         d = f32[6,50] add(c, a)  z = f32[] constant(0)  e = f32[6,50] multiply(a, a)  s = f32[6] reduce(e, z), dimensions={1}, to_apply=add
         t = f32[6,50] broadcast(s), dimensions={0}  f = f32[6,50] add(t, a)
         ROOT r = (f32[6,50], f32[6,50], f32[6,50], f32[6,50]) tuple(b, d, e, f))"},
