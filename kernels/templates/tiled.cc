@@ -304,11 +304,8 @@ class TiledNest {
   // Rows that the kernel computes itself, beside the register tiles that read them.
   absl::Status ComputeRows() {
     if (row_loop_.empty()) return absl::OkStatus();
-    for (const Access* operand : RowOperandsOf(input_, Sums(), registers_)) {
-      const bool packed = std::any_of(panels_.begin(), panels_.end(),
-                                      [&](const Panel& panel) { return panel.access->tensor == operand->tensor; });
-      if (!packed) SMELT_RETURN_IF_ERROR(ComputeRowsAt(schedule_, input_, *operand, root_.name, row_loop_));
-    }
+    for (const Access* operand : RowOperandsOf(input_, Sums(), registers_))
+      SMELT_RETURN_IF_ERROR(ComputeRowsAt(schedule_, input_, *operand, root_.name, row_loop_));
     return absl::OkStatus();
   }
 

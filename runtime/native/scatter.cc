@@ -152,6 +152,7 @@ void CombineElements(const int32_t* starts, const PlaceRun run, int64_t place, E
     element = Combined<C>(element, updates[i * update_stride]);
   };
   const auto offset_of = [&](uint64_t start) { return start * static_cast<uint64_t>(run.step); };
+  // One worker has the whole array: whatever fits is in it.
   const bool has_all = range.begin <= place && offset_of(limit) - first < count;
   for (int64_t i = 0; has_all && i < run.count; ++i) {
     if (const uint64_t start = Unsigned(starts[i * run.stride]); start <= limit) combine(offset_of(start), i);

@@ -1,6 +1,7 @@
 #include "kernels/te/hlo/join_outputs.h"
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <optional>
 #include <utility>
@@ -63,8 +64,7 @@ class Joiner {
     OperationSet between;
     while (members.size() >= 2 && !FindBetween(&members, &between)) {
     }
-    if (members.size() > kMostMembers) members.resize(0);
-    if (members.size() < 2) return;
+    if (members.size() < 2 || members.size() > kMostMembers) return;
     if (const OperationRef joined = Joined(members, between)) {
       for (size_t i = 0; i < members.size(); ++i) joined_[members[i].get()] = Tensor{joined, static_cast<int>(i)};
     }
