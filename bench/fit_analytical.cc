@@ -2,6 +2,7 @@
 //
 //   build/release/bench/fit_analytical CORPUS...
 //
+// The kernels may be of several machines, whose figures their records tell; one set of coefficients is fitted to all.
 // Prints the coefficients that there are and those that fit best, and the errors under both: medians of |estimate /
 // measured - 1| for kernels of 5 us and more and for those below, and by kind of kernel the median of the ratio and the
 // spread of its logarithm's middle half. What is made small is the mean of |log(estimate / measured)|, at most 2 each;
@@ -18,10 +19,13 @@
 
 #include "CLI/CLI.hpp"
 #include "absl/container/flat_hash_map.h"
+#include "base/status_macros.h"
+#include "base/str_cat.h"
 #include "gnn/corpus/corpus.h"
 #include "gnn/dataset/kernel_kind.h"
 #include "hlo/text/parser.h"
 #include "kernels/cost/analytical.h"
+#include "machine/descriptor.h"
 #include "targets/cpu/processor/detect.h"
 
 namespace {
@@ -34,6 +38,7 @@ constexpr double kLarge = 5e-6;
 
 struct Kernel {
   KernelWork work;
+  const smelt::machine::Machine* machine = nullptr;
   std::string program, kind;
   double seconds = 0;
   double weight = 1;
@@ -55,15 +60,15 @@ struct Parameters {
   }
 };
 
-double EstimateOf(const Kernel& kernel, const smelt::machine::Machine& machine, const Parameters& parameters) {
-  const auto whole = FormulaOf(kernel.work, machine, parameters.coefficients).Whole();
+double EstimateOf(const Kernel& kernel, const Parameters& parameters) {
+  const auto whole = FormulaOf(kernel.work, *kernel.machine, parameters.coefficients).Whole();
   return std::max(whole.compute, whole.memory) + parameters.start_seconds;
 }
 
-double Loss(const std::vector<Kernel>& kernels, const smelt::machine::Machine& machine, const Parameters& parameters) {
+double Loss(const std::vector<Kernel>& kernels, const Parameters& parameters) {
   double sum = 0, weights = 0;
   for (const Kernel& kernel : kernels) {
-    const double error = std::abs(std::log(EstimateOf(kernel, machine, parameters) / kernel.seconds));
+    const double error = std::abs(std::log(EstimateOf(kernel, parameters) / kernel.seconds));
     sum += kernel.weight * std::min(error, kMostError);
     weights += kernel.weight;
   }
@@ -71,8 +76,8 @@ double Loss(const std::vector<Kernel>& kernels, const smelt::machine::Machine& m
 }
 
 // One coefficient after the other, by steps that become smaller; no share is above 1.
-void Fit(const std::vector<Kernel>& kernels, const smelt::machine::Machine& machine, Parameters* parameters) {
-  double best = Loss(kernels, machine, *parameters);
+void Fit(const std::vector<Kernel>& kernels, Parameters* parameters) {
+  double best = Loss(kernels, *parameters);
   for (double step = 2; step > 1.01; step = std::sqrt(step)) {
     for (int pass = 0; pass < 2; ++pass) {
       for (auto& [name, value] : parameters->All()) {
@@ -81,7 +86,7 @@ void Fit(const std::vector<Kernel>& kernels, const smelt::machine::Machine& mach
             const double before = *value;
             *value *= factor;
             if (name.ends_with("share")) *value = std::min(*value, 1.0);
-            const double loss = *value == before ? best : Loss(kernels, machine, *parameters);
+            const double loss = *value == before ? best : Loss(kernels, *parameters);
             if (loss < best) {
               best = loss;
               continue;
@@ -103,34 +108,54 @@ double Quantile(std::vector<double> values, double q) {
   return *at;
 }
 
-void PrintErrors(const char* title, const std::vector<Kernel>& kernels, const smelt::machine::Machine& machine,
-                 Parameters parameters) {
+void PrintCoefficients(const char* title, Parameters parameters) {
   std::printf("%s\n", title);
   for (const auto& [name, value] : parameters.All()) std::printf("  %-20s %.4g\n", name.c_str(), *value);
+}
+
+void PrintErrors(const smelt::machine::Machine& machine, const std::vector<Kernel>& kernels,
+                 const Parameters& parameters) {
   std::vector<double> large, small;
   std::map<std::string, std::vector<double>> by_kind;
   for (const Kernel& kernel : kernels) {
-    const double ratio = EstimateOf(kernel, machine, parameters) / kernel.seconds;
+    if (kernel.machine != &machine) continue;
+    const double ratio = EstimateOf(kernel, parameters) / kernel.seconds;
     (kernel.seconds >= kLarge ? large : small).push_back(std::abs(ratio - 1));
     by_kind[kernel.kind].push_back(std::log(ratio));
   }
-  std::printf("median error %.1f %% for 5 us and more (%zu kernels), %.1f %% below (%zu)\n", 100 * Quantile(large, 0.5),
-              large.size(), 100 * Quantile(small, 0.5), small.size());
+  std::printf("%s: median error %.1f %% for 5 us and more (%zu kernels), %.1f %% below (%zu)\n", machine.name.c_str(),
+              100 * Quantile(large, 0.5), large.size(), 100 * Quantile(small, 0.5), small.size());
   std::printf("  %-22s %8s %8s %8s %8s\n", "kind", "kernels", "median", "middle", "10 to 90");
   for (const auto& [kind, errors] : by_kind)
     std::printf("  %-22s %8zu %8.2f %8.2f %8.2f\n", kind.c_str(), errors.size(), std::exp(Quantile(errors, 0.5)),
                 Quantile(errors, 0.75) - Quantile(errors, 0.25), Quantile(errors, 0.9) - Quantile(errors, 0.1));
 }
 
-absl::StatusOr<std::vector<Kernel>> Read(const std::vector<std::string>& folders,
-                                         const smelt::machine::Machine& machine) {
+// By the text that describes them.
+using Machines = std::map<std::string, smelt::machine::Machine>;
+
+// The machine of a record; what it does not tell is `other`'s.
+absl::StatusOr<const smelt::machine::Machine*> MachineOf(const std::string& text, const std::string& other,
+                                                         Machines* machines) {
+  const auto [at, fresh] = machines->try_emplace(text.empty() ? "host" : text);
+  if (fresh && text.empty()) {
+    SMELT_ASSIGN_OR_RETURN(at->second, smelt::cpu::ParseTarget(other));
+  } else if (fresh) {
+    SMELT_ASSIGN_OR_RETURN(at->second, smelt::machine::ReadMachine(text));
+  }
+  return &at->second;
+}
+
+absl::StatusOr<std::vector<Kernel>> Read(const std::vector<std::string>& folders, const std::string& other,
+                                         Machines* machines) {
   absl::flat_hash_map<std::string, size_t> known;
   std::vector<Kernel> kernels;
   for (const std::string& folder : folders) {
     const auto report = smelt::gnn::ReadCorpus(folder, [&](smelt::gnn::KernelExample example) -> absl::Status {
+      SMELT_ASSIGN_OR_RETURN(const smelt::machine::Machine* machine, MachineOf(example.machine, other, machines));
       for (const smelt::gnn::Measurement& measured : example.measurements) {
         if (!measured.default_tile || !measured.error.empty() || measured.seconds.empty()) continue;
-        const auto [at, fresh] = known.try_emplace(example.hash.ToHex(), kernels.size());
+        const auto [at, fresh] = known.try_emplace(machine->name + example.hash.ToHex(), kernels.size());
         if (!fresh) {
           kernels[at->second].seconds = std::min(kernels[at->second].seconds, measured.label());
           continue;
@@ -138,8 +163,9 @@ absl::StatusOr<std::vector<Kernel>> Read(const std::vector<std::string>& folders
         auto module = smelt::hlo::ParseModule(example.kernel_text, {.file_name = example.program});
         if (!module.ok()) return module.status();
         const smelt::hlo::Computation& computation = *(*module)->entry();
-        kernels.push_back({smelt::kernels::cost::WorkOf(computation, machine), example.program,
-                           smelt::gnn::KernelKind(computation), measured.label()});
+        kernels.push_back({smelt::kernels::cost::WorkOf(computation, *machine), machine,
+                           smelt::StrCat(machine->name, " ", example.program), smelt::gnn::KernelKind(computation),
+                           measured.label()});
       }
       return absl::OkStatus();
     });
@@ -158,17 +184,19 @@ int main(int argc, char** argv) {
   std::vector<std::string> folders;
   std::string words = "cpu:threads=1";
   app.add_option("CORPUS", folders, "Corpora of smelt profile")->required();
-  app.add_option("--target", words, "Processor that they were measured on");
+  app.add_option("--target", words, "Processor of records that do not tell their own");
   CLI11_PARSE(app, argc, argv);
-  const auto target = smelt::cpu::ParseTarget(words);
-  const auto kernels = target.ok() ? Read(folders, *target) : target.status();
+  Machines machines;
+  const auto kernels = Read(folders, words, &machines);
   if (!kernels.ok()) {
     std::fprintf(stderr, "fit_analytical: %s\n", std::string(kernels.status().message()).c_str());
     return 1;
   }
   Parameters parameters;
-  PrintErrors("as it is", *kernels, *target, parameters);
-  Fit(*kernels, *target, &parameters);
-  PrintErrors("fitted", *kernels, *target, parameters);
+  PrintCoefficients("as it is", parameters);
+  for (const auto& [text, machine] : machines) PrintErrors(machine, *kernels, parameters);
+  Fit(*kernels, &parameters);
+  PrintCoefficients("fitted", parameters);
+  for (const auto& [text, machine] : machines) PrintErrors(machine, *kernels, parameters);
   return 0;
 }

@@ -27,6 +27,7 @@ struct Real {
 };
 const Real kReals[] = {
     {"peak_flops_f32", &Machine::peak_flops_f32},
+    {"vector_flops_f32", &Machine::vector_flops_f32},
     {"launch_seconds", &Machine::launch_seconds},
     {"fork_seconds", &Machine::fork_seconds},
 };
@@ -116,6 +117,7 @@ absl::StatusOr<Machine> ReadMachine(std::string_view text) {
     }
     if (!status.ok()) return status;
   }
+  if (!value.contains("vector_flops_f32")) machine.vector_flops_f32 = machine.peak_flops_f32;
   return machine;
 }
 

@@ -15,6 +15,7 @@ struct Figure {
 };
 const Figure kFigures[] = {
     {"peak_flops_f32", &Machine::peak_flops_f32},
+    {"vector_flops_f32", &Machine::vector_flops_f32},
     {"launch_seconds", &Machine::launch_seconds},
     {"fork_seconds", &Machine::fork_seconds},
 };
@@ -61,6 +62,7 @@ absl::Status Machine::SetFigures(const std::map<std::string, double>& figures) {
     if (!(value > 0)) return absl::InvalidArgumentError(StrCat("figure `", name, "` of a machine is not above 0"));
     *figure = value;
   }
+  if (figures.contains("peak_flops_f32") && !figures.contains("vector_flops_f32")) vector_flops_f32 = peak_flops_f32;
   return absl::OkStatus();
 }
 

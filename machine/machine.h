@@ -33,6 +33,9 @@ struct Machine {
   std::vector<MemoryLevel> levels = {
       {"l1", 32 << 10, 2e11}, {"l2", 1 << 20, 1e11}, {"l3", 32 << 20, 5e10}, {"memory", INT64_MAX, 2e10}};
   double peak_flops_f32 = 1e11;  // flop/s of one core, fused multiply-add counted as two
+  // flop/s of one core that begins one multiply-add of a whole vector a cycle, however many units there are for them:
+  // only products of matrices fill a second one, everything else goes by loads, stores and steps. At most the peak.
+  double vector_flops_f32 = 1e11;
   double launch_seconds = 2e-7;  // calling one kernel serially
   double fork_seconds = 4e-6;    // extra when it runs on several threads
 
@@ -45,7 +48,8 @@ struct Machine {
   // The measured figures (flop/s, bytes/s, seconds) by name. Features of kernels follow them, so a trained model
   // carries those that it was trained under: they differ a little from one measurement to the next.
   std::map<std::string, double> Figures() const;
-  // InvalidArgument: a name that is no figure, or a value that is not above 0.
+  // Figures from before `vector_flops_f32` was one of them lack it: it is the peak then. InvalidArgument: a name that is
+  // no figure, or a value that is not above 0.
   absl::Status SetFigures(const std::map<std::string, double>& figures);
   // The same of the figures of another machine: bandwidths of levels that are not here are left out.
   absl::Status TakeFigures(std::map<std::string, double> figures);

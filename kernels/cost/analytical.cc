@@ -11,8 +11,10 @@ namespace smelt::kernels::cost {
 
 CostFormula FormulaOf(KernelWork work, const machine::Machine& target, const Coefficients& coefficients) {
   CostFormula formula;
+  // Counted at the rate of vectors; the formula counts at the peak.
+  const double scale = target.peak_flops_f32 / target.vector_flops_f32;
   for (int loop = 0; loop < KernelWork::kLoops; ++loop)
-    formula.compute += work.operations[loop] * coefficients.operation[loop];
+    formula.compute += work.operations[loop] * coefficients.operation[loop] * scale;
   formula.is_contraction = !work.contractions.empty();
   formula.contractions = std::move(work.contractions);
   formula.contraction_share = coefficients.contraction_share;

@@ -25,7 +25,8 @@ struct CostEstimate {
 // How generated code does beside the machine's peaks: what `bench/fit_analytical` finds in a corpus of measured
 // kernels.
 struct Coefficients {
-  // What an operation takes, by who does it (KernelWork::Loop); 1: as long as one at the peak. Less: several overlap.
+  // What an operation takes, by who does it (KernelWork::Loop); 1: as long as one at the rate of vectors
+  // (machine::Machine::vector_flops_f32). Less: several overlap.
   std::array<double, KernelWork::kLoops> operation = {0.8, 1.35, 466, 0.75, 3.35, 18.8, 45.6, 1};
   double contraction_share = 0.99;  // of the peak, for products of matrices whose tile suits them
   double bandwidth_share = 0.94;    // of each level's bandwidth

@@ -92,6 +92,12 @@ bool StacksShortRows(const Instruction& instruction) {
          shape.dimensions[rank - 1] <= nests::kShortRow && shape.dimensions[rank - 2] >= 2 * nests::kShortRow;
 }
 
+// What a kernel's root only gives another shape.
+const Instruction* BehindReshapes(const Instruction* root) {
+  while (root->opcode() == Opcode::kReshape || root->opcode() == Opcode::kBitcast) root = root->operand(0);
+  return root;
+}
+
 // Elements from one of a slice to the next one in a row.
 int64_t StrideOf(const Instruction& slice) {
   const hlo::Shape& from = slice.operand(0)->shape();
@@ -155,6 +161,7 @@ class KernelWalk {
     const std::vector<Instruction*> order = kernel.PostOrder();
     uses_.reserve(order.size());
     root_ = kernel.root();
+    computed_root_ = BehindReshapes(root_);
     uses_[root_] = {0, Elements(root_->shape()), true, RootSlowdown(order)};
     for (size_t i = order.size(); i-- > 0;) {
       if (const auto found = uses_.find(order[i]); found != uses_.end()) Visit(*order[i], found->second);
@@ -274,9 +281,13 @@ class KernelWalk {
     const double evaluations = opcode == Opcode::kTuple || opcode == Opcode::kGetTupleElement ? 0 : demand->evaluations;
     work_.operations[KernelWork::kElementwise] +=
         evaluations * ElementCost(opcode, instruction.shape().element_type) * demand->slowdown;
-    const bool in_vectors = &instruction == root_ && StacksShortRows(instruction);
-    if (ConcatenatesShortRows(instruction) && !in_vectors)
+    // Where the result has longer rows than the stack, lanes know their part, and each part is computed in all of them.
+    const bool in_vectors = &instruction == computed_root_ && StacksShortRows(instruction);
+    if (in_vectors && &instruction != root_) {
+      demand->slowdown = static_cast<double>(instruction.operand_count());
+    } else if (ConcatenatesShortRows(instruction) && !in_vectors) {
       demand->slowdown = LanesOf(instruction.shape().element_type, target_);
+    }
     if (const std::optional<KernelWork::Loop> apart = LiesApart(instruction); apart && !in_vectors)
       work_.operations[*apart] += evaluations * (opcode == Opcode::kSlice ? ShuffledShare(instruction) : 1);
     if (opcode == Opcode::kBroadcast) {
@@ -314,7 +325,7 @@ class KernelWalk {
   }
 
   const machine::Machine& target_;
-  const Instruction* root_ = nullptr;
+  const Instruction *root_ = nullptr, *computed_root_ = nullptr;
   absl::flat_hash_map<const Instruction*, Use> uses_;
   KernelWork work_;
 };

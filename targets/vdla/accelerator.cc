@@ -32,7 +32,7 @@ machine::Machine HostOf(const isa::Config& config) {
   host.vector_bytes = 16;
   host.vector_registers = 16;
   host.levels = {{"l1", 32 << 10, 4e9}, {"l2", 512 << 10, 2e9}, {"memory", INT64_MAX, 1e9}};
-  host.peak_flops_f32 = 1.63e9;
+  host.peak_flops_f32 = host.vector_flops_f32 = 1.63e9;
   host.launch_seconds = 2e-6;
   return host;
 }
@@ -50,7 +50,7 @@ machine::Machine MachineOf(const isa::Config& config) {
   // They stand beside each other; who reads levels goes by their sizes.
   std::stable_sort(machine.levels.begin(), machine.levels.end(),
                    [](const machine::MemoryLevel& a, const machine::MemoryLevel& b) { return a.bytes < b.bytes; });
-  machine.peak_flops_f32 = 2 * gemm;
+  machine.peak_flops_f32 = machine.vector_flops_f32 = 2 * gemm;
   machine.launch_seconds = kSubmitSeconds;
   return machine;
 }

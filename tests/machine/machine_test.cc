@@ -2,6 +2,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "machine/descriptor.h"
 
 namespace smelt::machine {
 namespace {
@@ -43,6 +44,18 @@ TEST(Machine, KeepsItsFiguresByName) {
   ASSERT_TRUE(other.SetFigures(measured.Figures()).ok());
   EXPECT_EQ(other.Figures(), measured.Figures());
   EXPECT_EQ(other.Figures().at("l2_bandwidth"), 123);
+}
+
+TEST(Machine, TakesThePeakForTheRateOfVectorsWhereOldFiguresLackIt) {
+  Machine machine;
+  machine.vector_flops_f32 = 5e10;
+  std::map<std::string, double> figures = machine.Figures();
+  figures["peak_flops_f32"] = 7e10;
+  figures.erase("vector_flops_f32");
+  ASSERT_TRUE(machine.SetFigures(figures).ok());
+  EXPECT_EQ(machine.vector_flops_f32, 7e10);
+  EXPECT_EQ(ReadMachine(R"({"peak_flops_f32": 9e10})")->vector_flops_f32, 9e10);
+  EXPECT_EQ(ReadMachine(DescribeMachine(machine))->vector_flops_f32, 7e10);
 }
 
 TEST(Machine, RefusesFiguresThatItDoesNotHave) {

@@ -120,9 +120,11 @@ double MeasureCall(int threads) {
 
 }  // namespace
 
-absl::StatusOr<double> MeasurePeakFlops(const Target& target) {
+namespace {
+
+// Flop/s of multiply-adds of whole vectors into so many accumulators in turn.
+absl::StatusOr<double> MeasureMultiplyAdds(const Target& target, int accumulators) {
   const int lanes = static_cast<int>(target.vector_bytes / kFloatBytes);
-  const int accumulators = target.vector_registers >= 32 ? 24 : 12;
   constexpr int64_t kSteps = 4096;
   kernels::ir::Buffer in = MakeBuffer("in", int64_t{accumulators + 1} * lanes, kernels::ir::Scope::kArgument, 0);
   kernels::ir::Buffer out = MakeBuffer("out", int64_t{accumulators} * lanes, kernels::ir::Scope::kArgument, 1);
@@ -133,6 +135,19 @@ absl::StatusOr<double> MeasurePeakFlops(const Target& target) {
   });
   SMELT_ASSIGN_OR_RETURN(Probe probe, Probe::Make(Repeat(in, out, body), target));
   return 2.0 * lanes * accumulators * kSteps / probe.Seconds();
+}
+
+}  // namespace
+
+absl::StatusOr<double> MeasurePeakFlops(const Target& target) {
+  return MeasureMultiplyAdds(target, target.vector_registers >= 32 ? 24 : 12);
+}
+
+absl::StatusOr<double> MeasureVectorFlops(const Target& target) {
+  constexpr double kLatency =
+      4;  // cycles of a multiply-add on Intel's since Skylake, AMD's since Zen 3, Arm's Neoverse
+  SMELT_ASSIGN_OR_RETURN(const double chain, MeasureMultiplyAdds(target, 1));
+  return kLatency * chain;
 }
 
 absl::StatusOr<double> MeasureReadBandwidth(const Target& target, int64_t bytes) {
@@ -167,6 +182,7 @@ namespace {
 
 absl::Status MeasureOnce(Target* target) {
   SMELT_ASSIGN_OR_RETURN(target->peak_flops_f32, MeasurePeakFlops(*target));
+  SMELT_ASSIGN_OR_RETURN(target->vector_flops_f32, MeasureVectorFlops(*target));
   std::vector<machine::MemoryLevel>& levels = target->levels;  // three caches, and the memory
   SMELT_ASSIGN_OR_RETURN(levels[0].bytes_per_second, MeasureReadBandwidth(*target, levels[0].bytes / 2));
   SMELT_ASSIGN_OR_RETURN(levels[1].bytes_per_second, MeasureReadBandwidth(*target, levels[1].bytes / 2));
@@ -190,6 +206,7 @@ absl::Status MeasureTarget(Target* target) {
     Target again = *target;
     SMELT_RETURN_IF_ERROR(MeasureOnce(&again));
     target->peak_flops_f32 = std::max(target->peak_flops_f32, again.peak_flops_f32);
+    target->vector_flops_f32 = std::max(target->vector_flops_f32, again.vector_flops_f32);
     for (size_t level = 0; level < again.levels.size(); ++level) {
       double& best = target->levels[level].bytes_per_second;
       best = std::max(best, again.levels[level].bytes_per_second);
@@ -197,6 +214,7 @@ absl::Status MeasureTarget(Target* target) {
     target->launch_seconds = std::min(target->launch_seconds, again.launch_seconds);
     target->fork_seconds = std::min(target->fork_seconds, again.fork_seconds);
   }
+  target->vector_flops_f32 = std::min(target->vector_flops_f32, target->peak_flops_f32);
   return absl::OkStatus();
 }
 

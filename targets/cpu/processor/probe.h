@@ -16,7 +16,8 @@ absl::Status MeasureTarget(Target* target);
 
 // The figures by themselves, each the best of several repeats on the calling thread. `bytes`: of the array that is
 // read, or of each of the two arrays of a copy.
-absl::StatusOr<double> MeasurePeakFlops(const Target& target);                     // flop/s of f32
+absl::StatusOr<double> MeasurePeakFlops(const Target& target);    // flop/s of f32
+absl::StatusOr<double> MeasureVectorFlops(const Target& target);  // Machine::vector_flops_f32, not held to the peak
 absl::StatusOr<double> MeasureReadBandwidth(const Target& target, int64_t bytes);  // bytes/s
 absl::StatusOr<double> MeasureCopyBandwidth(const Target& target, int64_t bytes);  // read plus written bytes/s
 

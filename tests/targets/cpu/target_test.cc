@@ -55,6 +55,8 @@ TEST(Target, MeasuresThisMachineOnceAndRemembers) {
   setenv("SMELT_CACHE", folder.c_str(), 1);
   const Target first = DetectTarget();
   EXPECT_GT(first.peak_flops_f32, 1e8);
+  EXPECT_LE(first.vector_flops_f32, first.peak_flops_f32);
+  EXPECT_GT(first.vector_flops_f32, first.peak_flops_f32 / 5);  // no CPU begins five of them a cycle
   EXPECT_GT(first.levels.back().bytes_per_second, 1e7);
   EXPECT_GT(first.launch_seconds, 0);
   const Target second = DetectTarget();
@@ -65,7 +67,7 @@ TEST(Target, MeasuresThisMachineOnceAndRemembers) {
   for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
     if (!entry.is_regular_file() || entry.path().filename().string().starts_with(".")) continue;
     ++files;
-    std::ofstream(entry.path()) << "smelt target 2\npeak_flops_f32 1\n";
+    std::ofstream(entry.path()) << "smelt target 3\npeak_flops_f32 1\n";
   }
   EXPECT_EQ(files, 1);
   EXPECT_GT(DetectTarget().peak_flops_f32, 1e8);
