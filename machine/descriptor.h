@@ -20,9 +20,9 @@ namespace smelt::machine {
 // One line.
 std::string DescribeMachine(const Machine& machine);
 
-// What is left out is an ordinary machine's, except that the last level holds everything and vectors go at the peak. InvalidArgument names the
-// field: one that is unknown, has another type, is not above 0; fewer than two levels, or one that holds less than the
-// level before it.
+// What is left out is an ordinary machine's, except that the last level holds everything and vectors go at the peak.
+// InvalidArgument names the field: one that is unknown, has another type, is not above 0; fewer than two levels, or one
+// that holds less than the level before it.
 absl::StatusOr<Machine> ReadMachine(std::string_view text);
 
 }  // namespace smelt::machine

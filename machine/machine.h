@@ -48,8 +48,8 @@ struct Machine {
   // The measured figures (flop/s, bytes/s, seconds) by name. Features of kernels follow them, so a trained model
   // carries those that it was trained under: they differ a little from one measurement to the next.
   std::map<std::string, double> Figures() const;
-  // Figures from before `vector_flops_f32` was one of them lack it: it is the peak then. InvalidArgument: a name that is
-  // no figure, or a value that is not above 0.
+  // Figures from before `vector_flops_f32` was one of them lack it: it is the peak then. InvalidArgument: a name that
+  // is no figure, or a value that is not above 0.
   absl::Status SetFigures(const std::map<std::string, double>& figures);
   // The same of the figures of another machine: bandwidths of levels that are not here are left out.
   absl::Status TakeFigures(std::map<std::string, double> figures);

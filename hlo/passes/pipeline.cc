@@ -16,6 +16,7 @@
 #include "hlo/passes/constant_folding.h"
 #include "hlo/passes/convert_mover.h"
 #include "hlo/passes/convolution_canonicalizer.h"
+#include "hlo/passes/convolution_layout.h"
 #include "hlo/passes/copy_removal.h"
 #include "hlo/passes/dead_code.h"
 #include "hlo/passes/gather_simplifier.h"
@@ -48,6 +49,7 @@ constexpr Pass kPasses[] = {
     {"algebraic-simplifier", SimplifyAlgebra, "the table of rules: fewer instructions, same values"},
     {"gather-simplifier", SimplifyGathers, "looking up one row is a dynamic slice"},
     {"convolution-canonicalizer", CanonicalizeConvolutions, "windows pad and reverse without arrays of their own"},
+    {"convolution-layout", LayOutConvolutions, "vectors run over features, and gradients of weights have rows of 3"},
     {"convert-mover", MoveConverts, "conversions meet where they cancel, and narrow elements move"},
     {"reshape-mover", MoveReshapes, "rearrangements meet where they cancel"},
     {"transpose-folding", FoldTransposes, "dots read transposed operands in place"},
@@ -82,7 +84,8 @@ constexpr std::string_view kDefault[] = {
     "bitcast-to-reshape", "copy-removal", "batch-norm-expander", "map-inliner",
     "zero-sized",         "simplify",     "barrier-removal",
     "complex-expander",  // once dots have taken transposes in
-    "simplify",          // across the barriers
+    "convolution-layout",
+    "simplify",  // across the barriers
     "reshape-to-bitcast",
 };
 
