@@ -1,6 +1,7 @@
 #include "hlo/passes/convolution_layout.h"
 
 #include <algorithm>
+#include <numeric>
 #include <optional>
 #include <vector>
 
@@ -62,8 +63,7 @@ bool HasPicturesOfRows(const Instruction& x) {
   const auto& attributes = x.attributes<ConvolutionAttributes>();
   const ConvolutionDimensions& d = attributes.dimensions;
   return !d.input_spatial.empty() && attributes.batch_group_count == 1 &&
-         IsSpatialLast(d.input_batch, d.input_feature, d.input_spatial) &&
-         IsSpatialLast(d.output_batch, d.output_feature, d.output_spatial);
+         IsSpatialLast(d.input_batch, d.input_feature, d.input_spatial);
 }
 
 // Its rows are so much slower than its features that it is worth two transposes of its own.
@@ -135,11 +135,9 @@ class LayoutChange {
     for (int64_t* dimension : {&d.input_batch, &d.input_feature}) *dimension = After(in, *dimension);
     for (int64_t& dimension : d.input_spatial) dimension = After(in, dimension);
 
-    // Where the window is larger than the result, the kernel is a picture, too: the gradient of weights.
-    const Shape& result = x.shape();
-    int64_t places = 1;
-    for (int64_t dimension : d.output_spatial) places *= result.dimensions[dimension];
-    const bool of_weights = WindowSize(attributes) > places;
+    // The gradient of weights sums over the batch, which stands in the place of features: its kernel is a picture, too.
+    const bool of_weights = x.attributes<ConvolutionAttributes>().dimensions.input_feature <
+                            x.attributes<ConvolutionAttributes>().dimensions.input_batch;
     if (of_weights && d.kernel_input_feature < d.kernel_output_feature &&
         IsSpatialLast(d.kernel_input_feature, d.kernel_output_feature, d.kernel_spatial)) {
       const Permutation order = Around(d.kernel_spatial, {d.kernel_input_feature}, d.kernel_output_feature);
@@ -149,17 +147,13 @@ class LayoutChange {
       for (int64_t& dimension : d.kernel_spatial) dimension = After(order, dimension);
     }
 
-    Permutation out;
-    if (of_weights) {
-      out = d.output_spatial;
-      out.insert(out.end(), {d.output_batch, d.output_feature});
-    } else {
-      out = Around(d.output_spatial, {d.output_batch}, d.output_feature);
-    }
+    Permutation out = Around(d.output_spatial, {d.output_batch}, d.output_feature);
+    if (of_weights) std::rotate(out.begin(), out.begin() + 1, out.end() - 1);  // as weights stand beside these pictures
+    if (!IsSpatialLast(d.output_batch, d.output_feature, d.output_spatial)) std::iota(out.begin(), out.end(), 0);
     for (int64_t* dimension : {&d.output_batch, &d.output_feature}) *dimension = After(out, *dimension);
     for (int64_t& dimension : d.output_spatial) dimension = After(out, dimension);
     Instruction* moved =
-        build.Add(Opcode::kConvolution, Permuted(result, out), std::move(operands), std::move(attributes));
+        build.Add(Opcode::kConvolution, Permuted(x.shape(), out), std::move(operands), std::move(attributes));
     moved->raw_attributes() = x.raw_attributes();
     ReplaceByTransposeOf(x, moved, out, build);
   }

@@ -10,6 +10,7 @@
 #include "base/check.h"
 #include "targets/cpu/codegen/known_lanes.h"
 #include "targets/cpu/codegen/phase_emitter.h"
+#include "targets/cpu/codegen/transposed_loads.h"
 
 namespace smelt::cpu::codegen {
 
@@ -25,9 +26,6 @@ struct PhaseEmitter::Address {
 };
 
 namespace {
-
-// Strided loads of up to this distance come from whole vectors, put together by shuffles.
-constexpr int64_t kShuffledStride = 4;
 
 bool IsStrided(const Expr& index, int64_t* stride) {
   return index->kind == ExprKind::kRamp && kernels::te::IsConstInt(index->operands[1], stride);
@@ -337,6 +335,41 @@ void PhaseEmitter::EmitInterleaved(absl::Span<const kernels::ir::Stmt> stores) {
                                             ElementAlign(buffer)));
   }
   statement_.clear();
+}
+
+std::vector<llvm::Value*> PhaseEmitter::LoadTransposed(const TransposedLoad& block) {
+  const kernels::ir::BufferNode& buffer = *block.load->buffer;
+  const int lanes = block.load->type.lanes;
+  llvm::Type* type = MemoryType(context_, {buffer.type, lanes});
+  std::vector<Key> keys;
+  AddressDependencies(block.load->operands[0], &keys);
+  for (const Key& key : keys) Emit(key);
+  const Address address = AddressOf(block.load->operands[0]);
+  std::vector<llvm::Value*> rows;
+  for (int64_t lane = 0; lane < lanes; ++lane) {
+    if (lane >= block.rows) {
+      rows.push_back(llvm::Constant::getNullValue(type));
+      continue;
+    }
+    llvm::Value* pointer = Pointer(buffer, Offset(address.index, lane * address.stride));
+    rows.push_back(Tag(buffer, builder_.CreateAlignedLoad(type, pointer, ElementAlign(buffer))));
+  }
+  // Blocks of 1, 2, 4, ... elements that face each other across the diagonal change places.
+  for (int size = 1; size < lanes; size *= 2) {
+    std::vector<int> even(lanes), odd(lanes);
+    for (int i = 0; i < lanes; ++i) {
+      even[i] = (i & size) == 0 ? i : lanes + i - size;
+      odd[i] = (i & size) == 0 ? i + size : lanes + i;
+    }
+    for (int k = 0; k < lanes; ++k) {
+      if ((k & size) != 0) continue;
+      llvm::Value *a = rows[k], *b = rows[k + size];
+      rows[k] = builder_.CreateShuffleVector(a, b, even);
+      rows[k + size] = builder_.CreateShuffleVector(a, b, odd);
+    }
+  }
+  for (llvm::Value*& row : rows) row = FromMemory(builder_, buffer.type, row);
+  return rows;
 }
 
 }  // namespace smelt::cpu::codegen

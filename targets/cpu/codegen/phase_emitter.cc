@@ -10,6 +10,7 @@
 #include "base/check.h"
 #include "kernels/ir/annotation.h"
 #include "targets/cpu/codegen/interleaved_stores.h"
+#include "targets/cpu/codegen/transposed_loads.h"
 
 namespace smelt::cpu::codegen {
 
@@ -244,14 +245,46 @@ void PhaseEmitter::EmitAttribute(const kernels::ir::StmtNode& attribute) {
 }
 
 void PhaseEmitter::EmitBody(const kernels::te::Expr& var, llvm::Value* value, Interval interval,
-                            const kernels::ir::Stmt& body) {
-  scopes_.emplace_back();
+                            const kernels::ir::Stmt& body, const Memo& known) {
+  scopes_.push_back(known);
   facts_.Bind(var, interval);
   scopes_.back()[{var.get(), Width::kFull}] = value;
   tile_code_.Forget();
   EmitAll({&body, 1});
   tile_code_.Forget();
   scopes_.pop_back();
+}
+
+int64_t PhaseEmitter::EmitTransposed(const kernels::ir::StmtNode& loop, absl::Span<const TransposedLoad> loads,
+                                     llvm::Value* min, Interval range) {
+  int64_t rounds = 0;
+  kernels::te::IsConstInt(loop.extent, &rounds);
+  const int64_t lanes = loads[0].load->type.lanes, whole = rounds / lanes * lanes;
+  llvm::BasicBlock* before = builder_.GetInsertBlock();
+  llvm::BasicBlock* body = NewBlock("block");
+  llvm::BasicBlock* after = NewBlock("block.end");
+  builder_.CreateBr(body);
+  builder_.SetInsertPoint(body);
+  llvm::PHINode* i = builder_.CreatePHI(builder_.getInt64Ty(), 2, "i");
+  llvm::Value* first = builder_.CreateAdd(min, i, "", false, /*HasNSW=*/true);
+  std::vector<std::vector<llvm::Value*>> values;
+  scopes_.emplace_back();
+  facts_.Bind(loop.var, range);
+  scopes_.back()[{loop.var.get(), Width::kFull}] = first;
+  for (const TransposedLoad& load : loads) values.push_back(LoadTransposed(load));
+  statement_.clear();
+  scopes_.pop_back();
+  for (int64_t k = 0; k < lanes; ++k) {
+    Memo known;
+    for (size_t l = 0; l < loads.size(); ++l) known[{loads[l].load, Width::kFull}] = values[l][k];
+    EmitBody(loop.var, Offset(first, k), range, loop.body(), known);
+  }
+  llvm::Value* next = builder_.CreateAdd(i, builder_.getInt64(lanes), "", /*HasNUW=*/true, /*HasNSW=*/true);
+  i->addIncoming(builder_.getInt64(0), before);
+  i->addIncoming(next, builder_.GetInsertBlock());
+  builder_.CreateCondBr(builder_.CreateICmpSLT(next, builder_.getInt64(whole)), body, after);
+  builder_.SetInsertPoint(after);
+  return rounds - whole;
 }
 
 void PhaseEmitter::EmitFor(const kernels::ir::StmtNode& loop) {
@@ -272,6 +305,12 @@ void PhaseEmitter::EmitFor(const kernels::ir::StmtNode& loop) {
   if (is_constant && constant == 1) {
     EmitBody(loop.var, min, range, loop.body());
     return;
+  }
+  if (const std::vector<TransposedLoad> transposed = TransposedLoads(loop); !transposed.empty()) {
+    const int64_t left = EmitTransposed(loop, transposed, min, range);
+    if (left == 0) return;
+    min = Offset(min, constant - left);
+    extent = builder_.getInt64(left);
   }
   llvm::BasicBlock* before = builder_.GetInsertBlock();
   llvm::BasicBlock* body = NewBlock("loop");

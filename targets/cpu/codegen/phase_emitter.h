@@ -18,7 +18,8 @@
 
 namespace smelt::cpu::codegen {
 
-struct KnownLanes;  // known_lanes.h
+struct KnownLanes;      // known_lanes.h
+struct TransposedLoad;  // transposed_loads.h
 
 class PhaseEmitter {
  public:
@@ -63,11 +64,15 @@ class PhaseEmitter {
   void EmitTileCall(const kernels::te::ExprNode& call);
   void EmitAttribute(const kernels::ir::StmtNode& attribute);
   void EmitFor(const kernels::ir::StmtNode& loop);
+  // The rounds that are whole blocks of these loads; the number of those that are left.
+  int64_t EmitTransposed(const kernels::ir::StmtNode& loop, absl::Span<const TransposedLoad> loads, llvm::Value* min,
+                         Interval range);
   void EmitIf(llvm::Value* condition, const kernels::ir::Stmt& then_case, const kernels::ir::Stmt& else_case);
   void EmitAllocate(const kernels::ir::StmtNode& allocate);
   static int64_t ScratchBytes(const kernels::ir::BufferNode& buffer) { return (buffer.ByteSize() + 63) / 64 * 64; }
-  // The loop's body with `var` bound, as a new scope.
-  void EmitBody(const kernels::te::Expr& var, llvm::Value* value, Interval interval, const kernels::ir::Stmt& body);
+  // The loop's body with `var` and what else is `known` bound, as a new scope.
+  void EmitBody(const kernels::te::Expr& var, llvm::Value* value, Interval interval, const kernels::ir::Stmt& body,
+                const Memo& known = {});
   void AddScope(const kernels::ir::BufferNode* buffer, llvm::Value* base);
   llvm::BasicBlock* NewBlock(const char* name);
 
@@ -89,6 +94,8 @@ class PhaseEmitter {
   llvm::Value* EmitLoad(const kernels::te::ExprNode& load);
   llvm::Value* LoadStrided(const kernels::ir::BufferNode& buffer, const Address& address, int lanes);
   llvm::Value* LoadNearby(const kernels::ir::BufferNode& buffer, const KnownLanes& known);
+  // What the load gives in each of as many rounds as it has lanes, the loop's variable bound to the first.
+  std::vector<llvm::Value*> LoadTransposed(const TransposedLoad& block);
   llvm::Value* LoadGather(const kernels::ir::BufferNode& buffer, llvm::Value* index, llvm::Value* mask, int lanes);
   void EmitStore(const kernels::ir::StmtNode& store);
   void EmitInterleaved(absl::Span<const kernels::ir::Stmt> stores);  // interleaved_stores.h

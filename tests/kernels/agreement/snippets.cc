@@ -145,6 +145,16 @@ const std::vector<Snippet>* MakeSnippets() {
       {"ReshapeOdd", "x = f32[4,15] parameter(0)  n = f32[4,15] negate(x)  ROOT r = f32[10,6] reshape(n)"},
       {"ReshapeUnit", "x = f32[1,9,1] parameter(0)  n = f32[1,9,1] negate(x)  ROOT r = f32[9] reshape(n)"},
       {"Transpose2D", "x = f32[35,22] parameter(0)  ROOT r = f32[22,35] transpose(x), dimensions={1,0}"},
+      {"TransposeInBlocks",
+       "x = f32[3,37,32] parameter(0)  y = f32[3,32,37] parameter(1)  "
+       "t = f32[3,32,37] transpose(x), dimensions={0,2,1}  ROOT r = f32[3,32,37] subtract(t, y)"},
+      {"TransposeTwoInBlocks",
+       "x = f32[20,48] parameter(0)  y = f32[20,48] parameter(1)  s = f32[48,20] transpose(x), dimensions={1,0}  "
+       "t = f32[48,20] transpose(y), dimensions={1,0}  ROOT r = f32[48,20] multiply(s, t)"},
+      {"TransposeBytesInBlocks", "x = s8[33,64] parameter(0)  ROOT r = s8[64,33] transpose(x), dimensions={1,0}"},
+      {"TransposeHalvesInBlocks",
+       "x = bf16[33,64] parameter(0)  e = bf16[33,64] negate(x)  ROOT r = bf16[64,33] transpose(e), dimensions={1,0}"},
+      {"TransposeDoublesInBlocks", "x = f64[33,64] parameter(0)  ROOT r = f64[64,33] transpose(x), dimensions={1,0}"},
       {"Transpose4D", "x = f32[2,7,5,18] parameter(0)  ROOT r = f32[2,18,7,5] transpose(x), dimensions={0,3,1,2}"},
       {"TransposeOuter",
        "x = f32[3,5,20] parameter(0)  e = f32[3,5,20] exponential(x)  ROOT r = f32[5,3,20] transpose(e), "
