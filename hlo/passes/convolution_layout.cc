@@ -60,10 +60,8 @@ int64_t WindowSize(const ConvolutionAttributes& attributes) {
 }
 
 bool HasPicturesOfRows(const Instruction& x) {
-  const auto& attributes = x.attributes<ConvolutionAttributes>();
-  const ConvolutionDimensions& d = attributes.dimensions;
-  return !d.input_spatial.empty() && attributes.batch_group_count == 1 &&
-         IsSpatialLast(d.input_batch, d.input_feature, d.input_spatial);
+  const ConvolutionDimensions& d = x.attributes<ConvolutionAttributes>().dimensions;
+  return !d.input_spatial.empty() && IsSpatialLast(d.input_batch, d.input_feature, d.input_spatial);
 }
 
 // Its rows are so much slower than its features that it is worth two transposes of its own.

@@ -77,6 +77,13 @@ TEST(LayOutConvolutions, GradientsOfWeightsSumOverPictures) {
   EXPECT_EQ(LabelsOf(*module), "f01b_i01o->01bf");
 }
 
+TEST(LayOutConvolutions, GradientsOfGroupsToo) {
+  const auto module = Apply(R"(ENTRY e { x = f32[2,8,7,6] parameter(0) g = f32[2,8,7,6] parameter(1)
+      ROOT r = f32[8,2,3,3] convolution(x, g), window={size=7x6 pad=1_1x1_1}, dim_labels=fb01_io01->fb01, batch_group_count=4 })",
+                            LayOutAndSimplify);
+  EXPECT_EQ(LabelsOf(*module), "f01b_i01o->01bf");
+}
+
 TEST(LayOutConvolutions, AResultWithItsFeaturesInnermostStays) {
   const auto module = Apply(R"(ENTRY e { x = f32[2,4,7,6] parameter(0) g = f32[2,8,7,6] parameter(1)
       ROOT r = f32[3,3,4,8] convolution(x, g), window={size=7x6 pad=1_1x1_1}, dim_labels=fb01_io01->01bf })",
