@@ -131,7 +131,7 @@ void PrintErrors(const smelt::machine::Machine& machine, const std::vector<Kerne
                 Quantile(errors, 0.75) - Quantile(errors, 0.25), Quantile(errors, 0.9) - Quantile(errors, 0.1));
 }
 
-// By the text that describes them.
+// Each by the text that describes it.
 using Machines = std::map<std::string, smelt::machine::Machine>;
 
 // The machine of a record; what it does not tell is `other`'s.

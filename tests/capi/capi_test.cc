@@ -74,7 +74,7 @@ TEST(Capi, FusesPredictsAndRanks) {
 
 TEST(Capi, WithoutAModelTheNearestShippedOneIsTaken) {
   ASSERT_EQ(setenv("SMELT_CACHE", testing::TempDir().c_str(), 1), 0);  // no model was adapted to this machine there
-  for (const std::string cpu : {"znver4", "rocketlake"}) {
+  for (const std::string cpu : {"znver4", "sapphirerapids"}) {
     const Owned<SmeltPredictor> predictor(smelt_predictor_open(nullptr, ("cpu:" + cpu).c_str(), nullptr));
     ASSERT_NE(predictor, nullptr);
     EXPECT_THAT(Taken(smelt_predictor_describe(predictor.get())), HasSubstr(cpu));

@@ -52,7 +52,7 @@ using ::testing::HasSubstr;
 std::string Shipped(const std::string& name) { return std::string(SMELT_SOURCE_DIR) + "/models/" + name; }
 
 TEST(ModelTargets, TheShippedModelsSayWhoseKernelsTheyPredict) {
-  EXPECT_EQ(LoadModel(Shipped("cpu.smeltmodel"))->target, "cpu:rocketlake,threads=1");
+  EXPECT_EQ(LoadModel(Shipped("cpu.smeltmodel"))->target, "cpu:sapphirerapids,threads=1");
   EXPECT_EQ(LoadModel(Shipped("cpu-znver4.smeltmodel"))->target, "cpu:znver4,threads=1");
   EXPECT_EQ(LoadModel(Shipped("cpu-cascadelake.smeltmodel"))->target, "cpu:cascadelake,threads=1");
   EXPECT_EQ(LoadModel(Shipped("xla-cpu.smeltmodel"))->target, "xla:znver5,threads=1");
@@ -77,7 +77,7 @@ TEST(ModelTargets, TheShippedModelIsThatOfTheNearestMachine) {
     return std::filesystem::path(NearestModel(Shipped("cpu.smeltmodel"), machine)).filename().string();
   };
   EXPECT_EQ(nearest(cpu::ParseTarget("cpu:znver4,threads=1").value()), "cpu-znver4.smeltmodel");
-  EXPECT_EQ(nearest(cpu::ParseTarget("cpu:rocketlake,threads=1").value()), "cpu.smeltmodel");
+  EXPECT_EQ(nearest(cpu::ParseTarget("cpu:sapphirerapids,threads=1").value()), "cpu.smeltmodel");
   EXPECT_EQ(nearest(cpu::ParseTarget("cpu:cascadelake,threads=1").value()), "cpu-cascadelake.smeltmodel");
   // A stranger with the figures of one of them.
   machine::Machine stranger;
@@ -92,9 +92,9 @@ TEST(ModelTargets, AModelOfAnotherCpuIsUsedAndSaysSo) {
   const auto warning = [](const char* target) {
     return Predictor::Load(Shipped("cpu.smeltmodel"), cpu::ParseTarget(target).value()).value()->Warning();
   };
-  EXPECT_EQ(warning("cpu:rocketlake,threads=1"), "");
+  EXPECT_EQ(warning("cpu:sapphirerapids,threads=1"), "");
   EXPECT_THAT(warning("cpu:haswell,threads=1"),
-              AllOf(HasSubstr("cpu.smeltmodel"), HasSubstr("rocketlake"), HasSubstr("haswell")));
+              AllOf(HasSubstr("cpu.smeltmodel"), HasSubstr("sapphirerapids"), HasSubstr("haswell")));
 }
 
 }  // namespace
