@@ -116,7 +116,7 @@ class LayoutChange {
   void ReplaceByTransposeOf(Instruction& x, Instruction* result, const Permutation& permutation, GraphBuilder& build) {
     Instruction* back = build.Transpose(result, Inverse(permutation));
     back->shape().layout = x.shape().layout;
-    moved_.insert(back);
+    if (back != result) moved_.insert(back);  // a result that stays is not transposed
     x.ReplaceAllUsesWith(back);  // dead code goes at the end: `moved_` must not meet new instructions at old places
   }
 

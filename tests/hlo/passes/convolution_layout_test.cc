@@ -90,6 +90,12 @@ TEST(LayOutConvolutions, AResultWithItsFeaturesInnermostStays) {
                             LayOutAndSimplify);
   EXPECT_EQ(LabelsOf(*module), "f01b_i01o->01bf");
   EXPECT_EQ(Count(*module, Opcode::kTranspose), 2);
+  // What follows it has nothing to follow.
+  Apply(R"(ENTRY e { x = f32[2,4,5,6] parameter(0) w = f32[8,4,1,2] parameter(1) z = f32[] constant(0.5)
+      c = f32[8,6,5,2] convolution(x, w), window={size=1x2 pad=0_0x0_1}, dim_labels=bf01_oi01->f10b
+      b = f32[8,6,5,2] broadcast(z), dimensions={}
+      ROOT r = f32[8,6,5,2] add(c, b) })",
+        LayOutAndSimplify);
 }
 
 TEST(LayOutConvolutions, GradientsOfPoolingsFollow) {
