@@ -118,10 +118,6 @@ double MeasureCall(int threads) {
   return best;
 }
 
-}  // namespace
-
-namespace {
-
 // Flop/s of multiply-adds of whole vectors into so many accumulators in turn.
 absl::StatusOr<double> MeasureMultiplyAdds(const Target& target, int accumulators) {
   const int lanes = static_cast<int>(target.vector_bytes / kFloatBytes);
@@ -144,8 +140,8 @@ absl::StatusOr<double> MeasurePeakFlops(const Target& target) {
 }
 
 absl::StatusOr<double> MeasureVectorFlops(const Target& target) {
-  constexpr double kLatency =
-      4;  // cycles of a multiply-add on Intel's since Skylake, AMD's since Zen 3, Arm's Neoverse
+  // Cycles of a multiply-add on Intel's processors since Skylake, AMD's since Zen 3 and Arm's Neoverse.
+  constexpr double kLatency = 4;
   SMELT_ASSIGN_OR_RETURN(const double chain, MeasureMultiplyAdds(target, 1));
   return kLatency * chain;
 }
