@@ -38,10 +38,18 @@ Shape Permuted(const Shape& shape, const Permutation& permutation) {
 }
 
 // `first`, the spatial dimensions in their order, `last`.
-Permutation Around(const std::vector<int64_t>& spatial, std::vector<int64_t> first, int64_t last) {
-  first.insert(first.end(), spatial.begin(), spatial.end());
-  first.push_back(last);
-  return first;
+Permutation Around(const std::vector<int64_t>& spatial, int64_t first, int64_t last) {
+  Permutation order = {first};
+  order.insert(order.end(), spatial.begin(), spatial.end());
+  order.push_back(last);
+  return order;
+}
+
+// Where the dimensions are once their array is in this order.
+void Renumber(const Permutation& order, int64_t* a, int64_t* b, std::vector<int64_t>* spatial) {
+  *a = After(order, *a);
+  *b = After(order, *b);
+  for (int64_t& dimension : *spatial) dimension = After(order, dimension);
 }
 
 bool ComesFirst(int64_t dimension, const std::vector<int64_t>& spatial) {
@@ -126,30 +134,26 @@ class LayoutChange {
     ConvolutionDimensions& d = attributes.dimensions;
     std::vector<Instruction*> operands = {x.operand(0), x.operand(1)};
 
+    // The gradient of weights sums over the batch, which stands in the place of features: its kernel is a picture, too.
+    const bool of_weights = d.input_feature < d.input_batch;
+
     // The second of the two moves behind the rows: in pictures it is the feature, in their gradients the batch.
     const Permutation in =
-        Around(d.input_spatial, {std::min(d.input_batch, d.input_feature)}, std::max(d.input_batch, d.input_feature));
+        Around(d.input_spatial, std::min(d.input_batch, d.input_feature), std::max(d.input_batch, d.input_feature));
     operands[0] = Transposed(operands[0], in, build);
-    for (int64_t* dimension : {&d.input_batch, &d.input_feature}) *dimension = After(in, *dimension);
-    for (int64_t& dimension : d.input_spatial) dimension = After(in, dimension);
+    Renumber(in, &d.input_batch, &d.input_feature, &d.input_spatial);
 
-    // The gradient of weights sums over the batch, which stands in the place of features: its kernel is a picture, too.
-    const bool of_weights = x.attributes<ConvolutionAttributes>().dimensions.input_feature <
-                            x.attributes<ConvolutionAttributes>().dimensions.input_batch;
     if (of_weights && d.kernel_input_feature < d.kernel_output_feature &&
         IsSpatialLast(d.kernel_input_feature, d.kernel_output_feature, d.kernel_spatial)) {
-      const Permutation order = Around(d.kernel_spatial, {d.kernel_input_feature}, d.kernel_output_feature);
+      const Permutation order = Around(d.kernel_spatial, d.kernel_input_feature, d.kernel_output_feature);
       operands[1] = Transposed(operands[1], order, build);
-      for (int64_t* dimension : {&d.kernel_input_feature, &d.kernel_output_feature})
-        *dimension = After(order, *dimension);
-      for (int64_t& dimension : d.kernel_spatial) dimension = After(order, dimension);
+      Renumber(order, &d.kernel_input_feature, &d.kernel_output_feature, &d.kernel_spatial);
     }
 
-    Permutation out = Around(d.output_spatial, {d.output_batch}, d.output_feature);
+    Permutation out = Around(d.output_spatial, d.output_batch, d.output_feature);
     if (of_weights) std::rotate(out.begin(), out.begin() + 1, out.end() - 1);  // as weights stand beside these pictures
     if (!IsSpatialLast(d.output_batch, d.output_feature, d.output_spatial)) std::iota(out.begin(), out.end(), 0);
-    for (int64_t* dimension : {&d.output_batch, &d.output_feature}) *dimension = After(out, *dimension);
-    for (int64_t& dimension : d.output_spatial) dimension = After(out, dimension);
+    Renumber(out, &d.output_batch, &d.output_feature, &d.output_spatial);
     Instruction* moved =
         build.Add(Opcode::kConvolution, Permuted(x.shape(), out), std::move(operands), std::move(attributes));
     moved->raw_attributes() = x.raw_attributes();
@@ -196,12 +200,6 @@ class LayoutChange {
     }
   }
 
-  static void PermuteWindow(const Permutation& order, WindowAttributes* attributes) {
-    std::vector<WindowDimension> dimensions;
-    for (int64_t d : order) dimensions.push_back(attributes->window.dimensions[d]);
-    attributes->window.dimensions = std::move(dimensions);
-  }
-
   static Attributes PermuteAttributes(const Instruction& x, const Permutation& order) {
     switch (x.opcode()) {
       case Opcode::kPad: {
@@ -211,8 +209,9 @@ class LayoutChange {
       }
       case Opcode::kReduceWindow:
       case Opcode::kSelectAndScatter: {
-        auto attributes = x.attributes<WindowAttributes>();
-        PermuteWindow(order, &attributes);
+        WindowAttributes attributes;
+        for (int64_t d : order)
+          attributes.window.dimensions.push_back(x.attributes<WindowAttributes>().window.dimensions[d]);
         return attributes;
       }
       case Opcode::kConcatenate: {

@@ -8,8 +8,8 @@
 // concatenations, until they meet those of the next convolution: a network is transposed where it begins and ends, no
 // matter how many convolutions it has. Weights stay as they are: they are packed in any order. A convolution whose
 // groups hold few features (depthwise) or whose window is one element is fast either way, and follows only where
-// another one in its computation moves. Linear in the module; algebra removes what cancels. Returns true if the module
-// changed.
+// another one in its computation moves. Linear in the module and the users of what is read; algebra removes what
+// cancels. Returns true if the module changed.
 #pragma once
 
 #include "absl/status/statusor.h"
