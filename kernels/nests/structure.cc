@@ -115,8 +115,12 @@ bool IsBorder(const Operation& operation) {
 
 // A small window over each channel apart, channels last: every element of the picture is read for a few products only,
 // so that a bordered copy of it would cost as much as they do.
+// So it is with the gradient of such a window's taps, each a sum over the picture.
 bool IsDepthwiseWindow(const OperationRef& operation) {
-  if (operation->tag != "convolution" || Steps(*operation) > kUnrolledTaps * Elements(*operation)) return false;
+  if (operation->tag != "convolution" || operation->axes.empty()) return false;
+  const double taps = std::min(Steps(*operation) / Elements(*operation),
+                               Elements(*operation) / static_cast<double>(operation->axes.back().extent));
+  if (taps > kUnrolledTaps) return false;
   const std::vector<Access> reads = DirectReads(operation);
   return std::all_of(reads.begin(), reads.end(), [&](const Access& read) {
     return Stride(read, operation->axes.back().var) == std::optional<int64_t>(1);

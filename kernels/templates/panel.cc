@@ -164,6 +164,7 @@ Panel PanelOf(const Structure& structure, const Nest& nest, const te::Operation&
     // Read twice in different ways: one copy would not serve both.
     if (&other != access && other.reader.get() == &sum && other.tensor == access->tensor) return none;
   }
+  if (SumsForTaps(nest)) return none;
   const double reuse = Reuse(sum, *access);
   const double rows = static_cast<double>(registers.rows);
   if (IsPrivate(structure, *access)) {

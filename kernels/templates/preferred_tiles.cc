@@ -167,6 +167,25 @@ std::vector<int64_t> CutForThreads(const Nest& nest, const std::vector<int64_t>&
   return best;
 }
 
+// All taps of as many channels as leave the lines of the picture under the taps near while they move down.
+std::vector<std::vector<int64_t>> TilesOfTaps(const Nest& nest, const RegisterTile& registers,
+                                              const machine::Machine& target) {
+  const te::Operation& main = *nest.main;
+  const int axis = registers.vector_axis;
+  const Access* picture = LargestVectorAccess(nest, main, axis);
+  const auto width = std::min_element(
+      main.reduce_axes.begin(), main.reduce_axes.end(),
+      [&](const te::IterVar& a, const te::IterVar& b) { return Stride(*picture, a.var) < Stride(*picture, b.var); });
+  const double lines = static_cast<double>(registers.planes + 2);
+  const double pixels = lines * static_cast<double>(width->extent) * sizeof(float);
+  const int64_t near =
+      std::max<int64_t>(static_cast<int64_t>(static_cast<double>(target.LevelBytes(1)) / 2 / pixels), 1);
+  std::vector<int64_t> tile = main.shape;
+  const int64_t strips = (tile[axis] + near - 1) / near;
+  tile[axis] = std::min(tile[axis], RoundUp((tile[axis] + strips - 1) / strips, registers.width()));
+  return {tile};
+}
+
 std::vector<std::vector<int64_t>> TilesOfOneThread(const Nest& nest, const machine::Machine& target) {
   const te::Operation& main = *nest.main;
   if (const std::optional<DotForm> form = DotFormOf(nest, target)) return DotTiles(nest, *form);
@@ -187,6 +206,7 @@ std::vector<std::vector<int64_t>> TilesOfOneThread(const Nest& nest, const machi
       return {tile};
     }
     case TiledForm::kBlocked: {
+      if (SumsForTaps(nest)) return TilesOfTaps(nest, whole, target);
       // Columns for long runs of memory, then as many rows as keep the accumulators near.
       columns = std::min<int64_t>(extent, SharesAStream(nest, whole.vector_axis, target)
                                               ? StreamedColumns(nest, whole.vector_axis, target)

@@ -29,6 +29,11 @@ constexpr int64_t kRowsInABlock = 16;
 constexpr int64_t kFewFeatures = 4;
 constexpr int64_t kWidth = 16;
 
+// Sums of fewer terms are windows, whose taps are unrolled.
+constexpr double kLongSum = 32;
+// Results a channel that are taps of a window.
+constexpr double kMostTaps = 128;
+
 // The largest divisor of `extent` up to `limit`, unless that is poor: then the fewest passes, evenly filled.
 int64_t EvenRows(int64_t extent, int64_t limit) {
   if (extent <= limit) return std::max<int64_t>(extent, 1);
@@ -110,6 +115,15 @@ void TileOfShortSum(int64_t width, int64_t row_extent, int64_t accumulators, con
   registers.rows = EvenRows(row_extent, std::min<int64_t>(rows, 4));
 }
 
+// Rows, planes and vectors for the taps of a window: as many taps as there is room for, then vectors.
+void TileOfTaps(const std::vector<int64_t>& tile, int64_t most, RegisterTile& registers) {
+  const auto extent = [&](int axis) { return axis >= 0 ? tile[axis] : int64_t{1}; };
+  registers.rows = EvenRows(extent(registers.row_axis), most);
+  registers.planes = EvenRows(extent(registers.plane_axis), most / registers.rows);
+  const int64_t wanted = std::max<int64_t>(1, (extent(registers.vector_axis) + registers.lanes - 1) / registers.lanes);
+  registers.vectors = EvenRows(wanted, std::max<int64_t>(most / (registers.rows * registers.planes), 1));
+}
+
 // Vectors and rows of a product whose tile has `width` columns and `row_extent` rows, for `most` accumulators. A stream
 // wants long runs of each row.
 void TileOfProduct(const te::Operation& main, const std::vector<Access>& accesses, int64_t width, int64_t row_extent,
@@ -160,6 +174,19 @@ bool IsDepthwise(const Nest& nest) {
   const std::vector<Access> accesses = AccessesOf(nest, *nest.main);
   return std::all_of(accesses.begin(), accesses.end(),
                      [&](const Access& access) { return DependsOn(access, nest.main->axes[axis].var); });
+}
+
+bool SumsForTaps(const Nest& nest) {
+  if (!IsDepthwise(nest)) return false;
+  const te::Operation& main = *nest.main;
+  const te::IterVar& channels = main.axes[VectorAxisOf(nest)];
+  const double taps = Elements(main) / static_cast<double>(channels.extent);
+  if (Steps(main) < kLongSum * Elements(main) || taps > kMostTaps) return false;
+  const std::vector<Access> accesses = AccessesOf(nest, main);
+  const bool along = std::all_of(accesses.begin(), accesses.end(),
+                                 [&](const Access& access) { return Stride(access, channels.var) == 1; });
+  return along && std::any_of(accesses.begin(), accesses.end(),
+                              [&](const Access& access) { return taps > 1 && Reuse(main, access) == taps; });
 }
 
 int VectorAxisOf(const Nest& nest) {
@@ -250,6 +277,7 @@ TiledForm FormOf(const Nest& nest, const machine::Machine& target) {
   }
   const Access* access = LargestVectorAccess(nest, main, axis);
   if (access == nullptr) return TiledForm::kRegisters;
+  if (SumsForTaps(nest)) return TiledForm::kBlocked;
   const double reuse = Reuse(main, *access);
   const std::optional<int64_t> stride = Stride(*access, main.axes[axis].var);
   if (SharesAStream(nest, axis, target)) return TiledForm::kBlocked;
@@ -329,21 +357,26 @@ RegisterTile ChooseRegisterTile(const Nest& nest, const std::vector<int64_t>& ti
     if (registers.row_axis < 0 || tile[registers.row_axis] < 3) registers.row_axis = a;
   }
   const int64_t row_extent = registers.row_axis >= 0 ? tile[registers.row_axis] : 1;
-  const bool windowed = main.tag == "reduce-window" || Steps(main) / Elements(main) < 32;
+  const bool windowed = main.tag == "reduce-window" || Steps(main) < kLongSum * Elements(main);
   if (!IsContraction(main) || windowed) {
     TileOfShortSum(tile[registers.vector_axis], row_extent, accumulators, target, registers);
     return registers;
   }
   const int64_t most = accumulators > 0 ? std::min(accumulators, MostAccumulators(target)) : MostAccumulators(target);
-  const bool streams = SharesAStream(nest, registers.vector_axis, target);
-  TileOfProduct(main, accesses, tile[registers.vector_axis], row_extent, most, streams, target, registers);
-  const int64_t kept = registers.rows * registers.vectors;
   const auto second_axis = [&](int64_t most_planes) {
     for (int a = static_cast<int>(main.axes.size()) - 1; a >= 0; --a) {
       if (a != registers.row_axis && reused(a) && tile[a] <= most_planes) return a;
     }
     return -1;
   };
+  if (SumsForTaps(nest)) {
+    registers.plane_axis = second_axis(std::numeric_limits<int64_t>::max());
+    TileOfTaps(tile, most, registers);
+    return registers;
+  }
+  const bool streams = SharesAStream(nest, registers.vector_axis, target);
+  TileOfProduct(main, accesses, tile[registers.vector_axis], row_extent, most, streams, target, registers);
+  const int64_t kept = registers.rows * registers.vectors;
   if (kept < kLatencyAccumulators) {
     registers.plane_axis = second_axis(most / kept);
     if (registers.plane_axis >= 0) registers.planes = tile[registers.plane_axis];

@@ -78,6 +78,9 @@ int64_t LongestEvenBlock(int64_t extent, int64_t block);
 
 // A contraction all of whose operands run along the vectors: nothing is shared between channels.
 bool IsDepthwise(const Nest& nest);
+// Such a long sum with few results a channel, the taps of a window: the gradient of depthwise weights. Registers hold
+// all taps of a few vectors of channels, so that each pixel is read for all of them at once (kBlocked).
+bool SumsForTaps(const Nest& nest);
 
 // The read of the largest operand among those that depend on the vector axis; null where there is none. It points into
 // the nest.
