@@ -220,6 +220,20 @@ class Analysis {
     });
   }
 
+  // Whether it brings channels that lie apart beside each other for a depthwise sum, which reads each pixel several
+  // times.
+  bool LaysChannelsOut(const Operation& operation, const std::vector<Access>& contexts) const {
+    return std::any_of(contexts.begin(), contexts.end(), [&](const Access& context) {
+      const Operation& sum = *context.reader;
+      if (!IsContraction(sum) || sum.axes.empty()) return false;
+      const te::Expr& last = sum.axes.back().var;
+      const auto along = [&](const Access& read) { return Stride(read, last) == 1; };
+      const std::vector<Access> operands = DirectReads(context.reader), sources = ReadsThrough(context);
+      return along(context) && std::all_of(operands.begin(), operands.end(), along) &&
+             !std::all_of(sources.begin(), sources.end(), along) && Evaluations(context) >= 2 * Elements(operation);
+    });
+  }
+
   // The reads of `operation` by what is already placed become the accesses of those nests.
   void Record(const OperationRef& operation) {
     for (const Access& access : pending_[operation.get()]) {
@@ -312,7 +326,8 @@ class Analysis {
     if (contexts.size() > kContextLimit) return true;
     const double own = BodyCost(operation);
     // Movement alone is index arithmetic wherever it is read.
-    if (own == 0 && operation.tag != te::kReadAgain) return IsWorthPicking(operation, contexts);
+    if (own == 0 && operation.tag != te::kReadAgain)
+      return IsWorthPicking(operation, contexts) || LaysChannelsOut(operation, contexts);
     // Partition takes the border out of the steady part of its loops.
     if (IsBorder(operation) && own == chain_cost_[&operation] &&
         std::all_of(contexts.begin(), contexts.end(), [](const Access& c) { return IsDepthwiseWindow(c.reader); })) {

@@ -151,11 +151,10 @@ class BlockedNest {
     const te::Operation& operation = *sum.operation;
     std::vector<std::string> order;
     std::vector<std::string> within;
-    const std::vector<int> parts = PartsOf(operation);
     // Blocks of the last, longest part of the sum; other parts, the taps of a window, are blocks by themselves.
-    for (int r : parts) {
-      const std::string loop = ReduceName(r);
-      if (r != parts.back()) {
+    for (size_t r = 0; r < operation.reduce_axes.size(); ++r) {
+      const std::string loop = ReduceName(static_cast<int>(r));
+      if (r + 1 < operation.reduce_axes.size()) {
         order.push_back(loop);
         continue;
       }
@@ -173,24 +172,12 @@ class BlockedNest {
     loops.AppendTo(order);
     SMELT_RETURN_IF_ERROR(ReorderLoops(schedule_, stage, order));
     SMELT_RETURN_IF_ERROR(loops.UnrollIn(schedule_, stage));
-    const int64_t terms = operation.reduce_axes[parts.back()].extent;
+    const int64_t terms = operation.reduce_axes.back().extent;
     if (const int64_t steps = SumUnroll(registers_, std::gcd(terms, std::min(terms, block))); steps > 1) {
       SMELT_ASSIGN_OR_RETURN(auto split, schedule_.Split(stage, within.back(), steps));
       SMELT_RETURN_IF_ERROR(schedule_.Unroll(stage, split.second));
     }
     return Pack(sum, stage, block_loop);
-  }
-
-  // The loops of a sum, outermost first: as they are, or, where nothing is shared, in the order of memory.
-  std::vector<int> PartsOf(const te::Operation& operation) const {
-    std::vector<int> parts(operation.reduce_axes.size());
-    std::iota(parts.begin(), parts.end(), 0);
-    if (!SumsForTaps(input_.nest)) return parts;
-    const Access* picture = LargestVectorAccess(input_.nest, operation, registers_.vector_axis);
-    std::stable_sort(parts.begin(), parts.end(), [&](int a, int b) {
-      return Stride(*picture, operation.reduce_axes[a].var) > Stride(*picture, operation.reduce_axes[b].var);
-    });
-    return parts;
   }
 
   // The loops of one register tile.
@@ -244,7 +231,9 @@ class BlockedNest {
       width = registers_.width();
     }
     order.insert(order.end(), passes.begin(), passes.end());
-    SMELT_ASSIGN_OR_RETURN(auto split, VectorizeLoop(schedule_, sum.stage, columns, width, registers_.lanes));
+    // Whole vectors of sums: one that a mask stores would not stay in a register.
+    SMELT_ASSIGN_OR_RETURN(auto split, VectorizeLoop(schedule_, sum.stage, columns, width, registers_.lanes,
+                                                     schedule::TailStrategy::kRoundUp));
     loops.vectors = split.first;
     loops.lanes = split.second;
     return loops;

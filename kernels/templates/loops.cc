@@ -37,12 +37,12 @@ absl::Status ReorderLoops(Schedule& schedule, const std::string& stage, const st
 
 absl::StatusOr<std::pair<std::string, std::string>> VectorizeLoop(Schedule& schedule, const std::string& stage,
                                                                   const std::string& loop, int64_t extent,
-                                                                  int64_t lanes) {
+                                                                  int64_t lanes, schedule::TailStrategy tail) {
   if (extent <= lanes) {
     if (extent > 1) SMELT_RETURN_IF_ERROR(schedule.Vectorize(stage, loop));
     return std::pair<std::string, std::string>("", loop);
   }
-  SMELT_ASSIGN_OR_RETURN(auto split, schedule.Split(stage, loop, lanes));
+  SMELT_ASSIGN_OR_RETURN(auto split, schedule.Split(stage, loop, lanes, tail));
   SMELT_RETURN_IF_ERROR(schedule.Vectorize(stage, split.second));
   return split;
 }

@@ -172,12 +172,8 @@ std::vector<std::vector<int64_t>> TilesOfTaps(const Nest& nest, const RegisterTi
                                               const machine::Machine& target) {
   const te::Operation& main = *nest.main;
   const int axis = registers.vector_axis;
-  const Access* picture = LargestVectorAccess(nest, main, axis);
-  const auto width = std::min_element(
-      main.reduce_axes.begin(), main.reduce_axes.end(),
-      [&](const te::IterVar& a, const te::IterVar& b) { return Stride(*picture, a.var) < Stride(*picture, b.var); });
   const double lines = static_cast<double>(registers.planes + 2);
-  const double pixels = lines * static_cast<double>(width->extent) * sizeof(float);
+  const double pixels = lines * static_cast<double>(main.reduce_axes.back().extent) * sizeof(float);
   const int64_t near =
       std::max<int64_t>(static_cast<int64_t>(static_cast<double>(target.LevelBytes(1)) / 2 / pixels), 1);
   std::vector<int64_t> tile = main.shape;

@@ -290,9 +290,16 @@ TiledForm FormOf(const Nest& nest, const machine::Machine& target) {
     const double panel = sum * 2 * static_cast<double>(LanesOf(main, target)) * bytes;
     const double whole = MatrixBytes(*access);
     const bool wide = main.axes[axis].extent >= 4 * LanesOf(main, target);
+    // Rows that lie beside each other: one register tile of them takes a piece of every line of a large array.
+    const bool across = std::any_of(nest.accesses.begin(), nest.accesses.end(), [&](const Access& left) {
+      if (left.reader.get() != &main || DependsOn(left, main.axes[axis].var)) return false;
+      if (MatrixBytes(left) <= static_cast<double>(target.LevelBytes(1))) return false;
+      return std::any_of(main.axes.begin(), main.axes.end(),
+                         [&](const te::IterVar& row) { return row.extent > kMostRows && Stride(left, row.var) == 1; });
+    });
     const bool crowds = panel > static_cast<double>(target.LevelBytes(1)) / 4;
     const bool from_memory = whole > 4 * static_cast<double>(target.LevelBytes(1));
-    return wide && (crowds || from_memory) ? TiledForm::kBlocked : TiledForm::kRegisters;
+    return (wide || across) && (crowds || from_memory) ? TiledForm::kBlocked : TiledForm::kRegisters;
   }
   if (stride && *stride == 1) {
     // Worth it where the accumulators of a register tile would cut the rows of the matrix into short pieces.

@@ -61,9 +61,9 @@ absl::Status ReorderLoops(schedule::Schedule& schedule, const std::string& stage
                           const std::vector<std::string>& loops);
 // Splits the loop by the lanes where it is longer and vectorises the inner part. Returns {rest, vector loop}; rest is
 // empty where the loop became the vector.
-absl::StatusOr<std::pair<std::string, std::string>> VectorizeLoop(schedule::Schedule& schedule,
-                                                                  const std::string& stage, const std::string& loop,
-                                                                  int64_t extent, int64_t lanes);
+absl::StatusOr<std::pair<std::string, std::string>> VectorizeLoop(
+    schedule::Schedule& schedule, const std::string& stage, const std::string& loop, int64_t extent, int64_t lanes,
+    schedule::TailStrategy tail = schedule::TailStrategy::kGuard);
 // Reduces with vectors over contiguous memory: partial sums in several vectors, then a tree over lanes. The stage must
 // be untouched. Leaves it alone when its combiner has no identity or its contiguous axis is short.
 absl::Status VectorizeReduction(schedule::Schedule& schedule, const te::Operation& operation,

@@ -1,3 +1,6 @@
+#include <algorithm>
+#include <tuple>
+
 #include "absl/strings/str_cat.h"
 #include "kernels/te/hlo/rules.h"
 #include "kernels/te/hlo/winograd.h"
@@ -130,19 +133,23 @@ class Convolution {
     return {Compute(absl::StrCat(input_.name, "_pad"), shape, element, "pad"), Expr()};
   }
 
-  // Window taps, then input features. A dimension of one tap needs no axis.
+  // Window taps and input features in the order of the input's dimensions: the loops of the sum then walk through
+  // memory, also where a gradient takes pixels for taps and the batch for features. A dimension of one tap needs no
+  // axis.
   void MakeAxes() {
-    for (const Spatial& s : spatial_) {
-      if (s.taps() == 1) {
-        tap_.emplace_back(0);
-        continue;
-      }
-      axes_.emplace_back(s.taps(), absl::StrCat("r", axes_.size()));
-      tap_.emplace_back(axes_.back());
+    tap_.assign(rank_, Expr(0));
+    std::vector<std::tuple<int64_t, int64_t, Expr*>> sums;  // dimension, extent, where its variable goes
+    for (size_t i = 0; i < rank_; ++i) {
+      if (spatial_[i].taps() > 1) sums.emplace_back(d_.input_spatial[i], spatial_[i].taps(), &tap_[i]);
     }
-    if (features_per_group() == 1 && !axes_.empty()) return;
-    axes_.emplace_back(features_per_group(), absl::StrCat("r", axes_.size()));
-    input_feature_ = axes_.back();
+    if (features_per_group() > 1 || sums.empty()) {
+      sums.emplace_back(d_.input_feature, features_per_group(), &input_feature_);
+    }
+    std::sort(sums.begin(), sums.end());
+    for (const auto& [dimension, extent, variable] : sums) {
+      axes_.emplace_back(extent, absl::StrCat("r", axes_.size()));
+      *variable = axes_.back();
+    }
   }
 
   // A copy of the kernel by phase and tap, with zeros where a phase has no such tap.
