@@ -262,11 +262,6 @@ std::vector<std::vector<int64_t>> TilesOfOneThread(const Nest& nest, const machi
       tiles.insert(tiles.begin(), tile);
       columns = std::min(extent, 2 * whole.width());
       tiles.insert(tiles.begin(), tile);
-      // Taps of all channels there are stay in registers, which may be too few for two vectors of them.
-      if (extent == 2 * whole.lanes) {
-        columns = whole.lanes;
-        tiles.insert(tiles.begin() + 1, tile);
-      }
     }
     return tiles;
   }

@@ -264,6 +264,25 @@ bool SharesAStream(const Nest& nest, int vector_axis, const machine::Machine& ta
   return reuse <= kMostOfFarLines && bytes > 4 * near && LinesAreFar(main, *matrix);
 }
 
+namespace {
+
+// How many rows of a large operand lie beside each other, as the channels of a picture do where its gradient sums over
+// pixels: a register tile takes a piece of every line of it. 0: they do not.
+int64_t AdjacentRows(const Nest& nest, int vector_axis, const machine::Machine& target) {
+  const te::Operation& main = *nest.main;
+  int64_t rows = 0;
+  for (const Access& left : nest.accesses) {
+    if (left.reader.get() != &main || DependsOn(left, main.axes[vector_axis].var)) continue;
+    if (MatrixBytes(left) <= static_cast<double>(target.LevelBytes(1))) continue;
+    for (const te::IterVar& row : main.axes) {
+      if (Stride(left, row.var) == 1) rows = std::max(rows, row.extent);
+    }
+  }
+  return rows;
+}
+
+}  // namespace
+
 TiledForm FormOf(const Nest& nest, const machine::Machine& target) {
   const te::Operation& main = *nest.main;
   const int axis = VectorAxisOf(nest);
@@ -290,13 +309,7 @@ TiledForm FormOf(const Nest& nest, const machine::Machine& target) {
     const double panel = sum * 2 * static_cast<double>(LanesOf(main, target)) * bytes;
     const double whole = MatrixBytes(*access);
     const bool wide = main.axes[axis].extent >= 4 * LanesOf(main, target);
-    // Rows that lie beside each other: one register tile of them takes a piece of every line of a large array.
-    const bool across = std::any_of(nest.accesses.begin(), nest.accesses.end(), [&](const Access& left) {
-      if (left.reader.get() != &main || DependsOn(left, main.axes[axis].var)) return false;
-      if (MatrixBytes(left) <= static_cast<double>(target.LevelBytes(1))) return false;
-      return std::any_of(main.axes.begin(), main.axes.end(),
-                         [&](const te::IterVar& row) { return row.extent > kMostRows && Stride(left, row.var) == 1; });
-    });
+    const bool across = AdjacentRows(nest, axis, target) > kMostRows;
     const bool crowds = panel > static_cast<double>(target.LevelBytes(1)) / 4;
     const bool from_memory = whole > 4 * static_cast<double>(target.LevelBytes(1));
     return (wide || across) && (crowds || from_memory) ? TiledForm::kBlocked : TiledForm::kRegisters;
@@ -323,8 +336,11 @@ int64_t SumBlock(const Nest& nest, const std::vector<int64_t>& tile, const machi
   if (few && MatrixBytes(*matrix) > 4 * static_cast<double>(target.LevelBytes(1))) return kRowsInABlock;
   const int64_t columns = axis >= 0 ? std::min(tile[axis], nest.main->axes[axis].extent) : 1;
   const int64_t bytes = std::max<int64_t>(4, hlo::StorageBytes(nest.main->types[0]));
-  const int64_t block = target.LevelBytes(1) / 8 / (columns * bytes);
-  return std::clamp<int64_t>(block / 16 * 16, 32, 512);
+  int64_t block = target.LevelBytes(1) / 8 / (columns * bytes);
+  // Lines of which each register tile takes a piece stay in the nearest cache until all have.
+  const int64_t adjacent = axis >= 0 ? AdjacentRows(nest, axis, target) : 0;
+  if (adjacent > kMostRows) block = std::min(block, target.LevelBytes(0) / 2 / (adjacent * bytes));
+  return std::clamp<int64_t>(block / 16 * 16, adjacent > kMostRows ? 16 : 32, 512);
 }
 
 int64_t LongestEvenBlock(int64_t extent, int64_t block) {
