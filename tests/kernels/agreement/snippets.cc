@@ -494,6 +494,16 @@ const std::vector<Snippet>* MakeSnippets() {
        R"(x = f32[8,12,12,1] parameter(0)  g = f32[8,6,6,16] parameter(1)  w = f32[3,3,1,16] parameter(2)
         c = f32[3,3,1,16] convolution(x, g), window={size=6x6 pad=0_1x0_1 rhs_dilate=2x2}, dim_labels=f01b_i01o->01bf
         ROOT r = f32[3,3,1,16] add(w, c))"},
+      {"DepthwiseGradient", R"(x = f32[3,9,11,40] parameter(0)  g = f32[3,9,11,40] parameter(1)
+        ROOT r = f32[3,3,1,40] convolution(x, g), window={size=9x11 pad=1_1x1_1}, dim_labels=f01b_i01o->01bf, batch_group_count=40)"},
+      {"DepthwiseGradientStrided",
+       R"(x = f32[2,12,11,20] parameter(0)  g = f32[2,6,6,20] parameter(1)  w = f32[5,5,1,20] parameter(2)
+        c = f32[5,5,1,20] convolution(x, g), window={size=6x6 pad=1_2x2_2 rhs_dilate=2x2}, dim_labels=f01b_i01o->01bf, batch_group_count=20
+        ROOT r = f32[5,5,1,20] subtract(w, c))"},
+      {"DepthwiseGradientLarge", R"(x = bf16[2,8,9,18] parameter(0)  g = bf16[2,8,9,18] parameter(1)
+        ROOT r = bf16[7,7,1,18] convolution(x, g), window={size=8x9 pad=3_3x3_3}, dim_labels=f01b_i01o->01bf, batch_group_count=18)"},
+      {"DepthwiseGradientChannelsFirst", R"(x = f32[3,24,40] parameter(0)  g = f32[3,24,40] parameter(1)
+        ROOT r = f32[24,1,4] convolution(x, g), window={size=40 pad=3_0}, dim_labels=fb0_io0->fb0, batch_group_count=24)"},
       {"DotTransposedRightShared",
        "a = f32[32,64] parameter(0)  b = f32[96,64] parameter(1)  ROOT r = f32[32,96] dot(a, b), "
        "lhs_contracting_dims={1}, rhs_contracting_dims={1}"},

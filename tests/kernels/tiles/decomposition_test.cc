@@ -138,6 +138,55 @@ TEST(DefaultSchedule, LinesOfASmallPictureGoTwoAtATime) {
   EXPECT_EQ(absl::StrCat(tile.planes, "x", tile.rows, "x", tile.vectors), "2x7x2");
 }
 
+// The gradient of depthwise weights reads each pixel once for all taps, which stand in registers, and needs no bordered
+// copy of the picture; its sums go through memory in order.
+TEST(DefaultSchedule, TapsOfADepthwiseGradientStandInRegisters) {
+  const auto structure = [](absl::string_view taps, absl::string_view padding) {
+    const std::string text = absl::StrCat(
+        "HloModule m\nENTRY e {\n  x = f32[8,56,56,144] parameter(0)\n  g = f32[8,56,56,144] parameter(1)\n  ROOT r = "
+        "f32[",
+        taps, ",1,144] convolution(x, g), window={size=56x56 pad=", padding,
+        "}, dim_labels=f01b_i01o->01bf, batch_group_count=144\n}");
+    return AnalyseStructure(te::FromHlo(*hlo::ParseModule(text).value()->entry()).value());
+  };
+  const auto registers = [](const Structure& structure, const machine::Machine& machine) {
+    const Nest& nest = structure.main_nest();
+    const RegisterTile tile = ChooseRegisterTile(nest, PreferredTiles(nest, machine).front(), machine);
+    return absl::StrCat(tile.planes, "x", tile.rows, "x", tile.vectors);
+  };
+  const Structure three = structure("3,3", "1_1x1_1"), seven = structure("7,7", "3_3x3_3");
+  machine::Machine machine = MachineWith(1, 1 << 20);
+  ASSERT_TRUE(SumsForTaps(three.main_nest()));
+  EXPECT_EQ(registers(three, machine), "3x3x3");
+  EXPECT_EQ(registers(seven, machine), "4x7x1");
+  EXPECT_EQ(three.nests.size(), 1u) << "a copy of the picture";
+  std::vector<int64_t> sums;
+  for (const te::IterVar& sum : three.main_nest().main->reduce_axes) sums.push_back(sum.extent);
+  EXPECT_THAT(sums, ::testing::ElementsAre(8, 56, 56));
+  machine.vector_registers = 16;
+  EXPECT_EQ(registers(three, machine), "3x3x1");
+  machine.threads = 2;
+  EXPECT_LT(PreferredTiles(three.main_nest(), machine).front().back(), 144) << "channels are shared out";
+}
+
+// Registers take a piece of each pixel's channels, so that a block of the picture stays near until all pieces are
+// taken.
+TEST(DefaultSchedule, PixelsOfAPointwiseGradientComeInBlocks) {
+  const auto block = [](int64_t channels) {
+    const std::string text =
+        absl::StrCat("HloModule m\nENTRY e {\n  x = f32[16,56,56,", channels,
+                     "] parameter(0)\n  g = f32[16,56,56,24] parameter(1)\n", "  ROOT r = f32[1,1,", channels,
+                     ",24] convolution(x, g), window={size=56x56}, dim_labels=f01b_i01o->01bf\n}");
+    const Structure structure = AnalyseStructure(te::FromHlo(*hlo::ParseModule(text).value()->entry()).value());
+    const Nest& nest = structure.main_nest();
+    const machine::Machine machine = MachineWith(1, 1 << 20);
+    EXPECT_EQ(FormOf(nest, machine), TiledForm::kBlocked);
+    return SumBlock(nest, PreferredTiles(nest, machine).front(), machine);
+  };
+  EXPECT_LE(block(144) * 144 * 4, 16 << 10) << "half of the nearest cache";
+  EXPECT_GT(block(64), block(144));
+}
+
 // A packing loop asks for the lines of an input that no cache is likely to hold some rows ahead.
 TEST(DefaultSchedule, PackingAsksForFarRows) {
   const auto trace = [](int64_t rows, int64_t columns, int64_t terms) {
