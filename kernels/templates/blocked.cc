@@ -24,6 +24,7 @@ namespace smelt::kernels::nests {
 namespace {
 
 using schedule::Schedule;
+using schedule::TailStrategy;
 
 class BlockedNest {
  public:
@@ -232,8 +233,8 @@ class BlockedNest {
     }
     order.insert(order.end(), passes.begin(), passes.end());
     // Whole vectors of sums: one that a mask stores would not stay in a register.
-    SMELT_ASSIGN_OR_RETURN(auto split, VectorizeLoop(schedule_, sum.stage, columns, width, registers_.lanes,
-                                                     schedule::TailStrategy::kRoundUp));
+    const TailStrategy tail = width % registers_.lanes == 0 ? TailStrategy::kGuard : TailStrategy::kRoundUp;
+    SMELT_ASSIGN_OR_RETURN(auto split, VectorizeLoop(schedule_, sum.stage, columns, width, registers_.lanes, tail));
     loops.vectors = split.first;
     loops.lanes = split.second;
     return loops;
