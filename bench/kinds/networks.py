@@ -77,3 +77,22 @@ def random_crops(pictures, where):
         return lax.dynamic_slice(picture, (at[0], at[1], 0), (56, 56, 3))[:, ::-1]
     crops = jax.vmap(one)(pictures, where)
     return (crops - crops.mean((1, 2), keepdims=True)) / (crops.std((1, 2), keepdims=True) + 1e-5)
+
+
+@program((4, 28, 28, 32), (1, 1, 32, 192), (3, 3, 1, 192), (1, 1, 192, 32))
+def inverted_residual_gradient(x, widen, depthwise, narrow):
+    def convolve(x, w, groups=1):
+        return lax.conv_general_dilated(x, w, (1, 1), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC"), feature_group_count=groups)
+
+    def loss(widen, depthwise, narrow):
+        hidden = jax.nn.relu6(convolve(jax.nn.relu6(convolve(x, widen)), depthwise, 192))
+        return ((convolve(hidden, narrow) + x) ** 2).mean()
+    return jax.grad(loss, (0, 1, 2))(widen, depthwise, narrow)
+
+
+@program((4, 512, 256), (4, 1, 256), (256, 256))
+def short_convolution_gradient(x, taps, gate):
+    def loss(taps, gate):
+        short = lax.conv_general_dilated(x, taps, (1,), [(3, 0)], dimension_numbers=("NWC", "WIO", "NWC"), feature_group_count=256)
+        return (jax.nn.silu(short) * (x @ gate)).mean()
+    return jax.grad(loss, (0, 1))(taps, gate)
