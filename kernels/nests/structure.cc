@@ -114,8 +114,8 @@ bool IsBorder(const Operation& operation) {
 }
 
 // A small window over each channel apart, channels last: every element of the picture is read for a few products only,
-// so that a bordered copy of it would cost as much as they do.
-// So it is with the gradient of such a window's taps, each a sum over the picture.
+// so that a bordered copy of it would cost as much as they do. The gradient of such a window's taps, each a sum over
+// the picture, is the same with the two exchanged.
 bool IsDepthwiseWindow(const OperationRef& operation) {
   if (operation->tag != "convolution" || operation->axes.empty()) return false;
   const double taps = std::min(Steps(*operation) / Elements(*operation),

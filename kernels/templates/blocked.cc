@@ -1,7 +1,8 @@
 // Contractions whose shared operand outgrows the nearest caches: the sum is cut into blocks as well, so that a block of
 // the operand is used by every row of the tile while it is near. The sums of the tile live in scratch between blocks
 // and those of a block in registers. A matrix that a few rows share streams by in the same way, a few of its rows at a
-// time, without a panel (SharesAStream).
+// time, without a panel (SharesAStream). Pictures that the gradient of depthwise weights sums over go by line after
+// line, all taps of some channels in registers (SumsForTaps).
 //
 //   panel[...] = the shared operand in strips             in parallel, see panel.h
 //   for tiles, in parallel

@@ -147,11 +147,16 @@ void TileOfProduct(const te::Operation& main, const std::vector<Access>& accesse
 }  // namespace
 
 const Access* LargestVectorAccess(const Nest& nest, const te::Operation& contraction, int vector_axis) {
+  const te::Expr& vector = contraction.axes[vector_axis].var;
   const Access* best = nullptr;
   for (const Access& access : nest.accesses) {
     if (access.reader.get() != &contraction) continue;
-    if (!DependsOn(access, contraction.axes[vector_axis].var)) continue;
-    if (best == nullptr || Elements(*access.tensor) > Elements(*best->tensor)) best = &access;
+    if (!DependsOn(access, vector)) continue;
+    // The picture of grouped channels depends on the axis by its group alone, however large it is.
+    const bool linear = Stride(access, vector).has_value();
+    const bool best_is_linear = best != nullptr && Stride(*best, vector).has_value();
+    const bool larger = best == nullptr || Elements(*access.tensor) > Elements(*best->tensor);
+    if (linear != best_is_linear ? linear || best == nullptr : larger) best = &access;
   }
   return best;
 }
@@ -181,12 +186,12 @@ bool SumsForTaps(const Nest& nest) {
   const te::Operation& main = *nest.main;
   const te::IterVar& channels = main.axes[VectorAxisOf(nest)];
   const double taps = Elements(main) / static_cast<double>(channels.extent);
-  if (Steps(main) < kLongSum * Elements(main) || taps > kMostTaps) return false;
+  if (Steps(main) < kLongSum * Elements(main) || taps == 1 || taps > kMostTaps) return false;
   const std::vector<Access> accesses = AccessesOf(nest, main);
   const bool along = std::all_of(accesses.begin(), accesses.end(),
                                  [&](const Access& access) { return Stride(access, channels.var) == 1; });
   return along && std::any_of(accesses.begin(), accesses.end(),
-                              [&](const Access& access) { return taps > 1 && Reuse(main, access) == taps; });
+                              [&](const Access& access) { return Reuse(main, access) == taps; });
 }
 
 int VectorAxisOf(const Nest& nest) {

@@ -511,6 +511,8 @@ const std::vector<Snippet>* MakeSnippets() {
         ROOT r = f32[1,4,4,12] convolution(x, w), window={size=3x3 stride=2x2}, dim_labels=b01f_01io->b01f, feature_group_count=6)"},
       {"Grouped", R"(x = f32[1,8,8,12] parameter(0)  w = f32[3,3,4,18] parameter(1)
         ROOT r = f32[1,6,6,18] convolution(x, w), window={size=3x3}, dim_labels=b01f_01io->b01f, feature_group_count=3)"},
+      {"GroupedAsWideAsVectors", R"(x = f32[1,12,12,64] parameter(0)  w = f32[3,3,16,64] parameter(1)
+        ROOT r = f32[1,12,12,64] convolution(x, w), window={size=3x3 pad=1_1x1_1}, dim_labels=b01f_01io->b01f, feature_group_count=4)"},
       {"BatchGrouped", R"(x = f32[6,8,8,4] parameter(0)  w = f32[3,3,4,6] parameter(1)
         ROOT r = f32[2,6,6,6] convolution(x, w), window={size=3x3}, dim_labels=b01f_01io->b01f, batch_group_count=3)"},
       {"ConvolutionTransposed", R"(x = f32[1,4,4,8] parameter(0)  w = f32[4,4,8,18] parameter(1)

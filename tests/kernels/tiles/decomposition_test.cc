@@ -187,6 +187,19 @@ TEST(DefaultSchedule, PixelsOfAPointwiseGradientComeInBlocks) {
   EXPECT_GT(block(64), block(144));
 }
 
+// Groups as wide as a vector: the weights are what rows share, also where the picture is larger.
+TEST(DefaultSchedule, GroupsOfChannelsShareTheirWeights) {
+  const std::string text =
+      "HloModule m\nENTRY e {\n  x = f32[1,14,14,512] parameter(0)\n  w = f32[3,3,16,512] parameter(1)\n"
+      "  ROOT r = f32[1,14,14,512] convolution(x, w), window={size=3x3 pad=1_1x1_1}, dim_labels=b01f_01io->b01f, "
+      "feature_group_count=32\n}";
+  const Structure structure = AnalyseStructure(te::FromHlo(*hlo::ParseModule(text).value()->entry()).value());
+  const Nest& nest = structure.main_nest();
+  const machine::Machine machine = MachineWith(1, 1 << 20);
+  EXPECT_EQ(LargestVectorAccess(nest, *nest.main, VectorAxisOf(nest))->tensor->kind, te::OperationKind::kPlaceholder);
+  EXPECT_EQ(FormOf(nest, machine), TiledForm::kRegisters);
+}
+
 // A packing loop asks for the lines of an input that no cache is likely to hold some rows ahead.
 TEST(DefaultSchedule, PackingAsksForFarRows) {
   const auto trace = [](int64_t rows, int64_t columns, int64_t terms) {
