@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <string_view>
 
 #include "absl/strings/str_cat.h"
 #include "bench/contractions.h"
@@ -32,9 +33,10 @@ machine::Machine MachineWith(int threads, int64_t l2_bytes) {
   return machine;
 }
 
-Structure StructureOf(const Contraction& layer) {
-  return AnalyseStructure(te::FromHlo(*hlo::ParseModule(bench::HloText(layer)).value()->entry()).value());
+Structure StructureOf(std::string_view module) {
+  return AnalyseStructure(te::FromHlo(*hlo::ParseModule(module).value()->entry()).value());
 }
+Structure StructureOf(const Contraction& layer) { return StructureOf(bench::HloText(layer)); }
 
 // `known`: the second parameter's values are known before the call.
 absl::StatusOr<ir::Function> LowerDefault(const Contraction& layer, const machine::Machine& machine,
@@ -147,7 +149,7 @@ TEST(DefaultSchedule, TapsOfADepthwiseGradientStandInRegisters) {
         "f32[",
         taps, ",1,144] convolution(x, g), window={size=56x56 pad=", padding,
         "}, dim_labels=f01b_i01o->01bf, batch_group_count=144\n}");
-    return AnalyseStructure(te::FromHlo(*hlo::ParseModule(text).value()->entry()).value());
+    return StructureOf(text);
   };
   const auto registers = [](const Structure& structure, const machine::Machine& machine) {
     const Nest& nest = structure.main_nest();
@@ -177,7 +179,7 @@ TEST(DefaultSchedule, PixelsOfAPointwiseGradientComeInBlocks) {
         absl::StrCat("HloModule m\nENTRY e {\n  x = f32[16,56,56,", channels,
                      "] parameter(0)\n  g = f32[16,56,56,24] parameter(1)\n", "  ROOT r = f32[1,1,", channels,
                      ",24] convolution(x, g), window={size=56x56}, dim_labels=f01b_i01o->01bf\n}");
-    const Structure structure = AnalyseStructure(te::FromHlo(*hlo::ParseModule(text).value()->entry()).value());
+    const Structure structure = StructureOf(text);
     const Nest& nest = structure.main_nest();
     const machine::Machine machine = MachineWith(1, 1 << 20);
     EXPECT_EQ(FormOf(nest, machine), TiledForm::kBlocked);
@@ -193,7 +195,7 @@ TEST(DefaultSchedule, GroupsOfChannelsShareTheirWeights) {
       "HloModule m\nENTRY e {\n  x = f32[1,14,14,512] parameter(0)\n  w = f32[3,3,16,512] parameter(1)\n"
       "  ROOT r = f32[1,14,14,512] convolution(x, w), window={size=3x3 pad=1_1x1_1}, dim_labels=b01f_01io->b01f, "
       "feature_group_count=32\n}";
-  const Structure structure = AnalyseStructure(te::FromHlo(*hlo::ParseModule(text).value()->entry()).value());
+  const Structure structure = StructureOf(text);
   const Nest& nest = structure.main_nest();
   const machine::Machine machine = MachineWith(1, 1 << 20);
   EXPECT_EQ(LargestVectorAccess(nest, *nest.main, VectorAxisOf(nest))->tensor->kind, te::OperationKind::kPlaceholder);
