@@ -22,6 +22,7 @@
 #include "absl/status/statusor.h"
 #include "fusion/config.h"
 #include "fusion/space.h"
+#include "measure/comparison.h"
 #include "measure/records/measurements.h"
 #include "measure/records/records.h"
 #include "measure/runner.h"

@@ -1,7 +1,6 @@
 // Deployable modules for AArch64, run under an emulator by the example in C, compared with the evaluator.
 #include <cstdlib>
 #include <cstring>
-#include <filesystem>
 #include <fstream>
 
 #include "absl/strings/str_cat.h"
@@ -19,12 +18,12 @@
 #include "targets/cpu/processor/detect.h"
 #include "targets/program.h"
 #include "tests/kernels/agreement/snippets.h"
+#include "tests/scratch_folder.h"
 #include "tests/shell.h"
 
 namespace smelt {
 namespace {
 
-namespace fs = std::filesystem;
 using ::testing::HasSubstr;
 
 constexpr uint64_t kSeed = 20261126;
@@ -32,11 +31,6 @@ constexpr int kTiles = 3;  // of each kernel that are tried
 
 class Aarch64 : public ::testing::Test {
  protected:
-  Aarch64() : folder_(fs::temp_directory_path() / absl::StrCat("smelt-aarch64-test-", ::getpid())) {
-    fs::create_directories(folder_);
-  }
-  ~Aarch64() override { fs::remove_all(folder_); }
-
   // The results of a module, built for an Arm server's processor and run by the emulator. Tile 0 of each kernel is its
   // default.
   absl::StatusOr<std::vector<hlo::Literal>> Run(const hlo::Module& module, const std::string& fusion, int threads,
@@ -53,19 +47,19 @@ class Aarch64 : public ::testing::Test {
       const auto tiles = kernels::nests::EnumerateTiles(kernel.computation(), target, kTiles);
       if (tile > 0 && tiles.ok() && tile < tiles->size()) request.options.schedules[kernel.hash] = (*tiles)[tile];
     }
-    SMELT_RETURN_IF_ERROR(cpu::deploy::BuildModule(request, (folder_ / "module").string()).status());
+    SMELT_RETURN_IF_ERROR(cpu::deploy::BuildModule(request, folder_.In("module")).status());
 
-    std::string command = absl::StrCat(SMELT_AARCH64_RUN, " ", (folder_ / "module").string());
+    std::string command = absl::StrCat(SMELT_AARCH64_RUN, " ", folder_.In("module"));
     std::vector<const hlo::Literal*> leaves;
     for (const hlo::Literal& input : expected.inputs) fuzz::AppendLeaves(input, &leaves);
     for (size_t i = 0; i < leaves.size(); ++i) {
-      const std::string path = (folder_ / absl::StrCat("in.", i)).string();
+      const std::string path = folder_.In(absl::StrCat("in.", i));
       std::ofstream(path, std::ios::binary).write(static_cast<const char*>(leaves[i]->raw()), leaves[i]->byte_size());
       absl::StrAppend(&command, " ", path);
     }
-    const auto [bytes, status] = Shell(absl::StrCat(command, " 2>", (folder_ / "said").string()));
+    const auto [bytes, status] = Shell(absl::StrCat(command, " 2>", folder_.In("said")));
     if (status != 0) {
-      std::ifstream said(folder_ / "said");
+      std::ifstream said(folder_.In("said"));
       return absl::InternalError(
           absl::StrCat("status ", status, ": ", std::string(std::istreambuf_iterator<char>(said), {})));
     }
@@ -88,7 +82,7 @@ class Aarch64 : public ::testing::Test {
       EXPECT_LE(fuzz::LeafError(want.outputs[i], got[i]), want.tolerances[i]) << "out." << i;
   }
 
-  const fs::path folder_;
+  const ScratchFolder folder_;
 };
 
 TEST_F(Aarch64, RandomModulesGiveTheEvaluatorsResults) {

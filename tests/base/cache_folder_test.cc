@@ -12,6 +12,7 @@
 #include "base/hash.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/scratch_folder.h"
 
 namespace smelt {
 namespace {
@@ -21,16 +22,7 @@ using ::testing::HasSubstr;
 
 class CacheFolderTest : public testing::Test {
  protected:
-  CacheFolderTest()
-      : folder_(fs::path(testing::TempDir()) /
-                ("cache_folder_" + std::string(testing::UnitTest::GetInstance()->current_test_info()->name()))) {
-    fs::remove_all(folder_);
-    fs::create_directories(folder_);
-  }
-  ~CacheFolderTest() override {
-    fs::remove_all(folder_);
-    ::unsetenv("SMELT_CACHE_LIMIT");
-  }
+  ~CacheFolderTest() override { ::unsetenv("SMELT_CACHE_LIMIT"); }
   // The path of the kernel of a number.
   std::string Kernel(int number) const {
     const std::string hex = HashOf("kernel " + std::to_string(number)).ToHex();
@@ -43,7 +35,9 @@ class CacheFolderTest : public testing::Test {
     fs::create_directories(fs::path(path).parent_path());
     std::ofstream(path) << std::string(bytes, 'x');
   }
-  fs::path folder_;
+
+  const ScratchFolder scratch_;
+  const fs::path& folder_ = scratch_.path();
 };
 
 TEST_F(CacheFolderTest, WhatWasNotUsedForLongestGoesFirst) {

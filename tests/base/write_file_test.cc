@@ -9,6 +9,7 @@
 #include <fstream>
 
 #include "gtest/gtest.h"
+#include "tests/scratch_folder.h"
 
 namespace smelt {
 namespace {
@@ -23,9 +24,8 @@ TEST(WriteFileTest, TheNameOfAnUnfinishedFile) {
 }
 
 TEST(WriteFileTest, LeftoversOfProcessesThatAreGoneAreRemoved) {
-  const fs::path folder = fs::path(testing::TempDir()) / "write_file_leftovers";
-  fs::remove_all(folder);
-  fs::create_directories(folder);
+  const ScratchFolder scratch;
+  const fs::path& folder = scratch.path();
   const pid_t gone = fork();
   if (gone == 0) _exit(0);
   ASSERT_EQ(waitpid(gone, nullptr, 0), gone);
@@ -44,7 +44,6 @@ TEST(WriteFileTest, LeftoversOfProcessesThatAreGoneAreRemoved) {
   EXPECT_TRUE(fs::exists(written));  // by this process
   EXPECT_TRUE(fs::exists(other));
   RemoveLeftovers((folder / "missing").string());
-  fs::remove_all(folder);
 }
 
 }  // namespace

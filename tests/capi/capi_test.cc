@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "capi/smelt.h"
+#include "tests/scratch_folder.h"
 
 namespace {
 
@@ -73,7 +74,8 @@ TEST(Capi, FusesPredictsAndRanks) {
 }
 
 TEST(Capi, WithoutAModelTheNearestShippedOneIsTaken) {
-  ASSERT_EQ(setenv("SMELT_CACHE", testing::TempDir().c_str(), 1), 0);  // no model was adapted to this machine there
+  const smelt::ScratchFolder cache;
+  ASSERT_EQ(setenv("SMELT_CACHE", cache.path().c_str(), 1), 0);  // no model was adapted to this machine there
   for (const std::string cpu : {"znver4", "sapphirerapids"}) {
     const Owned<SmeltPredictor> predictor(smelt_predictor_open(nullptr, ("cpu:" + cpu).c_str(), nullptr));
     ASSERT_NE(predictor, nullptr);

@@ -13,7 +13,7 @@
 #include <sstream>
 #include <utility>
 
-#include "gtest/gtest.h"
+#include "tests/scratch_folder.h"
 
 namespace smelt::cli {
 
@@ -23,16 +23,8 @@ namespace {
 
 // This test process's own, which goes with it.
 const fs::path& OwnFolder() {
-  struct Folder {
-    Folder() : path(fs::path(::testing::TempDir()) / ("smelt-cli-test-" + std::to_string(::getpid()))) {}
-    ~Folder() {
-      std::error_code error;
-      fs::remove_all(path, error);
-    }
-    const fs::path path;
-  };
-  static const Folder folder;
-  return folder.path;
+  static const ScratchFolder folder;
+  return folder.path();
 }
 
 }  // namespace

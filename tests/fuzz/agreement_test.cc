@@ -1,4 +1,10 @@
 // What fuzzing costs a change: random modules, compiled under random fusions, must give what the evaluator gives.
+#include <unistd.h>
+
+#include <filesystem>
+#include <system_error>
+
+#include "absl/strings/str_cat.h"
 #include "fuzz/campaign.h"
 #include "gtest/gtest.h"
 #include "targets/cpu/processor/detect.h"
@@ -16,7 +22,8 @@ TEST(Agreement, FiveHundredRandomModules) {
   options.trial.configs = 5;
   options.trial.target = cpu::DetectTarget(/*measure=*/false);
   options.generator.max_instructions = 8;
-  options.folder = ::testing::TempDir() + "/fuzz_agreement";
+  // No ScratchFolder: what is found outlives the test, and says where.
+  options.folder = absl::StrCat(::testing::TempDir(), "/smelt-fuzz-agreement-", ::getpid());
   const CampaignReport report = RunCampaign(options).value();
   for (const CampaignFinding& finding : report.findings) {
     ADD_FAILURE() << "seed " << options.seed << ", module " << finding.index << ": "
@@ -26,6 +33,8 @@ TEST(Agreement, FiveHundredRandomModules) {
   // A generator that makes what nothing runs would find nothing either.
   EXPECT_LT(report.refused, 25);
   EXPECT_LT(report.unstable, 25);
+  std::error_code ignored;
+  std::filesystem::remove(options.folder, ignored);  // where it is empty
 }
 
 }  // namespace

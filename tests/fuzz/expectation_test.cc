@@ -11,6 +11,7 @@
 #include "hlo/golden/safetensors.h"
 #include "hlo/text/parser.h"
 #include "nlohmann/json.hpp"
+#include "tests/scratch_folder.h"
 
 namespace smelt::fuzz {
 namespace {
@@ -48,11 +49,12 @@ TEST(Expectation, WhatRoundingDecidesMayBeAnything) {
 }
 
 TEST(Expectation, CampaignWritesModulesInputsAndResults) {
+  const ScratchFolder scratch;
   CampaignOptions options;
   options.seed = 4;
   options.modules = 3;
   options.expect_only = true;
-  options.folder = ::testing::TempDir() + "/expected";
+  options.folder = scratch.In("expected");
   const CampaignReport report = RunCampaign(options).value();
   EXPECT_EQ(report.modules, 3);
   EXPECT_TRUE(report.findings.empty());
@@ -77,20 +79,21 @@ TEST(Expectation, NeedsAFolder) {
 
 // The inputs of a module are those that it had as a random one of the same seed and number.
 TEST(Campaign, TakesAModuleInsteadOfRandomOnes) {
+  const ScratchFolder folder;
   CampaignOptions options;
   options.seed = 4;
   options.first = 7;
   options.modules = 1;
   options.expect_only = true;
   options.module = GenerateModule(4, 7);
-  options.folder = ::testing::TempDir() + "/given";
+  options.folder = folder.In("given");
   EXPECT_EQ(RunCampaign(options)->modules, 1);
   options.module = nullptr;
-  options.folder = ::testing::TempDir() + "/random";
+  options.folder = folder.In("random");
   EXPECT_EQ(RunCampaign(options)->modules, 1);
   for (const char* file : {"inputs", "expected"}) {
-    const auto given = hlo::ReadSafetensors(::testing::TempDir() + "/given/4-7/" + file + ".safetensors").value();
-    const auto random = hlo::ReadSafetensors(::testing::TempDir() + "/random/4-7/" + file + ".safetensors").value();
+    const auto given = hlo::ReadSafetensors(folder.In("given/4-7/") + file + ".safetensors").value();
+    const auto random = hlo::ReadSafetensors(folder.In("random/4-7/") + file + ".safetensors").value();
     ASSERT_EQ(given.tensors.size(), random.tensors.size());
     for (size_t i = 0; i < given.tensors.size(); ++i) {
       EXPECT_EQ(given.tensors[i].literal, random.tensors[i].literal) << file << " " << i;

@@ -12,6 +12,7 @@
 #include "hlo/evaluator/evaluator.h"
 #include "hlo/text/parser.h"
 #include "targets/cpu/processor/detect.h"
+#include "tests/scratch_folder.h"
 
 namespace smelt::fuzz {
 namespace {
@@ -181,9 +182,10 @@ CampaignOptions Campaign(int64_t modules) {
 
 // A planted error, found among random modules and reduced to next to nothing.
 TEST(Campaign, MinimisesWhatItFindsIntoAFolder) {
+  const ScratchFolder folder;
   CampaignOptions options = Campaign(6);
   options.trial.configs = 1;
-  options.folder = ::testing::TempDir() + "/fuzz_findings";
+  options.folder = folder.In("findings");
   options.max_findings = 1;
   options.trial.compare = [](const hlo::Literal& want, const hlo::Literal& got) {
     return want.element_count() > 0 ? 1e3 : LeafError(want, got);

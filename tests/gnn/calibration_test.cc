@@ -5,7 +5,6 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <filesystem>
 #include <random>
 
 #include "fusion/kernel_of_module.h"
@@ -16,6 +15,7 @@
 #include "gnn/native/engine.h"
 #include "gnn/predictor.h"
 #include "hlo/text/parser.h"
+#include "tests/scratch_folder.h"
 
 namespace smelt::gnn {
 namespace {
@@ -126,7 +126,8 @@ TEST_F(CalibrationOfAModel, LearnsWhatTheMachineChangesFromFewKernelsAndKeepsItI
   EXPECT_GE(inside, 96);  // of 120, for 90 %
   // The file gives the same predictions, through the predictor.
   model_.calibration = calibration;
-  const std::string path = ::testing::TempDir() + "/calibrated.smeltmodel";
+  const ScratchFolder folder;
+  const std::string path = folder.In("calibrated.smeltmodel");
   ASSERT_TRUE(SaveModel(path, model_).ok());
   const auto predictor = Predictor::Load(path, machine_, "cpu").value();
   EXPECT_EQ(predictor->Warning(), "");
@@ -137,7 +138,6 @@ TEST_F(CalibrationOfAModel, LearnsWhatTheMachineChangesFromFewKernelsAndKeepsItI
     EXPECT_GT(p.log_deviation, 0);
     EXPECT_NEAR(predictor->PredictSeconds(kernels_[i]).value(), p.seconds, 1e-9);
   }
-  std::filesystem::remove(path);
 }
 
 TEST_F(CalibrationOfAModel, AnEvaluationJudgesTheCalibratedModel) {

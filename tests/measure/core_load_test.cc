@@ -6,11 +6,11 @@
 #include <thread>
 
 #include "gtest/gtest.h"
+#include "tests/scratch_folder.h"
 
 namespace smelt::measure {
 namespace {
 
-using ::testing::TempDir;
 using Cores = std::vector<int>;
 
 // Cores 0, 1, ... that are so busy; the first half and the second half are siblings, where that is asked.
@@ -57,7 +57,8 @@ TEST(LookAtCores, ReadsTicksAndSiblings) {
   ASSERT_TRUE(here.ok()) << here.status();
   ASSERT_FALSE(here->empty());
   const std::string first = std::to_string(here->front().cpu);
-  const std::filesystem::path folder = std::filesystem::path(TempDir()) / "core_load";
+  const ScratchFolder scratch;
+  const std::filesystem::path& folder = scratch.path();
   const std::filesystem::path topology = folder / ("cpu" + first) / "topology";
   std::filesystem::create_directories(topology);
   std::ofstream(topology / "thread_siblings_list") << first << ",70-71\n";

@@ -1,7 +1,4 @@
 // Programs that run on inputs from a file, in the measuring child.
-#include <unistd.h>
-
-#include <filesystem>
 #include <fstream>
 
 #include "absl/strings/str_cat.h"
@@ -12,6 +9,7 @@
 #include "hlo/golden/safetensors.h"
 #include "hlo/text/parser.h"
 #include "measure/runner.h"
+#include "tests/scratch_folder.h"
 
 namespace smelt::measure {
 namespace {
@@ -37,12 +35,7 @@ ENTRY main {
 
 class InputsFile : public ::testing::Test {
  protected:
-  void SetUp() override {
-    folder_ = std::filesystem::path(::testing::TempDir()) / absl::StrCat("inputs-", ::getpid());
-    std::filesystem::create_directories(folder_);
-  }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
-  std::string Path(const char* name) const { return (folder_ / name).string(); }
+  std::string Path(const char* name) const { return folder_.In(name); }
   // Writes values of these shapes as in.0, in.1, ...
   std::vector<hlo::Literal> Write(const std::vector<hlo::Shape>& shapes, int first_stream = 100) const {
     std::vector<hlo::Literal> values;
@@ -61,7 +54,7 @@ class InputsFile : public ::testing::Test {
   const std::vector<hlo::Shape> shapes_ = {hlo::Shape::Array(hlo::PrimitiveType::kS4, {4}),
                                            hlo::Shape::Array(hlo::PrimitiveType::kC64, {3}),
                                            hlo::Shape::Array(hlo::PrimitiveType::kF32, {2, 4})};
-  std::filesystem::path folder_;
+  const ScratchFolder folder_;
 };
 
 TEST_F(InputsFile, AProgramRunsOnTheInputsOfAFile) {

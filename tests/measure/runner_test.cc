@@ -2,18 +2,17 @@
 #include "measure/runner.h"
 
 #include <signal.h>
-#include <unistd.h>
 
 #include <chrono>
 #include <filesystem>
 
-#include "absl/strings/str_cat.h"
 #include "fusion/kernel.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "hlo/text/parser.h"
 #include "hlo/verifier/verifier.h"
 #include "measure/kernel_program.h"
+#include "tests/scratch_folder.h"
 
 namespace smelt::measure {
 namespace {
@@ -102,8 +101,8 @@ TEST(Runner, TimesAProgramInTurnWithItsReferenceAndKernelByKernel) {
 
 TEST(Runner, ReturnsWhatAProgramComputes) {
   Runner runner = MakeRunner();
-  const std::string scratch =
-      (std::filesystem::path(::testing::TempDir()) / ("outputs-" + std::to_string(::getpid()))).string();
+  const ScratchFolder folder;
+  const std::string scratch = folder.In("outputs");
   auto outputs = runner.Outputs({kProgram, {}}, scratch);
   ASSERT_TRUE(outputs.ok()) << outputs.status();
   ASSERT_THAT(*outputs, SizeIs(1));
@@ -195,18 +194,15 @@ TEST(WorkerProcess, LeavesNoOrphanWhenItsOwnerEnds) {
 
 TEST(WorkerProcess, WithoutACacheFolderKeepsNoCache) {
   const std::filesystem::path before = std::filesystem::current_path();
-  const std::filesystem::path empty =
-      std::filesystem::temp_directory_path() / absl::StrCat("smelt_no_cache_", ::getpid());
-  std::filesystem::create_directories(empty);
-  std::filesystem::current_path(empty);
+  const ScratchFolder empty;
+  std::filesystem::current_path(empty.path());
   {
     Runner runner({.program = SMELT_TOOL}, {});
     const Outcome outcome = runner.TimeKernel(FusedKernel()).outcome;
     EXPECT_TRUE(outcome.ok()) << outcome.message;
   }
-  EXPECT_TRUE(std::filesystem::is_empty(empty));
+  EXPECT_TRUE(std::filesystem::is_empty(empty.path()));
   std::filesystem::current_path(before);
-  std::filesystem::remove_all(empty);
 }
 
 TEST(AskNewWorker, ItsTimeHoldsForTheStartOfTheChildAsWell) {

@@ -2,8 +2,6 @@
 // same failures have the same codes.
 #include "measure/protocol.h"
 
-#include <unistd.h>
-
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -19,11 +17,11 @@
 #include "targets/xla/loop_fusions.h"
 #include "targets/xla/program.h"
 #include "targets/xla/python.h"
+#include "tests/scratch_folder.h"
 
 namespace smelt {
 namespace {
 
-namespace fs = std::filesystem;
 using nlohmann::json;
 using ::testing::HasSubstr;
 
@@ -93,11 +91,6 @@ class Protocol : public ::testing::TestWithParam<Speaker> {
     auto started = measure::WorkerProcess::Start(*options);
     ASSERT_TRUE(started.ok()) << started.status();
     device_ = *std::move(started);
-    folder_ = fs::path(::testing::TempDir()) / absl::StrCat("protocol-", ::getpid(), "-", GetParam().name);
-    fs::create_directories(folder_);
-  }
-  void TearDown() override {
-    if (!folder_.empty()) fs::remove_all(folder_);
   }
 
   json Ask(const json& request) {
@@ -118,10 +111,10 @@ class Protocol : public ::testing::TestWithParam<Speaker> {
     return reply.value("error", "");
   }
   json LoadRequest() const { return {{"do", "load"}, {"module", GetParam().module(kDoubled)}}; }
-  std::string Path(const char* name) const { return (folder_ / name).string(); }
+  std::string Path(const char* name) const { return folder_.In(name); }
 
+  const ScratchFolder folder_;
   std::unique_ptr<measure::Device> device_;
-  fs::path folder_;
 };
 
 constexpr char kLoaded[] = R"({"id": 0, "compile_seconds": 0,
@@ -188,7 +181,7 @@ TEST_P(Protocol, RunsOnTheInputsOfAFileAndWritesItsResults) {
   EXPECT_THAT(Refused(request, absl::StatusCode::kUnavailable, false), HasSubstr("input `in.1`: expected"));
   std::ofstream(Path("inputs")) << "torn";
   EXPECT_THAT(Refused(request, absl::StatusCode::kUnavailable, false), HasSubstr("not a complete safetensors file"));
-  fs::remove(Path("inputs"));
+  std::filesystem::remove(Path("inputs"));
   EXPECT_THAT(Refused(request, absl::StatusCode::kUnavailable, false), HasSubstr("inputs: "));
 }
 

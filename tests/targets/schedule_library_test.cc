@@ -8,6 +8,7 @@
 #include "hlo/text/parser.h"
 #include "targets/cpu/own_kernels.h"
 #include "targets/cpu/processor/detect.h"
+#include "tests/scratch_folder.h"
 
 namespace smelt::targets {
 namespace {
@@ -16,14 +17,6 @@ namespace fs = std::filesystem;
 
 class ScheduleLibraryTest : public ::testing::Test {
  protected:
-  ScheduleLibraryTest()
-      : folder_(fs::path(::testing::TempDir()) /
-                ("schedule_library_" + std::string(::testing::UnitTest::GetInstance()->current_test_info()->name()))),
-        target_(cpu::OwnKernels(cpu::DetectTarget(/*measure=*/false), {})) {
-    fs::remove_all(folder_);
-  }
-  ~ScheduleLibraryTest() override { fs::remove_all(folder_); }
-
   // The only file that there is.
   fs::path File() const {
     for (const auto& entry : fs::recursive_directory_iterator(folder_)) {
@@ -38,8 +31,9 @@ class ScheduleLibraryTest : public ::testing::Test {
     std::ofstream(File()) << text.replace(text.find(word), word.size(), other);
   }
 
-  const fs::path folder_;
-  const std::unique_ptr<Target> target_;
+  const ScratchFolder scratch_;
+  const fs::path folder_ = scratch_.path() / "library";  // which the first schedule makes
+  const std::unique_ptr<Target> target_ = cpu::OwnKernels(cpu::DetectTarget(/*measure=*/false), {});
   const TunedSchedule tuned_{.kernel = {1, 2}, .way = "i0=4x1x8 r0=1x64x1", .gain = 1.25};
 };
 

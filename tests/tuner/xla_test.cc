@@ -1,11 +1,8 @@
 // Whole sessions with XLA as the target.
-#include <unistd.h>
-
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 
-#include "absl/strings/str_cat.h"
 #include "fusion/incremental_fusion.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -19,6 +16,7 @@
 #include "targets/xla/python.h"
 #include "targets/xla/start.h"
 #include "targets/xla/xla_target.h"
+#include "tests/scratch_folder.h"
 #include "tuner/session.h"
 
 namespace smelt::tuner {
@@ -73,24 +71,19 @@ class XlaTune : public ::testing::Test {
     const char* python = std::getenv("SMELT_JAX_PYTHON");
     absl::StatusOr<measure::WorkerOptions> worker = FindXlaWorker({.python = python == nullptr ? "" : python});
     if (!worker.ok()) GTEST_SKIP() << worker.status().message();
-    folder_ = fs::path(::testing::TempDir()) / absl::StrCat("xla-tune-", ::getpid());
-    fs::create_directories(folder_);
-    std::ofstream(folder_ / "blocks.hlo") << kModule;
+    std::ofstream(folder_.In("blocks.hlo")) << kModule;
     worker_ = *worker;
-    auto program = LoadXlaProgram((folder_ / "blocks.hlo").string(), *worker, 120);
+    auto program = LoadXlaProgram(folder_.In("blocks.hlo"), *worker, 120);
     ASSERT_TRUE(program.ok()) << program.status();
     program_ = *std::move(program);
     ASSERT_TRUE(FindLibraryKernels(*worker, 120, &program_).ok());
     ASSERT_TRUE(FindOwnFusions(*worker, 120, &program_).ok());
-    options_.folder = (folder_ / "run").string();
+    options_.folder = folder_.In("run");
     options_.hardware_seconds = 4;
     options_.moves = 2000;
     options_.tiles = false;
     options_.comparison.children = 2;
     options_.policy.seconds = 0.1;
-  }
-  void TearDown() override {
-    if (!folder_.empty()) fs::remove_all(folder_);
   }
   std::unique_ptr<targets::Target> XlaTarget() {
     return xla::XlaCpu(cpu::ParseTarget("cpu:threads=1").value(), {.find_worker = [this] { return worker_; }});
@@ -108,7 +101,7 @@ class XlaTune : public ::testing::Test {
     return report.ok() ? *report : TuneReport();
   }
 
-  fs::path folder_;
+  const ScratchFolder folder_;
   XlaProgram program_;
   std::unique_ptr<targets::Target> target_;
   std::unique_ptr<targets::Tunable> tunable_;
@@ -133,14 +126,14 @@ TEST_F(XlaTune, TheAnswerIsVerifiedAndNeverSlowerThanXlasOwnChoice) {
   EXPECT_EQ(report.answer == xla::kOwnChoice, !report.improved);
   // A configuration is kept where it is the answer, and only there.
   const bool configuration = report.answer.empty();
-  EXPECT_EQ(fs::exists(folder_ / "run" / "best.fusion.json"), configuration);
-  EXPECT_EQ(fs::exists(folder_ / "run" / "fused.hlo"), configuration);
-  EXPECT_TRUE(fs::exists(folder_ / "run" / "report.txt"));
+  EXPECT_EQ(fs::exists(folder_.path() / "run" / "best.fusion.json"), configuration);
+  EXPECT_EQ(fs::exists(folder_.path() / "run" / "fused.hlo"), configuration);
+  EXPECT_TRUE(fs::exists(folder_.path() / "run" / "report.txt"));
 }
 
 TEST_F(XlaTune, WhatTheEvaluatorCannotJudgeIsComparedWithXlasOwnResult) {
   // Random numbers are XLA's own, and others each time; those of the evaluator are no better.
-  std::ofstream(folder_ / "random.hlo") << R"(HloModule random
+  std::ofstream(folder_.In("random.hlo")) << R"(HloModule random
 ENTRY main {
   x = f32[64,64] parameter(0)
   low = f32[] constant(0)
@@ -150,7 +143,7 @@ ENTRY main {
   ROOT t = f32[64,64] exponential(s)
 }
 )";
-  program_ = LoadXlaProgram((folder_ / "random.hlo").string(), worker_, 120).value();
+  program_ = LoadXlaProgram(folder_.In("random.hlo"), worker_, 120).value();
   options_.hardware_seconds = 1;
   const TuneReport report = Tuned();
   EXPECT_EQ(report.difference, "");
@@ -201,15 +194,14 @@ TEST_F(XlaTune, AContractionOfTheLibraryIsAChoiceOfTheProgram) {
   ASSERT_TRUE(verifier.ok()) << verifier.status();
   measure::Runner runner(worker_, {});
   runner.UseInputs((*verifier)->inputs());
-  auto outputs =
-      runner.Outputs(XlaTrial(program_, space, config, tiles, "", 1), (folder_ / "outputs.safetensors").string());
+  auto outputs = runner.Outputs(XlaTrial(program_, space, config, tiles, "", 1), folder_.In("outputs.safetensors"));
   ASSERT_TRUE(outputs.ok()) << outputs.status();
   EXPECT_EQ((*verifier)->Compare(*outputs), "");
 }
 
 TEST_F(XlaTune, XlasLibraryFusionsStayAsTheyAreWhileTheRestIsFused) {
   EXPECT_GT(program_.library_fusions, 0);
-  XlaProgram kept = LoadXlaProgram((folder_ / "blocks.hlo").string(), worker_, 120).value();
+  XlaProgram kept = LoadXlaProgram(folder_.In("blocks.hlo"), worker_, 120).value();
   ASSERT_TRUE(TakeLibraryFusions(worker_, 120, &kept).ok());
   const fusion::Space space = XlaSpace(kept.program).value();
   auto verifier = measure::Verifier::Create(*kept.program.original, 0, nullptr);
@@ -221,7 +213,7 @@ TEST_F(XlaTune, XlasLibraryFusionsStayAsTheyAreWhileTheRestIsFused) {
     const std::string text = hlo::ToText(*LoopFusionProgram(space, config, {}, 1), {});
     EXPECT_NE(text.find(kLibraryFusion), std::string::npos);
     EXPECT_EQ(text.find("custom-call"), std::string::npos);
-    auto outputs = runner.Outputs(XlaTrial(kept, space, config, {}, "", 1), (folder_ / "kept.safetensors").string());
+    auto outputs = runner.Outputs(XlaTrial(kept, space, config, {}, "", 1), folder_.In("kept.safetensors"));
     ASSERT_TRUE(outputs.ok()) << outputs.status();
     EXPECT_EQ((*verifier)->Compare(*outputs), "");
   }
@@ -234,7 +226,7 @@ TEST_F(XlaTune, XlasLibraryFusionsStayAsTheyAreWhileTheRestIsFused) {
 
 TEST_F(XlaTune, WhatThereIsNoTimeForIsLeftOutAndSaid) {
   std::vector<std::string> notes;
-  const std::string path = (folder_ / "blocks.hlo").string();
+  const std::string path = folder_.In("blocks.hlo");
   const xla::StartOptions start{.folder = options_.folder};
   // Time for XLA's passes once, and for nothing beside.
   const absl::StatusOr<XlaProgram> program =
@@ -245,12 +237,12 @@ TEST_F(XlaTune, WhatThereIsNoTimeForIsLeftOutAndSaid) {
   // No time at all.
   const absl::StatusOr<XlaProgram> none = PrepareToTune(path, worker_, {}, start, measure::Budget(0), &notes);
   EXPECT_TRUE(absl::IsDeadlineExceeded(none.status())) << none.status();
-  EXPECT_FALSE(fs::exists(folder_ / "run" / "library.txt"));
+  EXPECT_FALSE(fs::exists(folder_.path() / "run" / "library.txt"));
   const absl::StatusOr<TuneReport> report =
       KeepDefault(path, *XlaTarget()->compilers_own(), options_, measure::Budget(0));
   ASSERT_TRUE(report.ok()) << report.status();
   EXPECT_EQ(report->answer, xla::kOwnChoice);
-  EXPECT_TRUE(fs::exists(folder_ / "run" / "report.txt"));
+  EXPECT_TRUE(fs::exists(folder_.path() / "run" / "report.txt"));
 }
 
 TEST_F(XlaTune, ASecondRunTakesWhatTheFirstMeasuredFromTheRecords) {

@@ -15,6 +15,8 @@
 #include <thread>
 #include <vector>
 
+#include "tests/scratch_folder.h"
+
 namespace {
 
 using ::testing::AllOf;
@@ -246,7 +248,8 @@ TEST(ScoreExamples, ThePassesInCAndInCppRun) {
   EXPECT_EQ(code, 0);
   EXPECT_THAT(Output(folder + "choose_tile_c /nowhere", &code), HasSubstr("/nowhere"));
   EXPECT_EQ(code, 1);
-  const std::string kernel = ::testing::TempDir() + "/product.hlo";
+  const smelt::ScratchFolder scratch;
+  const std::string kernel = scratch.In("product.hlo");
   FILE* file = std::fopen(kernel.c_str(), "w");
   std::fputs(kProduct, file);
   std::fclose(file);

@@ -6,6 +6,7 @@
 #include "gmock/gmock.h"
 #include "gnn/corpus/crc32c.h"
 #include "gtest/gtest.h"
+#include "tests/scratch_folder.h"
 
 namespace smelt::gnn {
 namespace {
@@ -15,13 +16,6 @@ using ::testing::HasSubstr;
 
 class Corpus : public ::testing::Test {
  protected:
-  Corpus()
-      : folder_(fs::path(::testing::TempDir()) /
-                ("corpus-" + std::string(::testing::UnitTest::GetInstance()->current_test_info()->name()))) {
-    fs::remove_all(folder_);
-  }
-  ~Corpus() override { fs::remove_all(folder_); }
-
   static KernelExample Example(int i) {
     KernelExample example;
     example.program = "program" + std::to_string(i);
@@ -41,7 +35,9 @@ class Corpus : public ::testing::Test {
       return absl::OkStatus();
     });
   }
-  fs::path folder_;
+
+  const ScratchFolder scratch_;
+  const fs::path folder_ = scratch_.path() / "corpus";  // which its writer makes
 };
 
 TEST(Crc32c, MatchesTheCheckValueOfItsDefinition) { EXPECT_EQ(Crc32c("123456789"), 0xE3069283u); }

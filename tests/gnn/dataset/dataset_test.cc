@@ -3,15 +3,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <filesystem>
-
 #include "gnn/corpus/corpus.h"
 #include "targets/cpu/processor/detect.h"
+#include "tests/scratch_folder.h"
 
 namespace smelt::gnn {
 namespace {
 
-namespace fs = std::filesystem;
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -19,13 +17,6 @@ using ::testing::IsEmpty;
 
 class DatasetTest : public ::testing::Test {
  protected:
-  // A folder of its own: tests run side by side.
-  DatasetTest()
-      : folder_(fs::path(::testing::TempDir()) / ::testing::UnitTest::GetInstance()->current_test_info()->name()) {
-    fs::remove_all(folder_);
-  }
-  ~DatasetTest() override { fs::remove_all(folder_); }
-
   std::string Corpus(const std::string& name, std::vector<Measurement> measurements, const std::string& target = "") {
     KernelExample example;
     example.program = "program";
@@ -34,15 +25,14 @@ class DatasetTest : public ::testing::Test {
     example.hash = HashOf("kernel");
     example.target = target;
     example.measurements = std::move(measurements);
-    const std::string folder = (folder_ / name).string();
+    const std::string folder = folder_.In(name);
     EXPECT_TRUE(CorpusWriter::Open(folder).value()->Append(example).ok());
     return folder;
   }
-  fs::path folder_;
+  const ScratchFolder folder_;
 };
 
 TEST_F(DatasetTest, AKernelOfAFusionAndOfATileCorpusIsOneExampleForBothTasks) {
-  fs::create_directories(folder_);
   const std::string fusion = Corpus("fusion", {{{{8, 64}}, true, {3e-6, 2e-6}, ""}});
   const std::string tile =
       Corpus("tile", {{{{8, 64}}, true, {4e-6}, ""}, {{{4, 64}}, false, {5e-6}, ""}, {{{1, 64}}, false, {9e-6}, ""}});
@@ -58,7 +48,6 @@ TEST_F(DatasetTest, AKernelOfAFusionAndOfATileCorpusIsOneExampleForBothTasks) {
 }
 
 TEST_F(DatasetTest, KernelsWithoutTimedTilesHaveTilesForATeacherWhereOneIsAskedFor) {
-  fs::create_directories(folder_);
   const std::string fusion = Corpus("fusion", {{{{8, 64}}, true, {3e-6, 2e-6}, ""}});
   const std::string tile = Corpus("tile", {{{{8, 64}}, true, {4e-6}, ""}, {{{4, 64}}, false, {5e-6}, ""}});
   const cpu::Target target = cpu::ParseTarget("cpu:threads=1").value();
@@ -77,7 +66,6 @@ TEST_F(DatasetTest, KernelsWithoutTimedTilesHaveTilesForATeacherWhereOneIsAskedF
 }
 
 TEST_F(DatasetTest, CorporaOfDifferentTargetsAreRefusedByName) {
-  fs::create_directories(folder_);
   const std::vector<Measurement> times = {{{{8, 64}}, true, {3e-6}, ""}};
   const std::string own = Corpus("own", times, "cpu:znver5,threads=1");
   const std::string xla = Corpus("xla", times, "xla:znver5,threads=1");
@@ -101,7 +89,6 @@ TEST_F(DatasetTest, CorporaOfDifferentTargetsAreRefusedByName) {
 }
 
 TEST_F(DatasetTest, FeaturesForAnotherMachineThanTheMeasuredOneAreAWarning) {
-  fs::create_directories(folder_);
   const std::vector<Measurement> times = {{{{8, 64}}, true, {3e-6}, ""}};
   const std::string corpus = Corpus("xla", times, "xla:haswell,threads=1");
   const auto warnings = [&](const char* target) {

@@ -11,6 +11,7 @@
 #include "gnn/native/engine.h"
 #include "gtest/gtest.h"
 #include "tests/gnn/train/made_data.h"
+#include "tests/scratch_folder.h"
 
 namespace smelt::gnn {
 namespace {
@@ -69,14 +70,13 @@ TEST(Train, RanksTiles) {
 TEST(Train, AnInterruptedRunEndsWhereAnUnbrokenOneDoes) {
   const Dataset data = MakeData(100, 4);
   const Split split = SplitByProgram(data, {.seed = 1});
-  const fs::path checkpoint = fs::path(::testing::TempDir()) / "resume.checkpoint";
-  fs::remove(checkpoint);
+  const ScratchFolder folder;
   TrainOptions options = Quick(Task::kFusion);
   options.epochs = 6;
   TrainReport report;
   auto unbroken = TrainTask(data, split, options, &report);
   ASSERT_TRUE(unbroken.ok());
-  options.checkpoint = checkpoint.string();
+  options.checkpoint = folder.In("resume.checkpoint");
   options.progress = [](const TrainProgress& p) { return p.epoch < 3; };
   ASSERT_TRUE(TrainTask(data, split, options, &report).ok());
   EXPECT_EQ(report.epochs, 3);
@@ -85,20 +85,19 @@ TEST(Train, AnInterruptedRunEndsWhereAnUnbrokenOneDoes) {
   ASSERT_TRUE(resumed.ok());
   EXPECT_EQ(report.resumed_epoch, 3);
   EXPECT_EQ(resumed->weights, unbroken->weights);
-  fs::remove(checkpoint);
 }
 
 TEST(Train, RefusesATornCheckpointNamingIt) {
   const Dataset data = MakeData(40, 4);
-  const fs::path checkpoint = fs::path(::testing::TempDir()) / "torn.checkpoint";
+  const ScratchFolder folder;
+  const std::string checkpoint = folder.In("torn.checkpoint");
   std::ofstream(checkpoint) << "not a checkpoint";
   TrainOptions options = Quick(Task::kFusion);
-  options.checkpoint = checkpoint.string();
+  options.checkpoint = checkpoint;
   TrainReport report;
   auto model = TrainTask(data, SplitByProgram(data, {}), options, &report);
   ASSERT_FALSE(model.ok());
   EXPECT_THAT(std::string(model.status().message()), HasSubstr("torn.checkpoint"));
-  fs::remove(checkpoint);
 }
 
 TEST(ModelFile, GivesTheSamePredictionsAfterSavingAndIsRefusedWhenCutAnywhere) {
@@ -112,9 +111,10 @@ TEST(ModelFile, GivesTheSamePredictionsAfterSavingAndIsRefusedWhenCutAnywhere) {
   file.tasks["fusion"] = *task;
   file.summary = "test";
   file.programs = {"one", "two"};
-  const fs::path path = fs::path(::testing::TempDir()) / "model.smeltmodel";
-  ASSERT_TRUE(SaveModel(path.string(), file).ok());
-  auto loaded = LoadModel(path.string());
+  const ScratchFolder folder;
+  const std::string path = folder.In("model.smeltmodel");
+  ASSERT_TRUE(SaveModel(path, file).ok());
+  auto loaded = LoadModel(path);
   ASSERT_TRUE(loaded.ok()) << loaded.status();
   EXPECT_EQ(loaded->tasks["fusion"].weights, task->weights);
   EXPECT_EQ(loaded->programs, file.programs);
@@ -125,15 +125,13 @@ TEST(ModelFile, GivesTheSamePredictionsAfterSavingAndIsRefusedWhenCutAnywhere) {
 
   const auto size = fs::file_size(path);
   for (uintmax_t length = 0; length < size; length += 1 + size / 50) {
-    const fs::path cut = path.string() + ".cut";
+    const std::string cut = path + ".cut";
     fs::copy_file(path, cut, fs::copy_options::overwrite_existing);
     fs::resize_file(cut, length);
-    auto torn = LoadModel(cut.string());
+    auto torn = LoadModel(cut);
     ASSERT_FALSE(torn.ok());
     EXPECT_THAT(std::string(torn.status().message()), HasSubstr("model.smeltmodel.cut"));
-    fs::remove(cut);
   }
-  fs::remove(path);
 }
 
 TEST(Split, KeepsProgramsWholeAndDropsKernelsSeenInTraining) {

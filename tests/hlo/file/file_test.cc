@@ -2,8 +2,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <filesystem>
-
 #include "base/write_file.h"
 #include "hlo/file/compression.h"
 #include "hlo/file/format.h"
@@ -11,6 +9,7 @@
 #include "hlo/file/write.h"
 #include "hlo/text/parser.h"
 #include "hlo/text/printer.h"
+#include "tests/scratch_folder.h"
 
 namespace smelt::hlo {
 namespace {
@@ -21,8 +20,6 @@ using testing::HasSubstr;
 constexpr char kText[] =
     "HloModule m\n\nENTRY %e (x: f32[2]) -> f32[2] {\n  %x = f32[2]{0} parameter(0)\n"
     "  ROOT %y = f32[2]{0} negate(%x)\n}\n";
-
-std::string In(const std::string& name) { return testing::TempDir() + "/smelt_file_test_" + name; }
 
 std::string ErrorOf(const std::string& path) {
   const auto module = ReadModuleFile(path);
@@ -39,43 +36,45 @@ TEST(ModuleFile, TheNameSaysTheForm) {
 
 TEST(ModuleFile, EveryFormIsReadAsItWasWritten) {
   const auto module = ParseModule(kText);
+  const ScratchFolder folder;
   for (const char* ending : {"hlo", "txt", "pb", "pbtxt", "txtpb", "textproto"}) {
     for (const char* packing : {"", ".gz", ".zst"}) {
-      const std::string path = In(std::string("all.") + ending + packing);
+      const std::string path = folder.In(std::string("all.") + ending + packing);
       ASSERT_TRUE(WriteModuleFile(path, **module).ok()) << path;
       const auto back = ReadModuleFile(path);
       ASSERT_TRUE(back.ok()) << back.status();
       EXPECT_EQ(ToText(**back), kText) << path;
-      std::filesystem::remove(path);
     }
   }
 }
 
 TEST(ModuleFile, AnUnknownFormIsNotWritten) {
-  const absl::Status status = WriteModuleFile(In("x.onnx"), **ParseModule(kText));
+  const ScratchFolder folder;
+  const absl::Status status = WriteModuleFile(folder.In("x.onnx"), **ParseModule(kText));
   EXPECT_THAT(std::string(status.message()), AllOf(HasSubstr("x.onnx"), HasSubstr(".pbtxt")));
 }
 
 TEST(ModuleFile, WritingTwiceGivesTheSameBytes) {
   const auto module = ParseModule(kText);
+  const ScratchFolder folder;
   for (const char* name : {"same.hlo.gz", "same.pb.zst", "same.pb"}) {
-    ASSERT_TRUE(WriteModuleFile(In(name), **module).ok());
-    const std::string first = *ReadTextFile(In(name));
-    ASSERT_TRUE(WriteModuleFile(In(name), **module).ok());
-    EXPECT_EQ(*ReadTextFile(In(name)), first);
-    std::filesystem::remove(In(name));
+    ASSERT_TRUE(WriteModuleFile(folder.In(name), **module).ok());
+    const std::string first = *ReadTextFile(folder.In(name));
+    ASSERT_TRUE(WriteModuleFile(folder.In(name), **module).ok());
+    EXPECT_EQ(*ReadTextFile(folder.In(name)), first);
   }
 }
 
 class PackedFile : public testing::TestWithParam<Compression> {
  protected:
-  std::string Path() const { return In(GetParam() == Compression::kGzip ? "packed.hlo.gz" : "packed.hlo.zst"); }
+  std::string Path() const { return folder_.In(GetParam() == Compression::kGzip ? "packed.hlo.gz" : "packed.hlo.zst"); }
   std::string ErrorOfBytes(const std::string& bytes) {
     EXPECT_TRUE(WriteFile(Path(), bytes).ok());
-    const std::string error = ErrorOf(Path());
-    std::filesystem::remove(Path());
-    return error;
+    return ErrorOf(Path());
   }
+
+ private:
+  const ScratchFolder folder_;
 };
 
 TEST_P(PackedFile, CutShortIsRefusedAtEveryByte) {

@@ -4,20 +4,16 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <filesystem>
 #include <fstream>
 #include <limits>
 
 #include "hlo/text/parser.h"
+#include "tests/scratch_folder.h"
 
 namespace smelt::hlo {
 namespace {
 
 using ::testing::HasSubstr;
-
-std::string TemporaryPath(const std::string& name) {
-  return (std::filesystem::path(testing::TempDir()) / name).string();
-}
 
 std::string ReadBytes(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
@@ -60,7 +56,8 @@ TEST(Inputs, NumberLeavesThroughTuples) {
 }
 
 TEST(Safetensors, RoundTripsEveryArrayType) {
-  const std::string path = TemporaryPath("types.safetensors");
+  const ScratchFolder folder;
+  const std::string path = folder.In("types.safetensors");
   SafetensorsFile file;
   file.metadata["note"] = "text with \"quotes\"\n";
   std::vector<Literal> originals;
@@ -84,7 +81,8 @@ TEST(Safetensors, RoundTripsEveryArrayType) {
 }
 
 TEST(Safetensors, TruncationAtEveryByteIsOneError) {
-  const std::string path = TemporaryPath("torn.safetensors");
+  const ScratchFolder folder;
+  const std::string path = folder.In("torn.safetensors");
   SafetensorsFile file;
   file.metadata["a"] = "b";
   file.tensors.push_back({"x", Literal::FromValues<float>(PrimitiveType::kF32, {3}, {1, 2, 3})});
@@ -99,7 +97,8 @@ TEST(Safetensors, TruncationAtEveryByteIsOneError) {
 }
 
 TEST(Safetensors, RefusesHeadersThatPointElsewhere) {
-  const std::string path = TemporaryPath("hostile.safetensors");
+  const ScratchFolder folder;
+  const std::string path = folder.In("hostile.safetensors");
   const char* headers[] = {
       R"({"x":{"dtype":"F32","shape":[1000000000000],"data_offsets":[0,4000000000000]}})",
       R"({"x":{"dtype":"F32","shape":[2],"data_offsets":[0,4]}})",
@@ -150,7 +149,8 @@ Literal MakeResult(float first, int32_t last) {
 }
 
 TEST(Golden, ComparesSampledOutputsAndIntegersByShare) {
-  const std::string path = TemporaryPath("golden.safetensors");
+  const ScratchFolder folder;
+  const std::string path = folder.In("golden.safetensors");
   for (const char* metric : {"elementwise", "rms"}) {
     ASSERT_TRUE(WriteSafetensors(path, MakeGoldenFile(metric, "")).ok());
     auto golden = Golden::Load(path);
@@ -179,7 +179,8 @@ TEST(Golden, SubnormalNumbersAreEqualWhereProcessorsTakeThemForZero) {
 }
 
 TEST(Golden, NullToleranceChecksTheShapeOnly) {
-  const std::string path = TemporaryPath("golden_null.safetensors");
+  const ScratchFolder folder;
+  const std::string path = folder.In("golden_null.safetensors");
   ASSERT_TRUE(WriteSafetensors(path, MakeGoldenFile("rms", "[null, 0.5]")).ok());
   auto golden = Golden::Load(path);
   ASSERT_TRUE(golden.ok()) << golden.status();
@@ -191,7 +192,8 @@ TEST(Golden, NullToleranceChecksTheShapeOnly) {
 }
 
 TEST(Golden, IsRefusedForAnotherModule) {
-  const std::string path = TemporaryPath("golden_other.safetensors");
+  const ScratchFolder folder;
+  const std::string path = folder.In("golden_other.safetensors");
   ASSERT_TRUE(WriteSafetensors(path, MakeGoldenFile("rms", "")).ok());
   auto golden = Golden::Load(path);
   ASSERT_TRUE(golden.ok());
@@ -205,7 +207,8 @@ TEST(Golden, IsRefusedForAnotherModule) {
 }
 
 TEST(Golden, BrokenMetadataIsAnError) {
-  const std::string path = TemporaryPath("golden_broken.safetensors");
+  const ScratchFolder folder;
+  const std::string path = folder.In("golden_broken.safetensors");
   for (const auto& [key, value] : std::vector<std::pair<std::string, std::string>>{{"inputs", "[{}]"},
                                                                                    {"inputs", R"([{"type": 7}])"},
                                                                                    {"outputs", "nonsense"},

@@ -3,10 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <filesystem>
-
 #include "hlo/golden/safetensors.h"
 #include "tests/hlo/quantize/quantize_testing.h"
+#include "tests/scratch_folder.h"
 
 namespace smelt::hlo::quantize {
 namespace {
@@ -48,7 +47,8 @@ TEST(WeightParameters, AreAllButTheInputsThatAreNamed) {
 
 TEST(WeightParameters, OfAFileAreNamedAsParametersOrLeavesAre) {
   const std::unique_ptr<Module> module = Parse(kNamed);
-  const std::string path = (std::filesystem::path(::testing::TempDir()) / "weights.safetensors").string();
+  const ScratchFolder folder;
+  const std::string path = folder.In("weights.safetensors");
   std::mt19937 random(1);
   const Literal kernel = RandomLiteral(module->entry()->Parameters()[0]->shape(), random);
   const Literal mean = RandomLiteral(module->entry()->Parameters()[1]->shape(), random);

@@ -1,13 +1,10 @@
 #include "measure/records/measurements.h"
 
-#include <unistd.h>
-
-#include <filesystem>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/scratch_folder.h"
 
 namespace smelt::measure {
 namespace {
@@ -17,16 +14,10 @@ using ::testing::SizeIs;
 
 class MeasurementsTest : public ::testing::Test {
  protected:
-  void SetUp() override {
-    folder_ = std::filesystem::path(::testing::TempDir()) / absl::StrCat("measurements-", ::getpid());
-    std::filesystem::create_directories(folder_);
-  }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
-
   // A run of this folder; a later one knows what an earlier one measured.
   Measurements Run() {
     return Measurements(
-        Records::Open((folder_ / "records.db").string()).value(),
+        Records::Open(folder_.In("records.db")).value(),
         {"model.hlo", [this] { return spent_; }, [this](const std::string& line) { log_.push_back(line); }});
   }
   static Record Wanted(const std::string& subject) { return {{.subject = subject, .target = "t"}, "kernel", "one"}; }
@@ -42,7 +33,7 @@ class MeasurementsTest : public ::testing::Test {
     };
   }
 
-  std::filesystem::path folder_;
+  const ScratchFolder folder_;
   double spent_ = 10;
   int calls_ = 0;
   std::vector<std::string> log_;

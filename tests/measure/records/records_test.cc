@@ -7,6 +7,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/scratch_folder.h"
 
 namespace smelt::measure {
 namespace {
@@ -16,12 +17,6 @@ using ::testing::HasSubstr;
 
 class RecordsTest : public ::testing::Test {
  protected:
-  RecordsTest()
-      : path_(fs::path(::testing::TempDir()) /
-              (std::string(::testing::UnitTest::GetInstance()->current_test_info()->name()) + ".db")) {
-    Remove();
-  }
-  ~RecordsTest() override { Remove(); }
   void Remove() {
     for (const char* suffix : {"", "-wal", "-shm", "-journal", ".cut", ".cut-wal", ".cut-shm", ".cut-journal"})
       fs::remove(path_.string() + suffix);
@@ -54,7 +49,9 @@ class RecordsTest : public ::testing::Test {
     record.outcome.seconds = {0.5 + i, 0.25};
     return record;
   }
-  fs::path path_;
+
+  const ScratchFolder folder_;
+  const fs::path path_ = folder_.path() / "records.db";
 };
 
 TEST_F(RecordsTest, FindsTheLatestOfAKeyAfterReopening) {

@@ -6,14 +6,13 @@
 #include <fstream>
 #include <string>
 
+#include "tests/scratch_folder.h"
+
 namespace smelt::cpu {
 namespace {
 
 class CacheBytesTest : public testing::Test {
  protected:
-  void SetUp() override { std::filesystem::remove_all(folder_); }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
-
   void Add(int index, const std::string& level, const std::string& type, const std::string& size) {
     const std::filesystem::path cache = folder_ / ("index" + std::to_string(index));
     std::filesystem::create_directories(cache);
@@ -22,7 +21,8 @@ class CacheBytesTest : public testing::Test {
     std::ofstream(cache / "size") << size << "\n";
   }
 
-  const std::filesystem::path folder_ = std::filesystem::path(testing::TempDir()) / "caches_of_a_core";
+  const ScratchFolder scratch_;
+  const std::filesystem::path folder_ = scratch_.path() / "cache";  // made with its first cache
 };
 
 TEST_F(CacheBytesTest, ReadsWhatLinuxSays) {

@@ -4,6 +4,7 @@
 
 #include "gtest/gtest.h"
 #include "targets/cpu/processor/detect.h"
+#include "tests/scratch_folder.h"
 
 namespace smelt::cpu {
 namespace {
@@ -48,8 +49,8 @@ TEST(Target, HashesWhatChangesCode) {
 }
 
 TEST(Target, MeasuresThisMachineOnceAndRemembers) {
-  const std::filesystem::path folder = std::filesystem::path(testing::TempDir()) / "target_test_cache";
-  std::filesystem::remove_all(folder);
+  const ScratchFolder scratch;
+  const std::string folder = scratch.In("cache");
   const char* before = std::getenv("SMELT_CACHE");
   const std::string saved = before == nullptr ? "" : before;
   setenv("SMELT_CACHE", folder.c_str(), 1);
@@ -76,7 +77,6 @@ TEST(Target, MeasuresThisMachineOnceAndRemembers) {
   } else {
     setenv("SMELT_CACHE", saved.c_str(), 1);
   }
-  std::filesystem::remove_all(folder);
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/patience.h"
+#include "tests/scratch_folder.h"
 
 namespace smelt {
 namespace {
@@ -34,14 +35,9 @@ ENTRY main {
 
 class ExampleTarget : public ::testing::Test {
  protected:
-  void SetUp() override {
-    folder_ = fs::path(::testing::TempDir()) / absl::StrCat("example-target-", ::getpid());
-    fs::create_directories(folder_);
-    std::ofstream(In("small.hlo")) << kModule;
-  }
-  void TearDown() override { fs::remove_all(folder_); }
+  void SetUp() override { std::ofstream(In("small.hlo")) << kModule; }
 
-  std::string In(const char* name) const { return (folder_ / name).string(); }
+  std::string In(const char* name) const { return folder_.In(name); }
   // Both outputs of the tool; its exit status is 0.
   std::string Output(const std::vector<std::string>& words) {
     const std::string command = absl::StrCat("SMELT_CACHE=", In("cache"), " ", SMELT_WITH_EXAMPLE, " ",
@@ -53,7 +49,7 @@ class ExampleTarget : public ::testing::Test {
     return text;
   }
 
-  fs::path folder_;
+  const ScratchFolder folder_;
 };
 
 TEST_F(ExampleTarget, RunsAndIsCompared) {
@@ -75,7 +71,7 @@ TEST_F(ExampleTarget, IsTunedAndVerified) {
   const std::string report = Output({"tune", In("small.hlo"), "--target=evaluator", "--out=" + In("run"), "--budget=4",
                                      "--model=analytical", "--json"});
   EXPECT_THAT(report, HasSubstr("\"verified\": true"));
-  EXPECT_TRUE(fs::exists(folder_ / "run" / "best.fusion.json"));
+  EXPECT_TRUE(fs::exists(In("run/best.fusion.json")));
 }
 
 // A sort by an order of its own runs in the evaluator under both.

@@ -12,6 +12,7 @@
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
 #include "tests/patience.h"
+#include "tests/scratch_folder.h"
 
 namespace smelt {
 namespace {
@@ -41,14 +42,11 @@ ENTRY main {
 class VdlaTool : public ::testing::Test {
  protected:
   void SetUp() override {
-    folder_ = fs::path(::testing::TempDir()) / absl::StrCat("vdla-", ::getpid());
-    fs::create_directories(folder_);
     std::ofstream(In("float.hlo")) << kFloat;
     Output({"quantize", In("float.hlo"), "--activations=x", "--inputs=2", "--drop-weights", "-o", In("net.hlo")});
   }
-  void TearDown() override { fs::remove_all(folder_); }
 
-  std::string In(const char* name) const { return (folder_ / name).string(); }
+  std::string In(const char* name) const { return folder_.In(name); }
   std::string Output(const std::vector<std::string>& words, int expected = 0) {
     const std::string command = absl::StrCat("SMELT_CACHE=", In("cache"), " ", SMELT_TOOL, " ",
                                              absl::StrJoin(words, " "), " > ", In("output"), " 2>&1");
@@ -59,7 +57,7 @@ class VdlaTool : public ::testing::Test {
     return text;
   }
 
-  fs::path folder_;
+  const ScratchFolder folder_;
 };
 
 TEST_F(VdlaTool, RunsExactlyOnBothSimulators) {

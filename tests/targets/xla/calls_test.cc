@@ -1,13 +1,9 @@
 // What may become a function of its own, and that it computes the same under XLA.
 #include "targets/xla/calls.h"
 
-#include <unistd.h>
-
 #include <cstdlib>
-#include <filesystem>
 #include <fstream>
 
-#include "absl/strings/str_cat.h"
 #include "fusion/config.h"
 #include "gtest/gtest.h"
 #include "hlo/text/parser.h"
@@ -18,11 +14,10 @@
 #include "targets/xla/loop_fusions.h"
 #include "targets/xla/program.h"
 #include "targets/xla/python.h"
+#include "tests/scratch_folder.h"
 
 namespace smelt::xla {
 namespace {
-
-namespace fs = std::filesystem;
 
 // A loop over a small state, a depthwise convolution and an ordinary one.
 constexpr char kModule[] = R"(HloModule called
@@ -134,10 +129,9 @@ TEST(XlaCalls, ComputeTheSame) {
   const char* python = std::getenv("SMELT_JAX_PYTHON");
   const absl::StatusOr<measure::WorkerOptions> worker = FindXlaWorker({.python = python == nullptr ? "" : python});
   if (!worker.ok()) GTEST_SKIP() << worker.status().message();
-  const fs::path folder = fs::path(::testing::TempDir()) / absl::StrCat("xla-calls-", ::getpid());
-  fs::create_directories(folder);
-  std::ofstream(folder / "called.hlo") << kModule;
-  const XlaProgram program = LoadXlaProgram((folder / "called.hlo").string(), *worker, 120).value();
+  const ScratchFolder folder;
+  std::ofstream(folder.In("called.hlo")) << kModule;
+  const XlaProgram program = LoadXlaProgram(folder.In("called.hlo"), *worker, 120).value();
   const fusion::Space space = XlaSpace(program.program).value();
   const fusion::Config config = targets::NamedFusion(space, program.program.flat, "priority", nullptr).value();
   const Callable callable = FindCallable(program.program.module());
@@ -157,11 +151,9 @@ TEST(XlaCalls, ComputeTheSame) {
   ASSERT_TRUE(verifier.ok()) << verifier.status();
   measure::Runner runner(*worker, {});
   runner.UseInputs((*verifier)->inputs());
-  const auto outputs =
-      runner.Outputs(XlaTrial(program, space, config, tiles, "", 1), (folder / "out.safetensors").string());
+  const auto outputs = runner.Outputs(XlaTrial(program, space, config, tiles, "", 1), folder.In("out.safetensors"));
   ASSERT_TRUE(outputs.ok()) << outputs.status();
   EXPECT_EQ((*verifier)->Compare(*outputs), "");
-  fs::remove_all(folder);
 }
 
 }  // namespace

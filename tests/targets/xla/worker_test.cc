@@ -1,6 +1,5 @@
 // The Python child of --target=xla: found or refused in a line, broken and replaced, and right.
 #include <signal.h>
-#include <unistd.h>
 
 #include <cstdlib>
 #include <filesystem>
@@ -20,6 +19,7 @@
 #include "targets/xla/program.h"
 #include "targets/xla/python.h"
 #include "targets/xla/stablehlo.h"
+#include "tests/scratch_folder.h"
 
 namespace smelt::xla {
 namespace {
@@ -60,16 +60,11 @@ class XlaTest : public ::testing::Test {
     absl::StatusOr<measure::WorkerOptions> worker = JaxWorker();
     if (!worker.ok()) GTEST_SKIP() << worker.status().message();
     worker_ = *std::move(worker);
-    folder_ = fs::path(::testing::TempDir()) / absl::StrCat("xla-", ::getpid());
-    fs::create_directories(folder_);
-    std::ofstream(folder_ / "small.hlo") << kModule;
-  }
-  void TearDown() override {
-    if (!folder_.empty()) fs::remove_all(folder_);
+    std::ofstream(folder_.In("small.hlo")) << kModule;
   }
   measure::Runner MakeRunner() { return measure::Runner(worker_, {.build_timeout = 60, .run_timeout = 30}); }
   XlaProgram Small() {
-    absl::StatusOr<XlaProgram> program = LoadXlaProgram((folder_ / "small.hlo").string(), worker_, 60);
+    absl::StatusOr<XlaProgram> program = LoadXlaProgram(folder_.In("small.hlo"), worker_, 60);
     EXPECT_TRUE(program.ok()) << program.status();
     return *std::move(program);
   }
@@ -80,16 +75,16 @@ class XlaTest : public ::testing::Test {
   }
 
   measure::WorkerOptions worker_;
-  fs::path folder_;
+  const ScratchFolder folder_;
 };
 
 TEST(XlaPython, OneWithoutJaxlibIsRefusedInOneLineThatSaysWhatToDo) {
   // Isolated and without site packages, any python3 lacks jaxlib.
-  const fs::path python = fs::path(::testing::TempDir()) / absl::StrCat("bare-python-", ::getpid());
+  const ScratchFolder folder;
+  const std::string python = folder.In("bare-python");
   std::ofstream(python) << "#!/bin/sh\nexec python3 -I -S \"$@\"\n";
   fs::permissions(python, fs::perms::owner_all);
-  const absl::StatusOr<measure::WorkerOptions> worker = FindXlaWorker({.python = python.string()});
-  fs::remove(python);
+  const absl::StatusOr<measure::WorkerOptions> worker = FindXlaWorker({.python = python});
   ASSERT_FALSE(worker.ok());
   EXPECT_THAT(worker.status().message(), HasSubstr("no jaxlib"));
   EXPECT_THAT(worker.status().message(), HasSubstr("scripts/setup.sh --jax"));
@@ -121,7 +116,7 @@ TEST_F(XlaTest, EveryFusionComputesWhatTheEvaluatorComputes) {
     candidates.push_back(*std::move(candidate));
   }
   for (const measure::Candidate& candidate : candidates) {
-    auto outputs = runner.Outputs(candidate, (folder_ / "outputs").string());
+    auto outputs = runner.Outputs(candidate, folder_.In("outputs"));
     ASSERT_TRUE(outputs.ok()) << outputs.status();
     EXPECT_EQ((*verifier)->Compare(*outputs), "") << candidate.compiler;
   }
@@ -159,7 +154,7 @@ TEST_F(XlaTest, AChildThatIsKilledFromOutsideIsAnErrorThatNamesTheSignal) {
 }
 
 TEST_F(XlaTest, APassThatTakesTooLongIsEndedAtItsLimit) {
-  const absl::StatusOr<XlaProgram> program = LoadXlaProgram((folder_ / "small.hlo").string(), worker_, 0.001);
+  const absl::StatusOr<XlaProgram> program = LoadXlaProgram(folder_.In("small.hlo"), worker_, 0.001);
   ASSERT_FALSE(program.ok());
   EXPECT_TRUE(absl::IsDeadlineExceeded(program.status())) << program.status();
   EXPECT_THAT(program.status().message(), HasSubstr("small.hlo: XLA's passes"));
@@ -200,7 +195,7 @@ ENTRY main {
 
 // MLIR's refusals go over several lines, with notes and quoted sources.
 TEST_F(XlaTest, WhatXlaSaysInSeveralLinesIsToldInOne) {
-  const std::string path = (folder_ / "high_parts.hlo").string();
+  const std::string path = folder_.In("high_parts.hlo");
   std::ofstream(path) << R"(HloModule high_parts
 ENTRY main {
   x = s32[4] parameter(0)
@@ -232,7 +227,7 @@ TEST_F(XlaTest, InputsAreThoseOfTheFormula) {
   measure::Runner runner = MakeRunner();
   for (const measure::InputKind kind : measure::kInputKinds) {
     runner.UseInputs({kind, {{4, 3}}});
-    auto outputs = runner.Outputs(XlaCandidate(**module).value(), (folder_ / "outputs").string());
+    auto outputs = runner.Outputs(XlaCandidate(**module).value(), folder_.In("outputs"));
     ASSERT_TRUE(outputs.ok()) << outputs.status();
     ASSERT_EQ(outputs->size(), std::size(types));
     for (int64_t i = 0; i < n; ++i) {
@@ -253,11 +248,11 @@ constexpr char kStableHlo[] = R"(module @jit_f {
 )";
 
 TEST_F(XlaTest, StableHloBecomesAProtoOfTheSameProgram) {
-  const std::string path = (folder_ / "f.mlir").string();
+  const std::string path = folder_.In("f.mlir");
   std::ofstream(path) << kStableHlo;
   ASSERT_TRUE(IsStableHlo(path));
-  EXPECT_FALSE(IsStableHlo((folder_ / "small.hlo").string()));
-  worker_.cache_folder = (folder_ / "cache").string();
+  EXPECT_FALSE(IsStableHlo(folder_.In("small.hlo")));
+  worker_.cache_folder = folder_.In("cache");
   for (int turn = 0; turn < 2; ++turn) {  // the second from the cache
     const absl::StatusOr<std::string> file = HloOfStableHlo(path, worker_, 60);
     ASSERT_TRUE(file.ok()) << file.status();
@@ -268,7 +263,7 @@ TEST_F(XlaTest, StableHloBecomesAProtoOfTheSameProgram) {
 }
 
 TEST_F(XlaTest, MalformedStableHloIsOneClearError) {
-  worker_.cache_folder = (folder_ / "cache").string();
+  worker_.cache_folder = folder_.In("cache");
   const std::string text = kStableHlo;
   const std::string wrong[] = {"",
                                "no module at all",
@@ -277,7 +272,7 @@ TEST_F(XlaTest, MalformedStableHloIsOneClearError) {
                                std::string("\xff\xfe\x00\x01", 4),
                                "module { func.func @main() { unknown.op } }"};
   for (const std::string& content : wrong) {
-    const std::string path = (folder_ / "wrong.mlir").string();
+    const std::string path = folder_.In("wrong.mlir");
     std::ofstream(path, std::ios::binary) << content;
     const absl::StatusOr<std::string> file = HloOfStableHlo(path, worker_, 60);
     if (content.empty() && file.ok()) continue;  // an empty module, for XLA
@@ -302,7 +297,7 @@ ENTRY main {
   ToLoopFusions({}, module->get());
   measure::Runner runner = MakeRunner();
   runner.UseInputs((*verifier)->inputs());
-  const auto outputs = runner.Outputs(XlaCandidate(**module).value(), (folder_ / "outputs.safetensors").string());
+  const auto outputs = runner.Outputs(XlaCandidate(**module).value(), folder_.In("outputs.safetensors"));
   ASSERT_TRUE(outputs.ok()) << outputs.status();
   EXPECT_EQ((*verifier)->Compare(*outputs), "");
 }

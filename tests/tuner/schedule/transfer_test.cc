@@ -12,13 +12,12 @@
 #include "measure/records/records.h"
 #include "targets/cpu/own_kernels.h"
 #include "targets/cpu/processor/detect.h"
+#include "tests/scratch_folder.h"
 #include "tests/tuner/schedule/product_task.h"
 #include "tuner/schedule/proposer.h"
 
 namespace smelt::tuner {
 namespace {
-
-namespace fs = std::filesystem;
 
 std::vector<Config> Points(const ScheduleTask& task, size_t count) {
   std::mt19937_64 random(1);
@@ -51,25 +50,17 @@ struct Recorded {
 
 class TransferTest : public ::testing::Test {
  protected:
-  TransferTest()
-      : folder_(fs::path(::testing::TempDir()) /
-                (std::string("transfer_") + ::testing::UnitTest::GetInstance()->current_test_info()->name())),
-        // A named CPU: what is learned is the same on every machine.
-        target_(cpu::OwnKernels(cpu::ParseTarget("cpu:haswell,threads=1").value(), {})) {
-    fs::remove_all(folder_);
-    fs::create_directories(folder_ / "kernels");
-  }
-  ~TransferTest() override { fs::remove_all(folder_); }
+  TransferTest() { std::filesystem::create_directories(folder_.path() / "kernels"); }
 
   // Records of the kernel's schedules: the seconds are one of their features.
   Recorded Record(const ProductTask& product, size_t count) {
     const std::string hash = product.kernel.hash.ToHex();
-    EXPECT_TRUE(WriteFile((folder_ / "kernels" / (hash + ".hlo")).string(), hlo::ToText(*product.kernel.module)).ok());
+    EXPECT_TRUE(WriteFile(folder_.In("kernels/" + hash + ".hlo"), hlo::ToText(*product.kernel.module)).ok());
     CandidateFeatures features(product.task, 1);
     const std::vector<Config> points = Points(product.task, count);
     const FeatureTable table = features.Of(points, Representation::kInvariant);
     const int64_t column = LivelyColumn(table.rows);
-    auto records = measure::Records::Open((folder_ / "records.db").string()).value();
+    auto records = measure::Records::Open(folder_.In("records.db")).value();
     for (size_t i = 0; i < points.size(); ++i) {
       measure::Record record;
       record.key = {absl::StrCat("schedule ", hash, " ", i), target_->RecordName(), measure::DeviceName(), "any",
@@ -84,15 +75,17 @@ class TransferTest : public ::testing::Test {
     return {column, std::count(table.known.begin(), table.known.end(), true)};
   }
 
-  const fs::path folder_;
-  const std::unique_ptr<targets::Target> target_;
+  const ScratchFolder folder_;
+  // A named CPU: what is learned is the same on every machine.
+  const std::unique_ptr<targets::Target> target_ =
+      cpu::OwnKernels(cpu::ParseTarget("cpu:haswell,threads=1").value(), {});
 };
 
 TEST_F(TransferTest, OrdersTheSchedulesOfAKernelThatWasNeverMeasured) {
   const ProductTask known(96, target_->machine()), other(160, target_->machine());
   const Recorded recorded = Record(known, 150);
   ASSERT_GT(recorded.measurements, 100);
-  const auto model = TransferModel::Learn(folder_.string(), other.kernel, *target_, 1).value();
+  const auto model = TransferModel::Learn(folder_.path().string(), other.kernel, *target_, 1).value();
   EXPECT_EQ(model->kernels(), 1);
   EXPECT_EQ(model->measurements(), recorded.measurements);
   CandidateFeatures features(other.task, 1);
@@ -113,10 +106,10 @@ TEST_F(TransferTest, KernelsOwnRecordsAndEmptyFoldersTeachNothing) {
   const ProductTask known(96, target_->machine());
   Record(known, 20);
   CandidateFeatures features(known.task, 1);
-  const auto own = TransferModel::Learn(folder_.string(), known.kernel, *target_, 1).value();
+  const auto own = TransferModel::Learn(folder_.path().string(), known.kernel, *target_, 1).value();
   EXPECT_EQ(own->measurements(), 0);
   EXPECT_TRUE(own->For(features) == nullptr);
-  const auto nowhere = TransferModel::Learn((folder_ / "absent").string(), known.kernel, *target_, 1).value();
+  const auto nowhere = TransferModel::Learn(folder_.In("absent"), known.kernel, *target_, 1).value();
   EXPECT_TRUE(nowhere->For(features) == nullptr);
 }
 

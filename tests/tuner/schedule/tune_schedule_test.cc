@@ -1,32 +1,22 @@
 // The search of one kernel on a target whose times are planted.
 #include "tuner/schedule/tune_schedule.h"
 
-#include <filesystem>
-
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "hlo/text/printer.h"
+#include "tests/scratch_folder.h"
 #include "tests/tuner/schedule/planted_target.h"
 #include "tests/tuner/schedule/product_task.h"
 
 namespace smelt::tuner {
 namespace {
 
-namespace fs = std::filesystem;
-
 class TuneScheduleTest : public ::testing::Test {
  protected:
-  TuneScheduleTest()
-      : folder_(fs::path(::testing::TempDir()) /
-                (std::string("tune_schedule_") + ::testing::UnitTest::GetInstance()->current_test_info()->name())) {
-    fs::remove_all(folder_);
-  }
-  ~TuneScheduleTest() override { fs::remove_all(folder_); }
-
   ScheduleOptions Options(const std::string& run, int64_t trials) const {
-    ScheduleOptions options{.folder = (folder_ / run).string(), .batch = 8};
+    ScheduleOptions options{.folder = folder_.In(run), .batch = 8};
     options.search.trials = trials;
     options.search.representation = Representation::kKnobs;
     options.comparison.children = 3;
@@ -39,7 +29,7 @@ class TuneScheduleTest : public ::testing::Test {
   }
 
   const ProductTask product_{64};
-  const fs::path folder_;
+  const ScratchFolder folder_;
 };
 
 // Nothing is faster than the default.

@@ -1,8 +1,6 @@
 // A session without a model searches all that one with a model chooses among.
 #include "tuner/hardware_search.h"
 
-#include <unistd.h>
-
 #include <atomic>
 #include <filesystem>
 #include <set>
@@ -11,6 +9,7 @@
 #include "targets/cpu/own_kernels.h"
 #include "targets/cpu/processor/detect.h"
 #include "targets/tunable.h"
+#include "tests/scratch_folder.h"
 #include "tuner/session.h"
 
 namespace smelt::tuner {
@@ -53,27 +52,18 @@ class Watched : public targets::Tunable {
 
 class HardwareSearchTest : public ::testing::Test {
  protected:
-  HardwareSearchTest()
-      : folder_(fs::path(::testing::TempDir()) /
-                ("hardware-" + std::string(::testing::UnitTest::GetInstance()->current_test_info()->name()) +
-                 std::to_string(::getpid()))) {
-    fs::remove_all(folder_);
-    fs::create_directories(folder_);
-  }
-  ~HardwareSearchTest() override { fs::remove_all(folder_); }
-
-  fs::path folder_;
+  const ScratchFolder folder_;
 };
 
 TEST_F(HardwareSearchTest, TriesFusionsTilesAndKnobs) {
   const cpu::Target processor = *cpu::ParseTarget("cpu:threads=1");
   const std::unique_ptr<targets::Target> target =
-      cpu::OwnKernels(processor, {.program = SMELT_TOOL, .cache_folder = (folder_ / "cache").string()});
+      cpu::OwnKernels(processor, {.program = SMELT_TOOL, .cache_folder = folder_.In("cache")});
   const auto own = target->Open((fs::path(SMELT_SOURCE_DIR) / "models/dqn.hlo").string(), "priority");
   ASSERT_TRUE(own.ok()) << own.status();
   const Watched watched(**own);
   TuneOptions options;
-  options.folder = (folder_ / "run").string();
+  options.folder = folder_.In("run");
   options.policy = {.repeats = 1, .seconds = 0.01};
   options.cancel = &watched.all_seen;
   const auto predictor = gnn::Predictor::Analytical(processor);

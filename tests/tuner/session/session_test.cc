@@ -1,8 +1,6 @@
 // A whole session, measured by the real tool's children; tests/cli kills, interrupts and resumes the tool itself.
 #include "tuner/session.h"
 
-#include <unistd.h>
-
 #include <filesystem>
 #include <set>
 #include <vector>
@@ -13,6 +11,7 @@
 #include "targets/cpu/own_kernels.h"
 #include "targets/cpu/processor/detect.h"
 #include "targets/program.h"
+#include "tests/scratch_folder.h"
 
 namespace smelt::tuner {
 namespace {
@@ -25,18 +24,9 @@ std::string ModelPath(const std::string& name) {
 
 class SessionTest : public ::testing::Test {
  protected:
-  SessionTest()
-      : folder_(fs::path(::testing::TempDir()) /
-                ("session-" + std::string(::testing::UnitTest::GetInstance()->current_test_info()->name()) +
-                 std::to_string(::getpid()))) {
-    fs::remove_all(folder_);
-    fs::create_directories(folder_);
-  }
-  ~SessionTest() override { fs::remove_all(folder_); }
+  std::string In(const char* name) const { return folder_.In(name); }
 
-  std::string In(const char* name) const { return (folder_ / name).string(); }
-
-  fs::path folder_;
+  const ScratchFolder folder_;
 };
 
 TEST_F(SessionTest, FindsAVerifiedAnswerThatReplaysAndGoesOnFromItsRecords) {
@@ -64,7 +54,7 @@ TEST_F(SessionTest, FindsAVerifiedAnswerThatReplaysAndGoesOnFromItsRecords) {
   EXPECT_EQ(report->improved, report->speedup() > 1);
   EXPECT_EQ(report->known_seconds, 0);
   for (const char* file : {"best.fusion.json", "fused.hlo", "records.db", "report.txt", "log.txt"})
-    EXPECT_TRUE(fs::exists(folder_ / "run" / file)) << file;
+    EXPECT_TRUE(fs::exists(folder_.path() / "run" / file)) << file;
   auto fused = hlo::ReadModuleFile(In("run/fused.hlo"));
   EXPECT_TRUE(fused.ok()) << fused.status();
   auto replayed = targets::FuseProgram((*tunable)->program(), In("run/best.fusion.json"), processor);

@@ -2,8 +2,6 @@
 // again.
 #include "tuner/trials.h"
 
-#include <unistd.h>
-
 #include <chrono>
 #include <filesystem>
 
@@ -14,6 +12,7 @@
 #include "hlo/text/parser.h"
 #include "targets/cpu/own_kernels.h"
 #include "targets/cpu/processor/detect.h"
+#include "tests/scratch_folder.h"
 #include "tuner/tile_search.h"
 
 namespace smelt::tuner {
@@ -33,8 +32,6 @@ ENTRY main {
 class TrialsTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    folder_ = (fs::path(::testing::TempDir()) / absl::StrCat("trials-", ::getpid())).string();
-    fs::remove_all(folder_);
     auto module = hlo::ParseModule(kConvolution, {.file_name = "lone.hlo"});
     ASSERT_TRUE(module.ok()) << module.status();
     target_ = cpu::OwnKernels(cpu::ParseTarget("cpu:threads=1").value(), {.program = SMELT_TOOL});
@@ -42,7 +39,6 @@ class TrialsTest : public ::testing::Test {
     ASSERT_TRUE(tunable.ok()) << tunable.status();
     tunable_ = *std::move(tunable);
   }
-  void TearDown() override { fs::remove_all(folder_); }
 
   std::unique_ptr<Trials> Open() {
     TrialOptions options;
@@ -58,7 +54,8 @@ class TrialsTest : public ::testing::Test {
     return outcome;
   }
 
-  std::string folder_;
+  const ScratchFolder scratch_;
+  const std::string folder_ = scratch_.In("run");  // made where it is opened
   std::unique_ptr<targets::Target> target_;
   std::unique_ptr<targets::Tunable> tunable_;
 };

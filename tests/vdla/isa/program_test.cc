@@ -1,9 +1,9 @@
 // Programs as text and as files, and any bytes in their place.
-#include <filesystem>
 #include <fstream>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/scratch_folder.h"
 #include "tests/vdla/isa/random_instruction.h"
 #include "vdla/isa/assembly.h"
 #include "vdla/isa/program_file.h"
@@ -104,17 +104,14 @@ TEST(ProgramFiles, EveryTruncationAndEveryFlippedBitIsAnError) {
 }
 
 TEST(ProgramFiles, AreReadFromDisk) {
-  const std::filesystem::path folder =
-      std::filesystem::temp_directory_path() / ("vdla_program_" + std::to_string(::getpid()));
-  std::filesystem::create_directories(folder);
-  const std::string path = (folder / "small.vdla").string(), text = (folder / "small.text").string();
+  const ScratchFolder folder;
+  const std::string path = folder.In("small.vdla"), text = folder.In("small.text");
   ASSERT_TRUE(WriteProgramFile(path, Small()).ok());
   EXPECT_EQ(ReadProgramFile(path).value(), Small());
   std::ofstream(text) << Disassemble(Small());
   EXPECT_EQ(ReadProgramFile(text).value(), Small());
-  EXPECT_EQ(ReadProgramFile((folder / "none").string()).status().code(), absl::StatusCode::kNotFound);
-  EXPECT_FALSE(ReadProgramFile(folder.string()).ok());
-  std::filesystem::remove_all(folder);
+  EXPECT_EQ(ReadProgramFile(folder.In("none")).status().code(), absl::StatusCode::kNotFound);
+  EXPECT_FALSE(ReadProgramFile(folder.path().string()).ok());
 }
 
 TEST(Programs, SegmentsMustFitDramAndEachOther) {

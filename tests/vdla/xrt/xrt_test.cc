@@ -19,6 +19,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/child_process.h"
 #include "base/write_file.h"
+#include "tests/scratch_folder.h"
 #include "tests/vdla/xrt/small_xclbin.h"
 #include "vdla/driver/device.h"
 #include "vdla/driver/stream.h"
@@ -34,17 +35,13 @@ using ::testing::StartsWith;
 class Xrt : public ::testing::Test {
  protected:
   void SetUp() override {
-    folder_ = std::filesystem::path(::testing::TempDir()) / absl::StrCat("xrt_test_", ::getpid());
-    std::filesystem::remove_all(folder_);
-    std::filesystem::create_directories(folder_);
     // Debian keeps the libraries in a folder of the architecture; XRT looks for them in lib/.
-    std::filesystem::create_directory_symlink(XRT_LIBRARIES, folder_ / "lib");
+    std::filesystem::create_directory_symlink(XRT_LIBRARIES, folder_.path() / "lib");
     xclbin_ = Written("vdla.xclbin", SmallXclbin({}));
   }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
 
   std::string Written(const std::string& name, const std::string& bytes) const {
-    const std::string path = (folder_ / name).string();
+    const std::string path = folder_.In(name);
     EXPECT_TRUE(WriteFile(path, bytes).ok());
     return path;
   }
@@ -86,9 +83,9 @@ class Xrt : public ::testing::Test {
   std::string Opening(const std::string& xilinx_xrt, const std::string& mode, const std::string& port) const {
     return InAChild(xilinx_xrt, mode, [&] { return driver::Device::Open(port).status().ToString(); });
   }
-  std::string OpeningInNoop(const std::string& port) const { return Opening(folder_.string(), "noop", port); }
+  std::string OpeningInNoop(const std::string& port) const { return Opening(folder_.path().string(), "noop", port); }
 
-  std::filesystem::path folder_;
+  const ScratchFolder folder_;
   std::string xclbin_;
 };
 
@@ -98,19 +95,20 @@ TEST_F(Xrt, EveryMissingPieceHasItsSentence) {
   EXPECT_THAT(
       Opening("/usr", "", Port(xclbin_)),
       AllOf(StartsWith("NOT_FOUND"), HasSubstr("there is no /usr/lib/libxrt_core.so.2"), HasSubstr("link lib")));
-  EXPECT_THAT(Opening(folder_.string(), "", Port(xclbin_)),
+  EXPECT_THAT(Opening(folder_.path().string(), "", Port(xclbin_)),
               AllOf(StartsWith("NOT_FOUND"), HasSubstr("there is no such card"), HasSubstr("xbutil examine"),
                     HasSubstr("Could not open device with index '0'")));
-  EXPECT_THAT(Opening(folder_.string(), "", Port(xclbin_, ",device=0000:17:00.1")),
+  EXPECT_THAT(Opening(folder_.path().string(), "", Port(xclbin_, ",device=0000:17:00.1")),
               AllOf(Not(HasSubstr("wait status")), HasSubstr("NOT_FOUND")));
-  EXPECT_THAT(Opening(folder_.string(), "fast", Port(xclbin_)), HasSubstr("which XRT does not know"));
+  EXPECT_THAT(Opening(folder_.path().string(), "fast", Port(xclbin_)), HasSubstr("which XRT does not know"));
   for (const char* mode : {"sw_emu", "hw_emu"})
-    EXPECT_THAT(Opening(folder_.string(), mode, Port(xclbin_)), HasSubstr("needs Vitis, and XILINX_VITIS is not set"));
+    EXPECT_THAT(Opening(folder_.path().string(), mode, Port(xclbin_)),
+                HasSubstr("needs Vitis, and XILINX_VITIS is not set"));
 }
 
 TEST_F(Xrt, FilesThatAreNoXclbinAreRefusedBeforeXrtSeesThem) {
-  EXPECT_THAT(OpeningInNoop(Port((folder_ / "none.xclbin").string())), HasSubstr("cannot be read"));
-  EXPECT_THAT(OpeningInNoop(Port(folder_.string())), HasSubstr("cannot be read"));
+  EXPECT_THAT(OpeningInNoop(Port(folder_.In("none.xclbin"))), HasSubstr("cannot be read"));
+  EXPECT_THAT(OpeningInNoop(Port(folder_.path().string())), HasSubstr("cannot be read"));
   EXPECT_THAT(OpeningInNoop(Port(Written("empty.xclbin", ""))), HasSubstr("is no xclbin"));
   EXPECT_THAT(OpeningInNoop(Port(Written("text.xclbin", std::string(5000, 'x')))), HasSubstr("is no xclbin"));
   const std::string whole = SmallXclbin({});
@@ -135,7 +133,7 @@ TEST_F(Xrt, XclbinsOfOtherKernelsAreRefused) {
 // All calls of a run, in order: open, load, allocate, copy, run, wait. Nothing moves, so that the kernel's status block
 // stays empty, and the driver must not take that for a result.
 TEST_F(Xrt, NoopModeRunsTheWholePathAndItsResultIsNotBelieved) {
-  const std::string said = InAChild(folder_.string(), "noop", [&]() -> std::string {
+  const std::string said = InAChild(folder_.path().string(), "noop", [&]() -> std::string {
     auto device = driver::Device::Open(Port(xclbin_));
     if (!device.ok()) return device.status().ToString();
     auto buffer = (*device)->Allocate(4096);
@@ -154,7 +152,7 @@ TEST_F(Xrt, NoopModeRunsTheWholePathAndItsResultIsNotBelieved) {
 
 TEST_F(Xrt, TwoDevicesInOneProcessAreOpenedAndClosed) {
   EXPECT_EQ(OpeningInNoop(Port(xclbin_)), "OK");
-  const std::string said = InAChild(folder_.string(), "noop", [&]() -> std::string {
+  const std::string said = InAChild(folder_.path().string(), "noop", [&]() -> std::string {
     for (int i = 0; i < 3; ++i) {
       auto one = driver::Device::Open(Port(xclbin_)), two = driver::Device::Open(Port(xclbin_));
       if (!one.ok() || !two.ok()) return absl::StrCat(one.status().ToString(), two.status().ToString());

@@ -8,6 +8,7 @@
 #include "base/cache_folder.h"
 #include "gtest/gtest.h"
 #include "targets/cpu/compile/compile.h"
+#include "tests/scratch_folder.h"
 #include "tests/targets/cpu/codegen/vector_kernel.h"
 
 namespace smelt::cpu {
@@ -18,9 +19,6 @@ using kernels::te::PrimitiveType;
 class KernelCacheTest : public testing::Test {
  protected:
   KernelCacheTest() {
-    folder_ = std::filesystem::path(testing::TempDir()) /
-              ("kernel_cache_" + std::string(testing::UnitTest::GetInstance()->current_test_info()->name()));
-    std::filesystem::remove_all(folder_);
     auto object =
         codegen::EmitObject(codegen::Elementwise({PrimitiveType::kF32}, PrimitiveType::kF32, 16, 16,
                                                  [](const std::vector<kernels::te::Expr>& x) {
@@ -37,7 +35,6 @@ class KernelCacheTest : public testing::Test {
     kernel->compile_seconds = 0.5;
     kernel_ = kernel;
   }
-  ~KernelCacheTest() override { std::filesystem::remove_all(folder_); }
 
   std::filesystem::path OnlyFile() const {
     std::filesystem::path found;
@@ -50,7 +47,8 @@ class KernelCacheTest : public testing::Test {
     return found;
   }
 
-  std::filesystem::path folder_;
+  const ScratchFolder scratch_;
+  const std::filesystem::path folder_ = scratch_.path() / "cache";  // which the first kernel makes
   std::string elf_;
   std::shared_ptr<const CompiledKernel> kernel_;
   const Hash128 key_ = HashOf("a kernel");

@@ -13,6 +13,7 @@
 #include "hlo/verifier/verifier.h"
 #include "targets/cpu/processor/detect.h"
 #include "targets/xla/embed/link_table.h"
+#include "tests/scratch_folder.h"
 
 namespace smelt::embed {
 namespace {
@@ -161,7 +162,8 @@ ENTRY main {
   const std::string structures((std::istreambuf_iterator<char>(header)), {});
   ASSERT_FALSE(structures.empty());
   EXPECT_THAT(table, StartsWith(structures));
-  const std::string file = ::testing::TempDir() + "/smelt_table.c";
+  const ScratchFolder folder;
+  const std::string file = folder.In("table.c");
   std::ofstream(file) << table;
   EXPECT_EQ(std::system(("cc -std=c99 -Werror -fsyntax-only " + file).c_str()), 0);
 }
