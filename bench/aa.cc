@@ -10,15 +10,16 @@
 #include <cmath>
 #include <cstdio>
 #include <fstream>
+#include <memory>
 #include <string>
 #include <vector>
 
-#include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
+#include "base/json.h"
 #include "base/status_macros.h"
+#include "bench/run_program.h"
 #include "hlo/text/printer.h"
 #include "measure/comparison.h"
-#include "nlohmann/json.hpp"
 #include "targets/cpu/compile/compile.h"
 #include "targets/cpu/processor/detect.h"
 #include "targets/program.h"
@@ -39,7 +40,7 @@ std::vector<json> ReadLines(const std::string& path) {
   std::vector<json> lines;
   std::ifstream file(path);
   for (std::string line; std::getline(file, line);) {
-    json parsed = json::parse(line, nullptr, /*allow_exceptions=*/false);
+    json parsed = ParseJson(line);
     if (parsed.is_object()) lines.push_back(std::move(parsed));  // a run that was killed leaves half a line
   }
   return lines;
@@ -94,7 +95,7 @@ absl::Status Run(const Flags& flags) {
                      {"low", compared.low},
                      {"high", compared.high},
                      {"better", compared.better}});
-    file << lines.back().dump() << std::endl;
+    file << JsonText(lines.back()) << std::endl;
     if (!file) return absl::UnavailableError(absl::StrCat(flags.file, ": cannot be written"));
     std::fprintf(stderr, "\r%zu of %d", lines.size(), flags.count);
   }
@@ -107,24 +108,23 @@ absl::Status Run(const Flags& flags) {
   return absl::OkStatus();
 }
 
+cli::Action Declare(cli::Arguments& arguments) {
+  auto flags = std::make_shared<Flags>();
+  arguments.Add("modules", flags->modules, "HLO files").Required().ExistingFile();
+  arguments.Add("--file", flags->file, "Results, a line each; gone on from").Required();
+  arguments.Add("--count", flags->count, "Comparisons in all").Between(1, 1000000).ShowsDefault();
+  arguments.Add("--threads", flags->threads, "Threads of one kernel").Between(1, 1024).ShowsDefault();
+  arguments.Add("--children", flags->comparison.children, "Processes of a comparison").ShowsDefault();
+  arguments.Add("--rounds", flags->comparison.rounds, "Rounds of each").ShowsDefault();
+  arguments.Add("--seconds", flags->comparison.seconds, "Seconds of rounds of each").ShowsDefault();
+  arguments.Add("--smelt", flags->smelt, "The smelt tool").ExistingFile().ShowsDefault();
+  return [flags] { return Run(*flags); };
+}
+
 }  // namespace
 }  // namespace smelt::tuner
 
 int main(int argc, char** argv) {
-  CLI::App app("How often the rule that decides answers calls a program faster than itself.");
-  smelt::tuner::Flags flags;
-  app.add_option("modules", flags.modules, "HLO files")->required()->check(CLI::ExistingFile);
-  app.add_option("--file", flags.file, "Results, a line each; gone on from")->required();
-  app.add_option("--count", flags.count, "Comparisons in all")->check(CLI::Range(1, 1000000))->capture_default_str();
-  app.add_option("--threads", flags.threads, "Threads of one kernel")
-      ->check(CLI::Range(1, 1024))
-      ->capture_default_str();
-  app.add_option("--children", flags.comparison.children, "Processes of a comparison")->capture_default_str();
-  app.add_option("--rounds", flags.comparison.rounds, "Rounds of each")->capture_default_str();
-  app.add_option("--seconds", flags.comparison.seconds, "Seconds of rounds of each")->capture_default_str();
-  app.add_option("--smelt", flags.smelt, "The smelt tool")->check(CLI::ExistingFile)->capture_default_str();
-  CLI11_PARSE(app, argc, argv);
-  const absl::Status status = smelt::tuner::Run(flags);
-  if (!status.ok()) std::fprintf(stderr, "aa: %s\n", std::string(status.message()).c_str());
-  return status.ok() ? 0 : 1;
+  return smelt::bench::RunProgram("aa", "How often the rule that decides answers calls a program faster than itself.",
+                                  smelt::tuner::Declare, argc, argv);
 }

@@ -16,10 +16,10 @@
 #include <string>
 #include <vector>
 
-#include "CLI/CLI.hpp"
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "bench/run_program.h"
 #include "gnn/corpus/corpus.h"
 #include "gnn/dataset/kernel_kind.h"
 #include "gnn/features/features.h"
@@ -138,22 +138,20 @@ absl::Status Choose(const Flags& flags) {
   return absl::OkStatus();
 }
 
-}  // namespace
-
-int Main(int argc, char** argv) {
-  Flags flags;
-  CLI::App app("Chooses the kernels that smelt calibrate times", "choose_probes");
-  app.add_option("MODULES", flags.modules, "HLO texts")->required();
-  app.add_option("-o", flags.output, "Corpus folder to write anew")->required();
-  app.add_option("--model", flags.model, "Model whose last layer they lie apart for")->capture_default_str();
-  app.add_option("--count", flags.count, "Kernels")->check(CLI::Range(20, 100000))->capture_default_str();
-  app.add_option("--seed", flags.seed, "Seed of configurations and sizes")->capture_default_str();
-  CLI11_PARSE(app, argc, argv);
-  const absl::Status status = Choose(flags);
-  if (!status.ok()) std::fprintf(stderr, "%s\n", std::string(status.message()).c_str());
-  return status.ok() ? 0 : 1;
+cli::Action Declare(cli::Arguments& arguments) {
+  auto flags = std::make_shared<Flags>();
+  arguments.Add("MODULES", flags->modules, "HLO texts").Required();
+  arguments.Add("-o", flags->output, "Corpus folder to write anew").Required();
+  arguments.Add("--model", flags->model, "Model whose last layer they lie apart for").ShowsDefault();
+  arguments.Add("--count", flags->count, "Kernels").Between(20, 100000).ShowsDefault();
+  arguments.Add("--seed", flags->seed, "Seed of configurations and sizes").ShowsDefault();
+  return [flags] { return Choose(*flags); };
 }
 
+}  // namespace
 }  // namespace smelt::tuner
 
-int main(int argc, char** argv) { return smelt::tuner::Main(argc, argv); }
+int main(int argc, char** argv) {
+  return smelt::bench::RunProgram("choose_probes", "Chooses the kernels that smelt calibrate times",
+                                  smelt::tuner::Declare, argc, argv);
+}

@@ -13,12 +13,13 @@
 #include <string>
 #include <vector>
 
-#include "CLI/CLI.hpp"
 #include "absl/random/random.h"
 #include "absl/strings/str_cat.h"
 #include "base/clock.h"
+#include "base/float_mode.h"
 #include "base/status_macros.h"
 #include "bench/layers.h"
+#include "bench/run_program.h"
 #include "fuzz/trial/leaves.h"
 #include "hlo/evaluator/evaluator.h"
 #include "hlo/golden/inputs.h"
@@ -26,7 +27,6 @@
 #include "kernels/loop_features/features.h"
 #include "kernels/lower/lower.h"
 #include "measure/outcome.h"
-#include "base/float_mode.h"
 #include "targets/cpu/compile/compile.h"
 #include "targets/cpu/processor/detect.h"
 
@@ -150,7 +150,7 @@ absl::StatusOr<Counts> Try(const Flags& flags, const std::string& name, const cp
   return counts;
 }
 
-absl::StatusOr<bool> Run(const Flags& flags) {
+absl::Status Run(const Flags& flags) {
   cpu::Target target = cpu::DetectTarget(/*measure=*/false);
   target.threads = flags.threads;
   Counts all;
@@ -165,27 +165,25 @@ absl::StatusOr<bool> Run(const Flags& flags) {
   const double agreed = all.built == 0 ? 1 : static_cast<double>(all.agreed) / all.built;
   std::printf("%d of %d points lowered (%.2f %%), %d of %d built agree (%.2f %%)\n", all.lowered, all.points,
               100 * lowered, all.agreed, all.built, 100 * agreed);
-  return lowered >= kGoal && agreed >= kGoal;
+  return lowered >= kGoal && agreed >= kGoal ? absl::OkStatus() : FailedQuietly();
+}
+
+cli::Action Declare(cli::Arguments& arguments) {
+  auto flags = std::make_shared<Flags>();
+  arguments.Add("LAYER", flags->layers, "Layers by name; all of them by default");
+  arguments.Add("--points", flags->points, "Random points of each layer that are lowered").ShowsDefault();
+  arguments.Add("--built", flags->built, "How many of them are built, run and compared").ShowsDefault();
+  arguments.Add("--threads", flags->threads, "Threads that schedules are made for").ShowsDefault();
+  arguments.Add("--shrink", flags->shrink, "Divide sizes by this").Between(1, 64).ShowsDefault();
+  arguments.Add("--seed", flags->seed, "Seed of the points").ShowsDefault();
+  arguments.AddFlag("--show", flags->show, "Print every point");
+  return [flags] { return Run(*flags); };
 }
 
 }  // namespace
 }  // namespace smelt::bench
 
 int main(int argc, char** argv) {
-  smelt::bench::Flags flags;
-  CLI::App app("How many points of a kernel's configuration space work");
-  app.add_option("LAYER", flags.layers, "Layers by name; all of them by default");
-  app.add_option("--points", flags.points, "Random points of each layer that are lowered")->capture_default_str();
-  app.add_option("--built", flags.built, "How many of them are built, run and compared")->capture_default_str();
-  app.add_option("--threads", flags.threads, "Threads that schedules are made for")->capture_default_str();
-  app.add_option("--shrink", flags.shrink, "Divide sizes by this")->check(CLI::Range(1, 64))->capture_default_str();
-  app.add_option("--seed", flags.seed, "Seed of the points")->capture_default_str();
-  app.add_flag("--show", flags.show, "Print every point");
-  CLI11_PARSE(app, argc, argv);
-  const absl::StatusOr<bool> good = smelt::bench::Run(flags);
-  if (!good.ok()) {
-    std::fprintf(stderr, "config_space: %s\n", std::string(good.status().message()).c_str());
-    return 1;
-  }
-  return *good ? 0 : 1;
+  return smelt::bench::RunProgram("config_space", "How many points of a kernel's configuration space work",
+                                  smelt::bench::Declare, argc, argv);
 }

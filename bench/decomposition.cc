@@ -10,21 +10,21 @@
 #include <algorithm>
 #include <cstdio>
 #include <fstream>
-#include <optional>
+#include <memory>
 #include <string>
 #include <vector>
 
-#include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
+#include "base/json.h"
 #include "base/status_macros.h"
 #include "bench/contractions.h"
+#include "bench/run_program.h"
 #include "hlo/text/parser.h"
 #include "kernels/lower/lower.h"
 #include "kernels/nests/structure.h"
 #include "kernels/te/hlo/from_hlo.h"
 #include "kernels/templates/templates.h"
 #include "kernels/tiles/kernel_schedule.h"
-#include "nlohmann/json.hpp"
 #include "targets/cpu/compile/compile.h"
 #include "targets/cpu/processor/detect.h"
 
@@ -84,8 +84,7 @@ absl::Status Run(const Flags& flags) {
     std::printf("  %6.2f", packed);
     for (const std::string& cpu : flags.cpus) {
       SMELT_ASSIGN_OR_RETURN(const cpu::Target target, cpu::ParseTarget(absl::StrCat("cpu:", cpu, ",threads=1")));
-      SMELT_ASSIGN_OR_RETURN(const cpu::KernelObject object,
-                             cpu::CompileObject(*module->entry(), target, {}, "layer"));
+      SMELT_ASSIGN_OR_RETURN(const cpu::KernelObject object, cpu::CompileObject(*module->entry(), target, {}, "layer"));
       row["spills"][cpu] = object.vector_spills;
       std::printf(" %*d", static_cast<int>(cpu.size()), object.vector_spills);
     }
@@ -96,29 +95,30 @@ absl::Status Run(const Flags& flags) {
   if (rows.empty()) return absl::InvalidArgumentError("no layer of these names; bench/contractions.h lists them");
   if (flags.json.empty()) return absl::OkStatus();
   std::ofstream file(flags.json);
-  file << rows.dump(1) << "\n";
+  file << JsonText(rows, 1) << "\n";
   file.close();
   return file ? absl::OkStatus() : absl::UnavailableError(absl::StrCat(flags.json, ": cannot be written"));
+}
+
+cli::Action Declare(cli::Arguments& arguments) {
+  auto flags = std::make_shared<Flags>();
+  arguments.Add("layers", flags->layers, "names of bench/contractions.h; all where none is given");
+  arguments.Add("--threads", flags->threads, "numbers of threads, separated by commas").SplitAt(',').Between(1, 1024);
+  arguments.Add("--l2", flags->l2_mib, "sizes of the second cache in MiB").SplitAt(',').Between(1, 1024);
+  arguments.Add("--cpus", flags->cpus, "processors to compile for and count spills, or `none`").SplitAt(',');
+  arguments.Add("--json", flags->json, "a file for the table as JSON");
+  return [flags] {
+    std::erase(flags->cpus, "none");
+    return Run(*flags);
+  };
 }
 
 }  // namespace
 }  // namespace smelt::bench
 
 int main(int argc, char** argv) {
-  smelt::bench::Flags flags;
-  CLI::App app("How default schedules share work out among threads, how much they copy, and whether they spill.");
-  app.add_option("layers", flags.layers, "names of bench/contractions.h; all where none is given");
-  app.add_option("--threads", flags.threads, "numbers of threads, separated by commas")
-      ->delimiter(',')
-      ->check(CLI::Range(1, 1024));
-  app.add_option("--l2", flags.l2_mib, "sizes of the second cache in MiB")->delimiter(',')->check(CLI::Range(1, 1024));
-  app.add_option("--cpus", flags.cpus, "processors to compile for and count spills, or `none`")->delimiter(',');
-  app.add_option("--json", flags.json, "a file for the table as JSON");
-  CLI11_PARSE(app, argc, argv);
-  std::erase(flags.cpus, "none");
-  if (const absl::Status status = smelt::bench::Run(flags); !status.ok()) {
-    std::fprintf(stderr, "decomposition: %s\n", std::string(status.message()).c_str());
-    return 1;
-  }
-  return 0;
+  return smelt::bench::RunProgram(
+      "decomposition",
+      "How default schedules share work out among threads, how much they copy, and whether they spill.",
+      smelt::bench::Declare, argc, argv);
 }

@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "CLI/CLI.hpp"
 #include "base/status_macros.h"
+#include "bench/run_program.h"
 #include "measure/test_inputs.h"
 #include "measure/verify.h"
 #include "targets/cpu/processor/detect.h"
@@ -50,16 +50,11 @@ absl::StatusOr<Found> Try(const std::string& path, const cpu::Target& target) {
   return best;
 }
 
-int Main(int argc, char** argv) {
-  CLI::App app("Under which made inputs do programs have finite results?");
-  std::vector<std::string> modules;
-  app.add_option("MODULE", modules, "Modules")->required();
-  CLI11_PARSE(app, argc, argv);
-  const absl::StatusOr<cpu::Target> target = cpu::ParseTarget("cpu:threads=1");
-  if (!target.ok()) return 2;
+absl::Status TryAll(const std::vector<std::string>& modules) {
+  SMELT_ASSIGN_OR_RETURN(const cpu::Target target, cpu::ParseTarget("cpu:threads=1"));
   int none = 0, whole = 0, failed = 0;
   for (const std::string& path : modules) {
-    const absl::StatusOr<Found> found = Try(path, *target);
+    const absl::StatusOr<Found> found = Try(path, target);
     if (!found.ok()) {
       std::fprintf(stderr, "%s: %s\n", path.c_str(), std::string(found.status().message()).c_str());
       ++failed;
@@ -75,10 +70,19 @@ int Main(int argc, char** argv) {
     whole += found->finite == 1;
   }
   std::printf("%d of %zu have finite results only, %d none; %d cannot be run\n", whole, modules.size(), none, failed);
-  return none + failed == 0 ? 0 : 1;
+  return none + failed == 0 ? absl::OkStatus() : bench::FailedQuietly();
+}
+
+cli::Action Declare(cli::Arguments& arguments) {
+  auto modules = std::make_shared<std::vector<std::string>>();
+  arguments.Add("MODULE", *modules, "Modules").Required();
+  return [modules] { return TryAll(*modules); };
 }
 
 }  // namespace
 }  // namespace smelt
 
-int main(int argc, char** argv) { return smelt::Main(argc, argv); }
+int main(int argc, char** argv) {
+  return smelt::bench::RunProgram("finite_results", "Under which made inputs do programs have finite results?",
+                                  smelt::Declare, argc, argv);
+}

@@ -14,13 +14,14 @@
 #include <cmath>
 #include <cstdio>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
-#include "CLI/CLI.hpp"
 #include "absl/container/flat_hash_map.h"
 #include "base/status_macros.h"
 #include "base/str_cat.h"
+#include "bench/run_program.h"
 #include "gnn/corpus/corpus.h"
 #include "gnn/dataset/kernel_kind.h"
 #include "hlo/text/parser.h"
@@ -177,26 +178,29 @@ absl::StatusOr<std::vector<Kernel>> Read(const std::vector<std::string>& folders
   return kernels;
 }
 
+absl::Status FitCorpora(const std::vector<std::string>& folders, const std::string& other) {
+  Machines machines;
+  SMELT_ASSIGN_OR_RETURN(const std::vector<Kernel> kernels, Read(folders, other, &machines));
+  Parameters parameters;
+  PrintCoefficients("as it is", parameters);
+  for (const auto& [text, machine] : machines) PrintErrors(machine, kernels, parameters);
+  Fit(kernels, &parameters);
+  PrintCoefficients("fitted", parameters);
+  for (const auto& [text, machine] : machines) PrintErrors(machine, kernels, parameters);
+  return absl::OkStatus();
+}
+
+smelt::cli::Action Declare(smelt::cli::Arguments& arguments) {
+  auto folders = std::make_shared<std::vector<std::string>>();
+  auto other = std::make_shared<std::string>("cpu:threads=1");
+  arguments.Add("CORPUS", *folders, "Corpora of smelt profile").Required();
+  arguments.Add("--target", *other, "Processor of records that do not tell their own");
+  return [folders, other] { return FitCorpora(*folders, *other); };
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app("Fits the analytical model's coefficients to measured kernels");
-  std::vector<std::string> folders;
-  std::string words = "cpu:threads=1";
-  app.add_option("CORPUS", folders, "Corpora of smelt profile")->required();
-  app.add_option("--target", words, "Processor of records that do not tell their own");
-  CLI11_PARSE(app, argc, argv);
-  Machines machines;
-  const auto kernels = Read(folders, words, &machines);
-  if (!kernels.ok()) {
-    std::fprintf(stderr, "fit_analytical: %s\n", std::string(kernels.status().message()).c_str());
-    return 1;
-  }
-  Parameters parameters;
-  PrintCoefficients("as it is", parameters);
-  for (const auto& [text, machine] : machines) PrintErrors(machine, *kernels, parameters);
-  Fit(*kernels, &parameters);
-  PrintCoefficients("fitted", parameters);
-  for (const auto& [text, machine] : machines) PrintErrors(machine, *kernels, parameters);
-  return 0;
+  return smelt::bench::RunProgram("fit_analytical", "Fits the analytical model's coefficients to measured kernels",
+                                  Declare, argc, argv);
 }

@@ -9,13 +9,13 @@
 #include <memory>
 #include <string>
 
-#include "CLI/CLI.hpp"
+#include "base/json.h"
 #include "base/status_macros.h"
+#include "bench/run_program.h"
 #include "fusion/rules.h"
 #include "gnn/predictor.h"
 #include "gnn/shipped_model.h"
 #include "hlo/passes/execution_counts.h"
-#include "nlohmann/json.hpp"
 #include "targets/cpu/processor/detect.h"
 #include "targets/program.h"
 #include "tuner/search/annealing.h"
@@ -78,15 +78,14 @@ absl::Status Measure(const Flags& flags) {
   SMELT_ASSIGN_OR_RETURN(const Run cold, Search(space, start, *predictor, flags));
   SMELT_ASSIGN_OR_RETURN(const Run known, Search(space, start, *predictor, flags));
   if (flags.json) {
-    std::printf("%s\n", nlohmann::json{{"module", flags.module},
-                                       {"model", predictor->Describe()},
-                                       {"decisions", space.size()},
-                                       {"moves", flags.moves},
-                                       {"kernels_predicted", cold.predicted},
-                                       {"cold_moves_per_second", cold.rate()},
-                                       {"remembered_moves_per_second", known.rate()}}
-                            .dump(2)
-                            .c_str());
+    const nlohmann::json json = {{"module", flags.module},
+                                 {"model", predictor->Describe()},
+                                 {"decisions", space.size()},
+                                 {"moves", flags.moves},
+                                 {"kernels_predicted", cold.predicted},
+                                 {"cold_moves_per_second", cold.rate()},
+                                 {"remembered_moves_per_second", known.rate()}};
+    std::printf("%s\n", JsonText(json, 2).c_str());
     return absl::OkStatus();
   }
   std::printf("%s: %ld decisions, start %s, %s\n", flags.module.c_str(), space.size(), flags.start.c_str(),
@@ -98,28 +97,23 @@ absl::Status Measure(const Flags& flags) {
   return absl::OkStatus();
 }
 
-}  // namespace
-
-int Main(int argc, char** argv) {
-  Flags flags;
-  CLI::App app("Fusion moves a second under a model", "moves");
-  app.add_option("MODULE", flags.module, "HLO text")->capture_default_str();
-  app.add_option("--model", flags.model, "Model file, or `analytical`; by default the shipped model");
-  app.add_option("--start", flags.start, targets::kFusionHelp)->capture_default_str();
-  app.add_option("--moves", flags.moves, "Moves of each run")
-      ->check(CLI::Range(1L, 1000000000L))
-      ->capture_default_str();
-  app.add_option("--seed", flags.seed, "Seed of the moves")->capture_default_str();
-  app.add_option("--temperature", flags.temperature,
-                 "A constant one, and no descent before it: a move that is taken back costs twice as much as one that "
-                 "is accepted, so that rates compare where as many are accepted");
-  app.add_flag("--json", flags.json, "Machine-readable result");
-  CLI11_PARSE(app, argc, argv);
-  const absl::Status status = Measure(flags);
-  if (!status.ok()) std::fprintf(stderr, "%s\n", std::string(status.message()).c_str());
-  return status.ok() ? 0 : 1;
+cli::Action Declare(cli::Arguments& arguments) {
+  auto flags = std::make_shared<Flags>();
+  arguments.Add("MODULE", flags->module, "HLO text").ShowsDefault();
+  arguments.Add("--model", flags->model, "Model file, or `analytical`; by default the shipped model");
+  arguments.Add("--start", flags->start, targets::kFusionHelp).ShowsDefault();
+  arguments.Add("--moves", flags->moves, "Moves of each run").Between(1, 1000000000).ShowsDefault();
+  arguments.Add("--seed", flags->seed, "Seed of the moves").ShowsDefault();
+  arguments.Add("--temperature", flags->temperature,
+                "A constant one, and no descent before it: a move that is taken back costs twice as much as one that "
+                "is accepted, so that rates compare where as many are accepted");
+  arguments.AddFlag("--json", flags->json, "Machine-readable result");
+  return [flags] { return Measure(*flags); };
 }
 
+}  // namespace
 }  // namespace smelt::tuner
 
-int main(int argc, char** argv) { return smelt::tuner::Main(argc, argv); }
+int main(int argc, char** argv) {
+  return smelt::bench::RunProgram("moves", "Fusion moves a second under a model", smelt::tuner::Declare, argc, argv);
+}

@@ -14,16 +14,22 @@
 #include <string>
 #include <vector>
 
-#include "CLI/CLI.hpp"
 #include "base/clock.h"
+#include "base/json.h"
 #include "base/status_macros.h"
+#include "bench/run_program.h"
 #include "hlo/module.h"
 #include "hlo/text/parser.h"
 #include "hlo/verifier/verifier.h"
-#include "nlohmann/json.hpp"
 
 namespace smelt::hlo {
 namespace {
+
+struct Flags {
+  std::vector<std::string> modules;
+  double seconds = 2;
+  bool json = false;
+};
 
 struct Row {
   std::string path;
@@ -57,42 +63,39 @@ absl::StatusOr<Row> Measure(const std::string& path, double seconds) {
   return row;
 }
 
-}  // namespace
-
-int Main(int argc, char** argv) {
-  std::vector<std::string> modules;
-  double seconds = 2;
-  bool as_json = false;
-  CLI::App app("Reads and verifies HLO text", "parse");
-  app.add_option("MODULES", modules, "HLO text")->required();
-  app.add_option("--seconds", seconds, "Of each module")->check(CLI::PositiveNumber)->capture_default_str();
-  app.add_flag("--json", as_json, "Machine-readable result");
-  CLI11_PARSE(app, argc, argv);
+absl::Status MeasureAll(const Flags& flags) {
   nlohmann::json json = nlohmann::json::array();
-  if (!as_json)
+  if (!flags.json)
     std::printf("%9s %9s %12s %12s %12s  %s\n", "MB", "insts", "parse MB/s", "both MB/s", "memory/text", "module");
-  for (const std::string& path : modules) {
-    const absl::StatusOr<Row> row = Measure(path, seconds);
-    if (!row.ok()) {
-      std::fprintf(stderr, "%s\n", std::string(row.status().message()).c_str());
-      return 1;
-    }
+  for (const std::string& path : flags.modules) {
+    SMELT_ASSIGN_OR_RETURN(const Row row, Measure(path, flags.seconds));
     json.push_back({{"module", path},
-                    {"bytes", row->bytes},
-                    {"instructions", row->instructions},
-                    {"parse_seconds", row->parse},
-                    {"verify_seconds", row->verify},
-                    {"allocated_bytes", row->allocated}});
-    if (!as_json) {
-      std::printf("%9.3f %9ld %12.1f %12.1f %12.1f  %s\n", 1e-6 * row->bytes, row->instructions,
-                  1e-6 * row->bytes / row->parse, 1e-6 * row->bytes / (row->parse + row->verify),
-                  row->allocated / row->bytes, path.c_str());
+                    {"bytes", row.bytes},
+                    {"instructions", row.instructions},
+                    {"parse_seconds", row.parse},
+                    {"verify_seconds", row.verify},
+                    {"allocated_bytes", row.allocated}});
+    if (!flags.json) {
+      std::printf("%9.3f %9ld %12.1f %12.1f %12.1f  %s\n", 1e-6 * row.bytes, row.instructions,
+                  1e-6 * row.bytes / row.parse, 1e-6 * row.bytes / (row.parse + row.verify), row.allocated / row.bytes,
+                  path.c_str());
     }
   }
-  if (as_json) std::printf("%s\n", json.dump(2).c_str());
-  return 0;
+  if (flags.json) std::printf("%s\n", JsonText(json, 2).c_str());
+  return absl::OkStatus();
 }
 
+cli::Action Declare(cli::Arguments& arguments) {
+  auto flags = std::make_shared<Flags>();
+  arguments.Add("MODULES", flags->modules, "HLO text").Required();
+  arguments.Add("--seconds", flags->seconds, "Of each module").Positive().ShowsDefault();
+  arguments.AddFlag("--json", flags->json, "Machine-readable result");
+  return [flags] { return MeasureAll(*flags); };
+}
+
+}  // namespace
 }  // namespace smelt::hlo
 
-int main(int argc, char** argv) { return smelt::hlo::Main(argc, argv); }
+int main(int argc, char** argv) {
+  return smelt::bench::RunProgram("parse", "Reads and verifies HLO text", smelt::hlo::Declare, argc, argv);
+}

@@ -13,14 +13,14 @@
 #include <string>
 #include <vector>
 
-#include "CLI/CLI.hpp"
+#include "base/json.h"
 #include "base/status_macros.h"
 #include "bench/default_search.h"
 #include "bench/planted_program.h"
+#include "bench/run_program.h"
 #include "fusion/rules.h"
 #include "gnn/predictor.h"
 #include "gnn/shipped_model.h"
-#include "nlohmann/json.hpp"
 #include "targets/cpu/processor/detect.h"
 #include "targets/program.h"
 #include "tuner/session.h"
@@ -118,29 +118,29 @@ absl::StatusOr<nlohmann::json> Modules(const Flags& flags) {
   return rows;
 }
 
-}  // namespace
-
-int Main(int argc, char** argv) {
-  Flags flags;
-  CLI::App app("How much of what there is to find does the search of fusions find?", "planted");
-  app.add_option("MODULES", flags.modules, "HLO text; none: planted programs");
-  app.add_option("--decisions", flags.decisions, "Sizes of the planted programs")->delimiter(',');
-  app.add_option("--seeds", flags.seeds, "Of programs and of the search")->capture_default_str();
-  app.add_option("--model", flags.model, "Model file, or `analytical`; by default the shipped model");
-  app.add_option("--start", flags.start, targets::kFusionHelp)->capture_default_str();
-  app.add_option("--moves", flags.tune.moves, "Moves of all chains together; by default what `smelt tune` makes")
-      ->check(CLI::Range(1L, 1000000000L));
-  app.add_flag("--json", flags.json, "Machine-readable result");
-  CLI11_PARSE(app, argc, argv);
-  const absl::StatusOr<nlohmann::json> rows = flags.modules.empty() ? Planted(flags) : Modules(flags);
-  if (!rows.ok()) {
-    std::fprintf(stderr, "%s\n", std::string(rows.status().message()).c_str());
-    return 1;
-  }
-  if (flags.json) std::printf("%s\n", rows->dump(2).c_str());
-  return 0;
+absl::Status SearchAll(const Flags& flags) {
+  SMELT_ASSIGN_OR_RETURN(const nlohmann::json rows, flags.modules.empty() ? Planted(flags) : Modules(flags));
+  if (flags.json) std::printf("%s\n", JsonText(rows, 2).c_str());
+  return absl::OkStatus();
 }
 
+cli::Action Declare(cli::Arguments& arguments) {
+  auto flags = std::make_shared<Flags>();
+  arguments.Add("MODULES", flags->modules, "HLO text; none: planted programs");
+  arguments.Add("--decisions", flags->decisions, "Sizes of the planted programs").SplitAt(',');
+  arguments.Add("--seeds", flags->seeds, "Of programs and of the search").ShowsDefault();
+  arguments.Add("--model", flags->model, "Model file, or `analytical`; by default the shipped model");
+  arguments.Add("--start", flags->start, targets::kFusionHelp).ShowsDefault();
+  arguments.Add("--moves", flags->tune.moves, "Moves of all chains together; by default what `smelt tune` makes")
+      .Between(1, 1000000000);
+  arguments.AddFlag("--json", flags->json, "Machine-readable result");
+  return [flags] { return SearchAll(*flags); };
+}
+
+}  // namespace
 }  // namespace smelt::tuner
 
-int main(int argc, char** argv) { return smelt::tuner::Main(argc, argv); }
+int main(int argc, char** argv) {
+  return smelt::bench::RunProgram("planted", "How much of what there is to find does the search of fusions find?",
+                                  smelt::tuner::Declare, argc, argv);
+}

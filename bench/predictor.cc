@@ -17,9 +17,10 @@
 #include <string>
 #include <vector>
 
-#include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
+#include "base/json.h"
 #include "base/status_macros.h"
+#include "bench/run_program.h"
 #include "fusion/kernel_of_module.h"
 #include "gnn/features/features.h"
 #include "gnn/features/tile_rows.h"
@@ -28,7 +29,6 @@
 #include "gnn/shipped_model.h"
 #include "hlo/text/parser.h"
 #include "machine/target_id.h"
-#include "nlohmann/json.hpp"
 
 namespace smelt::gnn {
 namespace {
@@ -168,7 +168,7 @@ absl::Status Measure(const Flags& flags) {
   if (flags.json) {
     nlohmann::json result{{"model", predictor->Describe()}, {"nodes", nodes}};
     for (const Rate& rate : rates) result[rate.name] = rate.best;
-    std::printf("%s\n", result.dump(2).c_str());
+    std::printf("%s\n", JsonText(result, 2).c_str());
     return absl::OkStatus();
   }
   std::printf("%s\n", predictor->Describe().c_str());
@@ -178,20 +178,18 @@ absl::Status Measure(const Flags& flags) {
   return absl::OkStatus();
 }
 
-}  // namespace
-
-int Main(int argc, char** argv) {
-  Flags flags;
-  CLI::App app("Tiles scored and kernels predicted a second, on one core", "predictor");
-  app.add_option("--model", flags.model, "Model file; by default the shipped model");
-  app.add_option("--seconds", flags.seconds, "For each figure")->check(CLI::Range(0.05, 600.0))->capture_default_str();
-  app.add_flag("--json", flags.json, "Machine-readable result");
-  CLI11_PARSE(app, argc, argv);
-  const absl::Status status = Measure(flags);
-  if (!status.ok()) std::fprintf(stderr, "%s\n", std::string(status.message()).c_str());
-  return status.ok() ? 0 : 1;
+cli::Action Declare(cli::Arguments& arguments) {
+  auto flags = std::make_shared<Flags>();
+  arguments.Add("--model", flags->model, "Model file; by default the shipped model");
+  arguments.Add("--seconds", flags->seconds, "For each figure").Between(0.05, 600.0).ShowsDefault();
+  arguments.AddFlag("--json", flags->json, "Machine-readable result");
+  return [flags] { return Measure(*flags); };
 }
 
+}  // namespace
 }  // namespace smelt::gnn
 
-int main(int argc, char** argv) { return smelt::gnn::Main(argc, argv); }
+int main(int argc, char** argv) {
+  return smelt::bench::RunProgram("predictor", "Tiles scored and kernels predicted a second, on one core",
+                                  smelt::gnn::Declare, argc, argv);
+}

@@ -7,11 +7,13 @@
 //   build/release/bench/random_schedules --hlo --count=5000 models/*.hlo
 #include <cstdio>
 #include <map>
+#include <memory>
 
-#include "CLI/CLI.hpp"
 #include "base/clock.h"
+#include "base/status_macros.h"
 #include "bench/compiled_agreement.h"
 #include "bench/random_schedule.h"
+#include "bench/run_program.h"
 #include "fusion/kernel.h"
 #include "fuzz/generate/generate.h"
 #include "hlo/text/parser.h"
@@ -77,15 +79,10 @@ class Campaign {
  public:
   explicit Campaign(Flags flags) : flags_(std::move(flags)), target_(cpu::DetectTarget(false)) {}
 
-  int Run() {
+  absl::Status Run() {
     const Clock::time_point start = Clock::now();
     if (!flags_.programs.empty()) {
-      absl::StatusOr<std::vector<te::Graph>> graphs = GraphsOf(flags_.programs);
-      if (!graphs.ok()) {
-        std::fprintf(stderr, "%s\n", graphs.status().ToString().c_str());
-        return 1;
-      }
-      graphs_ = *std::move(graphs);
+      SMELT_ASSIGN_OR_RETURN(graphs_, GraphsOf(flags_.programs));
       std::printf("%zu kernels of %zu programs are small enough to interpret\n", graphs_.size(),
                   flags_.programs.size());
     }
@@ -96,14 +93,14 @@ class Campaign {
         std::fprintf(stderr, "%ld of %ld agree, %.0f seconds\n", agreed_, flags_.count, Since(start));
       if (difference.empty()) continue;
       std::printf("seed %lu: %s\n", seed, difference.c_str());
-      return 1;
+      return FailedQuietly();
     }
     std::printf(
         "%ld random schedules agree, interpreted and compiled, 0 mismatches; %ld were refused, %ld were too large; "
         "%.0f seconds\n",
         agreed_, refused_, passed_over_, Since(start));
     for (const auto& [primitive, count] : primitives_) std::printf("  %-18s %ld\n", primitive.c_str(), count);
-    return 0;
+    return absl::OkStatus();
   }
 
  private:
@@ -158,16 +155,20 @@ class Campaign {
   std::map<std::string, int64_t> primitives_;  // schedules with each
 };
 
+cli::Action Declare(cli::Arguments& arguments) {
+  auto flags = std::make_shared<Flags>();
+  arguments.Add("--count", flags->count, "How many schedules must agree").Positive();
+  arguments.Add("--seed", flags->seed, "Of the first; those that follow count up");
+  arguments.AddFlag("--hlo", flags->hlo, "Graphs of random HLO modules, and of the programs' kernels");
+  arguments.Add("programs", flags->programs, "Programs whose kernels are scheduled, with --hlo");
+  return [flags] { return Campaign(*flags).Run(); };
+}
+
 }  // namespace
 }  // namespace smelt::bench
 
 int main(int argc, char** argv) {
-  CLI::App app("Random schedules: interpreted and compiled against the definition of their graphs.");
-  smelt::bench::Flags flags;
-  app.add_option("--count", flags.count, "How many schedules must agree")->check(CLI::PositiveNumber);
-  app.add_option("--seed", flags.seed, "Of the first; those that follow count up");
-  app.add_flag("--hlo", flags.hlo, "Graphs of random HLO modules, and of the programs' kernels");
-  app.add_option("programs", flags.programs, "Programs whose kernels are scheduled, with --hlo");
-  CLI11_PARSE(app, argc, argv);
-  return smelt::bench::Campaign(std::move(flags)).Run();
+  return smelt::bench::RunProgram("random_schedules",
+                                  "Random schedules: interpreted and compiled against the definition of their graphs.",
+                                  smelt::bench::Declare, argc, argv);
 }

@@ -19,18 +19,18 @@
 #include <string>
 #include <vector>
 
-#include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/clock.h"
+#include "base/json.h"
 #include "base/status_macros.h"
+#include "bench/run_program.h"
 #include "fusion/kernel.h"
 #include "hlo/cost_analysis.h"
 #include "hlo/opcode.h"
 #include "hlo/text/printer.h"
 #include "measure/kernel_program.h"
 #include "measure/timing.h"
-#include "nlohmann/json.hpp"
 #include "targets/cpu/compile/compile.h"
 #include "targets/cpu/processor/detect.h"
 #include "targets/cpu/processor/probe.h"
@@ -297,31 +297,27 @@ absl::Status Roofline(const Flags& flags) {
   SMELT_RETURN_IF_ERROR(Measure(target, 2, &machine));
   for (Row& row : rows) Judge(machine, &row);
   if (flags.json) {
-    std::printf("%s\n", ToJson(machine, rows).dump(2).c_str());
+    std::printf("%s\n", JsonText(ToJson(machine, rows), 2).c_str());
   } else {
     Print(machine, rows, flags.all);
   }
   return absl::OkStatus();
 }
 
-}  // namespace
-
-int Main(int argc, char** argv) {
-  Flags flags;
-  CLI::App app("Every kernel beside what one core of this machine can do", "roofline");
-  app.add_option("MODULES", flags.modules, "HLO text; by default the example programs in models/");
-  app.add_option("--fusion", flags.fusion, targets::kFusionHelp)->capture_default_str();
-  app.add_option("--seconds", flags.seconds, "Of measuring each kernel")
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str();
-  app.add_flag("--all", flags.all, "List the kernels that are too short to judge as well");
-  app.add_flag("--json", flags.json, "Machine-readable result");
-  CLI11_PARSE(app, argc, argv);
-  const absl::Status status = Roofline(flags);
-  if (!status.ok()) std::fprintf(stderr, "%s\n", std::string(status.message()).c_str());
-  return status.ok() ? 0 : 1;
+cli::Action Declare(cli::Arguments& arguments) {
+  auto flags = std::make_shared<Flags>();
+  arguments.Add("MODULES", flags->modules, "HLO text; by default the example programs in models/");
+  arguments.Add("--fusion", flags->fusion, targets::kFusionHelp).ShowsDefault();
+  arguments.Add("--seconds", flags->seconds, "Of measuring each kernel").Positive().ShowsDefault();
+  arguments.AddFlag("--all", flags->all, "List the kernels that are too short to judge as well");
+  arguments.AddFlag("--json", flags->json, "Machine-readable result");
+  return [flags] { return Roofline(*flags); };
 }
 
+}  // namespace
 }  // namespace smelt::tuner
 
-int main(int argc, char** argv) { return smelt::tuner::Main(argc, argv); }
+int main(int argc, char** argv) {
+  return smelt::bench::RunProgram("roofline", "Every kernel beside what one core of this machine can do",
+                                  smelt::tuner::Declare, argc, argv);
+}

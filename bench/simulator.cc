@@ -10,10 +10,12 @@
 #include <cstdio>
 #include <ctime>
 #include <fstream>
+#include <memory>
 
-#include "CLI/CLI.hpp"
+#include "base/json.h"
+#include "base/status_macros.h"
+#include "bench/run_program.h"
 #include "bench/vdla_layers.h"
-#include "nlohmann/json.hpp"
 #include "sim/estimate.h"
 #include "sim/simulate.h"
 
@@ -52,46 +54,37 @@ double MedianSeconds(sim::Machine& machine, const vdla::isa::Program& program, b
   return seconds[seconds.size() / 2];
 }
 
-int Fail(const absl::Status& status) {
-  std::fprintf(stderr, "%s\n", std::string(status.message()).c_str());
-  return 1;
-}
-
-int Run(const Flags& flags) {
-  const absl::StatusOr<vdla::isa::Config> config = vdla::isa::Config::Open(flags.machine);
-  if (!config.ok()) return Fail(config.status());
+absl::Status Run(const Flags& flags) {
+  SMELT_ASSIGN_OR_RETURN(const vdla::isa::Config config, vdla::isa::Config::Open(flags.machine));
   nlohmann::json rows = nlohmann::json::array();
   for (const int64_t threads : {1, 2}) {
     Total total;
     std::printf("%-4s %3s %12s %12s %6s %9s %7s %14s %14s\n", "", "thr", "ideal", "cycles", "GEMM", "estimate", "error",
                 "Mcycles/s", "with races");
     for (const Layer& layer : kResNet18Layers) {
-      const absl::StatusOr<vdla::isa::Program> program = LayerProgram(layer, threads, *config, /*seed=*/1);
-      if (!program.ok()) return Fail(program.status());
-      absl::StatusOr<std::unique_ptr<sim::Machine>> machine = sim::Machine::Create(*config);
-      if (!machine.ok()) return Fail(machine.status());
-      if (const absl::Status loaded = (*machine)->LoadSegments(*program); !loaded.ok()) return Fail(loaded);
+      SMELT_ASSIGN_OR_RETURN(const vdla::isa::Program program, LayerProgram(layer, threads, config, /*seed=*/1));
+      SMELT_ASSIGN_OR_RETURN(const std::unique_ptr<sim::Machine> machine, sim::Machine::Create(config));
+      SMELT_RETURN_IF_ERROR(machine->LoadSegments(program));
       sim::Report report;
-      const double with_races = MedianSeconds(**machine, *program, true, flags.runs, &report);
-      if (const absl::Status status = report.ToStatus(); !status.ok()) return Fail(status);
-      const double seconds = MedianSeconds(**machine, *program, false, flags.runs, &report);
-      const absl::StatusOr<sim::Estimate> estimate = sim::EstimateCycles(*program);
-      if (!estimate.ok()) return Fail(estimate.status());
+      const double with_races = MedianSeconds(*machine, program, true, flags.runs, &report);
+      SMELT_RETURN_IF_ERROR(report.ToStatus());
+      const double seconds = MedianSeconds(*machine, program, false, flags.runs, &report);
+      SMELT_ASSIGN_OR_RETURN(const sim::Estimate estimate, sim::EstimateCycles(program));
       if (flags.check) {
-        const vdla::isa::Segment* y = program->Find("y");
-        if ((*machine)->dram().Read(y->address, y->size).value() != LayerResult(layer, *program, *config))
-          return Fail(absl::DataLossError(StrCat(layer.name, ": the result differs from a direct convolution")));
+        const vdla::isa::Segment* y = program.Find("y");
+        if (machine->dram().Read(y->address, y->size).value() != LayerResult(layer, program, config))
+          return absl::DataLossError(StrCat(layer.name, ": the result differs from a direct convolution"));
       }
       const auto cycles = static_cast<double>(report.cycles);
-      const double error = static_cast<double>(estimate->cycles) / cycles - 1;
+      const double error = static_cast<double>(estimate.cycles) / cycles - 1;
       std::printf("%-4s %3ld %12ld %12ld %5.1f%% %9ld %6.1f%% %14.1f %14.1f\n", layer.name, threads,
-                  report.gemm_micro_ops, report.cycles, report.Utilisation() * 100, estimate->cycles, error * 100,
+                  report.gemm_micro_ops, report.cycles, report.Utilisation() * 100, estimate.cycles, error * 100,
                   cycles / seconds / 1e6, cycles / with_races / 1e6);
       rows.push_back({{"layer", layer.name},
                       {"threads", threads},
                       {"cycles", report.cycles},
                       {"utilisation", report.Utilisation()},
-                      {"estimate", estimate->cycles},
+                      {"estimate", estimate.cycles},
                       {"cycles_per_second", cycles / seconds},
                       {"cycles_per_second_with_races", cycles / with_races}});
       total.cycles += report.cycles * layer.count;
@@ -107,20 +100,24 @@ int Run(const Flags& flags) {
                 total.error / static_cast<double>(total.layers) * 100, cycles / total.seconds / 1e6,
                 cycles / total.racing_seconds / 1e6, flags.check ? "   results are right" : "");
   }
-  if (!flags.json.empty()) std::ofstream(flags.json) << rows.dump(2) << "\n";
-  return 0;
+  if (!flags.json.empty()) std::ofstream(flags.json) << JsonText(rows, 2) << "\n";
+  return absl::OkStatus();
+}
+
+cli::Action Declare(cli::Arguments& arguments) {
+  auto flags = std::make_shared<Flags>();
+  arguments.Add("--machine", flags->machine, "pynq, big, or a file of that form");
+  arguments.Add("--runs", flags->runs, "Runs of each layer").Positive();
+  arguments.AddFlag("--check", flags->check, "Compare results with a direct convolution");
+  arguments.Add("--json", flags->json, "Write the figures to this file");
+  return [flags] { return Run(*flags); };
 }
 
 }  // namespace
 }  // namespace smelt::bench
 
 int main(int argc, char** argv) {
-  CLI::App app("How fast is the simulator of VDLA, and how full are its multipliers on layers of ResNet-18?");
-  smelt::bench::Flags flags;
-  app.add_option("--machine", flags.machine, "pynq, big, or a file of that form");
-  app.add_option("--runs", flags.runs, "Runs of each layer")->check(CLI::PositiveNumber);
-  app.add_flag("--check", flags.check, "Compare results with a direct convolution");
-  app.add_option("--json", flags.json, "Write the figures to this file");
-  CLI11_PARSE(app, argc, argv);
-  return smelt::bench::Run(flags);
+  return smelt::bench::RunProgram(
+      "simulator", "How fast is the simulator of VDLA, and how full are its multipliers on layers of ResNet-18?",
+      smelt::bench::Declare, argc, argv);
 }

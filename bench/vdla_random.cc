@@ -10,11 +10,14 @@
 // --target=vdla`.
 #include <cstdio>
 #include <filesystem>
+#include <memory>
+#include <string>
 
-#include "CLI/CLI.hpp"
 #include "absl/strings/str_format.h"
 #include "base/clock.h"
+#include "base/status_macros.h"
 #include "base/write_file.h"
+#include "bench/run_program.h"
 #include "bench/vdla_agreement.h"
 #include "bench/vdla_kernel_agreement.h"
 
@@ -23,14 +26,20 @@ namespace {
 
 constexpr int kLayersOfProgram = 24;
 
-int CheckKernels(int64_t kernels, uint64_t seed) {
+struct Flags {
+  int64_t programs = 100000, kernels = 0;
+  uint64_t seed = 1;
+  std::string folder;
+};
+
+absl::Status CheckKernels(int64_t kernels, uint64_t seed) {
   const Clock::time_point start = Clock::now();
   KernelCount count;
   for (int64_t k = 0; k < kernels; ++k) {
     const std::string difference = FindKernelDifference(seed + static_cast<uint64_t>(k), &count);
     if (!difference.empty()) {
       std::printf("seed %lu: %s\n", seed + static_cast<uint64_t>(k), difference.c_str());
-      return 1;
+      return FailedQuietly();
     }
     if ((k + 1) % 500 == 0) std::fprintf(stderr, "%ld kernels\n", k + 1);
   }
@@ -38,10 +47,10 @@ int CheckKernels(int64_t kernels, uint64_t seed) {
       "%ld kernels under %ld schedules (%ld did not fit), %ld instructions: the evaluator's bits on both "
       "simulators, no race, no token left; %.0f seconds\n",
       count.kernels, count.schedules, count.refused, count.instructions, Since(start));
-  return 0;
+  return absl::OkStatus();
 }
 
-int WritePrograms(int64_t programs, uint64_t seed, const std::filesystem::path& folder) {
+absl::Status WritePrograms(int64_t programs, uint64_t seed, const std::filesystem::path& folder) {
   for (int64_t p = 0; p < programs; ++p) {
     const uint64_t of = seed + static_cast<uint64_t>(p);
     // From small networks to large ones.
@@ -52,43 +61,47 @@ int WritePrograms(int64_t programs, uint64_t seed, const std::filesystem::path& 
                              .whole_blocks = true});
     for (int l = 0; l < kLayersOfProgram; ++l) layers.Add();
     const std::string file = absl::StrFormat("layers_%05d.hlo", of);
-    if (const absl::Status written = WriteFile((folder / file).string(), layers.Finish()); !written.ok()) {
-      std::fprintf(stderr, "%s\n", std::string(written.message()).c_str());
-      return 1;
-    }
+    SMELT_RETURN_IF_ERROR(WriteFile((folder / file).string(), layers.Finish()));
   }
-  return 0;
+  return absl::OkStatus();
 }
 
-int CheckPrograms(int64_t programs, uint64_t seed) {
+absl::Status CheckPrograms(int64_t programs, uint64_t seed) {
   const Clock::time_point start = Clock::now();
   AgreementCount count;
   for (int64_t p = 0; p < programs; ++p) {
     const std::string difference = FindDisagreement(seed + static_cast<uint64_t>(p), &count);
     if (difference.empty()) continue;
     std::printf("seed %lu: %s\n", seed + static_cast<uint64_t>(p), difference.c_str());
-    return 1;
+    return FailedQuietly();
   }
   std::printf(
       "%ld programs of %ld instructions agree; %ld tokens were taken away one by one, and each was missed; %.0f "
       "seconds\n",
       programs, count.instructions, count.tokens, Since(start));
-  return 0;
+  return absl::OkStatus();
+}
+
+absl::Status Run(const Flags& flags) {
+  if (!flags.folder.empty()) return WritePrograms(flags.kernels > 0 ? flags.kernels : 1, flags.seed, flags.folder);
+  return flags.kernels > 0 ? CheckKernels(flags.kernels, flags.seed) : CheckPrograms(flags.programs, flags.seed);
+}
+
+cli::Action Declare(cli::Arguments& arguments) {
+  auto flags = std::make_shared<Flags>();
+  arguments.Add("--programs", flags->programs, "How many programs").Positive();
+  arguments.Add("--kernels", flags->kernels, "How many layers, instead of programs").Positive();
+  arguments.Add("--write", flags->folder, "Write programs of layers into this folder instead").ExistingFolder();
+  arguments.Add("--seed", flags->seed, "Of the first; those that follow count up");
+  return [flags] { return Run(*flags); };
 }
 
 }  // namespace
 }  // namespace smelt::bench
 
 int main(int argc, char** argv) {
-  CLI::App app("Random programs of VDLA: functional against cycle by cycle; random layers: against the evaluator.");
-  int64_t programs = 100000, kernels = 0;
-  uint64_t seed = 1;
-  std::string folder;
-  app.add_option("--programs", programs, "How many programs")->check(CLI::PositiveNumber);
-  app.add_option("--kernels", kernels, "How many layers, instead of programs")->check(CLI::PositiveNumber);
-  app.add_option("--write", folder, "Write programs of layers into this folder instead")->check(CLI::ExistingDirectory);
-  app.add_option("--seed", seed, "Of the first; those that follow count up");
-  CLI11_PARSE(app, argc, argv);
-  if (!folder.empty()) return smelt::bench::WritePrograms(kernels > 0 ? kernels : 1, seed, folder);
-  return kernels > 0 ? smelt::bench::CheckKernels(kernels, seed) : smelt::bench::CheckPrograms(programs, seed);
+  return smelt::bench::RunProgram(
+      "vdla_random",
+      "Random programs of VDLA: functional against cycle by cycle; random layers: against the evaluator.",
+      smelt::bench::Declare, argc, argv);
 }

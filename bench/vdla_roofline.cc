@@ -22,12 +22,12 @@
 #include <string>
 #include <vector>
 
-#include "CLI/CLI.hpp"
 #include "base/clock.h"
+#include "base/json.h"
 #include "base/status_macros.h"
 #include "base/str_cat.h"
+#include "bench/run_program.h"
 #include "bench/vdla_layers.h"
-#include "nlohmann/json.hpp"
 #include "sim/estimate.h"
 #include "sim/machine.h"
 #include "sim/roofline.h"
@@ -187,30 +187,30 @@ absl::Status Run(const Flags& flags) {
                              {"times_the_host", beside_host(ideal, cycles)}});
   }
   std::printf("searched in %.1f s%s\n", Since(start), flags.check ? "; all results are right" : "");
-  if (!flags.json.empty()) std::ofstream(flags.json) << json.dump(2) << "\n";
+  if (!flags.json.empty()) std::ofstream(flags.json) << JsonText(json, 2) << "\n";
   if (!flags.svg.empty()) std::ofstream(flags.svg) << sim::RooflineSvg(config, points);
   return absl::OkStatus();
+}
+
+cli::Action Declare(cli::Arguments& arguments) {
+  auto flags = std::make_shared<Flags>();
+  arguments.Add("--machine", flags->machine, "pynq, big, or a file of that form");
+  arguments.Add("--epilogue", flags->epilogue, "What follows the sums").OneOf({"requantize", "shift", "none"});
+  arguments.Add("--threads", flags->threads, "Numbers of virtual threads");
+  arguments.Add("--lowered", flags->lowered, "Schedules of a layer that are made into programs").Positive();
+  arguments.Add("--simulated", flags->simulated, "Programs of a layer that are simulated").Positive();
+  arguments.AddFlag("--check", flags->check, "Compare results with a convolution by its definition");
+  arguments.Add("--json", flags->json, "Write the figures to this file");
+  arguments.Add("--svg", flags->svg, "Draw the roofline into this file");
+  return [flags] { return Run(*flags); };
 }
 
 }  // namespace
 }  // namespace smelt::bench
 
 int main(int argc, char** argv) {
-  CLI::App app("How full are VDLA's multipliers on the convolutions of ResNet-18, without and with virtual threads?");
-  smelt::bench::Flags flags;
-  app.add_option("--machine", flags.machine, "pynq, big, or a file of that form");
-  app.add_option("--epilogue", flags.epilogue, "What follows the sums")
-      ->check(CLI::IsMember({"requantize", "shift", "none"}));
-  app.add_option("--threads", flags.threads, "Numbers of virtual threads");
-  app.add_option("--lowered", flags.lowered, "Schedules of a layer that are made into programs")
-      ->check(CLI::PositiveNumber);
-  app.add_option("--simulated", flags.simulated, "Programs of a layer that are simulated")->check(CLI::PositiveNumber);
-  app.add_flag("--check", flags.check, "Compare results with a convolution by its definition");
-  app.add_option("--json", flags.json, "Write the figures to this file");
-  app.add_option("--svg", flags.svg, "Draw the roofline into this file");
-  CLI11_PARSE(app, argc, argv);
-  const absl::Status status = smelt::bench::Run(flags);
-  if (status.ok()) return 0;
-  std::fprintf(stderr, "%s\n", std::string(status.message()).c_str());
-  return 1;
+  return smelt::bench::RunProgram(
+      "vdla_roofline",
+      "How full are VDLA's multipliers on the convolutions of ResNet-18, without and with virtual threads?",
+      smelt::bench::Declare, argc, argv);
 }

@@ -15,16 +15,16 @@
 #include <string>
 #include <vector>
 
-#include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/clock.h"
+#include "base/float_mode.h"
+#include "base/json.h"
 #include "base/status_macros.h"
+#include "bench/run_program.h"
 #include "hlo/golden/inputs.h"
 #include "hlo/text/parser.h"
 #include "measure/timing.h"
-#include "nlohmann/json.hpp"
-#include "base/float_mode.h"
 #include "runtime/thread_pool.h"
 #include "targets/cpu/compile/compile.h"
 #include "targets/cpu/processor/detect.h"
@@ -223,26 +223,25 @@ absl::Status Measure(const Flags& flags) {
     SMELT_ASSIGN_OR_RETURN(const Layer layer, ParseLayer(name));
     for (int threads : flags.threads) SMELT_RETURN_IF_ERROR(MeasureLayer(layer, threads, flags, &rows));
   }
-  if (flags.json) std::printf("%s\n", rows.dump(2).c_str());
+  if (flags.json) std::printf("%s\n", JsonText(rows, 2).c_str());
   return absl::OkStatus();
 }
 
-int Main(int argc, char** argv) {
-  Flags flags;
-  CLI::App app("Convolutions by the direct sum and by Winograd's algorithms", "winograd");
-  app.add_option("LAYERS", flags.layers, "C2, C6, C9, C12, or numbers such as 56x64x128");
-  app.add_option("--threads", flags.threads, "Numbers of threads")->delimiter(',')->check(CLI::Range(1, 256));
-  app.add_option("--tile", flags.tiles, "Instead of direct, winograd2 and winograd4: these, of which direct is one")
-      ->delimiter(',');
-  app.add_option("--seconds", flags.seconds, "Of timing each layer")->check(CLI::PositiveNumber)->capture_default_str();
-  app.add_flag("--json", flags.json, "Machine-readable result");
-  CLI11_PARSE(app, argc, argv);
-  const absl::Status status = Measure(flags);
-  if (!status.ok()) std::fprintf(stderr, "%s\n", std::string(status.message()).c_str());
-  return status.ok() ? 0 : 1;
+cli::Action Declare(cli::Arguments& arguments) {
+  auto flags = std::make_shared<Flags>();
+  arguments.Add("LAYERS", flags->layers, "C2, C6, C9, C12, or numbers such as 56x64x128");
+  arguments.Add("--threads", flags->threads, "Numbers of threads").SplitAt(',').Between(1, 256);
+  arguments.Add("--tile", flags->tiles, "Instead of direct, winograd2 and winograd4: these, of which direct is one")
+      .SplitAt(',');
+  arguments.Add("--seconds", flags->seconds, "Of timing each layer").Positive().ShowsDefault();
+  arguments.AddFlag("--json", flags->json, "Machine-readable result");
+  return [flags] { return Measure(*flags); };
 }
 
 }  // namespace
 }  // namespace smelt
 
-int main(int argc, char** argv) { return smelt::Main(argc, argv); }
+int main(int argc, char** argv) {
+  return smelt::bench::RunProgram("winograd", "Convolutions by the direct sum and by Winograd's algorithms",
+                                  smelt::Declare, argc, argv);
+}

@@ -10,6 +10,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "base/json.h"
 #include "base/status_macros.h"
 #include "fusion/kernel.h"
 #include "gnn/predictor.h"
@@ -21,7 +22,6 @@
 #include "hlo/text/parser.h"
 #include "hlo/text/printer.h"
 #include "kernels/tiles/tiles.h"
-#include "nlohmann/json.hpp"
 #include "targets/calibrated_model.h"
 #include "targets/cpu/processor/detect.h"
 #include "targets/program.h"
@@ -102,7 +102,7 @@ absl::StatusOr<std::string> Inspect(const smelt::hlo::Module& module) {
                     {"flops", flops},
                     {"bytes", bytes},
                     {"kernels", std::move(list)}};
-  return result.dump(-1, ' ', false, json::error_handler_t::replace);
+  return smelt::JsonText(result);
 }
 
 absl::StatusOr<std::unique_ptr<SmeltModule>> Fuse(const smelt::hlo::Module& module, const std::string& fusion,
@@ -151,7 +151,7 @@ absl::StatusOr<std::string> Predict(SmeltPredictor& predictor, const smelt::hlo:
                     {"seconds", seconds[i]}});
   }
   const json result{{"seconds", total}, {"kernels", std::move(list)}};
-  return result.dump(-1, ' ', false, json::error_handler_t::replace);
+  return smelt::JsonText(result);
 }
 
 absl::StatusOr<std::string> Rank(SmeltPredictor& predictor, const smelt::hlo::Module& module, const char* only,
@@ -173,7 +173,7 @@ absl::StatusOr<std::string> Rank(SmeltPredictor& predictor, const smelt::hlo::Mo
   }
   if (only != nullptr && result.empty())
     return absl::NotFoundError(absl::StrCat(module.name(), " has no kernel `", only, "`"));
-  return result.dump(-1, ' ', false, json::error_handler_t::replace);
+  return smelt::JsonText(result);
 }
 
 }  // namespace

@@ -26,7 +26,7 @@ namespace {
 using ProgramResult = measure::Runner::ProgramResult;
 using KernelTime = measure::Runner::KernelTime;
 
-struct Flags {
+struct BenchFlags {
   std::string module, fusion = "priority", schedule, golden;
   int64_t repeat = 0;
   double seconds = 2;
@@ -37,7 +37,7 @@ struct Flags {
 
 // What is printed of a run.
 struct Result {
-  const Flags& flags;
+  const BenchFlags& flags;
   const machine::TargetId& id;
   const OneProgram& program;
   const ProgramResult& times;
@@ -49,7 +49,7 @@ double Quantile(std::vector<double> values, double q) {
   return values[static_cast<size_t>(q * static_cast<double>(values.size() - 1))];
 }
 
-absl::StatusOr<std::vector<hlo::Literal>> Inputs(const Flags& flags, const hlo::Module& module) {
+absl::StatusOr<std::vector<hlo::Literal>> Inputs(const BenchFlags& flags, const hlo::Module& module) {
   if (flags.golden.empty()) return hlo::MakeInputs(module);
   SMELT_ASSIGN_OR_RETURN(const hlo::Golden golden, hlo::Golden::Load(flags.golden));
   return golden.MakeInputs(module);
@@ -61,7 +61,7 @@ struct Subject {
   std::vector<hlo::Literal> inputs;
 };
 
-absl::StatusOr<Subject> Open(const Flags& flags, const targets::Target& target, const Interrupt& interrupt) {
+absl::StatusOr<Subject> Open(const BenchFlags& flags, const targets::Target& target, const Interrupt& interrupt) {
   Subject subject;
   const KernelSchedules kernels{flags.no_library ? "" : DefaultCacheFolder(), flags.schedule};
   if (!flags.known.given()) {
@@ -159,7 +159,7 @@ void Print(const Result& result) {
     std::printf("%10.2f %31s  outside of the kernels: starting them, and what moves between them\n", 1e6 * outside, "");
 }
 
-absl::Status Bench(const Flags& flags) {
+absl::Status Bench(const BenchFlags& flags) {
   Interrupt interrupt;
   SMELT_ASSIGN_OR_RETURN(const machine::TargetId id, ReadTargetId(flags.target));
   SMELT_RETURN_IF_ERROR(CheckFusionOf(id, flags.fusion));
@@ -184,22 +184,20 @@ absl::Status Bench(const Flags& flags) {
 
 }  // namespace
 
-Action AddBench(CLI::App& app) {
-  auto flags = std::make_shared<Flags>();
-  app.add_option("MODULE", flags->module, "HLO text or proto, or StableHLO, by its extension")->required();
-  AddFusionFlag(app, &flags->fusion);
-  app.add_option("--schedule", flags->schedule,
-                 "Schedules of some kernels, a file as `smelt inspect --schedule` prints it; the others have theirs");
-  AddKnownFlags(app, &flags->known);
-  AddTargetFlags(app, &flags->target);
-  app.add_option("--golden", flags->golden, "Take the inputs' ranges from this golden file");
-  app.add_option("--repeat", flags->repeat, "Runs; 0: as many as fit in --seconds")
-      ->check(CLI::Range(0, 1000000))
-      ->capture_default_str();
-  app.add_option("--seconds", flags->seconds, "Seconds of measuring")->check(Positive())->capture_default_str();
-  app.add_flag("--no-library", flags->no_library, "Without the schedules that `smelt tune --kernel` kept");
-  app.add_flag("--no-cache", flags->no_cache, "Compile afresh, without the kernel cache");
-  app.add_flag("--json", flags->json, "Machine-readable result on standard output");
+Action AddBench(Arguments& arguments) {
+  auto flags = std::make_shared<BenchFlags>();
+  arguments.Add("MODULE", flags->module, "HLO text or proto, or StableHLO, by its extension").Required();
+  AddFusionFlag(arguments, &flags->fusion);
+  arguments.Add("--schedule", flags->schedule,
+                "Schedules of some kernels, a file as `smelt inspect --schedule` prints it; the others have theirs");
+  AddKnownFlags(arguments, &flags->known);
+  AddTargetFlags(arguments, &flags->target);
+  arguments.Add("--golden", flags->golden, "Take the inputs' ranges from this golden file");
+  arguments.Add("--repeat", flags->repeat, "Runs; 0: as many as fit in --seconds").Between(0, 1000000).ShowsDefault();
+  arguments.Add("--seconds", flags->seconds, "Seconds of measuring").Positive().ShowsDefault();
+  arguments.AddFlag("--no-library", flags->no_library, "Without the schedules that `smelt tune --kernel` kept");
+  arguments.AddFlag("--no-cache", flags->no_cache, "Compile afresh, without the kernel cache");
+  arguments.AddFlag("--json", flags->json, "Machine-readable result on standard output");
   return [flags]() -> absl::Status {
     SMELT_ASSIGN_OR_RETURN(flags->module, ModuleFile(flags->module, flags->target.flags[kPythonFlag]));
     return Bench(*flags);

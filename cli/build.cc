@@ -24,7 +24,7 @@
 namespace smelt::cli {
 namespace {
 
-struct Flags {
+struct BuildFlags {
   std::string module, folder, fusion = "priority", weights;
   bool no_cache = false, json = false;
   TargetFlags target;
@@ -37,7 +37,7 @@ struct Subject {
   std::vector<hlo::Literal> inputs;
 };
 
-absl::StatusOr<Subject> Open(const Flags& flags, const targets::Target& target) {
+absl::StatusOr<Subject> Open(const BuildFlags& flags, const targets::Target& target) {
   Subject subject;
   if (flags.weights.empty()) {
     SMELT_ASSIGN_OR_RETURN(subject.tunable, target.Open(flags.module, flags.fusion));
@@ -53,7 +53,7 @@ absl::StatusOr<Subject> Open(const Flags& flags, const targets::Target& target) 
   return subject;
 }
 
-absl::Status Build(const Flags& flags) {
+absl::Status Build(const BuildFlags& flags) {
   Interrupt interrupt;
   SMELT_ASSIGN_OR_RETURN(const machine::TargetId id, ReadTargetId(flags.target));
   if (id.kind != "cpu")
@@ -101,17 +101,17 @@ absl::Status Build(const Flags& flags) {
 
 }  // namespace
 
-Action AddBuild(CLI::App& app) {
-  auto flags = std::make_shared<Flags>();
-  app.add_option("MODULE", flags->module, "HLO text or proto, or StableHLO, by its extension")->required();
-  app.add_option(kOutputFlag, flags->folder, "Folder of the deployable module; an older one is replaced")->required();
-  app.add_option("--weights", flags->weights,
-                 "Safetensors file with values of parameters, as in.K or by the parameters' names: they become part of "
-                 "the module, packed as its kernels read them");
-  AddFusionFlag(app, &flags->fusion);
-  AddTargetFlags(app, &flags->target);
-  app.add_flag("--no-cache", flags->no_cache, "Compile afresh, without the kernel cache");
-  app.add_flag("--json", flags->json, "Machine-readable result on standard output");
+Action AddBuild(Arguments& arguments) {
+  auto flags = std::make_shared<BuildFlags>();
+  arguments.Add("MODULE", flags->module, "HLO text or proto, or StableHLO, by its extension").Required();
+  arguments.Add(kOutputFlag, flags->folder, "Folder of the deployable module; an older one is replaced").Required();
+  arguments.Add("--weights", flags->weights,
+                "Safetensors file with values of parameters, as in.K or by the parameters' names: they become part of "
+                "the module, packed as its kernels read them");
+  AddFusionFlag(arguments, &flags->fusion);
+  AddTargetFlags(arguments, &flags->target);
+  arguments.AddFlag("--no-cache", flags->no_cache, "Compile afresh, without the kernel cache");
+  arguments.AddFlag("--json", flags->json, "Machine-readable result on standard output");
   return [flags]() -> absl::Status {
     SMELT_ASSIGN_OR_RETURN(flags->module, ModuleFile(flags->module, flags->target.flags[kPythonFlag]));
     return Build(*flags);

@@ -12,7 +12,7 @@
 namespace smelt::cli {
 namespace {
 
-struct Flags {
+struct CacheFlags {
   std::string folder, trim;
   bool clear = false, json = false;
 };
@@ -23,7 +23,7 @@ std::string Size(int64_t bytes) {
   return absl::StrFormat("%.1f KiB", static_cast<double>(bytes) / (1 << 10));
 }
 
-absl::Status Cache(const Flags& flags) {
+absl::Status Cache(const CacheFlags& flags) {
   const std::string folder = flags.folder.empty() ? DefaultCacheFolder() : flags.folder;
   if (folder.empty())
     return absl::FailedPreconditionError("no cache folder is known: set $SMELT_CACHE or $HOME, or give --cache=FOLDER");
@@ -57,15 +57,16 @@ std::string CheckSize(const std::string& text) { return std::string(ParseSize(te
 
 }  // namespace
 
-Action AddCache(CLI::App& app) {
-  auto flags = std::make_shared<Flags>();
-  app.add_option("--cache", flags->folder, "The folder; by default $SMELT_CACHE or ~/.cache/smelt");
-  CLI::Option* trim =
-      app.add_option("--trim", flags->trim,
-                     "Remove what was not used for longest, until no more than this is left: bytes, or as 500M, 4G")
-          ->check(CheckSize);
-  app.add_flag("--clear", flags->clear, "Remove all that is kept; what needs it compiles again")->excludes(trim);
-  app.add_flag("--json", flags->json, "Machine-readable result on standard output");
+Action AddCache(Arguments& arguments) {
+  auto flags = std::make_shared<CacheFlags>();
+  arguments.Add("--cache", flags->folder, "The folder; by default $SMELT_CACHE or ~/.cache/smelt");
+  const Argument trim =
+      arguments
+          .Add("--trim", flags->trim,
+               "Remove what was not used for longest, until no more than this is left: bytes, or as 500M, 4G")
+          .Check(CheckSize);
+  arguments.AddFlag("--clear", flags->clear, "Remove all that is kept; what needs it compiles again").Excludes(trim);
+  arguments.AddFlag("--json", flags->json, "Machine-readable result on standard output");
   return [flags] { return Cache(*flags); };
 }
 

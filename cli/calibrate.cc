@@ -21,14 +21,14 @@
 namespace smelt::cli {
 namespace {
 
-struct Flags {
+struct CalibrateFlags {
   tuner::CalibrateOptions calibrate;
   std::string probes, output, cache;
   bool json = false;
   TargetFlags target;
 };
 
-absl::Status Calibrate(Flags& flags) {
+absl::Status Calibrate(CalibrateFlags& flags) {
   Interrupt interrupt;
   const std::string cache = flags.cache.empty() ? DefaultCacheFolder() : flags.cache;
   SMELT_ASSIGN_OR_RETURN(const std::unique_ptr<targets::Target> target,
@@ -73,19 +73,17 @@ absl::Status Calibrate(Flags& flags) {
 
 }  // namespace
 
-Action AddCalibrate(CLI::App& app) {
-  auto flags = std::make_shared<Flags>();
-  app.add_option("--model", flags->calibrate.model, "Model file to adapt; by default the shipped one");
-  app.add_option("--probes", flags->probes, "Corpus whose kernels are timed; by default the shipped ones");
-  app.add_option(kOutputFlag, flags->output,
-                 "Model file to write; by default one in the cache folder, which predict, rank and tune then take");
-  app.add_option("--seconds", flags->calibrate.seconds, "Wall-clock time")
-      ->check(CLI::Range(5.0, 86400.0))
-      ->capture_default_str();
-  app.add_option("--seed", flags->calibrate.seed, "Seed of the order of the kernels")->capture_default_str();
-  AddTargetFlags(app, &flags->target);
-  app.add_option("--cache", flags->cache, "Kernel cache folder; by default $SMELT_CACHE or ~/.cache/smelt");
-  app.add_flag("--json", flags->json, "Machine-readable summary on standard output");
+Action AddCalibrate(Arguments& arguments) {
+  auto flags = std::make_shared<CalibrateFlags>();
+  arguments.Add("--model", flags->calibrate.model, "Model file to adapt; by default the shipped one");
+  arguments.Add("--probes", flags->probes, "Corpus whose kernels are timed; by default the shipped ones");
+  arguments.Add(kOutputFlag, flags->output,
+                "Model file to write; by default one in the cache folder, which predict, rank and tune then take");
+  arguments.Add("--seconds", flags->calibrate.seconds, "Wall-clock time").Between(5.0, 86400.0).ShowsDefault();
+  arguments.Add("--seed", flags->calibrate.seed, "Seed of the order of the kernels").ShowsDefault();
+  AddTargetFlags(arguments, &flags->target);
+  arguments.Add("--cache", flags->cache, "Kernel cache folder; by default $SMELT_CACHE or ~/.cache/smelt");
+  arguments.AddFlag("--json", flags->json, "Machine-readable summary on standard output");
   return [flags] { return Calibrate(*flags); };
 }
 

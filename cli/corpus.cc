@@ -22,7 +22,7 @@
 namespace smelt::cli {
 namespace {
 
-struct Flags {
+struct CorpusFlags {
   std::string what;
   std::vector<std::string> files;
   std::string output, shares = "0.8,0.1,0.1", target, machine;
@@ -35,7 +35,7 @@ void Warn(const std::vector<std::string>& warnings) {
   for (const std::string& warning : warnings) std::fprintf(stderr, "%s\n", warning.c_str());
 }
 
-absl::Status Stats(const Flags& flags) {
+absl::Status Stats(const CorpusFlags& flags) {
   SMELT_ASSIGN_OR_RETURN(const gnn::CorpusStatistics one, gnn::ReadStatistics(flags.files[0]));
   Warn(one.warnings);
   nlohmann::json result = gnn::ToJson(one);
@@ -61,7 +61,7 @@ absl::Status Stats(const Flags& flags) {
   return absl::OkStatus();
 }
 
-absl::Status Merge(const Flags& flags) {
+absl::Status Merge(const CorpusFlags& flags) {
   SMELT_ASSIGN_OR_RETURN(const gnn::MergeReport report, gnn::MergeCorpora(flags.files, flags.output));
   Warn(report.warnings);
   if (flags.json) {
@@ -73,7 +73,7 @@ absl::Status Merge(const Flags& flags) {
   return absl::OkStatus();
 }
 
-absl::Status Split(const Flags& flags) {
+absl::Status Split(const CorpusFlags& flags) {
   std::vector<std::pair<std::string, double>> parts;
   for (const absl::string_view text : absl::StrSplit(flags.shares, ',')) {
     double share = 0;
@@ -92,7 +92,7 @@ absl::Status Split(const Flags& flags) {
   return absl::OkStatus();
 }
 
-absl::Status Import(const Flags& flags) {
+absl::Status Import(const CorpusFlags& flags) {
   gnn::ImportOptions options{.target = flags.target};
   if (!flags.machine.empty()) {
     SMELT_ASSIGN_OR_RETURN(const std::string text, hlo::ReadTextFile(flags.machine));
@@ -120,7 +120,7 @@ absl::Status Import(const Flags& flags) {
   return absl::OkStatus();
 }
 
-absl::Status Export(const Flags& flags) {
+absl::Status Export(const CorpusFlags& flags) {
   SMELT_ASSIGN_OR_RETURN(const int64_t rows, gnn::ExportCsv(flags.files[0], flags.output));
   if (flags.json) {
     PrintJson({{"table", flags.output}, {"rows", rows}});
@@ -130,21 +130,23 @@ absl::Status Export(const Flags& flags) {
   return absl::OkStatus();
 }
 
-absl::Status Again(const Flags& flags) { return ProfileAgain(flags.files[0], flags.output, flags.again, flags.json); }
+absl::Status Again(const CorpusFlags& flags) {
+  return ProfileAgain(flags.files[0], flags.output, flags.again, flags.json);
+}
 
 // What there is to do, with how many files it takes.
 struct Task {
   const char* name;
   size_t least, most;
   bool writes;
-  absl::Status (*run)(const Flags&);
+  absl::Status (*run)(const CorpusFlags&);
 };
 constexpr Task kTasks[] = {
     {"stats", 1, 2, false, Stats},  {"merge", 1, 1000000, true, Merge}, {"split", 1, 1, true, Split},
     {"import", 1, 1, true, Import}, {"export", 1, 1, true, Export},     {"again", 1, 1, true, Again},
 };
 
-absl::Status Corpus(const Flags& flags) {
+absl::Status Corpus(const CorpusFlags& flags) {
   for (const Task& task : kTasks) {
     if (flags.what != task.name) continue;
     if (flags.files.size() < task.least || flags.files.size() > task.most) {
@@ -161,28 +163,26 @@ absl::Status Corpus(const Flags& flags) {
 
 }  // namespace
 
-Action AddCorpus(CLI::App& app) {
-  auto flags = std::make_shared<Flags>();
-  app.add_option(
-         "TASK", flags->what,
-         "stats A [B]: what a corpus holds, and how far two labelings agree; merge A...: as one; split A: by "
-         "program, into -o/0, -o/1, ...; import TABLE.csv, or a corpus without hashes; export A; again A: times "
-         "a share of its kernels once more")
-      ->required()
-      ->check(CLI::IsMember({"stats", "merge", "split", "import", "export", "again"}));
-  app.add_option("FILES", flags->files, "Corpus folders, or the table")->required();
-  app.add_option(kOutputFlag, flags->output, "Corpus folder, or table, to write");
-  app.add_option("--shares", flags->shares, "split: shares of the programs, separated by commas")
-      ->capture_default_str();
-  app.add_option("--seed", flags->seed, "split: which program falls where; again: which kernels")
-      ->capture_default_str();
-  app.add_option("--machine", flags->machine,
-                 "import: what the kernels ran on, as JSON (docs/formats.md), where the table does not tell");
-  app.add_option("--of", flags->target,
-                 "import: whose kernels were timed, KIND or KIND:CPU,threads=N, where the table "
-                 "does not tell");
-  AddAgainFlags(app, &flags->again);
-  app.add_flag("--json", flags->json, "Machine-readable result on standard output");
+Action AddCorpus(Arguments& arguments) {
+  auto flags = std::make_shared<CorpusFlags>();
+  arguments
+      .Add("TASK", flags->what,
+           "stats A [B]: what a corpus holds, and how far two labelings agree; merge A...: as one; split A: by "
+           "program, into -o/0, -o/1, ...; import TABLE.csv, or a corpus without hashes; export A; again A: times "
+           "a share of its kernels once more")
+      .Required()
+      .OneOf({"stats", "merge", "split", "import", "export", "again"});
+  arguments.Add("FILES", flags->files, "Corpus folders, or the table").Required();
+  arguments.Add(kOutputFlag, flags->output, "Corpus folder, or table, to write");
+  arguments.Add("--shares", flags->shares, "split: shares of the programs, separated by commas").ShowsDefault();
+  arguments.Add("--seed", flags->seed, "split: which program falls where; again: which kernels").ShowsDefault();
+  arguments.Add("--machine", flags->machine,
+                "import: what the kernels ran on, as JSON (docs/formats.md), where the table does not tell");
+  arguments.Add("--of", flags->target,
+                "import: whose kernels were timed, KIND or KIND:CPU,threads=N, where the table "
+                "does not tell");
+  AddAgainFlags(arguments, &flags->again);
+  arguments.AddFlag("--json", flags->json, "Machine-readable result on standard output");
   return [flags] {
     flags->again.seed = flags->seed;
     return Corpus(*flags);

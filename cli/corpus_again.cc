@@ -14,15 +14,13 @@
 
 namespace smelt::cli {
 
-void AddAgainFlags(CLI::App& app, AgainFlags* flags) {
-  app.add_option("--share", flags->share, "again: share of the kernels, drawn by the seed")
-      ->check(CLI::Range(0.0, 1.0))
-      ->capture_default_str();
-  app.add_option("--visits", flags->visits, "again: visits to each kernel")
-      ->check(CLI::Range(1, 100))
-      ->capture_default_str();
-  app.add_option("--cache", flags->cache, "again: kernel cache folder; by default $SMELT_CACHE or ~/.cache/smelt");
-  AddTargetFlags(app, &flags->target);
+void AddAgainFlags(Arguments& arguments, AgainFlags* flags) {
+  arguments.Add("--share", flags->share, "again: share of the kernels, drawn by the seed")
+      .Between(0.0, 1.0)
+      .ShowsDefault();
+  arguments.Add("--visits", flags->visits, "again: visits to each kernel").Between(1, 100).ShowsDefault();
+  arguments.Add("--cache", flags->cache, "again: kernel cache folder; by default $SMELT_CACHE or ~/.cache/smelt");
+  AddTargetFlags(arguments, &flags->target);
 }
 
 absl::Status ProfileAgain(const std::string& corpus, const std::string& output, const AgainFlags& flags, bool json) {

@@ -4,9 +4,9 @@
 #include <cstdint>
 #include <string>
 
-#include "CLI/CLI.hpp"
 #include "absl/status/status.h"
 #include "cli/target.h"
+#include "cli/words/arguments.h"
 
 namespace smelt::cli {
 
@@ -18,7 +18,7 @@ struct AgainFlags {
   TargetFlags target;
 };
 
-void AddAgainFlags(CLI::App& app, AgainFlags* flags);
+void AddAgainFlags(Arguments& arguments, AgainFlags* flags);
 absl::Status ProfileAgain(const std::string& corpus, const std::string& output, const AgainFlags& flags, bool json);
 
 }  // namespace smelt::cli

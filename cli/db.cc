@@ -27,13 +27,13 @@ namespace {
 using measure::Record;
 using measure::Records;
 
-struct Flags {
+struct DbFlags {
   std::string action, output, kind, subject, target, device, format = "smelt";
   std::vector<std::string> files;
   bool ok = false, failed = false, json = false;
 };
 
-bool Fits(const Flags& flags, const Record& record) {
+bool Fits(const DbFlags& flags, const Record& record) {
   if (!flags.kind.empty() && record.kind != flags.kind) return false;
   if (!flags.subject.empty() && !absl::StrContains(record.key.subject, flags.subject)) return false;
   if (!flags.target.empty() && !absl::StrContains(record.key.target, flags.target)) return false;
@@ -79,7 +79,7 @@ absl::StatusOr<std::vector<Record>> ReadLines(const std::string& path) {
 }
 
 // All files' records that fit, in order; the same twice is one.
-absl::StatusOr<std::vector<Record>> ReadAll(const Flags& flags) {
+absl::StatusOr<std::vector<Record>> ReadAll(const DbFlags& flags) {
   std::vector<Record> all;
   std::set<std::string> seen;
   for (const std::string& path : flags.files) {
@@ -93,7 +93,7 @@ absl::StatusOr<std::vector<Record>> ReadAll(const Flags& flags) {
 }
 
 // A new record is added to what the store holds already.
-absl::Status WriteStore(const Flags& flags, const std::vector<Record>& all) {
+absl::Status WriteStore(const DbFlags& flags, const std::vector<Record>& all) {
   SMELT_ASSIGN_OR_RETURN(const std::unique_ptr<Records> records, Records::Open(flags.output));
   SMELT_ASSIGN_OR_RETURN(const std::vector<Record> held, records->All());
   std::set<std::string> known;
@@ -108,7 +108,7 @@ absl::Status WriteStore(const Flags& flags, const std::vector<Record>& all) {
   return absl::OkStatus();
 }
 
-absl::Status Export(const Flags& flags, const std::vector<Record>& all) {
+absl::Status Export(const DbFlags& flags, const std::vector<Record>& all) {
   std::string text;
   for (const Record& record : all) {
     if (flags.format == "smelt") {
@@ -123,7 +123,7 @@ absl::Status Export(const Flags& flags, const std::vector<Record>& all) {
   return absl::OkStatus();
 }
 
-absl::Status List(const Flags& flags, const std::vector<Record>& all) {
+absl::Status List(const DbFlags& flags, const std::vector<Record>& all) {
   std::map<std::string, int64_t> failures;
   for (const Record& record : all) {
     ++failures[std::string(measure::FailureName(record.outcome.failure))];
@@ -143,7 +143,7 @@ absl::Status List(const Flags& flags, const std::vector<Record>& all) {
   return absl::OkStatus();
 }
 
-absl::Status Db(const Flags& flags) {
+absl::Status Db(const DbFlags& flags) {
   const bool writes = flags.action == "filter" || flags.action == "merge" || flags.action == "import";
   if (writes && flags.output.empty())
     return UsageError(absl::StrCat("db ", flags.action, ": say with --out where the records go"));
@@ -155,26 +155,27 @@ absl::Status Db(const Flags& flags) {
 
 }  // namespace
 
-Action AddDb(CLI::App& app) {
-  auto flags = std::make_shared<Flags>();
-  app.add_option("ACTION", flags->action,
-                 "list: print; filter, merge: add to the store --out; export: print as JSON lines; import: JSON lines, "
-                 "ours or AutoTVM's, into --out")
-      ->required()
-      ->check(CLI::IsMember({"list", "filter", "merge", "export", "import"}));
-  app.add_option("FILE", flags->files, "Records (records.db of a run folder); for import, JSON lines, - for the input")
-      ->required();
-  app.add_option(kOutputFlag, flags->output, "The store, or the file, that is written");
-  app.add_option("--kind", flags->kind, "Only records of this kind: program, kernel, schedule, autotvm");
-  app.add_option("--subject", flags->subject, "Only records whose subject has this in it: a kernel's hash, a task");
-  app.add_option("--on", flags->target, "Only records whose target has this in it");
-  app.add_option("--device", flags->device, "Only records whose device has this in it");
-  app.add_flag("--ok", flags->ok, "Only trials that ran");
-  app.add_flag("--failed", flags->failed, "Only trials that failed");
-  app.add_option("--format", flags->format, "Of export: smelt, or autotvm for AutoTVM's log")
-      ->check(CLI::IsMember({"smelt", "autotvm"}))
-      ->capture_default_str();
-  app.add_flag("--json", flags->json, "Machine-readable summary on standard output");
+Action AddDb(Arguments& arguments) {
+  auto flags = std::make_shared<DbFlags>();
+  arguments
+      .Add("ACTION", flags->action,
+           "list: print; filter, merge: add to the store --out; export: print as JSON lines; import: JSON lines, "
+           "ours or AutoTVM's, into --out")
+      .Required()
+      .OneOf({"list", "filter", "merge", "export", "import"});
+  arguments.Add("FILE", flags->files, "Records (records.db of a run folder); for import, JSON lines, - for the input")
+      .Required();
+  arguments.Add(kOutputFlag, flags->output, "The store, or the file, that is written");
+  arguments.Add("--kind", flags->kind, "Only records of this kind: program, kernel, schedule, autotvm");
+  arguments.Add("--subject", flags->subject, "Only records whose subject has this in it: a kernel's hash, a task");
+  arguments.Add("--on", flags->target, "Only records whose target has this in it");
+  arguments.Add("--device", flags->device, "Only records whose device has this in it");
+  arguments.AddFlag("--ok", flags->ok, "Only trials that ran");
+  arguments.AddFlag("--failed", flags->failed, "Only trials that failed");
+  arguments.Add("--format", flags->format, "Of export: smelt, or autotvm for AutoTVM's log")
+      .OneOf({"smelt", "autotvm"})
+      .ShowsDefault();
+  arguments.AddFlag("--json", flags->json, "Machine-readable summary on standard output");
   return [flags] { return Db(*flags); };
 }
 

@@ -24,14 +24,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Flags {
+struct EmbedFlags {
   std::string module, fusion = "priority", kernels = "all", folder;
   int threads = 1;
   bool json = false;
 };
 
 // The module fused as XLA takes it, without its library, and the tiles of a configuration file.
-absl::StatusOr<std::unique_ptr<hlo::Module>> Fused(const Flags& flags, std::map<std::string, std::string>* tiles) {
+absl::StatusOr<std::unique_ptr<hlo::Module>> Fused(const EmbedFlags& flags, std::map<std::string, std::string>* tiles) {
   SMELT_ASSIGN_OR_RETURN(const targets::Program program, targets::LoadProgram(flags.module, targets::Simplify::kNo));
   SMELT_ASSIGN_OR_RETURN(const fusion::Space space, xla::XlaSpace(program));
   fusion::Config config;
@@ -45,7 +45,7 @@ absl::StatusOr<std::unique_ptr<hlo::Module>> Fused(const Flags& flags, std::map<
   return xla::LoopFusionProgram(space, config, {}, flags.threads);
 }
 
-absl::Status Embed(const Flags& flags) {
+absl::Status Embed(const EmbedFlags& flags) {
   embed::EmbedOptions options;
   options.which = flags.kernels == "contractions" ? embed::Which::kContractions : embed::Which::kAll;
   SMELT_ASSIGN_OR_RETURN(options.target, cpu::TargetOf({.kind = "cpu", .threads = flags.threads}));
@@ -80,18 +80,16 @@ absl::Status Embed(const Flags& flags) {
 
 }  // namespace
 
-Action AddEmbed(CLI::App& app) {
-  auto flags = std::make_shared<Flags>();
-  app.add_option("MODULE", flags->module, "A module as XLA's passes left it with its fusion off")->required();
-  app.add_option(kOutputFlag, flags->folder, "Folder for embedded.pb, table.c and an object file a kernel")->required();
-  AddFusionFlag(app, &flags->fusion);
-  app.add_option("--kernels", flags->kernels, "contractions: kernels with a dot or a convolution; all: of some size")
-      ->check(CLI::IsMember({"contractions", "all"}))
-      ->capture_default_str();
-  app.add_option("--threads", flags->threads, "Threads of XLA's pool")
-      ->check(CLI::Range(1, 1024))
-      ->capture_default_str();
-  app.add_flag("--json", flags->json, "Machine-readable result on standard output");
+Action AddEmbed(Arguments& arguments) {
+  auto flags = std::make_shared<EmbedFlags>();
+  arguments.Add("MODULE", flags->module, "A module as XLA's passes left it with its fusion off").Required();
+  arguments.Add(kOutputFlag, flags->folder, "Folder for embedded.pb, table.c and an object file a kernel").Required();
+  AddFusionFlag(arguments, &flags->fusion);
+  arguments.Add("--kernels", flags->kernels, "contractions: kernels with a dot or a convolution; all: of some size")
+      .OneOf({"contractions", "all"})
+      .ShowsDefault();
+  arguments.Add("--threads", flags->threads, "Threads of XLA's pool").Between(1, 1024).ShowsDefault();
+  arguments.AddFlag("--json", flags->json, "Machine-readable result on standard output");
   return [flags] { return Embed(*flags); };
 }
 

@@ -29,7 +29,7 @@
 namespace smelt::cli {
 namespace {
 
-struct Flags {
+struct EvalFlags {
   std::string model, corpus, baseline, target = "cpu:threads=1", test_programs, scatter;
   double validation = 0.1, test = 0.1;
   uint64_t split_seed = 1;
@@ -75,7 +75,7 @@ void NoteOtherTarget(const std::string& path, const gnn::ModelFile& model, const
 
 // Numbers of the kernels that say how good the models are: those of programs that none of them learned from, as far as
 // they tell; otherwise those that the split of the flags holds out.
-absl::StatusOr<std::vector<int64_t>> Judges(const Flags& flags, const gnn::Dataset& data,
+absl::StatusOr<std::vector<int64_t>> Judges(const EvalFlags& flags, const gnn::Dataset& data,
                                             const std::deque<gnn::ModelFile>& models) {
   std::set<std::string> learned;
   bool all_tell = true;
@@ -124,7 +124,7 @@ struct Models {
   std::map<std::string, double> here;
 };
 
-absl::StatusOr<Models> ReadModels(const Flags& flags) {
+absl::StatusOr<Models> ReadModels(const EvalFlags& flags) {
   Models all;
   all.files = {flags.model};
   for (const absl::string_view file : absl::StrSplit(flags.baseline, ',', absl::SkipEmpty()))
@@ -147,7 +147,7 @@ absl::StatusOr<Models> ReadModels(const Flags& flags) {
   return all;
 }
 
-absl::Status Eval(const Flags& flags) {
+absl::Status Eval(const EvalFlags& flags) {
   SMELT_ASSIGN_OR_RETURN(FeatureTarget target, ReadFeatureTarget(flags.target));
   SMELT_ASSIGN_OR_RETURN(const Models all, ReadModels(flags));
   const gnn::ModelFile& model = all.models.front();
@@ -212,28 +212,27 @@ absl::Status Eval(const Flags& flags) {
 
 }  // namespace
 
-Action AddEval(CLI::App& app) {
-  auto flags = std::make_shared<Flags>();
-  app.add_option("MODEL", flags->model, "Model file")->required();
-  app.add_option("CORPUS", flags->corpus, "Corpus folder, or several separated by commas")->required();
-  app.add_option("--baseline", flags->baseline, "Further models beside it, separated by commas, for example an LSTM");
-  app.add_flag("--boosted", flags->boosted,
-               "Beside it, gradient boosted trees that learn here from the programs that the model learned from");
-  app.add_option("--target", flags->target, kFeatureTargetHelp)->capture_default_str();
-  app.add_option("--split-seed", flags->split_seed,
-                 "Seed of the split, where a model of an earlier version does not tell which programs it learned from")
-      ->capture_default_str();
-  app.add_option("--validation", flags->validation, "Share of programs for validation, likewise")
-      ->check(CLI::Range(0.0, 0.9))
-      ->capture_default_str();
-  app.add_option("--test", flags->test, "Share of programs held out, likewise")
-      ->check(CLI::Range(0.0, 0.9))
-      ->capture_default_str();
-  app.add_option("--test-programs", flags->test_programs,
-                 "File with the programs to evaluate on, one a line, instead of those that no model learned from");
-  app.add_flag("--all", flags->all, "Evaluate on everything, training programs included");
-  app.add_option("--scatter", flags->scatter, "Write a scatter plot of predicted against measured to this SVG file");
-  app.add_flag("--json", flags->json, "Machine-readable table on standard output");
+Action AddEval(Arguments& arguments) {
+  auto flags = std::make_shared<EvalFlags>();
+  arguments.Add("MODEL", flags->model, "Model file").Required();
+  arguments.Add("CORPUS", flags->corpus, "Corpus folder, or several separated by commas").Required();
+  arguments.Add("--baseline", flags->baseline, "Further models beside it, separated by commas, for example an LSTM");
+  arguments.AddFlag("--boosted", flags->boosted,
+                    "Beside it, gradient boosted trees that learn here from the programs that the model learned from");
+  arguments.Add("--target", flags->target, kFeatureTargetHelp).ShowsDefault();
+  arguments
+      .Add("--split-seed", flags->split_seed,
+           "Seed of the split, where a model of an earlier version does not tell which programs it learned from")
+      .ShowsDefault();
+  arguments.Add("--validation", flags->validation, "Share of programs for validation, likewise")
+      .Between(0.0, 0.9)
+      .ShowsDefault();
+  arguments.Add("--test", flags->test, "Share of programs held out, likewise").Between(0.0, 0.9).ShowsDefault();
+  arguments.Add("--test-programs", flags->test_programs,
+                "File with the programs to evaluate on, one a line, instead of those that no model learned from");
+  arguments.AddFlag("--all", flags->all, "Evaluate on everything, training programs included");
+  arguments.Add("--scatter", flags->scatter, "Write a scatter plot of predicted against measured to this SVG file");
+  arguments.AddFlag("--json", flags->json, "Machine-readable table on standard output");
   return [flags] { return Eval(*flags); };
 }
 

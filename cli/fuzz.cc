@@ -15,7 +15,7 @@
 namespace smelt::cli {
 namespace {
 
-struct Flags {
+struct FuzzFlags {
   fuzz::CampaignOptions campaign;
   int64_t memory_limit = 4096;
   std::string module, target = "cpu:threads=1";
@@ -27,7 +27,7 @@ absl::Status End(const fuzz::CampaignReport& report) {
   return report.findings.empty() ? absl::OkStatus() : FailedQuietly();
 }
 
-absl::Status Fuzz(Flags& flags) {
+absl::Status Fuzz(FuzzFlags& flags) {
   Interrupt interrupt;
   fuzz::CampaignOptions& options = flags.campaign;
   SMELT_ASSIGN_OR_RETURN(options.trial.target, ReadProcessor(flags.target));
@@ -82,43 +82,41 @@ absl::Status Fuzz(Flags& flags) {
 
 }  // namespace
 
-Action AddFuzz(CLI::App& app) {
-  auto flags = std::make_shared<Flags>();
+Action AddFuzz(Arguments& arguments) {
+  auto flags = std::make_shared<FuzzFlags>();
   fuzz::CampaignOptions& o = flags->campaign;
-  app.add_option("MODULE", flags->module,
-                 "Tried instead of random modules, with the inputs of module --first of --seed");
-  app.add_option("--modules", o.modules, "How many modules")->check(NotNegative())->capture_default_str();
-  app.add_option("--seed", o.seed, "Equal seeds give equal modules")->capture_default_str();
-  app.add_option("--first", o.first, "Number of the first module of the seed")->capture_default_str();
-  app.add_option("--time", o.seconds, "Start no module after this many seconds; 0: no limit")
-      ->check(NotNegative())
-      ->capture_default_str();
-  app.add_option(kOutputFlag, o.folder, "Folder for what is found: modules, reduced modules, configurations, inputs");
-  app.add_option("--configs", o.trial.configs, "Fusion configurations of each module")
-      ->check(CLI::Range(1, 1000))
-      ->capture_default_str();
-  app.add_option("--jobs", o.jobs, "Modules at a time")->check(CLI::Range(1, 256))->capture_default_str();
-  app.add_option("--instructions", o.generator.max_instructions, "Largest number of operations drawn for a module")
-      ->check(CLI::Range(2, 10000))
-      ->capture_default_str();
-  app.add_option("--elements", o.generator.max_elements, "Largest array, in elements")
-      ->check(CLI::Range(1, 1 << 24))
-      ->capture_default_str();
-  app.add_option("--time-limit", o.limits.seconds, "Seconds of processor time for one module; more is a hang")
-      ->check(Positive())
-      ->capture_default_str();
-  app.add_option("--memory-limit", flags->memory_limit, "MiB for one module; more is a finding")
-      ->check(CLI::Range(64, 1 << 24))
-      ->capture_default_str();
-  app.add_option("--minimise", o.minimise_seconds, "Seconds for minimising one finding; 0: not at all")
-      ->check(NotNegative())
-      ->capture_default_str();
-  app.add_option("--findings", o.max_findings, "Stop after so many")->check(Positive())->capture_default_str();
-  app.add_option("--target", flags->target, "What to compile for")->capture_default_str();
-  app.add_flag("--expect", o.expect_only,
-               "Try nothing: write modules, inputs and what any right engine gives for them into --out");
-  app.add_flag("--json", flags->json, "Print the report as JSON");
-  app.add_flag("--quiet", flags->quiet, "No progress line");
+  arguments.Add("MODULE", flags->module,
+                "Tried instead of random modules, with the inputs of module --first of --seed");
+  arguments.Add("--modules", o.modules, "How many modules").NotNegative().ShowsDefault();
+  arguments.Add("--seed", o.seed, "Equal seeds give equal modules").ShowsDefault();
+  arguments.Add("--first", o.first, "Number of the first module of the seed").ShowsDefault();
+  arguments.Add("--time", o.seconds, "Start no module after this many seconds; 0: no limit")
+      .NotNegative()
+      .ShowsDefault();
+  arguments.Add(kOutputFlag, o.folder, "Folder for what is found: modules, reduced modules, configurations, inputs");
+  arguments.Add("--configs", o.trial.configs, "Fusion configurations of each module").Between(1, 1000).ShowsDefault();
+  arguments.Add("--jobs", o.jobs, "Modules at a time").Between(1, 256).ShowsDefault();
+  arguments.Add("--instructions", o.generator.max_instructions, "Largest number of operations drawn for a module")
+      .Between(2, 10000)
+      .ShowsDefault();
+  arguments.Add("--elements", o.generator.max_elements, "Largest array, in elements")
+      .Between(1, 1 << 24)
+      .ShowsDefault();
+  arguments.Add("--time-limit", o.limits.seconds, "Seconds of processor time for one module; more is a hang")
+      .Positive()
+      .ShowsDefault();
+  arguments.Add("--memory-limit", flags->memory_limit, "MiB for one module; more is a finding")
+      .Between(64, 1 << 24)
+      .ShowsDefault();
+  arguments.Add("--minimise", o.minimise_seconds, "Seconds for minimising one finding; 0: not at all")
+      .NotNegative()
+      .ShowsDefault();
+  arguments.Add("--findings", o.max_findings, "Stop after so many").Positive().ShowsDefault();
+  arguments.Add("--target", flags->target, "What to compile for").ShowsDefault();
+  arguments.AddFlag("--expect", o.expect_only,
+                    "Try nothing: write modules, inputs and what any right engine gives for them into --out");
+  arguments.AddFlag("--json", flags->json, "Print the report as JSON");
+  arguments.AddFlag("--quiet", flags->quiet, "No progress line");
   return [flags] { return Fuzz(*flags); };
 }
 

@@ -25,7 +25,7 @@ namespace {
 
 using nlohmann::json;
 
-struct Flags {
+struct InspectFlags {
   std::string module, fusion, why, kernel, tile, schedule;
   bool no_verify = false, kernels = false, json = false;
   bool print_schedules = false;  // --schedule without a file
@@ -35,7 +35,7 @@ struct Flags {
 };
 
 // Why an instruction shares no kernel with each of those around it, under the configuration.
-absl::Status ExplainWhy(const Flags& flags, const targets::Tunable& program, const fusion::Config& config,
+absl::Status ExplainWhy(const InspectFlags& flags, const targets::Tunable& program, const fusion::Config& config,
                         json* result) {
   const hlo::Instruction* subject = nullptr;
   for (const hlo::Computation* computation : program.program().module().ExecutedComputations()) {
@@ -70,7 +70,8 @@ absl::Status ExplainWhy(const Flags& flags, const targets::Tunable& program, con
 }
 
 // The kernels of a fused module: what each is made of, and how it runs.
-absl::Status ListKernels(const Flags& flags, const targets::Target& target, const hlo::Module& fused, json* result) {
+absl::Status ListKernels(const InspectFlags& flags, const targets::Target& target, const hlo::Module& fused,
+                         json* result) {
   std::vector<fusion::KernelCount> counts;
   SMELT_ASSIGN_OR_RETURN(const std::vector<fusion::Kernel> kernels, fusion::ExtractKernels(fused, &counts));
   int64_t total = 0;
@@ -108,7 +109,7 @@ absl::Status ListKernels(const Flags& flags, const targets::Target& target, cons
   return absl::OkStatus();
 }
 
-absl::StatusOr<fusion::Kernel> FindKernel(const Flags& flags, std::vector<fusion::Kernel> kernels) {
+absl::StatusOr<fusion::Kernel> FindKernel(const InspectFlags& flags, std::vector<fusion::Kernel> kernels) {
   for (fusion::Kernel& kernel : kernels) {
     if (kernel.name == flags.kernel) return std::move(kernel);
   }
@@ -117,7 +118,7 @@ absl::StatusOr<fusion::Kernel> FindKernel(const Flags& flags, std::vector<fusion
 }
 
 // The schedules of the kernel that --kernel names, or of all, as a file and nothing else.
-absl::Status PrintSchedules(const Flags& flags, const targets::Target& target, const hlo::Module& fused) {
+absl::Status PrintSchedules(const InspectFlags& flags, const targets::Target& target, const hlo::Module& fused) {
   SMELT_ASSIGN_OR_RETURN(std::vector<fusion::Kernel> kernels, fusion::ExtractKernels(fused));
   if (!flags.kernel.empty()) {
     SMELT_ASSIGN_OR_RETURN(fusion::Kernel kernel, FindKernel(flags, std::move(kernels)));
@@ -130,7 +131,8 @@ absl::Status PrintSchedules(const Flags& flags, const targets::Target& target, c
 }
 
 // One kernel the whole way down: HLO, schedule, loop IR, assembler.
-absl::Status ShowKernel(const Flags& flags, const targets::Target& target, const hlo::Module& fused, json* result) {
+absl::Status ShowKernel(const InspectFlags& flags, const targets::Target& target, const hlo::Module& fused,
+                        json* result) {
   SMELT_ASSIGN_OR_RETURN(std::vector<fusion::Kernel> kernels, fusion::ExtractKernels(fused));
   SMELT_ASSIGN_OR_RETURN(const fusion::Kernel found, FindKernel(flags, std::move(kernels)));
   std::string way = flags.tile;
@@ -153,7 +155,7 @@ absl::Status ShowKernel(const Flags& flags, const targets::Target& target, const
   return absl::OkStatus();
 }
 
-absl::Status Inspect(const Flags& flags) {
+absl::Status Inspect(const InspectFlags& flags) {
   if (flags.print_schedules) {
     SMELT_ASSIGN_OR_RETURN(const OpenedProgram program,
                            OpenProgram(flags.target, flags.module, flags.FusionOr("priority")));
@@ -218,28 +220,29 @@ absl::Status Inspect(const Flags& flags) {
 
 }  // namespace
 
-Action AddInspect(CLI::App& app) {
-  auto flags = std::make_shared<Flags>();
-  app.add_option("MODULE", flags->module, "HLO text or proto, or StableHLO, by its extension")->required();
-  AddFusionFlag(app, &flags->fusion);
-  app.add_flag("--kernels", flags->kernels,
-               "List the kernels, which of them are native operations, and which the evaluator runs and why");
-  app.add_option("--why", flags->why,
-                 "Say for each neighbour of this instruction whether they share a kernel, and which rule forbids it");
-  app.add_option("--kernel", flags->kernel, "Show one kernel the whole way down: HLO, schedule, loop IR, assembler");
-  app.add_option("--tile", flags->tile,
-                 "With --kernel: under this tile, as `smelt rank` prints them, this algorithm (winograd4, "
-                 "winograd4:1x2x14x64), or this configuration");
-  CLI::Option* schedule =
-      app.add_option("--schedule", flags->schedule,
-                     "Print the kernels' schedules (of --kernel, or all) as a file and nothing else; with --kernel and "
-                     "=FILE: show the kernel under its schedule of that file")
-          ->expected(0, 1);
-  AddTargetFlags(app, &flags->target);
-  app.add_flag("--no-verify", flags->no_verify, "Only read the module, without verifying it");
-  app.add_flag("--json", flags->json, "Machine-readable result on standard output");
+Action AddInspect(Arguments& arguments) {
+  auto flags = std::make_shared<InspectFlags>();
+  arguments.Add("MODULE", flags->module, "HLO text or proto, or StableHLO, by its extension").Required();
+  AddFusionFlag(arguments, &flags->fusion);
+  arguments.AddFlag("--kernels", flags->kernels,
+                    "List the kernels, which of them are native operations, and which the evaluator runs and why");
+  arguments.Add("--why", flags->why,
+                "Say for each neighbour of this instruction whether they share a kernel, and which rule forbids it");
+  arguments.Add("--kernel", flags->kernel, "Show one kernel the whole way down: HLO, schedule, loop IR, assembler");
+  arguments.Add("--tile", flags->tile,
+                "With --kernel: under this tile, as `smelt rank` prints them, this algorithm (winograd4, "
+                "winograd4:1x2x14x64), or this configuration");
+  const Argument schedule =
+      arguments
+          .Add("--schedule", flags->schedule,
+               "Print the kernels' schedules (of --kernel, or all) as a file and nothing else; with --kernel and "
+               "=FILE: show the kernel under its schedule of that file")
+          .Expects(0, 1);
+  AddTargetFlags(arguments, &flags->target);
+  arguments.AddFlag("--no-verify", flags->no_verify, "Only read the module, without verifying it");
+  arguments.AddFlag("--json", flags->json, "Machine-readable result on standard output");
   return [flags, schedule]() -> absl::Status {
-    flags->print_schedules = schedule->count() > 0 && flags->schedule.empty();
+    flags->print_schedules = schedule.Given() && flags->schedule.empty();
     SMELT_ASSIGN_OR_RETURN(flags->module, ModuleFile(flags->module, flags->target.flags[kPythonFlag]));
     return Inspect(*flags);
   };

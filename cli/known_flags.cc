@@ -11,13 +11,14 @@
 
 namespace smelt::cli {
 
-void AddKnownFlags(CLI::App& app, KnownFlags* flags) {
-  app.add_option("--constant", flags->constants,
-                 "Parameters that keep their values from run to run, by name or number, or all-but:x,y: what follows "
-                 "from them alone is computed once")
-      ->delimiter(',');
-  app.add_option("--weights", flags->weights,
-                 "Safetensors file with values of such parameters, as in.K or by the parameters' names");
+void AddKnownFlags(Arguments& arguments, KnownFlags* flags) {
+  arguments
+      .Add("--constant", flags->constants,
+           "Parameters that keep their values from run to run, by name or number, or all-but:x,y: what follows "
+           "from them alone is computed once")
+      .SplitAt(',');
+  arguments.Add("--weights", flags->weights,
+                "Safetensors file with values of such parameters, as in.K or by the parameters' names");
 }
 
 std::vector<hlo::Literal> KnownInputs::WithWeights(std::vector<hlo::Literal> inputs) const {

@@ -1,15 +1,15 @@
 // --constant and --weights: parameters whose values are known before the program runs.
 //
 //   KnownFlags flags;
-//   AddKnownFlags(app, &flags);
+//   AddKnownFlags(arguments, &flags);
 //   absl::StatusOr<KnownInputs> known = ReadKnown(flags, "model.hlo");
 #pragma once
 
 #include <string>
 #include <vector>
 
-#include "CLI/CLI.hpp"
 #include "absl/status/statusor.h"
+#include "cli/words/arguments.h"
 #include "hlo/literal.h"
 #include "hlo/quantize/weight_parameters.h"
 #include "machine/target_id.h"
@@ -23,7 +23,7 @@ struct KnownFlags {
   bool given() const { return !weights.empty() || !constants.empty(); }
 };
 
-void AddKnownFlags(CLI::App& app, KnownFlags* flags);
+void AddKnownFlags(Arguments& arguments, KnownFlags* flags);
 
 struct KnownInputs {
   targets::KnownProgram program;

@@ -64,12 +64,12 @@ void WaitForTheEnd(double seconds) {
 
 }  // namespace
 
-void AddLimits(CLI::App& app, Limits& limits) {
-  app.add_option("--memory-limit", limits.memory_bytes,
-                 "Memory that may be used, in bytes or as 500M, 4G; more is an error")
-      ->transform(CLI::AsSizeValue(false));
-  app.add_option("--time-limit", limits.seconds, "Seconds after which the tool gives up with an error")
-      ->check(CLI::Range(1e-3, 1e9));
+void AddLimits(Arguments& arguments, Limits& limits) {
+  arguments
+      .Add("--memory-limit", limits.memory_bytes, "Memory that may be used, in bytes or as 500M, 4G; more is an error")
+      .Size();
+  arguments.Add("--time-limit", limits.seconds, "Seconds after which the tool gives up with an error")
+      .Between(1e-3, 1e9);
 }
 
 void Impose(const Limits& limits, std::string_view verb) {

@@ -2,7 +2,7 @@
 // ends with exit code 1; files that it was writing are then as they were before.
 //
 //   auto limits = std::make_shared<Limits>();
-//   AddLimits(app, *limits);
+//   AddLimits(arguments, *limits);
 //   ...
 //   Impose(*limits, "run");   // once, before the work
 #pragma once
@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "CLI/CLI.hpp"
+#include "cli/words/arguments.h"
 
 namespace smelt::cli {
 
@@ -19,7 +19,7 @@ struct Limits {
   double seconds = 0;         // of wall-clock time; 0: no limit
 };
 
-void AddLimits(CLI::App& app, Limits& limits);
+void AddLimits(Arguments& arguments, Limits& limits);
 
 // From now on. Memory: what says where it needs too much says so itself (the evaluator names the instruction); any
 // other allocation that fails ends the process. Also without a limit, running out of memory is an error and no abort.

@@ -67,30 +67,29 @@ std::string Version() {
                       cpu::DetectTarget(/*measure=*/false).ToString());
 }
 
+// What a verb takes: its limits, where it has them, and then its own.
+Action Declare(const Verb& verb, Arguments& arguments) {
+  auto limits = std::make_shared<Limits>();
+  if (verb.limited) AddLimits(arguments, *limits);
+  return [&verb, limits, action = verb.add(arguments)] {
+    Impose(*limits, verb.name);
+    return action();
+  };
+}
+
 int Smelt(int argc, char** argv) {
-  CLI::App app("Smelt: fusion autotuner and performance predictor for XLA HLO programs", "smelt");
-  app.require_subcommand(1);
-  app.set_version_flag("-V,--version", Version, "Version, compiler and the target that this machine is");
-  app.get_formatter()->label("SUBCOMMAND", "VERB [...]");
-  app.footer("`smelt help VERB` explains a verb and its flags, with an example.");
-  Action chosen;
+  CommandLine line("smelt", "Smelt: fusion autotuner and performance predictor for XLA HLO programs",
+                   "`smelt help VERB` explains a verb and its flags, with an example.");
+  line.AddVersion("-V,--version", Version, "Version, compiler and the target that this machine is");
   for (const Verb& verb : kVerbs) {
-    CLI::App* sub = app.add_subcommand(std::string(verb.name), std::string(verb.summary));
-    sub->group(kUses[static_cast<int>(verb.use)]);
-    sub->footer(absl::StrCat("Example:\n  ", std::string(verb.example)));
-    auto limits = std::make_shared<Limits>();
-    if (verb.limited) AddLimits(*sub, *limits);
-    sub->callback([&chosen, &verb, limits, action = verb.add(*sub)] {
-      chosen = [&verb, limits, action] {
-        Impose(*limits, verb.name);
-        return action();
-      };
-    });
-    CheckNumbers(*sub);
+    line.AddVerb({.name = std::string(verb.name),
+                  .summary = std::string(verb.summary),
+                  .heading = kUses[static_cast<int>(verb.use)],
+                  .example = std::string(verb.example)},
+                 [&verb](Arguments& arguments) { return Declare(verb, arguments); });
   }
-  CLI::App* worker = app.add_subcommand("measure-worker", "")->group("");
-  worker->callback([&chosen, action = AddMeasureWorker(*worker)] { chosen = action; });
-  return Main(app, chosen, argc, argv);
+  line.AddVerb({.name = "measure-worker"}, AddMeasureWorker);
+  return Main(line, argc, argv);
 }
 
 }  // namespace

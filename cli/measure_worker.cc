@@ -8,13 +8,13 @@
 
 namespace smelt::cli {
 
-Action AddMeasureWorker(CLI::App& app) {
+Action AddMeasureWorker(Arguments& arguments) {
   struct Flags {
     std::string target = "cpu", cache;
   };
   auto flags = std::make_shared<Flags>();
-  app.add_option("--target", flags->target);
-  app.add_option("--cache", flags->cache);
+  arguments.Add("--target", flags->target);
+  arguments.Add("--cache", flags->cache);
   return [flags]() -> absl::Status {
     const auto kind = targets::Kinds().find(machine::TargetId::Parse(flags->target).kind);
     if (kind == targets::Kinds().end() || kind->second.serve == nullptr)

@@ -289,7 +289,7 @@ absl::Status Opcodes() {
 
 }  // namespace
 
-Action AddOpcodes(CLI::App&) {
+Action AddOpcodes(Arguments&) {
   return [] { return Opcodes(); };
 }
 

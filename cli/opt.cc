@@ -18,7 +18,7 @@
 namespace smelt::cli {
 namespace {
 
-struct Flags {
+struct OptFlags {
   std::string module, passes = "none", fusion, output;
   bool no_verify = false, dump = false, list = false;
   TargetFlags target;
@@ -37,7 +37,7 @@ absl::Status ListPasses() {
 }
 
 // Fused as the target takes it.
-absl::Status Fuse(const Flags& flags, std::unique_ptr<hlo::Module> module) {
+absl::Status Fuse(const OptFlags& flags, std::unique_ptr<hlo::Module> module) {
   SMELT_ASSIGN_OR_RETURN(const machine::TargetId id, ReadTargetId(flags.target));
   SMELT_RETURN_IF_ERROR(CheckFusionOf(id, flags.fusion));
   SMELT_ASSIGN_OR_RETURN(const std::unique_ptr<targets::Target> target, OpenTarget(flags.target, {}));
@@ -49,7 +49,7 @@ absl::Status Fuse(const Flags& flags, std::unique_ptr<hlo::Module> module) {
   return Write(flags.output, *program->Fused(trial));
 }
 
-absl::Status Opt(const Flags& flags) {
+absl::Status Opt(const OptFlags& flags) {
   if (flags.list) return ListPasses();
   if (flags.module.empty()) return UsageError("smelt opt: MODULE is required, or --list-passes");
   SMELT_ASSIGN_OR_RETURN(std::unique_ptr<hlo::Module> module, hlo::ReadModuleFile(flags.module, !flags.no_verify));
@@ -73,20 +73,20 @@ absl::Status Opt(const Flags& flags) {
 
 }  // namespace
 
-Action AddOpt(CLI::App& app) {
-  auto flags = std::make_shared<Flags>();
-  app.add_option("MODULE", flags->module, "HLO text or proto, or StableHLO, by its extension");
-  app.add_option("--passes", flags->passes, "default, none, or names separated by commas (--list-passes)")
-      ->capture_default_str();
-  AddFusionFlag(app, &flags->fusion);
-  app.add_option(kOutputFlag, flags->output,
-                 "File to write, its form by the extension (.hlo, .pb, .pbtxt, with .gz or .zst); standard output as "
-                 "text without it");
-  AddTargetFlags(app, &flags->target);
-  app.add_flag("--no-verify", flags->no_verify, "Accept a module that the verifier would refuse");
-  app.add_flag("--print-after-all", flags->dump,
-               "Print the module to standard error before the first pass and after each that changed it");
-  app.add_flag("--list-passes", flags->list, "List the passes and why each exists");
+Action AddOpt(Arguments& arguments) {
+  auto flags = std::make_shared<OptFlags>();
+  arguments.Add("MODULE", flags->module, "HLO text or proto, or StableHLO, by its extension");
+  arguments.Add("--passes", flags->passes, "default, none, or names separated by commas (--list-passes)")
+      .ShowsDefault();
+  AddFusionFlag(arguments, &flags->fusion);
+  arguments.Add(kOutputFlag, flags->output,
+                "File to write, its form by the extension (.hlo, .pb, .pbtxt, with .gz or .zst); standard output as "
+                "text without it");
+  AddTargetFlags(arguments, &flags->target);
+  arguments.AddFlag("--no-verify", flags->no_verify, "Accept a module that the verifier would refuse");
+  arguments.AddFlag("--print-after-all", flags->dump,
+                    "Print the module to standard error before the first pass and after each that changed it");
+  arguments.AddFlag("--list-passes", flags->list, "List the passes and why each exists");
   return [flags]() -> absl::Status {
     SMELT_ASSIGN_OR_RETURN(flags->module, ModuleFile(flags->module, flags->target.flags[kPythonFlag]));
     return Opt(*flags);

@@ -24,7 +24,7 @@
 namespace smelt::cli {
 namespace {
 
-struct Flags {
+struct PredictFlags {
   std::string module, model, fusion = "priority";
   bool json = false;
   bool fusion_given = false, target_given = false;  // on the command line
@@ -37,7 +37,7 @@ struct Subject {
   std::unique_ptr<gnn::Predictor> predictor;
 };
 
-absl::StatusOr<Subject> OnATarget(const Flags& flags) {
+absl::StatusOr<Subject> OnATarget(const PredictFlags& flags) {
   SMELT_ASSIGN_OR_RETURN(const OpenedProgram program, OpenProgram(flags.target, flags.module, flags.fusion));
   Subject subject;
   SMELT_ASSIGN_OR_RETURN(subject.predictor, OpenPredictor(flags.model, *program.target));
@@ -55,7 +55,7 @@ std::string ForeignTarget(const std::string& path) {
 }
 
 // Kernels of a compiler that is not here are those that it made: its program is taken as it stands.
-absl::StatusOr<Subject> AsItStands(const Flags& flags, const std::string& target) {
+absl::StatusOr<Subject> AsItStands(const PredictFlags& flags, const std::string& target) {
   if (flags.fusion_given && flags.fusion != "given") {
     return UsageError(absl::StrCat("--fusion=", flags.fusion, ": no code is made here for `", target, "`, which ",
                                    flags.model,
@@ -69,7 +69,7 @@ absl::StatusOr<Subject> AsItStands(const Flags& flags, const std::string& target
   return subject;
 }
 
-absl::Status Predict(const Flags& flags) {
+absl::Status Predict(const PredictFlags& flags) {
   const std::string foreign = flags.target_given ? "" : ForeignTarget(flags.model);
   SMELT_ASSIGN_OR_RETURN(const Subject subject, foreign.empty() ? OnATarget(flags) : AsItStands(flags, foreign));
   gnn::Predictor* const predictor = subject.predictor.get();
@@ -126,17 +126,17 @@ absl::Status Predict(const Flags& flags) {
 
 }  // namespace
 
-Action AddPredict(CLI::App& app) {
-  auto flags = std::make_shared<Flags>();
-  app.add_option("MODULE", flags->module, "HLO text")->required();
-  app.add_option("--model", flags->model, kModelHelp);
-  AddFusionFlag(app, &flags->fusion);
-  AddTargetFlags(app, &flags->target);
-  app.add_flag("--json", flags->json, "Machine-readable result on standard output");
-  const CLI::Option *fusion = app.get_option("--fusion"), *target = app.get_option("--target");
+Action AddPredict(Arguments& arguments) {
+  auto flags = std::make_shared<PredictFlags>();
+  arguments.Add("MODULE", flags->module, "HLO text").Required();
+  arguments.Add("--model", flags->model, kModelHelp);
+  AddFusionFlag(arguments, &flags->fusion);
+  AddTargetFlags(arguments, &flags->target);
+  arguments.AddFlag("--json", flags->json, "Machine-readable result on standard output");
+  const Argument fusion = arguments.Get("--fusion"), target = arguments.Get("--target");
   return [flags, fusion, target] {
-    flags->fusion_given = fusion->count() > 0;
-    flags->target_given = target->count() > 0;
+    flags->fusion_given = fusion.Given();
+    flags->target_given = target.Given();
     return Predict(*flags);
   };
 }

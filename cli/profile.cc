@@ -18,7 +18,7 @@
 namespace smelt::cli {
 namespace {
 
-struct Flags {
+struct ProfileFlags {
   std::vector<std::string> modules;
   tuner::ProfileOptions profile;
   std::string task = "fusion", shard, cache;
@@ -26,7 +26,7 @@ struct Flags {
   TargetFlags target;
 };
 
-absl::Status Profile(Flags& flags) {
+absl::Status Profile(ProfileFlags& flags) {
   Interrupt interrupt;
   tuner::ProfileOptions& options = flags.profile;
   options.task = flags.task == "tile" ? tuner::ProfileTask::kTile : tuner::ProfileTask::kFusion;
@@ -81,39 +81,37 @@ absl::Status Profile(Flags& flags) {
 
 }  // namespace
 
-Action AddProfile(CLI::App& app) {
-  auto flags = std::make_shared<Flags>();
+Action AddProfile(Arguments& arguments) {
+  auto flags = std::make_shared<ProfileFlags>();
   tuner::ProfileOptions& options = flags->profile;
-  app.add_option("MODULES", flags->modules, "HLO texts")->required();
-  app.add_option(kOutputFlag, options.output, "Corpus folder; continued when it exists")->required();
-  app.add_option("--task", flags->task,
-                 "fusion: kernels of many configurations; tile: many tiles of the default's kernels")
-      ->check(CLI::IsMember({"fusion", "tile"}))
-      ->capture_default_str();
-  app.add_option("--configs", options.configurations, "Random configurations of each program")
-      ->check(CLI::Range(0, 1000000))
-      ->capture_default_str();
-  app.add_option("--kernels", options.kernels_per_program, "At most so many kernels of each program: a sample of all")
-      ->check(CLI::Range(1, 100000000))
-      ->capture_default_str();
-  app.add_option("--variants", options.variants, "Share of them in other sizes than the program's")
-      ->check(CLI::Range(0.0, 0.9))
-      ->capture_default_str();
-  app.add_option("--visits", options.visits, "Visits to each kernel, each in a process of its own")
-      ->check(CLI::Range(1, 100))
-      ->capture_default_str();
-  app.add_option("--tiles", options.tiles, "Tiles of each kernel")->check(CLI::Range(2, 500000))->capture_default_str();
-  app.add_option("--seconds-per-program", options.seconds_per_program, "No further kernel of a program after so long")
-      ->check(Positive())
-      ->capture_default_str();
-  app.add_option("--repeats", options.policy.repeats, "Samples of each kernel")
-      ->check(CLI::Range(3, 1000))
-      ->capture_default_str();
-  app.add_option("--seed", options.seed, "Seed of the configurations")->capture_default_str();
-  app.add_option("--shard", flags->shard, "I/N: only every N-th program, beginning with the I-th");
-  AddTargetFlags(app, &flags->target);
-  app.add_option("--cache", flags->cache, "Kernel cache folder; by default $SMELT_CACHE or ~/.cache/smelt");
-  app.add_flag("--json", flags->json, "Machine-readable summary on standard output");
+  arguments.Add("MODULES", flags->modules, "HLO texts").Required();
+  arguments.Add(kOutputFlag, options.output, "Corpus folder; continued when it exists").Required();
+  arguments
+      .Add("--task", flags->task, "fusion: kernels of many configurations; tile: many tiles of the default's kernels")
+      .OneOf({"fusion", "tile"})
+      .ShowsDefault();
+  arguments.Add("--configs", options.configurations, "Random configurations of each program")
+      .Between(0, 1000000)
+      .ShowsDefault();
+  arguments.Add("--kernels", options.kernels_per_program, "At most so many kernels of each program: a sample of all")
+      .Between(1, 100000000)
+      .ShowsDefault();
+  arguments.Add("--variants", options.variants, "Share of them in other sizes than the program's")
+      .Between(0.0, 0.9)
+      .ShowsDefault();
+  arguments.Add("--visits", options.visits, "Visits to each kernel, each in a process of its own")
+      .Between(1, 100)
+      .ShowsDefault();
+  arguments.Add("--tiles", options.tiles, "Tiles of each kernel").Between(2, 500000).ShowsDefault();
+  arguments.Add("--seconds-per-program", options.seconds_per_program, "No further kernel of a program after so long")
+      .Positive()
+      .ShowsDefault();
+  arguments.Add("--repeats", options.policy.repeats, "Samples of each kernel").Between(3, 1000).ShowsDefault();
+  arguments.Add("--seed", options.seed, "Seed of the configurations").ShowsDefault();
+  arguments.Add("--shard", flags->shard, "I/N: only every N-th program, beginning with the I-th");
+  AddTargetFlags(arguments, &flags->target);
+  arguments.Add("--cache", flags->cache, "Kernel cache folder; by default $SMELT_CACHE or ~/.cache/smelt");
+  arguments.AddFlag("--json", flags->json, "Machine-readable summary on standard output");
   return [flags] { return Profile(*flags); };
 }
 

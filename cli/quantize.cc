@@ -46,7 +46,7 @@ namespace quantize = hlo::quantize;
 using nlohmann::json;
 using Samples = std::vector<std::vector<hlo::Literal>>;
 
-struct Flags {
+struct QuantizeFlags {
   std::string module, weights, activations, inputs = "8", tests, golden, calibration = "max", keep_float, output,
                                             engine = "compiled", partition;
   double percentile = 99.99;
@@ -216,7 +216,7 @@ std::string ToText(const std::vector<PlacedKernel>& kernels) {
   return text;
 }
 
-absl::Status Quantize(const Flags& flags) {
+absl::Status Quantize(const QuantizeFlags& flags) {
   Interrupt interrupt;
   SMELT_ASSIGN_OR_RETURN(const std::unique_ptr<hlo::Module> module, hlo::ReadModuleFile(flags.module));
   WarnOfElidedConstants(*module, flags.module);
@@ -287,50 +287,50 @@ absl::Status Quantize(const Flags& flags) {
 
 }  // namespace
 
-Action AddQuantize(CLI::App& app) {
-  auto flags = std::make_shared<Flags>();
-  app.add_option("MODULE", flags->module, "HLO text or proto, or StableHLO, by its extension")->required();
-  CLI::Option* weights = app.add_option("--weights", flags->weights,
-                                        "Safetensors file with the weights, named in.K or as their parameters are");
-  app.add_option("--activations", flags->activations,
-                 "Names or numbers, with commas, of the parameters that are inputs; all others are weights. Without "
-                 "this and --weights they are told by name or use")
-      ->excludes(weights);
-  app.add_option("--inputs", flags->inputs,
-                 "What to calibrate on: a number of random inputs, a safetensors file as `run --inputs` takes it, or a "
-                 "folder of such files; weights need not be in them")
-      ->capture_default_str();
-  app.add_option("--test-inputs", flags->tests, "What to report errors on, as --inputs; without it the same inputs");
-  app.add_option("--seed", flags->seed, "Number of the first random input")
-      ->check(NotNegative())
-      ->capture_default_str();
-  app.add_option("--golden", flags->golden, "Golden file whose ranges random inputs and weights have");
-  app.add_option("--calibration", flags->calibration,
-                 "The range of activations: max (nothing is cut off) or percentile")
-      ->check(CLI::IsMember({"max", "percentile"}))
-      ->capture_default_str();
-  app.add_option("--percentile", flags->percentile, "Percent of the magnitudes that --calibration=percentile keeps")
-      ->check(CLI::Range(50.0, 100.0))
-      ->capture_default_str();
-  app.add_option("--keep-float", flags->keep_float, "Convolutions and dots that stay float, by name, with commas");
-  app.add_flag("--drop-weights", flags->drop,
-               "Leave out parameters that nothing reads any more, and number the others anew");
-  app.add_option(kOutputFlag, flags->output,
-                 "File to write, its form by the extension (.hlo, .pb, .pbtxt, with .gz or .zst); nothing is written "
-                 "without it");
-  app.add_option("--engine", flags->engine, "What runs the programs: compiled or evaluator")
-      ->check(CLI::IsMember({"compiled", "evaluator"}))
-      ->capture_default_str();
-  app.add_option("--threads", flags->threads, "Threads of compiled programs")->check(CLI::Range(0, 1024));
-  app.add_flag("--all", flags->all, "List every instruction, and not only what stays float by opcode");
-  CLI::Option* partition = app.add_option(
-      "--partition", flags->partition,
-      "Show too where each kernel of the result runs on a target with an accelerator, as inspect --kernels "
-      "does; without a name on vdla:pynq");
-  partition->expected(0, 1);
-  app.add_flag("--json", flags->as_json, "Machine-readable result on standard output");
+Action AddQuantize(Arguments& arguments) {
+  auto flags = std::make_shared<QuantizeFlags>();
+  arguments.Add("MODULE", flags->module, "HLO text or proto, or StableHLO, by its extension").Required();
+  const Argument weights = arguments.Add("--weights", flags->weights,
+                                         "Safetensors file with the weights, named in.K or as their parameters are");
+  arguments
+      .Add("--activations", flags->activations,
+           "Names or numbers, with commas, of the parameters that are inputs; all others are weights. Without "
+           "this and --weights they are told by name or use")
+      .Excludes(weights);
+  arguments
+      .Add("--inputs", flags->inputs,
+           "What to calibrate on: a number of random inputs, a safetensors file as `run --inputs` takes it, or a "
+           "folder of such files; weights need not be in them")
+      .ShowsDefault();
+  arguments.Add("--test-inputs", flags->tests, "What to report errors on, as --inputs; without it the same inputs");
+  arguments.Add("--seed", flags->seed, "Number of the first random input").NotNegative().ShowsDefault();
+  arguments.Add("--golden", flags->golden, "Golden file whose ranges random inputs and weights have");
+  arguments.Add("--calibration", flags->calibration, "The range of activations: max (nothing is cut off) or percentile")
+      .OneOf({"max", "percentile"})
+      .ShowsDefault();
+  arguments.Add("--percentile", flags->percentile, "Percent of the magnitudes that --calibration=percentile keeps")
+      .Between(50.0, 100.0)
+      .ShowsDefault();
+  arguments.Add("--keep-float", flags->keep_float, "Convolutions and dots that stay float, by name, with commas");
+  arguments.AddFlag("--drop-weights", flags->drop,
+                    "Leave out parameters that nothing reads any more, and number the others anew");
+  arguments.Add(kOutputFlag, flags->output,
+                "File to write, its form by the extension (.hlo, .pb, .pbtxt, with .gz or .zst); nothing is written "
+                "without it");
+  arguments.Add("--engine", flags->engine, "What runs the programs: compiled or evaluator")
+      .OneOf({"compiled", "evaluator"})
+      .ShowsDefault();
+  arguments.Add("--threads", flags->threads, "Threads of compiled programs").Between(0, 1024);
+  arguments.AddFlag("--all", flags->all, "List every instruction, and not only what stays float by opcode");
+  const Argument partition =
+      arguments
+          .Add("--partition", flags->partition,
+               "Show too where each kernel of the result runs on a target with an accelerator, as inspect --kernels "
+               "does; without a name on vdla:pynq")
+          .Expects(0, 1);
+  arguments.AddFlag("--json", flags->as_json, "Machine-readable result on standard output");
   return [flags, partition]() -> absl::Status {
-    if (partition->count() > 0 && flags->partition.empty()) flags->partition = "vdla:pynq";
+    if (partition.Given() && flags->partition.empty()) flags->partition = "vdla:pynq";
     SMELT_ASSIGN_OR_RETURN(flags->module, ModuleFile(flags->module, ""));
     return Quantize(*flags);
   };

@@ -17,14 +17,14 @@
 namespace smelt::cli {
 namespace {
 
-struct Flags {
+struct RankFlags {
   std::string module, model, fusion = "given", kernel;
   int64_t top = 10, limit = 1000;
   bool json = false;
   TargetFlags target;
 };
 
-absl::Status Rank(const Flags& flags) {
+absl::Status Rank(const RankFlags& flags) {
   SMELT_ASSIGN_OR_RETURN(const OpenedProgram program, OpenProgram(flags.target, flags.module, flags.fusion));
   if (!program.target->HasTiles()) {
     return UsageError(absl::StrCat("kernels of --target=", program.target->id().kind, " have no tiles to rank"));
@@ -65,21 +65,19 @@ absl::Status Rank(const Flags& flags) {
 
 }  // namespace
 
-Action AddRank(CLI::App& app) {
-  auto flags = std::make_shared<Flags>();
-  app.add_option("KERNEL", flags->module, "HLO text of a kernel, or of a program whose kernels are ranked one by one")
-      ->required();
-  app.add_option("--model", flags->model, kModelHelp);
-  AddFusionFlag(app, &flags->fusion);
-  app.add_option("--kernel", flags->kernel, "Only the kernel of this name");
-  app.add_option("--top", flags->top, "Tiles to show of each kernel")
-      ->check(CLI::Range(1, 1000000))
-      ->capture_default_str();
-  app.add_option("--limit", flags->limit, "Tiles to rank of each kernel, spread evenly where there are more")
-      ->check(CLI::Range(2, 500000))
-      ->capture_default_str();
-  AddTargetFlags(app, &flags->target);
-  app.add_flag("--json", flags->json, "Machine-readable result on standard output");
+Action AddRank(Arguments& arguments) {
+  auto flags = std::make_shared<RankFlags>();
+  arguments.Add("KERNEL", flags->module, "HLO text of a kernel, or of a program whose kernels are ranked one by one")
+      .Required();
+  arguments.Add("--model", flags->model, kModelHelp);
+  AddFusionFlag(arguments, &flags->fusion);
+  arguments.Add("--kernel", flags->kernel, "Only the kernel of this name");
+  arguments.Add("--top", flags->top, "Tiles to show of each kernel").Between(1, 1000000).ShowsDefault();
+  arguments.Add("--limit", flags->limit, "Tiles to rank of each kernel, spread evenly where there are more")
+      .Between(2, 500000)
+      .ShowsDefault();
+  AddTargetFlags(arguments, &flags->target);
+  arguments.AddFlag("--json", flags->json, "Machine-readable result on standard output");
   return [flags] { return Rank(*flags); };
 }
 

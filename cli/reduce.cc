@@ -23,7 +23,7 @@
 namespace smelt::cli {
 namespace {
 
-struct Flags {
+struct ReduceFlags {
   std::string module, output, exit = "same";
   std::vector<std::string> command;
   double timeout = 60, seconds = 0;
@@ -39,7 +39,7 @@ int StatusOf(const fuzz::ChildOutcome& outcome) {
 // The command on a candidate, which is written to a file of its own.
 class Command {
  public:
-  Command(const Flags& flags, const Interrupt& interrupt)
+  Command(const ReduceFlags& flags, const Interrupt& interrupt)
       : flags_(flags), interrupt_(interrupt), file_(absl::StrCat(flags.output, ".candidate.hlo")) {}
   ~Command() {
     std::error_code ignored;
@@ -72,12 +72,12 @@ class Command {
   }
 
  private:
-  const Flags& flags_;
+  const ReduceFlags& flags_;
   const Interrupt& interrupt_;
   std::string file_;
 };
 
-absl::Status Reduce(const Flags& flags) {
+absl::Status Reduce(const ReduceFlags& flags) {
   Interrupt interrupt;
   SMELT_ASSIGN_OR_RETURN(const std::unique_ptr<hlo::Module> module, hlo::ReadModuleFile(flags.module));
   Command command(flags, interrupt);
@@ -123,23 +123,22 @@ absl::Status Reduce(const Flags& flags) {
 
 }  // namespace
 
-Action AddReduce(CLI::App& app) {
-  auto flags = std::make_shared<Flags>();
-  app.add_option("MODULE", flags->module, "HLO text on which the command fails")->required();
-  app.add_option("COMMAND", flags->command,
-                 "After `--`: the command and its words; {} stands for the candidate's file, which else comes last")
-      ->required();
-  app.add_option(kOutputFlag, flags->output, "The smallest module so far; kept after Ctrl-C too")->required();
-  app.add_option("--exit", flags->exit, "Which failure to keep: same (as on MODULE), any, or a status from 1 to 255")
-      ->check(CLI::IsMember({"same", "any"}) | CLI::Range(1, 255))
-      ->capture_default_str();
-  app.add_option("--timeout", flags->timeout, "Seconds for one run of the command; more counts as a status of its own")
-      ->check(Positive())
-      ->capture_default_str();
-  app.add_option("--time", flags->seconds, "Seconds for the whole reduction; 0: no limit")
-      ->check(NotNegative())
-      ->capture_default_str();
-  app.add_flag("--quiet", flags->quiet, "No progress line");
+Action AddReduce(Arguments& arguments) {
+  auto flags = std::make_shared<ReduceFlags>();
+  arguments.Add("MODULE", flags->module, "HLO text on which the command fails").Required();
+  arguments
+      .Add("COMMAND", flags->command,
+           "After `--`: the command and its words; {} stands for the candidate's file, which else comes last")
+      .Required();
+  arguments.Add(kOutputFlag, flags->output, "The smallest module so far; kept after Ctrl-C too").Required();
+  arguments.Add("--exit", flags->exit, "Which failure to keep: same (as on MODULE), any, or a status from 1 to 255")
+      .OneOfOrBetween({"same", "any"}, 1, 255)
+      .ShowsDefault();
+  arguments.Add("--timeout", flags->timeout, "Seconds for one run of the command; more counts as a status of its own")
+      .Positive()
+      .ShowsDefault();
+  arguments.Add("--time", flags->seconds, "Seconds for the whole reduction; 0: no limit").NotNegative().ShowsDefault();
+  arguments.AddFlag("--quiet", flags->quiet, "No progress line");
   return [flags] { return Reduce(*flags); };
 }
 

@@ -26,7 +26,7 @@
 namespace smelt::cli {
 namespace {
 
-struct Flags {
+struct RunFlags {
   std::string module, engine = "compiled", fusion = "priority", schedule, golden, inputs, outputs;
   bool check = false, no_cache = false, no_library = false;
   KnownFlags known;
@@ -60,7 +60,7 @@ struct Subject {
   }
 };
 
-absl::StatusOr<Subject> Open(const Flags& flags, const Interrupt& interrupt) {
+absl::StatusOr<Subject> Open(const RunFlags& flags, const Interrupt& interrupt) {
   Subject subject;
   if (flags.engine == "evaluator") {
     SMELT_ASSIGN_OR_RETURN(subject.evaluated, hlo::ReadModuleFile(flags.module));
@@ -85,7 +85,7 @@ absl::StatusOr<Subject> Open(const Flags& flags, const Interrupt& interrupt) {
 // The evaluator under the inputs of --check: those that are given, or weights and made ones, or the first kind of made
 // ones that gives finite results.
 absl::StatusOr<std::unique_ptr<measure::Verifier>> Expect(const Subject& subject, std::vector<hlo::Literal>* inputs,
-                                                          const Flags& flags, const Interrupt& interrupt) {
+                                                          const RunFlags& flags, const Interrupt& interrupt) {
   const hlo::Module& module = subject.module();
   std::unique_ptr<measure::Verifier> verifier;
   if (!flags.inputs.empty() || subject.known) {
@@ -114,7 +114,7 @@ absl::StatusOr<std::vector<hlo::OutputComparison>> Compare(measure::Verifier& ve
   return verifier.Comparisons(outputs);
 }
 
-absl::Status Run(const Flags& flags) {
+absl::Status Run(const RunFlags& flags) {
   Interrupt interrupt;
   SMELT_ASSIGN_OR_RETURN(const machine::TargetId id, ReadTargetId(flags.target));
   SMELT_RETURN_IF_ERROR(CheckFusionOf(id, flags.fusion));
@@ -157,28 +157,27 @@ absl::Status Run(const Flags& flags) {
 
 }  // namespace
 
-Action AddRun(CLI::App& app) {
-  auto flags = std::make_shared<Flags>();
-  app.add_option("MODULE", flags->module, "HLO text or proto, or StableHLO, by its extension")->required();
-  app.add_option("--engine", flags->engine, "compiled or evaluator")
-      ->check(CLI::IsMember({"compiled", "evaluator"}))
-      ->capture_default_str();
-  AddFusionFlag(app, &flags->fusion);
-  app.add_option("--schedule", flags->schedule,
-                 "Schedules of some kernels, a file as `smelt inspect --schedule` prints it; the others have theirs");
-  CLI::Option* golden = app.add_option("--golden", flags->golden,
-                                       "Safetensors file with inputs' ranges, outputs and tolerances to compare with");
-  CLI::Option* check = app.add_flag(
-      "--check", flags->check,
-      "Compare the compiled result with the evaluator's; without --inputs under made ones that give finite results");
-  app.add_option("--inputs", flags->inputs, "Safetensors file with tensors in.0, in.1, ... instead of random inputs")
-      ->excludes(golden);
-  app.add_option("--outputs", flags->outputs, "Keep the results in this safetensors file, as out.0, out.1, ...");
-  AddKnownFlags(app, &flags->known);
-  AddTargetFlags(app, &flags->target);
-  app.add_flag("--no-library", flags->no_library, "Without the schedules that `smelt tune --kernel` kept");
-  app.add_flag("--no-cache", flags->no_cache, "Compile afresh, without the kernel cache");
-  check->excludes(golden);
+Action AddRun(Arguments& arguments) {
+  auto flags = std::make_shared<RunFlags>();
+  arguments.Add("MODULE", flags->module, "HLO text or proto, or StableHLO, by its extension").Required();
+  arguments.Add("--engine", flags->engine, "compiled or evaluator").OneOf({"compiled", "evaluator"}).ShowsDefault();
+  AddFusionFlag(arguments, &flags->fusion);
+  arguments.Add("--schedule", flags->schedule,
+                "Schedules of some kernels, a file as `smelt inspect --schedule` prints it; the others have theirs");
+  const Argument golden = arguments.Add("--golden", flags->golden,
+                                        "Safetensors file with inputs' ranges, outputs and tolerances to compare with");
+  arguments
+      .AddFlag(
+          "--check", flags->check,
+          "Compare the compiled result with the evaluator's; without --inputs under made ones that give finite results")
+      .Excludes(golden);
+  arguments.Add("--inputs", flags->inputs, "Safetensors file with tensors in.0, in.1, ... instead of random inputs")
+      .Excludes(golden);
+  arguments.Add("--outputs", flags->outputs, "Keep the results in this safetensors file, as out.0, out.1, ...");
+  AddKnownFlags(arguments, &flags->known);
+  AddTargetFlags(arguments, &flags->target);
+  arguments.AddFlag("--no-library", flags->no_library, "Without the schedules that `smelt tune --kernel` kept");
+  arguments.AddFlag("--no-cache", flags->no_cache, "Compile afresh, without the kernel cache");
   return [flags]() -> absl::Status {
     SMELT_ASSIGN_OR_RETURN(flags->module, ModuleFile(flags->module, flags->target.flags[kPythonFlag]));
     return Run(*flags);

@@ -25,7 +25,7 @@ namespace {
 using vdla::isa::Config;
 using vdla::isa::Program;
 
-struct Flags {
+struct SimFlags {
   std::vector<std::string> programs;
   std::string target, trace, roofline, binary, dram;
   bool functional = false, text = false, no_races = false, json = false;
@@ -61,7 +61,7 @@ absl::Status WriteOutputs(const std::string& prefix, const Program& program, con
 }
 
 // One program; its report is printed, or added to `results`.
-absl::Status Simulate(const Flags& flags, const Program& program, nlohmann::json* results,
+absl::Status Simulate(const SimFlags& flags, const Program& program, nlohmann::json* results,
                       std::vector<sim::RooflinePoint>* points) {
   SMELT_ASSIGN_OR_RETURN(const std::unique_ptr<sim::Machine> machine, sim::Machine::Create(program.config));
   SMELT_RETURN_IF_ERROR(machine->LoadSegments(program));
@@ -89,7 +89,7 @@ absl::Status Simulate(const Flags& flags, const Program& program, nlohmann::json
   return status;
 }
 
-absl::Status Sim(const Flags& flags) {
+absl::Status Sim(const SimFlags& flags) {
   if (!flags.trace.empty() && flags.programs.size() > 1) return UsageError("--trace takes one program");
   if (!flags.trace.empty() && flags.functional) return UsageError("--trace needs time, and --functional has none");
   if (!flags.binary.empty() && flags.programs.size() > 1) return UsageError("--out takes one program");
@@ -118,20 +118,20 @@ absl::Status Sim(const Flags& flags) {
 
 }  // namespace
 
-Action AddSim(CLI::App& app) {
-  auto flags = std::make_shared<Flags>();
-  app.add_option("PROGRAM", flags->programs, "Programs of VDLA, binary or text (docs/vdla.md)")->required();
-  app.add_option("--target", flags->target,
-                 "Simulate another machine than the program's own: vdla:pynq, vdla:big or vdla:FILE.json");
-  app.add_flag("--functional", flags->functional, "Results alone, without time");
-  app.add_option("--trace", flags->trace, "Write what each unit did when, for chrome://tracing or Perfetto");
-  app.add_option("--roofline", flags->roofline, "Write a roofline with a point for each program, as SVG");
-  app.add_option("--dram", flags->dram, "Write each output of the program to the file PREFIX.NAME");
-  app.add_flag("--no-races", flags->no_races, "Do not look for accesses that no token orders");
-  app.add_option("--max-cycles", flags->max_cycles, "End with an error after so many cycles")->check(Positive());
-  app.add_flag("--text", flags->text, "Print the programs as text instead of running them");
-  app.add_option(kOutputFlag, flags->binary, "Write the program in its binary form");
-  app.add_flag("--json", flags->json, "Machine-readable result on standard output");
+Action AddSim(Arguments& arguments) {
+  auto flags = std::make_shared<SimFlags>();
+  arguments.Add("PROGRAM", flags->programs, "Programs of VDLA, binary or text (docs/vdla.md)").Required();
+  arguments.Add("--target", flags->target,
+                "Simulate another machine than the program's own: vdla:pynq, vdla:big or vdla:FILE.json");
+  arguments.AddFlag("--functional", flags->functional, "Results alone, without time");
+  arguments.Add("--trace", flags->trace, "Write what each unit did when, for chrome://tracing or Perfetto");
+  arguments.Add("--roofline", flags->roofline, "Write a roofline with a point for each program, as SVG");
+  arguments.Add("--dram", flags->dram, "Write each output of the program to the file PREFIX.NAME");
+  arguments.AddFlag("--no-races", flags->no_races, "Do not look for accesses that no token orders");
+  arguments.Add("--max-cycles", flags->max_cycles, "End with an error after so many cycles").Positive();
+  arguments.AddFlag("--text", flags->text, "Print the programs as text instead of running them");
+  arguments.Add(kOutputFlag, flags->binary, "Write the program in its binary form");
+  arguments.AddFlag("--json", flags->json, "Machine-readable result on standard output");
   return [flags] { return Sim(*flags); };
 }
 

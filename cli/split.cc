@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "cli/target.h"
+#include "cli/verb.h"
 #include "targets/registry.h"
 
 namespace smelt::cli {

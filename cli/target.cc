@@ -28,12 +28,12 @@ absl::Status AsUsageError(const absl::Status& status) {
   return absl::IsInvalidArgument(status) ? UsageError(std::string(status.message())) : status;
 }
 
-void AddFlag(CLI::App& app, const std::string& kind, const targets::Flag& flag, TargetFlags* flags) {
+void AddFlag(Arguments& arguments, const std::string& kind, const targets::Flag& flag, TargetFlags* flags) {
   std::string& value = flags->flags[flag.name] = flag.value;
-  CLI::Option* option = app.add_option(flag.name, value, absl::StrCat("With --target=", kind, ": ", flag.help));
-  if (!flag.value.empty()) option->capture_default_str();
-  if (!flag.words.empty()) option->check(CLI::IsMember(flag.words));
-  if (flag.seconds) option->check(Positive());
+  Argument option = arguments.Add(flag.name, value, absl::StrCat("With --target=", kind, ": ", flag.help));
+  if (!flag.value.empty()) option.ShowsDefault();
+  if (!flag.words.empty()) option.OneOf(flag.words);
+  if (flag.seconds) option.Positive();
 }
 
 std::string FusionHelp() {
@@ -54,17 +54,17 @@ void WarnOfThreads(int threads) {
                cores == 1 ? "core" : "cores");
 }
 
-void AddTargetFlags(CLI::App& app, TargetFlags* flags, FlagsFor use) {
+void AddTargetFlags(Arguments& arguments, TargetFlags* flags, FlagsFor use) {
   std::string help = "What to compile for:";
   for (const auto& [name, kind] : targets::Kinds()) {
     absl::StrAppend(&help, help.back() == ':' ? " " : "; ", kind.grammar, ": ", kind.summary);
     for (const targets::Flag& flag : kind.flags) {
-      if (!flag.tuning || use == FlagsFor::kTuning) AddFlag(app, name, flag, flags);
+      if (!flag.tuning || use == FlagsFor::kTuning) AddFlag(arguments, name, flag, flags);
     }
   }
-  app.add_option("--target", flags->words, help)->capture_default_str();
-  app.add_option("--threads", flags->threads, "Threads of one kernel, as --target=cpu:threads=N says too; 1 by default")
-      ->check(CLI::Range(1, 1024));
+  arguments.Add("--target", flags->words, help).ShowsDefault();
+  arguments.Add("--threads", flags->threads, "Threads of one kernel, as --target=cpu:threads=N says too; 1 by default")
+      .Between(1, 1024);
 }
 
 absl::StatusOr<machine::TargetId> ReadTargetId(const TargetFlags& flags) {
@@ -104,9 +104,9 @@ absl::StatusOr<cpu::Target> ReadProcessor(const std::string& words) {
   return target.ok() ? target : AsUsageError(target.status());
 }
 
-void AddFusionFlag(CLI::App& app, std::string* fusion) {
-  app.add_option("--fusion", *fusion, FusionHelp())
-      ->check([](const std::string& value) -> std::string {
+void AddFusionFlag(Arguments& arguments, std::string* fusion) {
+  arguments.Add("--fusion", *fusion, FusionHelp())
+      .Check([](const std::string& value) -> std::string {
         for (const auto& [name, kind] : targets::Kinds()) {
           if (kind.fusions.contains(value)) return "";
         }
@@ -114,7 +114,7 @@ void AddFusionFlag(CLI::App& app, std::string* fusion) {
         if (targets::IsFusionName(value) || std::filesystem::exists(value, error)) return "";
         return absl::StrCat("`", value, "` is neither a file nor one of: ", FusionHelp());
       })
-      ->capture_default_str();
+      .ShowsDefault();
 }
 
 absl::Status CheckFusionOf(const machine::TargetId& id, const std::string& fusion) {

@@ -1,7 +1,7 @@
 // --target: which of the targets that are registered (targets/registry.h) a verb works for, and their own flags.
 //
 //   auto flags = std::make_shared<TargetFlags>();
-//   AddTargetFlags(app, flags.get());
+//   AddTargetFlags(arguments, flags.get());
 //   ...
 //   std::unique_ptr<targets::Target> target = OpenTarget(*flags, {.cache_folder = folder}).value();
 #pragma once
@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "CLI/CLI.hpp"
 #include "absl/status/statusor.h"
+#include "cli/words/arguments.h"
 #include "machine/target_id.h"
 #include "targets/cpu/codegen/target.h"
 #include "targets/registry.h"
@@ -30,7 +30,7 @@ struct TargetFlags {
 };
 
 enum class FlagsFor : uint8_t { kAnything, kTuning };  // of targets::Flag::tuning
-void AddTargetFlags(CLI::App& app, TargetFlags* flags, FlagsFor use = FlagsFor::kAnything);
+void AddTargetFlags(Arguments& arguments, TargetFlags* flags, FlagsFor use = FlagsFor::kAnything);
 
 // What both flags say, on one thread where neither says how many. A usage error: words that name no target, or other
 // threads in the one than in the other.
@@ -41,7 +41,7 @@ absl::StatusOr<machine::TargetId> ReadTargetId(const TargetFlags& flags);
 absl::StatusOr<std::unique_ptr<targets::Target>> OpenTarget(const TargetFlags& flags, targets::Settings settings);
 
 // --fusion: a name that is every target's or some target's own, or a file that exists.
-void AddFusionFlag(CLI::App& app, std::string* fusion);
+void AddFusionFlag(Arguments& arguments, std::string* fusion);
 // A usage error where such a name is another target's.
 absl::Status CheckFusionOf(const machine::TargetId& id, const std::string& fusion);
 

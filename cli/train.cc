@@ -4,10 +4,9 @@
 
 namespace smelt::cli {
 
-Action AddTrain(CLI::App& app) {
-  app.set_help_flag();  // --help, too, is for the program
-  app.prefix_command();
-  return [&app] { return BecomeTraining("train", app.remaining()); };
+Action AddTrain(Arguments& arguments) {
+  arguments.LeaveWords();
+  return [arguments] { return BecomeTraining("train", arguments.Words()); };
 }
 
 }  // namespace smelt::cli

@@ -35,7 +35,7 @@
 namespace smelt::cli {
 namespace {
 
-struct Flags {
+struct TuneFlags {
   std::string module, model, mode = "model", cache;
   tuner::TuneOptions tune;
   KnownFlags known;
@@ -61,14 +61,14 @@ struct Job {
   std::unique_ptr<gnn::Predictor> predictor;
 };
 
-targets::Settings SettingsOf(const Flags& flags, const measure::Budget& budget) {
+targets::Settings SettingsOf(const TuneFlags& flags, const measure::Budget& budget) {
   return {.cache_folder = flags.cache.empty() ? DefaultCacheFolder() : flags.cache,
           .start_seconds = std::max(budget.left(), 0.0),
           .cancel = flags.tune.cancel};
 }
 
 // DeadlineExceeded: the budget ended before the target's own passes did; `target` is open then.
-absl::Status PrepareJob(const Flags& flags, const measure::Budget& budget, Job* job) {
+absl::Status PrepareJob(const TuneFlags& flags, const measure::Budget& budget, Job* job) {
   SMELT_ASSIGN_OR_RETURN(job->target, OpenTarget(flags.target, SettingsOf(flags, budget)));
   std::vector<std::string> notes;
   absl::StatusOr<std::unique_ptr<targets::Tunable>> tunable = nullptr;
@@ -157,7 +157,7 @@ nlohmann::json ToJson(const tuner::TuneReport& report, const measure::Budget& bu
 }
 
 // What a session ends with: a program whose default is wrong has no answer to rely on.
-absl::Status End(const Flags& flags, const std::string& difference) {
+absl::Status End(const TuneFlags& flags, const std::string& difference) {
   const absl::Status interrupted =
       Interrupt::End(absl::StrCat(flags.tune.folder, " has the best so far; the same command goes on from there"));
   if (difference.empty()) return interrupted;
@@ -166,7 +166,7 @@ absl::Status End(const Flags& flags, const std::string& difference) {
   return FailedQuietly();
 }
 
-absl::Status TuneOne(Flags& flags, measure::Budget& budget, std::optional<tuner::Progress>& line) {
+absl::Status TuneOne(TuneFlags& flags, measure::Budget& budget, std::optional<tuner::Progress>& line) {
   Job job;
   const absl::Status prepared = PrepareJob(flags, budget, &job);
   tuner::TuneReport report;
@@ -216,7 +216,7 @@ nlohmann::json ToJson(const tuner::SeveralReport& report, const measure::Budget&
   return json;
 }
 
-absl::Status TuneAll(Flags& flags, const std::vector<std::string>& words, measure::Budget& budget,
+absl::Status TuneAll(TuneFlags& flags, const std::vector<std::string>& words, measure::Budget& budget,
                      std::optional<tuner::Progress>& line) {
   std::vector<std::unique_ptr<targets::Target>> targets;
   std::vector<tuner::Entrant> entrants;
@@ -242,7 +242,7 @@ absl::Status TuneAll(Flags& flags, const std::vector<std::string>& words, measur
   return result;
 }
 
-absl::Status Tune(Flags& flags) {
+absl::Status Tune(TuneFlags& flags) {
   Interrupt interrupt;
   tuner::TuneOptions& options = flags.tune;
   measure::Budget budget(flags.budget);
@@ -263,49 +263,52 @@ absl::Status Tune(Flags& flags) {
 
 }  // namespace
 
-Action AddTune(CLI::App& app) { return AddTuneBy(app, nullptr, ""); }
+Action AddTune(Arguments& arguments) { return AddTuneBy(arguments, nullptr, ""); }
 
-Action AddTuneBy(CLI::App& app, tuner::TreeGruMaker tree_gru, std::string child) {
-  auto flags = std::make_shared<Flags>();
+Action AddTuneBy(Arguments& arguments, tuner::TreeGruMaker tree_gru, std::string child) {
+  auto flags = std::make_shared<TuneFlags>();
   tuner::TuneOptions& options = flags->tune;
-  app.add_option("MODULE", flags->module, "HLO text or proto, or StableHLO, by its extension")->required();
-  app.add_option(kOutputFlag, options.folder, "Run folder; one that exists is continued")->required();
-  app.add_option("--model", flags->model, kModelHelp);
-  app.add_option("--seed", options.seed, "Seed of the search")->capture_default_str();
-  app.add_option("--moves", options.moves,
-                 absl::StrCat("Moves under the model, of all chains together; by default ", tuner::kMovesPerDecision,
-                              " for each decision of the program, and at least ", tuner::kFewestMoves))
-      ->check(CLI::Range(1L, 1000000000L));
-  CLI::Option* budget =
-      app.add_option(
-             "--budget", flags->budget,
-             "Seconds that all of it may take, from reading the module to the verified answer; with --kernel, that "
-             "the search may take, where it is given")
-          ->check(Positive())
-          ->capture_default_str();
-  app.add_option("--hardware-seconds", options.hardware_seconds,
-                 "Ends the search when compiling and timing its candidates took so long, in all runs of the folder; by "
-                 "default only the budget ends it")
-      ->check(Positive());
-  app.add_option("--start", options.start, "Where the chains start")
-      ->check(CLI::IsMember({"priority", "none", "random"}))
-      ->capture_default_str();
-  app.add_option("--mode", flags->mode,
-                 "model: search under the model, measure the best; hardware: search with measurements alone")
-      ->check(CLI::IsMember({"model", "hardware"}))
-      ->capture_default_str();
-  app.add_option("--chains", options.chains, "Chains of annealing")->check(CLI::Range(1, 1024))->capture_default_str();
-  app.add_option("--candidates", options.candidates, "Configurations kept for measuring")
-      ->check(CLI::Range(1, 100000))
-      ->capture_default_str();
-  app.add_flag("--no-tiles", flags->no_tiles, "Leave tiles and schedules at their default");
-  app.add_flag("--no-schedules", flags->no_schedules, "Leave schedules at their default, beside tiles");
-  AddKnownFlags(app, &flags->known);
-  AddTargetFlags(app, &flags->target, FlagsFor::kTuning);
-  app.add_option("--cache", flags->cache, "Kernel cache folder; by default $SMELT_CACHE or ~/.cache/smelt");
-  app.add_flag("--quiet", flags->quiet, "No progress line");
-  app.add_flag("--json", flags->json, "Machine-readable result on standard output");
-  AddKernelFlags(app, &flags->kernel);
+  arguments.Add("MODULE", flags->module, "HLO text or proto, or StableHLO, by its extension").Required();
+  arguments.Add(kOutputFlag, options.folder, "Run folder; one that exists is continued").Required();
+  arguments.Add("--model", flags->model, kModelHelp);
+  arguments.Add("--seed", options.seed, "Seed of the search").ShowsDefault();
+  arguments
+      .Add("--moves", options.moves,
+           absl::StrCat("Moves under the model, of all chains together; by default ", tuner::kMovesPerDecision,
+                        " for each decision of the program, and at least ", tuner::kFewestMoves))
+      .Between(1, 1000000000);
+  const Argument budget =
+      arguments
+          .Add("--budget", flags->budget,
+               "Seconds that all of it may take, from reading the module to the verified answer; with --kernel, that "
+               "the search may take, where it is given")
+          .Positive()
+          .ShowsDefault();
+  arguments
+      .Add("--hardware-seconds", options.hardware_seconds,
+           "Ends the search when compiling and timing its candidates took so long, in all runs of the folder; by "
+           "default only the budget ends it")
+      .Positive();
+  arguments.Add("--start", options.start, "Where the chains start")
+      .OneOf({"priority", "none", "random"})
+      .ShowsDefault();
+  arguments
+      .Add("--mode", flags->mode,
+           "model: search under the model, measure the best; hardware: search with measurements alone")
+      .OneOf({"model", "hardware"})
+      .ShowsDefault();
+  arguments.Add("--chains", options.chains, "Chains of annealing").Between(1, 1024).ShowsDefault();
+  arguments.Add("--candidates", options.candidates, "Configurations kept for measuring")
+      .Between(1, 100000)
+      .ShowsDefault();
+  arguments.AddFlag("--no-tiles", flags->no_tiles, "Leave tiles and schedules at their default");
+  arguments.AddFlag("--no-schedules", flags->no_schedules, "Leave schedules at their default, beside tiles");
+  AddKnownFlags(arguments, &flags->known);
+  AddTargetFlags(arguments, &flags->target, FlagsFor::kTuning);
+  arguments.Add("--cache", flags->cache, "Kernel cache folder; by default $SMELT_CACHE or ~/.cache/smelt");
+  arguments.AddFlag("--quiet", flags->quiet, "No progress line");
+  arguments.AddFlag("--json", flags->json, "Machine-readable result on standard output");
+  AddKernelFlags(arguments, &flags->kernel);
   return [flags, budget, tree_gru, child]() -> absl::Status {
     const std::string& folder = flags->tune.folder;
     if (!IsUtf8(folder))
@@ -329,7 +332,7 @@ Action AddTuneBy(CLI::App& app, tuner::TreeGruMaker tree_gru, std::string child)
                        .cache = flags->cache,
                        .target = flags->target,
                        .seed = flags->tune.seed,
-                       .seconds = budget->count() > 0 ? flags->budget : std::numeric_limits<double>::infinity(),
+                       .seconds = budget.Given() ? flags->budget : std::numeric_limits<double>::infinity(),
                        .json = flags->json,
                        .quiet = flags->quiet,
                        .program = child,

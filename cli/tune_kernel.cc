@@ -146,53 +146,55 @@ absl::Status KeepAnswer(const KernelFlags& flags, const std::string& folder, con
 
 }  // namespace
 
-void AddKernelFlags(CLI::App& app, KernelFlags* flags) {
+void AddKernelFlags(Arguments& arguments, KernelFlags* flags) {
   const std::string group = "A kernel's schedule";
-  app.add_option("--kernel", flags->kernel,
-                 "Tune the schedule of this kernel alone, by its name or hash under the default fusion")
-      ->group(group);
-  app.add_option("--trials", flags->trials, "Schedules to measure, those in the folder's records included")
-      ->check(CLI::Range(int64_t{1}, int64_t{10000000}))
-      ->capture_default_str()
-      ->group(group);
-  app.add_option("--strategy", flags->strategy, "How schedules are searched")
-      ->check(CLI::IsMember(tuner::StrategyNames()))
-      ->capture_default_str()
-      ->group(group);
-  app.add_option("--features", flags->features, "What boosted trees know of a schedule")
-      ->check(CLI::IsMember(Names(kFeatures)))
-      ->capture_default_str()
-      ->group(group);
-  app.add_option("--acquisition", flags->acquisition, "What an ensemble's doubt is worth")
-      ->check(CLI::IsMember(Names(kAcquisitions)))
-      ->capture_default_str()
-      ->group(group);
-  app.add_option("--members", flags->members, "Models of the ensemble; 0: as many as the acquisition needs")
-      ->check(CLI::Range(0, 64))
-      ->capture_default_str()
-      ->group(group);
-  app.add_option("--batch", flags->batch, "Schedules measured between two lessons of the model")
-      ->check(CLI::Range(1, 4096))
-      ->capture_default_str()
-      ->group(group);
-  app.add_option("--alpha", flags->alpha, "Worth of a knob's value that the batch has not, in deviations of the score")
-      ->check(NotNegative())
-      ->capture_default_str()
-      ->group(group);
-  app.add_option("--lambda", flags->lambda, "The best so many times the batch are chosen from; 1: by score alone")
-      ->check(CLI::Range(1.0, 1000.0))
-      ->capture_default_str()
-      ->group(group);
-  app.add_option("--epsilon", flags->epsilon, "Share of a batch that is drawn at random")
-      ->check(CLI::Range(0.0, 1.0))
-      ->capture_default_str()
-      ->group(group);
-  app.add_option("--transfer", flags->transfer, "Run folder of other kernels' schedules to learn from")->group(group);
-  app.add_flag("--no-library", flags->no_library,
+  arguments
+      .Add("--kernel", flags->kernel,
+           "Tune the schedule of this kernel alone, by its name or hash under the default fusion")
+      .Group(group);
+  arguments.Add("--trials", flags->trials, "Schedules to measure, those in the folder's records included")
+      .Between(1, 10000000)
+      .ShowsDefault()
+      .Group(group);
+  arguments.Add("--strategy", flags->strategy, "How schedules are searched")
+      .OneOf(tuner::StrategyNames())
+      .ShowsDefault()
+      .Group(group);
+  arguments.Add("--features", flags->features, "What boosted trees know of a schedule")
+      .OneOf(Names(kFeatures))
+      .ShowsDefault()
+      .Group(group);
+  arguments.Add("--acquisition", flags->acquisition, "What an ensemble's doubt is worth")
+      .OneOf(Names(kAcquisitions))
+      .ShowsDefault()
+      .Group(group);
+  arguments.Add("--members", flags->members, "Models of the ensemble; 0: as many as the acquisition needs")
+      .Between(0, 64)
+      .ShowsDefault()
+      .Group(group);
+  arguments.Add("--batch", flags->batch, "Schedules measured between two lessons of the model")
+      .Between(1, 4096)
+      .ShowsDefault()
+      .Group(group);
+  arguments.Add("--alpha", flags->alpha, "Worth of a knob's value that the batch has not, in deviations of the score")
+      .NotNegative()
+      .ShowsDefault()
+      .Group(group);
+  arguments.Add("--lambda", flags->lambda, "The best so many times the batch are chosen from; 1: by score alone")
+      .Between(1.0, 1000.0)
+      .ShowsDefault()
+      .Group(group);
+  arguments.Add("--epsilon", flags->epsilon, "Share of a batch that is drawn at random")
+      .Between(0.0, 1.0)
+      .ShowsDefault()
+      .Group(group);
+  arguments.Add("--transfer", flags->transfer, "Run folder of other kernels' schedules to learn from").Group(group);
+  arguments
+      .AddFlag("--no-library", flags->no_library,
                "Neither keep the schedule for later programs nor use those that were kept")
-      ->group(group);
-  app.add_flag("--no-comparison", flags->no_comparison, "End with the best of the trials, which nothing decided")
-      ->group(group);
+      .Group(group);
+  arguments.AddFlag("--no-comparison", flags->no_comparison, "End with the best of the trials, which nothing decided")
+      .Group(group);
 }
 
 bool NeedsTraining(const KernelFlags& flags) {

@@ -19,7 +19,7 @@ struct KernelFlags {
   bool no_library = false, no_comparison = false;
 };
 
-void AddKernelFlags(CLI::App& app, KernelFlags* flags);
+void AddKernelFlags(Arguments& arguments, KernelFlags* flags);
 
 // What is tuned, and how, as `tune` was told.
 struct KernelRun {
@@ -34,7 +34,7 @@ struct KernelRun {
 absl::Status TuneKernel(const KernelFlags& flags, const KernelRun& run);
 
 // The flags of `tune` in a program that has LibTorch; its measuring child is the program `child`.
-Action AddTuneBy(CLI::App& app, tuner::TreeGruMaker tree_gru, std::string child);
+Action AddTuneBy(Arguments& arguments, tuner::TreeGruMaker tree_gru, std::string child);
 
 // Whether the strategy needs the program smelt-train.
 bool NeedsTraining(const KernelFlags& flags);

@@ -12,6 +12,13 @@ function(smelt_library name)
   smelt_precompile(smelt_${name} library)
 endfunction()
 
+# smelt_cold(TARGET): what runs once a command, where a fifth less of the compiler's time is worth more than speed.
+function(smelt_cold target)
+  if(CMAKE_BUILD_TYPE STREQUAL "Release")
+    target_compile_options(${target} PRIVATE -O1)
+  endif()
+endfunction()
+
 # smelt_test(hlo DEPS ...): one GoogleTest program, hlo_test, from all *_test.cc below tests/hlo; every test is a ctest case.
 function(smelt_test name)
   cmake_parse_arguments(ARG "" "" "DEPS" ${ARGN})
@@ -23,6 +30,7 @@ function(smelt_test name)
   smelt_unity(compiled ${name}_test ${sources})
   add_executable(${name}_test ${compiled})
   target_link_libraries(${name}_test PRIVATE ${ARG_DEPS} GTest::gmock GTest::gtest GTest::gtest_main)
+  smelt_cold(${name}_test)
   smelt_precompile(${name}_test test <fstream> <random> <gmock/gmock.h> <gtest/gtest.h>)
   target_compile_definitions(${name}_test PRIVATE SMELT_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
   include(GoogleTest)

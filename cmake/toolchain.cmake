@@ -8,6 +8,12 @@ if(SMELT_CCACHE)
   set(CMAKE_C_COMPILER_LAUNCHER ${launcher})
   set(CMAKE_CXX_COMPILER_LAUNCHER ${launcher})
 endif()
+# A compilation takes up to 1.1 GB. Where there are more cores than that, fewer run at a time instead of the machine's memory running out.
+cmake_host_system_information(RESULT memory_mib QUERY TOTAL_PHYSICAL_MEMORY)
+math(EXPR jobs "${memory_mib} / 1200 + 1")
+set_property(GLOBAL PROPERTY JOB_POOLS compile=${jobs})
+set(CMAKE_JOB_POOL_COMPILE compile)
+
 find_program(SMELT_MOLD mold)
 if(SMELT_MOLD)
   add_link_options(-fuse-ld=mold)
@@ -24,6 +30,8 @@ if(SMELT_WERROR)
   add_compile_options(-Werror)
 endif()
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  # Half a gigabyte of a compilation's memory is never searched for what is no longer needed: an eighth of the time, for a quarter more memory.
+  add_compile_options("SHELL:--param ggc-min-heapsize=524288")
   # GCC 12 reports false maybe-uninitialized and stringop findings inside std::variant and std::vector at -O2.
   add_compile_options(-Wno-maybe-uninitialized -Wno-stringop-overflow -Wno-stringop-overread -Wno-array-bounds -Wno-restrict)
 endif()

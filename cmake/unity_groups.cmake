@@ -1,9 +1,9 @@
-# Which files are compiled together: at most eight, neighbours by name where possible, and none that mentions a name that is another's own.
+# Which files are compiled together: at most sixteen, neighbours by name where possible, and none that mentions a name that is another's own.
 # In one group such a name would stand in the way of what the file means by it. As a script it writes the groups, OUTPUT_0.cc and so on, from
 # the list in FILES.
 cmake_policy(VERSION 3.25)
 
-set(SMELT_UNITY_FILES 8)
+set(SMELT_UNITY_FILES 16)
 
 # The names that belong to the file alone, in an unnamed namespace or as a constant or macro. clang-format keeps them at the start of a line.
 function(smelt_own_names result text)

@@ -5,11 +5,11 @@
 #include <cstdio>
 #include <cstring>
 #include <fstream>
-#include <nlohmann/json.hpp>
 #include <sstream>
 #include <string_view>
 
 #include "absl/container/flat_hash_map.h"
+#include "base/json.h"
 #include "base/status_macros.h"
 #include "base/str_cat.h"
 #include "base/write_file.h"
@@ -150,12 +150,12 @@ std::string ConfigToJson(const Space& space, const SavedConfig& saved) {
   }
   json["decisions"] = std::move(decisions);
   if (!saved.tiles.empty()) json["tiles"] = saved.tiles;
-  return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+  return JsonText(json, 1) + "\n";
 }
 
 absl::StatusOr<SavedConfig> ConfigFromJson(const std::string& text, const std::string& origin, const Space& space) {
   if (TooDeep(text)) return Malformed(origin, "nested more deeply than a configuration is");
-  const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  const Json json = ParseOrderedJson(text);
   if (json.is_discarded()) return Malformed(origin, "not valid JSON, or cut off");
   if (!json.is_object()) return Malformed(origin, "expected a JSON object");
   auto format = json.find("format");

@@ -3,8 +3,8 @@
 #include <cmath>
 #include <limits>
 
+#include "base/json.h"
 #include "base/str_cat.h"
-#include "nlohmann/json.hpp"
 
 namespace smelt::machine {
 namespace {
@@ -36,13 +36,13 @@ absl::Status Wrong(const std::string& what) { return absl::InvalidArgumentError(
 
 absl::Status ReadReal(const json& value, const std::string& name, double* out) {
   if (!value.is_number() || !std::isfinite(value.get<double>()) || !(value.get<double>() > 0))
-    return Wrong(StrCat("`", name, "` is ", value.dump(), ", expected a number above 0"));
+    return Wrong(StrCat("`", name, "` is ", JsonText(value), ", expected a number above 0"));
   *out = value.get<double>();
   return absl::OkStatus();
 }
 
 absl::Status ReadLevel(const json& value, bool last, MemoryLevel* level) {
-  if (!value.is_object()) return Wrong(StrCat("a level is ", value.dump(), ", expected an object"));
+  if (!value.is_object()) return Wrong(StrCat("a level is ", JsonText(value), ", expected an object"));
   bool has_bandwidth = false;
   for (const auto& [key, field] : value.items()) {
     if (key == "scope" && field.is_string()) {
@@ -53,7 +53,7 @@ absl::Status ReadLevel(const json& value, bool last, MemoryLevel* level) {
       if (const absl::Status status = ReadReal(field, key, &level->bytes_per_second); !status.ok()) return status;
       has_bandwidth = true;
     } else {
-      return Wrong(StrCat("a level has `", key, "`: ", field.dump(),
+      return Wrong(StrCat("a level has `", key, "`: ", JsonText(field),
                           "; expected `scope` (a text), `bytes` (a whole number above 0) and `bytes_per_second`"));
     }
   }
@@ -89,17 +89,17 @@ std::string DescribeMachine(const Machine& machine) {
     if (i + 1 < machine.levels.size()) entry["bytes"] = level.bytes;
     result["levels"].push_back(std::move(entry));
   }
-  return result.dump(-1, ' ', false, json::error_handler_t::replace);
+  return JsonText(result);
 }
 
 absl::StatusOr<Machine> ReadMachine(std::string_view text) {
-  const json value = json::parse(text.begin(), text.end(), nullptr, /*allow_exceptions=*/false);
+  const json value = ParseJson(text);
   if (!value.is_object()) return Wrong("is no JSON object");
   Machine machine;
   for (const auto& [key, field] : value.items()) {
     absl::Status status = Wrong(StrCat("has `", key, "`, which is no field of a machine"));
     if (key == "name") {
-      status = field.is_string() ? absl::OkStatus() : Wrong(StrCat("`name` is ", field.dump(), ", expected a text"));
+      status = field.is_string() ? absl::OkStatus() : Wrong(StrCat("`name` is ", JsonText(field), ", expected a text"));
       if (status.ok()) machine.name = field.get<std::string>();
     } else if (key == "levels") {
       status = ReadLevels(field, &machine.levels);
@@ -107,9 +107,9 @@ absl::StatusOr<Machine> ReadMachine(std::string_view text) {
     for (const Whole& whole : kWholes) {
       if (key != whole.name) continue;
       const bool fits = field.is_number_integer() && field.get<int64_t>() >= 1 && field.get<int64_t>() <= whole.most;
-      status = fits
-                   ? absl::OkStatus()
-                   : Wrong(StrCat("`", key, "` is ", field.dump(), ", expected a whole number from 1 to ", whole.most));
+      status =
+          fits ? absl::OkStatus()
+               : Wrong(StrCat("`", key, "` is ", JsonText(field), ", expected a whole number from 1 to ", whole.most));
       if (fits) machine.*whole.field = field.get<int>();
     }
     for (const Real& real : kReals) {

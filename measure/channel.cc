@@ -12,6 +12,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/clock.h"
+#include "base/json.h"
 #include "base/status_macros.h"
 
 namespace smelt::measure {
@@ -54,7 +55,7 @@ absl::Status ReadAll(int descriptor, char* bytes, size_t size, const Wait& wait)
 }  // namespace
 
 absl::Status SendMessage(int descriptor, const nlohmann::json& message) {
-  const std::string text = message.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  const std::string text = JsonText(message);
   if (text.size() > kMessageLimitBytes)
     return absl::ResourceExhaustedError("a message over 1 GiB cannot be sent to the measuring process");
   const uint32_t length = static_cast<uint32_t>(text.size());
@@ -81,7 +82,7 @@ absl::StatusOr<nlohmann::json> ReceiveMessage(int descriptor, double timeout_sec
     return absl::DataLossError(absl::StrCat("a message of ", length, " bytes is not one of ours"));
   std::string text(length, '\0');
   SMELT_RETURN_IF_ERROR(ReadAll(descriptor, text.data(), length, wait));
-  nlohmann::json message = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+  nlohmann::json message = ParseJson(text);
   if (message.is_discarded() || !message.is_object()) return absl::DataLossError("a message that is no JSON object");
   return message;
 }

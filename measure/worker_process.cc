@@ -16,6 +16,7 @@
 #include "base/status_macros.h"
 #include "measure/channel.h"
 #include "measure/protocol.h"
+#include "nlohmann/json.hpp"
 
 namespace smelt::measure {
 namespace {

@@ -18,7 +18,7 @@
 #include "base/child_process.h"
 #include "measure/core_claim.h"
 #include "measure/device.h"
-#include "nlohmann/json.hpp"
+#include "nlohmann/json_fwd.hpp"
 
 namespace smelt::measure {
 

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
-#include <nlohmann/json.hpp>
 
 #include "absl/strings/str_format.h"
+#include "base/json.h"
 #include "base/str_cat.h"
 
 namespace smelt::sim {
@@ -119,7 +119,7 @@ std::string ToJson(const Report& report, const vdla::isa::Program& program) {
   for (const Race& race : report.races)
     json["races"].push_back(
         {{"first", race.first}, {"second", race.second}, {"what", race.what}, {"message", race.message}});
-  return json.dump(2, ' ', true, Json::error_handler_t::replace) + "\n";
+  return JsonText(json, 2, /*ascii=*/true) + "\n";
 }
 
 }  // namespace smelt::sim

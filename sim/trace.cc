@@ -1,7 +1,6 @@
 #include "sim/trace.h"
 
-#include <nlohmann/json.hpp>
-
+#include "base/json.h"
 #include "base/str_cat.h"
 #include "vdla/isa/assembly.h"
 
@@ -63,7 +62,7 @@ std::string ToChromeTrace(const Trace& trace, const vdla::isa::Program& program)
     span(fetch ? "fetch" : std::string(NameOf(static_cast<vdla::isa::Unit>(t.owner))), "bus", kBusRow,
          static_cast<double>(t.begin) / 1000, static_cast<double>(t.end) / 1000, Json::object());
   }
-  return Json{{"displayTimeUnit", "ns"}, {"traceEvents", std::move(events)}}.dump() + "\n";
+  return JsonText(Json{{"displayTimeUnit", "ns"}, {"traceEvents", std::move(events)}}) + "\n";
 }
 
 }  // namespace smelt::sim

@@ -12,22 +12,20 @@ namespace smelt::cli {
 namespace {
 
 int Train(int argc, char** argv) {
-  CLI::App app("Trains a model on a corpus", "smelt train");
-  app.footer("Example:\n  smelt train corpus -o model.smeltmodel --epochs=20");
-  const Action train = AddTraining(app);
-  CheckNumbers(app);
+  CommandLine line("smelt train", "Trains a model on a corpus",
+                   "Example:\n  smelt train corpus -o model.smeltmodel --epochs=20");
+  line.AddWords(AddTraining);
   Impose({}, "train");  // without memory it ends with a line, also where LibTorch could not
-  return Main(app, train, argc, argv);
+  return Main(line, argc, argv);
 }
 
 int Tune(int argc, char** argv) {
-  CLI::App app("Searches the schedule of a kernel with a TreeGRU model", "smelt tune");
+  CommandLine line("smelt tune", "Searches the schedule of a kernel with a TreeGRU model", /*footer=*/"");
   const auto maker = [](const tuner::ScheduleTask& task, tuner::Objective objective, uint64_t seed) {
     return tuner::TreeGruCostModel(task, {.objective = objective, .seed = seed});
   };
-  const Action tune = AddTuneBy(app, maker, Beside("smelt"));
-  CheckNumbers(app);
-  return Main(app, tune, argc, argv);
+  line.AddWords([&](Arguments& arguments) { return AddTuneBy(arguments, maker, Beside("smelt")); });
+  return Main(line, argc, argv);
 }
 
 }  // namespace

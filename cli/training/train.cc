@@ -196,67 +196,53 @@ absl::Status Train(const Flags& flags) {
 
 }  // namespace
 
-Action AddTraining(CLI::App& app) {
+Action AddTraining(Arguments& arguments) {
   auto flags = std::make_shared<Flags>();
-  app.add_option("CORPUS", flags->corpus, "Corpus folder, or several separated by commas")->required();
-  app.add_option(kOutputFlag, flags->output, "Model file to write")->required();
-  app.add_option("--task", flags->task, "fusion, tile or both")
-      ->check(CLI::IsMember({"fusion", "tile", "both"}))
-      ->capture_default_str();
-  app.add_option("--model", flags->model, "graphsage or lstm")
-      ->check(CLI::IsMember({"graphsage", "lstm"}))
-      ->capture_default_str();
-  app.add_option("--target", flags->target, kFeatureTargetHelp)->capture_default_str();
-  app.add_option("--epochs", flags->train.epochs, "Passes over the training set")
-      ->check(CLI::Range(1, 100000))
-      ->capture_default_str();
-  app.add_option("--hidden", flags->train.hidden, "Width of the network")
-      ->check(CLI::Range(8, 1024))
-      ->capture_default_str();
-  app.add_option("--layers", flags->train.layers, "GraphSAGE layers")->check(CLI::Range(0, 8))->capture_default_str();
-  app.add_option("--learning-rate", flags->train.learning_rate, "First learning rate")
-      ->check(Positive())
-      ->capture_default_str();
-  app.add_option("--dropout", flags->train.dropout, "Share of values set to zero while training")
-      ->check(CLI::Range(0.0, 0.9))
-      ->capture_default_str();
-  app.add_option("--patience", flags->train.patience, "Epochs without a better validation error before it ends")
-      ->check(Positive())
-      ->capture_default_str();
-  app.add_option("--seed", flags->train.seed, "Seed of weights and order")->capture_default_str();
-  app.add_option("--split", flags->split,
-                 "What is held out: families of programs that are alike, whole; programs, whatever they are; or the "
-                 "programs that are least like the others")
-      ->check(CLI::IsMember({"families", "programs", "least-similar"}))
-      ->capture_default_str();
-  app.add_option("--split-seed", flags->split_seed, "Seed of the split: which programs are held out")
-      ->capture_default_str();
-  app.add_option("--threads", flags->train.threads, "Threads of LibTorch; 0: its choice")
-      ->check(CLI::Range(0, 1024))
-      ->capture_default_str();
-  app.add_option("--validation", flags->validation, "Share of programs for validation")
-      ->check(CLI::Range(0.0, 0.9))
-      ->capture_default_str();
-  app.add_option("--test", flags->test, "Share of programs held out for `smelt eval`")
-      ->check(CLI::Range(0.0, 0.9))
-      ->capture_default_str();
-  app.add_option("--test-programs", flags->test_programs,
-                 "File with the programs to hold out, one a line, instead of those of --split");
-  app.add_option("--learn", flags->learned, "Share of the programs left that it learns from, for learning curves")
-      ->check(CLI::Range(0.001, 1.0))
-      ->capture_default_str();
-  app.add_option(
-         "--teach", flags->teach,
-         "Kernels without timed tiles whose tiles are ranked for the network by boosted trees of the timed ones")
-      ->check(CLI::Range(0, 1000000000))
-      ->capture_default_str();
-  app.add_option("--init", flags->init,
-                 "Model to begin with instead of random weights (fine-tuning); its shape and figures of the machine "
-                 "are kept");
-  app.add_option("--figures", flags->figures,
-                 "Model whose figures of the machine features are made with, for models that are to be compared");
-  app.add_flag("--restart", flags->restart, "Ignore a checkpoint of an interrupted training");
-  app.add_flag("--json", flags->json, "Machine-readable summary on standard output");
+  arguments.Add("CORPUS", flags->corpus, "Corpus folder, or several separated by commas").Required();
+  arguments.Add(kOutputFlag, flags->output, "Model file to write").Required();
+  arguments.Add("--task", flags->task, "fusion, tile or both").OneOf({"fusion", "tile", "both"}).ShowsDefault();
+  arguments.Add("--model", flags->model, "graphsage or lstm").OneOf({"graphsage", "lstm"}).ShowsDefault();
+  arguments.Add("--target", flags->target, kFeatureTargetHelp).ShowsDefault();
+  arguments.Add("--epochs", flags->train.epochs, "Passes over the training set").Between(1, 100000).ShowsDefault();
+  arguments.Add("--hidden", flags->train.hidden, "Width of the network").Between(8, 1024).ShowsDefault();
+  arguments.Add("--layers", flags->train.layers, "GraphSAGE layers").Between(0, 8).ShowsDefault();
+  arguments.Add("--learning-rate", flags->train.learning_rate, "First learning rate").Positive().ShowsDefault();
+  arguments.Add("--dropout", flags->train.dropout, "Share of values set to zero while training")
+      .Between(0.0, 0.9)
+      .ShowsDefault();
+  arguments.Add("--patience", flags->train.patience, "Epochs without a better validation error before it ends")
+      .Positive()
+      .ShowsDefault();
+  arguments.Add("--seed", flags->train.seed, "Seed of weights and order").ShowsDefault();
+  arguments
+      .Add("--split", flags->split,
+           "What is held out: families of programs that are alike, whole; programs, whatever they are; or the "
+           "programs that are least like the others")
+      .OneOf({"families", "programs", "least-similar"})
+      .ShowsDefault();
+  arguments.Add("--split-seed", flags->split_seed, "Seed of the split: which programs are held out").ShowsDefault();
+  arguments.Add("--threads", flags->train.threads, "Threads of LibTorch; 0: its choice")
+      .Between(0, 1024)
+      .ShowsDefault();
+  arguments.Add("--validation", flags->validation, "Share of programs for validation").Between(0.0, 0.9).ShowsDefault();
+  arguments.Add("--test", flags->test, "Share of programs held out for `smelt eval`").Between(0.0, 0.9).ShowsDefault();
+  arguments.Add("--test-programs", flags->test_programs,
+                "File with the programs to hold out, one a line, instead of those of --split");
+  arguments.Add("--learn", flags->learned, "Share of the programs left that it learns from, for learning curves")
+      .Between(0.001, 1.0)
+      .ShowsDefault();
+  arguments
+      .Add("--teach", flags->teach,
+           "Kernels without timed tiles whose tiles are ranked for the network by boosted trees of the timed ones")
+      .Between(0, 1000000000)
+      .ShowsDefault();
+  arguments.Add("--init", flags->init,
+                "Model to begin with instead of random weights (fine-tuning); its shape and figures of the machine "
+                "are kept");
+  arguments.Add("--figures", flags->figures,
+                "Model whose figures of the machine features are made with, for models that are to be compared");
+  arguments.AddFlag("--restart", flags->restart, "Ignore a checkpoint of an interrupted training");
+  arguments.AddFlag("--json", flags->json, "Machine-readable summary on standard output");
   return [flags] { return Train(*flags); };
 }
 

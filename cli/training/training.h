@@ -5,6 +5,6 @@
 
 namespace smelt::cli {
 
-Action AddTraining(CLI::App& app);
+Action AddTraining(Arguments& arguments);
 
 }  // namespace smelt::cli

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
+#include "base/json.h"
 #include "base/status_macros.h"
 #include "base/write_file.h"
 #include "fuzz/generate/generate.h"
@@ -12,7 +13,6 @@
 #include "hlo/evaluator/evaluator.h"
 #include "hlo/golden/safetensors.h"
 #include "hlo/text/printer.h"
-#include "nlohmann/json.hpp"
 
 namespace smelt::fuzz {
 namespace {
@@ -70,7 +70,7 @@ absl::Status WriteExpectation(const std::string& folder, const hlo::Module& modu
   SMELT_RETURN_IF_ERROR(smelt::WriteFile(folder + "/module.hlo", hlo::ToText(module)));
   SMELT_RETURN_IF_ERROR(WriteInputs(folder + "/inputs.safetensors", expectation.inputs));
   return WriteLeaves(folder + "/expected.safetensors", "out.", expectation.outputs,
-                     {.metadata = {{"tolerances", tolerances.dump()}}, .tensors = {}});
+                     {.metadata = {{"tolerances", JsonText(tolerances)}}, .tensors = {}});
 }
 
 }  // namespace smelt::fuzz

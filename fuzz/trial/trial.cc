@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "absl/strings/str_cat.h"
+#include "base/json.h"
 #include "base/status_macros.h"
 #include "fusion/config_file.h"
 #include "fusion/kernel.h"
@@ -18,7 +19,6 @@
 #include "hlo/text/printer.h"
 #include "hlo/verifier/verifier.h"
 #include "kernels/tiles/tiles.h"
-#include "nlohmann/json.hpp"
 #include "targets/cpu/program/executable.h"
 #include "targets/program.h"
 
@@ -232,11 +232,10 @@ Verdict TryModule(const hlo::Module& module, const TrialOptions& options, Report
 }
 
 std::string ToText(const Verdict& verdict) {
-  return nlohmann::json{{"kind", static_cast<int>(verdict.kind)},
-                        {"stage", verdict.stage},
-                        {"detail", verdict.detail},
-                        {"config", verdict.config}}
-      .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  return JsonText(nlohmann::json{{"kind", static_cast<int>(verdict.kind)},
+                                 {"stage", verdict.stage},
+                                 {"detail", verdict.detail},
+                                 {"config", verdict.config}});
 }
 
 Verdict VerdictOf(const ChildOutcome& outcome) {
@@ -266,7 +265,7 @@ Verdict VerdictOf(const ChildOutcome& outcome) {
     case ChildOutcome::Kind::kFinished:
       break;
   }
-  const nlohmann::json json = nlohmann::json::parse(outcome.text, nullptr, /*allow_exceptions=*/false);
+  const nlohmann::json json = ParseJson(outcome.text);
   if (!json.is_object())
     return {VerdictKind::kCrash, outcome.stage, "the child ended without a verdict", verdict.config};
   verdict.kind = static_cast<VerdictKind>(json["kind"].get<int>());

@@ -12,7 +12,7 @@
 #include "gnn/dataset/dataset.h"
 #include "gnn/eval/contender.h"
 #include "gnn/model/model_file.h"
-#include "nlohmann/json.hpp"
+#include "nlohmann/json_fwd.hpp"
 
 namespace smelt::gnn {
 

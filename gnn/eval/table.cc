@@ -8,6 +8,7 @@
 #include "base/status_macros.h"
 #include "gnn/eval/evaluate.h"
 #include "gnn/eval/metrics.h"
+#include "nlohmann/json.hpp"
 
 namespace smelt::gnn {
 namespace {

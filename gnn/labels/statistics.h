@@ -17,7 +17,7 @@
 #include "absl/status/statusor.h"
 #include "base/hash.h"
 #include "gnn/corpus/visits.h"
-#include "nlohmann/json.hpp"
+#include "nlohmann/json_fwd.hpp"
 
 namespace smelt::gnn {
 

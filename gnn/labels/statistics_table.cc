@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "gnn/labels/statistics.h"
+#include "nlohmann/json.hpp"
 
 namespace smelt::gnn {
 namespace {

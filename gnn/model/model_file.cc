@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
+#include "base/json.h"
 #include "base/status_macros.h"
 #include "base/write_file.h"
 #include "gnn/corpus/crc32c.h"
@@ -12,7 +13,6 @@
 #include "hlo/file/read.h"
 #include "machine/descriptor.h"
 #include "machine/target_id.h"
-#include "nlohmann/json.hpp"
 
 namespace smelt::gnn {
 namespace {
@@ -160,7 +160,7 @@ absl::Status SaveModel(const std::string& path, const ModelFile& model) {
                              {"nodes", ToJson(task.nodes)}, {"kernels", ToJson(task.kernels)},
                              {"tiles", ToJson(task.tiles)}, {"tensors", tensors}};
   }
-  const std::string text = header.dump();
+  const std::string text = JsonText(header);
   std::string bytes(kMagic, sizeof(kMagic));
   const uint64_t length = text.size();
   bytes.append(reinterpret_cast<const char*>(&length), sizeof(length));
@@ -190,22 +190,21 @@ absl::StatusOr<ModelFile> LoadModel(const std::string& path) {
   std::memcpy(&crc, bytes.data() + bytes.size() - sizeof(crc), sizeof(crc));
   if (crc != Crc32c({bytes.data(), bytes.size() - sizeof(crc)})) return Damaged(path, "its checksum does not match");
   if (length > bytes.size() - kPrefix - sizeof(crc)) return Damaged(path, "its header is longer than the file");
-  const json header =
-      json::parse(bytes.begin() + kPrefix, bytes.begin() + kPrefix + static_cast<int64_t>(length), nullptr, false);
+  const json header = ParseJson(std::string_view(bytes).substr(kPrefix, length));
   if (header.is_discarded()) return Damaged(path, "its header is no JSON");
   const char* data = bytes.data() + kPrefix + length;
   const size_t data_size = bytes.size() - kPrefix - length - sizeof(crc);
   ModelFile model;
   try {  // the checksum matched, so what is thrown here is a file of another program version
     if (header.at("format") != kFormatVersion) {
-      return absl::FailedPreconditionError(absl::StrCat(path, ": has format version ", header.at("format").dump(),
+      return absl::FailedPreconditionError(absl::StrCat(path, ": has format version ", JsonText(header.at("format")),
                                                         ", and this program reads version ", kFormatVersion,
                                                         ". Use the program version that trained it, or train again"));
     }
     if (header.at("schema") != kFeatureSchemaVersion || header.at("columns") != Columns()) {
       return absl::FailedPreconditionError(absl::StrCat(path, ": was trained on feature schema version ",
-                                                        header.at("schema").dump(), ", and this program makes version ",
-                                                        kFeatureSchemaVersion,
+                                                        JsonText(header.at("schema")),
+                                                        ", and this program makes version ", kFeatureSchemaVersion,
                                                         ". Use the program version that trained it, or train again"));
     }
     model.target = header.at("target").get<std::string>();

@@ -2,11 +2,11 @@
 
 #include <cmath>
 #include <limits>
-#include <nlohmann/json.hpp>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/json.h"
 #include "base/status_macros.h"
 
 namespace smelt::hlo {
@@ -137,7 +137,7 @@ absl::StatusOr<std::vector<Golden::Leaf>> Golden::ReadLeaves(const SafetensorsFi
                                                              const char* key, bool ranges) {
   const std::string* text = FindMetadata(file, key);
   if (text == nullptr) return Bad(path, absl::StrCat("its metadata lacks `", key, "`"));
-  const Json json = Json::parse(*text, nullptr, /*allow_exceptions=*/false);
+  const Json json = ParseJson(*text);
   if (!json.is_array()) return Bad(path, absl::StrCat("`", key, "` is no JSON list"));
   std::vector<Leaf> leaves;
   for (const Json& entry : json) {
@@ -191,7 +191,7 @@ absl::StatusOr<Golden> Golden::Load(const std::string& path) {
   double tolerance = 0;
   SMELT_RETURN_IF_ERROR(ReadNumber(file, path, "tolerance", &tolerance));
   if (const std::string* text = FindMetadata(file, "tolerances")) {
-    const Json json = Json::parse(*text, nullptr, /*allow_exceptions=*/false);
+    const Json json = ParseJson(*text);
     if (!json.is_array() || json.size() != golden.outputs_.size())
       return Bad(path, "`tolerances` is no JSON list with one entry per output");
     for (const Json& entry : json) {

@@ -5,9 +5,9 @@
 #include <cstring>
 #include <filesystem>
 #include <memory>
-#include <nlohmann/json.hpp>
 
 #include "absl/strings/str_cat.h"
+#include "base/json.h"
 #include "base/status_macros.h"
 #include "base/write_file.h"
 
@@ -143,7 +143,7 @@ absl::StatusOr<SafetensorsFile> ReadSafetensors(const std::string& path) {
   if (std::fread(header.data(), 1, length, file.get()) != length) return Bad(path, "the header cannot be read");
   const int64_t data_start = kLengthBytes + static_cast<int64_t>(length);
 
-  const Json json = Json::parse(header, nullptr, /*allow_exceptions=*/false);
+  const Json json = ParseJson(header);
   if (!json.is_object()) return Bad(path, "the header is no JSON object");
   SafetensorsFile result;
   std::vector<TensorPlace> places;
@@ -199,7 +199,7 @@ absl::Status WriteSafetensors(const std::string& path, const SafetensorsFile& fi
                            {"data_offsets", {offset, offset + shape.ByteSize()}}};
     offset += shape.ByteSize();
   }
-  std::string text = header.dump(-1, ' ', false, Json::error_handler_t::replace);
+  std::string text = JsonText(header);
   text.resize((text.size() + 7) / 8 * 8, ' ');  // so that the data is aligned
 
   std::string length(kLengthBytes, '\0');

@@ -9,8 +9,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "base/json.h"
 #include "base/status_macros.h"
-#include "nlohmann/json.hpp"
 
 namespace smelt::measure {
 namespace {
@@ -138,13 +138,13 @@ absl::StatusOr<Record> FromAutoTvm(const json& line) {
     return Missing("result", "[costs, error, seconds, time]");
   Record record;
   record.kind = kAutoTvm;
-  record.key.subject = absl::StrCat(kAutoTvm, " ", input[1].get<std::string>(), " ", input[2].dump(), " ",
+  record.key.subject = absl::StrCat(kAutoTvm, " ", input[1].get<std::string>(), " ", JsonText(input[2]), " ",
                                     config.value("index", int64_t{-1}));
   record.key.target = input[0].get<std::string>();
   record.key.device = ModelOf(record.key.target);
   record.key.compiler = absl::StrCat("tvm ", line.value("tvm_version", "unknown"));
   record.key.policy = absl::StrCat("autotvm ", result[0].size(), " costs");
-  record.description = config["entity"].dump();
+  record.description = JsonText(config["entity"]);
   const int64_t error = result[1].get<int64_t>();
   if (error < 0 || error >= static_cast<int64_t>(std::size(kAutoTvmFailures)))
     return Missing("result", "of an error number of AutoTVM");
@@ -155,7 +155,7 @@ absl::StatusOr<Record> FromAutoTvm(const json& line) {
       record.outcome.seconds.push_back(cost.get<double>());
     }
   } else {
-    record.outcome.message = absl::StrCat("error ", error, " ", result[0].dump());
+    record.outcome.message = absl::StrCat("error ", error, " ", JsonText(result[0]));
   }
   record.hardware_seconds = result[2].get<double>();
   record.unix_seconds = static_cast<int64_t>(result[3].get<double>());
@@ -184,11 +184,11 @@ std::string ToJsonLine(const Record& record) {
                   {"unix_seconds", record.unix_seconds},
                   {"kernels", std::move(kernels)}};
   // Messages of candidates need not be UTF-8, which JSON is.
-  return line.dump(-1, ' ', /*ensure_ascii=*/false, json::error_handler_t::replace);
+  return JsonText(line);
 }
 
 absl::StatusOr<Record> FromJsonLine(std::string_view line) {
-  const json parsed = json::parse(line, nullptr, /*allow_exceptions=*/false);
+  const json parsed = ParseJson(line);
   if (!parsed.is_object()) return absl::InvalidArgumentError("a record's line is no JSON object");
   if (parsed.contains("input") && parsed.contains("config") && parsed.contains("result")) return FromAutoTvm(parsed);
   return FromOwn(parsed);
@@ -205,8 +205,8 @@ absl::StatusOr<std::string> ToAutoTvmLine(const Record& record) {
     if (first == std::string::npos || second == std::string::npos || last <= second)
       return absl::InvalidArgumentError(absl::StrCat("the record `", subject, "` names no task of AutoTVM"));
     task = subject.substr(first + 1, second - first - 1);
-    arguments = json::parse(subject.substr(second + 1, last - second - 1), nullptr, false);
-    entity = json::parse(record.description, nullptr, false);
+    arguments = ParseJson(subject.substr(second + 1, last - second - 1));
+    entity = ParseJson(record.description);
     if (!absl::SimpleAtoi(subject.substr(last + 1), &index) || arguments.is_discarded() || entity.is_discarded())
       return absl::InvalidArgumentError(absl::StrCat("the record `", subject, "` is no record of AutoTVM's any more"));
     tvm_version = std::string(absl::StripPrefix(record.key.compiler, "tvm "));
@@ -232,7 +232,7 @@ absl::StatusOr<std::string> ToAutoTvmLine(const Record& record) {
                     static_cast<double>(record.unix_seconds)}},
                   {"version", 0.2},
                   {"tvm_version", tvm_version}};
-  return line.dump(-1, ' ', false, json::error_handler_t::replace);
+  return JsonText(line);
 }
 
 }  // namespace smelt::measure

@@ -11,8 +11,8 @@
 #include <system_error>
 
 #include "absl/strings/str_cat.h"
+#include "base/json.h"
 #include "base/status_macros.h"
-#include "nlohmann/json.hpp"
 
 namespace smelt::measure {
 namespace {
@@ -158,18 +158,18 @@ class SqliteRecords : public Records {
     sqlite3_bind_double(insert.get(), 8, record.predicted_seconds);
     sqlite3_bind_int(insert.get(), 9, static_cast<int>(record.outcome.failure));
     BindText(insert.get(), 10, record.outcome.message);
-    BindText(insert.get(), 11, nlohmann::json(record.outcome.seconds).dump());
+    BindText(insert.get(), 11, JsonText(nlohmann::json(record.outcome.seconds)));
     sqlite3_bind_double(insert.get(), 12, record.outcome.compile_seconds);
     const auto now = std::chrono::system_clock::now().time_since_epoch();
     sqlite3_bind_int64(
         insert.get(), 13,
         record.unix_seconds > 0 ? record.unix_seconds : std::chrono::duration_cast<std::chrono::seconds>(now).count());
-    BindText(insert.get(), 14, nlohmann::json(record.outcome.reference_seconds).dump());
+    BindText(insert.get(), 14, JsonText(nlohmann::json(record.outcome.reference_seconds)));
     sqlite3_bind_double(insert.get(), 15, record.hardware_seconds);
     nlohmann::json kernels = nlohmann::json::array();
     for (const KernelRecord& kernel : record.kernels)
       kernels.push_back({kernel.hash, kernel.seconds, kernel.executions});
-    BindText(insert.get(), 16, kernels.dump());
+    BindText(insert.get(), 16, JsonText(kernels));
     if (sqlite3_step(insert.get()) != SQLITE_DONE) return Error("a measurement cannot be written");
     return absl::OkStatus();
   }
@@ -233,7 +233,7 @@ class SqliteRecords : public Records {
     BindText(statement, 5, key.policy);
   }
   static std::vector<double> ReadSeconds(sqlite3_stmt* row, int column) {
-    const nlohmann::json list = nlohmann::json::parse(Text(row, column), nullptr, /*allow_exceptions=*/false);
+    const nlohmann::json list = ParseJson(Text(row, column));
     std::vector<double> seconds;
     if (!list.is_array()) return seconds;
     for (const auto& item : list) {
@@ -242,7 +242,7 @@ class SqliteRecords : public Records {
     return seconds;
   }
   static std::vector<KernelRecord> ReadKernels(sqlite3_stmt* row, int column) {
-    const nlohmann::json list = nlohmann::json::parse(Text(row, column), nullptr, /*allow_exceptions=*/false);
+    const nlohmann::json list = ParseJson(Text(row, column));
     std::vector<KernelRecord> kernels;
     if (!list.is_array()) return kernels;
     for (const auto& item : list) {

@@ -15,6 +15,7 @@
 #include "hlo/passes/execution_counts.h"
 #include "hlo/text/parser.h"
 #include "measure/program_device.h"
+#include "nlohmann/json.hpp"
 #include "targets/cpu/compile/compile.h"
 #include "targets/cpu/processor/detect.h"
 #include "targets/cpu/program/executable.h"

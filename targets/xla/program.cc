@@ -19,6 +19,7 @@
 #include "hlo/proto/reader.h"
 #include "hlo/proto/writer.h"
 #include "measure/comparison.h"
+#include "nlohmann/json.hpp"
 #include "targets/xla/calls.h"
 #include "targets/xla/default_layouts.h"
 #include "targets/xla/library_fusions.h"

@@ -13,6 +13,7 @@
 #include "base/write_file.h"
 #include "hlo/file/read.h"
 #include "hlo/proto/reader.h"
+#include "nlohmann/json.hpp"
 #include "targets/xla/program.h"
 
 namespace smelt::xla {

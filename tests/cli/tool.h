@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "nlohmann/json.hpp"
+#include "base/json.h"
 
 namespace smelt::cli {
 
@@ -19,7 +19,7 @@ struct ToolResult {
   int exit_code = -1;  // -1: ended by a signal
   int signal = 0;
   std::string out, err;
-  nlohmann::json json() const { return nlohmann::json::parse(out, nullptr, /*allow_exceptions=*/false); }
+  nlohmann::json json() const { return ParseJson(out); }
 };
 
 struct ToolOptions {

@@ -68,6 +68,7 @@ const Door kDoors[] = {
     {"Protocol Buffers", {"gnn/corpus/kernel_example.pb.h"}, {"gnn/"}},
     {"Protocol Buffers", {"hlo/proto/hlo.pb.h", "hlo/proto/xla_data.pb.h"}, {"hlo/proto/"}},
     {"XRT", {"xrt/", "experimental/", "uuid/"}, {"vdla/xrt/"}},
+    {"CLI11", {"CLI/"}, {"cli/words/"}},
     {"zlib and zstd", {"zlib.h", "zstd.h"}, {"hlo/file/"}},
 };
 

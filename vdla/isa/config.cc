@@ -5,10 +5,10 @@
 #include <iterator>
 #include <limits>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <set>
 
 #include "absl/strings/str_join.h"
+#include "base/json.h"
 #include "base/status_macros.h"
 #include "base/str_cat.h"
 #include "vdla/isa/built_in_configs.h"
@@ -135,7 +135,7 @@ std::vector<std::string> Config::Names() {
 
 absl::StatusOr<Config> Config::Parse(std::string_view text, std::string_view origin) {
   if (NestsTooDeep(text)) return Wrong(origin, "is no machine: it nests too deep");
-  const Json json = Json::parse(text.begin(), text.end(), nullptr, /*allow_exceptions=*/false);
+  const Json json = ParseOrderedJson(text);
   if (json.is_discarded()) return Wrong(origin, "is no JSON");
   if (!json.is_object()) return Wrong(origin, "is no JSON object");
   std::set<std::string> known = {"name", "timing"}, known_timing = {kBytesPerCycle};
@@ -182,7 +182,7 @@ std::string Config::ToJson() const {
   for (const auto& number : kNumbers) json[number.name] = this->*number.member;
   json["timing"][kBytesPerCycle] = timing.dram_bytes_per_cycle;
   for (const auto& number : kTimingNumbers) json["timing"][number.name] = timing.*number.member;
-  return json.dump(2, ' ', true, Json::error_handler_t::replace) + "\n";
+  return JsonText(json, 2, /*ascii=*/true) + "\n";
 }
 
 absl::Status Config::Check() const {

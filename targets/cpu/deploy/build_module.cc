@@ -12,10 +12,10 @@
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "base/hash.h"
+#include "base/json.h"
 #include "base/status_macros.h"
 #include "base/write_file.h"
 #include "hlo/known/known_parameters.h"
-#include "nlohmann/json.hpp"
 #include "runtime/deploy/cpu_features.h"
 #include "runtime/deploy/mapped_file.h"
 #include "runtime/deploy/plan_file.h"
@@ -214,7 +214,7 @@ absl::Status WriteFiles(const ModuleRequest& request, const std::vector<std::str
   const std::string weights = staging.Path(files::kWeightsName);
   SMELT_RETURN_IF_ERROR(WriteWeights(*module, weights));
   SMELT_ASSIGN_OR_RETURN(plan.weights, MarkOf(weights));
-  SMELT_RETURN_IF_ERROR(WriteFile(staging.Path(files::kManifestName), Manifest(request, plan).dump(2) + "\n"));
+  SMELT_RETURN_IF_ERROR(WriteFile(staging.Path(files::kManifestName), JsonText(Manifest(request, plan), 2) + "\n"));
   return WriteFile(staging.Path(files::kPlanName), files::WritePlanFile(plan));
 }
 

@@ -11,6 +11,7 @@
 #include "hlo/golden/inputs.h"
 #include "hlo/text/parser.h"
 #include "measure/outcome.h"
+#include "nlohmann/json.hpp"
 
 namespace smelt::cpu {
 namespace {

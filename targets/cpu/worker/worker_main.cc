@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "measure/program_device.h"
+#include "nlohmann/json.hpp"
 #include "targets/cpu/compile/compile.h"
 #include "targets/cpu/processor/detect.h"
 #include "targets/cpu/program/executable.h"

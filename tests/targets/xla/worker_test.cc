@@ -15,6 +15,7 @@
 #include "hlo/text/parser.h"
 #include "measure/runner.h"
 #include "measure/verify.h"
+#include "nlohmann/json.hpp"
 #include "targets/xla/loop_fusions.h"
 #include "targets/xla/program.h"
 #include "targets/xla/python.h"

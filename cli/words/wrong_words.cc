@@ -1,10 +1,10 @@
-#include "cli/wrong_words.h"
+#include "cli/words/wrong_words.h"
 
 #include <algorithm>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "cli/nearest.h"
+#include "cli/words/nearest.h"
 
 namespace smelt::cli {
 namespace {

@@ -1,4 +1,4 @@
-#include "cli/nearest.h"
+#include "cli/words/nearest.h"
 
 #include <algorithm>
 

@@ -1,3 +1,5 @@
+#include "cli/words/number_flags.h"
+
 #include <cmath>
 #include <limits>
 #include <string>
@@ -5,7 +7,6 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "cli/verb.h"
 
 namespace smelt::cli {
 namespace {
