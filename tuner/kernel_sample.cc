@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <random>
+#include <string>
 #include <utility>
 
 #include "absl/container/flat_hash_set.h"
@@ -51,7 +52,7 @@ class Configurations {
   Configurations(const fusion::Space& space, const fusion::HeuristicOptions& cost, std::mt19937_64& random)
       : space_(space), cost_(cost), random_(random) {}
 
-  void Heuristic(const char* name, const Visit& visit) {
+  void Heuristic(const std::string& name, const Visit& visit) {
     fusion::IncrementalFusion evaluator(space_, fusion::Heuristic(name, space_, cost_).value());
     for (const fusion::KernelRef& kernel : evaluator.Kernels()) visit(evaluator, kernel);
   }
@@ -75,11 +76,18 @@ class Configurations {
   std::mt19937_64& random_;
 };
 
+// The default first, and none that is drawn: `random` has its share below.
+std::vector<std::string> HeuristicsInOrder() {
+  std::vector<std::string> names = fusion::HeuristicNames();
+  std::erase(names, "random");
+  std::stable_partition(names.begin(), names.end(), [](const std::string& name) { return name == "priority"; });
+  return names;
+}
+
 }  // namespace
 
 KernelSample SampleKernels(const fusion::Space& space, const fusion::HeuristicOptions& cost,
                            const SampleOptions& options, const std::function<bool(const fusion::Kernel&)>& wanted) {
-  static constexpr const char* kHeuristics[] = {"priority", "none", "tvm", "xla-cpu"};
   const auto start = Clock::now();
   std::mt19937_64 random(options.seed);
   Configurations configurations(space, cost, random);
@@ -91,7 +99,7 @@ KernelSample SampleKernels(const fusion::Space& space, const fusion::HeuristicOp
       if (seen.insert(reference.hash).second) reservoir.Offer(evaluator, reference, provenance, wanted);
     };
   };
-  for (const char* name : kHeuristics) {
+  for (const std::string& name : HeuristicsInOrder()) {
     configurations.Heuristic(name, into(of_heuristics, absl::StrCat("heuristic:", name)));
     if (options.default_only) break;
   }

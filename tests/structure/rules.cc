@@ -1,3 +1,5 @@
+#include <algorithm>
+#include <iterator>
 #include <regex>
 #include <set>
 
@@ -244,6 +246,25 @@ std::vector<std::string> CheckFileSystemCalls(const SourceTree& tree) {
         continue;
       violations.push_back(absl::StrCat(path, ":", LineOf(text, at->position()), ": ", (*at)[2].str(),
                                         " without an error_code throws; give it one named error or ignored"));
+    }
+  }
+  return violations;
+}
+
+std::vector<std::string> CheckTestFolders(const SourceTree& tree) {
+  static constexpr const char* kShared[] = {"TempDir()", "temp_directory_path()"};
+  // Has the class; keeps what it finds; is built without GoogleTest. The names of the latter two have the process id.
+  static constexpr absl::string_view kAllowed[] = {"tests/scratch_folder.h", "tests/fuzz/agreement_test.cc",
+                                                   "tests/fuzz/targets/file_of.cc"};
+  std::vector<std::string> violations;
+  for (const auto& [path, text] : tree) {
+    if (!IsCode(path) || !absl::StartsWith(path, "tests/") || absl::StartsWith(path, "tests/structure/") ||
+        std::find(std::begin(kAllowed), std::end(kAllowed), path) != std::end(kAllowed))
+      continue;
+    for (const char* call : kShared) {
+      if (const size_t at = text.find(call); at != std::string::npos)
+        violations.push_back(absl::StrCat(path, ":", LineOf(text, at), ": ", call,
+                                          " is every test's; take a ScratchFolder (tests/scratch_folder.h)"));
     }
   }
   return violations;

@@ -59,6 +59,9 @@ std::vector<std::string> CheckFileNames(const SourceTree& tree);
 // Files and folders are asked with an error_code: the other forms throw, and a user's disk would end the process.
 std::vector<std::string> CheckFileSystemCalls(const SourceTree& tree);
 
+// A test writes into a folder of its own: those that share one race for it.
+std::vector<std::string> CheckTestFolders(const SourceTree& tree);
+
 // Unfinished work is not marked in the sources: it is finished, or refused with an error.
 std::vector<std::string> CheckMarkers(const SourceTree& tree);
 

@@ -50,6 +50,8 @@ TEST(Repository, FilesAreNamedForWhatTheyHold) { EXPECT_THAT(CheckFileNames(Repo
 
 TEST(Repository, HasNoMarkersOfUnfinishedWork) { EXPECT_THAT(CheckMarkers(Repository()), IsEmpty()); }
 
+TEST(Repository, TestsShareNoFolder) { EXPECT_THAT(CheckTestFolders(Repository()), IsEmpty()); }
+
 TEST(Repository, FilesAreAskedWithAnErrorCode) { EXPECT_THAT(CheckFileSystemCalls(Repository()), IsEmpty()); }
 
 // Documents and help texts name them as commands. Whether a file may be executed is not in its text, so that this is no
@@ -205,6 +207,13 @@ TEST(FileSystemCalls, CatchOneThatThrows) {
                             "for (const auto& e : fs::directory_iterator(folder, ignored)) {}\nfs::path(folder);\n"},
                            {"tests/hlo/a_test.cc", "std::filesystem::remove(path);\n"}};
   EXPECT_THAT(CheckFileSystemCalls(tree), ElementsAre(HasSubstr("hlo/a.cc:2:")));
+}
+
+TEST(TestFolders, CatchOneThatTestsShare) {
+  const SourceTree tree = {{"tests/hlo/a_test.cc", "\nconst std::string path = testing::TempDir() + \"/a\";\n"},
+                           {"tests/scratch_folder.h", "testing::TempDir()\n"},
+                           {"hlo/a.cc", "std::filesystem::temp_directory_path();\n"}};
+  EXPECT_THAT(CheckTestFolders(tree), ElementsAre(HasSubstr("tests/hlo/a_test.cc:2:")));
 }
 
 TEST(Markers, CatchUnfinishedWork) {
