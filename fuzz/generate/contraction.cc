@@ -207,7 +207,7 @@ bool AddScaledDot(Draft& draft, Opcode opcode) {
   return true;
 }
 
-const OpcodeRule kRules[] = {
+const OpcodeRule kContractionRules[] = {
     {kDot, 10, AddDot},
     {kScaledDot, 1, AddScaledDot},
     {kConvolution, 6, AddConvolution},
@@ -216,6 +216,6 @@ const OpcodeRule kRules[] = {
 
 }  // namespace
 
-absl::Span<const OpcodeRule> ContractionRules() { return kRules; }
+absl::Span<const OpcodeRule> ContractionRules() { return kContractionRules; }
 
 }  // namespace smelt::fuzz

@@ -186,7 +186,7 @@ bool AddScan(Draft& draft, Opcode opcode) {
   return true;
 }
 
-const OpcodeRule kRules[] = {
+const OpcodeRule kControlRules[] = {
     {kWhile, 4, AddWhile}, {kConditional, 4, AddConditional},
     {kCall, 3, AddCall},   {kAsyncStart, 1, AddAsync, /*nested=*/false},
     {kScan, 1, AddScan},
@@ -194,6 +194,6 @@ const OpcodeRule kRules[] = {
 
 }  // namespace
 
-absl::Span<const OpcodeRule> ControlRules() { return kRules; }
+absl::Span<const OpcodeRule> ControlRules() { return kControlRules; }
 
 }  // namespace smelt::fuzz

@@ -276,7 +276,7 @@ bool AddBitcastConvert(Draft& draft, Opcode opcode) {
   return true;
 }
 
-const OpcodeRule kRules[] = {
+const OpcodeRule kElementwiseRules[] = {
     {kAdd, 8, AddArithmetic},
     {kSubtract, 6, AddArithmetic},
     {kMultiply, 8, AddArithmetic},
@@ -339,6 +339,6 @@ const OpcodeRule kRules[] = {
 
 }  // namespace
 
-absl::Span<const OpcodeRule> ElementwiseRules() { return kRules; }
+absl::Span<const OpcodeRule> ElementwiseRules() { return kElementwiseRules; }
 
 }  // namespace smelt::fuzz

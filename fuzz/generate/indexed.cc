@@ -181,7 +181,7 @@ bool AddScatter(Draft& draft, Opcode opcode) {
   return true;
 }
 
-const OpcodeRule kRules[] = {
+const OpcodeRule kIndexedRules[] = {
     {kDynamicSlice, 5, AddDynamicSlice},
     {kDynamicUpdateSlice, 5, AddDynamicUpdateSlice},
     {kGather, 6, AddGather},
@@ -190,6 +190,6 @@ const OpcodeRule kRules[] = {
 
 }  // namespace
 
-absl::Span<const OpcodeRule> IndexedRules() { return kRules; }
+absl::Span<const OpcodeRule> IndexedRules() { return kIndexedRules; }
 
 }  // namespace smelt::fuzz

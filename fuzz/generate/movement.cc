@@ -184,7 +184,7 @@ bool AddDimensionSize(Draft& draft, Opcode opcode) {
   return true;
 }
 
-const OpcodeRule kRules[] = {
+const OpcodeRule kMovementRules[] = {
     {kBroadcast, 8, AddBroadcast},
     {kReshape, 6, AddReshape},
     {kBitcast, 2, AddReshape},
@@ -203,6 +203,6 @@ const OpcodeRule kRules[] = {
 
 }  // namespace
 
-absl::Span<const OpcodeRule> MovementRules() { return kRules; }
+absl::Span<const OpcodeRule> MovementRules() { return kMovementRules; }
 
 }  // namespace smelt::fuzz

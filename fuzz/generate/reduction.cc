@@ -277,7 +277,7 @@ bool AddBatchNorm(Draft& draft, Opcode opcode) {
   return true;
 }
 
-const OpcodeRule kRules[] = {
+const OpcodeRule kReductionRules[] = {
     {kReduce, 12, AddReduce},
     {kReduceWindow, 6, AddReduceWindow},
     {kSelectAndScatter, 2, AddSelectAndScatter},
@@ -291,6 +291,6 @@ const OpcodeRule kRules[] = {
 
 }  // namespace
 
-absl::Span<const OpcodeRule> ReductionRules() { return kRules; }
+absl::Span<const OpcodeRule> ReductionRules() { return kReductionRules; }
 
 }  // namespace smelt::fuzz

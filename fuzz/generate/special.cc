@@ -91,7 +91,7 @@ bool AddTriangularSolve(Draft& draft, Opcode opcode) {
   return true;
 }
 
-const OpcodeRule kRules[] = {
+const OpcodeRule kSpecialRules[] = {
     {kRngBitGenerator, 2, AddRandomBits},
     {kFft, 1, AddFft},
     {kCholesky, 1, AddCholesky},
@@ -100,6 +100,6 @@ const OpcodeRule kRules[] = {
 
 }  // namespace
 
-absl::Span<const OpcodeRule> SpecialRules() { return kRules; }
+absl::Span<const OpcodeRule> SpecialRules() { return kSpecialRules; }
 
 }  // namespace smelt::fuzz

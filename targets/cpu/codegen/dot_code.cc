@@ -13,7 +13,7 @@ namespace {
 using kernels::te::ExprNode;
 
 // The lanes follow from the name's end.
-int LanesOf(const ExprNode& call) {
+int LanesOfCall(const ExprNode& call) {
   const std::string& name = call.intrinsic->name;
   return name.ends_with("_16") ? 16 : name.ends_with("_8") ? 8 : 4;
 }
@@ -52,32 +52,32 @@ llvm::Value* Vpdpbusd(Builder& builder, int lanes, llvm::Value* acc, llvm::Value
 }  // namespace
 
 llvm::Value* EmitVpdpbusd(Builder& builder, const ExprNode& call, CallOperands operands) {
-  const int lanes = LanesOf(call);
+  const int lanes = LanesOfCall(call);
   return Vpdpbusd(builder, lanes, operands[0], LoadGroup(builder, lanes, operands[1]),
                   LoadVector(builder, builder.getInt32Ty(), lanes, operands[2], 1));
 }
 
 llvm::Value* EmitVpdpbusdShifted(Builder& builder, const ExprNode& call, CallOperands operands) {
-  const int lanes = LanesOf(call);
+  const int lanes = LanesOfCall(call);
   llvm::Value* shift = Opaque(builder, builder.CreateVectorSplat(lanes, builder.getInt32(0x80808080u)));
   llvm::Value* x = builder.CreateXor(LoadGroup(builder, lanes, operands[1]), shift);
   return Vpdpbusd(builder, lanes, operands[0], x, LoadVector(builder, builder.getInt32Ty(), lanes, operands[2], 1));
 }
 
 llvm::Value* EmitVpdpbusdSwapped(Builder& builder, const ExprNode& call, CallOperands operands) {
-  const int lanes = LanesOf(call);
+  const int lanes = LanesOfCall(call);
   return Vpdpbusd(builder, lanes, operands[0], LoadVector(builder, builder.getInt32Ty(), lanes, operands[2], 1),
                   LoadGroup(builder, lanes, operands[1]));
 }
 
 llvm::Value* EmitVpdpbusdOnes(Builder& builder, const ExprNode& call, CallOperands operands) {
-  const int lanes = LanesOf(call);
+  const int lanes = LanesOfCall(call);
   llvm::Value* ones = builder.CreateVectorSplat(lanes, builder.getInt32(0x01010101u));
   return Vpdpbusd(builder, lanes, operands[0], ones, LoadVector(builder, builder.getInt32Ty(), lanes, operands[1], 1));
 }
 
 llvm::Value* EmitVdpbf16ps(Builder& builder, const ExprNode& call, CallOperands operands) {
-  const int lanes = LanesOf(call);
+  const int lanes = LanesOfCall(call);
   auto* pairs = llvm::FixedVectorType::get(builder.getBFloatTy(), 2 * lanes);
   llvm::Value* x = builder.CreateBitCast(LoadGroup(builder, lanes, operands[1]), pairs);
   llvm::Value* w = builder.CreateBitCast(LoadVector(builder, builder.getInt32Ty(), lanes, operands[2], 2), pairs);
@@ -87,7 +87,7 @@ llvm::Value* EmitVdpbf16ps(Builder& builder, const ExprNode& call, CallOperands 
 }
 
 llvm::Value* EmitSdot(Builder& builder, const ExprNode& call, CallOperands operands) {
-  const int lanes = LanesOf(call);
+  const int lanes = LanesOfCall(call);
   auto* bytes = llvm::FixedVectorType::get(builder.getInt8Ty(), 4 * lanes);
   llvm::Value* x = builder.CreateBitCast(LoadGroup(builder, lanes, operands[1]), bytes);
   llvm::Value* w = LoadVector(builder, builder.getInt8Ty(), 4 * lanes, operands[2], 1);

@@ -2,15 +2,11 @@
 // arcs, hyperbolic functions and their inverses, the tangent's quotient, cube roots, remainders.
 #include <llvm/IR/Intrinsics.h>
 
-#include <limits>
-
 #include "targets/cpu/codegen/math_basic.h"
 
 namespace smelt::cpu::codegen {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 constexpr double kPi = 0x1.921fb54442d18p+1;
 constexpr double kLn2 = 0x1.62e42fefa39efp-1, kLog2OfE = 0x1.71547652b82fep+0;
 // atan(t)/t as a polynomial in t^2, 0 <= t <= 1, relative error 1e-11.

@@ -1,11 +1,8 @@
-#include <limits>
-
 #include "targets/cpu/codegen/math_basic.h"
 
 namespace smelt::cpu::codegen {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kLog2E = 0x1.715476p+0;
 // ln(2) in two floats; the high part has trailing zeros, so that its product with an exponent is exact.
 constexpr double kLn2High = 0x1.62e400p-1;
@@ -83,8 +80,7 @@ llvm::Value* VectorMath::Log(llvm::Value* x) {
   result = builder_.CreateFAdd(f, result);
   result = Fma(scale, Real(x, kLn2High), result);
   result = builder_.CreateSelect(builder_.CreateFCmpOEQ(x, Real(x, 0)), Real(x, -kInfinity), result);
-  result = builder_.CreateSelect(builder_.CreateFCmpOLT(x, Real(x, 0)),
-                                 Real(x, std::numeric_limits<double>::quiet_NaN()), result);
+  result = builder_.CreateSelect(builder_.CreateFCmpOLT(x, Real(x, 0)), Real(x, kNan), result);
   // Infinity and NaN are their own logarithm.
   return builder_.CreateSelect(builder_.CreateFCmpULT(x, Real(x, kInfinity)),
                                builder_.CreateSelect(builder_.CreateFCmpUNO(x, x), x, result), x);

@@ -7,8 +7,6 @@
 namespace smelt::cpu::codegen {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 constexpr double kLog2OfE = 0x1.71547652b82fep+0;
 // ln(2) in two parts; the high one has trailing zeros, so that its product with an exponent is exact.
 constexpr double kLn2High = 0x1.62e42fefp-1, kLn2Low = 0x1.473de6af278edp-34;

@@ -1,13 +1,10 @@
 #include <llvm/IR/Intrinsics.h>
 
-#include <limits>
-
 #include "targets/cpu/codegen/math_basic.h"
 
 namespace smelt::cpu::codegen {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 // atanh(s)/s as a polynomial in s^2, for |s| <= (sqrt(2)-1)/(sqrt(2)+1), relative error 2e-14.
 constexpr std::array<double, 6> kAtanh = {0x1.fffffffffff0ep-1, 0x1.55555556752cep-2, 0x1.99999622ac27dp-3,
                                           0x1.24943bf7c4f5cp-3, 0x1.c61fa913242efp-4, 0x1.91a57d6a8fefbp-4};
@@ -74,7 +71,7 @@ llvm::Value* VectorMath::Pow(llvm::Value* x, llvm::Value* y) {
   llvm::Value* odd = builder_.CreateAnd(integral, builder_.CreateFCmpONE(half, floor(half)));
   llvm::Value* signed_result = CopySign(result, x);
   result = builder_.CreateSelect(odd, signed_result, result);
-  llvm::Value* nan = Real(x, std::numeric_limits<double>::quiet_NaN());
+  llvm::Value* nan = Real(x, kNan);
   llvm::Value* finite_negative =
       builder_.CreateAnd(builder_.CreateFCmpOLT(x, Real(x, 0)), builder_.CreateFCmpOGT(x, Real(x, -kInfinity)));
   llvm::Value* undefined = builder_.CreateAnd(finite_negative, builder_.CreateNot(integral));

@@ -10,7 +10,7 @@ using Special = hlo::FloatFormat::Special;
 constexpr int kMantissaBits = 23;
 constexpr int kBias = 127;
 constexpr int64_t kSign = int64_t{1} << 31;
-constexpr int64_t kInfinity = 0x7f800000;
+constexpr int64_t kInfinityBits = 0x7f800000;
 constexpr int64_t kNaN = 0x7fc00000;
 
 // The largest finite number of the format, as the bits of a float.
@@ -67,7 +67,8 @@ llvm::Value* RoundToPower(Words w, llvm::Value* value) {
       w.Select(w.Above(bits, kSmallestPower), w.Constant(int64_t{1} << 23), w.Constant(kSmallestPower));
   rounded = w.Select(w.Below(bits, int64_t{1} << kMantissaBits), small, rounded);
   // What has a sign is above all numbers; a NaN's rounding may wrap around.
-  llvm::Value* bad = w.Or(w.Or(w.Equal(bits, 0), w.Above(bits, kInfinity - 1)), w.Above(rounded, kInfinity - 1));
+  llvm::Value* bad =
+      w.Or(w.Or(w.Equal(bits, 0), w.Above(bits, kInfinityBits - 1)), w.Above(rounded, kInfinityBits - 1));
   return w.Float(w.Select(bad, w.Constant(kNaN), rounded));
 }
 
@@ -93,7 +94,7 @@ llvm::Value* DecodeSmallFloat(Builder& builder, const hlo::FloatFormat& format, 
     case Special::kIeee: {
       const int64_t infinity = ((int64_t{1} << format.exponent_bits) - 1) << m;
       llvm::Value* special =
-          w.Or(w.Left(magnitude, kMantissaBits - m), w.Constant(kInfinity));  // NaN keeps its payload
+          w.Or(w.Left(magnitude, kMantissaBits - m), w.Constant(kInfinityBits));  // NaN keeps its payload
       result = w.Select(w.Below(magnitude, infinity), result, special);
       break;
     }
@@ -120,18 +121,18 @@ llvm::Value* RoundToSmallFloat(Builder& builder, const hlo::FloatFormat& format,
   llvm::Value* small = builder.CreateFSub(builder.CreateFAdd(w.Float(magnitude), shift), shift);
   rounded = w.Select(w.Below(magnitude, SmallestNormal(format)), w.Bits(small), rounded);
   const int64_t largest = LargestFinite(format);
-  const int64_t overflow = format.special == Special::kIeee   ? kInfinity
+  const int64_t overflow = format.special == Special::kIeee   ? kInfinityBits
                            : format.special == Special::kNone ? largest
                                                               : kNaN;
   rounded = w.Select(w.Above(rounded, largest), w.Constant(overflow), rounded);
-  llvm::Value* is_nan = w.Above(magnitude, kInfinity);
+  llvm::Value* is_nan = w.Above(magnitude, kInfinityBits);
   if (format.special == Special::kNone) {
     return w.Float(w.Select(is_nan, w.Constant(kSign), w.Or(rounded, sign)));
   }
   rounded = w.Select(is_nan, w.Constant(kNaN), rounded);
   if (format.special == Special::kUnsignedZero) {
     // One NaN, one zero.
-    llvm::Value* single = w.Or(w.Equal(rounded, 0), w.Above(rounded, kInfinity));
+    llvm::Value* single = w.Or(w.Equal(rounded, 0), w.Above(rounded, kInfinityBits));
     return w.Float(w.Select(single, rounded, w.Or(rounded, sign)));
   }
   return w.Float(w.Or(rounded, sign));
@@ -156,11 +157,11 @@ llvm::Value* EncodeSmallFloat(Builder& builder, const hlo::FloatFormat& format, 
   llvm::Value* scaled = w.Select(is_small, magnitude, w.Constant(0));
   scaled = builder.CreateFPToUI(builder.CreateFMul(w.Float(scaled), w.Real(1 / Step(format))), w.type);
   llvm::Value* result = w.Select(is_small, scaled, normal);
-  llvm::Value* is_nan = w.Above(magnitude, kInfinity);
+  llvm::Value* is_nan = w.Above(magnitude, kInfinityBits);
   switch (format.special) {
     case Special::kIeee: {
       const int64_t infinity = ((int64_t{1} << format.exponent_bits) - 1) << m;
-      result = w.Select(w.Equal(magnitude, kInfinity), w.Constant(infinity), result);
+      result = w.Select(w.Equal(magnitude, kInfinityBits), w.Constant(infinity), result);
       llvm::Value* payload = w.And(w.Right(magnitude, kMantissaBits - m), (int64_t{1} << m) - 1);
       payload = w.Select(w.Equal(payload, 0), w.Constant(int64_t{1} << (m - 1)), payload);
       result = w.Select(is_nan, w.Or(payload, w.Constant(infinity)), result);
