@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/cache_folder.h"
+#include "base/json.h"
 #include "base/status_macros.h"
 #include "cli/interrupt.h"
 #include "cli/known_flags.h"
@@ -45,14 +46,8 @@ struct TuneFlags {
   KernelFlags kernel;
 };
 
-bool IsUtf8(const std::string& text) {
-  try {
-    (void)nlohmann::json(text).dump();
-    return true;
-  } catch (const nlohmann::json::type_error&) {
-    return false;
-  }
-}
+// What is not is written as another character.
+bool IsUtf8(const std::string& text) { return ParseJson(JsonText(nlohmann::json(text))) == nlohmann::json(text); }
 
 // What is tuned, and what predicts its kernels' times.
 struct Job {

@@ -66,9 +66,6 @@ absl::StatusOr<std::vector<hlo::Literal>> MakeInputs(const InputSource& source, 
   return values;
 }
 
-json DeviceProgram::ProgramFacts() const { return {{"kernels", json::array()}}; }
-json DeviceProgram::KernelFacts() const { return json::object(); }
-
 absl::Status DeviceProgram::Prepare() {
   constexpr double kSampleSeconds = 100e-6;
   auto start = Clock::now();

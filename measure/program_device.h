@@ -51,8 +51,8 @@ class DeviceProgram {
   // One entry an entry of "kernels" in the facts; none where it does not tell of kernels.
   virtual absl::StatusOr<KernelTimes> TimeKernels(int /*rounds*/) { return KernelTimes(); }
   // What the replies to "load" and "time_kernel" tell of it.
-  virtual nlohmann::json ProgramFacts() const;  // no kernels
-  virtual nlohmann::json KernelFacts() const;   // nothing
+  virtual nlohmann::json ProgramFacts() const { return {{"kernels", nlohmann::json::array()}}; }
+  virtual nlohmann::json KernelFacts() const { return nlohmann::json::object(); }
 
   // Warms up and finds how many runs make one sample of at least 100 us.
   virtual absl::Status Prepare();
