@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
+#include "base/ceil_div.h"
 #include "kernels/templates/templates.h"
 
 namespace smelt::kernels::config {
@@ -15,8 +16,6 @@ constexpr int64_t kMostUnrolledStatements = 1024;
 constexpr double kMostPackedBytes = 512 << 20;
 // Work beyond the ends of all axes together, as a factor.
 constexpr double kMostTail = 1.6;
-
-int64_t CeilTo(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 absl::Status Refuse(std::string_view stage, std::string_view loop, std::string_view why) {
   return absl::FailedPreconditionError(
@@ -109,7 +108,7 @@ absl::Status CheckRegisters(const MainNest& nest, const Decisions& decisions, co
     // Along vectors the knob has no widths that waste more than they must; elementwise work stops at the end.
     if (static_cast<int>(a) == vector || nest.sums.empty()) continue;
     const AxisSplit& split = decisions.axes[a];
-    tail *= static_cast<double>(CeilTo(nest.axes[a].extent, split.registers) * split.registers) /
+    tail *= static_cast<double>(CeilDiv(nest.axes[a].extent, split.registers) * split.registers) /
             static_cast<double>(nest.axes[a].extent);
   }
   if (tail > kMostTail) {
@@ -191,7 +190,7 @@ int64_t Accumulators(const MainNest& nest, const Decisions& decisions) {
     int64_t vectors = static_cast<int64_t>(sum->types.size());
     for (size_t a = 0; a < nest.axes.size(); ++a) {
       const int64_t registers = decisions.axes[a].registers;
-      vectors *= static_cast<int>(a) == vector ? CeilTo(registers, decisions.Lanes(nest)) : registers;
+      vectors *= static_cast<int>(a) == vector ? CeilDiv(registers, decisions.Lanes(nest)) : registers;
     }
     count += vectors;
   }
@@ -203,7 +202,7 @@ size_t PackingDepth(const MainNest& nest, const Decisions& decisions, size_t ope
   size_t depth = static_cast<size_t>(decisions.parallel);
   for (size_t i = 0; i < decisions.tile_order.size(); ++i) {
     const int64_t a = decisions.tile_order[i];
-    const int64_t tiles = CeilTo(nest.axes[a].extent, decisions.axes[a].tile());
+    const int64_t tiles = CeilDiv(nest.axes[a].extent, decisions.axes[a].tile());
     if (tiles > 1 && nests::DependsOn(*of.access, of.sum->axes[nest.axes[a].position()].var))
       depth = std::max(depth, i + 1);
   }

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "base/ceil_div.h"
 
 namespace smelt::kernels::config {
 namespace {
@@ -21,8 +22,6 @@ constexpr int64_t kShortestBlock = 4;
 // Taps of a window's side, each of which may be a block by itself.
 constexpr int64_t kMostTaps = 11;
 constexpr int64_t kMostBlocks = 1024;
-
-int64_t CeilDivide(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 std::vector<int64_t> Divisors(int64_t n) {
   std::vector<int64_t> low, high;
@@ -99,7 +98,7 @@ Knob SplitKnob(std::string name, int64_t extent, const SplitLimits& limits) {
   std::set<int64_t> registers;
   if (limits.most_rows > 0) registers.insert(1);
   const auto wasteful = [&](int64_t factor) {
-    return static_cast<double>(CeilDivide(extent, factor) * factor - extent) > kMostWaste * static_cast<double>(extent);
+    return static_cast<double>(CeilDiv(extent, factor) * factor - extent) > kMostWaste * static_cast<double>(extent);
   };
   for (int64_t rows = 2; rows <= std::min(extent, limits.most_rows); ++rows) {
     if (!wasteful(rows)) registers.insert(rows);
@@ -117,9 +116,9 @@ Knob SplitKnob(std::string name, int64_t extent, const SplitLimits& limits) {
   }
   std::set<std::vector<int64_t>> seen;
   for (int64_t inner : registers) {
-    const int64_t all = CeilDivide(extent, inner);
+    const int64_t all = CeilDiv(extent, inner);
     for (int64_t passes : limits.tiles ? Passes(all) : std::vector<int64_t>{all}) {
-      std::vector<int64_t> option{CeilDivide(all, passes), passes, inner};
+      std::vector<int64_t> option{CeilDiv(all, passes), passes, inner};
       if (seen.insert(option).second) AddOption(&knob, std::move(option));
     }
   }

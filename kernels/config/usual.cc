@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "base/ceil_div.h"
 #include "kernels/config/decisions.h"
 #include "kernels/templates/panel.h"
 #include "kernels/templates/register_tile.h"
@@ -14,8 +15,6 @@ namespace {
 constexpr int64_t kPiecesAThread = 3;
 // Rows of a matrix that streams by, added at once.
 constexpr int64_t kRowsAtOnce = 8;
-// Sums whose steps are so few are unrolled whole.
-constexpr int64_t kUnrolledWhole = 4;
 
 class Usual {
  public:
@@ -48,7 +47,7 @@ class Usual {
     const int64_t extent = nest_.axes[a].extent;
     tile = std::clamp<int64_t>(tile, 1, extent);
     registers = std::clamp<int64_t>(registers, 1, tile);
-    const int64_t passes = (tile + registers - 1) / registers;
+    const int64_t passes = CeilDiv(tile, registers);
     decisions_.axes[a] = {(extent + passes * registers - 1) / (passes * registers), passes, registers};
   }
 
@@ -83,9 +82,10 @@ class Usual {
       const bool along_sum = form == nests::TiledForm::kDots || vector < 0;
       if (nest_.vectors[v].axis == (along_sum ? -1 : vector)) decisions_.vectors = static_cast<int>(v);
     }
-    Order(vector);
+    Order(vector, registers.line_axis);
     Sums(form, registers);
-    const std::vector<nests::Panel> panels = nests::PanelsOf(nest_.structure, nest, nest_.sums, registers, /*known=*/{});
+    const std::vector<nests::Panel> panels =
+        nests::PanelsOf(nest_.structure, nest, nest_.sums, registers, /*known=*/{});
     const bool by_pieces = form == nests::TiledForm::kRegisters &&
                            nests::PiecesPackTheirOwn(nest, panels, tile_, /*known=*/{}, target_.threads);
     if (by_pieces) ShareOut(panels[0]);
@@ -108,16 +108,21 @@ class Usual {
     }
   }
 
-  // The vectors' tiles outside where rows share an operand; within a tile they are innermost.
-  void Order(int vector) {
-    const auto move = [&](std::vector<int64_t>& order, bool front) {
-      order.erase(std::find(order.begin(), order.end(), vector));
-      order.insert(front ? order.begin() : order.end(), vector);
+  // The vectors' tiles outside where rows share an operand; within a tile they are innermost, but for a line that
+  // register tiles move along.
+  void Order(int vector, int line_position) {
+    const auto move = [](std::vector<int64_t>& order, int64_t axis, bool front) {
+      order.erase(std::find(order.begin(), order.end(), axis));
+      order.insert(front ? order.begin() : order.end(), axis);
     };
     if (vector < 0) return;
     const bool shared = nests::IsContraction(*nest_.domain) && !nests::IsDepthwise(nest_.nest());
-    move(decisions_.tile_order, shared);
-    move(decisions_.pass_order, false);
+    move(decisions_.tile_order, vector, shared);
+    move(decisions_.pass_order, vector, false);
+    for (size_t a = 0; a < nest_.axes.size(); ++a) {
+      if (line_position >= 0 && nest_.axes[a].position() == line_position)
+        move(decisions_.pass_order, static_cast<int64_t>(a), false);
+    }
   }
 
   // Makes the loops over parts of the panel, and no others, the parallel loop.
@@ -157,13 +162,10 @@ class Usual {
       }
       return;
     }
-    int64_t taps = 1;
-    for (const SumSplit& split : decisions_.reduces) taps *= split.steps;
-    const int64_t products = registers.planes * registers.rows * registers.vectors;
-    const bool all = taps <= nests::kUnrolledTaps && taps * products <= nests::kUnrolledProducts;
+    const bool all = nests::UnrollsAll(nest_.nest(), registers);
     for (SumSplit& split : decisions_.reduces) {
       const bool is_last = &split == &last;
-      if (all || (is_last && split.steps <= kUnrolledWhole)) {
+      if (all || (is_last && split.steps <= nests::MostUnrolled(nest_.nest()))) {
         split = {1, 1, split.steps};
       } else if (is_last && nests::IsContraction(*nest_.domain)) {
         const int64_t steps = nests::SumUnroll(registers, split.steps);

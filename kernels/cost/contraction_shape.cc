@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/ceil_div.h"
+
 namespace smelt::kernels::cost {
 namespace {
 
@@ -30,7 +32,7 @@ ContractionShape OfConvolution(const hlo::Instruction& instruction) {
   shape.k = static_cast<double>(kernel.dimensions[convolution.dimensions.kernel_input_feature]);
   for (const hlo::WindowDimension& window : convolution.window.dimensions) {
     const int64_t skipped = window.stride == 1 && window.window_dilation == 1 ? window.base_dilation : 1;
-    shape.k *= static_cast<double>((window.size + skipped - 1) / skipped);
+    shape.k *= static_cast<double>(CeilDiv(window.size, skipped));
   }
   return shape;
 }

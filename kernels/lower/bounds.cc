@@ -4,6 +4,7 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
+#include "base/ceil_div.h"
 #include "base/check.h"
 #include "base/status_macros.h"
 #include "kernels/lower/region.h"
@@ -18,8 +19,6 @@ using schedule::Stage;
 using schedule::TailStrategy;
 using te::ExprKind;
 using te::Interval;
-
-int64_t CeilDivide(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 class Inference {
  public:
@@ -194,10 +193,10 @@ class Inference {
                     ? relation.factor
                     : std::max<int64_t>(1, std::min(relation.factor, parent));
       } else {
-        inner = std::max<int64_t>(1, CeilDivide(parent, std::max<int64_t>(1, std::min(relation.factor, parent))));
+        inner = std::max<int64_t>(1, CeilDiv(parent, std::max<int64_t>(1, std::min(relation.factor, parent))));
       }
       extents[relation.inner] = inner;
-      extents[relation.outer] = CeilDivide(parent, inner);
+      extents[relation.outer] = CeilDiv(parent, inner);
       rounds[i] = round_up;
     }
     const bool attached = stage.attach == Attach::kAt;

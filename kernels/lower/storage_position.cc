@@ -4,6 +4,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
+#include "base/ceil_div.h"
 
 namespace smelt::kernels::lower {
 
@@ -18,9 +19,7 @@ std::vector<StorageDimension> StorageOf(const Stage& stage, const Nest& nest) {
   absl::flat_hash_map<int, int64_t> blocks;
   for (const auto& [axis, block] : stage.layout) {
     if (block > 1) blocks[axis] = block;
-    const int64_t extent = block == 1  ? nest.room[axis]
-                           : block > 1 ? (nest.room[axis] + block - 1) / block
-                                       : blocks[axis];
+    const int64_t extent = block == 1 ? nest.room[axis] : block > 1 ? CeilDiv(nest.room[axis], block) : blocks[axis];
     dimensions.push_back({axis, block, extent});
   }
   return dimensions;

@@ -25,8 +25,6 @@ constexpr size_t kLookAhead = 128;
 // Arithmetic per element whose repetition outweighs a store and a load in the nearest cache, and in memory.
 constexpr double kKeepNear = 24;
 constexpr double kKeepFar = 120;
-// Taps of a window whose code is unrolled whole, so that what lies beyond the border is known when it is compiled.
-constexpr double kUnrolledTaps = 25;
 // Times that a sum reads each of a few elements of a large array from which on a copy of these pays: where the sum's
 // vectors run along memory, and where they do not.
 constexpr double kPickedPasses = 32;
@@ -120,7 +118,7 @@ bool IsDepthwiseWindow(const OperationRef& operation) {
   if (operation->tag != "convolution" || operation->axes.empty()) return false;
   const double taps = std::min(Steps(*operation) / Elements(*operation),
                                Elements(*operation) / static_cast<double>(operation->axes.back().extent));
-  if (taps > kUnrolledTaps) return false;
+  if (taps > kUnborderedTaps) return false;
   const std::vector<Access> reads = DirectReads(operation);
   return std::all_of(reads.begin(), reads.end(), [&](const Access& read) {
     return Stride(read, operation->axes.back().var) == std::optional<int64_t>(1);

@@ -61,6 +61,9 @@ inline constexpr int64_t kShortRow = 8;
 inline constexpr int64_t kShortRowSum = 8;
 // Elements from one lane of a vector to the next that shuffles bring together.
 inline constexpr int64_t kShortJump = 4;
+// Most taps of a window over each channel apart that reads its picture without a bordered copy: its code is unrolled
+// whole, so that what lies beyond the border is known when it is compiled.
+inline constexpr int64_t kUnborderedTaps = 25;
 
 // Decides by arithmetic saved against memory moved. Deterministic; never fails. The same for every CPU: what counts as
 // near is a constant in structure.cc, and the target's vectors and caches first matter to the tiles.

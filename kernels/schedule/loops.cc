@@ -3,6 +3,7 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
+#include "base/ceil_div.h"
 #include "base/status_macros.h"
 #include "kernels/schedule/state.h"
 
@@ -78,7 +79,7 @@ absl::StatusOr<std::pair<std::string, std::string>> SplitLoop(State& state, std:
     return Illegal("split", name, absl::StrCat("it has ", kMostLeaves, " loops already"));
   SMELT_RETURN_IF_ERROR(CheckTail(*stage, loop, tail));
 
-  const int64_t other = (loop.extent + factor - 1) / factor;
+  const int64_t other = CeilDiv(loop.extent, factor);
   const bool by_factor = kind == RelationKind::kSplit;
   const int outer = static_cast<int>(stage->loops.size()), inner = outer + 1;
   stage->loops.push_back({.name = loop.name + ".outer", .extent = by_factor ? other : factor, .reduce = loop.reduce});

@@ -1,5 +1,6 @@
 // Primitives that rewrite a sum of products so that instructions fit it: pad_reduction and shift_operand.
 #include "absl/strings/str_cat.h"
+#include "base/ceil_div.h"
 #include "base/status_macros.h"
 #include "kernels/schedule/state.h"
 
@@ -94,7 +95,7 @@ absl::StatusOr<std::vector<std::string>> PadSum(State& state, std::string_view n
   ResolveInlined(state, &resolved);
   SMELT_ASSIGN_OR_RETURN(const Product product, ProductOf(resolved, "pad_reduction"));
   const te::IterVar axis = stage->reduce_axes[r];
-  const int64_t padded = (axis.extent + multiple - 1) / multiple * multiple;
+  const int64_t padded = CeilDiv(axis.extent, multiple) * multiple;
   Stage pads[2];
   Expr source = resolved.bodies[0]->operands[0];
   for (int i = 0; i < 2; ++i) {

@@ -5,6 +5,7 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
+#include "base/ceil_div.h"
 #include "kernels/ir/stmt.h"
 #include "kernels/schedule/state.h"
 #include "kernels/templates/matrix_unit_tiles.h"
@@ -209,7 +210,7 @@ bool HasTiles(const te::Operation& main, const Access& left, int row_axis, const
   }
   // Registers begin at zero, and take whole groups.
   const te::IterVar& sum = main.reduce_axes.back();
-  const int64_t terms = TermsOf(instruction), groups = (sum.extent + terms - 1) / terms;
+  const int64_t terms = TermsOf(instruction), groups = CeilDiv(sum.extent, terms);
   return IsZero(main.bodies[0]->init[0]) &&
          static_cast<double>(sum.extent) >= instruction.filled * static_cast<double>(groups * terms);
 }
@@ -219,7 +220,7 @@ bool HasTiles(const te::Operation& main, const Access& left, int row_axis, const
 int64_t RowsOf(int64_t extent, int64_t most) {
   int64_t best = 1, least = INT64_MAX;
   for (int64_t rows = 1; rows <= std::min(extent, most); ++rows) {
-    const int64_t cost = (extent + rows - 1) / rows * (rows + 1);
+    const int64_t cost = CeilDiv(extent, rows) * (rows + 1);
     if (cost <= least) {
       best = rows;
       least = cost;
@@ -302,7 +303,7 @@ std::vector<std::vector<int64_t>> DotTiles(const Nest& nest, const DotForm& form
   const te::Operation& main = *nest.main;
   if (form.instruction->rows > 1) return MatrixUnitTiles(main, form);
   const int64_t lanes = form.instruction->lanes, columns = main.axes.back().extent;
-  const int64_t needed = (columns + lanes - 1) / lanes;
+  const int64_t needed = CeilDiv(columns, lanes);
   std::vector<std::vector<int64_t>> tiles;
   for (const int64_t vectors : {std::min<int64_t>(needed, needed == 3 ? 3 : 2), std::min<int64_t>(needed, 4)}) {
     std::vector<int64_t> tile(main.axes.size(), 1);

@@ -9,6 +9,7 @@
 #include <tuple>
 
 #include "absl/strings/str_cat.h"
+#include "base/ceil_div.h"
 #include "base/status_macros.h"
 #include "kernels/templates/dot_instruction.h"
 
@@ -37,7 +38,7 @@ class DotNest {
         terms_(TermsOf(instruction_)),
         columns_(static_cast<int>(main_.axes.size()) - 1),
         sum_axis_(static_cast<int>(main_.reduce_axes.size()) - 1),
-        width_(std::clamp<int64_t>((input.tile[columns_] + lanes_ - 1) / lanes_, 1, 4) * lanes_),
+        width_(std::clamp<int64_t>(CeilDiv(input.tile[columns_], lanes_), 1, 4) * lanes_),
         most_(std::max<int64_t>(instruction_.accumulators * lanes_ / width_, 1)) {}
 
   absl::Status Run() {

@@ -4,6 +4,8 @@
 #include <tuple>
 #include <utility>
 
+#include "base/ceil_div.h"
+
 namespace smelt::kernels::nests {
 namespace {
 
@@ -14,7 +16,7 @@ std::vector<std::pair<int64_t, int64_t>> TileBlocks(const DotForm& form, int64_t
   std::vector<std::tuple<int64_t, int64_t, int64_t>> blocks;  // cycles, rows, columns
   for (int64_t columns = 1; columns <= std::min(most, column_tiles); ++columns) {
     for (int64_t rows = 1; rows * columns <= most && rows <= row_tiles; ++rows) {
-      const int64_t count = ((row_tiles + rows - 1) / rows) * ((column_tiles + columns - 1) / columns);
+      const int64_t count = CeilDiv(row_tiles, rows) * CeilDiv(column_tiles, columns);
       const int64_t loads = rows * form.rows + columns * lanes, products = rows * columns * form.rows;
       blocks.emplace_back(count * std::max(loads, products), rows, columns);
     }
@@ -28,8 +30,8 @@ std::vector<std::pair<int64_t, int64_t>> TileBlocks(const DotForm& form, int64_t
 }  // namespace
 
 int64_t TileRowsOf(int64_t extent, int64_t most) {
-  const int64_t tiles = (extent + most - 1) / most;
-  return (extent + tiles - 1) / tiles;
+  const int64_t tiles = CeilDiv(extent, most);
+  return CeilDiv(extent, tiles);
 }
 
 std::vector<std::vector<int64_t>> MatrixUnitTiles(const te::Operation& main, const DotForm& form) {
@@ -38,7 +40,7 @@ std::vector<std::vector<int64_t>> MatrixUnitTiles(const te::Operation& main, con
                                                : main.axes[form.line_axis].extent;
   std::vector<std::vector<int64_t>> tiles;
   constexpr size_t kMostTiles = 3;
-  for (const auto& [row_count, column_count] : TileBlocks(form, row_tiles, (columns + lanes - 1) / lanes)) {
+  for (const auto& [row_count, column_count] : TileBlocks(form, row_tiles, CeilDiv(columns, lanes))) {
     std::vector<int64_t> tile(main.axes.size(), 1);
     tile.back() = std::min(columns, column_count * lanes);
     tile[form.row_axis] = form.rows;

@@ -13,6 +13,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "base/ceil_div.h"
 #include "kernels/schedule/schedule.h"
 
 namespace smelt::kernels::nests {
@@ -24,7 +25,7 @@ struct TileLoop {
   int64_t tile = 1;    // elements of one iteration
   std::string loop;    // its name, where there is a schedule already
 
-  int64_t count() const { return (extent + tile - 1) / tile; }
+  int64_t count() const { return CeilDiv(extent, tile); }
   bool even() const { return extent % tile == 0; }  // no iteration is cut short
 };
 

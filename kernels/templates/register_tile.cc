@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
+#include "base/ceil_div.h"
 #include "kernels/templates/templates.h"
 
 namespace smelt::kernels::nests {
@@ -29,8 +31,20 @@ constexpr int64_t kRowsInABlock = 16;
 constexpr int64_t kFewFeatures = 4;
 constexpr int64_t kWidth = 16;
 
+// Steps of a sum that are unrolled whole, and multiply-adds of a register tile in them.
+constexpr int64_t kUnrolledTaps = 32;
+constexpr double kUnrolledProducts = 1024;
+// Taps of a depthwise window that leave registers no room for those of two vectors of channels.
+constexpr int64_t kManyTaps = 16;
+// Rows of a register tile beside that many.
+constexpr int64_t kRowsOfManyTaps = 2;
+
 // Sums of fewer terms are windows, whose taps are unrolled.
 constexpr double kLongSum = 32;
+// Registers that a window needs beside its taps and accumulators: what it reads, and what follows it.
+constexpr int64_t kOtherRegisters = 4;
+// Vectors of channels whose taps stay in registers.
+constexpr int64_t kTapVectors = 2;
 // Results a channel that are taps of a window.
 constexpr double kMostTaps = 128;
 
@@ -40,8 +54,8 @@ int64_t EvenRows(int64_t extent, int64_t limit) {
   for (int64_t rows = limit; rows * 2 > limit; --rows) {
     if (extent % rows == 0) return rows;
   }
-  const int64_t passes = (extent + limit - 1) / limit;
-  return (extent + passes - 1) / passes;
+  const int64_t passes = CeilDiv(extent, limit);
+  return CeilDiv(extent, passes);
 }
 
 // Vectors of a register tile's row by how many rows there are to share them, for machines with many and with few
@@ -75,7 +89,7 @@ bool RowsShareASet(const std::vector<Access>& accesses, const te::Operation& mai
 
 // Whether strips of `width` columns, or a great many rows, fall into equal parts for all threads.
 bool EnoughForThreads(int64_t rows, int64_t columns, int64_t width, int threads) {
-  const int64_t strips = (columns + width - 1) / width;
+  const int64_t strips = CeilDiv(columns, width);
   return strips % threads == 0 || strips >= 4 * threads || rows >= 16 * kRowsOfOneSet * threads;
 }
 
@@ -107,7 +121,7 @@ int64_t RowsFor(int64_t extent, int64_t limit, int64_t vectors) {
 // share what they read. Rows inside the axis of the vectors are stored between each other, a vector of each at a time.
 void TileOfShortSum(int64_t width, int64_t row_extent, int64_t accumulators, const machine::Machine& target,
                     RegisterTile& registers) {
-  const int64_t wanted = std::max<int64_t>(1, (width + registers.lanes - 1) / registers.lanes);
+  const int64_t wanted = std::max<int64_t>(1, CeilDiv(width, registers.lanes));
   const int64_t most = registers.row_axis > registers.vector_axis ? 1 : 2;
   registers.vectors = std::min<int64_t>(wanted, row_extent > 1 ? most : 4);
   // Taps of a window stay in registers too, so that fewer accumulators mean fewer rows.
@@ -128,7 +142,7 @@ void TileOfTaps(const std::vector<int64_t>& tile, int64_t most, RegisterTile& re
 // wants long runs of each row.
 void TileOfProduct(const te::Operation& main, const std::vector<Access>& accesses, int64_t width, int64_t row_extent,
                    int64_t most, bool streams, const machine::Machine& target, RegisterTile& registers) {
-  const int64_t wanted = std::max<int64_t>(1, (width + registers.lanes - 1) / registers.lanes);
+  const int64_t wanted = std::max<int64_t>(1, CeilDiv(width, registers.lanes));
   const bool one_set = RowsShareASet(accesses, main, registers.row_axis, registers.vector_axis) &&
                        EnoughForThreads(main.axes[registers.row_axis].extent, main.axes[registers.vector_axis].extent,
                                         4 * registers.lanes, std::max(target.threads, 1));
@@ -179,6 +193,56 @@ bool IsDepthwise(const Nest& nest) {
   const std::vector<Access> accesses = AccessesOf(nest, *nest.main);
   return std::all_of(accesses.begin(), accesses.end(),
                      [&](const Access& access) { return DependsOn(access, nest.main->axes[axis].var); });
+}
+
+int LinesAxis(const Nest& nest, int pixels_axis) {
+  const te::Operation& main = *nest.main;
+  int lines = pixels_axis - 1;
+  while (lines > 0 && main.axes[lines].extent == 1) --lines;
+  if (lines < 0 || lines == VectorAxisOf(nest) || main.axes[lines].extent == 1) return -1;
+  for (const Access& access : AccessesOf(nest, main)) {
+    for (const te::Expr& index : access.indices) {
+      if (!DependsOn(index, main.axes[lines].var)) continue;
+      const bool slides = std::any_of(main.reduce_axes.begin(), main.reduce_axes.end(),
+                                      [&](const te::IterVar& window) { return DependsOn(index, window.var); });
+      if (slides) return lines;
+    }
+  }
+  return -1;
+}
+
+bool KeepsTaps(const Nest& nest, int lines_axis, const machine::Machine& target) {
+  const te::Operation& main = *nest.main;
+  const int channels = VectorAxisOf(nest);
+  if (lines_axis < 0 || main.axes[channels].extent < kTapVectors * LanesOf(main, target)) return false;
+  const auto taps = static_cast<int64_t>(Steps(main) / Elements(main));
+  if (kTapVectors * (taps + kLinesAtOnce) + kOtherRegisters > target.vector_registers) return false;
+  const te::Expr& line = main.axes[lines_axis].var;
+  bool kept = false, shared = false;
+  for (const Access& access : AccessesOf(nest, main)) {
+    // What is converted takes registers of its own.
+    if (hlo::StorageBytes(access.tensor->types[access.output]) < hlo::StorageBytes(main.types[0])) return false;
+    kept |= !DependsOn(access, line);
+    for (const te::Expr& index : access.indices) {
+      const std::optional<int64_t> step = Coefficient(index, line);
+      if (!step || *step == 0) continue;
+      shared |= std::any_of(main.reduce_axes.begin(), main.reduce_axes.end(), [&](const te::IterVar& window) {
+        return window.extent > *step && DependsOn(index, window.var);
+      });
+    }
+  }
+  return kept && shared;
+}
+
+bool IsChannelWindow(const Nest& nest) {
+  return nest.main->tag == "convolution" && IsDepthwise(nest) && !SumsForTaps(nest);
+}
+
+bool KeepsManyTaps(const Nest& nest, const machine::Machine& target) {
+  if (!IsChannelWindow(nest)) return false;
+  const auto taps = static_cast<int64_t>(Steps(*nest.main) / Elements(*nest.main));
+  return taps >= kManyTaps && taps <= kUnborderedTaps &&
+         taps + kRowsOfManyTaps + kOtherRegisters <= target.vector_registers;
 }
 
 bool SumsForTaps(const Nest& nest) {
@@ -302,6 +366,10 @@ TiledForm FormOf(const Nest& nest, const machine::Machine& target) {
   const Access* access = LargestVectorAccess(nest, main, axis);
   if (access == nullptr) return TiledForm::kRegisters;
   if (SumsForTaps(nest)) return TiledForm::kBlocked;
+  if (IsChannelWindow(nest)) {
+    const auto taps = static_cast<int64_t>(Steps(main) / Elements(main));
+    if (taps < kManyTaps || taps > kUnborderedTaps || KeepsManyTaps(nest, target)) return TiledForm::kRegisters;
+  }
   const double reuse = Reuse(main, *access);
   const std::optional<int64_t> stride = Stride(*access, main.axes[axis].var);
   if (SharesAStream(nest, axis, target)) return TiledForm::kBlocked;
@@ -357,6 +425,16 @@ int64_t LongestEvenBlock(int64_t extent, int64_t block) {
 
 int64_t MostAccumulators(const machine::Machine& target) { return std::max(target.vector_registers - 4, 4); }
 
+bool UnrollsAll(const Nest& nest, const RegisterTile& registers) {
+  const te::Operation& main = *nest.main;
+  const double taps = Steps(main) / Elements(main);
+  const auto at_once = static_cast<double>(registers.planes * registers.rows * registers.vectors);
+  const int64_t most = IsChannelWindow(nest) ? kUnborderedTaps : kUnrolledTaps;
+  return taps <= static_cast<double>(most) && taps * at_once <= kUnrolledProducts;
+}
+
+int64_t MostUnrolled(const Nest& nest) { return IsChannelWindow(nest) ? 16 : 4; }
+
 int64_t SumUnroll(const RegisterTile& registers, int64_t extent) {
   for (const int64_t steps : {4, 2}) {
     const int64_t products = registers.planes * registers.rows * registers.vectors;
@@ -385,9 +463,21 @@ RegisterTile ChooseRegisterTile(const Nest& nest, const std::vector<int64_t>& ti
     if (registers.row_axis < 0 || tile[registers.row_axis] < 3) registers.row_axis = a;
   }
   const int64_t row_extent = registers.row_axis >= 0 ? tile[registers.row_axis] : 1;
-  const bool windowed = main.tag == "reduce-window" || Steps(main) < kLongSum * Elements(main);
+  const bool windowed = main.tag == "reduce-window" || Steps(main) < kLongSum * Elements(main) || IsChannelWindow(nest);
   if (!IsContraction(main) || windowed) {
+    const int lines = LinesAxis(nest, registers.row_axis);
+    if (lines >= 0 && tile[lines] > 1 && tile[lines] <= kLinesAtOnce && IsDepthwise(nest) &&
+        KeepsTaps(nest, lines, target)) {
+      registers.line_axis = std::exchange(registers.row_axis, lines);
+      registers.rows = tile[lines];
+      registers.vectors = kTapVectors;
+      return registers;
+    }
     TileOfShortSum(tile[registers.vector_axis], row_extent, accumulators, target, registers);
+    if (KeepsManyTaps(nest, target)) {
+      registers.vectors = 1;
+      registers.rows = EvenRows(row_extent, kRowsOfManyTaps);
+    }
     return registers;
   }
   const int64_t most = accumulators > 0 ? std::min(accumulators, MostAccumulators(target)) : MostAccumulators(target);

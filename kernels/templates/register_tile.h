@@ -18,6 +18,7 @@ struct RegisterTile {
   int vector_axis = -1;  // axis of the main operation that vectors run over
   int row_axis = -1;     // axis of the accumulators' rows; -1: one row
   int plane_axis = -1;   // a second axis of rows where one alone leaves registers empty; -1: none
+  int line_axis = -1;    // the innermost loop runs along it, and what it does not change stays in registers; -1: none
   int64_t lanes = 1;
   int64_t vectors = 1;
   int64_t rows = 1;
@@ -53,10 +54,11 @@ int64_t MostAccumulators(const machine::Machine& target);
 // the compiler has no room for MostAccumulators; 0: as many as that.
 RegisterTile ChooseRegisterTile(const Nest& nest, const std::vector<int64_t>& tile, const machine::Machine& target,
                                 int64_t accumulators = 0);
-// Windows of at most this many taps are unrolled whole, where the multiply-adds of a register tile are no more than so
-// many.
-inline constexpr int64_t kUnrolledTaps = 32;
-inline constexpr int64_t kUnrolledProducts = 1024;
+// Whether all steps of a short sum are unrolled.
+bool UnrollsAll(const Nest& nest, const RegisterTile& registers);
+// Most steps of the innermost sum loop that are unrolled whole where the others are not: a line of a window's taps,
+// whose neighbours share pixels.
+int64_t MostUnrolled(const Nest& nest);
 // How many steps of a contraction's innermost sum loop one iteration of it takes: enough multiply-adds to hide what the
 // loop itself costs. Divides the extent.
 int64_t SumUnroll(const RegisterTile& registers, int64_t extent);
@@ -78,6 +80,18 @@ int64_t LongestEvenBlock(int64_t extent, int64_t block);
 
 // A contraction all of whose operands run along the vectors: nothing is shared between channels.
 bool IsDepthwise(const Nest& nest);
+// Such a one that slides over a picture. Neighbouring results share what they read, however many taps there are.
+bool IsChannelWindow(const Nest& nest);
+// The axis of the lines that a depthwise window slides over, given that of a line's pixels; -1: there is one line.
+int LinesAxis(const Nest& nest, int pixels_axis);
+// Whether the lines along the axis overlap in what they read, and a register tile of a few lines, two vectors wide,
+// leaves room for all taps.
+bool KeepsTaps(const Nest& nest, int lines_axis, const machine::Machine& target);
+// Whether such a window has so many taps that those of one vector of channels, and no more, stay in registers.
+bool KeepsManyTaps(const Nest& nest, const machine::Machine& target);
+// Most lines of a tile of such a window that is computed in register tiles of all of them, whose taps stay where they
+// are while they move along the lines. A higher tile is computed line by line.
+inline constexpr int64_t kLinesAtOnce = 3;
 // Such a long sum with few results a channel, the taps of a window: the gradient of depthwise weights. Registers hold
 // all taps of a few vectors of channels, so that each pixel is read for all of them at once (kBlocked).
 bool SumsForTaps(const Nest& nest);

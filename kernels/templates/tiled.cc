@@ -7,6 +7,7 @@
 //     for the sum: accumulators += broadcast * vector     unrolled over rows and vectors
 //     root[...] = epilogue(accumulators)
 #include <algorithm>
+#include <numeric>
 
 #include "base/status_macros.h"
 #include "kernels/templates/dot_instruction.h"
@@ -108,12 +109,13 @@ class TiledNest {
     std::string vector_pass, vector_inner;  // over register tiles within a tile, within one of those
     std::string row_pass, row_inner;
     std::string plane_inner;
+    std::string line_inner;     // register tiles move along it
     int64_t vector_extent = 1;  // of the tile
     int64_t row_extent = 1;
 
     bool any_outer() const {
       return !vector_outer.loop.empty() || !panel_outer.empty() || !others_outer.empty() || !others_inner.empty() ||
-             !row_pass.empty() || !vector_pass.empty();
+             !row_pass.empty() || !vector_pass.empty() || !line_inner.empty();
     }
   };
 
@@ -164,6 +166,8 @@ class TiledNest {
       loops->row_extent = tile;
     } else if (static_cast<int>(axis) == registers_.plane_axis) {
       loops->plane_inner = inner;
+    } else if (static_cast<int>(axis) == registers_.line_axis) {
+      loops->line_inner = inner;
     } else {
       loops->others_inner.push_back(inner);
     }
@@ -202,7 +206,7 @@ class TiledNest {
     std::vector<std::string> order;
     for (const TileLoop& loop : outer) order.push_back(loop.loop);
     order.insert(order.end(), loops.others_inner.begin(), loops.others_inner.end());
-    for (const std::string* loop : {&loops.row_pass, &loops.vector_pass}) {
+    for (const std::string* loop : {&loops.row_pass, &loops.vector_pass, &loops.line_inner}) {
       if (!loop->empty()) order.push_back(*loop);
     }
     const bool passes = order.size() > outer.size();
@@ -234,6 +238,17 @@ class TiledNest {
     return absl::OkStatus();
   }
 
+  // Whether steps of the sum read what other rows of accumulators do.
+  bool ReadsAcrossRows(int reduce) const {
+    const te::Expr& row = main_.axes[registers_.row_axis].var;
+    for (const Access& access : AccessesOf(input_.nest, main_)) {
+      for (const te::Expr& index : access.indices) {
+        if (DependsOn(index, row) && DependsOn(index, main_.reduce_axes[reduce].var)) return true;
+      }
+    }
+    return false;
+  }
+
   // Sum loops outside, rows and vectors of accumulators unrolled inside.
   absl::Status ScheduleSum(const std::string& sum) {
     SMELT_RETURN_IF_ERROR(schedule_.ComputeAt(sum, root_.name, tile_loop_));
@@ -242,11 +257,12 @@ class TiledNest {
       if (static_cast<int>(a) == registers_.vector_axis || IsRow(a)) continue;
       order.push_back(AxisName(static_cast<int>(a)));
     }
-    int64_t taps = 1;
-    for (size_t r = 0; r < main_.reduce_axes.size(); ++r) {
-      order.push_back(ReduceName(static_cast<int>(r)));
-      taps *= main_.reduce_axes[r].extent;
-    }
+    std::vector<int> reduces(main_.reduce_axes.size());
+    std::iota(reduces.begin(), reduces.end(), 0);
+    // Lines that taps down the window read together are taken one after the other: each is loaded once.
+    if (registers_.line_axis >= 0)
+      std::stable_partition(reduces.begin(), reduces.end(), [&](int r) { return !ReadsAcrossRows(r); });
+    for (int r : reduces) order.push_back(ReduceName(r));
     for (int axis : {registers_.plane_axis, registers_.row_axis}) {
       if (axis >= 0) order.push_back(AxisName(axis));
     }
@@ -264,18 +280,16 @@ class TiledNest {
     for (int axis : {registers_.plane_axis, registers_.row_axis}) {
       if (axis >= 0) SMELT_RETURN_IF_ERROR(schedule_.Unroll(sum, AxisName(axis)));
     }
-    return UnrollSum(sum, taps);
+    return UnrollSum(sum);
   }
 
   // Few taps whole; long sums a few steps at a time.
-  absl::Status UnrollSum(const std::string& sum, int64_t taps) {
+  absl::Status UnrollSum(const std::string& sum) {
     const size_t last = main_.reduce_axes.size() - 1;
     for (size_t r = 0; r <= last; ++r) {
       const std::string loop = ReduceName(static_cast<int>(r));
-      const bool all =
-          taps <= kUnrolledTaps && taps * registers_.planes * registers_.rows * registers_.vectors <= kUnrolledProducts;
-      const bool short_inner = r == last && main_.reduce_axes[r].extent <= 4;
-      if (all || short_inner) {
+      const bool short_inner = r == last && main_.reduce_axes[r].extent <= MostUnrolled(input_.nest);
+      if (UnrollsAll(input_.nest, registers_) || short_inner) {
         SMELT_RETURN_IF_ERROR(schedule_.Unroll(sum, loop));
       } else if (r == last && IsContraction(main_)) {
         const int64_t steps = SumUnroll(registers_, main_.reduce_axes[r].extent);

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/ceil_div.h"
 #include "kernels/templates/winograd.h"
 
 namespace smelt::kernels::nests {
@@ -22,14 +23,12 @@ constexpr double kStartSteps = 4;
 // Pieces of work considered for each axis.
 constexpr size_t kMostChoices = 12;
 
-int64_t Pieces(int64_t extent, int64_t tile) { return (extent + tile - 1) / tile; }
-
 // Equal parts of the extent, largest first: at most kMostChoices.
 std::vector<int64_t> Parts(int64_t extent, int64_t multiple) {
   std::vector<int64_t> parts;
   for (int64_t count = 1; count <= extent && parts.size() < kMostChoices; ++count) {
-    const int64_t units = Pieces(extent, multiple);
-    const int64_t part = std::min(extent, Pieces(units, count) * multiple);
+    const int64_t units = CeilDiv(extent, multiple);
+    const int64_t part = std::min(extent, CeilDiv(units, count) * multiple);
     if (parts.empty() || part < parts.back()) parts.push_back(part);
     if (part <= multiple) break;
   }
@@ -38,7 +37,7 @@ std::vector<int64_t> Parts(int64_t extent, int64_t multiple) {
 
 // Work of so many in equal parts, over the work that is needed.
 double Waste(int64_t extent, int64_t part) {
-  const double all = static_cast<double>(Pieces(extent, part) * part) / static_cast<double>(extent);
+  const double all = static_cast<double>(CeilDiv(extent, part) * part) / static_cast<double>(extent);
   return extent % part == 0 ? 1 : all * kTail;
 }
 
@@ -73,7 +72,7 @@ Registers ChooseRegisters(const std::vector<int64_t>& tile, const machine::Machi
   const int64_t most = target.vector_registers * 3 / 4;
   const int64_t row_extent = axes.empty() ? 1 : tile[axes[0]];
   const int64_t plane_extent = axes.size() > 1 ? tile[axes[1]] : 1;
-  const int64_t vector_extent = Pieces(tile[3], registers.lanes);
+  const int64_t vector_extent = CeilDiv(tile[3], registers.lanes);
   RegisterTile candidate = registers;
   for (candidate.rows = 1; candidate.rows <= std::min(row_extent, most); ++candidate.rows) {
     for (candidate.planes = 1; candidate.planes <= std::min(plane_extent, most / candidate.rows); ++candidate.planes) {
@@ -107,7 +106,7 @@ WinogradEstimate EstimateWinograd(const WinogradStages& stages, const std::vecto
   const double outputs = static_cast<double>(tile[3]);
   const double tiles = static_cast<double>(tile[0] * tile[1] * tile[2]);
   double pieces = 1;
-  for (size_t i = 0; i < tile.size(); ++i) pieces *= static_cast<double>(Pieces(stages.extents[i], tile[i]));
+  for (size_t i = 0; i < tile.size(); ++i) pieces *= static_cast<double>(CeilDiv(stages.extents[i], tile[i]));
   // The worker that has most decides.
   const double rounds = std::ceil(pieces / target.threads);
 
@@ -119,7 +118,7 @@ WinogradEstimate EstimateWinograd(const WinogradStages& stages, const std::vecto
   // Transforms work on whole vectors.
   const int64_t lanes = registers.tile.lanes;
   const double transformed =
-      static_cast<double>((Pieces(stages.input->shape[5], lanes) + Pieces(tile[3], lanes)) * lanes);
+      static_cast<double>((CeilDiv(stages.input->shape[5], lanes) + CeilDiv(tile[3], lanes)) * lanes);
   estimate.transform_seconds = rounds * points * tiles * transformed * kTransformFlops / target.peak_flops_f32;
   const double all_weights = 4 * points * features * static_cast<double>(stages.extents[3]);
   estimate.weights_seconds = rounds * 4 * points * features * outputs / target.BandwidthOf(all_weights);

@@ -8,7 +8,7 @@
 namespace smelt::runtime::native {
 namespace {
 
-constexpr int64_t kPanel = 4;  // columns that are updated by all earlier ones at once
+constexpr int64_t kColumnsAtOnce = 4;  // columns that are updated by all earlier ones at once
 
 // `columns`: the lower triangle column by column, `pitch` apart, a multiple of a vector's lanes. Becomes the factor.
 // Gives the number, from 1, of the first minor that is not positive definite; 0: all are.
@@ -17,16 +17,16 @@ template <typename T>
   typedef T Lanes __attribute__((vector_size(64)));
   constexpr int64_t kLanes = 64 / sizeof(T);
   int32_t failed = 0;
-  for (int64_t first = 0; first < n; first += kPanel) {
-    const int64_t panel = n - first < kPanel ? n - first : kPanel;
+  for (int64_t first = 0; first < n; first += kColumnsAtOnce) {
+    const int64_t panel = n - first < kColumnsAtOnce ? n - first : kColumnsAtOnce;
     for (int64_t i = first / kLanes * kLanes; i < n; i += kLanes) {
-      Lanes sum[kPanel] = {};
+      Lanes sum[kColumnsAtOnce] = {};
       for (int64_t k = 0; k < first; ++k) {
         const T* column = columns + k * pitch;
         const Lanes below = *reinterpret_cast<const Lanes*>(column + i);
-        for (int64_t u = 0; u < kPanel; ++u) sum[u] += below * column[first + u];
+        for (int64_t u = 0; u < kColumnsAtOnce; ++u) sum[u] += below * column[first + u];
       }
-      for (int64_t u = 0; u < kPanel; ++u) *reinterpret_cast<Lanes*>(sums + u * pitch + i) = sum[u];
+      for (int64_t u = 0; u < kColumnsAtOnce; ++u) *reinterpret_cast<Lanes*>(sums + u * pitch + i) = sum[u];
     }
     for (int64_t u = 0; u < panel; ++u) {
       const int64_t j = first + u;
@@ -78,7 +78,9 @@ class Cholesky : public NativeOperation {
   }
 
  private:
-  int64_t ThreadBytes() const { return AlignUp((plan_.size + kPanel) * pitch_ * static_cast<int64_t>(sizeof(T)) + 64); }
+  int64_t ThreadBytes() const {
+    return AlignUp((plan_.size + kColumnsAtOnce) * pitch_ * static_cast<int64_t>(sizeof(T)) + 64);
+  }
 
   void RunMatrix(const NativeCall& call, int64_t m, T* columns) const {
     const int64_t n = plan_.size;

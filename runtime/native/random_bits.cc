@@ -9,7 +9,7 @@
 namespace smelt::runtime::native {
 namespace {
 
-constexpr int64_t kBlock = 256;  // counters at once
+constexpr int64_t kCounters = 256;  // counters at once
 constexpr int kRotations[2][4] = {{13, 15, 26, 6}, {17, 29, 16, 24}};
 
 }  // namespace
@@ -94,15 +94,15 @@ class RandomBits : public NativeOperation {
     const uint64_t key = state[0], counter = state[1];
     // A state of two words has no upper half of the counter: XLA takes the key for it.
     const uint64_t high = plan_.state_words > 2 ? state[2] : key;
-    const int64_t blocks = (counters_ + kBlock - 1) / kBlock;
+    const int64_t blocks = (counters_ + kCounters - 1) / kCounters;
     InParallel(*call.pool, blocks, static_cast<double>(counters_) * 4, [&](int, int64_t begin, int64_t end) {
       for (int64_t block = begin; block < end; ++block) {
-        const int64_t first = block * kBlock, count = std::min(kBlock, counters_ - first);
-        uint32_t words[4 * kBlock];
+        const int64_t first = block * kCounters, count = std::min(kCounters, counters_ - first);
+        uint32_t words[4 * kCounters];
         const uint64_t at = counter + static_cast<uint64_t>(first);
         if (plan_.three_fry) {
-          ThreeFryBlock(key, at, count, words, words + kBlock);
-          StoreThreeFry(words, words + kBlock, first, count, bits);
+          ThreeFryBlock(key, at, count, words, words + kCounters);
+          StoreThreeFry(words, words + kCounters, first, count, bits);
         } else {
           PhiloxBlock(key, at, high + (at < counter ? 1 : 0), count, words);
           StorePhilox(words, first, count, bits);

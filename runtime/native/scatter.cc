@@ -26,8 +26,8 @@ struct ElementRange {
 
 namespace {
 
-constexpr int kMaxRank = 64;
-constexpr int64_t kBlock = 256;  // windows whose places are found before they are combined
+constexpr int kMostDimensions = 64;
+constexpr int64_t kWindows = 256;  // windows whose places are found before they are combined
 
 bool Contains(const std::vector<int64_t>& list, int64_t value) {
   return std::find(list.begin(), list.end(), value) != list.end();
@@ -89,7 +89,7 @@ template <Combiner C, typename T>
   const int rank = static_cast<int>(walk.sizes.size());
   for (int64_t i = 0; i < windows; ++i) {
     if (offsets[i] < 0) continue;
-    int64_t at[kMaxRank] = {};
+    int64_t at[kMostDimensions] = {};
     int64_t offset = offsets[i];
     const T* source = updates + from[i];
     while (true) {
@@ -354,7 +354,7 @@ class Scatter : public NativeOperation {
 
   void RunWindows(const NativeCall& call, int64_t begin, int64_t end, ElementRange range) const {
     const int rank = static_cast<int>(list_.size());
-    int64_t at[kMaxRank] = {};
+    int64_t at[kMostDimensions] = {};
     int64_t index = 0, update = 0, operand = 0;
     int64_t rest = begin;
     for (int d = rank - 1; d >= 0; --d) {
@@ -388,9 +388,9 @@ class Scatter : public NativeOperation {
       }
       return;
     }
-    int64_t offsets[kBlock], from[kBlock];
-    for (; begin < end; begin += kBlock) {
-      const int64_t count = std::min(kBlock, end - begin);
+    int64_t offsets[kWindows], from[kWindows];
+    for (; begin < end; begin += kWindows) {
+      const int64_t count = std::min(kWindows, end - begin);
       for (int64_t i = 0, run; i < count; i += run, advance(run)) {
         run = std::min(count - i, last.size - at[rank - 1]);
         FindPlaces(call.inputs[0], index, operand, run, offsets + i);
@@ -415,7 +415,7 @@ class Scatter : public NativeOperation {
   // The elements at which `count` windows along the list's last dimension begin, or -1 where one does not fit.
   void FindPlaces(const void* indices, int64_t index, int64_t operand, int64_t count, int64_t* offsets) const {
     FillSteps(operand, list_.back().operand_stride, count, offsets);
-    uint8_t outside[kBlock];
+    uint8_t outside[kWindows];
     std::memset(outside, 0, static_cast<size_t>(count));
     for (int64_t dimension : plan_.scatter_dims_to_operand_dims) {
       move_places_(indices, RunOf(index, count, dimension), offsets, outside);

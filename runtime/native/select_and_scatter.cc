@@ -9,7 +9,7 @@
 namespace smelt::runtime::native {
 namespace {
 
-constexpr int64_t kLanes = 256;  // that a worker takes at once
+constexpr int64_t kLanesAtOnce = 256;  // that a worker takes at once
 constexpr int kMaxRank = 16;
 constexpr int64_t kMaxTaps = 1024;
 
@@ -156,13 +156,13 @@ class SelectAndScatter : public NativeOperation {
     const T initial = *static_cast<const T*>(call.inputs[2]);
     T* result = static_cast<T*>(call.outputs[0]);
     if (operand_ * lanes_ == 0) return;
-    const int64_t blocks = (lanes_ + kLanes - 1) / kLanes, image = operand_ / images_ * lanes_;
+    const int64_t blocks = (lanes_ + kLanesAtOnce - 1) / kLanesAtOnce, image = operand_ / images_ * lanes_;
     // Workers share the channels of a single image.
     InParallel(*call.pool, images_ * blocks, static_cast<double>(source_ * taps_ * lanes_) / 8,
                [&](int, int64_t begin, int64_t end) {
                  for (int64_t i = begin; i < end; ++i) {
-                   const int64_t first = i % blocks * kLanes, at = i / blocks * image;
-                   const int64_t count = std::min(kLanes, lanes_ - first);
+                   const int64_t first = i % blocks * kLanesAtOnce, at = i / blocks * image;
+                   const int64_t count = std::min(kLanesAtOnce, lanes_ - first);
                    for (int64_t p = first; p < image; p += blocks == 1 ? image : lanes_)
                      std::fill_n(result + at + p, blocks == 1 ? image : count, initial);
                    RunImage(operand + at + first, source + i / blocks * image_sources_ * lanes_ + first,

@@ -11,6 +11,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "base/ceil_div.h"
 #include "base/status_macros.h"
 #include "hlo/passes/execution_counts.h"
 #include "hlo/text/parser.h"
@@ -102,7 +103,7 @@ class LayoutChanges {
   double PackedBytes(const lower::ActivationView& view) const {
     const int64_t block = accelerator_.config().block_in, channels = static_cast<int64_t>(view.channels.size());
     return static_cast<double>(view.images.size() * view.height.size() * view.width.size()) *
-           static_cast<double>((channels + block - 1) / block * block);
+           static_cast<double>(CeilDiv(channels, block) * block);
   }
   // Names of the same bytes: nothing runs for them.
   static const hlo::Instruction* BehindNames(const hlo::Instruction* x) {

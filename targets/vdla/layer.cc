@@ -20,7 +20,6 @@ using hlo::Opcode;
 using hlo::PrimitiveType;
 using isa::AluOp;
 using lower::EpilogueStep;
-using Operand = EpilogueStep::Operand;
 
 bool Has(const Instruction& x, PrimitiveType type) { return x.shape().IsArray() && x.shape().element_type == type; }
 
@@ -86,7 +85,7 @@ class Matcher {
     const auto add = [&](AluOp op, const Instruction& bound) -> absl::Status {
       const std::optional<int32_t> imm = Immediate(bound);
       if (!imm) return RefuseLayer(x, "clips to what is no number of 16 bits");
-      clips_.push_back({.op = op, .operand = Operand::kImmediate, .imm = *imm, .name = {}});
+      clips_.push_back({.op = op, .operand = lower::EpilogueOperand::kImmediate, .imm = *imm, .name = {}});
       return absl::OkStatus();
     };
     if (x.opcode() == Opcode::kClamp) {
@@ -149,7 +148,7 @@ class Matcher {
     if (!scaled) return Biased(x);
     if (!scaled->saturates) return RefuseLayer(x, "wraps around where VDLA's multiply-shift saturates");
     SMELT_RETURN_IF_ERROR(Biased(*scaled->x));
-    return Step(x, {.op = AluOp::kMulShift, .operand = Operand::kPerChannel, .imm = 0, .name = "scale"},
+    return Step(x, {.op = AluOp::kMulShift, .operand = lower::EpilogueOperand::kPerChannel, .imm = 0, .name = "scale"},
                 *scaled->factor, scaled->shift);
   }
 
@@ -159,7 +158,7 @@ class Matcher {
     layer_.residual_view = ViewOf(moved);
     SMELT_RETURN_IF_ERROR(AddChannelValues(add, "residual_scale", *match.factor, match.shift));
     layer_.convolution.epilogue.push_back({.op = AluOp::kAdd,
-                                           .operand = Operand::kTensor,
+                                           .operand = lower::EpilogueOperand::kTensor,
                                            .imm = 0,
                                            .name = "residual",
                                            .tensor_scale = "residual_scale"});
@@ -194,7 +193,7 @@ class Matcher {
       while (Rearrangement::Is(*at)) at = at->operand(0);
       if (!BeginsSums(*at)) continue;
       SMELT_RETURN_IF_ERROR(Biased(*x.operand(side)));
-      return Step(x, {.op = AluOp::kAdd, .operand = Operand::kPerChannel, .imm = 0, .name = "bias"},
+      return Step(x, {.op = AluOp::kAdd, .operand = lower::EpilogueOperand::kPerChannel, .imm = 0, .name = "bias"},
                   *x.operand(1 - side), -1);
     }
     return RefuseLayer(x, "adds what is neither a bias of a channel nor a rescaled residual");

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "base/ceil_div.h"
 #include "base/status_macros.h"
 #include "hlo/attributes.h"
 #include "hlo/rewrite/constants.h"
@@ -23,8 +24,6 @@ using DimList = std::vector<int64_t>;
 
 bool Has(const Instruction& x, PrimitiveType type) { return x.shape().IsArray() && x.shape().element_type == type; }
 int64_t Count(const Places& places) { return static_cast<int64_t>(places.size()); }
-int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
-
 // The dimensions of `shape` that are not in `used`.
 DimList Rest(const hlo::Shape& shape, const DimList& used) {
   DimList rest;

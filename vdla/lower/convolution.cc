@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/status/status.h"
+#include "base/ceil_div.h"
 #include "base/str_cat.h"
 
 namespace smelt::vdla::lower {
@@ -14,9 +15,6 @@ using isa::Memory;
 using isa::Role;
 using Order = ConvolutionSchedule::Order;
 using Axis = ConvolutionSchedule::Axis;
-using Operand = EpilogueStep::Operand;
-
-int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 // Builds the tree of one schedule: the buffers, the indices of the tile, the operations on it, the loops around them.
 class ConvolutionBuilder {
@@ -90,10 +88,10 @@ class ConvolutionBuilder {
     sums_ = operations_.AddSram("sums", Memory::kAcc, s_.out_blocks * tile_);
     for (const EpilogueStep& step : c_.epilogue) {
       if (!step.tensor_scale.empty()) AddChannelValues(step.tensor_scale);
-      if (step.operand == Operand::kPerChannel) {
+      if (step.operand == EpilogueOperand::kPerChannel) {
         operands_.push_back(DramBuffer{});
         AddChannelValues(step.name);
-      } else if (step.operand == Operand::kTensor) {
+      } else if (step.operand == EpilogueOperand::kTensor) {
         operands_.push_back(
             operations_.AddDram(step.name, Memory::kAcc8, c_.images * c_.out_blocks * pixels, Role::kInput));
         if (!residual_.has_value()) residual_ = operations_.AddSram("tensor_tile", Memory::kAcc, s_.out_blocks * tile_);
@@ -256,13 +254,13 @@ class ConvolutionBuilder {
     for (size_t i = 0; i < c_.epilogue.size(); ++i) {
       const EpilogueStep& step = c_.epilogue[i];
       switch (step.operand) {
-        case Operand::kImmediate:
+        case EpilogueOperand::kImmediate:
           tile.push_back(Work(step.op, sums_, std::nullopt, false, 0, step.imm));
           break;
-        case Operand::kPerChannel:
+        case EpilogueOperand::kPerChannel:
           tile.push_back(Work(step.op, sums_, constants_, true, next_channel_values(), 0));
           break;
-        case Operand::kTensor:
+        case EpilogueOperand::kTensor:
           tile.push_back(Guarded(MoveTile(false, Memory::kAcc8, *residual_, operands_[i])));
           if (!step.tensor_scale.empty())
             tile.push_back(Work(AluOp::kMulShift, *residual_, constants_, true, next_channel_values(), 0));
@@ -317,10 +315,10 @@ Convolution MatrixProduct(std::string name, int64_t rows, int64_t depth_blocks, 
 }
 
 std::vector<EpilogueStep> RequantizeEpilogue(bool residual, bool relu) {
-  std::vector<EpilogueStep> steps = {{AluOp::kAdd, Operand::kPerChannel, 0, "bias"},
-                                     {AluOp::kMulShift, Operand::kPerChannel, 0, "scale"}};
-  if (residual) steps.push_back({AluOp::kAdd, Operand::kTensor, 0, "residual"});
-  if (relu) steps.push_back({AluOp::kMax, Operand::kImmediate, 0, ""});
+  std::vector<EpilogueStep> steps = {{AluOp::kAdd, EpilogueOperand::kPerChannel, 0, "bias"},
+                                     {AluOp::kMulShift, EpilogueOperand::kPerChannel, 0, "scale"}};
+  if (residual) steps.push_back({AluOp::kAdd, EpilogueOperand::kTensor, 0, "residual"});
+  if (relu) steps.push_back({AluOp::kMax, EpilogueOperand::kImmediate, 0, ""});
   return steps;
 }
 

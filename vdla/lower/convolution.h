@@ -21,15 +21,16 @@
 
 namespace smelt::vdla::lower {
 
+enum class EpilogueOperand {
+  kImmediate,   // the same number everywhere: `imm`
+  kPerChannel,  // int32, one a channel: a constant of the program, in DRAM under `name`
+  kTensor,      // int8 in the output's shape: an input of the program under `name`
+};
+
 // One operation on every sum before it is stored: x = op(x, operand).
 struct EpilogueStep {
-  enum class Operand {
-    kImmediate,   // the same number everywhere: `imm`
-    kPerChannel,  // int32, one a channel: a constant of the program, in DRAM under `name`
-    kTensor,      // int8 in the output's shape: an input of the program under `name`
-  };
   isa::AluOp op = isa::AluOp::kAdd;
-  Operand operand = Operand::kImmediate;
+  EpilogueOperand operand = EpilogueOperand::kImmediate;
   int32_t imm = 0;
   std::string name;
   // kTensor: int32 per channel, a constant of the program under this name; the tensor is rescaled by it (MULSHIFT)

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "base/ceil_div.h"
 #include "base/status_macros.h"
 #include "base/str_cat.h"
 #include "vdla/isa/encoding.h"
@@ -116,7 +117,7 @@ class Walker {
     return std::all_of(node.when.begin(), node.when.end(),
                        [&](const Linear& condition) { return condition.At(values_) > 0; });
   }
-  int64_t CountOf(int64_t extent, const std::optional<Linear>& remaining) const {
+  int64_t Remaining(int64_t extent, const std::optional<Linear>& remaining) const {
     return remaining.has_value() ? std::clamp<int64_t>(remaining->At(values_), 0, extent) : extent;
   }
   // The first element of this thread's copy of the buffer, of this iteration's turn.
@@ -139,7 +140,7 @@ class Walker {
     int64_t sram_last = box.sram, dram_first = 0, dram_last = 0;
     bool empty = false;
     for (const CopyDim& dim : copy.dims) {
-      const int64_t count = CountOf(dim.extent, dim.remaining);
+      const int64_t count = Remaining(dim.extent, dim.remaining);
       CopyBox::Dim part{
           .before = 0, .size = count, .after = 0, .sram_stride = dim.sram_stride, .dram_stride = dim.dram_stride};
       if (dim.bounds.has_value()) {
@@ -188,18 +189,18 @@ class Walker {
   }
 
   // The nest at the current values. The last element of each index is checked against its buffer.
-  struct Operand {
+  struct IndexedBuffer {
     SramBuffer buffer;
     const Linear* index;
     int64_t WorkNest::*base;
     int64_t WorkNest::Dim::*stride;
   };
-  absl::StatusOr<WorkNest> NestOf(const std::vector<WorkDim>& dims, const std::vector<Operand>& operands) const {
+  absl::StatusOr<WorkNest> NestOf(const std::vector<WorkDim>& dims, const std::vector<IndexedBuffer>& operands) const {
     WorkNest nest;
     for (const WorkDim& dim : dims)
       nest.dims.push_back(
-          {.count = CountOf(dim.extent, dim.remaining), .dst = dim.dst, .src = dim.src, .wgt = dim.wgt});
-    for (const Operand& operand : operands) {
+          {.count = Remaining(dim.extent, dim.remaining), .dst = dim.dst, .src = dim.src, .wgt = dim.wgt});
+    for (const IndexedBuffer& operand : operands) {
       int64_t first = operand.index->At(values_), last = first;
       for (const WorkNest::Dim& dim : nest.dims) {
         const int64_t way = (dim.count - 1) * dim.*operand.stride;
@@ -216,13 +217,13 @@ class Walker {
     return nest;
   }
 
-  template <typename Fold>
-  absl::StatusOr<KnownNest> Known(const void* operation, const WorkNest& nest, Fold fold) {
+  template <typename Combine>
+  absl::StatusOr<KnownNest> Known(const void* operation, const WorkNest& nest, Combine combine) {
     NestKey key = {static_cast<int64_t>(reinterpret_cast<intptr_t>(operation)), nest.dst, nest.src, nest.wgt};
     for (const WorkNest::Dim& dim : nest.dims) key.push_back(dim.count);
     const auto known = known_.find(key);
     if (known != known_.end()) return known->second;
-    SMELT_ASSIGN_OR_RETURN(FoldedNest folded, fold(nest));
+    SMELT_ASSIGN_OR_RETURN(FoldedNest folded, combine(nest));
     KnownNest result{.instruction = folded.instruction,
                      .first = folded.first,
                      .size = static_cast<uint32_t>(folded.micro_ops.size())};
@@ -232,7 +233,7 @@ class Walker {
   }
 
   absl::Status Emit(const Gemm& gemm) {
-    std::vector<Operand> operands = {{gemm.dst, &gemm.dst_index, &WorkNest::dst, &WorkNest::Dim::dst}};
+    std::vector<IndexedBuffer> operands = {{gemm.dst, &gemm.dst_index, &WorkNest::dst, &WorkNest::Dim::dst}};
     if (gemm.start != Gemm::Start::kZero) {
       operands.push_back({gemm.src, &gemm.src_index, &WorkNest::src, &WorkNest::Dim::src});
       operands.push_back({gemm.wgt, &gemm.wgt_index, &WorkNest::wgt, &WorkNest::Dim::wgt});
@@ -265,7 +266,7 @@ class Walker {
   }
 
   absl::Status Emit(const Alu& alu) {
-    std::vector<Operand> operands = {{alu.dst, &alu.dst_index, &WorkNest::dst, &WorkNest::Dim::dst}};
+    std::vector<IndexedBuffer> operands = {{alu.dst, &alu.dst_index, &WorkNest::dst, &WorkNest::Dim::dst}};
     if (alu.src.has_value()) operands.push_back({*alu.src, &alu.src_index, &WorkNest::src, &WorkNest::Dim::src});
     SMELT_ASSIGN_OR_RETURN(WorkNest nest, NestOf(alu.dims, operands));
     bool any_order = !alu.src.has_value() || *alu.src != alu.dst;
@@ -297,7 +298,7 @@ class Walker {
   absl::flat_hash_map<NestKey, KnownNest> known_;
 };
 
-int64_t RoundUp(int64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
+int64_t RoundUp(int64_t bytes) { return CeilDiv(bytes, kAlignment) * kAlignment; }
 
 std::string BytesOf(const std::vector<isa::MicroOp>& image) {
   std::string bytes;

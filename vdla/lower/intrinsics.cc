@@ -20,7 +20,7 @@ const Body kBodies[] = {{"vdla_gemm_reset_", {.is_gemm = true, .resets = true, .
                         {"vdla_gemm_full_", {.is_gemm = true, .resets = true, .multiplies = true}}};
 
 // Sums wrap around at 32 bits, as accumulators do.
-absl::Status Run(const GemmCall& call, int64_t batch, int64_t ins, int64_t outs, te::Arguments x) {
+absl::Status RunGemm(const GemmCall& call, int64_t batch, int64_t ins, int64_t outs, te::Arguments x) {
   for (int64_t b = 0; b < batch; ++b) {
     for (int64_t n = 0; n < outs; ++n) {
       te::Scalar sum;
@@ -45,7 +45,7 @@ te::IntrinsicRef Make(const Body& body, const isa::Config& config) {
   intrinsic.operands = {body.call.resets ? OperandRole::kWrite : OperandRole::kUpdate};
   if (body.call.multiplies) intrinsic.operands.insert(intrinsic.operands.end(), 2, OperandRole::kRead);
   intrinsic.interpret = [call = body.call, batch, ins, outs](te::Arguments x, absl::Span<te::Scalar>) {
-    return Run(call, batch, ins, outs, x);
+    return RunGemm(call, batch, ins, outs, x);
   };
   return te::MakeIntrinsic(std::move(intrinsic));
 }
@@ -54,7 +54,7 @@ te::IntrinsicRef Make(const Body& body, const isa::Config& config) {
 struct Declaration {
   te::Tensor inp, wgt, out;
 };
-Declaration Declare(const isa::Config& config) {
+Declaration DeclareGemm(const isa::Config& config) {
   using te::PrimitiveType;
   const te::DataType s32{PrimitiveType::kS32, 1};
   const te::Tensor inp = te::Placeholder("inp", {config.batch, config.block_in}, PrimitiveType::kS8);
@@ -69,7 +69,7 @@ Declaration Declare(const isa::Config& config) {
 }  // namespace
 
 GemmIntrinsics GemmIntrinsicsOf(const isa::Config& config) {
-  const Declaration declared = Declare(config);
+  const Declaration declared = DeclareGemm(config);
   return {.declaration = te::MakeGraph({declared.inp, declared.wgt}, {declared.out}),
           .reset = Make(kBodies[0], config),
           .update = Make(kBodies[1], config),
@@ -79,7 +79,7 @@ GemmIntrinsics GemmIntrinsicsOf(const isa::Config& config) {
 kernels::schedule::TensorIntrinsicRef GemmInstruction(const isa::Config& config) {
   using kernels::schedule::TensorRegions;
   namespace ir = kernels::ir;
-  const Declaration declared = Declare(config);
+  const Declaration declared = DeclareGemm(config);
   const GemmIntrinsics calls = GemmIntrinsicsOf(config);
   const te::ScopeTable memories = Memories(config);
   const auto multiply = [](const te::IntrinsicRef& call) {

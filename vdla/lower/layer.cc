@@ -5,15 +5,14 @@
 #include <string>
 #include <utility>
 
+#include "base/ceil_div.h"
 #include "vdla/isa/alu.h"
 #include "vdla/lower/layout.h"
 
 namespace smelt::vdla::lower {
 namespace {
 
-using Operand = EpilogueStep::Operand;
-
-int64_t CountOf(const Dims& dims) { return dims[0] * dims[1] * dims[2] * dims[3]; }
+int64_t ElementsOf(const Dims& dims) { return dims[0] * dims[1] * dims[2] * dims[3]; }
 // Channels that one channel of the output is summed over.
 int64_t SummedChannels(const Layer& l) { return l.convolution.by_channel() ? 1 : l.in_channels; }
 Dims InputDims(const Layer& l) { return {l.images, l.in_channels, l.convolution.height, l.convolution.width}; }
@@ -26,12 +25,12 @@ Dims WeightDims(const Layer& l) {
 // One behind the other where each image has its own.
 int64_t WeightCount(const Layer& l) {
   if (!l.convolution.has_weights()) return 0;
-  return CountOf(WeightDims(l)) * (l.convolution.weights_by_image ? l.images : 1);
+  return ElementsOf(WeightDims(l)) * (l.convolution.weights_by_image ? l.images : 1);
 }
 std::string PackedWeights(const Layer& l, const isa::Config& config) {
   WeightView view = Oihw(WeightDims(l));
   if (l.convolution.by_channel()) return PackDiagonalWeights(l.weights.data(), view, config);
-  if (l.convolution.weights_by_image) view.images = Strided(l.images, CountOf(WeightDims(l)));
+  if (l.convolution.weights_by_image) view.images = Strided(l.images, ElementsOf(WeightDims(l)));
   return PackWeights(l.weights.data(), view, config);
 }
 
@@ -49,14 +48,14 @@ Layer RandomLayer(Convolution convolution, int64_t images, int64_t in_channels, 
   layer.images = images;
   layer.in_channels = in_channels;
   layer.out_channels = out_channels;
-  layer.convolution.images = (images + config.batch - 1) / config.batch;
-  layer.convolution.in_blocks = (in_channels + config.block_in - 1) / config.block_in;
-  layer.convolution.out_blocks = (out_channels + config.block_out - 1) / config.block_out;
-  layer.input = RandomBytes(CountOf(InputDims(layer)), random);
+  layer.convolution.images = CeilDiv(images, config.batch);
+  layer.convolution.in_blocks = CeilDiv(in_channels, config.block_in);
+  layer.convolution.out_blocks = CeilDiv(out_channels, config.block_out);
+  layer.input = RandomBytes(ElementsOf(InputDims(layer)), random);
   layer.weights = RandomBytes(WeightCount(layer), random);
   for (const EpilogueStep& step : layer.convolution.epilogue) {
     std::vector<int32_t> values;
-    if (step.operand == Operand::kPerChannel) {
+    if (step.operand == EpilogueOperand::kPerChannel) {
       for (int64_t c = 0; c < out_channels; ++c) {
         const auto any = static_cast<int32_t>(random());
         // A multiplier of 15 bits and a shift of 20 to 27: sums of some 2^18 end beside int8's range.
@@ -66,8 +65,9 @@ Layer RandomLayer(Convolution convolution, int64_t images, int64_t in_channels, 
       }
     }
     layer.channel_values.push_back(std::move(values));
-    layer.tensors.push_back(step.operand == Operand::kTensor ? RandomBytes(CountOf(OutputDims(layer)), random)
-                                                             : std::vector<int8_t>());
+    layer.tensors.push_back(step.operand == EpilogueOperand::kTensor
+                                ? RandomBytes(ElementsOf(OutputDims(layer)), random)
+                                : std::vector<int8_t>());
   }
   return layer;
 }
@@ -97,8 +97,8 @@ std::vector<int32_t> Reference(const Layer& layer) {
           for (size_t s = 0; s < c.epilogue.size(); ++s) {
             const EpilogueStep& step = c.epilogue[s];
             int32_t operand = step.imm;
-            if (step.operand == Operand::kPerChannel) operand = layer.channel_values[s][o];
-            if (step.operand == Operand::kTensor) operand = layer.tensors[s][output.size()];
+            if (step.operand == EpilogueOperand::kPerChannel) operand = layer.channel_values[s][o];
+            if (step.operand == EpilogueOperand::kTensor) operand = layer.tensors[s][output.size()];
             sum = isa::ApplyAlu(step.op, sum, operand);
           }
           output.push_back(c.int8_output ? isa::SaturateToInt8(sum) : sum);
@@ -119,15 +119,15 @@ void FillSegments(const Layer& layer, const isa::Config& config, isa::Program* p
   if (layer.convolution.has_weights()) fill("weights", PackedWeights(layer, config));
   for (size_t s = 0; s < layer.convolution.epilogue.size(); ++s) {
     const EpilogueStep& step = layer.convolution.epilogue[s];
-    if (step.operand == Operand::kPerChannel) fill(step.name, PackChannels(layer.channel_values[s], config));
-    if (step.operand == Operand::kTensor)
+    if (step.operand == EpilogueOperand::kPerChannel) fill(step.name, PackChannels(layer.channel_values[s], config));
+    if (step.operand == EpilogueOperand::kTensor)
       fill(step.name,
            PackActivations(layer.tensors[s].data(), Nchw(OutputDims(layer)), config.batch, config.block_out));
   }
 }
 
 std::vector<int32_t> OutputOf(const Layer& layer, const isa::Config& config, std::string_view bytes) {
-  std::vector<int32_t> sums(static_cast<size_t>(CountOf(OutputDims(layer))));
+  std::vector<int32_t> sums(static_cast<size_t>(ElementsOf(OutputDims(layer))));
   if (!layer.convolution.int8_output) {
     UnpackActivations(bytes, Nchw(OutputDims(layer)), config, /*int8=*/false, sums.data());
     return sums;

@@ -3,10 +3,11 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/ceil_div.h"
+
 namespace smelt::vdla::lower {
 namespace {
 
-int64_t CeilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 int64_t Count(const Places& places) { return static_cast<int64_t>(places.size()); }
 
 // Calls visit(packed, plain, channels, first) for each row of an element: `channels` values, of channels from `first`

@@ -11,7 +11,6 @@ namespace {
 
 using isa::Instruction;
 using isa::MicroOp;
-using Dim = WorkNest::Dim;
 
 constexpr int64_t kMostIterations = (1 << 12) - 1, kMostFactor = (1 << 12) - 1, kMostWeightFactor = (1 << 8) - 1;
 constexpr int64_t kTooLong = int64_t{1} << 40;    // what no list costs that fits
@@ -20,12 +19,12 @@ constexpr int64_t kMostMicroOps = (1 << 13) - 1;  // of one instruction
 int64_t MostMicroOps(const isa::Config& config) { return std::min(kMostMicroOps, config.DepthOf(isa::Memory::kUop)); }
 
 // Without dimensions of one step and with neighbours that continue each other as one.
-std::vector<Dim> Merge(const std::vector<Dim>& dims) {
-  std::vector<Dim> merged;
-  for (const Dim& dim : dims) {
+std::vector<WorkNest::Dim> Merge(const std::vector<WorkNest::Dim>& dims) {
+  std::vector<WorkNest::Dim> merged;
+  for (const WorkNest::Dim& dim : dims) {
     if (dim.count == 1) continue;
     if (!merged.empty()) {
-      Dim& outer = merged.back();
+      WorkNest::Dim& outer = merged.back();
       if (outer.dst == dim.count * dim.dst && outer.src == dim.count * dim.src && outer.wgt == dim.count * dim.wgt) {
         outer = {.count = outer.count * dim.count, .dst = dim.dst, .src = dim.src, .wgt = dim.wgt};
         continue;
@@ -37,45 +36,45 @@ std::vector<Dim> Merge(const std::vector<Dim>& dims) {
 }
 
 bool IsEmpty(const WorkNest& nest) {
-  return std::any_of(nest.dims.begin(), nest.dims.end(), [](const Dim& dim) { return dim.count <= 0; });
+  return std::any_of(nest.dims.begin(), nest.dims.end(), [](const WorkNest::Dim& dim) { return dim.count <= 0; });
 }
 
-bool CanFold(const Dim& dim) {
+bool CanFold(const WorkNest::Dim& dim) {
   return dim.count <= kMostIterations && dim.dst >= 0 && dim.src >= 0 && dim.wgt >= 0 && dim.dst <= kMostFactor &&
          dim.src <= kMostFactor && dim.wgt <= kMostWeightFactor;
 }
 
-int64_t CountOf(const std::vector<Dim>& dims) {
+int64_t CountOf(const std::vector<WorkNest::Dim>& dims) {
   int64_t count = 1;
-  for (const Dim& dim : dims) count *= dim.count;
+  for (const WorkNest::Dim& dim : dims) count *= dim.count;
   return count;
 }
 
-void SetOuter(Instruction& instruction, const Dim& dim) {
+void SetOuter(Instruction& instruction, const WorkNest::Dim& dim) {
   instruction.iter_out = static_cast<uint32_t>(dim.count);
   instruction.dst_out = static_cast<uint32_t>(dim.dst);
   instruction.src_out = static_cast<uint32_t>(dim.src);
   instruction.wgt_out = static_cast<uint32_t>(dim.wgt);
 }
-void SetInner(Instruction& instruction, const Dim& dim) {
+void SetInner(Instruction& instruction, const WorkNest::Dim& dim) {
   instruction.iter_in = static_cast<uint32_t>(dim.count);
   instruction.dst_in = static_cast<uint32_t>(dim.dst);
   instruction.src_in = static_cast<uint32_t>(dim.src);
   instruction.wgt_in = static_cast<uint32_t>(dim.wgt);
 }
 
-absl::StatusOr<FoldedNest> Folded(const WorkNest& nest, const std::vector<Dim>& folded, const std::vector<Dim>& listed,
-                                  const isa::Config& config) {
+absl::StatusOr<FoldedNest> Folded(const WorkNest& nest, const std::vector<WorkNest::Dim>& folded,
+                                  const std::vector<WorkNest::Dim>& listed, const isa::Config& config) {
   FoldedNest result;
-  SetOuter(result.instruction, folded.size() > 1 ? folded[0] : Dim());
-  SetInner(result.instruction, folded.empty() ? Dim() : folded.back());
+  SetOuter(result.instruction, folded.size() > 1 ? folded[0] : WorkNest::Dim());
+  SetInner(result.instruction, folded.empty() ? WorkNest::Dim() : folded.back());
   if (CountOf(listed) > MostMicroOps(config))
     return absl::ResourceExhaustedError(StrCat("an instruction would repeat ", CountOf(listed),
                                                " micro-ops, and there is room for ", MostMicroOps(config),
                                                "; a smaller tile needs fewer"));
   result.micro_ops.push_back(
       {static_cast<uint32_t>(nest.dst), static_cast<uint32_t>(nest.src), static_cast<uint32_t>(nest.wgt)});
-  for (const Dim& dim : listed) {
+  for (const WorkNest::Dim& dim : listed) {
     std::vector<MicroOp> longer;
     longer.reserve(result.micro_ops.size() * static_cast<size_t>(dim.count));
     for (const MicroOp& micro_op : result.micro_ops) {
@@ -94,18 +93,18 @@ absl::StatusOr<FoldedNest> Folded(const WorkNest& nest, const std::vector<Dim>& 
 
 absl::StatusOr<FoldedNest> FoldGemm(const WorkNest& nest, const isa::Config& config) {
   if (IsEmpty(nest)) return FoldedNest();
-  std::vector<Dim> sums, spread;  // by whether the destination stays
-  for (const Dim& dim : Merge(nest.dims)) (dim.dst == 0 ? sums : spread).push_back(dim);
+  std::vector<WorkNest::Dim> sums, spread;  // by whether the destination stays
+  for (const WorkNest::Dim& dim : Merge(nest.dims)) (dim.dst == 0 ? sums : spread).push_back(dim);
   const int64_t terms = CountOf(sums), all = terms * CountOf(spread);
 
-  std::vector<Dim> best_folded, best_listed;
+  std::vector<WorkNest::Dim> best_folded, best_listed;
   int64_t least = std::numeric_limits<int64_t>::max();
   const int count = static_cast<int>(spread.size());
   // a and b are folded; -1 is none.
   for (int a = -1; a < count; ++a) {
     for (int b = a < 0 ? -1 : a; b < count; ++b) {
       if (b == a && a >= 0) continue;
-      std::vector<Dim> folded, listed = sums;
+      std::vector<WorkNest::Dim> folded, listed = sums;
       int64_t apart = 1;  // micro-ops between two of one destination
       bool possible = true;
       for (int i = 0; i < count; ++i) {
@@ -133,9 +132,10 @@ absl::StatusOr<FoldedNest> FoldGemm(const WorkNest& nest, const isa::Config& con
 
 absl::StatusOr<FoldedNest> FoldAlu(const WorkNest& nest, bool any_order, const isa::Config& config) {
   if (IsEmpty(nest)) return FoldedNest();
-  std::vector<Dim> listed = Merge(nest.dims), folded;
+  std::vector<WorkNest::Dim> listed = Merge(nest.dims), folded;
   if (any_order)
-    std::stable_sort(listed.begin(), listed.end(), [](const Dim& a, const Dim& b) { return a.count > b.count; });
+    std::stable_sort(listed.begin(), listed.end(),
+                     [](const WorkNest::Dim& a, const WorkNest::Dim& b) { return a.count > b.count; });
   while (folded.size() < 2 && !listed.empty() && CanFold(listed.front())) {
     folded.push_back(listed.front());
     listed.erase(listed.begin());

@@ -5,6 +5,7 @@
 #include <tuple>
 #include <utility>
 
+#include "base/ceil_div.h"
 #include "vdla/lower/convolution.h"
 
 namespace smelt::vdla::lower {
@@ -14,15 +15,12 @@ using isa::Config;
 using isa::Memory;
 using Order = ConvolutionSchedule::Order;
 using Axis = ConvolutionSchedule::Axis;
-using Operand = EpilogueStep::Operand;
-
-double CeilDiv(int64_t a, int64_t b) { return static_cast<double>((a + b - 1) / b); }
 
 // Tiles that cut `whole` into 1, 2, 3, ... parts, each as small as that needs: larger ones only leave a smaller last
 // part.
 std::vector<int64_t> TilesOf(int64_t whole) {
   std::set<int64_t> tiles;
-  for (int64_t parts = 1; parts <= whole; ++parts) tiles.insert((whole + parts - 1) / parts);
+  for (int64_t parts = 1; parts <= whole; ++parts) tiles.insert(CeilDiv(whole, parts));
   return {tiles.begin(), tiles.end()};
 }
 
@@ -40,9 +38,9 @@ Footprint FootprintOf(const Convolution& c, const ConvolutionSchedule& s) {
   f.sums = s.out_blocks * s.rows * s.columns;
   bool tensor = false;
   for (const EpilogueStep& step : c.epilogue) {
-    tensor |= step.operand == Operand::kTensor;
+    tensor |= step.operand == EpilogueOperand::kTensor;
     if (!step.tensor_scale.empty()) f.constants += c.out_blocks;
-    if (step.operand == Operand::kPerChannel) f.constants += c.out_blocks;
+    if (step.operand == EpilogueOperand::kPerChannel) f.constants += c.out_blocks;
   }
   if (tensor) f.sums *= 2;
   return f;
@@ -91,10 +89,10 @@ double EstimateCycles(const Convolution& c, const ConvolutionSchedule& s, const 
            static_cast<double>(timing.alu_tensor_cycles * s.out_blocks * s.rows * s.columns + timing.alu_drain);
   }
   for (const EpilogueStep& step : c.epilogue) {
-    const double cycles = static_cast<double>(step.operand == Operand::kImmediate ? timing.alu_immediate_cycles
-                                                                                  : timing.alu_tensor_cycles);
+    const double cycles = static_cast<double>(step.operand == EpilogueOperand::kImmediate ? timing.alu_immediate_cycles
+                                                                                          : timing.alu_tensor_cycles);
     alu += cycles * static_cast<double>(s.out_blocks * s.rows * s.columns) + static_cast<double>(timing.alu_drain);
-    if (step.operand == Operand::kTensor) alu += store;
+    if (step.operand == EpilogueOperand::kTensor) alu += store;
   }
   // Tiles at the edges are smaller, and so is their work.
   const double whole = static_cast<double>(c.images * c.out_blocks * c.out_height() * c.out_width());
@@ -132,8 +130,8 @@ std::vector<ConvolutionSchedule> ConvolutionSchedules(const Convolution& c, cons
                 if (gather && !can_gather) continue;
                 if (!c.has_weights() && order != Order::kInputStationary) continue;  // there is nothing else to keep
                 if (threads == 1 && axis != Axis::kRows) continue;
-                const int64_t shared = axis == Axis::kRows ? (c.out_height() + rows - 1) / rows
-                                                           : (c.out_blocks + out_blocks - 1) / out_blocks;
+                const int64_t shared =
+                    axis == Axis::kRows ? (c.out_height() + rows - 1) / rows : CeilDiv(c.out_blocks, out_blocks);
                 if (shared < threads || !Fits(c, schedule, config)) continue;
                 ranked.push_back({EstimateCycles(c, schedule, config), schedule});
               }

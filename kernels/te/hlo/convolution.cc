@@ -2,6 +2,7 @@
 #include <tuple>
 
 #include "absl/strings/str_cat.h"
+#include "base/ceil_div.h"
 #include "kernels/te/hlo/rules.h"
 #include "kernels/te/hlo/winograd.h"
 
@@ -20,9 +21,9 @@ struct Spatial {
   // A transposed convolution (base_dilation > 1, stride 1) computes each phase, o mod base_dilation, by the taps that
   // meet real elements: ceil(size / base_dilation) of them. 1: there are no phases.
   int64_t phases = 1;
-  int64_t taps() const { return phases == 1 ? window.size : (window.size + phases - 1) / phases; }
+  int64_t taps() const { return phases == 1 ? window.size : CeilDiv(window.size, phases); }
   // Output extent of one phase.
-  int64_t phase_output() const { return (output + phases - 1) / phases; }
+  int64_t phase_output() const { return CeilDiv(output, phases); }
   bool identity() const { return window.padding_low == 0 && window.base_dilation == 1 && last() < input; }
   // The last position that a window reads, in the input spread by base_dilation and shifted by padding_low.
   int64_t last() const {
@@ -55,7 +56,7 @@ struct Border {
 Border BorderOf(const Spatial& s) {
   if (s.phases > 1) {
     const int64_t pad = s.window.padding_low;
-    const auto floor_div = [](int64_t a, int64_t b) { return a >= 0 ? a / b : -((-a + b - 1) / b); };
+    const auto floor_div = [](int64_t a, int64_t b) { return a >= 0 ? a / b : -(CeilDiv(-a, b)); };
     const int64_t lowest = -floor_div(pad, s.phases);
     const int64_t highest = s.phase_output() - 1 + s.taps() - 1 - floor_div(pad - (s.phases - 1), s.phases);
     return {.low = -lowest, .extent = highest - lowest + 1};

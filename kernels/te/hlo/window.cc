@@ -4,6 +4,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "base/ceil_div.h"
 #include "base/status_macros.h"
 #include "hlo/running_window.h"
 #include "kernels/te/evaluate.h"
@@ -72,7 +73,7 @@ Source ScanWithoutIdentity(const std::string& name, const std::vector<int64_t>& 
   const Source within = DoubledScan(absl::StrCat(name, "_within"), shape, dimension, reducer, source);
   if (size <= kBlock) return within;
   std::vector<int64_t> shortened = shape;
-  shortened[dimension] = (size + kBlock - 1) / kBlock;
+  shortened[dimension] = CeilDiv(size, kBlock);
   const Source totals = ScanWithoutIdentity(
       absl::StrCat(name, "_totals"), shortened, dimension, reducer, nullptr, [&](std::vector<Expr> position) {
         position[dimension] = Min(position[dimension] * kBlock + (kBlock - 1), size - 1);
@@ -123,7 +124,7 @@ Source ScanOf(const std::string& name, const std::vector<int64_t>& shape, int64_
         "reduce-window");
     return [all](const std::vector<Expr>& position) { return all(position); };
   }
-  const int64_t blocks = (size + kBlock - 1) / kBlock;
+  const int64_t blocks = CeilDiv(size, kBlock);
   const auto place = [dimension](std::vector<Expr> position, const Expr& block, const Expr& in_block) {
     position[dimension] = block;
     position.insert(position.begin() + dimension + 1, in_block);

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
+#include "base/ceil_div.h"
 
 namespace smelt::kernels::te {
 namespace {
@@ -167,7 +168,7 @@ class Winograd {
     for (int s = 0; s < 2; ++s) {
       in_[s] = input.operand_dimensions(0)[d_.input_spatial[s]];
       out_[s] = input.dimensions()[d_.output_spatial[s]];
-      tiles_[s] = (out_[s] + tile_ - 1) / tile_;
+      tiles_[s] = CeilDiv(out_[s], tile_);
     }
   }
 

@@ -22,7 +22,7 @@ namespace {
 
 // Tiles tried when the compiler spills vectors in a contraction, and for each of them shares of the accumulators that
 // the machine has room for: the compiler's register allocation is not ours. Each costs a compilation.
-constexpr size_t kSpillTrials = 3;
+constexpr size_t kSpillTrials = 5;
 constexpr double kFewerAccumulators[] = {5.0 / 6, 2.0 / 3, 1.0 / 2};
 
 Hasher KeyOf(const hlo::Computation& kernel, const Target& target) {

@@ -16,6 +16,8 @@ struct Snippet {
 };
 
 const std::vector<Snippet>& Snippets();
+// Those of them that are convolutions; convolution_snippets.cc.
+std::vector<Snippet> ConvolutionSnippets();
 
 // The snippet with the reducers that it may name: add, mul, max, min, or, argmax, ... by element type.
 std::unique_ptr<hlo::Module> ParseSnippet(const Snippet& snippet);

@@ -140,6 +140,40 @@ TEST(DefaultSchedule, LinesOfASmallPictureGoTwoAtATime) {
   EXPECT_EQ(absl::StrCat(tile.planes, "x", tile.rows, "x", tile.vectors), "2x7x2");
 }
 
+// Lines of a small depthwise window that overlap share what they read, and its taps stay where they are, where there
+// are enough registers.
+TEST(DefaultSchedule, LinesOfADepthwiseLayerGoAlongThePictureTogether) {
+  const auto registers = [](int64_t size, int64_t channels, int64_t taps, int64_t stride, int vector_registers) {
+    machine::Machine machine = MachineWith(1, 1 << 20);
+    machine.vector_registers = vector_registers;
+    const Structure structure = StructureOf({"D", bench::kDepthwise, {size, channels, channels, taps, stride}});
+    const Nest& nest = structure.main_nest();
+    const RegisterTile tile = ChooseRegisterTile(nest, PreferredTiles(nest, machine).front(), machine);
+    return absl::StrCat(tile.rows, "x", tile.vectors, tile.line_axis >= 0 ? " along a line" : "");
+  };
+  EXPECT_EQ(registers(56, 128, 3, 1, 32), "3x2 along a line");
+  EXPECT_EQ(registers(56, 256, 3, 2, 32), "3x2 along a line") << "one of three lines is shared";
+  EXPECT_EQ(registers(7, 512, 3, 1, 32), "4x2") << "two of nine lines would lie beyond the picture";
+  EXPECT_EQ(registers(56, 128, 3, 3, 32), "4x2") << "no line is shared";
+  EXPECT_EQ(registers(56, 128, 5, 1, 32), "2x1") << "25 taps of one vector stay, and leave room for two results";
+  EXPECT_EQ(registers(56, 128, 3, 1, 16), "4x2");
+}
+
+// A short window over a sequence goes through it in the order of memory, a long one keeps its taps near.
+TEST(DefaultSchedule, AFewTapsGoAlongASequenceWithAllChannels) {
+  const auto tile = [](int64_t taps) {
+    const std::string text =
+        absl::StrCat("HloModule m\nENTRY e {\n  x = f32[2,2048,1024] parameter(0)\n  w = f32[", taps,
+                     ",1,1024] parameter(1)\n  ROOT r = f32[2,2048,1024] convolution(x, w), window={size=", taps,
+                     " pad=", taps - 1, "_0}, dim_labels=b0f_0io->b0f, feature_group_count=1024\n}");
+    const Structure structure = StructureOf(text);
+    EXPECT_EQ(FormOf(structure.main_nest(), MachineWith(1, 1 << 20)), TiledForm::kRegisters);
+    return PreferredTiles(structure.main_nest(), MachineWith(1, 1 << 20)).front();
+  };
+  EXPECT_THAT(tile(4), ::testing::ElementsAre(1, 64, 1024));
+  EXPECT_LT(tile(31).back(), 1024);
+}
+
 // The gradient of depthwise weights reads each pixel once for all taps, which stand in registers, and needs no bordered
 // copy of the picture; its sums go through memory in order.
 TEST(DefaultSchedule, TapsOfADepthwiseGradientStandInRegisters) {

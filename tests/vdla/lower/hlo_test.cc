@@ -70,7 +70,7 @@ Convolution Shifted(int64_t size, int64_t height, int64_t width, int64_t stride)
   Convolution c{.name = "layer", .height = height, .width = width, .kernel_height = size, .kernel_width = size};
   c.stride_height = c.stride_width = stride;
   c.padding = {size / 2, size / 2, size / 2, size / 2};
-  c.epilogue = {{.op = AluOp::kAdd, .operand = EpilogueStep::Operand::kPerChannel, .name = "bias"},
+  c.epilogue = {{.op = AluOp::kAdd, .operand = EpilogueOperand::kPerChannel, .name = "bias"},
                 {.op = AluOp::kRshr, .imm = 8},
                 {.op = AluOp::kMax, .imm = 0}};
   return c;
