@@ -275,7 +275,7 @@ std::vector<std::vector<int64_t>> TilesOfOneThread(const Nest& nest, const machi
       tile[lines] = std::min(shape[lines], kWindowLines);
       tiles.insert(tiles.begin(), tile);
       // Two strips side by side, unless that would take turns with taps that fill the registers.
-      if (!KeepsManyTaps(nest, target)) {
+      if (!HasManyTaps(nest)) {
         columns = std::min(extent, 2 * whole.width());
         tiles.insert(tiles.begin(), tile);
       }

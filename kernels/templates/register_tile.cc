@@ -36,8 +36,9 @@ constexpr int64_t kUnrolledTaps = 32;
 constexpr double kUnrolledProducts = 1024;
 // Taps of a depthwise window that leave registers no room for those of two vectors of channels.
 constexpr int64_t kManyTaps = 16;
-// Rows of a register tile beside that many.
-constexpr int64_t kRowsOfManyTaps = 2;
+// Rows of a register tile beside that many: where they stay in registers, and where each is read anew for all rows.
+constexpr int64_t kRowsBesideTaps = 2;
+constexpr int64_t kRowsOfEachTap = 4;
 
 // Sums of fewer terms are windows, whose taps are unrolled.
 constexpr double kLongSum = 32;
@@ -238,11 +239,9 @@ bool IsChannelWindow(const Nest& nest) {
   return nest.main->tag == "convolution" && IsDepthwise(nest) && !SumsForTaps(nest);
 }
 
-bool KeepsManyTaps(const Nest& nest, const machine::Machine& target) {
-  if (!IsChannelWindow(nest)) return false;
-  const auto taps = static_cast<int64_t>(Steps(*nest.main) / Elements(*nest.main));
-  return taps >= kManyTaps && taps <= kUnborderedTaps &&
-         taps + kRowsOfManyTaps + kOtherRegisters <= target.vector_registers;
+bool HasManyTaps(const Nest& nest) {
+  const double taps = Steps(*nest.main) / Elements(*nest.main);
+  return taps >= kManyTaps && taps <= kUnborderedTaps && IsChannelWindow(nest);
 }
 
 bool SumsForTaps(const Nest& nest) {
@@ -366,10 +365,7 @@ TiledForm FormOf(const Nest& nest, const machine::Machine& target) {
   const Access* access = LargestVectorAccess(nest, main, axis);
   if (access == nullptr) return TiledForm::kRegisters;
   if (SumsForTaps(nest)) return TiledForm::kBlocked;
-  if (IsChannelWindow(nest)) {
-    const auto taps = static_cast<int64_t>(Steps(main) / Elements(main));
-    if (taps < kManyTaps || taps > kUnborderedTaps || KeepsManyTaps(nest, target)) return TiledForm::kRegisters;
-  }
+  if (IsChannelWindow(nest)) return TiledForm::kRegisters;
   const double reuse = Reuse(main, *access);
   const std::optional<int64_t> stride = Stride(*access, main.axes[axis].var);
   if (SharesAStream(nest, axis, target)) return TiledForm::kBlocked;
@@ -474,9 +470,10 @@ RegisterTile ChooseRegisterTile(const Nest& nest, const std::vector<int64_t>& ti
       return registers;
     }
     TileOfShortSum(tile[registers.vector_axis], row_extent, accumulators, target, registers);
-    if (KeepsManyTaps(nest, target)) {
+    if (HasManyTaps(nest)) {
+      const double kept = Steps(main) / Elements(main) + kRowsBesideTaps + kOtherRegisters;
       registers.vectors = 1;
-      registers.rows = EvenRows(row_extent, kRowsOfManyTaps);
+      registers.rows = EvenRows(row_extent, kept <= target.vector_registers ? kRowsBesideTaps : kRowsOfEachTap);
     }
     return registers;
   }

@@ -87,8 +87,9 @@ int LinesAxis(const Nest& nest, int pixels_axis);
 // Whether the lines along the axis overlap in what they read, and a register tile of a few lines, two vectors wide,
 // leaves room for all taps.
 bool KeepsTaps(const Nest& nest, int lines_axis, const machine::Machine& target);
-// Whether such a window has so many taps that those of one vector of channels, and no more, stay in registers.
-bool KeepsManyTaps(const Nest& nest, const machine::Machine& target);
+// Whether such a window, unrolled whole, has so many taps that those of one vector of channels at most stay in
+// registers.
+bool HasManyTaps(const Nest& nest);
 // Most lines of a tile of such a window that is computed in register tiles of all of them, whose taps stay where they
 // are while they move along the lines. A higher tile is computed line by line.
 inline constexpr int64_t kLinesAtOnce = 3;

@@ -157,6 +157,7 @@ TEST(DefaultSchedule, LinesOfADepthwiseLayerGoAlongThePictureTogether) {
   EXPECT_EQ(registers(56, 128, 3, 3, 32), "4x2") << "no line is shared";
   EXPECT_EQ(registers(56, 128, 5, 1, 32), "2x1") << "25 taps of one vector stay, and leave room for two results";
   EXPECT_EQ(registers(56, 128, 3, 1, 16), "4x2");
+  EXPECT_EQ(registers(56, 128, 5, 1, 16), "4x1") << "each tap is read anew for four results";
 }
 
 // A short window over a sequence goes through it in the order of memory, a long one keeps its taps near.
