@@ -48,7 +48,7 @@ class Usual {
     tile = std::clamp<int64_t>(tile, 1, extent);
     registers = std::clamp<int64_t>(registers, 1, tile);
     const int64_t passes = CeilDiv(tile, registers);
-    decisions_.axes[a] = {(extent + passes * registers - 1) / (passes * registers), passes, registers};
+    decisions_.axes[a] = {CeilDiv(extent, passes * registers), passes, registers};
   }
 
   void Plain() {

@@ -29,6 +29,8 @@ constexpr int64_t kShortSums = 128;
 // Lines of a depthwise window's output for each block of channels: they share the taps, and the lines that windows
 // overlap.
 constexpr int64_t kWindowLines = 4;
+// Lines that are computed together, those beyond the picture too, over those of the picture: more is no gain.
+constexpr double kMostLinesBeyond = 13.0 / 12;
 // Places of a sequence at a time.
 constexpr int64_t kPlaces = 64;
 
@@ -290,7 +292,8 @@ std::vector<std::vector<int64_t>> TilesOfOneThread(const Nest& nest, const machi
         columns = 2 * whole.lanes;
         const bool filled = shape[lines] % 2 == 0 && extent % columns == 0;
         for (tile[lines] = filled ? 2 : kLinesAtOnce; tile[lines] <= kLinesAtOnce; ++tile[lines]) {
-          if (12 * RoundUp(shape[lines], tile[lines]) <= 13 * shape[lines]) tiles.insert(tiles.begin(), tile);
+          const auto computed = static_cast<double>(RoundUp(shape[lines], tile[lines]));
+          if (computed <= kMostLinesBeyond * static_cast<double>(shape[lines])) tiles.insert(tiles.begin(), tile);
         }
       }
     }
