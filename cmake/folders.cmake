@@ -1,15 +1,30 @@
-# smelt_library(hlo DEPS ... PRIVATE_DEPS ...): the folder's one library target, smelt_hlo, from all its .cc files.
+# smelt_library(hlo DEPS ... PRIVATE_DEPS ...): the folder's one library target, smelt_hlo, from all its .cc files. Those whose paths in the folder
+# match one of COLD are what smelt_cold says: objects of the same library, smelt_hlo_cold.
 function(smelt_library name)
-  cmake_parse_arguments(ARG "" "" "DEPS;PRIVATE_DEPS;EXCLUDE" ${ARGN})
+  cmake_parse_arguments(ARG "" "" "DEPS;PRIVATE_DEPS;EXCLUDE;COLD" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cc)
   list(FILTER sources EXCLUDE REGEX "/register\\.cc$")  # smelt_registered has it
   foreach(excluded IN LISTS ARG_EXCLUDE)
     list(FILTER sources EXCLUDE REGEX "/${excluded}$")
   endforeach()
+  if(ARG_COLD)
+    list(JOIN ARG_COLD "|" paths)
+    set(cold ${sources})
+    list(FILTER cold INCLUDE REGEX "^${CMAKE_CURRENT_SOURCE_DIR}/(${paths})$")
+    list(REMOVE_ITEM sources ${cold})
+    smelt_unity(compiled ${name}_cold ${cold})
+    add_library(smelt_${name}_cold OBJECT ${compiled})
+    target_link_libraries(smelt_${name}_cold PUBLIC ${ARG_DEPS} PRIVATE ${ARG_PRIVATE_DEPS})
+    smelt_cold(smelt_${name}_cold)
+    smelt_precompile(smelt_${name}_cold library)
+  endif()
   smelt_unity(compiled ${name} ${sources})
   add_library(smelt_${name} STATIC ${compiled})
   target_link_libraries(smelt_${name} PUBLIC ${ARG_DEPS} PRIVATE ${ARG_PRIVATE_DEPS})
   smelt_precompile(smelt_${name} library)
+  if(ARG_COLD)
+    target_sources(smelt_${name} PRIVATE $<TARGET_OBJECTS:smelt_${name}_cold>)
+  endif()
 endfunction()
 
 # smelt_cold(TARGET): what runs once a command, where a fifth less of the compiler's time is worth more than speed.
