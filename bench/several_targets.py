@@ -5,8 +5,9 @@
 
 Draws programs from the modules in the folders (or files) as bench/budgets.py does. Tunes each for our kernels, for XLA:CPU, and for both in one
 session, each time in the same wall-clock time and with nothing known before, and then times the three answers beside XLA's own choice: by
-`smelt bench`, in turn, in new processes every round. An answer that is not verified, or a run that fails, counts as XLA's own choice. Prints
-a line a program, and the geometric means of speed over XLA's own choice. Each program is a line of the file; the same command goes on from it.
+`smelt bench`, in turn, in new processes every round; equal answers are timed as one. An answer that is not verified, or a run that fails, counts as XLA's own
+choice. Prints a line a program, and the geometric means of speed over XLA's own choice. Each program is a line of the file; the same command goes on
+from it.
 
 Needs a built smelt and jaxlib (`scripts/setup.sh --jax`), and a quiet machine. Exit status: 0; 1 if the answer of both is, on the whole, slower than
 that of the better single one; 2 for wrong use.
@@ -24,7 +25,8 @@ import budgets
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 TARGETS = ("cpu", "xla", "cpu,xla")
-ROUNDS = 3
+ROUNDS = 7
+SECONDS = 0.3  # of one round
 OWN_FUSIONS = {"xla": "xla", "xla_no_library": "xla-no-library"}
 
 
@@ -65,13 +67,27 @@ def answer_of(arguments, module, target, folder):
     return "xla", OWN_FUSIONS.get(report["answer"], str(run / "best.fusion.json"))
 
 
+def content(fusion):
+    """What a fusion's file says, but for how long it was thought to take; a name is its own."""
+    if not pathlib.Path(fusion).is_file():
+        return fusion
+    said = json.loads(pathlib.Path(fusion).read_text())
+    return json.dumps({key: value for key, value in said.items() if key not in ("predicted_seconds", "measured_seconds")})
+
+
+def share_equal(answers):
+    """The same, where equal answers name one file."""
+    first = {}
+    return {target: first.setdefault((where, content(fusion)), (where, fusion)) for target, (where, fusion) in answers.items()}
+
+
 def measure(arguments, module):
     with tempfile.TemporaryDirectory(prefix="smelt-several-") as name:
-        answers = {target: answer_of(arguments, module, target, pathlib.Path(name)) for target in TARGETS}
+        answers = share_equal({target: answer_of(arguments, module, target, pathlib.Path(name)) for target in TARGETS})
         times = {}
         for _ in range(ROUNDS):
             for answer in dict.fromkeys([("xla", "xla"), *answers.values()]):
-                timed = smelt(arguments, "bench", module, f"--target={answer[0]}", f"--fusion={answer[1]}", "--seconds=0.6")
+                timed = smelt(arguments, "bench", module, f"--target={answer[0]}", f"--fusion={answer[1]}", f"--seconds={SECONDS}")
                 if timed is not None:
                     times.setdefault(answer, []).append(timed["median_ms"])
     own = statistics.median(times.get(("xla", "xla"), [math.nan]))

@@ -279,12 +279,26 @@ void Partition::BuildBody(absl::Span<const int32_t> outputs, KernelBody* body) {
     return slot.edge >= 0 && edge_on_[slot.edge] != 0;
   };
   const auto number_of = [&](int32_t n, bool inside) { return inside ? computed_.number[n] : read_.number[n]; };
-  // Key: twice the node, plus one where it is computed from values made inside.
+  // A value that copies one of its operands has this in front of it, made inside or not; others that are not made
+  // inside are parameters.
+  const auto is_rider = [&](const Node& node) {
+    const absl::Span<const Slot> slots = graph_.slots(node);
+    return node.role == Role::kFree && !slots.empty() && slots[0].source >= 0;
+  };
+  // Whether there are operands to look at first. Key: twice the node, plus one where it is computed from values made
+  // inside.
   const auto open = [&](int32_t n, bool inside) {
     Marks& marks = inside ? computed_ : read_;
     const uint32_t stamp = inside ? computed : read;
     if (marks.seen[n] == stamp) return false;
     marks.seen[n] = stamp;
+    if (!inside && !is_rider(graph_.node(n))) {
+      const int32_t none = static_cast<int32_t>(body->operands.size());
+      read_.number[n] = static_cast<int32_t>(body->values.size());
+      body->values.push_back({n, true, none, none});
+      ++body->parameter_count;
+      return false;
+    }
     body_stack_.push_back({2 * n + inside, 0});
     return true;
   };
@@ -297,26 +311,16 @@ void Partition::BuildBody(absl::Span<const int32_t> outputs, KernelBody* body) {
       const bool inside = key & 1;
       const Node& node = graph_.node(n);
       const absl::Span<const Slot> slots = graph_.slots(node);
-      const bool rider = node.role == Role::kFree && !slots.empty() && slots[0].source >= 0;
-      const bool parameter = !inside && !rider;
-      if (!parameter) {
-        bool descended = false;
-        while (next < static_cast<int32_t>(slots.size())) {
-          const Slot& slot = slots[next++];
-          if (open(slot.top, is_computed(node, inside, slot))) {
-            descended = true;
-            break;
-          }
-        }
-        if (descended) continue;
+      bool descended = false;
+      while (!descended && next < static_cast<int32_t>(slots.size())) {
+        const Slot& slot = slots[next++];
+        descended = open(slot.top, is_computed(node, inside, slot));
       }
+      if (descended) continue;
       const int32_t begin = static_cast<int32_t>(body->operands.size());
-      if (!parameter) {
-        for (const Slot& slot : slots) body->operands.push_back(number_of(slot.top, is_computed(node, inside, slot)));
-      }
+      for (const Slot& slot : slots) body->operands.push_back(number_of(slot.top, is_computed(node, inside, slot)));
       (inside ? computed_ : read_).number[n] = static_cast<int32_t>(body->values.size());
-      body->values.push_back({n, parameter, begin, static_cast<int32_t>(body->operands.size())});
-      body->parameter_count += parameter;
+      body->values.push_back({n, false, begin, static_cast<int32_t>(body->operands.size())});
       body_stack_.pop_back();
     }
     body->outputs.push_back(computed_.number[output]);
