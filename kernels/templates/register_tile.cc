@@ -22,10 +22,16 @@ constexpr int64_t kPageBytes = 4096;
 // Rows that share a stream where each row of the matrix begins in another page: packing it takes longer, and so does
 // reading a strip of it. On a Zen 4, 16 rows times 768 x 3,072 take 0.72 ms as a stream and 0.93 packed, times 512 x
 // 1,024 0.15 and 0.21 in strips; times 3,072 x 768, whose rows are near, 0.75 and 0.72.
-constexpr double kMostOfFarLines = 32;
+// Where registers are few, register tiles of a stream have fewer rows, and a packed panel is worth it sooner: on a Zen
+// 3, as a stream and packed, 16 rows times 1,024 x 1,024 take 0.54 ms and 0.48, times 768 x 3,072 1.33 and 1.11; 12
+// rows 0.35 and 0.39, 0.89 and 0.98.
+constexpr double kMostOfFarLines = 32, kMostOfFarLinesWithFewRegisters = 12;
 // Rows of a matrix that a few examples share, or a few pixels, in one block of their sum: so many streams, each of
 // which is read in order.
 constexpr int64_t kRowsInABlock = 16;
+// Twice as many where more than so many rows share a stream and registers are few: their sums come and go half as
+// often. On a Zen 3, 12 rows times 1,024 x 1,024 take 0.41 ms and 0.45, 8 times 2,048 x 2,048 1.56 and 1.46.
+constexpr double kRowsOfShortBlocks = 8;
 
 // A convolution to fewer features than that fills no vector with them; its rows must be this wide instead.
 constexpr int64_t kFewFeatures = 4;
@@ -65,8 +71,11 @@ struct BlockShape {
   int64_t rows;     // at least
   int64_t vectors;  // at most
 };
+bool HasFewRegisters(const machine::Machine& target) { return target.vector_registers < 32; }
 constexpr BlockShape kManyRegisters[] = {{7, 2}, {4, 4}, {2, 6}, {1, 8}};
 constexpr BlockShape kFewRegisters[] = {{4, 2}, {3, 3}, {2, 4}, {1, 8}};
+// Of a stream, where registers are few: at most so many rows, as many vectors. What takes the fewest cycles a column.
+constexpr BlockShape kStreamOfFewRegisters[] = {{6, 2}, {4, 3}, {3, 4}, {2, 4}};
 
 // Rows of a register tile: more of them are fewer passes over a strip that crowds the first cache, but for a short sum
 // what follows it wants registers too.
@@ -95,25 +104,30 @@ bool EnoughForThreads(int64_t rows, int64_t columns, int64_t width, int threads)
 }
 
 // Cycles of one step of the sum for a block of `rows` rows, with two multiply-adds a cycle and what comes with a step:
-// its own instructions, and lines of the panel from the second cache where there are many.
-double StepCycles(int64_t rows, int64_t vectors) {
-  constexpr double kLatency = 4, kOverhead = 0.75, kFurtherLine = 0.5;
+// its own instructions, and lines of the panel from the second cache where there are many. `latency`: the fewest.
+double StepCycles(int64_t rows, int64_t vectors, double latency) {
+  constexpr double kOverhead = 0.75, kFurtherLine = 0.5;
   const double lines = static_cast<double>(std::max<int64_t>(vectors - 2, 0));
-  return std::max(static_cast<double>(rows * vectors) / 2, kLatency) + kOverhead + kFurtherLine * lines;
+  return std::max(static_cast<double>(rows * vectors) / 2, latency) + kOverhead + kFurtherLine * lines;
 }
 
+// Of a multiply-add; and where sums of a few terms begin and end with their accumulators.
+constexpr double kLatency = 4, kLatencyOfShortBlocks = 5;
+
+struct RowBlocks {
+  int64_t rows = 1;   // of a block
+  double cycles = 0;  // of a step of all blocks
+};
+
 // Rows of a block, up to `limit`, with the fewest cycles over all rows; a last block that is smaller means more code.
-int64_t RowsFor(int64_t extent, int64_t limit, int64_t vectors) {
+RowBlocks RowsFor(int64_t extent, int64_t limit, int64_t vectors, double latency = kLatency) {
   constexpr double kSecondBlock = 1.03;
-  int64_t best = 1;
-  double best_cycles = 0;
+  RowBlocks best;
   for (int64_t rows = std::min(limit, extent); rows >= 1; --rows) {
     const int64_t rest = extent % rows;
-    double cycles = static_cast<double>(extent / rows) * StepCycles(rows, vectors);
-    if (rest > 0) cycles = (cycles + StepCycles(rest, vectors)) * kSecondBlock;
-    if (best_cycles > 0 && cycles >= best_cycles) continue;
-    best = rows;
-    best_cycles = cycles;
+    double cycles = static_cast<double>(extent / rows) * StepCycles(rows, vectors, latency);
+    if (rest > 0) cycles = (cycles + StepCycles(rest, vectors, latency)) * kSecondBlock;
+    if (best.cycles == 0 || cycles < best.cycles) best = {rows, cycles};
   }
   return best;
 }
@@ -148,7 +162,21 @@ void TileOfProduct(const te::Operation& main, const std::vector<Access>& accesse
                        EnoughForThreads(main.axes[registers.row_axis].extent, main.axes[registers.vector_axis].extent,
                                         4 * registers.lanes, std::max(target.threads, 1));
   const int64_t rows_apart = one_set ? std::min(row_extent, kRowsOfOneSet) : row_extent;
-  const auto& shapes = target.vector_registers >= 32 ? kManyRegisters : kFewRegisters;
+  if (streams && HasFewRegisters(target)) {
+    double fewest = std::numeric_limits<double>::infinity();
+    for (const BlockShape& shape : kStreamOfFewRegisters) {
+      const int64_t vectors = std::min({wanted, shape.vectors, most});
+      const RowBlocks blocks =
+          RowsFor(row_extent, std::min({shape.rows, most / vectors, rows_apart}), vectors, kLatencyOfShortBlocks);
+      const double cycles = blocks.cycles / static_cast<double>(vectors);
+      if (cycles >= fewest) continue;
+      fewest = cycles;
+      registers.vectors = vectors;
+      registers.rows = blocks.rows;
+    }
+    return;
+  }
+  const auto& shapes = HasFewRegisters(target) ? kFewRegisters : kManyRegisters;
   const BlockShape* shape = std::begin(shapes);
   while (shape->rows > rows_apart || (streams && shape + 1 != std::end(shapes) && shape->vectors < 4)) ++shape;
   registers.vectors = std::min({wanted, shape->vectors, most});
@@ -156,7 +184,8 @@ void TileOfProduct(const te::Operation& main, const std::vector<Access>& accesse
                        static_cast<double>(hlo::StorageBytes(main.types[0]));
   const bool crowds = strip > static_cast<double>(target.LevelBytes(0)) / 4;
   const int64_t most_rows = crowds ? kMostRows : kMostRowsOfShortSums;
-  registers.rows = RowsFor(row_extent, std::min({most_rows, most / registers.vectors, rows_apart}), registers.vectors);
+  registers.rows =
+      RowsFor(row_extent, std::min({most_rows, most / registers.vectors, rows_apart}), registers.vectors).rows;
 }
 
 }  // namespace
@@ -329,7 +358,8 @@ bool SharesAStream(const Nest& nest, int vector_axis, const machine::Machine& ta
   // Strips of it are read once where registers hold all rows, which pays up to a size, and else once for some of them.
   const double bytes = MatrixBytes(*matrix);
   const auto near = static_cast<double>(reuse <= kManyRows ? target.LevelBytes(1) : target.LevelBytes(0));
-  return reuse <= kMostOfFarLines && bytes > 4 * near && LinesAreFar(main, *matrix);
+  const double most = HasFewRegisters(target) ? kMostOfFarLinesWithFewRegisters : kMostOfFarLines;
+  return reuse <= most && bytes > 4 * near && LinesAreFar(main, *matrix);
 }
 
 namespace {
@@ -397,7 +427,10 @@ TiledForm FormOf(const Nest& nest, const machine::Machine& target) {
 
 int64_t SumBlock(const Nest& nest, const std::vector<int64_t>& tile, const machine::Machine& target) {
   const int axis = VectorAxisOf(nest);
-  if (SharesAStream(nest, axis, target)) return kRowsInABlock;
+  if (SharesAStream(nest, axis, target)) {
+    const double rows = Reuse(*nest.main, *LargestVectorAccess(nest, *nest.main, axis));
+    return HasFewRegisters(target) && rows > kRowsOfShortBlocks ? 2 * kRowsInABlock : kRowsInABlock;
+  }
   // So, too, where few pixels share large weights.
   const bool windowed = nest.main->reduce_axes.size() > 1;
   const Access* matrix = windowed && axis >= 0 ? LargestVectorAccess(nest, *nest.main, axis) : nullptr;

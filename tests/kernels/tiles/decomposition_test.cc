@@ -317,6 +317,30 @@ TEST(DefaultSchedule, FewRowsShareAMatrixThatStreamsBy) {
   }
 }
 
+// Fewer rows do so where registers are few, in register tiles that hold twelve accumulators where the rows allow it.
+TEST(DefaultSchedule, RowsOfAStreamFillFewRegisters) {
+  machine::Machine machine = MachineWith(1, 512 << 10);
+  machine.vector_registers = 16;
+  machine.vector_bytes = 32;
+  using Pair = std::pair<int64_t, int64_t>;
+  const auto rows_and_vectors = [&](int64_t rows) {
+    const Structure structure = StructureOf({"rows", bench::kProduct, {rows, 3072, 768, 1}});
+    const Nest& nest = structure.main_nest();
+    EXPECT_EQ(SharesAStream(nest, VectorAxisOf(nest), machine), rows <= 12) << rows;
+    EXPECT_EQ(SumBlock(nest, {rows, 512}, machine), rows <= 8 ? 16 : 32) << rows;
+    const RegisterTile tile = ChooseRegisterTile(nest, {rows, 512}, machine);
+    return Pair(tile.rows, tile.vectors);
+  };
+  EXPECT_EQ(rows_and_vectors(2), Pair(2, 4));
+  EXPECT_EQ(rows_and_vectors(3), Pair(3, 4));
+  EXPECT_EQ(rows_and_vectors(4), Pair(4, 3));
+  EXPECT_EQ(rows_and_vectors(5), Pair(5, 2));
+  EXPECT_EQ(rows_and_vectors(6), Pair(6, 2));
+  EXPECT_EQ(rows_and_vectors(7), Pair(4, 3)) << "four and three";
+  EXPECT_EQ(rows_and_vectors(8), Pair(4, 3));
+  EXPECT_EQ(rows_and_vectors(12), Pair(6, 2));
+}
+
 TEST(DefaultSchedule, TooLittleWorkStaysOnOneThread) {
   const Contraction layer{"small", bench::kProduct, {8, 32, 64, 1}};
   const absl::StatusOr<ir::Function> function = LowerDefault(layer, MachineWith(8, 1 << 20));
