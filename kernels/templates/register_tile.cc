@@ -74,7 +74,8 @@ struct BlockShape {
 bool HasFewRegisters(const machine::Machine& target) { return target.vector_registers < 32; }
 constexpr BlockShape kManyRegisters[] = {{7, 2}, {4, 4}, {2, 6}, {1, 8}};
 constexpr BlockShape kFewRegisters[] = {{4, 2}, {3, 3}, {2, 4}, {1, 8}};
-// Of a stream, where registers are few: at most so many rows, as many vectors. What takes the fewest cycles a column.
+// Shapes of a stream's tiles where registers are few: at most so many rows, as many vectors. The one that takes the
+// fewest cycles a column is taken.
 constexpr BlockShape kStreamOfFewRegisters[] = {{6, 2}, {4, 3}, {3, 4}, {2, 4}};
 
 // Rows of a register tile: more of them are fewer passes over a strip that crowds the first cache, but for a short sum
@@ -111,7 +112,7 @@ double StepCycles(int64_t rows, int64_t vectors, double latency) {
   return std::max(static_cast<double>(rows * vectors) / 2, latency) + kOverhead + kFurtherLine * lines;
 }
 
-// Of a multiply-add; and where sums of a few terms begin and end with their accumulators.
+// The latency of a multiply-add, and what it comes to where sums of a few terms begin and end with their accumulators.
 constexpr double kLatency = 4, kLatencyOfShortBlocks = 5;
 
 struct RowBlocks {

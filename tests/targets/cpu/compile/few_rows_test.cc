@@ -55,12 +55,16 @@ TEST(FewRows, OfAnyNumberSizeAndTypeAreTheEvaluators) {
 // A matrix of 14 MB whose rows lie in pages of their own, for more rows than registers hold.
 TEST(FewRows, MoreOfThemShareALargeMatrixAsItLies) {
   const Target target = DetectTarget(/*measure=*/false);
-  for (const int64_t rows : {5, 13, 32}) {
+  for (const int64_t rows : {5, 12, 13, 32}) {
     const absl::StatusOr<CompiledError> got = ErrorOfCompiled(*Layer("f32", {1, rows, 2600, 1300}), target);
     ASSERT_TRUE(got.ok()) << got.status();
     EXPECT_LT(got->error, 1e-5) << got->trace;
     EXPECT_THAT(got->trace, HasSubstr("rfactor")) << "blocks of the sum";
-    EXPECT_THAT(got->trace, Not(HasSubstr("cache_read"))) << "nothing is packed";
+    if (rows > 12 && target.vector_registers < 32) {
+      EXPECT_THAT(got->trace, HasSubstr("cache_read")) << "packed where registers are few";
+    } else {
+      EXPECT_THAT(got->trace, Not(HasSubstr("cache_read"))) << "nothing is packed";
+    }
   }
 }
 
