@@ -5,9 +5,9 @@
 
 Draws programs from the modules in the folders (or files) as bench/budgets.py does. Tunes each for our kernels, for XLA:CPU, and for both in one
 session, each time in the same wall-clock time and with nothing known before, and then times the three answers beside XLA's own choice: by
-`smelt bench`, in turn, in new processes every round; equal answers are timed as one. An answer that is not verified, or a run that fails, counts as XLA's own
-choice. Prints a line a program, and the geometric means of speed over XLA's own choice. Each program is a line of the file; the same command goes on
-from it.
+`smelt bench`, in turn, in new processes every round; equal answers are timed as one. An answer that is not verified, or a run that fails, counts as
+XLA's own choice. Prints a line a program, and the geometric means of speed over XLA's own choice. Each program is a line of the file; the same
+command goes on from it.
 
 Needs a built smelt and jaxlib (`scripts/setup.sh --jax`), and a quiet machine. Exit status: 0; 1 if the answer of both is, on the whole, slower than
 that of the better single one; 2 for wrong use.

@@ -65,13 +65,14 @@ int64_t EvenRows(int64_t extent, int64_t limit) {
   return CeilDiv(extent, passes);
 }
 
+bool HasFewRegisters(const machine::Machine& target) { return target.vector_registers < 32; }
+
 // Vectors of a register tile's row by how many rows there are to share them, for machines with many and with few
 // registers: few rows take many vectors, so that the accumulators hide the latency.
 struct BlockShape {
-  int64_t rows;     // at least
+  int64_t rows;     // at least; of a stream, at most
   int64_t vectors;  // at most
 };
-bool HasFewRegisters(const machine::Machine& target) { return target.vector_registers < 32; }
 constexpr BlockShape kManyRegisters[] = {{7, 2}, {4, 4}, {2, 6}, {1, 8}};
 constexpr BlockShape kFewRegisters[] = {{4, 2}, {3, 3}, {2, 4}, {1, 8}};
 // Shapes of a stream's tiles where registers are few: at most so many rows, as many vectors. The one that takes the
