@@ -35,6 +35,12 @@ constexpr DotInstruction kInstructions[] = {
     {DotKind::kUnsignedSigned, "avxvnni", 1, 8, 12, kU8, kS8, kS32, false},
     {DotKind::kShiftedSigned, "avxvnni", 1, 8, 12, kS8, kS8, kS32, true},
     {DotKind::kSignedUnsigned, "avxvnni", 1, 8, 12, kS8, kU8, kS32, false},
+    {DotKind::kSigned, "avx512bw", 1, 16, 20, kS8, kS8, kS32, false},
+    {DotKind::kUnsignedSigned, "avx512bw", 1, 16, 20, kU8, kS8, kS32, false},
+    {DotKind::kSignedUnsigned, "avx512bw", 1, 16, 20, kS8, kU8, kS32, false},
+    {DotKind::kSigned, "avx2", 1, 8, 8, kS8, kS8, kS32, false},
+    {DotKind::kUnsignedSigned, "avx2", 1, 8, 8, kU8, kS8, kS32, false},
+    {DotKind::kSignedUnsigned, "avx2", 1, 8, 8, kS8, kU8, kS32, false},
     {DotKind::kSigned, "dotprod", 1, 4, 20, kS8, kS8, kS32, false},
 };
 

@@ -1,4 +1,5 @@
-// Contractions of short numbers by the instructions that multiply them in groups: VNNI, BF16, DotProd, AMX.
+// Contractions of short numbers by the instructions that multiply them in groups: VNNI, BF16, DotProd, AMX, and where
+// a CPU has none of these, multiplications of pairs of 16-bit integers.
 //
 //   std::vector<schedule::TensorIntrinsicRef> instructions = DotInstructions(machine);
 //   schedule::Schedule s(graph, {}, instructions);        // knows what tensorize may ask for
@@ -30,7 +31,7 @@ struct DotInstruction {
   int rows;                  // of a call: 1, or up to 16 where it is of a matrix unit
   int lanes;
   int accumulators;  // registers for sums, beside two vectors of the right operand, a group of the left one and a
-                     // constant; tiles of a matrix unit
+                     // constant, or these widened; tiles of a matrix unit
   hlo::PrimitiveType left, right, sum;  // left is what all lanes share
   bool shifts;                          // the left operand is taken 128 higher
   double filled = 0;                    // part of whole groups of the sum from which on padding them pays

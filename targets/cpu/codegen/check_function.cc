@@ -63,8 +63,9 @@ bool OnFloats(BinaryOp op) {
 
 class Checker {
  public:
-  Checker(absl::flat_hash_set<const kernels::ir::BufferNode*>* written, const HasFeature& has_feature)
-      : written_(written), has_feature_(has_feature) {}
+  explicit Checker(const HasFeature& has_feature) : has_feature_(has_feature) {}
+
+  CheckedFunction Take() && { return std::move(checked_); }
 
   absl::Status CheckStmt(const kernels::ir::Stmt& stmt, int depth) {
     if (stmt == nullptr) return absl::OkStatus();
@@ -81,7 +82,7 @@ class Checker {
       case kernels::ir::StmtKind::kStore:
         stage_ = stmt->buffer.get();
         SMELT_RETURN_IF_ERROR(CheckAccess(*stmt->buffer, stmt->indices));
-        written_->insert(stmt->buffer.get());
+        checked_.written.insert(stmt->buffer.get());
         SMELT_RETURN_IF_ERROR(CheckExpr(stmt->indices[0]));
         SMELT_RETURN_IF_ERROR(CheckExpr(stmt->value));
         if (stmt->predicate) SMELT_RETURN_IF_ERROR(CheckExpr(stmt->predicate));
@@ -137,15 +138,14 @@ class Checker {
 
   absl::Status CheckCall(const kernels::te::ExprNode& call) {
     const kernels::te::Intrinsic& intrinsic = *call.intrinsic;
-    const IntrinsicCode* code = FindIntrinsicCode(intrinsic.name);
-    if (code == nullptr) return absl::UnimplementedError(absl::StrCat("intrinsic `", intrinsic.name, "` has no code"));
-    if (!code->feature.empty() && !has_feature_(code->feature))
-      return absl::UnimplementedError(absl::StrCat("intrinsic `", intrinsic.name, "` needs `",
-                                                   std::string(code->feature), "`, which this CPU has not"));
+    const IntrinsicCode*& code = checked_.intrinsics[&intrinsic];
+    if (code == nullptr) {
+      SMELT_ASSIGN_OR_RETURN(code, FindIntrinsicCode(intrinsic.name, has_feature_));
+    }
     for (size_t i = 0; i < call.operands.size(); ++i) {
       const kernels::te::OperandRole role = intrinsic.operands[i];
       if (role == kernels::te::OperandRole::kWrite || role == kernels::te::OperandRole::kUpdate)
-        written_->insert(call.operands[i]->buffer.get());
+        checked_.written.insert(call.operands[i]->buffer.get());
     }
     if (call.type.element == PrimitiveType::kToken) return absl::OkStatus();
     return CheckElementType(call.type.element);
@@ -185,8 +185,8 @@ class Checker {
                                                  std::string(hlo::PrimitiveTypeName(type))));
   }
 
-  absl::flat_hash_set<const kernels::ir::BufferNode*>* written_;
   const HasFeature& has_feature_;
+  CheckedFunction checked_;
   absl::flat_hash_set<const kernels::te::ExprNode*> seen_;
   size_t statements_ = 0;
   const kernels::ir::BufferNode* stage_ = nullptr;  // of the last store
@@ -195,12 +195,11 @@ class Checker {
 
 }  // namespace
 
-absl::Status CheckFunction(const kernels::ir::Function& function, const HasFeature& has_feature,
-                           absl::flat_hash_set<const kernels::ir::BufferNode*>* written) {
-  Checker checker(written, has_feature);
+absl::StatusOr<CheckedFunction> CheckFunction(const kernels::ir::Function& function, const HasFeature& has_feature) {
+  Checker checker(has_feature);
   for (const kernels::ir::Buffer& buffer : function.arguments) SMELT_RETURN_IF_ERROR(CheckElementType(buffer->type));
   for (const kernels::ir::Phase& phase : function.phases) SMELT_RETURN_IF_ERROR(checker.CheckStmt(phase.body, 0));
-  return absl::OkStatus();
+  return std::move(checker).Take();
 }
 
 }  // namespace smelt::cpu::codegen

@@ -1,5 +1,6 @@
-// Code of the intrinsics of kernels/te/dot_intrinsics.h: VNNI and BF16 of x86-64, DotProd of AArch64, and the
-// shuffles that pack their operands. All take pointers, as IntrinsicCode::emit has them.
+// Code of the intrinsics of kernels/te/dot_intrinsics.h: VNNI and BF16 of x86-64, and what AVX2 and AVX-512 have in
+// their place, DotProd of AArch64, and the shuffles that pack their operands. All take pointers, as IntrinsicCode::emit
+// has them.
 //
 // Internal to codegen/: includes LLVM.
 #pragma once
@@ -18,6 +19,7 @@ llvm::Value* EmitVpdpbusd(Builder& builder, const kernels::te::ExprNode& call, C
 llvm::Value* EmitVpdpbusdShifted(Builder& builder, const kernels::te::ExprNode& call, CallOperands operands);
 llvm::Value* EmitVpdpbusdSwapped(Builder& builder, const kernels::te::ExprNode& call, CallOperands operands);
 llvm::Value* EmitVpdpbusdOnes(Builder& builder, const kernels::te::ExprNode& call, CallOperands operands);
+llvm::Value* EmitVpmaddwd(Builder& builder, const kernels::te::ExprNode& call, CallOperands operands);
 llvm::Value* EmitVdpbf16ps(Builder& builder, const kernels::te::ExprNode& call, CallOperands operands);
 llvm::Value* EmitSdot(Builder& builder, const kernels::te::ExprNode& call, CallOperands operands);
 llvm::Value* EmitInterleave(Builder& builder, const kernels::te::ExprNode& call, CallOperands operands);

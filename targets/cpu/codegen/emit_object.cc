@@ -92,9 +92,10 @@ absl::StatusOr<ObjectCode> EmitObject(const kernels::ir::Function& function, con
   const auto start = std::chrono::steady_clock::now();
   SMELT_ASSIGN_OR_RETURN(std::unique_ptr<llvm::TargetMachine> machine, MakeTargetMachine(target));
   const HasFeature has_feature = [&](std::string_view feature) { return MachineHas(*machine, feature); };
-  absl::flat_hash_set<const kernels::ir::BufferNode*> written;
-  if (absl::Status status = CheckFunction(function, has_feature, &written); !status.ok()) {
-    return absl::Status(status.code(), absl::StrCat("kernel ", function.name, ": ", status.message()));
+  const absl::StatusOr<CheckedFunction> checked = CheckFunction(function, has_feature);
+  if (!checked.ok()) {
+    return absl::Status(checked.status().code(),
+                        absl::StrCat("kernel ", function.name, ": ", checked.status().message()));
   }
   llvm::LLVMContext context;
   llvm::Module module(function.name, context);
@@ -108,7 +109,7 @@ absl::StatusOr<ObjectCode> EmitObject(const kernels::ir::Function& function, con
   result.descriptor.output_count = static_cast<int64_t>(function.arguments.size()) - function.input_count;
   for (const kernels::ir::Buffer& buffer : function.shared)
     result.descriptor.shared_bytes.push_back(buffer->ByteSize());
-  PhaseEmitter emitter(module, function, written);
+  PhaseEmitter emitter(module, function, *checked);
   for (size_t i = 0; i < function.phases.size(); ++i) {
     const std::string symbol = SymbolOf(function.name, i);
     SetTargetAttributes(*emitter.Emit(function.phases[i], symbol), target);

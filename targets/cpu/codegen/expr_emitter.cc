@@ -1,5 +1,6 @@
 #include "base/check.h"
 #include "hlo/small_float.h"
+#include "targets/cpu/codegen/check_function.h"
 #include "targets/cpu/codegen/intrinsic_code.h"
 #include "targets/cpu/codegen/phase_emitter.h"
 
@@ -164,7 +165,7 @@ llvm::Value* PhaseEmitter::EmitNode(const ExprNode& node) {
   if (node.kind == ExprKind::kCall) {
     std::vector<llvm::Value*> operands;
     for (const Expr& e : node.operands) operands.push_back(At(e));
-    return FindIntrinsicCode(node.intrinsic->name)->emit(builder_, node, operands);
+    return checked_.intrinsics.at(node.intrinsic.get())->emit(builder_, node, operands);
   }
   llvm::Type* type = RegisterType(context_, node.type);
   const kernels::te::PrimitiveType element = node.type.element;

@@ -2,6 +2,7 @@
 
 #include <llvm/IR/Intrinsics.h>
 
+#include "absl/strings/str_cat.h"
 #include "targets/cpu/codegen/dot_code.h"
 
 namespace smelt::cpu::codegen {
@@ -17,6 +18,7 @@ llvm::Value* EmitPrefetch(Builder& builder, const kernels::te::ExprNode& call, O
                                  {operands[0], write, locality, data_cache});
 }
 
+// The best code of a name first.
 constexpr IntrinsicCode kIntrinsics[] = {
     {"prefetch", "", EmitPrefetch},
     {"interleave", "", EmitInterleave},
@@ -28,6 +30,12 @@ constexpr IntrinsicCode kIntrinsics[] = {
     {"dot_s8shifted_s8_8", "avxvnni", EmitVpdpbusdShifted},
     {"dot_s8u8_8", "avxvnni", EmitVpdpbusdSwapped},
     {"sum_s8_8", "avxvnni", EmitVpdpbusdOnes},
+    {"dot_s8s8_16", "avx512bw", EmitVpmaddwd},
+    {"dot_u8s8_16", "avx512bw", EmitVpmaddwd},
+    {"dot_s8u8_16", "avx512bw", EmitVpmaddwd},
+    {"dot_s8s8_8", "avx2", EmitVpmaddwd},
+    {"dot_u8s8_8", "avx2", EmitVpmaddwd},
+    {"dot_s8u8_8", "avx2", EmitVpmaddwd},
     {"dot_bf16_16", "avx512bf16", EmitVdpbf16ps},
     {"tile_zero", "amx-tile", nullptr},
     {"tile_dot_s8s8", "amx-int8", nullptr},
@@ -39,11 +47,16 @@ constexpr IntrinsicCode kIntrinsics[] = {
 
 }  // namespace
 
-const IntrinsicCode* FindIntrinsicCode(std::string_view name) {
+absl::StatusOr<const IntrinsicCode*> FindIntrinsicCode(std::string_view name, const HasFeature& has_feature) {
+  const IntrinsicCode* best = nullptr;
   for (const IntrinsicCode& entry : kIntrinsics) {
-    if (entry.name == name) return &entry;
+    if (entry.name != name) continue;
+    if (entry.feature.empty() || has_feature(entry.feature)) return &entry;
+    if (best == nullptr) best = &entry;
   }
-  return nullptr;
+  if (best == nullptr) return absl::UnimplementedError(absl::StrCat("intrinsic `", std::string(name), "` has no code"));
+  return absl::UnimplementedError(absl::StrCat("intrinsic `", std::string(name), "` needs `",
+                                               std::string(best->feature), "`, which this CPU has not"));
 }
 
 }  // namespace smelt::cpu::codegen

@@ -7,8 +7,10 @@
 
 #include <string_view>
 
+#include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "kernels/te/intrinsic.h"
+#include "targets/cpu/codegen/check_function.h"
 #include "targets/cpu/codegen/element_types.h"
 
 namespace smelt::cpu::codegen {
@@ -21,7 +23,7 @@ struct IntrinsicCode {
   llvm::Value* (*emit)(Builder& builder, const kernels::te::ExprNode& call, absl::Span<llvm::Value* const> operands);
 };
 
-// Null when there is no code for it.
-const IntrinsicCode* FindIntrinsicCode(std::string_view name);
+// The best code for it on a CPU of these features, never null. Unimplemented: there is none.
+absl::StatusOr<const IntrinsicCode*> FindIntrinsicCode(std::string_view name, const HasFeature& has_feature);
 
 }  // namespace smelt::cpu::codegen

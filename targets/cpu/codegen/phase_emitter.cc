@@ -9,20 +9,20 @@
 
 #include "base/check.h"
 #include "kernels/ir/annotation.h"
+#include "targets/cpu/codegen/check_function.h"
 #include "targets/cpu/codegen/interleaved_stores.h"
 #include "targets/cpu/codegen/transposed_loads.h"
 
 namespace smelt::cpu::codegen {
 
-PhaseEmitter::PhaseEmitter(llvm::Module& module, const kernels::ir::Function& function,
-                           const absl::flat_hash_set<const kernels::ir::BufferNode*>& written)
+PhaseEmitter::PhaseEmitter(llvm::Module& module, const kernels::ir::Function& function, const CheckedFunction& checked)
     : module_(module),
       context_(module.getContext()),
       kernel_(function),
-      written_(written),
+      checked_(checked),
       builder_(context_),
       arithmetic_(builder_),
-      facts_(written),
+      facts_(checked.written),
       tile_code_(builder_, module) {
   // A multiplication and an addition may become one instruction; nothing else may change a result.
   llvm::FastMathFlags flags;

@@ -18,15 +18,14 @@
 
 namespace smelt::cpu::codegen {
 
-struct KnownLanes;      // known_lanes.h
-struct TransposedLoad;  // transposed_loads.h
+struct CheckedFunction;  // check_function.h
+struct KnownLanes;       // known_lanes.h
+struct TransposedLoad;   // transposed_loads.h
 
 class PhaseEmitter {
  public:
-  // `function` has passed CheckFunction (check_function.h): nothing here fails. `written` are the buffers that any
-  // phase stores to.
-  PhaseEmitter(llvm::Module& module, const kernels::ir::Function& function,
-               const absl::flat_hash_set<const kernels::ir::BufferNode*>& written);
+  // `function` has passed CheckFunction (check_function.h): nothing here fails.
+  PhaseEmitter(llvm::Module& module, const kernels::ir::Function& function, const CheckedFunction& checked);
 
   llvm::Function* Emit(const kernels::ir::Phase& phase, const std::string& symbol);
   // Bytes of thread scratch that the phases emitted so far need.
@@ -110,7 +109,7 @@ class PhaseEmitter {
   llvm::Module& module_;
   llvm::LLVMContext& context_;
   const kernels::ir::Function& kernel_;
-  const absl::flat_hash_set<const kernels::ir::BufferNode*>& written_;
+  const CheckedFunction& checked_;
   Builder builder_;
   Arithmetic arithmetic_;
   ExprFacts facts_;

@@ -82,7 +82,8 @@ absl::StatusOr<std::vector<std::string>> DescribeInstructions(const std::string&
   target.features = features;
   SMELT_ASSIGN_OR_RETURN(std::unique_ptr<llvm::TargetMachine> machine, MakeTargetMachine(target));
   // Those of which templates of kernels know.
-  constexpr const char* kKnown[] = {"amx-int8", "amx-bf16", "avx512vnni", "avx512bf16", "avxvnni", "dotprod"};
+  constexpr const char* kKnown[] = {"amx-int8", "amx-bf16", "avx512vnni", "avx512bf16",
+                                    "avxvnni",  "avx512bw", "avx2",       "dotprod"};
   std::vector<std::string> found;
   for (const char* feature : kKnown) {
     if (MachineHas(*machine, feature)) found.push_back(feature);

@@ -72,11 +72,29 @@ TEST(DotInstruction, ProductsOfBytesAreExactInEveryShape) {
 
 TEST(DotInstruction, OfFourAndEightLanes) {
   const te::Graph graph = GraphOf(Dot("s8", "s8", 11, 21, 30));
-  for (const char* feature : {"avxvnni", "dotprod"}) {
+  for (const char* feature : {"avxvnni", "avx2", "dotprod"}) {
     const Schedule s = ScheduleOn(graph, With({feature}));
     EXPECT_THAT(s.ToString(), HasSubstr("tensorize"));
     EXPECT_EQ(Difference(s, Bytes(graph)), "") << feature;
   }
+}
+
+TEST(DotInstruction, BytesOfEitherSignWithoutVnni) {
+  for (const auto& [left, right] : {std::pair{"s8", "s8"}, std::pair{"u8", "s8"}, std::pair{"s8", "u8"}}) {
+    const te::Graph graph = GraphOf(Dot(left, right, 19, 21, 30));
+    for (const auto& [feature, lanes] : {std::pair{"avx512bw", "_16"}, std::pair{"avx2", "_8"}}) {
+      const Schedule s = ScheduleOn(graph, With({feature}));
+      EXPECT_THAT(s.ToString(), HasSubstr(absl::StrCat("dot_", left, right, lanes)));
+      EXPECT_EQ(Difference(s, Bytes(graph)), "") << left << right << lanes;
+    }
+  }
+}
+
+TEST(DotInstruction, VnniIsTakenBeforeWhatStandsInItsPlace) {
+  const te::Graph graph = GraphOf(Dot("s8", "s8", 16, 32, 64));
+  const machine::Machine zen4 = With({"avx512vnni", "avx512bf16", "avx512bw", "avx2"});
+  EXPECT_THAT(ScheduleOn(graph, zen4).ToString(), HasSubstr("dot_s8shifted_s8_16\n"));
+  EXPECT_THAT(ScheduleOn(graph, With({"avx512bw", "avx2"})).ToString(), HasSubstr("dot_s8s8_16\n"));
 }
 
 TEST(DotInstruction, TilesOfAMatrixUnit) {

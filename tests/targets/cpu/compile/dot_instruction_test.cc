@@ -67,15 +67,47 @@ void ExpectAgrees(const std::string& entry, const std::string& set, const std::s
 }
 
 TEST(CompiledDotInstruction, BytesAreExactOnThisMachine) {
-  if (!HostHas("avx512vnni")) GTEST_SKIP() << "this CPU has no avx512vnni";
+  const struct {
+    const char *set, *left, *right, *name;
+  } products[] = {
+      {"avx512vnni", "s8", "s8", "dot_s8shifted_s8_16"},
+      {"avx512vnni", "u8", "s8", "dot_u8s8_16"},
+      {"avx512bw", "s8", "s8", "dot_s8s8_16"},
+      {"avx512bw", "u8", "s8", "dot_u8s8_16"},
+      {"avx512bw", "s8", "u8", "dot_s8u8_16"},
+      {"avx2", "s8", "s8", "dot_s8s8_8"},
+      {"avx2", "u8", "s8", "dot_u8s8_8"},
+      {"avx2", "s8", "u8", "dot_s8u8_8"},
+  };
   const int64_t shapes[][3] = {{8, 16, 16},  {64, 64, 64},   {9, 17, 18},  {61, 50, 33},
                                {31, 8, 130}, {128, 100, 75}, {12, 80, 64}, {9, 144, 33}};
-  for (const auto& [m, n, k] : shapes) {
-    for (const bool transposed : {false, true}) {
-      ExpectAgrees(Dot("s8", "s8", "s32", m, n, k, transposed), "avx512vnni", "dot_s8shifted_s8_16");
-      ExpectAgrees(Dot("u8", "s8", "s32", m, n, k, transposed), "avx512vnni", "dot_u8s8_16");
+  bool any = false;
+  for (const auto& [set, left, right, name] : products) {
+    if (!HostHas(set)) continue;
+    any = true;
+    for (const auto& [m, n, k] : shapes) {
+      for (const bool transposed : {false, true})
+        ExpectAgrees(Dot(left, right, "s32", m, n, k, transposed), set, name, 0);
     }
   }
+  if (!any) GTEST_SKIP() << "this CPU has neither VNNI nor AVX2";
+}
+
+TEST(CompiledDotInstruction, PairsOfTheLeastBytesAreExactOnThisMachine) {
+  if (!HostHas("avx2")) GTEST_SKIP() << "this CPU has no avx2";
+  // -128 times -128, twice, is more than 16 bits hold; shorter instructions saturate there.
+  const auto module = Parse(Dot("s8", "s8", "s32", 16, 24, 64, false));
+  kernels::Reference reference = kernels::MakeReference(*module);
+  for (hlo::Literal& input : reference.inputs) {
+    for (int64_t i = 0; i < input.shape().ElementCount(); ++i) input.data<int8_t>()[i] = -128;
+  }
+  Target target = DetectTarget(/*measure=*/false);
+  target.instructions = {"avx2"};
+  const absl::StatusOr<CompiledRun> run = RunCompiled(*module, reference.inputs, target);
+  ASSERT_TRUE(run.ok()) << run.status();
+  EXPECT_THAT(run->kernel->trace, HasSubstr("dot_s8s8_8"));
+  const hlo::Literal& sums = run->outputs[0];
+  for (int64_t i = 0; i < sums.shape().ElementCount(); ++i) ASSERT_EQ(sums.data<int32_t>()[i], 64 * 128 * 128);
 }
 
 // Layers of quantised networks: bias, requantisation by a multiplication and a shift, saturation.
@@ -108,8 +140,15 @@ void ExpectQuantisedConvolutionsAgree(const std::string& set, const std::string&
 }
 
 TEST(CompiledDotInstruction, QuantisedConvolutionsAreExactOnThisMachine) {
-  if (!HostHas("avx512vnni")) GTEST_SKIP() << "this CPU has no avx512vnni";
-  ExpectQuantisedConvolutionsAgree("avx512vnni", "dot_s8shifted_s8_16", {{14, 64}, {15, 3}, {7, 33}});
+  const std::pair<const char*, const char*> sets[] = {
+      {"avx512vnni", "dot_s8shifted_s8_16"}, {"avx512bw", "dot_s8s8_16"}, {"avx2", "dot_s8s8_8"}};
+  bool any = false;
+  for (const auto& [set, name] : sets) {
+    if (!HostHas(set)) continue;
+    any = true;
+    ExpectQuantisedConvolutionsAgree(set, name, {{14, 64}, {15, 3}, {7, 33}});
+  }
+  if (!any) GTEST_SKIP() << "this CPU has neither VNNI nor AVX2";
 }
 
 TEST(CompiledDotInstruction, BrainFloatsAreWithinTheirTolerance) {
@@ -204,10 +243,9 @@ struct Other {
 };
 
 TEST(CompiledDotInstruction, OtherMachinesHaveTheirs) {
-  const Other others[] = {{"icelake-server", "vpdpbusd", "s8"},
-                          {"alderlake", "vpdpbusd", "s8"},
-                          {"neoverse-n1", "sdot", "s8"},
-                          {"sapphirerapids", "tdpbssd", "s8"},
+  const Other others[] = {{"icelake-server", "vpdpbusd", "s8"},   {"alderlake", "vpdpbusd", "s8"},
+                          {"haswell", "vpmaddwd", "s8"},          {"skylake-avx512", "vpmaddwd", "s8"},
+                          {"neoverse-n1", "sdot", "s8"},          {"sapphirerapids", "tdpbssd", "s8"},
                           {"sapphirerapids", "tdpbf16ps", "bf16"}};
   for (const auto& [cpu, instruction, type] : others) {
     Target target;
@@ -229,7 +267,7 @@ TEST(CompiledDotInstruction, OtherMachinesHaveTheirs) {
     EXPECT_EQ(object->descriptor.uses_tiles, assembly.find("ldtilecfg") != std::string::npos) << cpu;
     // A CPU without it is told so, and nothing is emitted.
     Target old;
-    old.name = "haswell";
+    old.name = "x86-64";
     const auto refused = codegen::EmitObject(function, old);
     EXPECT_EQ(refused.status().code(), absl::StatusCode::kUnimplemented);
     EXPECT_THAT(std::string(refused.status().message()), HasSubstr("which this CPU has not"));
