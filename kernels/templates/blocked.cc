@@ -153,11 +153,21 @@ class BlockedNest {
     const te::Operation& operation = *sum.operation;
     std::vector<std::string> order;
     std::vector<std::string> within;
-    // Blocks of the last, longest part of the sum; other parts, the taps of a window, are blocks by themselves.
+    // Blocks of the last, longest part of the sum, or of the last ones whose pixels all stay near; other parts, the taps
+    // of a window, are blocks by themselves.
+    size_t first = operation.reduce_axes.size() - 1;
+    for (int64_t steps = operation.reduce_axes[first].extent; first > 0; --first) {
+      steps *= operation.reduce_axes[first - 1].extent;
+      if (steps > PixelsInABlock(input_.nest, input_.tile, input_.target)) break;
+    }
     for (size_t r = 0; r < operation.reduce_axes.size(); ++r) {
       const std::string loop = ReduceName(static_cast<int>(r));
-      if (r + 1 < operation.reduce_axes.size()) {
+      if (r < first) {
         order.push_back(loop);
+        continue;
+      }
+      if (r + 1 < operation.reduce_axes.size()) {
+        within.push_back(loop);
         continue;
       }
       if (operation.reduce_axes[r].extent > block) {

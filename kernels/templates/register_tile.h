@@ -74,6 +74,9 @@ bool SharesAStream(const Nest& nest, int vector_axis, const machine::Machine& ta
 
 // How much of the innermost reduce axis one block of kBlocked takes.
 int64_t SumBlock(const Nest& nest, const std::vector<int64_t>& tile, const machine::Machine& target);
+// Where that is a sum over pixels, each of which has a line of rows and one of columns: pixels whose lines all stay in
+// the nearest cache while every register tile takes its piece of them. 0 for other sums.
+int64_t PixelsInABlock(const Nest& nest, const std::vector<int64_t>& tile, const machine::Machine& target);
 // The longest part of a sum, of at most `block` terms and not much less, that divides it; the sum itself where there is
 // none.
 int64_t LongestEvenBlock(int64_t extent, int64_t block);
