@@ -153,8 +153,8 @@ class BlockedNest {
     const te::Operation& operation = *sum.operation;
     std::vector<std::string> order;
     std::vector<std::string> within;
-    // Blocks of the last, longest part of the sum, or of the last ones whose pixels all stay near; other parts, the taps
-    // of a window, are blocks by themselves.
+    // Blocks of the last, longest part of the sum, or of the last ones whose pixels all stay near; other parts, the
+    // taps of a window, are blocks by themselves.
     size_t first = operation.reduce_axes.size() - 1;
     for (int64_t steps = operation.reduce_axes[first].extent; first > 0; --first) {
       steps *= operation.reduce_axes[first - 1].extent;

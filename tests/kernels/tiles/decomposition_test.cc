@@ -224,6 +224,24 @@ TEST(DefaultSchedule, PixelsOfAPointwiseGradientComeInBlocks) {
   EXPECT_GT(block(64), block(144));
 }
 
+// All pixels of a small picture are one block: what they read of both operands stays near for every register tile.
+TEST(DefaultSchedule, PixelsOfASmallPictureAreOneBlockOfAGradient) {
+  machine::Machine machine = MachineWith(1, 512 << 10);
+  machine.vector_registers = 16;
+  machine.vector_bytes = 32;
+  const auto trace = [&](int64_t size) {
+    const Structure structure = StructureOf(absl::StrCat(
+        "HloModule m\nENTRY e {\n  x = f32[32,", size + 2, ",", size + 2, ",64] parameter(0)\n  g = f32[32,", size, ",",
+        size, ",64] parameter(1)\n  ROOT r = f32[3,3,64,64] convolution(x, g), window={size=", size, "x", size,
+        "}, dim_labels=f01b_i01o->01bf\n}"));
+    const Nest& nest = structure.main_nest();
+    EXPECT_EQ(FormOf(nest, machine), TiledForm::kBlocked);
+    return ScheduleStructure(structure, PreferredTiles(nest, machine).front(), machine).value().ToString();
+  };
+  EXPECT_THAT(trace(7), ::testing::HasSubstr(" r0 i0 i1 i2.outer i3.outer r1 r2 "));
+  EXPECT_THAT(trace(9), ::testing::HasSubstr(" r0 r1 i0 i1 i2.outer i3.outer r2 ")) << "81 pixels are too many";
+}
+
 // Groups as wide as a vector: the weights are what rows share, also where the picture is larger.
 TEST(DefaultSchedule, GroupsOfChannelsShareTheirWeights) {
   const std::string text =
