@@ -20,7 +20,7 @@ constexpr double kFewRows = 5;
 constexpr double kManyRows = 12;
 constexpr int64_t kPageBytes = 4096;
 constexpr double kLineBytes = 64;
-// Of the nearest cache, for what one block of a sum over pixels reads. On a Zen 3, blocks of 25 KB of its 32 are 1.3
+// The share of the nearest cache for what one block of a sum over pixels reads. On a Zen 3, blocks of 25 KB of its 32 are 1.3
 // times as fast as lines of pixels, one of 31 KB 1.05 times slower.
 constexpr double kShareOfBlocks = 7.0 / 8;
 // Rows that share a stream where each row of the matrix begins in another page: packing it takes longer, and so does
