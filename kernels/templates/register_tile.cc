@@ -20,8 +20,8 @@ constexpr double kFewRows = 5;
 constexpr double kManyRows = 12;
 constexpr int64_t kPageBytes = 4096;
 constexpr double kLineBytes = 64;
-// The share of the nearest cache for what one block of a sum over pixels reads. On a Zen 3, blocks of 25 KB of its 32 are 1.3
-// times as fast as lines of pixels, one of 31 KB 1.05 times slower.
+// The share of the nearest cache for what one block of a sum over pixels reads. On a Zen 3, blocks of 25 KB of its 32
+// are 1.3 times as fast as lines of pixels, one of 31 KB 1.05 times slower.
 constexpr double kShareOfBlocks = 7.0 / 8;
 // Rows that share a stream where each row of the matrix begins in another page: packing it takes longer, and so does
 // reading a strip of it. On a Zen 4, 16 rows times 768 x 3,072 take 0.72 ms as a stream and 0.93 packed, times 512 x

@@ -2,7 +2,11 @@
 
 #include <llvm/IR/Intrinsics.h>
 
+#include <string>
+#include <vector>
+
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "targets/cpu/codegen/dot_code.h"
 
 namespace smelt::cpu::codegen {
@@ -48,15 +52,15 @@ constexpr IntrinsicCode kIntrinsics[] = {
 }  // namespace
 
 absl::StatusOr<const IntrinsicCode*> FindIntrinsicCode(std::string_view name, const HasFeature& has_feature) {
-  const IntrinsicCode* best = nullptr;
+  std::vector<std::string> needed;
   for (const IntrinsicCode& entry : kIntrinsics) {
     if (entry.name != name) continue;
     if (entry.feature.empty() || has_feature(entry.feature)) return &entry;
-    if (best == nullptr) best = &entry;
+    needed.push_back(absl::StrCat("`", std::string(entry.feature), "`"));
   }
-  if (best == nullptr) return absl::UnimplementedError(absl::StrCat("intrinsic `", std::string(name), "` has no code"));
-  return absl::UnimplementedError(absl::StrCat("intrinsic `", std::string(name), "` needs `",
-                                               std::string(best->feature), "`, which this CPU has not"));
+  if (needed.empty()) return absl::UnimplementedError(absl::StrCat("intrinsic `", std::string(name), "` has no code"));
+  return absl::UnimplementedError(absl::StrCat("intrinsic `", std::string(name), "` needs ",
+                                               absl::StrJoin(needed, " or "), ", which this CPU has not"));
 }
 
 }  // namespace smelt::cpu::codegen
