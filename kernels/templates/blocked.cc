@@ -155,10 +155,11 @@ class BlockedNest {
     std::vector<std::string> within;
     // Blocks of the last, longest part of the sum, or of the last ones whose pixels all stay near; other parts, the
     // taps of a window, are blocks by themselves.
+    const int64_t most = PixelsInABlock(input_.nest, input_.tile, input_.target);
     size_t first = operation.reduce_axes.size() - 1;
-    for (int64_t steps = operation.reduce_axes[first].extent; first > 0; --first) {
-      steps *= operation.reduce_axes[first - 1].extent;
-      if (steps > PixelsInABlock(input_.nest, input_.tile, input_.target)) break;
+    for (int64_t pixels = operation.reduce_axes[first].extent; first > 0; --first) {
+      pixels *= operation.reduce_axes[first - 1].extent;
+      if (pixels > most) break;
     }
     for (size_t r = 0; r < operation.reduce_axes.size(); ++r) {
       const std::string loop = ReduceName(static_cast<int>(r));
