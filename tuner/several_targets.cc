@@ -22,9 +22,9 @@ constexpr double kFinalShare = 0.2;
 constexpr int kLeastChildren = 2;       // fewer sets of devices tell nothing
 constexpr double kSliceSeconds = 0.05;  // of one device, before the next has its turn
 constexpr int kSlices = 6;              // of each device in one set
-// A look at the defaults before anything is searched: the share of the budget that one may take. What was compiled for
-// the look serves the session.
-constexpr double kLookShare = 0.25;
+// A look at the defaults before anything is searched: the share of the budget that one may take, and that one may whose
+// code is kept: what was compiled for its look serves its session.
+constexpr double kLookShare = 0.25, kKeptLookShare = 0.4;
 // Preparing a target, which under a foreign compiler is several compilations, takes at most so much of the budget, or
 // it has no session; and about so many times as long as the look at a default that was not prepared for it.
 constexpr double kPrepareShare = 0.25;
@@ -122,7 +122,8 @@ class Contest {
     measure::MeasurePolicy policy = options_.policy;
     policy.build_timeout = target.BuildSeconds().value_or(policy.build_timeout);
     measure::Runner runner(target.NewDevice(targets::DeviceUse::kTimes), policy, options_.cancel);
-    runner.SetDeadline(budget_.At(budget_.spent() + kLookShare * budget_.seconds()));
+    const double share = target.KeepsCode() ? kKeptLookShare : kLookShare;
+    runner.SetDeadline(budget_.At(budget_.spent() + share * budget_.seconds()));
     const measure::Outcome outcome = runner.TimePrograms({usual}, 1, kSliceSeconds).front();
     return outcome.ok() ? outcome.median() : 0;
   }

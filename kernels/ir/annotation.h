@@ -23,6 +23,8 @@ inline constexpr std::string_view kStorageAlign = "storage_align";
 // It is about a buffer: what the body reads of it is wanted some iterations ahead; facts are the loop's variable, the
 // iterations and 0.
 inline constexpr std::string_view kPrefetchAhead = "prefetch_ahead";
+// A branch that guards so much work that asking costs nothing: no loop is cut for its sake. Without facts.
+inline constexpr std::string_view kRareBranch = "rare_branch";
 // Loops within that would become at most so many statements are unrolled; facts are the statements, whether that
 // happens in the loop IR (1) or is left to the compiler of the target (0), and 0.
 inline constexpr std::string_view kAutoUnroll = "auto_unroll";

@@ -24,6 +24,7 @@ struct NestLoop {
 struct Guard {
   Expr condition;
   bool mask = false;  // TailStrategy::kPredicate: stays a mask
+  bool rare = false;  // ir::kRareBranch
 };
 
 // One value read from another stage or from an input.

@@ -9,6 +9,7 @@
 #include "base/status_macros.h"
 #include "kernels/ir/annotation.h"
 #include "kernels/ir/mutate.h"
+#include "kernels/lower/border.h"
 #include "kernels/lower/loop_annotations.h"
 #include "kernels/lower/storage_position.h"
 #include "kernels/lower/tensorize.h"
@@ -162,13 +163,12 @@ class Builder {
     }
     // The same for conditions of the update alone, which lie within the outermost reduce loop or just around it.
     std::vector<std::vector<Guard>> update_guards(depth + 1);
-    const std::vector<Expr> conditions = tensorized ? std::vector<Expr>() : TakeUpdateConditions(stage, &nest);
-    for (const Expr& condition : conditions) {
+    for (Guard& guard : tensorized ? std::vector<Guard>() : UpdateGuards(stage, &nest)) {
       int innermost = first_reduce - 1;
       for (int i = first_reduce; i < depth; ++i) {
-        if (simplifier_.Mentions(condition, nest.loops[i].var)) innermost = i;
+        if (simplifier_.Mentions(guard.condition, nest.loops[i].var)) innermost = i;
       }
-      update_guards[innermost + 1].push_back({condition});
+      update_guards[innermost + 1].push_back(std::move(guard));
     }
     Stmt body, init;
     if (tensorized) {
@@ -192,6 +192,15 @@ class Builder {
       }
     }
     return WithGuards(guards[0], std::move(body));
+  }
+
+  std::vector<Guard> UpdateGuards(const Stage& stage, Nest* nest) {
+    std::vector<Guard> guards;
+    for (Expr& condition : TakeUpdateConditions(stage, nest)) guards.push_back({std::move(condition)});
+    for (Expr& condition : BorderConditions(state_, stage, *nest, simplifier_)) {
+      guards.push_back({.condition = std::move(condition), .rare = true});
+    }
+    return guards;
   }
 
   // Where all sources of a reduction are the identity unless some condition holds (padding, taps that do not exist),
@@ -240,7 +249,9 @@ class Builder {
 
   static Stmt WithGuards(const std::vector<Guard>& guards, Stmt body) {
     for (size_t i = guards.size(); i-- > 0;) {
-      if (!guards[i].mask) body = ir::IfThen(guards[i].condition, std::move(body));
+      if (guards[i].mask) continue;
+      body = ir::IfThen(guards[i].condition, std::move(body));
+      if (guards[i].rare) body = ir::Annotate(ir::kRareBranch, nullptr, Expr(), std::move(body));
     }
     return body;
   }

@@ -4,6 +4,7 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
+#include "kernels/ir/annotation.h"
 #include "kernels/ir/mutate.h"
 #include "kernels/lower/simplify.h"
 #include "kernels/te/scalar.h"
@@ -47,7 +48,7 @@ class Partitioner {
     for (const ir::Phase& phase : function.phases) size += SizeOf(phase.body);
     budget_ = std::max(kAlwaysAllowed, size * kGrowth);
     for (ir::Phase& phase : function.phases) {
-      phase.body = phase.var ? CutPhase(phase) : Cut(phase.body);
+      phase.body = ir::DropAnnotations(phase.var ? CutPhase(phase) : Cut(phase.body), ir::kRareBranch);
     }
   }
 
@@ -64,8 +65,10 @@ class Partitioner {
         if (seen.insert(e.get()).second) conditions.push_back({e, guard});
       });
     };
+    absl::flat_hash_set<const ir::StmtNode*> rare;
     ir::VisitStmts(stmt, [&](const ir::StmtNode& node) {
-      if (node.kind == StmtKind::kIf) add(node.condition, true);
+      if (ir::IsAnnotation(node, ir::kRareBranch)) rare.insert(node.body().get());
+      if (node.kind == StmtKind::kIf && !rare.contains(&node)) add(node.condition, true);
     });
     ir::VisitStmts(stmt, [&](const ir::StmtNode& node) {
       ir::ForEachExpr(node, [&](const Expr& root) {

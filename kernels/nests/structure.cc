@@ -6,6 +6,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "base/check.h"
 #include "kernels/te/hlo/from_hlo.h"
+#include "kernels/te/hlo/position.h"
 #include "kernels/te/hlo/winograd.h"
 
 namespace smelt::kernels::nests {
@@ -100,7 +101,7 @@ double Evaluations(const Access& access) {
 
 // A border around an array: inside, the array's element at the same distance from each other.
 bool IsBorder(const Operation& operation) {
-  if (operation.tag != "pad") return false;
+  if (!te::IsPadding(operation)) return false;
   bool plain = true;
   for (const Expr& body : operation.bodies) {
     te::Visit(body, [&](const Expr& e) {

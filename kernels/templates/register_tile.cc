@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/ceil_div.h"
+#include "kernels/te/hlo/position.h"
 #include "kernels/templates/templates.h"
 
 namespace smelt::kernels::nests {
@@ -319,7 +320,7 @@ std::optional<WidthVectors> WidthVectorsOf(const Nest& nest) {
   if (accesses.size() != 2) return std::nullopt;
   for (const Access& picture : accesses) {
     const Access& taps = &picture == &accesses[0] ? accesses[1] : accesses[0];
-    if (picture.tensor->tag != "pad" || picture.tensor->types.size() != 1) continue;
+    if (!te::IsPadding(*picture.tensor) || picture.tensor->types.size() != 1) continue;
     // Features: kept axes that the kernel alone runs over. What both run over is a group, or a phase.
     int64_t features = 1;
     bool grouped = false;

@@ -3,6 +3,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/ceil_div.h"
+#include "kernels/te/hlo/position.h"
 #include "kernels/te/hlo/rules.h"
 #include "kernels/te/hlo/winograd.h"
 
@@ -131,7 +132,7 @@ class Convolution {
       Expr read = picture.At(position);
       return If(inside, read, Zero(read.type()));
     };
-    return {Compute(absl::StrCat(input_.name, "_pad"), shape, element, "pad"), Expr()};
+    return {Compute(absl::StrCat(input_.name, "_pad"), shape, element, std::string(kBorderTag)), Expr()};
   }
 
   // Window taps and input features in the order of the input's dimensions: the loops of the sum then walk through

@@ -6,9 +6,11 @@
 namespace smelt::kernels::te {
 
 bool DependsOnPosition(const Operation& operation) {
-  constexpr const char* kTags[] = {"iota",     "pad",       "taps", "concatenate", "dynamic-update-slice",
-                                   "constant", "interleave"};
-  return std::any_of(std::begin(kTags), std::end(kTags), [&](const char* tag) { return operation.tag == tag; });
+  constexpr std::string_view kTags[] = {"iota",     "taps",      "concatenate", "dynamic-update-slice",
+                                        "constant", "interleave"};
+  return IsPadding(operation) || std::find(std::begin(kTags), std::end(kTags), operation.tag) != std::end(kTags);
 }
+
+bool IsPadding(const Operation& operation) { return operation.tag == "pad" || operation.tag == kBorderTag; }
 
 }  // namespace smelt::kernels::te

@@ -1,0 +1,73 @@
+#include "kernels/lower/border.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "kernels/te/hlo/position.h"
+
+namespace smelt::kernels::lower {
+namespace {
+
+using te::ExprKind;
+
+// A condition is asked once in at least so many iterations of the loops within.
+constexpr int64_t kLeastWithin = 64;
+
+bool IsSum(const schedule::Stage& stage) {
+  if (stage.reduce_axes.empty() || stage.bodies.size() != 1) return false;
+  const te::Combiner& combiner = *stage.bodies[0]->combiner;
+  if (combiner.results.size() != 1) return false;
+  const Expr& result = combiner.results[0];
+  return result->kind == ExprKind::kBinary && result->binary() == te::BinaryOp::kAdd;
+}
+
+// The factors of a product, conversions left out.
+std::vector<Expr> FactorsOf(const Expr& value) {
+  if (value->kind != ExprKind::kBinary || value->binary() != te::BinaryOp::kMul) return {};
+  std::vector<Expr> factors = value->operands;
+  for (Expr& factor : factors) {
+    while (factor->kind == ExprKind::kCast) factor = factor->operands[0];
+  }
+  return factors;
+}
+
+// What all must hold for a condition to.
+std::vector<Expr> Conjuncts(const Expr& condition) {
+  if (condition->kind != ExprKind::kBinary || condition->binary() != te::BinaryOp::kAnd) return {condition};
+  std::vector<Expr> all = Conjuncts(condition->operands[0]);
+  for (Expr& other : Conjuncts(condition->operands[1])) all.push_back(std::move(other));
+  return all;
+}
+
+bool IsCheap(const Expr& condition, const Nest& nest, te::Simplifier& simplifier) {
+  double within = 1;
+  for (size_t i = nest.loops.size(); i-- > 0;) {
+    const NestLoop& loop = nest.loops[i];
+    const bool stays = loop.kind == ir::ForKind::kSerial || loop.kind == ir::ForKind::kParallel;
+    if (simplifier.Mentions(condition, loop.var)) return stays && within >= kLeastWithin;
+    if (stays) within *= static_cast<double>(loop.extent);
+  }
+  return false;
+}
+
+}  // namespace
+
+std::vector<Expr> BorderConditions(const schedule::State& state, const schedule::Stage& stage, const Nest& nest,
+                                   te::Simplifier& simplifier) {
+  if (!IsSum(stage) || nest.values.size() != 1) return {};
+  std::vector<Expr> conditions;
+  for (const Expr& factor : FactorsOf(nest.values[0])) {
+    if (factor->kind != ExprKind::kTensorRead || factor->tensor->tag != te::kBorderTag) continue;
+    const schedule::Stage& border = state.stages[state.IndexOf(factor->tensor.get())];
+    if (border.bodies.size() != 1 || border.bodies[0]->kind != ExprKind::kIf) continue;
+    std::vector<std::pair<Expr, Expr>> at;
+    for (int d = 0; d < border.AxisCount(); ++d) at.emplace_back(border.axes[d].var, factor->operands[d]);
+    for (const Expr& inside : Conjuncts(border.bodies[0]->operands[0])) {
+      const Expr condition = simplifier.Simplify(te::Substitute(inside, at));
+      if (!te::IsConstInt(condition) && IsCheap(condition, nest, simplifier)) conditions.push_back(condition);
+    }
+  }
+  return conditions;
+}
+
+}  // namespace smelt::kernels::lower
