@@ -54,7 +54,9 @@ absl::StatusOr<measure::WorkerOptions> FindXlaWorker(const XlaWorkerOptions& opt
     worker.memory_limit_bytes = options.memory_limit_bytes;
     worker.cores = options.threads;
     worker.cancel = options.cancel;
-    const absl::Status started = measure::AskNewWorker(worker, {{"do", "hello"}}, options.start_seconds).status();
+    measure::WorkerOptions greeter = worker;
+    greeter.command.push_back("greet");
+    const absl::Status started = measure::AskNewWorker(greeter, {{"do", "hello"}}, options.start_seconds).status();
     if (started.ok()) return worker;
     if (absl::IsCancelled(started) || absl::IsDeadlineExceeded(started)) return started;
     absl::StrAppend(&tried, std::string(started.message()));
