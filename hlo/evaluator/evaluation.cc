@@ -22,6 +22,7 @@ namespace {
 // Nested calls run on the C++ stack; no real program comes near this, and a module made to overflow it is refused.
 constexpr int64_t kMaxDepth = 500;
 constexpr double kThreadStartSeconds = 40e-6;
+constexpr int64_t kRememberedShare = 16;  // one so manieth of the memory may hold what loop bodies made of constants
 
 // What the machine has, or what this process may have of it.
 int64_t UsableMemory() {
@@ -126,12 +127,24 @@ void Evaluation::ParallelFor(int64_t count, double seconds_per_item, const std::
   for (std::thread& worker : workers) worker.join();
 }
 
-absl::StatusOr<const Plan*> Evaluation::PlanOf(const Computation& computation) {
+absl::StatusOr<Plan*> Evaluation::PlanOf(const Computation& computation) {
   std::unique_ptr<Plan>& plan = plans_[&computation];
   if (plan == nullptr) {
     SMELT_ASSIGN_OR_RETURN(plan, MakePlan(computation));
   }
   return plan.get();
+}
+
+void Evaluation::Remember(Plan* plan, std::vector<Value> collected) {
+  int64_t bytes = remembered_bytes_;
+  for (const Value& value : collected) {
+    if (value.IsArray()) bytes += value.array().byte_size();
+  }
+  plan->memory = Plan::Memory::kTooLarge;
+  if (bytes > options_.max_bytes / kRememberedShare) return;
+  remembered_bytes_ = bytes;
+  plan->memory = Plan::Memory::kKnown;
+  plan->known = std::move(collected);
 }
 
 absl::StatusOr<Value> Evaluation::Run(const Computation& computation, std::vector<Value> arguments) {
@@ -144,8 +157,12 @@ absl::StatusOr<Value> Evaluation::Run(const Computation& computation, std::vecto
     ~Leave() { --depth; }
   } leave{depth_};
 
-  SMELT_ASSIGN_OR_RETURN(const Plan* plan, PlanOf(computation));
+  SMELT_ASSIGN_OR_RETURN(Plan* const plan, PlanOf(computation));
   std::vector<Value> values(plan->steps.size());
+  const bool known = plan->memory == Plan::Memory::kKnown;
+  // Other roundings are others in every run.
+  std::vector<Value> collected;
+  if (plan->memory == Plan::Memory::kOnce && options_.other_roundings == 0) collected.resize(plan->steps.size());
   for (size_t p = 0; p < plan->parameter_steps.size(); ++p) {
     const int32_t step = plan->parameter_steps[p];
     if (step < 0) continue;
@@ -162,6 +179,10 @@ absl::StatusOr<Value> Evaluation::Run(const Computation& computation, std::vecto
     const Step& step = plan->steps[s];
     if (step.handler == nullptr) {
       if (step.instruction->opcode() == Opcode::kConstant) values[s] = step.constant;
+      continue;
+    }
+    if (known && step.fixed) {
+      if (step.boundary) values[s] = plan->known[s];
       continue;
     }
     SMELT_RETURN_IF_ERROR(CheckLimits());
@@ -191,7 +212,10 @@ absl::StatusOr<Value> Evaluation::Run(const Computation& computation, std::vecto
       SMELT_ASSIGN_OR_RETURN(value, RoundOtherwise(*std::move(value), *this));
     }
     values[s] = *std::move(value);
+    if (!collected.empty() && step.fixed && step.boundary) collected[s] = values[s];
   }
+  if (!collected.empty()) Remember(plan, std::move(collected));
+  if (plan->memory == Plan::Memory::kNone) plan->memory = Plan::Memory::kOnce;
   return std::move(values[plan->root]);
 }
 

@@ -55,13 +55,16 @@ class Evaluation {
  private:
   struct Tracked;
   absl::StatusOr<std::shared_ptr<Literal>> Track(absl::StatusOr<Literal> literal);
-  absl::StatusOr<const Plan*> PlanOf(const Computation& computation);
+  absl::StatusOr<Plan*> PlanOf(const Computation& computation);
+  // Keeps what a run has collected of fixed steps (plan.h), where there is room.
+  void Remember(Plan* plan, std::vector<Value> collected);
 
   EvaluateOptions options_;
   std::chrono::steady_clock::time_point deadline_;
   int64_t limit_checks_ = 0;
   int64_t depth_ = 0;
   uint64_t random_streams_ = 0;
+  int64_t remembered_bytes_ = 0;
   std::shared_ptr<std::atomic<int64_t>> live_bytes_ = std::make_shared<std::atomic<int64_t>>(0);
   absl::flat_hash_map<const Computation*, std::unique_ptr<Plan>> plans_;
 };

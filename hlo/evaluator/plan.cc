@@ -1,5 +1,6 @@
 #include "hlo/evaluator/plan.h"
 
+#include <algorithm>
 #include <string>
 
 #include "absl/container/flat_hash_map.h"
@@ -83,6 +84,17 @@ absl::Status Prepare(Step* step) {
   return absl::OkStatus();
 }
 
+bool IsFixed(const Plan& plan, const Step& step) {
+  const Instruction& instruction = *step.instruction;
+  const Opcode opcode = instruction.opcode();
+  if (opcode == Opcode::kConstant) return true;
+  if (opcode == Opcode::kParameter || opcode == Opcode::kCustomCall || instruction.HasSideEffect()) return false;
+  // Programs are pure; what else is called need not be.
+  if (step.programs.size() != instruction.called().size()) return false;
+  return std::all_of(step.programs.begin(), step.programs.end(), [](const auto& p) { return p != nullptr; }) &&
+         std::all_of(step.operands.begin(), step.operands.end(), [&](int32_t s) { return plan.steps[s].fixed; });
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Plan>> MakePlan(const Computation& computation) {
@@ -107,6 +119,8 @@ absl::StatusOr<std::unique_ptr<Plan>> MakePlan(const Computation& computation) {
       step.operands.push_back(it->second);
     }
     step.last_use.assign(step.operands.size(), false);
+    step.fixed = IsFixed(*plan, step);
+    for (const int32_t operand : step.operands) plan->steps[operand].boundary |= !step.fixed;
     if (instruction->opcode() == Opcode::kParameter) {
       const size_t number = static_cast<size_t>(instruction->attributes<ParameterAttributes>().number);
       if (number >= plan->parameter_steps.size()) plan->parameter_steps.resize(number + 1, -1);
@@ -114,6 +128,7 @@ absl::StatusOr<std::unique_ptr<Plan>> MakePlan(const Computation& computation) {
     }
   }
   plan->root = steps[computation.root()];
+  plan->steps[plan->root].boundary = true;
 
   std::vector<bool> dead_after(plan->steps.size(), true);
   dead_after[plan->root] = false;

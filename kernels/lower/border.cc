@@ -39,15 +39,20 @@ std::vector<Expr> Conjuncts(const Expr& condition) {
   return all;
 }
 
+// Lanes and threads of a device would part ways at it, and copies of a body have it decided for each of them anyway.
 bool IsCheap(const Expr& condition, const Nest& nest, te::Simplifier& simplifier) {
-  double within = 1;
+  double iterations = 1;  // of the loops from here inwards
+  double within = 0;      // of those inside the innermost loop that the condition mentions
   for (size_t i = nest.loops.size(); i-- > 0;) {
     const NestLoop& loop = nest.loops[i];
     const bool stays = loop.kind == ir::ForKind::kSerial || loop.kind == ir::ForKind::kParallel;
-    if (simplifier.Mentions(condition, loop.var)) return stays && within >= kLeastWithin;
-    if (stays) within *= static_cast<double>(loop.extent);
+    if (simplifier.Mentions(condition, loop.var)) {
+      if (!stays) return false;
+      if (within == 0) within = iterations;
+    }
+    if (stays) iterations *= static_cast<double>(loop.extent);
   }
-  return false;
+  return within >= kLeastWithin;
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 
 #include <atomic>
+#include <set>
 #include <thread>
 
 #include "tests/hlo/evaluator/evaluate_text.h"
@@ -29,6 +30,37 @@ TEST(EvaluateControlFlow, LoopsUpdateTheirStateInPlace) {
   auto result = EvaluateText(text, {}, {.max_seconds = 60});
   ASSERT_TRUE(result.ok()) << result.status();
   EXPECT_THAT(Values(*result), ElementsAre(19998, 19999, -1));
+}
+
+TEST(EvaluateControlFlow, WhatNoIterationChangesIsMadeOnce) {
+  // 20,000 sums of a million elements: making each anew would take minutes. What is made of it is not written over.
+  const char* text = R"(
+    add { a = s32[] parameter(0)  b = s32[] parameter(1)  ROOT r = s32[] add(a, b) }
+    body { s = (s32[], s32[2]) parameter(0)  i = s32[] get-tuple-element(s), index=0  x = s32[2] get-tuple-element(s), index=1
+      n = s32[1000000] iota(), iota_dimension=0  c = s32[] constant(3)  m = s32[1000000] broadcast(c), dimensions={}
+      h = s32[1000000] remainder(n, m)  z = s32[] constant(0)  t = s32[] reduce(h, z), dimensions={0}, to_apply=add
+      f = s32[2] iota(), iota_dimension=0  u = s32[2] add(f, x)  v = s32[1] reshape(t)  y = s32[2] dynamic-update-slice(u, v, z)
+      o = s32[] constant(1)  j = s32[] add(i, o)  ROOT r = (s32[], s32[2]) tuple(j, y) }
+    condition { s = (s32[], s32[2]) parameter(0)  i = s32[] get-tuple-element(s), index=0  n = s32[] constant(20000)  ROOT c = pred[] compare(i, n), direction=LT }
+    ENTRY e { z = s32[] constant(0)  x = s32[2] broadcast(z), dimensions={}  s = (s32[], s32[2]) tuple(z, x)
+      w = (s32[], s32[2]) while(s), condition=condition, body=body  ROOT r = s32[2] get-tuple-element(w), index=1 })";
+  auto result = EvaluateText(text, {}, {.max_seconds = 10});
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_THAT(Values(*result), ElementsAre(999999, 20000));
+}
+
+TEST(EvaluateControlFlow, RandomNumbersAreNewInEveryIteration) {
+  const char* text = R"(
+    body { s = (s32[], f32[4]) parameter(0)  i = s32[] get-tuple-element(s), index=0  x = f32[4] get-tuple-element(s), index=1
+      a = f32[] constant(1)  b = f32[] constant(2)  q = f32[1] rng(a, b), distribution=rng_uniform  y = f32[4] dynamic-update-slice(x, q, i)
+      o = s32[] constant(1)  j = s32[] add(i, o)  ROOT r = (s32[], f32[4]) tuple(j, y) }
+    condition { s = (s32[], f32[4]) parameter(0)  i = s32[] get-tuple-element(s), index=0  n = s32[] constant(4)  ROOT c = pred[] compare(i, n), direction=LT }
+    ENTRY e { z = s32[] constant(0)  f = f32[] constant(0)  x = f32[4] broadcast(f), dimensions={}  s = (s32[], f32[4]) tuple(z, x)
+      w = (s32[], f32[4]) while(s), condition=condition, body=body  ROOT r = f32[4] get-tuple-element(w), index=1 })";
+  auto result = EvaluateText(text, {});
+  ASSERT_TRUE(result.ok()) << result.status();
+  const std::vector<double> values = Values(*result);
+  EXPECT_EQ(std::set<double>(values.begin(), values.end()).size(), 4) << "1 to 2, none twice";
 }
 
 TEST(EvaluateControlFlow, ConditionalTakesTheLastBranchForIndicesOutside) {
