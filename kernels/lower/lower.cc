@@ -3,6 +3,7 @@
 #include "base/status_macros.h"
 #include "kernels/lower/auto_unroll.h"
 #include "kernels/lower/bounds.h"
+#include "kernels/lower/chains.h"
 #include "kernels/lower/flatten.h"
 #include "kernels/lower/nests.h"
 #include "kernels/lower/partition.h"
@@ -38,6 +39,7 @@ const Pass kVector[] = {
     {"auto unroll", ChooseUnrolledLoops, "just before unroll: what vectors have become counts"},
     {"unroll", UnrollLoops, "after vectorize: indices of local memory become constants"},
     {"simplify", SimplifyFunction, "vector masks that always hold go"},
+    {"chains", SplitChains, "after unroll: what one iteration adds to a sum stands side by side"},
     {"streaming", FindStreamingStores, "stores are final, their addresses simple"},
     {"storage", ReuseStorage, "what nothing reads goes, short lives share memory"},
     {"restore", RestoreParallelVariables, "partition named the pieces of parallel loops for itself"},

@@ -1,5 +1,6 @@
 // Each pass of lowering alone, on a function written by hand: what it makes of the example that its header shows.
 #include "gmock/gmock.h"
+#include "kernels/lower/chains.h"
 #include "kernels/lower/flatten.h"
 #include "kernels/lower/partition.h"
 #include "kernels/lower/predicate.h"
@@ -223,6 +224,59 @@ TEST(LowerToLoops, KeepsDimensionsAndConditions) {
   EXPECT_EQ(out, direct);
   EXPECT_EQ(out[0], 0);
   EXPECT_EQ(out[1], 5);
+}
+
+// Sums of a loop whose iterations add `each` numbers to each of `count` elements, all of them written out.
+Stmt Additions(const ir::Buffer& sums, const ir::Buffer& terms, const te::Var& k, int64_t extent, int count, int each) {
+  std::vector<Stmt> stores;
+  for (int n = 0; n < each; ++n) {
+    for (int p = 0; p < count; ++p)
+      stores.push_back(
+          ir::Store(sums, {Expr(p)}, Add(te::Load(sums, {Expr(p)}), te::Load(terms, {k * Expr(each) + Expr(n)}))));
+  }
+  return Loop(k, extent, ir::Seq(std::move(stores)));
+}
+
+TEST_F(Passes, FewSumsGoInChains) {
+  EXPECT_EQ(After(MakeFunction(a_, b_, Additions(a_, b_, i_, 8, 1, 2)), SplitChains),
+            "local f32 a.chains[1];\n"
+            "a.chains[0] = 0f;\n"
+            "for (i = 0; i < 8; ++i) {\n"
+            "  a[0] = (a[0] + b[(i*2)]);\n"
+            "  a.chains[0] = (a.chains[0] + b[((i*2) + 1)]);\n"
+            "}\n"
+            "a[0] = (a[0] + a.chains[0]);\n");
+}
+
+TEST_F(Passes, ChainsAreSoManyThatNoSumWaits) {
+  const auto chains = [&](int64_t extent, int count, int each) {
+    const std::string text = After(MakeFunction(a_, b_, Additions(a_, b_, i_, extent, count, each)), SplitChains);
+    const size_t at = text.find("a.chains[");
+    return at == std::string::npos ? 0 : std::stoi(text.substr(at + 9));
+  };
+  EXPECT_EQ(chains(8, 1, 8), 7);  // eight chains of one sum
+  EXPECT_EQ(chains(8, 3, 4), 9);  // four of three
+  EXPECT_EQ(chains(8, 3, 3), 3);  // two: a third chain of three additions would have one
+  EXPECT_EQ(chains(8, 6, 4), 6);  // two, which fill twelve registers
+  EXPECT_EQ(chains(8, 7, 4), 0);  // fourteen would not leave enough
+  EXPECT_EQ(chains(8, 8, 4), 0);  // as many as it takes
+  EXPECT_EQ(chains(8, 1, 1), 0);  // nothing is written out
+  EXPECT_EQ(chains(3, 1, 4), 0);  // too short
+}
+
+TEST_F(Passes, SumsThatAreReadOrMoveStayAsTheyAre) {
+  const auto is_same = [&](const Stmt& body) {
+    const ir::Function function = MakeFunction(a_, b_, body);
+    return After(function, SplitChains) == After(function, std::vector<Pass>());
+  };
+  const auto add = [&](const Expr& place, const Expr& term) {
+    return ir::Store(a_, {place}, Add(te::Load(a_, {place}), term));
+  };
+  const Expr term = te::Load(b_, {i_});
+  EXPECT_FALSE(is_same(Loop(i_, 64, ir::Seq({add(Expr(0), term), add(Expr(0), term)}))));
+  EXPECT_TRUE(is_same(Loop(i_, 64, ir::Seq({add(i_, term), add(i_, term)}))));
+  EXPECT_TRUE(is_same(Loop(i_, 64, ir::Seq({add(Expr(0), te::Load(a_, {Expr(1)})), add(Expr(0), term)}))));
+  EXPECT_TRUE(is_same(Loop(i_, 64, ir::Seq({add(Expr(0), term), ir::Store(a_, {Expr(1)}, term)}))));
 }
 
 }  // namespace
