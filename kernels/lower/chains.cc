@@ -37,7 +37,7 @@ struct Sums {
   ir::Buffer buffer;
   te::DataType type;
   std::vector<Expr> places;
-  // By statement: the place, and which of the additions to it in one iteration it is.
+  // One a statement: its place, and which of the additions to that in one iteration it is.
   struct Addition {
     size_t place;
     int64_t number;
