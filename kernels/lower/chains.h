@@ -1,9 +1,7 @@
 // Sums that would wait for their own last addition go in several chains.
 //
-//   for (k < 64) { acc[0] = acc[0] + x[k*2]; acc[0] = acc[0] + x[k*2 + 1]; }                                  before
-//   local acc.chains[1]; acc.chains[0] = 0;
-//   for (k < 64) { acc[0] = acc[0] + x[k*2]; acc.chains[0] = acc.chains[0] + x[k*2 + 1]; }
-//   acc[0] = acc[0] + acc.chains[0];                                                                          after
+//   for (k < 64) { acc[0] += x[k*2]; acc[0] += x[k*2 + 1]; }                                          before
+//   b[0] = 0; for (k < 64) { acc[0] += x[k*2]; b[0] += x[k*2 + 1]; } acc[0] += b[0];                  after
 //
 // A core begins two multiply-adds a cycle and each takes four: loops with fewer than eight sums under way wait for
 // them, as the last three pixels of a line of seven do in tiles of four. Sums of floats alone; the order in which their
