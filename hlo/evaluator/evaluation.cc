@@ -22,7 +22,7 @@ namespace {
 // Nested calls run on the C++ stack; no real program comes near this, and a module made to overflow it is refused.
 constexpr int64_t kMaxDepth = 500;
 constexpr double kThreadStartSeconds = 40e-6;
-constexpr int64_t kRememberedShare = 16;  // one so manieth of the memory may hold what loop bodies made of constants
+constexpr int64_t kRememberedShare = 16;  // a sixteenth of the memory may hold what loop bodies made of constants
 
 // What the machine has, or what this process may have of it.
 int64_t UsableMemory() {

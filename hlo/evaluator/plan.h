@@ -26,7 +26,7 @@ struct Step {
       programs;           // of called computations that work on scalars, where they can be compiled; else null
   Value constant;         // of constants
   bool fixed = false;     // it gives the same in every run: nothing that it is made from is a parameter, or random
-  bool boundary = false;  // a fixed one that others read, or that is the root
+  bool boundary = false;  // a fixed one that is the root, or read by one that is not fixed
   bool rounds = false;    // MayRoundOtherwise
   bool chooses = false;   // ChoosesBy any
 };

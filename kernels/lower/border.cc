@@ -1,6 +1,5 @@
 #include "kernels/lower/border.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "kernels/te/hlo/position.h"
