@@ -50,7 +50,7 @@ TEST(CompareRounds, AProgramIsNotFasterThanItself) {
 }
 
 TEST(CompareRounds, AProgramIsCalledFasterThanItselfLessThanOnceInAHundred) {
-  for (const double child_deviation : {0.0, 0.005, 0.01, 0.03}) {
+  for (const double child_deviation : {0.0, 0.005, 0.01, 0.03, 0.06, 0.1}) {
     for (const int children : {2, 3, 5, 8})
       EXPECT_LE(ShareOfBetter(child_deviation, 0, children, 10000), 0.01) << child_deviation << ", " << children;
   }
@@ -74,6 +74,17 @@ TEST(CompareRounds, ATrueGainIsFoundWherePlacementsDifferByLess) {
   EXPECT_GE(ShareOfBetter(0.01, 0.02, children, 2000), 0.75);
   EXPECT_GE(ShareOfBetter(0.03, 0.10, children, 2000), 0.95);
   EXPECT_GE(ShareOfBetter(0.01, 0.30, 3, 2000), 0.95);  // where there is time for few children
+  EXPECT_GE(ShareOfBetter(0.06, 0.50, 2, 2000), 0.90);
+}
+
+// By themselves two children that differ by a tenth would say "between 0.04 and 130 times as fast".
+TEST(CompareRounds, TwoChildrenTellALargeGainThoughTheyDiffer) {
+  const Rounds usual = {{1, 1, 1}, {1, 1, 1}};
+  const Comparison compared = CompareRounds(usual, Scaled(usual, {0.60, 0.66}));
+  EXPECT_TRUE(compared.better);
+  EXPECT_LT(std::exp(compared.high - compared.low), 2);
+  EXPECT_FALSE(CompareRounds(usual, Scaled(usual, {0.90, 0.91})).better);
+  EXPECT_FALSE(CompareRounds(usual, Scaled(usual, {0.50, 0.95})).better);
 }
 
 TEST(CompareRounds, ATenthFasterInEveryChildIsBetterByAnIntervalAroundThat) {
