@@ -125,7 +125,7 @@ void Graph::AddNode(const Instruction& instruction, int32_t computation, const R
   }
   node.role = RoleOf(instruction, rules);
   node.tuple_result = !instruction.shape().IsArray();
-  node.ordered = !instruction.control_predecessors().empty() || !instruction.control_successors().empty();
+  node.ordered = instruction.HasControlEdges();
   node.elements = Elements(FirstLeaf(instruction.shape()));
   node.bytes = instruction.shape().ByteSize();
   node.domain = node.elements;

@@ -50,7 +50,7 @@ absl::Status Inline(Instruction* fusion, std::vector<Instruction*>* copies) {
       if (user->opcode() != Opcode::kGetTupleElement || user->IsRoot()) continue;
       const int64_t index = user->attributes<hlo::TupleIndexAttributes>().index;
       user->ReplaceAllUsesWith(result->operand(index));
-      if (user->control_predecessors().empty() && user->control_successors().empty()) computation->Remove(user);
+      if (!user->HasControlEdges()) computation->Remove(user);
     }
   }
   fusion->ReplaceAllUsesWith(result);
@@ -114,7 +114,7 @@ absl::StatusOr<Unfused> Unfuse(const hlo::Module& module) {
     // Tuples of fusions whose elements are read directly now.
     for (Instruction* instruction : computation->Instructions()) {
       if (instruction->opcode() == Opcode::kTuple && instruction->users().empty() && !instruction->IsRoot() &&
-          instruction->control_predecessors().empty() && instruction->control_successors().empty()) {
+          !instruction->HasControlEdges()) {
         computation->Remove(instruction);
       }
     }

@@ -50,6 +50,8 @@ class Instruction {
 
   absl::Span<Instruction* const> control_predecessors() const { return rare().control_predecessors; }
   absl::Span<Instruction* const> control_successors() const { return rare().control_successors; }
+  // Whether something must run before or after it for more than its operands' and users' sake.
+  bool HasControlEdges() const { return !control_predecessors().empty() || !control_successors().empty(); }
   void AddControlPredecessor(Instruction* predecessor);
   void DropControlDependencies();
 

@@ -22,6 +22,9 @@ struct MemoryLevel {
   double bytes_per_second;  // reads of a working set that fits; of the last level: of a copy, read plus written bytes
 };
 
+// A line of a cache: what moves between the levels at a time, on every processor that there is code for.
+inline constexpr int64_t kLineBytes = 64;
+
 struct Machine {
   std::string name;           // of the processor, e.g. znver4; part of TargetId
   int vector_bytes = 64;      // widest vector

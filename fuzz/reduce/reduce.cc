@@ -91,8 +91,7 @@ void DropUnusedParameters(hlo::Module& module) {
   bool removed = false;
   for (Instruction* parameter : entry.Parameters()) {
     if (parameter == nullptr) return;
-    if (parameter->user_count() == 0 && !parameter->IsRoot() && parameter->control_predecessors().empty() &&
-        parameter->control_successors().empty()) {
+    if (parameter->user_count() == 0 && !parameter->IsRoot() && !parameter->HasControlEdges()) {
       entry.Remove(parameter);
       removed = true;
     } else {

@@ -66,7 +66,7 @@ std::optional<Weights> WeightsOfDot(const Instruction& x, const KnownPart& known
 
 std::optional<Weights> WeightsOf(const Instruction& x, const KnownPart& known) {
   if (x.opcode() != Opcode::kConvolution && x.opcode() != Opcode::kDot) return std::nullopt;
-  if (!x.control_predecessors().empty() || !x.control_successors().empty()) return std::nullopt;
+  if (x.HasControlEdges()) return std::nullopt;
   std::optional<Weights> weights =
       x.opcode() == Opcode::kConvolution ? WeightsOfConvolution(x, known) : WeightsOfDot(x, known);
   const PrimitiveType type = x.shape().element_type;
@@ -95,7 +95,7 @@ Chain ChainAfter(Instruction* product, const Weights& weights, const KnownPart& 
     const Opcode opcode = user->opcode();
     const bool commutes = opcode == Opcode::kAdd || opcode == Opcode::kMultiply;
     if (!commutes && opcode != Opcode::kSubtract && opcode != Opcode::kDivide) break;
-    if (!user->control_predecessors().empty() || !user->control_successors().empty()) break;
+    if (user->HasControlEdges()) break;
     const int64_t place = user->operand(0) == chain.end ? 0 : 1;
     Instruction* other = user->operand(1 - place);
     if ((place != 0 && !commutes) || other == chain.end || !known.Contains(*other)) break;

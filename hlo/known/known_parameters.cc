@@ -42,7 +42,7 @@ void AddMark(std::vector<RawAttribute>* attributes) {
 
 // Pure operations that the evaluator has, from values to a value.
 bool IsComputable(const Instruction& x) {
-  if (x.HasSideEffect() || !x.control_predecessors().empty() || !x.control_successors().empty()) return false;
+  if (x.HasSideEffect() || x.HasControlEdges()) return false;
   if (!x.shape().IsTuple() && (!x.shape().IsArray() || x.shape().IsDynamic())) return false;
   switch (x.opcode()) {
     case Opcode::kStochasticConvert:

@@ -119,7 +119,7 @@ absl::StatusOr<bool> ExpandBatchNorm(Module& module) {
   for (Computation* computation : module.Computations()) {
     for (Instruction* instruction : computation->Instructions()) {
       if (instruction->operand_count() == 0 || instruction->operand(0)->shape().IsDynamic()) continue;
-      if (!instruction->control_predecessors().empty() || !instruction->control_successors().empty()) continue;
+      if (instruction->HasControlEdges()) continue;
       Instruction* expanded = Expand(*instruction);
       if (expanded == nullptr) continue;
       instruction->ReplaceAllUsesWith(expanded);

@@ -9,7 +9,7 @@ namespace {
 bool MayChange(const Instruction& x) {
   return x.opcode() == Opcode::kBitcast && IsRowMajor(x.shape()) && IsRowMajor(x.operand(0)->shape()) &&
          x.shape().element_type == x.operand(0)->shape().element_type && !x.shape().IsDynamic() &&
-         !x.operand(0)->shape().IsDynamic() && x.control_predecessors().empty() && x.control_successors().empty();
+         !x.operand(0)->shape().IsDynamic() && !x.HasControlEdges();
 }
 
 }  // namespace

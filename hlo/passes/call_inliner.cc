@@ -11,7 +11,7 @@ namespace {
 
 bool MayInline(const Instruction& instruction) {
   if (instruction.opcode() != Opcode::kCall || instruction.called().size() != 1) return false;
-  if (!instruction.control_predecessors().empty() || !instruction.control_successors().empty()) return false;
+  if (instruction.HasControlEdges()) return false;
   if (!CanReplace(instruction, *instruction.called(0)->root())) return false;
   for (const RawAttribute& attribute : instruction.raw_attributes()) {
     if (attribute.name == "frontend_attributes" && absl::StrContains(attribute.value, "inlineable=\"false\"")) {

@@ -27,8 +27,7 @@ bool MayBeShared(const Instruction& x) {
     default:
       break;
   }
-  return GetOpcodeInfo(x.opcode()).category != OpcodeCategory::kCollective && x.control_predecessors().empty() &&
-         x.control_successors().empty();
+  return GetOpcodeInfo(x.opcode()).category != OpcodeCategory::kCollective && !x.HasControlEdges();
 }
 
 std::vector<int64_t> OperandIds(const Instruction& x) {

@@ -74,7 +74,7 @@ absl::StatusOr<bool> ExpandComplex(Module& module) {
   bool changed = false;
   for (Computation* computation : module.Computations()) {
     for (Instruction* instruction : computation->Instructions()) {
-      if (!instruction->control_predecessors().empty() || !instruction->control_successors().empty()) continue;
+      if (instruction->HasControlEdges()) continue;
       Instruction* expanded = Expand(*instruction);
       if (expanded == nullptr || !Replace(*instruction, expanded)) continue;
       computation->Remove(instruction);

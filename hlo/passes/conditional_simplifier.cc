@@ -27,7 +27,7 @@ absl::StatusOr<bool> SimplifyConditionals(Module& module) {
   for (Computation* computation : module.PostOrder()) {
     for (Instruction* conditional : computation->Instructions()) {
       if (conditional->opcode() != Opcode::kConditional) continue;
-      if (!conditional->control_predecessors().empty() || !conditional->control_successors().empty()) continue;
+      if (conditional->HasControlEdges()) continue;
       const std::optional<int64_t> branch = KnownBranch(*conditional);
       if (!branch || !CanReplace(*conditional, *conditional->called(*branch)->root())) continue;
       Instruction* result =

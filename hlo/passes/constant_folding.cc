@@ -15,7 +15,7 @@ constexpr double kWorkOfAll = 1 << 28;
 
 bool MayFold(const Instruction& x) {
   if (!x.shape().IsArray() || x.shape().IsDynamic() || x.shape().ElementCount() > kLargestResult) return false;
-  if (x.operand_count() == 0 || !x.control_predecessors().empty() || !x.control_successors().empty()) return false;
+  if (x.operand_count() == 0 || x.HasControlEdges()) return false;
   switch (x.opcode()) {
     case Opcode::kBroadcast:
     case Opcode::kStochasticConvert:

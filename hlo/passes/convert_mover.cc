@@ -8,10 +8,7 @@
 namespace smelt::hlo {
 namespace {
 
-bool IsFree(const Instruction& x) {
-  return x.shape().IsArray() && !x.shape().IsDynamic() && x.control_predecessors().empty() &&
-         x.control_successors().empty();
-}
+bool IsFree(const Instruction& x) { return x.shape().IsArray() && !x.shape().IsDynamic() && !x.HasControlEdges(); }
 
 bool Rearranges(Opcode opcode) {
   return opcode == Opcode::kReshape || opcode == Opcode::kTranspose || opcode == Opcode::kReverse;

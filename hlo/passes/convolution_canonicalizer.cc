@@ -9,9 +9,7 @@
 namespace smelt::hlo {
 namespace {
 
-bool IsFree(const Instruction& x) {
-  return !x.shape().IsDynamic() && x.control_predecessors().empty() && x.control_successors().empty();
-}
+bool IsFree(const Instruction& x) { return !x.shape().IsDynamic() && !x.HasControlEdges(); }
 
 // Takes over the zero padding of the input, where the padded dimensions are all spatial.
 bool AbsorbPadding(Instruction& convolution) {

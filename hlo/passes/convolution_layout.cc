@@ -15,10 +15,7 @@ namespace {
 
 using Permutation = std::vector<int64_t>;  // result dimension i is operand dimension permutation[i]
 
-bool IsPlain(const Instruction& x) {
-  return x.shape().IsArray() && !x.shape().IsDynamic() && x.control_predecessors().empty() &&
-         x.control_successors().empty();
-}
+bool IsPlain(const Instruction& x) { return x.shape().IsArray() && !x.shape().IsDynamic() && !x.HasControlEdges(); }
 
 Permutation Inverse(const Permutation& permutation) {
   Permutation inverse(permutation.size());

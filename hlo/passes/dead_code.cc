@@ -5,13 +5,6 @@
 #include "hlo/unreachable.h"
 
 namespace smelt::hlo {
-namespace {
-
-bool HasControlDependencies(const Instruction& instruction) {
-  return !instruction.control_predecessors().empty() || !instruction.control_successors().empty();
-}
-
-}  // namespace
 
 bool RemoveDeadInstructions(Computation& computation, const SideEffects& effects) {
   const std::vector<Instruction*> order = computation.PostOrder();
@@ -20,7 +13,7 @@ bool RemoveDeadInstructions(Computation& computation, const SideEffects& effects
   for (auto it = order.rbegin(); it != order.rend(); ++it) {
     Instruction* instruction = *it;
     if (instruction->user_count() > 0 || instruction->IsRoot() || instruction->opcode() == Opcode::kParameter) continue;
-    if (HasControlDependencies(*instruction) || effects.Has(*instruction)) continue;
+    if (instruction->HasControlEdges() || effects.Has(*instruction)) continue;
     computation.Remove(instruction);
     changed = true;
   }

@@ -39,7 +39,7 @@ absl::StatusOr<bool> SimplifyGathers(Module& module) {
   for (Computation* computation : module.Computations()) {
     for (Instruction* gather : computation->Instructions()) {
       if (gather->opcode() != Opcode::kGather) continue;
-      if (!gather->control_predecessors().empty() || !gather->control_successors().empty()) continue;
+      if (gather->HasControlEdges()) continue;
       GraphBuilder build(*gather);
       Instruction* slice = AsDynamicSlice(*gather, build);
       if (slice == nullptr) continue;

@@ -21,8 +21,7 @@ bool IsScalarWork(const Computation& function) {
 
 bool MayInline(const Instruction& map) {
   return map.opcode() == Opcode::kMap && map.called().size() == 1 && map.shape().IsArray() &&
-         !map.shape().IsDynamic() && map.control_predecessors().empty() && map.control_successors().empty() &&
-         IsScalarWork(*map.called(0));
+         !map.shape().IsDynamic() && !map.HasControlEdges() && IsScalarWork(*map.called(0));
 }
 
 Instruction* Inline(Instruction& map) {

@@ -25,7 +25,7 @@ bool HasPlainShape(const Instruction& x) { return x.shape().IsArray() && !x.shap
 // The rearrangement that all operands share, if moving the operation in front of it pays.
 Instruction* SharedRearrangement(const Instruction& x) {
   if (!IsElementwise(x.opcode()) || x.opcode() == Opcode::kStochasticConvert || !HasPlainShape(x)) return nullptr;
-  if (!x.control_predecessors().empty() || !x.control_successors().empty()) return nullptr;
+  if (x.HasControlEdges()) return nullptr;
   if (x.user_count() == 0 && !x.IsRoot()) return nullptr;
   Instruction* shared = nullptr;
   std::vector<const Instruction*> rearranged;

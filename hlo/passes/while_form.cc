@@ -28,9 +28,8 @@ bool HasPlainForm(const Instruction& loop) {
   const Instruction* in_condition = LoopState(*loop.called(1));
   return loop.called(0) != loop.called(1) && in_body != nullptr && in_condition != nullptr && loop.shape().IsTuple() &&
          loop.called(0)->root()->opcode() == Opcode::kTuple && ReadsOnlyElements(*in_body) &&
-         ReadsOnlyElements(*in_condition) && loop.control_predecessors().empty() && loop.control_successors().empty() &&
-         !HasControlDependencies(*loop.called(0)) && !HasControlDependencies(*loop.called(1)) && !in_body->IsRoot() &&
-         !in_condition->IsRoot();
+         ReadsOnlyElements(*in_condition) && !loop.HasControlEdges() && !HasControlDependencies(*loop.called(0)) &&
+         !HasControlDependencies(*loop.called(1)) && !in_body->IsRoot() && !in_condition->IsRoot();
 }
 
 int64_t ElementIndex(const Instruction& get) { return get.attributes<TupleIndexAttributes>().index; }

@@ -26,8 +26,7 @@ constexpr double kTranscendental = 16;
 
 // What can be computed before the loop.
 bool CanMove(const Instruction& instruction, const SideEffects& effects) {
-  if (effects.Has(instruction) || !instruction.control_predecessors().empty() ||
-      !instruction.control_successors().empty()) {
+  if (effects.Has(instruction) || instruction.HasControlEdges()) {
     return false;
   }
   switch (instruction.opcode()) {

@@ -229,7 +229,7 @@ class LoopRewrite {
 
 // A loop of known, small count is no loop.
 bool Unroll(Instruction& loop, const SideEffects& effects, LoopBodies& bodies) {
-  if (!loop.control_predecessors().empty() || !loop.control_successors().empty() || effects.Has(*loop.called(1))) {
+  if (loop.HasControlEdges() || effects.Has(*loop.called(1))) {
     return false;
   }
   const std::optional<int64_t> count = TripCount(loop);

@@ -154,14 +154,10 @@ bool IsPlainlyPure(const Instruction& instruction) {
          instruction.opcode() != Opcode::kCustomCall;
 }
 
-bool HasControlDependencies(const Instruction& instruction) {
-  return !instruction.control_predecessors().empty() || !instruction.control_successors().empty();
-}
-
 }  // namespace
 
 bool CanReplace(const Instruction& instruction, const Instruction& replacement) {
-  if (!instruction.shape().SameAs(replacement.shape()) || HasControlDependencies(instruction)) return false;
+  if (!instruction.shape().SameAs(replacement.shape()) || instruction.HasControlEdges()) return false;
   return SameLayout(instruction.shape(), replacement.shape()) || !LayoutIsSeen(instruction);
 }
 
@@ -177,7 +173,7 @@ void RemoveIfDead(Instruction* instruction, std::vector<int64_t>* removed) {
     Instruction* dead = open.back();
     open.pop_back();
     if (dead->user_count() > 0 || dead->IsRoot() || dead->opcode() == Opcode::kParameter) continue;
-    if (HasControlDependencies(*dead) || !IsPlainlyPure(*dead)) continue;
+    if (dead->HasControlEdges() || !IsPlainlyPure(*dead)) continue;
     std::vector<Instruction*> operands;
     for (Instruction* operand : dead->operands()) {
       if (std::find(operands.begin(), operands.end(), operand) == operands.end()) operands.push_back(operand);

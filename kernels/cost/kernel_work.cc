@@ -9,6 +9,7 @@
 #include "kernels/cost/opcode_cost.h"
 #include "kernels/cost/operation_cost.h"
 #include "kernels/nests/structure.h"
+#include "machine/machine.h"
 
 namespace smelt::kernels::cost {
 namespace {
@@ -106,8 +107,7 @@ int64_t StrideOf(const Instruction& slice) {
 
 // Elements that come from memory for one of a slice: all up to the next, but never more than a cache line.
 double LinesOf(const Instruction& slice) {
-  constexpr int64_t kLineBytes = 64;
-  const int64_t line = kLineBytes / std::max<int64_t>(hlo::StorageBytes(slice.shape().element_type), 1);
+  const int64_t line = machine::kLineBytes / std::max<int64_t>(hlo::StorageBytes(slice.shape().element_type), 1);
   return static_cast<double>(std::clamp<int64_t>(StrideOf(slice), 1, std::max<int64_t>(line, 1)));
 }
 

@@ -30,14 +30,6 @@ std::vector<Expr> FactorsOf(const Expr& value) {
   return factors;
 }
 
-// What all must hold for a condition to.
-std::vector<Expr> Conjuncts(const Expr& condition) {
-  if (condition->kind != ExprKind::kBinary || condition->binary() != te::BinaryOp::kAnd) return {condition};
-  std::vector<Expr> all = Conjuncts(condition->operands[0]);
-  for (Expr& other : Conjuncts(condition->operands[1])) all.push_back(std::move(other));
-  return all;
-}
-
 // Lanes and threads of a device would part ways at it, and copies of a body have it decided for each of them anyway.
 bool IsCheap(const Expr& condition, const Nest& nest, te::Simplifier& simplifier) {
   double iterations = 1;  // of the loops from here inwards
@@ -66,7 +58,7 @@ std::vector<Expr> BorderConditions(const schedule::State& state, const schedule:
     if (border.bodies.size() != 1 || border.bodies[0]->kind != ExprKind::kIf) continue;
     std::vector<std::pair<Expr, Expr>> at;
     for (int d = 0; d < border.AxisCount(); ++d) at.emplace_back(border.axes[d].var, factor->operands[d]);
-    for (const Expr& inside : Conjuncts(border.bodies[0]->operands[0])) {
+    for (const Expr& inside : te::Conjuncts(border.bodies[0]->operands[0])) {
       const Expr condition = simplifier.Simplify(te::Substitute(inside, at));
       if (!te::IsConstInt(condition) && IsCheap(condition, nest, simplifier)) conditions.push_back(condition);
     }

@@ -216,16 +216,9 @@ class Builder {
           !value->operands[0].Same(nest->values[0]->operands[0]))
         return {};
     }
-    std::vector<Expr> uniform, pending{nest->values[0]->operands[0]};
+    std::vector<Expr> uniform;
     Expr rest = te::Bool(true);
-    while (!pending.empty()) {
-      const Expr e = pending.back();
-      pending.pop_back();
-      if (e->kind == ExprKind::kBinary && e->binary() == te::BinaryOp::kAnd) {
-        pending.push_back(e->operands[1]);
-        pending.push_back(e->operands[0]);
-        continue;
-      }
+    for (const Expr& e : te::Conjuncts(nest->values[0]->operands[0])) {
       bool reads = false;
       te::Visit(e, [&](const Expr& node) { reads |= node->kind == ExprKind::kTensorRead; });
       const bool varies = std::any_of(nest->loops.begin(), nest->loops.end(), [&](const NestLoop& loop) {
@@ -428,14 +421,8 @@ class Builder {
       if (!StaysInside(simplifier_, tensor, tensor.placeholder ? nullptr : &nests_[t], read.indices))
         leaving.push_back(&read);
     }
-    std::vector<Expr> pending{nest.load_condition};
-    while (!pending.empty() && !leaving.empty()) {
-      const Expr e = pending.back();
-      pending.pop_back();
-      if (e->kind == ExprKind::kBinary && e->binary() == te::BinaryOp::kAnd) {
-        pending.insert(pending.end(), e->operands.begin(), e->operands.end());
-        continue;
-      }
+    if (leaving.empty()) return guards;
+    for (const Expr& e : te::Conjuncts(nest.load_condition)) {
       bool within = false, concerns = false;
       for (size_t i = stage.LeafPosition(stage.tensorized); i < nest.loops.size(); ++i) {
         const Expr& var = nest.loops[i].var;

@@ -7,13 +7,12 @@
 #include "kernels/ir/mutate.h"
 #include "kernels/lower/region.h"
 #include "kernels/te/intrinsic.h"
+#include "machine/machine.h"
 
 namespace smelt::kernels::lower {
 namespace {
 
 using ir::StmtKind;
-
-constexpr int64_t kLineBytes = 64;
 
 // The indices, by dimension, at which the statement reads the buffer.
 std::vector<std::vector<Expr>> ReadsOf(const Stmt& stmt, const ir::Buffer& buffer) {
@@ -74,7 +73,7 @@ class Prefetcher {
         region = r > 0 ? joined : read;
       }
       const bool last = d + 1 == buffer->shape.size();
-      const int64_t step = last ? std::max<int64_t>(1, kLineBytes / hlo::StorageBytes(buffer->type)) : 1;
+      const int64_t step = last ? std::max<int64_t>(1, machine::kLineBytes / hlo::StorageBytes(buffer->type)) : 1;
       const int64_t count = std::min(region.width, buffer->shape[d] - 1) / step + 1;
       Expr first = runs ? te::Substitute(region.base, {{facts[0], facts[0] + facts[1]}}) : region.base;
       loops.emplace_back(absl::StrCat(buffer->name, ".line", d));

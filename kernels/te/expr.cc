@@ -280,6 +280,21 @@ Expr And(const Expr& a, const Expr& b) { return Binary(BinaryOp::kAnd, a, b); }
 Expr Or(const Expr& a, const Expr& b) { return Binary(BinaryOp::kOr, a, b); }
 Expr Not(const Expr& a) { return Unary(UnaryOp::kNot, a); }
 
+std::vector<Expr> Conjuncts(const Expr& condition) {
+  std::vector<Expr> all, pending{condition};
+  while (!pending.empty()) {
+    const Expr e = pending.back();
+    pending.pop_back();
+    if (e->kind == ExprKind::kBinary && e->binary() == BinaryOp::kAnd) {
+      pending.push_back(e->operands[1]);
+      pending.push_back(e->operands[0]);
+    } else {
+      all.push_back(e);
+    }
+  }
+  return all;
+}
+
 bool IsConstInt(const Expr& e, int64_t* value) {
   if (!e || e->kind != ExprKind::kInt) return false;
   if (value != nullptr) *value = e->int_value;

@@ -151,8 +151,8 @@ struct ExprNode {
   // kUnary, kCast, kBitCast, kSplat: {x}; kBinary, kCompare: {a, b}; kSelect, kIf: {condition, then, else}; kRamp:
   // {base, stride}; kTensorRead, kLoad, kAddress: indices; kReduce: sources, one a combiner output
   std::vector<Expr> operands;
-  std::shared_ptr<const Operation> tensor;   // kTensorRead
-  std::shared_ptr<const BufferNode> buffer;  // kLoad, kAddress
+  std::shared_ptr<const Operation> tensor;     // kTensorRead
+  std::shared_ptr<const BufferNode> buffer;    // kLoad, kAddress
   std::shared_ptr<const Intrinsic> intrinsic;  // kCall
   Expr predicate;                            // kLoad: performed only where true, otherwise the value is 0; may be null
   std::shared_ptr<const Combiner> combiner;  // kReduce
@@ -207,6 +207,8 @@ Expr operator==(const Expr& a, const Expr& b);
 Expr And(const Expr& a, const Expr& b);
 Expr Or(const Expr& a, const Expr& b);
 Expr Not(const Expr& a);
+// What all must hold for a condition to, from left to right: the condition itself where it is no conjunction.
+std::vector<Expr> Conjuncts(const Expr& condition);
 // Deleted, because `a && b` could mean And of the values as well as "both expressions are set".
 template <std::derived_from<Expr> A, std::derived_from<Expr> B>
 Expr operator&&(const A& a, const B& b) = delete;

@@ -7,6 +7,7 @@
 #include "base/ceil_div.h"
 #include "kernels/te/hlo/position.h"
 #include "kernels/templates/templates.h"
+#include "machine/machine.h"
 
 namespace smelt::kernels::nests {
 namespace {
@@ -20,7 +21,6 @@ constexpr double kFewRows = 5;
 // Rows that pay for keeping accumulators in scratch between blocks of the sum.
 constexpr double kManyRows = 12;
 constexpr int64_t kPageBytes = 4096;
-constexpr double kLineBytes = 64;
 // The share of the nearest cache for what one block of a sum over pixels reads. On a Zen 3, blocks of 25 KB of its 32
 // are 1.3 times as fast as lines of pixels, one of 31 KB 1.05 times slower.
 constexpr double kShareOfBlocks = 7.0 / 8;
@@ -416,7 +416,7 @@ TiledForm FormOf(const Nest& nest, const machine::Machine& target) {
     const double whole = MatrixBytes(*access);
     const bool wide = main.axes[axis].extent >= 4 * LanesOf(main, target);
     const bool across = AdjacentRows(nest, axis, target) > kMostRows;
-    const double lines = across ? sum * kLineBytes : 0;
+    const double lines = across ? sum * static_cast<double>(machine::kLineBytes) : 0;
     const bool crowds = panel + lines > static_cast<double>(target.LevelBytes(1)) / 4;
     const bool from_memory = whole > 4 * static_cast<double>(target.LevelBytes(1));
     return (wide || across) && (crowds || from_memory) ? TiledForm::kBlocked : TiledForm::kRegisters;

@@ -122,7 +122,7 @@ void SettleOverwriting(hlo::Module* module) {
       if (LateCopy(*loop, i) == nullptr) continue;
       Instruction* copy = root->operand(i);
       Instruction* value = copy->operand(0);
-      if (copy->control_predecessors().empty() && copy->control_successors().empty() && InPlace(*loop, i, *value)) {
+      if (!copy->HasControlEdges() && InPlace(*loop, i, *value)) {
         root->ReplaceOperand(i, value);
         body->Remove(copy);
         continue;

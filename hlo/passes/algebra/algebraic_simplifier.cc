@@ -69,7 +69,7 @@ class Simplification {
 
   bool Rewrite(Instruction& x) {
     if (!IsPlainArray(x) || (x.user_count() == 0 && !x.IsRoot())) return false;
-    if (!x.control_predecessors().empty() || !x.control_successors().empty()) return false;
+    if (x.HasControlEdges()) return false;
     for (const Instruction* operand : x.operands()) {
       if (!IsPlainArray(*operand)) return false;
     }

@@ -35,15 +35,8 @@ bool IsStrided(const Expr& index, int64_t* stride) {
 std::vector<Expr> UniformConditions(const Expr& predicate) {
   if (predicate.type().lanes == 1) return {predicate};
   std::vector<Expr> uniform;
-  std::vector<Expr> open = {predicate};
-  while (!open.empty()) {
-    const Expr next = open.back();
-    open.pop_back();
-    if (next->kind == ExprKind::kSplat) {
-      uniform.push_back(next->operands[0]);
-    } else if (next->kind == ExprKind::kBinary && next->binary() == kernels::te::BinaryOp::kAnd) {
-      open.insert(open.end(), next->operands.begin(), next->operands.end());
-    }
+  for (const Expr& each : kernels::te::Conjuncts(predicate)) {
+    if (each->kind == ExprKind::kSplat) uniform.push_back(each->operands[0]);
   }
   return uniform;
 }

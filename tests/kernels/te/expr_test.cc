@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <thread>
+#include <vector>
 
 #include "gtest/gtest.h"
 #include "kernels/te/tensor.h"
@@ -24,6 +25,15 @@ TEST(Expr, PrintsLikeTheHeaderSays) {
   EXPECT_EQ(ToString(i * 4 + 1), "((i*4) + 1)");
   EXPECT_EQ(ToString(FloorDiv(i, 8)), "(i // 8)");
   EXPECT_EQ(ToString(Min(i, 7) < 3), "(min(i, 7) < 3)");
+}
+
+TEST(Expr, ConjunctsAreWhatAllMustHold) {
+  Var i("i"), j("j");
+  const Expr low = i >= 1, high = i < 8, either = Or(j < 2, j >= 5);
+  const std::vector<Expr> all = Conjuncts(And(And(low, high), either));
+  ASSERT_EQ(all.size(), 3u);
+  EXPECT_TRUE(all[0].Same(low) && all[1].Same(high) && all[2].Same(either));
+  EXPECT_EQ(Conjuncts(either).size(), 1u);
 }
 
 TEST(Expr, FoldsConstantsAndIdentities) {
