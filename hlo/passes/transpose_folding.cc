@@ -27,17 +27,24 @@ bool Absorb(const std::vector<int64_t>& permutation, std::vector<int64_t>* contr
   return true;
 }
 
+// Whether elements that lie beside each other belong to different products of a batch.
+bool InterleavesBatch(const Shape& shape, const std::vector<int64_t>& batch) {
+  const int64_t last = shape.rank() - 1;
+  return last >= 0 && shape.dimensions[last] > 1 && Contains(batch, last);
+}
+
 bool FoldInto(Instruction& dot) {
   bool changed = false;
   for (int64_t side = 0; side < 2; ++side) {
     Instruction& transpose = *dot.operand(side);
     if (transpose.opcode() != Opcode::kTranspose || transpose.shape().IsDynamic()) continue;
-    if (!transpose.control_predecessors().empty() || !transpose.control_successors().empty()) continue;
+    if (transpose.HasControlEdges()) continue;
     DotAttributes attributes = dot.attributes<DotAttributes>();
+    std::vector<int64_t>& batch = side == 0 ? attributes.lhs_batch : attributes.rhs_batch;
+    const bool interleaved = InterleavesBatch(transpose.shape(), batch);
     const bool absorbed = Absorb(transpose.attributes<DimensionsAttributes>().dimensions,
-                                 side == 0 ? &attributes.lhs_contracting : &attributes.rhs_contracting,
-                                 side == 0 ? &attributes.lhs_batch : &attributes.rhs_batch);
-    if (!absorbed) continue;
+                                 side == 0 ? &attributes.lhs_contracting : &attributes.rhs_contracting, &batch);
+    if (!absorbed || (!interleaved && InterleavesBatch(transpose.operand(0)->shape(), batch))) continue;
     dot.mutable_attributes<DotAttributes>() = std::move(attributes);
     dot.ReplaceOperand(side, transpose.operand(0));
     RemoveIfDead(&transpose);

@@ -60,6 +60,13 @@ TEST(FoldTransposes, BatchDimensionsMayStandAnywhere) {
   EXPECT_EQ(OpcodesOf(*module), "dot");
 }
 
+// Each of the 64 products would read one element of every line of x.
+TEST(FoldTransposes, ABatchIsNotInterleaved) {
+  Apply(R"(ENTRY e { x = f32[10,16,64] parameter(0) y = f32[64,16] parameter(1) a = f32[64,10,16] transpose(x), dimensions={2,0,1}
+      ROOT r = f32[64,10] dot(a, y), lhs_batch_dims={0}, rhs_batch_dims={0}, lhs_contracting_dims={2}, rhs_contracting_dims={1} })",
+        FoldTransposes, /*expect_change=*/false);
+}
+
 TEST(FoldTransposes, TheSameTransposeOnBothSides) {
   const auto module = Apply(R"(ENTRY e { x = f32[4,3] parameter(0) a = f32[3,4] transpose(x), dimensions={1,0}
       ROOT r = f32[3,3] dot(a, a), lhs_contracting_dims={1}, rhs_contracting_dims={1} })",
