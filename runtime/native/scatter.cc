@@ -17,6 +17,7 @@ struct ScatterWindow {
   int64_t count = 1, update_stride = 0, operand_stride = 0;
   int64_t row = 1;
   int64_t elements = 1;
+  int64_t apart = 0;  // elements of the array from one row to the nearest other one
 };
 
 // Elements that a worker may touch.
@@ -52,18 +53,30 @@ template <Combiner C, typename T>
   }
 }
 
+// Rows of `row` elements, as many as the window has.
 template <Combiner C, typename T>
-[[gnu::always_inline]] inline void CombineRows(const ScatterWindow& walk, const T* from, int64_t offset,
+[[gnu::always_inline]] inline void CombineRows(const ScatterWindow& walk, int64_t row, const T* from, int64_t offset,
                                                ElementRange range, T* array) {
   for (int64_t i = 0; i < walk.count; ++i, offset += walk.operand_stride, from += walk.update_stride) {
-    const int64_t begin = std::max(offset, range.begin), end = std::min(offset + walk.row, range.end);
+    const int64_t begin = std::max(offset, range.begin), end = std::min(offset + row, range.end);
     if (begin >= end) continue;
-    if (walk.row == 1) {
+    if (row == 1) {
       array[offset] = Combined<C>(array[offset], *from);
     } else {
       CombineRow<C>(from + (begin - offset), array + begin, end - begin);
     }
   }
+}
+
+// How many windows, whose elements all lie apart, begin beside each other on both sides, so that their elements of one
+// place are a row: frames of several signals at a time. No two of the windows share an element, so that the order of
+// the updates of each stays.
+inline int64_t WindowsInARow(const ScatterWindow& walk, const int64_t* offsets, const int64_t* from, int64_t windows) {
+  int64_t n = 1;
+  if (walk.row > 1) return n;
+  windows = std::min(windows, walk.apart);
+  while (n < windows && offsets[n] == offsets[0] + n && from[n] == from[0] + n) ++n;
+  return n;
 }
 
 // Windows at offsets[i] of the array, -1 for those outside, from updates at from[i].
@@ -87,13 +100,14 @@ template <Combiner C, typename T>
     return;
   }
   const int rank = static_cast<int>(walk.sizes.size());
-  for (int64_t i = 0; i < windows; ++i) {
+  for (int64_t i = 0, together = 1; i < windows; i += together) {
+    together = offsets[i] < 0 ? 1 : WindowsInARow(walk, offsets + i, from + i, windows - i);
     if (offsets[i] < 0) continue;
     int64_t at[kMostDimensions] = {};
     int64_t offset = offsets[i];
     const T* source = updates + from[i];
     while (true) {
-      CombineRows<C>(walk, source, offset, range, array);
+      CombineRows<C>(walk, walk.row * together, source, offset, range, array);
       int d = rank - 1;
       for (; d >= 0; --d) {
         offset += walk.operand_strides[d];
@@ -138,6 +152,22 @@ void MovePlaces(const Index* starts, const PlaceRun run, int64_t* __restrict off
   }
 }
 
+constexpr int64_t kRun = 16;
+
+// How many of `count` numbers follow each other by one from the first on: a multiple of kRun, 0 where it is fewer.
+int64_t Consecutive(const int32_t* numbers, int64_t count) {
+  int64_t n = 0;
+  for (; n + kRun <= count; n += kRun) {
+    uint32_t apart = 0;
+    for (int64_t k = 0; k < kRun; ++k) {
+      apart |=
+          (static_cast<uint32_t>(numbers[n + k]) - static_cast<uint32_t>(numbers[0])) ^ static_cast<uint32_t>(n + k);
+    }
+    if (apart != 0 || numbers[n + kRun - 1] < numbers[0]) break;  // the largest number is followed by none
+  }
+  return n;
+}
+
 // The usual histogram: windows of one element at `place`, moved by one component, in one pass.
 template <Combiner C, typename T>
 void CombineElements(const int32_t* starts, const PlaceRun run, int64_t place, ElementRange range,
@@ -154,12 +184,28 @@ void CombineElements(const int32_t* starts, const PlaceRun run, int64_t place, E
   const auto offset_of = [&](uint64_t start) { return start * static_cast<uint64_t>(run.step); };
   // One worker has the whole array: whatever fits is in it.
   const bool has_all = range.begin <= place && offset_of(limit) - first < count;
-  for (int64_t i = 0; has_all && i < run.count; ++i) {
-    if (const uint64_t start = Unsigned(starts[i * run.stride]); start <= limit) combine(offset_of(start), i);
-  }
-  for (int64_t i = 0; !has_all && i < run.count; ++i) {
-    const uint64_t start = Unsigned(starts[i * run.stride]), offset = offset_of(start);
-    if (start <= limit && offset - first < count) combine(offset, i);
+  const auto one_by_one = [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; has_all && i < end; ++i) {
+      if (const uint64_t start = Unsigned(starts[i * run.stride]); start <= limit) combine(offset_of(start), i);
+    }
+    for (int64_t i = begin; !has_all && i < end; ++i) {
+      const uint64_t start = Unsigned(starts[i * run.stride]), offset = offset_of(start);
+      if (start <= limit && offset - first < count) combine(offset, i);
+    }
+  };
+  // Frames of a signal that are added up where they overlap: elements beside each other whose places are so as well.
+  const bool beside = run.stride == 1 && run.step == 1 && update_stride == 1;
+  if (!beside) return one_by_one(0, run.count);
+  for (int64_t i = 0, n; i < run.count; i += n) {
+    n = Consecutive(starts + i, run.count - i);
+    if (n == 0) {
+      n = std::min(kRun, run.count - i);
+      one_by_one(i, i + n);
+      continue;
+    }
+    const int64_t begin = std::max({int64_t{starts[i]}, int64_t{0}, range.begin - place});
+    const int64_t end = std::min({starts[i] + n, run.limit + 1, range.end - place});
+    if (begin < end) CombineRow<C>(updates + i + (begin - starts[i]), array + place + begin, end - begin);
   }
 }
 
@@ -304,6 +350,7 @@ class Scatter : public NativeOperation {
       walk_.operand_strides.pop_back();
     }
     if (walk_.sizes.empty()) return;
+    walk_.apart = *std::min_element(walk_.operand_strides.begin(), walk_.operand_strides.end());
     walk_.count = take(&walk_.sizes);
     walk_.update_stride = take(&walk_.update_strides);
     walk_.operand_stride = take(&walk_.operand_strides);

@@ -219,6 +219,31 @@ TEST_P(NativeOperations, ScattersElementsInOrder) {
                      combiners[seed_ % 5], " }"));
 }
 
+// Frames of a signal, and of several at a time: places that follow each other, from before the array's begin to beyond
+// its end.
+TEST_P(NativeOperations, ScattersFramesInOrder) {
+  special_ = seed_ % 2 == 0;
+  const char* combiners[] = {"add", "multiply", "minimum", "maximum", "replace"};
+  const int64_t frames = Between(1, 12), length = Between(1, 90), hop = Between(1, 40), before = Between(0, 30);
+  const int64_t signals = Between(1, 5), size = Between(1, frames * hop + length);
+  const std::string table = absl::StrCat("s32[", frames, ",", length, "]"), count = absl::StrCat(frames * length);
+  const std::string places = absl::StrCat(
+      "f = ", table, " iota(), iota_dimension=0  l = ", table, " iota(), iota_dimension=1  hop = s32[] constant(", hop,
+      ")  hops = ", table, " broadcast(hop), dimensions={}  before = s32[] constant(", before, ")  befores = ", table,
+      " broadcast(before), dimensions={}  at = ", table, " multiply(f, hops)  from = ", table,
+      " subtract(at, befores)  place = ", table, " add(from, l)  i = s32[", count, ",1] reshape(place)  ");
+  Check(absl::StrCat("ENTRY e { x = f32[", size, "] parameter(0)  u = f32[", count, "] parameter(1)  ", places,
+                     "ROOT y = f32[", size,
+                     "] scatter(x, i, u), update_window_dims={}, inserted_window_dims={0}, "
+                     "scatter_dims_to_operand_dims={0}, index_vector_dim=1, to_apply=",
+                     combiners[seed_ % 5], " }"));
+  Check(absl::StrCat("ENTRY e { x = f32[", signals, ",", size, "] parameter(0)  u = f32[", signals, ",", count,
+                     "] parameter(1)  ", places, "ROOT y = f32[", signals, ",", size,
+                     "] scatter(x, i, u), update_window_dims={0}, inserted_window_dims={1}, "
+                     "scatter_dims_to_operand_dims={1}, index_vector_dim=1, to_apply=",
+                     combiners[seed_ % 5], " }"));
+}
+
 // The array that is updated is needed again, and is an argument.
 TEST_P(NativeOperations, ScattersIntoACopyWhereTheArrayLivesOn) {
   Check(R"(ENTRY e { x = f32[8,16] parameter(0)  i = s32[5,1] parameter(1)  u = f32[5,16] parameter(2)
