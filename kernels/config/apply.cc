@@ -358,9 +358,9 @@ class MainSchedule {
         SMELT_RETURN_IF_ERROR(schedule_.ComputeAt(attached.operation->name, stage_, places[i]));
       }
       for (size_t i = 0; i < nest.attached.size(); ++i) {
-        const te::OperationRef& stage = nest.attached[i].operation;
-        SMELT_RETURN_IF_ERROR(nests::ScheduleSmallStage(schedule_, stage, nests::AccessesOf(nest, *stage), target_,
-                                                        stage_, places[i], nest.attached[i].depth));
+        const nests::Attached& attached = nest.attached[i];
+        SMELT_RETURN_IF_ERROR(nests::ScheduleSmallStage(
+            schedule_, attached, nests::AccessesOf(nest, *attached.operation), target_, stage_, places[i]));
       }
     }
     const bool root_along = along_sum_ && nest_.root().IsReduction();

@@ -1,6 +1,8 @@
 #include "kernels/nests/access.h"
 
 #include "absl/container/flat_hash_set.h"
+#include "base/ceil_div.h"
+#include "kernels/te/simplify/simplifier.h"
 
 namespace smelt::kernels::nests {
 
@@ -71,6 +73,21 @@ std::optional<int64_t> Stride(const Access& access, const Expr& variable) {
     row *= access.tensor->shape[d];
   }
   return stride;
+}
+
+std::optional<int64_t> StrideInVectors(const Access& access, const te::IterVar& axis, int64_t lanes) {
+  if (const std::optional<int64_t> stride = Stride(access, axis.var)) return stride;
+  te::Simplifier simplifier;
+  for (const auto* axes : {&access.reader->axes, &access.reader->reduce_axes}) {
+    for (const te::IterVar& other : *axes) simplifier.Bind(other.var, {0, other.extent - 1});
+  }
+  const te::Var vector("vector"), lane("lane");
+  simplifier.Bind(vector, {0, CeilDiv(axis.extent, lanes) - 1});
+  simplifier.Bind(lane, {0, lanes - 1});
+  Access inside = access;
+  for (Expr& index : inside.indices)
+    index = simplifier.Simplify(te::Substitute(index, {{axis.var, vector * lanes + lane}}));
+  return Stride(inside, lane);
 }
 
 std::vector<Access> DirectReads(const te::OperationRef& operation) {

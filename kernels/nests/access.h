@@ -32,6 +32,10 @@ std::optional<int64_t> Coefficient(const te::Expr& expression, const te::Expr& v
 // it depends on the position.
 std::optional<int64_t> Stride(const Access& access, const te::Expr& variable);
 
+// The same from lane to lane of each vector along an axis of the reader, where vectors begin at multiples of their
+// lanes: known also where positions are quotients and remainders by such multiples, as those of a reshaped array are.
+std::optional<int64_t> StrideInVectors(const Access& access, const te::IterVar& axis, int64_t lanes);
+
 // The reads of an operation's bodies as they stand, each distinct one once.
 std::vector<Access> DirectReads(const te::OperationRef& operation);
 

@@ -6,6 +6,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "base/check.h"
 #include "kernels/te/hlo/from_hlo.h"
+#include "kernels/te/hlo/pairs.h"
 #include "kernels/te/hlo/position.h"
 #include "kernels/te/hlo/winograd.h"
 
@@ -444,7 +445,7 @@ class Analysis {
       }
       first = false;
     }
-    structure_.nests[nest].attached.push_back({operation, depth, std::move(match)});
+    structure_.nests[nest].attached.push_back({operation, depth, std::move(match), place.root_axis});
     places_[operation.get()] = std::move(place);
     AddReads(operation);
   }
@@ -595,8 +596,8 @@ bool StacksShortRows(const te::Operation& operation) {
 }
 
 bool IsContraction(const Operation& operation) {
-  return operation.IsReduction() &&
-         (operation.tag == "dot" || operation.tag == "convolution" || operation.tag == te::kWinogradProduct);
+  return operation.IsReduction() && (operation.tag == "dot" || operation.tag == "convolution" ||
+                                     operation.tag == te::kWinogradProduct || operation.tag == te::kPairsTag);
 }
 
 double BodyCost(const Operation& operation) {

@@ -24,6 +24,7 @@ struct Attached {
   te::OperationRef operation;
   int depth = 0;  // root axes outside it; 0: computed at the root's tiles, see `match`
   AxisMatch match;
+  std::vector<int> root_axes;  // of each axis: the root's axis that it equals, -1: none
 };
 
 // The stages of a convolution by minimal filtering (te/hlo/winograd.h). They belong to the nest whose tiles their
@@ -72,7 +73,7 @@ Structure AnalyseStructure(te::Graph graph);
 // Whether an operation puts arrays beside each other in rows of a few elements, as `stack` does along the last
 // dimension: vectors go over many such rows, and each element of a row is computed in a way of its own.
 bool StacksShortRows(const te::Operation& operation);
-// Whether an operation is a dot or convolution, or the products of one.
+// Whether an operation is a dot or convolution, or the products of one, or reduces pairs as a dot does.
 bool IsContraction(const te::Operation& operation);
 // The kept axis along which all reads of a reduction are contiguous or constant, so that vectors run over it; where
 // there is none, one along which they jump a little, as over the channels of a group or the coordinates of a point,

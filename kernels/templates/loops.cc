@@ -171,12 +171,13 @@ absl::Status UnrollSum(Schedule& schedule, const te::Operation& operation) {
 
 int ShortSumAxis(const te::Operation& operation, const std::vector<Access>& accesses, const machine::Machine& target) {
   const int axis = static_cast<int>(operation.axes.size()) - 1;
-  if (axis < 0 || operation.axes[axis].extent < LanesOf(operation, target)) return -1;
+  const int64_t lanes = LanesOf(operation, target);
+  if (axis < 0 || operation.axes[axis].extent < lanes) return -1;
   int64_t terms = 1;
   for (const te::IterVar& reduce : operation.reduce_axes) terms *= reduce.extent;
   if (terms > kShortRowSum) return -1;
   const auto near = [&](const Access& access) {
-    const std::optional<int64_t> stride = Stride(access, operation.axes[axis].var);
+    const std::optional<int64_t> stride = StrideInVectors(access, operation.axes[axis], lanes);
     return stride && *stride >= 0 && *stride <= kShortJump;
   };
   return std::all_of(accesses.begin(), accesses.end(), near) ? axis : -1;
@@ -200,13 +201,23 @@ absl::StatusOr<int64_t> ElementsInside(const Schedule& schedule, const std::stri
   return elements;
 }
 
+// Whether the loops of the reader around an attached stage leave neither a vector nor the whole of this axis of it.
+absl::StatusOr<bool> IsCutShort(const Schedule& schedule, const Attached& attached, int axis, const std::string& reader,
+                                const std::string& loop, int64_t lanes) {
+  const int root_axis = attached.root_axes.empty() ? -1 : attached.root_axes[axis];
+  if (root_axis < 0 || root_axis >= attached.depth) return false;
+  SMELT_ASSIGN_OR_RETURN(const int64_t together, ElementsInside(schedule, reader, loop, root_axis));
+  return together < std::min(lanes, attached.operation->axes[axis].extent);
+}
+
 }  // namespace
 
-absl::Status ScheduleSmallStage(Schedule& schedule, const te::OperationRef& operation,
-                                const std::vector<Access>& accesses, const machine::Machine& target,
-                                const std::string& reader, const std::string& loop, int depth) {
+absl::Status ScheduleSmallStage(Schedule& schedule, const Attached& attached, const std::vector<Access>& accesses,
+                                const machine::Machine& target, const std::string& reader, const std::string& loop) {
+  const te::OperationRef& operation = attached.operation;
   const std::string& stage = operation->name;
   const int64_t lanes = LanesOf(*operation, target);
+  const auto cut_short = [&](int axis) { return IsCutShort(schedule, attached, axis, reader, loop, lanes); };
   if (operation->axes.empty() && !operation->IsReduction()) return absl::OkStatus();
   int axis = static_cast<int>(operation->axes.size()) - 1;
   bool short_sum = false;
@@ -216,9 +227,16 @@ absl::Status ScheduleSmallStage(Schedule& schedule, const te::OperationRef& oper
     if (short_sum) axis = ShortSumAxis(*operation, accesses, target);
     if (axis < 0) return VectorizeReduction(schedule, *operation, accesses, target);
     // Where one result is computed at a time, there are no vectors of results.
-    if (!short_sum && axis < depth && operation->axes[axis].extent >= lanes) {
-      SMELT_ASSIGN_OR_RETURN(const int64_t together, ElementsInside(schedule, reader, loop, axis));
-      if (together < lanes) return VectorizeReduction(schedule, *operation, accesses, target);
+    SMELT_ASSIGN_OR_RETURN(const bool alone, cut_short(axis));
+    if (!short_sum && alone && operation->axes[axis].extent >= lanes)
+      return VectorizeReduction(schedule, *operation, accesses, target);
+  } else {
+    // The reader may see it transposed: vectors go along what it has whole here.
+    for (int i = axis; i >= 0; --i) {
+      SMELT_ASSIGN_OR_RETURN(const bool cut, cut_short(i));
+      if (cut || operation->axes[i].extent == 1) continue;
+      axis = i;
+      break;
     }
   }
   while (axis > 0 && operation->axes[axis].extent == 1) --axis;

@@ -4,6 +4,7 @@
 
 #include "base/status_macros.h"
 #include "kernels/schedule/state.h"
+#include "kernels/te/hlo/pairs.h"
 #include "kernels/templates/parallel_pieces.h"
 
 namespace smelt::kernels::nests {
@@ -161,8 +162,9 @@ Panel PanelOf(const Structure& structure, const Nest& nest, const te::Operation&
   const Access* access = LargestVectorAccess(nest, sum, registers.vector_axis);
   if (access == nullptr) return none;
   for (const Access& other : nest.accesses) {
-    // Read twice in different ways: one copy would not serve both.
-    if (&other != access && other.reader.get() == &sum && other.tensor == access->tensor) return none;
+    // Read twice in different ways: one copy would not serve both, though distances within an array do read both of it.
+    if (sum.tag != te::kPairsTag && &other != access && other.reader.get() == &sum && other.tensor == access->tensor)
+      return none;
   }
   if (SumsForTaps(nest)) return none;
   const double reuse = Reuse(sum, *access);

@@ -55,7 +55,7 @@ absl::Status ComputeRowsAt(schedule::Schedule& schedule, const NestInput& input,
   input.placed->insert(rows.get());
   const auto nest = std::find_if(input.structure.nests.begin(), input.structure.nests.end(),
                                  [&](const Nest& other) { return other.root == rows; });
-  return ScheduleSmallStage(schedule, rows, AccessesOf(*nest, *rows), input.target, consumer, loop, /*depth=*/0);
+  return ScheduleSmallStage(schedule, {.operation = rows}, AccessesOf(*nest, *rows), input.target, consumer, loop);
 }
 
 }  // namespace smelt::kernels::nests

@@ -51,8 +51,8 @@ absl::Status ScheduleRows(schedule::Schedule& schedule, const NestInput& input) 
     SMELT_RETURN_IF_ERROR(schedule.ComputeAt(attached.operation->name, stage, outer[attached.depth - 1]));
   }
   for (const Attached& attached : nest.attached) {
-    SMELT_RETURN_IF_ERROR(ScheduleSmallStage(schedule, attached.operation, AccessesOf(nest, *attached.operation),
-                                             input.target, stage, outer[attached.depth - 1], attached.depth));
+    SMELT_RETURN_IF_ERROR(ScheduleSmallStage(schedule, attached, AccessesOf(nest, *attached.operation), input.target,
+                                             stage, outer[attached.depth - 1]));
   }
   if (root.IsReduction()) {
     SMELT_RETURN_IF_ERROR(VectorizeReduction(schedule, root, AccessesOf(nest, root), input.target));

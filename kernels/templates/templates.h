@@ -82,10 +82,10 @@ int ShortSumAxis(const te::Operation& operation, const std::vector<Access>& acce
 // All of a sum in a row.
 absl::Status UnrollSum(schedule::Schedule& schedule, const te::Operation& operation);
 // Vectorises one attached stage over its axes as its accesses suggest, for stages that are small: those that are
-// computed inside this loop of their reader, whose first `depth` axes theirs follow.
-absl::Status ScheduleSmallStage(schedule::Schedule& schedule, const te::OperationRef& operation,
+// computed inside this loop of their reader.
+absl::Status ScheduleSmallStage(schedule::Schedule& schedule, const Attached& attached,
                                 const std::vector<Access>& accesses, const machine::Machine& target,
-                                const std::string& reader, const std::string& loop, int depth);
+                                const std::string& reader, const std::string& loop);
 // The accesses of a nest that one operation makes.
 std::vector<Access> AccessesOf(const Nest& nest, const te::Operation& operation);
 // That of the largest tensor, the first of equal ones; null where there is none.

@@ -3,6 +3,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "kernels/te/hlo/arg_most.h"
+#include "kernels/te/hlo/pairs.h"
 #include "kernels/te/hlo/rules.h"
 
 namespace smelt::kernels::te {
@@ -143,7 +144,7 @@ absl::StatusOr<std::vector<Value>> ReduceRule(const RuleInput& input) {
         }
         return ReduceMany(reducer.combiner, sources, axes, reducer.init);
       },
-      "reduce");
+      std::string(ReducesPairs(input.instruction) ? kPairsTag : "reduce"));
   return FinishReduction(input, reducer, reduction);
 }
 

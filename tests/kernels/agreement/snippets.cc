@@ -250,6 +250,25 @@ std::vector<Snippet> OtherSnippets() {
         a = f32[37,37,3] broadcast(p), dimensions={0,2}  b = f32[37,37,3] broadcast(p), dimensions={1,2}
         d = f32[37,37,3] subtract(a, b)  s = f32[37,37,3] multiply(d, d)  z = f32[] constant(0)
         ROOT r = f32[37,37] reduce(s, z), dimensions={2}, to_apply=add)"},
+      {"PairsOfRows", R"(x = f32[37,20] parameter(0)  y = f32[50,20] parameter(1)
+        a = f32[37,50,20] broadcast(x), dimensions={0,2}  b = f32[37,50,20] broadcast(y), dimensions={1,2}
+        d = f32[37,50,20] subtract(a, b)  s = f32[37,50,20] multiply(d, d)  z = f32[] constant(0)
+        t = f32[37,50] reduce(s, z), dimensions={2}, to_apply=add  ROOT r = f32[37,50] sqrt(t))"},
+      {"PairsWithinAnArray", R"(x = f32[3,40,12] parameter(0)  w = f32[12] parameter(1)
+        a = f32[3,40,40,12] broadcast(x), dimensions={0,1,3}  b = f32[3,40,40,12] broadcast(x), dimensions={0,2,3}
+        c = f32[3,40,40,12] broadcast(w), dimensions={3}  d = f32[3,40,40,12] subtract(a, b)
+        e = f32[3,40,40,12] abs(d)  f = f32[3,40,40,12] multiply(e, c)  z = f32[] constant(-inf)
+        ROOT r = f32[3,40,40] reduce(f, z), dimensions={3}, to_apply=max)"},
+      {"NearestOfPairs", R"(x = f32[37,20] parameter(0)  y = f32[50,20] parameter(1)
+        a = f32[37,50,20] broadcast(x), dimensions={0,2}  b = f32[37,50,20] broadcast(y), dimensions={1,2}
+        d = f32[37,50,20] subtract(a, b)  s = f32[37,50,20] multiply(d, d)  z = f32[] constant(0)
+        t = f32[37,50] reduce(s, z), dimensions={2}, to_apply=add  i = f32[] constant(inf)
+        ROOT r = f32[37] reduce(t, i), dimensions={1}, to_apply=min)"},
+      {"PairsOfScaledColumns", R"(x = f32[30,18] parameter(0)  y = f32[30,33] parameter(1)
+        e = f32[30,33] exponential(y)  a = f32[30,18,33] broadcast(x), dimensions={0,1}
+        b = f32[30,18,33] broadcast(e), dimensions={0,2}  m = f32[30,18,33] minimum(a, b)  z = f32[] constant(0)
+        t = f32[18,33] reduce(m, z), dimensions={0}, to_apply=add  n = f32[18,33] negate(t)
+        ROOT r = (f32[18,33], f32[18,33]) tuple(t, n))"},
       {"ShortSumWithinRows", R"(x = f32[6,50,3] parameter(0)  z = f32[] constant(0)
         n = f32[6,50] reduce(x, z), dimensions={2}, to_apply=add  e = f32[6,50] exponential(n)
         t = f32[6] reduce(e, z), dimensions={1}, to_apply=add  b = f32[6,50] broadcast(t), dimensions={0}
@@ -259,6 +278,10 @@ std::vector<Snippet> OtherSnippets() {
       {"ShortSumOfEachRow", R"(x = f32[300,3] parameter(0)  s = f32[300,3] multiply(x, x)  z = f32[] constant(0)
         t = f32[300] reduce(s, z), dimensions={1}, to_apply=add  n = f32[300] sqrt(t)
         b = f32[300,3] broadcast(n), dimensions={0}  ROOT r = f32[300,3] divide(x, b))"},
+      {"ShortSumOfOverlaps", R"(x = f32[2,5,64] parameter(0)  z = f32[] constant(0)  a = f32[2,5,4,16] reshape(x)
+        b = f32[2,4,5,16] transpose(a), dimensions={0,2,1,3}  c = f32[2,4,10,16] pad(b, z), padding=0_0x0_0x0_5x0_0
+        d = f32[2,640] reshape(c)  e = f32[2,576] slice(d), slice={[0:2], [0:576]}  f = f32[2,4,144] reshape(e)
+        ROOT r = f32[2,144] reduce(f, z), dimensions={1}, to_apply=add)"},
       {"SlicesOfOneElement", R"(x = f32[75,3,3] parameter(0)  a = f32[75,1,1] slice(x), slice={[0:75], [0:1], [1:2]}
         b = f32[75,1,1] slice(x), slice={[0:75], [2:3], [0:1]}  ROOT r = f32[75,1,1] multiply(a, b))"},
       {"ShortRowsScaled", R"(x = f32[75,3] parameter(0)  s = f32[75] parameter(1)  e = f32[75] exponential(s)
@@ -538,6 +561,9 @@ std::vector<Snippet> OtherSnippets() {
       // Complex numbers.
       {"ComplexArithmetic", R"(x = c64[5,33] parameter(0)  y = c64[5,33] parameter(1)  m = c64[5,33] multiply(x, y)
         a = c64[5,33] add(m, x)  s = c64[5,33] subtract(a, y)  ROOT r = c64[5,33] negate(s))"},
+      {"ComplexTransposed", R"(x = c64[6,20,33] parameter(0)  y = c64[6,33,20] transpose(x), dimensions={0,2,1}
+        a = f32[6,33,20] abs(y)  s = f32[6,33,20] sqrt(a)  c = c64[6,33,20] complex(s, a)
+        d = c64[6,33,20] multiply(y, c)  ROOT r = c64[6,20,33] transpose(d), dimensions={0,2,1})"},
       {"ComplexConjugateProduct", R"(x = c64[8,51] parameter(0)  re = f32[8,51] real(x)  im = f32[8,51] imag(x)
         n = f32[8,51] negate(im)  c = c64[8,51] complex(re, n)  ROOT r = c64[8,51] multiply(x, c))"},
       {"ComplexOfF64", R"(x = c128[7,9] parameter(0)  k = c128[] constant((0.5, -2))

@@ -143,7 +143,8 @@ TEST(RowReduction, AShortSumFillsItsVectorsWithResults) {
     return ScheduleForTile(*module->entry(), tile, target)->ToString();
   };
   using ::testing::HasSubstr, ::testing::Not, ::testing::AllOf;
-  for (const char* snippet : {"ShortSum", "ShortSumOfTwoAxes", "ShortSumOfDistances", "SumOfPairs"})
+  for (const char* snippet :
+       {"ShortSum", "ShortSumOfTwoAxes", "ShortSumOfDistances", "SumOfPairs", "ShortSumOfOverlaps"})
     EXPECT_THAT(schedule_of(snippet), AllOf(HasSubstr("vectorize"), HasSubstr("unroll"), Not(HasSubstr("rfactor"))));
   // Lanes that lie seven elements apart would be loaded one by one: vectors of partial sums.
   EXPECT_THAT(schedule_of("ShortSumWide"), HasSubstr("rfactor"));
@@ -175,6 +176,21 @@ TEST(Structure, FewResultsInsideTheVectorsAreComputedTogether) {
   }
 }
 
+// Distances between the rows of two arrays are scheduled as their product is: the one array packed for vectors, several
+// rows of the other in registers. Results that are reduced further would all be in memory at a time.
+TEST(Structure, PairsOfRowsAreScheduledAsAProduct) {
+  const machine::Machine target;
+  for (const char* snippet : {"PairsOfRows", "PairsWithinAnArray"}) {
+    const std::unique_ptr<hlo::Module> module = ParseSnippet(Find(snippet));
+    const Tile tile = EnumerateTiles(*module->entry(), target, 1)->front();
+    const std::string schedule = ScheduleForTile(*module->entry(), tile, target)->ToString();
+    EXPECT_THAT(schedule, ::testing::HasSubstr("transform_layout")) << snippet;
+    EXPECT_THAT(schedule, ::testing::Not(::testing::HasSubstr("rfactor"))) << snippet;
+  }
+  EXPECT_TRUE(IsContraction(*StructureOf("PairsOfScaledColumns").main_nest().main));
+  EXPECT_FALSE(IsContraction(*StructureOf("NearestOfPairs").main_nest().main));
+}
+
 // Each value is read twice by the next one: 2^60 ways lead from the sum to x.
 TEST(Structure, ALookThroughWhatASumReadsPassesEachValueOnce) {
   std::string text =
@@ -197,6 +213,15 @@ TEST(Rows, StagesOfAScanBackwardsAreInVectors) {
   const Tile tile = EnumerateTiles(*module->entry(), target, 1)->front();
   const std::string schedule = ScheduleForTile(*module->entry(), tile, target)->ToString();
   EXPECT_THAT(schedule, ::testing::HasSubstr("vectorize reduce_window_1_within i3"));
+}
+
+// What is kept of a row is transposed: of its last axis one element lies inside.
+TEST(Rows, StagesOfATransposedRowAreInVectors) {
+  const machine::Machine target;
+  const std::unique_ptr<hlo::Module> module = ParseSnippet(Find("ComplexTransposed"));
+  const Tile tile = EnumerateTiles(*module->entry(), target, 1)->front();
+  const std::string schedule = ScheduleForTile(*module->entry(), tile, target)->ToString();
+  EXPECT_THAT(schedule, ::testing::HasSubstr("vectorize sqrt_2 i1.inner"));
 }
 
 TEST(Rows, FewRowsFindTheMatrixNear) {
