@@ -59,3 +59,39 @@ def burgers_by_spectra(u):
         first = change(u)
         return u + 5e-5 * (first + change(u + 1e-4 * first)), None
     return lax.scan(step, u, None, length=20)[0]
+
+
+@program((128, 128), (128, 128))
+def reaction_diffusion(u, v):
+    def laplacian(x):
+        return sum(jnp.roll(x, s, a) for s in (1, -1) for a in (0, 1)) - 4 * x
+    def step(state, _):
+        u, v = state
+        reaction = u * v * v
+        return (u + 0.16 * laplacian(u) - reaction + 0.035 * (1 - u), v + 0.08 * laplacian(v) + reaction - 0.1 * v), None
+    return lax.scan(step, (u, v), None, length=16)[0]
+
+
+@program((64, 64, 64))
+def diffusion_in_space(x):
+    inner = x[1:-1, 1:-1, 1:-1]
+    around = x[2:, 1:-1, 1:-1] + x[:-2, 1:-1, 1:-1] + x[1:-1, 2:, 1:-1] + x[1:-1, :-2, 1:-1] + x[1:-1, 1:-1, 2:] + x[1:-1, 1:-1, :-2]
+    return x.at[1:-1, 1:-1, 1:-1].set(inner + 0.1 * (around - 6 * inner))
+
+
+@program((256, 256))
+def poisson_by_spectra(source):
+    k = jnp.fft.fftfreq(256) * 2 * jnp.pi
+    square = k[:, None] ** 2 + k[None] ** 2
+    return jnp.real(jnp.fft.ifft2(jnp.fft.fft2(source) / jnp.where(square == 0, 1, -square)))
+
+
+@program((512, 3))
+def advected_by_slopes(q):
+    def minmod(a, b):
+        return jnp.where(a * b > 0, jnp.where(jnp.abs(a) < jnp.abs(b), a, b), 0)
+    def step(q, _):
+        slope = minmod(q - jnp.roll(q, 1, 0), jnp.roll(q, -1, 0) - q)
+        flux = q + 0.25 * slope
+        return q - 0.5 * (flux - jnp.roll(flux, 1, 0)), None
+    return lax.scan(step, q, None, length=32)[0]

@@ -86,3 +86,35 @@ def gram_schmidt(a):
 @program((32, 48), (32, 48))
 def kronecker(a, b):
     return jnp.kron(a, b)
+
+
+@program((32, 24, 24), (32, 24))
+def batched_cholesky_solve(a, b):
+    spd = a @ a.transpose(0, 2, 1) + 24 * jnp.eye(24)
+    factor = jnp.linalg.cholesky(spd)
+    return jax.vmap(lambda l, v: jax.scipy.linalg.cho_solve((l, True), v))(factor, b)
+
+
+@program((200, 200), (200,))
+def conjugate_gradients(a, b):
+    spd = a @ a.T + 200 * jnp.eye(200)
+    return jax.scipy.sparse.linalg.cg(lambda x: spd @ x, b, maxiter=20)[0]
+
+
+@program((64, 64, 64))
+def symmetrised_cube(x):
+    return (x + x.transpose(1, 0, 2) + x.transpose(2, 1, 0) + x.transpose(0, 2, 1)) / 4
+
+
+@program((8, 6, 8, 10), (10, 8, 12, 4))
+def tensor_network(a, b):
+    return jnp.einsum("abcd,dcef,abgd->fge", a, b, jnp.tanh(a))
+
+
+@program((512, 512))
+def power_iteration(a):
+    def step(v, _):
+        v = a @ v
+        return v / jnp.linalg.norm(v), None
+    v, _ = lax.scan(step, jnp.ones(512), None, length=20)
+    return v @ (a @ v)

@@ -96,3 +96,37 @@ def short_convolution_gradient(x, taps, gate):
         short = lax.conv_general_dilated(x, taps, (1,), [(3, 0)], dimension_numbers=("NWC", "WIO", "NWC"), feature_group_count=256)
         return (jax.nn.silu(short) * (x @ gate)).mean()
     return jax.grad(loss, (0, 1))(taps, gate)
+
+
+@program((16, 256, 4), (64, 4, 3), (64,))
+def point_features(x, w, b):
+    near = jnp.argsort(jnp.sum((x[:, :, None] - x[:, None]) ** 2, -1), -1)[:, :, :8]
+    grouped = jax.vmap(lambda p, at: p[at])(x, near) - x[:, :, None]
+    return jnp.einsum("bnkc,oct->bnkot", grouped, w).max(2) + b[:, None]
+
+
+@program((64, 32, 8), (32, 10, 8, 16))
+def capsules_by_agreement(u, w):
+    votes = jnp.einsum("bic,iocd->biod", u, w)
+    logits = jnp.zeros((64, 32, 10))
+    for _ in range(3):
+        s = jnp.einsum("bio,biod->bod", jax.nn.softmax(logits, -1), votes)
+        square = jnp.sum(s * s, -1, keepdims=True)
+        v = s * jnp.sqrt(square) / (1 + square)
+        logits = logits + jnp.einsum("biod,bod->bio", votes, v)
+    return v
+
+
+@program((32, 64, 64), (64, 64), (64, 64))
+def group_norm_silu(x, scale, shift):
+    groups = x.reshape(32, 8, 8, 64)
+    mean, variance = groups.mean((2, 3), keepdims=True), groups.var((2, 3), keepdims=True)
+    return jax.nn.silu(((groups - mean) * lax.rsqrt(variance + 1e-5)).reshape(32, 64, 64) * scale + shift)
+
+
+@program((256, 512), (512, 1024), (1024, 512), (256, 512))
+def mixed_losses_gradient(x, a, b, target):
+    def loss(a, b):
+        y = jax.nn.gelu(x @ a) @ b
+        return jnp.mean((y - target) ** 2) + 1e-3 * jnp.mean(jnp.abs(b)) - 0.1 * jnp.mean(jax.nn.log_softmax(y)[:, 0])
+    return jax.grad(loss, (0, 1))(a, b)

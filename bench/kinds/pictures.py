@@ -181,3 +181,49 @@ def rays_and_spheres(direction, radius, centre):
         return t + distance(direction * t[..., None])
     t = lax.fori_loop(0, 24, step, jnp.zeros((128, 128)))
     return jnp.where(t < 20, t, 0)
+
+
+@program((4, 64, 64, 3))
+def resized(x):
+    return jax.image.resize(x, (4, 100, 100, 3), "bicubic")
+
+
+@program((2, 128, 128, 3))
+def structure_similarity_gradient(x):
+    def blur(x):
+        return lax.reduce_window(x, 0.0, lax.add, (1, 7, 7, 1), (1, 1, 1, 1), "VALID") / 49
+    def similarity(x):
+        y = jnp.flip(x, 2)
+        mx, my = blur(x), blur(y)
+        vx, vy, both = blur(x * x) - mx * mx, blur(y * y) - my * my, blur(x * y) - mx * my
+        return jnp.mean((2 * mx * my + 1e-4) * (2 * both + 9e-4) / ((mx * mx + my * my + 1e-4) * (vx + vy + 9e-4)))
+    return jax.grad(similarity)(x)
+
+
+@program((96, 96), (96, 96, 2))
+def warp_gradient(picture, flow):
+    def loss(flow):
+        rows, columns = jnp.meshgrid(jnp.arange(96.0), jnp.arange(96.0), indexing="ij")
+        at = [rows + flow[..., 0], columns + flow[..., 1]]
+        return jnp.sum(jax.scipy.ndimage.map_coordinates(picture, at, order=1) ** 2)
+    return jax.grad(loss)(flow)
+
+
+@program((128, 128))
+def opened_and_closed(x):
+    def spread(x, by, start):
+        return lax.reduce_window(x, start, by, (5, 5), (1, 1), "SAME")
+    eroded = spread(x, lax.min, jnp.inf)
+    opened = spread(eroded, lax.max, -jnp.inf)
+    return spread(spread(opened, lax.max, -jnp.inf), lax.min, jnp.inf)
+
+
+@program((8, 32, 32, 16))
+def pixel_shuffle(x):
+    return x.reshape(8, 32, 32, 2, 2, 4).transpose(0, 1, 3, 2, 4, 5).reshape(8, 64, 64, 4)
+
+
+@program((16, 56, 56, 12))
+def folded_patches(x):
+    patches = lax.conv_general_dilated_patches(x, (4, 4), (2, 2), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC"))
+    return jnp.tanh(patches).sum(-1)

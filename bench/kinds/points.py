@@ -69,3 +69,40 @@ def radiance_field(origin, direction, first, second, third):
     opacity = 1 - jnp.exp(-jax.nn.softplus(y[..., 3]) * 0.06)
     passed = jnp.cumprod(jnp.concatenate([jnp.ones_like(opacity[:, :1]), 1 - opacity[:, :-1]], 1), 1)
     return ((passed * opacity)[..., None] * jax.nn.sigmoid(y[..., :3])).sum(1)
+
+
+@program((512, 3), (512, 3))
+def lennard_jones(x, v):
+    def energy(x):
+        apart = x[:, None] - x[None]
+        square = jnp.sum(apart ** 2, -1) + jnp.eye(512) + 0.1
+        return jnp.sum(jnp.triu(4 * (square ** -6 - square ** -3), 1))
+    force = -jax.grad(energy)(x)
+    return x + 0.001 * v, v + 0.001 * force
+
+
+@program((1024, 3))
+def farthest_points(x):
+    def step(state, _):
+        nearest, last = state
+        nearest = jnp.minimum(nearest, jnp.sum((x - x[last]) ** 2, -1))
+        return (nearest, jnp.argmax(nearest)), last
+    return lax.scan(step, (jnp.full(1024, jnp.inf), 0), None, length=64)[1]
+
+
+@program((64, 64, 3), (3,))
+def marched_spheres(direction, centre):
+    def step(t, _):
+        at = direction * t[..., None]
+        ball = jnp.linalg.norm(at - centre, axis=-1) - 0.5
+        plane = at[..., 1] + 1.0
+        return t + jnp.minimum(ball, plane), None
+    return lax.scan(step, jnp.zeros((64, 64)), None, length=32)[0]
+
+
+@program((256, 3), (300, 3))
+def chamfer_gradient(a, b):
+    def loss(a):
+        square = jnp.sum((a[:, None] - b[None]) ** 2, -1)
+        return square.min(0).mean() + square.min(1).mean()
+    return jax.grad(loss)(a)

@@ -163,3 +163,46 @@ def implied_volatility(price, strike):
         value = jax.scipy.stats.norm.cdf(d) * spot - jax.scipy.stats.norm.cdf(d - sigma) * strike
         return jnp.clip(sigma - (value - wanted) / (jax.scipy.stats.norm.pdf(d) * spot + 1e-4), 0.01, 3)
     return lax.fori_loop(0, 8, step, jnp.full(20000, 0.3))
+
+
+@program((16, 128, 12), (16, 128))
+def advantages(value, reward):
+    def step(carry, at):
+        now, delta = at
+        carry = delta[:, None] + 0.95 * carry
+        return carry, carry + now
+    delta = reward + 0.99 * jnp.pad(value[:, 1:, 0], ((0, 0), (0, 1))) - value[:, :, 0]
+    return lax.scan(step, jnp.zeros((16, 12)), (value.transpose(1, 0, 2), delta.T), reverse=True)[1]
+
+
+@program((8, 64, 256), (64, 64, 2), (64, 64, 2))
+def dilated_causal(x, w, gate):
+    for dilation in (1, 2, 4, 8):
+        padded = jnp.pad(x, ((0, 0), (0, 0), (dilation, 0)))
+        def causal(w):
+            return lax.conv_general_dilated(padded, w, (1,), "VALID", rhs_dilation=(dilation,), dimension_numbers=("NCH", "OIH", "NCH"))
+        x = x + jnp.tanh(causal(w)) * jax.nn.sigmoid(causal(gate))
+    return x
+
+
+@program((32, 50, 64), (64, 192), (64, 192))
+def gated_units(x, w, u):
+    def step(h, x):
+        a, b = x @ w, h @ u
+        z, r = jax.nn.sigmoid(a[:, :64] + b[:, :64]), jax.nn.sigmoid(a[:, 64:128] + b[:, 64:128])
+        h = z * h + (1 - z) * jnp.tanh(a[:, 128:] + r * b[:, 128:])
+        return h, h
+    return lax.scan(step, jnp.zeros((32, 64)), x.transpose(1, 0, 2))[1]
+
+
+@program((64, 200, 3))
+def runge_kutta_pendulums(state):
+    def slope(s):
+        return jnp.stack([s[..., 1], -jnp.sin(s[..., 0]) - 0.1 * s[..., 1], jnp.cos(s[..., 2])], -1)
+    def step(s, _):
+        a = slope(s)
+        b = slope(s + 0.005 * a)
+        c = slope(s + 0.005 * b)
+        d = slope(s + 0.01 * c)
+        return s + 0.01 / 6 * (a + 2 * b + 2 * c + d), None
+    return lax.scan(step, state, None, length=20)[0]

@@ -37,3 +37,55 @@ def autocorrelation(x):
 @program((32, 1024))
 def cosine_transform(x):
     return jax.scipy.fft.dct(x, norm="ortho")
+
+
+@program((8, 16000))
+def spectrogram_gradient(signal):
+    def loudness(x):
+        return jnp.sum(jnp.abs(jax.scipy.signal.stft(x, nperseg=256, noverlap=192)[2]) ** 2)
+    return jax.grad(loudness)(signal)
+
+
+@program((8, 16000))
+def there_and_back(signal):
+    spectra = jax.scipy.signal.stft(signal, nperseg=256, noverlap=192)[2]
+    return jax.scipy.signal.istft(spectra * 0.5, nperseg=256, noverlap=192)[1]
+
+
+@program((4, 16384))
+def power_spectrum(signal):
+    return jax.scipy.signal.welch(signal, nperseg=512)[1]
+
+
+@program((16, 4096))
+def phase_vocoder(signal):
+    frames = signal.reshape(16, 32, 128)
+    spectra = jnp.fft.rfft(frames * jnp.hanning(128))
+    phase = jnp.unwrap(jnp.angle(spectra), axis=1)
+    return jnp.fft.irfft(jnp.abs(spectra) * jnp.exp(1j * phase * 1.5))
+
+
+@program((64, 1000))
+def resampled(signal):
+    at = jnp.linspace(0.0, 999.0, 1500)
+    return jax.vmap(lambda s: jnp.interp(at, jnp.arange(1000.0), s))(signal)
+
+
+@program((8, 4096))
+def analytic_envelope(signal):
+    spectrum = jnp.fft.fft(signal)
+    step = jnp.where(jnp.arange(4096) < 2048, 2.0, 0.0).at[0].set(1.0)
+    return jnp.abs(jnp.fft.ifft(spectrum * step))
+
+
+@program((32, 2048))
+def overlapping_frames(signal):
+    at = jnp.arange(0, 2048 - 256 + 1, 64)[:, None] + jnp.arange(256)[None]
+    frames = signal[:, at] * jnp.hanning(256)
+    return jnp.zeros_like(signal).at[:, at].add(frames)
+
+
+@program((16, 1024), (16, 1024))
+def delay_by_correlation(a, b):
+    product = jnp.fft.rfft(a, 2048) * jnp.conj(jnp.fft.rfft(b, 2048))
+    return jnp.argmax(jnp.fft.irfft(product / (jnp.abs(product) + 1e-6)), -1)

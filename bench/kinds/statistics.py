@@ -65,3 +65,39 @@ def gamma_samples(key):
 def bootstrap(key, x):
     chosen = jax.random.randint(key, (50, 2000), 0, 20000)
     return x[chosen].mean(1), jax.random.permutation(key, x)
+
+
+@program((256, 64), (64,), (256,))
+def logistic_newton(x, w, y):
+    def step(w, _):
+        p = jax.nn.sigmoid(x @ w)
+        hessian = (x.T * (p * (1 - p))) @ x + 1e-2 * jnp.eye(64)
+        return w - jnp.linalg.solve(hessian, x.T @ (p - y)), None
+    return lax.scan(step, w, None, length=4)[0]
+
+
+@program((64, 10000))
+def quantiles(x):
+    return jnp.quantile(x, jnp.array([0.05, 0.25, 0.5, 0.75, 0.95]), axis=-1)
+
+
+@program((5000, 3), (5000,))
+def moments_by_group(x, key):
+    group = (jnp.abs(key) * 40).astype(jnp.int32) % 50
+    count = jax.ops.segment_sum(jnp.ones(5000), group, 50)
+    mean = jax.ops.segment_sum(x, group, 50) / jnp.maximum(count, 1)[:, None]
+    apart = (x - mean[group]) ** 2
+    return mean, jnp.sqrt(jax.ops.segment_sum(apart, group, 50) / jnp.maximum(count, 1)[:, None])
+
+
+@program((512, 20), (512, 20))
+def energy_distance(x, y):
+    def mean_distance(a, b):
+        return jnp.mean(jnp.sqrt(jnp.sum((a[:, None] - b[None]) ** 2, -1) + 1e-12))
+    return 2 * mean_distance(x, y) - mean_distance(x, x) - mean_distance(y, y)
+
+
+@program((2000,), (2000,))
+def rank_correlation(x, y):
+    rank_x, rank_y = jnp.argsort(jnp.argsort(x)), jnp.argsort(jnp.argsort(y))
+    return jnp.corrcoef(rank_x, rank_y)
