@@ -153,17 +153,20 @@ void MovePlaces(const Index* starts, const PlaceRun run, int64_t* __restrict off
 }
 
 constexpr int64_t kRun = 16;
+constexpr int64_t kMostAtOnce = 512;  // places that are taken one by one before it is looked again for a run
 
 // How many of `count` numbers follow each other by one from the first on: a multiple of kRun, 0 where it is fewer.
 int64_t Consecutive(const int32_t* numbers, int64_t count) {
   int64_t n = 0;
   for (; n + kRun <= count; n += kRun) {
+    // The last one alone shows nearly always that they do not.
+    if (int64_t{numbers[n + kRun - 1]} - numbers[0] != n + kRun - 1) break;
     uint32_t apart = 0;
     for (int64_t k = 0; k < kRun; ++k) {
       apart |=
           (static_cast<uint32_t>(numbers[n + k]) - static_cast<uint32_t>(numbers[0])) ^ static_cast<uint32_t>(n + k);
     }
-    if (apart != 0 || numbers[n + kRun - 1] < numbers[0]) break;  // the largest number is followed by none
+    if (apart != 0) break;
   }
   return n;
 }
@@ -177,14 +180,14 @@ void CombineElements(const int32_t* starts, const PlaceRun run, int64_t place, E
   // Places of a part of the array, so that one comparison says whether they are in it; wild ones wrap around.
   const uint64_t first = static_cast<uint64_t>(range.begin - place),
                  count = static_cast<uint64_t>(range.end - range.begin);
-  const auto combine = [&](uint64_t offset, int64_t i) {
+  const auto combine = [=](uint64_t offset, int64_t i) {
     T& element = array[place + static_cast<int64_t>(offset)];
     element = Combined<C>(element, updates[i * update_stride]);
   };
-  const auto offset_of = [&](uint64_t start) { return start * static_cast<uint64_t>(run.step); };
+  const auto offset_of = [=](uint64_t start) { return start * static_cast<uint64_t>(run.step); };
   // One worker has the whole array: whatever fits is in it.
   const bool has_all = range.begin <= place && offset_of(limit) - first < count;
-  const auto one_by_one = [&](int64_t begin, int64_t end) {
+  const auto one_by_one = [=](int64_t begin, int64_t end) {
     for (int64_t i = begin; has_all && i < end; ++i) {
       if (const uint64_t start = Unsigned(starts[i * run.stride]); start <= limit) combine(offset_of(start), i);
     }
@@ -196,16 +199,18 @@ void CombineElements(const int32_t* starts, const PlaceRun run, int64_t place, E
   // Frames of a signal that are added up where they overlap: elements beside each other whose places are so as well.
   const bool beside = run.stride == 1 && run.step == 1 && update_stride == 1;
   if (!beside) return one_by_one(0, run.count);
-  for (int64_t i = 0, n; i < run.count; i += n) {
-    n = Consecutive(starts + i, run.count - i);
-    if (n == 0) {
-      n = std::min(kRun, run.count - i);
-      one_by_one(i, i + n);
-      continue;
+  for (int64_t i = 0; i < run.count;) {
+    int64_t next = i, n = 0;  // a run of n begins there
+    for (int64_t step = kRun; next < run.count; next += step, step = std::min(2 * step, kMostAtOnce)) {
+      if ((n = Consecutive(starts + next, run.count - next)) > 0) break;
     }
-    const int64_t begin = std::max({int64_t{starts[i]}, int64_t{0}, range.begin - place});
-    const int64_t end = std::min({starts[i] + n, run.limit + 1, range.end - place});
-    if (begin < end) CombineRow<C>(updates + i + (begin - starts[i]), array + place + begin, end - begin);
+    next = std::min(next, run.count);
+    one_by_one(i, next);
+    const int64_t from = n > 0 ? starts[next] : 0;
+    const int64_t begin = std::max({from, int64_t{0}, range.begin - place});
+    const int64_t end = std::min({from + n, run.limit + 1, range.end - place});
+    if (begin < end) CombineRow<C>(updates + next + (begin - from), array + place + begin, end - begin);
+    i = next + n;
   }
 }
 
