@@ -77,7 +77,7 @@ TEST(CompareRounds, ATrueGainIsFoundWherePlacementsDifferByLess) {
   EXPECT_GE(ShareOfBetter(0.06, 0.50, 2, 2000), 0.90);
 }
 
-// By themselves two children that differ by a tenth would say "between 0.04 and 130 times as fast".
+// Two children that differ by a tenth would say by themselves "between 0.04 and 130 times as fast".
 TEST(CompareRounds, TwoChildrenTellALargeGainThoughTheyDiffer) {
   const Rounds usual = {{1, 1, 1}, {1, 1, 1}};
   const Comparison compared = CompareRounds(usual, Scaled(usual, {0.60, 0.66}));
