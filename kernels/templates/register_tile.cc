@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/ceil_div.h"
+#include "kernels/te/hlo/pairs.h"
 #include "kernels/te/hlo/position.h"
 #include "kernels/templates/templates.h"
 #include "machine/machine.h"
@@ -474,6 +475,7 @@ int64_t MostAccumulators(const machine::Machine& target) { return std::max(targe
 
 bool UnrollsAll(const Nest& nest, const RegisterTile& registers) {
   const te::Operation& main = *nest.main;
+  if (main.tag == te::kPairsTag) return false;  // whose steps are several instructions each
   const double taps = Steps(main) / Elements(main);
   const auto at_once = static_cast<double>(registers.planes * registers.rows * registers.vectors);
   const int64_t most = IsChannelWindow(nest) ? kUnborderedTaps : kUnrolledTaps;
