@@ -38,6 +38,7 @@ constexpr double kEvaluatorShare = 0.25;
 // too little for the fewest processes that can tell a large gain, as much as these need, within limits.
 constexpr double kFinalShare = 0.4, kMostFinalShare = 0.8;
 constexpr int kFewestChildren = 3;
+constexpr int kChildrenForALateFind = 2;
 constexpr int kMostThreads = 8;  // of choosing schedules
 // A kernel that is so many times as fast alone in another way is not tried without it in the program.
 constexpr double kBeyondDoubt = 1.5;
@@ -157,8 +158,10 @@ class Session {
   }
 
   // What the comparison and the last verification may take of what was left when the search began. A large gain, which
-  // few processes tell, leaves the search more.
+  // few processes tell, leaves the search more; as long as nothing is faster, there is nothing to compare, and what is
+  // found after the time for a whole comparison has as many processes as are left.
   double FinalSeconds(double child, double left) const {
+    if (trials_.best_relative() >= 1) return std::min((kChildrenForALateFind + 1) * child, kMostFinalShare * left);
     const double gain = -std::log(std::min(trials_.best_relative(), 1.0));
     const int children =
         tunable_.target().TimesVary() ? measure::ChildrenToTell(gain, options_.comparison.children) : 0;
