@@ -6,8 +6,9 @@
 // Both are loaded in one child and timed in turns; this is repeated in several children, because where code and buffers
 // come to lie in memory favours one or the other for as long as a process lives. The children are the sample: the gain
 // is the mean of their medians, and its interval Student's for so many children, so that few children ask for a large
-// gain: two, which say little of how much children differ, are helped by what is known of other machines. How many there are follows from the time alone and never from what they showed; a rule that looks again until
-// it is content would call a program better than itself. `bench/aa` measures how often that happens.
+// gain: two, which say little of how much children differ, are helped by what is known of other machines. How many
+// there are follows from the time alone and never from what they showed; a rule that looks again until it is content
+// would call a program better than itself. `bench/aa` measures how often that happens.
 #pragma once
 
 #include <functional>

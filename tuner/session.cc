@@ -161,7 +161,8 @@ class Session {
   // few processes tell, leaves the search more; as long as nothing is faster, there is nothing to compare, and what is
   // found after the time for a whole comparison has as many processes as are left.
   double FinalSeconds(double child, double left) const {
-    if (trials_.best_relative() >= 1) return std::min((kChildrenForALateFind + 1) * child, kMostFinalShare * left);
+    if (trials_.best_relative() >= 1 && tunable_.target().TimesVary())
+      return std::min((kChildrenForALateFind + 1) * child, kMostFinalShare * left);
     const double gain = -std::log(std::min(trials_.best_relative(), 1.0));
     const int children =
         tunable_.target().TimesVary() ? measure::ChildrenToTell(gain, options_.comparison.children) : 0;

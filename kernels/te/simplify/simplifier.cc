@@ -251,16 +251,9 @@ Expr Simplifier::SimplifyCompare(CompareOp op, const Expr& a, const Expr& b) {
 
 Expr Simplifier::SimplifyAnd(const Expr& a, const Expr& b) {
   constexpr size_t kMostConjuncts = 16;
-  std::vector<Expr> conjuncts;
-  std::vector<Expr> pending{b, a};
-  while (!pending.empty()) {
-    const Expr e = pending.back();
-    pending.pop_back();
-    if (e->kind == ExprKind::kBinary && e->binary() == BinaryOp::kAnd) {
-      pending.push_back(e->operands[1]);
-      pending.push_back(e->operands[0]);
-      continue;
-    }
+  std::vector<Expr> conjuncts, all = Conjuncts(a);
+  for (const Expr& e : Conjuncts(b)) all.push_back(e);
+  for (const Expr& e : all) {
     if (conjuncts.size() >= kMostConjuncts) return And(a, b);
     bool absorbed = false;
     for (Expr& other : conjuncts) {
