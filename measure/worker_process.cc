@@ -127,17 +127,22 @@ DeviceFactory LocalChild(WorkerOptions options) {
   };
 }
 
-absl::StatusOr<nlohmann::json> AskNewWorker(const WorkerOptions& options, const nlohmann::json& request,
-                                            double timeout_seconds) {
+absl::StatusOr<nlohmann::json> KeptWorker::Ask(const nlohmann::json& request, double timeout_seconds) {
   const auto begin = Clock::now();
   const auto left = [&] { return std::max(timeout_seconds - Since(begin), 0.0); };
-  const DeviceFactory start = LocalChild(options);
   const auto ask = [&]() -> absl::StatusOr<nlohmann::json> {
-    SMELT_ASSIGN_OR_RETURN(const std::unique_ptr<Device> worker, start(left()));
-    return worker->Call(request, left());
+    if (worker_ == nullptr || !worker_->alive()) {
+      SMELT_ASSIGN_OR_RETURN(worker_, LocalChild(options_)(left()));
+    }
+    return worker_->Call(request, left());
   };
   absl::StatusOr<nlohmann::json> reply = ask();
   return absl::IsUnavailable(reply.status()) ? ask() : reply;
+}
+
+absl::StatusOr<nlohmann::json> AskNewWorker(const WorkerOptions& options, const nlohmann::json& request,
+                                            double timeout_seconds) {
+  return KeptWorker(options).Ask(request, timeout_seconds);
 }
 
 }  // namespace smelt::measure

@@ -65,8 +65,22 @@ class WorkerProcess : public Device {
 // Starts such a child whenever it is called, within the smaller of its two limits.
 DeviceFactory LocalChild(WorkerOptions options);
 
-// The reply of a child that is started for this one request, and once more where something else than the request ended
-// the first, all of it within `timeout_seconds`. Errors: those of Start and Call.
+// A child that is asked several things: started with the first request, and anew with the next one after it ended.
+class KeptWorker {
+ public:
+  explicit KeptWorker(WorkerOptions options) : options_(std::move(options)) {}
+
+  const WorkerOptions& options() const { return options_; }
+  // The reply, of another child where something else than the request ended the first, all of it within
+  // `timeout_seconds`. Errors: those of Start and Call.
+  absl::StatusOr<nlohmann::json> Ask(const nlohmann::json& request, double timeout_seconds);
+
+ private:
+  const WorkerOptions options_;
+  std::unique_ptr<Device> worker_;
+};
+
+// The same of a child for this one request.
 absl::StatusOr<nlohmann::json> AskNewWorker(const WorkerOptions& options, const nlohmann::json& request,
                                             double timeout_seconds);
 

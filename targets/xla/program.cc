@@ -52,11 +52,11 @@ void PackSmallIntegers(hlo::Shape* shape) {
 }
 
 // Where the captured form of a module is kept between runs; empty: nowhere. Of the version in worker.py.
-std::string CacheFile(const std::string& module, const char* with, const measure::WorkerOptions& worker) {
-  if (worker.cache_folder.empty()) return "";
+std::string CacheFile(const std::string& module, const char* with, const std::string& cache_folder) {
+  if (cache_folder.empty()) return "";
   const std::string what = absl::StrCat("xla capture, ", kXlaVersion, *with == 0 ? "" : ", ", with);
   const std::string name = Hasher().Add(what).Add(module).Finish().ToHex();
-  return (std::filesystem::path(worker.cache_folder) / absl::StrCat(name, ".xla.pb")).string();
+  return (std::filesystem::path(cache_folder) / absl::StrCat(name, ".xla.pb")).string();
 }
 
 // A cache that cannot be read or written costs time and nothing else.
@@ -70,26 +70,26 @@ std::unique_ptr<hlo::Module> FromCache(const std::string& file) {
 }
 
 absl::StatusOr<std::unique_ptr<hlo::Module>> Captured(const std::string& path, const std::string& module,
-                                                      const measure::WorkerOptions& worker, double timeout_seconds,
-                                                      double* seconds, const char* with) {
-  const std::string file = CacheFile(module, with, worker);
+                                                      measure::KeptWorker& worker, double timeout_seconds,
+                                                      const char* with) {
+  const std::string& folder = worker.options().cache_folder;
+  const std::string file = CacheFile(module, with, folder);
   if (std::unique_ptr<hlo::Module> known = FromCache(file)) return known;
   json request{{"do", "capture"}, {"module", module}};
   if (*with != 0) request[with] = true;
-  const absl::StatusOr<json> reply = measure::AskNewWorker(worker, request, timeout_seconds);
+  const absl::StatusOr<json> reply = worker.Ask(request, timeout_seconds);
   if (!reply.ok()) {
     return absl::Status(reply.status().code(),
                         absl::StrCat(path, ": XLA's passes: ", std::string(reply.status().message())));
   }
   if (reply->contains("error"))
     return absl::UnimplementedError(absl::StrCat(path, ": XLA refuses the module: ", reply->value("error", "")));
-  *seconds = reply->value("compile_seconds", 0.0);
   std::string bytes;
   if (!absl::Base64Unescape(reply->value("module", ""), &bytes))
     return absl::InternalError("the module that XLA's child sent is no base64");
   absl::StatusOr<std::unique_ptr<hlo::Module>> captured =
       hlo::ReadProto(bytes, {.file_name = absl::StrCat(path, " (after XLA's passes)")});
-  if (captured.ok()) KeepInCache(worker.cache_folder, file, bytes);
+  if (captured.ok()) KeepInCache(folder, file, bytes);
   return captured;
 }
 
@@ -135,23 +135,22 @@ absl::StatusOr<XlaProgram> ReadXlaProgram(const std::string& path) {
   return program;
 }
 
-absl::StatusOr<XlaProgram> LoadXlaProgram(const std::string& path, const measure::WorkerOptions& worker,
-                                          double timeout_seconds, const CaptureFiles& files) {
+absl::StatusOr<XlaProgram> LoadXlaProgram(const std::string& path, measure::KeptWorker& worker, double timeout_seconds,
+                                          const CaptureFiles& files) {
   SMELT_ASSIGN_OR_RETURN(XlaProgram program, ReadXlaProgram(path));
   SMELT_ASSIGN_OR_RETURN(const std::unique_ptr<hlo::Module> captured,
-                         files.without_library.empty() ? Captured(path, program.xla_default.module_text, worker,
-                                                                  timeout_seconds, &program.capture_seconds, "")
-                                                       : ReadCapture(files.without_library, *program.program.original));
+                         files.without_library.empty()
+                             ? Captured(path, program.xla_default.module_text, worker, timeout_seconds, "")
+                             : ReadCapture(files.without_library, *program.program.original));
   SMELT_ASSIGN_OR_RETURN(program.program.flat, FlatProgram(*captured));
   return program;
 }
 
-absl::Status FindLibraryKernels(const measure::WorkerOptions& worker, double timeout_seconds, XlaProgram* program,
+absl::Status FindLibraryKernels(measure::KeptWorker& worker, double timeout_seconds, XlaProgram* program,
                                 const CaptureFiles& files) {
-  double seconds = 0;
   SMELT_ASSIGN_OR_RETURN(const std::unique_ptr<hlo::Module> captured,
                          files.with_library.empty() ? Captured(program->program.path, program->xla_default.module_text,
-                                                               worker, timeout_seconds, &seconds, "library")
+                                                               worker, timeout_seconds, "library")
                                                     : ReadCapture(files.with_library, *program->program.original));
   std::set<std::string> handed;
   for (const hlo::Computation* computation : captured->ExecutedComputations()) {
@@ -173,25 +172,21 @@ absl::Status FindLibraryKernels(const measure::WorkerOptions& worker, double tim
   return absl::OkStatus();
 }
 
-absl::Status FindOwnFusions(const measure::WorkerOptions& worker, double timeout_seconds, XlaProgram* program) {
-  double seconds = 0;
+absl::Status FindOwnFusions(measure::KeptWorker& worker, double timeout_seconds, XlaProgram* program) {
   SMELT_ASSIGN_OR_RETURN(program->fused_by_xla, Captured(program->program.path, program->xla_default.module_text,
-                                                         worker, timeout_seconds, &seconds, "fusion"));
+                                                         worker, timeout_seconds, "fusion"));
   return absl::OkStatus();
 }
 
-absl::Status TakeLibraryFusions(const measure::WorkerOptions& worker, double timeout_seconds, XlaProgram* program,
+absl::Status TakeLibraryFusions(measure::KeptWorker& worker, double timeout_seconds, XlaProgram* program,
                                 const CaptureFiles& files) {
-  double seconds = 0;
   const std::string& path = program->program.path;
   const std::string& module = program->xla_default.module_text;
   SMELT_ASSIGN_OR_RETURN(const std::unique_ptr<hlo::Module> captured,
-                         files.with_library.empty()
-                             ? Captured(path, module, worker, timeout_seconds, &seconds, "library")
-                             : ReadCapture(files.with_library, *program->program.original));
+                         files.with_library.empty() ? Captured(path, module, worker, timeout_seconds, "library")
+                                                    : ReadCapture(files.with_library, *program->program.original));
   SMELT_ASSIGN_OR_RETURN(fusion::Unfused flat, FlatProgram(*captured));
-  SMELT_ASSIGN_OR_RETURN(std::unique_ptr<hlo::Module> own,
-                         Captured(path, module, worker, timeout_seconds, &seconds, "default"));
+  SMELT_ASSIGN_OR_RETURN(std::unique_ptr<hlo::Module> own, Captured(path, module, worker, timeout_seconds, "default"));
   HoldLibraryFusions(own.get());
   program->program.flat = std::move(flat);
   program->fused_by_xla = std::move(own);
@@ -199,7 +194,7 @@ absl::Status TakeLibraryFusions(const measure::WorkerOptions& worker, double tim
   return absl::OkStatus();
 }
 
-absl::StatusOr<bool> LibraryIsFaster(const measure::WorkerOptions& worker, const measure::MeasurePolicy& policy,
+absl::StatusOr<bool> LibraryIsFaster(measure::KeptWorker& worker, const measure::MeasurePolicy& policy,
                                      double timeout_seconds, XlaProgram* program) {
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::duration_cast<std::chrono::nanoseconds>(
                                                                std::chrono::duration<double>(timeout_seconds));
@@ -211,7 +206,7 @@ absl::StatusOr<bool> LibraryIsFaster(const measure::WorkerOptions& worker, const
     absl::StatusOr<measure::Candidate> candidate = XlaCandidate(*called);
     if (candidate.ok()) candidates.push_back(*std::move(candidate));
   }
-  measure::Runner runner(worker, policy);
+  measure::Runner runner(worker.options(), policy);
   runner.SetDeadline(deadline);
   const std::vector<measure::Outcome> outcomes = runner.TimePrograms(candidates, policy.repeats, policy.seconds);
   if (runner.out_of_time()) return absl::DeadlineExceededError(absl::StrCat("no answer in ", timeout_seconds, " s"));

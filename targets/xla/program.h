@@ -1,5 +1,6 @@
 // A program as XLA hands it to its code generator, with fusion left to us.
 //
+//   measure::KeptWorker worker(FindXlaWorker({}).value());  // in which XLA's passes run
 //   XlaProgram program = LoadXlaProgram("model.hlo", worker, 600).value();
 //   program.program.module()                      // layouts assigned, copies made, nothing fused: what is tuned
 //   measure::Candidate ours = XlaCandidate(program.program.module()).value();
@@ -16,6 +17,7 @@
 #include "fusion/unfuse.h"
 #include "hlo/module.h"
 #include "measure/runner.h"
+#include "measure/worker_process.h"
 #include "targets/program.h"
 #include "targets/xla/tiles.h"
 
@@ -28,7 +30,6 @@ struct XlaProgram {
   targets::Program program;           // `original` as read; `flat` as XLA's passes leave it, with its fusion off
   measure::Candidate xla_default;     // compiled by XLA alone
   measure::Candidate xla_no_library;  // the same, but contractions and reductions are not handed to its library
-  double capture_seconds = 0;         // of XLA's passes
   // Contractions and reductions of the captured program that XLA would hand to its library, kernel hash to an
   // instruction's name; filled by FindLibraryKernels.
   std::map<std::string, std::string> library_kernels;
@@ -46,26 +47,25 @@ struct CaptureFiles {
 // Reads and verifies the file: all but what XLA's passes make of it.
 absl::StatusOr<XlaProgram> ReadXlaProgram(const std::string& path);
 
-// The same, and lets XLA's passes run over it in a child of its own that ends with this call, unless
-// what they made of it is known in the worker's cache folder.
+// The same, and lets XLA's passes run over it in the child, unless what they made of it is known in its cache folder.
 // DeadlineExceeded, Aborted: the passes took longer than `timeout_seconds`, or killed the child.
-absl::StatusOr<XlaProgram> LoadXlaProgram(const std::string& path, const measure::WorkerOptions& worker,
-                                          double timeout_seconds, const CaptureFiles& files = {});
+absl::StatusOr<XlaProgram> LoadXlaProgram(const std::string& path, measure::KeptWorker& worker, double timeout_seconds,
+                                          const CaptureFiles& files = {});
 
 // Lets XLA's passes run once more, with its library.
-absl::Status FindLibraryKernels(const measure::WorkerOptions& worker, double timeout_seconds, XlaProgram* program,
+absl::Status FindLibraryKernels(measure::KeptWorker& worker, double timeout_seconds, XlaProgram* program,
                                 const CaptureFiles& files = {});
 
 // Lets XLA's passes run once more, with its fusion.
-absl::Status FindOwnFusions(const measure::WorkerOptions& worker, double timeout_seconds, XlaProgram* program);
+absl::Status FindOwnFusions(measure::KeptWorker& worker, double timeout_seconds, XlaProgram* program);
 
 // Has the program tuned as XLA's passes leave it with its library: XLA's library fusions stay as they are
 // (library_fusions.h), and all else is fused anew, from XLA's own fusions on. For programs where LibraryIsFaster.
-absl::Status TakeLibraryFusions(const measure::WorkerOptions& worker, double timeout_seconds, XlaProgram* program,
+absl::Status TakeLibraryFusions(measure::KeptWorker& worker, double timeout_seconds, XlaProgram* program,
                                 const CaptureFiles& files = {});
 // Times XLA's own choice beside that without its library, and where convolutions can be called (calls.h) beside that,
 // in `timeout_seconds` in all.
-absl::StatusOr<bool> LibraryIsFaster(const measure::WorkerOptions& worker, const measure::MeasurePolicy& policy,
+absl::StatusOr<bool> LibraryIsFaster(measure::KeptWorker& worker, const measure::MeasurePolicy& policy,
                                      double timeout_seconds, XlaProgram* program);
 
 // What is tuned of a module as XLA's passes left it: taken apart where it holds fusions, with the states of loops

@@ -76,7 +76,7 @@ class Start {
     return faster;
   }
 
-  const measure::WorkerOptions& worker_;
+  measure::KeptWorker worker_;
   const measure::MeasurePolicy& policy_;
   const StartOptions& options_;
   const measure::Budget& budget_;

@@ -42,7 +42,8 @@ class XlaCpuTarget : public targets::Target {
 
   absl::StatusOr<std::unique_ptr<targets::Tunable>> Open(const std::string& path,
                                                          const std::string& fusion) const override {
-    SMELT_ASSIGN_OR_RETURN(const measure::WorkerOptions worker, Worker());
+    SMELT_ASSIGN_OR_RETURN(const measure::WorkerOptions options, Worker());
+    measure::KeptWorker worker(options);
     SMELT_ASSIGN_OR_RETURN(XlaProgram program, LoadXlaProgram(path, worker, CompileSeconds()));
     if (targets::IsFusionName(fusion) || IsOwnChoice(fusion)) return MakeTunable(*this, std::move(program));
     // A configuration may be one of the program with XLA's library fusions as they are.

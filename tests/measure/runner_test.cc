@@ -205,6 +205,15 @@ TEST(WorkerProcess, WithoutACacheFolderKeepsNoCache) {
   std::filesystem::current_path(before);
 }
 
+TEST(KeptWorker, AnswersUntilItEndsAndThenAnotherDoes) {
+  KeptWorker worker({.program = SMELT_TOOL});
+  const auto pid = [&] { return worker.Ask({{"do", "hello"}}, 60).value()["pid"].get<int>(); };
+  const int first = pid();
+  EXPECT_EQ(pid(), first);
+  EXPECT_EQ(::kill(first, SIGKILL), 0);
+  EXPECT_NE(pid(), first);
+}
+
 TEST(AskNewWorker, ItsTimeHoldsForTheStartOfTheChildAsWell) {
   WorkerOptions sleeper;
   sleeper.command = {"/bin/sh", "-c", "exec sleep 600"};

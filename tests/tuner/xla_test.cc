@@ -73,11 +73,12 @@ class XlaTune : public ::testing::Test {
     if (!worker.ok()) GTEST_SKIP() << worker.status().message();
     std::ofstream(folder_.In("blocks.hlo")) << kModule;
     worker_ = *worker;
-    auto program = LoadXlaProgram(folder_.In("blocks.hlo"), *worker, 120);
+    measure::KeptWorker kept(worker_);
+    auto program = LoadXlaProgram(folder_.In("blocks.hlo"), kept, 120);
     ASSERT_TRUE(program.ok()) << program.status();
     program_ = *std::move(program);
-    ASSERT_TRUE(FindLibraryKernels(*worker, 120, &program_).ok());
-    ASSERT_TRUE(FindOwnFusions(*worker, 120, &program_).ok());
+    ASSERT_TRUE(FindLibraryKernels(kept, 120, &program_).ok());
+    ASSERT_TRUE(FindOwnFusions(kept, 120, &program_).ok());
     options_.folder = folder_.In("run");
     options_.hardware_seconds = 4;
     options_.moves = 2000;
@@ -143,7 +144,8 @@ ENTRY main {
   ROOT t = f32[64,64] exponential(s)
 }
 )";
-  program_ = LoadXlaProgram(folder_.In("random.hlo"), worker_, 120).value();
+  measure::KeptWorker worker(worker_);
+  program_ = LoadXlaProgram(folder_.In("random.hlo"), worker, 120).value();
   options_.hardware_seconds = 1;
   const TuneReport report = Tuned();
   EXPECT_EQ(report.difference, "");
@@ -201,8 +203,9 @@ TEST_F(XlaTune, AContractionOfTheLibraryIsAChoiceOfTheProgram) {
 
 TEST_F(XlaTune, XlasLibraryFusionsStayAsTheyAreWhileTheRestIsFused) {
   EXPECT_GT(program_.library_fusions, 0);
-  XlaProgram kept = LoadXlaProgram(folder_.In("blocks.hlo"), worker_, 120).value();
-  ASSERT_TRUE(TakeLibraryFusions(worker_, 120, &kept).ok());
+  measure::KeptWorker worker(worker_);
+  XlaProgram kept = LoadXlaProgram(folder_.In("blocks.hlo"), worker, 120).value();
+  ASSERT_TRUE(TakeLibraryFusions(worker, 120, &kept).ok());
   const fusion::Space space = XlaSpace(kept.program).value();
   auto verifier = measure::Verifier::Create(*kept.program.original, 0, nullptr);
   ASSERT_TRUE(verifier.ok()) << verifier.status();

@@ -131,7 +131,8 @@ TEST(XlaCalls, ComputeTheSame) {
   if (!worker.ok()) GTEST_SKIP() << worker.status().message();
   const ScratchFolder folder;
   std::ofstream(folder.In("called.hlo")) << kModule;
-  const XlaProgram program = LoadXlaProgram(folder.In("called.hlo"), *worker, 120).value();
+  measure::KeptWorker kept(*worker);
+  const XlaProgram program = LoadXlaProgram(folder.In("called.hlo"), kept, 120).value();
   const fusion::Space space = XlaSpace(program.program).value();
   const fusion::Config config = targets::NamedFusion(space, program.program.flat, "priority", nullptr).value();
   const Callable callable = FindCallable(program.program.module());

@@ -65,7 +65,8 @@ class XlaTest : public ::testing::Test {
   }
   measure::Runner MakeRunner() { return measure::Runner(worker_, {.build_timeout = 60, .run_timeout = 30}); }
   XlaProgram Small() {
-    absl::StatusOr<XlaProgram> program = LoadXlaProgram(folder_.In("small.hlo"), worker_, 60);
+    measure::KeptWorker worker(worker_);
+    absl::StatusOr<XlaProgram> program = LoadXlaProgram(folder_.In("small.hlo"), worker, 60);
     EXPECT_TRUE(program.ok()) << program.status();
     return *std::move(program);
   }
@@ -155,7 +156,8 @@ TEST_F(XlaTest, AChildThatIsKilledFromOutsideIsAnErrorThatNamesTheSignal) {
 }
 
 TEST_F(XlaTest, APassThatTakesTooLongIsEndedAtItsLimit) {
-  const absl::StatusOr<XlaProgram> program = LoadXlaProgram(folder_.In("small.hlo"), worker_, 0.001);
+  measure::KeptWorker worker(worker_);
+  const absl::StatusOr<XlaProgram> program = LoadXlaProgram(folder_.In("small.hlo"), worker, 0.001);
   ASSERT_FALSE(program.ok());
   EXPECT_TRUE(absl::IsDeadlineExceeded(program.status())) << program.status();
   EXPECT_THAT(program.status().message(), HasSubstr("small.hlo: XLA's passes"));
@@ -204,7 +206,8 @@ ENTRY main {
   ROOT z = s32[4] mulhi(x, y)
 }
 )";
-  const absl::StatusOr<XlaProgram> program = LoadXlaProgram(path, worker_, 60);
+  measure::KeptWorker worker(worker_);
+  const absl::StatusOr<XlaProgram> program = LoadXlaProgram(path, worker, 60);
   ASSERT_FALSE(program.ok());
   EXPECT_THAT(program.status().message(), HasSubstr("mulhi"));
   EXPECT_THAT(program.status().message(), Not(HasSubstr("\n")));
