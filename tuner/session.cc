@@ -34,11 +34,14 @@ namespace {
 constexpr double kBeforeTilesShare = 0.5, kTilesShare = 0.7, kSchedulesShare = 0.95, kBeforeKnobsShare = 0.8;
 // The evaluator's share of the time that there is.
 constexpr double kEvaluatorShare = 0.25;
-// The comparison gets what it needs of what is left when the default is measured, but not more than this; where that is
-// too little for the fewest processes that can tell a large gain, as much as these need, within limits.
-constexpr double kFinalShare = 0.4, kMostFinalShare = 0.8;
+// The comparison gets what it needs of what is left when the default is measured, but not more than this, and half of
+// it for a gain that all its processes may not tell; where that is too little for the fewest processes that can tell a
+// large gain, as much as these need, within limits.
+constexpr double kFinalShare = 0.4, kSmallGainShare = 0.2, kMostFinalShare = 0.8;
 constexpr int kFewestChildren = 3;
 constexpr int kChildrenForALateFind = 2;
+// How much longer a process takes that times another compiler's own fusions too, which is there to be told of.
+constexpr double kThreeShare = 1.5;
 constexpr int kMostThreads = 8;  // of choosing schedules
 // A kernel that is so many times as fast alone in another way is not tried without it in the program.
 constexpr double kBeyondDoubt = 1.5;
@@ -115,11 +118,11 @@ class Session {
     state_.usual_outcome = usual.outcome;
     state_.best_kernels = usual.kernels;
     const double took = trials_.runner().hardware_seconds() - before;
-    const double child = ChildSeconds(usual, took), left = std::max(budget_.left(), 0.0);
-    const double last = FinalSeconds(child, left);
+    usual_child_seconds_ = UsualChildSeconds(usual, took);
+    const double left = std::max(budget_.left(), 0.0), last = FinalSeconds(left);
     state_.Say(absl::StrFormat("about %.0f s: %.1f s preparing, %.1f s searching, %.1f s comparing and verifying",
                                budget_.seconds(), budget_.spent(), budget_.left() - last, last));
-    state_.BeginSearch([this, child, left] { return budget_.seconds() - FinalSeconds(child, left); });
+    state_.BeginSearch([this, left] { return budget_.seconds() - FinalSeconds(left); });
     if (steps_) SMELT_RETURN_IF_ERROR(steps_->MeasureStarts());
     if (space_.size() > 0) {
       if (options_.mode == TuneMode::kHardware) return SearchHardware(state_, HardwareStart(start));
@@ -146,28 +149,39 @@ class Session {
   }
 
   // A process of the comparison starts, loads both programs and times them. What the default took tells how long that
-  // is: it was loaded once, and timed in turn with itself. Kernels are then in the cache, or compiled anew.
-  double ChildSeconds(const TrialResult& usual, double took) const {
+  // is but for compiling the other one: it was loaded once, and timed in turn with itself. Where code is kept, nothing
+  // is compiled anew.
+  double UsualChildSeconds(const TrialResult& usual, double took) const {
     if (usual.from_records) took = usual.hardware_seconds;
-    const double compile = usual.outcome.compile_seconds;
-    if (!tunable_.target().KeepsCode()) return took + compile;
+    if (!tunable_.target().KeepsCode()) return took;
     double timing = 0;
     for (const auto* samples : {&usual.outcome.seconds, &usual.outcome.reference_seconds})
       timing = std::accumulate(samples->begin(), samples->end(), timing);
-    return timing + 2 * std::max(took - compile - timing, 0.0);
+    return timing + 2 * std::max(took - usual.outcome.compile_seconds - timing, 0.0);
+  }
+  double ChildSeconds() const {
+    if (tunable_.target().KeepsCode()) return usual_child_seconds_;
+    const measure::Outcome* best = trials_.best_outcome();
+    return usual_child_seconds_ +
+           std::max(state_.usual_outcome->compile_seconds, best == nullptr ? 0 : best->compile_seconds);
+  }
+
+  // How many processes the comparison is to have. As long as nothing is faster there is nothing to compare, and what is
+  // found then has as many as are left.
+  int Children() const {
+    if (!tunable_.target().TimesVary()) return 0;
+    if (trials_.best_relative() >= 1) return kChildrenForALateFind;
+    return measure::ChildrenToTell(-std::log(trials_.best_relative()), options_.comparison.children);
   }
 
   // What the comparison and the last verification may take of what was left when the search began. A large gain, which
-  // few processes tell, leaves the search more; as long as nothing is faster, there is nothing to compare, and what is
-  // found after the time for a whole comparison has as many processes as are left.
-  double FinalSeconds(double child, double left) const {
-    if (trials_.best_relative() >= 1 && tunable_.target().TimesVary())
-      return std::min((kChildrenForALateFind + 1) * child, kMostFinalShare * left);
-    const double gain = -std::log(std::min(trials_.best_relative(), 1.0));
-    const int children =
-        tunable_.target().TimesVary() ? measure::ChildrenToTell(gain, options_.comparison.children) : 0;
+  // few processes tell, leaves the search more.
+  double FinalSeconds(double left) const {
+    const double child = ChildSeconds();
+    const int children = Children();
+    const double share = children < options_.comparison.children ? kFinalShare : kSmallGainShare;
     return std::min((children + 1) * child,
-                    std::max(kFinalShare * left, std::min((kFewestChildren + 1) * child, kMostFinalShare * left)));
+                    std::max(share * left, std::min((kFewestChildren + 1) * child, kMostFinalShare * left)));
   }
 
   absl::Status TuneTiles() {
@@ -261,7 +275,8 @@ class Session {
     };
     const measure::Candidate usual = trials_.ToCandidate(trials_.usual());
     std::optional<measure::Candidate> own_fusions;
-    if (tunable_.own_fusions() && trials_.best().compiler.empty())
+    const bool time_for_three = budget_.left() > kThreeShare * (Children() + 1) * ChildSeconds();
+    if (tunable_.own_fusions() && trials_.best().compiler.empty() && time_for_three)
       own_fusions = trials_.ToCandidate({*tunable_.own_fusions(), trials_.best().tiles, 0});
     absl::StatusOr<measure::Comparison> compared =
         measure::CompareInterleaved(trials_.runner(), usual, trials_.ToCandidate(trials_.best()), comparison,
@@ -373,6 +388,7 @@ class Session {
   Trials& trials_;
   TuneReport& report_;
   std::optional<SessionSteps> steps_;
+  double usual_child_seconds_ = 0;
   std::vector<TileChoice> tile_choices_;  // of kernels alone
   Trial answer_;
 };

@@ -90,7 +90,7 @@ void SessionState::BeginSearch(std::function<double()> until) {
 }
 
 void SessionState::MoveEnd() {
-  search_end_ = std::max(search_end_, until_());
+  search_end_ = until_();
   trials.runner().SetDeadline(budget.At(search_end_));
 }
 

@@ -59,7 +59,7 @@ class SessionState {
 
   bool Cancelled() const { return trials.Cancelled(); }
   // From now on the search goes on, until this moment of the budget; nothing of it that runs then is waited for. The
-  // moment is asked for again at each new best, and may only become later.
+  // moment is asked for again at each new best.
   void BeginSearch(std::function<double()> until);
   // The share of the search's time, and of the hardware seconds, that is over, from 0 on.
   double Progressed() const;

@@ -28,7 +28,7 @@ constexpr double kLookShare = 0.25, kKeptLookShare = 0.4;
 // Preparing a target, which under a foreign compiler is several compilations, takes at most so much of the budget, or
 // it has no session; and about so many times as long as the look at a default that was not prepared for it.
 constexpr double kPrepareShare = 0.25;
-constexpr double kPrepareLooks = 3;
+constexpr double kPrepareLooks = 2;
 
 // An entrant with an answer.
 struct Finalist {
