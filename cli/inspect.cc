@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
+#include "cli/known_flags.h"
 #include "cli/print_json.h"
 #include "cli/schedule_file.h"
 #include "cli/stablehlo.h"
@@ -29,6 +30,7 @@ struct InspectFlags {
   std::string module, fusion, why, kernel, tile, schedule;
   bool no_verify = false, kernels = false, json = false;
   bool print_schedules = false;  // --schedule without a file
+  KnownFlags known;
   TargetFlags target;
 
   std::string FusionOr(const char* usual) const { return fusion.empty() ? usual : fusion; }
@@ -155,10 +157,18 @@ absl::Status ShowKernel(const InspectFlags& flags, const targets::Target& target
   return absl::OkStatus();
 }
 
+// What runs each time, where weights are known.
+absl::StatusOr<OpenedProgram> Open(const InspectFlags& flags, const std::string& fusion) {
+  if (!flags.known.given()) return OpenProgram(flags.target, flags.module, fusion);
+  SMELT_ASSIGN_OR_RETURN(const machine::TargetId id, ReadTargetId(flags.target));
+  SMELT_RETURN_IF_ERROR(CheckKnown(flags.known, id, fusion));
+  SMELT_ASSIGN_OR_RETURN(KnownInputs known, ReadKnown(flags.known, flags.module));
+  return TakeProgram(flags.target, std::move(known.program.split.main), fusion);
+}
+
 absl::Status Inspect(const InspectFlags& flags) {
   if (flags.print_schedules) {
-    SMELT_ASSIGN_OR_RETURN(const OpenedProgram program,
-                           OpenProgram(flags.target, flags.module, flags.FusionOr("priority")));
+    SMELT_ASSIGN_OR_RETURN(const OpenedProgram program, Open(flags, flags.FusionOr("priority")));
     return PrintSchedules(flags, *program.target, *program.tunable->Fused(program.trial));
   }
   SMELT_ASSIGN_OR_RETURN(std::unique_ptr<hlo::Module> module, hlo::ReadModuleFile(flags.module, !flags.no_verify));
@@ -188,9 +198,10 @@ absl::Status Inspect(const InspectFlags& flags) {
   }
   const Hash128 fingerprint = hlo::Fingerprint(*module);
   result["fingerprint"] = fingerprint.ToHex();
-  if (flags.json || !flags.fusion.empty() || flags.kernels || !flags.why.empty() || !flags.kernel.empty()) {
+  if (flags.json || !flags.fusion.empty() || flags.kernels || !flags.why.empty() || !flags.kernel.empty() ||
+      flags.known.given()) {
     const std::string fusion = flags.FusionOr("priority");
-    SMELT_ASSIGN_OR_RETURN(const OpenedProgram program, OpenProgram(flags.target, flags.module, fusion));
+    SMELT_ASSIGN_OR_RETURN(const OpenedProgram program, Open(flags, fusion));
     if (!flags.why.empty()) {
       SMELT_RETURN_IF_ERROR(ExplainWhy(flags, *program.tunable, program.trial.config, &result));
     } else {
@@ -238,6 +249,7 @@ Action AddInspect(Arguments& arguments) {
                "Print the kernels' schedules (of --kernel, or all) as a file and nothing else; with --kernel and "
                "=FILE: show the kernel under its schedule of that file")
           .Expects(0, 1);
+  AddKnownFlags(arguments, &flags->known);
   AddTargetFlags(arguments, &flags->target);
   arguments.AddFlag("--no-verify", flags->no_verify, "Only read the module, without verifying it");
   arguments.AddFlag("--json", flags->json, "Machine-readable result on standard output");

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/cache_folder.h"
@@ -43,6 +44,20 @@ std::string FusionHelp() {
       absl::StrAppend(&help, "; with --target=", name, " also ", fusion, " (", what, ")");
   }
   return help;
+}
+
+// `open` makes the tunable of the target.
+absl::StatusOr<OpenedProgram> OpenBy(
+    const TargetFlags& flags, const std::string& fusion,
+    absl::FunctionRef<absl::StatusOr<std::unique_ptr<targets::Tunable>>(const targets::Target&)> open) {
+  SMELT_ASSIGN_OR_RETURN(const machine::TargetId id, ReadTargetId(flags));
+  SMELT_RETURN_IF_ERROR(CheckFusionOf(id, fusion));
+  OpenedProgram program;
+  SMELT_ASSIGN_OR_RETURN(program.target, OpenTarget(flags, {.cache_folder = DefaultCacheFolder()}));
+  SMELT_ASSIGN_OR_RETURN(program.tunable, open(*program.target));
+  SMELT_ASSIGN_OR_RETURN(program.trial, program.tunable->Named(fusion));
+  if (program.trial.compiler.empty()) return program;
+  return UsageError(absl::StrCat("--fusion=", fusion, " is the compiler's own choice: its kernels are not known here"));
 }
 
 }  // namespace
@@ -89,14 +104,12 @@ absl::StatusOr<std::unique_ptr<targets::Target>> OpenTarget(const TargetFlags& f
 
 absl::StatusOr<OpenedProgram> OpenProgram(const TargetFlags& flags, const std::string& module,
                                           const std::string& fusion) {
-  SMELT_ASSIGN_OR_RETURN(const machine::TargetId id, ReadTargetId(flags));
-  SMELT_RETURN_IF_ERROR(CheckFusionOf(id, fusion));
-  OpenedProgram program;
-  SMELT_ASSIGN_OR_RETURN(program.target, OpenTarget(flags, {.cache_folder = DefaultCacheFolder()}));
-  SMELT_ASSIGN_OR_RETURN(program.tunable, program.target->Open(module, fusion));
-  SMELT_ASSIGN_OR_RETURN(program.trial, program.tunable->Named(fusion));
-  if (program.trial.compiler.empty()) return program;
-  return UsageError(absl::StrCat("--fusion=", fusion, " is the compiler's own choice: its kernels are not known here"));
+  return OpenBy(flags, fusion, [&](const targets::Target& target) { return target.Open(module, fusion); });
+}
+
+absl::StatusOr<OpenedProgram> TakeProgram(const TargetFlags& flags, std::unique_ptr<hlo::Module> module,
+                                          const std::string& fusion) {
+  return OpenBy(flags, fusion, [&](const targets::Target& target) { return target.Take(std::move(module), fusion); });
 }
 
 absl::StatusOr<cpu::Target> ReadProcessor(const std::string& words) {

@@ -54,6 +54,9 @@ struct OpenedProgram {
 // A usage error where `fusion` is a compiler's own choice: of that nothing is known here.
 absl::StatusOr<OpenedProgram> OpenProgram(const TargetFlags& flags, const std::string& module,
                                           const std::string& fusion);
+// The same of a module that was read, as targets::Target::Take takes it.
+absl::StatusOr<OpenedProgram> TakeProgram(const TargetFlags& flags, std::unique_ptr<hlo::Module> module,
+                                          const std::string& fusion);
 
 // The processor that features are made for: cpu, cpu:threads=N or cpu:CPU,threads=N.
 absl::StatusOr<cpu::Target> ReadProcessor(const std::string& words);

@@ -7,6 +7,7 @@
 #include "base/status_macros.h"
 #include "base/str_cat.h"
 #include "fusion/instruction_hash.h"
+#include "hlo/known/known_parameters.h"
 #include "hlo/passes/execution_counts.h"
 #include "hlo/raw_attribute.h"
 
@@ -94,6 +95,21 @@ class CanonicalOrder {
     return hash.Finish();
   }
 
+  // Kernel::known.
+  std::vector<int64_t> KnownLeaves() const {
+    std::vector<int64_t> known;
+    int64_t leaf = 0;
+    for (const Value& value : values_) {
+      if (value.parameter < 0) continue;
+      const Instruction& operand = *instruction_.operand(value.parameter);
+      const bool is_known = operand.opcode() == Opcode::kConstant || hlo::IsKnownParameter(operand);
+      for (const int64_t end = leaf + operand.shape().LeafCount(); leaf < end; ++leaf) {
+        if (is_known) known.push_back(leaf);
+      }
+    }
+    return known;
+  }
+
   Kernel Build() const {
     Kernel kernel;
     kernel.name = instruction_.name();
@@ -109,6 +125,7 @@ class CanonicalOrder {
     hlo::Computation* computation = module.AddComputation("kernel");
     std::vector<Instruction*> copies;
     copies.reserve(values_.size());
+    kernel.known = KnownLeaves();
     for (const Value& value : values_) {
       if (value.parameter >= 0) {
         const int64_t number = static_cast<int64_t>(kernel.operands.size());
@@ -321,6 +338,9 @@ absl::StatusOr<std::vector<Kernel>> ExtractKernels(const hlo::Module& module, st
         kernels.push_back(order.Build());
         kernels.back().hash = hash;
         if (counts != nullptr) counts->emplace_back();
+      } else if (std::vector<int64_t>& known = kernels[it->second].known; !known.empty()) {
+        const std::vector<int64_t> here = order.KnownLeaves();
+        std::erase_if(known, [&](int64_t leaf) { return std::find(here.begin(), here.end(), leaf) == here.end(); });
       }
       if (counts == nullptr) continue;
       ++(*counts)[it->second].stands;

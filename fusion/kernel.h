@@ -26,6 +26,9 @@ struct Kernel {
   Hash128 hash;
   std::string name;               // of the instruction that it was cut from
   std::vector<int64_t> operands;  // parameter p of the kernel is operand operands[p] of that instruction
+  // Array leaves of its parameters, by number, that are known before the program runs: constants, and parameters that
+  // are marked so. No part of the hash.
+  std::vector<int64_t> known;
 
   const hlo::Computation& computation() const { return *module->entry(); }
 };
@@ -54,7 +57,7 @@ struct KernelCount {
 };
 
 // All kernels of the executed computations, each distinct hash once, in order of first appearance, and the count of
-// each where `counts` is given.
+// each where `counts` is given. Known is of each what is known wherever it stands.
 absl::StatusOr<std::vector<Kernel>> ExtractKernels(const hlo::Module& module,
                                                    std::vector<KernelCount>* counts = nullptr);
 

@@ -75,7 +75,7 @@ class OwnKernelsTarget : public targets::Target {
 
   absl::StatusOr<targets::KernelListing> Show(const fusion::Kernel& kernel, const std::string& way) const override {
     KernelListing listing;
-    CompileOptions options{.listing = &listing};
+    CompileOptions options{.known = kernel.known, .listing = &listing};
     SMELT_ASSIGN_OR_RETURN(options.schedule, kernels::config::ParseChoice(way));
     SMELT_RETURN_IF_ERROR(kernels::config::CheckChoice(options.schedule, kernel.hash));
     SMELT_ASSIGN_OR_RETURN(const auto compiled, CompileKernel(kernel.computation(), target_, options, nullptr));

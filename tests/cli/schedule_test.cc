@@ -43,6 +43,22 @@ TEST_F(Schedules, ArePrintedAndTaken) {
   EXPECT_THAT(RunTool({"inspect", module_, "--kernel=p", "--schedule=" + file}).out, HasSubstr("tile trace "));
 }
 
+TEST_F(Schedules, OfKnownWeightsAreTheOnesThatRun) {
+  const std::string wide =
+      Keep("wide.hlo", absl::StrReplaceAll(kProduct, {{"24,", "128,"}, {"40", "512"}, {"32]", "512]"}}));
+  const auto inspect = [&](const std::string& flag) {
+    return RunTool({"inspect", wide, "--kernel=p", "--schedule", flag}).out;
+  };
+  EXPECT_THAT(inspect("--fusion=priority"), HasSubstr("\ncache_read p1 thread "));
+  const std::string known = inspect("--constant=w");
+  EXPECT_THAT(known, HasSubstr("\ncache_read p1 shared "));
+  const ToolResult run = RunTool({"run", wide, "--check", "--constant=w", "--schedule=" + Keep("w.schedule", known)});
+  EXPECT_EQ(run.exit_code, 0) << run.out << run.err;
+  const ToolResult simulated = RunTool({"inspect", wide, "--constant=w", "--target=vdla"});
+  EXPECT_EQ(simulated.exit_code, 2);
+  EXPECT_THAT(simulated.err, HasSubstr("--constant and --weights are for --target=cpu"));
+}
+
 TEST_F(Schedules, OfAPointOfTheConfigurationSpaceAreTakenToo) {
   const ToolResult wrong = RunTool({"inspect", module_, "--kernel=p", "--tile=i0=0x0x0"});
   EXPECT_EQ(wrong.exit_code, 1);

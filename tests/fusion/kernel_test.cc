@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "hlo/known/known_parameters.h"
 #include "hlo/passes/execution_counts.h"
 #include "tests/fusion/programs.h"
 
@@ -51,6 +52,20 @@ TEST(ExtractKernels, CountsWhatStandsInTheTextAndWhatRuns) {
   EXPECT_EQ(counts.at("e"), std::make_pair(int64_t{1}, 5.0));
   EXPECT_EQ(counts.at("a"), std::make_pair(int64_t{2}, 2.0));
   EXPECT_EQ(counts.at("less"), std::make_pair(int64_t{1}, 0.0));  // five times, as the text says
+}
+
+TEST(ExtractKernels, KnowWhatIsKnownWhereverTheyStand) {
+  const auto known = [](const std::string& second) {
+    const auto module = Parse(
+        "HloModule m\nENTRY main { p = (f32[2], f32[2]) parameter(0)  w = f32[2] parameter(1)\n"
+        "c = f32[2] constant({1, 2})  x = f32[2] get-tuple-element(p), index=0\n"
+        "a = f32[2] add(x, w)  ROOT b = f32[2] add(a, " +
+        second + ") }");
+    hlo::MarkKnownParameters(*module, {1});
+    return ExtractKernels(*module).value()[0].known;
+  };
+  EXPECT_EQ(known("c"), std::vector<int64_t>{1});
+  EXPECT_EQ(known("x"), std::vector<int64_t>{});
 }
 
 TEST(ExtractKernels, CountsALoopOfUnknownLengthByAGuess) {
