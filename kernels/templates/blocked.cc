@@ -144,7 +144,7 @@ class BlockedNest {
       SMELT_ASSIGN_OR_RETURN(auto split, schedule_.Split(partial, ReduceName(0), steps));
       SMELT_RETURN_IF_ERROR(schedule_.Unroll(partial, split.second));
     }
-    return Pack(sum, partial, block_loop);
+    return Pack(sum, partial, block_loop, block);
   }
 
   // The accumulators go on from block to block: taps of windows, and sums that no block divides.
@@ -190,7 +190,7 @@ class BlockedNest {
       SMELT_ASSIGN_OR_RETURN(auto split, schedule_.Split(stage, within.back(), steps));
       SMELT_RETURN_IF_ERROR(schedule_.Unroll(stage, split.second));
     }
-    return Pack(sum, stage, block_loop);
+    return Pack(sum, stage, block_loop, within.size() == 1 && terms > block ? block : 0);
   }
 
   // The loops of one register tile.
@@ -252,8 +252,9 @@ class BlockedNest {
     return loops;
   }
 
-  // `block_loop`: that over blocks of the sum, empty where there is one block.
-  absl::Status Pack(const Sum& sum, const std::string& reader, const std::string& block_loop) {
+  // `block_loop`: that over blocks of the sum, empty where there is one block. `block`: terms of its last axis in each,
+  // 0 where there are other terms or all of these.
+  absl::Status Pack(const Sum& sum, const std::string& reader, const std::string& block_loop, int64_t block) {
     const Panel panel = PanelOf(input_.structure, input_.nest, *sum.operation, registers_, input_.known);
     // What streams by is read once as it lies.
     const bool streams = SharesAStream(input_.nest, registers_.vector_axis, input_.target);
@@ -261,7 +262,7 @@ class BlockedNest {
     // No window is blocked (FormOf).
     if (panel.kind == Panel::Kind::kNone || panel.kind == Panel::Kind::kWindow) return absl::OkStatus();
     if (block_loop.empty() || !UsedByOneTile(panel) || IsKnown(*panel.access->tensor, input_.known))
-      return PackAtRoot(schedule_, input_, panel, reader, registers_);
+      return PackAtRoot(schedule_, input_, panel, reader, registers_, block);
     const int64_t columns = std::min(input_.tile[registers_.vector_axis], main_.axes[registers_.vector_axis].extent);
     return PackAt(schedule_, input_, panel, reader, sum.stage, block_loop, columns, registers_);
   }

@@ -128,12 +128,25 @@ absl::Status ScheduleCopy(Schedule& schedule, const std::string& stage, const Pa
   return ParallelizePieces(schedule, stage, outer, threads, 8 * Elements(*access.tensor)).status();
 }
 
+// The dimension that the last axis of the sum runs over, where whole blocks of that axis are whole in it; else -1.
+int DimensionOfBlocks(const te::Operation& sum, const Access& access, int64_t block) {
+  const te::IterVar& last = sum.reduce_axes.back();
+  if (block == 0 || last.extent % block != 0) return -1;
+  for (size_t d = 0; d < access.indices.size(); ++d) {
+    if (access.indices[d].Same(last.var)) return static_cast<int>(d);
+  }
+  return -1;
+}
+
+// `block`: of the last axis of the sum, whose strips lie together; 0: there are no blocks.
 absl::Status LayOut(Schedule& schedule, const std::string& stage, const te::Operation& sum, const Access& access,
-                    const RegisterTile& registers, bool strips) {
+                    const RegisterTile& registers, bool strips, int64_t block) {
   const int along = DimensionAlong(sum, access, registers);
+  const int blocked = strips ? DimensionOfBlocks(sum, access, block) : -1;
   std::vector<std::pair<int, int64_t>> layout;
-  if (strips) layout.emplace_back(along, registers.width());
-  for (int d : DimensionsBySum(sum, access, along)) layout.emplace_back(d, 1);
+  if (strips && blocked < 0) layout.emplace_back(along, registers.width());
+  for (int d : DimensionsBySum(sum, access, along)) layout.emplace_back(d, d == blocked ? block : 1);
+  if (blocked >= 0) layout.insert(layout.end(), {{along, registers.width()}, {blocked, 0}});
   layout.emplace_back(along, strips ? 0 : 1);
   bool as_it_is = !strips;
   for (size_t d = 0; d < layout.size(); ++d) as_it_is = as_it_is && layout[d].first == static_cast<int>(d);
@@ -252,7 +265,7 @@ absl::Status PrefetchFarRows(Schedule& schedule, const te::Operation& operand, c
 }
 
 absl::Status PackAtRoot(Schedule& schedule, const NestInput& input, const Panel& panel, const std::string& reader,
-                        const RegisterTile& registers) {
+                        const RegisterTile& registers, int64_t block) {
   std::string stage = panel.access->tensor->name;
   if (panel.kind == Panel::Kind::kComputed) {
     input.placed->insert(panel.access->tensor.get());
@@ -262,7 +275,7 @@ absl::Status PackAtRoot(Schedule& schedule, const NestInput& input, const Panel&
   }
   const int64_t extent = panel.sum->axes[registers.vector_axis].extent;
   SMELT_RETURN_IF_ERROR(
-      LayOut(schedule, stage, *panel.sum, *panel.access, registers, /*strips=*/extent > registers.width()));
+      LayOut(schedule, stage, *panel.sum, *panel.access, registers, /*strips=*/extent > registers.width(), block));
   return ScheduleCopy(schedule, stage, panel, registers, std::max(input.target.threads, 1), input.target);
 }
 
@@ -278,8 +291,8 @@ absl::Status PackAt(Schedule& schedule, const NestInput& input, const Panel& pan
     input.placed->insert(panel.access->tensor.get());
   }
   SMELT_RETURN_IF_ERROR(schedule.ComputeAt(stage, consumer, loop));
-  SMELT_RETURN_IF_ERROR(
-      LayOut(schedule, stage, *panel.sum, *panel.access, registers, /*strips=*/columns > registers.width()));
+  SMELT_RETURN_IF_ERROR(LayOut(schedule, stage, *panel.sum, *panel.access, registers,
+                               /*strips=*/columns > registers.width(), /*block=*/0));
   return ScheduleCopy(schedule, stage, panel, registers, /*threads=*/0, input.target);
 }
 

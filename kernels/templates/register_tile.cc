@@ -549,11 +549,6 @@ RegisterTile ChooseRegisterTile(const Nest& nest, const std::vector<int64_t>& ti
     registers.plane_axis = second_axis(most / kept);
     if (registers.plane_axis >= 0) registers.planes = tile[registers.plane_axis];
   }
-  if (registers.plane_axis < 0 && !streams && 2 * kept <= most && FormOf(nest, target) == TiledForm::kBlocked) {
-    // Lines of a small picture, two at a time: a block of the sum goes by half as often.
-    registers.plane_axis = second_axis(std::numeric_limits<int64_t>::max());
-    if (registers.plane_axis >= 0) registers.planes = 2;
-  }
   return registers;
 }
 

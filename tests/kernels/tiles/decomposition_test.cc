@@ -39,13 +39,17 @@ Structure StructureOf(std::string_view module) {
 Structure StructureOf(const Contraction& layer) { return StructureOf(bench::HloText(layer)); }
 
 // `known`: the second parameter's values are known before the call.
-absl::StatusOr<ir::Function> LowerDefault(const Contraction& layer, const machine::Machine& machine,
-                                          bool known = false) {
+absl::StatusOr<schedule::Schedule> ScheduleDefault(const Contraction& layer, const machine::Machine& machine,
+                                                   bool known) {
   const Structure structure = StructureOf(layer);
   const std::vector<int64_t> tile = PreferredTiles(structure.main_nest(), machine).front();
   ScheduleOptions options;
   if (known) options.known.insert(structure.graph.inputs[1].op.get());
-  const absl::StatusOr<schedule::Schedule> schedule = ScheduleStructure(structure, tile, machine, options);
+  return ScheduleStructure(structure, tile, machine, options);
+}
+absl::StatusOr<ir::Function> LowerDefault(const Contraction& layer, const machine::Machine& machine,
+                                          bool known = false) {
+  const absl::StatusOr<schedule::Schedule> schedule = ScheduleDefault(layer, machine, known);
   if (!schedule.ok()) return schedule.status();
   return lower::Lower(*schedule, {.vector_bytes = machine.vector_bytes});
 }
@@ -130,14 +134,19 @@ TEST(DefaultSchedule, RowsOfOneSetAreFewWithManyVectorsEach) {
   EXPECT_EQ(registers(128, 768, 3072, 8), "13x2") << "twelve strips are too few for eight threads";
 }
 
-// Seven pixels of two vectors leave half of the registers empty: two lines of them share what is read of the weights.
-TEST(DefaultSchedule, LinesOfASmallPictureGoTwoAtATime) {
-  const machine::Machine machine = MachineWith(1, 1 << 20);
-  const Structure structure = StructureOf({"C12", bench::kConvolution, {7, 512, 512, 3, 1}});
-  const Nest& nest = structure.main_nest();
-  ASSERT_EQ(FormOf(nest, machine), TiledForm::kBlocked);
-  const RegisterTile tile = ChooseRegisterTile(nest, PreferredTiles(nest, machine).front(), machine);
-  EXPECT_EQ(absl::StrCat(tile.planes, "x", tile.rows, "x", tile.vectors), "2x7x2");
+// A block of the sum reads its strips of packed weights one after the other, and the next block what follows them.
+TEST(DefaultSchedule, StripsOfABlockOfKnownWeightsLieTogether) {
+  const auto layout = [](const Contraction& layer) {
+    const absl::StatusOr<schedule::Schedule> schedule = ScheduleDefault(layer, MachineWith(1, 1 << 20), true);
+    return schedule.ok() ? schedule->ToString() : schedule.status().ToString();
+  };
+  using ::testing::HasSubstr;
+  EXPECT_THAT(layout({"C10", bench::kConvolution, {14, 256, 512, 3, 2}}),
+              HasSubstr("transform_layout p1.shared 0:1 1:1 2:64 3:32 2:0 3:0\n"));
+  EXPECT_THAT(layout({"FFN1", bench::kProduct, {128, 3072, 768, 1}}),
+              HasSubstr("transform_layout p1.shared 0:64 1:32 0:0 1:0\n"));
+  EXPECT_THAT(layout({"uneven", bench::kConvolution, {14, 300, 512, 3, 2}}),
+              HasSubstr("transform_layout p1.shared 3:32 0:1 1:1 2:1 3:0\n"));
 }
 
 // Lines of a small depthwise window that overlap share what they read, and its taps stay where they are, where there
