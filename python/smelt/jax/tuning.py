@@ -311,10 +311,9 @@ def _write_modules(path: pathlib.Path, computation: Any, clock: _Clock | None = 
         raise ValueError(f"{path} holds the search of another function or of other shapes: give another folder, or remove this one")
     (path / folder.MANIFEST).unlink(missing_ok=True)  # until it is true again
     (path / "module.pb").write_bytes(module)
-    start = time.monotonic()
-    (path / "captured.pb").write_bytes(door.capture(computation, library=False))
     if clock is not None:
-        clock.compiling = time.monotonic() - start
+        clock.compiling = door.compile_seconds(computation)
         if clock.left() < 2 * clock.compiling:
             raise _NoTime(f"for a search: XLA took {clock.compiling:.1f} s to compile the function once")
+    (path / "captured.pb").write_bytes(door.capture(computation, library=False))
     (path / "captured_library.pb").write_bytes(door.capture(computation, library=True))
