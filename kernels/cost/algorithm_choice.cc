@@ -19,6 +19,7 @@ constexpr double kDirectShare = 0.92;
 struct Estimated {
   nests::Tile tile;  // with extents
   CostEstimate cost;
+  double weights_seconds = 0;  // of transforming the weights
 };
 
 absl::StatusOr<Estimated> Estimate(const hlo::Computation& kernel, const nests::Tile& named,
@@ -33,7 +34,8 @@ absl::StatusOr<Estimated> Estimate(const hlo::Computation& kernel, const nests::
   return Estimated{std::move(tile),
                    {.compute_seconds = estimate.seconds() - estimate.launch_seconds,
                     .memory_seconds = estimate.weights_seconds + estimate.input_seconds,
-                    .launch_seconds = estimate.launch_seconds}};
+                    .launch_seconds = estimate.launch_seconds},
+                   nests::TransformOfWeightsSeconds(*nest.winograd, target)};
 }
 
 }  // namespace
@@ -47,7 +49,8 @@ absl::StatusOr<CostEstimate> EstimateAlgorithm(const hlo::Computation& kernel, c
   return estimated.cost;
 }
 
-std::optional<nests::Tile> DefaultAlgorithm(const hlo::Computation& kernel, const machine::Machine& target) {
+std::optional<nests::Tile> DefaultAlgorithm(const hlo::Computation& kernel, bool weights_known,
+                                            const machine::Machine& target) {
   const std::vector<nests::Tile> others = nests::OtherAlgorithms(kernel);
   if (others.empty()) return std::nullopt;
   // The estimate of a kernel is that of an ordinary one; what is chosen here has to beat a good one.
@@ -57,8 +60,10 @@ std::optional<nests::Tile> DefaultAlgorithm(const hlo::Computation& kernel, cons
   std::optional<nests::Tile> chosen;
   for (const nests::Tile& other : others) {
     absl::StatusOr<Estimated> estimated = Estimate(kernel, other, target);
-    if (!estimated.ok() || estimated->cost.seconds() >= best) continue;
-    best = estimated->cost.seconds();
+    if (!estimated.ok()) continue;
+    const double seconds = estimated->cost.seconds() + (weights_known ? 0 : estimated->weights_seconds);
+    if (seconds >= best) continue;
+    best = seconds;
     chosen = std::move(estimated->tile);
   }
   return chosen;

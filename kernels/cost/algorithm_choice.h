@@ -1,6 +1,7 @@
 // Whether a convolution is better computed by Winograd's algorithm, by estimates alone.
 //
-//   std::optional<nests::Tile> way = DefaultAlgorithm(kernel.computation(), machine);  // "winograd4:1x2x14x64", or nothing
+//   std::optional<nests::Tile> way = DefaultAlgorithm(kernel.computation(), machine);  // "winograd4:1x2x14x64", or
+//   nothing
 #pragma once
 
 #include <optional>
@@ -19,9 +20,9 @@ absl::StatusOr<CostEstimate> EstimateAlgorithm(const hlo::Computation& kernel, c
 
 // The fastest of the kernel's other algorithms with its piece of work, where it is expected to take at most
 // kWinogradGain of what the direct sum does. Nothing where the direct sum is as good, or is all that there is.
-//
-// Valid where the weights are transformed beforehand: the estimate leaves their transformation out.
-std::optional<nests::Tile> DefaultAlgorithm(const hlo::Computation& kernel, const machine::Machine& target);
+// `weights_known`: they are transformed beforehand, and not in every call.
+std::optional<nests::Tile> DefaultAlgorithm(const hlo::Computation& kernel, bool weights_known,
+                                            const machine::Machine& target);
 
 // The estimates' error, and the error of the results, are worth so much.
 inline constexpr double kWinogradGain = 0.8;

@@ -34,6 +34,9 @@ struct WinogradEstimate {
 WinogradEstimate EstimateWinograd(const WinogradStages& stages, const std::vector<int64_t>& tile,
                                   const machine::Machine& target);
 
+// Seconds of transforming the weights, where that is done in every call.
+double TransformOfWeightsSeconds(const WinogradStages& stages, const machine::Machine& target);
+
 // Pieces of work in the order of their estimates; at least one.
 std::vector<std::vector<int64_t>> WinogradTiles(const WinogradStages& stages, const machine::Machine& target);
 

@@ -137,6 +137,14 @@ WinogradEstimate EstimateWinograd(const WinogradStages& stages, const std::vecto
   return estimate;
 }
 
+double TransformOfWeightsSeconds(const WinogradStages& stages, const machine::Machine& target) {
+  const double points = std::pow(static_cast<double>(stages.output_tile() + 2), 2), taps = 9;
+  const double weights = static_cast<double>(stages.input->shape[5] * stages.extents[3]);
+  // What is written is fetched before and goes back later.
+  const double moved = 4 * weights * (taps + 2 * points) / target.BandwidthOf(4 * weights * points);
+  return (weights * points * kTransformFlops / target.peak_flops_f32 + moved) / target.threads;
+}
+
 std::vector<std::vector<int64_t>> WinogradTiles(const WinogradStages& stages, const machine::Machine& target) {
   const std::vector<int64_t>& extents = stages.extents;
   struct Choice {

@@ -68,10 +68,15 @@ absl::StatusOr<Way> WayOfChoice(const hlo::Computation& kernel, const Target& ta
 }
 
 absl::StatusOr<Way> WayOf(const hlo::Computation& kernel, const Target& target, const CompileOptions& options) {
-  if (!options.known.empty() && !kernels::config::IsExplicit(options.schedule)) {
-    if (const std::optional<kernels::nests::Tile> tile = kernels::cost::DefaultAlgorithm(kernel, target)) {
+  if (!kernels::config::IsExplicit(options.schedule)) {
+    for (const bool weights_known : {true, false}) {
+      if (weights_known && options.known.empty()) continue;
+      const auto tile = kernels::cost::DefaultAlgorithm(kernel, weights_known, target);
+      if (!tile) break;  // less so where they are transformed in every call
       absl::StatusOr<Way> way = WayOfChoice(kernel, target, *tile, options.known);
-      if (way.ok() && kernels::nests::IsKnown(*way->structure.main_nest().winograd->weights, way->known)) return way;
+      if (!way.ok()) break;
+      if (!weights_known || kernels::nests::IsKnown(*way->structure.main_nest().winograd->weights, way->known))
+        return way;
     }
   }
   return WayOfChoice(kernel, target, options.schedule, options.known);

@@ -33,9 +33,9 @@ struct CompileOptions {
   // it says, or is an error; a tile leaves the register tile to us.
   kernels::config::ScheduleChoice schedule;
   // Array leaves of the kernel's parameters, by number, whose values are known before the call: what is packed of them
-  // alone becomes phases of its own, which can run beforehand. A convolution whose weights are known is by default
-  // computed by Winograd's algorithm, where the analytical estimate says that it pays (cost::DefaultAlgorithm); other
-  // weights would be transformed in every call.
+  // alone becomes phases of its own, which can run beforehand: a convolution is by default computed by Winograd's
+  // algorithm where the analytical estimate says that it pays (cost::DefaultAlgorithm), and weights that are not known
+  // are transformed in every call.
   std::vector<int64_t> known;
   KernelListing* listing = nullptr;  // filled in; the cache, which does not keep listings, is then left alone
 };

@@ -182,12 +182,17 @@ TEST(CompiledWinograd, IsNotReplacedByAFallback) {
   EXPECT_EQ(object.status().code(), absl::StatusCode::kInvalidArgument);
 }
 
-TEST(CompiledWinograd, IsTheDefaultOnlyWhereWeightsAreKnownAndItPays) {
+TEST(CompiledWinograd, IsTheDefaultOnlyWhereItPays) {
   const auto large = Parse(TextOf({.rows = 56, .columns = 56, .features = 64, .outputs = 64}));
-  EXPECT_THAT(CompileKernel(*large->entry(), HostTarget(), {}, nullptr).value()->tile,
+  for (const std::vector<int64_t>& known : {std::vector<int64_t>{}, {1}}) {
+    EXPECT_THAT(CompileKernel(*large->entry(), HostTarget(), {.schedule = {}, .known = known}, nullptr).value()->tile,
+                StartsWith("winograd4:"))
+        << known.size();
+  }
+  // Weights that few pixels share take longer to transform than to multiply, where that is done in every call.
+  const auto deep = Parse(TextOf({.rows = 4, .columns = 4, .features = 1024, .outputs = 1024}));
+  EXPECT_THAT(CompileKernel(*deep->entry(), HostTarget(), {}, nullptr).value()->tile,
               ::testing::Not(StartsWith("winograd")));
-  EXPECT_THAT(CompileKernel(*large->entry(), HostTarget(), {.schedule = {}, .known = {1}}, nullptr).value()->tile,
-              StartsWith("winograd4:"));
   // Most of a tile of four lies beyond the edge of these, and the transforms have few products to pay for them.
   const auto small = Parse(
       TextOf({.rows = 3, .columns = 3, .features = 2, .outputs = 2, .top = 0, .bottom = 0, .left = 0, .right = 0}));
