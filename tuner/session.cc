@@ -151,7 +151,7 @@ class Session {
     return options_.tiles && options_.mode == TuneMode::kModel && tunable_.target().HasTiles();
   }
 
-  // Of the search's time.
+  // Their share of the search's time.
   double ConfigurationsShare() const {
     if (TunesTiles()) return trials_in_time_ < kFewTrials ? kFewBeforeTilesShare : kBeforeTilesShare;
     return steps_ && !tunable_.knobs().empty() ? kBeforeKnobsShare : 1;

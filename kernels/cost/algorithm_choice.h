@@ -1,7 +1,7 @@
 // Whether a convolution is better computed by Winograd's algorithm, by estimates alone.
 //
-//   std::optional<nests::Tile> way = DefaultAlgorithm(kernel.computation(), machine);  // "winograd4:1x2x14x64", or
-//   nothing
+//   std::optional<nests::Tile> way = DefaultAlgorithm(kernel.computation(), /*weights_known=*/true, machine);
+//   way->ToString()   // "winograd4:1x2x14x64"; none: directly
 #pragma once
 
 #include <optional>
