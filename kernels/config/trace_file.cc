@@ -8,6 +8,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "base/status_macros.h"
+#include "kernels/te/hlo/algorithm.h"
 
 namespace smelt::kernels::config {
 namespace {
@@ -83,6 +84,12 @@ class TraceReader {
         trace.target = (*words)[1];
         continue;
       }
+      if ((*words)[0] == "algorithm" && words->size() == 2 && steps == 0) {
+        const absl::StatusOr<te::ConvolutionAlgorithm> algorithm = te::ParseAlgorithm((*words)[1]);
+        if (!algorithm.ok()) return Error(std::string(algorithm.status().message()));
+        trace.algorithm = (*words)[1];
+        continue;
+      }
       if ((*words)[0] != "end") {
         absl::StrAppend(&trace.steps, absl::StrJoin(*words, " "), "\n");
         ++steps;
@@ -131,6 +138,7 @@ std::string PrintTraces(absl::Span<const KernelTrace> traces) {
     }
     absl::StrAppend(&text, "kernel ", trace.kernel.ToHex(), trace.name.empty() ? "" : " ", trace.name, "\n");
     if (!trace.target.empty()) absl::StrAppend(&text, "target ", trace.target, "\n");
+    if (!trace.algorithm.empty()) absl::StrAppend(&text, "algorithm ", trace.algorithm, "\n");
     absl::StrAppend(&text, steps, "end ", count, " ", CheckOf(steps), "\n");
   }
   return text;

@@ -8,6 +8,7 @@
 //   smelt schedule 1                          the version
 //   kernel 5f1c...  fusion.3                  the kernel's canonical hash, its name for people
 //   target cpu:znver4,threads=2               for which it was made; nothing depends on it
+//   algorithm winograd4                       of a convolution that is not the direct sum
 //   split c i0 8 guard                        Schedule::ToString, a step a line
 //   ...
 //   end 12 88ab0f1c22d49e07                   how many steps there are, and a hash of them: a torn file lacks it
@@ -28,10 +29,11 @@ namespace smelt::kernels::config {
 inline constexpr int kTraceVersion = 1;
 
 struct KernelTrace {
-  Hash128 kernel;      // fusion::Kernel::hash
-  std::string name;    // of the kernel, where it was read
-  std::string target;  // machine::TargetId as text
-  std::string steps;   // Schedule::ToString
+  Hash128 kernel;              // fusion::Kernel::hash
+  std::string name;            // of the kernel, where it was read
+  std::string target;          // machine::TargetId as text
+  std::string steps;           // Schedule::ToString
+  std::string algorithm = {};  // te::AlgorithmName of the graph that the steps are of; empty: the direct sum
   bool operator==(const KernelTrace&) const = default;
 };
 

@@ -59,6 +59,21 @@ TEST_F(Schedules, OfKnownWeightsAreTheOnesThatRun) {
   EXPECT_THAT(simulated.err, HasSubstr("--constant and --weights are for --target=cpu"));
 }
 
+TEST_F(Schedules, OfConvolutionsNameTheirAlgorithm) {
+  const std::string layer = Keep(
+      "layer.hlo",
+      "HloModule m\nENTRY e {\n  x = f32[1,56,56,64] parameter(0)\n  w = f32[3,3,64,64] parameter(1)\n"
+      "  ROOT c = f32[1,56,56,64] convolution(x, w), window={size=3x3 pad=1_1x1_1}, dim_labels=b01f_01io->b01f\n}\n");
+  const std::string printed = RunTool({"inspect", layer, "--kernel=c", "--tile=winograd2", "--schedule"}).out;
+  EXPECT_THAT(printed, HasSubstr("\nalgorithm winograd2\n"));
+  const ToolResult run = RunTool({"run", layer, "--check", "--schedule=" + Keep("layer.schedule", printed)});
+  EXPECT_EQ(run.exit_code, 0) << run.out << run.err;
+  const ToolResult wrong = RunTool(
+      {"run", layer, "--schedule=" + Keep("x.schedule", absl::StrReplaceAll(printed, {{"winograd2", "strassen"}}))});
+  EXPECT_EQ(wrong.exit_code, 1);
+  EXPECT_THAT(wrong.err, HasSubstr("x.schedule:4: "));
+}
+
 TEST_F(Schedules, OfAPointOfTheConfigurationSpaceAreTakenToo) {
   const ToolResult wrong = RunTool({"inspect", module_, "--kernel=p", "--tile=i0=0x0x0"});
   EXPECT_EQ(wrong.exit_code, 1);

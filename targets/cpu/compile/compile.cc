@@ -57,7 +57,11 @@ absl::StatusOr<Way> WayOfChoice(const hlo::Computation& kernel, const Target& ta
                                 const kernels::config::ScheduleChoice& choice, const std::vector<int64_t>& known) {
   Way way{.structure = {}, .choice = choice, .known = {}};
   auto* tile = std::get_if<kernels::nests::Tile>(&way.choice);
-  const auto algorithm = tile != nullptr ? tile->algorithm : kernels::te::ConvolutionAlgorithm::kDirect;
+  auto algorithm = tile != nullptr ? tile->algorithm : kernels::te::ConvolutionAlgorithm::kDirect;
+  const auto* trace = std::get_if<kernels::config::KernelTrace>(&choice);
+  if (trace != nullptr && !trace->algorithm.empty()) {
+    SMELT_ASSIGN_OR_RETURN(algorithm, kernels::te::ParseAlgorithm(trace->algorithm));
+  }
   SMELT_ASSIGN_OR_RETURN(kernels::te::Graph graph, kernels::te::FromHlo(kernel, algorithm));
   for (const int64_t number : known) way.known.insert(graph.inputs[static_cast<size_t>(number)].op.get());
   way.structure = kernels::nests::AnalyseStructure(std::move(graph));
