@@ -7,8 +7,6 @@
 #include "base/status_macros.h"
 #include "hlo/file/read.h"
 #include "kernels/config/trace_file.h"
-#include "kernels/te/hlo/algorithm.h"
-#include "kernels/tiles/tiles.h"
 
 namespace smelt::cli {
 
@@ -48,10 +46,7 @@ absl::StatusOr<std::string> SchedulesOf(const targets::Target& target, absl::Spa
     KernelTrace trace{kernel.hash, kernel.name, target.id().ToString(), ""};
     for (const auto& [part, text] : *listing) {
       if (part == "schedule") trace.steps = text;
-      if (part != "tile") continue;
-      const absl::StatusOr<kernels::nests::Tile> tile = kernels::nests::Tile::Parse(text);
-      if (tile.ok() && tile->algorithm != kernels::te::ConvolutionAlgorithm::kDirect)
-        trace.algorithm = std::string(kernels::te::AlgorithmName(tile->algorithm));
+      if (part == "algorithm") trace.algorithm = text;
     }
     if (!trace.steps.empty()) traces.push_back(std::move(trace));
   }

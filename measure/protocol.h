@@ -6,7 +6,7 @@
 //
 // A request is a JSON object that names what to do, a reply is another; to a child process they go as channel.h has it,
 // requests on its standard input and replies on its descriptor 3. A field in brackets may be missing. Modules are text
-// as the target's own candidates have it: HLO text, or base64 of a proto. Times are seconds.
+// as the target's own candidates have it: that of hlo/file/message.h, or base64 of a proto. Times are seconds.
 //
 //   {"do": "hello"}                         -> {"protocol": kProtocolVersion, "pid": N}
 //   {"do": "load", "module": TEXT, ["inputs": "unit" | "scaled" | "positive"], ["limits": [[LEAF, N]..]],

@@ -10,8 +10,8 @@
 #include "base/cache_folder.h"
 #include "base/clock.h"
 #include "base/status_macros.h"
+#include "hlo/file/message.h"
 #include "hlo/golden/safetensors.h"
-#include "hlo/text/printer.h"
 #include "measure/kernel_program.h"
 #include "measure/protocol.h"
 #include "nlohmann/json.hpp"
@@ -194,7 +194,7 @@ json TimeRequest(const std::vector<int>& ids, int rounds, double seconds) {
 }
 
 json KernelRequest(const char* what, const fusion::Kernel& kernel, const std::string& way) {
-  json request{{"do", what}, {"module", hlo::ToText(*ProgramOfKernel(kernel), {})}, {"hash", kernel.hash.ToHex()}};
+  json request{{"do", what}, {"module", hlo::ToMessage(*ProgramOfKernel(kernel))}, {"hash", kernel.hash.ToHex()}};
   if (!way.empty()) request["way"] = way;
   return request;
 }

@@ -37,9 +37,9 @@ struct MeasurePolicy {
   std::string ToString() const;  // "repeats=5 seconds=2 warm"
 };
 
-// A fused program as HLO text, with what differs from the default.
+// A fused program, with what differs from the default.
 struct Candidate {
-  std::string module_text;                   // for XLA's child (targets/xla/): base64 of a proto
+  std::string module_text;                   // hlo::ToMessage of it; for XLA's child (targets/xla/): base64 of a proto
   std::map<std::string, std::string> knobs;  // the target's child reads them; of our kernels, hash -> tile ("1x8x32")
   std::string compiler;                      // XLA's child: as_given, xla, xla_no_library; see targets/xla/worker.py
   bool operator==(const Candidate&) const = default;

@@ -7,7 +7,7 @@
 #include "base/status_macros.h"
 #include "fusion/apply.h"
 #include "fusion/config_file.h"
-#include "hlo/text/printer.h"
+#include "hlo/file/message.h"
 #include "kernels/config/choice.h"
 
 namespace smelt::targets {
@@ -55,7 +55,7 @@ absl::StatusOr<Trial> FusionTunable::Named(const std::string& name) const {
 }
 
 measure::Candidate FusionTunable::ToCandidate(const Trial& trial) const {
-  return {hlo::ToText(*Fused(trial), {}), trial.tiles};
+  return {hlo::ToMessage(*Fused(trial)), trial.tiles};
 }
 
 std::unique_ptr<hlo::Module> FusionTunable::Fused(const Trial& trial) const {
@@ -71,7 +71,9 @@ double FusionTunable::ErrorFactor(const Trial& trial) const {
   return factor;
 }
 
-absl::Status FusionTunable::CheckWay(const std::string& way) const { return kernels::config::ParseChoice(way).status(); }
+absl::Status FusionTunable::CheckWay(const std::string& way) const {
+  return kernels::config::ParseChoice(way).status();
+}
 
 absl::StatusOr<std::unique_ptr<Tunable>> TuneFusions(const Target& target, Program program, const std::string& fusion) {
   SMELT_ASSIGN_OR_RETURN(fusion::Space space, fusion::Space::Build(program.module(), target.rules()));

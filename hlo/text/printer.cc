@@ -141,7 +141,7 @@ class Printer {
     }
     if (instruction.opcode() == Opcode::kConstant) {
       const ConstantAttributes& constant = instruction.attributes<ConstantAttributes>();
-      if (constant.literal == nullptr || constant.elided ||
+      if (constant.literal == nullptr || (constant.elided && !options_.stand_ins) ||
           constant.literal->element_count() > options_.largest_constant) {
         out_ += "{...}";
       } else {

@@ -24,6 +24,9 @@ struct PrintOptions {
   PrintStyle style = PrintStyle::kFull;
   // Constants with more elements print as `{...}`, which loses their values.
   int64_t largest_constant = INT64_MAX;
+  // For a constant that a text left out, the values that stand in for it, and not `{...}` again. Those depend on the
+  // constants before it in the text, which a pass or a fusion moves: whoever is to run the module needs them.
+  bool stand_ins = false;
 };
 
 std::string ToText(const Module& module, const PrintOptions& options = {});

@@ -80,6 +80,7 @@ class OwnKernelsTarget : public targets::Target {
     SMELT_RETURN_IF_ERROR(kernels::config::CheckChoice(options.schedule, kernel.hash));
     SMELT_ASSIGN_OR_RETURN(const auto compiled, CompileKernel(kernel.computation(), target_, options, nullptr));
     targets::KernelListing shown{{"hlo", hlo::ToText(*kernel.module)}, {"tile", compiled->tile}};
+    if (!listing.algorithm.empty()) shown.emplace_back("algorithm", listing.algorithm);
     const std::string algorithms = AlgorithmsOf(kernel.computation());
     if (!algorithms.empty()) shown.emplace_back("other_algorithms", algorithms);
     shown.emplace_back("vector_spills", absl::StrCat(compiled->vector_spills));

@@ -13,8 +13,8 @@
 #include "absl/strings/str_split.h"
 #include "base/ceil_div.h"
 #include "base/status_macros.h"
+#include "hlo/file/message.h"
 #include "hlo/passes/execution_counts.h"
-#include "hlo/text/parser.h"
 #include "measure/program_device.h"
 #include "nlohmann/json.hpp"
 #include "targets/cpu/compile/compile.h"
@@ -218,7 +218,7 @@ class Worker : public measure::ProgramDevice {
 
   absl::StatusOr<std::unique_ptr<measure::DeviceProgram>> BuildKernel(const json& request) override {
     SMELT_ASSIGN_OR_RETURN(const std::unique_ptr<hlo::Module> module,
-                           hlo::ParseModule(request.value("module", ""), {.file_name = "kernel"}));
+                           hlo::FromMessage(request.value("module", ""), "kernel"));
     // The request has a program that calls the kernel; what is timed is the kernel as programs have it.
     SMELT_ASSIGN_OR_RETURN(const std::vector<fusion::Kernel> kernels, fusion::ExtractKernels(*module));
     if (kernels.size() != 1)
@@ -239,8 +239,7 @@ class Worker : public measure::ProgramDevice {
     };
     SMELT_ASSIGN_OR_RETURN(std::unique_ptr<cpu::LoadedProgram> loaded,
                            cpu::LoadedProgram::Compile(text, host_code_, options, inputs_));
-    SMELT_ASSIGN_OR_RETURN(const std::unique_ptr<hlo::Module> module,
-                           hlo::ParseModule(text, {.file_name = "candidate"}));
+    SMELT_ASSIGN_OR_RETURN(const std::unique_ptr<hlo::Module> module, hlo::FromMessage(text, "candidate"));
     return std::make_unique<Program>(std::move(loaded), placement, LayoutSeconds(*module, *placement, accelerator_),
                                      *module);
   }

@@ -26,6 +26,19 @@ TEST(Run, TellsThatTheTextLeavesConstantsOut) {
   EXPECT_THAT(RunTool({"run", path}).err, IsEmpty());
 }
 
+// A fusion reads them in another order than the text has.
+TEST(Run, ComputesWithTheSameStandInsUnderEveryFusion) {
+  const std::string path = (FreshFolder("stand_ins") / "m.hlo").string();
+  WriteFile(path,
+            "HloModule m\nENTRY e {\n  x = u32[64] parameter(0)\n  c = u32[32] constant({...})\n"
+            "  d = u32[64] constant({...})\n  z = u32[] constant(0)\n  p = u32[64] pad(c, z), padding=0_32\n"
+            "  y = u32[64] multiply(x, p)\n  ROOT r = u32[64] multiply(y, d)\n}\n");
+  for (const char* fusion : {"none", "priority"}) {
+    const ToolResult result = RunTool({"run", path, "--check", std::string("--fusion=") + fusion});
+    EXPECT_EQ(result.exit_code, 0) << fusion << ": " << result.out << result.err;
+  }
+}
+
 TEST(Run, TellsHowManyResultsAreNoNumbers) {
   const auto folder = FreshFolder("nan");
   const std::string path = (folder / "m.hlo").string();

@@ -13,6 +13,7 @@
 #include "base/hash.h"
 #include "base/status_macros.h"
 #include "base/write_file.h"
+#include "hlo/file/message.h"
 #include "hlo/text/printer.h"
 #include "measure/kernel_program.h"
 
@@ -76,7 +77,7 @@ ScheduleTrials::ScheduleTrials(const ScheduleTask& task, const targets::Target& 
       options_(options),
       runner_(target.NewDevice(targets::DeviceUse::kTimes), options.policy, options.cancel),
       program_(measure::ProgramOfKernel(*task.kernel)),
-      program_text_(hlo::ToText(*program_, {})),
+      program_text_(hlo::ToMessage(*program_)),
       best_relative_(std::numeric_limits<double>::infinity()) {}
 
 absl::Status ScheduleTrials::Open(const std::string& folder) {

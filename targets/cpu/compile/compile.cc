@@ -25,6 +25,8 @@ namespace {
 constexpr size_t kSpillTrials = 5;
 constexpr double kFewerAccumulators[] = {5.0 / 6, 2.0 / 3, 1.0 / 2};
 
+constexpr char kFunctionName[] = "kernel";  // of code that is loaded at once, not linked
+
 Hasher KeyOf(const hlo::Computation& kernel, const Target& target) {
   Hasher hasher;
   hasher.Add("smelt kernel").Add(hlo::FingerprintComputation(kernel)).Add(target.CodeHash());
@@ -48,6 +50,7 @@ Hash128 ScheduleKey(const hlo::Computation& kernel, const Target& target, const 
 
 // A choice and the loop nests of its algorithm; a default may be one of an algorithm.
 struct Way {
+  kernels::te::ConvolutionAlgorithm algorithm;
   kernels::nests::Structure structure;
   kernels::config::ScheduleChoice choice;
   kernels::nests::KnownInputs known;  // CompileOptions::known, of this structure
@@ -55,14 +58,14 @@ struct Way {
 
 absl::StatusOr<Way> WayOfChoice(const hlo::Computation& kernel, const Target& target,
                                 const kernels::config::ScheduleChoice& choice, const std::vector<int64_t>& known) {
-  Way way{.structure = {}, .choice = choice, .known = {}};
+  Way way{.algorithm = kernels::te::ConvolutionAlgorithm::kDirect, .structure = {}, .choice = choice, .known = {}};
   auto* tile = std::get_if<kernels::nests::Tile>(&way.choice);
-  auto algorithm = tile != nullptr ? tile->algorithm : kernels::te::ConvolutionAlgorithm::kDirect;
+  if (tile != nullptr) way.algorithm = tile->algorithm;
   const auto* trace = std::get_if<kernels::config::KernelTrace>(&choice);
   if (trace != nullptr && !trace->algorithm.empty()) {
-    SMELT_ASSIGN_OR_RETURN(algorithm, kernels::te::ParseAlgorithm(trace->algorithm));
+    SMELT_ASSIGN_OR_RETURN(way.algorithm, kernels::te::ParseAlgorithm(trace->algorithm));
   }
-  SMELT_ASSIGN_OR_RETURN(kernels::te::Graph graph, kernels::te::FromHlo(kernel, algorithm));
+  SMELT_ASSIGN_OR_RETURN(kernels::te::Graph graph, kernels::te::FromHlo(kernel, way.algorithm));
   for (const int64_t number : known) way.known.insert(graph.inputs[static_cast<size_t>(number)].op.get());
   way.structure = kernels::nests::AnalyseStructure(std::move(graph));
   if (tile != nullptr) {
@@ -71,17 +74,24 @@ absl::StatusOr<Way> WayOfChoice(const hlo::Computation& kernel, const Target& ta
   return way;
 }
 
+// Winograd's algorithm, where the estimate promises that it pays with such weights; nothing where it does not.
+std::optional<Way> WayByAlgorithm(const hlo::Computation& kernel, const Target& target,
+                                  const std::vector<int64_t>& known, bool weights_known) {
+  const auto tile = kernels::cost::DefaultAlgorithm(kernel, weights_known, target);
+  if (!tile) return std::nullopt;
+  absl::StatusOr<Way> way = WayOfChoice(kernel, target, *tile, known);
+  if (!way.ok()) return std::nullopt;
+  const bool transformed_before = kernels::nests::IsKnown(*way->structure.main_nest().winograd->weights, way->known);
+  if (weights_known && !transformed_before) return std::nullopt;
+  return *std::move(way);
+}
+
 absl::StatusOr<Way> WayOf(const hlo::Computation& kernel, const Target& target, const CompileOptions& options) {
   if (!kernels::config::IsExplicit(options.schedule)) {
-    for (const bool weights_known : {true, false}) {
-      if (weights_known && options.known.empty()) continue;
-      const auto tile = kernels::cost::DefaultAlgorithm(kernel, weights_known, target);
-      if (!tile) break;  // less so where they are transformed in every call
-      absl::StatusOr<Way> way = WayOfChoice(kernel, target, *tile, options.known);
-      if (!way.ok()) break;
-      if (!weights_known || kernels::nests::IsKnown(*way->structure.main_nest().winograd->weights, way->known))
-        return way;
-    }
+    std::optional<Way> way;
+    if (!options.known.empty()) way = WayByAlgorithm(kernel, target, options.known, /*weights_known=*/true);
+    if (!way) way = WayByAlgorithm(kernel, target, options.known, /*weights_known=*/false);
+    if (way) return *std::move(way);
   }
   return WayOfChoice(kernel, target, options.schedule, options.known);
 }
@@ -205,6 +215,18 @@ class Compilation {
   const std::string name_;
 };
 
+// `way`: of `options`. Where the estimate's algorithm, which the caller did not ask for, cannot be built, it becomes
+// the direct sum.
+absl::StatusOr<Candidate> BuildWay(const hlo::Computation& kernel, const Target& target, const CompileOptions& options,
+                                   const std::string& name, Way* way) {
+  const bool list = options.listing != nullptr;
+  absl::StatusOr<Candidate> built = Compilation(*way, target, list, name).Run();
+  if (built.ok() || kernels::config::IsExplicit(options.schedule) || !kernels::config::IsExplicit(way->choice))
+    return built;
+  SMELT_ASSIGN_OR_RETURN(*way, WayOfChoice(kernel, target, options.schedule, options.known));
+  return Compilation(*way, target, list, name).Run();
+}
+
 // The same kernel under the words by which it was chosen this time.
 std::shared_ptr<const CompiledKernel> Named(std::shared_ptr<const CompiledKernel> kernel, const std::string& tile) {
   if (kernel->tile == tile) return kernel;
@@ -226,40 +248,37 @@ absl::StatusOr<std::shared_ptr<const CompiledKernel>> CompileKernel(const hlo::C
   }
   const auto start = std::chrono::steady_clock::now();
   SMELT_ASSIGN_OR_RETURN(Way way, WayOf(kernel, target, options));
-  const bool list = options.listing != nullptr;
   if (is_explicit) {
     SMELT_ASSIGN_OR_RETURN(const kernels::schedule::Schedule schedule,
-                           Compilation(way, target, list, "kernel").ScheduleOfChoice());
+                           Compilation(way, target, /*list=*/false, kFunctionName).ScheduleOfChoice());
     key = ScheduleKey(kernel, target, schedule);
     if (cache != nullptr) {
       if (std::shared_ptr<const CompiledKernel> found = cache->Find(key))
         return Named(std::move(found), kernels::config::ToLine(way.choice));
     }
   }
-  absl::StatusOr<Candidate> built = Compilation(way, target, list, "kernel").Run();
-  if (!built.ok() && !is_explicit && kernels::config::IsExplicit(way.choice)) {
-    // A choice of the estimate, and not of the caller.
-    SMELT_ASSIGN_OR_RETURN(way, WayOfChoice(kernel, target, options.schedule, options.known));
-    built = Compilation(way, target, list, "kernel").Run();
-  }
-  if (!built.ok()) return built.status();
-  SMELT_ASSIGN_OR_RETURN(std::shared_ptr<runtime::KernelCode> code, codegen::LoadObject(built->object));
+  SMELT_ASSIGN_OR_RETURN(Candidate built, BuildWay(kernel, target, options, kFunctionName, &way));
+  SMELT_ASSIGN_OR_RETURN(std::shared_ptr<runtime::KernelCode> code, codegen::LoadObject(built.object));
 
-  if (options.listing != nullptr) *options.listing = std::move(built->listing);
+  if (options.listing != nullptr) {
+    *options.listing = std::move(built.listing);
+    if (way.algorithm != kernels::te::ConvolutionAlgorithm::kDirect)
+      options.listing->algorithm = std::string(kernels::te::AlgorithmName(way.algorithm));
+  }
   auto compiled = std::make_shared<CompiledKernel>();
   compiled->code = std::move(code);
-  compiled->trace = absl::StrCat(built->note, built->schedule.ToString());
-  compiled->tile = built->tile;
-  compiled->vector_spills = built->object.vector_spills;
+  compiled->trace = absl::StrCat(built.note, built.schedule.ToString());
+  compiled->tile = built.tile;
+  compiled->vector_spills = built.object.vector_spills;
   compiled->compile_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  if (cache != nullptr) cache->Insert(key, compiled, built->object.elf);
+  if (cache != nullptr) cache->Insert(key, compiled, built.object.elf);
   return std::shared_ptr<const CompiledKernel>(std::move(compiled));
 }
 
 absl::StatusOr<KernelObject> CompileObject(const hlo::Computation& kernel, const Target& target,
                                            const CompileOptions& options, const std::string& symbol) {
-  SMELT_ASSIGN_OR_RETURN(const Way way, WayOf(kernel, target, options));
-  SMELT_ASSIGN_OR_RETURN(Candidate built, Compilation(way, target, /*list=*/false, symbol).Run());
+  SMELT_ASSIGN_OR_RETURN(Way way, WayOf(kernel, target, options));
+  SMELT_ASSIGN_OR_RETURN(Candidate built, BuildWay(kernel, target, options, symbol, &way));
   return KernelObject{std::move(built.object.elf), std::move(built.object.descriptor), std::move(built.tile),
                       built.object.vector_spills};
 }

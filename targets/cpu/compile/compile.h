@@ -24,11 +24,13 @@ namespace smelt::cpu {
 struct KernelListing {
   std::string loops;     // loop IR
   std::string assembly;  // of the target
+  // te::AlgorithmName of a convolution that is not the direct sum; the schedule is one of this algorithm's stages.
+  std::string algorithm = {};
 };
 
 struct CompileOptions {
   // The default is the tile that suits the kernel's loops best (nests::PreferredTiles); where a contraction spills
-  // vectors with it whatever its register tile, the one of the first three that spills least. Only compiling tells, so
+  // vectors with it whatever its register tile, the one of the first few that spills least. Only compiling tells, so
   // CompiledKernel::tile says which it was, and nothing else defines it. Whatever is chosen explicitly is compiled as
   // it says, or is an error; a tile leaves the register tile to us.
   kernels::config::ScheduleChoice schedule;

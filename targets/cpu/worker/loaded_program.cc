@@ -8,8 +8,8 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/status_macros.h"
+#include "hlo/file/message.h"
 #include "hlo/golden/inputs.h"
-#include "hlo/text/parser.h"
 #include "measure/outcome.h"
 #include "nlohmann/json.hpp"
 
@@ -59,7 +59,7 @@ absl::StatusOr<std::unique_ptr<LoadedProgram>> LoadedProgram::Compile(const std:
                                                                       const cpu::Target& target,
                                                                       const cpu::ExecutableOptions& options,
                                                                       InputPool& pool) {
-  SMELT_ASSIGN_OR_RETURN(std::unique_ptr<hlo::Module> module, hlo::ParseModule(text, {.file_name = "candidate"}));
+  SMELT_ASSIGN_OR_RETURN(std::unique_ptr<hlo::Module> module, hlo::FromMessage(text, "candidate"));
   std::unique_ptr<LoadedProgram> program(new LoadedProgram(pool));
   SMELT_ASSIGN_OR_RETURN(program->executable_, Executable::Compile(*module, target, options));
   std::vector<const hlo::Shape*> inputs, outputs;

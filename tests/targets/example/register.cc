@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "hlo/evaluator/evaluator.h"
-#include "hlo/text/parser.h"
+#include "hlo/file/message.h"
 #include "measure/program_device.h"
 #include "targets/registry.h"
 
@@ -55,11 +55,12 @@ class Evaluated : public measure::DeviceProgram {
   hlo::Literal result_;
 };
 
-// 2. What builds: the "compiler" of this target reads the text of a fused program, which is HLO like any other.
+// 2. What builds: the "compiler" of this target reads a fused program, which is HLO like any other.
 class Device : public measure::ProgramDevice {
  protected:
   absl::StatusOr<std::unique_ptr<measure::DeviceProgram>> Build(const nlohmann::json& request) override {
-    SMELT_ASSIGN_OR_RETURN(std::unique_ptr<hlo::Module> module, hlo::ParseModule(request.value("module", "")));
+    SMELT_ASSIGN_OR_RETURN(std::unique_ptr<hlo::Module> module,
+                           hlo::FromMessage(request.value("module", ""), "candidate"));
     return std::make_unique<Evaluated>(std::move(module));
   }
 };
