@@ -1,5 +1,5 @@
-// How default schedules of convolutions and matrix products share work out among threads, how much they copy, and
-// whether their loops keep vectors on the stack: what can be known without a clock.
+// How default schedules of convolutions (their direct sums) and matrix products share work out among threads, how much
+// they copy, and whether their loops keep vectors on the stack: what can be known without a clock.
 //
 //   build/release/bench/decomposition [LAYERS] [--threads=1,2,4] [--l2=1,2] [--cpus=znver4,haswell] [--json=FILE]
 //
@@ -18,6 +18,7 @@
 #include "base/json.h"
 #include "base/status_macros.h"
 #include "bench/contractions.h"
+#include "bench/direct_sum.h"
 #include "bench/run_program.h"
 #include "hlo/text/parser.h"
 #include "kernels/lower/lower.h"
@@ -84,7 +85,10 @@ absl::Status Run(const Flags& flags) {
     std::printf("  %6.2f", packed);
     for (const std::string& cpu : flags.cpus) {
       SMELT_ASSIGN_OR_RETURN(const cpu::Target target, cpu::ParseTarget(absl::StrCat("cpu:", cpu, ",threads=1")));
-      SMELT_ASSIGN_OR_RETURN(const cpu::KernelObject object, cpu::CompileObject(*module->entry(), target, {}, "layer"));
+      cpu::CompileOptions options;
+      SMELT_ASSIGN_OR_RETURN(options.schedule, DirectSum(*module->entry(), target));
+      SMELT_ASSIGN_OR_RETURN(const cpu::KernelObject object,
+                             cpu::CompileObject(*module->entry(), target, options, "layer"));
       row["spills"][cpu] = object.vector_spills;
       std::printf(" %*d", static_cast<int>(cpu.size()), object.vector_spills);
     }

@@ -21,6 +21,7 @@
 #include "base/float_mode.h"
 #include "base/json.h"
 #include "base/status_macros.h"
+#include "bench/direct_sum.h"
 #include "bench/run_program.h"
 #include "hlo/golden/inputs.h"
 #include "hlo/text/parser.h"
@@ -119,7 +120,9 @@ class Run {
   static absl::StatusOr<std::unique_ptr<Run>> Make(const hlo::Module& module, const std::vector<hlo::Literal>& inputs,
                                                    const cpu::Target& target, const std::string& way) {
     cpu::CompileOptions options;
-    if (way != "direct") {
+    if (way == "direct") {
+      SMELT_ASSIGN_OR_RETURN(options.schedule, bench::DirectSum(*module.entry(), target));
+    } else {
       SMELT_ASSIGN_OR_RETURN(options.schedule, kernels::config::ParseChoice(way));
     }
     auto run = std::make_unique<Run>();

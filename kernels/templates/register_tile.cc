@@ -294,6 +294,15 @@ bool SumsForTaps(const Nest& nest) {
                               [&](const Access& access) { return Reuse(main, access) == taps; });
 }
 
+// Whether an operand is read for several results, as those of a matrix product are; where all kept axes are batches,
+// each is read for one, and vectors go best as memory does.
+static bool ReusesOperands(const te::Operation& main, const std::vector<Access>& accesses) {
+  return std::any_of(main.axes.begin(), main.axes.end(), [&](const te::IterVar& axis) {
+    return axis.extent > 1 && std::any_of(accesses.begin(), accesses.end(),
+                                          [&](const Access& access) { return !DependsOn(access, axis.var); });
+  });
+}
+
 int VectorAxisOf(const Nest& nest) {
   const te::Operation& main = *nest.main;
   if (!IsContraction(main)) return VectorAxis(main, AccessesOf(nest, main));
@@ -303,6 +312,11 @@ int VectorAxisOf(const Nest& nest) {
   while (last > 0 && root.shape[last] == 1) --last;
   if (last < 0) return -1;
   if (const std::optional<WidthVectors> width = WidthVectorsOf(nest)) return width->axis;
+  const std::vector<Access> accesses = AccessesOf(nest, main);
+  if (!ReusesOperands(main, accesses)) {
+    const int axis = VectorAxis(main, accesses);
+    if (axis >= 0) return axis;
+  }
   if (nest.main == nest.root) return last;
   for (const Attached& attached : nest.attached) {
     if (attached.operation != nest.main) continue;
