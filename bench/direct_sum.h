@@ -6,6 +6,8 @@
 #include "absl/status/statusor.h"
 #include "base/status_macros.h"
 #include "hlo/module.h"
+#include "kernels/config/choice.h"
+#include "kernels/cost/algorithm_choice.h"
 #include "kernels/nests/structure.h"
 #include "kernels/te/hlo/from_hlo.h"
 #include "kernels/templates/templates.h"
@@ -14,8 +16,12 @@
 
 namespace smelt::bench {
 
-// The tile that suits it best. Errors: an instruction without a loop nest.
-inline absl::StatusOr<kernels::nests::Tile> DirectSum(const hlo::Computation& layer, const machine::Machine& target) {
+// The default where it is that anyway; otherwise the tile that suits the sum best. Errors: an instruction without a
+// loop nest.
+inline absl::StatusOr<kernels::config::ScheduleChoice> DirectSum(const hlo::Computation& layer,
+                                                                 const machine::Machine& target) {
+  if (!kernels::cost::DefaultAlgorithm(layer, /*weights_known=*/false, target))
+    return kernels::config::ScheduleChoice();
   SMELT_ASSIGN_OR_RETURN(kernels::te::Graph graph, kernels::te::FromHlo(layer));
   const kernels::nests::Structure structure = kernels::nests::AnalyseStructure(std::move(graph));
   return kernels::nests::Tile{kernels::nests::PreferredTiles(structure.main_nest(), target).front()};
