@@ -264,6 +264,18 @@ TEST(DefaultSchedule, GroupsOfChannelsShareTheirWeights) {
   EXPECT_EQ(FormOf(nest, machine), TiledForm::kRegisters);
 }
 
+// Nothing is read for two results where all axes are batches: vectors go along memory, whatever the result's order.
+TEST(DefaultSchedule, ContractionsOfBatchesGoAlongMemory) {
+  const auto axis = [](const char* batches) {
+    return VectorAxisOf(StructureOf(absl::StrCat("HloModule m\nENTRY e {\n  x = f32[64,48,32] parameter(0)\n"
+                                                 "  y = f32[64,48,32] parameter(1)\n  ROOT d = ",
+                                                 batches, ", lhs_contracting_dims={0}, rhs_contracting_dims={0}\n}"))
+                            .main_nest());
+  };
+  EXPECT_EQ(axis("f32[32,48] dot(x, y), lhs_batch_dims={2,1}, rhs_batch_dims={2,1}"), 0);
+  EXPECT_EQ(axis("f32[48,32] dot(x, y), lhs_batch_dims={1,2}, rhs_batch_dims={1,2}"), 1);
+}
+
 // A packing loop asks for the lines of an input that no cache is likely to hold some rows ahead.
 TEST(DefaultSchedule, PackingAsksForFarRows) {
   const auto trace = [](int64_t rows, int64_t columns, int64_t terms) {
