@@ -1,6 +1,6 @@
 // The direct sum of a convolution, whose default may be Winograd's algorithm.
 //
-//   SMELT_ASSIGN_OR_RETURN(options.schedule, DirectSum(*module->entry(), target));
+//   kernels::config::ScheduleChoice schedule = DirectSum(*module.entry(), target).value();
 #pragma once
 
 #include "absl/status/statusor.h"

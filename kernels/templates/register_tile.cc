@@ -196,6 +196,15 @@ void TileOfProduct(const te::Operation& main, const std::vector<Access>& accesse
       RowsFor(row_extent, std::min({most_rows, most / registers.vectors, rows_apart}), registers.vectors).rows;
 }
 
+// Whether an operand is read for several results, as those of a matrix product are; where all kept axes are batches,
+// each is read for one, and vectors go best as memory does.
+bool ReusesOperands(const te::Operation& main, const std::vector<Access>& accesses) {
+  return std::any_of(main.axes.begin(), main.axes.end(), [&](const te::IterVar& axis) {
+    return axis.extent > 1 && std::any_of(accesses.begin(), accesses.end(),
+                                          [&](const Access& access) { return !DependsOn(access, axis.var); });
+  });
+}
+
 }  // namespace
 
 const Access* LargestVectorAccess(const Nest& nest, const te::Operation& contraction, int vector_axis) {
@@ -292,15 +301,6 @@ bool SumsForTaps(const Nest& nest) {
                                  [&](const Access& access) { return Stride(access, channels.var) == 1; });
   return along && std::any_of(accesses.begin(), accesses.end(),
                               [&](const Access& access) { return Reuse(main, access) == taps; });
-}
-
-// Whether an operand is read for several results, as those of a matrix product are; where all kept axes are batches,
-// each is read for one, and vectors go best as memory does.
-static bool ReusesOperands(const te::Operation& main, const std::vector<Access>& accesses) {
-  return std::any_of(main.axes.begin(), main.axes.end(), [&](const te::IterVar& axis) {
-    return axis.extent > 1 && std::any_of(accesses.begin(), accesses.end(),
-                                          [&](const Access& access) { return !DependsOn(access, axis.var); });
-  });
 }
 
 int VectorAxisOf(const Nest& nest) {
