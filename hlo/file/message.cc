@@ -29,6 +29,7 @@ int64_t BytesOfConstants(const Module& module) {
 
 std::string ToMessage(const Module& module) {
   if (BytesOfConstants(module) > kMostBytesAsText) {
+    // Text has no limit where protobuf has one.
     const absl::StatusOr<std::string> proto = WriteProto(module, ProtoForm::kBinary);
     if (proto.ok()) return StrCat(kProtoMark, absl::Base64Escape(*proto));
   }

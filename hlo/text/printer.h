@@ -24,8 +24,8 @@ struct PrintOptions {
   PrintStyle style = PrintStyle::kFull;
   // Constants with more elements print as `{...}`, which loses their values.
   int64_t largest_constant = INT64_MAX;
-  // For a constant that a text left out, the values that stand in for it, and not `{...}` again. Those depend on the
-  // constants before it in the text, which a pass or a fusion moves: whoever is to run the module needs them.
+  // A constant that a text left out prints as the values that stand in for it, and not as `{...}` again. They depend on
+  // the constants before it in the text, which a pass or a fusion moves: whoever is to run the module needs them.
   bool stand_ins = false;
 };
 
