@@ -228,7 +228,7 @@ class ScheduleFuzzer {
         // Both ask for a sum of products.
         return Chance(50) ? s->PadReduction(stage, loop, Int(1, 6)).ok() : s->ShiftOperand(stage, Pick(stages)).ok();
       case 16:
-        return s->Prefetch(Pick(stages), stage, loop, Int(1, 4)).ok();
+        return s->Prefetch(Pick(stages), stage, loop, Int(1, 4), Chance(50) ? "" : Chance(50) ? "i0" : "r0").ok();
       case 17: {
         const std::vector<std::pair<std::string, int64_t>> pragmas = {
             {"auto_unroll_max_step", Int(0, 64)}, {"unroll_explicit", Int(0, 1)}, {"nontemporal", 1}};

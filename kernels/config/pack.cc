@@ -121,7 +121,7 @@ absl::Status PackOperand(Schedule& schedule, const MainNest& nest, const Decisio
   }
   SMELT_RETURN_IF_ERROR(nests::ReorderLoops(schedule, panel, order));
   if (along_rows && !rows.empty() && !of.computed) {
-    SMELT_RETURN_IF_ERROR(nests::PrefetchFarRows(schedule, *of.access->tensor, panel, rows, target));
+    SMELT_RETURN_IF_ERROR(nests::PrefetchFarRows(schedule, *of.access, panel, rows, target));
   }
   if (!root || decisions.parallel == 0) return absl::OkStatus();
   order.pop_back();

@@ -21,7 +21,7 @@ inline constexpr std::string_view kPipelinePiece = "pipeline_piece";
 // `offset` modulo `factor`.
 inline constexpr std::string_view kStorageAlign = "storage_align";
 // It is about a buffer: what the body reads of it is wanted some iterations ahead; facts are the loop's variable, the
-// iterations and 0.
+// iterations and 0; or 0, 0 and 1: the body does nothing but name what is wanted, and goes.
 inline constexpr std::string_view kPrefetchAhead = "prefetch_ahead";
 // A branch that guards so much work that asking costs nothing: no loop is cut for its sake. Without facts.
 inline constexpr std::string_view kRareBranch = "rare_branch";

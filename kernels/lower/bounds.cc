@@ -7,6 +7,7 @@
 #include "base/ceil_div.h"
 #include "base/check.h"
 #include "base/status_macros.h"
+#include "kernels/lower/reads_ahead.h"
 #include "kernels/lower/region.h"
 
 namespace smelt::kernels::lower {
@@ -289,6 +290,8 @@ class Inference {
       for (const Expr& source : resolved.bodies[0]->operands) nest->values.push_back(finish(source));
       for (const Expr& init : resolved.bodies[0]->init) nest->init.push_back(finish(init));
     }
+    nest->ahead = ReadsAhead(state_, stage, stage.reduce_axes.empty() ? resolved.bodies : resolved.bodies[0]->operands,
+                             replacements);
     nest->reads = CollectReads(nest->values);
     nest->init_reads = CollectReads(nest->init);
     for (const Read& read : nest->reads) readers_[read.tensor].push_back({s, false, read});

@@ -34,6 +34,14 @@ struct Read {
   bool conditional;  // inside a kIf: performed for some points only
 };
 
+// A value of another tensor that is wanted at a loop, the number `loop` of its nest, before it is read.
+struct ReadAhead {
+  int loop;
+  const te::Operation* tensor;
+  int output;
+  std::vector<Expr> indices;
+};
+
 // How one stage is computed. Every variable is made for this nest, and all indices are global coordinates of the stage.
 struct Nest {
   bool live = false;
@@ -53,6 +61,7 @@ struct Nest {
   std::vector<Expr> reduce_indices;  // of the reduce axes
   std::vector<Read> reads;
   std::vector<Read> init_reads;
+  std::vector<ReadAhead> ahead;      // schedule::PrefetchAhead along axes
   std::vector<ir::Buffer> buffers;  // one an output
 };
 

@@ -181,6 +181,7 @@ class Builder {
       const NestLoop& loop = nest.loops[i];
       const schedule::Loop& scheduled = stage.loops[stage.leaves[i]];
       body = WithPrefetches(stage, scheduled, loop.var, std::move(body));
+      body = WithReadsAhead(nest, i, std::move(body));
       body = WithAttached(stage, stage.leaves[i], loop.var, std::move(body));
       if (i >= first_reduce) body = WithGuards(update_guards[i + 1], std::move(body));
       body = WithGuards(guards[i + 1], std::move(body));
@@ -313,8 +314,28 @@ class Builder {
                          "`, which has been placed inside a loop since: it is near when it is read")));
       const std::vector<ir::Buffer> buffers =
           tensor.placeholder ? std::vector<ir::Buffer>{inputs_.at(tensor.identity.get())} : nests_[s].buffers;
-      for (const ir::Buffer& buffer : buffers)
+      for (const ir::Buffer& buffer : buffers) {
+        if (prefetch.axis >= 0) break;
         body = ir::Annotate(ir::kPrefetchAhead, buffer, ir::Facts(var, prefetch.iterations, 0), std::move(body));
+      }
+    }
+    return body;
+  }
+
+  // What is wanted along axes at the loop, named by loads that the pass takes away.
+  Stmt WithReadsAhead(const Nest& nest, int loop, Stmt body) {
+    for (const ReadAhead& read : nest.ahead) {
+      if (read.loop != loop) continue;
+      const int s = state_.IndexOf(read.tensor);
+      const Stage& tensor = state_.stages[s];
+      const ir::Buffer& buffer = tensor.placeholder ? inputs_.at(read.tensor) : nests_[s].buffers[read.output];
+      std::vector<Expr> indices;
+      for (const Expr& index : read.indices) indices.push_back(ToLoads(nest, index));
+      Stmt wanted = ir::Evaluate(
+          te::Load(buffer, StorageIndices(simplifier_, tensor, tensor.placeholder ? nullptr : &nests_[s], indices)));
+      for (size_t i = nest.loops.size(); i-- > static_cast<size_t>(loop) + 1;)
+        wanted = ir::For(nest.loops[i].var, Expr(0), Expr(nest.loops[i].extent), ir::ForKind::kSerial, wanted);
+      body = ir::Seq({ir::Annotate(ir::kPrefetchAhead, buffer, ir::Facts(0, 0, 1), wanted), body});
     }
     return body;
   }

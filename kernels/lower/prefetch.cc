@@ -14,6 +14,9 @@ namespace {
 
 using ir::StmtKind;
 
+// The intrinsic's levels: from the nearest cache on, and from the second one on.
+constexpr int64_t kAllCaches = 3, kFartherCaches = 2;
+
 // The indices, by dimension, at which the statement reads the buffer.
 std::vector<std::vector<Expr>> ReadsOf(const Stmt& stmt, const ir::Buffer& buffer) {
   std::vector<std::vector<Expr>> reads;
@@ -27,6 +30,12 @@ std::vector<std::vector<Expr>> ReadsOf(const Stmt& stmt, const ir::Buffer& buffe
     });
   });
   return reads;
+}
+
+// Whether the wish is about another place along an axis, and its body does nothing else than name it.
+bool IsAlongAxis(const ir::StmtNode& wish) {
+  int64_t along = 0;
+  return te::IsConstInt(ir::FactsOf(wish)[2], &along) && along == 1;
 }
 
 class Prefetcher {
@@ -43,7 +52,7 @@ class Prefetcher {
     SMELT_RETURN_IF_ERROR(status);
     if (below == nullptr || !ir::IsAnnotation(*below, ir::kPrefetchAhead)) return below;
     SMELT_ASSIGN_OR_RETURN(Stmt ahead, Ahead(*below));
-    return ir::Seq({std::move(ahead), below->body()});
+    return IsAlongAxis(*below) ? ahead : ir::Seq({std::move(ahead), below->body()});
   }
 
  private:
@@ -82,7 +91,9 @@ class Prefetcher {
       const Expr at = first + loops.back() * Expr(step);
       position.push_back(simplifier_.Simplify(te::Max(te::Min(at, Expr(buffer->shape[d] - 1)), Expr(0))));
     }
-    Stmt call = ir::Evaluate(te::Call(te::Prefetch(), {te::AddressOf(buffer, std::move(position)), Expr(0), Expr(3)}));
+    // What is further away than the next iterations would leave the nearest cache before it is read.
+    const Expr locality(IsAlongAxis(wish) ? kFartherCaches : kAllCaches);
+    Stmt call = ir::Evaluate(te::Call(te::Prefetch(), {te::AddressOf(buffer, std::move(position)), Expr(0), locality}));
     for (size_t d = loops.size(); d-- > 0;) {
       if (extents[d] > 1) call = ir::For(loops[d], Expr(0), Expr(extents[d]), ir::ForKind::kSerial, std::move(call));
     }

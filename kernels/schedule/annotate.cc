@@ -59,7 +59,7 @@ absl::Status AlignStage(State& state, std::string_view name, int axis, int64_t f
 }
 
 absl::Status PrefetchReads(State& state, std::string_view tensor_name, std::string_view name,
-                           std::string_view loop_name, int64_t iterations) {
+                           std::string_view loop_name, int64_t iterations, std::string_view axis_name) {
   SMELT_ASSIGN_OR_RETURN(Stage * tensor, state.Find(tensor_name));
   SMELT_ASSIGN_OR_RETURN(Stage * stage, state.Find(name));
   SMELT_ASSIGN_OR_RETURN(const int leaf, FindLoop(*stage, "prefetch", loop_name));
@@ -74,12 +74,22 @@ absl::Status PrefetchReads(State& state, std::string_view tensor_name, std::stri
   if (!tensor->placeholder && tensor->attach != Attach::kRoot)
     return illegal("it is computed inside a loop or inlined, so that it is near when it is read");
   const std::vector<int> reads = state.Reads(*stage);
-  if (std::find(reads.begin(), reads.end(), state.IndexOf(tensor_name)) == reads.end())
-    return illegal("the stage does not read it");
+  const auto is_read = [&](int read) {
+    return read == state.IndexOf(tensor_name) || (!axis_name.empty() && IsCopy(state.stages[read], *tensor->identity));
+  };
+  if (std::none_of(reads.begin(), reads.end(), is_read)) return illegal("the stage does not read it");
+  int axis = -1;
+  for (size_t a = 0; !axis_name.empty() && a < stage->axes.size() + stage->reduce_axes.size(); ++a) {
+    if (stage->loops[a].name == axis_name) axis = static_cast<int>(a);
+  }
+  if (axis < 0 && !axis_name.empty())
+    return illegal(absl::StrCat("the stage has no axis `", std::string(axis_name),
+                                "`; its axes are i0 and so on, those "
+                                "of its sum r0 and so on"));
   for (const PrefetchAhead& other : loop.prefetches) {
     if (other.tensor == tensor_name) return illegal("it is prefetched there already");
   }
-  loop.prefetches.push_back({std::string(tensor_name), iterations});
+  loop.prefetches.push_back({std::string(tensor_name), iterations, axis});
   return absl::OkStatus();
 }
 

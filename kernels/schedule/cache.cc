@@ -41,6 +41,20 @@ bool IsRead(const State& state, std::string_view reader, std::string_view tensor
   return ReadsTensor(resolved, state.stages[state.IndexOf(tensor)].identity.get());
 }
 
+bool IsCopy(const Stage& stage, const te::Operation& tensor) {
+  if (stage.placeholder || !stage.reduce_axes.empty()) return false;
+  for (size_t output = 0; output < stage.bodies.size(); ++output) {
+    const Expr& body = stage.bodies[output];
+    if (body->kind != ExprKind::kTensorRead || body->tensor.get() != &tensor ||
+        body->int_value != static_cast<int64_t>(output) || body->operands.size() != stage.axes.size())
+      return false;
+    for (size_t d = 0; d < stage.axes.size(); ++d) {
+      if (!body->operands[d].Same(stage.axes[d].var)) return false;
+    }
+  }
+  return true;
+}
+
 absl::StatusOr<std::string> CacheReads(State& state, std::string_view tensor, const ir::Scope& scope,
                                        const std::vector<std::string>& readers) {
   SMELT_ASSIGN_OR_RETURN(Stage * source, state.Find(tensor));

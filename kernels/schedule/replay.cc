@@ -132,10 +132,10 @@ const Primitive kPrimitives[] = {
     {"double_buffer", 1, 1, [](Schedule& s, const Words& w) { return s.DoubleBuffer(w[0]); }},
     {"pipeline", 2, kAny, ReplayPipeline},
     {"storage_align", 4, 4, ReplayAlign},
-    {"prefetch", 4, 4,
+    {"prefetch", 4, 5,
      [](Schedule& s, const Words& w) -> absl::Status {
        SMELT_ASSIGN_OR_RETURN(const int64_t iterations, Number(w[3]));
-       return s.Prefetch(w[0], w[1], w[2], iterations);
+       return s.Prefetch(w[0], w[1], w[2], iterations, w.size() > 4 ? std::string_view(w[4]) : "");
      }},
     {"pragma", 4, 4,
      [](Schedule& s, const Words& w) -> absl::Status {

@@ -218,9 +218,10 @@ absl::Status Schedule::StorageAlign(std::string_view stage, int axis, int64_t fa
 }
 
 absl::Status Schedule::Prefetch(std::string_view tensor, std::string_view stage, std::string_view loop,
-                                int64_t iterations) {
-  SMELT_RETURN_IF_ERROR(PrefetchReads(*state_, tensor, stage, loop, iterations));
+                                int64_t iterations, std::string_view axis) {
+  SMELT_RETURN_IF_ERROR(PrefetchReads(*state_, tensor, stage, loop, iterations, axis));
   state_->trace.push_back({"prefetch", {Word(tensor), Word(stage), Word(loop), absl::StrCat(iterations)}});
+  if (!axis.empty()) state_->trace.back().arguments.push_back(Word(axis));
   return absl::OkStatus();
 }
 

@@ -128,8 +128,11 @@ class Schedule {
   // KiB no longer meet in the same sets of a cache, nor in the same bank of a shared memory. Not of the last axis.
   absl::Status StorageAlign(std::string_view stage, int axis, int64_t factor, int64_t offset);
   // Inside of the loop, the cache lines of `tensor` (an input or a root stage) that the stage reads so many iterations
-  // later are asked for.
-  absl::Status Prefetch(std::string_view tensor, std::string_view stage, std::string_view loop, int64_t iterations);
+  // later are asked for; with an axis (`i0`, `r0`), those that it reads in this iteration so many points further along
+  // that, itself or by a copy that cache_read made: what the next block of an outer loop reads comes beside the
+  // arithmetic of this one.
+  absl::Status Prefetch(std::string_view tensor, std::string_view stage, std::string_view loop, int64_t iterations,
+                        std::string_view axis = "");
   // `auto_unroll_max_step` N: loops within, this one included, that become at most N statements are unrolled;
   // `unroll_explicit` 0: by the compiler of the target, not in the loop IR; `nontemporal` 1: the loop's stores to a
   // result of the kernel pass the caches by where they are whole aligned vectors, for results that outgrow the caches.

@@ -33,6 +33,7 @@ struct PipelineStep {
 struct PrefetchAhead {
   std::string tensor;
   int64_t iterations = 1;
+  int axis = -1;  // along which; number of its loop in Stage::loops, -1: of the loop itself
 };
 
 struct Loop {
@@ -152,6 +153,8 @@ void ResolveInlined(const State& state, Stage* stage);
 // Whether a stage reads a tensor once inlined ones are resolved. A window may leave out all of an operand, and known
 // zeros make a product one.
 bool IsRead(const State& state, std::string_view reader, std::string_view tensor);
+// Whether the stage holds the tensor's values, each at its own position, as those made by cache_read do.
+bool IsCopy(const Stage& stage, const te::Operation& tensor);
 
 // An error that names stage and loop.
 absl::Status Illegal(std::string_view primitive, std::string_view stage, std::string_view why);
@@ -185,7 +188,7 @@ absl::Status PipelineLoop(State& state, std::string_view stage, std::string_view
 absl::Status CheckMayMove(const State& state, const Stage& stage, std::string_view primitive);
 absl::Status AlignStage(State& state, std::string_view stage, int axis, int64_t factor, int64_t offset);
 absl::Status PrefetchReads(State& state, std::string_view tensor, std::string_view stage, std::string_view loop,
-                           int64_t iterations);
+                           int64_t iterations, std::string_view axis);
 absl::Status PragmaLoop(State& state, std::string_view stage, std::string_view loop, std::string_view key,
                         int64_t value);
 absl::StatusOr<std::vector<std::string>> PadSum(State& state, std::string_view stage, std::string_view loop,

@@ -121,7 +121,7 @@ absl::Status ScheduleCopy(Schedule& schedule, const std::string& stage, const Pa
   for (size_t i = outer.size(); i-- > 0;) order.insert(order.begin(), outer[i].loop);
   SMELT_RETURN_IF_ERROR(ReorderLoops(schedule, stage, order));
   if (contiguous && !rows.empty() && panel.kind == Panel::Kind::kCopied) {
-    SMELT_RETURN_IF_ERROR(PrefetchFarRows(schedule, *access.tensor, stage, rows, target));
+    SMELT_RETURN_IF_ERROR(PrefetchFarRows(schedule, access, stage, rows, target));
   }
   if (outer.empty() || threads == 0) return absl::OkStatus();
   // A copy moves two words where an operation of a sum takes two flops.
@@ -256,27 +256,28 @@ bool PiecesPackTheirOwn(const Nest& nest, const std::vector<Panel>& panels, cons
   return !loops.empty() && PieceBalance(std::move(loops), std::max(threads, 1)) >= kBalanced;
 }
 
-absl::Status PrefetchFarRows(Schedule& schedule, const te::Operation& operand, const std::string& stage,
+absl::Status PrefetchFarRows(Schedule& schedule, const Access& access, const std::string& stage,
                              const std::string& rows, const machine::Machine& target) {
-  if (operand.kind != te::OperationKind::kPlaceholder) return absl::OkStatus();
-  const double bytes = Elements(operand) * static_cast<double>(hlo::StorageBytes(operand.types[0]));
-  if (bytes <= static_cast<double>(target.LevelBytes(1))) return absl::OkStatus();
+  const te::Operation& operand = *access.tensor;
+  if (operand.kind != te::OperationKind::kPlaceholder || !IsFar(access, target)) return absl::OkStatus();
   return schedule.Prefetch(operand.name, stage, rows, kRowsAhead);
 }
 
-absl::Status PackAtRoot(Schedule& schedule, const NestInput& input, const Panel& panel, const std::string& reader,
-                        const RegisterTile& registers, int64_t block) {
+absl::StatusOr<std::string> PackAtRoot(Schedule& schedule, const NestInput& input, const Panel& panel,
+                                       const std::string& reader, const RegisterTile& registers, int64_t block) {
   std::string stage = panel.access->tensor->name;
   if (panel.kind == Panel::Kind::kComputed) {
     input.placed->insert(panel.access->tensor.get());
   } else {
-    if (!schedule::IsRead(schedule.state(), reader, stage)) return absl::OkStatus();
+    if (!schedule::IsRead(schedule.state(), reader, stage)) return "";
     SMELT_ASSIGN_OR_RETURN(stage, schedule.CacheRead(stage, ir::Scope::kShared, {reader}));
   }
   const int64_t extent = panel.sum->axes[registers.vector_axis].extent;
   SMELT_RETURN_IF_ERROR(
       LayOut(schedule, stage, *panel.sum, *panel.access, registers, /*strips=*/extent > registers.width(), block));
-  return ScheduleCopy(schedule, stage, panel, registers, std::max(input.target.threads, 1), input.target);
+  SMELT_RETURN_IF_ERROR(
+      ScheduleCopy(schedule, stage, panel, registers, std::max(input.target.threads, 1), input.target));
+  return stage;
 }
 
 absl::Status PackAt(Schedule& schedule, const NestInput& input, const Panel& panel, const std::string& reader,

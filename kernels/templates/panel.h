@@ -57,15 +57,16 @@ bool PiecesPackTheirOwn(const Nest& nest, const std::vector<Panel>& panels, cons
 // Lines of an input that a packing stage copies are asked for some iterations of its loop over rows before they are
 // read, where it is too large to be near: rows lie far apart, each perhaps on another page, and would come one miss at
 // a time.
-absl::Status PrefetchFarRows(schedule::Schedule& schedule, const te::Operation& operand, const std::string& stage,
+absl::Status PrefetchFarRows(schedule::Schedule& schedule, const Access& access, const std::string& stage,
                              const std::string& rows, const machine::Machine& target);
 
 // Makes a panel that the stage `reader` reads a stage at the root, with its loops and its parallel loop. Where `reader`
 // sums in blocks of `block` terms of its last axis (0: it does not), the strips of a block follow each other, and the
 // panel is read from its beginning to its end: strips over the whole sum, of each of which a block takes a piece, lie
-// on other pages each. 128 x 768 times known 768 x 3,072 takes 5.8 ms on a Zen 4, and 6.5 so.
-absl::Status PackAtRoot(schedule::Schedule& schedule, const NestInput& input, const Panel& panel,
-                        const std::string& reader, const RegisterTile& registers, int64_t block);
+// on other pages each. 128 x 768 times known 768 x 3,072 takes 5.8 ms on a Zen 4, and 6.5 so. Returns the panel's
+// stage; empty where `reader` does not read the operand.
+absl::StatusOr<std::string> PackAtRoot(schedule::Schedule& schedule, const NestInput& input, const Panel& panel,
+                                       const std::string& reader, const RegisterTile& registers, int64_t block);
 
 // Makes it in thread scratch at a loop of the stage `consumer`, within which `reader` reads `columns` of it at most.
 absl::Status PackAt(schedule::Schedule& schedule, const NestInput& input, const Panel& panel, const std::string& reader,

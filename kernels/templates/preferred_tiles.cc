@@ -56,7 +56,7 @@ bool SharesVectors(const Nest& nest, const machine::Machine& target) {
 int64_t StreamedColumns(const Nest& nest, int vector_axis, const machine::Machine& target) {
   const Access* matrix = LargestVectorAccess(nest, *nest.main, vector_axis);
   if (matrix == nullptr) return kStreamedColumns;
-  const bool from_memory = MatrixBytes(*matrix) > static_cast<double>(target.LevelBytes(2)) / 2;
+  const bool from_memory = IsFromMemory(*matrix, target);
   const auto rows = static_cast<int64_t>(Reuse(*nest.main, *matrix));
   const int64_t sum_bytes = rows * static_cast<int64_t>(sizeof(float));
   if (from_memory) return std::max(target.LevelBytes(1) / kStreamedShare / sum_bytes, kStreamedColumns / 4);
@@ -218,10 +218,12 @@ std::vector<std::vector<int64_t>> TilesOfOneThread(const Nest& nest, const machi
     }
     case TiledForm::kBlocked: {
       if (SumsForTaps(nest)) return TilesOfTaps(nest, whole, target);
-      // Columns for long runs of memory, then as many rows as keep the accumulators near.
-      columns = std::min<int64_t>(extent, SharesAStream(nest, whole.vector_axis, target)
-                                              ? StreamedColumns(nest, whole.vector_axis, target)
-                                              : 32 * whole.lanes);
+      // Columns for long runs of memory, whole strips of a panel that is packed, then as many rows as keep the
+      // accumulators near.
+      columns = 32 * whole.lanes;
+      if (SharesAStream(nest, whole.vector_axis, target))
+        columns = StreamedColumns(nest, whole.vector_axis, target) / whole.width() * whole.width();
+      columns = std::min(columns, extent);
       int64_t room = target.LevelBytes(1) / 4 / (columns * 4);
       const Access* shared = LargestVectorAccess(nest, main, whole.vector_axis);
       std::vector<size_t> rows_first;

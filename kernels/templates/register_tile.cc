@@ -234,6 +234,14 @@ double MatrixBytes(const Access& access) {
   return Elements(*access.tensor) * static_cast<double>(hlo::StorageBytes(access.tensor->types[access.output]));
 }
 
+bool IsFar(const Access& access, const machine::Machine& target) {
+  return MatrixBytes(access) > static_cast<double>(target.LevelBytes(1));
+}
+
+bool IsFromMemory(const Access& access, const machine::Machine& target) {
+  return MatrixBytes(access) > static_cast<double>(target.LevelBytes(2)) / 2;
+}
+
 bool IsDepthwise(const Nest& nest) {
   const int axis = VectorAxisOf(nest);
   if (axis < 0 || !IsContraction(*nest.main)) return false;
@@ -393,7 +401,7 @@ int64_t AdjacentRows(const Nest& nest, int vector_axis, const machine::Machine& 
   int64_t rows = 0;
   for (const Access& left : nest.accesses) {
     if (left.reader.get() != &main || DependsOn(left, main.axes[vector_axis].var)) continue;
-    if (MatrixBytes(left) <= static_cast<double>(target.LevelBytes(1))) continue;
+    if (!IsFar(left, target)) continue;
     for (const te::IterVar& row : main.axes) {
       if (Stride(left, row.var) == 1) rows = std::max(rows, row.extent);
     }

@@ -309,7 +309,7 @@ class TiledNest {
             std::min(input_.tile[registers_.vector_axis], main_.axes[registers_.vector_axis].extent);
         SMELT_RETURN_IF_ERROR(PackAt(schedule_, input_, panel, sum, root_.name, panel_loop_, columns, registers_));
       } else {
-        SMELT_RETURN_IF_ERROR(PackAtRoot(schedule_, input_, panel, sum, registers_, /*block=*/0));
+        SMELT_RETURN_IF_ERROR(PackAtRoot(schedule_, input_, panel, sum, registers_, /*block=*/0).status());
       }
     }
     return absl::OkStatus();

@@ -68,6 +68,40 @@ TEST(Prefetch, AsksForTheLinesOfALaterIteration) {
   EXPECT_THAT(text, HasSubstr("min("));  // the last iterations stay inside
 }
 
+// What the next block of the sum reads, by a copy of this one, is asked for as this one is summed.
+TEST(Prefetch, AsksForTheLinesFurtherAlongAnAxis) {
+  const Tensor a = Placeholder("a", {4, 24}, PrimitiveType::kF32), b = Placeholder("b", {24, 32}, PrimitiveType::kF32);
+  const ReduceAxis k(24, "k");
+  Schedule s(MakeGraph({a, b}, {Compute("c", {4, 32}, [&](Indices i) { return Sum(a(i[0], k) * b(k, i[1]), {k}); })}));
+  ASSERT_TRUE(s.Split("c", "r0", 8).ok());
+  ASSERT_TRUE(s.Reorder("c", {"r0.outer", "i0", "r0.inner", "i1"}).ok());
+  ASSERT_TRUE(s.CacheRead("b", ir::Scope::kThread, {"c"}).ok());
+  ASSERT_TRUE(s.ComputeAt("b.thread", "c", "r0.outer").ok());
+  EXPECT_THAT(Message(s.Prefetch("b", "c", "r0.inner", 8)), HasSubstr("the stage does not read it"));
+  EXPECT_THAT(Message(s.Prefetch("b", "c", "r0.inner", 8, "r1")), HasSubstr("no axis `r1`"));
+  ASSERT_TRUE(s.Prefetch("b", "c", "r0.inner", 8, "r0").ok());
+  EXPECT_THAT(s.ToString(), HasSubstr("prefetch b c r0.inner 8 r0\n"));
+  EXPECT_LOWERS_RIGHT(s);
+  const std::string text = TextOf(s);
+  // 32 floats are two lines; the last block has no next one and stays inside.
+  EXPECT_THAT(text, HasSubstr("b.line1 < 2"));
+  EXPECT_THAT(text, HasSubstr("min((((r0.outer*8) + r0.inner) + 8), 23)"));
+  EXPECT_THAT(text, HasSubstr(", 0, 2)"));
+}
+
+// The same of a sum cut by rfactor, whose blocks are an axis, and of the tensor itself.
+TEST(Prefetch, AsksForTheNextPartialSum) {
+  Schedule s(Columns(4, 64));
+  ASSERT_TRUE(s.Split("c", "r0", 16).ok());
+  const absl::StatusOr<std::string> partial = s.Rfactor("c", "r0.outer");
+  ASSERT_TRUE(partial.ok());
+  ASSERT_TRUE(s.ComputeAt(*partial, "c", "r0").ok());
+  ASSERT_TRUE(s.Prefetch("a", *partial, "r0", 1, "i0").ok());
+  EXPECT_LOWERS_RIGHT(s);
+  EXPECT_THAT(TextOf(s), HasSubstr("prefetch(&a["));
+  EXPECT_THAT(TextOf(s), HasSubstr(" + 16), 63)"));
+}
+
 TEST(Prefetch, RefusedWithStageAndLoop) {
   Schedule s(Columns(8, 40));
   EXPECT_THAT(Message(s.Prefetch("c", "c", "i0", 1)), HasSubstr("prefetch of stage `c`: of `c` at loop `i0`"));

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <string_view>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "bench/contractions.h"
 #include "hlo/text/parser.h"
@@ -286,6 +287,38 @@ TEST(DefaultSchedule, PackingAsksForFarRows) {
   };
   EXPECT_THAT(trace(128, 768, 3072), ::testing::HasSubstr("prefetch p1 p1.thread"));
   EXPECT_THAT(trace(128, 256, 256), ::testing::Not(::testing::HasSubstr("prefetch")));
+}
+
+// What the next block of a sum reads of a matrix comes beside the arithmetic of this one: of one that is packed block
+// by block where the second cache does not hold it, of one that is read in order where it comes from memory.
+TEST(DefaultSchedule, TheNextBlockOfAFarMatrixIsAskedFor) {
+  const auto asks = [](int64_t rows, int64_t columns, int64_t terms, bool known) {
+    const Contraction product{"rows", bench::kProduct, {rows, columns, terms, 1}};
+    const machine::Machine machine = MachineWith(1, 1 << 20);
+    const std::string trace = ScheduleDefault(product, machine, known).value().ToString();
+    const bool next = absl::StrContains(trace, " 1 i0\n");
+    EXPECT_TRUE(LowerDefault(product, machine, known).ok());
+    return next ? absl::StrContains(trace, "prefetch p1.shared ") ? "panel" : "operand" : "nothing";
+  };
+  EXPECT_EQ(asks(35, 10000, 650, false), "operand");
+  EXPECT_EQ(asks(128, 3072, 768, false), "operand");
+  EXPECT_EQ(asks(128, 512, 256, false), "nothing") << "it is near";
+  EXPECT_EQ(asks(35, 16384, 650, true), "panel");
+  EXPECT_EQ(asks(128, 3072, 768, true), "nothing") << "the last cache has it, and the processor sees what is next";
+  EXPECT_EQ(asks(4, 8192, 2048, false), "operand") << "it streams by";
+  EXPECT_EQ(asks(16, 3072, 768, false), "nothing") << "it streams by from the last cache";
+}
+
+// 12 rows: tiles of a stream are whole strips of the panel that is made of it where it is known. A tile that begins in
+// the middle of one reads no vectors: 52 ms instead of 4.3 for 2,048 x 8,192 on a Zen 4.
+TEST(DefaultSchedule, TilesOfAStreamAreWholeStrips) {
+  const machine::Machine machine = MachineWith(1, 1 << 20);
+  for (const int64_t rows : {3, 7, 10, 12, 13, 14}) {
+    const Structure structure = StructureOf({"rows", bench::kProduct, {rows, 8192, 2048, 1}});
+    const Nest& nest = structure.main_nest();
+    const std::vector<int64_t> tile = PreferredTiles(nest, machine).front();
+    EXPECT_EQ(tile[1] == 8192 ? 0 : tile[1] % ChooseRegisterTile(nest, tile, machine).width(), 0) << rows;
+  }
 }
 
 // 140 rows in one tile: a second one, of the 12 that are left of 128, would have the matrix packed in memory for both.
