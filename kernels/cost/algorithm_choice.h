@@ -24,6 +24,11 @@ absl::StatusOr<CostEstimate> EstimateAlgorithm(const hlo::Computation& kernel, c
 std::optional<nests::Tile> DefaultAlgorithm(const hlo::Computation& kernel, bool weights_known,
                                             const machine::Machine& target);
 
+// What DefaultAlgorithm's choice makes of the kernel's one convolution where its weights are arguments, with what
+// transforming these takes; nothing where it is computed directly. Remembered by layer and machine: choosing takes a
+// millisecond, and the same layer stands in many candidates of a fusion.
+std::optional<CostEstimate> ConvolutionByDefault(const hlo::Computation& kernel, const machine::Machine& target);
+
 // The estimates' error, and the error of the results, are worth so much.
 inline constexpr double kWinogradGain = 0.8;
 

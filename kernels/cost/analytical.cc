@@ -2,12 +2,21 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <utility>
 
 #include "base/status_macros.h"
 #include "kernels/cost/algorithm_choice.h"
 
 namespace smelt::kernels::cost {
+namespace {
+
+CostEstimate EstimateOfWhole(const CostFormula& formula) {
+  const EstimateOf<double> whole = formula.Whole();
+  return {whole.compute, whole.memory, whole.launch};
+}
+
+}  // namespace
 
 CostFormula FormulaOf(KernelWork work, const machine::Machine& target, const Coefficients& coefficients) {
   CostFormula formula;
@@ -46,9 +55,22 @@ absl::StatusOr<CostFormula> TileFormulaOf(const hlo::Computation& kernel, const 
   return formula;
 }
 
+CostEstimate EstimateDirectly(const hlo::Computation& kernel, const machine::Machine& target) {
+  return EstimateOfWhole(FormulaOf(kernel, target));
+}
+
 CostEstimate EstimateKernel(const hlo::Computation& kernel, const machine::Machine& target) {
-  const EstimateOf<double> whole = FormulaOf(kernel, target).Whole();
-  return {whole.compute, whole.memory, whole.launch};
+  CostFormula formula = FormulaOf(kernel, target);
+  if (formula.is_contraction) {
+    if (const std::optional<CostEstimate> convolution = ConvolutionByDefault(kernel, target)) {
+      // What is fused with it is the same.
+      formula.contractions.clear();
+      const CostEstimate rest = EstimateOfWhole(formula);
+      return {convolution->compute_seconds + rest.compute_seconds,
+              std::max(convolution->memory_seconds, rest.memory_seconds), convolution->launch_seconds};
+    }
+  }
+  return EstimateOfWhole(formula);
 }
 
 absl::StatusOr<CostEstimate> EstimateTile(const hlo::Computation& kernel, const nests::Tile& tile,

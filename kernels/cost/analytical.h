@@ -32,9 +32,12 @@ struct Coefficients {
   double bandwidth_share = 0.94;    // of each level's bandwidth
 };
 
-// A kernel without a tile is estimated as if its tile suited it. Cheap (microseconds): fusion heuristics call it for
-// every candidate.
+// A kernel without a tile is estimated as if its tile suited it, a convolution by the algorithm that it is computed by
+// where its weights are arguments (algorithm_choice.h). Cheap (microseconds): fusion heuristics call it for every
+// candidate.
 CostEstimate EstimateKernel(const hlo::Computation& kernel, const machine::Machine& target);
+// The same where every convolution is the sum that defines it.
+CostEstimate EstimateDirectly(const hlo::Computation& kernel, const machine::Machine& target);
 // What the estimate follows, for many tiles of one kernel: `dimensions` stays empty but in the third, which has the
 // errors of TiledDimensions.
 CostFormula FormulaOf(KernelWork work, const machine::Machine& target, const Coefficients& coefficients);
