@@ -239,7 +239,7 @@ bool IsFar(const Access& access, const machine::Machine& target) {
 }
 
 bool IsFromMemory(const Access& access, const machine::Machine& target) {
-  return MatrixBytes(access) > static_cast<double>(target.LevelBytes(2)) / 2;
+  return MatrixBytes(access) > static_cast<double>(target.LevelBytes(2)) / 3;
 }
 
 bool IsDepthwise(const Nest& nest) {
