@@ -22,6 +22,8 @@ constexpr int64_t kTransposeRun = 1024;
 // Zen 4.
 constexpr int64_t kStreamedColumns = 2048;
 constexpr int64_t kStreamedShare = 8;
+// Terms of a sum that is short beside reading and writing its result.
+constexpr int64_t kShortSum = 8;
 // Rows in one tile of a sum in blocks, times those whose sums fill a quarter of the second cache.
 constexpr int64_t kRoomForAll = 2;
 // Short sums that are computed together, in vectors, before what reads them.
@@ -62,6 +64,17 @@ int64_t StreamedColumns(const Nest& nest, int vector_axis, const machine::Machin
   if (from_memory) return std::max(target.LevelBytes(1) / kStreamedShare / sum_bytes, kStreamedColumns / 4);
   if (rows == 1) return kStreamedColumns;
   return std::clamp<int64_t>(target.LevelBytes(0) / sum_bytes / 64 * 64, kStreamedColumns / 4, kStreamedColumns);
+}
+
+// Whether results that no near cache holds are sums of a few terms, as the weights' gradient of one step of a recurrent
+// layer: to read and write them row after row is then worth more than to keep a strip of the shared operand, which is
+// small. 1,300 x 2,600 sums of 8, added to what was there, take 2.5 ms in strips of 32 columns on a Zen 4, and 1.7 so.
+bool IsLargeOfShortSums(const Nest& nest, const RegisterTile& registers, const machine::Machine& target) {
+  const te::Operation& main = *nest.main;
+  const Access* shared = LargestVectorAccess(nest, main, registers.vector_axis);
+  if (registers.row_axis < 0 || registers.row_axis > registers.vector_axis || shared == nullptr) return false;
+  const auto cache = static_cast<double>(target.LevelBytes(1));
+  return Steps(main) <= kShortSum * Elements(main) && Elements(main) > cache && 4 * MatrixBytes(*shared) <= cache;
 }
 
 // Inner dimensions whole, as many as fit a chunk.
@@ -270,6 +283,11 @@ std::vector<std::vector<int64_t>> TilesOfOneThread(const Nest& nest, const machi
       tiles.insert(tiles.begin(), tile);
     }
     return tiles;
+  }
+  if (IsLargeOfShortSums(nest, whole, target)) {
+    tile[whole.row_axis] = std::min(shape[whole.row_axis], whole.rows);
+    columns = extent;
+    tiles.insert(tiles.begin(), tile);
   }
   if (IsDepthwise(nest)) {
     const int pixels = whole.line_axis >= 0 ? whole.line_axis : whole.row_axis;

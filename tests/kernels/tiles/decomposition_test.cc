@@ -321,6 +321,18 @@ TEST(DefaultSchedule, TilesOfAStreamAreWholeStrips) {
   }
 }
 
+// The weights' gradient of one step of a recurrent layer goes row after row; with more terms, or near, in strips.
+TEST(DefaultSchedule, LargeResultsOfShortSumsGoRowAfterRow) {
+  const auto columns = [](int64_t rows, int64_t columns, int64_t terms) {
+    const Structure structure = StructureOf({"outer", bench::kProduct, {rows, columns, terms, 1}});
+    return PreferredTiles(structure.main_nest(), MachineWith(1, 1 << 20)).front()[1];
+  };
+  EXPECT_EQ(columns(1300, 2600, 8), 2600);
+  EXPECT_EQ(columns(1300, 2600, 1), 2600);
+  EXPECT_LT(columns(1300, 2600, 64), 2600) << "there is arithmetic enough";
+  EXPECT_LT(columns(400, 512, 8), 512) << "the second cache holds it";
+}
+
 // 140 rows in one tile: a second one, of the 12 that are left of 128, would have the matrix packed in memory for both.
 TEST(DefaultSchedule, ARestOfTheRowsJoinsTheirTile) {
   const machine::Machine machine = MachineWith(1, 1 << 20);
