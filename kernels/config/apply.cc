@@ -223,7 +223,7 @@ class MainSchedule {
       SMELT_RETURN_IF_ERROR(schedule_.SetScope(sum->accumulators, ir::Scope::kLocal));
       SMELT_RETURN_IF_ERROR(schedule_.ComputeAt(sum->accumulators, sum->stage, hold));
     }
-    return ShapeAccumulators(*sum);
+    return ShapeAccumulators(sum);
   }
 
   // Blocks of the sum, each from nothing into accumulators of its own and then added: the error of a long sum grows
@@ -280,19 +280,20 @@ class MainSchedule {
   }
 
   // The loops of the accumulators of one register tile: the sum outside, rows and vectors unrolled inside.
-  absl::Status ShapeAccumulators(const SumStages& sum) {
-    const std::string& stage = sum.accumulators;
+  absl::Status ShapeAccumulators(SumStages* sum) {
+    const std::string& stage = sum->accumulators;
     std::vector<std::string> steps, unrolled, inner(nest_.axes.size()), known;
-    SMELT_RETURN_IF_ERROR(SplitSum(sum, &steps, &unrolled));
+    SMELT_RETURN_IF_ERROR(SplitSum(*sum, &steps, &unrolled));
+    sum->step = !unrolled.empty() ? unrolled.back() : steps.empty() ? "" : steps.back();
     for (size_t a = 0; a < nest_.axes.size(); ++a) {
       if (decisions_.axes[a].registers == 1 && static_cast<int>(a) != vector_) continue;
-      inner[a] = nests::AxisName(nest_.axes[a].position() + sum.first_axis);
+      inner[a] = nests::AxisName(nest_.axes[a].position() + sum->first_axis);
       known.push_back(inner[a]);
     }
     std::vector<std::string> order = Others(stage, known);
     order.insert(order.end(), steps.begin(), steps.end());
     order.insert(order.end(), unrolled.begin(), unrolled.end());
-    SMELT_RETURN_IF_ERROR(StoreAlongVectors(stage, sum.first_axis));
+    SMELT_RETURN_IF_ERROR(StoreAlongVectors(stage, sum->first_axis));
     StageLoops loops;
     const int64_t width = vector_ < 0 ? 1 : nest_.axes[vector_].extent;
     SMELT_RETURN_IF_ERROR(OrderRegisters(stage, order, inner, width, /*unroll=*/true, &loops));

@@ -30,6 +30,7 @@ struct SumStages {
   std::string stage;         // the whole sum, in registers or in the tile's scratch
   std::string accumulators;  // of one register tile; the stage that reads the operands
   std::string block_loop;    // of `stage`, over blocks of the sum; empty: there are none
+  std::string step;          // of `accumulators`, the innermost loop over terms of the sum
   int first_axis = 0;        // of `accumulators`, that is the sum's axis 0
 };
 

@@ -275,21 +275,28 @@ class BlockedNest {
     const bool streams = SharesAStream(input_.nest, registers_.vector_axis, input_.target);
     if (streams && (panel.access == nullptr || !IsKnown(*panel.access->tensor, input_.known))) {
       const Access* matrix = LargestVectorAccess(input_.nest, *sum.operation, registers_.vector_axis);
-      return matrix != nullptr && IsFromMemory(*matrix, input_.target) ? matrix->tensor->name : "";
+      return matrix != nullptr && IsFromMemory(*matrix, input_.target) && IsInOrder(*sum.operation, *matrix)
+                 ? matrix->tensor->name
+                 : "";
     }
     // No window is blocked (FormOf).
     if (panel.kind == Panel::Kind::kNone || panel.kind == Panel::Kind::kWindow) return "";
-    const bool far = IsFar(*panel.access, input_.target);
     if (block_loop.empty() || !UsedByOneTile(panel) || IsKnown(*panel.access->tensor, input_.known)) {
       SMELT_ASSIGN_OR_RETURN(std::string stage, PackAtRoot(schedule_, input_, panel, reader, registers_, block));
       return IsFromMemory(*panel.access, input_.target) ? stage : "";
     }
     const int64_t columns = std::min(input_.tile[registers_.vector_axis], main_.axes[registers_.vector_axis].extent);
     SMELT_RETURN_IF_ERROR(PackAt(schedule_, input_, panel, reader, sum.stage, block_loop, columns, registers_));
-    // Lines that do not lie along the vectors would each be asked for many times.
-    const std::optional<int64_t> stride = Stride(*panel.access, sum.operation->axes[registers_.vector_axis].var);
-    const bool along = stride && *stride == 1;
-    return far && along && panel.kind == Panel::Kind::kCopied ? panel.access->tensor->name : "";
+    const bool in_order = panel.kind == Panel::Kind::kCopied && IsInOrder(*sum.operation, *panel.access);
+    return IsFar(*panel.access, input_.target) && in_order ? panel.access->tensor->name : "";
+  }
+
+  // Whether it is known what the next block reads, and whether that lies along the vectors: other lines would each be
+  // asked for many times.
+  bool IsInOrder(const te::Operation& sum, const Access& matrix) const {
+    if (matrix.tensor->kind != te::OperationKind::kPlaceholder) return false;
+    const std::optional<int64_t> along = Stride(matrix, sum.axes[registers_.vector_axis].var);
+    return along && *along == 1 && Stride(matrix, sum.reduce_axes.back().var);
   }
 
   // Whether no two tiles read the same part of the operand.

@@ -309,6 +309,30 @@ TEST(DefaultSchedule, TheNextBlockOfAFarMatrixIsAskedFor) {
   EXPECT_EQ(asks(16, 3072, 768, false), "nothing") << "it streams by from the last cache";
 }
 
+// Not where data says which rows it reads, unless it says that of all of them at once, as of one layer's weights.
+TEST(DefaultSchedule, TheNextBlockIsAskedForWhereItIsKnown) {
+  const auto asks = [](const std::string& weights) {
+    const Structure structure = StructureOf(absl::StrCat(R"(
+      ENTRY e {
+        x = f32[4,1024] parameter(0)
+        w = f32[4096,4096] parameter(1)
+        rows = s32[1024,1] parameter(2)
+        first = s32[] parameter(3)
+        zero = s32[] constant(0)
+        m = f32[1024,4096] )",
+                                                         weights, R"(
+        ROOT d = f32[4,4096] dot(x, m), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+      })"));
+    const machine::Machine machine = MachineWith(1, 1 << 20);
+    const std::vector<int64_t> tile = PreferredTiles(structure.main_nest(), machine).front();
+    return absl::StrContains(ScheduleStructure(structure, tile, machine).value().ToString(), "prefetch");
+  };
+  EXPECT_TRUE(asks("dynamic-slice(w, first, zero), dynamic_slice_sizes={1024,4096}"));
+  EXPECT_FALSE(
+      asks("gather(w, rows), offset_dims={1}, collapsed_slice_dims={0}, start_index_map={0}, index_vector_dim=1, "
+           "slice_sizes={1,4096}"));
+}
+
 // 12 rows: tiles of a stream are whole strips of the panel that is made of it where it is known. A tile that begins in
 // the middle of one reads no vectors: 21 ms instead of 4.3 for 2,048 x 8,192 on a Zen 4.
 TEST(DefaultSchedule, TilesOfAStreamAreWholeStrips) {
