@@ -62,6 +62,54 @@ const Access* LargestAccess(const std::vector<Access>& accesses) {
   return largest == accesses.end() ? nullptr : &*largest;
 }
 
+namespace {
+
+// The innermost loop over results; empty where there is none.
+std::string InnermostResult(const Schedule& schedule, const std::string& stage) {
+  std::string inside;
+  for (const std::string& loop : schedule.Loops(stage)) {
+    if (loop[0] == 'i') inside = loop;
+  }
+  return inside;
+}
+
+// Partial results of the stage in `width` lanes, one for each iteration of the loop, computed where the stage is.
+absl::StatusOr<std::string> FactorLanes(Schedule& schedule, const std::string& stage, const std::string& loop,
+                                        int64_t width, int64_t lanes) {
+  const std::string inside = InnermostResult(schedule, stage);
+  SMELT_ASSIGN_OR_RETURN(std::string partial, schedule.Rfactor(stage, loop));
+  if (!inside.empty()) {
+    SMELT_RETURN_IF_ERROR(schedule.SetScope(partial, ir::Scope::kLocal));
+    SMELT_RETURN_IF_ERROR(schedule.ComputeAt(partial, stage, inside));
+  }
+  std::vector<std::string> order;
+  std::string lane = AxisName(0);
+  for (const std::string& l : schedule.Loops(partial)) {
+    if (l != lane) order.push_back(l);
+  }
+  order.push_back(lane);
+  SMELT_RETURN_IF_ERROR(ReorderLoops(schedule, partial, order));
+  SMELT_ASSIGN_OR_RETURN(auto split, VectorizeLoop(schedule, partial, lane, width, lanes));
+  if (!split.first.empty()) SMELT_RETURN_IF_ERROR(schedule.Unroll(partial, split.first));
+  return partial;
+}
+
+}  // namespace
+
+absl::Status SumLanes(Schedule& schedule, const std::string& stage, int64_t width, int64_t lanes) {
+  for (int64_t left = width; left > 2 && left % 2 == 0;) {
+    const int64_t next = left > lanes && left % lanes == 0 ? lanes : left / 2;
+    SMELT_ASSIGN_OR_RETURN(auto split, schedule.Split(stage, ReduceName(0), next));
+    SMELT_ASSIGN_OR_RETURN(std::string partial, FactorLanes(schedule, stage, split.second, next, lanes));
+    for (const std::string& l : schedule.Loops(partial)) {
+      if (l[0] == 'r') SMELT_RETURN_IF_ERROR(schedule.Unroll(partial, l));
+    }
+    left = next;
+  }
+  if (InnermostResult(schedule, stage).empty()) return absl::OkStatus();
+  return schedule.Unroll(stage, ReduceName(0));
+}
+
 absl::Status VectorizeReduction(Schedule& schedule, const te::Operation& operation, const std::vector<Access>& accesses,
                                 const machine::Machine& target) {
   constexpr int64_t kLeast = 4, kLeastOfJumps = 16;
@@ -86,49 +134,14 @@ absl::Status VectorizeReduction(Schedule& schedule, const te::Operation& operati
   while (vectors < 4 && extent % (lanes * vectors * 2) == 0) vectors *= 2;
   while (vectors < 4 && extent >= lanes * vectors * 16) vectors *= 2;  // a tail costs little beside a long run
 
-  std::string inside;  // the innermost spatial loop
-  for (const std::string& loop : schedule.Loops(stage)) {
-    if (loop[0] == 'i') inside = loop;
-  }
-  // Partial results in `width` lanes, computed where the stage is.
-  const auto factor = [&](const std::string& loop, int64_t width) -> absl::StatusOr<std::string> {
-    SMELT_ASSIGN_OR_RETURN(std::string partial, schedule.Rfactor(stage, loop));
-    if (!inside.empty()) {
-      SMELT_RETURN_IF_ERROR(schedule.SetScope(partial, ir::Scope::kLocal));
-      SMELT_RETURN_IF_ERROR(schedule.ComputeAt(partial, stage, inside));
-    }
-    std::vector<std::string> order;
-    std::string lane = AxisName(0);
-    for (const std::string& l : schedule.Loops(partial)) {
-      if (l != lane) order.push_back(l);
-    }
-    order.push_back(lane);
-    SMELT_RETURN_IF_ERROR(ReorderLoops(schedule, partial, order));
-    SMELT_ASSIGN_OR_RETURN(auto split, VectorizeLoop(schedule, partial, lane, width, lanes));
-    if (!split.first.empty()) SMELT_RETURN_IF_ERROR(schedule.Unroll(partial, split.first));
-    return partial;
-  };
   const int64_t width = lanes * vectors;
   std::string loop = ReduceName(axis);
   if (extent > width) {
     SMELT_ASSIGN_OR_RETURN(auto split, schedule.Split(stage, loop, width));
     loop = split.second;
   }
-  SMELT_RETURN_IF_ERROR(factor(loop, extent > width ? width : extent).status());
-  // Vectors add up to one, then halves of it.
-  int64_t left = extent > width ? width : extent;
-  while (left > 2) {
-    if (left % 2 != 0) break;
-    const int64_t next = left > lanes && left % lanes == 0 ? lanes : left / 2;
-    SMELT_ASSIGN_OR_RETURN(auto split, schedule.Split(stage, ReduceName(0), next));
-    SMELT_ASSIGN_OR_RETURN(std::string partial, factor(split.second, next));
-    for (const std::string& l : schedule.Loops(partial)) {
-      if (l[0] == 'r') SMELT_RETURN_IF_ERROR(schedule.Unroll(partial, l));
-    }
-    left = next;
-  }
-  if (!inside.empty()) SMELT_RETURN_IF_ERROR(schedule.Unroll(stage, ReduceName(0)));
-  return absl::OkStatus();
+  SMELT_RETURN_IF_ERROR(FactorLanes(schedule, stage, loop, std::min(extent, width), lanes).status());
+  return SumLanes(schedule, stage, std::min(extent, width), lanes);
 }
 
 bool HasShortRows(const Nest& nest, int64_t rows, int64_t lanes) {

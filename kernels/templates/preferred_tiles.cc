@@ -1,6 +1,7 @@
 // The handful of tiles that are worth a look for a nest, by its kind.
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "base/ceil_div.h"
 #include "kernels/templates/dot_instruction.h"
@@ -262,6 +263,11 @@ std::vector<std::vector<int64_t>> TilesOfOneThread(const Nest& nest, const machi
     }
     case TiledForm::kDots:
       columns = std::min<int64_t>(extent, 16);
+      if (const std::optional<DotBlock> block = DotBlockOf(nest, target)) {
+        // Whole blocks and whole vectors of what follows.
+        tile[block->row_axis] = shape[block->row_axis];
+        columns = std::min(extent, std::lcm(block->columns, whole.lanes));
+      }
       return {tile};
     case TiledForm::kRegisters:
       break;

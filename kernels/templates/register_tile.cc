@@ -19,6 +19,11 @@ constexpr int64_t kLatencyAccumulators = 8;
 constexpr int64_t kStepsAtOnce = 32;
 // Rows that share a matrix which is read once: below this, packing it costs more than it saves.
 constexpr double kFewRows = 5;
+// Terms of a sum from which on adding the lanes of its vectors in the end costs little, and rows up to which dot
+// products beside each other are better than a copy of their matrix that is transposed. On a Zen 4 4, 16, 32, 64 rows
+// times the transpose of 1,300 x 2,600 take 0.26, 1.3, 2.5, 4.7 ms, and 0.63, 3.3, 4.7, 6.3 without.
+constexpr int64_t kLongDot = 128;
+constexpr double kMostRowsOfDots = 64;
 // Rows that pay for keeping accumulators in scratch between blocks of the sum.
 constexpr double kManyRows = 12;
 constexpr int64_t kPageBytes = 4096;
@@ -411,6 +416,39 @@ int64_t AdjacentRows(const Nest& nest, int vector_axis, const machine::Machine& 
 
 }  // namespace
 
+std::optional<DotBlock> DotBlockOf(const Nest& nest, const machine::Machine& target) {
+  const te::Operation& main = *nest.main;
+  const int axis = VectorAxisOf(nest);
+  if (!IsContraction(main) || main.tag == te::kPairsTag || axis < 0 || nest.attached.size() > 1) return std::nullopt;
+  if (main.reduce_axes.size() != 1 || main.reduce_axes[0].extent < kLongDot) return std::nullopt;
+  const Access* matrix = LargestVectorAccess(nest, main, axis);
+  if (matrix == nullptr || Reuse(main, *matrix) > kMostRowsOfDots) return std::nullopt;
+  for (const Access& access : AccessesOf(nest, main)) {
+    if (Stride(access, main.reduce_axes[0].var) != 1) return std::nullopt;
+  }
+  DotBlock block{.column_axis = axis};
+  for (int a = static_cast<int>(main.axes.size()) - 1; a >= 0 && block.row_axis < 0; --a) {
+    if (a != axis && main.axes[a].extent > 1 && !DependsOn(*matrix, main.axes[a].var)) block.row_axis = a;
+  }
+  if (block.row_axis < 0 || main.axes[axis].extent < LanesOf(main, target)) return std::nullopt;
+  // As many as leave room for what they read, in a shape that leaves few rows over and reads little for each product.
+  const int64_t rows = main.axes[block.row_axis].extent, most = target.vector_registers * 3 / 4;
+  double least = std::numeric_limits<double>::infinity();
+  for (const int64_t some : {2, 3, 4, 6, 8}) {
+    if (most / some < 3) continue;
+    const int64_t columns = most / some;
+    const int64_t part = std::min(some, rows);
+    const double computed = static_cast<double>(CeilDiv(rows, part) * part);
+    const double reads = static_cast<double>(some + columns) / static_cast<double>(some * columns);
+    const double cost = computed * (1 + reads);
+    if (cost >= least) continue;
+    least = cost;
+    block.rows = part;
+    block.columns = columns;
+  }
+  return block;
+}
+
 TiledForm FormOf(const Nest& nest, const machine::Machine& target) {
   const te::Operation& main = *nest.main;
   const int axis = VectorAxisOf(nest);
@@ -428,6 +466,7 @@ TiledForm FormOf(const Nest& nest, const machine::Machine& target) {
   if (IsChannelWindow(nest)) return TiledForm::kRegisters;
   const double reuse = Reuse(main, *access);
   const std::optional<int64_t> stride = Stride(*access, main.axes[axis].var);
+  if (DotBlockOf(nest, target)) return TiledForm::kDots;
   if (SharesAStream(nest, axis, target)) return TiledForm::kBlocked;
   if (reuse >= kFewRows) {
     // Blocks pay where one panel of a register tile's width over the whole sum crowds the cache, or where the operand

@@ -43,6 +43,16 @@ struct WidthVectors {
 };
 std::optional<WidthVectors> WidthVectorsOf(const Nest& nest);
 
+// The dot products in registers at a time where a few rows share a matrix that lies along the sum (kDots).
+struct DotBlock {
+  int row_axis = -1;     // of the main operation
+  int column_axis = -1;  // along the matrix's rows
+  int64_t rows = 1;
+  int64_t columns = 1;
+};
+// Nothing where one result at a time is as good: a single row, short sums; or where they are too many.
+std::optional<DotBlock> DotBlockOf(const Nest& nest, const machine::Machine& target);
+
 // The main operation's axis that the nest's root stores contiguously; for sums that are no contraction the axis along
 // which operands are contiguous.
 int VectorAxisOf(const Nest& nest);

@@ -37,6 +37,9 @@ absl::Status ScheduleTiled(schedule::Schedule& schedule, const NestInput& input)
 // A product of few rows with a large matrix, which is read once: the matrix streams by.
 absl::Status ScheduleStreamed(schedule::Schedule& schedule, const NestInput& input);  // streamed.cc
 
+// Few rows against a matrix whose rows are contiguous along the sum. dots.cc
+absl::Status ScheduleDots(schedule::Schedule& schedule, const NestInput& input);
+
 // A sum that is cut into blocks because its shared operand is large. blocked.cc
 absl::Status ScheduleBlocked(schedule::Schedule& schedule, const NestInput& input);
 
@@ -64,6 +67,9 @@ absl::Status ReorderLoops(schedule::Schedule& schedule, const std::string& stage
 absl::StatusOr<std::pair<std::string, std::string>> VectorizeLoop(
     schedule::Schedule& schedule, const std::string& stage, const std::string& loop, int64_t extent, int64_t lanes,
     schedule::TailStrategy tail = schedule::TailStrategy::kGuard);
+// Sums the stage over `width` lanes, which are what is left of its sum in `r0`, of vectors of `lanes`: vectors to one,
+// that to a half of it, and so on; each computed at the stage's innermost loop over results.
+absl::Status SumLanes(schedule::Schedule& schedule, const std::string& stage, int64_t width, int64_t lanes);
 // Reduces with vectors over contiguous memory: partial sums in several vectors, then a tree over lanes. The stage must
 // be untouched. Leaves it alone when its combiner has no identity or its contiguous axis is short.
 absl::Status VectorizeReduction(schedule::Schedule& schedule, const te::Operation& operation,

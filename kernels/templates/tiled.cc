@@ -337,43 +337,6 @@ class TiledNest {
   std::string panel_loop_;          // the innermost one over tiles, or over panels: what a piece packs lives inside it
 };
 
-// Few rows against a matrix whose rows are contiguous along the sum.
-absl::Status ScheduleDots(Schedule& schedule, const NestInput& input) {
-  const te::Operation& root = *input.nest.root;
-  if (input.nest.main == input.nest.root) return ScheduleRowReduction(schedule, input);
-  SMELT_ASSIGN_OR_RETURN(std::vector<std::string> loops,
-                         LoopsOfProducer(schedule, root.name, input.nest.attached[0].match));
-  std::vector<TileLoop> outer;
-  std::vector<std::string> inner;
-  for (size_t a = 0; a < loops.size(); ++a) {
-    if (loops[a].empty()) continue;
-    const int64_t extent = input.nest.main->axes[a].extent;
-    const int64_t tile = std::min(input.tile[a], extent);
-    SMELT_ASSIGN_OR_RETURN(auto split, schedule.Split(root.name, loops[a], tile));
-    outer.push_back({static_cast<int>(a), extent, tile, split.first});
-    inner.push_back(split.second);
-  }
-  // Rows find the tile of the matrix near.
-  const std::vector<Access> accesses = AccessesOf(input.nest, *input.nest.main);
-  const Access* matrix = LargestAccess(accesses);
-  std::stable_partition(outer.begin(), outer.end(), [&](const TileLoop& loop) {
-    return matrix == nullptr || DependsOn(*matrix, input.nest.main->axes[loop.axis].var);
-  });
-  std::vector<std::string> order;
-  for (const TileLoop& loop : outer) order.push_back(loop.loop);
-  order.insert(order.end(), inner.begin(), inner.end());
-  SMELT_RETURN_IF_ERROR(ReorderLoops(schedule, root.name, order));
-  SMELT_ASSIGN_OR_RETURN(const std::vector<std::string> tiles,
-                         ParallelizePieces(schedule, root.name, outer, input.target.threads, input.nest.Work()));
-  for (size_t i = input.nest.attached.size(); i-- > 0;) {
-    const te::Operation& sum = *input.nest.attached[i].operation;
-    SMELT_RETURN_IF_ERROR(schedule.SetScope(sum.name, ir::Scope::kThread));
-    SMELT_RETURN_IF_ERROR(schedule.ComputeAt(sum.name, root.name, tiles.back()));
-    SMELT_RETURN_IF_ERROR(VectorizeReduction(schedule, sum, AccessesOf(input.nest, sum), input.target));
-  }
-  return absl::OkStatus();
-}
-
 }  // namespace
 
 absl::Status ScheduleTiled(Schedule& schedule, const NestInput& input) {
