@@ -21,7 +21,7 @@ constexpr int64_t kStepsAtOnce = 32;
 constexpr double kFewRows = 5;
 // Terms of a sum from which on adding the lanes of its vectors in the end costs little, and rows up to which dot
 // products beside each other are better than a copy of their matrix that is transposed. On a Zen 4 4, 16, 32, 64 rows
-// times the transpose of 1,300 x 2,600 take 0.26, 1.3, 2.5, 4.7 ms, and 0.63, 3.3, 4.7, 6.3 without.
+// times the transpose of 1,300 x 2,600 take 0.26, 1.3, 2.5, 4.7 ms, and 0.63, 3.3, 4.7, 6.3 with a copy.
 constexpr int64_t kLongDot = 128;
 constexpr double kMostRowsOfDots = 64;
 // Rows that pay for keeping accumulators in scratch between blocks of the sum.
@@ -420,7 +420,9 @@ std::optional<DotBlock> DotBlockOf(const Nest& nest, const machine::Machine& tar
   const te::Operation& main = *nest.main;
   const int axis = VectorAxisOf(nest);
   if (!IsContraction(main) || main.tag == te::kPairsTag || axis < 0 || nest.attached.size() > 1) return std::nullopt;
-  if (main.reduce_axes.size() != 1 || main.reduce_axes[0].extent < kLongDot) return std::nullopt;
+  // Twelve accumulators read too much for what they do: 16 rows take 2.9 ms so in code for AVX2, and 1.7 transposed.
+  if (main.reduce_axes.size() != 1 || main.reduce_axes[0].extent < kLongDot || HasFewRegisters(target))
+    return std::nullopt;
   const Access* matrix = LargestVectorAccess(nest, main, axis);
   if (matrix == nullptr || Reuse(main, *matrix) > kMostRowsOfDots) return std::nullopt;
   for (const Access& access : AccessesOf(nest, main)) {
@@ -435,12 +437,11 @@ std::optional<DotBlock> DotBlockOf(const Nest& nest, const machine::Machine& tar
   const int64_t rows = main.axes[block.row_axis].extent, most = target.vector_registers * 3 / 4;
   double least = std::numeric_limits<double>::infinity();
   for (const int64_t some : {2, 3, 4, 6, 8}) {
-    if (most / some < 3) continue;
-    const int64_t columns = most / some;
-    const int64_t part = std::min(some, rows);
-    const double computed = static_cast<double>(CeilDiv(rows, part) * part);
-    const double reads = static_cast<double>(some + columns) / static_cast<double>(some * columns);
-    const double cost = computed * (1 + reads);
+    const int64_t part = std::min(some, rows), columns = most / part;
+    if (columns < 3) continue;
+    const auto computed = static_cast<double>(CeilDiv(rows, part) * part);
+    // A vector of each row is read for so many columns, from the second cache where the rows do not fit the first one.
+    const double cost = computed * (1 + 1.0 / static_cast<double>(part) + 2.5 / static_cast<double>(columns));
     if (cost >= least) continue;
     least = cost;
     block.rows = part;
