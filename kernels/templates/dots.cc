@@ -20,8 +20,8 @@ namespace {
 
 using schedule::Schedule;
 
-// Splits the root's loops by the tile, those that the matrix follows outside, so that rows find its tile near. Returns
-// the innermost loop over tiles.
+// Splits the root's loops by the tile, those that the matrix follows outside, so that rows find its tile near.
+// `vector_axis`: along which the root is computed in vectors, -1: in none. Returns the innermost loop over tiles.
 absl::StatusOr<std::string> SplitRoot(Schedule& schedule, const NestInput& input, const std::vector<std::string>& loops,
                                       int vector_axis) {
   const te::Operation& root = *input.nest.root;
@@ -29,12 +29,18 @@ absl::StatusOr<std::string> SplitRoot(Schedule& schedule, const NestInput& input
   std::vector<TileLoop> outer;
   std::vector<std::string> inner;
   std::string columns;
+  int64_t width = 1;
   for (size_t a = 0; a < loops.size(); ++a) {
     if (loops[a].empty()) continue;
     const int64_t tile = std::min(input.tile[a], main.axes[a].extent);
     SMELT_ASSIGN_OR_RETURN(auto split, schedule.Split(root.name, loops[a], tile));
     outer.push_back({static_cast<int>(a), main.axes[a].extent, tile, split.first});
-    (static_cast<int>(a) == vector_axis ? columns : inner.emplace_back()) = split.second;
+    if (static_cast<int>(a) == vector_axis) {
+      columns = split.second;
+      width = tile;
+    } else {
+      inner.push_back(split.second);
+    }
   }
   const std::vector<Access> accesses = AccessesOf(input.nest, main);
   const Access* matrix = LargestAccess(accesses);
@@ -46,7 +52,7 @@ absl::StatusOr<std::string> SplitRoot(Schedule& schedule, const NestInput& input
   order.insert(order.end(), inner.begin(), inner.end());
   if (!columns.empty()) {
     const int64_t lanes = LanesOf(main, input.target);
-    SMELT_ASSIGN_OR_RETURN(auto split, VectorizeLoop(schedule, root.name, columns, input.tile[vector_axis], lanes));
+    SMELT_ASSIGN_OR_RETURN(auto split, VectorizeLoop(schedule, root.name, columns, width, lanes));
     if (!split.first.empty()) order.push_back(split.first);
     order.push_back(split.second);
   }
@@ -76,11 +82,10 @@ absl::Status ScheduleBlocks(Schedule& schedule, const NestInput& input, const Do
   SMELT_ASSIGN_OR_RETURN(auto rows, schedule.Split(sum, AxisName(block.row_axis), block.rows));
   SMELT_ASSIGN_OR_RETURN(auto columns, schedule.Split(sum, AxisName(block.column_axis), block.columns));
   SMELT_ASSIGN_OR_RETURN(auto terms, schedule.Split(sum, ReduceName(0), lanes));
-  std::vector<std::string> others, order;
+  std::vector<std::string> order;
   for (int a = 0; a < static_cast<int>(main.axes.size()); ++a) {
-    if (a != block.row_axis && a != block.column_axis) others.push_back(AxisName(a));
+    if (a != block.row_axis && a != block.column_axis) order.push_back(AxisName(a));
   }
-  order = others;
   order.insert(order.end(), {columns.first, rows.first, rows.second, columns.second, terms.first, terms.second});
   SMELT_RETURN_IF_ERROR(ReorderLoops(schedule, sum, order));
   SMELT_ASSIGN_OR_RETURN(const std::string partial, schedule.Rfactor(sum, terms.second));
@@ -111,32 +116,11 @@ absl::Status ScheduleLines(Schedule& schedule, const NestInput& input) {
   if (input.nest.main == input.nest.root) return ScheduleRowReduction(schedule, input);
   SMELT_ASSIGN_OR_RETURN(std::vector<std::string> loops,
                          LoopsOfProducer(schedule, root.name, input.nest.attached[0].match));
-  std::vector<TileLoop> outer;
-  std::vector<std::string> inner;
-  for (size_t a = 0; a < loops.size(); ++a) {
-    if (loops[a].empty()) continue;
-    const int64_t extent = input.nest.main->axes[a].extent;
-    const int64_t tile = std::min(input.tile[a], extent);
-    SMELT_ASSIGN_OR_RETURN(auto split, schedule.Split(root.name, loops[a], tile));
-    outer.push_back({static_cast<int>(a), extent, tile, split.first});
-    inner.push_back(split.second);
-  }
-  // Rows find the tile of the matrix near.
-  const std::vector<Access> accesses = AccessesOf(input.nest, *input.nest.main);
-  const Access* matrix = LargestAccess(accesses);
-  std::stable_partition(outer.begin(), outer.end(), [&](const TileLoop& loop) {
-    return matrix == nullptr || DependsOn(*matrix, input.nest.main->axes[loop.axis].var);
-  });
-  std::vector<std::string> order;
-  for (const TileLoop& loop : outer) order.push_back(loop.loop);
-  order.insert(order.end(), inner.begin(), inner.end());
-  SMELT_RETURN_IF_ERROR(ReorderLoops(schedule, root.name, order));
-  SMELT_ASSIGN_OR_RETURN(const std::vector<std::string> tiles,
-                         ParallelizePieces(schedule, root.name, outer, input.target.threads, input.nest.Work()));
+  SMELT_ASSIGN_OR_RETURN(const std::string tile_loop, SplitRoot(schedule, input, loops, /*vector_axis=*/-1));
   for (size_t i = input.nest.attached.size(); i-- > 0;) {
     const te::Operation& sum = *input.nest.attached[i].operation;
     SMELT_RETURN_IF_ERROR(schedule.SetScope(sum.name, ir::Scope::kThread));
-    SMELT_RETURN_IF_ERROR(schedule.ComputeAt(sum.name, root.name, tiles.back()));
+    SMELT_RETURN_IF_ERROR(schedule.ComputeAt(sum.name, root.name, tile_loop));
     SMELT_RETURN_IF_ERROR(VectorizeReduction(schedule, sum, AccessesOf(input.nest, sum), input.target));
   }
   return absl::OkStatus();

@@ -69,8 +69,11 @@ TEST(Dots, ComputeWhatTheSumDoes) {
       for (const std::string epilogue : {"", "negate"}) {
         const Structure structure = Product(rows, columns, terms, epilogue);
         ASSERT_EQ(FormOf(structure.main_nest(), machine), TiledForm::kDots);
-        const schedule::Schedule schedule = DefaultOf(structure, machine);
-        EXPECT_EQ(kernels::lower::Difference(schedule, kernels::lower::RandomInputs(schedule.graph())), "");
+        for (const std::vector<int64_t>& tile : std::vector<std::vector<int64_t>>{
+                 PreferredTiles(structure.main_nest(), machine).front(), {1, 16}, {3, 7}}) {
+          const schedule::Schedule schedule = ScheduleStructure(structure, tile, machine).value();
+          EXPECT_EQ(kernels::lower::Difference(schedule, kernels::lower::RandomInputs(schedule.graph())), "");
+        }
       }
     }
   }
