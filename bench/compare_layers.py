@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Speed of single layers beside oneDNN and BLAS libraries: convolutions C1 to C12, depthwise D1 to D9, matrix products.
 
-  bench/compare_layers.py [NAME...] --python=VENV/bin/python [--peers=FOLDER] [--threads=1] [--rounds=5] [--json=FILE]
+  bench/compare_layers.py [NAME...] --python=VENV/bin/python [--peers=FOLDER] [--threads=1] [--rounds=5] [--isa=avx2] [--json=FILE]
 
 FOLDER has the scripts that time the peers (layers.py, setup.sh; by default ../shared/peers) and VENV is what its setup.sh made. Every round
 times each peer and then Smelt's default schedule of each layer, on the same cores; a figure is the median over the rounds of a round's median.
@@ -34,6 +34,7 @@ BARS = {"convolutions C2 to C12": (0.95, 0.85, [name for name in CONVOLUTIONS if
 def read_arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     peers.add_arguments(parser, NAMES, seconds=0.2)
+    peers.add_isa(parser)
     parser.add_argument("--rivals", default=",".join(RIVALS), help="default: %(default)s; onednn_sycl where it is installed")
     return peers.parse(parser, NAMES, "layers.py")
 
@@ -62,7 +63,8 @@ def peers_round(arguments, folder):
                f"--peers={arguments.rivals}", f"--json={file}"]
     if len(arguments.names) == 1 and arguments.names[0] not in PRODUCTS:
         command.append(f"--filter={arguments.names[0]}")
-    done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                          env=peers.peer_environment(arguments))
     if done.returncode != 0:
         sys.exit(f"the peers' layers.py: exit {done.returncode}\n{done.stderr[-600:]}")
     answer = json.loads(file.read_text())
@@ -113,7 +115,7 @@ def measure(arguments):
 
 
 def print_table(arguments, rows, peak):
-    print(f"{cpu_name()}, {arguments.threads} thread(s), {arguments.rounds} rounds, peak {peak['peak_gflops']:.0f} GF/s, triad {peak['triad_gb_s']:.1f} GB/s")
+    print(f"{cpu_name()}, {arguments.threads} thread(s), {arguments.isa} code, {arguments.rounds} rounds, peak {peak['peak_gflops']:.0f} GF/s, triad {peak['triad_gb_s']:.1f} GB/s")
     print(f"{'layer':<10}{'smelt ms':>10}{'rival ms':>10}{'speed':>8}  {'rival':<22} best other")
     for row in rows:
         if "error" in row:

@@ -44,9 +44,26 @@ def parse(parser, names, script):
     return arguments
 
 
+# What holds each library to AVX2, and the processor that Smelt makes such code for.
+AVX2 = {"ONEDNN_MAX_CPU_ISA": "AVX2", "DNNL_MAX_CPU_ISA": "AVX2", "OPENBLAS_CORETYPE": "Haswell", "BLIS_ARCH_TYPE": "haswell",
+        "MKL_ENABLE_INSTRUCTIONS": "AVX2", "ATEN_CPU_CAPABILITY": "avx2"}
+AVX2_CPU = "haswell"
+
+
+def add_isa(parser):
+    parser.add_argument("--isa", choices=("native", "avx2"), default="native",
+                        help="avx2: rivals are held to AVX2 and Smelt's code is for cpu:haswell, as on a processor that has no more")
+
+
+def peer_environment(arguments):
+    """The environment that a peer is started in."""
+    return {**os.environ, **AVX2} if getattr(arguments, "isa", "native") == "avx2" else None
+
+
 def smelt_ms(arguments, module, constant=None):
     """Median of one `smelt bench` on the last processors, which the peers' scripts use too. `constant`: parameters that are known beforehand."""
-    command = [arguments.smelt, "bench", module, f"--threads={arguments.threads}", f"--seconds={arguments.seconds}", "--json"]
+    cpu = f"{AVX2_CPU}," if getattr(arguments, "isa", "native") == "avx2" else ""
+    command = [arguments.smelt, "bench", module, f"--target=cpu:{cpu}threads={arguments.threads}", f"--seconds={arguments.seconds}", "--json"]
     if constant is not None:
         command.append(f"--constant={constant}")
     processors = sorted(os.sched_getaffinity(0))[-arguments.threads:]

@@ -122,7 +122,7 @@ absl::Status PackOperand(Schedule& schedule, const MainNest& nest, const Decisio
   SMELT_RETURN_IF_ERROR(nests::ReorderLoops(schedule, panel, order));
   if (along_rows && !rows.empty() && !of.computed) {
     SMELT_RETURN_IF_ERROR(nests::PrefetchFarRows(schedule, *of.access, panel, rows, target));
-    // As the templates do (templates/blocked.cc).
+    // The templates do so too (templates/blocked.cc).
     if (!root && along != nullptr && !sums.block_loop.empty() && nests::IsFar(*of.access, target) &&
         of.access->tensor->kind == te::OperationKind::kPlaceholder) {
       SMELT_RETURN_IF_ERROR(

@@ -433,7 +433,7 @@ std::optional<DotBlock> DotBlockOf(const Nest& nest, const machine::Machine& tar
     if (a != axis && main.axes[a].extent > 1 && !DependsOn(*matrix, main.axes[a].var)) block.row_axis = a;
   }
   if (block.row_axis < 0 || main.axes[axis].extent < LanesOf(main, target)) return std::nullopt;
-  // As many as leave room for what they read, in a shape that leaves few rows over and reads little for each product.
+  // Accumulators that leave room for what they read, in a shape that leaves few rows over and reads little a product.
   const int64_t rows = main.axes[block.row_axis].extent, most = target.vector_registers * 3 / 4;
   double least = std::numeric_limits<double>::infinity();
   for (const int64_t some : {2, 3, 4, 6, 8}) {
