@@ -55,14 +55,18 @@ def add_isa(parser):
                         help="avx2: rivals are held to AVX2 and Smelt's code is for cpu:haswell, as on a processor that has no more")
 
 
+def held_to_avx2(arguments):
+    return getattr(arguments, "isa", "native") == "avx2"
+
+
 def peer_environment(arguments):
     """The environment that a peer is started in."""
-    return {**os.environ, **AVX2} if getattr(arguments, "isa", "native") == "avx2" else None
+    return {**os.environ, **AVX2} if held_to_avx2(arguments) else None
 
 
 def smelt_ms(arguments, module, constant=None):
     """Median of one `smelt bench` on the last processors, which the peers' scripts use too. `constant`: parameters that are known beforehand."""
-    cpu = f"{AVX2_CPU}," if getattr(arguments, "isa", "native") == "avx2" else ""
+    cpu = f"{AVX2_CPU}," if held_to_avx2(arguments) else ""
     command = [arguments.smelt, "bench", module, f"--target=cpu:{cpu}threads={arguments.threads}", f"--seconds={arguments.seconds}", "--json"]
     if constant is not None:
         command.append(f"--constant={constant}")

@@ -123,8 +123,9 @@ absl::Status PackOperand(Schedule& schedule, const MainNest& nest, const Decisio
   if (along_rows && !rows.empty() && !of.computed) {
     SMELT_RETURN_IF_ERROR(nests::PrefetchFarRows(schedule, *of.access, panel, rows, target));
     // The templates do so too (templates/blocked.cc).
-    if (!root && along != nullptr && !sums.block_loop.empty() && nests::IsFar(*of.access, target) &&
-        of.access->tensor->kind == te::OperationKind::kPlaceholder) {
+    const int vector = decisions.VectorAxis(nest);
+    if (!root && vector >= 0 && !sums.block_loop.empty() && nests::IsFar(*of.access, target) &&
+        nests::ReadsInOrder(*of.sum, *of.access, nest.axes[vector].position())) {
       SMELT_RETURN_IF_ERROR(
           schedule.Prefetch(of.access->tensor->name, sums.accumulators, sums.step, 1, nests::AxisName(0)));
     }

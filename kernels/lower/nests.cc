@@ -312,12 +312,11 @@ class Builder {
         status_.Update(absl::InvalidArgumentError(
             absl::StrCat("stage `", stage.name, "` prefetches stage `", tensor.name, "` at loop `", loop.name,
                          "`, which has been placed inside a loop since: it is near when it is read")));
+      if (prefetch.axis >= 0) continue;  // WithReadsAhead
       const std::vector<ir::Buffer> buffers =
           tensor.placeholder ? std::vector<ir::Buffer>{inputs_.at(tensor.identity.get())} : nests_[s].buffers;
-      for (const ir::Buffer& buffer : buffers) {
-        if (prefetch.axis >= 0) break;
+      for (const ir::Buffer& buffer : buffers)
         body = ir::Annotate(ir::kPrefetchAhead, buffer, ir::Facts(var, prefetch.iterations, 0), std::move(body));
-      }
     }
     return body;
   }

@@ -256,6 +256,11 @@ bool PiecesPackTheirOwn(const Nest& nest, const std::vector<Panel>& panels, cons
   return !loops.empty() && PieceBalance(std::move(loops), std::max(threads, 1)) >= kBalanced;
 }
 
+bool ReadsInOrder(const te::Operation& sum, const Access& matrix, int vector_axis) {
+  if (matrix.tensor->kind != te::OperationKind::kPlaceholder) return false;
+  return Stride(matrix, sum.axes[vector_axis].var) == 1 && Stride(matrix, sum.reduce_axes.back().var).has_value();
+}
+
 absl::Status PrefetchFarRows(Schedule& schedule, const Access& access, const std::string& stage,
                              const std::string& rows, const machine::Machine& target) {
   const te::Operation& operand = *access.tensor;

@@ -54,6 +54,10 @@ bool IsKnown(const te::Operation& operand, const KnownInputs& known);
 bool PiecesPackTheirOwn(const Nest& nest, const std::vector<Panel>& panels, const std::vector<int64_t>& tile,
                         const KnownInputs& known, int threads);
 
+// Whether it is known which part of an input a later block of the sum reads, and whether that lies along the vectors:
+// other lines would each be asked for many times.
+bool ReadsInOrder(const te::Operation& sum, const Access& matrix, int vector_axis);
+
 // Lines of an input that a packing stage copies are asked for some iterations of its loop over rows before they are
 // read, where it is too large to be near: rows lie far apart, each perhaps on another page, and would come one miss at
 // a time.

@@ -24,7 +24,7 @@ constexpr int64_t kTransposeRun = 1024;
 constexpr int64_t kStreamedColumns = 2048;
 constexpr int64_t kStreamedShare = 8;
 // Terms of a sum that is short beside reading and writing its result.
-constexpr int64_t kShortSum = 8;
+constexpr double kFewTerms = 8;
 // Rows in one tile of a sum in blocks, times those whose sums fill a quarter of the second cache.
 constexpr int64_t kRoomForAll = 2;
 // Short sums that are computed together, in vectors, before what reads them.
@@ -75,7 +75,7 @@ bool IsLargeOfShortSums(const Nest& nest, const RegisterTile& registers, const m
   const Access* shared = LargestVectorAccess(nest, main, registers.vector_axis);
   if (registers.row_axis < 0 || registers.row_axis > registers.vector_axis || shared == nullptr) return false;
   const auto cache = static_cast<double>(target.LevelBytes(1));
-  return Steps(main) <= kShortSum * Elements(main) && Elements(main) > cache && 4 * MatrixBytes(*shared) <= cache;
+  return Steps(main) <= kFewTerms * Elements(main) && Elements(main) > cache && 4 * MatrixBytes(*shared) <= cache;
 }
 
 // Inner dimensions whole, as many as fit a chunk.
