@@ -11,6 +11,8 @@
 #include <system_error>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "base/json.h"
 #include "base/status_macros.h"
 
@@ -47,7 +49,8 @@ constexpr const char* kMigrations[] = {
 };
 static_assert(static_cast<int>(Failure::kEnvironment) == 7);
 constexpr int kSchemaVersion = static_cast<int>(std::size(kMigrations));
-constexpr int kApplicationId = 0x534D4C54;  // "SMLT": tells our files from other databases
+constexpr absl::Duration kWait = absl::Seconds(10);  // for another process that holds the file
+constexpr int kApplicationId = 0x534D4C54;           // "SMLT": tells our files from other databases
 
 // SQLite's file header, where it says whose the file is and how long it should be; numbers are big endian.
 constexpr std::string_view kMagic("SQLite format 3\0", 16);
@@ -118,10 +121,13 @@ class SqliteRecords : public Records {
   SqliteRecords(std::string path, Database database) : path_(std::move(path)), database_(std::move(database)) {}
 
   absl::Status Prepare() {
-    sqlite3_busy_timeout(database_.get(), 10000);
+    sqlite3_busy_timeout(database_.get(), static_cast<int>(absl::ToInt64Milliseconds(kWait)));
+    // One moment for all three: another process may be making the file.
+    SMELT_RETURN_IF_ERROR(Execute("BEGIN"));
     SMELT_ASSIGN_OR_RETURN(const int64_t application, Pragma("application_id"));
     SMELT_ASSIGN_OR_RETURN(const int64_t version, Pragma("user_version"));
     SMELT_ASSIGN_OR_RETURN(const int64_t tables, Number("SELECT count(*) FROM sqlite_master"));
+    SMELT_RETURN_IF_ERROR(Execute("COMMIT"));
     // One without tables is new, or its creation was cut short.
     if (application != kApplicationId && (application != 0 || tables > 0)) {
       return absl::InvalidArgumentError(
@@ -213,6 +219,7 @@ class SqliteRecords : public Records {
           absl::StrCat(message, ". It is no record file of ours, or it is damaged: move it away to start a new one"));
     }
     if (code == SQLITE_FULL) return absl::ResourceExhaustedError(message);
+    if (code == SQLITE_BUSY) return absl::AbortedError(message);
     return absl::UnavailableError(message);
   }
 
@@ -296,7 +303,7 @@ class SqliteRecords : public Records {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Records>> Records::Open(const std::string& path) {
-  const auto open = [&]() -> absl::StatusOr<std::unique_ptr<Records>> {
+  const auto open_once = [&]() -> absl::StatusOr<std::unique_ptr<Records>> {
     sqlite3* handle = nullptr;
     const int result = sqlite3_open_v2(path.c_str(), &handle, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, nullptr);
     auto records = std::make_unique<SqliteRecords>(path, Database(handle));
@@ -304,7 +311,16 @@ absl::StatusOr<std::unique_ptr<Records>> Records::Open(const std::string& path) 
     SMELT_RETURN_IF_ERROR(records->Prepare());
     return records;
   };
-  if (IsCutShort(path) && !HasUnfinishedWork(path)) SMELT_RETURN_IF_ERROR(PutAside(path));
+  // SQLite itself does not wait for others where it switches to the write-ahead log.
+  const auto open = [&] {
+    const absl::Time until = absl::Now() + kWait;
+    absl::StatusOr<std::unique_ptr<Records>> records = open_once();
+    for (; absl::IsAborted(records.status()) && absl::Now() < until; records = open_once())
+      absl::SleepFor(absl::Milliseconds(5));
+    return records;
+  };
+  // Another process that makes it has unfinished work until it is whole.
+  if (IsCutShort(path) && !HasUnfinishedWork(path) && IsCutShort(path)) SMELT_RETURN_IF_ERROR(PutAside(path));
   absl::StatusOr<std::unique_ptr<Records>> records = open();
   if (!absl::IsDataLoss(records.status()) || !IsCutShort(path)) return records;
   // What was unfinished has not made it whole.

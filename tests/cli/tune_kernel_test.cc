@@ -76,9 +76,9 @@ TEST_F(TuneKernelTest, GoesOnFromItsRecordsAndLosesNoTrialToAKill) {
   };
   while (count() < 3 && tool.Running()) ::usleep(100000);
   tool.Signal(SIGKILL);
-  (void)tool.Wait();
+  const ToolResult killed = tool.Wait();
   const auto held = static_cast<int64_t>(count());
-  ASSERT_GE(held, 3);
+  ASSERT_GE(held, 3) << killed.err;
   const ToolResult again =
       RunTool(Words({absl::StrCat("--trials=", held + 2), "--batch=2", "--no-comparison"}), OwnCache());
   ASSERT_EQ(again.exit_code, 0) << again.err;

@@ -1,7 +1,10 @@
 #include "measure/records/records.h"
 
 #include <sqlite3.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include <array>
 #include <filesystem>
 #include <fstream>
 
@@ -99,6 +102,39 @@ TEST_F(RecordsTest, TwoWritersLoseNothing) {
     ASSERT_TRUE((*b)->Add(Make(2 * i + 1)).ok());
   }
   EXPECT_EQ((*a)->All()->size(), 40u);
+}
+
+// Each opens, writes one and closes, so that creation, the switch to the write-ahead log and its removal meet each
+// other.
+TEST_F(RecordsTest, SeveralProcessesMayMakeItAtOnce) {
+  constexpr int kRounds = 60, kRecords = 3;
+  for (int round = 0; round < kRounds; ++round) {
+    Remove();
+    std::array<pid_t, 4> children;
+    for (pid_t& child : children) {
+      child = ::fork();
+      ASSERT_GE(child, 0);
+      if (child > 0) continue;
+      for (int i = 0; i < kRecords; ++i) {
+        auto records = Records::Open(path_.string());
+        absl::Status status = records.ok() ? (*records)->Add(Make(i)) : records.status();
+        if (status.ok()) status = (*records)->All().status();
+        if (status.ok()) continue;
+        std::cerr << status << "\n";
+        ::_exit(1);
+      }
+      ::_exit(0);
+    }
+    for (const pid_t child : children) {
+      int status = 0;
+      ASSERT_EQ(::waitpid(child, &status, 0), child);
+      ASSERT_EQ(status, 0) << "round " << round;
+    }
+    auto records = Records::Open(path_.string());
+    ASSERT_TRUE(records.ok()) << records.status();
+    ASSERT_EQ((*records)->All()->size(), children.size() * kRecords) << "round " << round;
+    ASSERT_FALSE(fs::exists(path_.string() + ".cut")) << "round " << round;
+  }
 }
 
 TEST_F(RecordsTest, EveryTruncationOpensOrIsOneClearError) {
