@@ -1,6 +1,6 @@
 """Layers that speed is judged by, as HLO modules of one instruction, `layer`: what autotvm.py tunes and compare_layers.py times.
 
-  path = module_of(folder, "C6")     # folder/C6.hlo, written where it is not there yet
+  path = module_of(folder, "C6")     # folder/C6.hlo, written where it is not there yet; `type`: of the operands
 """
 
 # ResNet-18's convolutions as in Table 2 of the TVM paper (OSDI 2018): size, channels in and out, window, stride; SAME padding.
@@ -16,34 +16,38 @@ PRODUCTS = {"M512": (512, 512, 512), "M1024": (1024, 1024, 1024), "MTALL": (4096
             "AV": (128, 64, 128), "HEAD": (1, 10000, 650), "LSTM": (1, 2600, 650)}
 
 
-def convolution(size, inner, outer, window, stride, groups=1):
+# The result of operands of a type.
+RESULTS = {"f32": "f32", "s8": "s32"}
+
+
+def convolution(size, inner, outer, window, stride, groups=1, type="f32"):
     out = -(-size // stride)
     pad = max((out - 1) * stride + window - size, 0)
     low, high = pad // 2, pad - pad // 2
     text = f"size={window}x{window} stride={stride}x{stride} pad={low}_{high}x{low}_{high}"
-    return (f"HloModule layer\n\nENTRY main {{\n  x = f32[1,{size},{size},{inner}] parameter(0)\n"
-            f"  w = f32[{window},{window},{inner // groups},{outer}] parameter(1)\n"
-            f"  ROOT layer = f32[1,{out},{out},{outer}] convolution(x, w), window={{{text}}}, dim_labels=b01f_01io->b01f"
+    return (f"HloModule layer\n\nENTRY main {{\n  x = {type}[1,{size},{size},{inner}] parameter(0)\n"
+            f"  w = {type}[{window},{window},{inner // groups},{outer}] parameter(1)\n"
+            f"  ROOT layer = {RESULTS[type]}[1,{out},{out},{outer}] convolution(x, w), window={{{text}}}, dim_labels=b01f_01io->b01f"
             f"{f', feature_group_count={groups}' if groups > 1 else ''}\n}}\n")
 
 
-def depthwise(size, channels, window, stride):
-    return convolution(size, channels, channels, window, stride, groups=channels)
+def depthwise(size, channels, window, stride, type="f32"):
+    return convolution(size, channels, channels, window, stride, channels, type)
 
 
-def product(m, n, k):
-    return (f"HloModule layer\n\nENTRY main {{\n  a = f32[{m},{k}] parameter(0)\n  b = f32[{k},{n}] parameter(1)\n"
-            f"  ROOT layer = f32[{m},{n}] dot(a, b), lhs_contracting_dims={{1}}, rhs_contracting_dims={{0}}\n}}\n")
+def product(m, n, k, type="f32"):
+    return (f"HloModule layer\n\nENTRY main {{\n  a = {type}[{m},{k}] parameter(0)\n  b = {type}[{k},{n}] parameter(1)\n"
+            f"  ROOT layer = {RESULTS[type]}[{m},{n}] dot(a, b), lhs_contracting_dims={{1}}, rhs_contracting_dims={{0}}\n}}\n")
 
 
 LAYERS = ((convolution, CONVOLUTIONS), (depthwise, DEPTHWISE), (product, PRODUCTS))
 NAMES = [*CONVOLUTIONS, *DEPTHWISE, *PRODUCTS]
 
 
-def module_of(folder, layer):
+def module_of(folder, layer, type="f32"):
     path = folder / f"{layer}.hlo"
     if not path.exists():
         folder.mkdir(parents=True, exist_ok=True)
         kind, shapes = next((kind, shapes) for kind, shapes in LAYERS if layer in shapes)
-        path.write_text(kind(*shapes[layer]))
+        path.write_text(kind(*shapes[layer], type=type))
     return path
