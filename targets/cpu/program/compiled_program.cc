@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
 #include "base/status_macros.h"
+#include "targets/cpu/program/alternate_state.h"
 #include "targets/cpu/program/coalesce.h"
 #include "targets/cpu/program/known_part.h"
 #include "targets/cpu/program/opaque.h"
@@ -209,6 +210,7 @@ absl::StatusOr<CompiledProgram> CompileProgram(const hlo::Module& module, const 
   FinishSteps(compiled.jobs, &compiled.program, &compiled.program.steps);
   TakeOutKnownPart(compiled.jobs, &compiled.program);
   CoalesceCopies(&compiled.program);
+  AlternateLoopState(&compiled.program);
   SMELT_RETURN_IF_ERROR(PlanArena(&compiled.program));
   return compiled;
 }

@@ -10,6 +10,33 @@ namespace {
 
 using BufferSet = absl::flat_hash_set<runtime::BufferId>;
 
+void Exposed(const runtime::Sequence& steps, BufferSet* written, BufferSet* exposed) {
+  for (const runtime::Step& step : steps) {
+    for (runtime::BufferId id : step.reads) {
+      if (step.kind != runtime::Step::Kind::kWhile && !written->contains(id)) exposed->insert(id);
+    }
+    for (runtime::BufferId id : step.writes) {
+      if (step.in_place && !written->contains(id)) exposed->insert(id);
+    }
+    if (step.kind == runtime::Step::Kind::kRepeat) {
+      Exposed(step.sequences[0], written, exposed);  // it runs at least once
+      continue;
+    }
+    std::vector<BufferSet> inner(step.sequences.size(), *written);
+    for (size_t i = 0; i < step.sequences.size(); ++i) Exposed(step.sequences[i], &inner[i], exposed);
+    if (step.kind == runtime::Step::Kind::kWhile && !inner[0].contains(step.reads[0])) exposed->insert(step.reads[0]);
+    // Branches that all write a buffer have written it; a loop may not have run.
+    if (step.kind == runtime::Step::Kind::kConditional) {
+      for (runtime::BufferId id : inner[0]) {
+        if (std::all_of(inner.begin(), inner.end(), [&](const BufferSet& set) { return set.contains(id); })) {
+          written->insert(id);
+        }
+      }
+    }
+    for (runtime::BufferId id : step.writes) written->insert(id);
+  }
+}
+
 // Positions of control flow take a step of their own: begin, end, and the test of a while.
 class Liveness {
  public:
@@ -41,34 +68,6 @@ class Liveness {
       for (const runtime::Sequence& sequence : step.sequences) count += CountPositions(sequence) + 1;
     }
     return count;
-  }
-
-  // What a sequence reads before it has written all of it: what it needs from outside.
-  static void Exposed(const runtime::Sequence& steps, BufferSet* written, BufferSet* exposed) {
-    for (const runtime::Step& step : steps) {
-      for (runtime::BufferId id : step.reads) {
-        if (step.kind != runtime::Step::Kind::kWhile && !written->contains(id)) exposed->insert(id);
-      }
-      for (runtime::BufferId id : step.writes) {
-        if (step.in_place && !written->contains(id)) exposed->insert(id);
-      }
-      if (step.kind == runtime::Step::Kind::kRepeat) {
-        Exposed(step.sequences[0], written, exposed);  // it runs at least once
-        continue;
-      }
-      std::vector<BufferSet> inner(step.sequences.size(), *written);
-      for (size_t i = 0; i < step.sequences.size(); ++i) Exposed(step.sequences[i], &inner[i], exposed);
-      if (step.kind == runtime::Step::Kind::kWhile && !inner[0].contains(step.reads[0])) exposed->insert(step.reads[0]);
-      // Branches that all write a buffer have written it; a loop may not have run.
-      if (step.kind == runtime::Step::Kind::kConditional) {
-        for (runtime::BufferId id : inner[0]) {
-          if (std::all_of(inner.begin(), inner.end(), [&](const BufferSet& set) { return set.contains(id); })) {
-            written->insert(id);
-          }
-        }
-      }
-      for (runtime::BufferId id : step.writes) written->insert(id);
-    }
   }
 
   void Open(runtime::BufferId id, int64_t end) { live_.try_emplace(id, end); }
@@ -199,6 +198,12 @@ class Liveness {
 };
 
 }  // namespace
+
+absl::flat_hash_set<runtime::BufferId> ReadBeforeWritten(const runtime::Sequence& steps) {
+  BufferSet written, exposed;
+  Exposed(steps, &written, &exposed);
+  return exposed;
+}
 
 LiveRanges ComputeLiveRanges(const runtime::Program& program) { return Liveness(program).Run(); }
 

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "absl/container/flat_hash_set.h"
 #include "runtime/program.h"
 
 namespace smelt::cpu {
@@ -20,6 +21,9 @@ struct LiveSegment {
 using LiveRanges = std::vector<std::vector<LiveSegment>>;
 
 LiveRanges ComputeLiveRanges(const runtime::Program& program);
+
+// What a sequence reads before it has written all of it: what it needs from outside.
+absl::flat_hash_set<runtime::BufferId> ReadBeforeWritten(const runtime::Sequence& steps);
 
 bool Overlap(const std::vector<LiveSegment>& a, const std::vector<LiveSegment>& b);
 std::vector<LiveSegment> Union(const std::vector<LiveSegment>& a, const std::vector<LiveSegment>& b);

@@ -577,56 +577,100 @@ ENTRY main { p = f32[32] parameter(0)  q = f32[32] parameter(1)  z = f32[0] para
   }
 }
 
-// Random straight-line and looping programs over a few arrays: whatever the coalescing of copies does, results must not
-// change.
-TEST(Executable, AgreesWithTheEvaluatorOnRandomLoops) {
-  std::mt19937 random(11);
-  for (int program = 0; program < 40; ++program) {
-    SCOPED_TRACE(absl::StrCat("program ", program));
-    const int state = 2 + random() % 4;
-    auto type = [&] {
-      std::string text = "(";
-      for (int i = 0; i < state; ++i) absl::StrAppend(&text, "f32[8], ");
-      return text + "s32[])";
-    };
-    std::string body = absl::StrCat("body { s = ", type(), " parameter(0)\n");
-    std::vector<std::string> values;
-    for (int i = 0; i < state; ++i) {
-      absl::StrAppend(&body, "a", i, " = f32[8] get-tuple-element(s), index=", i, "\n");
-      values.push_back(absl::StrCat("a", i));
-    }
-    absl::StrAppend(&body, "i = s32[] get-tuple-element(s), index=", state,
-                    "\none = s32[] constant(1)\nj = s32[] add(i, one)\n");
-    const int operations = random() % 6;
-    for (int k = 0; k < operations; ++k) {
-      const std::string x = values[random() % values.size()], y = values[random() % values.size()];
-      const char* op = random() % 2 ? "subtract" : "maximum";
-      if (random() % 4 == 0) {
-        absl::StrAppend(&body, "h", k, " = f32[2] slice(", y, "), slice={[1:3]}\nv", k,
-                        " = f32[8] dynamic-update-slice(", x, ", h", k, ", i)\n");
+// A random loop over a few arrays and a count: its body and condition, and, now and then, another one in its body.
+class RandomLoop {
+ public:
+  RandomLoop(std::mt19937* random, std::string name, int state, const std::string& array, bool may_nest)
+      : random_(*random), name_(std::move(name)), state_(state), array_(array) {
+    std::string body = absl::StrCat(name_, "_body { s = ", Type(), " parameter(0)\n");
+    std::vector<std::string> values = Elements("s", &body);
+    const auto pick = [&] { return values[random_() % values.size()]; };
+    absl::StrAppend(&body, "one = s32[] constant(1)\nj = s32[] add(s_count, one)\n");
+    for (int k = 0, operations = static_cast<int>(random_() % 6); k < operations; ++k) {
+      const std::string x = pick(), y = pick();
+      if (may_nest && random_() % 6 == 0) {
+        const RandomLoop inner(random, absl::StrCat(name_, "_", k), state, array, false);
+        computations_ += inner.computations_;
+        std::string all;
+        for (int i = 0; i < state_; ++i) absl::StrAppend(&all, pick(), ", ");
+        const std::string loop = absl::StrCat("w", k);
+        absl::StrAppend(&body, "zero", k, " = s32[] constant(0)\n", inner.Call(loop, absl::StrCat(all, "zero", k)));
+        for (std::string& value : inner.Elements(loop, &body)) values.push_back(std::move(value));
+        continue;
+      }
+      if (random_() % 4 == 0) {
+        absl::StrAppend(&body, "h", k, " = f32[2] slice(", y, "), slice={[1:3]}\nv", k, " = ", array_,
+                        " dynamic-update-slice(", x, ", h", k, ", s_count)\n");
       } else {
-        absl::StrAppend(&body, "v", k, " = f32[8] ", op, "(", x, ", ", y, ")\n");
+        absl::StrAppend(&body, "v", k, " = ", array_, random_() % 2 ? " subtract(" : " maximum(", x, ", ", y, ")\n");
       }
       values.push_back(absl::StrCat("v", k));
     }
     std::string tuple;
-    for (int i = 0; i < state; ++i) absl::StrAppend(&tuple, values[random() % values.size()], ", ");
-    absl::StrAppend(&body, "ROOT t = ", type(), " tuple(", tuple, "j) }\n");
-    std::string cond =
-        absl::StrCat("cond { s = ", type(), " parameter(0)\ni = s32[] get-tuple-element(s), index=", state,
-                     "\nn = s32[] constant(", random() % 5, ")\nROOT l = pred[] compare(i, n), direction=LT }\n");
-    std::string init, results, outputs = "(", reads;
-    for (int i = 0; i < state; ++i) absl::StrAppend(&init, random() % 2 ? "p" : random() % 2 ? "q" : "e", ", ");
-    for (int i = 0; i < 3; ++i) {
-      absl::StrAppend(&reads, "r", i, " = f32[8] get-tuple-element(w), index=", random() % state, "\n");
-      absl::StrAppend(&results, i ? ", r" : "r", i);
-      absl::StrAppend(&outputs, "f32[8], ");
+    for (int i = 0; i < state_; ++i) absl::StrAppend(&tuple, pick(), ", ");
+    absl::StrAppend(&body, "ROOT t = ", Type(), " tuple(", tuple, "j) }\n");
+    std::string condition = absl::StrCat(name_, "_cond { s = ", Type(), " parameter(0)\n");
+    Elements("s", &condition);
+    // The second count is not plain: such a loop asks.
+    const std::string count = random_() % 2 ? "s_count" : "more";
+    absl::StrAppend(&condition, "more = s32[] maximum(s_count, s_count)\nn = s32[] constant(", random_() % 8,
+                    ")\nROOT l = pred[] compare(", count, ", n), direction=LT }\n");
+    absl::StrAppend(&computations_, body, condition);
+  }
+
+  std::string Type() const {
+    std::string text = "(";
+    for (int i = 0; i < state_; ++i) absl::StrAppend(&text, array_, ", ");
+    return text + "s32[])";
+  }
+  // `state`: the operands of its tuple.
+  std::string Call(const std::string& name, const std::string& state) const {
+    return absl::StrCat(name, "_t = ", Type(), " tuple(", state, ")\n", name, " = ", Type(), " while(", name,
+                        "_t), condition=", name_, "_cond, body=", name_, "_body\n");
+  }
+  // Names of the arrays in a tuple; its count is NAME_count.
+  std::vector<std::string> Elements(const std::string& tuple, std::string* text) const {
+    std::vector<std::string> names;
+    for (int i = 0; i < state_; ++i) {
+      names.push_back(absl::StrCat(tuple, "_a", i));
+      absl::StrAppend(text, names.back(), " = ", array_, " get-tuple-element(", tuple, "), index=", i, "\n");
     }
-    RunBoth(absl::StrCat("HloModule m\n", body, cond, "ENTRY main { p = f32[8] parameter(0)\nq = f32[8] parameter(1)\n",
-                         "e = f32[8] add(p, q)\nz = s32[] constant(0)\nt = ", type(), " tuple(", init,
-                         "z)\nw = ", type(), " while(t), condition=cond, body=body\n", reads, "ROOT o = ", outputs,
-                         "f32[8]) tuple(", results, ", e) }"));
-    if (testing::Test::HasFailure()) break;
+    absl::StrAppend(text, tuple, "_count = s32[] get-tuple-element(", tuple, "), index=", state_, "\n");
+    return names;
+  }
+  const std::string& computations() const { return computations_; }
+
+ private:
+  std::mt19937& random_;
+  const std::string name_;
+  const int state_;
+  const std::string array_;
+  std::string computations_;
+};
+
+// Whatever becomes of copies, of small arrays and of those large enough to take turns, results must not change.
+TEST(Executable, AgreesWithTheEvaluatorOnRandomLoops) {
+  std::mt19937 random(11);
+  for (int program = 0; program < 80; ++program) {
+    SCOPED_TRACE(absl::StrCat("program ", program));
+    const int state = static_cast<int>(2 + random() % 4);
+    const std::string array = program % 2 ? "f32[300]" : "f32[8]";
+    const RandomLoop loop(&random, "loop", state, array, /*may_nest=*/true);
+    std::string init, text, results, outputs = "(";
+    for (int i = 0; i < state; ++i) absl::StrAppend(&init, random() % 2 ? "p" : random() % 2 ? "q" : "e", ", ");
+    absl::StrAppend(&text, "HloModule m\n", loop.computations(), "ENTRY main { p = ", array,
+                    " parameter(0)\nq = ", array, " parameter(1)\ne = ", array, " add(p, q)\nz = s32[] constant(0)\n",
+                    loop.Call("w", init + "z"));
+    const std::vector<std::string> arrays = loop.Elements("w", &text);
+    for (int i = 0; i < 3; ++i) {
+      absl::StrAppend(&results, arrays[random() % arrays.size()], ", ");
+      absl::StrAppend(&outputs, array, ", ");
+    }
+    RunBoth(absl::StrCat(text, "ROOT o = ", outputs, array, ") tuple(", results, "e) }"));
+    if (testing::Test::HasFailure()) {
+      std::cerr << text;
+      break;
+    }
   }
 }
 
