@@ -26,7 +26,7 @@ using Places = absl::flat_hash_map<BufferId, BufferId>;  // where what a buffer 
 constexpr int64_t kLeastBytes = 1024;
 // Two values that swap, or three that rotate: (previous, current) -> (current, next).
 constexpr size_t kLongestCycle = 3;
-// Steps of a loop with all its bodies.
+// Steps of all bodies of a loop.
 constexpr int64_t kMostSteps = 8192;
 
 // Where in the program, counted in steps, a buffer is named first and last.
@@ -73,7 +73,6 @@ Sequence Renamed(Sequence steps, const Places& places) {
 struct Alternation {
   Places next;            // where each value lies after one body, of those that move
   int64_t period = 1;     // bodies after which all lie where they began
-  int64_t bytes = 0;      // that one body copies less
   Sequence body, copies;  // the body without these copies; the copies alone, in their order
 };
 
@@ -91,34 +90,34 @@ class Alternating {
     FindExtents(program_.steps, &position, &extents_);
   }
 
-  int64_t Run() { return Visit(&program_.steps); }
+  int64_t Run() {
+    Visit(&program_.steps);
+    return loops_;
+  }
 
  private:
   // Inner loops first: what they become is part of the bodies around them.
-  int64_t Visit(Sequence* steps) {
-    int64_t bytes = 0;
+  void Visit(Sequence* steps) {
     Sequence after;
     for (Step& step : *steps) {
       ++position_;
       Extent last_sequence{};
       for (Sequence& sequence : step.sequences) {
         last_sequence.first = position_;
-        bytes += (step.kind == Step::Kind::kRepeat ? step.trips : 1) * Visit(&sequence);
+        Visit(&sequence);
         last_sequence.last = position_ - 1;
       }
       const bool is_loop = step.kind == Step::Kind::kRepeat || step.kind == Step::Kind::kWhile;
       const std::optional<Alternation> found = is_loop ? Find(step, last_sequence) : std::nullopt;
-      if (!found) {
-        after.push_back(std::move(step));
-      } else if (step.kind == Step::Kind::kRepeat) {
-        bytes += Unroll(std::move(step), *found, &after);
-      } else {
-        bytes += TakeTurns(*found, &step);
-        after.push_back(std::move(step));
+      loops_ += found.has_value();
+      if (found && step.kind == Step::Kind::kRepeat) {
+        Unroll(std::move(step), *found, &after);
+        continue;
       }
+      if (found) TakeTurns(*found, &step);
+      after.push_back(std::move(step));
     }
     *steps = std::move(after);
-    return bytes;
   }
 
   int64_t Bytes(BufferId id) const { return program_.buffers[id].bytes; }
@@ -161,7 +160,6 @@ class Alternating {
     for (auto copy = first_copy; copy != body.end(); ++copy) {
       if (found.next.contains(copy->writes[0])) {
         moved.insert(copy->writes[0]);
-        found.bytes += Bytes(copy->writes[0]);
         found.copies.push_back(*copy);
       } else {
         // It would read what was to be overwritten before it.
@@ -170,7 +168,7 @@ class Alternating {
       }
     }
     found.period = Period(found.next);
-    if ((found.period + 1) * CountSteps({loop}) > kMostSteps) return std::nullopt;
+    if ((found.period + 1) * CountSteps(body) > kMostSteps) return std::nullopt;
     if (loop.kind == Step::Kind::kRepeat) return found.period <= loop.trips ? std::optional(found) : std::nullopt;
     // The condition is asked once more where the loop ends in the middle.
     return found.period == 2 && !AsksOthers(loop.sequences[0]) ? std::optional(found) : std::nullopt;
@@ -225,7 +223,7 @@ class Alternating {
     return places;
   }
 
-  static int64_t Unroll(Step step, const Alternation& found, Sequence* out) {
+  static void Unroll(Step step, const Alternation& found, Sequence* out) {
     Step rest = step;
     step.trips /= found.period;
     rest.trips %= found.period;
@@ -234,14 +232,12 @@ class Alternating {
       Sequence body = Renamed(found.body, After(found.next, i));
       std::move(body.begin(), body.end(), std::back_inserter(step.sequences[0]));
     }
-    const int64_t bytes = step.trips * found.period * found.bytes;
     out->push_back(std::move(step));
     if (rest.trips > 0) out->push_back(std::move(rest));
-    return bytes;
   }
 
   // The body twice, with the condition asked between; where it says no, the copies bring the values home.
-  static int64_t TakeTurns(const Alternation& found, Step* step) {
+  static void TakeTurns(const Alternation& found, Step* step) {
     const Places other = After(found.next, 1);
     Sequence body = found.body;
     Sequence asked = Renamed(step->sequences[0], other);
@@ -253,12 +249,12 @@ class Alternating {
     choice.sequences = {Renamed(found.body, other), found.copies};
     body.push_back(std::move(choice));
     step->sequences[1] = std::move(body);
-    return found.bytes;
   }
 
   runtime::Program& program_;
   std::vector<Extent> extents_;
   int64_t position_ = 0;  // steps of the program as it was that are visited
+  int64_t loops_ = 0;
 };
 
 }  // namespace

@@ -12,8 +12,7 @@ namespace smelt::cpu {
 // Copies that end a loop's body and that CoalesceCopies, which runs before, had to leave (a kernel reads the old value
 // while it writes the new one) become a change of names: the body is there two or three times, each time with the
 // places where the values then lie, until all values are where they began. Copies of little stay, and so do those of
-// bodies that would become too long. Returns the number of bytes that the program copies less, loops of unknown length
-// counted once.
+// bodies that would become too long. Returns the number of loops that take turns.
 int64_t AlternateLoopState(runtime::Program* program);
 
 }  // namespace smelt::cpu
