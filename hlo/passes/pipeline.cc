@@ -23,6 +23,7 @@
 #include "hlo/passes/map_inliner.h"
 #include "hlo/passes/reshape_mover.h"
 #include "hlo/passes/reshape_to_bitcast.h"
+#include "hlo/passes/sort_to_top_k.h"
 #include "hlo/passes/transpose_folding.h"
 #include "hlo/passes/tuple_simplifier.h"
 #include "hlo/passes/while_invariant_motion.h"
@@ -48,6 +49,7 @@ constexpr Pass kPasses[] = {
      "what every iteration computes from the same values is computed once"},
     {"algebraic-simplifier", SimplifyAlgebra, "the table of rules: fewer instructions, same values"},
     {"gather-simplifier", SimplifyGathers, "looking up one row is a dynamic slice"},
+    {"sort-to-top-k", SortsToTopK, "the beginning of what is sorted is found without the rest"},
     {"convolution-canonicalizer", CanonicalizeConvolutions, "windows pad and reverse without arrays of their own"},
     {"convolution-layout", LayOutConvolutions, "vectors run over features, and gradients of weights have rows of 3"},
     {"convert-mover", MoveConverts, "conversions meet where they cancel, and narrow elements move"},
@@ -68,6 +70,7 @@ constexpr std::string_view kSimplify[] = {
     "while-invariant-motion",
     "algebraic-simplifier",
     "gather-simplifier",
+    "sort-to-top-k",
     "convolution-canonicalizer",
     "convert-mover",
     "reshape-mover",

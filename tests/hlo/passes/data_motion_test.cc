@@ -1,10 +1,11 @@
-// reshape_mover, transpose_folding, convert_mover, copy_removal, barrier_removal, bitcasts.
+// reshape_mover, transpose_folding, convert_mover, copy_removal, barrier_removal, bitcasts, sort_to_top_k.
 #include "hlo/passes/barrier_removal.h"
 #include "hlo/passes/bitcast_to_reshape.h"
 #include "hlo/passes/convert_mover.h"
 #include "hlo/passes/copy_removal.h"
 #include "hlo/passes/reshape_mover.h"
 #include "hlo/passes/reshape_to_bitcast.h"
+#include "hlo/passes/sort_to_top_k.h"
 #include "hlo/passes/transpose_folding.h"
 #include "tests/hlo/passes/pass_testing.h"
 
@@ -62,9 +63,10 @@ TEST(FoldTransposes, BatchDimensionsMayStandAnywhere) {
 
 // Each of the 64 products would read one element of every line of x.
 TEST(FoldTransposes, ABatchIsNotInterleaved) {
-  Apply(R"(ENTRY e { x = f32[10,16,64] parameter(0) y = f32[64,16] parameter(1) a = f32[64,10,16] transpose(x), dimensions={2,0,1}
+  Apply(
+      R"(ENTRY e { x = f32[10,16,64] parameter(0) y = f32[64,16] parameter(1) a = f32[64,10,16] transpose(x), dimensions={2,0,1}
       ROOT r = f32[64,10] dot(a, y), lhs_batch_dims={0}, rhs_batch_dims={0}, lhs_contracting_dims={2}, rhs_contracting_dims={1} })",
-        FoldTransposes, /*expect_change=*/false);
+      FoldTransposes, /*expect_change=*/false);
 }
 
 TEST(FoldTransposes, TheSameTransposeOnBothSides) {
@@ -148,6 +150,47 @@ TEST(Bitcasts, StayWhereMemoryIsNotRowMajorOrTypesDiffer) {
         BitcastsToReshapes, /*expect_change=*/false);
   const auto typed = Parse("ENTRY e { x = f32[2,3] parameter(0) ROOT a = s32[6] bitcast(x) }");
   EXPECT_FALSE(*BitcastsToReshapes(*typed));
+}
+
+// A sort of lines of `type` beside their positions, of which `users` read `v` and `p`.
+std::string SortOf(const std::string& type, const std::string& compare, const std::string& how,
+                   const std::string& users) {
+  return absl::StrCat("c { a = ", type, "[] parameter(0) b = ", type,
+                      "[] parameter(1) i = s32[] parameter(2) j = s32[] parameter(3) ROOT l = pred[] ", compare,
+                      " }\nENTRY e { x = ", type, "[4,32] parameter(0) n = s32[32] iota(), iota_dimension=0\n",
+                      "m = s32[4,32] broadcast(n), dimensions={1} s = (", type, "[4,32], s32[4,32]) sort(x, m), ", how,
+                      ", to_apply=c\nv = ", type, "[4,32] get-tuple-element(s), index=0 ",
+                      "p = s32[4,32] get-tuple-element(s), index=1\n", users, " }");
+}
+
+TEST(SortsToTopK, TheBeginningIsFoundAlone) {
+  const std::string both =
+      "y = f32[4,5] slice(v), slice={[0:4], [0:5]} q = s32[4,3] slice(p), slice={[0:4], [0:3]} "
+      "ROOT t = (f32[4,5], s32[4,3]) tuple(y, q)";
+  for (const char* compare : {"compare(a, b), direction=GT", "compare(a, b), direction=LT"}) {
+    const auto module = Apply(SortOf("f32", compare, "dimensions={1}", both), SortsToTopK);
+    EXPECT_THAT(OpcodesOf(*module), ::testing::HasSubstr("topk"));
+    EXPECT_THAT(OpcodesOf(*module), ::testing::Not(::testing::HasSubstr("sort")));
+  }
+  const auto integers = Apply(SortOf("s32", "compare(a, b), direction=GT", "dimensions={1}, is_stable=true",
+                                     "ROOT q = s32[4,8] slice(p), slice={[0:4], [0:8]}"),
+                              SortsToTopK);
+  EXPECT_THAT(OpcodesOf(*integers), ::testing::HasSubstr("topk"));
+}
+
+TEST(SortsToTopK, StaysWhereMoreIsReadOrTiesWouldDiffer) {
+  const std::string few = "ROOT y = f32[4,5] slice(v), slice={[0:4], [0:5]}";
+  const auto stays = [](const std::string& text) { Apply(text, SortsToTopK, false); };
+  const std::string greater = "compare(a, b), direction=GT";
+  stays(SortOf("f32", greater, "dimensions={1}, is_stable=true", few));
+  stays(SortOf("f32", greater, "dimensions={0}", few));
+  stays(SortOf("f32", "compare(b, a), direction=GT", "dimensions={1}", few));
+  stays(SortOf("f32", "compare(i, j), direction=GT", "dimensions={1}", few));
+  stays(SortOf("f32", greater, "dimensions={1}", "ROOT y = f32[4,20] slice(v), slice={[0:4], [0:20]}"));
+  stays(SortOf("f32", greater, "dimensions={1}", "ROOT y = f32[4,5] slice(v), slice={[0:4], [1:6]}"));
+  stays(SortOf("f32", greater, "dimensions={1}", "ROOT y = f32[2,5] slice(v), slice={[0:2], [0:5]}"));
+  stays(SortOf("f32", greater, "dimensions={1}",
+               "y = f32[4,5] slice(v), slice={[0:4], [0:5]} ROOT t = (f32[4,5], f32[4,32]) tuple(y, v)"));
 }
 
 }  // namespace
