@@ -30,6 +30,16 @@ T Extreme(T a, T b) {
   }
 }
 
+// The same for rows: without branches, so that compilers make vectors of it.
+template <bool kLarger, typename T>
+T ExtremeInRow(T a, T b) {
+  using Bits = std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>;
+  const Bits x = std::bit_cast<Bits>(a), y = std::bit_cast<Bits>(b);
+  const Bits other = (kLarger ? a > b : a < b) ? x : y;
+  const Bits ordered = a == b ? (kLarger ? x & y : x | y) : other;
+  return std::bit_cast<T>(a != a ? x : ordered);
+}
+
 template <Combiner C, typename T>
 inline T Combined(T old, T update) {
   if constexpr (C == Combiner::kReplace) {
@@ -61,6 +71,17 @@ inline T Combined(T old, T update) {
     return Extreme<false>(old, update);
   } else {
     return Extreme<true>(old, update);
+  }
+}
+
+// Combined, for each of many elements beside each other.
+template <Combiner C, typename T>
+inline T CombinedInRow(T old, T update) {
+  constexpr bool kOrders = C == Combiner::kMinimum || C == Combiner::kMaximum;
+  if constexpr (kOrders && std::is_floating_point_v<T>) {
+    return ExtremeInRow<C == Combiner::kMaximum>(old, update);
+  } else {
+    return Combined<C>(old, update);
   }
 }
 

@@ -49,7 +49,7 @@ template <Combiner C, typename T>
   if constexpr (C == Combiner::kReplace) {
     std::memcpy(static_cast<void*>(to), from, static_cast<size_t>(count) * sizeof(T));
   } else {
-    for (int64_t i = 0; i < count; ++i) to[i] = Combined<C>(to[i], from[i]);
+    for (int64_t i = 0; i < count; ++i) to[i] = CombinedInRow<C>(to[i], from[i]);
   }
 }
 
@@ -216,7 +216,7 @@ void CombineElements(const int32_t* starts, const PlaceRun run, int64_t place, E
 
 }  // namespace
 
-// Sums are what gradients of embeddings and of graphs are made of.
+// Sums are what gradients of embeddings and of graphs are made of, maxima what attention over edges begins with.
 SMELT_FOR_EACH_VECTOR_WIDTH void AddWindows(const ScatterWindow& walk, const int64_t* offsets, const int64_t* from,
                                             int64_t windows, ElementRange range, const float* updates, float* array) {
   CombineWindows<Combiner::kAdd>(walk, offsets, from, windows, range, updates, array);
@@ -224,6 +224,16 @@ SMELT_FOR_EACH_VECTOR_WIDTH void AddWindows(const ScatterWindow& walk, const int
 SMELT_FOR_EACH_VECTOR_WIDTH void AddWindows(const ScatterWindow& walk, const int64_t* offsets, const int64_t* from,
                                             int64_t windows, ElementRange range, const double* updates, double* array) {
   CombineWindows<Combiner::kAdd>(walk, offsets, from, windows, range, updates, array);
+}
+SMELT_FOR_EACH_VECTOR_WIDTH void MaximizeWindows(const ScatterWindow& walk, const int64_t* offsets, const int64_t* from,
+                                                 int64_t windows, ElementRange range, const float* updates,
+                                                 float* array) {
+  CombineWindows<Combiner::kMaximum>(walk, offsets, from, windows, range, updates, array);
+}
+SMELT_FOR_EACH_VECTOR_WIDTH void MinimizeWindows(const ScatterWindow& walk, const int64_t* offsets, const int64_t* from,
+                                                 int64_t windows, ElementRange range, const float* updates,
+                                                 float* array) {
+  CombineWindows<Combiner::kMinimum>(walk, offsets, from, windows, range, updates, array);
 }
 
 namespace {
@@ -247,6 +257,10 @@ CombineFunctions FunctionsFor(ElementType type) {
         const T* source = static_cast<const T*>(updates);
         if constexpr (C == Combiner::kAdd && std::is_floating_point_v<T>) {
           AddWindows(walk, offsets, from, windows, range, source, static_cast<T*>(array));
+        } else if constexpr (C == Combiner::kMaximum && std::is_same_v<T, float>) {
+          MaximizeWindows(walk, offsets, from, windows, range, source, static_cast<T*>(array));
+        } else if constexpr (C == Combiner::kMinimum && std::is_same_v<T, float>) {
+          MinimizeWindows(walk, offsets, from, windows, range, source, static_cast<T*>(array));
         } else {
           CombineWindows<C>(walk, offsets, from, windows, range, source, static_cast<T*>(array));
         }
