@@ -8,7 +8,6 @@
 #include <string>
 
 #include "base/float_mode.h"
-#include "runtime/update_slice.h"
 
 namespace smelt::runtime {
 namespace {
@@ -108,6 +107,7 @@ Execution::InstructionList Execution::Resolve(const Sequence& steps) {
         instruction.extent = phases[0].extent;
       }
     }
+    if (step.kind == Step::Kind::kUpdateSlice) instruction.writer = &writers_[step.update];
     if (step.kind == Step::Kind::kCopy) instruction.bytes = program_.buffers[step.writes[0]].bytes;
     for (const Sequence& sequence : step.sequences) instruction.sequences.push_back(Resolve(sequence));
     list.push_back(std::move(instruction));
@@ -171,8 +171,7 @@ inline bool Execution::RunAtOnce(const Instruction& instruction) {
       if (instruction.bytes > 0) std::memcpy(pointers[1], pointers[0], instruction.bytes);
       return true;
     case Step::Kind::kUpdateSlice:
-      UpdateSliceInPlace(program_.updates[instruction.step->update], pointers[instruction.step->reads.size()],
-                         pointers[0], pointers + 1);
+      instruction.writer->Write(pointers[instruction.step->reads.size()], pointers[0], pointers + 1);
       return true;
     default:
       return false;

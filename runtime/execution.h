@@ -11,6 +11,7 @@
 #include "runtime/program.h"
 #include "runtime/run_kernel.h"
 #include "runtime/status.h"
+#include "runtime/update_slice.h"
 
 namespace smelt::runtime {
 
@@ -59,12 +60,17 @@ class Execution {
     int64_t extent = 0;            // its
     size_t pointers = 0;
     int64_t bytes = 0;                                // kCopy
+    const SliceWriter* writer = nullptr;              // kUpdateSlice
     std::vector<std::vector<Instruction>> sequences;  // control flow
   };
   using InstructionList = std::vector<Instruction>;
 
   Execution(const Program& program, const std::vector<ProgramJob>& jobs, int threads)
-      : program_(program), jobs_(jobs), threads_(threads), pool_(threads) {}
+      : program_(program),
+        jobs_(jobs),
+        threads_(threads),
+        pool_(threads),
+        writers_(program.updates.begin(), program.updates.end()) {}
   InstructionList Resolve(const Sequence& steps);
   void AddPointer(BufferId id);
   Status Allocate();
@@ -87,6 +93,7 @@ class Execution {
   const std::vector<ProgramJob>& jobs_;
   const int threads_;
   ThreadPool pool_;
+  const std::vector<SliceWriter> writers_;  // one an entry of Program::updates
   AlignedBuffer arena_;
   AlignedBuffer kept_;
   AlignedBuffer scratch_;

@@ -1,7 +1,11 @@
 // dynamic-update-slice in place: copies rows.
+//
+//   const SliceWriter writer(update);        // once
+//   writer.Write(array, values, starts);     // in every step of a loop
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "runtime/program.h"
 
@@ -9,8 +13,29 @@ namespace smelt::runtime {
 
 inline constexpr int64_t kMaxUpdateRank = 64;
 
-// Writes `values` into `array` at `starts` (one scalar buffer a dimension, or one vector, of the update's index type),
-// moved so that the slice lies inside, as HLO says. At most kMaxUpdateRank dimensions.
-void UpdateSliceInPlace(const SliceUpdate& update, void* array, const void* values, const void* const* starts);
+// What of an update is the same each time. `update` must outlive it; at most kMaxUpdateRank dimensions.
+class SliceWriter {
+ public:
+  explicit SliceWriter(const SliceUpdate& update);
+
+  // Writes `values` into `array` at `starts` (one scalar buffer a dimension, or one vector, of the update's index
+  // type), moved so that the slice lies inside, as HLO says.
+  void Write(void* array, const void* values, const void* const* starts) const;
+
+ private:
+  // A dimension along which the slice may lie at more than one place.
+  struct Start {
+    int64_t buffer, offset;  // of `starts`, and bytes into it
+    int64_t limit;
+    int64_t stride;  // bytes
+  };
+  void WriteRuns(char* to, const char* from) const;
+
+  const SliceUpdate& update_;
+  std::vector<Start> starts_;
+  int64_t outer_ = 0;     // dimensions outside of a run
+  int64_t run_ = 0;       // bytes that follow each other
+  bool one_run_ = false;  // a row of an array, in a loop of small kernels, is one run
+};
 
 }  // namespace smelt::runtime
