@@ -14,15 +14,38 @@ constexpr int64_t kFew = 3;      // up to which they are solved one by one
 constexpr int64_t kRows = 4;
 
 // One vector, column by column: `columns` has element (i, j) at j * n + i.
-[[gnu::always_inline]] inline void SolveOne(const double* columns, int64_t n, bool lower, bool unit, double* x) {
+template <typename T>
+[[gnu::always_inline]] inline void SolveByColumns(const T* columns, int64_t n, bool lower, bool unit, double* x) {
   for (int64_t step = 0; step < n; ++step) {
     const int64_t j = lower ? step : n - 1 - step;
-    const double* column = columns + j * n;
+    const T* column = columns + j * n;
     if (!unit) x[j] /= column[j];
     const double value = x[j];
     const int64_t begin = lower ? j + 1 : 0, end = lower ? n : j;
 #pragma GCC ivdep
     for (int64_t i = begin; i < end; ++i) x[i] -= column[i] * value;
+  }
+}
+
+// One vector, row by row: `rows` has element (i, j) at i * n + j.
+template <typename T>
+[[gnu::always_inline]] inline void SolveByRows(const T* rows, int64_t n, bool lower, bool unit, double* x) {
+  constexpr int64_t kSums = 32;  // several additions are under way at a time
+  for (int64_t step = 0; step < n; ++step) {
+    const int64_t i = lower ? step : n - 1 - step;
+    const T* row = rows + i * n;
+    const int64_t begin = lower ? 0 : i + 1, end = lower ? i : n;
+    double sums[kSums] = {};
+    int64_t j = begin;
+    for (; j + kSums <= end; j += kSums) {
+      for (int64_t k = 0; k < kSums; ++k) sums[k] += row[j + k] * x[j + k];
+    }
+    for (int64_t k = 0; j < end; ++j, ++k) sums[k] += row[j] * x[j];
+    for (int64_t half = kSums / 2; half > 0; half /= 2) {
+      for (int64_t k = 0; k < half; ++k) sums[k] += sums[k + half];
+    }
+    x[i] -= sums[0];
+    if (!unit) x[i] /= row[i];
   }
 }
 
@@ -63,9 +86,14 @@ constexpr int64_t kRows = 4;
 
 }  // namespace
 
-SMELT_FOR_EACH_VECTOR_WIDTH void SolveTriangularVector(const double* columns, int64_t n, bool lower, bool unit,
-                                                       double* x) {
-  SolveOne(columns, n, lower, unit, x);
+// `by_columns`: as the matrix lies.
+SMELT_FOR_EACH_VECTOR_WIDTH void SolveTriangularVector(const float* matrix, int64_t n, bool by_columns, bool lower,
+                                                       bool unit, double* x) {
+  by_columns ? SolveByColumns(matrix, n, lower, unit, x) : SolveByRows(matrix, n, lower, unit, x);
+}
+SMELT_FOR_EACH_VECTOR_WIDTH void SolveTriangularVector(const double* matrix, int64_t n, bool by_columns, bool lower,
+                                                       bool unit, double* x) {
+  by_columns ? SolveByColumns(matrix, n, lower, unit, x) : SolveByRows(matrix, n, lower, unit, x);
 }
 SMELT_FOR_EACH_VECTOR_WIDTH void SolveTriangularVectors(const double* rows, int64_t n, bool lower, bool unit,
                                                         double* x) {
@@ -92,39 +120,47 @@ class TriangularSolve : public NativeOperation {
     InParallel(*call.pool, plan_.batch * blocks,
                static_cast<double>(plan_.batch) * n * n * (1 + static_cast<double>(plan_.vectors) / 8),
                [&](int worker, int64_t begin, int64_t end) {
-                 double* matrix = reinterpret_cast<double*>(call.scratch + worker * ThreadBytes());
+                 double* x = reinterpret_cast<double*>(call.scratch + worker * ThreadBytes());
+                 double* rows = x + AlignUp(plan_.size * kBeside * 8) / 8;
                  int64_t loaded = -1;
                  for (int64_t i = begin; i < end; ++i) {
-                   if (loaded != i / blocks) LoadMatrix(call, loaded = i / blocks, matrix);
-                   double* x = matrix + AlignUp(plan_.size * plan_.size * 8) / 8;
+                   const int64_t m = i / blocks, v = i % blocks * kBeside;
                    if (few_) {
-                     for (int64_t v = 0; v < plan_.vectors; ++v) RunBlock(call, loaded, v, 1, matrix, x);
-                   } else {
-                     const int64_t v = i % blocks * kBeside;
-                     RunBlock(call, loaded, v, std::min(kBeside, plan_.vectors - v), matrix, x);
+                     for (int64_t one = 0; one < plan_.vectors; ++one) RunBlock(call, m, one, 1, nullptr, x);
+                     continue;
                    }
+                   if (loaded != m) LoadRows(MatrixOf(call, loaded = m), rows);
+                   RunBlock(call, m, v, std::min(kBeside, plan_.vectors - v), rows, x);
                  }
                });
   }
 
  private:
-  int64_t ThreadBytes() const { return AlignUp(plan_.size * plan_.size * 8) + AlignUp(plan_.size * kBeside * 8); }
+  int64_t ThreadBytes() const {
+    return AlignUp(plan_.size * kBeside * 8) + (few_ ? 0 : AlignUp(plan_.size * plan_.size * 8));
+  }
+  const T* MatrixOf(const NativeCall& call, int64_t m) const {
+    return static_cast<const T*>(call.inputs[0]) + m * plan_.size * plan_.size;
+  }
 
-  // Columns for single vectors, rows for several.
-  void LoadMatrix(const NativeCall& call, int64_t m, double* matrix) const {
+  void LoadRows(const T* a, double* rows) const {
     const int64_t n = plan_.size;
-    const T* a = static_cast<const T*>(call.inputs[0]) + m * n * n;
-    if (transpose_ == few_) {
-      for (int64_t i = 0; i < n * n; ++i) matrix[i] = static_cast<double>(a[i]);
+    if (!transpose_) {
+      for (int64_t i = 0; i < n * n; ++i) rows[i] = static_cast<double>(a[i]);
       return;
     }
-    for (int64_t i = 0; i < n; ++i) {
-      for (int64_t j = 0; j < n; ++j) matrix[j * n + i] = static_cast<double>(a[i * n + j]);
+    // Some lines of both at a time.
+    constexpr int64_t kTile = 16;
+    for (int64_t first = 0; first < n; first += kTile) {
+      const int64_t last = std::min(first + kTile, n);
+      for (int64_t j = 0; j < n; ++j) {
+        for (int64_t i = first; i < last; ++i) rows[j * n + i] = static_cast<double>(a[i * n + j]);
+      }
     }
   }
 
-  void RunBlock(const NativeCall& call, int64_t m, int64_t first, int64_t count, const double* matrix,
-                double* x) const {
+  // `rows`: of the matrix, for several vectors.
+  void RunBlock(const NativeCall& call, int64_t m, int64_t first, int64_t count, const double* rows, double* x) const {
     const int64_t n = plan_.size, beside = few_ ? 1 : kBeside;
     const int64_t down = plan_.left_side ? plan_.vectors : 1, across = plan_.left_side ? 1 : n;
     const int64_t base = m * n * plan_.vectors + first * across;
@@ -135,9 +171,9 @@ class TriangularSolve : public NativeOperation {
       for (int64_t v = count; v < beside; ++v) x[i * beside + v] = 0;
     }
     if (few_) {
-      SolveTriangularVector(matrix, n, lower_, plan_.unit_diagonal, x);
+      SolveTriangularVector(MatrixOf(call, m), n, transpose_, lower_, plan_.unit_diagonal, x);
     } else {
-      SolveTriangularVectors(matrix, n, lower_, plan_.unit_diagonal, x);
+      SolveTriangularVectors(rows, n, lower_, plan_.unit_diagonal, x);
     }
     for (int64_t i = 0; i < n; ++i) {
       for (int64_t v = 0; v < count; ++v) result[i * down + v * across] = static_cast<T>(x[i * beside + v]);
