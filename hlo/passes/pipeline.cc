@@ -19,6 +19,7 @@
 #include "hlo/passes/convolution_layout.h"
 #include "hlo/passes/copy_removal.h"
 #include "hlo/passes/dead_code.h"
+#include "hlo/passes/dot_dimension_merger.h"
 #include "hlo/passes/gather_simplifier.h"
 #include "hlo/passes/map_inliner.h"
 #include "hlo/passes/reshape_mover.h"
@@ -52,6 +53,7 @@ constexpr Pass kPasses[] = {
     {"sort-to-top-k", SortsToTopK, "the beginning of what is sorted is found without the rest"},
     {"convolution-canonicalizer", CanonicalizeConvolutions, "windows pad and reverse without arrays of their own"},
     {"convolution-layout", LayOutConvolutions, "vectors run over features, and gradients of weights have rows of 3"},
+    {"dot-dimension-merger", MergeDotDimensions, "vectors run over the last dimension, which may be the three colours"},
     {"convert-mover", MoveConverts, "conversions meet where they cancel, and narrow elements move"},
     {"reshape-mover", MoveReshapes, "rearrangements meet where they cancel"},
     {"transpose-folding", FoldTransposes, "dots read transposed operands in place"},
@@ -84,10 +86,10 @@ constexpr std::string_view kSimplify[] = {
 constexpr std::string_view kDefault[] = {
     "call-inliner",  // first: every later pass sees whole programs
     "dead-code",     // bodies of what was inlined
-    "bitcast-to-reshape", "copy-removal", "batch-norm-expander", "map-inliner",
-    "zero-sized",         "simplify",     "barrier-removal",
+    "bitcast-to-reshape", "copy-removal",         "batch-norm-expander", "map-inliner", "zero-sized",
+    "simplify",           "barrier-removal",
     "complex-expander",  // once dots have taken transposes in
-    "convolution-layout",
+    "convolution-layout", "dot-dimension-merger",
     "simplify",  // across the barriers
     "reshape-to-bitcast",
 };

@@ -73,6 +73,19 @@ Tensor CopyOf(const Value& value, const hlo::Shape& shape, std::string name) {
       [&](Indices indices) { return value.At(std::vector<Expr>(indices.begin(), indices.end())); }, "copy");
 }
 
+// One of the bitcasts through which alone a parameter is read, all to one shape, in row-major order: the parameter may
+// as well have that shape. Null where it is read otherwise.
+const hlo::Instruction* ViewOf(const hlo::Instruction& parameter) {
+  if (parameter.users().empty() || !parameter.shape().IsArray() || !parameter.shape().HasDefaultLayout())
+    return nullptr;
+  const hlo::Instruction* view = parameter.users()[0];
+  const bool all = std::all_of(parameter.users().begin(), parameter.users().end(), [&](const hlo::Instruction* user) {
+    return user->opcode() == Opcode::kBitcast && !user->IsRoot() && user->shape().HasDefaultLayout() &&
+           user->shape().element_type == parameter.shape().element_type && user->shape().SameAs(view->shape());
+  });
+  return all ? view : nullptr;
+}
+
 class Translator {
  public:
   explicit Translator(ConvolutionAlgorithm algorithm) : algorithm_(algorithm) {}
@@ -84,7 +97,8 @@ class Translator {
     for (const hlo::Instruction* parameter : kernel.Parameters()) {
       if (parameter == nullptr) return absl::InvalidArgumentError(absl::StrCat(kernel.name(), " lacks a parameter"));
       const std::string name = absl::StrCat("p", inputs_.size());
-      const hlo::Shape& shape = parameter->shape();
+      const hlo::Instruction* view = ViewOf(*parameter);
+      const hlo::Shape& shape = view == nullptr ? parameter->shape() : view->shape();
       const bool complex = hlo::IsComplex(shape.element_type);
       Tensor tensor = complex
                           ? Placeholder(name, PairDimensions(shape.dimensions), hlo::ComplexPart(shape.element_type))
@@ -92,10 +106,14 @@ class Translator {
       inputs_.push_back(tensor);
       values_[parameter] =
           complex ? ComplexInput(tensor, shape.dimensions, name) : std::vector<Value>{{tensor, Expr()}};
+      if (view == nullptr) continue;
+      const std::vector<Value> values = values_[parameter];
+      for (const hlo::Instruction* user : parameter->users()) values_[user] = values;
     }
     for (const hlo::Instruction* instruction : kernel.PostOrder()) {
       if (instruction->opcode() == Opcode::kParameter) continue;
-      SMELT_RETURN_IF_ERROR(Translate(*instruction, number++));
+      const int64_t here = number++;
+      if (!values_.contains(instruction)) SMELT_RETURN_IF_ERROR(Translate(*instruction, here));
     }
     SMELT_RETURN_IF_ERROR(Outputs(*kernel.root()));
     return JoinOutputs(MakeGraph(inputs_, outputs_));

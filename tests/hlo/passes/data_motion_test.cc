@@ -1,8 +1,10 @@
-// reshape_mover, transpose_folding, convert_mover, copy_removal, barrier_removal, bitcasts, sort_to_top_k.
+// reshape_mover, transpose_folding, convert_mover, copy_removal, barrier_removal, bitcasts, sort_to_top_k,
+// dot_dimension_merger.
 #include "hlo/passes/barrier_removal.h"
 #include "hlo/passes/bitcast_to_reshape.h"
 #include "hlo/passes/convert_mover.h"
 #include "hlo/passes/copy_removal.h"
+#include "hlo/passes/dot_dimension_merger.h"
 #include "hlo/passes/reshape_mover.h"
 #include "hlo/passes/reshape_to_bitcast.h"
 #include "hlo/passes/sort_to_top_k.h"
@@ -150,6 +152,35 @@ TEST(Bitcasts, StayWhereMemoryIsNotRowMajorOrTypesDiffer) {
         BitcastsToReshapes, /*expect_change=*/false);
   const auto typed = Parse("ENTRY e { x = f32[2,3] parameter(0) ROOT a = s32[6] bitcast(x) }");
   EXPECT_FALSE(*BitcastsToReshapes(*typed));
+}
+
+TEST(MergeDotDimensions, ColoursJoinTheLinesOfAPicture) {
+  const auto module = Apply(R"(ENTRY e { w = f32[4,5] parameter(0) x = f32[4,6,7,3] parameter(1)
+      ROOT r = f32[5,6,7,3] dot(w, x), lhs_contracting_dims={0}, rhs_contracting_dims={0} })",
+                            MergeDotDimensions);
+  EXPECT_EQ(OpcodesOf(*module), "reshape dot reshape");
+}
+
+TEST(MergeDotDimensions, WhatIsSummedMayLieBehindOrBefore) {
+  const auto behind = Apply(R"(ENTRY e { w = f32[4,2,5] parameter(0) x = f32[2,6,3,4] parameter(1)
+      ROOT r = f32[2,5,6,3] dot(w, x), lhs_batch_dims={1}, rhs_batch_dims={0}, lhs_contracting_dims={0}, rhs_contracting_dims={3} })",
+                            MergeDotDimensions);
+  EXPECT_EQ(OpcodesOf(*behind), "reshape dot reshape");
+  const auto left = Apply(R"(ENTRY e { x = f32[9,4,8,3] parameter(0) v = f32[4] parameter(1)
+      ROOT r = f32[9,8,3] dot(x, v), lhs_contracting_dims={1}, rhs_contracting_dims={0} })",
+                          MergeDotDimensions);
+  EXPECT_EQ(OpcodesOf(*left), "reshape dot reshape");
+}
+
+TEST(MergeDotDimensions, StaysWhereVectorsAreFullOrNothingLiesBeside) {
+  for (const char* text : {R"(ENTRY e { w = f32[4,5] parameter(0) x = f32[4,6,16] parameter(1)
+           ROOT r = f32[5,6,16] dot(w, x), lhs_contracting_dims={0}, rhs_contracting_dims={0} })",
+                           R"(ENTRY e { w = f32[4,5] parameter(0) x = f32[6,4,3] parameter(1)
+           ROOT r = f32[5,6,3] dot(w, x), lhs_contracting_dims={0}, rhs_contracting_dims={1} })",
+                           R"(ENTRY e { w = f32[4,5] parameter(0) x = f32[4,2,3] parameter(1)
+           ROOT r = f32[5,2,3] dot(w, x), lhs_contracting_dims={0}, rhs_contracting_dims={0} })"}) {
+    Apply(text, MergeDotDimensions, false);
+  }
 }
 
 // A sort of lines of `type` beside their positions, of which `users` read `v` and `p`.

@@ -1,0 +1,86 @@
+#include "hlo/passes/dot_dimension_merger.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "hlo/rewrite/graph_builder.h"
+
+namespace smelt::hlo {
+namespace {
+
+// Elements of a vector of floats on the widest processors.
+constexpr int64_t kVector = 16;
+
+bool Contains(const std::vector<int64_t>& list, int64_t value) {
+  return std::find(list.begin(), list.end(), value) != list.end();
+}
+
+// Dimensions of an operand that the result has behind those of the batch, in their order.
+std::vector<int64_t> FreeDimensions(int64_t rank, const std::vector<int64_t>& contracting,
+                                    const std::vector<int64_t>& batch) {
+  std::vector<int64_t> free;
+  for (int64_t d = 0; d < rank; ++d) {
+    if (!Contains(contracting, d) && !Contains(batch, d)) free.push_back(d);
+  }
+  return free;
+}
+
+bool Merge(Instruction& dot) {
+  const Shape& result = dot.shape();
+  if (dot.HasControlEdges() || result.IsDynamic() || result.rank() < 2 || !result.HasDefaultLayout()) return false;
+  if (result.dimensions.back() >= kVector) return false;
+  DotAttributes attributes = dot.attributes<DotAttributes>();
+  if (!attributes.lhs_ragged.empty() || !attributes.rhs_group.empty()) return false;
+  const auto free_of = [&](int64_t side) {
+    return side == 0 ? FreeDimensions(dot.operand(0)->shape().rank(), attributes.lhs_contracting, attributes.lhs_batch)
+                     : FreeDimensions(dot.operand(1)->shape().rank(), attributes.rhs_contracting, attributes.rhs_batch);
+  };
+  const int64_t side = free_of(1).empty() ? 0 : 1;
+  const std::vector<int64_t> free = free_of(side);
+  const Shape& shape = dot.operand(side)->shape();
+  if (shape.IsDynamic() || !shape.HasDefaultLayout()) return false;
+  size_t merged = free.empty() ? 0 : 1;  // how many of the last of them lie beside each other
+  while (merged > 0 && merged < free.size() && free[free.size() - 1 - merged] == free.back() - int64_t(merged))
+    ++merged;
+  if (merged < 2) return false;
+
+  const int64_t first = free[free.size() - merged], removed = static_cast<int64_t>(merged) - 1;
+  // Dimensions first to free.back() become one; those behind move up.
+  std::vector<int64_t> dimensions = shape.dimensions;
+  for (int64_t i = 0; i < removed; ++i) {
+    dimensions[first] *= dimensions[first + 1];
+    dimensions.erase(dimensions.begin() + first + 1);
+  }
+  if (dimensions[first] < kVector) return false;
+  for (std::vector<int64_t>* list : side == 0 ? std::vector{&attributes.lhs_contracting, &attributes.lhs_batch}
+                                              : std::vector{&attributes.rhs_contracting, &attributes.rhs_batch}) {
+    for (int64_t& d : *list) d -= d > first ? removed : 0;
+  }
+  std::vector<int64_t> narrow(result.dimensions.begin(), result.dimensions.end() - static_cast<int64_t>(merged));
+  narrow.push_back(dimensions[first]);
+
+  GraphBuilder build(dot);
+  std::vector<Instruction*> operands = {dot.operand(0), dot.operand(1)};
+  operands[side] = build.Reshape(operands[side], dimensions);
+  Instruction* product = build.Add(Opcode::kDot, Shape::Array(result.element_type, narrow), operands, attributes);
+  product->raw_attributes() = dot.raw_attributes();
+  if (!Replace(dot, build.Reshape(product, result.dimensions))) return false;
+  RemoveIfDead(&dot);
+  return true;
+}
+
+}  // namespace
+
+absl::StatusOr<bool> MergeDotDimensions(Module& module) {
+  bool changed = false;
+  for (Computation* computation : module.Computations()) {
+    std::vector<Instruction*> dots;
+    for (Instruction* instruction : computation->Instructions()) {
+      if (instruction->opcode() == Opcode::kDot) dots.push_back(instruction);
+    }
+    for (Instruction* dot : dots) changed |= Merge(*dot);
+  }
+  return changed;
+}
+
+}  // namespace smelt::hlo
