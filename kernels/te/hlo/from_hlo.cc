@@ -73,12 +73,14 @@ Tensor CopyOf(const Value& value, const hlo::Shape& shape, std::string name) {
       [&](Indices indices) { return value.At(std::vector<Expr>(indices.begin(), indices.end())); }, "copy");
 }
 
-// One of the bitcasts through which alone a parameter is read, all to one shape, in row-major order: the parameter may
-// as well have that shape. Null where it is read otherwise.
+// One of the bitcasts through which alone a parameter is read, all to one shape of fewer dimensions, in row-major
+// order: the parameter may as well have that shape, and merged dimensions are not taken apart at every element. Null
+// where it is read otherwise. (A bitcast to more dimensions divides nothing, and drops those of one element.)
 const hlo::Instruction* ViewOf(const hlo::Instruction& parameter) {
   if (parameter.users().empty() || !parameter.shape().IsArray() || !parameter.shape().HasDefaultLayout())
     return nullptr;
   const hlo::Instruction* view = parameter.users()[0];
+  if (view->shape().rank() >= parameter.shape().rank()) return nullptr;
   const bool all = std::all_of(parameter.users().begin(), parameter.users().end(), [&](const hlo::Instruction* user) {
     return user->opcode() == Opcode::kBitcast && !user->IsRoot() && user->shape().HasDefaultLayout() &&
            user->shape().element_type == parameter.shape().element_type && user->shape().SameAs(view->shape());
