@@ -1,7 +1,11 @@
 // dynamic-update-slice in place: copies rows.
 //
-//   const SliceWriter writer(update);        // once
-//   writer.Write(array, values, starts);     // in every step of a loop
+//   const SliceUpdate update{.dimensions = {8, 4}, .sizes = {1, 4}};
+//   const SliceWriter writer(update);     // once
+//   float array[32] = {}, values[4] = {1, 2, 3, 4};
+//   const int32_t line = 3, column = 0;
+//   const void* const starts[] = {&line, &column};
+//   writer.Write(array, values, starts);  // in every step of a loop
 #pragma once
 
 #include <cstdint>

@@ -13,7 +13,10 @@ namespace smelt::xla {
 namespace {
 
 // Runs the program that the first message on its standard input is, so that lists of processes do not show all of it.
-constexpr char kBootstrap[] = R"(import json, os, struct, sys
+// Without the folder that it is started in, where a file may have the name of a module.
+constexpr char kBootstrap[] = R"(import sys
+sys.path[:] = [folder for folder in sys.path if folder]
+import json, os, struct
 def exactly(count):
   data = b""
   while len(data) < count:

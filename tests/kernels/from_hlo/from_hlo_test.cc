@@ -121,6 +121,28 @@ TEST(FromHlo, HasARuleForEveryOpcodeWithALoopNest) {
   }
 }
 
+TEST(FromHlo, AParameterHasTheShapeOfTheOneMergeItIsReadThrough) {
+  const auto inputs_of = [](const std::string& entry) {
+    const auto graph = FromHlo(*Parse("HloModule m\nENTRY e {\n" + entry + "\n}\n")->entry());
+    EXPECT_TRUE(graph.ok()) << graph.status();
+    std::vector<std::vector<int64_t>> shapes;
+    for (const Tensor& input : graph->inputs) shapes.emplace_back(input.shape().begin(), input.shape().end());
+    return shapes;
+  };
+  using ::testing::ElementsAre;
+  const std::string dot = "ROOT r = f32[5,6] dot(w, b), lhs_contracting_dims={0}, rhs_contracting_dims={0}";
+  EXPECT_THAT(inputs_of("w = f32[4,5] parameter(0)  x = f32[4,2,3] parameter(1)  b = f32[4,6] bitcast(x)  " + dot),
+              ElementsAre(ElementsAre(4, 5), ElementsAre(4, 6)));
+  // To more dimensions; read otherwise, too; with its elements in another order.
+  EXPECT_THAT(inputs_of("x = f32[4,6] parameter(0)  b = f32[4,2,3] bitcast(x)  ROOT r = f32[4,2,3] negate(b)"),
+              ElementsAre(ElementsAre(4, 6)));
+  EXPECT_THAT(inputs_of("x = f32[2,3] parameter(0)  b = f32[6] bitcast(x)  y = f32[2,3] negate(x)  "
+                        "z = f32[6] bitcast(y)  ROOT r = f32[6] add(b, z)"),
+              ElementsAre(ElementsAre(2, 3)));
+  EXPECT_THAT(inputs_of("x = f32[2,3]{0,1} parameter(0)  b = f32[6] bitcast(x)  ROOT r = f32[6] negate(b)"),
+              ElementsAre(ElementsAre(2, 3)));
+}
+
 // Legality and the kernel compiler ask one table: what has a loop nest has a role in fusion that says so.
 TEST(Role, IsThatOfTheTableOfLoopNests) {
   for (int i = 0; i < hlo::kOpcodeCount; ++i) {

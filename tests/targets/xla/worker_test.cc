@@ -105,6 +105,15 @@ TEST(XlaPython, AProgramThatIsNoPythonIsRefused) {
   EXPECT_THAT(worker.status().message(), HasSubstr("did not start"));
 }
 
+TEST_F(XlaTest, FilesOfTheFolderItIsStartedInHideNoModules) {
+  for (const char* name : {"json.py", "nt.py", "random.py"}) std::ofstream(folder_.In(name)) << "raise SystemExit(3)\n";
+  const fs::path before = fs::current_path();
+  fs::current_path(folder_.path());
+  const absl::Status status = JaxWorker().status();
+  fs::current_path(before);
+  EXPECT_TRUE(status.ok()) << status;
+}
+
 TEST_F(XlaTest, EveryFusionComputesWhatTheEvaluatorComputes) {
   const XlaProgram program = Small();
   auto verifier = measure::Verifier::Create(*program.program.original, 0, nullptr);
