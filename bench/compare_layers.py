@@ -46,7 +46,11 @@ def read_arguments():
     parser.add_argument("--rivals", default=",".join(RIVALS), help="default: %(default)s; onednn_sycl where it is installed")
     parser.add_argument("--type", choices=list(TYPES), default="f32", help="of the operands (default %(default)s)")
     arguments = peers.parse(parser, NAMES, "layers.py")
-    arguments.names = [name for name in arguments.names if name in TYPES[arguments.type]]
+    if arguments.names == list(NAMES):
+        arguments.names = TYPES[arguments.type]
+    for name in arguments.names:
+        if name not in TYPES[arguments.type]:
+            parser.error(f"{name} is not compared in {arguments.type}: {', '.join(TYPES[arguments.type])}")
     return arguments
 
 
