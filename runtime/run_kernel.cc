@@ -1,22 +1,8 @@
 #include "runtime/run_kernel.h"
 
-#include <cstdlib>
-#include <utility>
-
 #include "base/float_mode.h"
 
 namespace smelt::runtime {
-
-AlignedBuffer::AlignedBuffer(int64_t bytes) {
-  if (bytes <= 0 || bytes > INT64_MAX - 63) return;
-  data_ = static_cast<char*>(std::aligned_alloc(64, static_cast<size_t>((bytes + 63) / 64 * 64)));
-}
-AlignedBuffer::AlignedBuffer(AlignedBuffer&& other) noexcept : data_(std::exchange(other.data_, nullptr)) {}
-AlignedBuffer& AlignedBuffer::operator=(AlignedBuffer&& other) noexcept {
-  std::swap(data_, other.data_);
-  return *this;
-}
-AlignedBuffer::~AlignedBuffer() { std::free(data_); }
 
 void RunKernel(const KernelCode& kernel, void* const* buffers, char* thread_scratch, int64_t scratch_stride,
                ThreadPool& pool, PhaseSet skipped) {

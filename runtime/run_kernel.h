@@ -8,20 +8,6 @@
 
 namespace smelt::runtime {
 
-// Memory aligned for vectors and kernels, freed with the object. Null when size is 0 or there is none.
-class AlignedBuffer {
- public:
-  AlignedBuffer() = default;
-  explicit AlignedBuffer(int64_t bytes);
-  AlignedBuffer(AlignedBuffer&& other) noexcept;
-  AlignedBuffer& operator=(AlignedBuffer&& other) noexcept;
-  ~AlignedBuffer();
-  char* data() const { return data_; }
-
- private:
-  char* data_ = nullptr;
-};
-
 // Some of a kernel's phases: a bit each. Phases beyond the sixty-fourth are among `kAllPhases` alone.
 using PhaseSet = uint64_t;
 inline constexpr PhaseSet kAllPhases = ~PhaseSet{0};

@@ -7,6 +7,7 @@
 
 #include "base/status_macros.h"
 #include "kernels/ir/stmt.h"
+#include "runtime/aligned_buffer.h"
 #include "runtime/run_kernel.h"
 #include "targets/cpu/codegen/codegen.h"
 

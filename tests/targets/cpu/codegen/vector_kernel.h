@@ -6,6 +6,7 @@
 
 #include "gtest/gtest.h"
 #include "kernels/ir/stmt.h"
+#include "runtime/aligned_buffer.h"
 #include "runtime/run_kernel.h"
 #include "targets/cpu/codegen/codegen.h"
 #include "targets/cpu/codegen/target.h"

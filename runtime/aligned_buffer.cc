@@ -1,0 +1,33 @@
+#include "runtime/aligned_buffer.h"
+
+#include <sys/mman.h>
+
+#include <cstdlib>
+#include <utility>
+
+namespace smelt::runtime {
+namespace {
+
+constexpr int64_t kVectorBytes = 64;
+
+int64_t RoundUp(int64_t bytes, int64_t multiple) { return (bytes + multiple - 1) / multiple * multiple; }
+
+}  // namespace
+
+AlignedBuffer::AlignedBuffer(int64_t bytes) {
+  if (bytes <= 0 || bytes > INT64_MAX - kHugePageBytes) return;
+  const bool is_large = bytes >= kLeastBytesInHugePages;
+  const int64_t alignment = is_large ? kHugePageBytes : kVectorBytes;
+  const int64_t rounded = RoundUp(bytes, alignment);
+  data_ = static_cast<char*>(std::aligned_alloc(static_cast<size_t>(alignment), static_cast<size_t>(rounded)));
+  // A wish: a system without such pages gives its usual ones.
+  if (is_large && data_ != nullptr) (void)::madvise(data_, static_cast<size_t>(rounded), MADV_HUGEPAGE);
+}
+AlignedBuffer::AlignedBuffer(AlignedBuffer&& other) noexcept : data_(std::exchange(other.data_, nullptr)) {}
+AlignedBuffer& AlignedBuffer::operator=(AlignedBuffer&& other) noexcept {
+  std::swap(data_, other.data_);
+  return *this;
+}
+AlignedBuffer::~AlignedBuffer() { std::free(data_); }
+
+}  // namespace smelt::runtime
