@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "base/float_mode.h"
 #include "bench/lowered_agreement.h"
 #include "targets/cpu/codegen/codegen.h"
 #include "targets/cpu/processor/detect.h"
@@ -78,6 +79,7 @@ inline std::string CompiledDifference(const kernels::schedule::Schedule& s, cons
   for (const hlo::Literal& output : *want) add(output.byte_size());
   for (const int64_t bytes : descriptor.shared_bytes) add(bytes);
   const GuardedBuffer scratch(descriptor.thread_scratch_bytes);
+  const ScopedFlushSubnormals flush;  // as kernels run in a program, and as graphs are evaluated
   for (size_t p = 0; p < descriptor.phases.size(); ++p) {
     // It runs in two pieces, the later one first: iterations are independent.
     const int64_t extent = descriptor.phases[p].extent, half = extent / 2;

@@ -5,6 +5,7 @@
 
 #include "hlo/rewrite/constants.h"
 #include "hlo/rewrite/graph_builder.h"
+#include "hlo/rewrite/rewrite_each.h"
 
 namespace smelt::hlo {
 namespace {
@@ -60,18 +61,11 @@ bool AbsorbReversal(Instruction& convolution) {
 }  // namespace
 
 absl::StatusOr<bool> CanonicalizeConvolutions(Module& module) {
-  bool changed = false;
-  for (Computation* computation : module.Computations()) {
-    std::vector<Instruction*> convolutions;
-    for (Instruction* instruction : computation->Instructions()) {
-      if (instruction->opcode() == Opcode::kConvolution && IsFree(*instruction)) convolutions.push_back(instruction);
-    }
-    for (Instruction* convolution : convolutions) {
-      changed |= AbsorbPadding(*convolution);
-      changed |= AbsorbReversal(*convolution);
-    }
-  }
-  return changed;
+  return RewriteEach(module, Opcode::kConvolution, [](Instruction& convolution) {
+    if (!IsFree(convolution)) return false;
+    const bool is_padded = AbsorbPadding(convolution);
+    return AbsorbReversal(convolution) || is_padded;
+  });
 }
 
 }  // namespace smelt::hlo

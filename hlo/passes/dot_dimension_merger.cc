@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "hlo/rewrite/graph_builder.h"
+#include "hlo/rewrite/rewrite_each.h"
 
 namespace smelt::hlo {
 namespace {
@@ -71,16 +72,6 @@ bool Merge(Instruction& dot) {
 
 }  // namespace
 
-absl::StatusOr<bool> MergeDotDimensions(Module& module) {
-  bool changed = false;
-  for (Computation* computation : module.Computations()) {
-    std::vector<Instruction*> dots;
-    for (Instruction* instruction : computation->Instructions()) {
-      if (instruction->opcode() == Opcode::kDot) dots.push_back(instruction);
-    }
-    for (Instruction* dot : dots) changed |= Merge(*dot);
-  }
-  return changed;
-}
+absl::StatusOr<bool> MergeDotDimensions(Module& module) { return RewriteEach(module, Opcode::kDot, Merge); }
 
 }  // namespace smelt::hlo

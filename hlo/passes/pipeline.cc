@@ -17,6 +17,7 @@
 #include "hlo/passes/convert_mover.h"
 #include "hlo/passes/convolution_canonicalizer.h"
 #include "hlo/passes/convolution_layout.h"
+#include "hlo/passes/convolution_to_dot.h"
 #include "hlo/passes/copy_removal.h"
 #include "hlo/passes/dead_code.h"
 #include "hlo/passes/dot_dimension_merger.h"
@@ -53,6 +54,7 @@ constexpr Pass kPasses[] = {
     {"sort-to-top-k", SortsToTopK, "the beginning of what is sorted is found without the rest"},
     {"convolution-canonicalizer", CanonicalizeConvolutions, "windows pad and reverse without arrays of their own"},
     {"convolution-layout", LayOutConvolutions, "vectors run over features, and gradients of weights have rows of 3"},
+    {"convolution-to-dot", ConvolutionsToDots, "blocks of rows go on where a picture's row ends"},
     {"dot-dimension-merger", MergeDotDimensions, "vectors run over the last dimension, which may be the three colours"},
     {"convert-mover", MoveConverts, "conversions meet where they cancel, and narrow elements move"},
     {"reshape-mover", MoveReshapes, "rearrangements meet where they cancel"},
@@ -89,7 +91,7 @@ constexpr std::string_view kDefault[] = {
     "bitcast-to-reshape", "copy-removal",         "batch-norm-expander", "map-inliner", "zero-sized",
     "simplify",           "barrier-removal",
     "complex-expander",  // once dots have taken transposes in
-    "convolution-layout", "dot-dimension-merger",
+    "convolution-layout", "convolution-to-dot", "dot-dimension-merger",
     "simplify",  // across the barriers
     "reshape-to-bitcast",
 };

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "hlo/rewrite/graph_builder.h"
+#include "hlo/rewrite/rewrite_each.h"
 
 namespace smelt::hlo {
 namespace {
@@ -116,16 +117,6 @@ bool Rewrite(Instruction& sort) {
 
 }  // namespace
 
-absl::StatusOr<bool> SortsToTopK(Module& module) {
-  bool changed = false;
-  for (Computation* computation : module.Computations()) {
-    std::vector<Instruction*> sorts;
-    for (Instruction* instruction : computation->Instructions()) {
-      if (instruction->opcode() == Opcode::kSort) sorts.push_back(instruction);
-    }
-    for (Instruction* sort : sorts) changed |= Rewrite(*sort);
-  }
-  return changed;
-}
+absl::StatusOr<bool> SortsToTopK(Module& module) { return RewriteEach(module, Opcode::kSort, Rewrite); }
 
 }  // namespace smelt::hlo

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "hlo/rewrite/graph_builder.h"
+#include "hlo/rewrite/rewrite_each.h"
 
 namespace smelt::hlo {
 namespace {
@@ -55,16 +56,6 @@ bool FoldInto(Instruction& dot) {
 
 }  // namespace
 
-absl::StatusOr<bool> FoldTransposes(Module& module) {
-  bool changed = false;
-  for (Computation* computation : module.Computations()) {
-    std::vector<Instruction*> dots;
-    for (Instruction* instruction : computation->Instructions()) {
-      if (instruction->opcode() == Opcode::kDot) dots.push_back(instruction);
-    }
-    for (Instruction* dot : dots) changed |= FoldInto(*dot);
-  }
-  return changed;
-}
+absl::StatusOr<bool> FoldTransposes(Module& module) { return RewriteEach(module, Opcode::kDot, FoldInto); }
 
 }  // namespace smelt::hlo

@@ -75,6 +75,23 @@ std::optional<int64_t> Stride(const Access& access, const Expr& variable) {
   return stride;
 }
 
+std::optional<int64_t> FirstStride(const Access& access, const Expr& variable) {
+  if (const std::optional<int64_t> stride = Stride(access, variable)) return stride;
+  te::Simplifier simplifier;
+  int64_t stride = 0;
+  int64_t row = 1;
+  for (size_t d = access.indices.size(); d-- > 0;) {
+    const Expr& index = access.indices[d];
+    const Expr step = simplifier.Simplify(te::Substitute(index, {{variable, te::IntConst(variable->type, 1)}}) -
+                                          te::Substitute(index, {{variable, te::IntConst(variable->type, 0)}}));
+    int64_t constant = 0;
+    if (!te::IsConstInt(step, &constant)) return std::nullopt;
+    stride += constant * row;
+    row *= access.tensor->shape[d];
+  }
+  return stride;
+}
+
 std::optional<int64_t> StrideInVectors(const Access& access, const te::IterVar& axis, int64_t lanes) {
   if (const std::optional<int64_t> stride = Stride(access, axis.var)) return stride;
   te::Simplifier simplifier;

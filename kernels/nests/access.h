@@ -32,6 +32,10 @@ std::optional<int64_t> Coefficient(const te::Expr& expression, const te::Expr& v
 // it depends on the position.
 std::optional<int64_t> Stride(const Access& access, const te::Expr& variable);
 
+// The same for the first step from the variable's zero, which says what most steps do where rows of a picture, some of
+// them perhaps left out, are one dimension; nothing where that depends on other variables, or on data.
+std::optional<int64_t> FirstStride(const Access& access, const te::Expr& variable);
+
 // The same from lane to lane of each vector along an axis of the reader, where vectors begin at multiples of their
 // lanes: known also where positions are quotients and remainders by such multiples, as those of a reshaped array are.
 std::optional<int64_t> StrideInVectors(const Access& access, const te::IterVar& axis, int64_t lanes);

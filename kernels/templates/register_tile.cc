@@ -105,7 +105,7 @@ bool RowsShareASet(const std::vector<Access>& accesses, const te::Operation& mai
   if (row_axis < 0) return false;
   return std::any_of(accesses.begin(), accesses.end(), [&](const Access& access) {
     if (DependsOn(access, main.axes[vector_axis].var)) return false;
-    const std::optional<int64_t> stride = Stride(access, main.axes[row_axis].var);
+    const std::optional<int64_t> stride = FirstStride(access, main.axes[row_axis].var);
     return stride && *stride != 0 && *stride * hlo::StorageBytes(access.tensor->types[access.output]) % kPageBytes == 0;
   });
 }
