@@ -1,6 +1,6 @@
 #include "measure/placed_array.h"
 
-#include <cstdlib>
+#include <cstring>
 
 #include "absl/strings/str_cat.h"
 
@@ -13,16 +13,17 @@ constexpr size_t kGap = 17 * 64;
 
 }  // namespace
 
-void PlacedArray::Free::operator()(void* block) const { std::free(block); }
-
-absl::StatusOr<PlacedArray> PlacedArray::Create(int64_t bytes, int64_t number) {
+absl::StatusOr<PlacedArray> PlacedArray::Create(int64_t bytes, int64_t number, runtime::Pages pages) {
   PlacedArray array;
-  array.block_.reset(std::calloc(static_cast<size_t>(bytes) + 2 * kPage, 1));
-  if (array.block_ == nullptr) return absl::ResourceExhaustedError(absl::StrCat("no memory for ", bytes, " bytes"));
-  const uintptr_t start = reinterpret_cast<uintptr_t>(array.block_.get());
+  array.block_ = runtime::AlignedBuffer(bytes + int64_t{2} * kPage, pages);
+  if (array.block_.data() == nullptr) {
+    return absl::ResourceExhaustedError(absl::StrCat("no memory for ", bytes, " bytes"));
+  }
+  const uintptr_t start = reinterpret_cast<uintptr_t>(array.block_.data());
   const uintptr_t page = (start + kPage - 1) / kPage * kPage;
   array.data_ = reinterpret_cast<std::byte*>(page + static_cast<size_t>(number) * kGap % kPage);
   array.size_ = bytes;
+  std::memset(array.data_, 0, static_cast<size_t>(bytes));
   return array;
 }
 

@@ -7,25 +7,23 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 
 #include "absl/status/statusor.h"
+#include "runtime/aligned_buffer.h"
 
 namespace smelt::measure {
 
 class PlacedArray {
  public:
-  // Room for `bytes` bytes, zeroed, at place `number` of a page. ResourceExhausted when there is no memory.
-  static absl::StatusOr<PlacedArray> Create(int64_t bytes, int64_t number);
+  // Room for `bytes` bytes, zeroed, at place `number` of a page. `pages`: those of a program's own values, or of what
+  // its callers have. ResourceExhausted when there is no memory.
+  static absl::StatusOr<PlacedArray> Create(int64_t bytes, int64_t number, runtime::Pages pages);
 
   std::byte* data() const { return data_; }
   int64_t size() const { return size_; }
 
  private:
-  struct Free {
-    void operator()(void* block) const;
-  };
-  std::unique_ptr<void, Free> block_;
+  runtime::AlignedBuffer block_;
   std::byte* data_ = nullptr;
   int64_t size_ = 0;
 };

@@ -14,9 +14,9 @@ int64_t RoundUp(int64_t bytes, int64_t multiple) { return (bytes + multiple - 1)
 
 }  // namespace
 
-AlignedBuffer::AlignedBuffer(int64_t bytes) {
+AlignedBuffer::AlignedBuffer(int64_t bytes, Pages pages) {
   if (bytes <= 0 || bytes > INT64_MAX - kHugePageBytes) return;
-  const bool is_large = bytes >= kLeastBytesInHugePages;
+  const bool is_large = pages == Pages::kLarge && bytes >= kLeastBytesInHugePages;
   const int64_t alignment = is_large ? kHugePageBytes : kVectorBytes;
   const int64_t rounded = RoundUp(bytes, alignment);
   data_ = static_cast<char*>(std::aligned_alloc(static_cast<size_t>(alignment), static_cast<size_t>(rounded)));

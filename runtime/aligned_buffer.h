@@ -5,9 +5,10 @@
 
 namespace smelt::runtime {
 
-// At least so many bytes lie in pages of 2 MiB where Linux has them (`transparent_hugepage` is `madvise` or `always`),
-// rounded up to whole ones: weights read once a call wait for translations of addresses as much as for memory, and no
-// prefetcher of the processor crosses a page.
+// Whether a buffer of kLeastBytesInHugePages or more lies in pages of 2 MiB, rounded up to whole ones, where Linux has
+// them (`transparent_hugepage` is `madvise` or `always`): what is read once a call waits for translations of addresses
+// as much as for memory, and no prefetcher of a processor crosses a page.
+enum class Pages : uint8_t { kLarge, kUsual };
 inline constexpr int64_t kHugePageBytes = int64_t{2} << 20;
 inline constexpr int64_t kLeastBytesInHugePages = int64_t{1} << 20;
 
@@ -15,7 +16,7 @@ inline constexpr int64_t kLeastBytesInHugePages = int64_t{1} << 20;
 class AlignedBuffer {
  public:
   AlignedBuffer() = default;
-  explicit AlignedBuffer(int64_t bytes);
+  explicit AlignedBuffer(int64_t bytes, Pages pages = Pages::kLarge);
   AlignedBuffer(AlignedBuffer&& other) noexcept;
   AlignedBuffer& operator=(AlignedBuffer&& other) noexcept;
   ~AlignedBuffer();

@@ -23,22 +23,26 @@ hlo::Shape Plain(const hlo::Shape& shape) { return hlo::Shape::Array(shape.eleme
 
 }  // namespace
 
-absl::StatusOr<InputPool::Array> InputPool::Get(const hlo::Shape& shape, int64_t leaf, const hlo::InputRange& range) {
+absl::StatusOr<InputPool::Array> InputPool::Get(const hlo::Shape& shape, int64_t leaf, const hlo::InputRange& range,
+                                                runtime::Pages pages) {
   const hlo::Shape plain = Plain(shape);
-  std::string key = absl::StrCat(leaf, " ", plain.ToString(), " ", range.low, " ", range.high);
+  std::string key =
+      absl::StrCat(leaf, " ", plain.ToString(), " ", range.low, " ", range.high, " ", static_cast<int>(pages));
   if (auto known = arrays_.find(key); known != arrays_.end()) return known->second;
   SMELT_ASSIGN_OR_RETURN(const hlo::Literal value, hlo::MakeInput(plain, leaf, range));
-  return Keep(std::move(key), value, leaf);
+  return Keep(std::move(key), value, leaf, pages);
 }
 
-absl::StatusOr<InputPool::Array> InputPool::Get(const hlo::Literal& value, int64_t leaf) {
+absl::StatusOr<InputPool::Array> InputPool::Get(const hlo::Literal& value, int64_t leaf, runtime::Pages pages) {
   const Hash128 content = HashOf({static_cast<const char*>(value.raw()), static_cast<size_t>(value.byte_size())});
-  std::string key = absl::StrCat(leaf, " ", value.shape().ToString(), " ", content.ToHex());
+  std::string key =
+      absl::StrCat(leaf, " ", value.shape().ToString(), " ", content.ToHex(), " ", static_cast<int>(pages));
   if (auto known = arrays_.find(key); known != arrays_.end()) return known->second;
-  return Keep(std::move(key), value, leaf);
+  return Keep(std::move(key), value, leaf, pages);
 }
 
-absl::StatusOr<InputPool::Array> InputPool::Keep(std::string key, const hlo::Literal& value, int64_t leaf) {
+absl::StatusOr<InputPool::Array> InputPool::Keep(std::string key, const hlo::Literal& value, int64_t leaf,
+                                                 runtime::Pages pages) {
   if (bytes_ > kLimitBytes) {
     for (auto it = arrays_.begin(); it != arrays_.end();) {
       if (it->second.use_count() > 1) {
@@ -49,7 +53,7 @@ absl::StatusOr<InputPool::Array> InputPool::Keep(std::string key, const hlo::Lit
       it = arrays_.erase(it);
     }
   }
-  SMELT_ASSIGN_OR_RETURN(measure::PlacedArray array, measure::PlacedArray::Create(value.byte_size(), leaf));
+  SMELT_ASSIGN_OR_RETURN(measure::PlacedArray array, measure::PlacedArray::Create(value.byte_size(), leaf, pages));
   if (array.size() > 0) std::memcpy(array.data(), value.raw(), array.size());
   bytes_ += array.size();
   return arrays_[std::move(key)] = std::make_shared<const measure::PlacedArray>(std::move(array));
@@ -81,17 +85,18 @@ absl::Status LoadedProgram::TakeInputs(const measure::InputSource& source) {
     }
     SMELT_ASSIGN_OR_RETURN(stored, measure::MakeInputs(source, leaves));
   }
+  const runtime::Pages pages = source.within_program ? runtime::Pages::kLarge : runtime::Pages::kUsual;
   int64_t arrays = 0;
   for (const hlo::Shape& shape : input_shapes_) {
     InputPool::Array input;
     if (!shape.IsArray()) {
-      SMELT_ASSIGN_OR_RETURN(measure::PlacedArray nothing, measure::PlacedArray::Create(0, arrays));
+      SMELT_ASSIGN_OR_RETURN(measure::PlacedArray nothing, measure::PlacedArray::Create(0, arrays, pages));
       input = std::make_shared<const measure::PlacedArray>(std::move(nothing));
     } else if (source.file.empty()) {
-      SMELT_ASSIGN_OR_RETURN(input, pool_.Get(shape, arrays, measure::RangeOf(source.inputs, arrays, shape)));
+      SMELT_ASSIGN_OR_RETURN(input, pool_.Get(shape, arrays, measure::RangeOf(source.inputs, arrays, shape), pages));
       ++arrays;
     } else {
-      SMELT_ASSIGN_OR_RETURN(input, pool_.Get(stored[arrays], arrays));
+      SMELT_ASSIGN_OR_RETURN(input, pool_.Get(stored[arrays], arrays, pages));
       ++arrays;
     }
     input_pointers_.push_back(input->data());
@@ -99,7 +104,7 @@ absl::Status LoadedProgram::TakeInputs(const measure::InputSource& source) {
   }
   for (const hlo::Shape& shape : output_shapes_) {
     SMELT_ASSIGN_OR_RETURN(measure::PlacedArray output,
-                           measure::PlacedArray::Create(shape.IsArray() ? shape.ByteSize() : 0, arrays++));
+                           measure::PlacedArray::Create(shape.IsArray() ? shape.ByteSize() : 0, arrays++, pages));
     output_pointers_.push_back(output.data());
     outputs_.push_back(std::move(output));
   }

@@ -23,17 +23,17 @@
 
 namespace smelt::cpu {
 
-// Inputs, made once for all programs and kernels that have the same ones.
+// Inputs, made once for all programs and kernels that have the same ones in the same pages.
 class InputPool {
  public:
   using Array = std::shared_ptr<const measure::PlacedArray>;
   // Values by the formula, for the `leaf`-th array leaf of the parameters.
-  absl::StatusOr<Array> Get(const hlo::Shape& shape, int64_t leaf, const hlo::InputRange& range);
+  absl::StatusOr<Array> Get(const hlo::Shape& shape, int64_t leaf, const hlo::InputRange& range, runtime::Pages pages);
   // These values for it.
-  absl::StatusOr<Array> Get(const hlo::Literal& value, int64_t leaf);
+  absl::StatusOr<Array> Get(const hlo::Literal& value, int64_t leaf, runtime::Pages pages);
 
  private:
-  absl::StatusOr<Array> Keep(std::string key, const hlo::Literal& value, int64_t leaf);
+  absl::StatusOr<Array> Keep(std::string key, const hlo::Literal& value, int64_t leaf, runtime::Pages pages);
 
   static constexpr int64_t kLimitBytes = int64_t{1} << 30;  // beyond it, what no program uses goes
   std::map<std::string, Array> arrays_;
