@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/check.h"
+#include "base/large_pages.h"
 #include "hlo/small_float.h"
 
 namespace smelt::hlo {
@@ -45,6 +46,7 @@ bool Literal::Allocate(bool zero) {
   // calloc gets large blocks from the system already zeroed, without touching them.
   void* block = zero ? std::calloc(total, 1) : std::malloc(total);
   if (block == nullptr) return false;
+  PreferLargePages(block, static_cast<int64_t>(total));  // programs read their constants in place
   const uintptr_t start = reinterpret_cast<uintptr_t>(block) + sizeof(void*);
   const uintptr_t address = (start + kAlignment - 1) / kAlignment * kAlignment;
   auto* aligned = reinterpret_cast<std::byte*>(address);

@@ -13,9 +13,9 @@ constexpr size_t kGap = 17 * 64;
 
 }  // namespace
 
-absl::StatusOr<PlacedArray> PlacedArray::Create(int64_t bytes, int64_t number, runtime::Pages pages) {
+absl::StatusOr<PlacedArray> PlacedArray::Create(int64_t bytes, int64_t number, Pages pages) {
   PlacedArray array;
-  array.block_ = runtime::AlignedBuffer(bytes + int64_t{2} * kPage, pages);
+  array.block_ = AlignedBuffer(bytes + int64_t{2} * kPage, pages);
   if (array.block_.data() == nullptr) {
     return absl::ResourceExhaustedError(absl::StrCat("no memory for ", bytes, " bytes"));
   }

@@ -9,7 +9,7 @@
 #include <cstdint>
 
 #include "absl/status/statusor.h"
-#include "runtime/aligned_buffer.h"
+#include "base/aligned_buffer.h"
 
 namespace smelt::measure {
 
@@ -17,13 +17,13 @@ class PlacedArray {
  public:
   // Room for `bytes` bytes, zeroed, at place `number` of a page. `pages`: those of a program's own values, or of what
   // its callers have. ResourceExhausted when there is no memory.
-  static absl::StatusOr<PlacedArray> Create(int64_t bytes, int64_t number, runtime::Pages pages);
+  static absl::StatusOr<PlacedArray> Create(int64_t bytes, int64_t number, Pages pages);
 
   std::byte* data() const { return data_; }
   int64_t size() const { return size_; }
 
  private:
-  runtime::AlignedBuffer block_;
+  AlignedBuffer block_;
   std::byte* data_ = nullptr;
   int64_t size_ = 0;
 };

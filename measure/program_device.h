@@ -29,7 +29,7 @@ struct InputSource {
   // Where not empty: a safetensors file instead, with one entry in.0, in.1, ... for each array leaf of the parameters,
   // as hlo::ToStorable makes them.
   std::string file;
-  // Of a kernel that is timed alone: they lie in memory as the values of a program do that it is part of.
+  // They lie in memory as the values of a program do: what a kernel that is timed alone reads.
   bool within_program = false;
 };
 // Values for these array leaves. Unavailable: the file does not fit or cannot be read, which says nothing of a program.

@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "runtime/aligned_buffer.h"
+#include "base/aligned_buffer.h"
 #include "runtime/native_operation.h"
 #include "runtime/program.h"
 #include "runtime/run_kernel.h"

@@ -182,17 +182,53 @@ absl::Status UnrollSum(Schedule& schedule, const te::Operation& operation) {
   return absl::OkStatus();
 }
 
+namespace {
+
+// Shuffles of two vectors for each vector of rows of so many elements that is taken apart into vectors of first
+// elements, second ones, and so on (targets' code for loads that are interleaved).
+int64_t ShufflesOfRows(int64_t elements) {
+  int64_t shuffles = 0;
+  for (int64_t ways = 2; elements > 1;) {
+    if (elements % ways == 0) {
+      shuffles += ways - 1;
+      elements /= ways;
+    } else {
+      ++ways;
+    }
+  }
+  return shuffles;
+}
+
+// Whether the terms of one result after the other are an input's elements in their order.
+bool ReadsWholeRows(const Access& access, const te::Operation& sum, const te::Expr& result, int64_t terms) {
+  if (access.tensor->kind != te::OperationKind::kPlaceholder || Stride(access, result) != terms) return false;
+  return std::all_of(sum.reduce_axes.begin(), sum.reduce_axes.end(), [&](const te::IterVar& axis) {
+    const std::optional<int64_t> stride = Stride(access, axis.var);
+    return stride && *stride > 0 && *stride * axis.extent <= terms;
+  });
+}
+
+}  // namespace
+
 int ShortSumAxis(const te::Operation& operation, const std::vector<Access>& accesses, const machine::Machine& target) {
+  // Shuffles that cost no more than adding the lanes of one row after the other.
+  constexpr int64_t kMostShuffles = 7;
   const int axis = static_cast<int>(operation.axes.size()) - 1;
   const int64_t lanes = LanesOf(operation, target);
   if (axis < 0 || operation.axes[axis].extent < lanes) return -1;
   int64_t terms = 1;
   for (const te::IterVar& reduce : operation.reduce_axes) terms *= reduce.extent;
-  if (terms > kShortRowSum) return -1;
+  // Rows of more than half a vector are as fast by themselves where vectors are short.
+  const bool are_long = terms > kShortRowSum;
+  if (are_long && (terms > kLongestRowSum || terms > lanes)) return -1;
+  const auto is_row = [&](const Access& access) {
+    return ShufflesOfRows(terms) <= kMostShuffles && ReadsWholeRows(access, operation, operation.axes[axis].var, terms);
+  };
   const auto near = [&](const Access& access) {
     const std::optional<int64_t> stride = StrideInVectors(access, operation.axes[axis], lanes);
-    return stride && *stride >= 0 && *stride <= kShortJump;
+    return (stride && *stride >= 0 && *stride <= kShortJump) || is_row(access);
   };
+  if (are_long && std::none_of(accesses.begin(), accesses.end(), is_row)) return -1;
   return std::all_of(accesses.begin(), accesses.end(), near) ? axis : -1;
 }
 

@@ -83,7 +83,8 @@ absl::StatusOr<std::vector<std::string>> VectorizeShortRows(schedule::Schedule& 
                                                             const std::string& row, int64_t rows,
                                                             const std::string& element, int64_t lanes);
 // The kept axis for the vectors of a sum of so few elements that they fill none, as of the coordinates of a point: the
-// last one, whose results lie beside each other. What they read may jump a little. -1: there is none.
+// last one, whose results lie beside each other. What they read may jump a little, or be whole rows of an input, which
+// are read as vectors and taken apart. -1: there is none.
 int ShortSumAxis(const te::Operation& operation, const std::vector<Access>& accesses, const machine::Machine& target);
 // All of a sum in a row.
 absl::Status UnrollSum(schedule::Schedule& schedule, const te::Operation& operation);

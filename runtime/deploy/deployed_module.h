@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/aligned_buffer.h"
+#include "base/aligned_buffer.h"
 #include "runtime/deploy/mapped_file.h"
 #include "runtime/deploy/plan_file.h"
 #include "runtime/execution.h"

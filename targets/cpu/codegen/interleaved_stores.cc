@@ -1,10 +1,9 @@
 #include "targets/cpu/codegen/interleaved_stores.h"
 
-#include <algorithm>
 #include <cstdint>
-#include <vector>
 
 #include "kernels/te/scalar.h"
+#include "targets/cpu/codegen/index_sum.h"
 
 namespace smelt::cpu::codegen {
 namespace {
@@ -12,36 +11,8 @@ namespace {
 using kernels::te::Expr;
 using kernels::te::ExprKind;
 
-// The most vectors that are shuffled into each other, and the most terms of an address that is looked into.
+// The most vectors that are shuffled into each other.
 constexpr int64_t kMostVectors = 8;
-constexpr size_t kMostTerms = 32;
-
-// A sum's terms, in an order of their own, and the constant among them.
-struct Sum {
-  std::vector<const kernels::te::ExprNode*> terms;
-  int64_t constant = 0;
-};
-
-Sum SumOf(const Expr& index) {
-  Sum sum;
-  std::vector<Expr> open = {index};
-  while (!open.empty()) {
-    const Expr next = open.back();
-    open.pop_back();
-    int64_t value;
-    if (kernels::te::IsConstInt(next, &value)) {
-      sum.constant += value;
-    } else if (next->kind == ExprKind::kBinary && next->binary() == kernels::te::BinaryOp::kAdd &&
-               sum.terms.size() + open.size() < kMostTerms) {
-      open.push_back(next->operands[0]);
-      open.push_back(next->operands[1]);
-    } else {
-      sum.terms.push_back(next.get());
-    }
-  }
-  std::sort(sum.terms.begin(), sum.terms.end());
-  return sum;
-}
 
 // The elements from one lane to the next of a vector's store; 0 where it is none that may interleave.
 int64_t StrideOf(const kernels::ir::Stmt& stmt) {
@@ -69,13 +40,13 @@ bool ReadsOthers(const kernels::ir::StmtNode& store) {
 size_t InterleavedStores(absl::Span<const kernels::ir::Stmt> stmts) {
   const int64_t stride = stmts.empty() ? 0 : StrideOf(stmts[0]);
   if (stride == 0 || static_cast<int64_t>(stmts.size()) < stride || ReadsOthers(*stmts[0])) return 0;
-  const Sum first = SumOf(stmts[0]->indices[0]->operands[0]);
+  const IndexSum first = SumOf(stmts[0]->indices[0]->operands[0]);
   for (int64_t k = 1; k < stride; ++k) {
     const kernels::ir::Stmt& store = stmts[k];
     if (StrideOf(store) != stride || store->buffer != stmts[0]->buffer ||
         store->indices[0].type().lanes != stmts[0]->indices[0].type().lanes || ReadsOthers(*store))
       return 0;
-    const Sum sum = SumOf(store->indices[0]->operands[0]);
+    const IndexSum sum = SumOf(store->indices[0]->operands[0]);
     if (sum.terms != first.terms || sum.constant != first.constant + k) return 0;
   }
   return static_cast<size_t>(stride);

@@ -6,8 +6,10 @@
 #include <cstdlib>
 #include <limits>
 #include <optional>
+#include <utility>
 
 #include "base/check.h"
+#include "targets/cpu/codegen/interleaved_loads.h"
 #include "targets/cpu/codegen/known_lanes.h"
 #include "targets/cpu/codegen/phase_emitter.h"
 #include "targets/cpu/codegen/transposed_loads.h"
@@ -39,6 +41,35 @@ std::vector<Expr> UniformConditions(const Expr& predicate) {
     if (each->kind == ExprKind::kSplat) uniform.push_back(each->operands[0]);
   }
   return uniform;
+}
+
+// Makes vectors of all first elements of rows, of all second ones, and so on, from as many vectors as a row has elements,
+// which lie in memory one after the other and hold whole rows. A row of p * q elements is taken apart p ways, and then
+// what each gives q ways, so that six vectors take 18 shuffles of two and not 30.
+std::vector<llvm::Value*> TakeApart(Builder& builder, std::vector<llvm::Value*> vectors, int lanes) {
+  const int count = static_cast<int>(vectors.size());
+  if (count == 1) return vectors;
+  int ways = 2;
+  while (count % ways != 0) ++ways;
+  std::vector<llvm::Value*> result(count);
+  for (int way = 0; way < ways; ++way) {
+    std::vector<llvm::Value*> part;
+    for (int group = 0; group < count; group += ways) {
+      llvm::Value* all = llvm::PoisonValue::get(vectors[0]->getType());
+      for (int k = 0; k < ways; ++k) {
+        std::vector<int> mask(lanes);
+        for (int i = 0; i < lanes; ++i) {
+          const int element = i * ways + way - k * lanes;  // of this vector, where it is one
+          mask[i] = element < 0 ? i : element < lanes ? lanes + element : -1;
+        }
+        all = builder.CreateShuffleVector(all, vectors[group + k], mask);
+      }
+      part.push_back(all);
+    }
+    part = TakeApart(builder, std::move(part), lanes);
+    for (size_t i = 0; i < part.size(); ++i) result[i * ways + way] = part[i];
+  }
+  return result;
 }
 
 }  // namespace
@@ -328,6 +359,27 @@ void PhaseEmitter::EmitInterleaved(absl::Span<const kernels::ir::Stmt> stores) {
                                             ElementAlign(buffer)));
   }
   statement_.clear();
+}
+
+void PhaseEmitter::LoadInterleaved(const InterleavedLoads& rows) {
+  const kernels::te::ExprNode& first = *rows.loads[0];
+  const kernels::ir::BufferNode& buffer = *first.buffer;
+  const int lanes = first.type.lanes;
+  llvm::Type* type = MemoryType(context_, {buffer.type, lanes});
+  std::vector<Key> keys;
+  AddressDependencies(first.operands[0], &keys);
+  for (const Key& key : keys) Emit(key);
+  const Address address = AddressOf(first.operands[0]);
+  statement_.clear();
+  std::vector<llvm::Value*> vectors;
+  for (size_t part = 0; part < rows.loads.size(); ++part) {
+    llvm::Value* pointer = Pointer(buffer, Offset(address.index, static_cast<int64_t>(part) * lanes));
+    vectors.push_back(Tag(buffer, builder_.CreateAlignedLoad(type, pointer, ElementAlign(buffer))));
+  }
+  vectors = TakeApart(builder_, std::move(vectors), lanes);
+  for (size_t k = 0; k < rows.loads.size(); ++k) {
+    scopes_.back()[{rows.loads[k], Width::kFull}] = FromMemory(builder_, buffer.type, vectors[k]);
+  }
 }
 
 std::vector<llvm::Value*> PhaseEmitter::LoadTransposed(const TransposedLoad& block) {

@@ -10,6 +10,7 @@
 #include "base/check.h"
 #include "kernels/ir/annotation.h"
 #include "targets/cpu/codegen/check_function.h"
+#include "targets/cpu/codegen/interleaved_loads.h"
 #include "targets/cpu/codegen/interleaved_stores.h"
 #include "targets/cpu/codegen/transposed_loads.h"
 
@@ -196,9 +197,14 @@ void PhaseEmitter::EmitStmt(const kernels::ir::Stmt& stmt) {
 
 // Statements one after the other, of which those on tiles keep their sums in registers as long as they can.
 void PhaseEmitter::EmitAll(absl::Span<const kernels::ir::Stmt> stmts) {
+  const std::vector<InterleavedLoads> rows =
+      stmts.size() > 1 ? FindInterleavedLoads(stmts, checked_.written) : std::vector<InterleavedLoads>();
+  auto next_rows = rows.begin();
   for (size_t i = 0; i < stmts.size();) {
     const TileRun run = tile_rows_.empty() || tile_sums_ != nullptr ? TileRun() : FindTileRun(stmts.subspan(i));
     const size_t interleaved = InterleavedStores(stmts.subspan(i));
+    const size_t end = i + std::max({run.count, interleaved, size_t{1}});
+    for (; next_rows != rows.end() && next_rows->first_use < end; ++next_rows) LoadInterleaved(*next_rows);
     if (run.count > 0) {
       EmitTileRun(stmts.subspan(i, run.count), run.sums);
     } else if (interleaved > 0) {
@@ -206,7 +212,7 @@ void PhaseEmitter::EmitAll(absl::Span<const kernels::ir::Stmt> stmts) {
     } else {
       EmitStmt(stmts[i]);
     }
-    i += std::max({run.count, interleaved, size_t{1}});
+    i = end;
   }
 }
 

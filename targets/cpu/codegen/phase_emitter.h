@@ -18,9 +18,10 @@
 
 namespace smelt::cpu::codegen {
 
-struct CheckedFunction;  // check_function.h
-struct KnownLanes;       // known_lanes.h
-struct TransposedLoad;   // transposed_loads.h
+struct CheckedFunction;   // check_function.h
+struct InterleavedLoads;  // interleaved_loads.h
+struct KnownLanes;        // known_lanes.h
+struct TransposedLoad;    // transposed_loads.h
 
 class PhaseEmitter {
  public:
@@ -95,6 +96,8 @@ class PhaseEmitter {
   llvm::Value* LoadNearby(const kernels::ir::BufferNode& buffer, const KnownLanes& known);
   // What the load gives in each of as many rounds as it has lanes, the loop's variable bound to the first.
   std::vector<llvm::Value*> LoadTransposed(const TransposedLoad& block);
+  // Makes what all of these loads give, for this scope.
+  void LoadInterleaved(const InterleavedLoads& rows);
   llvm::Value* LoadGather(const kernels::ir::BufferNode& buffer, llvm::Value* index, llvm::Value* mask, int lanes);
   void EmitStore(const kernels::ir::StmtNode& store);
   void EmitInterleaved(absl::Span<const kernels::ir::Stmt> stores);  // interleaved_stores.h

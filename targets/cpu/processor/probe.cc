@@ -5,9 +5,9 @@
 #include <functional>
 #include <utility>
 
+#include "base/aligned_buffer.h"
 #include "base/status_macros.h"
 #include "kernels/ir/stmt.h"
-#include "runtime/aligned_buffer.h"
 #include "runtime/run_kernel.h"
 #include "targets/cpu/codegen/codegen.h"
 
@@ -64,7 +64,7 @@ kernels::ir::Stmt Accumulate(const kernels::ir::Buffer& in, const kernels::ir::B
 
 struct Probe {
   std::shared_ptr<runtime::KernelCode> code;
-  runtime::AlignedBuffer in, out;
+  AlignedBuffer in, out;
 
   static absl::StatusOr<Probe> Make(const kernels::ir::Function& function, const Target& target) {
     Probe probe;
@@ -72,7 +72,7 @@ struct Probe {
     SMELT_ASSIGN_OR_RETURN(probe.code, codegen::LoadObject(object));
     for (auto [buffer, bytes] : {std::pair{&probe.in, function.arguments[0]->ByteSize()},
                                  std::pair{&probe.out, function.arguments[1]->ByteSize()}}) {
-      *buffer = runtime::AlignedBuffer(bytes);
+      *buffer = AlignedBuffer(bytes);
       if (buffer->data() == nullptr) return absl::ResourceExhaustedError("no memory to measure this machine");
       std::fill(buffer->data(), buffer->data() + bytes, 0);
     }

@@ -24,7 +24,7 @@ hlo::Shape Plain(const hlo::Shape& shape) { return hlo::Shape::Array(shape.eleme
 }  // namespace
 
 absl::StatusOr<InputPool::Array> InputPool::Get(const hlo::Shape& shape, int64_t leaf, const hlo::InputRange& range,
-                                                runtime::Pages pages) {
+                                                Pages pages) {
   const hlo::Shape plain = Plain(shape);
   std::string key =
       absl::StrCat(leaf, " ", plain.ToString(), " ", range.low, " ", range.high, " ", static_cast<int>(pages));
@@ -33,7 +33,7 @@ absl::StatusOr<InputPool::Array> InputPool::Get(const hlo::Shape& shape, int64_t
   return Keep(std::move(key), value, leaf, pages);
 }
 
-absl::StatusOr<InputPool::Array> InputPool::Get(const hlo::Literal& value, int64_t leaf, runtime::Pages pages) {
+absl::StatusOr<InputPool::Array> InputPool::Get(const hlo::Literal& value, int64_t leaf, Pages pages) {
   const Hash128 content = HashOf({static_cast<const char*>(value.raw()), static_cast<size_t>(value.byte_size())});
   std::string key =
       absl::StrCat(leaf, " ", value.shape().ToString(), " ", content.ToHex(), " ", static_cast<int>(pages));
@@ -42,7 +42,7 @@ absl::StatusOr<InputPool::Array> InputPool::Get(const hlo::Literal& value, int64
 }
 
 absl::StatusOr<InputPool::Array> InputPool::Keep(std::string key, const hlo::Literal& value, int64_t leaf,
-                                                 runtime::Pages pages) {
+                                                 Pages pages) {
   if (bytes_ > kLimitBytes) {
     for (auto it = arrays_.begin(); it != arrays_.end();) {
       if (it->second.use_count() > 1) {
@@ -85,7 +85,7 @@ absl::Status LoadedProgram::TakeInputs(const measure::InputSource& source) {
     }
     SMELT_ASSIGN_OR_RETURN(stored, measure::MakeInputs(source, leaves));
   }
-  const runtime::Pages pages = source.within_program ? runtime::Pages::kLarge : runtime::Pages::kUsual;
+  const Pages pages = source.within_program ? Pages::kLarge : Pages::kUsual;
   int64_t arrays = 0;
   for (const hlo::Shape& shape : input_shapes_) {
     InputPool::Array input;

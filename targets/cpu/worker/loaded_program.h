@@ -28,12 +28,12 @@ class InputPool {
  public:
   using Array = std::shared_ptr<const measure::PlacedArray>;
   // Values by the formula, for the `leaf`-th array leaf of the parameters.
-  absl::StatusOr<Array> Get(const hlo::Shape& shape, int64_t leaf, const hlo::InputRange& range, runtime::Pages pages);
+  absl::StatusOr<Array> Get(const hlo::Shape& shape, int64_t leaf, const hlo::InputRange& range, Pages pages);
   // These values for it.
-  absl::StatusOr<Array> Get(const hlo::Literal& value, int64_t leaf, runtime::Pages pages);
+  absl::StatusOr<Array> Get(const hlo::Literal& value, int64_t leaf, Pages pages);
 
  private:
-  absl::StatusOr<Array> Keep(std::string key, const hlo::Literal& value, int64_t leaf, runtime::Pages pages);
+  absl::StatusOr<Array> Keep(std::string key, const hlo::Literal& value, int64_t leaf, Pages pages);
 
   static constexpr int64_t kLimitBytes = int64_t{1} << 30;  // beyond it, what no program uses goes
   std::map<std::string, Array> arrays_;

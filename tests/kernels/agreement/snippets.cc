@@ -217,6 +217,18 @@ std::vector<Snippet> OtherSnippets() {
       {"ShortSumWide",
        "x = f32[90,7] parameter(0)  z = f32[] constant(0)  ROOT r = f32[90] reduce(x, z), dimensions={1}, "
        "to_apply=add"},
+      {"ShortMaximumOfSix",
+       "x = f32[5,50,6] parameter(0)  z = f32[] constant(-inf)  ROOT r = f32[5,50] reduce(x, z), dimensions={2}, "
+       "to_apply=max"},
+      {"ShortSumOfRows", R"(x = f32[70,3,4] parameter(0)  w = f32[3,4] parameter(1)  z = f32[] constant(0)
+        b = f32[70,3,4] broadcast(w), dimensions={1,2}  m = f32[70,3,4] multiply(x, b)
+        ROOT r = f32[70] reduce(m, z), dimensions={1,2}, to_apply=add)"},
+      {"ShortSumOfThirteen",
+       "x = f32[90,13] parameter(0)  z = f32[] constant(0)  ROOT r = f32[90] reduce(x, z), dimensions={1}, "
+       "to_apply=add"},
+      {"ShortSumOfPartOfRows",
+       "x = f32[90,9] parameter(0)  s = f32[90,6] slice(x), slice={[0:90], [1:7]}  z = f32[] constant(0)  "
+       "ROOT r = f32[90] reduce(s, z), dimensions={1}, to_apply=add"},
       {"ScanBackwards", R"(x = f32[32,512,16] parameter(0)  z = f32[] constant(1)  ROOT r = f32[32,512,16]
         reduce-window(x, z), window={size=1x512x1 pad=0_0x0_511x0_0}, to_apply=mul)"},
       {"SumOfGroups", R"(x = f32[3,5,16,2] parameter(0)  z = f32[] constant(0)  q = f32[3,5,16,2] multiply(x, x)

@@ -143,11 +143,13 @@ TEST(RowReduction, AShortSumFillsItsVectorsWithResults) {
     return ScheduleForTile(*module->entry(), tile, target)->ToString();
   };
   using ::testing::HasSubstr, ::testing::Not, ::testing::AllOf;
-  for (const char* snippet :
-       {"ShortSum", "ShortSumOfTwoAxes", "ShortSumOfDistances", "SumOfPairs", "ShortSumOfOverlaps"})
+  for (const char* snippet : {"ShortSum", "ShortSumOfTwoAxes", "ShortSumOfDistances", "SumOfPairs",
+                              "ShortSumOfOverlaps", "ShortSumWide", "ShortMaximumOfSix", "ShortSumOfRows"})
     EXPECT_THAT(schedule_of(snippet), AllOf(HasSubstr("vectorize"), HasSubstr("unroll"), Not(HasSubstr("rfactor"))));
-  // Lanes that lie seven elements apart would be loaded one by one: vectors of partial sums.
-  EXPECT_THAT(schedule_of("ShortSumWide"), HasSubstr("rfactor"));
+  // Lanes that lie far apart would be loaded one by one, and rows of thirteen take too many shuffles: vectors of
+  // partial sums.
+  for (const char* snippet : {"ShortSumOfPartOfRows", "ShortSumOfThirteen"})
+    EXPECT_THAT(schedule_of(snippet), HasSubstr("rfactor"));
 }
 
 // Group norms, forces on points, images of three channels: neither the results nor what they sum lie side by side.

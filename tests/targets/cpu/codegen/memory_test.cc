@@ -141,6 +141,45 @@ TEST_P(MemoryTest, InterleavesStores) {
   }
 }
 
+TEST_P(MemoryTest, TakesRowsApart) {
+  const Buffers buffers(GetParam());
+  for (const int64_t width : {2, 3, 5, 6, 8, 12, 15}) {
+    kernels::te::Var i("i");
+    const auto row = [&](int64_t k) {
+      return kernels::te::Load(buffers.in, {kernels::te::Ramp(i * (kLanes * width) + k, width, kLanes)});
+    };
+    const auto store = [&](int64_t k, Expr value) {
+      return kernels::ir::Store(buffers.out, {kernels::te::Ramp(i * (kLanes * width) + k * kLanes, 1, kLanes)}, value);
+    };
+    std::vector<kernels::ir::Stmt> all, some, shifted;
+    for (int64_t k = 0; k < width; ++k) {
+      all.push_back(store(k, row(k)));
+      if (k > 0) some.push_back(store(k, row(k)));
+      if (k + 1 < width) shifted.push_back(store(k, row(k + 1)));
+    }
+    shifted.push_back(store(width - 1, row(1)));
+    const std::vector<kernels::ir::Stmt> reversed(all.rbegin(), all.rend());
+    for (const auto& [what, stores] : std::vector<std::pair<std::string, std::vector<kernels::ir::Stmt>>>{
+             {"all", all}, {"some", some}, {"shifted", shifted}, {"reversed", reversed}}) {
+      ExpectAsInterpreted(buffers.Function(kernels::ir::For(i, 0, kSize / (kLanes * width),
+                                                            kernels::ir::ForKind::kSerial, kernels::ir::Seq(stores))),
+                          what + " " + std::to_string(width));
+    }
+  }
+}
+
+// What has been written in between is read anew.
+TEST_P(MemoryTest, TakesNoRowsApartThatItWrites) {
+  const Buffers buffers(GetParam());
+  if (GetParam() == PrimitiveType::kPred) GTEST_SKIP() << "truth values are not added";
+  const auto row = [&](int64_t k) { return kernels::te::Load(buffers.out, {kernels::te::Ramp(k, 6, kLanes)}); };
+  std::vector<kernels::ir::Stmt> stores;
+  for (int64_t k = 0; k < 6; ++k) {
+    stores.push_back(kernels::ir::Store(buffers.out, {kernels::te::Ramp(k * kLanes, 1, kLanes)}, row(k) + row(0)));
+  }
+  ExpectAsInterpreted(buffers.Function(kernels::ir::Seq(stores)), "written");
+}
+
 TEST_P(MemoryTest, GathersAndScattersByIndexArithmetic) {
   const Buffers buffers(GetParam());
   kernels::te::Var i("i");

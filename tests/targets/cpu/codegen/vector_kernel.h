@@ -4,9 +4,9 @@
 #include <functional>
 #include <vector>
 
+#include "base/aligned_buffer.h"
 #include "gtest/gtest.h"
 #include "kernels/ir/stmt.h"
-#include "runtime/aligned_buffer.h"
 #include "runtime/run_kernel.h"
 #include "targets/cpu/codegen/codegen.h"
 #include "targets/cpu/codegen/target.h"
@@ -73,7 +73,7 @@ inline std::shared_ptr<runtime::KernelCode> CompileForHost(const kernels::ir::Fu
 // Runs a kernel on raw buffers, arguments first, then shared scratch.
 inline void Execute(const runtime::KernelCode& code, std::vector<void*> buffers) {
   runtime::ThreadPool pool(1);
-  runtime::AlignedBuffer scratch(code.descriptor().thread_scratch_bytes + 64);
+  AlignedBuffer scratch(code.descriptor().thread_scratch_bytes + 64);
   runtime::RunKernel(code, buffers.data(), scratch.data(), 0, pool);
 }
 
@@ -89,7 +89,7 @@ class Array {
   int64_t size() const { return size_; }
 
  private:
-  runtime::AlignedBuffer memory_;
+  AlignedBuffer memory_;
   int64_t size_;
 };
 

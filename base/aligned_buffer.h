@@ -3,14 +3,12 @@
 
 #include <cstdint>
 
-namespace smelt::runtime {
+namespace smelt {
 
-// Whether a buffer of kLeastBytesInHugePages or more lies in pages of 2 MiB, rounded up to whole ones, where Linux has
-// them (`transparent_hugepage` is `madvise` or `always`): what is read once a call waits for translations of addresses
-// as much as for memory, and no prefetcher of a processor crosses a page.
+// Whether buffers of kLeastBytesInLargePages and more lie in large pages (base/large_pages.h), rounded up to whole
+// ones.
 enum class Pages : uint8_t { kLarge, kUsual };
-inline constexpr int64_t kHugePageBytes = int64_t{2} << 20;
-inline constexpr int64_t kLeastBytesInHugePages = int64_t{1} << 20;
+inline constexpr int64_t kLeastBytesInLargePages = int64_t{1} << 20;
 
 // Memory aligned for vectors and kernels, freed with the object. Null when size is 0 or there is none.
 class AlignedBuffer {
@@ -26,4 +24,4 @@ class AlignedBuffer {
   char* data_ = nullptr;
 };
 
-}  // namespace smelt::runtime
+}  // namespace smelt

@@ -1,24 +1,25 @@
-#include "runtime/aligned_buffer.h"
+#include "base/aligned_buffer.h"
 
 #include <cstdint>
 #include <cstring>
 #include <utility>
 
+#include "base/large_pages.h"
 #include "gtest/gtest.h"
 
-namespace smelt::runtime {
+namespace smelt {
 namespace {
 
 uintptr_t Address(const AlignedBuffer& buffer) { return reinterpret_cast<uintptr_t>(buffer.data()); }
 
 TEST(AlignedBuffer, LargeOnesStartAtALargePageAndMayBeWrittenWhole) {
   for (const int64_t bytes :
-       {int64_t{1}, int64_t{65}, kLeastBytesInHugePages - 1, kLeastBytesInHugePages, 3 * kHugePageBytes + 5}) {
+       {int64_t{1}, int64_t{65}, kLeastBytesInLargePages - 1, kLeastBytesInLargePages, 3 * kLargePageBytes + 5}) {
     const AlignedBuffer buffer(bytes);
     ASSERT_NE(buffer.data(), nullptr) << bytes;
     EXPECT_EQ(Address(buffer) % 64, 0u) << bytes;
-    if (bytes >= kLeastBytesInHugePages) {
-      EXPECT_EQ(Address(buffer) % static_cast<uintptr_t>(kHugePageBytes), 0u) << bytes;
+    if (bytes >= kLeastBytesInLargePages) {
+      EXPECT_EQ(Address(buffer) % static_cast<uintptr_t>(kLargePageBytes), 0u) << bytes;
     }
     std::memset(buffer.data(), 1, static_cast<size_t>(bytes));
   }
@@ -28,11 +29,11 @@ TEST(AlignedBuffer, IsNullWithoutASizeOrWithoutMemory) {
   EXPECT_EQ(AlignedBuffer(0).data(), nullptr);
   EXPECT_EQ(AlignedBuffer(-1).data(), nullptr);
   EXPECT_EQ(AlignedBuffer(INT64_MAX).data(), nullptr);
-  EXPECT_EQ(AlignedBuffer(INT64_MAX - kHugePageBytes).data(), nullptr);
+  EXPECT_EQ(AlignedBuffer(INT64_MAX - kLargePageBytes).data(), nullptr);
 }
 
 TEST(AlignedBuffer, MovesToAnotherOwner) {
-  AlignedBuffer first(kHugePageBytes);
+  AlignedBuffer first(kLargePageBytes);
   char* const data = first.data();
   AlignedBuffer second(std::move(first));
   EXPECT_EQ(second.data(), data);
@@ -42,4 +43,4 @@ TEST(AlignedBuffer, MovesToAnotherOwner) {
 }
 
 }  // namespace
-}  // namespace smelt::runtime
+}  // namespace smelt
