@@ -16,6 +16,8 @@ import jax
 
 from kinds.register import PROGRAMS
 
+WIDE = {"float64", "int64", "complex128"}  # a program that takes one of these is lowered with 64 bits
+
 for module in sorted((pathlib.Path(__file__).parent / "kinds").glob("*.py")):
     importlib.import_module(f"kinds.{module.stem}")
 
@@ -30,7 +32,8 @@ def main():
     arguments.out.mkdir(parents=True, exist_ok=True)
     for name in [arguments.only] if arguments.only else PROGRAMS:
         function, shapes = PROGRAMS[name]
-        module = jax.jit(function).lower(*shapes).compiler_ir("hlo").as_hlo_module()
+        with jax.enable_x64(any(shape.dtype.name in WIDE for shape in shapes)):
+            module = jax.jit(function).lower(*shapes).compiler_ir("hlo").as_hlo_module()
         (arguments.out / f"{name}.hlo").write_text(module.to_string())
         print(arguments.out / f"{name}.hlo")
 

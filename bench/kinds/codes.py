@@ -3,7 +3,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from kinds.register import program
+from kinds.register import program, varied
 
 
 @program(((1024, 16), "uint32"))
@@ -130,3 +130,83 @@ def automaton_in_parallel(text, moves):
     of_each = (moves % 8).T[text % 4]  # a function of the state for each letter
     compose = lambda first, second: jnp.take_along_axis(second, first, -1)
     return lax.associative_scan(compose, of_each, axis=1)[:, :, 0]
+
+
+@program((64,))
+def parity_checks_by_messages(likely):
+    checks = (jnp.arange(1536) * 7919 % 521 % 512).reshape(256, 6)
+    likely = jnp.tile(likely, 8)
+
+    def step(_, message):
+        total = likely.at[checks].add(message)
+        value = total[checks] - message
+        sign, size = jnp.sign(value), jnp.abs(value)
+        least = jnp.argmin(size, 1)
+        first, second = size.min(1), jnp.where(jax.nn.one_hot(least, 6) > 0, 1e9, size).min(1)
+        return sign.prod(1, keepdims=True) * sign * jnp.where(jnp.arange(6) == least[:, None], second[:, None], first[:, None]) * 0.75
+    message = lax.fori_loop(0, 20, step, jnp.zeros((256, 6)))
+    return (likely.at[checks].add(message) < 0).astype(jnp.int8)
+
+
+@program(((32, 256), "uint8"))
+def convolutional_code(bits):
+    bits, state = varied(bits), jnp.arange(64)
+
+    def parity(x):
+        return lax.population_count(x.astype(jnp.uint32)).astype(jnp.int32) & 1
+    last, given = jnp.stack([(state << 1) & 63, ((state << 1) | 1) & 63], 1), state >> 5
+    sent = jnp.stack([parity((last | (given[:, None] << 6)) & 0o171), parity((last | (given[:, None] << 6)) & 0o133)], -1)
+    pairs = (bits & 1).astype(jnp.int32).reshape(32, 128, 2)
+
+    def forwards(errors, pair):
+        errors = errors[:, last] + (sent[None] != pair[:, None, None]).sum(-1)
+        return errors.min(-1), errors.argmin(-1).astype(jnp.uint8)
+    errors, choices = lax.scan(forwards, jnp.zeros((32, 64), jnp.int32), jnp.moveaxis(pairs, 1, 0))
+
+    def backwards(state, choice):
+        chosen = jnp.take_along_axis(choice, state[:, None], 1)[:, 0]
+        return last[state, chosen], given[state].astype(jnp.uint8)
+    return lax.scan(backwards, jnp.argmin(errors, 1), choices, reverse=True)[1]
+
+
+@program(((64, 64), "uint8"), ((256,), "uint8"), ((256,), "uint8"))
+def syndromes_of_bytes(message, logarithms, powers):
+    message, logarithms, powers = varied(message), varied(logarithms), varied(powers)
+    powers, logarithms = jnp.concatenate([powers, powers]).astype(jnp.int32), logarithms.astype(jnp.int32)
+    message, roots = message.astype(jnp.int32), powers[jnp.arange(32)]
+
+    def times(a, b):
+        return jnp.where((a == 0) | (b == 0), 0, powers[logarithms[a] + logarithms[b]])
+    return lax.scan(lambda sums, byte: (times(sums, roots[None]) ^ byte[:, None], None), jnp.zeros((64, 32), jnp.int32), message.T)[0]
+
+
+@program(((256, 8), "uint32"))
+def sponge_of_words(words):
+    state = jnp.concatenate([words] * 7, 1)[:, :50].reshape(256, 5, 5, 2)
+
+    def turned(a, by):
+        return jnp.stack([(a[..., 0] << by) | (a[..., 1] >> (32 - by)), (a[..., 1] << by) | (a[..., 0] >> (32 - by))], -1)
+
+    def rounds(state, salt):
+        column = state[:, 0] ^ state[:, 1] ^ state[:, 2] ^ state[:, 3] ^ state[:, 4]
+        state = state ^ (jnp.roll(column, 1, 1) ^ turned(jnp.roll(column, -1, 1), 1))[:, None]
+        state = jnp.stack([turned(state[:, (i * 3) % 5], 1 + (i * 7) % 31) for i in range(5)], 1)
+        state = state ^ (~jnp.roll(state, -1, 2) & jnp.roll(state, -2, 2))
+        return state.at[:, 0, 0, 0].set(state[:, 0, 0, 0] ^ salt), None
+    return lax.scan(rounds, state, jnp.arange(24, dtype=jnp.uint32) * 0x8081)[0]
+
+
+@program(((4096,), "uint32"))
+def shifted_randoms_and_their_chains(x):
+    def shuffled(_, x):
+        x = x ^ (x << 13)
+        x = x ^ (x >> 17)
+        return x ^ (x << 5)
+    start = lax.fori_loop(0, 50, shuffled, x + jnp.arange(4096, dtype=jnp.uint32) + 1) % 1000 + 1
+
+    def length(n):
+        def step(carry):
+            n, count = carry
+            return jnp.where(n & 1, 3 * n + 1, n >> 1), count + 1
+        return lax.while_loop(lambda carry: (carry[0] != 1) & (carry[1] < 200), step, (n, 0))[1]
+    return jax.vmap(length)(start[:1024].astype(jnp.uint32))

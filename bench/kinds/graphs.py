@@ -3,7 +3,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from kinds.register import program
+from kinds.register import program, varied
 
 
 @program((1024,), ((1024, 8), "int32"))
@@ -95,3 +95,109 @@ def edge_softmax(nodes, source, target, weights, attention):
     score = jnp.exp(score - jax.ops.segment_max(score, target, 4096)[target])
     share = score / (jax.ops.segment_sum(score, target, 4096)[target] + 1e-6)
     return jax.ops.segment_sum(share[:, None] * hidden, target, 4096)
+
+
+@program(((4096, 16), "uint8"), (4096,), (4096,), ((4096,), "int32"))
+def histograms_of_boosted_trees(bins, gradient, curvature, node):
+    bins, node = varied(bins), varied(node) % 8
+    bins = (bins % 64).astype(jnp.int32)
+
+    def of_feature(bins):
+        return jax.ops.segment_sum(jnp.stack([gradient, jnp.abs(curvature)], 1), node * 64 + bins, 512)
+    sums = jax.vmap(of_feature, 1)(bins).reshape(16, 8, 64, 2)
+    left = jnp.cumsum(sums, 2)
+    right = left[:, :, -1:] - left
+    gain = left[..., 0] ** 2 / (left[..., 1] + 1) + right[..., 0] ** 2 / (right[..., 1] + 1)
+    gain = jnp.moveaxis(gain, 1, 0).reshape(8, -1)
+    return gain.max(1), gain.argmax(1)
+
+
+@program((2048, 32), ((16384,), "int32"), ((16384,), "int32"), (4, 32, 16), (4, 32), (2048, 64))
+def edge_attention_gradient(nodes, source, target, weights, attention, wanted):
+    source, target = varied(source) % 2048, varied(target) % 2048
+
+    def loss(weights, attention):
+        hidden = jnp.einsum("nd,hdk->nhk", nodes, weights)
+        score = jax.nn.leaky_relu((jnp.concatenate([hidden[source], hidden[target]], -1) * attention).sum(-1))
+        most = jax.ops.segment_max(score, target, 2048)
+        most = jnp.where(jnp.isfinite(most), most, 0)
+        share = jnp.exp(score - most[target])
+        total = jax.ops.segment_sum(share, target, 2048)
+        share = share / (total[target] + 1e-6)
+        out = jax.ops.segment_sum(share[..., None] * hidden[source], target, 2048)
+        return ((jax.nn.elu(out).reshape(2048, -1) - wanted) ** 2).mean()
+    return jax.grad(loss, (0, 1))(weights, attention)
+
+
+@program((1024, 32), ((8192,), "int32"), ((8192,), "int32"), (64, 32), (384, 32))
+def messages_gathered_four_ways(nodes, source, target, before, after):
+    source, target = varied(source) % 1024, varied(target) % 1024
+    message = jax.nn.relu(jnp.concatenate([nodes[source], nodes[target]], -1) @ before)
+    count = jax.ops.segment_sum(jnp.ones(8192), target, 1024)[:, None]
+    mean = jax.ops.segment_sum(message, target, 1024) / jnp.maximum(count, 1)
+    square = jax.ops.segment_sum(message * message, target, 1024) / jnp.maximum(count, 1)
+    most = jnp.where(count > 0, jax.ops.segment_max(message, target, 1024), 0)
+    least = jnp.where(count > 0, jax.ops.segment_min(message, target, 1024), 0)
+    all_four = jnp.concatenate([mean, most, least, jnp.sqrt(jax.nn.relu(square - mean * mean) + 1e-5)], -1)
+    degree = jnp.log(count + 1)
+    return jax.nn.relu(jnp.concatenate([all_four, all_four * degree, all_four / jnp.maximum(degree, 0.1)], -1) @ after)
+
+
+@program(((4096,), "int32"), ((4096,), "int32"), ((4096,), "int32"))
+def joined_tables(left, right, values):
+    left, right, values = varied(left) % 2048, varied(right) % 2048, varied(values)
+    order = jnp.argsort(right)
+    right = right[order]
+    first, last = jnp.searchsorted(right, left), jnp.searchsorted(right, left, side="right")
+    return jnp.where(last > first, values[order[jnp.clip(first, 0, 4095)]], -1), (last - first).sum()
+
+
+@program(((20000,), "int32"), (20000,))
+def sums_within_groups(keys, values):
+    keys = varied(keys) % 500
+    order = jnp.argsort(keys)
+    ordered, along = keys[order], values[order]
+    starts = jnp.concatenate([jnp.ones(1, bool), ordered[1:] != ordered[:-1]])
+
+    def combine(a, b):
+        return a[0] | b[0], jnp.where(b[0], b[1], a[1] + b[1])
+    sums = lax.associative_scan(combine, (starts, along))[1]
+    return sums, jax.ops.segment_min(values, keys, 500), jax.ops.segment_prod(values, keys, 500)
+
+
+@program(((20000,), "int32"), ((20000,), "int32"), (20000,))
+def sorted_by_two_keys(first, second, values):
+    first, second = varied(first), varied(second)
+    return lax.sort((first % 50, second % 100, values), num_keys=2), lax.sort((values, first), is_stable=False)[1]
+
+
+@program((1000, 8), ((5000,), "int32"), (5000, 8))
+def scattered_four_ways(x, rows, updates):
+    rows = varied(rows) % 1000
+    return x.at[rows].multiply(1 + 0.01 * updates), x.at[rows].min(updates), x.at[rows[:200]].apply(jnp.tanh), x.at[rows].max(updates)
+
+
+@program((4096, 3), ((4096,), "int32"))
+def scattered_vectors(x, keys):
+    keys = varied(keys)
+    most = jnp.zeros((512, 3)).at[keys % 512].max(x)
+    wide = jnp.concatenate([x, x, x[:, :2]], 1)
+    return jnp.zeros((512, 3)).at[keys % 512].add(x), most, jnp.zeros((512, 8)).at[keys % 512].mul(wide)
+
+
+@program((8, 2048), ((8, 2048), "int32"))
+def histograms_of_rows(values, keys):
+    def of_row(values, keys):
+        return jnp.zeros((256, 2)).at[keys % 256].add(jnp.stack([values, values * values], 1))
+    return jax.vmap(of_row)(values, varied(keys))
+
+
+@program((500, 16), ((500,), "int32"))
+def ranks_pushed_along_links(x, target):
+    target = varied(target) % 500
+
+    def push(carry):
+        ranks, rest, rounds = carry
+        moved = jnp.where(rest > 1e-3, rest, 0)
+        return ranks + 0.15 * moved, rest - moved + 0.85 * jnp.zeros(500).at[target].add(moved), rounds + 1
+    return lax.while_loop(lambda carry: (carry[1] > 1e-3).any() & (carry[2] < 100), push, (jnp.zeros(500), jnp.abs(x[:, 0]), 0))

@@ -2,7 +2,7 @@
 import jax.numpy as jnp
 from jax import lax
 
-from kinds.register import program
+from kinds.register import program, varied
 
 
 @program(((4096,), "int32"))
@@ -66,3 +66,17 @@ def unique_counts(x):
     first = jnp.concatenate([jnp.array([True]), x[1:] != x[:-1]])
     place = jnp.cumsum(first) - 1
     return jnp.zeros(4096, jnp.int32).at[place].set(x), jnp.zeros(4096, jnp.int32).at[place].add(1), first.sum()
+
+
+@program(((16, 256), "int32"), ((256,), "int32"))
+def sorted_by_a_network(x, y):
+    x, y = varied(x), varied(y)
+    for size in (2, 4, 8, 16, 32, 64, 128, 256):
+        span = size // 2
+        while span:
+            place = jnp.arange(256)
+            other = x[:, place ^ span]
+            up, low = (place & size) == 0, (place & span) == 0
+            x = jnp.where(up == low, jnp.minimum(x, other), jnp.maximum(x, other))
+            span //= 2
+    return x, lax.clz(y), lax.population_count(y)

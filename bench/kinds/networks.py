@@ -130,3 +130,30 @@ def mixed_losses_gradient(x, a, b, target):
         y = jax.nn.gelu(x @ a) @ b
         return jnp.mean((y - target) ** 2) + 1e-3 * jnp.mean(jnp.abs(b)) - 0.1 * jnp.mean(jax.nn.log_softmax(y)[:, 0])
     return jax.grad(loss, (0, 1))(a, b)
+
+
+@program((128, 128, 8), (8, 8, 4))
+def splines_as_activations(x, weights):
+    knots = jnp.linspace(-2, 2, 12)
+    x = x[:, :8, :]
+    basis = ((x[..., None] >= knots[:-1]) & (x[..., None] < knots[1:])) * 1.0
+    for k in range(1, 4):
+        rising = (x[..., None] - knots[:-(k + 1)]) / (knots[k:-1] - knots[:-(k + 1)]) * basis[..., :-1]
+        basis = rising + (knots[k + 1:] - x[..., None]) / (knots[k + 1:] - knots[1:-k]) * basis[..., 1:]
+    return jnp.einsum("abig,igo->abo", basis, weights) + jax.nn.silu(x) @ weights[:, 0]
+
+
+@program((64, 20, 3), (8, 20, 20))
+def messages_that_turn_with_points(places, weights):
+    apart = places[:, :, None] - places[:, None]
+    far = jnp.sqrt((apart * apart).sum(-1) + 1e-6)
+    radial = jnp.exp(-(far[..., None] - jnp.linspace(0, 3, 8)) ** 2 * 4)
+    cut = 0.5 * (jnp.cos(jnp.pi * jnp.minimum(far / 3, 1)) + 1)
+    message = jnp.einsum("bijk,kij->bij", radial, weights) * cut
+
+    def along(i):
+        return apart[..., i]
+    second = [along(0) * along(1), along(1) * along(2), 3 * along(2) ** 2 - far * far, along(0) * along(2), along(0) ** 2 - along(1) ** 2]
+    second = jnp.stack(second, -1) / (far * far)[..., None]
+    first = jnp.einsum("bij,bijd->bid", message, apart / far[..., None])
+    return first, jnp.einsum("bij,bijm->bim", message, second)

@@ -3,7 +3,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from kinds.register import program
+from kinds.register import program, varied
 
 
 @program((128, 128))
@@ -122,3 +122,63 @@ def softly_suppressed(boxes, scores):
         overlap = shared / (area + area[best] - shared)
         return (scores * jnp.exp(-2 * overlap ** 2)).at[best].set(-jnp.inf), (best, scores[best])
     return lax.scan(step, scores, None, length=50)[1]
+
+
+@program((512,), ((512,), "int32"))
+def spanning_tree(lengths, edges):
+    edges = varied(edges)
+    source, target = edges % 100, (edges // 100) % 100
+
+    def step(carry, edge):
+        part, total = carry
+        one, other = part[source[edge]], part[target[edge]]
+        joins = one != other
+        return (jnp.where(joins & (part == other), one, part), total + jnp.where(joins, lengths[edge], 0)), joins
+    return lax.scan(step, (jnp.arange(100), 0.0), jnp.argsort(lengths))
+
+
+@program(((64, 64), "int32"))
+def costs_over_a_grid(costs):
+    costs = 1 + varied(costs) % 9
+
+    def step(carry):
+        found, _ = carry
+        around = jnp.pad(found, 1, constant_values=1 << 20)
+        down, along = jnp.minimum(around[2:, 1:-1], around[:-2, 1:-1]), jnp.minimum(around[1:-1, 2:], around[1:-1, :-2])
+        better = jnp.minimum(found, costs + jnp.minimum(down, along))
+        return better, (better != found).any()
+    return lax.while_loop(lambda carry: carry[1], step, (jnp.full((64, 64), 1 << 20, jnp.int32).at[0, 0].set(0), True))[0]
+
+
+@program(((200,), "int32"), ((200,), "int32"))
+def longest_common_subsequence(first, second):
+    first, second = varied(first) % 4, varied(second) % 4
+
+    def row(above, letter):
+        corner = jnp.concatenate([jnp.zeros(1, jnp.int32), above[:-1]])
+        best = lax.cummax(jnp.maximum(above, jnp.where(second == letter, corner + 1, 0)))
+        return best, best[-1]
+    return lax.scan(row, jnp.zeros(200, jnp.int32), first)
+
+
+@program(((64, 256), "int32"), ((256,), "int32"))
+def alignment_along_diagonals(queries, text):
+    queries, text = varied(queries)[:, :64] % 4, varied(text) % 4
+
+    def one(query):
+        def shifted(x):
+            return jnp.concatenate([jnp.zeros(1, x.dtype), x[:-1]])
+
+        def diagonal(carry, k):
+            last, before, across, down = carry
+            i = jnp.arange(64)
+            j = k - i
+            inside = (j >= 0) & (j < 256)
+            score = jnp.where(query == text[jnp.clip(j, 0, 255)], 3, -2)
+            across, down = jnp.maximum(last - 5, across - 1), jnp.maximum(shifted(last) - 5, shifted(down) - 1)
+            best = jnp.maximum(jnp.maximum(0, shifted(before) + score), jnp.maximum(across, down))
+            best = jnp.where(inside, best, 0)
+            return (best, last, across, down), best.max()
+        zeros = jnp.zeros(64, jnp.int32)
+        return lax.scan(diagonal, (zeros, zeros, zeros, zeros), jnp.arange(319))[1].max()
+    return jax.vmap(one)(queries)

@@ -206,3 +206,13 @@ def runge_kutta_pendulums(state):
         d = slope(s + 0.01 * c)
         return s + 0.01 / 6 * (a + 2 * b + 2 * c + d), None
     return lax.scan(step, state, None, length=20)[0]
+
+
+@program((512,))
+def cumulative_alarms(x):
+    def step(carry, value):
+        above, below, count = carry
+        above, below = jnp.maximum(0, above + value - 0.05), jnp.maximum(0, below - value - 0.05)
+        alarm = (above > 2) | (below > 2)
+        return (jnp.where(alarm, 0, above), jnp.where(alarm, 0, below), count + alarm), (above, below, alarm)
+    return lax.scan(step, (0.0, 0.0, 0), x)

@@ -89,3 +89,42 @@ def overlapping_frames(signal):
 def delay_by_correlation(a, b):
     product = jnp.fft.rfft(a, 2048) * jnp.conj(jnp.fft.rfft(b, 2048))
     return jnp.argmax(jnp.fft.irfft(product / (jnp.abs(product) + 1e-6)), -1)
+
+
+@program(((32, 64), "complex64"), (181,))
+def directions_of_arrival(x, angles):
+    vectors = jnp.linalg.eigh(x @ jnp.conj(x.T) / 64)[1]
+    noise = vectors[:, :-4]
+    steering = jnp.exp(-1j * jnp.pi * jnp.arange(32)[:, None] * jnp.sin(angles))
+    return 1 / (jnp.abs(jnp.conj(noise.T) @ steering) ** 2).sum(0)
+
+
+@program(((16, 16, 16), "complex64"), ((16, 16), "complex64"))
+def symbols_of_antennas(channel, received):
+    square = jnp.conj(jnp.swapaxes(channel, 1, 2)) @ channel + 0.1 * jnp.eye(16)
+    factor = jnp.linalg.cholesky(square)
+    right = jnp.conj(jnp.swapaxes(channel, 1, 2)) @ received[..., None]
+    half = lax.linalg.triangular_solve(factor, right, left_side=True, lower=True)
+    sent = lax.linalg.triangular_solve(factor, half, left_side=True, lower=True, transpose_a=True, conjugate_a=True)
+    return jnp.argmin(jnp.abs(sent - jnp.array([1 + 1j, 1 - 1j, -1 + 1j, -1 - 1j])), -1)
+
+
+@program(((64, 64), "complex64"), (64,))
+def retrieved_phases(a, loudness):
+    def loss(x):
+        return ((jnp.abs(jnp.fft.fft(a @ x)) - jnp.abs(loudness)) ** 2).sum()
+    return lax.fori_loop(0, 10, lambda _, x: x - 0.001 * jnp.conj(jax.grad(loss)(x)), a[0])
+
+
+@program((24, 24, 24, 2))
+def magnetic_resonance(spectra):
+    seen = (spectra[..., 0] + 1j * spectra[..., 1])[:8]
+    coils = jnp.exp(1j * jnp.arange(8)[:, None, None] * 0.1) * (spectra[:8, :, :, 0] + 1.5)
+    mask = (jnp.arange(24) % 2 == 0) * 1.0
+
+    def forwards(x):
+        return mask * jnp.fft.fft2(coils * x, norm="ortho")
+
+    def backwards(y):
+        return (jnp.conj(coils) * jnp.fft.ifft2(mask * y, norm="ortho")).sum(0)
+    return jax.scipy.sparse.linalg.cg(lambda x: backwards(forwards(x)) + 0.01 * x, backwards(seen), maxiter=8)[0]
