@@ -228,8 +228,11 @@ int ShortSumAxis(const te::Operation& operation, const std::vector<Access>& acce
     const std::optional<int64_t> stride = StrideInVectors(access, operation.axes[axis], lanes);
     return (stride && *stride >= 0 && *stride <= kShortJump) || is_row(access);
   };
-  if (are_long && std::none_of(accesses.begin(), accesses.end(), is_row)) return -1;
-  return std::all_of(accesses.begin(), accesses.end(), near) ? axis : -1;
+  if (!std::all_of(accesses.begin(), accesses.end(), near)) return -1;
+  const int64_t rows = std::count_if(accesses.begin(), accesses.end(), is_row);
+  if (are_long && rows == 0) return -1;
+  // The whole rows of all of them are in registers at once.
+  return terms <= kShortJump || rows * terms <= target.vector_registers * 3 / 4 ? axis : -1;
 }
 
 namespace {

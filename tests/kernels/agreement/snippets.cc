@@ -226,6 +226,9 @@ std::vector<Snippet> OtherSnippets() {
       {"ShortSumOfThirteen",
        "x = f32[90,13] parameter(0)  z = f32[] constant(0)  ROOT r = f32[90] reduce(x, z), dimensions={1}, "
        "to_apply=add"},
+      {"ShortSumOfManyRows", R"(x = f32[70,12] parameter(0)  y = f32[70,12] parameter(1)  v = f32[70,12] parameter(2)
+        a = f32[70,12] multiply(x, y)  b = f32[70,12] add(a, v)  z = f32[] constant(0)
+        ROOT r = f32[70] reduce(b, z), dimensions={1}, to_apply=add)"},
       {"ShortSumOfPartOfRows",
        "x = f32[90,9] parameter(0)  s = f32[90,6] slice(x), slice={[0:90], [1:7]}  z = f32[] constant(0)  "
        "ROOT r = f32[90] reduce(s, z), dimensions={1}, to_apply=add"},
