@@ -16,7 +16,8 @@ namespace smelt::cpu::codegen {
 inline constexpr int64_t kMostInterleaved = 16;
 
 struct InterleavedLoads {
-  // One an element of a row, in its order; where several loads read one, they are the same node.
+  // One an element of a row, in its order. A second node that reads the same element is none of them and loads by
+  // itself.
   std::vector<const kernels::te::ExprNode*> loads;
   size_t first_use = 0;  // which statement needs one first
 };
