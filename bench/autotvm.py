@@ -4,6 +4,7 @@
   bench/autotvm.py 4                                   # Figure 4: cost models beside random and genetic search
   bench/autotvm.py 4 5 --trials=512 --seeds=5 --layers=C2,C6,C9 --out=figures
   bench/autotvm.py 11 --programs=resnet18,mobilenet --budget=600
+  bench/autotvm.py reach --layers=C1,C2,C3 --trials=500 --seeds=3     # hours
 
 figure  what differs                                             flags of `smelt tune --kernel`
 4       cost model: trees, TreeGRU; random; genetic; grid        --strategy
@@ -14,9 +15,13 @@ figure  what differs                                             flags of `smelt
 9       what trees know: relations, flattened, knobs; TreeGRU    --features
 10      single operators: the best schedule beside the default   (all layers, decided by the comparison rule)
 11      whole programs: `smelt tune` with and without schedules  --no-schedules
+reach   trials until the best of many random ones is found       --strategy, --transfer, --until
+
+What transfers are random trials of every layer of --layers but the one that is searched, --random-trials of each; `reach` takes the best of its
+layer's for the goal, by default of 2,000.
 
 Every run has a folder of its own below --out, with its records, and a finished one is not run again: the same command goes on. Runs of one
-layer take turns, seed by seed, so that what disturbs the machine disturbs all variants. Writes figureN.json, figureN.md and one SVG a layer:
+layer take turns, seed by seed, so that what disturbs the machine disturbs all variants. Writes figureN.json, figureN.md and for 4 to 9 one SVG a layer:
 the best of the first n trials as a multiple of the default's speed (each trial is timed in turn with the default), its mean over the seeds and
 the range of them. Quiet the machine first.
 """
@@ -53,9 +58,15 @@ FIGURES = {
 }
 
 
-def tune(arguments, folder, words):
+# How soon `reach` gets to the best of many random trials.
+REACHING = {"trees, rank": TREES, "TreeGRU, rank": ["--strategy=treegru-rank"],
+            "trees, rank, from other layers": TREES + ["--transfer={others}"]}
+RANDOM_OF_REACH = 2000
+
+
+def tune(arguments, folder, words, name="result"):
     """One run of `smelt tune` as its JSON: the finished run's where there is one, None where it failed (its message is shown)."""
-    result = folder / "result.json"
+    result = folder / f"{name}.json"
     if result.exists():
         return json.loads(result.read_text())
     folder.mkdir(parents=True, exist_ok=True)
@@ -72,10 +83,28 @@ def tune(arguments, folder, words):
     return answer
 
 
-def tune_layer(arguments, folder, layer, seed, words):
-    fixed = [str(module_of(arguments.out / "layers", layer)), "--kernel=layer", f"--trials={arguments.trials}", f"--batch={arguments.batch}",
-             f"--seed={seed}", "--no-library"]
-    return tune(arguments, folder, fixed + words)
+def tune_layer(arguments, folder, layer, seed, words, trials=None, name="result"):
+    fixed = [str(module_of(arguments.out / "layers", layer)), "--kernel=layer", f"--trials={trials or arguments.trials}",
+             f"--batch={arguments.batch}", f"--seed={seed}", "--no-library"]
+    return tune(arguments, folder, fixed + words, name)
+
+
+def random_trials(arguments, layer):
+    """Random trials of a layer, in the one folder that all layers' lie in: what others transfer from."""
+    return tune_layer(arguments, arguments.out / "random", layer, 1000, ["--strategy=random", "--no-comparison"], arguments.random_trials,
+                      f"{layer}-{arguments.random_trials}")
+
+
+def others_of(arguments, layer):
+    """The folder with random trials of all other layers; a search leaves out its own layer's."""
+    for other in arguments.layers:
+        if other != layer:
+            random_trials(arguments, other)
+    return arguments.out / "random"
+
+
+def run_folder(arguments, figure, layer, variant, seed):
+    return arguments.out / figure / layer / variant.replace(" ", "-").replace(",", "") / f"seed{seed}"
 
 
 def best_so_far(answer):
@@ -101,20 +130,6 @@ def trials_until(points, speed):
     return next((n for n, mean, _, _ in points if mean >= speed), None)
 
 
-def others_of(arguments, layer):
-    """A folder with records of all other layers, by random trials: what transfer learns from."""
-    folder = arguments.out / "others" / f"without-{layer}"
-    for other in arguments.layers:
-        if other != layer and not (folder / f"{other}.done").exists():
-            words = [str(module_of(arguments.out / "layers", other)), "--kernel=layer", f"--trials={arguments.trials}", "--strategy=random",
-                     "--seed=1000", "--no-library", "--no-comparison"]
-            result = folder / "result.json"
-            result.unlink(missing_ok=True)
-            if tune(arguments, folder, words) is not None:
-                (folder / f"{other}.done").touch()
-    return folder
-
-
 def search_figure(arguments, number):
     title, variants = FIGURES[number]
     rows, results = [], {}
@@ -124,9 +139,8 @@ def search_figure(arguments, number):
         for seed in range(1, arguments.seeds + 1):
             for name, words in variants.items():
                 words = [word.format(others=others) for word in words] + ["--no-comparison"]
-                folder = arguments.out / f"figure{number}" / layer / name.replace(" ", "-").replace(",", "") / f"seed{seed}"
                 print(f"figure {number}, {layer}, {name}, seed {seed}", file=sys.stderr)
-                answer = tune_layer(arguments, folder, layer, seed, words)
+                answer = tune_layer(arguments, run_folder(arguments, f"figure{number}", layer, name, seed), layer, seed, words)
                 if answer is not None:
                     runs[name].append(answer)
         curves = {name: band([best_so_far(a) for a in answers], arguments.trials) for name, answers in runs.items()}
@@ -146,6 +160,40 @@ def search_figure(arguments, number):
     table = ["| layer | variant | best, times the default | over seeds | trials until 95 % of the layer's best | failed trials |",
              "|---|---|---|---|---|---|", *rows]
     return title, results, table
+
+
+def reach_figure(arguments):
+    results, rows = {}, []
+    for layer in arguments.layers:
+        print(f"reach, {layer}, {arguments.random_trials} at random", file=sys.stderr)
+        at_random = random_trials(arguments, layer)
+        if at_random is None or not at_random["best_relative"]:
+            rows.append(f"| {layer} | random | failed | | | |")
+            continue
+        goal = 1 / at_random["best_relative"]
+        runs = {name: [] for name in REACHING}
+        others = others_of(arguments, layer)
+        for seed in range(1, arguments.seeds + 1):
+            for name, words in REACHING.items():
+                words = [word.format(others=others) for word in words] + ["--no-comparison", f"--until={goal}"]
+                print(f"reach, {layer}, {name}, seed {seed}", file=sys.stderr)
+                answer = tune_layer(arguments, run_folder(arguments, "reach", layer, name, seed), layer, seed, words)
+                if answer is not None:
+                    runs[name].append(answer)
+        for name, answers in runs.items():
+            if not answers:
+                rows.append(f"| {layer} | {name} | failed | | | |")
+                continue
+            counts = [len(a["trials"]) for a in answers]
+            bests = [best_so_far(a)[-1] for a in answers]
+            missed = sum(best < goal for best in bests)
+            late = sum(trial.get("failure") == "build timed out" for a in answers for trial in a["trials"])
+            rows.append(f"| {layer} | {name} | {goal:.3f} | {sum(counts) / len(counts):.0f} ({', '.join(map(str, sorted(counts)))})"
+                        f"{f', {missed} without reaching it' if missed else ''} | {sum(bests) / len(bests):.3f} | {late} |")
+        results[layer] = {"goal": goal, "runs": {name: [{**a, "trials": len(a["trials"])} for a in answers] for name, answers in runs.items()}}
+    table = [f"| layer | search | best of {arguments.random_trials:,} random, times the default | trials until then | best | builds timed out |",
+             "|---|---|---|---|---|---|", *rows]
+    return "trials to the best of random ones", results, table
 
 
 def operator_figure(arguments):
@@ -197,10 +245,11 @@ def processor():
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("figures", nargs="+", type=int, choices=[*FIGURES, 10, 11], metavar="FIGURE", help="4 to 11")
+    parser.add_argument("figures", nargs="+", choices=[*map(str, FIGURES), "10", "11", "reach"], metavar="FIGURE", help="4 to 11, or `reach`")
     parser.add_argument("--layers", default=QUICK, help=f"of {','.join(NAMES)}, or `all`; default: %(default)s")
     parser.add_argument("--programs", default="resnet18", help="of Figure 11: names in models/, or files")
     parser.add_argument("--trials", type=int, default=64)
+    parser.add_argument("--random-trials", type=int, help=f"of every layer; default {RANDOM_OF_REACH} for `reach`, as many as --trials for 8")
     parser.add_argument("--batch", type=int, default=16)
     parser.add_argument("--seeds", type=int, default=2)
     parser.add_argument("--budget", type=float, default=120, help="seconds of a search of Figure 11")
@@ -216,16 +265,19 @@ def main():
     if not pathlib.Path(arguments.smelt).exists():
         parser.error(f"there is no {arguments.smelt}; build it, or name it with --smelt")
     arguments.out.mkdir(parents=True, exist_ok=True)
+    if not arguments.random_trials:
+        arguments.random_trials = RANDOM_OF_REACH if "reach" in arguments.figures else arguments.trials
+    others = {"10": operator_figure, "11": program_figure, "reach": reach_figure}
     for number in arguments.figures:
         begin = time.time()
-        title, results, table = (operator_figure(arguments) if number == 10 else program_figure(arguments) if number == 11
-                                 else search_figure(arguments, number))
+        title, results, table = others[number](arguments) if number in others else search_figure(arguments, int(number))
         where = {"processor": processor(), "target": arguments.target, "trials": arguments.trials, "batch": arguments.batch,
                  "seeds": arguments.seeds, "seconds": round(time.time() - begin, 1), "load": os.getloadavg()}
-        (arguments.out / f"figure{number}.json").write_text(json.dumps({"figure": number, "title": title, **where, "results": results}, indent=1))
-        text = (f"Figure {number}: {title}. {where['processor']}, {arguments.target}, {arguments.trials} trials, batches of "
+        name = f"figure{number}" if number.isdigit() else number
+        (arguments.out / f"{name}.json").write_text(json.dumps({"figure": number, "title": title, **where, "results": results}, indent=1))
+        text = (f"{name}: {title}. {where['processor']}, {arguments.target}, {arguments.trials} trials, batches of "
                 f"{arguments.batch}, {arguments.seeds} seeds; load average {where['load'][0]:.1f} at the end.\n\n" + "\n".join(table) + "\n")
-        (arguments.out / f"figure{number}.md").write_text(text)
+        (arguments.out / f"{name}.md").write_text(text)
         print(text)
 
 

@@ -156,10 +156,13 @@ absl::StatusOr<std::string> Predict(SmeltPredictor& predictor, const smelt::hlo:
 
 absl::StatusOr<std::string> Rank(SmeltPredictor& predictor, const smelt::hlo::Module& module, const char* only,
                                  int64_t top, int64_t limit) {
-  SMELT_ASSIGN_OR_RETURN(const std::vector<smelt::fusion::Kernel> kernels, smelt::fusion::ExtractKernels(module));
+  SMELT_ASSIGN_OR_RETURN(std::vector<smelt::fusion::Kernel> kernels, smelt::fusion::ExtractKernels(module));
+  const smelt::fusion::Kernel* const found = only == nullptr ? nullptr : smelt::fusion::FindKernel(kernels, only);
+  if (only != nullptr && found == nullptr)
+    return absl::NotFoundError(absl::StrCat(module.name(), " has no kernel `", only, "`"));
   json result = json::array();
   for (const smelt::fusion::Kernel& kernel : kernels) {
-    if (only != nullptr && kernel.name != only) continue;
+    if (found != nullptr && &kernel != found) continue;
     absl::StatusOr<smelt::gnn::TileRanking> ranking =
         smelt::gnn::RankTiles(*predictor.predictor, kernel, predictor.target, std::max<int64_t>(limit, 2));
     if (!ranking.ok() && !absl::IsUnimplemented(ranking.status())) return ranking.status();
@@ -171,8 +174,6 @@ absl::StatusOr<std::string> Rank(SmeltPredictor& predictor, const smelt::hlo::Mo
     }
     result.push_back({{"name", kernel.name}, {"hash", kernel.hash.ToHex()}, {"tiles", std::move(rows)}});
   }
-  if (only != nullptr && result.empty())
-    return absl::NotFoundError(absl::StrCat(module.name(), " has no kernel `", only, "`"));
   return smelt::JsonText(result);
 }
 

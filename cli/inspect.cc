@@ -112,9 +112,7 @@ absl::Status ListKernels(const InspectFlags& flags, const targets::Target& targe
 }
 
 absl::StatusOr<fusion::Kernel> FindKernel(const InspectFlags& flags, std::vector<fusion::Kernel> kernels) {
-  for (fusion::Kernel& kernel : kernels) {
-    if (kernel.name == flags.kernel) return std::move(kernel);
-  }
+  if (fusion::Kernel* const found = fusion::FindKernel(kernels, flags.kernel)) return std::move(*found);
   return absl::NotFoundError(absl::StrCat(flags.module, ": has no kernel `", flags.kernel,
                                           "` under this fusion; --kernels lists those that there are"));
 }

@@ -31,12 +31,15 @@ absl::Status Rank(const RankFlags& flags) {
   }
   SMELT_ASSIGN_OR_RETURN(const std::unique_ptr<gnn::Predictor> predictor, OpenPredictor(flags.model, *program.target));
   const std::unique_ptr<hlo::Module> fused = program.tunable->Fused(program.trial);
-  SMELT_ASSIGN_OR_RETURN(const std::vector<fusion::Kernel> kernels, fusion::ExtractKernels(*fused));
+  SMELT_ASSIGN_OR_RETURN(std::vector<fusion::Kernel> kernels, fusion::ExtractKernels(*fused));
+  const fusion::Kernel* const only = flags.kernel.empty() ? nullptr : fusion::FindKernel(kernels, flags.kernel);
+  if (only == nullptr && !flags.kernel.empty()) {
+    return absl::NotFoundError(
+        absl::StrCat(flags.module, ": has no kernel `", flags.kernel, "`; `smelt predict` lists them"));
+  }
   nlohmann::json result = nlohmann::json::array();
-  bool found = false;
   for (const fusion::Kernel& kernel : kernels) {
-    if (!flags.kernel.empty() && kernel.name != flags.kernel) continue;
-    found = true;
+    if (only != nullptr && &kernel != only) continue;
     absl::StatusOr<gnn::TileRanking> ranking =
         gnn::RankTiles(*predictor, kernel, program.target->machine(), flags.limit);
     if (absl::IsUnimplemented(ranking.status())) {
@@ -56,9 +59,6 @@ absl::Status Rank(const RankFlags& flags) {
     }
     result.push_back({{"name", kernel.name}, {"hash", kernel.hash.ToHex()}, {"tiles", count}, {"best", rows}});
   }
-  if (!found)
-    return absl::NotFoundError(
-        absl::StrCat(flags.module, ": has no kernel `", flags.kernel, "`; `smelt predict` lists them"));
   if (flags.json) PrintJson(result);
   return absl::OkStatus();
 }
@@ -71,7 +71,7 @@ Action AddRank(Arguments& arguments) {
       .Required();
   arguments.Add("--model", flags->model, kModelHelp);
   AddFusionFlag(arguments, &flags->fusion);
-  arguments.Add("--kernel", flags->kernel, "Only the kernel of this name");
+  arguments.Add("--kernel", flags->kernel, "Only the kernel of this name or hash");
   arguments.Add("--top", flags->top, "Tiles to show of each kernel").Between(1, 1000000).ShowsDefault();
   arguments.Add("--limit", flags->limit, "Tiles to rank of each kernel, spread evenly where there are more")
       .Between(2, 500000)

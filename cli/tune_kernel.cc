@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -52,9 +53,7 @@ std::vector<std::string> Names(const std::map<std::string, Value>& table) {
 absl::StatusOr<fusion::Kernel> FindKernel(const std::string& name, const std::string& module,
                                           const hlo::Module& fused) {
   SMELT_ASSIGN_OR_RETURN(std::vector<fusion::Kernel> kernels, fusion::ExtractKernels(fused));
-  for (fusion::Kernel& kernel : kernels) {
-    if (kernel.name == name || kernel.hash.ToHex() == name) return std::move(kernel);
-  }
+  if (fusion::Kernel* const found = fusion::FindKernel(kernels, name)) return std::move(*found);
   return absl::NotFoundError(absl::StrCat(module, ": has no kernel `", name,
                                           "` under the default fusion; `smelt inspect ", module,
                                           " --fusion=priority --kernels` lists those that there are"));
@@ -156,6 +155,9 @@ void AddKernelFlags(Arguments& arguments, KernelFlags* flags) {
       .Between(1, 10000000)
       .ShowsDefault()
       .Group(group);
+  arguments.Add("--until", flags->until, "End when a trial is so many times as fast as the default; 0: go on")
+      .NotNegative()
+      .Group(group);
   arguments.Add("--strategy", flags->strategy, "How schedules are searched")
       .OneOf(tuner::StrategyNames())
       .ShowsDefault()
@@ -230,6 +232,7 @@ absl::Status TuneKernel(const KernelFlags& flags, const KernelRun& run) {
                                             .tree_gru = run.tree_gru},
                                  .batch = static_cast<size_t>(flags.batch),
                                  .seconds = run.seconds,
+                                 .until = flags.until > 0 ? flags.until : std::numeric_limits<double>::infinity(),
                                  .transfer = flags.transfer,
                                  .compare = !flags.no_comparison,
                                  .cancel = interrupt.flag()};

@@ -14,7 +14,8 @@ struct KernelFlags {
   std::string kernel;  // empty: the whole program is tuned
   std::string strategy = "gbt-rank", features = "relation", acquisition = "mean", transfer;
   int64_t trials = 256, batch = 32;
-  int members = 0;  // 0: as many as the acquisition needs
+  double until = 0;  // times the default's speed; 0: the trials alone end it
+  int members = 0;   // 0: as many as the acquisition needs
   double alpha = tuner::SelectionOptions().alpha, lambda = tuner::SelectionOptions().lambda, epsilon = 0.05;
   bool no_library = false, no_comparison = false;
 };

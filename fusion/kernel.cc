@@ -350,4 +350,13 @@ absl::StatusOr<std::vector<Kernel>> ExtractKernels(const hlo::Module& module, st
   return kernels;
 }
 
+Kernel* FindKernel(std::vector<Kernel>& kernels, std::string_view name) {
+  for (const std::string& each : {std::string(name), StrCat("fusion.", name)}) {
+    for (Kernel& kernel : kernels) {
+      if (kernel.name == each || kernel.hash.ToHex() == each) return &kernel;
+    }
+  }
+  return nullptr;
+}
+
 }  // namespace smelt::fusion

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -60,5 +61,9 @@ struct KernelCount {
 // each where `counts` is given. Known is of each what is known wherever it stands.
 absl::StatusOr<std::vector<Kernel>> ExtractKernels(const hlo::Module& module,
                                                    std::vector<KernelCount>* counts = nullptr);
+
+// The kernel of this name, of the fusion that is named after a main instruction of this name (`fusion.NAME`), or of
+// this hash. Null: none.
+Kernel* FindKernel(std::vector<Kernel>& kernels, std::string_view name);
 
 }  // namespace smelt::fusion

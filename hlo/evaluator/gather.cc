@@ -1,18 +1,10 @@
-#include <algorithm>
-
+#include "absl/algorithm/container.h"
 #include "base/status_macros.h"
 #include "hlo/evaluator/handlers.h"
 #include "hlo/evaluator/index_space.h"
 #include "hlo/evaluator/strided_copy.h"
 
 namespace smelt::hlo {
-namespace {
-
-bool Contains(const std::vector<int64_t>& list, int64_t value) {
-  return std::find(list.begin(), list.end(), value) != list.end();
-}
-
-}  // namespace
 
 // For each position of the start indices (without index_vector_dim), a slice of the operand goes to the result's offset
 // dimensions.
@@ -31,7 +23,9 @@ absl::StatusOr<Value> EvaluateGather(const Call& call) {
   StridedCopy slice;
   size_t next_offset = 0;
   for (int64_t d = 0; d < operand.rank(); ++d) {
-    if (Contains(attributes.collapsed_slice_dims, d) || Contains(attributes.operand_batching_dims, d)) continue;
+    if (absl::c_linear_search(attributes.collapsed_slice_dims, d) ||
+        absl::c_linear_search(attributes.operand_batching_dims, d))
+      continue;
     slice.sizes.push_back(attributes.slice_sizes[d]);
     slice.source_strides.push_back(operand_strides[d]);
     slice.target_strides.push_back(result_strides[attributes.offset_dims[next_offset++]]);
@@ -44,7 +38,7 @@ absl::StatusOr<Value> EvaluateGather(const Call& call) {
   int64_t result_dim = 0;
   for (int64_t d = 0; d < indices.shape().rank(); ++d) {
     if (d == attributes.index_vector_dim) continue;
-    while (Contains(attributes.offset_dims, result_dim)) ++result_dim;
+    while (absl::c_linear_search(attributes.offset_dims, result_dim)) ++result_dim;
     batch_of_index_dim[d] = static_cast<int64_t>(batch_sizes.size());
     batch_sizes.push_back(indices.shape().dimensions[d]);
     batch_index_strides.push_back(index_strides[d]);

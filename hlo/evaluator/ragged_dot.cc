@@ -1,6 +1,7 @@
 // ragged-dot and scaled-dot, as dots of masked and of rescaled operands.
 #include <algorithm>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/status_macros.h"
@@ -12,10 +13,6 @@
 
 namespace smelt::hlo {
 namespace {
-
-bool Contains(const std::vector<int64_t>& list, int64_t value) {
-  return std::find(list.begin(), list.end(), value) != list.end();
-}
 
 // The positions of one group along the ragged dimension.
 struct Range {
@@ -137,14 +134,16 @@ absl::StatusOr<Value> EvaluateRaggedDot(const Call& call) {
   const Shape& shape = call.shape();
   const int64_t ragged = attributes.lhs_ragged[0];
   const int64_t groups = group_sizes.shape().dimensions.back();
-  const bool contracting = Contains(attributes.lhs_contracting, ragged), batch = Contains(attributes.lhs_batch, ragged);
+  const bool contracting = absl::c_linear_search(attributes.lhs_contracting, ragged),
+             batch = absl::c_linear_search(attributes.lhs_batch, ragged);
 
   // Dimensions on which group sizes depend: batch dimensions, then those of the ragged dimension's kind that precede
   // it.
   std::vector<int64_t> prefix;
   if (!batch) prefix = attributes.lhs_batch;
   for (int64_t d = 0; d < ragged; ++d) {
-    const bool is_batch = Contains(attributes.lhs_batch, d), is_contracting = Contains(attributes.lhs_contracting, d);
+    const bool is_batch = absl::c_linear_search(attributes.lhs_batch, d),
+               is_contracting = absl::c_linear_search(attributes.lhs_contracting, d);
     if (batch ? is_batch : !is_batch && is_contracting == contracting) prefix.push_back(d);
   }
   if (group_sizes.shape().rank() == 1) prefix.clear();
@@ -206,7 +205,8 @@ absl::StatusOr<Value> EvaluateRaggedDot(const Call& call) {
     if (at != attributes.lhs_batch.end()) return static_cast<int64_t>(at - attributes.lhs_batch.begin());
     int64_t position = static_cast<int64_t>(attributes.lhs_batch.size());
     for (int64_t e = 0; e < d; ++e)
-      position += !Contains(attributes.lhs_batch, e) && !Contains(attributes.lhs_contracting, e);
+      position +=
+          !absl::c_linear_search(attributes.lhs_batch, e) && !absl::c_linear_search(attributes.lhs_contracting, e);
     return position;
   };
   std::vector<int64_t> result_prefix;

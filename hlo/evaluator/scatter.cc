@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "absl/algorithm/container.h"
 #include "base/status_macros.h"
 #include "hlo/evaluator/handlers.h"
 #include "hlo/evaluator/index_space.h"
@@ -8,10 +9,6 @@
 
 namespace smelt::hlo {
 namespace {
-
-bool Contains(const std::vector<int64_t>& list, int64_t value) {
-  return std::find(list.begin(), list.end(), value) != list.end();
-}
 
 // How one window of the updates goes into the operand.
 struct WindowWalk {
@@ -72,7 +69,9 @@ class Scatter {
     window_.extents.assign(operand_.rank(), 1);
     size_t next = 0;
     for (int64_t d = 0; d < operand_.rank(); ++d) {
-      if (Contains(attributes_.inserted_window_dims, d) || Contains(attributes_.input_batching_dims, d)) continue;
+      if (absl::c_linear_search(attributes_.inserted_window_dims, d) ||
+          absl::c_linear_search(attributes_.input_batching_dims, d))
+        continue;
       const int64_t u = attributes_.update_window_dims[next++];
       window_.extents[d] = update_sizes_[u];
       if (update_sizes_[u] == 1) continue;
@@ -97,7 +96,7 @@ class Scatter {
     int64_t u = 0;
     for (int64_t d = 0; d < rank; ++d) {
       if (d == attributes_.index_vector_dim) continue;
-      while (Contains(attributes_.update_window_dims, u)) ++u;
+      while (absl::c_linear_search(attributes_.update_window_dims, u)) ++u;
       list_.of_index_dimension[d] = static_cast<int64_t>(list_.sizes.size());
       list_.sizes.push_back(update_sizes_[u]);
       list_.index_strides.push_back(strides[d]);

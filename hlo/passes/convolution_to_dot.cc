@@ -60,9 +60,7 @@ bool Rewrite(Instruction& convolution) {
   for (const RawAttribute& attribute : convolution.raw_attributes()) {
     if (attribute.name == "operand_precision") product->raw_attributes().push_back(attribute);
   }
-  if (!Replace(convolution, build.Reshape(product, result))) return false;
-  RemoveIfDead(&convolution);
-  return true;
+  return ReplaceKeepingName(convolution, product, build.Reshape(product, result));
 }
 
 }  // namespace

@@ -1,8 +1,8 @@
 #include "hlo/passes/dot_dimension_merger.h"
 
-#include <algorithm>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "hlo/rewrite/graph_builder.h"
 #include "hlo/rewrite/rewrite_each.h"
 
@@ -12,16 +12,12 @@ namespace {
 // Elements of a vector of floats on the widest processors.
 constexpr int64_t kVector = 16;
 
-bool Contains(const std::vector<int64_t>& list, int64_t value) {
-  return std::find(list.begin(), list.end(), value) != list.end();
-}
-
 // Dimensions of an operand that the result has behind those of the batch, in their order.
 std::vector<int64_t> FreeDimensions(int64_t rank, const std::vector<int64_t>& contracting,
                                     const std::vector<int64_t>& batch) {
   std::vector<int64_t> free;
   for (int64_t d = 0; d < rank; ++d) {
-    if (!Contains(contracting, d) && !Contains(batch, d)) free.push_back(d);
+    if (!absl::c_linear_search(contracting, d) && !absl::c_linear_search(batch, d)) free.push_back(d);
   }
   return free;
 }
@@ -65,9 +61,7 @@ bool Merge(Instruction& dot) {
   operands[side] = build.Reshape(operands[side], dimensions);
   Instruction* product = build.Add(Opcode::kDot, Shape::Array(result.element_type, narrow), operands, attributes);
   product->raw_attributes() = dot.raw_attributes();
-  if (!Replace(dot, build.Reshape(product, result.dimensions))) return false;
-  RemoveIfDead(&dot);
-  return true;
+  return ReplaceKeepingName(dot, product, build.Reshape(product, result.dimensions));
 }
 
 }  // namespace

@@ -1,24 +1,20 @@
 #include "hlo/passes/transpose_folding.h"
 
-#include <algorithm>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "hlo/rewrite/graph_builder.h"
 #include "hlo/rewrite/rewrite_each.h"
 
 namespace smelt::hlo {
 namespace {
 
-bool Contains(const std::vector<int64_t>& list, int64_t value) {
-  return std::find(list.begin(), list.end(), value) != list.end();
-}
-
 // Rewrites dimension numbers of a transposed operand to those of the transpose's operand; false where the order of the
 // free dimensions would change.
 bool Absorb(const std::vector<int64_t>& permutation, std::vector<int64_t>* contracting, std::vector<int64_t>* batch) {
   int64_t last = -1;
   for (size_t d = 0; d < permutation.size(); ++d) {
-    if (Contains(*contracting, d) || Contains(*batch, d)) continue;
+    if (absl::c_linear_search(*contracting, d) || absl::c_linear_search(*batch, d)) continue;
     if (permutation[d] < last) return false;
     last = permutation[d];
   }
@@ -31,7 +27,7 @@ bool Absorb(const std::vector<int64_t>& permutation, std::vector<int64_t>* contr
 // Whether elements that lie beside each other belong to different products of a batch.
 bool InterleavesBatch(const Shape& shape, const std::vector<int64_t>& batch) {
   const int64_t last = shape.rank() - 1;
-  return last >= 0 && shape.dimensions[last] > 1 && Contains(batch, last);
+  return last >= 0 && shape.dimensions[last] > 1 && absl::c_linear_search(batch, last);
 }
 
 bool FoldInto(Instruction& dot) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "absl/algorithm/container.h"
 #include "base/str_cat.h"
 #include "hlo/quantize/channels.h"
 
@@ -12,10 +13,6 @@ namespace {
 constexpr double kLargestBias = 0x1p30;
 // Products of -128 and 127 that a sum of s32 holds beside the largest bias.
 constexpr int64_t kMostProducts = (int64_t{1} << 30) / (128 * 127);
-
-bool Contains(absl::Span<const int64_t> list, int64_t value) {
-  return std::find(list.begin(), list.end(), value) != list.end();
-}
 
 void DescribeDot(Layer* layer) {
   const auto& dot = layer->root->attributes<DotAttributes>();
@@ -30,7 +27,7 @@ void DescribeDot(Layer* layer) {
   const int64_t rank = layer->weights->shape().rank();
   std::vector<int64_t> free;
   for (int64_t d = 0; d < rank; ++d) {
-    if (!Contains(batch, d) && !Contains(contracting, d)) free.push_back(d);
+    if (!absl::c_linear_search(batch, d) && !absl::c_linear_search(contracting, d)) free.push_back(d);
   }
   int64_t place =
       is_lhs ? static_cast<int64_t>(batch.size()) : layer->root->shape().rank() - static_cast<int64_t>(free.size());

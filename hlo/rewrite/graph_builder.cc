@@ -186,6 +186,14 @@ void RemoveIfDead(Instruction* instruction, std::vector<int64_t>* removed) {
   }
 }
 
+bool ReplaceKeepingName(Instruction& instruction, Instruction* successor, Instruction* replacement) {
+  const std::string name = instruction.name();
+  if (!Replace(instruction, replacement)) return false;
+  RemoveIfDead(&instruction);
+  successor->parent()->Rename(successor, name);
+  return true;
+}
+
 std::optional<Opcode> BinaryOperation(const Computation& computation) {
   const Instruction* root = computation.root();
   if (root == nullptr || GetOpcodeInfo(root->opcode()).category != OpcodeCategory::kElementwiseBinary) {

@@ -72,6 +72,10 @@ bool Replace(Instruction& instruction, Instruction* replacement);
 // `removed`, where given, receives the ids of what went.
 void RemoveIfDead(Instruction* instruction, std::vector<int64_t>* removed = nullptr);
 
+// Replaces and removes an instruction whose work `successor` does, which takes its name: so people find it again.
+// `replacement` is made from the successor, or is that itself. False, and nothing done, where it cannot be replaced.
+bool ReplaceKeepingName(Instruction& instruction, Instruction* successor, Instruction* replacement);
+
 // The metadata attributes (op_name, source lines) of an instruction.
 std::vector<RawAttribute> MetadataOf(const Instruction& instruction);
 

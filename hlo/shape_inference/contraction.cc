@@ -1,7 +1,7 @@
 // Dots and convolutions. The element type of the result may be wider or narrower than that of the operands: the text
 // decides.
-#include <algorithm>
 
+#include "absl/algorithm/container.h"
 #include "base/status_macros.h"
 #include "hlo/shape_inference/rules.h"
 
@@ -12,10 +12,6 @@ PrimitiveType ContractionType(const Request& request) {
   if (request.declared != nullptr && request.declared->IsArray()) return request.declared->element_type;
   const PrimitiveType lhs = request.shape(0).element_type, rhs = request.shape(1).element_type;
   return BitWidth(rhs) > BitWidth(lhs) ? rhs : lhs;
-}
-
-bool Contains(absl::Span<const int64_t> values, int64_t value) {
-  return std::find(values.begin(), values.end(), value) != values.end();
 }
 
 // Checks the dimension numbers of a dot and gives its dimensions: batch, then what is left of the left side, then of
@@ -43,10 +39,10 @@ absl::StatusOr<Shape> DotShape(const Request& request, const DotAttributes& a) {
   Shape shape = Shape::Array(ContractionType(request), {});
   for (int64_t d : a.lhs_batch) shape.dimensions.push_back(lhs.dimensions[d]);
   for (int64_t d = 0; d < lhs.rank(); ++d) {
-    if (!Contains(lhs_used, d)) shape.dimensions.push_back(lhs.dimensions[d]);
+    if (!absl::c_linear_search(lhs_used, d)) shape.dimensions.push_back(lhs.dimensions[d]);
   }
   for (int64_t d = 0; d < rhs.rank(); ++d) {
-    if (!Contains(rhs_used, d)) shape.dimensions.push_back(rhs.dimensions[d]);
+    if (!absl::c_linear_search(rhs_used, d)) shape.dimensions.push_back(rhs.dimensions[d]);
   }
   return Sized(request, shape);
 }
@@ -68,21 +64,21 @@ absl::StatusOr<Shape> RaggedDot(const Request& request) {
   const Shape& groups = request.shape(2);
   if (groups.rank() < 1 || !IsInteger(groups.element_type))
     return Refuse(request, "group sizes must be a vector of integers, are ", Describe(request, 2));
-  if (Contains(a.lhs_contracting, a.lhs_ragged[0])) {
+  if (absl::c_linear_search(a.lhs_contracting, a.lhs_ragged[0])) {
     SMELT_ASSIGN_OR_RETURN(Shape shape, DotShape(request, a));
     shape.dimensions.insert(shape.dimensions.begin(), groups.dimensions.back());
     return Sized(request, shape);
   }
-  if (Contains(a.lhs_batch, a.lhs_ragged[0])) return DotShape(request, a);
+  if (absl::c_linear_search(a.lhs_batch, a.lhs_ragged[0])) return DotShape(request, a);
   if (a.rhs_group.size() != 1)
     return Refuse(request, "takes one group dimension of the right side, has ", a.rhs_group.size());
   // The group dimension is summed over, one group for each row.
   SMELT_ASSIGN_OR_RETURN(Shape shape, DotShape(request, a));
   int64_t position = request.shape(0).rank() - static_cast<int64_t>(a.lhs_contracting.size());
   for (int64_t d = 0; d < a.rhs_group[0]; ++d) {
-    if (!Contains(a.rhs_batch, d) && !Contains(a.rhs_contracting, d)) ++position;
+    if (!absl::c_linear_search(a.rhs_batch, d) && !absl::c_linear_search(a.rhs_contracting, d)) ++position;
   }
-  if (Contains(a.rhs_batch, a.rhs_group[0]) || Contains(a.rhs_contracting, a.rhs_group[0])) {
+  if (absl::c_linear_search(a.rhs_batch, a.rhs_group[0]) || absl::c_linear_search(a.rhs_contracting, a.rhs_group[0])) {
     return Refuse(request, "the group dimension must be neither batch nor contracting");
   }
   shape.dimensions.erase(shape.dimensions.begin() + position);

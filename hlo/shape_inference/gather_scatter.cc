@@ -1,15 +1,12 @@
 // Gather and scatter: the same dimension numbers read in both directions.
 #include <algorithm>
 
+#include "absl/algorithm/container.h"
 #include "base/status_macros.h"
 #include "hlo/shape_inference/rules.h"
 
 namespace smelt::hlo::shape_inference {
 namespace {
-
-bool Contains(absl::Span<const int64_t> values, int64_t value) {
-  return std::find(values.begin(), values.end(), value) != values.end();
-}
 
 // Dimensions in rising order, in range, none twice.
 absl::Status ExpectRising(const Request& request, std::string_view what, absl::Span<const int64_t> dimensions,
@@ -59,7 +56,7 @@ absl::Status CheckNumbers(const Request& request, const Numbers& n, const Shape&
   }
   for (size_t i = 0; i < n.operand_batching.size(); ++i) {
     const int64_t o = n.operand_batching[i], s = n.indices_batching[i];
-    if (Contains(n.collapsed, o) || Contains(n.map, o)) {
+    if (absl::c_linear_search(n.collapsed, o) || absl::c_linear_search(n.map, o)) {
       return Refuse(request, "dimension ", o, " of ", n.operand_batching_name, " must not be in ", n.collapsed_name,
                     " or ", n.map_name);
     }
@@ -118,7 +115,7 @@ absl::StatusOr<Shape> Gather(const Request& request) {
       return Refuse(request, "slice size ", size, " must be from 0 to the size of dimension ", i, " of ",
                     Describe(request, 0));
     }
-    if (Contains(a.collapsed_slice_dims, i) || Contains(a.operand_batching_dims, i)) {
+    if (absl::c_linear_search(a.collapsed_slice_dims, i) || absl::c_linear_search(a.operand_batching_dims, i)) {
       if (size > 1)
         return Refuse(request, "slice size ", size, " of collapsed or batching dimension ", i, " must be at most 1");
     } else {
@@ -128,7 +125,7 @@ absl::StatusOr<Shape> Gather(const Request& request) {
   Shape shape = Shape::Array(operand.element_type, {});
   size_t next_window = 0, next_batch = 0;
   for (int64_t i = 0; i < rank; ++i) {
-    shape.dimensions.push_back(Contains(a.offset_dims, i) ? window[next_window++] : batch[next_batch++]);
+    shape.dimensions.push_back(absl::c_linear_search(a.offset_dims, i) ? window[next_window++] : batch[next_batch++]);
   }
   return Sized(request, shape);
 }
@@ -166,13 +163,13 @@ absl::StatusOr<Shape> Scatter(const Request& request) {
   SMELT_RETURN_IF_ERROR(CheckNumbers(request, numbers, operand, indices, rank));
   std::vector<int64_t> window;
   for (int64_t i = 0; i < operand.rank(); ++i) {
-    if (!Contains(a.inserted_window_dims, i) && !Contains(a.input_batching_dims, i))
+    if (!absl::c_linear_search(a.inserted_window_dims, i) && !absl::c_linear_search(a.input_batching_dims, i))
       window.push_back(operand.dimensions[i]);
   }
   size_t next_window = 0, next_batch = 0;
   for (int64_t i = 0; i < rank; ++i) {
     const int64_t size = updates.dimensions[i];
-    if (Contains(a.update_window_dims, i)) {
+    if (absl::c_linear_search(a.update_window_dims, i)) {
       const int64_t bound = window[next_window++];
       if (bound != kUnboundedSize && size > bound) {
         return Refuse(request, "window dimension ", i, " of the updates ", Describe(request, n + 1),

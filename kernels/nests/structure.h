@@ -60,8 +60,6 @@ struct Structure {
 inline constexpr int64_t kShortRow = 8;
 // Terms of sums along rows that are so short that vectors go over the results.
 inline constexpr int64_t kShortRowSum = 8;
-// The same where vectors are as long, and the sums are of whole rows of an input.
-inline constexpr int64_t kLongestRowSum = 16;
 // Elements from one lane of a vector to the next that shuffles bring together.
 inline constexpr int64_t kShortJump = 4;
 // Most taps of a window over each channel apart that reads its picture without a bordered copy: its code is unrolled

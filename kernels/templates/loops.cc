@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "base/status_macros.h"
+#include "kernels/ir/interleaved_rows.h"
 #include "kernels/templates/templates.h"
 
 namespace smelt::kernels::nests {
@@ -184,21 +185,6 @@ absl::Status UnrollSum(Schedule& schedule, const te::Operation& operation) {
 
 namespace {
 
-// Shuffles of two vectors for each vector of rows of so many elements that is taken apart into vectors of first
-// elements, second ones, and so on (targets' code for loads that are interleaved).
-int64_t ShufflesOfRows(int64_t elements) {
-  int64_t shuffles = 0;
-  for (int64_t ways = 2; elements > 1;) {
-    if (elements % ways == 0) {
-      shuffles += ways - 1;
-      elements /= ways;
-    } else {
-      ++ways;
-    }
-  }
-  return shuffles;
-}
-
 // Whether the terms of one result after the other are an input's elements in their order.
 bool ReadsWholeRows(const Access& access, const te::Operation& sum, const te::Expr& result, int64_t terms) {
   if (access.tensor->kind != te::OperationKind::kPlaceholder || Stride(access, result) != terms) return false;
@@ -220,9 +206,10 @@ int ShortSumAxis(const te::Operation& operation, const std::vector<Access>& acce
   for (const te::IterVar& reduce : operation.reduce_axes) terms *= reduce.extent;
   // Rows of more than half a vector are as fast by themselves where vectors are short.
   const bool are_long = terms > kShortRowSum;
-  if (are_long && (terms > kLongestRowSum || terms > lanes)) return -1;
+  if (are_long && (terms > ir::kLongestInterleavedRow || terms > lanes)) return -1;
   const auto is_row = [&](const Access& access) {
-    return ShufflesOfRows(terms) <= kMostShuffles && ReadsWholeRows(access, operation, operation.axes[axis].var, terms);
+    return ir::ShufflesApart(terms) <= kMostShuffles &&
+           ReadsWholeRows(access, operation, operation.axes[axis].var, terms);
   };
   const auto near = [&](const Access& access) {
     const std::optional<int64_t> stride = StrideInVectors(access, operation.axes[axis], lanes);

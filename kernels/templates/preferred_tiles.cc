@@ -37,6 +37,12 @@ constexpr double kMostLinesBeyond = 13.0 / 12;
 // Places of a sequence at a time.
 constexpr int64_t kPlaces = 64;
 
+// Columns of a product in one tile, where a row of results takes less than a page. Longer rows lie in pages of their
+// own, and a tile has as much of them as it can: 4096 x 4096 results of 64 terms in 20.3 ms instead of 22.0 on a Zen 4,
+// on its AVX2 alone 20.5 instead of 23.0.
+constexpr int64_t kColumnsOfShortRows = 256;
+constexpr int64_t kPageBytes = 4096;
+
 // Results of a plain sum that lie inside the axis of its vectors and are computed together: distances to a few points.
 constexpr int64_t kNearResults = 8;
 
@@ -342,7 +348,8 @@ std::vector<std::vector<int64_t>> TilesOfOneThread(const Nest& nest, const machi
   const double sum = Steps(main) / Elements(main);
   const bool streams = rows * sum * 4 > static_cast<double>(target.LevelBytes(1)) / 2;
   std::vector<std::vector<int64_t>> wider;
-  for (int64_t width = 2 * whole.width(); width <= std::min<int64_t>(extent, 256); width *= 2) {
+  const int64_t widest = extent * 4 >= kPageBytes ? extent : std::min(extent, kColumnsOfShortRows);
+  for (int64_t width = 2 * whole.width(); width <= widest; width *= 2) {
     if (static_cast<double>(width) * sum * 4 > static_cast<double>(target.LevelBytes(1)) / 2) break;
     columns = width;
     wider.push_back(tile);

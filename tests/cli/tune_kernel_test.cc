@@ -96,6 +96,16 @@ TEST_F(TuneKernelTest, EveryStrategyWithoutLibTorchRuns) {
   }
 }
 
+TEST_F(TuneKernelTest, EndsWhereATrialIsFastEnough) {
+  const ToolResult result = RunTool(
+      Words({"--strategy=random", "--trials=500", "--until=0.001", "--no-comparison", "--no-library"}), OwnCache());
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const nlohmann::json trials = result.json()["trials"];
+  ASSERT_FALSE(trials.empty());
+  EXPECT_LT(trials.size(), 500);
+  EXPECT_LE(trials.back()["relative"].get<double>(), 1000) << "the last one is the one that was fast enough";
+}
+
 TEST_F(TuneKernelTest, AnUnknownKernelIsNamed) {
   const ToolResult result = RunTool({"tune", (folder_ / "product.hlo").string(), "--out=" + Run(), "--kernel=nobody"});
   EXPECT_EQ(result.exit_code, 1);

@@ -54,6 +54,21 @@ TEST(ExtractKernels, CountsWhatStandsInTheTextAndWhatRuns) {
   EXPECT_EQ(counts.at("less"), std::make_pair(int64_t{1}, 0.0));  // five times, as the text says
 }
 
+TEST(FindKernel, ByNameByMainInstructionOrByHash) {
+  const auto module = Parse(R"(HloModule m
+f { x = f32[8] parameter(0)  y = f32[8] exponential(x)  ROOT z = f32[8] negate(y) }
+ENTRY main { p = f32[8] parameter(0)
+  fusion.z = f32[8] fusion(p), kind=kLoop, calls=f
+  ROOT a = f32[8] sine(fusion.z) })");
+  std::vector<Kernel> kernels = ExtractKernels(*module).value();
+  ASSERT_EQ(kernels.size(), 2);
+  EXPECT_EQ(FindKernel(kernels, "a"), &kernels[1]);
+  EXPECT_EQ(FindKernel(kernels, "fusion.z"), &kernels[0]);
+  EXPECT_EQ(FindKernel(kernels, "z"), &kernels[0]);
+  EXPECT_EQ(FindKernel(kernels, kernels[1].hash.ToHex()), &kernels[1]);
+  EXPECT_EQ(FindKernel(kernels, "nobody"), nullptr);
+}
+
 TEST(ExtractKernels, KnowWhatIsKnownWhereverTheyStand) {
   const auto known = [](const std::string& second) {
     const auto module = Parse(

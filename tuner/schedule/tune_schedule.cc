@@ -58,13 +58,13 @@ class Session {
   absl::Status Trials(Proposer& proposer) {
     while (true) {
       SMELT_RETURN_IF_ERROR(TakeRecorded());
-      if (static_cast<int64_t>(tried_.size()) >= options_.search.trials || !TimeIsLeft()) return absl::OkStatus();
+      if (IsDone()) return absl::OkStatus();
       const size_t left = static_cast<size_t>(options_.search.trials) - tried_.size();
       SMELT_ASSIGN_OR_RETURN(const std::vector<Config> batch, NextBatch(proposer, std::min(left, options_.batch)));
       if (batch.empty()) return absl::OkStatus();  // the space has no more
       trials_.Announce(batch);
       for (const Config& config : batch) {
-        if (!TimeIsLeft()) break;
+        if (IsDone()) break;
         SMELT_RETURN_IF_ERROR(Try(config));
       }
     }
@@ -75,7 +75,7 @@ class Session {
   absl::Status TakeRecorded() {
     SMELT_ASSIGN_OR_RETURN(const std::vector<ScheduleResult> recorded, trials_.Recorded());
     for (const ScheduleResult& known : recorded) {
-      if (static_cast<int64_t>(tried_.size()) >= options_.search.trials) break;
+      if (IsDone()) break;
       if (measured_.contains(known.config.values())) continue;
       (void)IsNew(known.config);  // from now on it is not
       SMELT_RETURN_IF_ERROR(Try(known.config));
@@ -183,7 +183,10 @@ class Session {
   }
 
   double TimeLeft() const { return options_.seconds - Since(start_); }
-  bool TimeIsLeft() const { return TimeLeft() > 0; }
+  bool IsDone() const {
+    return static_cast<int64_t>(tried_.size()) >= options_.search.trials || TimeLeft() <= 0 ||
+           1 / trials_.best_relative() >= options_.until;
+  }
 
   const ScheduleTask& task_;
   const ScheduleOptions& options_;

@@ -32,6 +32,8 @@ struct ScheduleOptions {
   SearchOptions search;  // its trials: those of the kernel in the folder, failures and earlier runs included
   size_t batch = 32;     // measured between two lessons of the model
   double seconds = std::numeric_limits<double>::infinity();  // of wall-clock time for search, without the comparison
+  // The search ends when a trial is so many times as fast as the default.
+  double until = std::numeric_limits<double>::infinity();
   std::string transfer;  // a folder of other kernels' records to learn from; empty: none
   bool compare = true;   // false: the answer is the best of the trials, as figures want it
   ScheduleTrialOptions trial;

@@ -2,13 +2,15 @@
 
 #include <algorithm>
 
+#include "absl/algorithm/container.h"
+
 namespace smelt::hlo {
 
 std::vector<DimensionGroup> GroupDimensions(absl::Span<const int64_t> from, absl::Span<const int64_t> to) {
   std::vector<DimensionGroup> groups;
   const int64_t from_rank = static_cast<int64_t>(from.size());
   const int64_t to_rank = static_cast<int64_t>(to.size());
-  if (from_rank == 0 || to_rank == 0 || Contains(from, 0) || Contains(to, 0)) return groups;
+  if (from_rank == 0 || to_rank == 0 || absl::c_linear_search(from, 0) || absl::c_linear_search(to, 0)) return groups;
   int64_t i = 0, j = 0;
   while (i < from_rank || j < to_rank) {
     DimensionGroup group{i, i, j, j};
@@ -50,10 +52,6 @@ std::vector<int64_t> InversePermutation(absl::Span<const int64_t> permutation) {
   std::vector<int64_t> inverse(permutation.size());
   for (size_t i = 0; i < permutation.size(); ++i) inverse[permutation[i]] = static_cast<int64_t>(i);
   return inverse;
-}
-
-bool Contains(absl::Span<const int64_t> list, int64_t value) {
-  return std::find(list.begin(), list.end(), value) != list.end();
 }
 
 }  // namespace smelt::hlo

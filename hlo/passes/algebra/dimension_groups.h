@@ -46,6 +46,4 @@ std::vector<int64_t> WithoutOnes(absl::Span<const int64_t> dimensions);
 // position -> index of the inverse permutation.
 std::vector<int64_t> InversePermutation(absl::Span<const int64_t> permutation);
 
-bool Contains(absl::Span<const int64_t> list, int64_t value);
-
 }  // namespace smelt::hlo

@@ -2,6 +2,7 @@
 #include <optional>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "hlo/passes/algebra/dimension_groups.h"
 #include "hlo/passes/algebra/ranges.h"
 #include "hlo/passes/algebra/rule.h"
@@ -314,7 +315,7 @@ Instruction* ReverseOfReverse(Instruction& x, GraphBuilder& build) {
   if (inner.opcode() != Opcode::kReverse) return nullptr;
   Dimensions once;
   for (int64_t d = 0; d < x.shape().rank(); ++d) {
-    if (Contains(DimensionsOf(x), d) != Contains(DimensionsOf(inner), d)) once.push_back(d);
+    if (absl::c_linear_search(DimensionsOf(x), d) != absl::c_linear_search(DimensionsOf(inner), d)) once.push_back(d);
   }
   if (once.empty()) return inner.operand(0);
   return build.Add(Opcode::kReverse, Shape::Array(x.shape().element_type, x.shape().dimensions), {inner.operand(0)},
@@ -325,7 +326,7 @@ Instruction* ReverseOfBroadcast(Instruction& x, GraphBuilder&) {
   Instruction& broadcast = *x.operand(0);
   if (broadcast.opcode() != Opcode::kBroadcast) return nullptr;
   for (int64_t d : DimensionsOf(x)) {
-    if (Contains(DimensionsOf(broadcast), d)) return nullptr;
+    if (absl::c_linear_search(DimensionsOf(broadcast), d)) return nullptr;
   }
   return x.operand(0);
 }

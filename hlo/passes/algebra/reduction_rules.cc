@@ -3,6 +3,7 @@
 #include <optional>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "hlo/passes/algebra/dimension_groups.h"
 #include "hlo/passes/algebra/identities.h"
 #include "hlo/passes/algebra/rule.h"
@@ -32,7 +33,7 @@ Instruction* ReduceOnes(Instruction& x, GraphBuilder& build) {
   const Dimensions& from = x.operand(0)->shape().dimensions;
   Dimensions without, reduced;
   for (int64_t d = 0; d < static_cast<int64_t>(from.size()); ++d) {
-    const bool is_reduced = Contains(DimensionsOf(x), d);
+    const bool is_reduced = absl::c_linear_search(DimensionsOf(x), d);
     if (is_reduced && from[d] == 1) continue;
     if (is_reduced) reduced.push_back(static_cast<int64_t>(without.size()));
     without.push_back(from[d]);
@@ -55,7 +56,8 @@ Instruction* ReduceOfReshape(Instruction& x, GraphBuilder& build) {
   if (!StartsWithIdentity(x)) return nullptr;
   Dimensions reduced;
   for (const DimensionGroup& group : groups) {
-    const auto is_reduced = HoldsForGroup(group, to, [&](int64_t d) { return Contains(DimensionsOf(x), d); });
+    const auto is_reduced =
+        HoldsForGroup(group, to, [&](int64_t d) { return absl::c_linear_search(DimensionsOf(x), d); });
     if (!is_reduced) return nullptr;
     if (!*is_reduced) continue;
     for (int64_t d = group.to_begin; d < group.to_end; ++d) reduced.push_back(d);
@@ -70,7 +72,7 @@ Instruction* ReduceOfTranspose(Instruction& x, GraphBuilder& build) {
   if (!IsSingle(x) || transpose.opcode() != Opcode::kTranspose) return nullptr;
   Dimensions reduced, kept;  // as dimensions of y
   for (int64_t d = 0; d < transpose.shape().rank(); ++d) {
-    (Contains(DimensionsOf(x), d) ? reduced : kept).push_back(DimensionsOf(transpose)[d]);
+    (absl::c_linear_search(DimensionsOf(x), d) ? reduced : kept).push_back(DimensionsOf(transpose)[d]);
   }
   std::sort(reduced.begin(), reduced.end());
   const bool reordered = !std::is_sorted(kept.begin(), kept.end());
@@ -94,8 +96,8 @@ Instruction* ReduceOfReduce(Instruction& x, GraphBuilder& build) {
   Dimensions reduced = DimensionsOf(inner);
   int64_t position = 0;
   for (int64_t d = 0; d < inner.operand(0)->shape().rank(); ++d) {
-    if (Contains(DimensionsOf(inner), d)) continue;
-    if (Contains(DimensionsOf(x), position++)) reduced.push_back(d);
+    if (absl::c_linear_search(DimensionsOf(inner), d)) continue;
+    if (absl::c_linear_search(DimensionsOf(x), position++)) reduced.push_back(d);
   }
   std::sort(reduced.begin(), reduced.end());
   return build.Reduce(inner.operand(0), x.operand(1), std::move(reduced), x.called(0));
@@ -111,9 +113,9 @@ Instruction* ReduceOfBroadcast(Instruction& x, GraphBuilder& build) {
   double count = 1;
   int64_t next = 0;
   for (int64_t d = 0; d < broadcast.shape().rank(); ++d) {
-    if (!Contains(DimensionsOf(x), d)) {
+    if (!absl::c_linear_search(DimensionsOf(x), d)) {
       position[d] = next++;
-    } else if (Contains(mapping, d)) {
+    } else if (absl::c_linear_search(mapping, d)) {
       return nullptr;
     } else {
       count *= static_cast<double>(broadcast.shape().dimensions[d]);

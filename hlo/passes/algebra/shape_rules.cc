@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "hlo/passes/algebra/dimension_groups.h"
 #include "hlo/passes/algebra/rule.h"
 #include "hlo/rewrite/constants.h"
@@ -50,7 +51,8 @@ Instruction* ReshapeOfBroadcast(Instruction& x, GraphBuilder& build) {
   if (groups.empty()) return nullptr;
   Dimensions dimensions, mapping;
   for (const DimensionGroup& group : groups) {
-    const auto mapped = HoldsForGroup(group, from, [&](int64_t d) { return Contains(DimensionsOf(broadcast), d); });
+    const auto mapped =
+        HoldsForGroup(group, from, [&](int64_t d) { return absl::c_linear_search(DimensionsOf(broadcast), d); });
     if (!mapped) return nullptr;
     if (!*mapped) continue;
     for (int64_t d = group.to_begin; d < group.to_end; ++d) {
@@ -98,7 +100,7 @@ Instruction* BroadcastOfBroadcast(Instruction& x, GraphBuilder& build) {
 Instruction* BroadcastWithoutOnes(Instruction& x, GraphBuilder& build) {
   Instruction* y = x.operand(0);
   const Dimensions& from = y->shape().dimensions;
-  if (!Contains(from, 1)) return nullptr;
+  if (!absl::c_linear_search(from, 1)) return nullptr;
   Dimensions mapping;
   for (int64_t d = 0; d < y->shape().rank(); ++d) {
     if (from[d] != 1) mapping.push_back(DimensionsOf(x)[d]);

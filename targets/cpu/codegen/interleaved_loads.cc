@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/container/flat_hash_set.h"
+#include "kernels/ir/interleaved_rows.h"
 #include "kernels/te/scalar.h"
 #include "targets/cpu/codegen/index_sum.h"
 
@@ -33,7 +34,7 @@ int64_t StrideOf(const ExprNode& load, const Written& written) {
   int64_t stride;
   if (load.kind != ExprKind::kLoad || load.predicate || load.type.lanes < 4 ||
       load.operands[0]->kind != ExprKind::kRamp || !kernels::te::IsConstInt(load.operands[0]->operands[1], &stride) ||
-      stride < 2 || stride > kMostInterleaved || written.contains(load.buffer.get())) {
+      stride < 2 || stride > kernels::ir::kLongestInterleavedRow || written.contains(load.buffer.get())) {
     return 0;
   }
   bool moves = false;

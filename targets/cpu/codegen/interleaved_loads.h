@@ -12,9 +12,6 @@
 
 namespace smelt::cpu::codegen {
 
-// Rows of at most so many elements are read so.
-inline constexpr int64_t kMostInterleaved = 16;
-
 struct InterleavedLoads {
   // One an element of a row, in its order. A second node that reads the same element is none of them and loads by
   // itself.

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "kernels/ir/interleaved_rows.h"
 #include "targets/cpu/codegen/interleaved_loads.h"
 #include "targets/cpu/codegen/known_lanes.h"
 #include "targets/cpu/codegen/phase_emitter.h"
@@ -43,14 +44,12 @@ std::vector<Expr> UniformConditions(const Expr& predicate) {
   return uniform;
 }
 
-// Makes vectors of all first elements of rows, of all second ones, and so on, from as many vectors as a row has elements,
-// which lie in memory one after the other and hold whole rows. A row of p * q elements is taken apart p ways, and then
-// what each gives q ways, so that six vectors take 18 shuffles of two and not 30.
+// Makes vectors of all first elements of rows, of all second ones, and so on, from as many vectors as a row has
+// elements, which lie in memory one after the other and hold whole rows.
 std::vector<llvm::Value*> TakeApart(Builder& builder, std::vector<llvm::Value*> vectors, int lanes) {
   const int count = static_cast<int>(vectors.size());
   if (count == 1) return vectors;
-  int ways = 2;
-  while (count % ways != 0) ++ways;
+  const auto ways = static_cast<int>(kernels::ir::WaysApart(count));
   std::vector<llvm::Value*> result(count);
   for (int way = 0; way < ways; ++way) {
     std::vector<llvm::Value*> part;

@@ -10,7 +10,7 @@ TEST(ConvolutionsToDots, PixelsAreTheRowsOfAProduct) {
       ROOT r = f32[2,5,3,6] convolution(x, w), window={size=1x1}, dim_labels=b01f_01io->b01f, operand_precision={highest,highest} })",
                             ConvolutionsToDots);
   EXPECT_EQ(OpcodesOf(*module), "reshape reshape dot reshape");
-  EXPECT_NE(ToText(*module).find("f32[30,6]"), std::string::npos);
+  EXPECT_NE(ToText(*module).find("%r = f32[30,6]"), std::string::npos) << "the product keeps the name";
   EXPECT_NE(ToText(*module).find("operand_precision={highest,highest}"), std::string::npos);
 }
 
