@@ -7,7 +7,7 @@
 namespace smelt::kernels::ir {
 
 // Elements of the longest rows that are read so.
-inline constexpr int64_t kLongestInterleavedRow = 16;
+inline constexpr int64_t kLongestInterleavedRow = 24;
 
 // How many ways rows of so many elements, two or more, are taken apart at first. A row of p * q elements is taken apart
 // p ways, and then what each gives q ways: six vectors take 18 shuffles of two and not 30.

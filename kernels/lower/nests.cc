@@ -321,8 +321,10 @@ class Builder {
     return body;
   }
 
-  // What is wanted along axes at the loop, named by loads that the pass takes away.
+  // What is wanted along axes at the loop, named by loads that the pass takes away. After WithPrefetches, which refuses
+  // what has no memory to read ahead of.
   Stmt WithReadsAhead(const Nest& nest, int loop, Stmt body) {
+    if (!status_.ok()) return body;
     for (const ReadAhead& read : nest.ahead) {
       if (read.loop != loop) continue;
       const int s = state_.IndexOf(read.tensor);

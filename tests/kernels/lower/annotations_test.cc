@@ -121,6 +121,14 @@ TEST(Prefetch, RefusedWithStageAndLoop) {
   ASSERT_TRUE(moved.Prefetch("x", "c", "i0", 1).ok());
   ASSERT_TRUE(moved.ComputeAt("x", "c", "i0").ok());
   EXPECT_THAT(Message(Lower(moved, {}).status()), HasSubstr("stage `c` prefetches stage `x`"));
+  for (const bool inlined : {true, false}) {
+    Schedule along(Turned());
+    ASSERT_TRUE(along.CacheRead("x", ir::Scope::kThread, {"c"}).ok());
+    ASSERT_TRUE(along.ComputeAt("x.thread", "c", "i0").ok());
+    ASSERT_TRUE(along.Prefetch("x", "c", "i0", 1, "i0").ok());
+    ASSERT_TRUE((inlined ? along.ComputeInline("x") : along.ComputeAt("x", "x.thread", "i0")).ok());
+    EXPECT_THAT(Message(Lower(along, {}).status()), HasSubstr("stage `c` prefetches stage `x`")) << inlined;
+  }
 }
 
 TEST(Pragma, UnrollsWhatIsShort) {
