@@ -141,8 +141,7 @@ absl::Status VectorizeReduction(Schedule& schedule, const te::Operation& operati
     SMELT_ASSIGN_OR_RETURN(auto split, schedule.Split(stage, loop, width));
     loop = split.second;
   }
-  SMELT_ASSIGN_OR_RETURN(const std::string partial,
-                         FactorLanes(schedule, stage, loop, std::min(extent, width), lanes));
+  SMELT_ASSIGN_OR_RETURN(const std::string partial, FactorLanes(schedule, stage, loop, std::min(extent, width), lanes));
   // So it is known where the row ends, and only its last vectors are cut off.
   const std::vector<std::string> loops = schedule.Loops(partial);
   const auto along = std::find_if(loops.rbegin(), loops.rend(), [](const std::string& l) { return l[0] == 'r'; });
