@@ -177,7 +177,9 @@ def reach_figure(arguments):
             for name, words in REACHING.items():
                 words = [word.format(others=others) for word in words] + ["--no-comparison", f"--until={goal}"]
                 print(f"reach, {layer}, {name}, seed {seed}", file=sys.stderr)
-                answer = tune_layer(arguments, run_folder(arguments, "reach", layer, name, seed), layer, seed, words)
+                # Another number of random trials is another goal.
+                answer = tune_layer(arguments, run_folder(arguments, "reach", layer, name, seed), layer, seed, words,
+                                    name=f"best-of-{arguments.random_trials}")
                 if answer is not None:
                     runs[name].append(answer)
         for name, answers in runs.items():
@@ -275,7 +277,8 @@ def main():
                  "seeds": arguments.seeds, "seconds": round(time.time() - begin, 1), "load": os.getloadavg()}
         name = f"figure{number}" if number.isdigit() else number
         (arguments.out / f"{name}.json").write_text(json.dumps({"figure": number, "title": title, **where, "results": results}, indent=1))
-        text = (f"{name}: {title}. {where['processor']}, {arguments.target}, {arguments.trials} trials, batches of "
+        heading = f"Figure {number}" if number.isdigit() else name
+        text = (f"{heading}: {title}. {where['processor']}, {arguments.target}, {arguments.trials} trials, batches of "
                 f"{arguments.batch}, {arguments.seeds} seeds; load average {where['load'][0]:.1f} at the end.\n\n" + "\n".join(table) + "\n")
         (arguments.out / f"{name}.md").write_text(text)
         print(text)

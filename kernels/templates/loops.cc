@@ -220,7 +220,7 @@ int ShortSumAxis(const te::Operation& operation, const std::vector<Access>& acce
   if (axis < 0 || operation.axes[axis].extent < lanes) return -1;
   int64_t terms = 1;
   for (const te::IterVar& reduce : operation.reduce_axes) terms *= reduce.extent;
-  // Sums over more than a vector take as long row by row: of 20 elements 38 us and 69, of maxima 108 and 84.
+  // Sums over more than a vector are faster row by row, 38 us for 69 of 20 elements; maxima are not, 108 for 84.
   const bool are_long = terms > kShortRowSum;
   if (are_long && terms > (CombinesInOne(operation) ? lanes : ir::kLongestInterleavedRow)) return -1;
   const auto is_row = [&](const Access& access) {
