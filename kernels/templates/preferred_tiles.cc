@@ -41,7 +41,6 @@ constexpr int64_t kPlaces = 64;
 // own, and a tile has as much of them as it can: 4096 x 4096 results of 64 terms in 20.3 ms instead of 22.0 on a Zen 4,
 // on its AVX2 alone 20.5 instead of 23.0.
 constexpr int64_t kColumnsOfShortRows = 256;
-constexpr int64_t kPageBytes = 4096;
 
 // Results of a plain sum that lie inside the axis of its vectors and are computed together: distances to a few points.
 constexpr int64_t kNearResults = 8;

@@ -26,7 +26,6 @@ constexpr int64_t kLongDot = 128;
 constexpr double kMostRowsOfDots = 64;
 // Rows that pay for keeping accumulators in scratch between blocks of the sum.
 constexpr double kManyRows = 12;
-constexpr int64_t kPageBytes = 4096;
 // The share of the nearest cache for what one block of a sum over pixels reads. On a Zen 3, blocks of 25 KB of its 32
 // are 1.3 times as fast as lines of pixels, one of 31 KB 1.05 times slower.
 constexpr double kShareOfBlocks = 7.0 / 8;

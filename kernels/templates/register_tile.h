@@ -14,6 +14,9 @@
 
 namespace smelt::kernels::nests {
 
+// Bytes from one translation of addresses to the next.
+inline constexpr int64_t kPageBytes = 4096;
+
 struct RegisterTile {
   int vector_axis = -1;  // axis of the main operation that vectors run over
   int row_axis = -1;     // axis of the accumulators' rows; -1: one row
