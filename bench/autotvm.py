@@ -20,8 +20,9 @@ reach   trials until the best of many random ones is found       --strategy, --t
 What transfers are random trials of every layer of --layers but the one that is searched, --random-trials of each; `reach` takes the best of its
 layer's for the goal, by default of 2,000.
 
-Every run has a folder of its own below --out, with its records, and a finished one is not run again: the same command goes on. Runs of one
-layer take turns, seed by seed, so that what disturbs the machine disturbs all variants. Writes figureN.json, figureN.md and for 4 to 9 one SVG a layer:
+Every run has a folder of its own below --out, with its records, and a finished one is not run again: the same command goes on, and
+figures that have a variant in common share its runs. Runs of one layer take turns, seed by seed, so that what disturbs the machine disturbs all
+variants. Writes figureN.json, figureN.md and for 4 to 9 one SVG a layer:
 the best of the first n trials as a multiple of the default's speed (each trial is timed in turn with the default), its mean over the seeds and
 the range of them. Quiet the machine first.
 """
@@ -42,25 +43,24 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 
 QUICK = "C3,C6,M512"
 
+# What `smelt tune --kernel` takes by default goes unsaid, so that the figures share these runs.
 TREES = ["--strategy=gbt-rank"]
+GRU = ["--strategy=treegru-rank"]
 FIGURES = {
-    4: ("cost models", {"trees, rank": TREES, "TreeGRU, rank": ["--strategy=treegru-rank"], "random": ["--strategy=random"],
-                        "genetic": ["--strategy=genetic"], "grid": ["--strategy=grid"]}),
-    5: ("objectives", {"trees, rank": TREES, "trees, regression": ["--strategy=gbt-regression"],
-                       "TreeGRU, rank": ["--strategy=treegru-rank"], "TreeGRU, regression": ["--strategy=treegru-regression"]}),
-    6: ("diversity", {"lambda 1": TREES + ["--lambda=1"], "lambda 2": TREES + ["--lambda=2"], "lambda 4": TREES + ["--lambda=4"]}),
-    7: ("acquisition", {"mean": TREES + ["--acquisition=mean"], "upper bound": TREES + ["--acquisition=ucb"],
-                        "expected improvement": TREES + ["--acquisition=ei"]}),
+    4: ("cost models", {"trees, rank": TREES, "TreeGRU, rank": GRU, "random": ["--strategy=random"], "genetic": ["--strategy=genetic"],
+                        "grid": ["--strategy=grid"]}),
+    5: ("objectives", {"trees, rank": TREES, "trees, regression": ["--strategy=gbt-regression"], "TreeGRU, rank": GRU,
+                       "TreeGRU, regression": ["--strategy=treegru-regression"]}),
+    6: ("diversity", {"lambda 1": TREES + ["--lambda=1"], "lambda 2": TREES, "lambda 4": TREES + ["--lambda=4"]}),
+    7: ("acquisition", {"mean": TREES, "upper bound": TREES + ["--acquisition=ucb"], "expected improvement": TREES + ["--acquisition=ei"]}),
     8: ("transfer", {"without": TREES, "from other layers": TREES + ["--transfer={others}"]}),
-    9: ("representations", {"relations": TREES + ["--features=relation"], "flattened": TREES + ["--features=flattened"],
-                            "invariant": TREES + ["--features=invariant"], "knobs": TREES + ["--features=knobs"],
-                            "TreeGRU": ["--strategy=treegru-rank"]}),
+    9: ("representations", {"relations": TREES, "flattened": TREES + ["--features=flattened"], "invariant": TREES + ["--features=invariant"],
+                            "knobs": TREES + ["--features=knobs"], "TreeGRU": GRU}),
 }
 
 
 # How soon `reach` gets to the best of many random trials.
-REACHING = {"trees, rank": TREES, "TreeGRU, rank": ["--strategy=treegru-rank"],
-            "trees, rank, from other layers": TREES + ["--transfer={others}"]}
+REACHING = {"trees, rank": TREES, "TreeGRU, rank": GRU, "trees, rank, from other layers": TREES + ["--transfer={others}"]}
 RANDOM_OF_REACH = 2000
 
 
@@ -103,8 +103,20 @@ def others_of(arguments, layer):
     return arguments.out / "random"
 
 
-def run_folder(arguments, figure, layer, variant, seed):
-    return arguments.out / figure / layer / variant.replace(" ", "-").replace(",", "") / f"seed{seed}"
+def run_variants(arguments, what, layer, variants, folder, words, name):
+    """The finished runs of each variant, by its name: layer by layer and seed by seed in folders named after their flags."""
+    runs = {variant: [] for variant in variants}
+    transfers = any("{others}" in flag for flags in variants.values() for flag in flags)
+    others = others_of(arguments, layer) if transfers else ""
+    for seed in range(1, arguments.seeds + 1):
+        for variant, flags in variants.items():
+            print(f"{what}, {layer}, {variant}, seed {seed}", file=sys.stderr)
+            slug = "-".join(flag.format(others=f"{arguments.random_trials}-random").strip("-").replace("=", "-") for flag in flags)
+            answer = tune_layer(arguments, folder / layer / slug / f"seed{seed}", layer, seed,
+                                [flag.format(others=others) for flag in flags] + ["--no-comparison", *words], name=name)
+            if answer is not None:
+                runs[variant].append(answer)
+    return runs
 
 
 def best_so_far(answer):
@@ -134,15 +146,7 @@ def search_figure(arguments, number):
     title, variants = FIGURES[number]
     rows, results = [], {}
     for layer in arguments.layers:
-        runs = {name: [] for name in variants}
-        others = others_of(arguments, layer) if number == 8 else ""
-        for seed in range(1, arguments.seeds + 1):
-            for name, words in variants.items():
-                words = [word.format(others=others) for word in words] + ["--no-comparison"]
-                print(f"figure {number}, {layer}, {name}, seed {seed}", file=sys.stderr)
-                answer = tune_layer(arguments, run_folder(arguments, f"figure{number}", layer, name, seed), layer, seed, words)
-                if answer is not None:
-                    runs[name].append(answer)
+        runs = run_variants(arguments, f"figure {number}", layer, variants, arguments.out / "runs", [], f"{arguments.trials}-trials")
         curves = {name: band([best_so_far(a) for a in answers], arguments.trials) for name, answers in runs.items()}
         best = max((curve[-1][1] for curve in curves.values() if curve), default=0)
         for name, curve in curves.items():
@@ -171,17 +175,9 @@ def reach_figure(arguments):
             rows.append(f"| {layer} | random | failed | | | |")
             continue
         goal = 1 / at_random["best_relative"]
-        runs = {name: [] for name in REACHING}
-        others = others_of(arguments, layer)
-        for seed in range(1, arguments.seeds + 1):
-            for name, words in REACHING.items():
-                words = [word.format(others=others) for word in words] + ["--no-comparison", f"--until={goal}"]
-                print(f"reach, {layer}, {name}, seed {seed}", file=sys.stderr)
-                # Another number of random trials is another goal.
-                answer = tune_layer(arguments, run_folder(arguments, "reach", layer, name, seed), layer, seed, words,
-                                    name=f"best-of-{arguments.random_trials}")
-                if answer is not None:
-                    runs[name].append(answer)
+        # Another number of random trials is another goal.
+        runs = run_variants(arguments, "reach", layer, REACHING, arguments.out / "reach", [f"--until={goal}"],
+                            f"best-of-{arguments.random_trials}")
         for name, answers in runs.items():
             if not answers:
                 rows.append(f"| {layer} | {name} | failed | | | |")

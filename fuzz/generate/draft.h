@@ -14,6 +14,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
@@ -39,6 +40,8 @@ struct Value {
   hlo::PrimitiveType type() const { return instruction->shape().element_type; }
 };
 
+// The magnitude of a value of which no bound is known.
+inline constexpr double kInfinite = std::numeric_limits<double>::infinity();
 // The largest bound that values of this type may have without being clamped: far from where they overflow.
 double MagnitudeLimit(hlo::PrimitiveType type);
 

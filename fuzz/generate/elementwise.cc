@@ -12,8 +12,6 @@ using hlo::PrimitiveType;
 using hlo::Shape;
 using enum hlo::Opcode;
 
-constexpr double kInfinite = HUGE_VAL;
-
 // Where an operand must lie for the operation not to amplify rounding errors.
 enum class Domain : uint8_t {
   kAll,

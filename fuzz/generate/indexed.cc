@@ -30,6 +30,24 @@ std::vector<Value> StartIndices(Draft& draft, int64_t rank) {
   return indices;
 }
 
+// Start indices of a gather or a scatter: data, or, as array libraries write windows, arithmetic on where they stand.
+Value ManyStartIndices(Draft& draft, const Shape& shape) {
+  if (shape.rank() == 0 || !draft.random.Chance(0.3)) return draft.ExactOfShape(shape);
+  static const std::vector<Opcode> kArithmetic = {kAdd, kSubtract, kMultiply, kDivide, kRemainder, kMinimum, kMaximum};
+  Value indices;
+  for (int64_t terms = draft.random.Between(1, 4); terms > 0; --terms) {
+    const bool iota = indices.instruction == nullptr || draft.random.Chance(0.5);
+    const int64_t along = draft.random.Between(0, shape.rank() - 1);
+    const Value term = iota ? draft.KeepShaped(kIota, shape, {}, hlo::IotaAttributes{along}, true,
+                                               static_cast<double>(shape.dimensions[along]))
+                            : draft.Splat(shape, static_cast<double>(draft.random.Between(1, 4)));
+    indices = indices.instruction == nullptr
+                  ? term
+                  : draft.Keep(draft.random.Pick(kArithmetic), {indices, term}, {}, true, kInfinite);
+  }
+  return indices;
+}
+
 // Sizes of a slice of the shape: whole dimensions and parts of others.
 std::vector<int64_t> PartSizes(Draft& draft, const Shape& shape) {
   std::vector<int64_t> sizes;
@@ -137,7 +155,7 @@ bool AddGather(Draft& draft, Opcode opcode) {
   if (elements > 4 * draft.palette.largest) return false;
   const int64_t window = x.shape().rank() - static_cast<int64_t>(numbers.collapsed.size() + numbers.batching.size());
   a.offset_dims = ChoosePositions(draft, window, window + static_cast<int64_t>(numbers.batch_sizes.size()));
-  draft.Keep(opcode, {x, draft.ExactOfShape(numbers.indices)}, a, x.exact, x.magnitude);
+  draft.Keep(opcode, {x, ManyStartIndices(draft, numbers.indices)}, a, x.exact, x.magnitude);
   return true;
 }
 
@@ -175,7 +193,7 @@ bool AddScatter(Draft& draft, Opcode opcode) {
   // Several updates may meet in one element, so that factors must not grow.
   const Value update = draft.Bounded(draft.OfShape(updates), combine == kMultiply ? 1 : 2);
   const bool exact = BitsElement(x.type()) || ((combine == kMaximum || combine == kMinimum) && x.exact && update.exact);
-  draft.Keep(opcode, {bounded, draft.ExactOfShape(numbers.indices), update}, a, exact,
+  draft.Keep(opcode, {bounded, ManyStartIndices(draft, numbers.indices), update}, a, exact,
              combine == kAdd ? 2.0 * static_cast<double>(updates.ElementCount() + 1) : 4,
              {ScalarOperation(draft, combine, x.type())});
   return true;

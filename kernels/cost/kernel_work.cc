@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "absl/container/flat_hash_map.h"
+#include "hlo/position.h"
 #include "hlo/running_window.h"
 #include "kernels/cost/contraction_shape.h"
 #include "kernels/cost/opcode_cost.h"
@@ -128,6 +129,7 @@ std::optional<KernelWork::Loop> LiesApart(const Instruction& instruction) {
       return keeps ? std::nullopt : std::optional(KernelWork::kStrided);
     }
     case Opcode::kGather: {
+      if (hlo::FollowsFromPosition(*instruction.operand(1))) return std::nullopt;
       const std::vector<int64_t>& slice = instruction.attributes<hlo::GatherAttributes>().slice_sizes;
       return !slice.empty() && slice.back() > 8 ? std::nullopt : std::optional(KernelWork::kSingles);
     }
@@ -302,6 +304,7 @@ class KernelWalk {
   void Ask(const Instruction& instruction, int64_t o, const Demand& demand) {
     const Opcode opcode = instruction.opcode();
     const Instruction* operand = instruction.operand(o);
+    if (opcode == Opcode::kGather && o == 1 && hlo::FollowsFromPosition(*operand)) return;  // nothing is computed
     Use& use = uses_[operand];
     const double whole = Elements(operand->shape());
     if (opcode == Opcode::kConcatenate || (opcode == Opcode::kGather && o == 1)) {

@@ -1,11 +1,62 @@
 #include <algorithm>
 
 #include "kernels/te/hlo/rules.h"
+#include "kernels/te/simplify/simplifier.h"
 
 namespace smelt::kernels::te {
 namespace {
 
 std::vector<Expr> Copy(Indices indices) { return std::vector<Expr>(indices.begin(), indices.end()); }
+
+// Reads of stages that are looked through for an index; programs write windows with ten.
+constexpr int kMostReads = 64;
+
+// `e` with what the stages compute in place of their reads; null where an input or a sum is read, or too many are.
+Expr WithoutReads(Expr e) {
+  int reads = 0;
+  for (bool again = true; again;) {
+    again = false;
+    bool unknown = false;
+    e = Rewrite(e, [&](const Expr& node) {
+      if (node->kind != ExprKind::kTensorRead || unknown) return Expr();
+      const Operation& stage = *node->tensor;
+      if (stage.kind != OperationKind::kCompute || stage.IsReduction() || ++reads > kMostReads) {
+        unknown = true;
+        return Expr();
+      }
+      again = true;
+      std::vector<std::pair<Expr, Expr>> positions;
+      for (size_t i = 0; i < stage.axes.size(); ++i) positions.emplace_back(stage.axes[i].var, node->operands[i]);
+      return Substitute(stage.bodies[node->int_value], positions);
+    });
+    if (unknown) return Expr();
+  }
+  return e;
+}
+
+bool IsIndexArithmetic(const Expr& e) {
+  constexpr BinaryOp kOperations[] = {BinaryOp::kAdd,      BinaryOp::kSub,      BinaryOp::kMul, BinaryOp::kMin,
+                                      BinaryOp::kFloorDiv, BinaryOp::kFloorMod, BinaryOp::kMax};
+  bool only = true;
+  Visit(e, [&](const Expr& node) {
+    const bool leaf = node->kind == ExprKind::kInt || node->kind == ExprKind::kVar;
+    const bool arithmetic = node->kind == ExprKind::kBinary && std::find(std::begin(kOperations), std::end(kOperations),
+                                                                         node->binary()) != std::end(kOperations);
+    only = only && node.type() == kIndex && (leaf || arithmetic);
+  });
+  return only;
+}
+
+// Where a slice begins that HLO clamps so, as index arithmetic over the position in the result, where it follows from
+// that alone: the windows of x[arange(n)[:, None] + arange(k)] are read like a convolution's, and no index is loaded.
+// Null where data says it.
+Expr StartFromPosition(const Expr& start, Simplifier& simplifier, int64_t size, int64_t slice_size) {
+  const Expr computed = WithoutReads(start);
+  if (!computed) return Expr();
+  const Expr position = simplifier.Simplify(Cast(kIndex, computed));
+  if (!IsIndexArithmetic(position) || !simplifier.Bounds(position).IsFinite()) return Expr();
+  return simplifier.Simplify(Max(Min(position, size - slice_size), 0));
+}
 
 // A start index as HLO clamps it: the slice lies within the operand whatever the data says.
 Expr ClampStart(const Expr& start, int64_t size, int64_t slice_size) {
@@ -77,10 +128,14 @@ absl::StatusOr<std::vector<Value>> GatherRule(const RuleInput& input) {
       }
       return input.operand(1).At(position);
     };
+    Simplifier simplifier;
+    for (size_t i = 0; i < indices.size(); ++i) simplifier.Bind(indices[i], {0, input.dimensions()[i] - 1});
     std::vector<Expr> position(operand.size(), Expr(0));
     for (size_t i = 0; i < gather.start_index_map.size(); ++i) {
       const int64_t d = gather.start_index_map[i];
-      position[d] = ClampStart(start_index(static_cast<int64_t>(i)), operand[d], gather.slice_sizes[d]);
+      const Expr start = start_index(static_cast<int64_t>(i));
+      position[d] = StartFromPosition(start, simplifier, operand[d], gather.slice_sizes[d]);
+      if (!position[d]) position[d] = ClampStart(start, operand[d], gather.slice_sizes[d]);
     }
     for (size_t i = 0; i < gather.operand_batching_dims.size(); ++i) {
       // The batch dimension of the result that the start indices' batching dimension became.

@@ -13,6 +13,9 @@ namespace {
 
 bool IsIndex(const Expr& e) { return e.type() == kIndex; }
 
+// Operations on narrower integers that PositionOf looks through: `(i + 3) * 2` has two.
+constexpr int kPositionDepth = 8;
+
 CompareOp Swapped(CompareOp op) {
   constexpr CompareOp kSwapped[] = {CompareOp::kEq, CompareOp::kNe, CompareOp::kGt,
                                     CompareOp::kGe, CompareOp::kLt, CompareOp::kLe};
@@ -123,6 +126,11 @@ Expr Simplifier::SimplifyNode(const Expr& e, std::vector<Expr> operands, Expr pr
       if (e->unary() == UnaryOp::kNegate && IsIndex(operands[0]))
         return SimplifyBinary(BinaryOp::kSub, Expr(0), operands[0]);
       break;
+    case ExprKind::kCast:
+      if (IsIndex(e)) {
+        if (Expr position = PositionOf(operands[0], kPositionDepth)) return position;
+      }
+      break;
     case ExprKind::kSelect:
     case ExprKind::kIf:
       if (IsIndex(operands[1])) {
@@ -133,6 +141,39 @@ Expr Simplifier::SimplifyNode(const Expr& e, std::vector<Expr> operands, Expr pr
       break;
   }
   return Remake(*e, std::move(operands), std::move(predicate), std::move(init));
+}
+
+bool Simplifier::Fits(const Expr& index, PrimitiveType type) {
+  const Interval range = Bounds(index), whole = RangeOfType(type);
+  return type != PrimitiveType::kU64 && range.lo >= whole.lo && range.hi <= whole.hi;
+}
+
+Expr Simplifier::PositionOf(const Expr& narrow, int depth) {
+  const PrimitiveType type = narrow.type().element;
+  if (const Expr low = LowBitsOf(narrow)) return hlo::IsInteger(type) && Fits(low, type) ? low : Expr();
+  if (narrow->kind != ExprKind::kBinary || !hlo::IsInteger(type) || depth == 0) return Expr();
+  const Expr a = PositionOf(narrow->operands[0], depth - 1);
+  const Expr b = a ? PositionOf(narrow->operands[1], depth - 1) : Expr();
+  if (!b) return Expr();
+  switch (narrow->binary()) {
+    case BinaryOp::kAdd:
+    case BinaryOp::kSub:
+    case BinaryOp::kMul: {
+      Expr result = SimplifyBinary(narrow->binary(), a, b);
+      return Fits(result, type) ? result : Expr();
+    }
+    case BinaryOp::kMin:
+    case BinaryOp::kMax:
+      return SimplifyMinMax(narrow->binary(), a, b);
+    case BinaryOp::kDiv:  // towards zero
+    case BinaryOp::kRem: {
+      int64_t divisor;
+      if (!IsConstInt(b, &divisor) || divisor <= 0 || Bounds(a).lo < 0) return Expr();
+      return narrow->binary() == BinaryOp::kDiv ? Divide(a, divisor) : Modulo(a, divisor);
+    }
+    default:
+      return Expr();
+  }
 }
 
 Expr Simplifier::SimplifyBinary(BinaryOp op, const Expr& a, const Expr& b) {
@@ -202,14 +243,8 @@ Expr Simplifier::SimplifyCompare(CompareOp op, const Expr& a, const Expr& b) {
   }
   if (!IsIndex(a)) {
     if (hlo::IsInteger(type.element) && type.element != PrimitiveType::kU64) {
-      const Expr low_a = LowBitsOf(a), low_b = LowBitsOf(b);
-      const Interval whole = RangeOfType(type.element);
-      const auto fits = [&](const Expr& e) {
-        const Interval range = Bounds(e);
-        return range.lo >= whole.lo && range.hi <= whole.hi;
-      };
-      if (low_a.get() != nullptr && low_b.get() != nullptr && fits(low_a) && fits(low_b))
-        return SimplifyCompare(op, low_a, low_b);
+      const Expr low_a = PositionOf(a, 0), low_b = PositionOf(b, 0);
+      if (low_a.get() != nullptr && low_b.get() != nullptr) return SimplifyCompare(op, low_a, low_b);
       const int decided = Decide(op, Bounds(a) - Bounds(b));
       if (decided != 0) return Bool(decided > 0);
     }

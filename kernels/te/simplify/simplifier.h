@@ -43,6 +43,11 @@ class Simplifier {
   Expr SimplifyCompare(CompareOp op, const Expr& a, const Expr& b);
   Expr SimplifyMinMax(BinaryOp op, const Expr& a, const Expr& b);
   Expr SimplifyAnd(const Expr& a, const Expr& b);
+  // All values of an index expression are values of the integer type (of 64 unsigned bits: not known).
+  bool Fits(const Expr& index, PrimitiveType type);
+  // The index arithmetic whose value a narrower integer is, where it is computed from positions alone and nothing
+  // wraps; null otherwise. So a gather whose indices are sums of iotas reads where it would without them.
+  Expr PositionOf(const Expr& narrow, int depth);
   Expr SimplifyMixed(BinaryOp op, const Expr& a, const Expr& b);  // vectors
   // simplify/division.cc
   Expr Divide(const Expr& x, int64_t divisor);

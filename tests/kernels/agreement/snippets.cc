@@ -187,6 +187,29 @@ std::vector<Snippet> OtherSnippets() {
         ROOT r = f32[3,4,2] gather(t, i), offset_dims={0,2}, collapsed_slice_dims={}, start_index_map={1,0}, index_vector_dim=1, slice_sizes={3,2})"},
       {"GatherBatched", R"(t = f32[3,9] parameter(0)  i = s32[3,4,1] parameter(1)
         ROOT r = f32[3,4] gather(t, i), offset_dims={}, collapsed_slice_dims={1}, start_index_map={1}, index_vector_dim=2, slice_sizes={1,1}, operand_batching_dims={0}, start_indices_batching_dims={0})"},
+      {"WindowsByPosition", R"(x = f32[2,50] parameter(0)  w = f32[7] parameter(1)
+        i = s32[44] iota(), iota_dimension=0  j = s32[7] iota(), iota_dimension=0
+        ib = s32[44,7] broadcast(i), dimensions={0}  jb = s32[44,7] broadcast(j), dimensions={1}  p = s32[44,7] add(ib, jb)
+        g = f32[2,44,7] gather(x, p), offset_dims={0}, collapsed_slice_dims={1}, start_index_map={1}, index_vector_dim=2, slice_sizes={2,1}
+        ROOT r = f32[2,44] dot(g, w), lhs_contracting_dims={2}, rhs_contracting_dims={0})"},
+      {"FramesBeyondBothEnds", R"(x = f32[40] parameter(0)
+        i = s32[9,8] iota(), iota_dimension=0  j = s32[9,8] iota(), iota_dimension=1
+        five = s32[] constant(5)  f = s32[9,8] broadcast(five), dimensions={}  h = s32[9,8] multiply(i, f)
+        s = s32[9,8] subtract(h, f)  p = s32[9,8] add(s, j)
+        ROOT r = f32[9,8] gather(x, p), offset_dims={}, collapsed_slice_dims={0}, start_index_map={0}, index_vector_dim=2, slice_sizes={1})"},
+      {"RowsRepeatedThenClipped", R"(x = f32[6,20] parameter(0)  i = s32[16] iota(), iota_dimension=0
+        three = s32[] constant(3)  t = s32[16] broadcast(three), dimensions={}  d = s32[16] divide(i, t)
+        four = s32[] constant(4)  f = s32[16] broadcast(four), dimensions={}  p = s32[16] minimum(d, f)
+        ROOT r = f32[16,20] gather(x, p), offset_dims={1}, collapsed_slice_dims={0}, start_index_map={0}, index_vector_dim=1, slice_sizes={1,20})"},
+      {"RowsInTurnsBackwards", R"(x = f32[6,20] parameter(0)  i = s32[16] iota(), iota_dimension=0
+        four = s32[] constant(4)  f = s32[16] broadcast(four), dimensions={}  m = s32[16] remainder(i, f)  p = s32[16] subtract(f, m)
+        ROOT r = f32[16,20] gather(x, p), offset_dims={1}, collapsed_slice_dims={0}, start_index_map={0}, index_vector_dim=1, slice_sizes={1,20})"},
+      {"PositionsThatWrap", R"(x = f32[60] parameter(0)  i = s8[100] iota(), iota_dimension=0
+        three = s8[] constant(3)  t = s8[100] broadcast(three), dimensions={}  p = s8[100] multiply(i, t)
+        ROOT r = f32[100] gather(x, p), offset_dims={}, collapsed_slice_dims={0}, start_index_map={0}, index_vector_dim=1, slice_sizes={1})"},
+      {"UnsignedPositionsBelowZero", R"(x = f32[30] parameter(0)  i = u32[30] iota(), iota_dimension=0
+        three = u32[] constant(3)  t = u32[30] broadcast(three), dimensions={}  p = u32[30] subtract(i, t)
+        ROOT r = f32[30] gather(x, p), offset_dims={}, collapsed_slice_dims={0}, start_index_map={0}, index_vector_dim=1, slice_sizes={1})"},
       {"Map",
        "x = f32[4,9] parameter(0)  y = f32[4,9] parameter(1)  ROOT r = f32[4,9] map(x, y), dimensions={0,1}, "
        "to_apply=square_plus"},

@@ -64,6 +64,16 @@ TEST(KernelWork, WhereASliceStartsIsComputedOnceForAllOfIt) {
   EXPECT_EQ(work.operations[KernelWork::kSingles], 0);
 }
 
+// Windows of a signal: no index is computed, and elements lie beside each other.
+TEST(KernelWork, APlaceThatNoDataSaysCostsNothing) {
+  const KernelWork work =
+      Of("ENTRY e { x = f32[1000] parameter(0)  i = s32[960,40] iota(), iota_dimension=0  "
+         "j = s32[960,40] iota(), iota_dimension=1  s = s32[960,40] add(i, j)  ROOT y = f32[960,40] gather(x, s), "
+         "offset_dims={}, collapsed_slice_dims={0}, start_index_map={0}, index_vector_dim=2, slice_sizes={1} }");
+  EXPECT_EQ(work.operations[KernelWork::kSingles], 0);
+  EXPECT_LE(work.operations[KernelWork::kElementwise], 960 * 40);
+}
+
 // Places in a picture: the gather reads y and x, not an element of their stack.
 TEST(KernelWork, StartsOfAGatherAreReadAsParts) {
   const auto singles = [](const std::string& root) {

@@ -40,7 +40,8 @@ TEST_F(SimplifyTest, DigitsOfAFusedLoopJoinAgain) {
   EXPECT_EQ(S(f_ - FloorDiv(f_, 16) * 16), "(f % 16)");
   // What the remainder has lost of x by multiples of the divisor is the quotient's.
   EXPECT_EQ(S(FloorDiv(f_ * 16 + k_, 3) * 3 + FloorMod(f_ * 16 + k_, 3)), "(k + (f*16))");
-  EXPECT_EQ(S(i_ + FloorDiv(f_ * 16 + k_ + 5, 3) * 6 + FloorMod(f_ * 16 + k_ + 5, 3) * 2), "(((i + (k*2)) + (f*32)) + 10)");
+  EXPECT_EQ(S(i_ + FloorDiv(f_ * 16 + k_ + 5, 3) * 6 + FloorMod(f_ * 16 + k_ + 5, 3) * 2),
+            "(((i + (k*2)) + (f*32)) + 10)");
 }
 
 TEST_F(SimplifyTest, QuotientsIgnoreDigitsBelow) {
@@ -67,6 +68,22 @@ TEST_F(SimplifyTest, NarrowIotaComparisonsBecomeIndexComparisons) {
   Expr a = Binary(BinaryOp::kAdd, Cast(s32, i_), IntConst(s32, 1));
   EXPECT_EQ(S(Compare(CompareOp::kLt, a, Cast(s32, i_))), "false");
   EXPECT_EQ(S(Compare(CompareOp::kGe, Cast(s32, i_), IntConst(s32, 4))), "(i >= 4)");
+}
+
+TEST_F(SimplifyTest, IndicesOfPositionsAreReadThroughNarrowIntegers) {
+  const DataType s32{PrimitiveType::kS32, 1}, s8{PrimitiveType::kS8, 1}, u8{PrimitiveType::kU8, 1};
+  const auto of = [](BinaryOp op, DataType type, const Expr& a, const Expr& b) {
+    return Binary(op, Cast(type, a), Cast(type, b));
+  };
+  const auto index = [](const Expr& e) { return Cast(kIndex, e); };
+  EXPECT_EQ(S(index(of(BinaryOp::kAdd, s32, i_ * 4, j_))), "(j + (i*4))");
+  EXPECT_EQ(S(index(of(BinaryOp::kMin, s32, i_, Expr(30)))), "i");
+  EXPECT_EQ(S(index(of(BinaryOp::kDiv, s32, i_ * 12 + j_, Expr(12)))), "i");
+  EXPECT_EQ(S(index(of(BinaryOp::kRem, s32, i_ * 12 + j_, Expr(12)))), "j");
+  // What may have wrapped, or rounds towards zero from below, stays in its type.
+  EXPECT_NE(S(index(of(BinaryOp::kAdd, s8, i_ * 12, j_ * 2))).find("s8("), std::string::npos);
+  EXPECT_NE(S(index(of(BinaryOp::kSub, u8, i_, j_))).find("u8("), std::string::npos);
+  EXPECT_NE(S(index(of(BinaryOp::kDiv, s32, i_ - 5, Expr(3)))).find("s32("), std::string::npos);
 }
 
 TEST_F(SimplifyTest, VectorsStayRampsThroughDivision) {
