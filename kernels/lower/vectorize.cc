@@ -98,7 +98,7 @@ class Widener {
           continue;
         }
         // Where the whole is linear in the lane, so is the vector: quotients need not be looked into.
-        if (e.type() == te::kIndex && e->kind == ExprKind::kBinary) {
+        if (e.type() == te::kIndex && e->kind == ExprKind::kBinary && !ReadsExpanded(e)) {
           Expr base;
           int64_t stride;
           if (simplifier_.SplitLinear(e, var_, &base, &stride)) {
@@ -115,6 +115,13 @@ class Widener {
       done_.emplace(e.get(), std::pair(e, Rebuild(e)));
     }
     return done_.at(root.get()).second;
+  }
+
+  bool ReadsExpanded(const Expr& root) const {
+    if (expanded_.empty()) return false;
+    bool reads = false;
+    te::Visit(root, [&](const Expr& e) { reads |= e->kind == ExprKind::kLoad && expanded_.contains(e->buffer.get()); });
+    return reads;
   }
 
   Expr Rebuild(const Expr& e) {

@@ -111,21 +111,25 @@ absl::Status SumLanes(Schedule& schedule, const std::string& stage, int64_t widt
   return schedule.Unroll(stage, ReduceName(0));
 }
 
-absl::Status VectorizeReduction(Schedule& schedule, const te::Operation& operation, const std::vector<Access>& accesses,
-                                const machine::Machine& target) {
-  constexpr int64_t kLeast = 4, kLeastOfJumps = 16, kFewSteps = 4;
-  const std::string& stage = operation.name;
-  if (operation.bodies[0]->combiner->identity.empty()) return absl::OkStatus();
-  // The innermost reduce axis along which something is contiguous, or else jumps a little.
-  int axis = -1;
-  for (int64_t jump = 1; jump <= kShortJump && axis < 0; ++jump) {
-    for (size_t r = operation.reduce_axes.size(); r-- > 0 && axis < 0;) {
+int ReduceAxisForVectors(const te::Operation& operation, const std::vector<Access>& accesses) {
+  constexpr int64_t kLeast = 4, kLeastOfJumps = 16;
+  for (int64_t jump = 1; jump <= kShortJump; ++jump) {
+    for (size_t r = operation.reduce_axes.size(); r-- > 0;) {
       if (operation.reduce_axes[r].extent < (jump == 1 ? kLeast : kLeastOfJumps)) continue;
       for (const Access& access : accesses) {
-        if (Stride(access, operation.reduce_axes[r].var) == jump) axis = static_cast<int>(r);
+        if (Stride(access, operation.reduce_axes[r].var) == jump) return static_cast<int>(r);
       }
     }
   }
+  return -1;
+}
+
+absl::Status VectorizeReduction(Schedule& schedule, const te::Operation& operation, const std::vector<Access>& accesses,
+                                const machine::Machine& target) {
+  constexpr int64_t kFewSteps = 4;
+  const std::string& stage = operation.name;
+  if (operation.bodies[0]->combiner->identity.empty()) return absl::OkStatus();
+  const int axis = ReduceAxisForVectors(operation, accesses);
   if (axis < 0) return absl::OkStatus();
   const int64_t extent = operation.reduce_axes[axis].extent;
   int64_t lanes = LanesOf(operation, target);

@@ -54,7 +54,15 @@ absl::Status ScheduleRows(schedule::Schedule& schedule, const NestInput& input) 
     SMELT_RETURN_IF_ERROR(ScheduleSmallStage(schedule, attached, AccessesOf(nest, *attached.operation), input.target,
                                              stage, outer[attached.depth - 1]));
   }
-  if (root.IsReduction()) {
+  if (root.IsReduction() && depth < rank && ReduceAxisForVectors(root, AccessesOf(nest, root)) < 0) {
+    // Nothing lies beside each other along the sum, as in a window: vectors go over the results of a row.
+    SMELT_ASSIGN_OR_RETURN(auto split, VectorizeLoop(schedule, stage, inner.back(), root.shape.back(), lanes));
+    order.pop_back();
+    if (!split.first.empty()) order.push_back(split.first);
+    for (size_t r = 0; r < root.reduce_axes.size(); ++r) order.push_back(ReduceName(static_cast<int>(r)));
+    order.push_back(split.second);
+    SMELT_RETURN_IF_ERROR(ReorderLoops(schedule, stage, order));
+  } else if (root.IsReduction()) {
     SMELT_RETURN_IF_ERROR(VectorizeReduction(schedule, root, AccessesOf(nest, root), input.target));
   }
   return ParallelizeOutermost(schedule, stage, outer, nest.Work());

@@ -70,6 +70,9 @@ absl::StatusOr<std::pair<std::string, std::string>> VectorizeLoop(
 // Sums the stage over `width` lanes, which are what is left of its sum in `r0`, of vectors of `lanes`: vectors to one,
 // that to a half of it, and so on; each computed at the stage's innermost loop over results.
 absl::Status SumLanes(schedule::Schedule& schedule, const std::string& stage, int64_t width, int64_t lanes);
+// The innermost reduce axis along which something is contiguous, or else jumps a little, and that is long enough for
+// vectors; -1: there is none.
+int ReduceAxisForVectors(const te::Operation& operation, const std::vector<Access>& accesses);
 // Reduces with vectors over contiguous memory: partial sums in several vectors, then a tree over lanes. The stage must
 // be untouched. Leaves it alone when its combiner has no identity or its contiguous axis is short.
 absl::Status VectorizeReduction(schedule::Schedule& schedule, const te::Operation& operation,

@@ -331,6 +331,34 @@ Instruction* ReverseOfBroadcast(Instruction& x, GraphBuilder&) {
   return x.operand(0);
 }
 
+// gather(transpose(y)) -> gather(y), where a slice has whole lines of y and its dimensions keep their order.
+Instruction* GatherOfTranspose(Instruction& x, GraphBuilder& build) {
+  Instruction& transpose = *x.operand(0);
+  if (transpose.opcode() != Opcode::kTranspose) return nullptr;
+  const Dimensions& from = DimensionsOf(transpose);
+  const Shape& y = transpose.operand(0)->shape();
+  GatherAttributes gather = x.attributes<GatherAttributes>();
+  Dimensions window, sizes(from.size());
+  for (size_t d = 0; d < from.size(); ++d) {
+    sizes[from[d]] = gather.slice_sizes[d];
+    const bool is_dropped =
+        absl::c_linear_search(gather.collapsed_slice_dims, d) || absl::c_linear_search(gather.operand_batching_dims, d);
+    if (!is_dropped) window.push_back(from[d]);
+  }
+  const int64_t last = y.rank() - 1;
+  const bool has_lines =
+      !window.empty() && window.back() == last && sizes[last] == y.dimensions[last] && sizes[last] > 1;
+  if (!has_lines || !absl::c_is_sorted(window)) return nullptr;
+  gather.slice_sizes = sizes;
+  for (Dimensions* list : {&gather.collapsed_slice_dims, &gather.start_index_map, &gather.operand_batching_dims}) {
+    for (int64_t& d : *list) d = from[d];
+  }
+  absl::c_sort(gather.collapsed_slice_dims);
+  if (!absl::c_is_sorted(gather.operand_batching_dims)) return nullptr;
+  return build.Add(Opcode::kGather, Shape::Array(x.shape().element_type, x.shape().dimensions),
+                   {transpose.operand(0), x.operand(1)}, std::move(gather));
+}
+
 constexpr Rule kRules[] = {
     {"slice-everything", Opcode::kSlice, SliceOfEverything},
     {"slice-slice", Opcode::kSlice, SliceOfSlice},
@@ -353,6 +381,7 @@ constexpr Rule kRules[] = {
     {"concatenate-concatenate", Opcode::kConcatenate, ConcatenateOfConcatenate},
     {"concatenate-slices", Opcode::kConcatenate, ConcatenateOfAdjacentSlices},
     {"concatenate-scalar", Opcode::kConcatenate, ConcatenateOfOneScalar},
+    {"gather-transpose", Opcode::kGather, GatherOfTranspose},
     {"reverse-ones", Opcode::kReverse, ReverseOfOnes},
     {"reverse-reverse", Opcode::kReverse, ReverseOfReverse},
     {"reverse-broadcast", Opcode::kReverse, ReverseOfBroadcast},

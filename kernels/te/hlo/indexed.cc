@@ -8,6 +8,14 @@ namespace {
 
 std::vector<Expr> Copy(Indices indices) { return std::vector<Expr>(indices.begin(), indices.end()); }
 
+// What a stage computes where it is read.
+Expr BodyOf(const ExprNode& read) {
+  const Operation& stage = *read.tensor;
+  std::vector<std::pair<Expr, Expr>> positions;
+  for (size_t i = 0; i < stage.axes.size(); ++i) positions.emplace_back(stage.axes[i].var, read.operands[i]);
+  return Substitute(stage.bodies[read.int_value], positions);
+}
+
 // Reads of stages that are looked through for an index; programs write windows with ten.
 constexpr int kMostReads = 64;
 
@@ -25,9 +33,7 @@ Expr WithoutReads(Expr e) {
         return Expr();
       }
       again = true;
-      std::vector<std::pair<Expr, Expr>> positions;
-      for (size_t i = 0; i < stage.axes.size(); ++i) positions.emplace_back(stage.axes[i].var, node->operands[i]);
-      return Substitute(stage.bodies[node->int_value], positions);
+      return BodyOf(*node);
     });
     if (unknown) return Expr();
   }
@@ -133,7 +139,10 @@ absl::StatusOr<std::vector<Value>> GatherRule(const RuleInput& input) {
     std::vector<Expr> position(operand.size(), Expr(0));
     for (size_t i = 0; i < gather.start_index_map.size(); ++i) {
       const int64_t d = gather.start_index_map[i];
-      const Expr start = start_index(static_cast<int64_t>(i));
+      Expr start = start_index(static_cast<int64_t>(i));
+      // The parts of an index are often put together, as x[rows, columns] has it, only to be read one by one.
+      if (start->kind == ExprKind::kTensorRead && start->tensor->tag == "concatenate")
+        start = simplifier.Simplify(BodyOf(*start));
       position[d] = StartFromPosition(start, simplifier, operand[d], gather.slice_sizes[d]);
       if (!position[d]) position[d] = ClampStart(start, operand[d], gather.slice_sizes[d]);
     }

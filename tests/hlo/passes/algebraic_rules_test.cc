@@ -166,6 +166,8 @@ constexpr Case kCases[] = {
     {"concatenate-slices", "x = f32[8] parameter(0) a = f32[3] slice(x), slice={[1:4]} b = f32[4] slice(x), slice={[4:8]} ROOT r = f32[7] concatenate(a, b), dimensions={0}", "slice"},
     {"concatenate-slices", "x = f32[8] parameter(0) y = f32[2] parameter(1) a = f32[3] slice(x), slice={[1:4]} b = f32[4] slice(x), slice={[4:8]} ROOT r = f32[9] concatenate(y, a, b), dimensions={0}", "slice concatenate"},
     {"concatenate-scalar", "x = f32[] parameter(0) a = f32[3] broadcast(x), dimensions={} b = f32[4] broadcast(x), dimensions={} ROOT r = f32[7] concatenate(a, b), dimensions={0}", "broadcast"},
+    {"gather-transpose", "x = f32[5,6,3] parameter(0) i = s32[4,2] parameter(1) t = f32[3,5,6] transpose(x), dimensions={2,0,1} ROOT r = f32[3,4] gather(t, i), offset_dims={0}, collapsed_slice_dims={1,2}, start_index_map={2,1}, index_vector_dim=1, slice_sizes={3,1,1}", "gather"},
+    {"gather-transpose", "x = f32[2,5,6,3] parameter(0) i = s32[4,2,1] parameter(1) t = f32[6,5,2,3] transpose(x), dimensions={2,1,0,3} ROOT r = f32[4,2,5,3] gather(t, i), offset_dims={2,3}, collapsed_slice_dims={0}, start_index_map={0}, operand_batching_dims={2}, start_indices_batching_dims={1}, index_vector_dim=2, slice_sizes={1,5,1,3}", "gather"},
     {"reverse-ones", "x = f32[1,4] parameter(0) ROOT r = f32[1,4] reverse(x), dimensions={0,1}", "reverse"},
     {"reverse-ones", "x = f32[1,4] parameter(0) ROOT r = f32[1,4] reverse(x), dimensions={0}", ""},
     {"reverse-reverse", "x = f32[3,4] parameter(0) a = f32[3,4] reverse(x), dimensions={0,1} ROOT r = f32[3,4] reverse(a), dimensions={1}", "reverse"},
@@ -231,6 +233,13 @@ constexpr std::string_view kKept[] = {
     "direction=LT",
     "x = f32[4] parameter(0) y = f32[4] parameter(1) c = f32[8] concatenate(x, y), dimensions={0} ROOT r = f32[2] "
     "slice(c), slice={[3:5]}",
+    // Rows of a transposed table would be read across its lines; a slice's dimensions would change places.
+    "x = f32[3,9] parameter(0) i = s32[4,1] parameter(1) t = f32[9,3] transpose(x), dimensions={1,0} ROOT r = f32[4,3] "
+    "gather(t, i), offset_dims={1}, collapsed_slice_dims={0}, start_index_map={0}, index_vector_dim=1, "
+    "slice_sizes={1,3}",
+    "x = f32[2,5,3] parameter(0) i = s32[4,1] parameter(1) t = f32[3,5,2] transpose(x), dimensions={2,1,0} ROOT r = "
+    "f32[4,3,2] gather(t, i), offset_dims={1,2}, collapsed_slice_dims={1}, start_index_map={1}, index_vector_dim=1, "
+    "slice_sizes={3,1,2}",
     "x = f32[4,1] parameter(0) z = f32[] constant(1) ROOT r = f32[4] reduce(x, z), dimensions={1}, to_apply=add_f",
     "x = f32[4,6] parameter(0) a = f32[8,3] reshape(x) z = f32[] constant(0) ROOT r = f32[8] reduce(a, z), "
     "dimensions={1}, to_apply=add_f",

@@ -210,6 +210,11 @@ std::vector<Snippet> OtherSnippets() {
       {"UnsignedPositionsBelowZero", R"(x = f32[30] parameter(0)  i = u32[30] iota(), iota_dimension=0
         three = u32[] constant(3)  t = u32[30] broadcast(three), dimensions={}  p = u32[30] subtract(i, t)
         ROOT r = f32[30] gather(x, p), offset_dims={}, collapsed_slice_dims={0}, start_index_map={0}, index_vector_dim=1, slice_sizes={1})"},
+      {"PooledAfterSampling", R"(x = f32[12,12,20] parameter(0)  y = s32[3,6,4] parameter(1)  w = f32[3,6,4] parameter(2)
+        a = s32[3,6,4,1] reshape(y)  n = s32[3,6,4] negate(y)  b = s32[3,6,4,1] reshape(n)  i = s32[3,6,4,2] concatenate(a, b), dimensions={3}
+        g = f32[3,6,4,20] gather(x, i), offset_dims={3}, collapsed_slice_dims={0,1}, start_index_map={0,1}, index_vector_dim=3, slice_sizes={1,1,20}
+        e = f32[3,6,4] exponential(w)  v = f32[3,6,4,20] broadcast(e), dimensions={0,1,2}  m = f32[3,6,4,20] multiply(g, v)  z = f32[] constant(-inf)
+        ROOT r = f32[3,3,2,20] reduce-window(m, z), window={size=1x2x2x1 stride=1x2x2x1}, to_apply=max)"},
       {"Map",
        "x = f32[4,9] parameter(0)  y = f32[4,9] parameter(1)  ROOT r = f32[4,9] map(x, y), dimensions={0,1}, "
        "to_apply=square_plus"},

@@ -42,6 +42,20 @@ TEST(Stages, SoftmaxRowsInsideOneParallelLoop) {
   }
 }
 
+// The lanes' copies of what is computed inside lie side by side, and indices read them there.
+TEST(Stages, AnIndexComputedInsideOfAVectorLoop) {
+  Tensor a = Placeholder("a", {15, 9}, PrimitiveType::kF32), p = Placeholder("p", {2}, PrimitiveType::kS32);
+  Tensor at = Compute("at", {2}, [&](Indices i) { return p(i[0]); });
+  const auto start = [&](int64_t part, int64_t most) {
+    return te::Max(te::Min(te::Cast(te::kIndex, at(Expr(part))), most), 0);
+  };
+  Tensor b = Compute("b", {4, 2}, [&](Indices) { return a(start(0, 14), start(1, 8)); });
+  Schedule s(MakeGraph({a, p}, {b}));
+  ASSERT_TRUE(s.ComputeAt("at", "b", "i1").ok());
+  ASSERT_TRUE(s.Vectorize("b", "i0").ok());
+  EXPECT_LOWERS_RIGHT(s);
+}
+
 TEST(Stages, InlinedChainsAndDiamondsStaySmall) {
   Tensor a = Placeholder("a", {40}, PrimitiveType::kF32);
   std::vector<Tensor> chain{a};

@@ -76,7 +76,7 @@ TEST_F(SimplifyTest, IndicesOfPositionsAreReadThroughNarrowIntegers) {
     return Binary(op, Cast(type, a), Cast(type, b));
   };
   const auto index = [](const Expr& e) { return Cast(kIndex, e); };
-  EXPECT_EQ(S(index(of(BinaryOp::kAdd, s32, i_ * 4, j_))), "(j + (i*4))");
+  EXPECT_EQ(S(index(of(BinaryOp::kAdd, s32, i_ * 4, j_))), "((i*4) + j)");
   EXPECT_EQ(S(index(of(BinaryOp::kMin, s32, i_, Expr(30)))), "i");
   EXPECT_EQ(S(index(of(BinaryOp::kDiv, s32, i_ * 12 + j_, Expr(12)))), "i");
   EXPECT_EQ(S(index(of(BinaryOp::kRem, s32, i_ * 12 + j_, Expr(12)))), "j");
