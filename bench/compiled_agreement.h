@@ -94,7 +94,7 @@ inline std::string CompiledDifference(const kernels::schedule::Schedule& s, cons
     got.emplace_back((*want)[o].shape());
     std::memcpy(got.back().raw(), buffers[inputs.size() + o], got.back().byte_size());
   }
-  const std::string difference = FirstDifference(*want, got, tolerance);
+  const std::string difference = FirstDifference(*want, got, inputs, tolerance);
   if (difference.empty()) return "";
   return absl::StrCat(difference, "\n", s.ToString(), "\n", kernels::ir::ToString(function));
 }

@@ -4,6 +4,7 @@
 //   const std::string difference = smelt::bench::Difference(s, smelt::bench::RandomInputs(graph));    // empty: none
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <random>
@@ -29,18 +30,26 @@ inline hlo::Literal RandomLiteral(hlo::PrimitiveType type, const std::vector<int
   return literal;
 }
 
-// Empty, or the first element that differs by more than `tolerance` of the largest result.
+inline double LargestFinite(const hlo::Literal& literal) {
+  double largest = 0;
+  for (int64_t i = 0; i < literal.element_count(); ++i) {
+    const double x = std::fabs(literal.GetDouble(i));
+    if (std::isfinite(x)) largest = std::max(largest, x);
+  }
+  return largest;
+}
+
+// Empty, or the first element that differs by more than `tolerance` of the largest result. Results whose terms cancel
+// may be rounding errors only: the square of `tolerance`, of the largest input, is allowed, too.
 inline std::string FirstDifference(const std::vector<hlo::Literal>& want, const std::vector<hlo::Literal>& got,
-                                   double tolerance) {
+                                   const std::vector<hlo::Literal>& inputs, double tolerance) {
+  double largest_input = 0;
+  for (const hlo::Literal& input : inputs) largest_input = std::max(largest_input, LargestFinite(input));
   for (size_t o = 0; o < want.size(); ++o) {
-    double largest = 0;
-    for (int64_t i = 0; tolerance > 0 && i < want[o].element_count(); ++i) {
-      const double x = std::fabs(want[o].GetDouble(i));
-      if (std::isfinite(x)) largest = std::max(largest, x);
-    }
+    const double allowed = tolerance * std::max(LargestFinite(want[o]), tolerance * largest_input);
     for (int64_t i = 0; i < want[o].element_count(); ++i) {
       const double x = want[o].GetDouble(i), y = got[o].GetDouble(i);
-      if (x == y || (std::isnan(x) && std::isnan(y)) || std::fabs(x - y) <= tolerance * largest) continue;
+      if (x == y || (std::isnan(x) && std::isnan(y)) || std::fabs(x - y) <= allowed) continue;
       return absl::StrCat("output ", o, " element ", i, ": want ", x, ", got ", y);
     }
   }
@@ -77,7 +86,7 @@ inline std::string Difference(const kernels::schedule::Schedule& schedule, std::
             kernels::ir::Interpret(*function, arguments, {.reverse_parallel = reverse, .store_limit = most_stores});
         !status.ok())
       return absl::IsResourceExhausted(status) ? kTooMuch : with_program(status.ToString());
-    if (const std::string difference = FirstDifference(*want, got, tolerance); !difference.empty())
+    if (const std::string difference = FirstDifference(*want, got, inputs, tolerance); !difference.empty())
       return with_program(difference);
   }
   // Every schedule round-trips through its printed trace.
