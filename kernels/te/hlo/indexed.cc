@@ -57,6 +57,7 @@ bool IsIndexArithmetic(const Expr& e) {
 // that alone: the windows of x[arange(n)[:, None] + arange(k)] are read like a convolution's, and no index is loaded.
 // Null where data says it.
 Expr StartFromPosition(const Expr& start, Simplifier& simplifier, int64_t size, int64_t slice_size) {
+  if (start.type().element == PrimitiveType::kU64) return Expr();  // ClampStart compares them unsigned
   const Expr computed = WithoutReads(start);
   if (!computed) return Expr();
   const Expr position = simplifier.Simplify(Cast(kIndex, computed));

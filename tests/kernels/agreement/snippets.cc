@@ -210,6 +210,9 @@ std::vector<Snippet> OtherSnippets() {
       {"UnsignedPositionsBelowZero", R"(x = f32[30] parameter(0)  i = u32[30] iota(), iota_dimension=0
         three = u32[] constant(3)  t = u32[30] broadcast(three), dimensions={}  p = u32[30] subtract(i, t)
         ROOT r = f32[30] gather(x, p), offset_dims={}, collapsed_slice_dims={0}, start_index_map={0}, index_vector_dim=1, slice_sizes={1})"},
+      {"LargestUnsignedPosition", R"(x = f32[30] parameter(0)  o = u64[] constant(1)  b = u64[4] broadcast(o), dimensions={}
+        t = u64[] constant(3)  c = u64[4] broadcast(t), dimensions={}  p = u64[4] subtract(b, c)
+        ROOT r = f32[4] gather(x, p), offset_dims={}, collapsed_slice_dims={0}, start_index_map={0}, index_vector_dim=1, slice_sizes={1})"},
       {"PooledAfterSampling", R"(x = f32[12,12,20] parameter(0)  y = s32[3,6,4] parameter(1)  w = f32[3,6,4] parameter(2)
         a = s32[3,6,4,1] reshape(y)  n = s32[3,6,4] negate(y)  b = s32[3,6,4,1] reshape(n)  i = s32[3,6,4,2] concatenate(a, b), dimensions={3}
         g = f32[3,6,4,20] gather(x, i), offset_dims={3}, collapsed_slice_dims={0,1}, start_index_map={0,1}, index_vector_dim=3, slice_sizes={1,1,20}
