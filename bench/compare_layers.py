@@ -207,7 +207,7 @@ def main():
     rows = measure(arguments)
     summary = print_table(arguments, rows, peak)
     if arguments.json:
-        arguments.json.write_text(json.dumps({"cpu": cpu_name(), "threads": arguments.threads, "type": arguments.type, "rounds": arguments.rounds, "peak": peak,
+        arguments.json.write_text(json.dumps({"cpu": cpu_name(), "threads": arguments.threads, "type": arguments.type, "isa": arguments.isa, "rounds": arguments.rounds, "peak": peak,
                                               "summary": summary, "rows": rows}, indent=1) + "\n")
     return 1 if any("error" in row for row in rows) else 0
 
