@@ -20,7 +20,7 @@ reach   trials until the best of many random ones is found       --strategy, --t
 What transfers are random trials of every layer of --layers but the one that is searched, --random-trials of each; `reach` takes the best of its
 layer's for the goal, by default of 2,000.
 
-Every run has a folder of its own below --out, with its records, and a finished one is not run again: the same command goes on, and
+Every run has a folder of its own below --out, named after its target, batch and flags, with its records, and a finished one is not run again: the same command goes on, and
 figures that have a variant in common share its runs. Runs of one layer take turns, seed by seed, so that what disturbs the machine disturbs all
 variants. Writes figureN.json, figureN.md and for 4 to 9 one SVG a layer:
 the best of the first n trials as a multiple of the default's speed (each trial is timed in turn with the default), its mean over the seeds and
@@ -28,20 +28,23 @@ the range of them. Quiet the machine first.
 """
 import argparse
 import json
+import math
 import os
 import pathlib
 import platform
+import statistics
 import subprocess
 import sys
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
-from layers import NAMES, module_of  # noqa: E402
+from layers import CONVOLUTIONS, DEPTHWISE, NAMES, PRODUCTS, module_of  # noqa: E402
 from line_plot import line_plot  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
 QUICK = "C3,C6,M512"
+GROUPS = {"convolutions": CONVOLUTIONS, "depthwise": DEPTHWISE, "products": PRODUCTS}
 
 # What `smelt tune --kernel` takes by default goes unsaid, so that the figures share these runs.
 TREES = ["--strategy=gbt-rank"]
@@ -91,7 +94,7 @@ def tune_layer(arguments, folder, layer, seed, words, trials=None, name="result"
 
 def random_trials(arguments, layer):
     """Random trials of a layer, in the one folder that all layers' lie in: what others transfer from."""
-    return tune_layer(arguments, arguments.out / "random", layer, 1000, ["--strategy=random", "--no-comparison"], arguments.random_trials,
+    return tune_layer(arguments, arguments.runs / "random", layer, 1000, ["--strategy=random", "--no-comparison"], arguments.random_trials,
                       f"{layer}-{arguments.random_trials}")
 
 
@@ -100,7 +103,7 @@ def others_of(arguments, layer):
     for other in arguments.layers:
         if other != layer:
             random_trials(arguments, other)
-    return arguments.out / "random"
+    return arguments.runs / "random"
 
 
 def run_variants(arguments, what, layer, variants, folder, words, name):
@@ -146,7 +149,7 @@ def search_figure(arguments, number):
     title, variants = FIGURES[number]
     rows, results = [], {}
     for layer in arguments.layers:
-        runs = run_variants(arguments, f"figure {number}", layer, variants, arguments.out / "runs", [], f"{arguments.trials}-trials")
+        runs = run_variants(arguments, f"figure {number}", layer, variants, arguments.runs / "runs", [], f"{arguments.trials}-trials")
         curves = {name: band([best_so_far(a) for a in answers], arguments.trials) for name, answers in runs.items()}
         best = max((curve[-1][1] for curve in curves.values() if curve), default=0)
         for name, curve in curves.items():
@@ -176,7 +179,7 @@ def reach_figure(arguments):
             continue
         goal = 1 / at_random["best_relative"]
         # Another number of random trials is another goal.
-        runs = run_variants(arguments, "reach", layer, REACHING, arguments.out / "reach", [f"--until={goal}"],
+        runs = run_variants(arguments, "reach", layer, REACHING, arguments.runs / "reach", [f"--until={goal}"],
                             f"best-of-{arguments.random_trials}")
         for name, answers in runs.items():
             if not answers:
@@ -194,13 +197,37 @@ def reach_figure(arguments):
     return "trials to the best of random ones", results, table
 
 
+def answer_of(run):
+    """The speed that a user gets, as a multiple of the default's: 1 where the default stays."""
+    return run["speedup"] if run["improved"] else 1.0
+
+
+def operator_summary(results):
+    """Means of the answers by kind of layer, and how far seeds end from each other."""
+    lines = []
+    for kind, names in GROUPS.items():
+        answers = [answer_of(run) for layer, runs in results.items() if layer in names for run in runs]
+        if answers:
+            lines.append(f"{kind}: geometric mean of the answers {math.exp(statistics.fmean(map(math.log, answers))):.3f}, least {min(answers):.3f}")
+    apart = {layer: max(map(answer_of, runs)) / min(map(answer_of, runs)) - 1 for layer, runs in results.items() if len(runs) > 1}
+    if apart:
+        near = sum(value <= 0.03 for value in apart.values())
+        worst = max(apart, key=apart.get)
+        lines.append(f"answers of different seeds within 3 % of each other: {near} of {len(apart)} layers; farthest {worst}, {100 * apart[worst]:.1f} %")
+    runs = [run for of_layer in results.values() for run in of_layer if run["measured"]]
+    if runs:
+        lines.append(f"choosing takes {1e3 * sum(run['model_seconds'] for run in runs) / sum(run['measured'] for run in runs):.1f} ms a trial, "
+                     f"building, running and comparing {1e3 * sum(run['hardware_seconds'] for run in runs) / sum(run['measured'] for run in runs):.0f}")
+    return lines
+
+
 def operator_figure(arguments):
     results, rows = {}, []
     for layer in arguments.layers:
         answers = []
         for seed in range(1, arguments.seeds + 1):
             print(f"figure 10, {layer}, seed {seed}", file=sys.stderr)
-            answer = tune_layer(arguments, arguments.out / "figure10" / layer / f"seed{seed}", layer, seed, TREES)
+            answer = tune_layer(arguments, arguments.runs / "figure10" / layer / f"seed{seed}", layer, seed, TREES, name=f"{arguments.trials}-trials")
             if answer is not None:
                 answers.append(answer)
         results[layer] = [{k: v for k, v in a.items() if k != "trials"} for a in answers]
@@ -208,9 +235,9 @@ def operator_figure(arguments):
             low, high = a["interval"] or (0, 0)
             verdict = "tuned" if a["improved"] else "default"
             rows.append(f"| {layer} | {a['default_us']:.1f} | {a['best_us']:.1f} | {a['speedup'] or 0:.3f} | {low:.3f} to {high:.3f} | "
-                        f"{verdict} | {'yes' if a['verified'] else 'no'} | {a['failed']} |")
-    table = ["| layer | default, us | best, us | speed | interval | answer | equal to the evaluator | failed trials |",
-             "|---|---|---|---|---|---|---|---|", *rows]
+                        f"{verdict} | {a['search_seconds']:.0f} | {'yes' if a['verified'] else 'no'} | {a['failed']} |")
+    table = ["| layer | default, us | best, us | speed | interval | answer | seconds of search | equal to the evaluator | failed trials |",
+             "|---|---|---|---|---|---|---|---|---|", *rows, "", *(f"- {line}" for line in operator_summary(results))]
     return "single operators", results, table
 
 
@@ -222,7 +249,7 @@ def program_figure(arguments):
         for variant, words in (("with schedules", []), ("without", ["--no-schedules"])):
             for seed in range(1, arguments.seeds + 1):
                 print(f"figure 11, {name}, {variant}, seed {seed}", file=sys.stderr)
-                folder = arguments.out / "figure11" / name / variant.replace(" ", "-") / f"seed{seed}"
+                folder = arguments.runs / "figure11" / name / variant.replace(" ", "-") / f"seed{seed}"
                 a = tune(arguments, folder, [module, f"--budget={arguments.budget}", f"--seed={seed}", *words])
                 if a is None:
                     continue
@@ -262,7 +289,9 @@ def main():
             parser.error(f"there is no layer {layer}: {', '.join(NAMES)}")
     if not pathlib.Path(arguments.smelt).exists():
         parser.error(f"there is no {arguments.smelt}; build it, or name it with --smelt")
-    arguments.out.mkdir(parents=True, exist_ok=True)
+    # Runs for another target, or in other batches, are other runs.
+    arguments.runs = arguments.out / f"{arguments.target.replace(':', '-').replace('=', '-').replace(',', '-')}-batches-of-{arguments.batch}"
+    arguments.runs.mkdir(parents=True, exist_ok=True)
     if not arguments.random_trials:
         arguments.random_trials = RANDOM_OF_REACH if "reach" in arguments.figures else arguments.trials
     others = {"10": operator_figure, "11": program_figure, "reach": reach_figure}
