@@ -9,7 +9,7 @@ Interval RangeOfType(PrimitiveType type) {
   const int bits = hlo::BitWidth(type);
   if (hlo::IsSigned(type))
     return bits >= 64 ? Interval{} : Interval{-(int64_t{1} << (bits - 1)), (int64_t{1} << (bits - 1)) - 1};
-  if (hlo::IsUnsigned(type)) return bits >= 64 ? Interval{} : Interval{0, (int64_t{1} << bits) - 1};
+  if (hlo::IsUnsigned(type)) return {0, bits >= 64 ? Interval::kPositiveInfinity : (int64_t{1} << bits) - 1};
   return {};
 }
 
@@ -62,13 +62,17 @@ Interval Simplifier::BoundsOfNode(const Expr& e) {
   };
   switch (e->kind) {
     case ExprKind::kInt:
-      return Interval::Point(e->int_value);
+      return Unwrapped(Interval::Point(e->int_value), type);
     case ExprKind::kVar: {
       auto it = ranges_.find(e.get());
       return it == ranges_.end() ? type : it->second;
     }
-    case ExprKind::kCast:
-      return IsInteger(e->operands[0]) && e.type().element != PrimitiveType::kPred ? Unwrapped(of(0), type) : type;
+    case ExprKind::kCast: {
+      if (!IsInteger(e->operands[0]) || e.type().element == PrimitiveType::kPred) return type;
+      // From 2^63 on u64 becomes negative.
+      const bool unbounded = of(0).hi == Interval::kPositiveInfinity;
+      return unbounded && e->operands[0].type().element == PrimitiveType::kU64 ? type : Unwrapped(of(0), type);
+    }
     case ExprKind::kSelect:
     case ExprKind::kIf:
       return Union(of(1), of(2));

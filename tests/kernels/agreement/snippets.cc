@@ -581,6 +581,9 @@ std::vector<Snippet> OtherSnippets() {
         ROOT r = f32[41] reduce-window(x, z), window={size=3 pad=1_1 lhs_dilate=2}, to_apply=add)"},
       {"WindowLargestMagnitudeFromHalf", R"(x = f32[21] parameter(0)  z = f32[] constant(-0.5)
         ROOT r = f32[23] reduce-window(x, z), window={size=3 pad=2_2}, to_apply=square_plus)"},
+      {"UpdateAtUnsignedOfNegative", R"(x = f32[9,3] parameter(0)  u = f32[1,3] parameter(1)  i = s8[] parameter(2)
+        m = s8[] constant(-100)  n = s8[] minimum(i, m)  p = u64[] convert(n)  z = u64[] constant(0)
+        ROOT r = f32[9,3] dynamic-update-slice(x, u, p, z))"},
       {"UnsignedStarts", R"(x = f32[9,7] parameter(0)  i = u64[5] parameter(1)  n = u64[5] not(i)
         ROOT r = f32[5,7] gather(x, n), offset_dims={1}, collapsed_slice_dims={0}, start_index_map={0}, index_vector_dim=1, slice_sizes={1,7})"},
       {"DotDot", R"(a = f32[9,20] parameter(0)  b = f32[20,33] parameter(1)  c = f32[33,18] parameter(2)

@@ -105,7 +105,7 @@ class Generator {
     const auto sub = [&] { return Index(vars, depth - 1); };
     static constexpr int64_t kDivisors[] = {1, 2, 3, 4, 5, 6, 8, 12, 16, 24, 48, 64};
     const Expr divisor(kDivisors[Int(0, 11)]);
-    switch (Int(0, 11)) {
+    switch (Int(0, 12)) {
       case 0:
       case 1:
         return sub() + sub();
@@ -124,9 +124,20 @@ class Generator {
         return Min(sub(), sub());
       case 10:
         return Max(sub(), sub());
+      case 11:
+        return InAnotherType(sub());
       default:
         return Select(Condition(vars, depth - 1), sub(), sub());
     }
+  }
+
+  // Arithmetic as programs do it on indices of other types, where values may wrap.
+  Expr InAnotherType(const Expr& index) {
+    constexpr PrimitiveType kTypes[] = {PrimitiveType::kU64, PrimitiveType::kS32, PrimitiveType::kU32,
+                                        PrimitiveType::kS8,  PrimitiveType::kU8,  PrimitiveType::kS4};
+    constexpr BinaryOp kOps[] = {BinaryOp::kMin, BinaryOp::kMax, BinaryOp::kAdd, BinaryOp::kSub, BinaryOp::kMul};
+    const DataType type{kTypes[Int(0, 5)]};
+    return Cast(kIndex, Binary(kOps[Int(0, 4)], Cast(type, index), IntConst(type, Int(0, 7))));
   }
 
   Expr Condition(const std::vector<Expr>& vars, int depth) {
