@@ -5,6 +5,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "base/check.h"
+#include "kernels/nests/body_cost.h"
 #include "kernels/te/hlo/from_hlo.h"
 #include "kernels/te/hlo/pairs.h"
 #include "kernels/te/hlo/position.h"
@@ -18,7 +19,6 @@ using te::Expr;
 using te::ExprKind;
 using te::Operation;
 using te::OperationRef;
-using te::UnaryOp;
 
 // More places than this where an operation would be computed anew, and it is kept whatever it costs: expressions grow.
 constexpr size_t kContextLimit = 24;
@@ -33,42 +33,6 @@ constexpr double kPickedPasses = 32;
 constexpr double kPickedPassesApart = 8;
 // Scratch of one iteration that is still near.
 constexpr double kNearElements = 32 * 1024;
-
-double UnaryCost(UnaryOp op) {
-  switch (op) {
-    case UnaryOp::kNegate:
-    case UnaryOp::kAbs:
-    case UnaryOp::kNot:
-    case UnaryOp::kFloor:
-    case UnaryOp::kCeil:
-    case UnaryOp::kRoundEven:
-    case UnaryOp::kIsFinite:
-      return 2;
-    case UnaryOp::kSign:
-    case UnaryOp::kRoundAfz:
-    case UnaryOp::kPopcount:
-    case UnaryOp::kClz:
-      return 6;
-    case UnaryOp::kSqrt:
-    case UnaryOp::kExp:
-      return 28;
-    default:
-      return 45;
-  }
-}
-
-double BinaryCost(BinaryOp op, bool is_float) {
-  switch (op) {
-    case BinaryOp::kDiv:
-    case BinaryOp::kRem:
-      return is_float ? 20 : 60;
-    case BinaryOp::kPower:
-    case BinaryOp::kAtan2:
-      return 90;
-    default:
-      return 2;
-  }
-}
 
 int PositionOf(const Operation& operation, const Expr& e) {
   for (size_t i = 0; i < operation.axes.size(); ++i) {
@@ -124,6 +88,26 @@ bool IsDepthwiseWindow(const OperationRef& operation) {
   const std::vector<Access> reads = DirectReads(operation);
   return std::all_of(reads.begin(), reads.end(), [&](const Access& read) {
     return Stride(read, operation->axes.back().var) == std::optional<int64_t>(1);
+  });
+}
+
+// Arrays beside each other, places at which they are read, and elements of a row of what reads them, for which loops
+// are cut into few pieces, most of them the steady one.
+constexpr size_t kMostParts = 3, kMostPlaces = 9;
+constexpr int64_t kLongRow = 64;
+
+// Whether loops that go through what reads it are cut where its parts begin (lower/partition.h), so that to choose
+// among them costs nothing: a border, or a few arrays beside each other, as an array that is rolled is.
+bool IsChosenByLoops(const Operation& operation, const std::vector<Access>& contexts) {
+  const bool beside = operation.tag == "concatenate" && operation.Inputs().size() <= kMostParts;
+  if (!(beside || IsBorder(operation)) || contexts.size() > kMostPlaces) return false;
+  return std::all_of(contexts.begin(), contexts.end(), [](const Access& context) {
+    const Operation& reader = *context.reader;
+    if (reader.IsReduction() || reader.axes.empty() || reader.axes.back().extent < kLongRow) return false;
+    return std::all_of(reader.axes.begin(), reader.axes.end(), [&](const te::IterVar& axis) {
+      return std::all_of(context.indices.begin(), context.indices.end(),
+                         [&](const Expr& index) { return Coefficient(index, axis.var).has_value(); });
+    });
   });
 }
 
@@ -329,9 +313,10 @@ class Analysis {
     if (own == 0 && operation.tag != te::kReadAgain)
       return IsWorthPicking(operation, contexts) || LaysChannelsOut(operation, contexts);
     // Partition takes the border out of the steady part of its loops.
-    if (IsBorder(operation) && own == chain_cost_[&operation] &&
-        std::all_of(contexts.begin(), contexts.end(), [](const Access& c) { return IsDepthwiseWindow(c.reader); })) {
-      return false;
+    if (own == chain_cost_[&operation]) {
+      const auto in_window = [](const Access& context) { return IsDepthwiseWindow(context.reader); };
+      if (IsBorder(operation) && std::all_of(contexts.begin(), contexts.end(), in_window)) return false;
+      if (IsChosenByLoops(operation, contexts)) return false;
     }
     const double elements = Elements(operation);
     double evaluations = 0, stacked = 0;
@@ -549,6 +534,7 @@ class Analysis {
   }
 
   void Finish() {
+    for (const OperationRef& operation : structure_.inlined) inlined_.insert(operation.get());
     std::reverse(structure_.nests.begin(), structure_.nests.end());
     double most = -1;
     for (size_t i = 0; i < structure_.nests.size(); ++i) {
@@ -568,6 +554,7 @@ class Analysis {
           }
         }
       }
+      nest.inlined_cost = InlinedCost(*nest.main);
       if (nest.Work() > most) {
         most = nest.Work();
         structure_.main = i;
@@ -575,8 +562,25 @@ class Analysis {
     }
   }
 
+  // BodyCost of the operations that are computed where `reader` reads them, each counted once.
+  double InlinedCost(const Operation& reader) const {
+    double cost = 0;
+    absl::flat_hash_set<const Operation*> seen;
+    std::vector<const Operation*> open = {&reader};
+    while (!open.empty()) {
+      const Operation& operation = *open.back();
+      open.pop_back();
+      for (const OperationRef& input : operation.Inputs()) {
+        if (!inlined_.contains(input.get()) || !seen.insert(input.get()).second) continue;
+        cost += BodyCost(*input);
+        open.push_back(input.get());
+      }
+    }
+    return cost;
+  }
+
   Structure structure_;
-  absl::flat_hash_set<const Operation*> outputs_, picks_;
+  absl::flat_hash_set<const Operation*> outputs_, picks_, inlined_;
   absl::flat_hash_map<const Operation*, double> chain_cost_;
   absl::flat_hash_map<const Operation*, std::vector<Access>> pending_;
   absl::flat_hash_map<const Operation*, Place> places_;
@@ -598,34 +602,6 @@ bool StacksShortRows(const te::Operation& operation) {
 bool IsContraction(const Operation& operation) {
   return operation.IsReduction() && (operation.tag == "dot" || operation.tag == "convolution" ||
                                      operation.tag == te::kWinogradProduct || operation.tag == te::kPairsTag);
-}
-
-double BodyCost(const Operation& operation) {
-  double cost = 0;
-  for (const Expr& body : operation.bodies) {
-    te::Visit(body, [&](const Expr& e) {
-      // Indices are s64; the rare s64 values are charged as if they were.
-      if (e->type.element == hlo::PrimitiveType::kS64 || e->type.element == hlo::PrimitiveType::kPred) return;
-      switch (e->kind) {
-        case ExprKind::kUnary:
-          cost += UnaryCost(e->unary());
-          break;
-        case ExprKind::kBinary:
-          cost += BinaryCost(e->binary(), hlo::IsFloat(e->type.element));
-          break;
-        case ExprKind::kSelect:
-        case ExprKind::kCast:
-          cost += 2;
-          break;
-        case ExprKind::kIf:
-          cost += 6;
-          break;
-        default:
-          break;
-      }
-    });
-  }
-  return cost;
 }
 
 namespace {

@@ -43,6 +43,7 @@ struct Nest {
   // What the root and the attached operations read once the rest is inlined, each distinct read once.
   std::vector<Access> accesses;
   std::optional<WinogradStages> winograd;
+  double inlined_cost = 0;  // BodyCost of what one step of `main` computes in place
 
   double Work() const;  // steps of its operations, contractions counted as what they are
 };
@@ -79,9 +80,5 @@ bool IsContraction(const te::Operation& operation);
 // there is none, one along which they jump a little, as over the channels of a group or the coordinates of a point,
 // unless the sum itself runs along memory. -1 when there is neither.
 int VectorAxis(const te::Operation& reduction, const std::vector<Access>& accesses);
-// Roughly how many slots of a vector unit one element of the operation's own bodies takes, times two. The scale is this
-// folder's own, and its thresholds (what is kept, what runs on several threads) are set on it; seconds are the business
-// of cost/, whose table goes by opcode and type.
-double BodyCost(const te::Operation& operation);
 
 }  // namespace smelt::kernels::nests

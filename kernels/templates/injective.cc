@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "base/status_macros.h"
+#include "kernels/nests/body_cost.h"
 #include "kernels/te/hlo/position.h"
 #include "kernels/templates/templates.h"
 

@@ -50,6 +50,9 @@ constexpr int64_t kWidth = 16;
 // Steps of a sum that are unrolled whole, and multiply-adds of a register tile in them.
 constexpr int64_t kUnrolledTaps = 32;
 constexpr double kUnrolledProducts = 1024;
+// Instructions of all of them where operands are computed in place: with a cast, a scale and a threshold, four a
+// product.
+constexpr double kUnrolledInstructions = 4 * kUnrolledProducts;
 // Taps of a depthwise window that leave registers no room for those of two vectors of channels.
 constexpr int64_t kManyTaps = 16;
 // Rows of a register tile beside that many: where they stay in registers, and where each is read anew for all rows.
@@ -540,7 +543,8 @@ bool UnrollsAll(const Nest& nest, const RegisterTile& registers) {
   const double taps = Steps(main) / Elements(main);
   const auto at_once = static_cast<double>(registers.planes * registers.rows * registers.vectors);
   const int64_t most = IsChannelWindow(nest) ? kUnborderedTaps : kUnrolledTaps;
-  return taps <= static_cast<double>(most) && taps * at_once <= kUnrolledProducts;
+  const double products = taps * at_once, instructions = products * (1 + nest.inlined_cost / 2);
+  return taps <= static_cast<double>(most) && products <= kUnrolledProducts && instructions <= kUnrolledInstructions;
 }
 
 int64_t MostUnrolled(const Nest& nest) { return IsChannelWindow(nest) ? 16 : 4; }

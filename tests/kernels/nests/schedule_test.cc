@@ -82,6 +82,12 @@ TEST(Structure, ExpensiveOperandOfABroadcastIsComputedOnce) {
   EXPECT_EQ(StructureOf("BroadcastBias").nests.size(), 1);
 }
 
+TEST(Structure, ARolledArrayIsReadWhereItLies) {
+  const Structure structure = StructureOf("StencilOfARolledArray");
+  ASSERT_EQ(structure.nests.size(), 1);
+  EXPECT_TRUE(structure.nests[0].attached.empty());
+}
+
 TEST(Structure, PaddedInputOfAConvolutionIsAStageOfItsOwn) {
   EXPECT_EQ(StructureOf("Convolution").nests.size(), 2);
   EXPECT_EQ(StructureOf("Convolution1x1").nests.size(), 1);
@@ -312,6 +318,16 @@ TEST(RegisterTile, TakesASecondAxisOfRowsWhereOneLeavesRegistersEmpty) {
   const RegisterTile tile = ChooseRegisterTile(nest, nest.main->shape, machine::Machine());
   EXPECT_GE(tile.plane_axis, 0);
   EXPECT_EQ(tile.rows * tile.planes * tile.vectors, 9);
+}
+
+TEST(RegisterTile, AFewTermsOfWhatIsCostlyAreALoop) {
+  const auto unrolls = [](const std::string& name) {
+    const Structure structure = StructureOf(name);
+    const Nest& nest = structure.main_nest();
+    return UnrollsAll(nest, ChooseRegisterTile(nest, nest.main->shape, machine::Machine()));
+  };
+  EXPECT_FALSE(unrolls("DotOfSines"));
+  EXPECT_TRUE(unrolls("DotTransposedLeft"));
 }
 
 TEST(RegisterTile, AMatrixAcrossTheVectorsIsPackedForTwoPassesOverTheRows) {
