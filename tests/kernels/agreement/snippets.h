@@ -16,7 +16,8 @@ struct Snippet {
 };
 
 const std::vector<Snippet>& Snippets();
-// Those of them that are convolutions; convolution_snippets.cc.
+// Those of them that are matrix products, product_snippets.cc, and convolutions, convolution_snippets.cc.
+std::vector<Snippet> ProductSnippets();
 std::vector<Snippet> ConvolutionSnippets();
 
 // The snippet with the reducers that it may name: add, mul, max, min, or, argmax, ... by element type.
