@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Speed of Smelt beside XLA:CPU on the same programs, machine and core: the table of bench/README.md.
+"""Speed of Smelt beside XLA:CPU on the same programs, machine and cores: the table of bench/README.md.
 
-  bench/compare_xla.py [MODULE.hlo...] [--rounds=5] [--fusion=priority] [--json=FILE]
+  bench/compare_xla.py [MODULE.hlo...] [--threads=1] [--rounds=5] [--fusion=priority] [--json=FILE]
 
-Without modules: the example programs of models/. Every round runs `smelt bench MODULE --threads=1 --json` and XLA in its two settings
-(with and without rewriting contractions into library calls), one after the other on one core, so that a slow minute of the machine
-slows all of them. A figure is the median over the rounds of a round's median; XLA's is the better setting's. `speed` is XLA's time
-divided by Smelt's: above 1 Smelt is faster.
+Without modules: the example programs of models/. Every round runs `smelt bench MODULE --json` and XLA in its two settings
+(with and without rewriting contractions into library calls), one after the other on as many cores as threads, so that a slow minute of
+the machine slows all of them. A figure is the median over the rounds of a round's median; XLA's is the better setting's. `speed` is
+XLA's time divided by Smelt's: above 1 Smelt is faster. `evaluator` is the share of Smelt's time in operations that no kernel computes.
 
 Needs a built smelt and jaxlib (`scripts/setup.sh --jax`). Exit status: 0; 1 if a program failed; 2 for wrong use or no jaxlib.
 """
@@ -37,12 +37,19 @@ def read_arguments():
     parser.add_argument("--fusion", help="fusion of smelt: priority, none, a .fusion.json file, ... (default: smelt's)")
     parser.add_argument("--smelt", type=pathlib.Path, default=ROOT / "build/release/smelt")
     parser.add_argument("--python", type=pathlib.Path, default=ROOT / ".venv/bin/python", help="an interpreter that has jaxlib")
-    parser.add_argument("--cpu", type=int, help="the core to run on (default: the last allowed one)")
+    parser.add_argument("--threads", type=int, default=1, help="of both, each on a core of its own (default 1)")
+    parser.add_argument("--cpu", type=int, help="the core to run on, with one thread (default: the last allowed ones)")
     parser.add_argument("--timeout", type=float, default=600, help="seconds for one run of smelt bench (default 600)")
     parser.add_argument("--json", type=pathlib.Path, help="write all figures there")
     arguments = parser.parse_args()
     if arguments.rounds < 1:
         parser.error("--rounds: at least 1")
+    allowed = sorted(os.sched_getaffinity(0))
+    if not 1 <= arguments.threads <= len(allowed):
+        parser.error(f"--threads: 1 to {len(allowed)}, the cores that are allowed")
+    if arguments.cpu is not None and (arguments.threads > 1 or arguments.cpu not in allowed):
+        parser.error(f"--cpu: one of {', '.join(map(str, allowed))}, and only with one thread")
+    arguments.cores = set(allowed[-arguments.threads:]) if arguments.cpu is None else {arguments.cpu}
     for module in arguments.modules:
         if not module.is_file():
             parser.error(f"no module at {module}")
@@ -62,20 +69,21 @@ def golden_of(module):
     return golden if golden.exists() else None
 
 
-def on_core(cpu):
-    """How to start a process that sees one core, so that no thread pool of it is larger."""
-    environment = dict(os.environ, OMP_NUM_THREADS="1", NPROC="1")
-    return {"env": environment, "preexec_fn": lambda: os.sched_setaffinity(0, {cpu})}
+def on(cores):
+    """How to start a process that sees these cores alone, so that no thread pool of it is larger."""
+    environment = dict(os.environ, OMP_NUM_THREADS=str(len(cores)), NPROC=str(len(cores)))
+    return {"env": environment, "preexec_fn": lambda: os.sched_setaffinity(0, cores)}
 
 
 class Xla:
     """XLA with one module, compiled and waiting in a process of its own."""
 
-    def __init__(self, module, setting, arguments, cpu):
+    def __init__(self, module, setting, arguments):
         command = [arguments.python, ROOT / "bench/xla_time.py", module, *XLA_SETTINGS[setting]]
         if golden_of(module):
             command.append(f"--golden={golden_of(module)}")
-        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **on_core(cpu))
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                        **on(arguments.cores))
         ready = self.reply()
         self.jaxlib, self.compile_s = ready["jaxlib"], ready["compile_s"]
         self.rounds = []
@@ -97,12 +105,13 @@ class Xla:
         self.process.wait()
 
 
-def smelt_round(module, arguments, cpu):
-    command = [arguments.smelt, "bench", module, "--threads=1", "--json"]
+def smelt_round(module, arguments):
+    command = [arguments.smelt, "bench", module, f"--threads={arguments.threads}", "--json"]
     if arguments.fusion:
         command.append(f"--fusion={arguments.fusion}")
     try:
-        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=arguments.timeout, **on_core(cpu))
+        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=arguments.timeout,
+                              **on(arguments.cores))
     except subprocess.TimeoutExpired:
         raise Failed(f"smelt: no answer in {arguments.timeout:g} s")
     if done.returncode != 0:
@@ -111,21 +120,21 @@ def smelt_round(module, arguments, cpu):
     return json.loads(done.stdout)
 
 
-def kernel_count(report):
-    kernels = report["kernels"]
-    return len(kernels) if isinstance(kernels, list) else int(kernels)
+def evaluator_share(report):
+    whole = sum(kernel["us_per_run"] for kernel in report["kernels"])
+    return sum(kernel["us_per_run"] for kernel in report["kernels"] if kernel["opaque"]) / whole if whole else 0.0
 
 
-def compare(module, arguments, cpu):
+def compare(module, arguments):
     """One row of the table. Whatever was started is ended, also when something fails."""
     started = []
     try:
         for setting in XLA_SETTINGS:
-            started.append(Xla(module, setting, arguments, cpu))
+            started.append(Xla(module, setting, arguments))
         reports = []
         for number in range(arguments.rounds):
             print(f"{module.stem}: round {number + 1} of {arguments.rounds}", file=sys.stderr)
-            reports.append(smelt_round(module, arguments, cpu))
+            reports.append(smelt_round(module, arguments))
             for xla in started:
                 xla.measure(arguments.seconds)
     finally:
@@ -135,7 +144,8 @@ def compare(module, arguments, cpu):
     xla_ms = {setting: statistics.median(xla.rounds) for setting, xla in zip(XLA_SETTINGS, started)}
     best = min(xla_ms, key=xla_ms.get)
     return {"program": module.stem, "smelt_ms": smelt_ms, "xla_ms": xla_ms[best], "xla_setting": best, "speed": xla_ms[best] / smelt_ms,
-            "kernels": kernel_count(reports[0]), "smelt_compile_s": max(report["compile_s"] for report in reports),
+            "kernels": len(reports[0]["kernels"]), "evaluator": max(map(evaluator_share, reports)),
+            "smelt_compile_s": max(report["compile_s"] for report in reports),
             "xla_compile_s": dict(zip(XLA_SETTINGS, (xla.compile_s for xla in started)))[best], "jaxlib": started[0].jaxlib,
             "smelt_rounds_ms": [report["median_ms"] for report in reports],
             "xla_rounds_ms": {setting: xla.rounds for setting, xla in zip(XLA_SETTINGS, started)}}
@@ -147,7 +157,8 @@ def cpu_name():
 
 
 def print_table(rows, summary):
-    print(f"{summary['cpu']}, one core, load {summary['load_before']:.2f} before and {summary['load_after']:.2f} after, "
+    cores = "one core" if summary["threads"] == 1 else f"{summary['threads']} cores"
+    print(f"{summary['cpu']}, {cores}, load {summary['load_before']:.2f} before and {summary['load_after']:.2f} after, "
           f"{summary['rounds']} rounds, jaxlib {summary['jaxlib']}, fusion {summary['fusion']}")
     print(f"{'program':<32}{'smelt ms':>10}{'xla ms':>10}{'speed':>8}{'kernels':>9}{'smelt compile s':>17}{'xla compile s':>15}  xla setting")
     for row in rows:
@@ -158,24 +169,24 @@ def print_table(rows, summary):
                   f"{row['smelt_compile_s']:>17.2f}{row['xla_compile_s']:>15.2f}  {row['xla_setting']}")
     if summary["geometric_mean"] is not None:
         met = "met" if summary["bars_met"] else "not met"
+        print(f"at most {100 * max(row['evaluator'] for row in rows if 'evaluator' in row):.1f} % of a program's time in the evaluator")
         print(f"geometric mean {summary['geometric_mean']:.2f}, least {summary['least']:.2f} of XLA's speed "
               f"(bars {MEAN_BAR} and {LEAST_BAR}: {met})")
 
 
 def main():
     arguments = read_arguments()
-    cpu = arguments.cpu if arguments.cpu is not None else max(os.sched_getaffinity(0))
     modules = arguments.modules or sorted((ROOT / "models").glob("*.hlo"))
     load_before, rows = os.getloadavg()[0], []
     for module in modules:
         try:
-            rows.append(compare(module, arguments, cpu))
+            rows.append(compare(module, arguments))
         except Failed as failure:
             rows.append({"program": module.stem, "error": str(failure)})
     speeds = [row["speed"] for row in rows if "speed" in row]
     failed = len(rows) - len(speeds)
     mean = math.exp(statistics.fmean(map(math.log, speeds))) if speeds else None
-    summary = {"cpu": cpu_name(), "date": time.strftime("%Y-%m-%d"), "load_before": load_before, "load_after": os.getloadavg()[0],
+    summary = {"cpu": cpu_name(), "threads": arguments.threads, "date": time.strftime("%Y-%m-%d"), "load_before": load_before, "load_after": os.getloadavg()[0],
                "rounds": arguments.rounds, "fusion": arguments.fusion or "default",
                "jaxlib": next((row["jaxlib"] for row in rows if "jaxlib" in row), "unknown"), "geometric_mean": mean,
                "least": min(speeds, default=None), "failed": failed,
