@@ -8,7 +8,7 @@ Without modules: the example programs of models/. Every round runs `smelt bench 
 the machine slows all of them. A figure is the median over the rounds of a round's median; XLA's is the better setting's. `speed` is
 XLA's time divided by Smelt's: above 1 Smelt is faster. `evaluator` is the share of Smelt's time in operations that no kernel computes.
 
-Needs a built smelt and jaxlib (`scripts/setup.sh --jax`). Exit status: 0; 1 if a program failed; 2 for wrong use or no jaxlib.
+Ended by ^C it prints what it has. Needs a built smelt and jaxlib (`scripts/setup.sh --jax`). Exit status: 0; 1 if a program failed; 2 for wrong use or no jaxlib.
 """
 import argparse
 import json
@@ -183,6 +183,9 @@ def main():
             rows.append(compare(module, arguments))
         except Failed as failure:
             rows.append({"program": module.stem, "error": str(failure)})
+        except KeyboardInterrupt:
+            print(f"interrupted: {len(rows)} of {len(modules)} programs", file=sys.stderr)
+            break
     speeds = [row["speed"] for row in rows if "speed" in row]
     failed = len(rows) - len(speeds)
     mean = math.exp(statistics.fmean(map(math.log, speeds))) if speeds else None
