@@ -4,7 +4,7 @@
   bench/speed_tables.py FILE.json... [--write=docs/speed.md]
 
 Files of layers are columns, ordered by type, ISA and threads; files of networks are columns ordered by threads; a file of programs is a table of its
-own. Prints Markdown; with --write each table takes the place of the one in the page whose header begins with the same two cells, and each line of
+own. Prints Markdown; with --write each table takes the place of the first in the page whose header begins with the same cell and has a `speed`, and each line of
 means that of the line that begins with the same words. Whatever else the page says stays as it is.
 
 Exit status: 0; 2 for wrong use, or a table or line that the page has no place for, and then the page stays as it was.
