@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 """Speed of single layers beside oneDNN and BLAS libraries: convolutions C1 to C12, depthwise D1 to D9, matrix products.
 
-  bench/compare_layers.py [NAME...] --python=VENV/bin/python [--peers=FOLDER] [--threads=1] [--rounds=5] [--isa=avx2] [--type=s8] [--json=FILE]
+  bench/compare_layers.py [NAME...] --python=VENV/bin/python [--peers=FOLDER] [--threads=1] [--rounds=5] [--isa=avx2] [--type=s8] [--direct] [--json=FILE]
 
 FOLDER has the scripts that time the peers (layers.py, setup.sh; by default ../shared/peers) and VENV is what its setup.sh made. Every round
 times each peer and then Smelt's default schedule of each layer, on the same cores; a figure is the median over the rounds of a round's median.
 
 A layer's rivals are those that do what Smelt does. oneDNN's convolutions have their weights repacked before the timing, so Smelt knows them
-beforehand too (--constant); the faster of oneDNN's layouts counts, its Winograd in a column of its own. Products are beside libraries that
+beforehand too (--constant); the faster of oneDNN's layouts counts, its Winograd in a column of its own (Smelt takes Winograd's algorithm where
+that is expected to pay; with --direct it sums directly as well). Products are beside libraries that
 read plain matrices, BLAS and oneDNN, and Smelt packs in the call. `speed` is the rival's time divided by Smelt's: above 1 Smelt is faster.
 
 With --type=s8 layers take bytes and give sums of 32 bits, and oneDNN is the rival (rivals/onednn_bytes.cc, compiled for each version that
@@ -44,6 +45,7 @@ def read_arguments():
     peers.add_arguments(parser, NAMES, seconds=0.2)
     peers.add_isa(parser)
     parser.add_argument("--rivals", default=",".join(RIVALS), help="default: %(default)s; onednn_sycl where it is installed")
+    parser.add_argument("--direct", action="store_true", help="convolutions by direct sums alone, on both sides")
     parser.add_argument("--type", choices=list(TYPES), default="f32", help="of the operands (default %(default)s)")
     arguments = peers.parse(parser, NAMES, "layers.py")
     if arguments.names == list(NAMES):
@@ -140,6 +142,13 @@ def peers_round(arguments, folder):
     return times
 
 
+def direct_schedule(arguments, module):
+    """A file beside the module with the schedule of its kernel, which is the layer, by direct sums."""
+    file = module.with_suffix(".schedule")
+    file.write_text(peers.smelt(arguments, "inspect", module, "--kernel=layer", "--tile=direct", "--schedule", *peers.known_words("1")))
+    return file
+
+
 def measure(arguments):
     ours, theirs, errors = {}, {}, {}
     with tempfile.TemporaryDirectory() as folder:
@@ -157,7 +166,8 @@ def measure(arguments):
             for layer, module in modules.items():
                 print(f"round {number + 1} of {arguments.rounds}: {layer}", file=sys.stderr)
                 try:
-                    ours.setdefault(layer, []).append(peers.smelt_ms(arguments, module, None if layer in PRODUCTS else "1"))
+                    schedule = direct_schedule(arguments, module) if arguments.direct and layer in CONVOLUTIONS else None
+                    ours.setdefault(layer, []).append(peers.smelt_ms(arguments, module, None if layer in PRODUCTS else "1", schedule))
                 except Failed as failure:
                     errors[layer] = str(failure)
     rows = []
@@ -179,7 +189,7 @@ def measure(arguments):
 
 
 def print_table(arguments, rows, peak):
-    print(f"{cpu_name()}, {arguments.threads} thread(s), {arguments.isa} code, {arguments.type}, {arguments.rounds} rounds, peak {peak['peak_gflops']:.0f} GF/s, triad {peak['triad_gb_s']:.1f} GB/s")
+    print(f"{cpu_name()}, {arguments.threads} thread(s), {arguments.isa} code, {arguments.type}, {'direct sums alone, ' if arguments.direct else ''}{arguments.rounds} rounds, peak {peak['peak_gflops']:.0f} GF/s, triad {peak['triad_gb_s']:.1f} GB/s")
     print(f"{'layer':<10}{'smelt ms':>10}{'rival ms':>10}{'speed':>8}  {'rival':<22} best other")
     for row in rows:
         if "error" in row:
@@ -207,7 +217,7 @@ def main():
     rows = measure(arguments)
     summary = print_table(arguments, rows, peak)
     if arguments.json:
-        arguments.json.write_text(json.dumps({"cpu": cpu_name(), "threads": arguments.threads, "type": arguments.type, "isa": arguments.isa, "rounds": arguments.rounds, "peak": peak,
+        arguments.json.write_text(json.dumps({"cpu": cpu_name(), "threads": arguments.threads, "type": arguments.type, "isa": arguments.isa, "direct": arguments.direct, "rounds": arguments.rounds, "peak": peak,
                                               "summary": summary, "rows": rows}, indent=1) + "\n")
     return 1 if any("error" in row for row in rows) else 0
 

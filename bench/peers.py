@@ -64,16 +64,25 @@ def peer_environment(arguments):
     return {**os.environ, **AVX2} if held_to_avx2(arguments) else None
 
 
-def smelt_ms(arguments, module, constant=None):
-    """Median of one `smelt bench` on the last processors, which the peers' scripts use too. `constant`: parameters that are known beforehand."""
+def smelt(arguments, verb, module, *words):
+    """What `smelt VERB MODULE` writes, on the last processors, which the peers' scripts use too."""
     cpu = f"{AVX2_CPU}," if held_to_avx2(arguments) else ""
-    command = [arguments.smelt, "bench", module, f"--target=cpu:{cpu}threads={arguments.threads}", f"--seconds={arguments.seconds}", "--json"]
-    if constant is not None:
-        command.append(f"--constant={constant}")
+    command = [arguments.smelt, verb, module, f"--target=cpu:{cpu}threads={arguments.threads}", *words]
     processors = sorted(os.sched_getaffinity(0))[-arguments.threads:]
     done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True,
                           preexec_fn=lambda: os.sched_setaffinity(0, processors))
     if done.returncode != 0:
         lines = [line for line in done.stderr.splitlines() if line.strip()]
         raise Failed("smelt: " + (lines[-1][:160] if lines else f"exit {done.returncode}"))
-    return json.loads(done.stdout)["median_ms"]
+    return done.stdout
+
+
+def known_words(constant):
+    """The words that say which parameters are known beforehand, if any are."""
+    return [] if constant is None else [f"--constant={constant}"]
+
+
+def smelt_ms(arguments, module, constant=None, schedule=None):
+    """Median of one `smelt bench`. `constant`: parameters that are known beforehand; `schedule`: a file of the kernels' schedules, else the defaults."""
+    words = known_words(constant) + ([] if schedule is None else [f"--schedule={schedule}"])
+    return json.loads(smelt(arguments, "bench", module, f"--seconds={arguments.seconds}", "--json", *words))["median_ms"]

@@ -3,7 +3,7 @@
 
   bench/speed_tables.py FILE.json... [--write=docs/speed.md]
 
-Files of layers are columns, ordered by type, ISA and threads; files of networks are columns ordered by threads; a file of programs is a table of its
+Files of layers are columns, ordered by type, ISA, threads and --direct; files of networks are columns ordered by threads; a file of programs is a table of its
 own. Prints Markdown; with --write each table takes the place of the first in the page whose header begins with the same cell and has a `speed`, and each line of
 means that of the line that begins with the same words. Whatever else the page says stays as it is.
 
@@ -51,13 +51,13 @@ def kind_of(run):
 
 
 def column_name(run):
-    name = COLUMN_NAMES[run["type"], run.get("isa", "native")]
+    name = COLUMN_NAMES[run["type"], run.get("isa", "native")] + (" by direct sums" if run.get("direct") else "")
     return name if run["threads"] == 1 else f"{name}, {threads_of(run['threads'])}"
 
 
 def layers(runs):
     """Blocks of lines: the table, the means of its groups, and what stands beside oneDNN's Winograd."""
-    runs = sorted(runs, key=lambda run: (list(COLUMN_NAMES).index((run["type"], run.get("isa", "native"))), run["threads"]))
+    runs = sorted(runs, key=lambda run: (list(COLUMN_NAMES).index((run["type"], run.get("isa", "native"))), run["threads"], run.get("direct", False)))
     names = list(dict.fromkeys(row["layer"] for run in runs for row in run["rows"]))
     found = [{row["layer"]: row for row in run["rows"] if "smelt_ms" in row} for run in runs]
     rows = []

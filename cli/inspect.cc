@@ -239,7 +239,7 @@ Action AddInspect(Arguments& arguments) {
                 "Say for each neighbour of this instruction whether they share a kernel, and which rule forbids it");
   arguments.Add("--kernel", flags->kernel, "Show one kernel the whole way down: HLO, schedule, loop IR, assembler");
   arguments.Add("--tile", flags->tile,
-                "With --kernel: under this tile, as `smelt rank` prints them, this algorithm (winograd4, "
+                "With --kernel: under this tile, as `smelt rank` prints them, this algorithm (direct, winograd4, "
                 "winograd4:1x2x14x64), or this configuration");
   const Argument schedule =
       arguments

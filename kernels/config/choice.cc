@@ -5,6 +5,7 @@
 #include "base/status_macros.h"
 #include "kernels/config/config.h"
 #include "kernels/config/master.h"
+#include "kernels/te/hlo/algorithm.h"
 #include "kernels/templates/dot_instruction.h"
 #include "kernels/templates/templates.h"
 #include "kernels/tiles/kernel_schedule.h"
@@ -14,6 +15,7 @@ namespace smelt::kernels::config {
 absl::StatusOr<ScheduleChoice> ParseChoice(std::string_view text) {
   const absl::string_view view(text.data(), text.size());
   if (view.empty() || view == "default") return ScheduleChoice(DefaultSchedule());
+  if (view == te::AlgorithmName(te::ConvolutionAlgorithm::kDirect)) return ScheduleChoice(DefaultSchedule{true});
   if (absl::StartsWith(view, "smelt schedule")) {
     SMELT_ASSIGN_OR_RETURN(std::vector<KernelTrace> traces, ParseTraces(text, "schedule"));
     if (traces.size() != 1) {
@@ -31,11 +33,12 @@ std::string ToText(const ScheduleChoice& choice) {
   if (const auto* tile = std::get_if<nests::Tile>(&choice)) return tile->ToString();
   if (const auto* config = std::get_if<ConfigText>(&choice)) return config->text;
   if (const auto* trace = std::get_if<KernelTrace>(&choice)) return PrintTraces(absl::MakeConstSpan(trace, 1));
-  return "";
+  return std::get<DefaultSchedule>(choice).direct ? std::string(te::AlgorithmName(te::ConvolutionAlgorithm::kDirect))
+                                                  : "";
 }
 
 std::string ToLine(const ScheduleChoice& choice) {
-  if (!IsExplicit(choice)) return "default";
+  if (choice == ScheduleChoice(DefaultSchedule())) return "default";
   if (const auto* trace = std::get_if<KernelTrace>(&choice))
     return absl::StrCat("trace ", HashOf(trace->steps).ToHex().substr(0, 16));
   return ToText(choice);

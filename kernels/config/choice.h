@@ -3,6 +3,7 @@
 //   ScheduleChoice choice = ParseChoice("i1=4x1x14 i3=2x1x32 r2=1x64x1").value();   // a point of its space
 //   choice = ParseChoice("1x14x14x32").value();                                     // a tile
 //   choice = ParseChoice("").value();                                               // what the templates make
+//   choice = ParseChoice("direct").value();                                         // the same of the direct sum
 //
 // A choice is explicit unless it is the default, and an explicit choice is compiled as it says or not at all.
 #pragma once
@@ -26,6 +27,7 @@ namespace smelt::kernels::config {
 
 // What the templates make of the kernel, with the tile that they prefer.
 struct DefaultSchedule {
+  bool direct = false;  // of the direct sum, also where another algorithm of a convolution is expected to be faster
   bool operator==(const DefaultSchedule&) const = default;
 };
 // Config::ToString of a point of the kernel's space.
@@ -37,8 +39,8 @@ using ScheduleChoice = std::variant<DefaultSchedule, nests::Tile, ConfigText, Ke
 
 inline bool IsExplicit(const ScheduleChoice& choice) { return !std::holds_alternative<DefaultSchedule>(choice); }
 
-// Empty or "default"; a tile ("1x14x14x32", "scalar"); a configuration ("NAME=OPTION ..."); or a trace file's text with
-// one kernel. InvalidArgument: none of these.
+// Empty or "default"; "direct"; a tile ("1x14x14x32", "scalar"); a configuration ("NAME=OPTION ..."); or a trace file's
+// text with one kernel. InvalidArgument: none of these.
 absl::StatusOr<ScheduleChoice> ParseChoice(std::string_view text);
 // What ParseChoice reads; empty for the default.
 std::string ToText(const ScheduleChoice& choice);

@@ -4,7 +4,6 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "base/status_macros.h"
 #include "hlo/text/printer.h"
 #include "kernels/te/hlo/algorithm.h"
@@ -19,13 +18,14 @@
 namespace smelt::cpu {
 namespace {
 
-// The algorithms that a kernel with a convolution can have beside the direct sum, or why there are none; empty for
-// other kernels.
+// The algorithms that a kernel with a convolution can have, or why there is none but the direct sum; empty for other
+// kernels.
 std::string AlgorithmsOf(const hlo::Computation& kernel) {
   const std::vector<kernels::nests::Tile> others = kernels::nests::OtherAlgorithms(kernel);
   if (!others.empty()) {
-    return absl::StrJoin(others, ", ",
-                         [](std::string* out, const kernels::nests::Tile& tile) { out->append(tile.ToString()); });
+    std::string names(kernels::te::AlgorithmName(kernels::te::ConvolutionAlgorithm::kDirect));
+    for (const kernels::nests::Tile& tile : others) absl::StrAppend(&names, ", ", tile.ToString());
+    return names;
   }
   if (kernels::te::OnlyConvolution(kernel) == nullptr) return "";
   const absl::Status status = kernels::te::CheckAlgorithm(kernel, kernels::te::ConvolutionAlgorithm::kWinograd4);
@@ -82,7 +82,7 @@ class OwnKernelsTarget : public targets::Target {
     targets::KernelListing shown{{"hlo", hlo::ToText(*kernel.module)}, {"tile", compiled->tile}};
     if (!listing.algorithm.empty()) shown.emplace_back("algorithm", listing.algorithm);
     const std::string algorithms = AlgorithmsOf(kernel.computation());
-    if (!algorithms.empty()) shown.emplace_back("other_algorithms", algorithms);
+    if (!algorithms.empty()) shown.emplace_back("algorithms", algorithms);
     shown.emplace_back("vector_spills", absl::StrCat(compiled->vector_spills));
     shown.emplace_back("schedule", compiled->trace);
     shown.emplace_back("loops", listing.loops);

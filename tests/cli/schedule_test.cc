@@ -10,6 +10,7 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::StartsWith;
 
 constexpr const char* kProduct =
@@ -66,6 +67,8 @@ TEST_F(Schedules, OfConvolutionsNameTheirAlgorithm) {
       "  ROOT c = f32[1,56,56,64] convolution(x, w), window={size=3x3 pad=1_1x1_1}, dim_labels=b01f_01io->b01f\n}\n");
   const std::string printed = RunTool({"inspect", layer, "--kernel=c", "--tile=winograd2", "--schedule"}).out;
   EXPECT_THAT(printed, HasSubstr("\nalgorithm winograd2\n"));
+  const std::string direct = RunTool({"inspect", layer, "--kernel=c", "--tile=direct", "--schedule"}).out;
+  EXPECT_THAT(direct, AllOf(StartsWith("smelt schedule 1\nkernel "), Not(HasSubstr("\nalgorithm "))));
   const ToolResult run = RunTool({"run", layer, "--check", "--schedule=" + Keep("layer.schedule", printed)});
   EXPECT_EQ(run.exit_code, 0) << run.out << run.err;
   const ToolResult wrong = RunTool(

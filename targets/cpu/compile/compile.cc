@@ -34,11 +34,12 @@ Hasher KeyOf(const hlo::Computation& kernel, const Target& target) {
   return hasher;
 }
 
-// The key of the default, which is known before any schedule is made: with what schedules depend on
+// The key of a default, which is known before any schedule is made: with what schedules depend on
 // beyond the instruction set.
-Hash128 DefaultKey(const hlo::Computation& kernel, const Target& target, const std::vector<int64_t>& known) {
-  Hasher hasher = KeyOf(kernel, target).Add("default").Add(static_cast<int64_t>(known.size()));
-  for (int64_t number : known) hasher.Add(number);
+Hash128 DefaultKey(const hlo::Computation& kernel, const Target& target, const CompileOptions& options) {
+  Hasher hasher = KeyOf(kernel, target).Add(kernels::config::ToLine(options.schedule));
+  hasher.Add(static_cast<int64_t>(options.known.size()));
+  for (int64_t number : options.known) hasher.Add(number);
   hasher.Add(int64_t{target.threads}).Add(target.LevelBytes(0)).Add(target.LevelBytes(1)).Add(target.LevelBytes(2));
   return hasher.Finish();
 }
@@ -87,7 +88,7 @@ std::optional<Way> WayByAlgorithm(const hlo::Computation& kernel, const Target& 
 }
 
 absl::StatusOr<Way> WayOf(const hlo::Computation& kernel, const Target& target, const CompileOptions& options) {
-  if (!kernels::config::IsExplicit(options.schedule)) {
+  if (options.schedule == kernels::config::ScheduleChoice(kernels::config::DefaultSchedule())) {
     std::optional<Way> way;
     if (!options.known.empty()) way = WayByAlgorithm(kernel, target, options.known, /*weights_known=*/true);
     if (!way) way = WayByAlgorithm(kernel, target, options.known, /*weights_known=*/false);
@@ -242,7 +243,7 @@ absl::StatusOr<std::shared_ptr<const CompiledKernel>> CompileKernel(const hlo::C
                                                                     KernelCache* cache) {
   if (options.listing != nullptr) cache = nullptr;
   const bool is_explicit = kernels::config::IsExplicit(options.schedule);
-  Hash128 key = is_explicit ? Hash128() : DefaultKey(kernel, target, options.known);
+  Hash128 key = is_explicit ? Hash128() : DefaultKey(kernel, target, options);
   if (cache != nullptr && !is_explicit) {
     if (std::shared_ptr<const CompiledKernel> found = cache->Find(key)) return found;
   }

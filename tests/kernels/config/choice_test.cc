@@ -72,7 +72,9 @@ TEST(Choice, IsReadByWhatItLooksLike) {
   EXPECT_EQ(ParseChoice("i0=1x1x4 vectors=i1").value(), ScheduleChoice(ConfigText{"i0=1x1x4 vectors=i1"}));
   const KernelTrace trace{kOne, "k", "", "unroll d r0\n"};
   EXPECT_EQ(ParseChoice(PrintTraces({trace})).value(), ScheduleChoice(trace));
-  for (const char* text : {"", "4x8", "i0=1x1x4"}) EXPECT_EQ(ToText(ParseChoice(text).value()), text);
+  EXPECT_EQ(ParseChoice("direct").value(), ScheduleChoice(DefaultSchedule{.direct = true}));
+  EXPECT_FALSE(IsExplicit(ParseChoice("direct").value()));
+  for (const char* text : {"", "direct", "4x8", "i0=1x1x4"}) EXPECT_EQ(ToText(ParseChoice(text).value()), text);
   EXPECT_FALSE(ParseChoice("huge").ok());
   EXPECT_THAT(std::string(ParseChoice(File()).status().message()), HasSubstr("holds those of 2 kernels"));
 }

@@ -188,16 +188,19 @@ TEST(CompiledWinograd, IsTheDefaultOnlyWhereItPays) {
     EXPECT_THAT(CompileKernel(*large->entry(), HostTarget(), {.schedule = {}, .known = known}, nullptr).value()->tile,
                 StartsWith("winograd4:"))
         << known.size();
+    const CompileOptions direct{.schedule = kernels::config::ParseChoice("direct").value(), .known = known};
+    EXPECT_THAT(CompileKernel(*large->entry(), HostTarget(), direct, nullptr).value()->tile,
+                Not(StartsWith("winograd")))
+        << known.size();
   }
   // Weights that few pixels share take longer to transform than to multiply, where that is done in every call.
   const auto deep = Parse(TextOf({.rows = 4, .columns = 4, .features = 1024, .outputs = 1024}));
-  EXPECT_THAT(CompileKernel(*deep->entry(), HostTarget(), {}, nullptr).value()->tile,
-              ::testing::Not(StartsWith("winograd")));
+  EXPECT_THAT(CompileKernel(*deep->entry(), HostTarget(), {}, nullptr).value()->tile, Not(StartsWith("winograd")));
   // Most of a tile of four lies beyond the edge of these, and the transforms have few products to pay for them.
   const auto small = Parse(
       TextOf({.rows = 3, .columns = 3, .features = 2, .outputs = 2, .top = 0, .bottom = 0, .left = 0, .right = 0}));
   EXPECT_THAT(CompileKernel(*small->entry(), HostTarget(), {.schedule = {}, .known = {1}}, nullptr).value()->tile,
-              ::testing::Not(StartsWith("winograd")));
+              Not(StartsWith("winograd")));
 }
 
 }  // namespace
