@@ -15,7 +15,7 @@ namespace smelt::kernels::config {
 absl::StatusOr<ScheduleChoice> ParseChoice(std::string_view text) {
   const absl::string_view view(text.data(), text.size());
   if (view.empty() || view == "default") return ScheduleChoice(DefaultSchedule());
-  if (view == te::AlgorithmName(te::ConvolutionAlgorithm::kDirect)) return ScheduleChoice(DefaultSchedule{true});
+  if (text == te::AlgorithmName(te::ConvolutionAlgorithm::kDirect)) return ScheduleChoice(DefaultSchedule{true});
   if (absl::StartsWith(view, "smelt schedule")) {
     SMELT_ASSIGN_OR_RETURN(std::vector<KernelTrace> traces, ParseTraces(text, "schedule"));
     if (traces.size() != 1) {
