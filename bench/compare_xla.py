@@ -22,7 +22,7 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 XLA_SETTINGS = {"library": [], "no_library": ["--no-library"]}
-MEAN_BAR, LEAST_BAR = 0.7, 0.25
+MEAN_BAR, LEAST_BAR = 1.0, 0.7
 
 
 class Failed(Exception):
