@@ -31,7 +31,6 @@ import json
 import math
 import os
 import pathlib
-import platform
 import statistics
 import subprocess
 import sys
@@ -40,6 +39,7 @@ import time
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 from layers import CONVOLUTIONS, DEPTHWISE, NAMES, PRODUCTS, module_of  # noqa: E402
 from line_plot import line_plot  # noqa: E402
+from processor import processor  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
@@ -259,13 +259,6 @@ def program_figure(arguments):
                             f"{low:.3f} to {high:.3f} | {'yes' if a['verified'] else 'no'} |")
     table = ["| program | search | default, ms | answer, ms | speed | interval | equal to the evaluator |", "|---|---|---|---|---|---|---|", *rows]
     return "whole programs", results, table
-
-
-def processor():
-    for line in pathlib.Path("/proc/cpuinfo").read_text().splitlines():
-        if line.startswith("model name"):
-            return line.split(": ", 1)[1]
-    return platform.processor() or "unknown"
 
 
 def main():

@@ -29,8 +29,9 @@ import sys
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
-from autotvm import ROOT, processor, tune  # noqa: E402
+from autotvm import ROOT, tune  # noqa: E402
 from line_plot import line_plot  # noqa: E402
+from processor import processor  # noqa: E402
 from tune_table import PROGRAMS, module_of, name_of  # noqa: E402
 
 STARTS = {"default": "priority", "random": "random"}

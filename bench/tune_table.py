@@ -13,11 +13,13 @@ import datetime
 import json
 import os
 import pathlib
-import platform
 import subprocess
 import sys
 import tempfile
 import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+from processor import processor  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PROGRAMS = ["resnet18", "mobilenet", "lstm_lm", "dqn", "dcgan_generator", "bert_block", "attention", "train_step"]
@@ -91,21 +93,13 @@ def document(rows, columns, arguments, model):
     command = " ".join(["bench/tune_table.py", *(word if word.startswith("-") else name_of(word) for word in sys.argv[1:])])
     return f"""# What tuning gains
 
-How much less time the tuned program takes than the default fusion (`priority`), on one core of {cpu()}, {datetime.date.today()}.
+How much less time the tuned program takes than the default fusion (`priority`), on one core of {processor()}, {datetime.date.today()}.
 Made by `{command}`: {arguments.seconds:g} s of hardware time (compiling and timing candidates) a search, seed {arguments.seed}. 0 means that nothing
 beat the default beyond doubt, and the default is the answer. Every answer was compared with the evaluator.
 
 The model: {model}.
 
 {table(rows, columns)}"""
-
-
-def cpu():
-    with open("/proc/cpuinfo") as file:
-        for line in file:
-            if line.startswith("model name"):
-                return line.split(": ")[1].strip()
-    return platform.processor()
 
 
 def main():

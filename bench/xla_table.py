@@ -14,6 +14,7 @@ same command goes on from it. The second form writes the figures of several runs
 Needs a built smelt and jaxlib (`scripts/setup.sh --jax`), and a quiet machine. Exit status: 0; 1 if a program failed; 2 for wrong use.
 """
 import argparse
+import datetime
 import json
 import math
 import os
@@ -22,6 +23,9 @@ import statistics
 import subprocess
 import sys
 import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+from processor import processor  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 COLUMNS = {"no library": "xla_no_library", "XLA's fusions": "xla-fusions", "priority": "priority", "unfused": "none"}
@@ -125,7 +129,7 @@ def write_page(arguments):
     for path in arguments.modules:
         run = json.loads(path.read_text())
         rows = [row for row in run["rows"] if "error" not in row]
-        text.append(f"## {run['threads']} thread{'s' if run['threads'] > 1 else ''}, {run['seconds']:g} s a program\n")
+        text.append(f"## {run['threads']} thread{'s' if run['threads'] > 1 else ''}, {run['seconds']:g} s a program\n\n{run['processor']}, {run['date']}.\n")
         text += [f"- {line}" for line in summary(rows)]
         text.append("\n| program | XLA ms | " + " | ".join(COLUMNS) + " | tuned | over better | fusions | ± % | answer | with |")
         text.append("|---|" + "---:|" * (len(COLUMNS) + 5) + "---|---|")
@@ -157,6 +161,7 @@ def main():
     if arguments.write:
         return write_page(arguments)
     rows, begin = [], time.monotonic()
+    where = {"processor": processor(), "date": datetime.date.today().isoformat()}
     print(f"{arguments.threads} threads, load {os.getloadavg()[0]:.2f}, {arguments.seconds:g} s a program")
     print(f"{'program':<40}{'XLA ms':>10}" + "".join(f"{name:>14}" for name in COLUMNS) + f"{'tuned':>8}{'better':>8}{'fusions':>8}{'+-':>8}  answer")
     for module in modules:
@@ -172,7 +177,7 @@ def main():
             print(f"{row['program']:<40}{row['xla_ms']:>10.3f}{speeds}{row['tuned']:>8.2f}{row['over_better']:>8.2f}{row['fusions']:>8.2f}"
                   f"{row['margin']:>8.3f}  {row['answer']} ({row['wall_s']:.0f} s)", flush=True)
         if arguments.json:
-            arguments.json.write_text(json.dumps({"threads": arguments.threads, "seconds": arguments.seconds, "rows": rows}, indent=1) + "\n")
+            arguments.json.write_text(json.dumps({"threads": arguments.threads, "seconds": arguments.seconds, **where, "rows": rows}, indent=1) + "\n")
     good = [row for row in rows if "error" not in row]
     if good:
         print("\n".join(summary(good)))
