@@ -164,7 +164,24 @@ absl::StatusOr<OpenedProgram> Open(const InspectFlags& flags, const std::string&
   return TakeProgram(flags.target, std::move(known.program.split.main), fusion);
 }
 
+// What would be left aside in silence is refused.
+absl::Status CheckWords(const InspectFlags& flags) {
+  if (!flags.tile.empty() && !flags.schedule.empty()) {
+    return UsageError("inspect: --tile and --schedule=FILE each say how the kernel runs; give one");
+  }
+  if (flags.kernel.empty() && !flags.schedule.empty()) {
+    return UsageError(absl::StrCat("inspect: --schedule=", flags.schedule,
+                                   " shows one kernel under that file; name it with --kernel (--kernels lists them)"));
+  }
+  if (flags.kernel.empty() && !flags.tile.empty() && !flags.print_schedules) {
+    return UsageError(absl::StrCat("inspect: --tile=", flags.tile,
+                                   " is of one kernel; name it with --kernel (--kernels lists them)"));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status Inspect(const InspectFlags& flags) {
+  SMELT_RETURN_IF_ERROR(CheckWords(flags));
   if (flags.print_schedules) {
     SMELT_ASSIGN_OR_RETURN(const OpenedProgram program, Open(flags, flags.FusionOr("priority")));
     return PrintSchedules(flags, *program.target, *program.tunable->Fused(program.trial));
@@ -235,9 +252,12 @@ Action AddInspect(Arguments& arguments) {
   AddFusionFlag(arguments, &flags->fusion);
   arguments.AddFlag("--kernels", flags->kernels,
                     "List the kernels, which of them are native operations, and which the evaluator runs and why");
-  arguments.Add("--why", flags->why,
-                "Say for each neighbour of this instruction whether they share a kernel, and which rule forbids it");
-  arguments.Add("--kernel", flags->kernel, "Show one kernel the whole way down: HLO, schedule, loop IR, assembler");
+  const Argument why = arguments.Add(
+      "--why", flags->why,
+      "Say for each neighbour of this instruction whether they share a kernel, and which rule forbids it");
+  const Argument kernel =
+      arguments.Add("--kernel", flags->kernel, "Show one kernel the whole way down: HLO, schedule, loop IR, assembler")
+          .Excludes(why);
   arguments.Add("--tile", flags->tile,
                 "With --kernel: under this tile, as `smelt rank` prints them, this algorithm (direct, winograd4, "
                 "winograd4:1x2x14x64), or this configuration");
@@ -246,10 +266,14 @@ Action AddInspect(Arguments& arguments) {
           .Add("--schedule", flags->schedule,
                "Print the kernels' schedules (of --kernel, or all) as a file and nothing else; with --kernel and "
                "=FILE: show the kernel under its schedule of that file")
-          .Expects(0, 1);
+          .Expects(0, 1)
+          .Excludes(why);
   AddKnownFlags(arguments, &flags->known);
   AddTargetFlags(arguments, &flags->target);
-  arguments.AddFlag("--no-verify", flags->no_verify, "Only read the module, without verifying it");
+  arguments.AddFlag("--no-verify", flags->no_verify, "Only read the module, without verifying it")
+      .Excludes(why)
+      .Excludes(kernel)
+      .Excludes(schedule);
   arguments.AddFlag("--json", flags->json, "Machine-readable result on standard output");
   return [flags, schedule]() -> absl::Status {
     flags->print_schedules = schedule.Given() && flags->schedule.empty();

@@ -83,6 +83,22 @@ TEST_F(Schedules, OfAPointOfTheConfigurationSpaceAreTakenToo) {
   EXPECT_THAT(wrong.err, HasSubstr("knob `i0` has no option `0x0x0`"));
 }
 
+TEST_F(Schedules, WordsThatWouldBeLeftAsideAreRefused) {
+  const auto refusal = [&](std::vector<std::string> words) {
+    words.insert(words.begin(), {"inspect", module_});
+    const ToolResult result = RunTool(words);
+    EXPECT_EQ(result.exit_code, 2) << result.out;
+    EXPECT_EQ(result.out, "");
+    return result.err;
+  };
+  EXPECT_THAT(refusal({"--tile=8x16"}), HasSubstr("--tile=8x16 is of one kernel; name it with --kernel"));
+  EXPECT_THAT(refusal({"--schedule=f.schedule"}), HasSubstr("name it with --kernel"));
+  EXPECT_THAT(refusal({"--kernel=p", "--tile=8x16", "--schedule=f.schedule"}), HasSubstr("give one"));
+  EXPECT_THAT(refusal({"--why=p", "--kernel=p"}), HasSubstr("--why"));
+  EXPECT_THAT(refusal({"--why=p", "--schedule"}), HasSubstr("--why"));
+  EXPECT_THAT(refusal({"--no-verify", "--kernel=p"}), HasSubstr("--no-verify"));
+}
+
 TEST_F(Schedules, ErrorsAreOneLineThatSaysWhat) {
   const std::string good = RunTool({"inspect", module_, "--schedule"}).out;
   const auto error = [&](const std::string& text, int exit_code = 1) {
