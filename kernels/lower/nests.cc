@@ -198,9 +198,7 @@ class Builder {
   std::vector<Guard> UpdateGuards(const Stage& stage, Nest* nest) {
     std::vector<Guard> guards;
     for (Expr& condition : TakeUpdateConditions(stage, nest)) guards.push_back({std::move(condition)});
-    for (Expr& condition : BorderConditions(state_, stage, *nest, simplifier_)) {
-      guards.push_back({.condition = std::move(condition), .rare = true});
-    }
+    for (Guard& guard : BorderConditions(state_, stage, *nest, simplifier_)) guards.push_back(std::move(guard));
     return guards;
   }
 

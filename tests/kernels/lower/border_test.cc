@@ -1,4 +1,5 @@
-// What a convolution's sum leaves out: rows of its border, by a branch before much work, for whose sake no loop is cut.
+// What a convolution's sum leaves out: rows of its border, by a branch before much work, for whose sake no loop is cut;
+// and columns, by copies of the body that know.
 #include <cmath>
 #include <limits>
 
@@ -24,10 +25,11 @@ te::Graph ConvolutionOf(int size, int channels, int stride) {
   return te::FromHlo(*(*module)->entry()).value();
 }
 
-Schedule DefaultOf(const te::Graph& graph) {
+// AVX2's registers hold four pixels of 32 channels, AVX-512's a whole line of seven.
+Schedule DefaultOf(const te::Graph& graph, int vector_bytes = 32, int vector_registers = 16) {
   machine::Machine machine;
-  machine.vector_bytes = 32;
-  machine.vector_registers = 16;
+  machine.vector_bytes = vector_bytes;
+  machine.vector_registers = vector_registers;
   const nests::Structure structure = nests::AnalyseStructure(graph);
   return nests::ScheduleStructure(structure, nests::PreferredTiles(structure.main_nest(), machine).front(), machine)
       .value();
@@ -37,7 +39,9 @@ TEST(Border, SumsAreAsWithIt) {
   for (const int size : {5, 7, 8}) {
     for (const int stride : {1, 2}) {
       const te::Graph graph = ConvolutionOf(size, 96, stride);
-      EXPECT_EQ(Difference(DefaultOf(graph), RandomInputs(graph)), "") << size << " pixels, stride " << stride;
+      const std::vector<hlo::Literal> inputs = RandomInputs(graph);
+      EXPECT_EQ(Difference(DefaultOf(graph), inputs), "") << size << " pixels, stride " << stride;
+      EXPECT_EQ(Difference(DefaultOf(graph, 64, 32), inputs), "") << size << " pixels, stride " << stride;
     }
   }
 }
@@ -53,6 +57,21 @@ TEST(Border, RowsAreNotMultiplied) {
   ASSERT_TRUE(ir::Interpret(function, {inputs[0].raw(), inputs[1].raw(), result.raw()}).ok());
   for (int64_t i = 0; i < result.element_count(); ++i)
     EXPECT_EQ(std::isfinite(result.GetDouble(i)), i < 7 * 32) << "element " << i;
+}
+
+// The same of the first column of taps, left of the picture: only the pixels of the first column stay finite.
+TEST(Border, ColumnsOfUnrolledLinesAreNotMultiplied) {
+  const te::Graph graph = ConvolutionOf(7, 96, 1);
+  const ir::Function function = Lower(DefaultOf(graph, 64, 32), {}).value();
+  std::vector<hlo::Literal> inputs = RandomInputs(graph);
+  for (int64_t row = 0; row < 3; ++row) {
+    for (int64_t i = 0; i < 96 * 32; ++i)
+      inputs[1].SetDouble(3 * row * 96 * 32 + i, std::numeric_limits<double>::infinity());
+  }
+  hlo::Literal result(hlo::Shape::Array(PrimitiveType::kF32, {1, 7, 7, 32}));
+  ASSERT_TRUE(ir::Interpret(function, {inputs[0].raw(), inputs[1].raw(), result.raw()}).ok());
+  for (int64_t i = 0; i < result.element_count(); ++i)
+    EXPECT_EQ(std::isfinite(result.GetDouble(i)), i / 32 % 7 == 0) << "element " << i;
 }
 
 TEST(Border, NoLoopIsCut) {
