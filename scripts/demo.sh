@@ -3,13 +3,13 @@
 #
 #   scripts/demo.sh [PROGRAM] [SECONDS]
 #
-# PROGRAM is one of models/*.hlo without the ending (default: gray_scott), SECONDS how long tuning may take (default: 45).
+# PROGRAM is one of models/*.hlo without the ending (default: attention), SECONDS how long tuning may take (default: 45).
 # Prints the default and the tuned time, which kernels changed and why, and where the answer is: build/demo/PROGRAM.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 case ${1:-} in -h | --help) sed -n '2,/^set /{s/^# \{0,1\}//p}' "$0"; exit 0 ;; esac
-program=${1:-gray_scott}
+program=${1:-attention}
 seconds=${2:-45}
 module=models/$program.hlo
 if [[ ! -f $module ]]; then

@@ -6,6 +6,7 @@
 #include "kernels/config/decisions.h"
 #include "kernels/templates/panel.h"
 #include "kernels/templates/register_tile.h"
+#include "kernels/templates/shared_lines.h"
 #include "kernels/templates/templates.h"
 
 namespace smelt::kernels::config {
@@ -52,11 +53,14 @@ class Usual {
   }
 
   void Plain() {
+    const bool injective = nest_.nest().kind == nests::NestKind::kInjective;
+    const nests::SharedLines shared = injective ? nests::SharedLinesOf(nest_.nest(), target_) : nests::SharedLines();
     for (size_t a = 0; a < nest_.axes.size(); ++a) {
       int64_t tile = 1;
       for (int position : nest_.axes[a].positions) tile *= tile_[position];
       const bool vector = !nest_.vectors.empty() && nest_.vectors[0].axis == static_cast<int>(a);
-      SetAxis(a, tile, vector ? nest_.lanes : 1);
+      const bool together = shared && nest_.axes[a].positions == std::vector<int>{shared.axis};
+      SetAxis(a, tile, vector ? nest_.lanes : together ? shared.lines : 1);
     }
   }
 

@@ -4,6 +4,7 @@
 #include "base/status_macros.h"
 #include "kernels/nests/body_cost.h"
 #include "kernels/te/hlo/position.h"
+#include "kernels/templates/shared_lines.h"
 #include "kernels/templates/templates.h"
 
 namespace smelt::kernels::nests {
@@ -98,6 +99,10 @@ absl::Status ScheduleInjective(schedule::Schedule& schedule, const NestInput& in
   std::vector<std::string> outer;
   std::vector<std::string> inner;
   std::vector<int64_t> inner_extents;
+  std::string lines;  // the loop over lines that are computed together
+  const SharedLines shared = transposed < 0 && fused_from == rank - 1 && last == loops.size() - 1
+                                 ? SharedLinesOf(input.nest, input.target)
+                                 : SharedLines{};
   for (size_t i = 0; i < loops.size(); ++i) {
     const int64_t tile = std::min(tiles[i], extents[i]);
     if (tile == 1 && i != last) {
@@ -110,6 +115,15 @@ absl::Status ScheduleInjective(schedule::Schedule& schedule, const NestInput& in
     } else {
       inner.push_back(loops[i]);
       inner_extents.push_back(extents[i]);
+    }
+    if (shared.axis == static_cast<int>(i) && tile == shared.lines) {
+      lines = inner.back();
+      inner.pop_back();
+      inner_extents.pop_back();
+    } else if (shared.axis == static_cast<int>(i) && tile > shared.lines) {
+      SMELT_ASSIGN_OR_RETURN(auto split, schedule.Split(stage, inner.back(), shared.lines));
+      inner.back() = split.first;
+      lines = split.second;
     }
   }
   std::vector<std::string> order = outer;
@@ -137,9 +151,13 @@ absl::Status ScheduleInjective(schedule::Schedule& schedule, const NestInput& in
     for (size_t i = 0; i + 1 < inner.size(); ++i) order.push_back(inner[i]);
     SMELT_ASSIGN_OR_RETURN(auto split, VectorizeLoop(schedule, stage, inner.back(), inner_extents.back(), lanes));
     if (!split.first.empty()) order.push_back(split.first);
-    order.push_back(split.second);
-    SMELT_RETURN_IF_ERROR(ReorderLoops(schedule, stage, order));
-    order.pop_back();
+    std::vector<std::string> all = order;
+    if (!lines.empty()) {
+      SMELT_RETURN_IF_ERROR(schedule.Unroll(stage, lines));
+      all.push_back(lines);
+    }
+    all.push_back(split.second);
+    SMELT_RETURN_IF_ERROR(ReorderLoops(schedule, stage, all));
   }
   return ParallelizeOutermost(schedule, stage, order, Elements(root) * (1 + BodyCost(root)));
 }

@@ -7,6 +7,7 @@
 #include "kernels/templates/dot_instruction.h"
 #include "kernels/templates/parallel_pieces.h"
 #include "kernels/templates/register_tile.h"
+#include "kernels/templates/shared_lines.h"
 #include "kernels/templates/templates.h"
 #include "kernels/templates/winograd.h"
 
@@ -95,7 +96,7 @@ std::vector<int64_t> ChunkTile(const std::vector<int64_t>& shape, int64_t chunk)
   return tile;
 }
 
-std::vector<std::vector<int64_t>> InjectiveTiles(const Nest& nest) {
+std::vector<std::vector<int64_t>> InjectiveTiles(const Nest& nest, const machine::Machine& target) {
   const te::Operation& root = *nest.root;
   const std::vector<int64_t>& shape = root.shape;
   std::vector<std::vector<int64_t>> tiles;
@@ -114,9 +115,12 @@ std::vector<std::vector<int64_t>> InjectiveTiles(const Nest& nest) {
     }
     if (!tiles.empty()) break;
   }
-  tiles.push_back(ChunkTile(shape, kChunk));
-  tiles.push_back(ChunkTile(shape, 4 * kChunk));
-  tiles.push_back(ChunkTile(shape, kChunk / 8));
+  const SharedLines shared = tiles.empty() ? SharedLinesOf(nest, target) : SharedLines();
+  for (const int64_t chunk : {kChunk, 4 * kChunk, kChunk / 8}) {
+    std::vector<int64_t> tile = ChunkTile(shape, chunk);
+    if (shared) tile[shared.axis] = std::max(tile[shared.axis], shared.lines);
+    tiles.push_back(std::move(tile));
+  }
   return tiles;
 }
 
@@ -419,7 +423,7 @@ std::vector<std::vector<int64_t>> PreferredTiles(const Nest& nest, const machine
   if (shape.empty()) return {{}};
   switch (nest.kind) {
     case NestKind::kInjective:
-      return InjectiveTiles(nest);
+      return InjectiveTiles(nest, target);
     case NestKind::kTiled:
       return TiledTiles(nest, target);
     case NestKind::kRowReduction:

@@ -23,12 +23,6 @@ std::vector<Snippet> ProductSnippets() {
       {"DotOfComputedRowsTransposed",
        "a = f32[2,40,24] parameter(0)  b = f32[2,40,24] exponential(a)  ROOT r = f32[2,40,40] dot(b, b), "
        "lhs_batch_dims={0}, rhs_batch_dims={0}, lhs_contracting_dims={2}, rhs_contracting_dims={2}"},
-      {"StencilOfARolledArray", R"(a = f32[24,80] parameter(0)  last = f32[1,80] slice(a), slice={[23:24], [0:80]}
-        most = f32[23,80] slice(a), slice={[0:23], [0:80]}  r = f32[24,80] concatenate(last, most), dimensions={0}
-        b = f32[24,1] slice(r), slice={[0:24], [79:80]}  c = f32[24,79] slice(r), slice={[0:24], [0:79]}
-        left = f32[24,80] concatenate(b, c), dimensions={1}
-        d = f32[24,79] slice(r), slice={[0:24], [1:80]}  e = f32[24,1] slice(r), slice={[0:24], [0:1]}
-        right = f32[24,80] concatenate(d, e), dimensions={1}  s = f32[24,80] add(left, right)  ROOT z = f32[24,80] multiply(s, r))"},
       {"DotOfSines",
        "a = f32[4,30] parameter(0)  p = f32[4,30,96] parameter(1)  c = f32[4,30,96] cosine(p)  b = f32[4,30,96] "
        "sine(c)  ROOT r = f32[4,96] dot(a, b), lhs_batch_dims={0}, rhs_batch_dims={0}, lhs_contracting_dims={1}, rhs_contracting_dims={1}"},

@@ -173,6 +173,17 @@ std::vector<Snippet> OtherSnippets() {
        "x = f32[5,4] parameter(0)  z = f32[] constant(0)  ROOT r = f32[15,8] pad(x, z), padding=1_1_2x0_1_1"},
       {"Concatenate", R"(x = f32[3,7] parameter(0)  y = f32[3,2] parameter(1)  z = f32[3,11] parameter(2)
         n = f32[3,2] negate(y)  ROOT r = f32[3,20] concatenate(x, n, z), dimensions={1})"},
+      {"StencilOfLinesThatNoFourDivide", R"(x = f32[21,40] parameter(0)
+        a = f32[19,38] slice(x), slice={[0:19], [1:39]}  b = f32[19,38] slice(x), slice={[2:21], [1:39]}
+        c = f32[19,38] slice(x), slice={[1:20], [0:38]}  d = f32[19,38] slice(x), slice={[1:20], [2:40]}
+        m = f32[19,38] slice(x), slice={[1:20], [1:39]}  e = f32[19,38] add(a, b)  f = f32[19,38] add(c, d)
+        g = f32[19,38] multiply(e, m)  ROOT r = f32[19,38] subtract(g, f))"},
+      {"StencilOfARolledArray", R"(a = f32[24,80] parameter(0)  last = f32[1,80] slice(a), slice={[23:24], [0:80]}
+        most = f32[23,80] slice(a), slice={[0:23], [0:80]}  r = f32[24,80] concatenate(last, most), dimensions={0}
+        b = f32[24,1] slice(r), slice={[0:24], [79:80]}  c = f32[24,79] slice(r), slice={[0:24], [0:79]}
+        left = f32[24,80] concatenate(b, c), dimensions={1}
+        d = f32[24,79] slice(r), slice={[0:24], [1:80]}  e = f32[24,1] slice(r), slice={[0:24], [0:1]}
+        right = f32[24,80] concatenate(d, e), dimensions={1}  s = f32[24,80] add(left, right)  ROOT z = f32[24,80] multiply(s, r))"},
       {"ConcatenateOuter", R"(x = f32[3,7] parameter(0)  y = f32[2,7] parameter(1)
         ROOT r = f32[5,7] concatenate(x, y), dimensions={0})"},
       {"DynamicSlice", R"(x = f32[10,9] parameter(0)  i = s32[] parameter(1)  j = s32[] parameter(2)

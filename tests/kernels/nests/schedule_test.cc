@@ -11,6 +11,7 @@
 #include "kernels/te/hlo/from_hlo.h"
 #include "kernels/templates/panel.h"
 #include "kernels/templates/register_tile.h"
+#include "kernels/templates/shared_lines.h"
 #include "kernels/templates/templates.h"
 #include "kernels/tiles/kernel_schedule.h"
 #include "kernels/tiles/tiles.h"
@@ -80,6 +81,21 @@ TEST(Structure, BiasAndActivationHappenInTheStoreOfAContraction) {
 TEST(Structure, ExpensiveOperandOfABroadcastIsComputedOnce) {
   EXPECT_EQ(StructureOf("BroadcastExpensive").nests.size(), 2);
   EXPECT_EQ(StructureOf("BroadcastBias").nests.size(), 1);
+}
+
+TEST(Injective, LinesOfAStencilAreComputedTogether) {
+  machine::Machine target;
+  const Structure stencil = StructureOf("StencilOfLinesThatNoFourDivide");
+  EXPECT_EQ(SharedLinesOf(stencil.main_nest(), target).lines, 4);
+  const std::vector<int64_t> tile = PreferredTiles(stencil.main_nest(), target).front();
+  EXPECT_THAT(
+      ScheduleStructure(stencil, tile, target)->ToString(),
+      ::testing::ContainsRegex(
+          "i0 4 guard\n.*\nunroll [a-z_0-9]+ i0.inner\nreorder [a-z_0-9]+ i0.outer i1.outer i0.inner i1.inner"));
+  target.vector_registers = 16;
+  EXPECT_EQ(SharedLinesOf(stencil.main_nest(), target).lines, 2);
+  for (const char* name : {"Chain", "BroadcastBias"})
+    EXPECT_FALSE(SharedLinesOf(StructureOf(name).main_nest(), target)) << name;
 }
 
 TEST(Structure, ARolledArrayIsReadWhereItLies) {
