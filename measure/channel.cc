@@ -5,13 +5,13 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <chrono>
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "base/clock.h"
+#include "base/deadline.h"
 #include "base/json.h"
 #include "base/status_macros.h"
 
@@ -20,26 +20,16 @@ namespace {
 
 constexpr uint32_t kMessageLimitBytes = 1u << 30;
 
-struct Wait {
-  bool limited;
-  Clock::time_point deadline;
-  const std::atomic<bool>* cancel;
-};
-
-absl::Status ReadAll(int descriptor, char* bytes, size_t size, const Wait& wait) {
-  constexpr double kCancelMilliseconds = 100;  // how long a cancellation may go unnoticed
+absl::Status ReadAll(int descriptor, char* bytes, size_t size, Deadline& deadline, const std::atomic<bool>* cancel) {
+  constexpr double kCancelSeconds = 0.1;  // how long a cancellation may go unnoticed
   while (size > 0) {
-    double milliseconds = -1;
-    if (wait.limited) {
-      milliseconds = std::chrono::duration<double, std::milli>(wait.deadline - Clock::now()).count();
-      if (milliseconds <= 0) return absl::DeadlineExceededError("no answer in time");
-    }
-    if (wait.cancel != nullptr) {
-      if (*wait.cancel) return absl::CancelledError("interrupted");
-      milliseconds = wait.limited ? std::min(milliseconds, kCancelMilliseconds) : kCancelMilliseconds;
-    }
+    const double left = deadline.Left();
+    if (left <= 0) return absl::DeadlineExceededError("no answer in time");
+    if (cancel != nullptr && *cancel) return absl::CancelledError("interrupted");
+    double seconds = std::min(left, cancel != nullptr ? kCancelSeconds : Deadline::kLook);
+    if (cancel == nullptr && std::isinf(left)) seconds = -1;  // nothing to look for
     pollfd poll_descriptor{descriptor, POLLIN, 0};
-    const int ready = ::poll(&poll_descriptor, 1, static_cast<int>(std::ceil(std::min(milliseconds, 1e9))));
+    const int ready = ::poll(&poll_descriptor, 1, static_cast<int>(std::ceil(1e3 * seconds)));
     if (ready < 0 && errno == EINTR) continue;
     if (ready < 0) return absl::UnavailableError(std::strerror(errno));
     if (ready == 0) continue;
@@ -72,16 +62,13 @@ absl::Status SendMessage(int descriptor, const nlohmann::json& message) {
 }
 
 absl::StatusOr<nlohmann::json> ReceiveMessage(int descriptor, double timeout_seconds, const std::atomic<bool>* cancel) {
-  const bool limited = timeout_seconds >= 0;
-  const Wait wait{limited,
-                  Clock::now() + std::chrono::microseconds(static_cast<int64_t>(limited ? timeout_seconds * 1e6 : 0)),
-                  cancel};
+  Deadline deadline(timeout_seconds >= 0 ? timeout_seconds : std::numeric_limits<double>::infinity());
   uint32_t length = 0;
-  SMELT_RETURN_IF_ERROR(ReadAll(descriptor, reinterpret_cast<char*>(&length), sizeof(length), wait));
+  SMELT_RETURN_IF_ERROR(ReadAll(descriptor, reinterpret_cast<char*>(&length), sizeof(length), deadline, cancel));
   if (length > kMessageLimitBytes)
     return absl::DataLossError(absl::StrCat("a message of ", length, " bytes is not one of ours"));
   std::string text(length, '\0');
-  SMELT_RETURN_IF_ERROR(ReadAll(descriptor, text.data(), length, wait));
+  SMELT_RETURN_IF_ERROR(ReadAll(descriptor, text.data(), length, deadline, cancel));
   nlohmann::json message = ParseJson(text);
   if (message.is_discarded() || !message.is_object()) return absl::DataLossError("a message that is no JSON object");
   return message;

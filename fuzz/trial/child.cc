@@ -78,8 +78,7 @@ Child::Child(ChildProcess process, Pipe report, Pipe error, double seconds)
       report_(std::move(report)),
       error_(std::move(error)),
       seconds_(seconds),
-      deadline_(Clock::now() +
-                std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(kIdleShare * seconds))) {}
+      deadline_(kIdleShare * seconds) {}
 
 void Child::Read() {
   char buffer[65536];
@@ -106,7 +105,7 @@ bool Child::Finished() {
   Read();
   std::optional<int> status = process_.Ended();
   if (!status) {
-    timed_out_ = ProcessorSeconds(process_.pid()) > seconds_ || Clock::now() > deadline_;
+    timed_out_ = ProcessorSeconds(process_.pid()) > seconds_ || deadline_.Left() <= 0;
     if (!timed_out_) return false;
     status = process_.Kill();
   }

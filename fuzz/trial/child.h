@@ -15,7 +15,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "base/child_process.h"
-#include "base/clock.h"
+#include "base/deadline.h"
 
 namespace smelt::fuzz {
 
@@ -64,7 +64,7 @@ class Child {
   Pipe report_, error_;
   bool finished_ = false, timed_out_ = false;
   double seconds_;  // of processor time that it may take
-  Clock::time_point deadline_;
+  Deadline deadline_;
   std::string received_;
   ChildOutcome outcome_;
 };
