@@ -105,8 +105,13 @@ absl::Status ScheduleCopy(Schedule& schedule, const std::string& stage, const Pa
         order.push_back(split.second);
       }
     }
+    // Where no thread takes a piece of them, all rows are inside.
+    if (i + 1 == dimensions.size() && threads == 0) {
+      order.push_back(loop.loop);
+    } else {
+      outer.push_back(loop);
+    }
     rows = order.empty() ? loop.loop : order.back();
-    outer.push_back(loop);
   }
   SMELT_ASSIGN_OR_RETURN(auto split, VectorizeLoop(schedule, stage, inner, run, registers.lanes));
   if (!split.first.empty() && contiguous) {

@@ -353,6 +353,15 @@ TEST(RegisterTile, AMatrixAcrossTheVectorsIsPackedForTwoPassesOverTheRows) {
   EXPECT_EQ(PanelOf(structure, nest, *nest.main, tile, /*known=*/{}).kind, Panel::Kind::kCopied);
 }
 
+// Rounds over the sum are innermost, so that blocks of them are transposed in registers (codegen/transposed_loads.h).
+TEST(Panel, AStripAcrossTheVectorsIsPackedOneVectorAfterTheOther) {
+  const Structure structure = StructureOf("DotTransposedRightShared");
+  const machine::Machine target;
+  const std::vector<int64_t> tile = PreferredTiles(structure.main_nest(), target).front();
+  EXPECT_THAT(ScheduleStructure(structure, tile, target)->ToString(),
+              ::testing::HasSubstr("reorder p1.thread i0.outer i0.inner.outer i1 i0.inner.inner"));
+}
+
 TEST(RegisterTile, AMatrixTimesItsTransposeIsPacked) {
   const Structure structure = StructureOf("DotOfItselfTransposed");
   const Nest& nest = structure.main_nest();
