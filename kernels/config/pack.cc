@@ -117,7 +117,14 @@ absl::Status PackOperand(Schedule& schedule, const MainNest& nest, const Decisio
     if (!split.first.empty()) order.push_back(split.first);
     order.push_back(split.second);
   } else {
-    order.push_back(run);
+    // One vector after the other of what lies across them, rounds over the operand's rows innermost: square blocks,
+    // which are transposed in registers.
+    SMELT_ASSIGN_OR_RETURN(
+        auto split, nests::VectorizeLoop(schedule, panel, run, of.access->tensor->shape[along->dimension], lanes));
+    order.erase(std::find(order.begin(), order.end(), nests::AxisName(last)));
+    if (!split.first.empty()) order.push_back(split.first);
+    order.push_back(nests::AxisName(last));
+    order.push_back(split.second);
   }
   SMELT_RETURN_IF_ERROR(nests::ReorderLoops(schedule, panel, order));
   if (along_rows && !rows.empty() && !of.computed) {

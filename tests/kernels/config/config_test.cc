@@ -128,6 +128,18 @@ TEST(ConfigSpace, DefaultPacksAtTheRootWhatSeveralThreadsRead) {
   EXPECT_THAT(text, HasSubstr("pack.p1=root"));
 }
 
+// Square blocks, which codegen transposes in registers: keys of attention.
+TEST(ConfigSpace, PacksAcrossTheVectorsRoundByRound) {
+  const std::unique_ptr<hlo::Module> module =
+      hlo::ParseModule(
+          "HloModule m\nENTRY e {\n  x = f32[64,80] parameter(0)\n  w = f32[96,80] parameter(1)\n"
+          "  ROOT p = f32[64,96] dot(x, w), lhs_contracting_dims={1}, rhs_contracting_dims={1}\n}\n")
+          .value();
+  const ConfigSpace space = SpaceOf(*module->entry(), TwoThreads()).value();
+  EXPECT_THAT(space.ScheduleFor(space.Default())->ToString(),
+              ::testing::ContainsRegex("vectorize p1\\.[a-z]+ i0.inner\nreorder p1\\.[a-z]+ i0.outer i1 i0.inner\n"));
+}
+
 // The right operand's rows lie across the sum.
 TEST(ConfigSpace, RefusesVectorsThatWouldBeGatheredAlongTheSum) {
   const std::unique_ptr<hlo::Module> module = Product(512, 512, 512);
