@@ -20,7 +20,8 @@ Instruction* ConvertOfConvert(Instruction& x, GraphBuilder& build) {
   if (!IsLosslessConversion(TypeOf(*source), TypeOf(inner))) return nullptr;
   // What an integer type cannot hold ends at its limits where it comes from a float, and wraps where it comes from an
   // integer.
-  const bool by_float = IsInteger(TypeOf(*source)) && !IsInteger(TypeOf(inner)) && IsInteger(TypeOf(x));
+  const bool is_whole = IsInteger(TypeOf(*source)) || TypeOf(*source) == PrimitiveType::kPred;
+  const bool by_float = is_whole && !IsInteger(TypeOf(inner)) && IsInteger(TypeOf(x));
   if (by_float && !IsLosslessConversion(TypeOf(*source), TypeOf(x))) return nullptr;
   return build.Convert(source, TypeOf(x));
 }

@@ -227,6 +227,7 @@ constexpr std::string_view kKept[] = {
     "x = f32[4] parameter(0) h = bf16[4] convert(x) ROOT r = f32[4] convert(h)",
     "x = s2[4] parameter(0) h = bf16[4] convert(x) ROOT r = u8[4] convert(h)",
     "x = s16[4] parameter(0) h = f32[4] convert(x) ROOT r = s8[4] convert(h)",
+    "x = pred[4] parameter(0) h = f32[4] convert(x) ROOT r = s1[4] convert(h)",
     "x = s32[] parameter(0) c = s32[] constant(4) ROOT r = s32[] divide(x, c)",
     "x = s32[4] parameter(0) z = s32[] constant(0) b = s32[4] broadcast(z), dimensions={} ROOT r = pred[4] compare(x, "
     "b), "
