@@ -129,7 +129,9 @@ def write_page(arguments):
     for path in arguments.modules:
         run = json.loads(path.read_text())
         rows = [row for row in run["rows"] if "error" not in row]
-        text.append(f"## {run['threads']} thread{'s' if run['threads'] > 1 else ''}, {run['seconds']:g} s a program\n\n{run['processor']}, {run['date']}.\n")
+        text.append(f"## {run['threads']} thread{'s' if run['threads'] > 1 else ''}, {run['seconds']:g} s a program\n")
+        if "processor" in run:  # runs from before 2026-11-29 do not say
+            text.append(f"{run['processor']}, {run['date']}.\n")
         text += [f"- {line}" for line in summary(rows)]
         text.append("\n| program | XLA ms | " + " | ".join(COLUMNS) + " | tuned | over better | fusions | ± % | answer | with |")
         text.append("|---|" + "---:|" * (len(COLUMNS) + 5) + "---|---|")
