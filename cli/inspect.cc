@@ -255,9 +255,8 @@ Action AddInspect(Arguments& arguments) {
   const Argument why = arguments.Add(
       "--why", flags->why,
       "Say for each neighbour of this instruction whether they share a kernel, and which rule forbids it");
-  const Argument kernel =
-      arguments.Add("--kernel", flags->kernel, "Show one kernel the whole way down: HLO, schedule, loop IR, assembler")
-          .Excludes(why);
+  arguments.Add("--kernel", flags->kernel, "Show one kernel the whole way down: HLO, schedule, loop IR, assembler")
+      .Excludes(why);
   arguments.Add("--tile", flags->tile,
                 "With --kernel: under this tile, as `smelt rank` prints them, this algorithm (direct, winograd4, "
                 "winograd4:1x2x14x64), or this configuration");
@@ -270,10 +269,10 @@ Action AddInspect(Arguments& arguments) {
           .Excludes(why);
   AddKnownFlags(arguments, &flags->known);
   AddTargetFlags(arguments, &flags->target);
-  arguments.AddFlag("--no-verify", flags->no_verify, "Only read the module, without verifying it")
-      .Excludes(why)
-      .Excludes(kernel)
-      .Excludes(schedule);
+  Argument no_verify = arguments.AddFlag("--no-verify", flags->no_verify, "Only read the module, without verifying it");
+  for (const char* of_fused : {"--fusion", "--kernels", "--why", "--kernel", "--schedule", "--constant", "--weights"}) {
+    no_verify = no_verify.Excludes(arguments.Get(of_fused));
+  }
   arguments.AddFlag("--json", flags->json, "Machine-readable result on standard output");
   return [flags, schedule]() -> absl::Status {
     flags->print_schedules = schedule.Given() && flags->schedule.empty();

@@ -96,7 +96,9 @@ TEST_F(Schedules, WordsThatWouldBeLeftAsideAreRefused) {
   EXPECT_THAT(refusal({"--kernel=p", "--tile=8x16", "--schedule=f.schedule"}), HasSubstr("give one"));
   EXPECT_THAT(refusal({"--why=p", "--kernel=p"}), HasSubstr("--why"));
   EXPECT_THAT(refusal({"--why=p", "--schedule"}), HasSubstr("--why"));
-  EXPECT_THAT(refusal({"--no-verify", "--kernel=p"}), HasSubstr("--no-verify"));
+  for (const char* of_fused : {"--kernel=p", "--kernels", "--fusion=priority", "--constant=0", "--weights=w"}) {
+    EXPECT_THAT(refusal({"--no-verify", of_fused}), HasSubstr("--no-verify")) << of_fused;
+  }
 }
 
 TEST_F(Schedules, ErrorsAreOneLineThatSaysWhat) {
