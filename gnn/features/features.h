@@ -5,8 +5,9 @@
 //
 // After the TPU papers (MLSys 2021, Section 3.1; TpuGraphs 2023) with what they lack: contraction dimensions of dots,
 // flops, bytes, and the analytical estimate. The tables in node_features.cc, kernel_features.cc and tile_features.cc
-// list every column once; a model file carries the schema version and the names of the columns, and a model of another
-// schema is refused. Everything with a range is log(x + 1); models standardise by training statistics.
+// list every column once; a model file carries the schema version and the names of its columns. A column may be added:
+// models from before do without it (gnn/model/stored_columns.h). Everything with a range is log(x + 1); models
+// standardise by training statistics.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +23,8 @@
 
 namespace smelt::gnn {
 
-// Raised whenever a column is added, removed, moved or changes its meaning.
+// Raised whenever a column changes its meaning. A model of another version is refused, as is one with a column that is
+// no longer made.
 inline constexpr int kFeatureSchemaVersion = 1;
 
 // Nodes in topological order; an edge from each operand to its user.

@@ -10,6 +10,7 @@
 #include "base/write_file.h"
 #include "gnn/corpus/crc32c.h"
 #include "gnn/features/features.h"
+#include "gnn/model/stored_columns.h"
 #include "hlo/file/read.h"
 #include "machine/descriptor.h"
 #include "machine/target_id.h"
@@ -33,12 +34,6 @@ json ColumnNames(const std::vector<Column>& columns) {
   json names = json::array();
   for (const Column& column : columns) names.push_back(std::string(column.name));
   return names;
-}
-
-json Columns() {
-  return {{"node", ColumnNames(NodeColumns())},
-          {"kernel", ColumnNames(KernelColumns())},
-          {"tile", ColumnNames(TileColumns())}};
 }
 
 const char* KindName(NetworkKind kind) { return kind == NetworkKind::kLstm ? "lstm" : "graphsage"; }
@@ -85,12 +80,34 @@ bool Fits(const ModelFile& model) {
          width == static_cast<size_t>(fusion->second.hidden) + 2 + c.kinds.size();
 }
 
-bool SameWidths(const TaskModel& task) {
-  auto fits = [](const Normalizer& n, size_t width) {
-    return n.mean.size() == width && n.scale.size() == width && n.low.size() == width && n.high.size() == width;
-  };
-  return fits(task.nodes, NodeColumns().size()) && fits(task.kernels, KernelColumns().size()) &&
-         fits(task.tiles, TileColumns().size());
+// What a network sees of each kind of columns, and the weight that they enter by.
+struct Table {
+  const char* name;
+  const std::vector<Column>& (*columns)();
+  Normalizer TaskModel::*normalizer;
+  const char* weight;
+};
+constexpr Table kTables[] = {{"node", NodeColumns, &TaskModel::nodes, "input.features"},
+                             {"kernel", KernelColumns, &TaskModel::kernels, "head.kernel"},
+                             {"tile", TileColumns, &TaskModel::tiles, "head.tile"}};
+
+// Makes networks of the file's columns those of today's.
+absl::Status WidenTasks(const std::string& path, const json& names, std::map<std::string, TaskModel>* tasks) {
+  for (const Table& table : kTables) {
+    const absl::StatusOr<StoredColumns> stored =
+        StoredColumns::Match(names.at(table.name).get<std::vector<std::string>>(), table.columns());
+    if (!stored.ok()) {
+      return absl::FailedPreconditionError(absl::StrCat(path, ": ", stored.status().message(),
+                                                        ". Use the program version that trained it, or train again"));
+    }
+    for (auto& [name, task] : *tasks) {
+      absl::Status widened = stored->Widen(&(task.*table.normalizer));
+      const auto weight = task.weights.find(table.weight);
+      if (widened.ok() && weight != task.weights.end()) widened = stored->Widen(&weight->second);
+      if (!widened.ok()) return Damaged(path, absl::StrCat("task `", name, "`: ", widened.message()));
+    }
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -130,7 +147,7 @@ void Normalizer::Apply(float* row) const {
 absl::Status SaveModel(const std::string& path, const ModelFile& model) {
   json header{{"format", kFormatVersion},
               {"schema", kFeatureSchemaVersion},
-              {"columns", Columns()},
+              {"columns", json::object()},
               {"target", model.target},
               {"target_figures", model.target_figures},
               {"summary", model.summary},
@@ -142,6 +159,7 @@ absl::Status SaveModel(const std::string& path, const ModelFile& model) {
               {"policy", model.policy},
               {"log_deviation", model.log_deviation},
               {"tasks", json::object()}};
+  for (const Table& table : kTables) header["columns"][table.name] = ColumnNames(table.columns());
   if (model.calibration) header["calibration"] = ToJson(*model.calibration);
   std::string data;
   for (const auto& [name, task] : model.tasks) {
@@ -201,7 +219,7 @@ absl::StatusOr<ModelFile> LoadModel(const std::string& path) {
                                                         ", and this program reads version ", kFormatVersion,
                                                         ". Use the program version that trained it, or train again"));
     }
-    if (header.at("schema") != kFeatureSchemaVersion || header.at("columns") != Columns()) {
+    if (header.at("schema") != kFeatureSchemaVersion) {
       return absl::FailedPreconditionError(absl::StrCat(path, ": was trained on feature schema version ",
                                                         JsonText(header.at("schema")),
                                                         ", and this program makes version ", kFeatureSchemaVersion,
@@ -228,8 +246,6 @@ absl::StatusOr<ModelFile> LoadModel(const std::string& path) {
       task.nodes = NormalizerFrom(j.at("nodes"));
       task.kernels = NormalizerFrom(j.at("kernels"));
       task.tiles = NormalizerFrom(j.at("tiles"));
-      if (!SameWidths(task))
-        return Damaged(path, absl::StrCat("the normalisation of task `", name, "` has other widths than its columns"));
       for (const auto& [tensor, t] : j.at("tensors").items()) {
         WeightTensor& weight = task.weights[tensor];
         weight.shape = t.at("shape").get<std::vector<int64_t>>();
@@ -242,6 +258,7 @@ absl::StatusOr<ModelFile> LoadModel(const std::string& path) {
         std::memcpy(weight.values.data(), data + offset, count * sizeof(float));
       }
     }
+    SMELT_RETURN_IF_ERROR(WidenTasks(path, header.at("columns"), &model.tasks));
   } catch (const json::exception& error) {
     return Damaged(path, error.what());
   }

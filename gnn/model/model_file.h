@@ -66,7 +66,8 @@ struct ModelFile {
   std::optional<Calibration> calibration;  // of the fusion task, to another machine
 };
 
-// What the kernels that it predicts run on: as the model tells, or an ordinary machine of its target's name and threads.
+// What the kernels that it predicts run on: as the model tells, or an ordinary machine of its target's name and
+// threads.
 absl::StatusOr<machine::Machine> MachineOf(const ModelFile& model);
 
 // The weights of a network's last layer, with the bias behind them; empty where it has none.

@@ -114,6 +114,9 @@ class Trainer {
 
   std::string Identity() const {
     Hasher hasher;
+    for (const std::vector<Column>* columns : {&NodeColumns(), &KernelColumns(), &TileColumns()}) {
+      for (const Column& column : *columns) hasher.Add(column.name);
+    }
     for (int64_t i : train_) hasher.Add(data_.examples[i].hash);
     hasher.Add(static_cast<int64_t>(validation_.size()));
     if (options_.init != nullptr) {

@@ -5,11 +5,14 @@
 #include <fstream>
 #include <set>
 
+#include "base/write_file.h"
 #include "gmock/gmock.h"
+#include "gnn/corpus/crc32c.h"
 #include "gnn/eval/evaluate.h"
 #include "gnn/eval/metrics.h"
 #include "gnn/native/engine.h"
 #include "gtest/gtest.h"
+#include "hlo/file/read.h"
 #include "tests/gnn/train/made_data.h"
 #include "tests/scratch_folder.h"
 
@@ -132,6 +135,24 @@ TEST(ModelFile, GivesTheSamePredictionsAfterSavingAndIsRefusedWhenCutAnywhere) {
     ASSERT_FALSE(torn.ok());
     EXPECT_THAT(std::string(torn.status().message()), HasSubstr("model.smeltmodel.cut"));
   }
+}
+
+TEST(ModelFile, IsRefusedWithAColumnThatIsNotMade) {
+  const ScratchFolder folder;
+  const std::string path = folder.In("model.smeltmodel");
+  ASSERT_TRUE(SaveModel(path, {}).ok());
+  std::string bytes = hlo::ReadTextFile(path).value();
+  const size_t name = bytes.find("\"tiles_a_thread\"");
+  ASSERT_NE(name, std::string::npos);
+  bytes[name + 1] = 'f';
+  bytes.resize(bytes.size() - sizeof(uint32_t));
+  const uint32_t crc = Crc32c(bytes);
+  bytes.append(reinterpret_cast<const char*>(&crc), sizeof(crc));
+  ASSERT_TRUE(WriteFile(path, bytes).ok());
+  const auto loaded = LoadModel(path);
+  EXPECT_TRUE(absl::IsFailedPrecondition(loaded.status())) << loaded.status();
+  EXPECT_THAT(std::string(loaded.status().message()),
+              HasSubstr("model.smeltmodel: it was trained on a column `files_a_thread`"));
 }
 
 TEST(Split, KeepsProgramsWholeAndDropsKernelsSeenInTraining) {
