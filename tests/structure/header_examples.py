@@ -109,6 +109,7 @@ OWN = {
         "parallel_annealing": {"space": "smelt::kernels::config::ConfigSpace", "energy": "smelt::tuner::ParallelAnnealing::Energy"}}.items()},
     "tuner/schedule_search.h": {"options": "smelt::tuner::ScheduleSearchOptions"},
     "targets/schedule_library.h": {"target": "smelt::targets::Target"},
+    "gnn/model/stored_columns.h": {"names": "std::vector<std::string>", "task": "smelt::gnn::TaskModel"},
     "gnn/torch/tree_gru.h": {"trees": "std::vector<smelt::gnn::LoopTreeRow>", "scores": "std::vector<double>"},
     **{header: VDLA for header in ("sim/estimate.h", "sim/executor.h", "sim/issue.h", "sim/machine.h", "sim/race_detector.h", "sim/report.h", "sim/roofline.h",
                                    "sim/simulate.h", "sim/trace.h", "bench/vdla_layers.h", "vdla/isa/program_file.h")},
