@@ -1,7 +1,5 @@
 #include "gnn/model/stored_columns.h"
 
-#include <algorithm>
-
 #include "absl/strings/str_cat.h"
 
 namespace smelt::gnn {
@@ -45,12 +43,13 @@ absl::Status StoredColumns::Widen(Normalizer* normalizer) const {
 }
 
 absl::Status StoredColumns::Widen(WeightTensor* weight) const {
-  const auto columns = static_cast<int64_t>(places_.size());
-  if (weight->shape.size() != 2 || weight->shape[1] != columns ||
-      weight->values.size() != static_cast<size_t>(weight->shape[0]) * places_.size()) {
+  const size_t columns = places_.size(), outputs = columns == 0 ? 0 : weight->values.size() / columns;
+  // By what it holds, not by what its shape promises: a product of a file's numbers may wrap.
+  if (outputs * columns != weight->values.size() ||
+      weight->shape != std::vector<int64_t>{static_cast<int64_t>(outputs), static_cast<int64_t>(columns)}) {
     return absl::InvalidArgumentError(absl::StrCat("a weight has not ", columns, " columns"));
   }
-  weight->values = Widened(weight->values, static_cast<size_t>(weight->shape[0]));
+  weight->values = Widened(weight->values, outputs);
   weight->shape[1] = static_cast<int64_t>(today_);
   return absl::OkStatus();
 }

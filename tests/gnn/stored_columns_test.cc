@@ -41,5 +41,13 @@ TEST(StoredColumns, OtherWidthsThanTheStoredOnesAreRefused) {
   EXPECT_FALSE(stored.Widen(&weight).ok());
 }
 
+// Shapes of a file that promise more than it holds: their products are 0.
+TEST(StoredColumns, ShapesWithoutTheirValuesAreRefused) {
+  WeightTensor wraps{{int64_t{1} << 62, 4}, {}};
+  EXPECT_FALSE(StoredColumns::Match({"new", "extent", "extent", "estimate"}, kToday)->Widen(&wraps).ok());
+  WeightTensor none{{int64_t{1} << 40, 0}, {}};
+  EXPECT_FALSE(StoredColumns::Match({}, kToday)->Widen(&none).ok());
+}
+
 }  // namespace
 }  // namespace smelt::gnn
