@@ -44,7 +44,7 @@ absl::Status StoredColumns::Widen(Normalizer* normalizer) const {
 
 absl::Status StoredColumns::Widen(WeightTensor* weight) const {
   const size_t columns = places_.size(), outputs = columns == 0 ? 0 : weight->values.size() / columns;
-  // By what it holds, not by what its shape promises: a product of a file's numbers may wrap.
+  // Counted by the values: a product of the extents in a file may wrap.
   if (outputs * columns != weight->values.size() ||
       weight->shape != std::vector<int64_t>{static_cast<int64_t>(outputs), static_cast<int64_t>(columns)}) {
     return absl::InvalidArgumentError(absl::StrCat("a weight has not ", columns, " columns"));
