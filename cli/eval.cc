@@ -30,7 +30,7 @@ namespace smelt::cli {
 namespace {
 
 struct EvalFlags {
-  std::string model, corpus, baseline, target = "cpu:threads=1", test_programs, scatter;
+  std::string model, corpus, baseline, target = "cpu:threads=1", test_programs, scatter, kernels;
   double validation = 0.1, test = 0.1;
   uint64_t split_seed = 1;
   bool all = false, boosted = false, json = false;
@@ -184,12 +184,17 @@ absl::Status Eval(const EvalFlags& flags) {
   const bool rough =
       std::all_of(examples.begin(), examples.end(), [&](int64_t i) { return data.examples[i].rough_seconds > 0; });
   contenders.push_back(rough ? gnn::RoughContender() : gnn::AnalyticalContender(model.analytical_factors));
+  contenders.push_back(gnn::DefaultTileContender());
   SMELT_ASSIGN_OR_RETURN(const gnn::EvalTable table, gnn::EvaluateModels(data, examples, contenders));
   if (!flags.scatter.empty()) {
     if (!contenders.front().seconds)
       return absl::InvalidArgumentError(absl::StrCat(flags.model, ": has no fusion network to draw a scatter plot of"));
     SMELT_ASSIGN_OR_RETURN(const std::string plot, gnn::ScatterSvg(data, examples, contenders.front()));
     SMELT_RETURN_IF_ERROR(WriteFile(flags.scatter, plot));
+  }
+  if (!flags.kernels.empty()) {
+    SMELT_ASSIGN_OR_RETURN(const std::string rows, gnn::KernelsCsv(data, examples, contenders));
+    SMELT_RETURN_IF_ERROR(WriteFile(flags.kernels, rows));
   }
   nlohmann::json result = gnn::TableToJson(table);
   std::string text = gnn::FormatTable(table);
@@ -232,6 +237,8 @@ Action AddEval(Arguments& arguments) {
                 "File with the programs to evaluate on, one a line, instead of those that no model learned from");
   arguments.AddFlag("--all", flags->all, "Evaluate on everything, training programs included");
   arguments.Add("--scatter", flags->scatter, "Write a scatter plot of predicted against measured to this SVG file");
+  arguments.Add("--kernels", flags->kernels,
+                "Write every kernel with a time, measured and predicted, to this CSV file: where a model is wrong");
   arguments.AddFlag("--json", flags->json, "Machine-readable table on standard output");
   return [flags] { return Eval(*flags); };
 }

@@ -69,6 +69,12 @@ Contender AnalyticalContender(std::map<std::string, double> factors) {
   return contender;
 }
 
+Contender DefaultTileContender() {
+  Contender contender{"default"};
+  contender.chosen_seconds = [](const Example& example) { return example.seconds; };
+  return contender;
+}
+
 Contender RoughContender() {
   return FormulaContender("rough cost", [](const Example& example) { return example.rough_seconds; });
 }

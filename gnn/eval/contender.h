@@ -22,6 +22,8 @@ struct Contender {
   std::function<absl::StatusOr<std::vector<double>>(const Dataset&, const std::vector<int64_t>& examples)> seconds;
   // Scores of the tiles of an example, lower is better. Unset: it ranks no tiles.
   std::function<absl::StatusOr<std::vector<double>>(const Example&)> tile_scores;
+  // Measured seconds of the one tile that it takes, where it ranks no others; 0: none of this example.
+  std::function<double(const Example&)> chosen_seconds;
 };
 
 // Networks for the tasks that they were trained for; null: for that task there is none. `calibration`: of the fusion
@@ -34,6 +36,9 @@ Contender AnalyticalContender(std::map<std::string, double> factors);
 
 // Example::rough_seconds, as it is.
 Contender RoughContender();
+
+// The compiler's own tile, whose time is Example::seconds.
+Contender DefaultTileContender();
 
 // Median measured / estimated time by kernel kind: factors by which the analytical model's seconds become seconds of
 // this machine.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
@@ -28,6 +29,15 @@ std::map<std::string, FusionError> Errors(const std::map<std::string, Pairs>& pr
 struct TileSums {
   double chosen = 0, best = 0, tau = 0, s1 = 0, s5 = 0, s10 = 0;
   int64_t kernels = 0;
+
+  // A kernel of who takes one tile and ranks no others.
+  void AddOne(double seconds, double best_seconds) {
+    chosen += seconds;
+    best += best_seconds;
+    s1 += seconds / best_seconds - 1;
+    tau = s5 = s10 = std::numeric_limits<double>::quiet_NaN();
+    ++kernels;
+  }
 };
 
 }  // namespace
@@ -77,12 +87,16 @@ absl::StatusOr<EvalTable> EvaluateModels(const Dataset& data, const std::vector<
         pairs.measured.push_back(example.seconds);
       }
     }
-    for (size_t k = 0; contender.tile_scores && k < tiled.size(); ++k) {
+    for (size_t k = 0; k < tiled.size(); ++k) {
       const Example& example = data.examples[tiled[k]];
+      const double best = *std::min_element(example.tile_seconds.begin(), example.tile_seconds.end());
+      if (contender.chosen_seconds && contender.chosen_seconds(example) > 0)
+        tiles[example.program].AddOne(contender.chosen_seconds(example), best);
+      if (!contender.tile_scores) continue;
       SMELT_ASSIGN_OR_RETURN(const std::vector<double> scores, contender.tile_scores(example));
       TileSums& sums = tiles[example.program];
       sums.chosen += example.tile_seconds[BestByScore(scores)];
-      sums.best += *std::min_element(example.tile_seconds.begin(), example.tile_seconds.end());
+      sums.best += best;
       sums.tau += KendallTau(scores, example.tile_seconds);
       sums.s1 += SlowdownAt(scores, example.tile_seconds, 1);
       sums.s5 += SlowdownAt(scores, example.tile_seconds, 5);

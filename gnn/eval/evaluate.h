@@ -24,7 +24,7 @@ struct FusionError {
   int64_t kernels = 0;
 };
 struct TileError {
-  double tau = 0;  // mean over kernels
+  double tau = 0;  // mean over kernels; NaN, like the slowdowns at 5 and 10, of who ranks no tiles but takes one
   double ape = 0;  // program level: time of the chosen tiles over time of the best tiles, minus 1
   double slowdown1 = 0, slowdown5 = 0, slowdown10 = 0;  // mean over kernels
   int64_t kernels = 0;
@@ -53,6 +53,10 @@ absl::StatusOr<EvalTable> EvaluateModels(const Dataset& data, const std::vector<
 // A table for people: one row a program, then median and mean.
 std::string FormatTable(const EvalTable& table);
 nlohmann::json TableToJson(const EvalTable& table);
+// Every kernel with a time, as comma-separated values: program, hash, kind, measured seconds, and those of each
+// contender that predicts times. `smelt corpus export` has the kernels by their hashes.
+absl::StatusOr<std::string> KernelsCsv(const Dataset& data, const std::vector<int64_t>& examples,
+                                       const std::vector<Contender>& contenders);
 // What a contender with `seconds` predicts against what was measured, logarithmic axes: a self-contained SVG.
 absl::StatusOr<std::string> ScatterSvg(const Dataset& data, const std::vector<int64_t>& examples,
                                        const Contender& contender);

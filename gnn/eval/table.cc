@@ -8,6 +8,7 @@
 #include "base/status_macros.h"
 #include "gnn/eval/evaluate.h"
 #include "gnn/eval/metrics.h"
+#include "gnn/exchange/csv.h"
 #include "nlohmann/json.hpp"
 
 namespace smelt::gnn {
@@ -22,7 +23,7 @@ using Getter = Figure (*)(const ContenderErrors& errors, const std::string& prog
 template <typename Map, typename Field>
 Figure Get(const Map& map, const std::string& program, Field field) {
   auto it = map.find(program);
-  if (it == map.end()) return {false, 0};
+  if (it == map.end() || std::isnan(it->second.*field)) return {false, 0};
   return {true, it->second.*field};
 }
 
@@ -58,6 +59,13 @@ std::string Cell(const Figure& figure, bool percent) {
   return percent ? absl::StrFormat("%9.1f", 100 * figure.second) : absl::StrFormat("%9.2f", figure.second);
 }
 
+std::vector<int64_t> Timed(const Dataset& data, const std::vector<int64_t>& examples) {
+  std::vector<int64_t> timed;
+  std::copy_if(examples.begin(), examples.end(), std::back_inserter(timed),
+               [&](int64_t i) { return data.examples[i].seconds > 0; });
+  return timed;
+}
+
 template <typename Map>
 void AddPrograms(const Map& map, std::set<std::string>* programs) {
   for (const auto& [program, error] : map) programs->insert(program);
@@ -67,22 +75,28 @@ template <size_t N>
 std::string Section(const EvalTable& table, const std::string& title, const Column (&columns)[N],
                     const std::set<std::string>& programs) {
   if (programs.empty()) return "";
+  // Those that have anything to say of this task.
+  std::vector<const ContenderErrors*> contenders;
+  for (const ContenderErrors& contender : table.contenders) {
+    const auto says = [&](const std::string& program) { return columns[0].get(contender, program).first; };
+    if (std::any_of(programs.begin(), programs.end(), says)) contenders.push_back(&contender);
+  }
   std::string text = absl::StrCat(title, "\n", absl::StrFormat("%-36s", "program"));
   for (const Column& column : columns) {
-    for (const ContenderErrors& contender : table.contenders)
-      absl::StrAppend(&text, absl::StrFormat(" %11s", contender.name.substr(0, 11)));
+    for (const ContenderErrors* contender : contenders)
+      absl::StrAppend(&text, absl::StrFormat(" %11s", contender->name.substr(0, 11)));
     (void)column;
   }
   absl::StrAppend(&text, "\n", absl::StrFormat("%-36s", ""));
   for (const Column& column : columns) {
-    for (size_t i = 0; i < table.contenders.size(); ++i) absl::StrAppend(&text, absl::StrFormat(" %11s", column.title));
+    for (size_t i = 0; i < contenders.size(); ++i) absl::StrAppend(&text, absl::StrFormat(" %11s", column.title));
   }
   text += "\n";
   auto row = [&](const std::string& name, auto figure) {
     absl::StrAppend(&text, absl::StrFormat("%-36s", name.substr(0, 36)));
     for (const Column& column : columns) {
-      for (const ContenderErrors& contender : table.contenders)
-        absl::StrAppend(&text, "   ", Cell(figure(column, contender), column.percent));
+      for (const ContenderErrors* contender : contenders)
+        absl::StrAppend(&text, "   ", Cell(figure(column, *contender), column.percent));
     }
     text += "\n";
   };
@@ -143,11 +157,31 @@ json TableToJson(const EvalTable& table) {
   return result;
 }
 
+absl::StatusOr<std::string> KernelsCsv(const Dataset& data, const std::vector<int64_t>& examples,
+                                       const std::vector<Contender>& contenders) {
+  const std::vector<int64_t> timed = Timed(data, examples);
+  std::vector<std::string> row = {"program", "kernel", "kind", "nodes", "seconds"};
+  std::vector<std::vector<double>> predicted;
+  for (const Contender& contender : contenders) {
+    if (!contender.seconds) continue;
+    SMELT_ASSIGN_OR_RETURN(std::vector<double> seconds, contender.seconds(data, timed));
+    predicted.push_back(std::move(seconds));
+    row.push_back(contender.name);
+  }
+  std::string text = CsvRow(row);
+  for (size_t k = 0; k < timed.size(); ++k) {
+    const Example& example = data.examples[timed[k]];
+    row = {example.program, example.hash.ToHex(), example.kind, absl::StrCat(example.graph.node_count()),
+           absl::StrFormat("%.4g", example.seconds)};
+    for (const std::vector<double>& seconds : predicted) row.push_back(absl::StrFormat("%.4g", seconds[k]));
+    text += CsvRow(row);
+  }
+  return text;
+}
+
 absl::StatusOr<std::string> ScatterSvg(const Dataset& data, const std::vector<int64_t>& examples,
                                        const Contender& contender) {
-  std::vector<int64_t> timed;
-  std::copy_if(examples.begin(), examples.end(), std::back_inserter(timed),
-               [&](int64_t i) { return data.examples[i].seconds > 0; });
+  const std::vector<int64_t> timed = Timed(data, examples);
   SMELT_ASSIGN_OR_RETURN(const std::vector<double> predicted, contender.seconds(data, timed));
   constexpr double kSize = 480, kMargin = 50;
   constexpr double kLow = -7, kHigh = 0;  // decades of seconds
