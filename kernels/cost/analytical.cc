@@ -60,7 +60,11 @@ CostEstimate EstimateDirectly(const hlo::Computation& kernel, const machine::Mac
 }
 
 CostEstimate EstimateKernel(const hlo::Computation& kernel, const machine::Machine& target) {
-  CostFormula formula = FormulaOf(kernel, target);
+  return EstimateKernel(kernel, WorkOf(kernel, target), target);
+}
+
+CostEstimate EstimateKernel(const hlo::Computation& kernel, KernelWork work, const machine::Machine& target) {
+  CostFormula formula = FormulaOf(std::move(work), target, Coefficients());
   if (formula.is_contraction) {
     if (const std::optional<CostEstimate> convolution = ConvolutionByDefault(kernel, target)) {
       // What is fused with it is the same.

@@ -36,6 +36,8 @@ struct Coefficients {
 // where its weights are arguments (algorithm_choice.h). Cheap (microseconds): fusion heuristics call it for every
 // candidate.
 CostEstimate EstimateKernel(const hlo::Computation& kernel, const machine::Machine& target);
+// The same with the kernel's WorkOf at hand.
+CostEstimate EstimateKernel(const hlo::Computation& kernel, KernelWork work, const machine::Machine& target);
 // The same where every convolution is the sum that defines it.
 CostEstimate EstimateDirectly(const hlo::Computation& kernel, const machine::Machine& target);
 // What the estimate follows, for many tiles of one kernel: `dimensions` stays empty but in the third, which has the

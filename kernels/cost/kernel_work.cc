@@ -159,14 +159,19 @@ class KernelWalk {
  public:
   explicit KernelWalk(const machine::Machine& target) : target_(target) {}
 
-  KernelWork Run(const hlo::Computation& kernel) {
+  KernelWork Run(const hlo::Computation& kernel, std::vector<InstructionWork>* of_each) {
     const std::vector<Instruction*> order = kernel.PostOrder();
     uses_.reserve(order.size());
     root_ = kernel.root();
     computed_root_ = BehindReshapes(root_);
-    uses_[root_] = {0, Elements(root_->shape()), true, RootSlowdown(order)};
+    uses_[root_] = {.shared = Elements(root_->shape()), .reads_all = true};
+    if (of_each != nullptr) of_each->assign(order.size(), InstructionWork());
     for (size_t i = order.size(); i-- > 0;) {
-      if (const auto found = uses_.find(order[i]); found != uses_.end()) Visit(*order[i], found->second);
+      const auto found = uses_.find(order[i]);
+      if (found == uses_.end()) continue;
+      const Use use = found->second;
+      if (of_each != nullptr) (*of_each)[i] = {use.evaluations + use.shared, use.slowdown};
+      Visit(*order[i], use);
     }
     std::vector<const hlo::Shape*> leaves;
     root_->shape().AppendLeaves(&leaves);
@@ -189,18 +194,6 @@ class KernelWalk {
     double slowdown = 1;
     double lines = 1;
   };
-
-  // Vectors go along the innermost dimension where something in the kernel asks for the place of an element; else over
-  // rows that lie one after the other.
-  double RootSlowdown(const std::vector<Instruction*>& order) const {
-    const bool by_place = std::any_of(order.begin(), order.end(), [](const Instruction* x) {
-      return x->opcode() == Opcode::kConcatenate || x->opcode() == Opcode::kPad || x->opcode() == Opcode::kIota ||
-             x->opcode() == Opcode::kDynamicUpdateSlice;
-    });
-    if (!by_place || !root_->shape().IsArray() || root_->shape().rank() < 2 || StacksShortRows(*root_)) return 1;
-    const double row = static_cast<double>(root_->shape().dimensions[InnermostOf(root_->shape())]);
-    return std::max(LanesOf(root_->shape().element_type, target_) / std::max(row, 1.0), 1.0);
-  }
 
   void Visit(const Instruction& instruction, Use use) {
     const double asked = use.evaluations + use.shared;
@@ -335,8 +328,9 @@ class KernelWalk {
 
 }  // namespace
 
-KernelWork WorkOf(const hlo::Computation& kernel, const machine::Machine& target) {
-  return KernelWalk(target).Run(kernel);
+KernelWork WorkOf(const hlo::Computation& kernel, const machine::Machine& target,
+                  std::vector<InstructionWork>* of_each) {
+  return KernelWalk(target).Run(kernel, of_each);
 }
 
 std::string_view NameOf(KernelWork::Loop loop) {

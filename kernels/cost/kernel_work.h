@@ -35,9 +35,16 @@ struct KernelWork {
   int phases = 1;           // one after the other on all threads
 };
 
+// What a kernel asks of one of its instructions.
+struct InstructionWork {
+  double evaluations = 0;  // elements that are computed, or read from a parameter; 0: only its shape is used
+  double slowdown = 1;     // of what is computed beside whole vectors: their lanes over those that are used
+};
+
 // The work of a kernel, in one walk from the root, linear in its size: how often each element is computed follows from
-// its users.
-KernelWork WorkOf(const hlo::Computation& kernel, const machine::Machine& target);
+// its users. `of_each`, where given, receives that of its instructions in the order of Computation::PostOrder.
+KernelWork WorkOf(const hlo::Computation& kernel, const machine::Machine& target,
+                  std::vector<InstructionWork>* of_each = nullptr);
 
 // "elementwise", "row sums", ...
 std::string_view NameOf(KernelWork::Loop loop);

@@ -81,6 +81,12 @@ absl::StatusOr<std::vector<int64_t>> TiledDimensions(const hlo::Computation& ker
   return TiledExtents(structure.main_nest());
 }
 
+absl::StatusOr<TiledKernel> TiledKernelOf(const hlo::Computation& kernel, const machine::Machine& target) {
+  SMELT_ASSIGN_OR_RETURN(const Structure structure, StructureOf(kernel));
+  const Nest& nest = structure.main_nest();
+  return TiledKernel{TiledExtents(nest), PreferredTiles(nest, target).front()};
+}
+
 absl::StatusOr<std::vector<Tile>> EnumerateTiles(const hlo::Computation& kernel, const machine::Machine& target,
                                                  int64_t limit) {
   SMELT_ASSIGN_OR_RETURN(const Structure structure, StructureOf(kernel));

@@ -34,6 +34,12 @@ struct Tile {
 
 // The kernel's dimensions that a tile divides: Tile::extents has as many entries.
 absl::StatusOr<std::vector<int64_t>> TiledDimensions(const hlo::Computation& kernel);
+// The same with the tile that the compiler looks at first: the front one of EnumerateTiles.
+struct TiledKernel {
+  std::vector<int64_t> dimensions;
+  std::vector<int64_t> preferred;
+};
+absl::StatusOr<TiledKernel> TiledKernelOf(const hlo::Computation& kernel, const machine::Machine& target);
 
 // Valid tiles: operands and scratch of one tile fit the target's L2. At least one, at most `limit`, spread evenly over
 // the space when there are more; deterministic. All of the direct algorithm. Those that suit the kernel's loops
