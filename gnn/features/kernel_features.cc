@@ -13,6 +13,7 @@ namespace {
 
 using hlo::Instruction;
 using hlo::Opcode;
+using kernels::cost::KernelWork;
 
 float Log1p(double x) { return static_cast<float>(std::log1p(std::max(x, 0.0))); }
 
@@ -20,14 +21,16 @@ float Log1p(double x) { return static_cast<float>(std::log1p(std::max(x, 0.0)));
 struct Summary {
   const hlo::Computation& kernel;
   const machine::Machine& target;
+  const KernelWork& work;
   kernels::cost::CostEstimate estimate;
   hlo::CostAnalysis cost;
   double bytes_in = 0, bytes_out = 0, largest = 0;
   double nodes = 0, parameters = 0, outputs = 1, expensive = 0, contractions = 0, reductions = 0, movements = 0;
 };
 
-Summary Summarise(const hlo::Computation& kernel, const machine::Machine& target, const KernelEstimate& estimate) {
-  Summary s{kernel, target, estimate ? estimate(kernel) : kernels::cost::EstimateKernel(kernel, target),
+Summary Summarise(const hlo::Computation& kernel, const machine::Machine& target, const KernelWork& work,
+                  const KernelEstimate& estimate) {
+  Summary s{kernel, target, work, estimate ? estimate(kernel) : kernels::cost::EstimateKernel(kernel, work, target),
             hlo::AnalyzeCost(kernel)};
   for (const Instruction* node : kernel.Instructions()) {
     ++s.nodes;
@@ -53,6 +56,11 @@ struct KernelColumn {
   Column column;
   float (*value)(const Summary&);
 };
+
+template <KernelWork::Loop loop>
+float Operations(const Summary& s) {
+  return Log1p(s.work.operations[loop]);
+}
 
 constexpr KernelColumn kKernelColumns[] = {
     {{"estimate", "log of the analytical model's seconds"},
@@ -90,7 +98,27 @@ constexpr KernelColumn kKernelColumns[] = {
     {{"peak_flops", "peak of one core"}, [](const Summary& s) { return Log1p(s.target.peak_flops_f32); }},
     {{"memory_bandwidth", "copy bandwidth of one core"},
      [](const Summary& s) { return Log1p(s.target.levels.back().bytes_per_second); }},
+    {{"work_elementwise", "operations of elementwise loops, as the analytical model counts them (kernel_work.h)"},
+     Operations<KernelWork::kElementwise>},
+    {{"work_row_sums", "steps of sums along rows"}, Operations<KernelWork::kRowSums>},
+    {{"work_row_ends", "results of these"}, Operations<KernelWork::kRowEnds>},
+    {{"work_column_sums", "steps of other sums"}, Operations<KernelWork::kColumnSums>},
+    {{"work_windows", "taps of windows"}, Operations<KernelWork::kWindows>},
+    {{"work_strided", "elements that lie apart where they are read"}, Operations<KernelWork::kStrided>},
+    {{"work_singles", "elements that come one by one"}, Operations<KernelWork::kSingles>},
+    {{"work_native", "work of operations without a loop nest"}, Operations<KernelWork::kNative>},
+    {{"work_packed", "bytes of panels that are packed"}, [](const Summary& s) { return Log1p(s.work.packed_bytes); }},
+    {{"work_bytes", "bytes that the kernel's loops read and write"},
+     [](const Summary& s) { return Log1p(s.work.bytes); }},
+    {{"work_phases", "loops that follow each other"}, [](const Summary& s) { return Log1p(s.work.phases); }},
 };
+
+// Elements of a kernel's first result.
+double ResultsOf(const hlo::Computation& kernel) {
+  std::vector<const hlo::Shape*> leaves;
+  kernel.root()->shape().AppendLeaves(&leaves);
+  return leaves.empty() || !leaves[0]->IsArray() ? 1 : static_cast<double>(leaves[0]->ElementCount());
+}
 
 }  // namespace
 
@@ -111,16 +139,19 @@ KernelGraph ExtractFeatures(const hlo::Computation& kernel, const machine::Machi
   absl::flat_hash_map<const Instruction*, int32_t> number;
   number.reserve(order.size());
   graph.node_features.resize(order.size() * width);
+  std::vector<kernels::cost::InstructionWork> of_each;
+  const KernelWork work = kernels::cost::WorkOf(kernel, target, &of_each);
+  const double results = ResultsOf(kernel);
   graph.operand_begin.push_back(0);
   for (size_t i = 0; i < order.size(); ++i) {
     const Instruction& node = *order[i];
     number[&node] = static_cast<int32_t>(i);
     graph.opcodes.push_back(static_cast<int32_t>(node.opcode()));
-    FillNodeFeatures(node, &graph.node_features[i * width]);
+    FillNodeFeatures({node, of_each[i], results}, &graph.node_features[i * width]);
     for (const Instruction* operand : node.operands()) graph.operands.push_back(number.at(operand));
     graph.operand_begin.push_back(static_cast<int32_t>(graph.operands.size()));
   }
-  const Summary summary = Summarise(kernel, target, estimate);
+  const Summary summary = Summarise(kernel, target, work, estimate);
   for (const KernelColumn& column : kKernelColumns) graph.kernel_features.push_back(column.value(summary));
   return graph;
 }

@@ -24,8 +24,14 @@ struct Group {
   std::string_view name;
   int width;
   std::string_view meaning;
-  void (*fill)(const Instruction& node, float* out);
+  void (*fill)(const NodeInKernel& in_kernel, float* out);
 };
+
+// What is the same in every kernel that the node stands in.
+template <void (*fill)(const Instruction& node, float* out)>
+void Alone(const NodeInKernel& in_kernel, float* out) {
+  fill(in_kernel.node, out);
+}
 
 // Entries outer first, -1 where there are fewer; then log of sum and of product.
 void FillList(absl::Span<const int64_t> values, int keep, float* out) {
@@ -183,43 +189,64 @@ void FillWork(const Instruction& node, float* out) {
                : 0.0f;
 }
 
+void FillMinorDimensions(const NodeInKernel& in_kernel, float* out) {
+  const hlo::Shape& shape = in_kernel.node.shape();
+  const int64_t rank = shape.IsArray() ? shape.rank() : 0;
+  for (int64_t i = 0; i < kDims; ++i) out[i] = i < rank ? Log1p(shape.dimensions[rank - 1 - i]) : -1.0f;
+}
+
+void FillUse(const NodeInKernel& in_kernel, float* out) {
+  const hlo::Shape& shape = in_kernel.node.shape();
+  const double elements = shape.IsArray() ? std::max<double>(shape.ElementCount(), 1) : 1;
+  const auto ratio = [](double a, double b) {
+    return static_cast<float>(std::log(std::max(a, 1.0) / std::max(b, 1.0)));
+  };
+  out[0] = Log1p(in_kernel.work.evaluations);
+  out[1] = ratio(in_kernel.work.evaluations, elements);
+  out[2] = ratio(in_kernel.work.evaluations, in_kernel.results);
+  out[3] = ratio(in_kernel.work.slowdown, 1);
+}
+
 constexpr Group kGroups[] = {
-    {"role", 4, "is an output, is a parameter, number of users, is a scalar", FillRole},
-    {"type", 12, "element type, one of eleven or other", FillElementType},
-    {"dims", kDims + 2, "output dimensions outer first, sum, product", FillDimensions},
-    {"dimensions", kDims, "dimensions named by the attribute, minor first", FillAttributeDimensions},
+    {"role", 4, "is an output, is a parameter, number of users, is a scalar", Alone<FillRole>},
+    {"type", 12, "element type, one of eleven or other", Alone<FillElementType>},
+    {"dims", kDims + 2, "output dimensions outer first, sum, product", Alone<FillDimensions>},
+    {"dimensions", kDims, "dimensions named by the attribute, minor first", Alone<FillAttributeDimensions>},
     {"window_size", kSpatial + 2, "window sizes, sum, product",
-     [](const Instruction& node, float* out) {
+     [](const NodeInKernel& in_kernel, float* out) {
        FillWindow(
-           node, [](const auto& d) { return d.size; }, out);
+           in_kernel.node, [](const auto& d) { return d.size; }, out);
      }},
     {"window_stride", kSpatial + 2, "window strides, sum, product",
-     [](const Instruction& node, float* out) {
+     [](const NodeInKernel& in_kernel, float* out) {
        FillWindow(
-           node, [](const auto& d) { return d.stride; }, out);
+           in_kernel.node, [](const auto& d) { return d.stride; }, out);
      }},
     {"window_padding", kSpatial + 2, "padding low and high together, sum, product",
-     [](const Instruction& node, float* out) {
+     [](const NodeInKernel& in_kernel, float* out) {
        FillWindow(
-           node, [](const auto& d) { return d.padding_low + d.padding_high; }, out);
+           in_kernel.node, [](const auto& d) { return d.padding_low + d.padding_high; }, out);
      }},
     {"window_dilation", kSpatial + 2, "window dilation, sum, product",
-     [](const Instruction& node, float* out) {
+     [](const NodeInKernel& in_kernel, float* out) {
        FillWindow(
-           node, [](const auto& d) { return d.window_dilation; }, out);
+           in_kernel.node, [](const auto& d) { return d.window_dilation; }, out);
      }},
     {"base_dilation", kSpatial + 2, "base dilation, sum, product",
-     [](const Instruction& node, float* out) {
+     [](const NodeInKernel& in_kernel, float* out) {
        FillWindow(
-           node, [](const auto& d) { return d.base_dilation; }, out);
+           in_kernel.node, [](const auto& d) { return d.base_dilation; }, out);
      }},
     {"contraction", 12,
      "dot: batch, m, n, k, lhs transposed, rhs transposed; convolution: input and output features, groups, layout, "
      "reversal",
-     FillContraction},
+     Alone<FillContraction>},
     {"slicing", 8, "slice start, stride, minor stride; dynamic-slice size; pad low, high, interior; gather slice",
-     FillSlicing},
-    {"work", 5, "bytes read, bytes written, elements visited, is expensive, size of a reducer", FillWork},
+     Alone<FillSlicing>},
+    {"work", 5, "bytes read, bytes written, elements visited, is expensive, size of a reducer", Alone<FillWork>},
+    {"minor_dims", kDims, "output dimensions minor first: vectors run over the first", FillMinorDimensions},
+    {"use", 4, "elements that the kernel computes, over those that there are, over its results; lanes that lie idle",
+     FillUse},
 };
 
 }  // namespace
@@ -235,9 +262,9 @@ const std::vector<Column>& NodeColumns() {
   return columns;
 }
 
-void FillNodeFeatures(const Instruction& node, float* out) {
+void FillNodeFeatures(const NodeInKernel& in_kernel, float* out) {
   for (const Group& group : kGroups) {
-    group.fill(node, out);
+    group.fill(in_kernel, out);
     out += group.width;
   }
 }

@@ -2,10 +2,18 @@
 #pragma once
 
 #include "hlo/instruction.h"
+#include "kernels/cost/kernel_work.h"
 
 namespace smelt::gnn {
 
+// A node, and what its kernel asks of it.
+struct NodeInKernel {
+  const hlo::Instruction& node;
+  kernels::cost::InstructionWork work;
+  double results = 1;  // elements of the kernel's (first) result
+};
+
 // `out` has NodeColumns().size() zeros.
-void FillNodeFeatures(const hlo::Instruction& node, float* out);
+void FillNodeFeatures(const NodeInKernel& in_kernel, float* out);
 
 }  // namespace smelt::gnn

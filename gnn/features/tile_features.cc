@@ -29,6 +29,10 @@ constexpr Group kGroups[] = {
     {{"estimate", "log of the analytical model's seconds with this tile"}, 1},
     {{"estimate_compute", "log of its compute seconds"}, 1},
     {{"estimate_memory", "log of its memory seconds"}, 1},
+    {{"run", "elements of a tile that lie one behind the other"}, 1},
+    {{"run_lanes", "share of the lanes that vectors over them use"}, 1},
+    {{"over_preferred", "extents over those of the tile that the compiler looks at first, minor first"}, 6},
+    {{"from_preferred", "how far it is from that tile"}, 1},
 };
 
 }  // namespace

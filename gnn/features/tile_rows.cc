@@ -1,6 +1,7 @@
 #include "gnn/features/tile_rows.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "absl/status/statusor.h"
@@ -8,6 +9,7 @@
 #include "gnn/features/log_time.h"
 #include "gnn/features/vector_versions.h"
 #include "kernels/cost/analytical.h"
+#include "kernels/tiles/tiles.h"
 
 namespace smelt::gnn {
 namespace {
@@ -28,6 +30,7 @@ SMELT_LANES_INLINE Doubles LogTimeOf(const Doubles& seconds) {
 // What the columns of a block follow from.
 struct Facts {
   const kernels::cost::CostFormula& formula;
+  const std::vector<double>& preferred;  // log1p of its extents
   bool has_tiles;
   double whole_compute, whole_memory, whole_seconds;
   double element_bytes, vector_bytes, l1_bytes, l2_bytes, threads;
@@ -90,6 +93,25 @@ SMELT_LANES_INLINE void FillLanes(const Facts& f, const Doubles* extents, int64_
   put(LogTimeOf(estimate.seconds()));
   put(LogTimeOf(estimate.compute));
   put(LogTimeOf(estimate.memory));
+  // Where a tile has whole rows, the next ones follow in memory, and vectors go on over them.
+  Doubles run = one, whole = one;
+  for (int64_t d = rank; d-- > 0;) {
+    run = whole > 0.0 ? run * extents[d] : run;
+    whole = extents[d] < static_cast<double>(dimensions[d]) ? Doubles{} : whole;
+  }
+  put(Log1pOf(run));
+  put(run / (CeilOf(Doubles(run / lanes)) * lanes));
+  Doubles apart = Doubles{};
+  for (int i = 0; i < kDims; ++i) {
+    if (i >= static_cast<int>(f.preferred.size())) {
+      put(Doubles{});
+      continue;
+    }
+    const Doubles over = Log1pOf(extents[rank - 1 - i]) - f.preferred[f.preferred.size() - 1 - i];
+    put(over);
+    apart += over < 0.0 ? -over : over;
+  }
+  put(apart);
 }
 
 SMELT_VECTOR_VERSIONS void FillColumns(const Facts& f, const int64_t* extents, int64_t rank, int count,
@@ -119,9 +141,13 @@ TileRows::TileRows(const hlo::Computation& kernel, const machine::Machine& targe
       l1_bytes_(static_cast<double>(target.LevelBytes(0))),
       l2_bytes_(static_cast<double>(target.LevelBytes(1))),
       threads_(target.threads) {
-  absl::StatusOr<kernels::cost::CostFormula> formula = kernels::cost::TileFormulaOf(kernel, target);
-  has_tiles_ = formula.ok() && formula->dimensions.size() <= kMostRank;
-  formula_ = has_tiles_ ? *std::move(formula) : kernels::cost::FormulaOf(kernel, target);
+  formula_ = kernels::cost::FormulaOf(kernel, target);
+  absl::StatusOr<kernels::nests::TiledKernel> tiled = kernels::nests::TiledKernelOf(kernel, target);
+  has_tiles_ = tiled.ok() && tiled->dimensions.size() <= kMostRank;
+  if (has_tiles_) {
+    formula_.dimensions = std::move(tiled->dimensions);
+    for (const int64_t extent : tiled->preferred) preferred_.push_back(std::log1p(static_cast<double>(extent)));
+  }
   const EstimateOf<double> whole = formula_.Whole();
   whole_compute_ = whole.compute;
   whole_memory_ = whole.memory;
@@ -132,14 +158,14 @@ TileRows::TileRows(const hlo::Computation& kernel, const machine::Machine& targe
 }
 
 void TileRows::FillBlock(const int64_t* extents, int count, float* columns) const {
-  const Facts facts{formula_,       has_tiles_,    whole_compute_, whole_memory_, whole_seconds_,
-                    element_bytes_, vector_bytes_, l1_bytes_,      l2_bytes_,     threads_};
+  const Facts facts{formula_,       preferred_,    has_tiles_, whole_compute_, whole_memory_, whole_seconds_,
+                    element_bytes_, vector_bytes_, l1_bytes_,  l2_bytes_,      threads_};
   FillColumns(facts, extents, static_cast<int64_t>(dimensions().size()), count, columns);
 }
 
 void TileRows::Estimate(const int64_t* extents, int count, float* seconds) const {
-  const Facts facts{formula_,       has_tiles_,    whole_compute_, whole_memory_, whole_seconds_,
-                    element_bytes_, vector_bytes_, l1_bytes_,      l2_bytes_,     threads_};
+  const Facts facts{formula_,       preferred_,    has_tiles_, whole_compute_, whole_memory_, whole_seconds_,
+                    element_bytes_, vector_bytes_, l1_bytes_,  l2_bytes_,      threads_};
   FillSeconds(facts, extents, static_cast<int64_t>(dimensions().size()), count, seconds);
 }
 
@@ -147,6 +173,7 @@ TileRows TileRows::WithoutTiles(const std::vector<int64_t>& dimensions) const {
   TileRows other = *this;
   other.has_tiles_ = false;
   other.formula_.dimensions = dimensions;
+  other.preferred_.clear();
   return other;
 }
 

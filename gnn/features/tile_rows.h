@@ -2,7 +2,7 @@
 // looked at once.
 //
 //   TileRows rows(computation, target);
-//   std::vector<float> columns(30 * TileRows::kBlock);   // as many as TileColumns() lists
+//   std::vector<float> columns(39 * TileRows::kBlock);   // as many as TileColumns() lists
 //   int64_t extents[] = {1, 8, 32, 1, 16, 32};   // two tiles
 //   rows.FillBlock(extents, 2, columns.data());
 //
@@ -43,6 +43,7 @@ class TileRows {
  private:
   kernels::cost::CostFormula formula_;
   bool has_tiles_ = false;
+  std::vector<double> preferred_;  // log1p of the extents of the compiler's own tile; empty: none
   double whole_compute_ = 0, whole_memory_ = 0, whole_seconds_ = 0;
   double element_bytes_ = 4, vector_bytes_ = 64, l1_bytes_ = 1, l2_bytes_ = 1, threads_ = 1;
 };

@@ -64,7 +64,7 @@ TEST(TileRows, AreWhatTheNamesOfTheColumnsSay) {
   ASSERT_EQ(rows.dimensions(), (std::vector<int64_t>{96, 130}));
   const std::vector<float> row =
       TileFeatures(kernel.computation(), std::vector<kernels::nests::Tile>{{{5, 48}}}, machine);
-  ASSERT_EQ(row.size(), 30u);
+  ASSERT_EQ(row.size(), 39u);
   const double estimate = kernels::cost::EstimateTile(kernel.computation(), {{5, 48}}, machine)->seconds();
   const double expected[] = {std::log1p(48),
                              std::log1p(5),
@@ -95,6 +95,38 @@ TEST(TileRows, AreWhatTheNamesOfTheColumnsSay) {
                              std::log1p(60),
                              std::log(estimate / 1e-7)};
   for (size_t i = 0; i < std::size(expected); ++i) EXPECT_NEAR(row[i], expected[i], 1e-6) << "column " << i;
+}
+
+// Rows of 130: a tile of 48 columns has runs of 48, one of whole rows runs on over all of its rows.
+TEST(TileRows, TellWhatLiesOneBehindTheOther) {
+  const fusion::Kernel kernel = KernelOf(kBodies[0]);
+  const std::vector<float> rows =
+      TileFeatures(kernel.computation(), std::vector<kernels::nests::Tile>{{{5, 40}}, {{5, 130}}}, machine::Machine());
+  const size_t columns = TileColumns().size(), run = 30;
+  ASSERT_EQ(TileColumns()[run].name, "run");
+  EXPECT_NEAR(rows[run], std::log1p(40), 1e-6);
+  EXPECT_NEAR(rows[run + 1], 40.0 / 48, 1e-6);
+  EXPECT_NEAR(rows[columns + run], std::log1p(650), 1e-6);
+  EXPECT_NEAR(rows[columns + run + 1], 650.0 / 656, 1e-6);
+}
+
+TEST(TileRows, TellHowFarATileIsFromTheCompilersOwn) {
+  const machine::Machine machine;
+  for (const char* body : kBodies) {
+    const fusion::Kernel kernel = KernelOf(body);
+    const kernels::nests::Tile own = kernels::nests::EnumerateTiles(kernel.computation(), machine, 1)->front();
+    kernels::nests::Tile other = own;
+    other.extents.back() += 3;
+    const std::vector<float> rows =
+        TileFeatures(kernel.computation(), std::vector<kernels::nests::Tile>{own, other}, machine);
+    const size_t columns = TileColumns().size(), over = 32;
+    ASSERT_EQ(TileColumns()[over].name, "over_preferred");
+    for (size_t c = over; c < columns; ++c) EXPECT_NEAR(rows[c], 0, 1e-6) << TileColumns()[c].name;
+    const double step = std::log1p(other.extents.back()) - std::log1p(own.extents.back());
+    EXPECT_NEAR(rows[columns + over], step, 1e-6);
+    EXPECT_NEAR(rows[columns + over + 1], 0, 1e-6);
+    EXPECT_NEAR(rows[columns + columns - 1], step, 1e-6);
+  }
 }
 
 TEST(TileRows, ManyAtOnceAreEachAlone) {
