@@ -129,7 +129,8 @@ TEST_F(TrainTest, WhatIsHeldOutIsLikeNothingLearnedFrom) {
                                           "--threads=1",   "--validation=0", "--test=0.5", "--split=least-similar"};
   const ToolResult trained = RunTool(words);
   ASSERT_EQ(trained.exit_code, 0) << trained.err;
-  const ToolResult judged = RunTool({"eval", model, corpus, "--boosted", "--json"});
+  const std::string kernels = (folder_ / "kernels.csv").string();
+  const ToolResult judged = RunTool({"eval", model, corpus, "--boosted", "--json", "--kernels=" + kernels});
   ASSERT_EQ(judged.exit_code, 0) << judged.err;
   std::vector<std::string> names;
   const nlohmann::json table = judged.json();
@@ -139,7 +140,9 @@ TEST_F(TrainTest, WhatIsHeldOutIsLikeNothingLearnedFrom) {
       for (const auto& [program, error] : contender[size].items()) EXPECT_EQ(program, "dqn") << names.back();
     }
   }
-  EXPECT_THAT(names, ::testing::ElementsAre("graphsage", "boosted", "analytical"));
+  EXPECT_THAT(names, ::testing::ElementsAre("graphsage", "boosted", "analytical", "default"));
+  EXPECT_THAT(ReadFile(kernels),
+              ::testing::StartsWith("program,kernel,kind,nodes,seconds,graphsage,boosted,analytical\ndqn,"));
   // Where all are one family, there is none.
   std::vector<std::string> alone = words;
   alone[1] = (folder_ / "corpus").string();
