@@ -89,7 +89,7 @@ class Usual {
     Order(vector, registers.line_axis);
     Sums(form, registers);
     const std::vector<nests::Panel> panels =
-        nests::PanelsOf(nest_.structure, nest, nest_.sums, registers, /*known=*/{});
+        nests::PanelsOf(nest_.structure, nest, nest_.sums, registers, /*known=*/{}, target_);
     const bool by_pieces = form == nests::TiledForm::kRegisters &&
                            nests::PiecesPackTheirOwn(nest, panels, tile_, /*known=*/{}, target_.threads);
     if (by_pieces) ShareOut(panels[0]);

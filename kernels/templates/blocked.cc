@@ -264,7 +264,7 @@ class BlockedNest {
   // beyond the second cache; empty where none is such.
   absl::StatusOr<std::string> Pack(const Sum& sum, const std::string& reader, const std::string& block_loop,
                                    int64_t block) {
-    const Panel panel = PanelOf(input_.structure, input_.nest, *sum.operation, registers_, input_.known);
+    const Panel panel = PanelOf(input_.structure, input_.nest, *sum.operation, registers_, input_.known, input_.target);
     // What streams by is read once as it lies.
     const bool streams = SharesAStream(input_.nest, registers_.vector_axis, input_.target);
     if (streams && (panel.access == nullptr || !IsKnown(*panel.access->tensor, input_.known))) {

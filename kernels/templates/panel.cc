@@ -174,7 +174,7 @@ bool IsPrivate(const Structure& structure, const Access& access) {
 }
 
 Panel PanelOf(const Structure& structure, const Nest& nest, const te::Operation& sum, const RegisterTile& registers,
-              const KnownInputs& known) {
+              const KnownInputs& known, const machine::Machine& target) {
   const Panel none;
   if (!IsContraction(sum) || registers.vector_axis < 0 || WidthVectorsOf(nest)) return none;
   const Access* access = LargestVectorAccess(nest, sum, registers.vector_axis);
@@ -211,6 +211,8 @@ Panel PanelOf(const Structure& structure, const Nest& nest, const te::Operation&
   if (IsPositionData(*access)) return none;
   const double passes = !along ? kGatheredPasses : cheap ? kFarPasses : kPackedPasses;
   if (reuse < passes * rows) return none;
+  if (along && !IsKnown(*access->tensor, known) && RereadsInPlace(nest, sum, *access, registers.vector_axis, target))
+    return none;
   if (Steps(sum) / Elements(sum) < kShortSum) return none;
   // Already as narrow as a panel.
   if (along && access->tensor->shape.back() <= registers.width()) return none;
@@ -218,10 +220,10 @@ Panel PanelOf(const Structure& structure, const Nest& nest, const te::Operation&
 }
 
 std::vector<Panel> PanelsOf(const Structure& structure, const Nest& nest, const std::vector<const te::Operation*>& sums,
-                            const RegisterTile& registers, const KnownInputs& known) {
+                            const RegisterTile& registers, const KnownInputs& known, const machine::Machine& target) {
   std::vector<Panel> panels;
   for (const te::Operation* sum : sums) {
-    const Panel panel = PanelOf(structure, nest, *sum, registers, known);
+    const Panel panel = PanelOf(structure, nest, *sum, registers, known, target);
     if (panel.kind != Panel::Kind::kNone) panels.push_back(panel);
   }
   return panels;

@@ -38,10 +38,10 @@ struct Panel {
   bool ChangesAlong(size_t axis) const { return DependsOn(*access, sum->axes[axis].var); }
 };
 Panel PanelOf(const Structure& structure, const Nest& nest, const te::Operation& sum, const RegisterTile& registers,
-              const KnownInputs& known);
+              const KnownInputs& known, const machine::Machine& target);
 // Those of several sums, without kNone.
 std::vector<Panel> PanelsOf(const Structure& structure, const Nest& nest, const std::vector<const te::Operation*>& sums,
-                            const RegisterTile& registers, const KnownInputs& known);
+                            const RegisterTile& registers, const KnownInputs& known, const machine::Machine& target);
 
 // Whether the access reads the root of an elementwise nest that nothing but its reader reads and that is no output.
 bool IsPrivate(const Structure& structure, const Access& access);

@@ -35,6 +35,8 @@ constexpr int64_t kShortSums = 128;
 constexpr int64_t kWindowLines = 4;
 // Lines that are computed together, those beyond the picture too, over those of the picture: more is no gain.
 constexpr double kMostLinesBeyond = 13.0 / 12;
+// Lines of a cache that one visit to pixels which share sets uses up, for a tile of few pixels of all lines to pay.
+constexpr int64_t kLinesOfFarPixels = 4;
 // Places of a sequence at a time.
 constexpr int64_t kPlaces = 64;
 
@@ -330,6 +332,17 @@ std::vector<std::vector<int64_t>> TilesOfOneThread(const Nest& nest, const machi
           const auto computed = static_cast<double>(RoundUp(shape[lines], tile[lines]));
           if (computed <= kMostLinesBeyond * static_cast<double>(shape[lines])) tiles.insert(tiles.begin(), tile);
         }
+      }
+      // Where few sets of the nearest cache hold the pixels, a few of each line in turn, for as many channels as one
+      // visit to them can serve. Lines that go together are better if no more than half of the sets are lost.
+      const bool together = tiles.front()[lines] <= kLinesAtOnce;
+      const bool even = CeilDiv(extent, whole.width()) % std::max(target.threads, 1) == 0;
+      if (whole.width() * static_cast<int64_t>(sizeof(float)) >= kLinesOfFarPixels * machine::kLineBytes && even &&
+          !HasManyTaps(nest) && PixelsRepeat(nest, pixels, together ? kPageBytes : kPageBytes / 2)) {
+        columns = std::min(extent, 2 * whole.width());
+        tile[lines] = shape[lines];
+        tile[pixels] = std::min(shape[pixels], whole.rows);
+        tiles.insert(tiles.begin(), tile);
       }
     }
     // One line, a sequence: in the order of memory, as long as the taps of all channels stay near. Four taps of 1,536

@@ -85,6 +85,11 @@ bool LinesAreFar(const te::Operation& sum, const Access& access);
 // more where strips of the matrix would lie in as many pages as it has rows.
 bool SharesAStream(const Nest& nest, int vector_axis, const machine::Machine& target);
 
+// Whether passes of register tiles over the operand that a few rows, or pixels, share read it where it lies: a strip of
+// it, over the whole sum, stays near from pass to pass, so that it is neither cut into blocks nor copied.
+bool RereadsInPlace(const Nest& nest, const te::Operation& sum, const Access& shared, int vector_axis,
+                    const machine::Machine& target);
+
 // How much of the innermost reduce axis one block of kBlocked takes.
 int64_t SumBlock(const Nest& nest, const std::vector<int64_t>& tile, const machine::Machine& target);
 // Where that is a sum over pixels, each of which has a line of rows and one of columns: pixels whose lines all stay in
@@ -103,6 +108,9 @@ int LinesAxis(const Nest& nest, int pixels_axis);
 // Whether the lines along the axis overlap in what they read, and a register tile of a few lines, two vectors wide,
 // leaves room for all taps.
 bool KeepsTaps(const Nest& nest, int lines_axis, const machine::Machine& target);
+// Whether neighbouring results of such a window along the axis read pixels a multiple of `period` bytes apart. With a
+// page, or half of one, few sets of the nearest cache hold a channel of all pixels, and drop a line soon.
+bool PixelsRepeat(const Nest& nest, int pixels_axis, int64_t period);
 // Whether such a window, unrolled whole, has so many taps that those of one vector of channels at most stay in
 // registers.
 bool HasManyTaps(const Nest& nest);

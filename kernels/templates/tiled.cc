@@ -31,7 +31,7 @@ class TiledNest {
         root_(*input.nest.root),
         main_(*input.nest.main),
         registers_(ChooseRegisterTile(input.nest, input.tile, input.target, input.accumulators)),
-        panels_(PanelsOf(input.structure, input.nest, Sums(), registers_, input.known)),
+        panels_(PanelsOf(input.structure, input.nest, Sums(), registers_, input.known, input.target)),
         packs_its_own_(PiecesPackTheirOwn(input.nest, panels_, input.tile, input.known, input.target.threads)) {}
 
   absl::Status Run() {

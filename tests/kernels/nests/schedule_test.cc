@@ -270,7 +270,8 @@ TEST(Structure, APickedPartOfAnArrayIsCopiedForAContraction) {
     ASSERT_EQ(structure.nests.size(), 2) << name;
     const Nest& nest = structure.main_nest();
     const RegisterTile tile = ChooseRegisterTile(nest, nest.main->shape, machine::Machine());
-    EXPECT_EQ(PanelOf(structure, nest, *nest.main, tile, /*known=*/{}).kind, Panel::Kind::kComputed) << name;
+    EXPECT_EQ(PanelOf(structure, nest, *nest.main, tile, /*known=*/{}, machine::Machine()).kind, Panel::Kind::kComputed)
+        << name;
   }
 }
 
@@ -350,7 +351,7 @@ TEST(RegisterTile, AMatrixAcrossTheVectorsIsPackedForTwoPassesOverTheRows) {
   const Structure structure = StructureOf("DotTransposedRightShared");
   const Nest& nest = structure.main_nest();
   const RegisterTile tile = ChooseRegisterTile(nest, nest.main->shape, machine::Machine());
-  EXPECT_EQ(PanelOf(structure, nest, *nest.main, tile, /*known=*/{}).kind, Panel::Kind::kCopied);
+  EXPECT_EQ(PanelOf(structure, nest, *nest.main, tile, /*known=*/{}, machine::Machine()).kind, Panel::Kind::kCopied);
 }
 
 // Rounds over the sum are innermost, so that blocks of them are transposed in registers (codegen/transposed_loads.h).
@@ -366,7 +367,7 @@ TEST(RegisterTile, AMatrixTimesItsTransposeIsPacked) {
   const Structure structure = StructureOf("DotOfItselfTransposed");
   const Nest& nest = structure.main_nest();
   const RegisterTile tile = ChooseRegisterTile(nest, nest.main->shape, machine::Machine());
-  EXPECT_EQ(PanelOf(structure, nest, *nest.main, tile, /*known=*/{}).kind, Panel::Kind::kComputed);
+  EXPECT_EQ(PanelOf(structure, nest, *nest.main, tile, /*known=*/{}, machine::Machine()).kind, Panel::Kind::kComputed);
 }
 
 TEST(RegisterTile, WhatIsComputedForASmallDepthwiseWindowIsComputedBesideIt) {
@@ -374,7 +375,7 @@ TEST(RegisterTile, WhatIsComputedForASmallDepthwiseWindowIsComputedBesideIt) {
     const Structure structure = StructureOf(name);
     const Nest& nest = structure.main_nest();
     const RegisterTile tile = ChooseRegisterTile(nest, nest.main->shape, machine::Machine());
-    return PanelOf(structure, nest, *nest.main, tile, /*known=*/{}).kind;
+    return PanelOf(structure, nest, *nest.main, tile, /*known=*/{}, machine::Machine()).kind;
   };
   EXPECT_EQ(kind("DepthwiseOfClamped"), Panel::Kind::kWindow);
   EXPECT_NE(kind("DepthwiseLarge"), Panel::Kind::kWindow);

@@ -10,12 +10,14 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "bench/contractions.h"
 #include "hlo/text/parser.h"
 #include "kernels/ir/mutate.h"
 #include "kernels/lower/lower.h"
 #include "kernels/nests/structure.h"
 #include "kernels/te/hlo/from_hlo.h"
+#include "kernels/templates/panel.h"
 #include "kernels/templates/parallel_pieces.h"
 #include "kernels/templates/register_tile.h"
 #include "kernels/templates/templates.h"
@@ -98,7 +100,7 @@ int PackingPhases(const ir::Function& function) {
 
 // Four strips of 32 channels: four threads pack one each, eight share the rows of each strip and pack them together.
 TEST(DefaultSchedule, PackingIsAPhaseOfItsOwnWhereThreadsShareAPanelOrItIsKnown) {
-  const Contraction layer{"c", bench::kConvolution, {14, 64, 128, 3, 1}};
+  const Contraction layer{"c", bench::kConvolution, {9, 64, 128, 3, 1}};
   for (const auto& [threads, known, phases] : {std::tuple(1, false, 0), {4, false, 0}, {8, false, 1}, {4, true, 1}}) {
     const absl::StatusOr<ir::Function> function = LowerDefault(layer, MachineWith(threads, 1 << 20), known);
     ASSERT_TRUE(function.ok()) << function.status();
@@ -163,11 +165,54 @@ TEST(DefaultSchedule, LinesOfADepthwiseLayerGoAlongThePictureTogether) {
   };
   EXPECT_EQ(registers(56, 128, 3, 1, 32), "3x2 along a line");
   EXPECT_EQ(registers(56, 256, 3, 2, 32), "3x2 along a line") << "one of three lines is shared";
-  EXPECT_EQ(registers(7, 512, 3, 1, 32), "4x2") << "two of nine lines would lie beyond the picture";
+  EXPECT_EQ(registers(7, 576, 3, 1, 32), "4x2") << "two of nine lines would lie beyond the picture";
   EXPECT_EQ(registers(56, 128, 3, 3, 32), "4x2") << "no line is shared";
   EXPECT_EQ(registers(56, 128, 5, 1, 32), "2x1") << "25 taps of one vector stay, and leave room for two results";
   EXPECT_EQ(registers(56, 128, 3, 1, 16), "4x2");
   EXPECT_EQ(registers(56, 128, 5, 1, 16), "4x1") << "each tap is read anew for four results";
+}
+
+// Where pixels lie in few sets of the nearest cache, lines of it are used up by four vectors of channels at once.
+TEST(DefaultSchedule, PixelsOfADepthwiseLayerThatShareSetsTakeFourVectorsOfChannels) {
+  const auto chosen = [](int64_t size, int64_t channels, int64_t stride, int vector_registers) {
+    machine::Machine machine = MachineWith(1, 1 << 20);
+    machine.vector_registers = vector_registers;
+    machine.vector_bytes = vector_registers * 2;
+    const Structure structure = StructureOf({"D", bench::kDepthwise, {size, channels, channels, 3, stride}});
+    const Nest& nest = structure.main_nest();
+    const std::vector<int64_t> tile = PreferredTiles(nest, machine).front();
+    const RegisterTile registers = ChooseRegisterTile(nest, tile, machine);
+    return absl::StrCat(absl::StrJoin(tile, "x"), " by ", registers.rows, "x", registers.vectors);
+  };
+  EXPECT_EQ(chosen(7, 1024, 1, 32), "1x7x4x128 by 4x4");
+  EXPECT_EQ(chosen(14, 1024, 1, 32), "1x14x4x128 by 4x4") << "though lines would go together";
+  EXPECT_EQ(chosen(14, 512, 2, 32), "1x7x4x128 by 4x4") << "every other pixel";
+  EXPECT_EQ(chosen(7, 512, 1, 32), "1x7x4x128 by 4x4") << "half of the sets, and lines do not go together";
+  EXPECT_EQ(chosen(14, 512, 1, 32), "1x3x14x32 by 3x2") << "half of the sets, and they do";
+  EXPECT_EQ(chosen(7, 960, 1, 32), "1x4x7x64 by 4x2");
+  EXPECT_EQ(chosen(14, 1024, 1, 16), "1x4x14x64 by 2x4");
+  EXPECT_EQ(chosen(7, 512, 1, 16), "1x4x7x32 by 4x2");
+  EXPECT_EQ(chosen(5, 1024, 1, 16), "1x4x5x32 by 3x2") << "few pixels";
+}
+
+// A strip over the whole sum that the second cache holds from pass to pass is read where it lies.
+TEST(DefaultSchedule, StripsThatStayNearAreReadInPlace) {
+  const auto form = [](int64_t rows, int64_t columns, int64_t terms, int vector_bytes) {
+    machine::Machine machine = MachineWith(1, 1 << 20);
+    machine.vector_bytes = vector_bytes;
+    const Structure structure = StructureOf({"rows", bench::kProduct, {rows, columns, terms, 1}});
+    const Nest& nest = structure.main_nest();
+    const RegisterTile tile = ChooseRegisterTile(nest, PreferredTiles(nest, machine).front(), machine);
+    const Panel panel = PanelOf(structure, nest, *nest.main, tile, /*known=*/{}, machine);
+    return absl::StrCat(FormOf(nest, machine) == TiledForm::kRegisters ? "whole" : "blocks",
+                        panel.kind == Panel::Kind::kNone ? "" : ", packed");
+  };
+  EXPECT_EQ(form(128, 768, 768, 64), "whole");
+  EXPECT_EQ(form(80, 768, 768, 64), "whole, packed") << "too few passes for what they read from memory";
+  EXPECT_EQ(form(512, 768, 768, 64), "whole, packed") << "a copy costs little beside so many passes";
+  EXPECT_EQ(form(128, 768, 768, 32), "whole, packed") << "short runs of each row";
+  EXPECT_EQ(form(128, 1024, 768, 64), "whole, packed") << "rows a page apart crowd few sets";
+  EXPECT_EQ(form(128, 1000, 6000, 64), "blocks, packed") << "more pages than are at hand";
 }
 
 // A short window over a sequence goes through it in the order of memory, a long one keeps its taps near.
