@@ -211,7 +211,7 @@ Panel PanelOf(const Structure& structure, const Nest& nest, const te::Operation&
   if (IsPositionData(*access)) return none;
   const double passes = !along ? kGatheredPasses : cheap ? kFarPasses : kPackedPasses;
   if (reuse < passes * rows) return none;
-  if (along && !IsKnown(*access->tensor, known) && RereadsInPlace(nest, sum, *access, registers.vector_axis, target))
+  if (!IsKnown(*access->tensor, known) && RereadsInPlace(nest, sum, *access, registers.vector_axis, target))
     return none;
   if (Steps(sum) / Elements(sum) < kShortSum) return none;
   // Already as narrow as a panel.

@@ -337,8 +337,8 @@ std::vector<std::vector<int64_t>> TilesOfOneThread(const Nest& nest, const machi
       // visit to them can serve. Lines that go together are better if no more than half of the sets are lost.
       const bool together = tiles.front()[lines] <= kLinesAtOnce;
       const bool even = CeilDiv(extent, whole.width()) % std::max(target.threads, 1) == 0;
-      if (whole.width() * static_cast<int64_t>(sizeof(float)) >= kLinesOfFarPixels * machine::kLineBytes && even &&
-          !HasManyTaps(nest) && PixelsRepeat(nest, pixels, together ? kPageBytes : kPageBytes / 2)) {
+      if (whole.vectors * target.vector_bytes >= kLinesOfFarPixels * machine::kLineBytes && even &&
+          PixelsRepeat(nest, pixels, together ? kPageBytes : kPageBytes / 2)) {
         columns = std::min(extent, 2 * whole.width());
         tile[lines] = shape[lines];
         tile[pixels] = std::min(shape[pixels], whole.rows);

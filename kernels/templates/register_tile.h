@@ -85,8 +85,8 @@ bool LinesAreFar(const te::Operation& sum, const Access& access);
 // more where strips of the matrix would lie in as many pages as it has rows.
 bool SharesAStream(const Nest& nest, int vector_axis, const machine::Machine& target);
 
-// Whether passes of register tiles over the operand that a few rows, or pixels, share read it where it lies: a strip of
-// it, over the whole sum, stays near from pass to pass, so that it is neither cut into blocks nor copied.
+// Whether passes of register tiles over an operand that 96 rows, or pixels, and more share read it where it lies: a
+// strip of it, over the whole sum, stays near from pass to pass, so that it is neither cut into blocks nor copied.
 bool RereadsInPlace(const Nest& nest, const te::Operation& sum, const Access& shared, int vector_axis,
                     const machine::Machine& target);
 

@@ -195,6 +195,16 @@ TEST(DefaultSchedule, PixelsOfADepthwiseLayerThatShareSetsTakeFourVectorsOfChann
   EXPECT_EQ(chosen(5, 1024, 1, 16), "1x4x5x32 by 3x2") << "few pixels";
 }
 
+// Lines of a cache count, not elements.
+TEST(DefaultSchedule, PixelsOfDoublesThatShareSetsTakeFewOfAllLines) {
+  const Structure structure = StructureOf(
+      "HloModule m\nENTRY e {\n  x = f64[1,7,7,512] parameter(0)\n  w = f64[3,3,1,512] parameter(1)\n  ROOT r = "
+      "f64[1,7,7,512] convolution(x, w), window={size=3x3 pad=1_1x1_1}, dim_labels=b01f_01io->b01f, "
+      "feature_group_count=512\n}");
+  EXPECT_THAT(PreferredTiles(structure.main_nest(), MachineWith(1, 1 << 20)).front(),
+              ::testing::ElementsAre(1, 7, 4, 64));
+}
+
 // A strip over the whole sum that the second cache holds from pass to pass is read where it lies.
 TEST(DefaultSchedule, StripsThatStayNearAreReadInPlace) {
   const auto form = [](int64_t rows, int64_t columns, int64_t terms, int vector_bytes) {
