@@ -63,7 +63,9 @@ std::vector<KernelRef> IncrementalFusion::Kernels() const {
 Kernel IncrementalFusion::KernelFor(const KernelRef& kernel) {
   KernelBody body;
   partition_.Body(kernel.slot, &body);
-  return BuildKernel(space().graph(), body, kernel.hash);
+  Kernel built = BuildKernel(space().graph(), body, kernel.hash);
+  built.distances = DistancesOf(space().graph(), body, space().distances());
+  return built;
 }
 
 }  // namespace smelt::fusion

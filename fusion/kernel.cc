@@ -1,6 +1,7 @@
 #include "fusion/kernel.h"
 
 #include <algorithm>
+#include <bit>
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
@@ -9,6 +10,7 @@
 #include "fusion/instruction_hash.h"
 #include "hlo/known/known_parameters.h"
 #include "hlo/passes/execution_counts.h"
+#include "hlo/passes/reuse_distance.h"
 #include "hlo/raw_attribute.h"
 
 namespace smelt::fusion {
@@ -108,6 +110,21 @@ class CanonicalOrder {
       }
     }
     return known;
+  }
+
+  // Kernel::distances.
+  std::vector<int64_t> DistancesOfLeaves(const hlo::ReuseDistances& distances) const {
+    std::vector<int64_t> leaves;
+    for (const Value& value : values_) {
+      if (value.parameter < 0) continue;
+      const Instruction& operand = *instruction_.operand(value.parameter);
+      leaves.resize(leaves.size() + static_cast<size_t>(operand.shape().LeafCount()),
+                    distances.Of(instruction_, operand));
+    }
+    const int64_t own_bytes = distances.OwnBytes(instruction_);
+    for (int64_t part = 0; part < instruction_.shape().LeafCount(); ++part)
+      leaves.push_back(distances.OfResult(instruction_, part, own_bytes));
+    return leaves;
   }
 
   Kernel Build() const {
@@ -310,6 +327,24 @@ bool IsFree(const hlo::Computation& kernel) {
   return KeepsBytes(root) && root.operand(0)->opcode() == Opcode::kParameter;
 }
 
+absl::Status CheckDistances(const hlo::Computation& kernel, absl::Span<const int64_t> distances) {
+  if (distances.empty()) return absl::OkStatus();
+  int64_t arrays = kernel.root()->shape().LeafCount();
+  for (const Instruction* parameter : kernel.Parameters()) arrays += parameter->shape().LeafCount();
+  if (arrays == static_cast<int64_t>(distances.size())) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      StrCat(distances.size(), " distances, expected one for each of the ", arrays, " arrays it reads and writes"));
+}
+
+Hash128 TimedHash(const Kernel& kernel) {
+  const std::vector<int64_t>& distances = kernel.distances;
+  if (std::all_of(distances.begin(), distances.end(), [](int64_t bytes) { return bytes == 0; })) return kernel.hash;
+  Hasher hasher;
+  hasher.Add(kernel.hash);
+  for (const int64_t bytes : distances) hasher.Add(static_cast<int64_t>(std::bit_width(static_cast<uint64_t>(bytes))));
+  return hasher.Finish();
+}
+
 absl::StatusOr<Kernel> ExtractKernel(const Instruction& instruction, bool layouts) {
   SMELT_RETURN_IF_ERROR(CheckIsKernel(instruction));
   CanonicalOrder order(instruction);
@@ -324,6 +359,7 @@ absl::StatusOr<std::vector<Kernel>> ExtractKernels(const hlo::Module& module, st
   std::vector<Kernel> kernels;
   if (counts != nullptr) counts->clear();
   InstructionHasher hasher;
+  const hlo::ReuseDistances distances(module);
   absl::flat_hash_map<Hash128, size_t> seen;
   const auto runs = counts != nullptr ? hlo::ExecutionCounts(module) : decltype(hlo::ExecutionCounts(module)){};
   for (const hlo::Computation* computation : module.ExecutedComputations()) {
@@ -334,13 +370,19 @@ absl::StatusOr<std::vector<Kernel>> ExtractKernels(const hlo::Module& module, st
       SMELT_RETURN_IF_ERROR(order.Run());
       const Hash128 hash = order.Hash(hasher);
       auto [it, fresh] = seen.try_emplace(hash, kernels.size());
+      std::vector<int64_t> apart = order.DistancesOfLeaves(distances);
       if (fresh) {
         kernels.push_back(order.Build());
         kernels.back().hash = hash;
+        kernels.back().distances = std::move(apart);
         if (counts != nullptr) counts->emplace_back();
-      } else if (std::vector<int64_t>& known = kernels[it->second].known; !known.empty()) {
+      } else {
+        Kernel& first = kernels[it->second];
         const std::vector<int64_t> here = order.KnownLeaves();
-        std::erase_if(known, [&](int64_t leaf) { return std::find(here.begin(), here.end(), leaf) == here.end(); });
+        std::erase_if(first.known,
+                      [&](int64_t leaf) { return std::find(here.begin(), here.end(), leaf) == here.end(); });
+        for (size_t leaf = 0; leaf < apart.size(); ++leaf)
+          first.distances[leaf] = std::min(first.distances[leaf], apart[leaf]);
       }
       if (counts == nullptr) continue;
       ++(*counts)[it->second].stands;

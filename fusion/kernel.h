@@ -13,7 +13,9 @@
 #include <string_view>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
 #include "base/hash.h"
 #include "hlo/module.h"
 
@@ -30,9 +32,19 @@ struct Kernel {
   // Array leaves of its parameters, by number, that are known before the program runs: constants, and parameters that
   // are marked so. No part of the hash.
   std::vector<int64_t> known;
+  // Of each array leaf of its parameters, then of its results, the bytes that its program touches between this kernel's
+  // use of it and the one before (hlo/passes/reuse_distance.h); 0: near. Empty: all are. No part of the hash.
+  std::vector<int64_t> distances;
 
   const hlo::Computation& computation() const { return *module->entry(); }
 };
+
+// InvalidArgument: distances that are not one for each array leaf of the parameters and of the results, nor none at
+// all.
+absl::Status CheckDistances(const hlo::Computation& kernel, absl::Span<const int64_t> distances);
+
+// What a kernel's time goes by: the hash, and where some of its arrays are far, their distances in powers of two.
+Hash128 TimedHash(const Kernel& kernel);
 
 // Whether the executor runs this instruction as a kernel: not a parameter, constant, tuple, get-tuple-element, control
 // flow, after-all and the like.

@@ -1,5 +1,6 @@
 #include "fusion/kernel_build.h"
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -63,6 +64,39 @@ Kernel BuildKernel(const Graph& graph, const KernelBody& body, const Hash128& ha
   };
   module->set_entry(AddKernelComputation(graph, body, "kernel", callee, module));
   return kernel;
+}
+
+std::vector<int64_t> DistancesOf(const Graph& graph, const KernelBody& body, const hlo::ReuseDistances& distances) {
+  // What a value of the body is another name of, and who reads that first: of several, who finds it furthest away.
+  const int32_t count = static_cast<int32_t>(body.values.size());
+  std::vector<int32_t> same(count);
+  std::vector<int64_t> furthest(count, 0);
+  int64_t own_bytes = 0;
+  for (int32_t i = 0; i < count; ++i) {
+    same[i] = i;
+    if (body.values[i].parameter) continue;
+    const Instruction& reader = *graph.node(body.values[i].node).instruction;
+    own_bytes += distances.OwnBytes(reader);
+    for (const int32_t operand : body.OperandsOf(body.values[i])) {
+      if (hlo::ReuseDistances::IsAlias(reader)) {
+        same[i] = same[operand];
+        continue;
+      }
+      const KernelBody::Value& read = body.values[same[operand]];
+      if (!read.parameter) continue;
+      int64_t& bytes = furthest[same[operand]];
+      bytes = std::max(bytes, distances.Of(reader, *graph.node(read.node).instruction));
+    }
+  }
+  std::vector<int64_t> leaves;
+  for (int32_t i = 0; i < count; ++i) {
+    if (!body.values[i].parameter) continue;
+    const int64_t arrays = graph.node(body.values[i].node).instruction->shape().LeafCount();
+    leaves.resize(leaves.size() + static_cast<size_t>(arrays), furthest[i]);
+  }
+  for (const int32_t output : body.outputs)
+    leaves.push_back(distances.OfResult(*graph.node(body.values[output].node).instruction, 0, own_bytes));
+  return leaves;
 }
 
 }  // namespace smelt::fusion

@@ -1,12 +1,15 @@
 // Makes computations of the bodies of kernels. `Apply` puts them into fusions, searches hand them to models.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <string_view>
+#include <vector>
 
 #include "fusion/graph.h"
 #include "fusion/kernel.h"
 #include "fusion/partition.h"
+#include "hlo/passes/reuse_distance.h"
 
 namespace smelt::fusion {
 
@@ -16,7 +19,10 @@ hlo::Computation* AddKernelComputation(const Graph& graph, const KernelBody& bod
                                        const std::function<hlo::Computation*(const hlo::Computation&)>& callee,
                                        hlo::Module* module);
 
-// The body as a kernel of its own. It was not cut out of a module, so `operands` stays empty.
+// The body as a kernel of its own. It was not cut out of a module, so `operands` stays empty, and so do its distances.
 Kernel BuildKernel(const Graph& graph, const KernelBody& body, const Hash128& hash);
+
+// Kernel::distances of the body, in the module of the graph.
+std::vector<int64_t> DistancesOf(const Graph& graph, const KernelBody& body, const hlo::ReuseDistances& distances);
 
 }  // namespace smelt::fusion

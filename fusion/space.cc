@@ -22,6 +22,7 @@ absl::StatusOr<Space> Space::Build(const hlo::Module& module, const Rules& rules
   space.rules_ = rules;
   SMELT_ASSIGN_OR_RETURN(Graph graph, Graph::Build(module, rules));
   space.graph_ = std::make_unique<Graph>(std::move(graph));
+  space.distances_ = std::make_unique<hlo::ReuseDistances>(module);
   space.fingerprint_ = hlo::Fingerprint(module);
   space.AddEdges();
   space.AddShares();

@@ -21,6 +21,7 @@
 #include "fusion/graph.h"
 #include "fusion/rules.h"
 #include "hlo/module.h"
+#include "hlo/passes/reuse_distance.h"
 
 namespace smelt::fusion {
 
@@ -65,6 +66,8 @@ class Space {
   absl::Span<const int32_t> Pattern(int32_t pattern) const { return patterns_[pattern]; }
 
   const Graph& graph() const { return *graph_; }
+  // How far the operands of kernels lie away.
+  const hlo::ReuseDistances& distances() const { return *distances_; }
   const Rules& rules() const { return rules_; }
   const hlo::Module& module() const { return *module_; }
   // The module's fingerprint, independent of names.
@@ -80,6 +83,7 @@ class Space {
   const hlo::Module* module_ = nullptr;
   Rules rules_;
   std::unique_ptr<Graph> graph_;
+  std::unique_ptr<hlo::ReuseDistances> distances_;
   std::vector<Decision> decisions_;
   int64_t edge_count_ = 0;
   std::vector<int32_t> decision_of_edge_;

@@ -210,7 +210,7 @@ class LearnedPredictor : public RememberingPredictor {
   }
   absl::StatusOr<std::vector<double>> ScoreTiles(const Kernel& kernel, absl::Span<const Tile> tiles) override {
     SMELT_RETURN_IF_ERROR(CheckTileTask());
-    const KernelGraph graph = ExtractFeatures(kernel.computation(), target_, estimate_);
+    const KernelGraph graph = ExtractFeatures(kernel.computation(), target_, estimate_, kernel.distances);
     return tile_->ScoreTiles(graph, TileFeatures(kernel.computation(), tiles, target_));
   }
 
@@ -247,7 +247,8 @@ class LearnedPredictor : public RememberingPredictor {
     std::vector<KernelGraph> graphs;
     std::vector<const KernelGraph*> pointers;
     graphs.reserve(kernels.size());
-    for (const Kernel* kernel : kernels) graphs.push_back(ExtractFeatures(kernel->computation(), target_, estimate_));
+    for (const Kernel* kernel : kernels)
+      graphs.push_back(ExtractFeatures(kernel->computation(), target_, estimate_, kernel->distances));
     for (const KernelGraph& graph : graphs) pointers.push_back(&graph);
     std::vector<float> hidden;
     const std::vector<double> log_times = fusion_->PredictLogTimes(pointers, model_.calibration ? &hidden : nullptr);

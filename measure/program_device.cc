@@ -172,7 +172,8 @@ absl::StatusOr<json> ProgramDevice::TimeKernel(const json& request) {
   SMELT_ASSIGN_OR_RETURN(const std::unique_ptr<DeviceProgram> kernel, BuildKernel(request));
   json reply{{"compile_seconds", Since(start)}};
   building_ = false;
-  SMELT_RETURN_IF_ERROR(kernel->TakeInputs({.within_program = true}));
+  SMELT_RETURN_IF_ERROR(
+      kernel->TakeInputs({.within_program = true, .distances = request.value("distances", std::vector<int64_t>())}));
   SMELT_RETURN_IF_ERROR(kernel->Prepare());
   SampleLimits limits{.rounds = std::max(request.value("repeats", 3), 3),
                       .seconds = request.value("seconds", 2.0),

@@ -31,6 +31,8 @@ struct InputSource {
   std::string file;
   // They lie in memory as the values of a program do: what a kernel that is timed alone reads.
   bool within_program = false;
+  // How far away a kernel's arrays lie (fusion::Kernel::distances); 0, or no entry: near.
+  std::vector<int64_t> distances = {};
 };
 // Values for these array leaves. Unavailable: the file does not fit or cannot be read, which says nothing of a program.
 absl::StatusOr<std::vector<hlo::Literal>> MakeInputs(const InputSource& source, absl::Span<const hlo::Shape> leaves);

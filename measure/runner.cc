@@ -64,7 +64,9 @@ const Outcome& OutcomeOf(const Result& result) {
 
 }  // namespace
 
-std::string MeasurePolicy::ToString() const { return absl::StrCat("repeats=", repeats, " seconds=", seconds, " warm"); }
+std::string MeasurePolicy::ToString() const {
+  return absl::StrCat("repeats=", repeats, " seconds=", seconds, " apart");
+}
 
 void Runner::SetDeadline(Clock::time_point deadline) {
   deadline_ = deadline;
@@ -196,6 +198,7 @@ json TimeRequest(const std::vector<int>& ids, int rounds, double seconds) {
 json KernelRequest(const char* what, const fusion::Kernel& kernel, const std::string& way) {
   json request{{"do", what}, {"module", hlo::ToMessage(*ProgramOfKernel(kernel))}, {"hash", kernel.hash.ToHex()}};
   if (!way.empty()) request["way"] = way;
+  if (!kernel.distances.empty()) request["distances"] = kernel.distances;
   return request;
 }
 

@@ -34,7 +34,7 @@ struct MeasurePolicy {
   double seconds = 2.0;          // no further sample once a trial took this long
   double build_timeout = 120;    // seconds of compiling
   double run_timeout = 60;       // seconds beyond `seconds` after which the child is killed
-  std::string ToString() const;  // "repeats=5 seconds=2 warm"
+  std::string ToString() const;  // "repeats=5 seconds=2 apart": arrays as far away as in programs
 };
 
 // A fused program, with what differs from the default.

@@ -106,6 +106,8 @@ class Target {
   virtual std::optional<fusion::Kernel> EmptyKernel() const { return std::nullopt; }
   // Whether a kernel takes another time when it is timed again: on a machine, and not in a simulator.
   virtual bool TimesVary() const { return true; }
+  // Whether what times a kernel alone puts its arrays as far away as its program leaves them (Kernel::distances).
+  virtual bool HasDistances() const { return false; }
   // Whether its kernels have the tiles of kernels/tiles/tiles.h.
   virtual bool HasTiles() const { return false; }
   // Whether what was compiled once is in the cache: for another process, and ahead of its timing.

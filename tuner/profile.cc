@@ -90,8 +90,9 @@ class Profiler {
       SMELT_ASSIGN_OR_RETURN(const std::unique_ptr<hlo::Module> module,
                              hlo::ParseModule(example.kernel_text, {.file_name = example.program}));
       SMELT_ASSIGN_OR_RETURN(Kernel kernel, fusion::KernelOfModule(*module));
-      kernel.hash = example.hash;  // of the corpus, so that the labelings can be compared
-      KernelJob job{std::move(kernel), {}, example.program, "again"};
+      kernel.distances = example.distances;
+      // The hash of the corpus, so that the labelings can be compared.
+      KernelJob job{std::move(kernel), {}, example.program, "again", /*visited=*/0, example.hash};
       for (const gnn::Measurement& m : example.measurements) {
         const bool plain = m.default_tile || m.tile.extents.empty();
         job.tiles.push_back(plain ? std::nullopt : std::optional(m.tile));
@@ -158,6 +159,9 @@ class Profiler {
                                          .seed = options_.seed,
                                          .cancel = options_.cancel},
                                         [&](const Kernel& kernel) { return IsWanted(kernel); });
+    if (!target_.HasDistances()) {
+      for (SampledKernel& found : sample.kernels) found.kernel.distances.clear();
+    }
     std::mt19937_64 random(options_.seed);
     const int64_t drawn = static_cast<int64_t>(sample.kernels.size());
     const int64_t of_sample =
@@ -173,10 +177,9 @@ class Profiler {
     const auto start = Clock::now();
     for (SampledKernel& found : sample.kernels) {
       if (Cancelled() || Since(start) > options_.seconds_per_program) break;
-      if (!queued_.insert({found.kernel.hash, true}).second) continue;
-      if (IsDone(found.kernel.hash)) continue;
-      const int known = Known(found.kernel.hash);
-      KernelJob job{std::move(found.kernel), {std::nullopt}, name, std::move(found.provenance), known};
+      const Hash128 hash = fusion::TimedHash(found.kernel);
+      if (!queued_.insert({hash, true}).second || IsDone(hash)) continue;
+      KernelJob job{std::move(found.kernel), {std::nullopt}, name, std::move(found.provenance), Known(hash), hash};
       if (options_.task == ProfileTask::kTile && !AddTiles(&job)) continue;
       SMELT_RETURN_IF_ERROR(Push(std::move(job)));
     }
@@ -235,7 +238,8 @@ class Profiler {
     gnn::KernelExample example = record_;
     example.program = job.program;
     example.kernel_text = hlo::ToText(*job.kernel.module, {});
-    example.hash = job.kernel.hash;
+    example.hash = job.hash;
+    example.distances = job.kernel.distances;
     example.provenance = job.provenance;
     example.trace = visit.trace;
     example.unix_seconds = static_cast<int64_t>(std::time(nullptr));

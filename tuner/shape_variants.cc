@@ -126,7 +126,9 @@ std::vector<fusion::Kernel> ShapeVariants(const fusion::Kernel& kernel, int64_t 
     const absl::StatusOr<std::unique_ptr<hlo::Module>> module = hlo::ParseModule(other, {.file_name = "variant"});
     if (!module.ok()) continue;
     absl::StatusOr<fusion::Kernel> variant = fusion::KernelOfModule(**module);
-    if (variant.ok() && hashes.insert(variant->hash).second) variants.push_back(*std::move(variant));
+    if (!variant.ok() || !hashes.insert(variant->hash).second) continue;
+    if (fusion::CheckDistances(variant->computation(), kernel.distances).ok()) variant->distances = kernel.distances;
+    variants.push_back(*std::move(variant));
   }
   return variants;
 }

@@ -27,7 +27,8 @@ struct KernelJob {
   fusion::Kernel kernel;
   std::vector<std::optional<kernels::nests::Tile>> tiles;  // nullopt: the default
   std::string program, provenance;
-  int visited = 0;  // before
+  int visited = 0;    // before
+  Hash128 hash = {};  // that corpora know it by
 };
 
 struct TimedTile {

@@ -45,6 +45,7 @@ KernelExampleProto ToProto(const KernelExample& example) {
   proto.set_unix_seconds(example.unix_seconds);
   proto.set_placement(example.placement);
   proto.set_drift(example.drift);
+  proto.mutable_distances()->Assign(example.distances.begin(), example.distances.end());
   for (const Measurement& m : example.measurements) {
     MeasurementProto* out = proto.add_measurements();
     out->mutable_tile()->Assign(m.tile.extents.begin(), m.tile.extents.end());
@@ -75,6 +76,7 @@ absl::StatusOr<KernelExample> FromProto(const KernelExampleProto& proto) {
   example.unix_seconds = proto.unix_seconds();
   example.placement = proto.placement();
   example.drift = proto.drift();
+  example.distances.assign(proto.distances().begin(), proto.distances().end());
   for (const MeasurementProto& m : proto.measurements()) {
     Measurement& out = example.measurements.emplace_back();
     out.tile.extents.assign(m.tile().begin(), m.tile().end());

@@ -33,18 +33,20 @@ struct Measurement {
 struct KernelExample {
   std::string program;      // stem of the module's file: splits are by program
   std::string kernel_text;  // HLO text of the kernel's module, canonical print
-  Hash128 hash;
-  std::string target;    // whose code was timed, where: TargetId::ToString() (machine/target_id.h)
-  std::string device;    // CPU model as the system names it
-  std::string policy;    // how it was timed: threads, warm-up, repeats, cache state
-  std::string compiler;  // codegen::CompilerVersion()
-  std::string trace;     // schedule of the default tile
+  Hash128 hash;             // fusion::TimedHash
+  std::string target;       // whose code was timed, where: TargetId::ToString() (machine/target_id.h)
+  std::string device;       // CPU model as the system names it
+  std::string policy;       // how it was timed: threads, warm-up, repeats, cache state
+  std::string compiler;     // codegen::CompilerVersion()
+  std::string trace;        // schedule of the default tile
   std::vector<Measurement> measurements;
   std::string machine;       // machine::DescribeMachine(); empty: not told
   std::string provenance;    // heuristic, random, walk, variant, again or imported, with details behind a colon
   int64_t unix_seconds = 0;  // when; 0: not told
   std::string placement;     // which process, and where in it
-  double drift = 0;          // the reference kernel's time then over its usual time, minus 1
+  // How far away its arrays lay (fusion::Kernel::distances): bytes; empty: near.
+  std::vector<int64_t> distances;
+  double drift = 0;  // the reference kernel's time then over its usual time, minus 1
 };
 
 class CorpusWriter {

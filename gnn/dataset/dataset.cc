@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "base/status_macros.h"
+#include "fusion/kernel.h"
 #include "fusion/kernel_cost.h"
 #include "gnn/corpus/corpus.h"
 #include "gnn/corpus/visits.h"
@@ -74,7 +75,8 @@ absl::StatusOr<Example> Featurise(const KernelExample& record, const machine::Ma
   Example example;
   example.program = record.program;
   example.hash = record.hash;
-  example.graph = ExtractFeatures(kernel, target, own);
+  SMELT_RETURN_IF_ERROR(fusion::CheckDistances(kernel, record.distances));
+  example.graph = ExtractFeatures(kernel, target, own, record.distances);
   example.analytical_seconds = (own ? own(kernel) : kernels::cost::EstimateKernel(kernel, target)).seconds();
   if (options.here) example.here = kernels::cost::EstimateKernel(kernel, *options.here);
   if (rough != nullptr) {

@@ -5,6 +5,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "base/status_macros.h"
 
@@ -97,6 +98,14 @@ const std::vector<TableColumn>& TableColumns() {
          return absl::InvalidArgumentError(absl::StrCat("`", text, "`, expected a whole number"));
        }},
       Text<&KernelExample::placement>("placement"),
+      {"distances", [](const KernelExample& r, const Measurement&) { return absl::StrJoin(r.distances, " "); },
+       [](const std::string& text, KernelExample* r, Measurement*) {
+         for (absl::string_view part : absl::StrSplit(text, ' ', absl::SkipEmpty())) {
+           if (!absl::SimpleAtoi(part, &r->distances.emplace_back()) || r->distances.back() < 0)
+             return absl::InvalidArgumentError(absl::StrCat("`", part, "`, expected bytes, separated by spaces"));
+         }
+         return absl::OkStatus();
+       }},
       {"drift", [](const KernelExample& r, const Measurement&) { return Number(r.drift); },
        [](const std::string& text, KernelExample* r, Measurement*) {
          if (text.empty() || (absl::SimpleAtod(text, &r->drift) && std::isfinite(r->drift))) return absl::OkStatus();

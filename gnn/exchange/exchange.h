@@ -10,11 +10,13 @@
 //   program     what it was cut from: splits are by program. By default the file of the kernel, or the table's name
 //   tile        extents joined by x; empty: the default
 //   default     1: it is the tile that the compiler takes by itself; by default where `tile` is empty
+//   distances   bytes that its program touches between its uses of each array of the parameters, then of the results,
+//               separated by spaces (fusion/kernel.h); empty: all are near
 //   error, target, device, policy, compiler, machine, provenance, unix_seconds, placement, drift, reference_seconds,
 //   trace, hash    as in a record (corpus/corpus.h); a hash that is given is not looked at
 //
-// Rows one after the other with equal program, kernel, target, device and placement become one record. Both stream: a
-// record at a time.
+// Rows one after the other with equal program, kernel, distances, target, device and placement become one record. Both
+// stream: a record at a time.
 #pragma once
 
 #include <cstdint>

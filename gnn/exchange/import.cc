@@ -62,9 +62,11 @@ class Completion {
     } else {
       SMELT_ASSIGN_OR_RETURN(module, hlo::ParseModule(record->kernel_text, {.file_name = "kernel"}));
     }
-    SMELT_ASSIGN_OR_RETURN(const fusion::Kernel kernel, fusion::KernelOfModule(*module));
+    SMELT_ASSIGN_OR_RETURN(fusion::Kernel kernel, fusion::KernelOfModule(*module));
+    SMELT_RETURN_IF_ERROR(fusion::CheckDistances(kernel.computation(), record->distances));
+    kernel.distances = record->distances;
     record->kernel_text = hlo::ToText(*kernel.module, {});
-    record->hash = kernel.hash;
+    record->hash = fusion::TimedHash(kernel);
     if (record->target.empty()) record->target = options_.target;
     if (record->machine.empty()) record->machine = options_.machine;
     if (record->provenance.empty()) record->provenance = "imported";
@@ -90,7 +92,7 @@ class Completion {
 
 bool SameRecord(const KernelExample& a, const KernelExample& b) {
   return a.program == b.program && a.kernel_text == b.kernel_text && a.target == b.target && a.device == b.device &&
-         a.placement == b.placement;
+         a.placement == b.placement && a.distances == b.distances;
 }
 
 }  // namespace

@@ -20,6 +20,7 @@ Hash128 Identity(const KernelExample& example) {
   Hasher hasher;
   hasher.Add(example.program).Add(example.kernel_text).Add(example.target).Add(example.device).Add(example.policy);
   hasher.Add(example.compiler).Add(example.placement).Add(example.unix_seconds);
+  for (const int64_t bytes : example.distances) hasher.Add(bytes);
   for (const Measurement& m : example.measurements) {
     hasher.Add(m.tile.ToString()).Add(m.error);
     for (const double seconds : m.seconds)

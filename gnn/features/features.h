@@ -53,9 +53,9 @@ const std::vector<Column>& TileColumns();
 // How long a kernel takes by a target's own formula, where the analytical model knows nothing of how it runs one.
 using KernelEstimate = std::function<kernels::cost::CostEstimate(const hlo::Computation& kernel)>;
 
-// `estimate` stands in the place of the analytical model; unset: that model.
+// `estimate` stands in the place of the analytical model; unset: that model. `distances`: fusion::Kernel's.
 KernelGraph ExtractFeatures(const hlo::Computation& kernel, const machine::Machine& target,
-                            const KernelEstimate& estimate = {});
+                            const KernelEstimate& estimate = {}, absl::Span<const int64_t> distances = {});
 
 // One row a tile, TileColumns().size() wide.
 std::vector<float> TileFeatures(const hlo::Computation& kernel, absl::Span<const kernels::nests::Tile> tiles,

@@ -25,11 +25,40 @@ struct Summary {
   kernels::cost::CostEstimate estimate;
   hlo::CostAnalysis cost;
   double bytes_in = 0, bytes_out = 0, largest = 0;
+  double far = 0, beyond_l2 = 0, beyond_l3 = 0, far_seconds = 0;
   double nodes = 0, parameters = 0, outputs = 1, expensive = 0, contractions = 0, reductions = 0, movements = 0;
 };
 
+// An array that the kernel reads or writes, and how far away it lies.
+struct DistantArray {
+  const Instruction* node = nullptr;
+  double bytes = 0;
+  int64_t distance = 0;
+};
+
+std::vector<DistantArray> DistantArrays(const hlo::Computation& kernel, absl::Span<const int64_t> distances) {
+  std::vector<DistantArray> arrays;
+  if (distances.empty()) return arrays;
+  const auto add = [&](const Instruction& node) {
+    std::vector<const hlo::Shape*> leaves;
+    node.shape().AppendLeaves(&leaves);
+    for (const hlo::Shape* leaf : leaves) {
+      const int64_t distance = arrays.size() < distances.size() ? distances[arrays.size()] : 0;
+      arrays.push_back({&node, leaf->IsArray() ? static_cast<double>(leaf->ByteSize()) : 0, distance});
+    }
+  };
+  for (const Instruction* parameter : kernel.Parameters()) add(*parameter);
+  if (kernel.root()->opcode() == Opcode::kTuple) {
+    for (const Instruction* output : kernel.root()->operands()) add(*output);
+  } else {
+    add(*kernel.root());
+  }
+  std::erase_if(arrays, [](const DistantArray& array) { return array.distance == 0; });
+  return arrays;
+}
+
 Summary Summarise(const hlo::Computation& kernel, const machine::Machine& target, const KernelWork& work,
-                  const KernelEstimate& estimate) {
+                  const KernelEstimate& estimate, absl::Span<const DistantArray> distant) {
   Summary s{kernel, target, work, estimate ? estimate(kernel) : kernels::cost::EstimateKernel(kernel, work, target),
             hlo::AnalyzeCost(kernel)};
   for (const Instruction* node : kernel.Instructions()) {
@@ -46,6 +75,13 @@ Summary Summarise(const hlo::Computation& kernel, const machine::Machine& target
     s.contractions += info.category == hlo::OpcodeCategory::kContraction;
     s.reductions += info.category == hlo::OpcodeCategory::kReduction;
     s.movements += info.category == hlo::OpcodeCategory::kDataMovement;
+  }
+  for (const DistantArray& array : distant) {
+    const double passed = static_cast<double>(array.distance) + array.bytes;
+    s.far += array.bytes;
+    s.beyond_l2 += passed > static_cast<double>(target.LevelBytes(1)) ? array.bytes : 0;
+    s.beyond_l3 += passed > static_cast<double>(target.LevelBytes(2)) ? array.bytes : 0;
+    s.far_seconds += array.bytes / target.BandwidthOf(passed);
   }
   s.bytes_out = kernel.root()->shape().ByteSize();
   s.outputs = kernel.root()->shape().LeafCount();
@@ -111,6 +147,12 @@ constexpr KernelColumn kKernelColumns[] = {
     {{"work_bytes", "bytes that the kernel's loops read and write"},
      [](const Summary& s) { return Log1p(s.work.bytes); }},
     {{"work_phases", "loops that follow each other"}, [](const Summary& s) { return Log1p(s.work.phases); }},
+    {{"far", "bytes of operands and results that lie far away in its program"},
+     [](const Summary& s) { return Log1p(s.far); }},
+    {{"far_beyond_l2", "of these, beyond the second-level cache"}, [](const Summary& s) { return Log1p(s.beyond_l2); }},
+    {{"far_beyond_l3", "of these, beyond the shared cache"}, [](const Summary& s) { return Log1p(s.beyond_l3); }},
+    {{"far_seconds", "log of the seconds that the machine's bandwidth gives for them"},
+     [](const Summary& s) { return s.far_seconds > 0 ? static_cast<float>(LogTime(s.far_seconds)) : 0.0f; }},
 };
 
 // Elements of a kernel's first result.
@@ -132,7 +174,7 @@ const std::vector<Column>& KernelColumns() {
 }
 
 KernelGraph ExtractFeatures(const hlo::Computation& kernel, const machine::Machine& target,
-                            const KernelEstimate& estimate) {
+                            const KernelEstimate& estimate, absl::Span<const int64_t> distances) {
   KernelGraph graph;
   const std::vector<Instruction*> order = kernel.PostOrder();
   const size_t width = NodeColumns().size();
@@ -142,16 +184,24 @@ KernelGraph ExtractFeatures(const hlo::Computation& kernel, const machine::Machi
   std::vector<kernels::cost::InstructionWork> of_each;
   const KernelWork work = kernels::cost::WorkOf(kernel, target, &of_each);
   const double results = ResultsOf(kernel);
+  const std::vector<DistantArray> distant = DistantArrays(kernel, distances);
+  const auto distance_of = [&](const Instruction& node) {
+    int64_t distance = 0;
+    for (const DistantArray& array : distant) {
+      if (array.node == &node) distance = std::max(distance, array.distance);
+    }
+    return distance;
+  };
   graph.operand_begin.push_back(0);
   for (size_t i = 0; i < order.size(); ++i) {
     const Instruction& node = *order[i];
     number[&node] = static_cast<int32_t>(i);
     graph.opcodes.push_back(static_cast<int32_t>(node.opcode()));
-    FillNodeFeatures({node, of_each[i], results}, &graph.node_features[i * width]);
+    FillNodeFeatures({node, of_each[i], results, distance_of(node)}, &graph.node_features[i * width]);
     for (const Instruction* operand : node.operands()) graph.operands.push_back(number.at(operand));
     graph.operand_begin.push_back(static_cast<int32_t>(graph.operands.size()));
   }
-  const Summary summary = Summarise(kernel, target, work, estimate);
+  const Summary summary = Summarise(kernel, target, work, estimate, distant);
   for (const KernelColumn& column : kKernelColumns) graph.kernel_features.push_back(column.value(summary));
   return graph;
 }

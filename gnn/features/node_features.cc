@@ -207,6 +207,13 @@ void FillUse(const NodeInKernel& in_kernel, float* out) {
   out[3] = ratio(in_kernel.work.slowdown, 1);
 }
 
+void FillDistance(const NodeInKernel& in_kernel, float* out) {
+  if (in_kernel.distance == 0) return;
+  out[0] = 1;
+  out[1] = Log1p(in_kernel.distance);
+  out[2] = Log1p(in_kernel.node.shape().ByteSize());
+}
+
 constexpr Group kGroups[] = {
     {"role", 4, "is an output, is a parameter, number of users, is a scalar", Alone<FillRole>},
     {"type", 12, "element type, one of eleven or other", Alone<FillElementType>},
@@ -247,6 +254,8 @@ constexpr Group kGroups[] = {
     {"minor_dims", kDims, "output dimensions minor first: vectors run over the first", FillMinorDimensions},
     {"use", 4, "elements that the kernel computes, over those that there are, over its results; lanes that lie idle",
      FillUse},
+    {"distance", 3, "an operand or a result is far away, the bytes that its program touches meanwhile, its own",
+     FillDistance},
 };
 
 }  // namespace

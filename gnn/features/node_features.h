@@ -10,7 +10,8 @@ namespace smelt::gnn {
 struct NodeInKernel {
   const hlo::Instruction& node;
   kernels::cost::InstructionWork work;
-  double results = 1;  // elements of the kernel's (first) result
+  double results = 1;    // elements of the kernel's (first) result
+  int64_t distance = 0;  // bytes, of an operand or a result of the kernel (fusion::Kernel::distances)
 };
 
 // `out` has NodeColumns().size() zeros.

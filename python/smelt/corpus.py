@@ -17,7 +17,7 @@ MEASUREMENT = {"tile": (1, "ints"), "default_tile": (2, "bool"), "seconds": (3, 
 EXAMPLE = {
     "program": (1, "text"), "kernel_text": (2, "text"), "hash": (3, "text"), "target": (4, "text"), "device": (5, "text"), "policy": (6, "text"),
     "compiler": (7, "text"), "trace": (8, "text"), "measurements": (9, "measurements"), "machine": (10, "text"), "provenance": (11, "text"),
-    "unix_seconds": (12, "int"), "placement": (13, "text"), "drift": (14, "double"),
+    "unix_seconds": (12, "int"), "placement": (13, "text"), "drift": (14, "double"), "distances": (15, "ints"),
 }  # fmt: skip
 EMPTY = {"text": "", "int": 0, "bool": False, "double": 0.0, "ints": [], "doubles": [], "measurements": []}
 

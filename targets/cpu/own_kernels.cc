@@ -102,6 +102,7 @@ class OwnKernelsTarget : public targets::Target {
     if (use == targets::DeviceUse::kTimes) worker.cores = target_.threads;
     return measure::LocalChild(std::move(worker));
   }
+  bool HasDistances() const override { return true; }
   bool HasTiles() const override { return true; }
   bool KeepsCode() const override { return !options_.cache_folder.empty(); }
 

@@ -6,7 +6,10 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
+#include "fusion/apply.h"
+#include "fusion/incremental_fusion.h"
 #include "hlo/known/known_parameters.h"
 #include "hlo/passes/execution_counts.h"
 #include "tests/fusion/programs.h"
@@ -81,6 +84,53 @@ TEST(ExtractKernels, KnowWhatIsKnownWhereverTheyStand) {
   };
   EXPECT_EQ(known("c"), std::vector<int64_t>{1});
   EXPECT_EQ(known("x"), std::vector<int64_t>{});
+}
+
+// Three layers of weights of a megabyte, and what a search and a fused module say of their distances.
+TEST(Distances, AreTheSameBeforeAndAfterFusion) {
+  std::string text = "HloModule m\nENTRY main { x0 = f32[8,512] parameter(0)\n";
+  for (const std::string layer : {"1", "2", "3"}) {
+    const std::string before = std::to_string(std::stoi(layer) - 1);
+    text += "  w" + layer + " = f32[512,512] parameter(" + layer + ")\n  d" + layer + " = f32[8,512] dot(x" + before +
+            ", w" + layer + "), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n  x" + layer +
+            " = f32[8,512] tanh(d" + layer + ")\n";
+  }
+  const auto module = Parse(text + "  ROOT r = f32[8,512] negate(x3) }");
+  const Space space = Space::Build(*module, Rules::OwnKernels()).value();
+  Config all(space.size());
+  for (int32_t d = 0; d < space.size(); ++d) all.Set(d, true);
+  IncrementalFusion current(space, all);
+  std::map<Hash128, std::vector<int64_t>> searched;
+  for (const KernelRef& kernel : current.Kernels()) searched[kernel.hash] = current.KernelFor(kernel).distances;
+  constexpr int64_t kWeights = 4 * 512 * 512;
+  const auto fused = Apply(space, current.config());
+  const std::vector<Kernel> kernels = ExtractKernels(*fused).value();
+  for (const Kernel& kernel : kernels) {
+    ASSERT_EQ(kernel.distances.size(), 3);  // the row, the weights, the result
+    EXPECT_GE(kernel.distances[1], 2 * kWeights) << kernel.name;
+    EXPECT_LT(kernel.distances[1], 3 * kWeights) << kernel.name;
+    for (size_t i = 0; i < kernel.distances.size(); ++i) {
+      const double before = static_cast<double>(searched.at(kernel.hash)[i]);
+      EXPECT_NEAR(before, kernel.distances[i], 0.05 * before) << kernel.name;  // rows are in memory or are not
+    }
+    EXPECT_NE(TimedHash(kernel), kernel.hash);
+    EXPECT_TRUE(CheckDistances(kernel.computation(), kernel.distances).ok());
+  }
+}
+
+TEST(TimedHash, IsTheHashWhereAllIsNearAndGoesByPowersOfTwo) {
+  const auto module = Parse("HloModule m\nENTRY main { x = f32[8] parameter(0)  ROOT e = f32[8] exponential(x) }");
+  Kernel kernel = std::move(ExtractKernels(*module).value()[0]);
+  const auto hash = [&](std::vector<int64_t> distances) {
+    kernel.distances = std::move(distances);
+    return TimedHash(kernel);
+  };
+  EXPECT_EQ(hash({}), kernel.hash);
+  EXPECT_EQ(hash({0, 0}), kernel.hash);
+  EXPECT_EQ(hash({1 << 20, 0}), hash({(1 << 20) + 5, 0}));
+  EXPECT_NE(hash({1 << 20, 0}), hash({1 << 21, 0}));
+  EXPECT_NE(hash({1 << 20, 0}), hash({0, 1 << 20}));
+  EXPECT_FALSE(CheckDistances(kernel.computation(), {1}).ok());
 }
 
 TEST(ExtractKernels, CountsALoopOfUnknownLengthByAGuess) {

@@ -48,6 +48,31 @@ struct Features {
   }
 };
 
+TEST(KernelFeatures, TellHowFarArraysLieAway) {
+  const Features near("x = f32[64,256] parameter(0)  w = f32[64,256] parameter(1)  ROOT y = f32[64,256] add(x, w)\n");
+  const std::vector<int64_t> distances = {0, int64_t{3} << 20, int64_t{90} << 20};
+  const KernelGraph far = ExtractFeatures(near.kernel.computation(), machine::Machine(), {}, distances);
+  const size_t width = NodeColumns().size();
+  size_t first = 0;
+  while (NodeColumns()[first].name != "distance") ++first;
+  const auto row = [&](size_t node) { return &far.node_features[node * width + first]; };
+  EXPECT_EQ(row(0)[0], 0);
+  EXPECT_EQ(row(1)[0], 1);
+  EXPECT_NEAR(row(1)[1], std::log1p(3 << 20), kNear);
+  EXPECT_NEAR(row(2)[1], std::log1p(90 << 20), kNear);
+  EXPECT_NEAR(row(2)[2], std::log1p(4 * 64 * 256), kNear);
+  const auto column = [&](std::string_view name) {
+    size_t c = 0;
+    while (KernelColumns()[c].name != name) ++c;
+    return far.kernel_features[c];
+  };
+  EXPECT_NEAR(column("far"), std::log1p(2 * 4 * 64 * 256), kNear);
+  EXPECT_NEAR(column("far_beyond_l3"), std::log1p(4 * 64 * 256), kNear);
+  EXPECT_GT(column("far_seconds"), 0);
+  EXPECT_EQ(near.Of("far"), 0);
+  EXPECT_EQ(near.Of("far_seconds"), 0);
+}
+
 TEST(KernelFeatures, DimensionsAlsoCountFromTheMinorOne) {
   const Features features("x = f32[5,48,130] parameter(0)  ROOT y = f32[5,48,130] negate(x)\n");
   const std::vector<float> minor = features.Of(hlo::Opcode::kNegate, "minor_dims");

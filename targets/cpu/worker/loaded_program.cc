@@ -6,7 +6,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "base/clock.h"
-#include "base/hash.h"
 #include "base/status_macros.h"
 #include "hlo/file/message.h"
 #include "hlo/golden/inputs.h"
@@ -14,57 +13,14 @@
 #include "nlohmann/json.hpp"
 
 namespace smelt::cpu {
-namespace {
-
-using cpu::Executable;
-
-// An array's shape in the order of the file and of the formula.
-hlo::Shape Plain(const hlo::Shape& shape) { return hlo::Shape::Array(shape.element_type, shape.dimensions); }
-
-}  // namespace
-
-absl::StatusOr<InputPool::Array> InputPool::Get(const hlo::Shape& shape, int64_t leaf, const hlo::InputRange& range,
-                                                Pages pages) {
-  const hlo::Shape plain = Plain(shape);
-  std::string key =
-      absl::StrCat(leaf, " ", plain.ToString(), " ", range.low, " ", range.high, " ", static_cast<int>(pages));
-  if (auto known = arrays_.find(key); known != arrays_.end()) return known->second;
-  SMELT_ASSIGN_OR_RETURN(const hlo::Literal value, hlo::MakeInput(plain, leaf, range));
-  return Keep(std::move(key), value, leaf, pages);
-}
-
-absl::StatusOr<InputPool::Array> InputPool::Get(const hlo::Literal& value, int64_t leaf, Pages pages) {
-  const Hash128 content = HashOf({static_cast<const char*>(value.raw()), static_cast<size_t>(value.byte_size())});
-  std::string key =
-      absl::StrCat(leaf, " ", value.shape().ToString(), " ", content.ToHex(), " ", static_cast<int>(pages));
-  if (auto known = arrays_.find(key); known != arrays_.end()) return known->second;
-  return Keep(std::move(key), value, leaf, pages);
-}
-
-absl::StatusOr<InputPool::Array> InputPool::Keep(std::string key, const hlo::Literal& value, int64_t leaf,
-                                                 Pages pages) {
-  if (bytes_ > kLimitBytes) {
-    for (auto it = arrays_.begin(); it != arrays_.end();) {
-      if (it->second.use_count() > 1) {
-        ++it;
-        continue;
-      }
-      bytes_ -= it->second->size();
-      it = arrays_.erase(it);
-    }
-  }
-  SMELT_ASSIGN_OR_RETURN(measure::PlacedArray array, measure::PlacedArray::Create(value.byte_size(), leaf, pages));
-  if (array.size() > 0) std::memcpy(array.data(), value.raw(), array.size());
-  bytes_ += array.size();
-  return arrays_[std::move(key)] = std::make_shared<const measure::PlacedArray>(std::move(array));
-}
-
 absl::StatusOr<std::unique_ptr<LoadedProgram>> LoadedProgram::Compile(const std::string& text,
                                                                       const cpu::Target& target,
                                                                       const cpu::ExecutableOptions& options,
                                                                       InputPool& pool) {
+  // The last cache's share of a core that is not alone on its processor is not known: twice its size is far enough.
+  const int64_t far_bytes = 2 * target.levels[target.levels.size() - 2].bytes;
   SMELT_ASSIGN_OR_RETURN(std::unique_ptr<hlo::Module> module, hlo::FromMessage(text, "candidate"));
-  std::unique_ptr<LoadedProgram> program(new LoadedProgram(pool));
+  std::unique_ptr<LoadedProgram> program(new LoadedProgram(pool, far_bytes));
   SMELT_ASSIGN_OR_RETURN(program->executable_, Executable::Compile(*module, target, options));
   std::vector<const hlo::Shape*> inputs, outputs;
   for (const hlo::Instruction* parameter : module->entry()->Parameters()) parameter->shape().AppendLeaves(&inputs);
@@ -87,11 +43,22 @@ absl::Status LoadedProgram::TakeInputs(const measure::InputSource& source) {
   }
   const Pages pages = source.within_program ? Pages::kLarge : Pages::kUsual;
   int64_t arrays = 0;
+  const auto distance_of = [&](int64_t array) {
+    return static_cast<size_t>(array) < source.distances.size() ? source.distances[array] : 0;
+  };
+  input_pointers_.reserve(input_shapes_.size());  // whose addresses DistantArrays has
+  output_pointers_.reserve(output_shapes_.size());
   for (const hlo::Shape& shape : input_shapes_) {
     InputPool::Array input;
     if (!shape.IsArray()) {
       SMELT_ASSIGN_OR_RETURN(measure::PlacedArray nothing, measure::PlacedArray::Create(0, arrays, pages));
       input = std::make_shared<const measure::PlacedArray>(std::move(nothing));
+    } else if (const int64_t distance = distance_of(arrays); distance > 0) {
+      input_pointers_.push_back(nullptr);
+      inputs_.push_back(nullptr);
+      distant_.AddInput(shape, measure::RangeOf(source.inputs, arrays, shape), distance, &input_pointers_.back());
+      ++arrays;
+      continue;
     } else if (source.file.empty()) {
       SMELT_ASSIGN_OR_RETURN(input, pool_.Get(shape, arrays, measure::RangeOf(source.inputs, arrays, shape), pages));
       ++arrays;
@@ -103,25 +70,35 @@ absl::Status LoadedProgram::TakeInputs(const measure::InputSource& source) {
     inputs_.push_back(std::move(input));
   }
   for (const hlo::Shape& shape : output_shapes_) {
+    if (const int64_t distance = distance_of(arrays); distance > 0 && shape.IsArray()) {
+      output_pointers_.push_back(nullptr);
+      outputs_.emplace_back();
+      distant_.AddOutput(shape, distance, &output_pointers_.back());
+      ++arrays;
+      continue;
+    }
     SMELT_ASSIGN_OR_RETURN(measure::PlacedArray output,
                            measure::PlacedArray::Create(shape.IsArray() ? shape.ByteSize() : 0, arrays++, pages));
     output_pointers_.push_back(output.data());
     outputs_.push_back(std::move(output));
   }
-  return absl::OkStatus();
+  return distant_.Prepare();
 }
 
 absl::StatusOr<std::vector<hlo::Literal>> LoadedProgram::Outputs() const {
   std::vector<hlo::Literal> outputs;
   for (size_t i = 0; i < outputs_.size(); ++i) {
     SMELT_ASSIGN_OR_RETURN(hlo::Literal output, hlo::Literal::Create(output_shapes_[i]));
-    if (outputs_[i].size() > 0) std::memcpy(output.raw(), outputs_[i].data(), outputs_[i].size());
+    if (output.byte_size() > 0) std::memcpy(output.raw(), output_pointers_[i], output.byte_size());
     outputs.push_back(std::move(output));
   }
   return outputs;
 }
 
-absl::Status LoadedProgram::Run() { return executable_->RunInto(input_pointers_, output_pointers_); }
+absl::Status LoadedProgram::Run() {
+  distant_.Next();
+  return executable_->RunInto(input_pointers_, output_pointers_);
+}
 
 nlohmann::json LoadedProgram::ProgramFacts() const {
   nlohmann::json kernels = nlohmann::json::array();

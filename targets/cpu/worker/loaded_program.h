@@ -7,38 +7,21 @@
 //   double seconds = program->Sample().value();
 #pragma once
 
-#include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "hlo/golden/inputs.h"
 #include "hlo/literal.h"
 #include "measure/placed_array.h"
 #include "measure/program_device.h"
 #include "targets/cpu/codegen/target.h"
 #include "targets/cpu/program/executable.h"
+#include "targets/cpu/worker/distant_arrays.h"
+#include "targets/cpu/worker/input_pool.h"
 
 namespace smelt::cpu {
-
-// Inputs, made once for all programs and kernels that have the same ones in the same pages.
-class InputPool {
- public:
-  using Array = std::shared_ptr<const measure::PlacedArray>;
-  // Values by the formula, for the `leaf`-th array leaf of the parameters.
-  absl::StatusOr<Array> Get(const hlo::Shape& shape, int64_t leaf, const hlo::InputRange& range, Pages pages);
-  // These values for it.
-  absl::StatusOr<Array> Get(const hlo::Literal& value, int64_t leaf, Pages pages);
-
- private:
-  absl::StatusOr<Array> Keep(std::string key, const hlo::Literal& value, int64_t leaf, Pages pages);
-
-  static constexpr int64_t kLimitBytes = int64_t{1} << 30;  // beyond it, what no program uses goes
-  std::map<std::string, Array> arrays_;
-  int64_t bytes_ = 0;
-};
 
 class LoadedProgram : public measure::DeviceProgram {
  public:
@@ -55,9 +38,10 @@ class LoadedProgram : public measure::DeviceProgram {
   const cpu::Executable& executable() const { return *executable_; }
 
  private:
-  explicit LoadedProgram(InputPool& pool) : pool_(pool) {}
+  LoadedProgram(InputPool& pool, int64_t far_bytes) : pool_(pool), distant_(pool, far_bytes) {}
 
   InputPool& pool_;
+  DistantArrays distant_;
   std::unique_ptr<cpu::Executable> executable_;
   std::vector<hlo::Shape> input_shapes_;  // leaves, tokens too
   std::vector<InputPool::Array> inputs_;

@@ -53,6 +53,19 @@ TEST_F(Corpus, ReadsBackWhatWasWrittenOverSeveralShardsAndSessions) {
   for (int i = 0; i < 10; ++i) EXPECT_EQ(programs[i], "program" + std::to_string(i));
 }
 
+TEST_F(Corpus, KeepsDistances) {
+  KernelExample example = Example(0);
+  example.distances = {0, int64_t{5} << 20};
+  ASSERT_TRUE((*CorpusWriter::Open(folder_.string()))->Append(example).ok());
+  std::vector<int64_t> read;
+  const auto take = [&](const KernelExample& record) {
+    read = record.distances;
+    return absl::OkStatus();
+  };
+  ASSERT_TRUE(ReadCorpus(folder_.string(), take).ok());
+  EXPECT_EQ(read, example.distances);
+}
+
 TEST_F(Corpus, KeepsWholeRecordsAfterTruncationAtEveryByteAndCanBeContinued) {
   Write(0, 3, 100);
   const fs::path shard = folder_ / "shard-00000.tfrecord";
