@@ -32,8 +32,9 @@ struct Kernel {
   // Array leaves of its parameters, by number, that are known before the program runs: constants, and parameters that
   // are marked so. No part of the hash.
   std::vector<int64_t> known;
-  // Of each array leaf of its parameters, then of its results, the bytes that its program touches between this kernel's
-  // use of it and the one before (hlo/passes/reuse_distance.h); 0: near. Empty: all are. No part of the hash.
+  // How far away each array leaf of its parameters lies, then each of its results: the bytes that its program touches
+  // between this kernel's use of it and the one before (hlo/passes/reuse_distance.h); 0: near. Empty: all are. No part
+  // of the hash.
   std::vector<int64_t> distances;
 
   const hlo::Computation& computation() const { return *module->entry(); }

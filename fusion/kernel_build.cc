@@ -94,8 +94,11 @@ std::vector<int64_t> DistancesOf(const Graph& graph, const KernelBody& body, con
     const int64_t arrays = graph.node(body.values[i].node).instruction->shape().LeafCount();
     leaves.resize(leaves.size() + static_cast<size_t>(arrays), furthest[i]);
   }
-  for (const int32_t output : body.outputs)
-    leaves.push_back(distances.OfResult(*graph.node(body.values[output].node).instruction, 0, own_bytes));
+  for (const int32_t output : body.outputs) {
+    const Instruction& result = *graph.node(body.values[output].node).instruction;
+    for (int64_t part = 0; part < result.shape().LeafCount(); ++part)
+      leaves.push_back(distances.OfResult(result, part, own_bytes));
+  }
   return leaves;
 }
 

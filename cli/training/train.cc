@@ -207,6 +207,14 @@ Action AddTraining(Arguments& arguments) {
   arguments.Add("--hidden", flags->train.hidden, "Width of the network").Between(8, 1024).ShowsDefault();
   arguments.Add("--layers", flags->train.layers, "GraphSAGE layers").Between(0, 8).ShowsDefault();
   arguments.Add("--learning-rate", flags->train.learning_rate, "First learning rate").Positive().ShowsDefault();
+  arguments
+      .Add("--linear-beyond", flags->train.linear_beyond,
+           "Errors of log time from which on the loss grows linearly; 0: squared everywhere")
+      .Between(0.0, 100.0)
+      .ShowsDefault();
+  arguments.Add("--average", flags->train.average, "What a step leaves of the average of weights; 0: none is formed")
+      .Between(0.0, 0.99999)
+      .ShowsDefault();
   arguments.Add("--dropout", flags->train.dropout, "Share of values set to zero while training")
       .Between(0.0, 0.9)
       .ShowsDefault();

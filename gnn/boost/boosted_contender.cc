@@ -13,7 +13,8 @@ namespace smelt::gnn {
 namespace {
 
 // One row of a kernel whatever its number of nodes.
-std::vector<float> PooledRow(const KernelGraph& graph) {
+std::vector<float> PooledRow(const PackedGraph& packed) {
+  const KernelGraph graph = packed.Unpack();
   const size_t columns = NodeColumns().size();
   std::vector<float> row = graph.kernel_features, opcodes(hlo::kOpcodeCount, 0.0f), sum(columns, 0.0f);
   for (const int32_t opcode : graph.opcodes) ++opcodes[static_cast<size_t>(opcode)];

@@ -64,7 +64,8 @@ void AddTiles(const hlo::Computation& kernel, absl::Span<const kernels::nests::T
 // `untimed`: a kernel without timed tiles has tiles without times.
 absl::StatusOr<Example> Featurise(const KernelExample& record, const machine::Machine& target,
                                   const LoadOptions& options, const fusion::Rules* rough, const KernelEstimate& own,
-                                  bool untimed, std::vector<std::string>* kept_tiles) {
+                                  bool untimed, const std::shared_ptr<NodeRows>& rows,
+                                  std::vector<std::string>* kept_tiles) {
   SMELT_ASSIGN_OR_RETURN(std::unique_ptr<hlo::Module> module,
                          hlo::ParseModule(record.kernel_text, {.file_name = record.program}));
   const hlo::Computation& kernel = *module->entry();
@@ -76,7 +77,7 @@ absl::StatusOr<Example> Featurise(const KernelExample& record, const machine::Ma
   example.program = record.program;
   example.hash = record.hash;
   SMELT_RETURN_IF_ERROR(fusion::CheckDistances(kernel, record.distances));
-  example.graph = ExtractFeatures(kernel, target, own, record.distances);
+  example.graph = PackedGraph(ExtractFeatures(kernel, target, own, record.distances), rows);
   example.analytical_seconds = (own ? own(kernel) : kernels::cost::EstimateKernel(kernel, target)).seconds();
   if (options.here) example.here = kernels::cost::EstimateKernel(kernel, *options.here);
   if (rough != nullptr) {
@@ -209,6 +210,7 @@ absl::StatusOr<Dataset> LoadDataset(const std::string& folders, const machine::M
   std::optional<KernelEstimate> own;
   absl::flat_hash_map<std::pair<std::string, Hash128>, size_t> seen;  // number of the example
   Untimed untimed(options.untimed_kernels);
+  const auto rows = std::make_shared<NodeRows>();
   for (absl::string_view folder : absl::StrSplit(folders, ',', absl::SkipEmpty())) {
     absl::flat_hash_map<size_t, TimesOf> times;  // of this corpus, by number of the example
     const auto take = [&](KernelExample record) -> absl::Status {
@@ -243,7 +245,7 @@ absl::StatusOr<Dataset> LoadDataset(const std::string& folders, const machine::M
       std::vector<std::string> kept;
       absl::StatusOr<Example> example =
           Featurise(record, data.machine, options, rough == options.rough.end() ? nullptr : &rough->second, *own,
-                    untimed.Takes(record.hash), &kept);
+                    untimed.Takes(record.hash), rows, &kept);
       if (!example.ok()) {
         data.warnings.push_back(absl::StrCat("skipped kernel ", record.hash.ToHex(), " of ", record.program, ": ",
                                              example.status().message()));

@@ -14,6 +14,7 @@
 #include "absl/status/statusor.h"
 #include "base/hash.h"
 #include "fusion/rules.h"
+#include "gnn/dataset/packed_graph.h"
 #include "gnn/features/features.h"
 #include "kernels/cost/analytical.h"
 #include "machine/machine.h"
@@ -25,7 +26,7 @@ namespace smelt::gnn {
 struct Example {
   std::string program;
   Hash128 hash;
-  KernelGraph graph;
+  PackedGraph graph;
   double seconds = 0;                // of the default tile, minimum of the repeats; 0: not measured
   double analytical_seconds = 0;     // the analytical model's estimate
   kernels::cost::CostEstimate here;  // the same under LoadOptions::here; else nothing

@@ -28,7 +28,7 @@ std::vector<std::vector<double>> RootsOfShares(const Dataset& data, const std::v
   for (const std::string& program : programs) number.emplace(program, number.size());
   std::vector<std::vector<double>> shares(programs.size(), std::vector<double>(hlo::kOpcodeCount, 0));
   for (const Example& example : data.examples) {
-    for (const int32_t opcode : example.graph.opcodes) ++shares[number[example.program]][static_cast<size_t>(opcode)];
+    for (const int32_t opcode : example.graph.Opcodes()) ++shares[number[example.program]][static_cast<size_t>(opcode)];
   }
   for (std::vector<double>& of : shares) {
     const double all = std::max(std::accumulate(of.begin(), of.end(), 0.0), 1.0);

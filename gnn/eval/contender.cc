@@ -25,6 +25,23 @@ Contender FormulaContender(std::string name, std::function<double(const Example&
 
 }  // namespace
 
+std::vector<double> LogTimesOf(const Engine& engine, const Dataset& data, absl::Span<const int64_t> examples,
+                               std::vector<float>* hidden) {
+  constexpr size_t kAtOnce = 1024;  // graphs that are unpacked
+  std::vector<double> times;
+  for (size_t begin = 0; begin < examples.size(); begin += kAtOnce) {
+    std::vector<KernelGraph> graphs;
+    std::vector<const KernelGraph*> pointers;
+    for (const int64_t i : examples.subspan(begin, kAtOnce)) graphs.push_back(data.examples[i].graph.Unpack());
+    for (const KernelGraph& graph : graphs) pointers.push_back(&graph);
+    std::vector<float> of_these;
+    const std::vector<double> some = engine.PredictLogTimes(pointers, hidden != nullptr ? &of_these : nullptr);
+    times.insert(times.end(), some.begin(), some.end());
+    if (hidden != nullptr) hidden->insert(hidden->end(), of_these.begin(), of_these.end());
+  }
+  return times;
+}
+
 absl::StatusOr<Contender> NetworkContender(std::string name, const TaskModel* fusion, const TaskModel* tile,
                                            std::optional<Calibration> calibration) {
   Contender contender{std::move(name)};
@@ -32,11 +49,8 @@ absl::StatusOr<Contender> NetworkContender(std::string name, const TaskModel* fu
     SMELT_ASSIGN_OR_RETURN(const std::shared_ptr<Engine> engine, Engine::Create(*fusion));
     contender.seconds = [engine, calibration = std::move(calibration)](const Dataset& data,
                                                                        const std::vector<int64_t>& examples) {
-      std::vector<const KernelGraph*> graphs;
-      graphs.reserve(examples.size());
-      for (const int64_t i : examples) graphs.push_back(&data.examples[i].graph);
       std::vector<float> hidden;
-      std::vector<double> seconds = engine->PredictLogTimes(graphs, calibration ? &hidden : nullptr);
+      std::vector<double> seconds = LogTimesOf(*engine, data, examples, calibration ? &hidden : nullptr);
       const auto width = static_cast<size_t>(engine->HiddenWidth());
       for (size_t k = 0; k < seconds.size(); ++k) {
         const Example& example = data.examples[examples[k]];
@@ -52,7 +66,7 @@ absl::StatusOr<Contender> NetworkContender(std::string name, const TaskModel* fu
   if (tile != nullptr) {
     SMELT_ASSIGN_OR_RETURN(const std::shared_ptr<Engine> engine, Engine::Create(*tile));
     contender.tile_scores = [engine](const Example& example) {
-      return absl::StatusOr<std::vector<double>>(engine->ScoreTiles(example.graph, example.tile_features));
+      return absl::StatusOr<std::vector<double>>(engine->ScoreTiles(example.graph.Unpack(), example.tile_features));
     };
   }
   return contender;

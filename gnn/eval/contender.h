@@ -11,8 +11,10 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
 #include "gnn/dataset/dataset.h"
 #include "gnn/model/model_file.h"
+#include "gnn/native/engine.h"
 
 namespace smelt::gnn {
 
@@ -25,6 +27,10 @@ struct Contender {
   // Measured seconds of the one tile that it takes, where it ranks no others; 0: none of this example.
   std::function<double(const Example&)> chosen_seconds;
 };
+
+// What a network predicts of these examples: log times (gnn/features/log_time.h), and what its last layer weighs.
+std::vector<double> LogTimesOf(const Engine& engine, const Dataset& data, absl::Span<const int64_t> examples,
+                               std::vector<float>* hidden = nullptr);
 
 // Networks for the tasks that they were trained for; null: for that task there is none. `calibration`: of the fusion
 // task, for examples with Example::here. InvalidArgument: weights that do not fit (Engine::Create).

@@ -45,14 +45,14 @@ struct TileSums {
 absl::StatusOr<double> LogDeviation(const Dataset& data, const std::vector<int64_t>& examples,
                                     const TaskModel& fusion) {
   SMELT_ASSIGN_OR_RETURN(const std::unique_ptr<Engine> engine, Engine::Create(fusion));
-  std::vector<const KernelGraph*> graphs;
+  std::vector<int64_t> timed;
   std::vector<double> labels;
   for (const int64_t i : examples) {
     if (data.examples[i].seconds <= 0) continue;
-    graphs.push_back(&data.examples[i].graph);
+    timed.push_back(i);
     labels.push_back(LogTime(data.examples[i].seconds));
   }
-  const std::vector<double> predicted = engine->PredictLogTimes(graphs);
+  const std::vector<double> predicted = LogTimesOf(*engine, data, timed);
   double squares = 0;
   for (size_t i = 0; i < labels.size(); ++i) squares += (predicted[i] - labels[i]) * (predicted[i] - labels[i]);
   return labels.empty() ? 0.0 : std::sqrt(squares / static_cast<double>(labels.size()));

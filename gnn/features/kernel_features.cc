@@ -23,7 +23,7 @@ struct Summary {
   const machine::Machine& target;
   const KernelWork& work;
   kernels::cost::CostEstimate estimate;
-  hlo::CostAnalysis cost;
+  const hlo::CostAnalysis& cost;
   double bytes_in = 0, bytes_out = 0, largest = 0;
   double far = 0, beyond_l2 = 0, beyond_l3 = 0, far_seconds = 0;
   double nodes = 0, parameters = 0, outputs = 1, expensive = 0, contractions = 0, reductions = 0, movements = 0;
@@ -32,35 +32,40 @@ struct Summary {
 // An array that the kernel reads or writes, and how far away it lies.
 struct DistantArray {
   const Instruction* node = nullptr;
-  double bytes = 0;
+  double bytes = 0;  // that the kernel touches of it
   int64_t distance = 0;
 };
 
-std::vector<DistantArray> DistantArrays(const hlo::Computation& kernel, absl::Span<const int64_t> distances) {
+std::vector<DistantArray> DistantArrays(const hlo::Computation& kernel, const hlo::CostAnalysis& cost,
+                                        absl::Span<const int64_t> distances) {
   std::vector<DistantArray> arrays;
   if (distances.empty()) return arrays;
-  const auto add = [&](const Instruction& node) {
+  const auto add = [&](const Instruction& node, double most_bytes) {
     std::vector<const hlo::Shape*> leaves;
     node.shape().AppendLeaves(&leaves);
     for (const hlo::Shape* leaf : leaves) {
       const int64_t distance = arrays.size() < distances.size() ? distances[arrays.size()] : 0;
-      arrays.push_back({&node, leaf->IsArray() ? static_cast<double>(leaf->ByteSize()) : 0, distance});
+      const double bytes = leaf->IsArray() ? static_cast<double>(leaf->ByteSize()) : 0;
+      arrays.push_back({&node, std::min(bytes, most_bytes), distance});
     }
   };
-  for (const Instruction* parameter : kernel.Parameters()) add(*parameter);
+  const std::vector<Instruction*> parameters = kernel.Parameters();
+  for (size_t p = 0; p < parameters.size(); ++p)
+    add(*parameters[p], p < cost.operand_bytes.size() ? cost.operand_bytes[p] : HUGE_VAL);
   if (kernel.root()->opcode() == Opcode::kTuple) {
-    for (const Instruction* output : kernel.root()->operands()) add(*output);
+    for (const Instruction* output : kernel.root()->operands()) add(*output, HUGE_VAL);
   } else {
-    add(*kernel.root());
+    add(*kernel.root(), HUGE_VAL);
   }
   std::erase_if(arrays, [](const DistantArray& array) { return array.distance == 0; });
   return arrays;
 }
 
 Summary Summarise(const hlo::Computation& kernel, const machine::Machine& target, const KernelWork& work,
-                  const KernelEstimate& estimate, absl::Span<const DistantArray> distant) {
+                  const KernelEstimate& estimate, const hlo::CostAnalysis& cost,
+                  absl::Span<const DistantArray> distant) {
   Summary s{kernel, target, work, estimate ? estimate(kernel) : kernels::cost::EstimateKernel(kernel, work, target),
-            hlo::AnalyzeCost(kernel)};
+            cost};
   for (const Instruction* node : kernel.Instructions()) {
     ++s.nodes;
     const hlo::OpcodeInfo& info = hlo::GetOpcodeInfo(node->opcode());
@@ -184,24 +189,26 @@ KernelGraph ExtractFeatures(const hlo::Computation& kernel, const machine::Machi
   std::vector<kernels::cost::InstructionWork> of_each;
   const KernelWork work = kernels::cost::WorkOf(kernel, target, &of_each);
   const double results = ResultsOf(kernel);
-  const std::vector<DistantArray> distant = DistantArrays(kernel, distances);
+  const hlo::CostAnalysis cost = hlo::AnalyzeCost(kernel);
+  const std::vector<DistantArray> distant = DistantArrays(kernel, cost, distances);
   const auto distance_of = [&](const Instruction& node) {
-    int64_t distance = 0;
+    DistantArray furthest;
     for (const DistantArray& array : distant) {
-      if (array.node == &node) distance = std::max(distance, array.distance);
+      if (array.node == &node && array.distance > furthest.distance) furthest = array;
     }
-    return distance;
+    return furthest;
   };
   graph.operand_begin.push_back(0);
   for (size_t i = 0; i < order.size(); ++i) {
     const Instruction& node = *order[i];
     number[&node] = static_cast<int32_t>(i);
     graph.opcodes.push_back(static_cast<int32_t>(node.opcode()));
-    FillNodeFeatures({node, of_each[i], results, distance_of(node)}, &graph.node_features[i * width]);
+    const DistantArray furthest = distance_of(node);
+    FillNodeFeatures({node, of_each[i], results, furthest.distance, furthest.bytes}, &graph.node_features[i * width]);
     for (const Instruction* operand : node.operands()) graph.operands.push_back(number.at(operand));
     graph.operand_begin.push_back(static_cast<int32_t>(graph.operands.size()));
   }
-  const Summary summary = Summarise(kernel, target, work, estimate, distant);
+  const Summary summary = Summarise(kernel, target, work, estimate, cost, distant);
   for (const KernelColumn& column : kKernelColumns) graph.kernel_features.push_back(column.value(summary));
   return graph;
 }

@@ -211,7 +211,7 @@ void FillDistance(const NodeInKernel& in_kernel, float* out) {
   if (in_kernel.distance == 0) return;
   out[0] = 1;
   out[1] = Log1p(in_kernel.distance);
-  out[2] = Log1p(in_kernel.node.shape().ByteSize());
+  out[2] = Log1p(in_kernel.touched);
 }
 
 constexpr Group kGroups[] = {
@@ -254,7 +254,9 @@ constexpr Group kGroups[] = {
     {"minor_dims", kDims, "output dimensions minor first: vectors run over the first", FillMinorDimensions},
     {"use", 4, "elements that the kernel computes, over those that there are, over its results; lanes that lie idle",
      FillUse},
-    {"distance", 3, "an operand or a result is far away, the bytes that its program touches meanwhile, its own",
+    {"distance", 3,
+     "an operand or a result is far away, the bytes that its program touches meanwhile, those that the kernel "
+     "touches of it",
      FillDistance},
 };
 

@@ -12,6 +12,7 @@ struct NodeInKernel {
   kernels::cost::InstructionWork work;
   double results = 1;    // elements of the kernel's (first) result
   int64_t distance = 0;  // bytes, of an operand or a result of the kernel (fusion::Kernel::distances)
+  double touched = 0;    // bytes, of one with a distance
 };
 
 // `out` has NodeColumns().size() zeros.

@@ -29,7 +29,7 @@ Batch MakeGraphs(const Dataset& data, absl::Span<const int64_t> examples, const 
   Batch batch;
   int64_t first = 0;
   for (size_t k = 0; k < examples.size(); ++k) {
-    const KernelGraph& graph = data.examples[examples[k]].graph;
+    const KernelGraph graph = data.examples[examples[k]].graph.Unpack();
     const int64_t n = graph.node_count();
     opcodes.insert(opcodes.end(), graph.opcodes.begin(), graph.opcodes.end());
     nodes.insert(nodes.end(), graph.node_features.begin(), graph.node_features.end());
@@ -68,9 +68,12 @@ Normalizers FitNormalizers(const Dataset& data, const std::vector<int64_t>& exam
   constexpr size_t kNodeValues = size_t{64} << 20;
   for (int64_t i : examples) {
     const Example& example = data.examples[i];
-    if (nodes.size() < kNodeValues)
-      nodes.insert(nodes.end(), example.graph.node_features.begin(), example.graph.node_features.end());
-    kernels.insert(kernels.end(), example.graph.kernel_features.begin(), example.graph.kernel_features.end());
+    if (nodes.size() < kNodeValues) {
+      const KernelGraph graph = example.graph.Unpack();
+      nodes.insert(nodes.end(), graph.node_features.begin(), graph.node_features.end());
+    }
+    const std::vector<float>& of_kernel = example.graph.kernel_features();
+    kernels.insert(kernels.end(), of_kernel.begin(), of_kernel.end());
     if (tiles.size() < kNodeValues)
       tiles.insert(tiles.end(), example.tile_features.begin(), example.tile_features.end());
   }

@@ -30,6 +30,12 @@ torch::Tensor RankLoss(const torch::Tensor& scores, const Batch& batch) {
   return (torch::softplus(difference * 4.0) * weight).sum() / weight.sum().clamp_min(1.0);
 }
 
+torch::Tensor TimeLoss(const torch::Tensor& output, const torch::Tensor& labels, double linear_beyond) {
+  if (linear_beyond <= 0) return torch::mse_loss(output, labels);
+  // Twice the limit, so that small errors weigh as they do squared.
+  return torch::smooth_l1_loss(output, labels, torch::Reduction::Mean, linear_beyond) * (2 * linear_beyond);
+}
+
 // What a checkpoint holds beside weights and optimiser: enough to go on as if nothing had happened.
 struct Position {
   int64_t epoch = 0;  // completed
@@ -64,38 +70,43 @@ class Trainer {
     if (validation_.empty()) validation_ = train_;
     torch::manual_seed(options_.seed);
     if (options_.threads > 0) torch::set_num_threads(options_.threads);
-    Network network(shape_.kind, shape_.hidden, shape_.layers, shape_.embedding, Tile(), options_.dropout);
+    const auto make = [&] {
+      return Network(shape_.kind, shape_.hidden, shape_.layers, shape_.embedding, Tile(), options_.dropout);
+    };
+    Network network = make();
     if (options_.init != nullptr) {
       normalizers_ = {options_.init->nodes, options_.init->kernels, options_.init->tiles};
       SMELT_RETURN_IF_ERROR(network->Import(options_.init->weights));
     } else {
       normalizers_ = FitNormalizers(data_, train_);
     }
+    Network average = options_.average > 0 ? make() : network;
+    if (options_.average > 0) SMELT_RETURN_IF_ERROR(average->Import(network->Export()));
     torch::optim::AdamW optimizer(
         network->parameters(), torch::optim::AdamWOptions(options_.learning_rate).weight_decay(options_.weight_decay));
     Position position;
     position.identity = Identity();
     std::map<std::string, WeightTensor> best;
-    SMELT_RETURN_IF_ERROR(Resume(network, optimizer, &position, &best));
+    SMELT_RETURN_IF_ERROR(Resume(network, average, optimizer, &position, &best));
     report->resumed_epoch = position.epoch;
     const auto start = Clock::now();
     while (position.epoch < options_.epochs && position.epoch - position.best_epoch < options_.patience) {
-      const double loss = Epoch(network, optimizer, position.epoch);
+      const double loss = Epoch(network, average, optimizer, position.epoch);
       ++position.epoch;
-      const double error = Validate(network);
+      const double error = Validate(average);
       if (error < position.best || best.empty()) {
         position.best = error;
         position.best_epoch = position.epoch;
-        best = network->Export();
+        best = average->Export();
       }
-      SMELT_RETURN_IF_ERROR(Checkpoint(network, optimizer, position, best));
+      SMELT_RETURN_IF_ERROR(Checkpoint(network, average, optimizer, position, best));
       const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
       if (options_.progress && !options_.progress({position.epoch, options_.epochs, loss, error, seconds})) break;
     }
     report->epochs = position.epoch;
     report->best_validation = position.best;
     report->seconds = std::chrono::duration<double>(Clock::now() - start).count();
-    if (best.empty()) best = network->Export();
+    if (best.empty()) best = average->Export();
     return TaskModel{shape_.kind,        shape_.hidden,        shape_.layers,      shape_.embedding,
                      normalizers_.nodes, normalizers_.kernels, normalizers_.tiles, std::move(best)};
   }
@@ -128,10 +139,15 @@ class Trainer {
     return absl::StrCat(hasher.Finish().ToHex(), " ", static_cast<int>(options_.task), " ",
                         static_cast<int>(shape_.kind), " ", shape_.hidden, " ", shape_.layers, " ", shape_.embedding,
                         " ", options_.epochs, " ", options_.seed, " ", options_.learning_rate, " ", options_.dropout,
-                        " schema ", kFeatureSchemaVersion);
+                        " ", options_.linear_beyond, " ", options_.average, " schema ", kFeatureSchemaVersion);
   }
 
-  double Epoch(Network& network, torch::optim::AdamW& optimizer, int64_t epoch) {
+  // The share of a step in the average: more in the first steps, which begin at random.
+  double AverageDecay(int64_t steps) const {
+    return std::min(options_.average, (1.0 + static_cast<double>(steps)) / (10.0 + static_cast<double>(steps)));
+  }
+
+  double Epoch(Network& network, Network& average, torch::optim::AdamW& optimizer, int64_t epoch) {
     // The order depends on seed and epoch alone, so that a resumed run sees what an unbroken one would have seen.
     std::mt19937_64 random(options_.seed * 1000003 + static_cast<uint64_t>(epoch));
     std::vector<int64_t> order = train_;
@@ -151,10 +167,17 @@ class Trainer {
                                  : MakeFusionBatch(data_, examples, normalizers_);
       optimizer.zero_grad();
       const torch::Tensor output = network->forward(batch);
-      const torch::Tensor loss = Tile() ? RankLoss(output, batch) : torch::mse_loss(output, batch.labels);
+      const torch::Tensor loss =
+          Tile() ? RankLoss(output, batch) : TimeLoss(output, batch.labels, options_.linear_beyond);
       loss.backward();
       torch::nn::utils::clip_grad_norm_(network->parameters(), 1.0);
       optimizer.step();
+      if (options_.average > 0) {
+        torch::NoGradGuard no_gradients;
+        const std::vector<torch::Tensor> now = network->parameters(), averages = average->parameters();
+        const double decay = AverageDecay(epoch * steps + step);
+        for (size_t i = 0; i < now.size(); ++i) averages[i].lerp_(now[i].detach(), 1 - decay);
+      }
       total += loss.item<double>();
     }
     return total / static_cast<double>(steps);
@@ -189,17 +212,19 @@ class Trainer {
     return sum / static_cast<double>(std::max<int64_t>(count, 1));
   }
 
-  absl::Status Checkpoint(Network& network, torch::optim::AdamW& optimizer, const Position& position,
+  absl::Status Checkpoint(Network& network, Network& average, torch::optim::AdamW& optimizer, const Position& position,
                           const std::map<std::string, WeightTensor>& best) {
     if (options_.checkpoint.empty()) return absl::OkStatus();
     // Through memory: on a full disk, LibTorch's own writer ends the process.
     std::ostringstream bytes;
     try {
-      torch::serialize::OutputArchive archive, weights, state, kept;
+      torch::serialize::OutputArchive archive, weights, averages, state, kept;
       network->save(weights);
+      average->save(averages);
       optimizer.save(state);
       for (const auto& [name, tensor] : best) kept.write(name, torch::tensor(tensor.values).view(tensor.shape));
       archive.write("network", weights);
+      archive.write("average", averages);
       archive.write("optimizer", state);
       archive.write("best", kept);
       archive.write("position", torch::tensor({static_cast<double>(position.epoch), position.best,
@@ -215,7 +240,7 @@ class Trainer {
 
   // A checkpoint of another training (other data, other options) is not used; training then begins anew. A torn one is
   // an error.
-  absl::Status Resume(Network& network, torch::optim::AdamW& optimizer, Position* position,
+  absl::Status Resume(Network& network, Network& average, torch::optim::AdamW& optimizer, Position* position,
                       std::map<std::string, WeightTensor>* best) {
     std::error_code ignored;
     if (options_.checkpoint.empty() || !std::filesystem::exists(options_.checkpoint, ignored)) return absl::OkStatus();
@@ -223,17 +248,19 @@ class Trainer {
     SMELT_ASSIGN_OR_RETURN(std::string read, hlo::ReadTextFile(options_.checkpoint));
     std::istringstream bytes(std::move(read));
     try {
-      torch::serialize::InputArchive archive, weights, state, kept;
+      torch::serialize::InputArchive archive, weights, averages, state, kept;
       archive.load_from(bytes);
       c10::IValue identity;
       archive.read("identity", identity);
       if (identity.toStringRef() != position->identity) return absl::OkStatus();
       archive.read("network", weights);
+      archive.read("average", averages);
       archive.read("optimizer", state);
       archive.read("best", kept);
       torch::Tensor numbers;
       archive.read("position", numbers);
       network->load(weights);
+      if (options_.average > 0) average->load(averages);
       optimizer.load(state);
       for (auto& [name, fresh] : network->Export()) {
         torch::Tensor tensor;

@@ -3,10 +3,11 @@
 //   TrainOptions options{.task = Task::kFusion, .checkpoint = "model.checkpoint"};
 //   TaskModel model = TrainTask(data, split, options, &report).value();
 //
-// Fusion: squared error on log time. Tile: pairwise logistic rank loss within a kernel (MLSys 2021, Section 4.1:
-// replacing it by squared error triples the error). AdamW, cosine schedule, gradient norm clipped at 1; the weights of
-// the best validation error are the result. The only header through which the rest of gnn/ reaches LibTorch, without
-// including it.
+// Fusion: squared error on log time, linear for errors beyond `linear_beyond` (Huber 1964), so that a few kernels of
+// rare kinds do not rule the others. Tile: pairwise logistic rank loss within a kernel (MLSys 2021, Section 4.1:
+// replacing it by squared error triples the error). AdamW, cosine schedule, gradient norm clipped at 1; weights are
+// averaged over the last steps (Polyak and Juditsky 1992), and those of the best validation error are the result. The
+// only header through which the rest of gnn/ reaches LibTorch, without including it.
 #pragma once
 
 #include <functional>
@@ -39,6 +40,8 @@ struct TrainOptions {
   int64_t tiles_per_kernel = 32;  // sampled afresh in every epoch
   double learning_rate = 1e-3;
   double weight_decay = 1e-4;
+  double linear_beyond = 0.1;  // of log time; 0: squared everywhere, as the papers have it
+  double average = 0.998;      // what one step leaves of the average of weights; 0: none is formed
   double dropout =
       0;  // share of values set to zero while training; 0.1 made the error of unseen programs a third larger
   int64_t patience = 12;  // epochs without a better validation error before it ends

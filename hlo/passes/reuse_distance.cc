@@ -38,30 +38,6 @@ int64_t ResultBytes(const Instruction& instruction) {
   return bytes;
 }
 
-// What a value is another name of: its bytes lie where that one's do.
-const Instruction& SameBytes(const Instruction& value) {
-  const Instruction* at = &value;
-  for (;;) {
-    switch (at->opcode()) {
-      case Opcode::kReshape:
-      case Opcode::kBitcast:
-      case Opcode::kOptimizationBarrier:
-      case Opcode::kAddDependency:
-        at = at->operand(0);
-        continue;
-      case Opcode::kGetTupleElement: {
-        const Instruction* tuple = at->operand(0);
-        while (tuple->opcode() == Opcode::kOptimizationBarrier) tuple = tuple->operand(0);
-        if (tuple->opcode() != Opcode::kTuple) return *at;
-        at = tuple->operand(at->attributes<TupleIndexAttributes>().index);
-        continue;
-      }
-      default:
-        return *at;
-    }
-  }
-}
-
 // What computes a value, or the parameter that it is a part of.
 const Instruction& OriginOf(const Instruction& value) {
   const Instruction* at = &value;
@@ -73,51 +49,69 @@ bool IsGiven(const Instruction& origin) {
   return origin.opcode() == Opcode::kParameter || origin.opcode() == Opcode::kConstant;
 }
 
-// The arrays that an operand hands on: itself, or what a tuple of values holds.
-void AppendArrays(const Instruction& operand, std::vector<const Instruction*>* arrays) {
-  std::vector<const Instruction*> open{&operand};
-  while (!open.empty()) {
-    const Instruction& value = SameBytes(*open.back());
-    open.pop_back();
-    if (value.opcode() == Opcode::kTuple) {
-      for (const Instruction* element : value.operands()) open.push_back(element);
-    } else if (value.shape().IsArray() && !value.shape().IsScalar()) {
-      arrays->push_back(&value);
-    }
+}  // namespace
+
+bool ReuseDistances::IsAlias(const Instruction& instruction) {
+  switch (instruction.opcode()) {
+    case Opcode::kReshape:
+    case Opcode::kBitcast:
+    case Opcode::kOptimizationBarrier:
+    case Opcode::kAddDependency:
+    case Opcode::kGetTupleElement:
+      return true;
+    default:
+      return false;
   }
 }
-
-}  // namespace
 
 ReuseDistances::ReuseDistances(const Module& module) : entry_(module.entry()) {
   const std::vector<Computation*> order = module.ExecutedComputations();  // callees first
-  for (const Computation* computation : order) runs_[computation];
   for (const Computation* computation : order) {
-    for (const Instruction* instruction : computation->Instructions()) {
+    runs_[computation];
+    for (const Instruction* instruction : computation->PostOrder()) {
       for (int64_t c = 0; c < static_cast<int64_t>(instruction->called().size()); ++c) {
         if (runs_.contains(instruction->called(c))) callers_[instruction->called(c)] = {instruction, c};
       }
-      if (instruction->opcode() != Opcode::kGetTupleElement) continue;
-      parts_.try_emplace({instruction->operand(0), instruction->attributes<TupleIndexAttributes>().index}, instruction);
+      if (!IsAlias(*instruction)) continue;
+      const Instruction* named = &Named(*instruction->operand(0));
+      if (instruction->opcode() == Opcode::kGetTupleElement) {
+        const int64_t index = instruction->attributes<TupleIndexAttributes>().index;
+        named = named->opcode() == Opcode::kTuple && index < named->operand_count()
+                    ? &Named(*named->operand(index))
+                    : parts_.try_emplace({named, index}, instruction).first->second;
+      }
+      named_[instruction] = named;
     }
   }
-  std::vector<const Instruction*> results;
-  AppendArrays(*entry_->root(), &results);
-  for (const Instruction* result : results) results_.insert(Canonical(*result));
+  for (const Instruction* result : ArraysOf(*entry_->root())) results_.insert(result);
   for (const Computation* computation : order) RunThrough(*computation);
 }
 
-const Instruction* ReuseDistances::Canonical(const Instruction& value) const {
-  const Instruction& same = SameBytes(value);
-  if (same.opcode() != Opcode::kGetTupleElement) return &same;
-  const auto part = parts_.find({same.operand(0), same.attributes<TupleIndexAttributes>().index});
-  return part == parts_.end() ? &same : part->second;
+const Instruction& ReuseDistances::Named(const Instruction& value) const {
+  const auto named = named_.find(&value);
+  return named == named_.end() ? value : *named->second;
+}
+
+std::vector<const Instruction*> ReuseDistances::ArraysOf(const Instruction& operand) const {
+  std::vector<const Instruction*> arrays;
+  std::vector<const Instruction*> open{&operand};
+  absl::flat_hash_set<const Instruction*> seen;
+  while (!open.empty()) {
+    const Instruction& value = Named(*open.back());
+    open.pop_back();
+    if (!seen.insert(&value).second) continue;
+    if (value.opcode() == Opcode::kTuple) {
+      for (const Instruction* element : value.operands()) open.push_back(element);
+    } else if (value.shape().IsArray() && !value.shape().IsScalar()) {
+      arrays.push_back(&value);
+    }
+  }
+  return arrays;
 }
 
 void ReuseDistances::RunThrough(const Computation& computation) {
   Run run;
   absl::flat_hash_set<const Instruction*> given;
-  std::vector<const Instruction*> arrays;
   for (const Instruction* instruction : computation.PostOrder()) {
     if (instruction->opcode() == Opcode::kTuple || IsAlias(*instruction)) continue;
     Place place{run.passed, run.passed};
@@ -129,10 +123,12 @@ void ReuseDistances::RunThrough(const Computation& computation) {
       made += inner->second.distinct;
       runs_others = true;
     }
-    arrays.clear();
-    for (const Instruction* operand : instruction->operands()) AppendArrays(*operand, &arrays);
-    for (const Instruction*& array : arrays) {
-      array = Canonical(*array);
+    std::vector<const Instruction*> arrays;
+    for (const Instruction* operand : instruction->operands()) {
+      const std::vector<const Instruction*> more = ArraysOf(*operand);
+      arrays.insert(arrays.end(), more.begin(), more.end());
+    }
+    for (const Instruction* array : arrays) {
       if (runs_others || !IsGiven(OriginOf(*array))) continue;  // what it gives to others is counted in these
       place.after += array->shape().ByteSize();
       if (given.insert(array).second) run.distinct += array->shape().ByteSize();
@@ -148,7 +144,7 @@ void ReuseDistances::RunThrough(const Computation& computation) {
 
 int64_t ReuseDistances::Exact(const Instruction& user, const Instruction& value) const {
   const Instruction* reader = &user;
-  const Instruction* read = Canonical(value);
+  const Instruction* read = &Named(value);
   for (;;) {
     const Computation* computation = reader->parent();
     const auto found = runs_.find(computation);
@@ -163,10 +159,12 @@ int64_t ReuseDistances::Exact(const Instruction& user, const Instruction& value)
       const int64_t number = call.opcode() == Opcode::kConditional ? caller->second.number + 1
                                                                    : origin.attributes<ParameterAttributes>().number;
       if (number >= call.operand_count()) return 0;
-      const Instruction* given = &SameBytes(*call.operand(number));
-      if (read != &origin && given->opcode() == Opcode::kTuple && read->operand(0) == &origin)
-        given = given->operand(read->attributes<TupleIndexAttributes>().index);
-      read = Canonical(*given);
+      const Instruction* given = &Named(*call.operand(number));
+      if (read != &origin && given->opcode() == Opcode::kTuple && read->operand(0) == &origin) {
+        const int64_t index = read->attributes<TupleIndexAttributes>().index;
+        if (index < given->operand_count()) given = &Named(*given->operand(index));
+      }
+      read = given;
       reader = &call;
       continue;
     }
@@ -188,8 +186,6 @@ int64_t ReuseDistances::Exact(const Instruction& user, const Instruction& value)
     return std::clamp<int64_t>(passed, 0, run.distinct);
   }
 }
-
-bool ReuseDistances::IsAlias(const Instruction& instruction) { return &SameBytes(instruction) != &instruction; }
 
 int64_t ReuseDistances::Of(const Instruction& user, const Instruction& value) const {
   const int64_t bytes = Exact(user, value);

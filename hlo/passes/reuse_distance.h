@@ -28,14 +28,14 @@ class ReuseDistances {
   // `module` must outlive it, and stay as it is.
   explicit ReuseDistances(const Module& module);
 
-  // Whether an instruction is another name of its operand, as a reshape is: it reads nothing.
+  // Whether an instruction is another name of its operand, or of a part of it, as a reshape is: it reads nothing.
   static bool IsAlias(const Instruction& instruction);
 
-  // Of an operand of an instruction that is no alias, of a computation that runs kernels.
+  // The distance of an operand of an instruction that is no alias, of a computation that runs kernels.
   int64_t Of(const Instruction& user, const Instruction& value) const;
-  // Of the memory that an instruction writes an array of its result to: what the program's caller keeps is written once
-  // in a run, other results where values lay that are no longer needed. `part`: which array of a tuple. `own_bytes`: of
-  // the bytes of a run, those that its kernel touches itself.
+  // The same of the memory that an instruction writes an array of its result to: what the program's caller keeps is
+  // written once in a run, other results where values lay that are no longer needed. `part`: which array of a tuple.
+  // `own_bytes`: of the bytes of a run, those that its kernel touches itself.
   int64_t OfResult(const Instruction& instruction, int64_t part, int64_t own_bytes) const;
   // What an instruction adds to these.
   int64_t OwnBytes(const Instruction& instruction) const;
@@ -58,13 +58,16 @@ class ReuseDistances {
   };
 
   // The one instruction for all that name these bytes.
-  const Instruction* Canonical(const Instruction& value) const;
+  const Instruction& Named(const Instruction& value) const;
+  // The arrays that an operand hands on: itself, or those that a tuple of values holds, each once.
+  std::vector<const Instruction*> ArraysOf(const Instruction& operand) const;
   void RunThrough(const Computation& computation);
   int64_t Exact(const Instruction& user, const Instruction& value) const;
 
   const Computation* entry_;
   absl::flat_hash_map<const Computation*, Caller> callers_;
   absl::flat_hash_map<const Computation*, Run> runs_;
+  absl::flat_hash_map<const Instruction*, const Instruction*> named_;                      // of aliases
   absl::flat_hash_map<std::pair<const Instruction*, int64_t>, const Instruction*> parts_;  // of tuples, by index
   absl::flat_hash_set<const Instruction*> results_;                                        // of the entry
 };

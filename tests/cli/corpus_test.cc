@@ -121,6 +121,21 @@ TEST_F(CorpusTest, WhatIsExportedIsImportedAgainTheSame) {
   }
 }
 
+TEST_F(CorpusTest, AKernelWhoseArraysLieFarAwayIsAnotherOne) {
+  const std::string kernel = "\"HloModule k\nENTRY e {\n  p = f32[8] parameter(0)\n  ROOT r = f32[8] negate(p)\n}\"";
+  WriteFile(folder_ / "far.csv", "kernel,seconds,distances\n" + kernel + ",1e-6,\n" + kernel + ",2e-6,9000000 0\n");
+  ASSERT_EQ(RunTool({"corpus", "import", At("far.csv"), "--of=chip", "-o", At("one")}).exit_code, 0);
+  ASSERT_EQ(RunTool({"corpus", "export", At("one"), "-o", At("again.csv")}).exit_code, 0);
+  ASSERT_EQ(RunTool({"corpus", "import", At("again.csv"), "-o", At("two")}).exit_code, 0);
+  for (const char* corpus : {"one", "two"}) {
+    const auto records = Records(corpus);
+    ASSERT_EQ(records.size(), 2u);
+    EXPECT_EQ(records[0].distances, std::vector<int64_t>{});
+    EXPECT_EQ(records[1].distances, (std::vector<int64_t>{9000000, 0}));
+    EXPECT_NE(records[0].hash, records[1].hash);
+  }
+}
+
 TEST_F(CorpusTest, StatsSaysHowFarTwoLabelingsAgree) {
   WriteTable();
   ASSERT_EQ(RunTool({"corpus", "import", At("times.csv"), "--of=chip:chip9", "-o", At("one")}).exit_code, 0);
@@ -163,16 +178,19 @@ TEST_F(CorpusTest, WhatIsWrongInATableIsToldWithItsLine) {
     return RunTool({"corpus", "import", At("bad.csv"), "--of=chip", "-o", At("bad")});
   };
   const std::string kernel = "\"HloModule k\nENTRY e {\n  p = f32[8] parameter(0)\n  ROOT r = f32[8] negate(p)\n}\"";
-  for (const auto& [table, message] : {std::pair<std::string, std::string>{"", "is empty"},
-                                       {"kernel,times\n", "column `times` is unknown"},
-                                       {"kernel,kernel,seconds\n", "stands there twice"},
-                                       {"program,seconds\n", "no column `kernel`"},
-                                       {"kernel,seconds\n" + kernel + ",fast\n", "bad.csv:2: column `seconds`: `fast`"},
-                                       {"kernel,seconds\n" + kernel + ",-1\n", "seconds above 0"},
-                                       {"kernel,seconds\n" + kernel + "\n", "1 fields"},
-                                       {"kernel,seconds\n\"" + kernel, "bad.csv:2"},
-                                       {"kernel,seconds,machine\n" + kernel + ",1e-6,{}x\n", "machine descriptor"},
-                                       {"kernel,seconds\nnonsense,1e-6\n", "no row has a kernel"}}) {
+  for (const auto& [table, message] :
+       {std::pair<std::string, std::string>{"", "is empty"},
+        {"kernel,times\n", "column `times` is unknown"},
+        {"kernel,kernel,seconds\n", "stands there twice"},
+        {"program,seconds\n", "no column `kernel`"},
+        {"kernel,seconds\n" + kernel + ",fast\n", "bad.csv:2: column `seconds`: `fast`"},
+        {"kernel,seconds\n" + kernel + ",-1\n", "seconds above 0"},
+        {"kernel,seconds\n" + kernel + "\n", "1 fields"},
+        {"kernel,seconds\n\"" + kernel, "bad.csv:2"},
+        {"kernel,seconds,machine\n" + kernel + ",1e-6,{}x\n", "machine descriptor"},
+        {"kernel,seconds,distances\n" + kernel + ",1e-6,far\n", "expected bytes"},
+        {"kernel,seconds,distances\n" + kernel + ",1e-6,1 2 3\n", "3 distances, expected one for each of the 2 arrays"},
+        {"kernel,seconds\nnonsense,1e-6\n", "no row has a kernel"}}) {
     const ToolResult result = import(table);
     EXPECT_EQ(result.exit_code, 1) << table;
     EXPECT_THAT(result.err, HasSubstr(message));

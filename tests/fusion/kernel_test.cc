@@ -118,6 +118,22 @@ TEST(Distances, AreTheSameBeforeAndAfterFusion) {
   }
 }
 
+TEST(Distances, ThereIsOneForEachArrayOfATuple) {
+  const auto module = Parse(R"(HloModule m
+least { a = f32[] parameter(0)  i = s32[] parameter(1)  b = f32[] parameter(2)  j = s32[] parameter(3)
+  l = pred[] compare(a, b), direction=LT  x = f32[] select(l, a, b)  y = s32[] select(l, i, j)
+  ROOT t = (f32[], s32[]) tuple(x, y) }
+ENTRY main { p = f32[512,64] parameter(0)  q = f32[512,64] parameter(1)  s = f32[512,64] add(p, q)
+  n = s32[512,64] iota(), iota_dimension=1  z = f32[] constant(0)  k = s32[] constant(0)
+  ROOT r = (f32[512], s32[512]) reduce(s, n, z, k), dimensions={1}, to_apply=least })");
+  const Space space = Space::Build(*module, Rules::OwnKernels()).value();
+  IncrementalFusion current(space, Config(space.size()));
+  for (const KernelRef& reference : current.Kernels()) {
+    const Kernel kernel = current.KernelFor(reference);
+    EXPECT_TRUE(CheckDistances(kernel.computation(), kernel.distances).ok()) << kernel.name;
+  }
+}
+
 TEST(TimedHash, IsTheHashWhereAllIsNearAndGoesByPowersOfTwo) {
   const auto module = Parse("HloModule m\nENTRY main { x = f32[8] parameter(0)  ROOT e = f32[8] exponential(x) }");
   Kernel kernel = std::move(ExtractKernels(*module).value()[0]);

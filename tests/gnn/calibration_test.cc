@@ -143,9 +143,10 @@ TEST_F(CalibrationOfAModel, LearnsWhatTheMachineChangesFromFewKernelsAndKeepsItI
 TEST_F(CalibrationOfAModel, AnEvaluationJudgesTheCalibratedModel) {
   const Calibration calibration = Calibrate(probes_, LastLayerOf(model_.tasks["fusion"])).value();
   Dataset data;
+  const auto rows = std::make_shared<NodeRows>();
   for (size_t i = 0; i < 20; ++i) {
     Example& example = data.examples.emplace_back();
-    example.graph = ExtractFeatures(kernels_[i].computation(), machine_);
+    example.graph = PackedGraph(ExtractFeatures(kernels_[i].computation(), machine_), rows);
     example.kind = probes_[i].kind;
     example.here = probes_[i].here;
   }

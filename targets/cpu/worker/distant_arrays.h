@@ -28,8 +28,9 @@ class DistantArrays {
   DistantArrays(InputPool& pool, int64_t far_bytes) : pool_(pool), far_bytes_(far_bytes) {}
 
   // Array leaves of the parameters or of the results, `distance` bytes away. Next writes their places to `pointer`,
-  // which must outlive this.
-  void AddInput(const hlo::Shape& shape, const hlo::InputRange& range, int64_t distance, const void** pointer);
+  // which must outlive this. `read_bytes`: how many of its bytes the kernel reads.
+  void AddInput(const hlo::Shape& shape, const hlo::InputRange& range, int64_t distance, int64_t read_bytes,
+                const void** pointer);
   void AddOutput(const hlo::Shape& shape, int64_t distance, void** pointer);
   // After all were added, before the first Next. ResourceExhausted: no memory.
   absl::Status Prepare();
@@ -39,6 +40,7 @@ class DistantArrays {
   struct Window {
     InputPool::BlockKey key;
     int64_t bytes = 0;
+    int64_t touched_bytes = 0;  // by one run: it moves on by so much
     int64_t distance = 0;
     int64_t place = 0;             // in a unit
     int64_t unit = 0;              // a page, or a line

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/clock.h"
 #include "base/status_macros.h"
+#include "hlo/cost_analysis.h"
 #include "hlo/file/message.h"
 #include "hlo/golden/inputs.h"
 #include "measure/outcome.h"
@@ -17,14 +18,17 @@ absl::StatusOr<std::unique_ptr<LoadedProgram>> LoadedProgram::Compile(const std:
                                                                       const cpu::Target& target,
                                                                       const cpu::ExecutableOptions& options,
                                                                       InputPool& pool) {
-  // The last cache's share of a core that is not alone on its processor is not known: twice its size is far enough.
-  const int64_t far_bytes = 2 * target.levels[target.levels.size() - 2].bytes;
+  // Twice the last cache is beyond it. Of a processor with much more, one core has a share at most, and no kernel needs
+  // to be timed with a gigabyte of arrays.
+  constexpr int64_t kMostFarBytes = int64_t{128} << 20;
+  const int64_t far_bytes = std::min(2 * target.levels[target.levels.size() - 2].bytes, kMostFarBytes);
   SMELT_ASSIGN_OR_RETURN(std::unique_ptr<hlo::Module> module, hlo::FromMessage(text, "candidate"));
   std::unique_ptr<LoadedProgram> program(new LoadedProgram(pool, far_bytes));
   SMELT_ASSIGN_OR_RETURN(program->executable_, Executable::Compile(*module, target, options));
   std::vector<const hlo::Shape*> inputs, outputs;
   for (const hlo::Instruction* parameter : module->entry()->Parameters()) parameter->shape().AppendLeaves(&inputs);
   for (const hlo::Shape* shape : inputs) program->input_shapes_.push_back(*shape);
+  program->read_bytes_ = hlo::AnalyzeCost(*module->entry()).operand_bytes;
   // A program whose whole result is a token gives nothing; tokens inside a tuple have their places.
   const hlo::Shape& result = module->entry()->root()->shape();
   if (result.IsArray() || result.IsTuple()) result.AppendLeaves(&outputs);
@@ -56,7 +60,10 @@ absl::Status LoadedProgram::TakeInputs(const measure::InputSource& source) {
     } else if (const int64_t distance = distance_of(arrays); distance > 0) {
       input_pointers_.push_back(nullptr);
       inputs_.push_back(nullptr);
-      distant_.AddInput(shape, measure::RangeOf(source.inputs, arrays, shape), distance, &input_pointers_.back());
+      const bool one_each = read_bytes_.size() == input_shapes_.size();  // else some are tuples
+      const double read = one_each ? read_bytes_[inputs_.size() - 1] : static_cast<double>(shape.ByteSize());
+      distant_.AddInput(shape, measure::RangeOf(source.inputs, arrays, shape), distance, static_cast<int64_t>(read),
+                        &input_pointers_.back());
       ++arrays;
       continue;
     } else if (source.file.empty()) {

@@ -44,6 +44,7 @@ class LoadedProgram : public measure::DeviceProgram {
   DistantArrays distant_;
   std::unique_ptr<cpu::Executable> executable_;
   std::vector<hlo::Shape> input_shapes_;  // leaves, tokens too
+  std::vector<double> read_bytes_;        // by a run, of each parameter
   std::vector<InputPool::Array> inputs_;
   std::vector<hlo::Shape> output_shapes_;
   std::vector<measure::PlacedArray> outputs_;

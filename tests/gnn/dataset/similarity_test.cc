@@ -18,9 +18,13 @@ void AddProgram(Dataset* data, const std::string& name, int adds, int exps, int 
   example.program = name;
   example.hash = HashOf(name);
   example.seconds = 1e-6;
+  KernelGraph graph;
   for (const auto& [opcode, count] :
        {std::pair(hlo::Opcode::kAdd, adds), {hlo::Opcode::kExp, exps}, {hlo::Opcode::kDot, dots}})
-    example.graph.opcodes.insert(example.graph.opcodes.end(), static_cast<size_t>(count), static_cast<int32_t>(opcode));
+    graph.opcodes.insert(graph.opcodes.end(), static_cast<size_t>(count), static_cast<int32_t>(opcode));
+  graph.node_features.resize(graph.opcodes.size() * NodeColumns().size());
+  graph.operand_begin.resize(graph.opcodes.size() + 1, 0);
+  example.graph = PackedGraph(graph, std::make_shared<NodeRows>());
 }
 
 // Two families and two loners: `lone` has an opcode that nothing else has, `odd` shares half of its own.

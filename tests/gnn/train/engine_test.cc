@@ -14,9 +14,10 @@ TEST(Engine, AgreesWithLibTorchOnRandomGraphs) {
   std::mt19937_64 random(9);
   std::uniform_real_distribution<float> uniform(-1, 1);
   Dataset data;
+  const auto rows = std::make_shared<NodeRows>();
   for (int k = 0; k < 12; ++k) {
     Example& example = data.examples.emplace_back();
-    KernelGraph& graph = example.graph;
+    KernelGraph graph;
     const int nodes = 1 + 7 * k;
     graph.operand_begin.push_back(0);
     for (int i = 0; i < nodes; ++i) {
@@ -28,6 +29,7 @@ TEST(Engine, AgreesWithLibTorchOnRandomGraphs) {
       graph.operand_begin.push_back(static_cast<int32_t>(graph.operands.size()));
     }
     for (size_t c = 0; c < KernelColumns().size(); ++c) graph.kernel_features.push_back(uniform(random));
+    example.graph = PackedGraph(graph, rows);
     example.seconds = 1e-6;
     for (int t = 0; t < 5; ++t) {
       for (size_t c = 0; c < TileColumns().size(); ++c) example.tile_features.push_back(uniform(random));
@@ -50,9 +52,10 @@ TEST(Engine, AgreesWithLibTorchOnRandomGraphs) {
       ASSERT_TRUE(engine.ok()) << engine.status();
       std::vector<double> got;
       for (const Example& example : data.examples) {
-        const KernelGraph* graph = &example.graph;
-        const std::vector<double> part = tiles ? (*engine)->ScoreTiles(example.graph, example.tile_features)
-                                               : (*engine)->PredictLogTimes({&graph, 1});
+        const KernelGraph unpacked = example.graph.Unpack();
+        const KernelGraph* graph = &unpacked;
+        const std::vector<double> part =
+            tiles ? (*engine)->ScoreTiles(unpacked, example.tile_features) : (*engine)->PredictLogTimes({&graph, 1});
         got.insert(got.end(), part.begin(), part.end());
       }
       ASSERT_EQ(static_cast<int64_t>(got.size()), expected.numel());

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cmath>
+#include <memory>
 #include <random>
 #include <string>
 
@@ -16,12 +17,13 @@ inline Dataset MakeData(int kernels, uint64_t seed, bool tiles = false) {
   std::uniform_real_distribution<float> uniform(0, 1);
   Dataset data;
   const size_t width = NodeColumns().size();
+  const auto rows = std::make_shared<NodeRows>();
   for (int k = 0; k < kernels; ++k) {
     Example& example = data.examples.emplace_back();
     example.program = "program" + std::to_string(k % 20);
     example.hash = HashOf(std::to_string(seed) + "/" + std::to_string(k));
     example.kind = k % 2 == 0 ? "elementwise" : "reduce";
-    KernelGraph& graph = example.graph;
+    KernelGraph graph;
     const int nodes = 2 + static_cast<int>(uniform(random) * 8);
     double work = 1;
     graph.operand_begin.push_back(0);
@@ -35,6 +37,7 @@ inline Dataset MakeData(int kernels, uint64_t seed, bool tiles = false) {
     }
     graph.kernel_features.assign(KernelColumns().size(), 0.0f);
     graph.kernel_features[0] = static_cast<float>(std::log(10e-6 / 1e-7));
+    example.graph = PackedGraph(graph, rows);
     example.analytical_seconds = 10e-6;
     example.seconds = 1e-6 * work;
     if (!tiles) continue;

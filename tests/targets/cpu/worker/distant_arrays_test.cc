@@ -25,7 +25,7 @@ TEST(DistantArrays, ComeBackAfterSoManyBytes) {
   const void* input = nullptr;
   void* output = nullptr;
   constexpr int64_t kCount = 25000;  // 100,000 bytes
-  distant.AddInput(Floats(kCount), kRange, /*distance=*/1000000, &input);
+  distant.AddInput(Floats(kCount), kRange, /*distance=*/1000000, 4 * kCount, &input);
   distant.AddOutput(Floats(kCount), /*distance=*/1000000, &output);
   ASSERT_TRUE(distant.Prepare().ok());
   std::set<const void*> inputs, outputs;
@@ -46,7 +46,7 @@ TEST(DistantArrays, SmallOnesLieCloseTogether) {
   InputPool pool;
   DistantArrays distant(pool, kFar);
   const void* input = nullptr;
-  distant.AddInput(Floats(8), kRange, /*distance=*/100000, &input);
+  distant.AddInput(Floats(8), kRange, /*distance=*/100000, 32, &input);
   ASSERT_TRUE(distant.Prepare().ok());
   distant.Next();
   const char* before = static_cast<const char*>(input);
@@ -54,18 +54,33 @@ TEST(DistantArrays, SmallOnesLieCloseTogether) {
   EXPECT_EQ(static_cast<const char*>(input) - before, 64);
 }
 
+TEST(DistantArrays, OneThatIsReadInPartMovesOnByThatPart) {
+  InputPool pool;
+  DistantArrays distant(pool, kFar);
+  const void* input = nullptr;
+  distant.AddInput(Floats(1 << 20), kRange, /*distance=*/1000000, /*read_bytes=*/8192, &input);
+  ASSERT_TRUE(distant.Prepare().ok());
+  std::set<const void*> places;
+  for (int run = 0; run < 1000; ++run) {
+    distant.Next();
+    places.insert(input);
+    EXPECT_TRUE(std::isfinite(static_cast<const float*>(input)[(1 << 20) - 1]));
+  }
+  EXPECT_GE(places.size(), 1000000 / 8192);
+}
+
 TEST(DistantArrays, WhatIsFarAwayGoesOnWhereTheKernelBeforeEnded) {
   InputPool pool;
   const void* first = nullptr;
   {
     DistantArrays distant(pool, kFar);
-    distant.AddInput(Floats(1000), kRange, kFar, &first);
+    distant.AddInput(Floats(1000), kRange, kFar, 4000, &first);
     ASSERT_TRUE(distant.Prepare().ok());
     distant.Next();
   }
   DistantArrays distant(pool, kFar);
   const void* second = nullptr;
-  distant.AddInput(Floats(1000), kRange, 10 * kFar, &second);
+  distant.AddInput(Floats(1000), kRange, 10 * kFar, 4000, &second);
   ASSERT_TRUE(distant.Prepare().ok());
   distant.Next();
   EXPECT_GE(static_cast<const char*>(second) - static_cast<const char*>(first), 4000);
@@ -75,7 +90,7 @@ TEST(DistantArrays, OneLargerThanAllCachesIsWhereItIs) {
   InputPool pool;
   DistantArrays distant(pool, /*far_bytes=*/1 << 20);
   const void* input = nullptr;
-  distant.AddInput(Floats(1 << 20), kRange, int64_t{1} << 40, &input);
+  distant.AddInput(Floats(1 << 20), kRange, int64_t{1} << 40, 4 << 20, &input);
   ASSERT_TRUE(distant.Prepare().ok());
   for (int run = 0; run < 3; ++run) {
     distant.Next();
