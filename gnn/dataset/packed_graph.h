@@ -1,8 +1,7 @@
 // Graphs of many kernels in little memory: what nodes say repeats from kernel to kernel, and most of it is zero.
 //
-//   auto rows = std::make_shared<NodeRows>();
-//   PackedGraph packed(graph, rows);       // a few hundred bytes, and the rows that no graph had before
-//   KernelGraph again = packed.Unpack();   // the same
+//   const PackedGraph& packed = data.examples[0].graph;   // a few hundred bytes, and the rows that no graph had before
+//   KernelGraph graph = packed.Unpack();                  // what it was made of
 //
 // A corpus of a million kernels of 20 nodes would hold 13 GB of node features as they are made.
 #pragma once

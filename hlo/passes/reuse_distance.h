@@ -3,7 +3,7 @@
 // finds them where its last run left them (the reuse distance of Mattson et al. 1970, of whole arrays).
 //
 //   const ReuseDistances distances(module);
-//   distances.Of(*dot, *dot->operand(1));   // bytes; 0: it is near
+//   distances.Of(instruction, *instruction.operand(1));   // bytes; 0: it is near
 //
 // The program runs again and again, and so does the body of a loop: what a parameter's first reader finds was read last
 // in the run before. As far as the text tells: elementwise results count for nothing, since most of them are computed

@@ -1,10 +1,12 @@
 // Operands and results that lie as far away as a program leaves them: in other memory in each run of a kernel that is
 // timed alone.
 //
-//   DistantArrays distant(pool, far_bytes);
-//   distant.AddInput(shape, range, distance, &inputs[1]).ok();
+//   InputPool pool;
+//   DistantArrays distant(pool, /*far_bytes=*/64 << 20);
+//   const void* input = nullptr;
+//   distant.AddInput(shape, {-1, 1}, /*distance=*/8 << 20, shape.ByteSize(), &input);
 //   distant.Prepare().ok();
-//   for (;;) { distant.Next(); executable->RunInto(inputs, outputs); }
+//   distant.Next();   // before each run: `input` is another place
 //
 // Such an array is a window on a block of values, which moves on before each run and comes back after all windows of
 // the kernel together have passed over as many bytes as the program touches in between (hlo/passes/reuse_distance.h).

@@ -1,7 +1,7 @@
 // The inputs of all programs and kernels of a measuring child.
 //
 //   InputPool pool;
-//   InputPool::Array array = pool.Get(shape, /*leaf=*/0, range, Pages::kUsual).value();
+//   InputPool::Array array = pool.Get(shape, /*leaf=*/0, {-1, 1}, Pages::kUsual).value();
 #pragma once
 
 #include <cstdint>
