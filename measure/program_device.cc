@@ -126,7 +126,8 @@ absl::StatusOr<json> ProgramDevice::Hello(const json&) {
 
 absl::StatusOr<json> ProgramDevice::Load(const json& request) {
   building_ = true;
-  InputSource source{.file = request.value("inputs_file", "")};
+  InputSource source{.file = request.value("inputs_file", ""),
+                     .distances = request.value("distances", std::vector<int64_t>())};
   const std::string usual(InputKindName(source.inputs.kind));
   SMELT_ASSIGN_OR_RETURN(source.inputs.kind, ParseInputKind(request.value("inputs", usual)));
   for (const auto& [leaf, limit] : request.value("limits", std::map<int64_t, int64_t>()))

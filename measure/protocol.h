@@ -10,12 +10,13 @@
 //
 //   {"do": "hello"}                         -> {"protocol": kProtocolVersion, "pid": N}
 //   {"do": "load", "module": TEXT, ["inputs": "unit" | "scaled" | "positive"], ["limits": [[LEAF, N]..]],
-//    ["inputs_file": PATH], ["knobs": {KEY: WAY}], ["compiler": WAY]}
+//    ["inputs_file": PATH], ["knobs": {KEY: WAY}], ["compiler": WAY], ["distances": [B..]]}
 //     -> {"id": N, "compile_seconds": S, ["arena_bytes": B],
 //         "kernels": [{"name", "hash", "tile", "opaque": BOOL, "flops", "bytes"}]}
 //        compiled, and run so often that it can be timed. Inputs are those of test_inputs.h, integers of some leaves
 //        below their limits, or come from a safetensors file with in.0, in.1, ..., one for each array leaf of the
-//        parameters, as hlo::ToStorable makes them. A target that does not tell of kernels gives none.
+//        parameters, as hlo::ToStorable makes them. A target that does not tell of kernels gives none. `distances`: as
+//        of "time_kernel"; what the results are is then not said.
 //   {"do": "time", "ids": [N..], "rounds": R, "seconds": S, ["least_seconds": L], ["hopeless": F]}
 //     -> {"seconds": [[S..]..]}: one list an id, of the samples of timing.h
 //   {"do": "kernel_seconds", "id": N, "rounds": R}

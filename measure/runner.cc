@@ -141,6 +141,7 @@ json Runner::LoadRequest(const Candidate& candidate) const {
   if (!inputs_.limits.empty()) request["limits"] = inputs_.limits;
   if (!candidate.knobs.empty()) request["knobs"] = candidate.knobs;
   if (!candidate.compiler.empty()) request["compiler"] = candidate.compiler;
+  if (!candidate.distances.empty()) request["distances"] = candidate.distances;
   if (!warm_up_) request["warm_up"] = false;
   if (!inputs_file_.empty()) request["inputs_file"] = inputs_file_;
   return request;

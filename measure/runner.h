@@ -42,6 +42,7 @@ struct Candidate {
   std::string module_text;                   // hlo::ToMessage of it; for XLA's child (targets/xla/): base64 of a proto
   std::map<std::string, std::string> knobs;  // the target's child reads them; of our kernels, hash -> tile ("1x8x32")
   std::string compiler;                      // XLA's child: as_given, xla, xla_no_library; see targets/xla/worker.py
+  std::vector<int64_t> distances = {};       // where it is one kernel that is timed: how far away its arrays lie
   bool operator==(const Candidate&) const = default;
 };
 

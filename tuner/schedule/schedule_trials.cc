@@ -120,6 +120,12 @@ absl::Status ScheduleTrials::Ended() const {
 }
 
 measure::Candidate ScheduleTrials::ToCandidate(const Config* config) const {
+  measure::Candidate candidate = WithKnownInputs(config);
+  if (target_.HasDistances()) candidate.distances = task_.kernel->distances;
+  return candidate;
+}
+
+measure::Candidate ScheduleTrials::WithKnownInputs(const Config* config) const {
   measure::Candidate candidate{program_text_};
   if (config != nullptr) candidate.knobs[task_.kernel->hash.ToHex()] = config->ToString();
   return candidate;
@@ -234,7 +240,7 @@ absl::StatusOr<std::string> ScheduleTrials::Difference(const Config& config) {
   SMELT_RETURN_IF_ERROR(PrepareVerifier());
   const auto outputs = [&](const Config* of) {
     if (verifier_ != nullptr) runner_.UseInputs(verifier_->inputs());
-    return runner_.Outputs(ToCandidate(of), (fs::path(folder_) / "outputs.safetensors").string());
+    return runner_.Outputs(WithKnownInputs(of), (fs::path(folder_) / "outputs.safetensors").string());
   };
   // Where the evaluator takes too long, the default is what a schedule must agree with.
   if (verifier_ == nullptr) {

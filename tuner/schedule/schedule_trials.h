@@ -97,6 +97,8 @@ class ScheduleTrials {
   void Log(const std::string& line);
 
  private:
+  // The same to be verified: with the inputs that the verifier knows, wherever they lie.
+  measure::Candidate WithKnownInputs(const Config* config) const;
   measure::RecordKey KeyOf(const std::string& trace) const;
   std::string SubjectStart() const;
   absl::Status Time(const Config& config, measure::Record* record);
