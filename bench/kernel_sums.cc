@@ -71,20 +71,20 @@ absl::StatusOr<Sums> SumsOf(const std::string& path, const Flags& flags) {
   const measure::Outcome whole = runner.TimePrograms({candidate}, 10, 2)[0];
   if (!whole.ok()) return absl::InternalError(whole.message);
   const measure::Runner::ProgramResult inside = runner.TimeKernelsOf(candidate, 5);
+  if (!inside.outcome.ok()) return absl::InternalError(inside.outcome.message);
   Sums sums{.program = whole.best()};
   absl::flat_hash_map<std::string, Times> known;
   for (const measure::Runner::KernelTime& time : inside.kernels) {
     auto [entry, is_new] = known.try_emplace(time.hash);
     if (is_new) {
-      for (fusion::Kernel& kernel : kernels) {
-        if (kernel.hash.ToHex() != time.hash) continue;
-        SMELT_ASSIGN_OR_RETURN(entry->second, TimeAlone(runner, kernel));
-        if (flags.kernels && time.seconds > 0.01 * sums.program) {
-          std::printf("  %-40s %4ld times %9.2f %9.2f %9.2f ", time.name.c_str(), static_cast<long>(time.executions),
-                      1e6 * time.median_seconds, 1e6 * entry->second.alone, 1e6 * entry->second.near);
-          for (const int64_t distance : entry->second.distances) std::printf(" %ld", static_cast<long>(distance >> 10));
-          std::printf("\n");
-        }
+      fusion::Kernel* const kernel = fusion::FindKernel(kernels, time.hash);
+      if (kernel == nullptr) return absl::InternalError(absl::StrCat("kernel `", time.name, "` is not in its text"));
+      SMELT_ASSIGN_OR_RETURN(entry->second, TimeAlone(runner, *kernel));
+      if (flags.kernels && time.seconds > 0.02 * sums.program) {
+        std::printf("  %-40s %4ld times %9.2f %9.2f %9.2f ", time.name.c_str(), static_cast<long>(time.executions),
+                    1e6 * time.median_seconds, 1e6 * entry->second.alone, 1e6 * entry->second.near);
+        for (const int64_t distance : entry->second.distances) std::printf(" %ld", static_cast<long>(distance >> 10));
+        std::printf("\n");
       }
     }
     sums.alone += static_cast<double>(time.executions) * entry->second.alone;
