@@ -89,6 +89,12 @@ Config ConfigSpace::Mutate(const Config& config, absl::BitGenRef bits) const {
   return config;
 }
 
+Config ConfigSpace::With(const Config& config, size_t knob, int option) const {
+  std::vector<int> values = config.values();
+  values[knob] = option;
+  return Config(knobs_, std::move(values));
+}
+
 absl::Status ConfigSpace::Check(const Config& config) const { return master_->Check(config.values()); }
 
 absl::StatusOr<schedule::Schedule> ConfigSpace::ScheduleFor(const Config& config) const {

@@ -70,6 +70,9 @@ class ConfigSpace {
   // One knob redrawn to another option; `config` itself where no neighbour passes.
   Config Mutate(const Config& config, absl::BitGenRef bits) const;
 
+  // `config` with another option of one knob, which need not pass Check.
+  Config With(const Config& config, size_t knob, int option) const;
+
   // Why the point cannot work: registers, caches, or vectors that would have to be gathered. FailedPrecondition naming
   // stage and loop. It is static: the schedule is not made. Microseconds.
   absl::Status Check(const Config& config) const;

@@ -37,15 +37,18 @@ class ByModel : public Proposer {
   absl::StatusOr<std::vector<Config>> Propose(size_t count, const ConfigSet& measured, const Accept& accept) override {
     ConfigSet taken = measured;
     std::vector<Config> batch;
+    const auto share = [&](double of) { return static_cast<size_t>(of * static_cast<double>(count)); };
+    if (known_.empty()) AddChanges(task_, task_.space.Default(), share(options_.start_near), accept, taken, batch);
     if (!model_.CanScore()) {
-      const auto near = static_cast<size_t>(options_.start_near * static_cast<double>(count));
-      AddNeighbours(task_, task_.space.Default(), near, random_, accept, taken, batch);
+      const size_t near = share(options_.start_near);
+      AddNeighbours(task_, task_.space.Default(), near - std::min(near, batch.size()), random_, accept, taken, batch);
       AddRandom(task_, count - batch.size(), random_, accept, taken, batch);
       return batch;
     }
     SMELT_RETURN_IF_ERROR(FindBest());
     SMELT_ASSIGN_OR_RETURN(std::vector<RankedConfig> ranked, Anneal(measured));
-    const size_t by_model = count - static_cast<size_t>(options_.epsilon * static_cast<double>(count));
+    if (!known_.empty()) AddChanges(task_, BestKnown(), share(options_.changed), accept, taken, batch);
+    const size_t by_model = count - share(options_.epsilon);
     while (batch.size() < by_model && !ranked.empty()) {
       std::vector<size_t> chosen = SelectDiverse(ranked, by_model - batch.size(), options_.selection);
       for (const size_t i : chosen) {
@@ -79,6 +82,12 @@ class ByModel : public Proposer {
     lessons.resize(kMostLessons - latest.size());
     lessons.insert(lessons.end(), latest.begin(), latest.end());
     return lessons;
+  }
+
+  const Config& BestKnown() const {
+    return std::max_element(known_.begin(), known_.end(),
+                            [](const Measured& a, const Measured& b) { return a.score < b.score; })
+        ->config;
   }
 
   // What is near the best is looked at in every round, wherever the chains have wandered.

@@ -140,6 +140,26 @@ void AddRandom(const ScheduleTask& task, size_t count, std::mt19937_64& random, 
   }
 }
 
+void AddChanges(const ScheduleTask& task, const Config& of, size_t count, const Accept& accept, ConfigSet& taken,
+                std::vector<Config>& batch) {
+  using kernels::config::Knob;
+  const size_t wanted = batch.size() + count;
+  const std::vector<Knob>& knobs = task.space.knobs();
+  for (const Knob::Kind kind : {Knob::Kind::kChoice, Knob::Kind::kAnnotation, Knob::Kind::kPermutation}) {
+    for (size_t knob = 0; knob < knobs.size(); ++knob) {
+      if (knobs[knob].kind != kind) continue;
+      for (int option = 0; option < static_cast<int>(knobs[knob].options.size()); ++option) {
+        if (batch.size() >= wanted) return;
+        if (option == of.values()[knob]) continue;
+        Config config = task.space.With(of, knob, option);
+        if (taken.contains(config.values()) || !task.space.Check(config).ok() || !accept(config)) continue;
+        taken.insert(config.values());
+        batch.push_back(std::move(config));
+      }
+    }
+  }
+}
+
 void AddNeighbours(const ScheduleTask& task, const Config& of, size_t count, std::mt19937_64& random,
                    const Accept& accept, ConfigSet& taken, std::vector<Config>& batch) {
   constexpr uint64_t kMostKnobs = 3;

@@ -4,6 +4,7 @@
 #include <functional>
 #include <random>
 #include <set>
+#include <utility>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -139,6 +140,59 @@ TEST(Proposer, OneSeedGivesOneSequence) {
       }
     }
   }
+}
+
+// How many knobs differ, and of what kind one of them is.
+std::pair<int, kernels::config::Knob::Kind> Difference(const ScheduleTask& task, const Config& a, const Config& b) {
+  std::pair<int, kernels::config::Knob::Kind> difference;
+  for (size_t i = 0; i < task.space.knobs().size(); ++i) {
+    if (a.values()[i] == b.values()[i]) continue;
+    ++difference.first;
+    difference.second = task.space.knobs()[i].kind;
+  }
+  return difference;
+}
+
+TEST(Proposer, ChangesAreOfOneDecisionEachChoicesFirst) {
+  using Kind = kernels::config::Knob::Kind;
+  const ProductTask product;
+  const Config start = product.task.space.Default();
+  ConfigSet taken;
+  std::vector<Config> changes;
+  AddChanges(product.task, start, 1000, HasSchedule(product.task), taken, changes);
+  ASSERT_FALSE(changes.empty());
+  EXPECT_EQ(Difference(product.task, start, changes[0]).second, Kind::kChoice);
+  bool after_choices = false;
+  for (const Config& config : changes) {
+    const auto [knobs, kind] = Difference(product.task, start, config);
+    EXPECT_EQ(knobs, 1) << config.ToString();
+    EXPECT_NE(kind, Kind::kSplit);
+    after_choices |= kind != Kind::kChoice;
+    EXPECT_EQ(after_choices, kind != Kind::kChoice) << config.ToString();
+  }
+  EXPECT_TRUE(after_choices);
+  // Nothing twice, and no more than asked for.
+  const size_t all = changes.size();
+  AddChanges(product.task, start, 1000, HasSchedule(product.task), taken, changes);
+  EXPECT_EQ(changes.size(), all);
+  std::vector<Config> few;
+  ConfigSet none;
+  AddChanges(product.task, start, 2, HasSchedule(product.task), none, few);
+  EXPECT_EQ(few.size(), 2);
+}
+
+// A choice that random points and a model's first lessons say little of is among the first trials, under any seed.
+TEST(Proposer, SearchesBeginWithTheDefaultsOtherChoices) {
+  const ProductTask product;
+  std::vector<std::vector<Config>> batches;
+  for (const uint64_t seed : {1, 2}) {
+    const auto search = MakeSearch(product.task, {.representation = Representation::kKnobs, .seed = seed}).value();
+    ASSERT_TRUE(search->proposer->Learn({}).ok());
+    batches.push_back(search->proposer->Next(16, {}).value());
+  }
+  EXPECT_EQ(Difference(product.task, product.task.space.Default(), batches[0][0]).first, 1);
+  EXPECT_EQ(batches[0][0], batches[1][0]);
+  EXPECT_NE(batches[0].back(), batches[1].back());
 }
 
 TEST(Proposer, UnknownNamesAndMissingLibrariesAreErrors) {
