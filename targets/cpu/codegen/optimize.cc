@@ -4,6 +4,7 @@
 #include <llvm/IR/InstIterator.h>
 #include <llvm/Passes/PassBuilder.h>
 #include <llvm/Transforms/InstCombine/InstCombine.h>
+#include <llvm/Transforms/Scalar/ADCE.h>
 #include <llvm/Transforms/Scalar/DeadStoreElimination.h>
 #include <llvm/Transforms/Scalar/EarlyCSE.h>
 #include <llvm/Transforms/Scalar/LICM.h>
@@ -111,9 +112,10 @@ void Optimize(llvm::Module& module, llvm::TargetMachine& machine) {
 
   llvm::FunctionPassManager pipeline;
   pipeline.addPass(llvm::SROAPass(llvm::SROAOptions::PreserveCFG));  // accumulators become registers
-  pipeline.addPass(llvm::EarlyCSEPass(/*UseMemorySSA=*/true));       // unrolled bodies load the same again
-  pipeline.addPass(llvm::InstCombinePass());                         // index arithmetic
-  pipeline.addPass(llvm::createFunctionToLoopPassAdaptor(            // what does not change leaves the loops
+  pipeline.addPass(llvm::ADCEPass());  // sums that nobody reads, of the rows that a tile has beyond the last
+  pipeline.addPass(llvm::EarlyCSEPass(/*UseMemorySSA=*/true));  // unrolled bodies load the same again
+  pipeline.addPass(llvm::InstCombinePass());                    // index arithmetic
+  pipeline.addPass(llvm::createFunctionToLoopPassAdaptor(       // what does not change leaves the loops
       llvm::LICMPass(llvm::LICMOptions()), /*UseMemorySSA=*/true));
   pipeline.addPass(llvm::EarlyCSEPass(/*UseMemorySSA=*/true));  // and is now found to be equal
   pipeline.addPass(llvm::DSEPass());                            // sums are stored after several terms, not each
