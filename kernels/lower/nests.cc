@@ -119,9 +119,27 @@ class Builder {
       const ir::Buffer& buffer = stage.placeholder ? inputs_.at(e->tensor.get()) : nest->buffers[e->int_value];
       const Expr load = te::Load(buffer, StorageIndices(simplifier_, stage, nest, indices));
       if (!reader.load_condition || StaysInside(simplifier_, stage, nest, indices)) return load;
-      return te::If(reader.load_condition, load, ZeroOf(load.type()));
+      const Expr condition = ConcernedBy(reader.load_condition, indices);
+      return condition ? te::If(condition, load, ZeroOf(load.type())) : load;
     });
     return simplifier_.Simplify(loads);
+  }
+
+  // The parts of a condition that speak of a variable which the indices speak of too; null where there are none. Where
+  // another part does not hold, what is loaded is loaded at other points as well: a row's value, wanted beyond the last
+  // column, needs no mask.
+  Expr ConcernedBy(const Expr& condition, absl::Span<const Expr> indices) {
+    Expr all;
+    for (const Expr& part : te::Conjuncts(condition)) {
+      bool concerns = false;
+      te::Visit(part, [&](const Expr& e) {
+        if (e->kind != ExprKind::kVar || concerns) return;
+        concerns = std::any_of(indices.begin(), indices.end(),
+                               [&](const Expr& index) { return simplifier_.Mentions(index, e); });
+      });
+      if (concerns) all = all ? te::And(all, part) : part;
+    }
+    return all;
   }
 
   void AddPhase(int s) {

@@ -28,8 +28,10 @@ constexpr int64_t kPieceElements = 4096;
 constexpr int64_t kRowsAhead = 4;
 
 // The operand's dimensions other than `along`: those that stay put while a register tile sums, then those of the sum in
-// the order of its loops.
-std::vector<int> DimensionsBySum(const te::Operation& sum, const Access& access, int along) {
+// the order of its loops, then those that vectors run over before they run over `along`: an axis of the sum may be two
+// dimensions of an operand.
+std::vector<int> DimensionsBySum(const te::Operation& sum, const Access& access, int along,
+                                 const RegisterTile& registers) {
   std::vector<std::pair<int, int>> order;
   for (int d = 0; d < static_cast<int>(access.indices.size()); ++d) {
     if (d == along) continue;
@@ -37,6 +39,8 @@ std::vector<int> DimensionsBySum(const te::Operation& sum, const Access& access,
     for (size_t r = 0; r < sum.reduce_axes.size(); ++r) {
       if (DependsOn(access.indices[d], sum.reduce_axes[r].var)) last = static_cast<int>(r);
     }
+    if (DependsOn(access.indices[d], sum.axes[registers.vector_axis].var))
+      last = static_cast<int>(sum.reduce_axes.size());
     order.emplace_back(last, d);
   }
   std::sort(order.begin(), order.end());
@@ -80,7 +84,7 @@ absl::Status ScheduleCopy(Schedule& schedule, const std::string& stage, const Pa
   const Access& access = *panel.access;
   const std::vector<int64_t>& shape = access.tensor->shape;
   const int along = DimensionAlong(sum, access, registers);
-  const std::vector<int> dimensions = DimensionsBySum(sum, access, along);
+  const std::vector<int> dimensions = DimensionsBySum(sum, access, along, registers);
   const bool contiguous = along == static_cast<int>(shape.size()) - 1;
   const int64_t width = registers.width();
   int64_t run =
@@ -150,7 +154,7 @@ absl::Status LayOut(Schedule& schedule, const std::string& stage, const te::Oper
   const int blocked = strips ? DimensionOfBlocks(sum, access, block) : -1;
   std::vector<std::pair<int, int64_t>> layout;
   if (strips && blocked < 0) layout.emplace_back(along, registers.width());
-  for (int d : DimensionsBySum(sum, access, along)) layout.emplace_back(d, d == blocked ? block : 1);
+  for (int d : DimensionsBySum(sum, access, along, registers)) layout.emplace_back(d, d == blocked ? block : 1);
   if (blocked >= 0) layout.insert(layout.end(), {{along, registers.width()}, {blocked, 0}});
   layout.emplace_back(along, strips ? 0 : 1);
   bool as_it_is = !strips;
