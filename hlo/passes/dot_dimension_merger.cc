@@ -37,24 +37,33 @@ bool Merge(Instruction& dot) {
   const Shape& shape = dot.operand(side)->shape();
   if (shape.IsDynamic() || !shape.HasDefaultLayout()) return false;
   size_t merged = free.empty() ? 0 : 1;  // how many of the last of them lie beside each other
-  while (merged > 0 && merged < free.size() && free[free.size() - 1 - merged] == free.back() - int64_t(merged))
-    ++merged;
+  const auto meets_next = [&](size_t i) {
+    for (int64_t d = free[i] + 1; d < free[i + 1]; ++d) {
+      if (shape.dimensions[d] != 1) return false;
+    }
+    return true;
+  };
+  while (merged > 0 && merged < free.size() && meets_next(free.size() - 1 - merged)) ++merged;
   if (merged < 2) return false;
 
-  const int64_t first = free[free.size() - merged], removed = static_cast<int64_t>(merged) - 1;
-  // Dimensions first to free.back() become one; those behind move up.
-  std::vector<int64_t> dimensions = shape.dimensions;
-  for (int64_t i = 0; i < removed; ++i) {
-    dimensions[first] *= dimensions[first + 1];
-    dimensions.erase(dimensions.begin() + first + 1);
+  // Dimensions `first` to free.back() become one, before which those of one element between them come.
+  const int64_t first = free[free.size() - merged];
+  std::vector<int64_t> dimensions, moved(shape.rank());
+  int64_t extent = 1;
+  for (int64_t d = 0; d < shape.rank(); ++d) {
+    const bool joins = d >= first && absl::c_linear_search(free, d);
+    if (joins) extent *= shape.dimensions[d];
+    if (joins && d != free.back()) continue;
+    moved[d] = static_cast<int64_t>(dimensions.size());
+    dimensions.push_back(joins ? extent : shape.dimensions[d]);
   }
-  if (dimensions[first] < kVector) return false;
+  if (extent < kVector) return false;
   for (std::vector<int64_t>* list : side == 0 ? std::vector{&attributes.lhs_contracting, &attributes.lhs_batch}
                                               : std::vector{&attributes.rhs_contracting, &attributes.rhs_batch}) {
-    for (int64_t& d : *list) d -= d > first ? removed : 0;
+    for (int64_t& d : *list) d = moved[d];
   }
   std::vector<int64_t> narrow(result.dimensions.begin(), result.dimensions.end() - static_cast<int64_t>(merged));
-  narrow.push_back(dimensions[first]);
+  narrow.push_back(extent);
 
   GraphBuilder build(dot);
   std::vector<Instruction*> operands = {dot.operand(0), dot.operand(1)};

@@ -240,6 +240,10 @@ const Access* LargestVectorAccess(const Nest& nest, const te::Operation& contrac
   for (const Access& access : nest.accesses) {
     if (access.reader.get() != &contraction) continue;
     if (!DependsOn(access, vector)) continue;
+    // A row's number, by which it is looked up, is no part of the matrix.
+    const bool summed = std::any_of(contraction.reduce_axes.begin(), contraction.reduce_axes.end(),
+                                    [&](const te::IterVar& axis) { return DependsOn(access, axis.var); });
+    if (!summed) continue;
     // The picture of grouped channels depends on the axis by its group alone, however large it is.
     const bool linear = Stride(access, vector).has_value();
     const bool best_is_linear = best != nullptr && Stride(*best, vector).has_value();

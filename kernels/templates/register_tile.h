@@ -121,8 +121,8 @@ inline constexpr int64_t kLinesAtOnce = 3;
 // all taps of a few vectors of channels, so that each pixel is read for all of them at once (kBlocked).
 bool SumsForTaps(const Nest& nest);
 
-// The read of the largest operand among those that depend on the vector axis, linearly if there is such a one; null
-// where there is none. It points into the nest.
+// The read of the largest operand among those that depend on the vector axis and on the sum, linearly on the first if
+// there is such a one; null where there is none. It points into the nest.
 const Access* LargestVectorAccess(const Nest& nest, const te::Operation& contraction, int vector_axis);
 
 // Times that each element of the read is used.

@@ -172,6 +172,15 @@ TEST(MergeDotDimensions, WhatIsSummedMayLieBehindOrBefore) {
   EXPECT_EQ(OpcodesOf(*left), "reshape dot reshape");
 }
 
+// Heads that share their keys, of a batch of one and with one head of keys.
+TEST(MergeDotDimensions, ABatchOfOneBetweenIsNoObstacle) {
+  const auto module = Apply(R"(ENTRY e { k = f32[1,9,1,7] parameter(0) q = f32[1,6,1,4,7] parameter(1)
+      ROOT r = f32[1,1,9,6,4] dot(k, q), lhs_batch_dims={0,2}, lhs_contracting_dims={3}, rhs_batch_dims={0,2},
+      rhs_contracting_dims={4} })",
+                            MergeDotDimensions);
+  EXPECT_EQ(OpcodesOf(*module), "reshape dot reshape");
+}
+
 TEST(MergeDotDimensions, StaysWhereVectorsAreFullOrNothingLiesBeside) {
   for (const char* text : {R"(ENTRY e { w = f32[4,5] parameter(0) x = f32[4,6,16] parameter(1)
            ROOT r = f32[5,6,16] dot(w, x), lhs_contracting_dims={0}, rhs_contracting_dims={0} })",
