@@ -48,21 +48,6 @@ size_t FusibleFrom(const Nest& nest, const std::vector<int64_t>& tile) {
   return first;
 }
 
-// An axis other than the last one along which some operand that jumps along the last one is contiguous.
-int TransposedAxis(const Nest& nest) {
-  const te::Operation& root = *nest.root;
-  const int last = static_cast<int>(root.axes.size()) - 1;
-  for (const Access& access : nest.accesses) {
-    const std::optional<int64_t> along = Stride(access, root.axes[last].var);
-    if (!along || *along == 0 || *along == 1) continue;
-    for (int a = 0; a < last; ++a) {
-      const std::optional<int64_t> stride = Stride(access, root.axes[a].var);
-      if (stride && *stride == 1 && root.shape[a] >= 4) return a;
-    }
-  }
-  return -1;
-}
-
 }  // namespace
 
 absl::Status ScheduleInjective(schedule::Schedule& schedule, const NestInput& input) {
@@ -76,7 +61,7 @@ absl::Status ScheduleInjective(schedule::Schedule& schedule, const NestInput& in
   std::vector<std::string> loops;
   std::vector<int64_t> extents;
   std::vector<int64_t> tiles;
-  const int transposed = TransposedAxis(input.nest);
+  const int transposed = TransposedAxis(input.nest, lanes);
   const bool short_run = root.shape.back() % lanes != 0 || root.shape.back() < 8 * lanes;
   int fused_from = rank - 1;
   if (short_run && transposed < 0 && !ReadsPosition(input.structure)) {

@@ -12,6 +12,20 @@ namespace smelt::kernels::nests {
 
 using schedule::Schedule;
 
+int TransposedAxis(const Nest& nest, int64_t lanes) {
+  const te::Operation& root = *nest.root;
+  const int last = static_cast<int>(root.axes.size()) - 1;
+  for (const Access& access : nest.accesses) {
+    const std::optional<int64_t> along = StrideInVectors(access, root.axes[last], lanes);
+    if (!along || *along == 0 || *along == 1) continue;
+    for (int a = 0; a < last; ++a) {
+      const std::optional<int64_t> stride = Stride(access, root.axes[a].var);
+      if (stride && *stride == 1 && root.shape[a] >= 4) return a;
+    }
+  }
+  return -1;
+}
+
 std::string AxisName(int axis) { return absl::StrCat("i", axis); }
 std::string ReduceName(int axis) { return absl::StrCat("r", axis); }
 

@@ -102,20 +102,11 @@ std::vector<std::vector<int64_t>> InjectiveTiles(const Nest& nest, const machine
   const te::Operation& root = *nest.root;
   const std::vector<int64_t>& shape = root.shape;
   std::vector<std::vector<int64_t>> tiles;
-  const int last = static_cast<int>(shape.size()) - 1;
-  for (const Access& access : nest.accesses) {
-    const std::optional<int64_t> along = Stride(access, root.axes[last].var);
-    if (!along || *along == 0 || *along == 1) continue;
-    for (int a = 0; a < last; ++a) {
-      const std::optional<int64_t> stride = Stride(access, root.axes[a].var);
-      if (!stride || *stride != 1 || shape[a] < 4) continue;
-      std::vector<int64_t> tile(shape.size(), 1);
-      tile[a] = std::min(shape[a], kTransposeRun);
-      tile[last] = std::min(shape[last], kTransposeStreams);
-      tiles.push_back(std::move(tile));
-      break;
-    }
-    if (!tiles.empty()) break;
+  if (const int axis = TransposedAxis(nest, LanesOf(root, target)); axis >= 0) {
+    std::vector<int64_t> tile(shape.size(), 1);
+    tile[axis] = std::min(shape[axis], kTransposeRun);
+    tile.back() = std::min(shape.back(), kTransposeStreams);
+    tiles.push_back(std::move(tile));
   }
   const SharedLines shared = tiles.empty() ? SharedLinesOf(nest, target) : SharedLines();
   for (const int64_t chunk : {kChunk, 4 * kChunk, kChunk / 8}) {

@@ -57,6 +57,9 @@ double TileFootprint(const Nest& nest, const std::vector<int64_t>& tile);
 
 // Lanes of a vector for the values that the operation computes with.
 int64_t LanesOf(const te::Operation& operation, const machine::Machine& target);
+// An axis of the root other than the last one along which some operand that jumps along vectors of the last one is
+// contiguous: the operand is read as a transposed block. -1: there is none.
+int TransposedAxis(const Nest& nest, int64_t lanes);
 std::string AxisName(int axis);    // "i2"
 std::string ReduceName(int axis);  // "r0"
 // Schedule::Reorder, also of fewer than two loops.
