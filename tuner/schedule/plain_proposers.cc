@@ -10,7 +10,20 @@
 namespace smelt::tuner {
 namespace {
 
+using kernels::config::Knob;
+
 constexpr int kDrawsForEach = 100;  // a small space may have nothing new
+
+// Whether two splits differ by what one of their loops has doubled and another one halved, about.
+bool IsOneStep(const std::vector<int64_t>& from, const std::vector<int64_t>& to) {
+  int grown = 0, shrunk = 0;
+  for (size_t i = 0; i < from.size(); ++i) {
+    const int64_t more = std::max(from[i], to[i]), less = std::min(from[i], to[i]);
+    if (more > 2 * less) return false;
+    (to[i] > from[i] ? grown : shrunk) += more != less;
+  }
+  return grown <= 1 && shrunk <= 1;
+}
 
 class Drawn : public Proposer {
  public:
@@ -142,16 +155,19 @@ void AddRandom(const ScheduleTask& task, size_t count, std::mt19937_64& random, 
 
 void AddChanges(const ScheduleTask& task, const Config& of, size_t count, const Accept& accept, ConfigSet& taken,
                 std::vector<Config>& batch) {
-  using kernels::config::Knob;
   const size_t wanted = batch.size() + count;
   const std::vector<Knob>& knobs = task.space.knobs();
-  for (const Knob::Kind kind : {Knob::Kind::kChoice, Knob::Kind::kAnnotation, Knob::Kind::kPermutation}) {
-    for (size_t knob = 0; knob < knobs.size(); ++knob) {
-      if (knobs[knob].kind != kind) continue;
-      for (int option = 0; option < static_cast<int>(knobs[knob].options.size()); ++option) {
+  for (const Knob::Kind kind :
+       {Knob::Kind::kChoice, Knob::Kind::kSplit, Knob::Kind::kAnnotation, Knob::Kind::kPermutation}) {
+    for (size_t k = 0; k < knobs.size(); ++k) {
+      const Knob& knob = knobs[k];
+      if (knob.kind != kind) continue;
+      for (int option = 0; option < static_cast<int>(knob.options.size()); ++option) {
         if (batch.size() >= wanted) return;
-        if (option == of.values()[knob]) continue;
-        Config config = task.space.With(of, knob, option);
+        if (option == of.values()[k]) continue;
+        if (kind == Knob::Kind::kSplit && !IsOneStep(of.ValuesOf(k), knob.values[static_cast<size_t>(option)]))
+          continue;
+        Config config = task.space.With(of, k, option);
         if (taken.contains(config.values()) || !task.space.Check(config).ok() || !accept(config)) continue;
         taken.insert(config.values());
         batch.push_back(std::move(config));

@@ -68,7 +68,7 @@ struct ModelProposerOptions {
   SelectionOptions selection;
   double epsilon = 0.05;    // share of a batch that is drawn at random
   double start_near = 0.5;  // share of the first batch, before anything is known, that is near the default
-  double changed = 0.125;   // share of every batch that changes one decision of the best that was measured
+  double changed = 0.25;    // share of every batch that changes one decision of the best that was measured
   double restarted = 0.5;   // share of the chains that go on from the best that were measured
   Acquisition acquisition = Acquisition::kMean;
   size_t rescored = 400;   // candidates of the annealing that a dear model looks at itself
@@ -82,8 +82,9 @@ struct ModelProposerOptions {
 std::unique_ptr<Proposer> ModelProposer(const ScheduleTask& task, CandidateFeatures& features, CostModel& model,
                                         const ModelProposerOptions& options);
 
-// Points that differ from one in one knob which is no split, and nothing else: choices first, then annotations and
-// orders. What a choice between a few ways is worth is found so in as many trials, whatever a model believes of it.
+// Points that differ from one in one knob and nothing else: choices first, then splits of which one loop has twice as
+// much and another one half, then annotations and orders. What a choice between a few ways is worth is found so in as
+// many trials, whatever a model believes of it.
 void AddChanges(const ScheduleTask& task, const Config& of, size_t count, const Accept& accept, ConfigSet& taken,
                 std::vector<Config>& batch);
 

@@ -1,5 +1,6 @@
 #include <llvm/IR/Intrinsics.h>
 
+#include <cstdlib>
 #include <limits>
 #include <string>
 
@@ -11,6 +12,21 @@ namespace smelt::cpu::codegen {
 using kernels::te::BinaryOp;
 using kernels::te::PrimitiveType;
 using kernels::te::UnaryOp;
+
+namespace {
+
+// Twice the value of a constant that is the same odd number of halves in all lanes, from -7 to 7; 0: it is none.
+int OddHalves(llvm::Value* value) {
+  const auto* constant = llvm::dyn_cast<llvm::Constant>(value);
+  if (constant != nullptr && value->getType()->isVectorTy()) constant = constant->getSplatValue();
+  const auto* number = llvm::dyn_cast_or_null<llvm::ConstantFP>(constant);
+  if (number == nullptr) return 0;
+  const double twice = 2 * number->getValueAPF().convertToDouble();
+  const int halves = std::abs(twice) <= 7 ? static_cast<int>(twice) : 0;
+  return halves % 2 != 0 && halves == twice ? halves : 0;
+}
+
+}  // namespace
 
 llvm::Value* Arithmetic::Libm(const char* function, std::initializer_list<llvm::Value*> arguments) {
   const bool wide = (*arguments.begin())->getType()->getScalarType()->isDoubleTy();
@@ -138,6 +154,7 @@ llvm::Value* Arithmetic::FloatBinary(BinaryOp op, llvm::Value* a, llvm::Value* b
     case BinaryOp::kMax:
       return MinMax(true, a, b);
     case BinaryOp::kPower:
+      if (const int halves = OddHalves(b); halves != 0) return math_.PowOfHalves(a, halves);
       return wide ? Libm("pow", {a, b}) : math_.Pow(a, b);
     case BinaryOp::kAtan2:
       return wide ? Libm("atan2", {a, b}) : math_.Atan2(a, b);

@@ -1,5 +1,7 @@
 #include <llvm/IR/Intrinsics.h>
 
+#include <cstdlib>
+
 #include "targets/cpu/codegen/math_basic.h"
 
 namespace smelt::cpu::codegen {
@@ -83,6 +85,19 @@ llvm::Value* VectorMath::Pow(llvm::Value* x, llvm::Value* y) {
   llvm::Value* always_one =
       builder_.CreateOr(builder_.CreateFCmpOEQ(y, Real(y, 0)), builder_.CreateFCmpOEQ(x, Real(x, 1)));
   return builder_.CreateSelect(always_one, Real(x, 1), result);
+}
+
+llvm::Value* VectorMath::PowOfHalves(llvm::Value* x, int halves) {
+  llvm::Value* base = builder_.CreateFAdd(x, Real(x, 0));  // -0 counts as 0
+  llvm::Value* power = builder_.CreateUnaryIntrinsic(llvm::Intrinsic::sqrt, base);
+  if (halves < 0) {
+    // One by one: the inverse of a product that overflows may be a number.
+    power = builder_.CreateFDiv(Real(x, 1), power);
+    base = builder_.CreateFDiv(Real(x, 1), base);
+  }
+  for (int n = std::abs(halves) / 2; n > 0; --n) power = builder_.CreateFMul(power, base);
+  llvm::Value* minus_infinite = builder_.CreateFCmpOEQ(x, Real(x, -kInfinity));
+  return builder_.CreateSelect(minus_infinite, Real(x, halves < 0 ? 0 : kInfinity), power);
 }
 
 }  // namespace smelt::cpu::codegen

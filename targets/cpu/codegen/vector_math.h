@@ -42,6 +42,9 @@ class VectorMath {
   llvm::Value* Atanh(llvm::Value* x);
   llvm::Value* Cbrt(llvm::Value* x);
   llvm::Value* Pow(llvm::Value* x, llvm::Value* y);
+  // x to the power of `halves` / 2, odd and from -7 to 7: a root and products instead of a logarithm, C's special cases
+  // included. Of either type.
+  llvm::Value* PowOfHalves(llvm::Value* x, int halves);
   // Exact, with x's sign, as fmod is.
   llvm::Value* Remainder(llvm::Value* x, llvm::Value* y);
 

@@ -345,7 +345,7 @@ TEST(DefaultSchedule, PackingAsksForFarRows) {
 }
 
 // What the next block of a sum reads of a matrix comes beside the arithmetic of this one: of one that is packed block
-// by block where the second cache does not hold it, of one that is read in order where it comes from memory.
+// by block, or read in order, where the second cache does not hold it.
 TEST(DefaultSchedule, TheNextBlockOfAFarMatrixIsAskedFor) {
   const auto asks = [](int64_t rows, int64_t columns, int64_t terms, bool known) {
     const Contraction product{"rows", bench::kProduct, {rows, columns, terms, 1}};
@@ -361,7 +361,8 @@ TEST(DefaultSchedule, TheNextBlockOfAFarMatrixIsAskedFor) {
   EXPECT_EQ(asks(35, 16384, 650, true), "panel");
   EXPECT_EQ(asks(128, 3072, 768, true), "nothing") << "the last cache has it, and the processor sees what is next";
   EXPECT_EQ(asks(4, 8192, 2048, false), "operand") << "it streams by";
-  EXPECT_EQ(asks(16, 3072, 768, false), "nothing") << "it streams by from the last cache";
+  EXPECT_EQ(asks(16, 3072, 768, false), "operand") << "it may come from memory because of others";
+  EXPECT_EQ(asks(4, 256, 256, false), "nothing") << "it is near";
 }
 
 // Not where data says which rows it reads, unless it says that of all of them at once, as of one layer's weights.

@@ -59,6 +59,14 @@ TEST(Dots, NothingIsCopied) {
   }
 }
 
+// Two rows leave the processor time to look ahead by itself.
+TEST(Dots, TheNextBlockOfAFarMatrixIsAskedFor) {
+  const machine::Machine machine;
+  EXPECT_TRUE(absl::StrContains(DefaultOf(Product(4, 1300, 2600), machine).ToString(), "prefetch p1 "));
+  EXPECT_FALSE(absl::StrContains(DefaultOf(Product(2, 1300, 2600), machine).ToString(), "prefetch"));
+  EXPECT_FALSE(absl::StrContains(DefaultOf(Product(4, 130, 260), machine).ToString(), "prefetch")) << "it is near";
+}
+
 // Rows and columns left over, terms that fill no vector, what follows in the kernel, one and two threads.
 TEST(Dots, ComputeWhatTheSumDoes) {
   for (const int threads : {1, 2}) {

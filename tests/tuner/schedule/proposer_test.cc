@@ -163,14 +163,18 @@ TEST(Proposer, ChangesAreOfOneDecisionEachChoicesFirst) {
   ASSERT_FALSE(changes.empty());
   EXPECT_EQ(Difference(product.task, start, changes[0]).second, Kind::kChoice);
   bool after_choices = false;
+  int splits = 0;
   for (const Config& config : changes) {
     const auto [knobs, kind] = Difference(product.task, start, config);
     EXPECT_EQ(knobs, 1) << config.ToString();
-    EXPECT_NE(kind, Kind::kSplit);
+    splits += kind == Kind::kSplit;
     after_choices |= kind != Kind::kChoice;
     EXPECT_EQ(after_choices, kind != Kind::kChoice) << config.ToString();
   }
   EXPECT_TRUE(after_choices);
+  // Of hundreds of splits a few are one step away.
+  EXPECT_GT(splits, 0);
+  EXPECT_LE(splits, 40);
   // Nothing twice, and no more than asked for.
   const size_t all = changes.size();
   AddChanges(product.task, start, 1000, HasSchedule(product.task), taken, changes);

@@ -306,5 +306,42 @@ TEST(VectorPower, AgreesWithLibmAndItsSpecialCases) {
   }
 }
 
+template <typename T>
+void CheckPowersOfHalves(PrimitiveType type, int lanes) {
+  constexpr int64_t kCount = 1 << 14;
+  const T least = std::numeric_limits<T>::denorm_min(), most = std::numeric_limits<T>::max();
+  std::vector<T> special = {0, -T{0}, 1, -1, T(kInfinity), T(-kInfinity), T(kNan), least, -least, most, -most};
+  Array<T> x(kCount), out(kCount);
+  std::mt19937_64 random(3);
+  std::uniform_real_distribution<double> exponent(std::log2(double{std::numeric_limits<T>::min()}), std::log2(most));
+  for (int64_t i = 0; i < kCount; ++i) {
+    x[i] = i < static_cast<int64_t>(special.size()) ? special[i] : static_cast<T>(std::exp2(exponent(random)));
+  }
+  for (const double power : {0.5, -0.5, 1.5, -1.5, 2.5, -2.5, 3.5, -3.5}) {
+    auto code = CompileForHost(Elementwise({type}, type, kCount, lanes, [&](const std::vector<kernels::te::Expr>& v) {
+      const kernels::te::Expr constant = kernels::te::FloatConst(v[0].type(), power);
+      return kernels::te::Binary(kernels::te::BinaryOp::kPower, v[0], constant);
+    }));
+    ASSERT_NE(code, nullptr);
+    Execute(*code, {x.data(), out.data()});
+    for (int64_t i = 0; i < kCount; ++i) {
+      const T want = static_cast<T>(std::pow(static_cast<long double>(x[i]), static_cast<long double>(power)));
+      if (std::isnan(want)) {
+        ASSERT_TRUE(std::isnan(out[i])) << "pow(" << x[i] << ", " << power << ") = " << out[i];
+        continue;
+      }
+      const T tolerance = std::isfinite(want) ? 3 * std::numeric_limits<T>::epsilon() * want + 3 * least : 0;
+      ASSERT_TRUE(out[i] == want || std::abs(out[i] - want) <= tolerance)
+          << "pow(" << x[i] << ", " << power << ") = " << out[i] << ", not " << want;
+      ASSERT_EQ(std::signbit(out[i]), std::signbit(want)) << "pow(" << x[i] << ", " << power << ")";
+    }
+  }
+}
+
+TEST(VectorPower, HalvesAreRootsAndProducts) {
+  CheckPowersOfHalves<float>(PrimitiveType::kF32, 16);
+  CheckPowersOfHalves<double>(PrimitiveType::kF64, 8);
+}
+
 }  // namespace
 }  // namespace smelt::cpu::codegen

@@ -1,0 +1,121 @@
+// What default schedules make of shapes that divide nothing, lie crosswise, or come from far away.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "hlo/text/parser.h"
+#include "kernels/ir/stmt.h"
+#include "kernels/lower/lower.h"
+#include "kernels/nests/structure.h"
+#include "kernels/te/hlo/from_hlo.h"
+#include "kernels/templates/register_tile.h"
+#include "kernels/templates/templates.h"
+#include "kernels/tiles/kernel_schedule.h"
+#include "tests/kernels/lower/check_lowering.h"
+
+namespace smelt::kernels::nests {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+Structure NestsOf(const std::string& body) {
+  return AnalyseStructure(
+      te::FromHlo(*hlo::ParseModule(absl::StrCat("ENTRY e {", body, "}")).value()->entry()).value());
+}
+
+schedule::Schedule Preferred(const Structure& structure, const machine::Machine& machine = {}) {
+  const std::vector<int64_t> tile = PreferredTiles(structure.main_nest(), machine).front();
+  return ScheduleStructure(structure, tile, machine).value();
+}
+
+void ExpectLowersRight(const schedule::Schedule& schedule) {
+  EXPECT_EQ(lower::Difference(schedule, lower::RandomInputs(schedule.graph())), "");
+}
+
+std::string Attention(int64_t rows, int64_t columns) {
+  return absl::StrCat("q = f32[2,", rows, ",3,64] parameter(0) k = f32[2,", columns,
+                      ",3,64] parameter(1) ROOT d = f32[2,3,", rows, ",", columns,
+                      "] dot(q, k), lhs_batch_dims={0,2}, rhs_batch_dims={0,2}, ",
+                      "lhs_contracting_dims={3}, rhs_contracting_dims={3}");
+}
+
+// Each of a row's values is for all columns: beyond the last of these it is loaded as before.
+TEST(AwkwardShapes, ARowsValueNeedsNoMaskBesideTheLastColumns) {
+  const schedule::Schedule schedule = Preferred(NestsOf(Attention(38, 38)));
+  ExpectLowersRight(schedule);
+  const std::string loops = ir::ToString(lower::Lower(schedule, {}).value());
+  ASSERT_THAT(loops, HasSubstr("where"));  // what the last columns store
+  for (const absl::string_view line : absl::StrSplit(loops, '\n')) {
+    if (!absl::StrContains(line, "splat(p0[")) continue;
+    const absl::string_view after = line.substr(line.find("splat(p0["));
+    const size_t mask = after.find("where"), end = after.find("], 16)");
+    EXPECT_TRUE(mask == absl::string_view::npos || mask > end) << line;
+  }
+  EXPECT_THAT(loops, Not(HasSubstr("p0[splat("))) << "the same element for each lane";
+}
+
+// [32,2] of the operand are the 64 columns: vectors of them lie together as they came.
+TEST(AwkwardShapes, ColumnsOfTwoDimensionsStayTogether) {
+  const schedule::Schedule schedule = Preferred(NestsOf(
+      "x = f32[2,64,64] parameter(0) w = f32[2,64,32,2] parameter(1) c = f32[] constant(3) "
+      "b = f32[2,64,32,2] broadcast(c), dimensions={} m = f32[2,64,32,2] multiply(w, b) r = f32[2,64,64] reshape(m) "
+      "ROOT d = f32[2,64,64] dot(x, r), lhs_batch_dims={0}, rhs_batch_dims={0}, lhs_contracting_dims={1}, "
+      "rhs_contracting_dims={1}"));
+  ExpectLowersRight(schedule);
+  EXPECT_THAT(schedule.ToString(), Not(HasSubstr("transform_layout multiply")));
+}
+
+// The numbers of rows are no matrix beside the vectors: what they choose lies along the sum.
+TEST(AwkwardShapes, SumsOfGatheredRowsGoAlongTheRows) {
+  const Structure structure = NestsOf(
+      "x = f32[300,64] parameter(0) i = s32[1200] parameter(1) j = s32[1200,1] reshape(i) "
+      "g = f32[1200,64] gather(x, j), offset_dims={1}, collapsed_slice_dims={0}, start_index_map={0}, "
+      "index_vector_dim=1, slice_sizes={1,64} v = f32[64] parameter(2) "
+      "ROOT d = f32[1200] dot(g, v), lhs_contracting_dims={1}, rhs_contracting_dims={0}");
+  EXPECT_EQ(FormOf(structure.main_nest(), machine::Machine()), TiledForm::kDots);
+  ExpectLowersRight(Preferred(structure));
+}
+
+// The heads of an attention layer beside each other again: quotients and remainders, but linear within a vector.
+TEST(AwkwardShapes, ATransposeThatIsReshapedIsTakenInBlocks) {
+  const Structure structure = NestsOf(
+      "x = f32[8,64,128] parameter(0) t = f32[128,8,64] transpose(x), dimensions={2,0,1} "
+      "ROOT r = f32[128,512] reshape(t)");
+  EXPECT_EQ(TransposedAxis(structure.main_nest(), 16), 0);
+  const schedule::Schedule schedule = Preferred(structure);
+  ExpectLowersRight(schedule);
+  EXPECT_THAT(schedule.ToString(), HasSubstr("reorder reshape_1 i1.outer i0 i1.inner"));
+  EXPECT_EQ(TransposedAxis(NestsOf("x = f32[8,64] parameter(0) ROOT n = f32[8,64] negate(x)").main_nest(), 16), -1);
+}
+
+std::string TransposedLeft(int64_t rows) {
+  return absl::StrCat("x = f32[256,", rows, "] parameter(0) y = f32[256,64] parameter(1) ROOT d = f32[", rows,
+                      ",64] dot(x, y), lhs_contracting_dims={0}, rhs_contracting_dims={0}");
+}
+
+TEST(AwkwardShapes, RowsInLinesFarApartAreAskedForATileAhead) {
+  const schedule::Schedule schedule = Preferred(NestsOf(TransposedLeft(4096)));
+  EXPECT_THAT(schedule.ToString(), HasSubstr("prefetch p0 dot_0.local"));
+  EXPECT_THAT(Preferred(NestsOf(TransposedLeft(512))).ToString(), Not(HasSubstr("prefetch"))) << "it is near";
+}
+
+TEST(AwkwardShapes, WeightsThatAreUpdatedAreAskedForAhead) {
+  const auto update = [](int64_t rows) {
+    const std::string shape = absl::StrCat("f32[", rows, ",320]");
+    return absl::StrCat(
+        "x = f32[16,", rows, "] parameter(0) y = f32[16,320] parameter(1) w = ", shape, " parameter(2) g = ", shape,
+        " dot(x, y), lhs_contracting_dims={0}, rhs_contracting_dims={0} ROOT u = ", shape, " subtract(w, g)");
+  };
+  EXPECT_THAT(Preferred(NestsOf(update(2048))).ToString(), HasSubstr("prefetch p2 subtract_1"));
+  EXPECT_THAT(Preferred(NestsOf(update(64))).ToString(), Not(HasSubstr("prefetch")));
+  ExpectLowersRight(Preferred(NestsOf(update(2048))));
+}
+
+}  // namespace
+}  // namespace smelt::kernels::nests
