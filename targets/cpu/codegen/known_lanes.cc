@@ -14,7 +14,7 @@ using kernels::te::ExprKind;
 // again.
 constexpr int kMostNodes = 64;
 
-std::optional<KnownLanes> KnownLanesOf(const Expr& index, int* budget) {
+std::optional<KnownLanes> LanesOfIndex(const Expr& index, int* budget) {
   if (--*budget < 0) return std::nullopt;
   const int lanes = index.type().lanes;
   int64_t value;
@@ -32,9 +32,9 @@ std::optional<KnownLanes> KnownLanesOf(const Expr& index, int* budget) {
     return known;
   }
   if (index->kind != ExprKind::kBinary) return std::nullopt;
-  std::optional<KnownLanes> a = KnownLanesOf(index->operands[0], budget);
+  std::optional<KnownLanes> a = LanesOfIndex(index->operands[0], budget);
   if (!a) return std::nullopt;
-  const std::optional<KnownLanes> b = KnownLanesOf(index->operands[1], budget);
+  const std::optional<KnownLanes> b = LanesOfIndex(index->operands[1], budget);
   if (!b) return std::nullopt;
   if (index->binary() == kernels::te::BinaryOp::kAdd) {
     a->terms.insert(a->terms.end(), b->terms.begin(), b->terms.end());
@@ -64,14 +64,23 @@ std::optional<KnownLanes> KnownLanesOf(const Expr& index, int* budget) {
 
 }  // namespace
 
-std::optional<KnownLanes> NearbyLanes(const kernels::te::ExprNode& load) {
+std::optional<KnownLanes> KnownLanesOf(const kernels::te::ExprNode& load) {
   const Expr& index = load.operands[0];
   if (load.type.lanes < 4 || load.predicate || index->kind != ExprKind::kBinary) return std::nullopt;
   int budget = kMostNodes;
-  std::optional<KnownLanes> known = KnownLanesOf(index, &budget);
-  if (!known) return std::nullopt;
-  const auto [low, high] = std::minmax_element(known->offsets.begin(), known->offsets.end());
-  return *high - *low < 2 * load.type.lanes ? known : std::nullopt;
+  return LanesOfIndex(index, &budget);
+}
+
+std::vector<Span> SpansOf(const KnownLanes& known) {
+  std::vector<int64_t> offsets = known.offsets;
+  std::sort(offsets.begin(), offsets.end());
+  const auto lanes = static_cast<int64_t>(offsets.size());
+  std::vector<Span> spans;
+  for (const int64_t offset : offsets) {
+    if (spans.empty() || offset - spans.back().first >= lanes) spans.push_back({offset, offset});
+    spans.back().last = offset;
+  }
+  return spans;
 }
 
 }  // namespace smelt::cpu::codegen

@@ -74,7 +74,7 @@ std::vector<llvm::Value*> TakeApart(Builder& builder, std::vector<llvm::Value*> 
 }  // namespace
 
 void PhaseEmitter::LoadDependencies(const kernels::te::ExprNode& load, std::vector<Key>* keys) {
-  if (const std::optional<KnownLanes> known = NearbyLanes(load)) {
+  if (const std::optional<KnownLanes> known = KnownLanesOf(load)) {
     for (const Expr& term : known->terms) keys->push_back({term.get(), Width::kFull});
     return;
   }
@@ -169,32 +169,40 @@ llvm::Value* PhaseEmitter::LoadStrided(const kernels::ir::BufferNode& buffer, co
   return result;
 }
 
-llvm::Value* PhaseEmitter::LoadNearby(const kernels::ir::BufferNode& buffer, const KnownLanes& known) {
+llvm::Value* PhaseEmitter::LoadKnownLanes(const kernels::ir::BufferNode& buffer, const KnownLanes& known) {
   llvm::Type* element = MemoryType(context_, {buffer.type, 1});
   llvm::Value* base = nullptr;
   for (const Expr& term : known.terms) {
     base = base == nullptr ? At(term) : builder_.CreateAdd(base, At(term), "", false, /*HasNSW=*/true);
   }
   if (base == nullptr) base = builder_.getInt64(0);
-  const auto [low, high] = std::minmax_element(known.offsets.begin(), known.offsets.end());
-  // From the first element to the last, and nothing beyond: two vectors that may overlap.
-  const int64_t count = *high - *low + 1;
-  const auto width = static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(count)));
-  const int64_t second = *high + 1 - width;
-  const auto load = [&](int64_t offset) -> llvm::Value* {
+  const int lanes = static_cast<int>(known.offsets.size());
+  const auto load = [&](int64_t offset, int64_t width) -> llvm::Value* {
     llvm::Value* pointer = Pointer(buffer, Offset(base, offset));
     llvm::Type* type = width == 1 ? element : WithLanes(element, static_cast<int>(width));
     return Tag(buffer, builder_.CreateAlignedLoad(type, pointer, ElementAlign(buffer)));
   };
-  const int lanes = static_cast<int>(known.offsets.size());
-  if (width == 1) return builder_.CreateVectorSplat(lanes, load(*low));
-  std::vector<int> mask;
-  for (const int64_t offset : known.offsets) {
-    mask.push_back(static_cast<int>(offset < *low + width ? offset - *low : width + offset - second));
+  llvm::Value* result = nullptr;
+  for (const Span& span : SpansOf(known)) {
+    // From its first element to the last, and nothing beyond: one vector, or two that may overlap.
+    const auto width = static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(span.count())));
+    llvm::Value* first = load(span.first, width);
+    if (width == 1) first = builder_.CreateVectorSplat(lanes, first);
+    const int64_t second = span.last + 1 - width;
+    std::vector<int> mask(lanes, -1), merged(lanes);
+    for (int lane = 0; lane < lanes; ++lane) {
+      const int64_t offset = known.offsets[lane];
+      const bool here = offset >= span.first && offset <= span.last;
+      merged[lane] = here ? lanes + lane : lane;
+      if (!here) continue;
+      mask[lane] = static_cast<int>(offset < span.first + width ? offset - span.first : width + offset - second);
+    }
+    llvm::Value* vector = first;
+    if (width > 1 && span.count() == width) vector = builder_.CreateShuffleVector(first, mask);
+    if (width > 1 && span.count() > width) vector = builder_.CreateShuffleVector(first, load(second, width), mask);
+    result = result == nullptr ? vector : builder_.CreateShuffleVector(result, vector, merged);
   }
-  llvm::Value* first = load(*low);
-  if (count == width) return builder_.CreateShuffleVector(first, mask);
-  return builder_.CreateShuffleVector(first, load(second), mask);
+  return result;
 }
 
 llvm::Value* PhaseEmitter::LoadGather(const kernels::ir::BufferNode& buffer, llvm::Value* index, llvm::Value* mask,
@@ -225,8 +233,8 @@ llvm::Value* PhaseEmitter::EmitLoad(const kernels::te::ExprNode& load) {
   const int lanes = load.type.lanes;
   const llvm::Align align = ElementAlign(buffer);
   llvm::Type* type = MemoryType(context_, {buffer.type, lanes});
-  if (const std::optional<KnownLanes> known = NearbyLanes(load))
-    return FromMemory(builder_, buffer.type, LoadNearby(buffer, *known));
+  if (const std::optional<KnownLanes> known = KnownLanesOf(load))
+    return FromMemory(builder_, buffer.type, LoadKnownLanes(buffer, *known));
   Address address = AddressOf(load.operands[0]);
   llvm::Value* predicate = load.predicate ? At(load.predicate) : nullptr;
   llvm::Value* zero = llvm::Constant::getNullValue(type);

@@ -93,7 +93,7 @@ class PhaseEmitter {
   Address AddressOf(const kernels::te::Expr& index);
   llvm::Value* EmitLoad(const kernels::te::ExprNode& load);
   llvm::Value* LoadStrided(const kernels::ir::BufferNode& buffer, const Address& address, int lanes);
-  llvm::Value* LoadNearby(const kernels::ir::BufferNode& buffer, const KnownLanes& known);
+  llvm::Value* LoadKnownLanes(const kernels::ir::BufferNode& buffer, const KnownLanes& known);
   // What the load gives in each of as many rounds as it has lanes, the loop's variable bound to the first.
   std::vector<llvm::Value*> LoadTransposed(const TransposedLoad& block);
   // Makes what all of these loads give, for this scope.
