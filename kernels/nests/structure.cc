@@ -204,16 +204,17 @@ class Analysis {
     });
   }
 
-  // Whether it brings channels that lie apart beside each other for a depthwise sum, which reads each pixel several
-  // times.
+  // Whether it brings what lies apart beside each other, along the vectors, for a sum that reads each of its elements
+  // several times: channels of a depthwise one, or positions of one whose taps are the same for all of them.
   bool LaysChannelsOut(const Operation& operation, const std::vector<Access>& contexts) const {
     return std::any_of(contexts.begin(), contexts.end(), [&](const Access& context) {
       const Operation& sum = *context.reader;
       if (!IsContraction(sum) || sum.axes.empty()) return false;
       const te::Expr& last = sum.axes.back().var;
       const auto along = [&](const Access& read) { return Stride(read, last) == 1; };
+      const auto fits = [&](const Access& read) { return along(read) || Stride(read, last) == 0; };
       const std::vector<Access> operands = DirectReads(context.reader), sources = ReadsThrough(context);
-      return along(context) && std::all_of(operands.begin(), operands.end(), along) &&
+      return along(context) && std::all_of(operands.begin(), operands.end(), fits) &&
              !std::all_of(sources.begin(), sources.end(), along) && Evaluations(context) >= 2 * Elements(operation);
     });
   }

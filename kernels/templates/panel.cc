@@ -205,7 +205,12 @@ Panel PanelOf(const Structure& structure, const Nest& nest, const te::Operation&
     const std::optional<int64_t> step = Coefficient(position, sum.axes[a].var);
     if (!step || *step % registers.width() != 0) return none;
   }
-  if (reuse >= rows && IsPrivate(structure, *access)) return {Panel::Kind::kComputed, &sum, access};
+  if (reuse >= rows && IsPrivate(structure, *access)) {
+    // Nothing shares the taps of a depthwise convolution whose vectors run over positions: a picture that is transposed
+    // for it goes block by block, in loops of its own.
+    if (sum.tag == "convolution" && reuse <= 1) return none;
+    return {Panel::Kind::kComputed, &sum, access};
+  }
   const std::optional<int64_t> stride = Stride(*access, sum.axes[registers.vector_axis].var);
   // What does not lie along the vectors is gathered on every pass over the rows, or once.
   const bool along = stride && *stride == 1;
