@@ -10,6 +10,7 @@
 #include "kernels/te/hlo/pairs.h"
 #include "kernels/te/hlo/position.h"
 #include "kernels/te/hlo/winograd.h"
+#include "kernels/te/simplify/simplifier.h"
 
 namespace smelt::kernels::nests {
 namespace {
@@ -215,7 +216,7 @@ class Analysis {
       const auto fits = [&](const Access& read) { return along(read) || Stride(read, last) == 0; };
       const std::vector<Access> operands = DirectReads(context.reader), sources = ReadsThrough(context);
       return along(context) && std::all_of(operands.begin(), operands.end(), fits) &&
-             !std::all_of(sources.begin(), sources.end(), along) && Evaluations(context) >= 2 * Elements(operation);
+             !std::all_of(sources.begin(), sources.end(), fits) && Evaluations(context) >= 2 * Elements(operation);
     });
   }
 
@@ -349,6 +350,21 @@ class Analysis {
     list->push_back(std::move(access));
   }
 
+  // An index where quotients and remainders that belong together are one again: what one reshape has split and another
+  // one joins.
+  static Expr Joined(const Expr& index, const Access& context) {
+    bool divides = false;
+    te::Visit(index, [&](const Expr& e) {
+      divides = divides || (e->kind == ExprKind::kBinary && e->binary() == BinaryOp::kFloorMod);
+    });
+    if (!divides) return index;
+    te::Simplifier simplifier;
+    for (const auto* axes : {&context.reader->axes, &context.reader->reduce_axes}) {
+      for (const te::IterVar& axis : *axes) simplifier.Bind(axis.var, {0, axis.extent - 1});
+    }
+    return simplifier.Simplify(index);
+  }
+
   // The reads that a read of an elementwise operation comes down to where that is inlined.
   static std::vector<Access> ReadsThrough(const Access& context) {
     const OperationRef& operation = context.tensor;
@@ -358,7 +374,7 @@ class Analysis {
     std::vector<Access> reads;
     for (const Access& read : DirectReads(operation)) {
       std::vector<Expr> indices;
-      for (const Expr& index : read.indices) indices.push_back(te::Substitute(index, replacements));
+      for (const Expr& index : read.indices) indices.push_back(Joined(te::Substitute(index, replacements), context));
       reads.push_back({context.reader, read.tensor, read.output, std::move(indices)});
     }
     return reads;
@@ -607,6 +623,23 @@ bool IsContraction(const Operation& operation) {
 
 namespace {
 
+// The most by which a read moves from one element of an axis to the next, backwards never: its stride, or for groups of
+// neighbours that share an element what lies between two of these.
+std::optional<int64_t> MostJump(const Access& access, const Expr& axis) {
+  if (const std::optional<int64_t> stride = Stride(access, axis)) return *stride < 0 ? std::nullopt : stride;
+  int64_t jump = 0, row = 1;
+  for (size_t d = access.indices.size(); d-- > 0;) {
+    const Expr& index = access.indices[d];
+    const std::optional<int64_t> step = Coefficient(index, axis);
+    const bool by_groups = index->kind == ExprKind::kBinary && index->binary() == BinaryOp::kFloorDiv &&
+                           index->operands[0].Same(axis) && index->operands[1]->kind == ExprKind::kInt;
+    if (step ? *step < 0 : !by_groups) return std::nullopt;
+    jump += step.value_or(1) * row;
+    row *= access.tensor->shape[d];
+  }
+  return jump;
+}
+
 // The innermost kept axis of at least `least` elements along which every read moves by at most `jump`, and some read at
 // all; -1: there is none.
 int AxisOfSmallJumps(const Operation& reduction, const std::vector<Access>& accesses, int64_t least, int64_t jump) {
@@ -614,9 +647,9 @@ int AxisOfSmallJumps(const Operation& reduction, const std::vector<Access>& acce
     if (reduction.axes[i].extent < least) continue;
     bool moves = false, possible = true;
     for (const Access& access : accesses) {
-      const std::optional<int64_t> stride = Stride(access, reduction.axes[i].var);
-      possible = possible && stride && *stride >= 0 && *stride <= jump;
-      moves = moves || (stride && *stride > 0);
+      const std::optional<int64_t> most = MostJump(access, reduction.axes[i].var);
+      possible = possible && most && *most <= jump;
+      moves = moves || (most && *most > 0);
     }
     if (possible && moves) return static_cast<int>(i);
   }

@@ -202,6 +202,26 @@ TEST_P(MemoryTest, GathersAndScattersByIndexArithmetic) {
                       "negative");
 }
 
+// Places of a vector's lanes that are known beside each other: lines of a block, pairs, elements that are repeated.
+Expr LanesOfBlock(const Expr& start, int64_t line, int64_t apart) {
+  const Expr lines = kernels::te::FloorDiv(Lane(), Splat(line)) * Splat(apart);
+  return kernels::te::Splat(start, kLanes) + (lines + kernels::te::FloorMod(Lane(), Splat(line)));
+}
+
+TEST_P(MemoryTest, LoadsLanesOfBlocks) {
+  const Buffers buffers(GetParam());
+  for (const auto& [line, apart] : {std::pair<int64_t, int64_t>{8, 64}, {4, 64}, {2, 30}, {1, 11}, {8, 3}, {5, 60}}) {
+    kernels::te::Var i("i");
+    const int64_t last = kSize - 1 - ((kLanes - 1) / line * apart + std::min<int64_t>(line, kLanes) - 1);
+    const Expr from = LanesOfBlock(kernels::te::Min(i * 7, last), line, apart);
+    ExpectAsInterpreted(
+        buffers.Function(kernels::ir::For(i, 0, 16, kernels::ir::ForKind::kSerial,
+                                          kernels::ir::Store(buffers.out, {kernels::te::Ramp(i * kLanes, 1, kLanes)},
+                                                             kernels::te::Load(buffers.in, {from})))),
+        "lines of " + std::to_string(line) + ", " + std::to_string(apart) + " apart");
+  }
+}
+
 TEST_P(MemoryTest, PerformsOnlyWhatThePredicateAllows) {
   const Buffers buffers(GetParam());
   kernels::te::Var i("i");
@@ -317,8 +337,8 @@ INSTANTIATE_TEST_SUITE_P(Types, MemoryTest,
                                          PrimitiveType::kPred),
                          [](const auto& info) { return std::string(hlo::PrimitiveTypeName(info.param)); });
 
-// acc[i] += a[k] * b[k, i] over `accumulators` vectors.
-kernels::ir::Function RegisterTile(int accumulators) {
+// acc[i] += a[k] * b[k, i] over `accumulators` vectors, the first `stored` of which are stored.
+kernels::ir::Function RegisterTile(int accumulators, int stored) {
   constexpr int64_t kSteps = 64;
   kernels::ir::Function function;
   function.name = "tile";
@@ -340,7 +360,7 @@ kernels::ir::Function RegisterTile(int accumulators) {
         kernels::te::Load(function.arguments[1], {kernels::te::Ramp(k * kLanes, 1, kLanes)}));
     loop.push_back(kernels::ir::Store(
         local, {at}, kernels::te::Binary(kernels::te::BinaryOp::kAdd, kernels::te::Load(local, {at}), product)));
-    end.push_back(kernels::ir::Store(function.arguments[2], {at}, kernels::te::Load(local, {at})));
+    if (i < stored) end.push_back(kernels::ir::Store(function.arguments[2], {at}, kernels::te::Load(local, {at})));
   }
   kernels::ir::Phase phase;
   phase.body = kernels::ir::Allocate(
@@ -349,6 +369,43 @@ kernels::ir::Function RegisterTile(int accumulators) {
                                kernels::ir::Seq(end)}));
   function.phases = {phase};
   return function;
+}
+
+kernels::ir::Function RegisterTile(int accumulators) { return RegisterTile(accumulators, accumulators); }
+
+std::string AssemblyFor(const kernels::ir::Function& function, const std::string& cpu) {
+  Target target;
+  target.name = cpu;
+  std::string assembly;
+  CodegenOptions options;
+  options.assembly_text = &assembly;
+  EXPECT_TRUE(EmitObject(function, target, options).ok());
+  return assembly;
+}
+
+int64_t Occurrences(const std::string& text, const std::string& pattern) {
+  const std::regex expression(pattern);
+  return std::distance(std::sregex_iterator(text.begin(), text.end(), expression), {});
+}
+
+// Rows that a tile has beyond the last one of the array.
+TEST(EmitObject, SumsThatNobodyReadsAreDropped) {
+  EXPECT_EQ(Occurrences(AssemblyFor(RegisterTile(8, 3), "znver4"), "vfmadd"),
+            Occurrences(AssemblyFor(RegisterTile(3), "znver4"), "vfmadd"));
+}
+
+TEST(EmitObject, GathersNothingAtKnownPlaces) {
+  const Buffers buffers(PrimitiveType::kF32);
+  kernels::te::Var i("i");
+  const auto copy = [&](const Expr& from) {
+    return buffers.Function(kernels::ir::For(i, 0, 4, kernels::ir::ForKind::kSerial,
+                                             kernels::ir::Store(buffers.out, {kernels::te::Ramp(i * kLanes, 1, kLanes)},
+                                                                kernels::te::Load(buffers.in, {from}))));
+  };
+  EXPECT_EQ(Occurrences(AssemblyFor(copy(LanesOfBlock(i * 8, 8, 64)), "znver4"), "gather"), 0);
+  const Expr by_data = kernels::te::Cast({PrimitiveType::kS64, kLanes},
+                                         kernels::te::Load(buffers.in, {kernels::te::Ramp(i * kLanes, 1, kLanes)}));
+  EXPECT_GT(Occurrences(AssemblyFor(copy(by_data), "znver4"), "gather"), 0);
 }
 
 TEST(VectorSpills, AreNoneWhileAccumulatorsFitTheRegistersAndSomeBeyond) {
