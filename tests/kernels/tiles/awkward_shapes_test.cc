@@ -140,6 +140,13 @@ TEST(AwkwardShapes, WeightsThatAreUpdatedAreAskedForAhead) {
   EXPECT_THAT(Preferred(NestsOf(update(1200))).ToString(), HasSubstr("prefetch p2 subtract_1"));
   EXPECT_THAT(Preferred(NestsOf(update(256))).ToString(), Not(HasSubstr("prefetch")));
   ExpectLowersRight(Preferred(NestsOf(update(1200))));
+  // Loops of a result of other dimensions are fused: of these nobody knows what they walk over, but for all of it.
+  EXPECT_THAT(Preferred(NestsOf("x = f32[1922,16] parameter(0) y = f32[16,32] parameter(1) w = f32[2,31,31,32] "
+                                "parameter(2) g = f32[1922,32] dot(x, y), lhs_contracting_dims={1}, "
+                                "rhs_contracting_dims={0} r = f32[2,31,31,32] reshape(g) "
+                                "ROOT u = f32[2,31,31,32] add(w, r)"))
+                  .ToString(),
+              Not(HasSubstr("prefetch")));
 }
 
 }  // namespace
