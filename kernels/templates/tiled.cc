@@ -347,7 +347,8 @@ class TiledNest {
     constexpr int64_t kTilesAhead = 4;
     // Of loops that are fused nobody knows which part of an array some iterations walk over.
     const bool is_fused = root_.axes.size() != main_.axes.size();
-    if (is_fused || tile_loop_.empty() || registers_.row_axis < 0 || sums_.size() != 1) return absl::OkStatus();
+    if (!IsContraction(main_) || is_fused || tile_loop_.empty() || registers_.row_axis < 0 || sums_.size() != 1)
+      return absl::OkStatus();
     for (const Access& access : input_.nest.accesses) {
       if (access.reader.get() == &main_ || access.tensor->kind != te::OperationKind::kPlaceholder) continue;
       const bool is_large = 8 * MatrixBytes(access) >= static_cast<double>(input_.target.LevelBytes(1));
