@@ -345,7 +345,7 @@ class TiledNest {
   // with it.
   absl::Status PrefetchBeside() {
     constexpr int64_t kTilesAhead = 4;
-    // Of loops that are fused nobody knows which part of an array some iterations walk over.
+    // Nobody knows which part of an array some iterations of fused loops walk over.
     const bool is_fused = root_.axes.size() != main_.axes.size();
     if (!IsContraction(main_) || is_fused || tile_loop_.empty() || registers_.row_axis < 0 || sums_.size() != 1)
       return absl::OkStatus();

@@ -137,9 +137,9 @@ TEST(AwkwardShapes, WeightsThatAreUpdatedAreAskedForAhead) {
         "x = f32[16,", rows, "] parameter(0) y = f32[16,320] parameter(1) w = ", shape, " parameter(2) g = ", shape,
         " dot(x, y), lhs_contracting_dims={0}, rhs_contracting_dims={0} ROOT u = ", shape, " subtract(w, g)");
   };
-  EXPECT_THAT(Preferred(NestsOf(update(1200))).ToString(), HasSubstr("prefetch p2 subtract_1"));
-  EXPECT_THAT(Preferred(NestsOf(update(256))).ToString(), Not(HasSubstr("prefetch")));
-  ExpectLowersRight(Preferred(NestsOf(update(1200))));
+  EXPECT_THAT(Preferred(NestsOf(update(640))).ToString(), HasSubstr("prefetch p2 subtract_1"));
+  EXPECT_THAT(Preferred(NestsOf(update(64))).ToString(), Not(HasSubstr("prefetch")));
+  ExpectLowersRight(Preferred(NestsOf(update(640))));
   // A window is done before a line has come.
   EXPECT_THAT(Preferred(NestsOf("x = f32[2,128,128,8] parameter(0) w = f32[2,128,128,8] parameter(1) z = f32[] "
                                 "constant(0) r = f32[2,128,128,8] reduce-window(x, z), window={size=1x3x3x1 "

@@ -172,7 +172,7 @@ TEST(Proposer, ChangesAreOfOneDecisionEachChoicesFirst) {
     EXPECT_EQ(after_choices, kind != Kind::kChoice) << config.ToString();
   }
   EXPECT_TRUE(after_choices);
-  // Of hundreds of splits a few are one step away.
+  // A few of hundreds of splits are one step away.
   EXPECT_GT(splits, 0);
   EXPECT_LE(splits, 40);
   // Nothing twice, and no more than asked for.
