@@ -137,16 +137,16 @@ TEST(AwkwardShapes, WeightsThatAreUpdatedAreAskedForAhead) {
         "x = f32[16,", rows, "] parameter(0) y = f32[16,320] parameter(1) w = ", shape, " parameter(2) g = ", shape,
         " dot(x, y), lhs_contracting_dims={0}, rhs_contracting_dims={0} ROOT u = ", shape, " subtract(w, g)");
   };
-  EXPECT_THAT(Preferred(NestsOf(update(640))).ToString(), HasSubstr("prefetch p2 subtract_1"));
-  EXPECT_THAT(Preferred(NestsOf(update(64))).ToString(), Not(HasSubstr("prefetch")));
-  ExpectLowersRight(Preferred(NestsOf(update(640))));
+  EXPECT_THAT(Preferred(NestsOf(update(420))).ToString(), HasSubstr("prefetch p2 subtract_1"));
+  EXPECT_THAT(Preferred(NestsOf(update(16))).ToString(), Not(HasSubstr("prefetch")));
+  ExpectLowersRight(Preferred(NestsOf(update(420))));
   // A window is done before a line has come.
   EXPECT_THAT(Preferred(NestsOf("x = f32[2,128,128,8] parameter(0) w = f32[2,128,128,8] parameter(1) z = f32[] "
                                 "constant(0) r = f32[2,128,128,8] reduce-window(x, z), window={size=1x3x3x1 "
                                 "pad=0_0x1_1x1_1x0_0}, to_apply=sum ROOT u = f32[2,128,128,8] add(w, r)"))
                   .ToString(),
               Not(HasSubstr("prefetch")));
-  // Loops of a result of other dimensions are fused: of these nobody knows what they walk over, but for all of it.
+  // Loops of a result of other dimensions are fused: all that is known of these is that they walk over the whole.
   EXPECT_THAT(Preferred(NestsOf("x = f32[1922,16] parameter(0) y = f32[16,32] parameter(1) w = f32[2,31,31,32] "
                                 "parameter(2) g = f32[1922,32] dot(x, y), lhs_contracting_dims={1}, "
                                 "rhs_contracting_dims={0} r = f32[2,31,31,32] reshape(g) "
