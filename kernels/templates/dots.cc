@@ -21,7 +21,7 @@ namespace {
 using schedule::Schedule;
 
 // Rows of a block whose arithmetic takes so little that the processor itself looks far enough ahead.
-constexpr int64_t kRowsThatWait = 2;
+constexpr int64_t kMostRowsForeseen = 2;
 
 // Splits the root's loops by the tile, those that the matrix follows outside, so that rows find its tile near.
 // `vector_axis`: along which the root is computed in vectors, -1: in none. Returns the innermost loop over tiles.
@@ -113,7 +113,7 @@ absl::Status ScheduleBlocks(Schedule& schedule, const NestInput& input, const Do
   // case.
   const Access* matrix = LargestVectorAccess(input.nest, main, block.column_axis);
   const bool is_input = matrix->tensor->kind == te::OperationKind::kPlaceholder;
-  if (is_input && block.rows > kRowsThatWait && IsFar(*matrix, input.target)) {
+  if (is_input && block.rows > kMostRowsForeseen && IsFar(*matrix, input.target)) {
     SMELT_RETURN_IF_ERROR(schedule.Prefetch(matrix->tensor->name, partial, ReduceName(0), block.columns, column));
   }
   SMELT_RETURN_IF_ERROR(SumLanes(schedule, sum, lanes, lanes));
