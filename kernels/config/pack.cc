@@ -4,6 +4,7 @@
 #include "base/status_macros.h"
 #include "kernels/config/apply.h"
 #include "kernels/schedule/state.h"
+#include "kernels/templates/ahead.h"
 #include "kernels/templates/panel.h"
 #include "kernels/templates/templates.h"
 
@@ -128,13 +129,12 @@ absl::Status PackOperand(Schedule& schedule, const MainNest& nest, const Decisio
   }
   SMELT_RETURN_IF_ERROR(nests::ReorderLoops(schedule, panel, order));
   if (along_rows && !rows.empty() && !of.computed) {
-    SMELT_RETURN_IF_ERROR(nests::PrefetchFarRows(schedule, *of.access, panel, rows, target));
+    SMELT_RETURN_IF_ERROR(nests::AskForRows(schedule, *of.access, panel, rows, target));
     // The templates do so too (templates/blocked.cc).
     const int vector = decisions.VectorAxis(nest);
-    if (!root && vector >= 0 && !sums.block_loop.empty() && nests::IsFar(*of.access, target) &&
-        nests::ReadsInOrder(*of.sum, *of.access, nest.axes[vector].position())) {
-      SMELT_RETURN_IF_ERROR(
-          schedule.Prefetch(of.access->tensor->name, sums.accumulators, sums.step, 1, nests::AxisName(0)));
+    if (!root && vector >= 0 && !sums.block_loop.empty() &&
+        nests::NextBlockIsFar(*of.sum, *of.access, nest.axes[vector].position(), target)) {
+      SMELT_RETURN_IF_ERROR(nests::AskForNextBlock(schedule, of.access->tensor->name, sums.accumulators, sums.step));
     }
   }
   if (!root || decisions.parallel == 0) return absl::OkStatus();

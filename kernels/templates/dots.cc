@@ -11,6 +11,7 @@
 #include <algorithm>
 
 #include "base/status_macros.h"
+#include "kernels/templates/ahead.h"
 #include "kernels/templates/parallel_pieces.h"
 #include "kernels/templates/register_tile.h"
 #include "kernels/templates/templates.h"
@@ -19,9 +20,6 @@ namespace smelt::kernels::nests {
 namespace {
 
 using schedule::Schedule;
-
-// Rows of a block whose arithmetic takes so little that the processor itself looks far enough ahead.
-constexpr int64_t kMostRowsForeseen = 2;
 
 // Splits the root's loops by the tile, those that the matrix follows outside, so that rows find its tile near.
 // `vector_axis`: along which the root is computed in vectors, -1: in none. Returns the innermost loop over tiles.
@@ -108,14 +106,7 @@ absl::Status ScheduleBlocks(Schedule& schedule, const NestInput& input, const Do
   SMELT_RETURN_IF_ERROR(schedule.Vectorize(partial, AxisName(0)));
   SMELT_RETURN_IF_ERROR(schedule.Unroll(partial, row));
   SMELT_RETURN_IF_ERROR(schedule.Unroll(partial, column));
-  // The next block's lines come beside the arithmetic of this one, if that is more than a line takes to come. From
-  // memory, 8 rows times 1,536 x 1,536 take 790 us on a Zen 4 without, 530 with it; from the last cache 350 in any
-  // case.
-  const Access* matrix = LargestVectorAccess(input.nest, main, block.column_axis);
-  const bool is_input = matrix->tensor->kind == te::OperationKind::kPlaceholder;
-  if (is_input && block.rows > kMostRowsForeseen && IsFar(*matrix, input.target)) {
-    SMELT_RETURN_IF_ERROR(schedule.Prefetch(matrix->tensor->name, partial, ReduceName(0), block.columns, column));
-  }
+  SMELT_RETURN_IF_ERROR(AskForNextLines(schedule, input, block, partial, ReduceName(0), column));
   SMELT_RETURN_IF_ERROR(SumLanes(schedule, sum, lanes, lanes));
   SMELT_RETURN_IF_ERROR(schedule.Unroll(sum, rows.second));
   return schedule.Unroll(sum, columns.second);

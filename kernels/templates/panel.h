@@ -54,16 +54,6 @@ bool IsKnown(const te::Operation& operand, const KnownInputs& known);
 bool PiecesPackTheirOwn(const Nest& nest, const std::vector<Panel>& panels, const std::vector<int64_t>& tile,
                         const KnownInputs& known, int threads);
 
-// Whether it is known which part of an input a later block of the sum reads, and whether that lies along the vectors:
-// other lines would each be asked for many times.
-bool ReadsInOrder(const te::Operation& sum, const Access& matrix, int vector_axis);
-
-// Lines of an input that a packing stage copies are asked for some iterations of its loop over rows before they are
-// read, where it is too large to be near: rows lie far apart, each perhaps on another page, and would come one miss at
-// a time.
-absl::Status PrefetchFarRows(schedule::Schedule& schedule, const Access& access, const std::string& stage,
-                             const std::string& rows, const machine::Machine& target);
-
 // Makes a panel that the stage `reader` reads a stage at the root, with its loops and its parallel loop. Where `reader`
 // sums in blocks of `block` terms of its last axis (0: it does not), the strips of a block follow each other, and the
 // panel is read from its beginning to its end: strips over the whole sum, of each of which a block takes a piece, lie

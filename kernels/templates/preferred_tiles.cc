@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "base/ceil_div.h"
+#include "kernels/templates/ahead.h"
 #include "kernels/templates/dot_instruction.h"
 #include "kernels/templates/parallel_pieces.h"
 #include "kernels/templates/register_tile.h"

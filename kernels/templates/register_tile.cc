@@ -8,6 +8,7 @@
 #include "base/ceil_div.h"
 #include "kernels/te/hlo/pairs.h"
 #include "kernels/te/hlo/position.h"
+#include "kernels/templates/ahead.h"
 #include "kernels/templates/templates.h"
 #include "machine/machine.h"
 
@@ -259,18 +260,6 @@ double Reuse(const te::Operation& operation, const Access& access) {
     if (!DependsOn(access, axis.var)) reuse *= static_cast<double>(axis.extent);
   }
   return reuse;
-}
-
-double MatrixBytes(const Access& access) {
-  return Elements(*access.tensor) * static_cast<double>(hlo::StorageBytes(access.tensor->types[access.output]));
-}
-
-bool IsFar(const Access& access, const machine::Machine& target) {
-  return MatrixBytes(access) > static_cast<double>(target.LevelBytes(1));
-}
-
-bool IsFromMemory(const Access& access, const machine::Machine& target) {
-  return MatrixBytes(access) > static_cast<double>(target.LevelBytes(2)) / 3;
 }
 
 bool IsDepthwise(const Nest& nest) {

@@ -127,11 +127,5 @@ const Access* LargestVectorAccess(const Nest& nest, const te::Operation& contrac
 
 // Times that each element of the read is used.
 double Reuse(const te::Operation& operation, const Access& access);
-// Bytes of the tensor that is read.
-double MatrixBytes(const Access& access);
-// Whether the second cache cannot hold that tensor, and whether the last one is not likely to keep it for the next
-// call: it holds what else a program reads, too.
-bool IsFar(const Access& access, const machine::Machine& target);
-bool IsFromMemory(const Access& access, const machine::Machine& target);
 
 }  // namespace smelt::kernels::nests

@@ -10,6 +10,7 @@
 #include <numeric>
 
 #include "base/status_macros.h"
+#include "kernels/templates/ahead.h"
 #include "kernels/templates/dot_instruction.h"
 #include "kernels/templates/panel.h"
 #include "kernels/templates/parallel_pieces.h"
@@ -22,9 +23,6 @@ namespace smelt::kernels::nests {
 namespace {
 
 using schedule::Schedule;
-
-// Bytes from line to line that the processor does not foresee.
-constexpr int64_t kLinesApart = 1024;
 
 class TiledNest {
  public:
@@ -43,7 +41,8 @@ class TiledNest {
     for (const std::string& sum : sums_) SMELT_RETURN_IF_ERROR(ScheduleSum(sum));
     SMELT_RETURN_IF_ERROR(Pack());
     SMELT_RETURN_IF_ERROR(ComputeRows());
-    SMELT_RETURN_IF_ERROR(PrefetchBeside());
+    if (registers_.row_axis >= 0 && sums_.size() == 1)
+      SMELT_RETURN_IF_ERROR(AskBesideSums(schedule_, input_, tile_loop_));
     const std::optional<WidthVectors> width = WidthVectorsOf(input_.nest);
     if (width) SMELT_RETURN_IF_ERROR(StoreInnermost(width->input->name, width->input->shape.size(), width->dimension));
     if (!width && !KeepsSumsInsideVectors()) return absl::OkStatus();
@@ -285,26 +284,7 @@ class TiledNest {
       if (axis >= 0) SMELT_RETURN_IF_ERROR(schedule_.Unroll(sum, AxisName(axis)));
     }
     SMELT_RETURN_IF_ERROR(UnrollSum(sum));
-    return PrefetchRows(sum);
-  }
-
-  // Rows beside each other in lines that are far apart from step to step, as where the left operand is stored
-  // transposed: a register tile's rows are a piece of every line. The next tile's last row is asked for: its first ones
-  // lie in the line that this tile reads. From memory, eight times 512 x 256 transposed times 256 x 64 take 2.1 ms on a
-  // Zen 4 without, 1.26 with it.
-  absl::Status PrefetchRows(const std::string& sum) {
-    if (!IsContraction(main_) || registers_.row_axis < 0 || main_.reduce_axes.empty()) return absl::OkStatus();
-    for (const Access& access : AccessesOf(input_.nest, main_)) {
-      const bool is_input = access.tensor->kind == te::OperationKind::kPlaceholder;
-      if (!is_input || !IsFar(access, input_.target)) continue;
-      const std::optional<int64_t> along = Stride(access, main_.reduce_axes.back().var);
-      if (!along || *along * hlo::StorageBytes(access.tensor->types[access.output]) < kLinesApart) continue;
-      if (Stride(access, main_.axes[registers_.row_axis].var) != 1) continue;
-      const int64_t last_of_next = 2 * registers_.rows - 1;
-      SMELT_RETURN_IF_ERROR(
-          schedule_.Prefetch(access.tensor->name, sum, step_, last_of_next, AxisName(registers_.row_axis)));
-    }
-    return absl::OkStatus();
+    return AskForNextTilesRows(schedule_, input_, registers_, sum, step_);
   }
 
   // Few taps whole; long sums a few steps at a time.
@@ -336,24 +316,6 @@ class TiledNest {
       } else {
         SMELT_RETURN_IF_ERROR(PackAtRoot(schedule_, input_, panel, sum, registers_, /*block=*/0).status());
       }
-    }
-    return absl::OkStatus();
-  }
-
-  // What is read beside the sums, some tiles ahead: an update of weights by their gradient reads a piece of a line of
-  // them for each row of a tile. 2,048 x 320 weights from memory and sums of 16 take 850 us on a Zen 4 without, 560
-  // with it.
-  absl::Status PrefetchBeside() {
-    constexpr int64_t kTilesAhead = 4;
-    // Nobody knows which part of an array some iterations of fused loops walk over.
-    const bool is_fused = root_.axes.size() != main_.axes.size();
-    if (!IsContraction(main_) || is_fused || tile_loop_.empty() || registers_.row_axis < 0 || sums_.size() != 1)
-      return absl::OkStatus();
-    for (const Access& access : input_.nest.accesses) {
-      if (access.reader.get() == &main_ || access.tensor->kind != te::OperationKind::kPlaceholder) continue;
-      const bool is_large = 8 * MatrixBytes(access) >= static_cast<double>(input_.target.LevelBytes(1));
-      if (!is_large || access.tensor->shape != root_.shape) continue;
-      SMELT_RETURN_IF_ERROR(schedule_.Prefetch(access.tensor->name, root_.name, tile_loop_, kTilesAhead));
     }
     return absl::OkStatus();
   }
