@@ -106,23 +106,37 @@ class Builder {
     return shape;
   }
 
-  // Reads of tensors become loads of buffers. Where the reading nest overshoots, loads that may then leave their buffer
-  // are made conditional.
+  // What reads of tensors have become: a read that is an index of several others, which are indices in turn, is looked
+  // at once.
+  using Loads = absl::flat_hash_map<const te::ExprNode*, Expr>;
+
+  // Reads of tensors become loads of buffers.
   Expr ToLoads(const Nest& reader, const Expr& value) {
-    const Expr loads = te::Rewrite(value, [&](const Expr& e) {
+    Loads loads;
+    return ToLoads(reader, value, &loads);
+  }
+  Expr ToLoads(const Nest& reader, const Expr& value, Loads* loads) {
+    const Expr result = te::Rewrite(value, [&](const Expr& e) {
       if (e->kind != ExprKind::kTensorRead) return Expr();
-      const int s = state_.IndexOf(e->tensor.get());
-      const Stage& stage = state_.stages[s];
-      std::vector<Expr> indices;
-      for (const Expr& index : e->operands) indices.push_back(ToLoads(reader, index));
-      const Nest* nest = stage.placeholder ? nullptr : &nests_[s];
-      const ir::Buffer& buffer = stage.placeholder ? inputs_.at(e->tensor.get()) : nest->buffers[e->int_value];
-      const Expr load = te::Load(buffer, StorageIndices(simplifier_, stage, nest, indices));
-      if (!reader.load_condition || StaysInside(simplifier_, stage, nest, indices)) return load;
-      const Expr condition = ConcernedBy(reader.load_condition, indices);
-      return condition ? te::If(condition, load, ZeroOf(load.type())) : load;
+      if (const auto known = loads->find(e.get()); known != loads->end()) return known->second;
+      const Expr load = LoadOf(reader, e, loads);
+      loads->emplace(e.get(), load);
+      return load;
     });
-    return simplifier_.Simplify(loads);
+    return simplifier_.Simplify(result);
+  }
+  // Where the reading nest overshoots, a load that may then leave its buffer is conditional.
+  Expr LoadOf(const Nest& reader, const Expr& read, Loads* loads) {
+    const int s = state_.IndexOf(read->tensor.get());
+    const Stage& stage = state_.stages[s];
+    std::vector<Expr> indices;
+    for (const Expr& index : read->operands) indices.push_back(ToLoads(reader, index, loads));
+    const Nest* nest = stage.placeholder ? nullptr : &nests_[s];
+    const ir::Buffer& buffer = stage.placeholder ? inputs_.at(read->tensor.get()) : nest->buffers[read->int_value];
+    const Expr load = te::Load(buffer, StorageIndices(simplifier_, stage, nest, indices));
+    if (!reader.load_condition || StaysInside(simplifier_, stage, nest, indices)) return load;
+    const Expr condition = ConcernedBy(reader.load_condition, indices);
+    return condition ? te::If(condition, load, ZeroOf(load.type())) : load;
   }
 
   // The parts of a condition that speak of a variable which the indices speak of too; null where there are none. Where

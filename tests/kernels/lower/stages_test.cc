@@ -1,4 +1,6 @@
 // Several stages: attached, inlined, padded, cached, in several orders.
+#include "absl/container/flat_hash_set.h"
+#include "kernels/ir/mutate.h"
 #include "tests/kernels/lower/check_lowering.h"
 
 namespace smelt::kernels::lower {
@@ -54,6 +56,31 @@ TEST(Stages, AnIndexComputedInsideOfAVectorLoop) {
   ASSERT_TRUE(s.ComputeAt("at", "b", "i1").ok());
   ASSERT_TRUE(s.Vectorize("b", "i0").ok());
   EXPECT_LOWERS_RIGHT(s);
+}
+
+// Each index is read at the sum of two reads at the index before it: looked at by way of both, it would be looked at
+// 2^40 times.
+TEST(Stages, IndicesThatAreReadAtIndicesAreLookedAtOnce) {
+  constexpr int kReads = 40;
+  Tensor a = Placeholder("a", {16}, PrimitiveType::kS32), b = Placeholder("b", {16}, PrimitiveType::kS32);
+  Tensor c = Compute("c", {16}, [&](Indices i) {
+    Expr at = i[0];
+    for (int k = 0; k < kReads; ++k)
+      at = te::Max(te::Min(te::Cast(te::kIndex, a(at)) + te::Cast(te::kIndex, b(at)), 15), 0);
+    return a(at);
+  });
+  Schedule s(MakeGraph({a, b}, {c}));
+  const ir::Function function = LowerToLoops(s, {}).value();
+  int loads = 0;
+  absl::flat_hash_set<const te::ExprNode*> seen;
+  ir::VisitStmts(function.phases[0].body, [&](const ir::StmtNode& stmt) {
+    ir::ForEachExpr(stmt, [&](const Expr& root) {
+      te::Visit(root, [&](const Expr& e) {
+        if (seen.insert(e.get()).second) loads += e->kind == te::ExprKind::kLoad;
+      });
+    });
+  });
+  EXPECT_EQ(loads, 2 * kReads + 1);
 }
 
 TEST(Stages, InlinedChainsAndDiamondsStaySmall) {
