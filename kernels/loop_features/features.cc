@@ -207,6 +207,8 @@ std::vector<std::string> MakeNames(Kind kind) {
       NameRelations("all buffers", &names);
       NameRelations("largest of a buffer", &names);
       break;
+    case Kind::kMachine:
+      break;
   }
   const std::vector<std::string>& facts = MachineFactNames();
   names.insert(names.end(), facts.begin(), facts.end());
@@ -216,8 +218,9 @@ std::vector<std::string> MakeNames(Kind kind) {
 }  // namespace
 
 const std::vector<std::string>& Names(Kind kind) {
-  static const auto* const names = new std::vector<std::vector<std::string>>{
-      MakeNames(Kind::kContextRelation), MakeNames(Kind::kFlattened), MakeNames(Kind::kInvariant)};
+  static const auto* const names =
+      new std::vector<std::vector<std::string>>{MakeNames(Kind::kContextRelation), MakeNames(Kind::kFlattened),
+                                                MakeNames(Kind::kInvariant), MakeNames(Kind::kMachine)};
   return (*names)[static_cast<size_t>(kind)];
 }
 
@@ -237,6 +240,8 @@ absl::StatusOr<std::vector<float>> Features(const schedule::Schedule& schedule, 
       break;
     case Kind::kInvariant:
       AppendInvariants(lowered, &row);
+      break;
+    case Kind::kMachine:
       break;
   }
   row.insert(row.end(), lowered.facts.begin(), lowered.facts.end());

@@ -22,13 +22,14 @@
 namespace smelt::kernels::loop_features {
 
 // The version of what every number below means. A model keeps it and refuses others.
-inline constexpr int kVersion = 1;
+inline constexpr int kVersion = 2;
 
 enum class Kind : uint8_t {
   kContextRelation,  // for each of the largest buffers: the reuse that loops reach under thresholds of touched elements
                      // and the like
   kFlattened,        // the context of each loop around the statement that runs most, inner first
   kInvariant,        // relations summed over buffers and shares of the machine: for models that serve several kernels
+  kMachine,          // what the machine makes of the loops alone (machine_facts.h), which every other row ends with
 };
 
 // Numbers in a row of this kind, and what each of them is, for reports.

@@ -6,7 +6,9 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "kernels/ir/mutate.h"
+#include "kernels/lower/pass.h"
 #include "kernels/te/simplify/linear.h"
+#include "kernels/te/simplify/simplifier.h"
 
 namespace smelt::kernels::loop_features {
 namespace {
@@ -71,7 +73,9 @@ void Add(const Arithmetic& from, Arithmetic* to) {
 
 class TreeBuilder {
  public:
-  explicit TreeBuilder(const ir::Function& function) : function_(function) {}
+  explicit TreeBuilder(const ir::Function& function) : function_(function) {
+    lower::BindRanges(function, &simplifier_);
+  }
 
   LoopTree Run() {
     for (size_t p = 0; p < function_.phases.size(); ++p) {
@@ -197,6 +201,13 @@ class TreeBuilder {
     return steps;
   }
 
+  Expr InStorage(const ir::BufferNode& buffer, const std::vector<Expr>& indices) {
+    Expr index(0);
+    for (size_t d = 0; d < indices.size(); ++d)
+      index = index * Expr(d < buffer.shape.size() ? buffer.shape[d] : 1) + indices[d];
+    return simplifier_.Simplify(index);
+  }
+
   void Access(const ir::BufferNode& buffer, const std::vector<Expr>& indices, bool store, bool guarded) {
     AccessNode access{.buffer = &buffer,
                       .store = store,
@@ -210,6 +221,12 @@ class TreeBuilder {
     for (size_t d = rank; d-- > 1;) {
       row[d - 1] = row[d] * (d < buffer.shape.size() ? static_cast<double>(buffer.shape[d]) : 1);
     }
+    // Where a fused loop's variable is taken apart for the dimensions, what each step moves by shows in the storage.
+    const auto unknown = [](const Step& step) { return !step.known; };
+    const bool apart = rank > 1 && std::any_of(steps.begin(), steps.end(), [&](const std::vector<Step>& of) {
+                         return std::any_of(of.begin(), of.end(), unknown);
+                       });
+    const std::vector<Step> in_storage = apart ? StepsOf(InStorage(buffer, indices)) : std::vector<Step>();
     std::vector<double> spans(rank, 1);
     double iterations = 1;
     for (size_t i = path_.size(); i-- > 0;) {
@@ -224,6 +241,10 @@ class TreeBuilder {
         const double shape = d < buffer.shape.size() ? static_cast<double>(buffer.shape[d]) : spans[d];
         // Where steps are unknown, each iteration may be somewhere else.
         spans[d] = std::min(shape, spans[d] + (step.known ? std::abs(step.step) : 1) * (extent - 1));
+      }
+      if (apart) {
+        touch.stride = in_storage[i].step;
+        touch.known = in_storage[i].known;
       }
       touch.touched = 1;
       for (double span : spans) touch.touched *= span;
@@ -246,6 +267,7 @@ class TreeBuilder {
   }
 
   const ir::Function& function_;
+  te::Simplifier simplifier_;
   LoopTree tree_;
   std::vector<int> path_;
   std::vector<Expr> vars_;

@@ -40,7 +40,7 @@ struct Touch {
   int loop = -1;
   double touched = 1;  // different elements
   double reuse = 1;    // accesses to each of them
-  double stride = 0;   // elements by which one step of the loop moves; 0: none
+  double stride = 0;   // elements of the storage by which one step of the loop moves; 0: none
   bool known = true;   // whether the stride is a constant
 };
 

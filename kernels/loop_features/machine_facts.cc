@@ -11,10 +11,34 @@ namespace {
 
 double BytesOf(const ir::BufferNode& buffer) { return static_cast<double>(hlo::StorageBytes(buffer.type)); }
 
+// Elements from one lane to the next that are still loaded in whole vectors and shuffled.
+constexpr double kNearStride = 8;
+// Cycles of an instruction, about.
+constexpr double kSimpleCycles = 0.5, kSlowCycles = 8, kLoadCycles = 0.5, kStoreCycles = 1, kLoopCycles = 1;
+
 bool InRegisters(const ir::BufferNode& buffer) { return buffer.scope.allocator == te::Allocator::kRegisters; }
+
+// What loops become, in instructions of the machine: vectors as wide as they are, and what stays the same in inner
+// loops outside of these.
+struct Instructions {
+  double simple = 0;           // additions, multiplications and the like
+  double slow = 0;             // divisions and calls
+  double whole = 0, near = 0;  // loads of vectors: of what lies side by side, of what is shuffled into it
+  double single = 0;           // loads of one element, for all lanes or without lanes
+  double apart = 0;            // of lanes one by one
+  double stores = 0;           // of vectors and of single elements
+  double stores_apart = 0;     // of lanes one by one
+  double steps = 0;            // iterations of loops
+
+  double cycles() const {
+    return kSimpleCycles * simple + kSlowCycles * slow + kLoadCycles * (whole + near + single + apart) +
+           kStoreCycles * (stores + stores_apart) + kLoopCycles * steps;
+  }
+};
 
 // What the facts are gathered from, once over the tree.
 struct Totals {
+  Instructions instructions;
   Arithmetic arithmetic;         // executed
   double needed = 0;             // steps of all operations, each element once
   double loads = 0, stores = 0;  // executed, registers aside
@@ -59,6 +83,10 @@ class FactFinder {
         hottest = work;
         Hottest(statement);
       }
+    }
+    for (const LoopNode& loop : tree_.loops) {
+      const bool steps = loop.kind != ir::ForKind::kVectorized && loop.kind != ir::ForKind::kUnrolled;
+      if (steps) totals_.instructions.steps += loop.outside * loop.extent;
     }
     for (size_t p = 0; p < phase_work.size(); ++p) {
       const double threads = std::max(1, machine_.threads);
@@ -117,10 +145,48 @@ class FactFinder {
         if (touch.stride != 0 && (touch.stride != 1 || !touch.known)) totals_.gathered += access.count;
       }
     }
+    InstructionsOf(statement, vector_loop, lanes, widest);
     if (vector_loop < 0) return;
     const double bytes = lanes * widest, unit = std::max(1, machine_.vector_bytes);
     totals_.vector_work += work;
     totals_.lane_share += work * bytes / (std::ceil(bytes / unit) * unit);
+  }
+
+  void InstructionsOf(const StatementNode& statement, int vector_loop, double lanes, double widest) {
+    Instructions& all = totals_.instructions;
+    const double vectors = std::ceil(lanes * widest / std::max(1, machine_.vector_bytes));
+    const double runs = statement.count / lanes;
+    const Arithmetic& of = statement.arithmetic;
+    all.simple += (of.adds + of.multiplies + of.integers) * runs * vectors;
+    all.slow += (of.divisions + of.calls) * runs * vectors;
+    for (size_t a : statement.accesses) {
+      const AccessNode& access = tree_.accesses[a];
+      if (InRegisters(*access.buffer)) continue;
+      double times = access.count / lanes, stride = 0;
+      bool known = true, inner = true;
+      for (const Touch& touch : access.at) {
+        if (touch.loop == vector_loop) {
+          stride = std::abs(touch.stride);
+          known = touch.known;
+          continue;
+        }
+        inner = inner && touch.stride == 0 && touch.known;
+        if (inner) times /= tree_.loops[touch.loop].extent;
+      }
+      const bool side_by_side = known && stride == 1, is_near = known && stride <= kNearStride;
+      if (access.store) {
+        const bool in_vectors = side_by_side || stride == 0;
+        (in_vectors ? all.stores : all.stores_apart) += times * (in_vectors ? vectors : lanes);
+      } else if (vector_loop < 0 || (known && stride == 0)) {
+        all.single += times;
+      } else if (side_by_side) {
+        all.whole += times * vectors;
+      } else if (is_near) {
+        all.near += times * vectors * stride;
+      } else {
+        all.apart += times * lanes;
+      }
+    }
   }
 
   // The register tile is the run of unrolled and vectorised loops around the statement.
@@ -243,7 +309,17 @@ const std::vector<std::string>& MachineFactNames() {
                                                                 "log time of L2 over arithmetic",
                                                                 "log time of L3 over arithmetic",
                                                                 "log peak operations a second",
-                                                                "threads"};
+                                                                "threads",
+                                                                "log simple instructions",
+                                                                "log slow instructions",
+                                                                "log loads of vectors",
+                                                                "log loads shuffled",
+                                                                "log loads of single elements",
+                                                                "log loads lane by lane",
+                                                                "log vectors stored",
+                                                                "log stores lane by lane",
+                                                                "log steps of loops",
+                                                                "log cycles"};
   return *names;
 }
 
@@ -304,6 +380,11 @@ std::vector<float> MachineFacts(const LoopTree& tree, const schedule::Schedule& 
   }
   add_log(machine.peak_flops_f32);
   add(threads);
+  const Instructions& made = totals.instructions;
+  for (double count : {made.simple, made.slow, made.whole, made.near, made.single, made.apart, made.stores,
+                       made.stores_apart, made.steps, made.cycles()}) {
+    add_log(count);
+  }
   return facts;
 }
 

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <functional>
 
 #include "absl/random/random.h"
 #include "absl/strings/str_cat.h"
@@ -24,7 +25,7 @@ using te::Placeholder;
 using te::ReduceAxis;
 using te::Tensor;
 
-constexpr Kind kKinds[] = {Kind::kContextRelation, Kind::kFlattened, Kind::kInvariant};
+constexpr Kind kKinds[] = {Kind::kContextRelation, Kind::kFlattened, Kind::kInvariant, Kind::kMachine};
 
 // c[64, 32] = a[64, 16] * b[16, 32]
 te::Graph ProductGraph() {
@@ -73,6 +74,56 @@ TEST(LoopTree, WindowsOverlap) {
   EXPECT_NEAR(touches[1].reuse, 96.0 / 34, 1e-9);
 }
 
+float FactOf(const std::vector<float>& facts, const std::string& name) {
+  const auto at = std::find(MachineFactNames().begin(), MachineFactNames().end(), name);
+  EXPECT_NE(at, MachineFactNames().end()) << name;
+  return facts[static_cast<size_t>(at - MachineFactNames().begin())];
+}
+
+// y[64, 32] of x by an index, along whose second axis vectors run.
+std::vector<float> FactsOfVectors(
+    const std::vector<int64_t>& shape,
+    const std::function<te::Expr(const Tensor& x, const te::Expr& row, const te::Expr& column)>& read) {
+  const Tensor x = Placeholder("x", shape, te::PrimitiveType::kF32);
+  const Tensor y = te::Compute("y", {64, 32}, [&](te::Indices i) { return read(x, i[0], i[1]); });
+  schedule::Schedule schedule(te::MakeGraph({x}, {y}));
+  const auto lanes = schedule.Split("y", "i1", 16).value();
+  EXPECT_TRUE(schedule.Vectorize("y", lanes.second).ok());
+  const ir::Function function = lower::LowerToLoops(schedule, {}).value();
+  return MachineFacts(BuildLoopTree(function), schedule, function, machine::Machine());
+}
+
+TEST(MachineFacts, CountInstructionsByHowLanesAreLoaded) {
+  constexpr double kVectors = 64 * 32 / 16;
+  using te::Expr;
+  const std::vector<float> rows = FactsOfVectors(
+      {64, 32}, [](const Tensor& x, const Expr& i, const Expr& j) { return x(i, j) * x(i, j) + x(i, j); });
+  EXPECT_EQ(FactOf(rows, "log loads of vectors"), SignedLog(kVectors));
+  EXPECT_EQ(FactOf(rows, "log vectors stored"), SignedLog(kVectors));
+  EXPECT_EQ(FactOf(rows, "log simple instructions"), SignedLog(2 * kVectors));
+  EXPECT_EQ(FactOf(rows, "log loads lane by lane"), 0);
+  EXPECT_EQ(FactOf(rows, "log steps of loops"), SignedLog(64 + 64 * 2));
+
+  const std::vector<float> columns =
+      FactsOfVectors({32, 64}, [](const Tensor& x, const Expr& i, const Expr& j) { return x(j, i); });
+  EXPECT_EQ(FactOf(columns, "log loads lane by lane"), SignedLog(64 * 32));
+  EXPECT_EQ(FactOf(columns, "log loads of vectors"), 0);
+  EXPECT_GT(FactOf(columns, "log cycles"), FactOf(rows, "log cycles"));
+
+  const std::vector<float> every_other =
+      FactsOfVectors({64, 64}, [](const Tensor& x, const Expr& i, const Expr& j) { return x(i, j * 2); });
+  EXPECT_EQ(FactOf(every_other, "log loads shuffled"), SignedLog(2 * kVectors));
+
+  // One element a row, whatever the column: loaded outside of the loop over columns.
+  const std::vector<float> broadcast =
+      FactsOfVectors({64}, [](const Tensor& x, const Expr& i, const Expr&) { return x(i); });
+  EXPECT_EQ(FactOf(broadcast, "log loads of single elements"), SignedLog(64));
+
+  const std::vector<float> exponentials = FactsOfVectors(
+      {64, 32}, [](const Tensor& x, const Expr& i, const Expr& j) { return te::Unary(te::UnaryOp::kExp, x(i, j)); });
+  EXPECT_EQ(FactOf(exponentials, "log slow instructions"), SignedLog(kVectors));
+}
+
 TEST(MachineFacts, KnowLanesThreadsAndRegisters) {
   schedule::Schedule schedule(ProductGraph());
   const std::string sum = schedule.CacheWrite("c", ir::Scope::kLocal).value();
@@ -92,11 +143,7 @@ TEST(MachineFacts, KnowLanesThreadsAndRegisters) {
   const ir::Function function = lower::LowerToLoops(schedule, {}).value();
   const std::vector<float> facts = MachineFacts(BuildLoopTree(function), schedule, function, machine);
   ASSERT_EQ(facts.size(), MachineFactNames().size());
-  const auto fact = [&](const std::string& name) {
-    const auto at = std::find(MachineFactNames().begin(), MachineFactNames().end(), name);
-    EXPECT_NE(at, MachineFactNames().end()) << name;
-    return facts[static_cast<size_t>(at - MachineFactNames().begin())];
-  };
+  const auto fact = [&](const std::string& name) { return FactOf(facts, name); };
   EXPECT_EQ(fact("accumulators"), 4);
   EXPECT_EQ(fact("accumulators over registers"), 4.0f / 32);
   EXPECT_EQ(fact("share of work in vectors"), 1);
