@@ -126,7 +126,7 @@ class EmbeddedKernel : public PreparedKernel {
                  const KernelEstimate& estimate)
       : rows_(kernel, target),
         engine_(engine),
-        embedded_(engine.EmbedForTiles(ExtractFeatures(kernel, target, estimate))) {}
+        embedded_(engine.EmbedForTiles(ExtractFeatures(kernel, target, estimate, {}, engine.UsesSchedules()))) {}
   bool has_tiles() const override { return rows_.has_tiles(); }
   const std::vector<int64_t>& dimensions() const override { return rows_.dimensions(); }
   int64_t Score(const int64_t* extents, int64_t count, float* scores) const override {
@@ -210,7 +210,8 @@ class LearnedPredictor : public RememberingPredictor {
   }
   absl::StatusOr<std::vector<double>> ScoreTiles(const Kernel& kernel, absl::Span<const Tile> tiles) override {
     SMELT_RETURN_IF_ERROR(CheckTileTask());
-    const KernelGraph graph = ExtractFeatures(kernel.computation(), target_, estimate_, kernel.distances);
+    const KernelGraph graph =
+        ExtractFeatures(kernel.computation(), target_, estimate_, kernel.distances, tile_->UsesSchedules());
     return tile_->ScoreTiles(graph, TileFeatures(kernel.computation(), tiles, target_));
   }
 
@@ -247,8 +248,9 @@ class LearnedPredictor : public RememberingPredictor {
     std::vector<KernelGraph> graphs;
     std::vector<const KernelGraph*> pointers;
     graphs.reserve(kernels.size());
+    const bool scheduled = fusion_->UsesSchedules();
     for (const Kernel* kernel : kernels)
-      graphs.push_back(ExtractFeatures(kernel->computation(), target_, estimate_, kernel->distances));
+      graphs.push_back(ExtractFeatures(kernel->computation(), target_, estimate_, kernel->distances, scheduled));
     for (const KernelGraph& graph : graphs) pointers.push_back(&graph);
     std::vector<float> hidden;
     const std::vector<double> log_times = fusion_->PredictLogTimes(pointers, model_.calibration ? &hidden : nullptr);

@@ -54,8 +54,11 @@ const std::vector<Column>& TileColumns();
 using KernelEstimate = std::function<kernels::cost::CostEstimate(const hlo::Computation& kernel)>;
 
 // `estimate` stands in the place of the analytical model; unset: that model. `distances`: fusion::Kernel's.
+// `scheduled`: with the columns of the kernel's schedule (schedule_features.h), which take longer than all others
+// together; without, and under an estimate of a target's own, they are zero.
 KernelGraph ExtractFeatures(const hlo::Computation& kernel, const machine::Machine& target,
-                            const KernelEstimate& estimate = {}, absl::Span<const int64_t> distances = {});
+                            const KernelEstimate& estimate = {}, absl::Span<const int64_t> distances = {},
+                            bool scheduled = true);
 
 // One row a tile, TileColumns().size() wide.
 std::vector<float> TileFeatures(const hlo::Computation& kernel, absl::Span<const kernels::nests::Tile> tiles,

@@ -5,6 +5,7 @@
 #include "gnn/features/features.h"
 #include "gnn/features/log_time.h"
 #include "gnn/features/node_features.h"
+#include "gnn/features/schedule_features.h"
 #include "hlo/cost_analysis.h"
 #include "kernels/cost/analytical.h"
 
@@ -173,13 +174,14 @@ const std::vector<Column>& KernelColumns() {
   static const auto& columns = *[] {
     auto* list = new std::vector<Column>();
     for (const KernelColumn& column : kKernelColumns) list->push_back(column.column);
+    for (const std::string& name : ScheduleFeatureNames()) list->push_back({name, "of the kernel's default schedule"});
     return list;
   }();
   return columns;
 }
 
 KernelGraph ExtractFeatures(const hlo::Computation& kernel, const machine::Machine& target,
-                            const KernelEstimate& estimate, absl::Span<const int64_t> distances) {
+                            const KernelEstimate& estimate, absl::Span<const int64_t> distances, bool scheduled) {
   KernelGraph graph;
   const std::vector<Instruction*> order = kernel.PostOrder();
   const size_t width = NodeColumns().size();
@@ -210,6 +212,12 @@ KernelGraph ExtractFeatures(const hlo::Computation& kernel, const machine::Machi
   }
   const Summary summary = Summarise(kernel, target, work, estimate, cost, distant);
   for (const KernelColumn& column : kKernelColumns) graph.kernel_features.push_back(column.value(summary));
+  // A target with an estimate of its own runs kernels in another way.
+  if (scheduled && !estimate) {
+    const std::vector<float> of_schedule = ScheduleFeatures(kernel, target);
+    graph.kernel_features.insert(graph.kernel_features.end(), of_schedule.begin(), of_schedule.end());
+  }
+  graph.kernel_features.resize(KernelColumns().size(), 0.0f);
   return graph;
 }
 

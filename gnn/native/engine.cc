@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/status_macros.h"
+#include "gnn/features/schedule_features.h"
 #include "gnn/native/dense.h"
 #include "gnn/native/scratch.h"
 #include "hlo/opcode.h"
@@ -160,6 +161,14 @@ absl::StatusOr<std::unique_ptr<Engine>> Engine::Create(const TaskModel& task) {
 }
 
 int64_t Engine::HiddenWidth() const { return weights_->hidden; }
+
+bool Engine::UsesSchedules() const {
+  const std::vector<float>& scale = weights_->kernels.scale;
+  for (size_t c = 0; c < scale.size(); ++c) {
+    if (scale[c] != 0 && IsOfSchedule(KernelColumns()[c].name)) return true;
+  }
+  return false;
+}
 
 void Engine::Embed(absl::Span<const KernelGraph* const> kernels, float* joined) const {
   const Weights& w = *weights_;

@@ -26,6 +26,9 @@ class Engine {
   std::vector<double> PredictLogTimes(absl::Span<const KernelGraph* const> kernels,
                                       std::vector<float>* hidden = nullptr) const;
   int64_t HiddenWidth() const;
+  // Whether it looks at columns of schedules (features/schedule_features.h): models from before these do not, nor do
+  // networks of tiles.
+  bool UsesSchedules() const;
 
   // Scores of the tiles of one kernel, lower is better; `tile_rows` as TileFeatures makes them.
   std::vector<double> ScoreTiles(const KernelGraph& kernel, absl::Span<const float> tile_rows) const;

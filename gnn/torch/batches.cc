@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "gnn/features/log_time.h"
+#include "gnn/features/schedule_features.h"
 
 namespace smelt::gnn {
 namespace {
@@ -80,6 +81,12 @@ Normalizers FitNormalizers(const Dataset& data, const std::vector<int64_t>& exam
   return {Normalizer::Fit(nodes, static_cast<int64_t>(NodeColumns().size())),
           Normalizer::Fit(kernels, static_cast<int64_t>(KernelColumns().size())),
           Normalizer::Fit(tiles, static_cast<int64_t>(TileColumns().size()))};
+}
+
+void HideSchedules(Normalizer* kernels) {
+  for (size_t c = 0; c < kernels->scale.size(); ++c) {
+    if (IsOfSchedule(KernelColumns()[c].name)) kernels->scale[c] = 0;
+  }
 }
 
 Batch MakeFusionBatch(const Dataset& data, absl::Span<const int64_t> examples, const Normalizers& normalizers) {

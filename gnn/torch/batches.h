@@ -14,6 +14,8 @@ struct Normalizers {
   Normalizer nodes, kernels, tiles;
 };
 Normalizers FitNormalizers(const Dataset& data, const std::vector<int64_t>& examples);
+// Leaves the columns of kernels' schedules (features/schedule_features.h) without weight.
+void HideSchedules(Normalizer* kernels);
 
 // A batch of the fusion task.
 Batch MakeFusionBatch(const Dataset& data, absl::Span<const int64_t> examples, const Normalizers& normalizers);

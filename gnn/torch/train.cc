@@ -79,6 +79,8 @@ class Trainer {
       SMELT_RETURN_IF_ERROR(network->Import(options_.init->weights));
     } else {
       normalizers_ = FitNormalizers(data_, train_);
+      // Tiles are ranked inside of compiler passes, which have no time for a schedule of each kernel.
+      if (Tile()) HideSchedules(&normalizers_.kernels);
     }
     Network average = options_.average > 0 ? make() : network;
     if (options_.average > 0) SMELT_RETURN_IF_ERROR(average->Import(network->Export()));

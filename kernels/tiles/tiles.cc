@@ -87,6 +87,11 @@ absl::StatusOr<TiledKernel> TiledKernelOf(const hlo::Computation& kernel, const 
   return TiledKernel{TiledExtents(nest), PreferredTiles(nest, target).front()};
 }
 
+absl::StatusOr<schedule::Schedule> PreferredSchedule(const hlo::Computation& kernel, const machine::Machine& target) {
+  SMELT_ASSIGN_OR_RETURN(const Structure structure, StructureOf(kernel));
+  return ScheduleStructure(structure, PreferredTiles(structure.main_nest(), target).front(), target);
+}
+
 absl::StatusOr<std::vector<Tile>> EnumerateTiles(const hlo::Computation& kernel, const machine::Machine& target,
                                                  int64_t limit) {
   SMELT_ASSIGN_OR_RETURN(const Structure structure, StructureOf(kernel));

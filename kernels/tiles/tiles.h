@@ -48,6 +48,9 @@ absl::StatusOr<TiledKernel> TiledKernelOf(const hlo::Computation& kernel, const 
 absl::StatusOr<std::vector<Tile>> EnumerateTiles(const hlo::Computation& kernel, const machine::Machine& target,
                                                  int64_t limit);
 
+// The schedule of the tile that the compiler looks at first.
+absl::StatusOr<schedule::Schedule> PreferredSchedule(const hlo::Computation& kernel, const machine::Machine& target);
+
 // What a result computed so may differ by, over what one of the direct sum may: declared, not measured. 1, or 4 under
 // Winograd's algorithms.
 double ErrorFactor(const Tile& tile);

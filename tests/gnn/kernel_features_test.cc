@@ -105,6 +105,29 @@ TEST(KernelFeatures, ANodeTellsOfLanesThatLieIdle) {
   EXPECT_EQ(features.Of(hlo::Opcode::kNegate, "use")[3], 0);
 }
 
+// A column that is read along its rows, and rows: the same bytes by other loads.
+TEST(KernelFeatures, TellOfTheSchedule) {
+  const Features rows("x = f32[300,300] parameter(0)  ROOT y = f32[300,300] negate(x)\n");
+  const Features columns("x = f32[300,300] parameter(0)  ROOT y = f32[300,300] transpose(x), dimensions={1,0}\n");
+  EXPECT_EQ(rows.Of("schedule: there is one"), 1);
+  EXPECT_NEAR(rows.Of("schedule: log loads of vectors"), std::log2(1 + 300 * 300 / 16.0), 0.5);
+  EXPECT_GT(columns.Of("schedule: log cycles"), rows.Of("schedule: log cycles"));
+  const Features sorted(
+      "x = f32[300,300] parameter(0)  ROOT y = c64[300,151] fft(x), fft_type=RFFT, fft_length={300}\n");
+  EXPECT_EQ(sorted.Of("schedule: there is one"), 0);
+  EXPECT_EQ(sorted.Of("schedule: log cycles"), 0);
+}
+
+TEST(KernelFeatures, OfTheScheduleCostNothingWhereNobodyLooksAtThem) {
+  const Features with("x = f32[300,300] parameter(0)  ROOT y = f32[300,300] negate(x)\n");
+  const KernelGraph without = ExtractFeatures(with.kernel.computation(), machine::Machine(), {}, {}, false);
+  ASSERT_EQ(without.kernel_features.size(), with.graph.kernel_features.size());
+  for (size_t c = 0; c < KernelColumns().size(); ++c) {
+    const bool of_schedule = KernelColumns()[c].name.starts_with("schedule: ");
+    EXPECT_EQ(without.kernel_features[c], of_schedule ? 0 : with.graph.kernel_features[c]) << KernelColumns()[c].name;
+  }
+}
+
 TEST(KernelFeatures, WorkIsThatOfTheAnalyticalModel) {
   const Features features(
       "x = f32[64,512] parameter(0)  e = f32[64,512] exponential(x)  z = f32[] constant(0)  "

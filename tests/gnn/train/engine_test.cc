@@ -67,5 +67,22 @@ TEST(Engine, AgreesWithLibTorchOnRandomGraphs) {
   }
 }
 
+// A network of tiles does not wait for schedules, nor does one from before their columns.
+TEST(Engine, TellsWhetherItLooksAtSchedules) {
+  Normalizer kernels{std::vector<float>(KernelColumns().size(), 0), std::vector<float>(KernelColumns().size(), 1),
+                     std::vector<float>(KernelColumns().size(), -1), std::vector<float>(KernelColumns().size(), 1)};
+  Normalizer nodes{std::vector<float>(NodeColumns().size(), 0), std::vector<float>(NodeColumns().size(), 1),
+                   std::vector<float>(NodeColumns().size(), -1), std::vector<float>(NodeColumns().size(), 1)};
+  Network network(NetworkKind::kGraphSage, 48, 2, 8, /*tiles=*/false, /*dropout=*/0);
+  const auto looks = [&] {
+    return Engine::Create({NetworkKind::kGraphSage, 48, 2, 8, nodes, kernels, {}, network->Export()})
+        .value()
+        ->UsesSchedules();
+  };
+  EXPECT_TRUE(looks());
+  HideSchedules(&kernels);
+  EXPECT_FALSE(looks());
+}
+
 }  // namespace
 }  // namespace smelt::gnn
