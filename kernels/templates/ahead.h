@@ -1,7 +1,8 @@
 // What a schedule asks for before its arithmetic needs it: lines of operands that are too large to be near, beside the
 // work that comes before them instead of behind it. One rule for each form of loops; every rule asks for inputs alone.
 //
-//   SMELT_RETURN_IF_ERROR(AskForRows(schedule, access, panel, rows, target));   // of what is packed
+// AskForRows is for what is packed, AskForNextBlock and AskForNextLines for sums in blocks, AskForNextTilesRows and
+// AskBesideSums for register tiles.
 //
 // A kernel does not know how far away its program leaves an operand (hlo/passes/reuse_distance.h): its size tells.
 #pragma once
