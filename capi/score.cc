@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <mutex>
 #include <new>
 #include <string>
 #include <utility>
@@ -13,6 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "capi/kernel_text.h"
+#include "fusion/kernel.h"
 #include "fusion/kernel_of_module.h"
 #include "gnn/model/model_file.h"
 #include "gnn/predictor.h"
@@ -29,7 +31,12 @@ struct SmeltKernel {
   std::unique_ptr<smelt::gnn::PreparedKernel> prepared;  // null: the model knows no tiles, or the kernel has none
   bool has_tiles = false;
   std::vector<int64_t> dimensions;
-  smelt::gnn::Prediction prediction{-1, 0};
+  // Made when it is first asked for: it takes ten times as long as all else, and a pass that chooses a tile has no use
+  // for it.
+  smelt::fusion::Kernel kernel;
+  smelt::gnn::Predictor* predictor = nullptr;  // the scorer's, which outlives it; null: it knows no times
+  mutable std::once_flag predicted;
+  mutable smelt::gnn::Prediction prediction{-1, 0};
 };
 
 struct SmeltKernelBuilder {
@@ -80,7 +87,7 @@ absl::StatusOr<std::unique_ptr<SmeltScorer>> Open(const std::string& path, const
 }
 
 absl::StatusOr<std::unique_ptr<SmeltKernel>> Prepare(const SmeltScorer& scorer, const smelt::hlo::Module& module) {
-  SMELT_ASSIGN_OR_RETURN(const smelt::fusion::Kernel kernel, smelt::fusion::KernelOfModule(module));
+  SMELT_ASSIGN_OR_RETURN(smelt::fusion::Kernel kernel, smelt::fusion::KernelOfModule(module));
   auto prepared = std::make_unique<SmeltKernel>();
   if (scorer.predictor->HasTileTask()) {
     SMELT_ASSIGN_OR_RETURN(prepared->prepared, scorer.predictor->Prepare(kernel.computation()));
@@ -91,12 +98,8 @@ absl::StatusOr<std::unique_ptr<SmeltKernel>> Prepare(const SmeltScorer& scorer, 
     prepared->has_tiles = true;
     prepared->dimensions = *std::move(tiled);
   }
-  if (scorer.predictor->HasFusionTask()) {
-    const smelt::fusion::Kernel* const pointer = &kernel;
-    SMELT_ASSIGN_OR_RETURN(const std::vector<smelt::gnn::Prediction> predictions,
-                           scorer.predictor->Predict({&pointer, 1}));
-    prepared->prediction = predictions[0];
-  }
+  if (scorer.predictor->HasFusionTask()) prepared->predictor = scorer.predictor.get();
+  prepared->kernel = std::move(kernel);
   return prepared;
 }
 
@@ -172,6 +175,16 @@ int64_t smelt_score_tiles(const SmeltKernel* kernel, const int64_t* tiles, int64
 }
 
 double smelt_kernel_seconds(const SmeltKernel* kernel, double* log_deviation) {
+  try {
+    std::call_once(kernel->predicted, [&] {
+      if (kernel->predictor == nullptr) return;
+      const smelt::fusion::Kernel* const pointer = &kernel->kernel;
+      const absl::StatusOr<std::vector<smelt::gnn::Prediction>> made = kernel->predictor->Predict({&pointer, 1});
+      if (made.ok()) kernel->prediction = made->front();
+    });
+  } catch (const std::bad_alloc&) {
+    return -1;
+  }
   if (log_deviation != nullptr) *log_deviation = kernel->prediction.log_deviation;
   return kernel->prediction.seconds;
 }

@@ -81,7 +81,8 @@ int smelt_kernel_dimensions(const SmeltKernel* kernel, int64_t* dimensions, int 
  * score is written. Allocates nothing but in a thread's first call. */
 int64_t smelt_score_tiles(const SmeltKernel* kernel, const int64_t* tiles, int64_t count, float* scores);
 
-/* Seconds of one execution; -1 where the model was not trained for times. `log_deviation`, where not NULL, receives the
+/* Seconds of one execution; -1 where the model was not trained for times. The first call of a kernel takes about a
+ * millisecond, in which the loops that the kernel becomes are looked at. `log_deviation`, where not NULL, receives the
  * standard deviation of the logarithm of the time, or 0 where the model does not tell. */
 double smelt_kernel_seconds(const SmeltKernel* kernel, double* log_deviation);
 
