@@ -21,9 +21,6 @@
 
 namespace smelt::kernels::loop_features {
 
-// The version of what every number below means. A model keeps it and refuses others.
-inline constexpr int kVersion = 2;
-
 enum class Kind : uint8_t {
   kContextRelation,  // for each of the largest buffers: the reuse that loops reach under thresholds of touched elements
                      // and the like
@@ -32,7 +29,8 @@ enum class Kind : uint8_t {
   kMachine,          // what the machine makes of the loops alone (machine_facts.h), which every other row ends with
 };
 
-// Numbers in a row of this kind, and what each of them is, for reports.
+// Numbers in a row of this kind, and what each of them is: models keep the names, so that a number which changes its
+// meaning needs another one.
 int Length(Kind kind);
 const std::vector<std::string>& Names(Kind kind);
 

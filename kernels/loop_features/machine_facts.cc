@@ -152,6 +152,7 @@ class FactFinder {
     totals_.lane_share += work * bytes / (std::ceil(bytes / unit) * unit);
   }
 
+  // Adds what the statement becomes. `vector_loop`: around it, -1: none; `widest`: bytes of its widest element.
   void InstructionsOf(const StatementNode& statement, int vector_loop, double lanes, double widest) {
     Instructions& all = totals_.instructions;
     const double vectors = std::ceil(lanes * widest / std::max(1, machine_.vector_bytes));
