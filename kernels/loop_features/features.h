@@ -26,7 +26,7 @@ enum class Kind : uint8_t {
                      // and the like
   kFlattened,        // the context of each loop around the statement that runs most, inner first
   kInvariant,        // relations summed over buffers and shares of the machine: for models that serve several kernels
-  kMachine,          // what the machine makes of the loops alone (machine_facts.h), which every other row ends with
+  kMachine,  // what the machine makes of the loops alone (machine_facts.h); every other row ends with most of it
 };
 
 // Numbers in a row of this kind, and what each of them is: models keep the names, so that a number which changes its

@@ -73,7 +73,7 @@ void Add(const Arithmetic& from, Arithmetic* to) {
 
 class TreeBuilder {
  public:
-  explicit TreeBuilder(const ir::Function& function) : function_(function) {
+  TreeBuilder(const ir::Function& function, bool fused) : function_(function), fused_(fused) {
     lower::BindRanges(function, &simplifier_);
   }
 
@@ -223,7 +223,7 @@ class TreeBuilder {
     }
     // Where a fused loop's variable is taken apart for the dimensions, what each step moves by shows in the storage.
     const auto unknown = [](const Step& step) { return !step.known; };
-    const bool apart = rank > 1 && std::any_of(steps.begin(), steps.end(), [&](const std::vector<Step>& of) {
+    const bool apart = fused_ && rank > 1 && std::any_of(steps.begin(), steps.end(), [&](const std::vector<Step>& of) {
                          return std::any_of(of.begin(), of.end(), unknown);
                        });
     const std::vector<Step> in_storage = apart ? StepsOf(InStorage(buffer, indices)) : std::vector<Step>();
@@ -267,6 +267,7 @@ class TreeBuilder {
   }
 
   const ir::Function& function_;
+  const bool fused_;
   te::Simplifier simplifier_;
   LoopTree tree_;
   std::vector<int> path_;
@@ -278,6 +279,6 @@ class TreeBuilder {
 
 }  // namespace
 
-LoopTree BuildLoopTree(const ir::Function& function) { return TreeBuilder(function).Run(); }
+LoopTree BuildLoopTree(const ir::Function& function, bool fused) { return TreeBuilder(function, fused).Run(); }
 
 }  // namespace smelt::kernels::loop_features

@@ -69,6 +69,8 @@ struct LoopTree {
 };
 
 // `function` as LowerToLoops gives it. Keeps its buffers alive by `scratch` and by the function only.
-LoopTree BuildLoopTree(const ir::Function& function);
+// `fused`: strides of loops that were fused of several are looked for in the storage, where they are known; else they
+// count as unknown.
+LoopTree BuildLoopTree(const ir::Function& function, bool fused = true);
 
 }  // namespace smelt::kernels::loop_features

@@ -15,6 +15,8 @@
 namespace smelt::kernels::loop_features {
 
 const std::vector<std::string>& MachineFactNames();
+// The last ones of these count instructions by how lanes are loaded.
+inline constexpr int kInstructionFacts = 10;
 // One number a name. Linear in loops times accesses.
 std::vector<float> MachineFacts(const LoopTree& tree, const schedule::Schedule& schedule, const ir::Function& function,
                                 const machine::Machine& machine);
