@@ -190,9 +190,9 @@ void NameRelations(const std::string& of, std::vector<std::string>* names) {
   }
 }
 
-// Facts that a row of this kind ends with. Counts of instructions, and strides of fused loops, tell kernels apart; among
-// the schedules of one kernel they helped no search (C10, five seeds with them 1.07 to 1.09 times the default's speed,
-// two without 1.16 and 1.09).
+// Facts that a row of this kind ends with. Counts of instructions, and strides of fused loops, tell kernels apart;
+// among the schedules of one kernel they helped no search (C10, five seeds with them 1.07 to 1.09 times the default's
+// speed, two without 1.16 and 1.09).
 int FactsOf(Kind kind) {
   return static_cast<int>(MachineFactNames().size()) - (kind == Kind::kMachine ? 0 : kInstructionFacts);
 }
