@@ -1,5 +1,6 @@
 // What a schedule asks for before its arithmetic needs it: lines of operands that are too large to be near, beside the
-// work that comes before them instead of behind it. One rule for each form of loops; every rule asks for inputs alone.
+// work that comes before them instead of behind it. One rule for each form of loops; all but AskForNextBlock, which
+// also asks for what was packed, ask for inputs alone.
 //
 // AskForRows is for what is packed, AskForNextBlock and AskForNextLines for sums in blocks, AskForNextTilesRows and
 // AskBesideSums for register tiles.
@@ -37,8 +38,8 @@ bool NextBlockIsFar(const te::Operation& sum, const Access& matrix, int vector_a
 absl::Status AskForNextBlock(schedule::Schedule& schedule, const std::string& tensor, const std::string& partial,
                              const std::string& step);
 
-// Lines along the sum that the next rows of the matrix are, at the loop `column` of the stage `partial`, which sums
-// them for a few rows (templates/dots.cc).
+// The matrix's lines of the next block, where a few rows are summed along them (templates/dots.cc): at the loop `step`
+// of the stage `partial`, a block further along its axis `column`.
 absl::Status AskForNextLines(schedule::Schedule& schedule, const NestInput& input, const DotBlock& block,
                              const std::string& partial, const std::string& step, const std::string& column);
 
