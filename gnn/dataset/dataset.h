@@ -52,7 +52,7 @@ struct Dataset {
 };
 
 struct LoadOptions {
-  int64_t tiles_per_kernel = 128;  // rows kept; more are thinned evenly
+  int64_t tiles_per_kernel = 512;  // rows kept; more are thinned evenly
   int64_t max_nodes = 4000;        // larger kernels are skipped
   // At most so many of the kernels without timed tiles have tiles without times, for a teacher (train/teach_tiles.h).
   int64_t untimed_kernels = 0;

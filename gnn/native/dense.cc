@@ -15,49 +15,71 @@ constexpr int64_t kColumns = 64;
 
 using Vector = float __attribute__((vector_size(64), aligned(4)));
 
+// MultiplyAdd's columns from j on, `kVectors` vectors of them.
+template <int kVectors>
+__attribute__((always_inline)) inline void MultiplyColumns(const float* a, const float* b, float* c, int64_t rows,
+                                                           int64_t k, int64_t n, int64_t j) {
+  int64_t i = 0;
+  for (; i + kRows <= rows; i += kRows) {
+    Vector sums[kRows][kVectors];
+#pragma GCC unroll 6
+    for (int64_t r = 0; r < kRows; ++r) {
+#pragma GCC unroll 4
+      for (int64_t v = 0; v < kVectors; ++v)
+        sums[r][v] = *reinterpret_cast<const Vector*>(&c[(i + r) * n + j + 16 * v]);
+    }
+    for (int64_t x = 0; x < k; ++x) {
+      const Vector* row = reinterpret_cast<const Vector*>(&b[x * n + j]);
+      Vector loaded[kVectors];
+#pragma GCC unroll 4
+      for (int64_t v = 0; v < kVectors; ++v) loaded[v] = row[v];
+#pragma GCC unroll 6
+      for (int64_t r = 0; r < kRows; ++r) {
+        const float factor = a[(i + r) * k + x];
+#pragma GCC unroll 4
+        for (int64_t v = 0; v < kVectors; ++v) sums[r][v] += factor * loaded[v];
+      }
+    }
+#pragma GCC unroll 6
+    for (int64_t r = 0; r < kRows; ++r) {
+#pragma GCC unroll 4
+      for (int64_t v = 0; v < kVectors; ++v) *reinterpret_cast<Vector*>(&c[(i + r) * n + j + 16 * v]) = sums[r][v];
+    }
+  }
+  for (; i < rows; ++i) {
+    Vector sums[kVectors];
+#pragma GCC unroll 4
+    for (int64_t v = 0; v < kVectors; ++v) sums[v] = *reinterpret_cast<const Vector*>(&c[i * n + j + 16 * v]);
+    for (int64_t x = 0; x < k; ++x) {
+      const Vector* row = reinterpret_cast<const Vector*>(&b[x * n + j]);
+      const float factor = a[i * k + x];
+#pragma GCC unroll 4
+      for (int64_t v = 0; v < kVectors; ++v) sums[v] += factor * row[v];
+    }
+#pragma GCC unroll 4
+    for (int64_t v = 0; v < kVectors; ++v) *reinterpret_cast<Vector*>(&c[i * n + j + 16 * v]) = sums[v];
+  }
+}
+
 }  // namespace
 
 SMELT_VECTOR_VERSIONS void MultiplyAdd(const float* a, const float* b, float* c, int64_t rows, int64_t k, int64_t n) {
   int64_t j = 0;
-  for (; j + kColumns <= n; j += kColumns) {
-    int64_t i = 0;
-    for (; i + kRows <= rows; i += kRows) {
-      Vector sums[kRows][4];
-#pragma GCC unroll 6
-      for (int64_t r = 0; r < kRows; ++r) {
-#pragma GCC unroll 4
-        for (int64_t v = 0; v < 4; ++v) sums[r][v] = *reinterpret_cast<const Vector*>(&c[(i + r) * n + j + 16 * v]);
-      }
-      for (int64_t x = 0; x < k; ++x) {
-        const Vector* row = reinterpret_cast<const Vector*>(&b[x * n + j]);
-        const Vector b0 = row[0], b1 = row[1], b2 = row[2], b3 = row[3];
-#pragma GCC unroll 6
-        for (int64_t r = 0; r < kRows; ++r) {
-          const float factor = a[(i + r) * k + x];
-          sums[r][0] += factor * b0;
-          sums[r][1] += factor * b1;
-          sums[r][2] += factor * b2;
-          sums[r][3] += factor * b3;
-        }
-      }
-#pragma GCC unroll 6
-      for (int64_t r = 0; r < kRows; ++r) {
-#pragma GCC unroll 4
-        for (int64_t v = 0; v < 4; ++v) *reinterpret_cast<Vector*>(&c[(i + r) * n + j + 16 * v]) = sums[r][v];
-      }
-    }
-    for (; i < rows; ++i) {
-      Vector sums[4];
-#pragma GCC unroll 4
-      for (int64_t v = 0; v < 4; ++v) sums[v] = *reinterpret_cast<const Vector*>(&c[i * n + j + 16 * v]);
-      for (int64_t x = 0; x < k; ++x) {
-        const Vector* row = reinterpret_cast<const Vector*>(&b[x * n + j]);
-        const float factor = a[i * k + x];
-#pragma GCC unroll 4
-        for (int64_t v = 0; v < 4; ++v) sums[v] += factor * row[v];
-      }
-#pragma GCC unroll 4
-      for (int64_t v = 0; v < 4; ++v) *reinterpret_cast<Vector*>(&c[i * n + j + 16 * v]) = sums[v];
+  while (n - j >= 16) {
+    // Six vectors go in two times three: two alone leave half of the registers empty.
+    const int64_t left = (n - j) / 16;
+    if (left == 4 || left > 6) {
+      MultiplyColumns<4>(a, b, c, rows, k, n, j);
+      j += 64;
+    } else if (left >= 3) {
+      MultiplyColumns<3>(a, b, c, rows, k, n, j);
+      j += 48;
+    } else if (left == 2) {
+      MultiplyColumns<2>(a, b, c, rows, k, n, j);
+      j += 32;
+    } else {
+      MultiplyColumns<1>(a, b, c, rows, k, n, j);
+      j += 16;
     }
   }
   for (int64_t i = 0; i < rows && j < n; ++i) {

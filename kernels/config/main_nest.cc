@@ -240,7 +240,7 @@ bool MainNest::SharesSum(const te::Operation& sum) const {
 bool CanLieAlong(const Access& access, const te::Operation& sum, int position, int* dimension) {
   *dimension = -1;
   for (size_t d = 0; d < access.indices.size(); ++d) {
-    if (!nests::DependsOn(access.indices[d], sum.axes[position].var)) continue;
+    if (!te::Mentions(access.indices[d], sum.axes[position].var)) continue;
     const std::optional<int64_t> step = nests::Coefficient(access.indices[d], sum.axes[position].var);
     if (*dimension >= 0 || !step || *step != 1) return false;
     *dimension = static_cast<int>(d);

@@ -20,8 +20,26 @@ namespace {
 // Share of the peak that the direct sum reaches at its best.
 constexpr double kDirectShare = 0.92;
 
-// Layers whose choice is remembered; a program has a hundred at most.
-constexpr size_t kMostRemembered = 4096;
+// What is remembered by layer; a program has a hundred at most. Thread-safe.
+template <typename Value>
+class Remembered {
+ public:
+  std::optional<Value> Find(const Hash128& key) const {
+    const absl::MutexLock lock(&mutex_);
+    const auto known = values_.find(key);
+    return known == values_.end() ? std::nullopt : std::optional<Value>(known->second);
+  }
+  void Add(const Hash128& key, const Value& value) {
+    constexpr size_t kMost = 4096;
+    const absl::MutexLock lock(&mutex_);
+    if (values_.size() >= kMost) values_.clear();
+    values_.try_emplace(key, value);
+  }
+
+ private:
+  mutable absl::Mutex mutex_;
+  absl::flat_hash_map<Hash128, Value> values_;
+};
 
 struct Estimated {
   nests::Tile tile;  // with extents
@@ -45,27 +63,7 @@ absl::StatusOr<Estimated> Estimate(const hlo::Computation& kernel, const nests::
                    nests::TransformOfWeightsSeconds(*nest.winograd, target)};
 }
 
-// The fastest of the other algorithms where it is worth it.
-std::optional<Estimated> Choose(const hlo::Computation& kernel, bool weights_known, const machine::Machine& target) {
-  const std::vector<nests::Tile> others = nests::OtherAlgorithms(kernel);
-  if (others.empty()) return std::nullopt;
-  // The estimate of a kernel is that of an ordinary one; what is chosen here has to beat a good one.
-  const double flops = ShapeOfContraction(*te::OnlyConvolution(kernel)).flops();
-  const double direct = flops / (kDirectShare * target.peak_flops_f32 * target.threads);
-  double best = kWinogradGain * std::min(direct, EstimateDirectly(kernel, target).seconds());
-  std::optional<Estimated> chosen;
-  for (const nests::Tile& other : others) {
-    absl::StatusOr<Estimated> estimated = Estimate(kernel, other, target);
-    if (!estimated.ok()) continue;
-    const double seconds = estimated->cost.seconds() + (weights_known ? 0 : estimated->weights_seconds);
-    if (seconds >= best) continue;
-    best = seconds;
-    chosen = *std::move(estimated);
-  }
-  return chosen;
-}
-
-// The layer and the figures of the machine that the choice depends on.
+// The layer and the figures of the machine that estimates depend on.
 Hash128 KeyOf(const hlo::Instruction& convolution, const machine::Machine& target) {
   Hasher key;
   const hlo::Shape* const shapes[] = {&convolution.shape(), &convolution.operand(0)->shape(),
@@ -74,15 +72,47 @@ Hash128 KeyOf(const hlo::Instruction& convolution, const machine::Machine& targe
     key.Add(static_cast<int64_t>(shape->dimensions.size()));
     for (const int64_t dimension : shape->dimensions) key.Add(dimension);
   }
-  const hlo::ConvolutionDimensions& order = convolution.attributes<hlo::ConvolutionAttributes>().dimensions;
+  const auto& attributes = convolution.attributes<hlo::ConvolutionAttributes>();
+  const hlo::ConvolutionDimensions& order = attributes.dimensions;
   key.Add(order.output_batch).Add(order.output_feature).Add(order.input_feature);
   for (const int64_t dimension : order.output_spatial) key.Add(dimension);
+  for (const hlo::WindowDimension& window : attributes.window.dimensions)
+    key.Add(window.padding_low).Add(window.padding_high);
   key.Add(target.threads).Add(target.vector_bytes).Add(target.vector_registers);
   for (const double figure : {target.peak_flops_f32, target.launch_seconds, target.fork_seconds})
     key.Add(std::bit_cast<int64_t>(figure));
   for (const machine::MemoryLevel& level : target.levels)
     key.Add(level.bytes).Add(std::bit_cast<int64_t>(level.bytes_per_second));
   return key.Finish();
+}
+
+// The fastest of the other algorithms where it is worth it.
+std::optional<Estimated> Choose(const hlo::Computation& kernel, bool weights_known, const machine::Machine& target) {
+  const std::vector<nests::Tile> others = nests::OtherAlgorithms(kernel);
+  if (others.empty()) return std::nullopt;
+  // The estimate of a kernel is that of an ordinary one; what is chosen here has to beat a good one.
+  const hlo::Instruction& convolution = *te::OnlyConvolution(kernel);
+  const double flops = ShapeOfContraction(convolution).flops();
+  const double direct = flops / (kDirectShare * target.peak_flops_f32 * target.threads);
+  double best = kWinogradGain * std::min(direct, EstimateDirectly(kernel, target).seconds());
+  std::optional<Estimated> chosen;
+  // Seconds of an algorithm, and of transforming the weights for it, follow from the layer; only whether this kernel
+  // can be computed so is for its own analysis to say. It takes longer than all else here, and most layers do not gain.
+  static auto* const remembered = new Remembered<std::pair<double, double>>();
+  const Hash128 layer = KeyOf(convolution, target);
+  for (const nests::Tile& other : others) {
+    const auto takes = [&](double seconds, double weights) { return seconds + (weights_known ? 0 : weights); };
+    const Hash128 key = Hasher().Add(layer).Add(static_cast<int64_t>(other.algorithm)).Finish();
+    if (const auto known = remembered->Find(key); known && takes(known->first, known->second) >= best) continue;
+    absl::StatusOr<Estimated> estimated = Estimate(kernel, other, target);
+    if (!estimated.ok()) continue;
+    remembered->Add(key, {estimated->cost.seconds(), estimated->weights_seconds});
+    const double seconds = takes(estimated->cost.seconds(), estimated->weights_seconds);
+    if (seconds >= best) continue;
+    best = seconds;
+    chosen = *std::move(estimated);
+  }
+  return chosen;
 }
 
 }  // namespace
@@ -107,21 +137,16 @@ std::optional<CostEstimate> ConvolutionByDefault(const hlo::Computation& kernel,
   const hlo::Instruction* convolution = te::OnlyConvolution(kernel);
   if (convolution == nullptr || !te::CheckAlgorithm(kernel, te::ConvolutionAlgorithm::kWinograd2).ok())
     return std::nullopt;
-  static absl::Mutex mutex;
-  static auto* const remembered = new absl::flat_hash_map<Hash128, std::optional<CostEstimate>>();
+  static auto* const remembered = new Remembered<std::optional<CostEstimate>>();
   const Hash128 key = KeyOf(*convolution, target);
-  {
-    const absl::MutexLock lock(&mutex);
-    if (const auto known = remembered->find(key); known != remembered->end()) return known->second;
-  }
+  if (const auto known = remembered->Find(key)) return *known;
   std::optional<CostEstimate> cost;
   if (std::optional<Estimated> chosen = Choose(kernel, /*weights_known=*/false, target)) {
     cost = chosen->cost;
     cost->compute_seconds += chosen->weights_seconds;
   }
-  const absl::MutexLock lock(&mutex);
-  if (remembered->size() >= kMostRemembered) remembered->clear();
-  return remembered->try_emplace(key, cost).first->second;
+  remembered->Add(key, cost);
+  return cost;
 }
 
 }  // namespace smelt::kernels::cost

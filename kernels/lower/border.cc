@@ -34,13 +34,13 @@ std::vector<Expr> FactorsOf(const Expr& value) {
 }
 
 // Lanes and threads of a device would part ways at it.
-bool IsCheap(const Expr& condition, const Nest& nest, te::Simplifier& simplifier) {
+bool IsCheap(const Expr& condition, const Nest& nest) {
   double iterations = 1;  // of the loops from here inwards
   double within = 0;      // of those inside the innermost loop that the condition mentions
   for (size_t i = nest.loops.size(); i-- > 0;) {
     const NestLoop& loop = nest.loops[i];
     const bool stays = loop.kind == ir::ForKind::kSerial || loop.kind == ir::ForKind::kParallel;
-    if (simplifier.Mentions(condition, loop.var)) {
+    if (te::Mentions(condition, loop.var)) {
       if (!stays) return false;
       if (within == 0) within = iterations;
     }
@@ -55,7 +55,7 @@ bool IsOfCopies(const Expr& condition, const Nest& nest, te::Simplifier& simplif
   const NestLoop* taps = nullptr;
   const NestLoop* copies = nullptr;
   for (const NestLoop& loop : nest.loops) {
-    if (!simplifier.Mentions(condition, loop.var)) continue;
+    if (!te::Mentions(condition, loop.var)) continue;
     const NestLoop** which = loop.kind == ir::ForKind::kUnrolled                ? &copies
                              : loop.kind == ir::ForKind::kSerial && loop.reduce ? &taps
                                                                                 : nullptr;
@@ -93,7 +93,7 @@ std::vector<Guard> BorderConditions(const schedule::State& state, const schedule
     for (const Expr& inside : te::Conjuncts(border.bodies[0]->operands[0])) {
       const Expr condition = simplifier.Simplify(te::Substitute(inside, at));
       if (te::IsConstInt(condition)) continue;
-      if (const bool cheap = IsCheap(condition, nest, simplifier); cheap || IsOfCopies(condition, nest, simplifier))
+      if (const bool cheap = IsCheap(condition, nest); cheap || IsOfCopies(condition, nest, simplifier))
         conditions.push_back({.condition = condition, .rare = cheap});
     }
   }

@@ -47,7 +47,7 @@ struct Sums {
   int64_t fewest = 0;  // additions to one place in an iteration
 };
 
-std::optional<Sums> SumsOf(const ir::StmtNode& loop, te::Simplifier& simplifier) {
+std::optional<Sums> SumsOf(const ir::StmtNode& loop) {
   const Stmt& body = loop.body();
   const std::vector<Stmt> alone = {body};
   const std::vector<Stmt>& stores = body->kind == StmtKind::kSeq ? body->stmts : alone;
@@ -61,11 +61,9 @@ std::optional<Sums> SumsOf(const ir::StmtNode& loop, te::Simplifier& simplifier)
       sums.type = term.type();
     }
     const Expr& place = store->indices[0];
-    if (store->buffer != sums.buffer || term.type() != sums.type || simplifier.Mentions(place, loop.var))
+    if (store->buffer != sums.buffer || term.type() != sums.type || te::Mentions(place, loop.var)) return std::nullopt;
+    if (te::Contains(term, [&](const Expr& e) { return e->kind == ExprKind::kLoad && e->buffer == sums.buffer; }))
       return std::nullopt;
-    bool reads_sums = false;
-    te::Visit(term, [&](const Expr& e) { reads_sums |= e->kind == ExprKind::kLoad && e->buffer == sums.buffer; });
-    if (reads_sums) return std::nullopt;
     const auto known =
         std::find_if(sums.places.begin(), sums.places.end(), [&](const Expr& p) { return p.Same(place); });
     const auto at = static_cast<size_t>(known - sums.places.begin());
@@ -116,18 +114,18 @@ Stmt Split(const Stmt& loop, const Sums& sums) {
   return ir::Allocate(others, ir::Seq({ir::Seq(std::move(begin)), std::move(split), ir::Seq(std::move(join))}));
 }
 
-Stmt Visit(const Stmt& stmt, te::Simplifier& simplifier) {
+Stmt Visit(const Stmt& stmt) {
   if (stmt == nullptr) return nullptr;
   if (stmt->kind == StmtKind::kFor && stmt->for_kind == ir::ForKind::kSerial && stmt->body() != nullptr) {
-    if (const std::optional<Sums> sums = SumsOf(*stmt, simplifier)) return Split(stmt, *sums);
+    if (const std::optional<Sums> sums = SumsOf(*stmt)) return Split(stmt, *sums);
   }
-  return ir::MapChildren(stmt, [&](const Stmt& child) { return Visit(child, simplifier); });
+  return ir::MapChildren(stmt, [&](const Stmt& child) { return Visit(child); });
 }
 
 }  // namespace
 
-absl::StatusOr<ir::Function> SplitChains(ir::Function function, PassContext& context) {
-  for (ir::Phase& phase : function.phases) phase.body = Visit(phase.body, context.simplifier);
+absl::StatusOr<ir::Function> SplitChains(ir::Function function, PassContext&) {
+  for (ir::Phase& phase : function.phases) phase.body = Visit(phase.body);
   return function;
 }
 

@@ -145,11 +145,9 @@ class Builder {
   Expr ConcernedBy(const Expr& condition, absl::Span<const Expr> indices) {
     Expr all;
     for (const Expr& part : te::Conjuncts(condition)) {
-      bool concerns = false;
-      te::Visit(part, [&](const Expr& e) {
-        if (e->kind != ExprKind::kVar || concerns) return;
-        concerns = std::any_of(indices.begin(), indices.end(),
-                               [&](const Expr& index) { return simplifier_.Mentions(index, e); });
+      const bool concerns = te::Contains(part, [&](const Expr& e) {
+        return e->kind == ExprKind::kVar &&
+               std::any_of(indices.begin(), indices.end(), [&](const Expr& index) { return te::Mentions(index, e); });
       });
       if (concerns) all = all ? te::And(all, part) : part;
     }
@@ -189,7 +187,7 @@ class Builder {
     for (const Guard& guard : nest.guards) {
       int innermost = -1;
       for (int i = 0; i < depth; ++i) {
-        if (simplifier_.Mentions(guard.condition, nest.loops[i].var)) innermost = i;
+        if (te::Mentions(guard.condition, nest.loops[i].var)) innermost = i;
       }
       guards[innermost + 1].push_back(guard);
     }
@@ -198,7 +196,7 @@ class Builder {
     for (Guard& guard : tensorized ? std::vector<Guard>() : UpdateGuards(stage, &nest)) {
       int innermost = first_reduce - 1;
       for (int i = first_reduce; i < depth; ++i) {
-        if (simplifier_.Mentions(guard.condition, nest.loops[i].var)) innermost = i;
+        if (te::Mentions(guard.condition, nest.loops[i].var)) innermost = i;
       }
       update_guards[innermost + 1].push_back(std::move(guard));
     }
@@ -250,10 +248,9 @@ class Builder {
     std::vector<Expr> uniform;
     Expr rest = te::Bool(true);
     for (const Expr& e : te::Conjuncts(nest->values[0]->operands[0])) {
-      bool reads = false;
-      te::Visit(e, [&](const Expr& node) { reads |= node->kind == ExprKind::kTensorRead; });
+      const bool reads = te::Contains(e, [](const Expr& node) { return node->kind == ExprKind::kTensorRead; });
       const bool varies = std::any_of(nest->loops.begin(), nest->loops.end(), [&](const NestLoop& loop) {
-        return loop.kind == ir::ForKind::kVectorized && simplifier_.Mentions(e, loop.var);
+        return loop.kind == ir::ForKind::kVectorized && te::Mentions(e, loop.var);
       });
       if (reads || varies) {
         rest = And(rest, e);
@@ -281,9 +278,8 @@ class Builder {
   }
 
   bool MentionsReduceLoop(const Nest& nest, const Guard& guard) {
-    return std::any_of(nest.loops.begin(), nest.loops.end(), [&](const NestLoop& loop) {
-      return loop.reduce && simplifier_.Mentions(guard.condition, loop.var);
-    });
+    return std::any_of(nest.loops.begin(), nest.loops.end(),
+                       [&](const NestLoop& loop) { return loop.reduce && te::Mentions(guard.condition, loop.var); });
   }
 
   // Masks stand on the stores themselves, and on the loads of what they store.
@@ -478,10 +474,10 @@ class Builder {
       bool within = false, concerns = false;
       for (size_t i = stage.LeafPosition(stage.tensorized); i < nest.loops.size(); ++i) {
         const Expr& var = nest.loops[i].var;
-        if (!simplifier_.Mentions(e, var)) continue;
+        if (!te::Mentions(e, var)) continue;
         within = true;
         for (const Read* read : leaving) {
-          for (const Expr& index : read->indices) concerns |= simplifier_.Mentions(index, var);
+          for (const Expr& index : read->indices) concerns |= te::Mentions(index, var);
         }
       }
       if (concerns)
@@ -540,7 +536,7 @@ class Builder {
       const Expr value = simplifier_.Simplify(te::Substitute(combiner.results[r], replacements));
       bool needed_later = false;
       for (size_t later = r + 1; later < count; ++later)
-        needed_later |= simplifier_.Mentions(combiner.results[later], combiner.lhs[r]);
+        needed_later |= te::Mentions(combiner.results[later], combiner.lhs[r]);
       if (!needed_later) {
         stores.push_back(ir::Store(buffer, indices, value));
         continue;

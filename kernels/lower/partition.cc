@@ -61,7 +61,7 @@ class Partitioner {
       te::Visit(condition, [&](const Expr& e) {
         if (e->kind != ExprKind::kCompare || e->operands[0].type() != te::kIndex || e->compare() == CompareOp::kNe)
           return;
-        if (!te::IsConstInt(e->operands[1]) || !simplifier_.Mentions(e->operands[0], var)) return;
+        if (!te::IsConstInt(e->operands[1]) || !te::Mentions(e->operands[0], var)) return;
         if (seen.insert(e.get()).second) conditions.push_back({e, guard});
       });
     };
@@ -98,7 +98,7 @@ class Partitioner {
     const Expr step = te::Var(var->name);
     simplifier_.Bind(step, simplifier_.Bounds(outer));
     const Expr value = simplifier_.Simplify(te::Substitute(condition.compare->operands[0], {{outer, step}}));
-    if (simplifier_.Mentions(value, var)) return;
+    if (te::Mentions(value, var)) return;
     AddCuts(condition, value, step, cuts);
     for (size_t i = before; i < cuts->size(); ++i) (*cuts)[i] *= inner;
   }

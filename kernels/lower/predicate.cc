@@ -81,7 +81,7 @@ class Predicator {
 
   bool VariesByLane(const Expr& condition) {
     for (const Expr& lane : lanes_) {
-      if (simplifier_.Mentions(condition, lane)) return true;
+      if (te::Mentions(condition, lane)) return true;
     }
     return false;
   }

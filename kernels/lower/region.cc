@@ -18,13 +18,11 @@ constexpr int64_t kWidest = int64_t{1} << 40;  // wider is no useful bound
 }  // namespace
 
 bool RegionAnalysis::AllFixed(const Expr& e) {
-  bool fixed = true;
-  te::Visit(e, [&](const Expr& node) {
-    if (node->kind == ExprKind::kVar) fixed &= is_fixed_(node);
+  return te::VisitWhile(e, [&](const Expr& node) {
+    if (node->kind == ExprKind::kVar) return is_fixed_(node);
     // Memory changes under a running loop.
-    if (node->kind == ExprKind::kTensorRead || node->kind == ExprKind::kLoad) fixed = false;
+    return node->kind != ExprKind::kTensorRead && node->kind != ExprKind::kLoad;
   });
-  return fixed;
 }
 
 bool RegionAnalysis::Constant(const Expr& e, Region* region) {

@@ -70,8 +70,8 @@ Stmt RemoveDead(const Stmt& stmt, const BufferSet& read, bool* changed) {
   }
   if (stmt->kind == StmtKind::kEvaluate) {
     // Only a hint can be about memory that nothing reads.
-    bool hint = false;
-    te::Visit(stmt->value, [&](const Expr& e) { hint |= e->kind == ExprKind::kAddress && dead(e->buffer); });
+    const bool hint =
+        te::Contains(stmt->value, [&](const Expr& e) { return e->kind == ExprKind::kAddress && dead(e->buffer); });
     *changed |= hint;
     return hint ? nullptr : stmt;
   }

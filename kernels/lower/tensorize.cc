@@ -53,11 +53,8 @@ class Matcher {
   }
 
   bool IsWithin(const Expr& e) const {
-    bool within = false;
-    te::Visit(e, [&](const Expr& node) {
-      for (const auto& [var, first] : at_first_) within |= node.Same(var);
-    });
-    return within;
+    return std::any_of(at_first_.begin(), at_first_.end(),
+                       [&](const std::pair<Expr, Expr>& at) { return te::Mentions(e, at.first); });
   }
 
   absl::Status CheckCondition(const Expr& condition, bool mask) const {
@@ -98,9 +95,7 @@ class Matcher {
   }
 
   bool OnlyWithin(const Expr& e) const {
-    bool only = true;
-    te::Visit(e, [&](const Expr& node) { only &= node->kind != ExprKind::kVar || IsWithin(node); });
-    return only;
+    return te::VisitWhile(e, [&](const Expr& node) { return node->kind != ExprKind::kVar || IsWithin(node); });
   }
 
   absl::Status MatchBody() {

@@ -42,7 +42,7 @@ class Widener {
         return LaneByLane(stmt);
       case StmtKind::kIf:
         // Only a call's condition may differ by lane: predicates have taken all others (lower/predicate.cc).
-        if (simplifier_.Mentions(stmt->condition, var_)) return LaneByLane(stmt);
+        if (te::Mentions(stmt->condition, var_)) return LaneByLane(stmt);
         [[fallthrough]];
       default:
         // Bounds and conditions are the same for all lanes here.
@@ -119,9 +119,8 @@ class Widener {
 
   bool ReadsExpanded(const Expr& root) const {
     if (expanded_.empty()) return false;
-    bool reads = false;
-    te::Visit(root, [&](const Expr& e) { reads |= e->kind == ExprKind::kLoad && expanded_.contains(e->buffer.get()); });
-    return reads;
+    return te::Contains(
+        root, [&](const Expr& e) { return e->kind == ExprKind::kLoad && expanded_.contains(e->buffer.get()); });
   }
 
   Expr Rebuild(const Expr& e) {

@@ -17,8 +17,7 @@ constexpr int64_t kMostCopies = 16;  // of a statement
 // The body of one loop over virtual threads.
 class Interleaver {
  public:
-  Interleaver(te::Simplifier& simplifier, const ir::StmtNode& threads, int64_t count)
-      : simplifier_(simplifier), var_(threads.var), count_(count) {}
+  Interleaver(const ir::StmtNode& threads, int64_t count) : var_(threads.var), count_(count) {}
 
   absl::StatusOr<Stmt> Run(const Stmt& body) {
     absl::flat_hash_map<const ir::BufferNode*, ir::Buffer> private_buffers;
@@ -47,7 +46,7 @@ class Interleaver {
   }
 
  private:
-  bool Mentions(const Expr& e) { return e && simplifier_.Mentions(e, var_); }
+  bool Mentions(const Expr& e) const { return te::Mentions(e, var_); }
 
   Stmt Visit(const Stmt& stmt) {
     if (stmt == nullptr) return nullptr;
@@ -78,16 +77,15 @@ class Interleaver {
     return ir::Seq(std::move(copies));
   }
 
-  te::Simplifier& simplifier_;
   const Expr var_;
   const int64_t count_;
 };
 
 // Inner threads first: those around then take turns with all of theirs.
-absl::StatusOr<Stmt> Interleave(te::Simplifier& simplifier, const Stmt& stmt) {
+absl::StatusOr<Stmt> Interleave(const Stmt& stmt) {
   absl::Status status;
   const Stmt inner = ir::MapChildren(stmt, [&](const Stmt& child) -> Stmt {
-    absl::StatusOr<Stmt> result = Interleave(simplifier, child);
+    absl::StatusOr<Stmt> result = Interleave(child);
     status.Update(result.status());
     return result.ok() ? *std::move(result) : child;
   });
@@ -96,14 +94,14 @@ absl::StatusOr<Stmt> Interleave(te::Simplifier& simplifier, const Stmt& stmt) {
   if (inner == nullptr || inner->kind != StmtKind::kFor || inner->for_kind != ForKind::kVirtualThread) return inner;
   if (!te::IsConstInt(inner->extent, &count) || count < 1)
     return absl::InternalError("virtual threads of unknown number");
-  return Interleaver(simplifier, *inner, count).Run(inner->body());
+  return Interleaver(*inner, count).Run(inner->body());
 }
 
 }  // namespace
 
-absl::StatusOr<ir::Function> InterleaveVirtualThreads(ir::Function function, PassContext& context) {
+absl::StatusOr<ir::Function> InterleaveVirtualThreads(ir::Function function, PassContext&) {
   for (ir::Phase& phase : function.phases) {
-    SMELT_ASSIGN_OR_RETURN(phase.body, Interleave(context.simplifier, phase.body));
+    SMELT_ASSIGN_OR_RETURN(phase.body, Interleave(phase.body));
   }
   return function;
 }

@@ -10,23 +10,15 @@ using te::BinaryOp;
 using te::Expr;
 using te::ExprKind;
 
-bool DependsOn(const Expr& expression, const Expr& variable) {
-  bool depends = false;
-  te::Visit(expression, [&](const Expr& e) { depends = depends || e.Same(variable); });
-  return depends;
-}
-
 bool DependsOn(const Access& access, const Expr& variable) {
   return std::any_of(access.indices.begin(), access.indices.end(),
-                     [&](const Expr& index) { return DependsOn(index, variable); });
+                     [&](const Expr& index) { return te::Mentions(index, variable); });
 }
 
 bool IsPositionData(const Access& access) {
-  bool is_data = false;
-  for (const Expr& index : access.indices) {
-    te::Visit(index, [&](const Expr& e) { is_data = is_data || e->kind == ExprKind::kTensorRead; });
-  }
-  return is_data;
+  return std::any_of(access.indices.begin(), access.indices.end(), [](const Expr& index) {
+    return te::Contains(index, [](const Expr& e) { return e->kind == ExprKind::kTensorRead; });
+  });
 }
 
 std::optional<int64_t> Coefficient(const Expr& expression, const Expr& variable) {
@@ -57,7 +49,7 @@ std::optional<int64_t> Coefficient(const Expr& expression, const Expr& variable)
         break;
     }
   }
-  if (!DependsOn(expression, variable)) return 0;
+  if (!te::Mentions(expression, variable)) return 0;
   return std::nullopt;
 }
 

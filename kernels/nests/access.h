@@ -17,7 +17,6 @@ struct Access {
   std::vector<te::Expr> indices;
 };
 
-bool DependsOn(const te::Expr& expression, const te::Expr& variable);
 // Whether the variable decides which element is read.
 bool DependsOn(const Access& access, const te::Expr& variable);
 

@@ -53,7 +53,7 @@ double Evaluations(const Access& access) {
   const auto loop = [&](const te::IterVar& axis) {
     all *= static_cast<double>(axis.extent);
     for (const Expr& index : access.indices) {
-      if (DependsOn(index, axis.var)) {
+      if (te::Mentions(index, axis.var)) {
         until_last = all;
         break;
       }
@@ -68,14 +68,11 @@ double Evaluations(const Access& access) {
 // A border around an array: inside, the array's element at the same distance from each other.
 bool IsBorder(const Operation& operation) {
   if (!te::IsPadding(operation)) return false;
-  bool plain = true;
-  for (const Expr& body : operation.bodies) {
-    te::Visit(body, [&](const Expr& e) {
-      if (e->kind == ExprKind::kBinary && (e->binary() == BinaryOp::kFloorMod || e->binary() == BinaryOp::kFloorDiv))
-        plain = false;
+  return std::none_of(operation.bodies.begin(), operation.bodies.end(), [](const Expr& body) {
+    return te::Contains(body, [](const Expr& e) {
+      return e->kind == ExprKind::kBinary && (e->binary() == BinaryOp::kFloorMod || e->binary() == BinaryOp::kFloorDiv);
     });
-  }
-  return plain;
+  });
 }
 
 // A small window over each channel apart, channels last: every element of the picture is read for a few products only,
@@ -353,10 +350,8 @@ class Analysis {
   // An index where quotients and remainders that belong together are one again: what one reshape has split and another
   // one joins.
   static Expr Joined(const Expr& index, const Access& context) {
-    bool divides = false;
-    te::Visit(index, [&](const Expr& e) {
-      divides = divides || (e->kind == ExprKind::kBinary && e->binary() == BinaryOp::kFloorMod);
-    });
+    const bool divides = te::Contains(
+        index, [](const Expr& e) { return e->kind == ExprKind::kBinary && e->binary() == BinaryOp::kFloorMod; });
     if (!divides) return index;
     te::Simplifier simplifier;
     for (const auto* axes : {&context.reader->axes, &context.reader->reduce_axes}) {

@@ -26,11 +26,10 @@ Stage CopyOf(const State& state, const Stage& from, std::string name) {
 }
 
 bool ReadsTensor(const Stage& stage, const te::Operation* tensor) {
-  bool found = false;
-  for (const Expr& body : stage.bodies) {
-    te::Visit(body, [&](const Expr& e) { found |= e->kind == ExprKind::kTensorRead && e->tensor.get() == tensor; });
-  }
-  return found;
+  return std::any_of(stage.bodies.begin(), stage.bodies.end(), [&](const Expr& body) {
+    return te::Contains(body,
+                        [&](const Expr& e) { return e->kind == ExprKind::kTensorRead && e->tensor.get() == tensor; });
+  });
 }
 
 }  // namespace

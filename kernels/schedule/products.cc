@@ -26,9 +26,7 @@ struct Product {
 };
 
 bool ReadsTensors(const Expr& e) {
-  bool reads = false;
-  te::Visit(e, [&](const Expr& node) { reads |= node->kind == ExprKind::kTensorRead; });
-  return reads;
+  return te::Contains(e, [](const Expr& node) { return node->kind == ExprKind::kTensorRead; });
 }
 
 // Takes the stage's body apart; an error where it is no sum of products of two converted elements.
@@ -103,9 +101,7 @@ absl::StatusOr<std::vector<std::string>> PadSum(State& state, std::string_view n
     const Stage& tensor = state.stages[state.IndexOf(read->tensor.get())];
     int along = -1;
     for (size_t d = 0; d < read->operands.size(); ++d) {
-      bool mentions = false;
-      te::Visit(read->operands[d], [&](const Expr& node) { mentions |= node.Same(axis.var); });
-      if (!mentions) continue;
+      if (!te::Mentions(read->operands[d], axis.var)) continue;
       if (along >= 0 || !read->operands[d].Same(axis.var) || tensor.shape[d] != axis.extent)
         return illegal(absl::StrCat("stage `", tensor.name, "` is not read along a whole dimension by it"));
       along = static_cast<int>(d);
@@ -168,9 +164,7 @@ absl::StatusOr<std::string> ShiftFactor(State& state, std::string_view name, std
   std::vector<size_t> kept;
   std::vector<int64_t> shape;
   for (size_t a = 0; a < stage->axes.size(); ++a) {
-    bool mentions = false;
-    te::Visit(other.read, [&](const Expr& node) { mentions |= node.Same(stage->axes[a].var); });
-    if (!mentions) continue;
+    if (!te::Mentions(other.read, stage->axes[a].var)) continue;
     kept.push_back(a);
     shape.push_back(stage->axes[a].extent);
   }

@@ -19,6 +19,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "base/hash.h"
 #include "hlo/primitive_type.h"
 
@@ -222,6 +223,11 @@ Expr Rewrite(const Expr& e, const std::function<Expr(const Expr&)>& leaf);
 // Replaces variables.
 Expr Substitute(const Expr& e, const std::vector<std::pair<Expr, Expr>>& replacements);
 // Visits every distinct node once, operands first.
-void Visit(const Expr& e, const std::function<void(const Expr&)>& visit);
+void Visit(const Expr& e, absl::FunctionRef<void(const Expr&)> visit);
+// The same until `visit` returns false; whether it never did.
+bool VisitWhile(const Expr& e, absl::FunctionRef<bool(const Expr&)> visit);
+// Whether some node of the expression is so, or is this one.
+bool Contains(const Expr& e, absl::FunctionRef<bool(const Expr&)> is);
+bool Mentions(const Expr& e, const Expr& node);
 
 }  // namespace smelt::kernels::te

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "absl/container/flat_hash_set.h"
+#include "absl/container/inlined_vector.h"
 #include "base/check.h"
 #include "kernels/te/buffer.h"
 #include "kernels/te/expr.h"
@@ -20,6 +21,24 @@ void ForEachChild(const ExprNode& node, const F& f) {
   if (node.predicate) f(node.predicate);
   for (const Expr& e : node.init) f(e);
 }
+
+// Nodes that were met. Most expressions are indices of a few nodes, among which a look at each is faster than hashing.
+class Seen {
+ public:
+  // False when it was there.
+  bool Insert(const ExprNode* node) {
+    if (!many_.empty()) return many_.insert(node).second;
+    if (std::find(few_.begin(), few_.end(), node) != few_.end()) return false;
+    few_.push_back(node);
+    if (few_.size() == kFew) many_.insert(few_.begin(), few_.end());
+    return true;
+  }
+
+ private:
+  static constexpr size_t kFew = 24;
+  absl::InlinedVector<const ExprNode*, kFew> few_;
+  absl::flat_hash_set<const ExprNode*> many_;
+};
 
 bool SameExprs(const std::vector<Expr>& a, const std::vector<Expr>& b) {
   for (size_t i = 0; i < a.size(); ++i) {
@@ -121,49 +140,53 @@ Expr WithOperands(const Expr& node, std::vector<Expr> operands, Expr predicate) 
 }
 
 Rewriter::Rewriter(const std::vector<std::pair<Expr, Expr>>& replacements) {
-  for (const auto& [var, value] : replacements) done_.emplace(var.get(), Entry{var, value});
+  for (const auto& [var, value] : replacements) {
+    done_.emplace(var.get(), value);
+    roots_.push_back(var);
+  }
   leaf_ = [](const Expr&) { return Expr(); };
 }
 
 Expr Rewriter::operator()(const Expr& root) {
   if (!root) return root;
-  stack_.push_back({root, false});
+  const auto known = done_.find(root.get());
+  if (known != done_.end() && known->second) return known->second;
+  roots_.push_back(root);
+  const Expr top = root;
+  stack_.push_back({&top, false});
   while (!stack_.empty()) {
-    Frame& top = stack_.back();
-    if (!top.expanded) {
-      const auto [entry, added] = done_.try_emplace(top.node.get());
-      if (!added && entry->second.result) {
+    const Expr& e = *stack_.back().node;
+    if (!stack_.back().expanded) {
+      const auto [entry, added] = done_.try_emplace(e.get());
+      if (!added && entry->second) {
         stack_.pop_back();
         continue;
       }
-      const Expr e = top.node;
       if (added) {
-        entry->second.input = e;
         const bool bare = e->operands.empty() && !e->predicate && e->init.empty();
         Expr replacement = leaf_(e);
         if (!replacement && bare) replacement = e;
         if (replacement) {
-          done_.at(e.get()).result = std::move(replacement);
+          done_.at(e.get()) = std::move(replacement);
           stack_.pop_back();
           continue;
         }
       }
-      top.expanded = true;
-      ForEachChild(*e, [&](const Expr& child) { stack_.push_back({child, false}); });
+      stack_.back().expanded = true;
+      ForEachChild(*e, [&](const Expr& child) { stack_.push_back({&child, false}); });
       continue;
     }
-    const Expr e = std::move(top.node);
     stack_.pop_back();
     std::vector<Expr> operands, init;
     operands.reserve(e->operands.size());
-    for (const Expr& child : e->operands) operands.push_back(done_.at(child.get()).result);
-    for (const Expr& child : e->init) init.push_back(done_.at(child.get()).result);
-    Expr predicate = e->predicate ? done_.at(e->predicate.get()).result : Expr();
+    for (const Expr& child : e->operands) operands.push_back(done_.at(child.get()));
+    for (const Expr& child : e->init) init.push_back(done_.at(child.get()));
+    Expr predicate = e->predicate ? done_.at(e->predicate.get()) : Expr();
     const bool same = SameExprs(operands, e->operands) && SameExprs(init, e->init) && predicate.Same(e->predicate);
     Expr result = same ? e : Remake(*e, std::move(operands), std::move(predicate), std::move(init));
-    done_.at(e.get()).result = std::move(result);
+    done_.at(e.get()) = std::move(result);
   }
-  return done_.at(root.get()).result;
+  return done_.at(root.get());
 }
 
 Expr Rewrite(const Expr& root, const std::function<Expr(const Expr&)>& leaf) { return Rewriter(leaf)(root); }
@@ -172,29 +195,47 @@ Expr Substitute(const Expr& e, const std::vector<std::pair<Expr, Expr>>& replace
   return replacements.empty() ? e : Rewriter(replacements)(e);
 }
 
-void Visit(const Expr& root, const std::function<void(const Expr&)>& visit) {
-  if (!root) return;
-  absl::flat_hash_set<const ExprNode*> seen;
+bool VisitWhile(const Expr& root, absl::FunctionRef<bool(const Expr&)> visit) {
+  if (!root) return true;
   struct Frame {
-    Expr node;
+    const Expr* node;  // kept alive by what it is an operand of
     bool expanded;
   };
-  std::vector<Frame> stack{{root, false}};
+  const Expr top = root;
+  Seen seen;
+  absl::InlinedVector<Frame, 32> stack{{&top, false}};
   while (!stack.empty()) {
-    Frame frame = stack.back();
-    stack.pop_back();
+    const Frame frame = stack.back();
     if (frame.expanded) {
-      visit(frame.node);
+      stack.pop_back();
+      if (!visit(*frame.node)) return false;
       continue;
     }
-    if (!seen.insert(frame.node.get()).second) continue;
-    stack.push_back({frame.node, true});
+    if (!seen.Insert(frame.node->get())) {
+      stack.pop_back();
+      continue;
+    }
+    stack.back().expanded = true;
     const size_t first = stack.size();
-    ForEachChild(*frame.node, [&](const Expr& child) {
-      if (!seen.contains(child.get())) stack.push_back({child, false});
-    });
+    ForEachChild(**frame.node, [&](const Expr& child) { stack.push_back({&child, false}); });
     std::reverse(stack.begin() + first, stack.end());  // operands are visited left to right
   }
+  return true;
+}
+
+void Visit(const Expr& root, absl::FunctionRef<void(const Expr&)> visit) {
+  VisitWhile(root, [&](const Expr& e) {
+    visit(e);
+    return true;
+  });
+}
+
+bool Contains(const Expr& root, absl::FunctionRef<bool(const Expr&)> is) {
+  return !VisitWhile(root, [&](const Expr& e) { return !is(e); });
+}
+
+bool Mentions(const Expr& root, const Expr& node) {
+  return Contains(root, [&](const Expr& e) { return e.Same(node); });
 }
 
 }  // namespace smelt::kernels::te

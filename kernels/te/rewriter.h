@@ -25,15 +25,12 @@ class Rewriter {
 
  private:
   struct Frame {
-    Expr node;
+    const Expr* node;  // kept alive by what it is an operand of
     bool expanded;
   };
-  struct Entry {
-    Expr input;  // keeps the key alive
-    Expr result;
-  };
   std::function<Expr(const Expr&)> leaf_;
-  absl::flat_hash_map<const ExprNode*, Entry> done_;
+  absl::flat_hash_map<const ExprNode*, Expr> done_;
+  std::vector<Expr> roots_;  // keep the keys alive
   std::vector<Frame> stack_;
 };
 

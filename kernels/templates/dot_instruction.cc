@@ -177,7 +177,7 @@ bool IsZero(const Expr& e) {
 
 bool Mentions(const te::Operation& operation, const Access& access, int axis) {
   return std::any_of(access.indices.begin(), access.indices.end(),
-                     [&](const Expr& index) { return DependsOn(index, operation.axes[axis].var); });
+                     [&](const Expr& index) { return te::Mentions(index, operation.axes[axis].var); });
 }
 
 // Whether both operands lie as the instruction wants them.
@@ -193,13 +193,13 @@ bool Lies(const te::Operation& main, const Access& left, const Access& right, co
   const bool padded = sum.extent % TermsOf(instruction) != 0;
   if (padded && (!left.indices.back().Same(sum.var) || left.tensor->shape.back() != sum.extent)) return false;
   for (size_t d = 0; d + 1 < left.indices.size(); ++d) {
-    if (DependsOn(left.indices[d], sum.var)) return false;
+    if (te::Mentions(left.indices[d], sum.var)) return false;
   }
   *transposed = right.indices[rank - 1].Same(sum.var) && right.indices[rank - 2].Same(column);
   if (!*transposed && !(right.indices[rank - 2].Same(sum.var) && right.indices[rank - 1].Same(column))) return false;
   if (padded && right.tensor->shape[rank - (*transposed ? 1 : 2)] != sum.extent) return false;
   for (size_t d = 0; d + 2 < rank; ++d) {
-    if (DependsOn(right.indices[d], sum.var) || DependsOn(right.indices[d], column)) return false;
+    if (te::Mentions(right.indices[d], sum.var) || te::Mentions(right.indices[d], column)) return false;
   }
   return true;
 }
@@ -212,7 +212,7 @@ bool HasTiles(const te::Operation& main, const Access& left, int row_axis, const
   if (row.extent < kFewTileRows || Coefficient(left.indices[rank - 2], row.var) != std::optional<int64_t>(1))
     return false;
   for (size_t d = 0; d < rank; ++d) {
-    if (d != rank - 2 && DependsOn(left.indices[d], row.var)) return false;
+    if (d != rank - 2 && te::Mentions(left.indices[d], row.var)) return false;
   }
   // Registers begin at zero, and take whole groups.
   const te::IterVar& sum = main.reduce_axes.back();

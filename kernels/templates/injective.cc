@@ -4,6 +4,7 @@
 #include "base/status_macros.h"
 #include "kernels/nests/body_cost.h"
 #include "kernels/te/hlo/position.h"
+#include "kernels/te/simplify/simplifier.h"
 #include "kernels/templates/shared_lines.h"
 #include "kernels/templates/templates.h"
 
@@ -14,6 +15,17 @@ namespace {
 bool ReadsPosition(const Structure& structure) {
   return std::any_of(structure.graph.operations.begin(), structure.graph.operations.end(),
                      [](const te::OperationRef& operation) { return te::DependsOnPosition(*operation); });
+}
+
+// Whether an index follows the axis pair by pair: from pair to pair of as many, from one to its pair or from a pair to
+// its one. The parts of complex numbers lie so.
+bool ReadsPairs(const te::Expr& index, int64_t size, const te::IterVar& axis) {
+  const bool of_ones = size == 2 * axis.extent, to_ones = 2 * size == axis.extent;
+  if (!of_ones && !to_ones && (size != axis.extent || size % 2 != 0)) return false;
+  te::Simplifier simplifier;
+  simplifier.Bind(axis.var, {0, axis.extent - 1});
+  const te::Expr at = of_ones ? te::Expr(axis.var) : te::FloorDiv(axis.var, 2);
+  return simplifier.Simplify(to_ones ? index : te::FloorDiv(index, 2)).Same(simplifier.Simplify(at));
 }
 
 // The first of the trailing axes that may be fused into one: every access walks over them as over one run of memory,
@@ -30,15 +42,17 @@ size_t FusibleFrom(const Nest& nest, const std::vector<int64_t>& tile) {
     for (const Access& access : nest.accesses) {
       bool none = true;
       for (size_t a = candidate; a < rank; ++a) {
-        for (const te::Expr& index : access.indices) none = none && !DependsOn(index, root.axes[a].var);
+        for (const te::Expr& index : access.indices) none = none && !te::Mentions(index, root.axes[a].var);
       }
       if (none) continue;
       const size_t run = rank - candidate;
       if (access.indices.size() < run) fits = false;
       for (size_t k = 0; fits && k < run; ++k) {
         const size_t d = access.indices.size() - run + k;
-        fits = access.indices[d].Same(root.axes[candidate + k].var) &&
-               (access.tensor->shape[d] == root.shape[candidate + k]);
+        const te::IterVar& axis = root.axes[candidate + k];
+        const int64_t size = access.tensor->shape[d];
+        fits = (access.indices[d].Same(axis.var) && size == axis.extent) ||
+               (k + 1 == run && ReadsPairs(access.indices[d], size, axis));
       }
       if (!fits) break;
     }

@@ -35,9 +35,9 @@ std::vector<int> DimensionsBySum(const te::Operation& sum, const Access& access,
     if (d == along) continue;
     int last = -1;
     for (size_t r = 0; r < sum.reduce_axes.size(); ++r) {
-      if (DependsOn(access.indices[d], sum.reduce_axes[r].var)) last = static_cast<int>(r);
+      if (te::Mentions(access.indices[d], sum.reduce_axes[r].var)) last = static_cast<int>(r);
     }
-    if (DependsOn(access.indices[d], sum.axes[registers.vector_axis].var))
+    if (te::Mentions(access.indices[d], sum.axes[registers.vector_axis].var))
       last = static_cast<int>(sum.reduce_axes.size());
     order.emplace_back(last, d);
   }
@@ -50,7 +50,7 @@ std::vector<int> DimensionsBySum(const te::Operation& sum, const Access& access,
 int DimensionAlong(const te::Operation& sum, const Access& access, const RegisterTile& registers) {
   int along = -1;
   for (size_t d = 0; d < access.indices.size(); ++d) {
-    if (DependsOn(access.indices[d], sum.axes[registers.vector_axis].var)) along = static_cast<int>(d);
+    if (te::Mentions(access.indices[d], sum.axes[registers.vector_axis].var)) along = static_cast<int>(d);
   }
   return along;
 }

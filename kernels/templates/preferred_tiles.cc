@@ -248,7 +248,7 @@ std::vector<std::vector<int64_t>> TilesOfOneThread(const Nest& nest, const machi
       for (size_t a = shape.size(); a-- > 0;) {
         if (static_cast<int>(a) == whole.row_axis || static_cast<int>(a) == whole.vector_axis) continue;
         // A block of the shared operand serves one batch, or one phase of a transposed convolution.
-        const auto depends = [&](const te::Expr& index) { return DependsOn(index, main.axes[a].var); };
+        const auto depends = [&](const te::Expr& index) { return te::Mentions(index, main.axes[a].var); };
         if (std::any_of(shared->indices.begin(), shared->indices.end(), depends)) continue;
         rows_first.push_back(a);
       }

@@ -277,9 +277,9 @@ int LinesAxis(const Nest& nest, int pixels_axis) {
   if (lines < 0 || lines == VectorAxisOf(nest) || main.axes[lines].extent == 1) return -1;
   for (const Access& access : AccessesOf(nest, main)) {
     for (const te::Expr& index : access.indices) {
-      if (!DependsOn(index, main.axes[lines].var)) continue;
+      if (!te::Mentions(index, main.axes[lines].var)) continue;
       const bool slides = std::any_of(main.reduce_axes.begin(), main.reduce_axes.end(),
-                                      [&](const te::IterVar& window) { return DependsOn(index, window.var); });
+                                      [&](const te::IterVar& window) { return te::Mentions(index, window.var); });
       if (slides) return lines;
     }
   }
@@ -302,7 +302,7 @@ bool KeepsTaps(const Nest& nest, int lines_axis, const machine::Machine& target)
       const std::optional<int64_t> step = Coefficient(index, line);
       if (!step || *step == 0) continue;
       shared |= std::any_of(main.reduce_axes.begin(), main.reduce_axes.end(), [&](const te::IterVar& window) {
-        return window.extent > *step && DependsOn(index, window.var);
+        return window.extent > *step && te::Mentions(index, window.var);
       });
     }
   }

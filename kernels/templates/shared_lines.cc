@@ -51,14 +51,13 @@ class Reads {
     if (operation.IsReduction()) return false;
     std::vector<std::pair<te::Expr, te::Expr>> at;
     for (size_t a = 0; a < place.size(); ++a) at.emplace_back(operation.axes[a].var, te::Expr(place[a]));
-    bool known = true;
-    for (size_t i = 0; i < operation.bodies.size() && known; ++i) {
+    for (size_t i = 0; i < operation.bodies.size(); ++i) {
       if (output && static_cast<size_t>(*output) != i) continue;
       // Constants fold, conditions on the place among them.
       const te::Expr body = te::Substitute(operation.bodies[i], at);
-      te::Visit(body, [&](const te::Expr& e) { known = known && VisitRead(e); });
+      if (!te::VisitWhile(body, [&](const te::Expr& e) { return VisitRead(e); })) return false;
     }
-    return known;
+    return true;
   }
 
   bool VisitRead(const te::Expr& e) {

@@ -246,7 +246,7 @@ class TiledNest {
     const te::Expr& row = main_.axes[registers_.row_axis].var;
     for (const Access& access : AccessesOf(input_.nest, main_)) {
       for (const te::Expr& index : access.indices) {
-        if (DependsOn(index, row) && DependsOn(index, main_.reduce_axes[reduce].var)) return true;
+        if (te::Mentions(index, row) && te::Mentions(index, main_.reduce_axes[reduce].var)) return true;
       }
     }
     return false;

@@ -43,14 +43,12 @@ Expr WithoutReads(Expr e) {
 bool IsIndexArithmetic(const Expr& e) {
   constexpr BinaryOp kOperations[] = {BinaryOp::kAdd,      BinaryOp::kSub,      BinaryOp::kMul, BinaryOp::kMin,
                                       BinaryOp::kFloorDiv, BinaryOp::kFloorMod, BinaryOp::kMax};
-  bool only = true;
-  Visit(e, [&](const Expr& node) {
+  return VisitWhile(e, [&](const Expr& node) {
     const bool leaf = node->kind == ExprKind::kInt || node->kind == ExprKind::kVar;
     const bool arithmetic = node->kind == ExprKind::kBinary && std::find(std::begin(kOperations), std::end(kOperations),
                                                                          node->binary()) != std::end(kOperations);
-    only = only && node.type() == kIndex && (leaf || arithmetic);
+    return node.type() == kIndex && (leaf || arithmetic);
   });
-  return only;
 }
 
 // Where a slice begins that HLO clamps so, as index arithmetic over the position in the result, where it follows from

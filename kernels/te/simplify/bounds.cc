@@ -1,4 +1,5 @@
 // Interval analysis of integer expressions.
+#include "absl/container/inlined_vector.h"
 #include "kernels/te/scalar.h"
 #include "kernels/te/simplify/simplifier.h"
 
@@ -35,16 +36,22 @@ Interval DivideRange(const Interval& a, int64_t d) {
 Interval Simplifier::Bounds(const Expr& root) {
   if (!IsInteger(root)) return {};
   if (auto it = bounds_.find(root.get()); it != bounds_.end()) return it->second.second;
-  std::vector<std::pair<Expr, bool>> stack{{root, false}};
+  struct Frame {
+    const Expr* node;  // kept alive by what it is an operand of
+    bool expanded;
+  };
+  const Expr top = root;
+  absl::InlinedVector<Frame, 32> stack{{&top, false}};
   while (!stack.empty()) {
-    auto [e, expanded] = stack.back();
+    const auto [node, expanded] = stack.back();
+    const Expr& e = *node;
     stack.pop_back();
     if (bounds_.contains(e.get())) continue;
     if (!expanded) {
-      stack.emplace_back(e, true);
+      stack.push_back({&e, true});
       if (e->kind == ExprKind::kTensorRead || e->kind == ExprKind::kLoad) continue;
       for (const Expr& child : e->operands) {
-        if (IsInteger(child) && !bounds_.contains(child.get())) stack.emplace_back(child, false);
+        if (IsInteger(child)) stack.push_back({&child, false});
       }
       continue;
     }

@@ -8,6 +8,7 @@
 //   (x // e) // d = x // (e*d)               (x % m) % d = x % d                   when d | m
 //   (x % m) // d = (x // d) % (m/d)          when d | m
 //   c*d*(x // d) + c*(x % d) = c*x           c*x - c*d*(x // d) = c*(x % d)
+//   (x + y // e) // d = (e*x + y) // (e*d)   where the one above then applies
 //
 // They fold the index arithmetic of reshapes, of fused loops and of their mixtures: ((i*12 + j) // 12) is i.
 #include <algorithm>
@@ -185,6 +186,22 @@ std::optional<LinearSum> Exchange(const LinearSum& sum, const Expr& first, const
 
 }  // namespace
 
+// x // d where x has a quotient among its terms, as one division; null where it has none.
+Expr Simplifier::DivideAsOne(const Expr& x, int64_t d) {
+  const std::optional<LinearSum> sum = ToLinear(x);
+  if (!sum) return Expr();
+  for (const auto& [atom, coefficient] : sum->terms) {
+    const int64_t e = coefficient == 1 ? DivisorOf(atom, BinaryOp::kFloorDiv) : 0;
+    const std::optional<LinearSum> y = e > 0 ? ToLinear(atom->operands[0]) : std::nullopt;
+    int64_t product;
+    if (!y || __builtin_mul_overflow(e, d, &product)) continue;
+    const std::optional<LinearSum> others = AddScaled({}, *sum, e);
+    const std::optional<LinearSum> whole = others ? Exchange(*others, atom, Expr(), *y, 1) : std::nullopt;
+    return whole ? Divide(SumOf(*whole), product) : Expr();
+  }
+  return Expr();
+}
+
 bool Simplifier::JoinOnce(LinearSum* sum) {
   for (const auto& [atom, coefficient] : sum->terms) {
     // c*(x % d) + c*d*(x // d) = c*x
@@ -197,7 +214,7 @@ bool Simplifier::JoinOnce(LinearSum* sum) {
         Expr x = atom->operands[0];
         if (DivisorOf(quotient, BinaryOp::kFloorDiv) == d && Modulo(quotient->operands[0], d).Same(atom)) {
           x = quotient->operands[0];
-        } else if (!Divide(x, d).Same(quotient)) {
+        } else if (!Divide(x, d).Same(quotient) && !DivideAsOne(x, d).Same(quotient)) {
           continue;
         }
         const std::optional<LinearSum> linear = ToLinear(x);

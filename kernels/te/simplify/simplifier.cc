@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "absl/container/inlined_vector.h"
 #include "base/check.h"
 #include "kernels/te/intern.h"
 #include "kernels/te/scalar.h"
@@ -61,12 +62,18 @@ void Simplifier::Bind(const Expr& var, Interval range) {
 
 Expr Simplifier::Simplify(const Expr& root) {
   if (!root) return root;
-  std::vector<std::pair<Expr, bool>> stack{{root, false}};
-  const auto done = [&](const Expr& e) { return simplified_.contains(e.get()); };
+  if (const auto known = simplified_.find(root.get()); known != simplified_.end()) return known->second.result;
+  struct Frame {
+    const Expr* node;  // kept alive by what it is an operand of
+    bool expanded;
+  };
+  const Expr top = root;
+  absl::InlinedVector<Frame, 32> stack{{&top, false}};
   while (!stack.empty()) {
-    auto [e, expanded] = std::move(stack.back());
+    const auto [node, expanded] = stack.back();
+    const Expr& e = *node;
     stack.pop_back();
-    if (done(e)) continue;
+    if (simplified_.contains(e.get())) continue;
     if (!expanded) {
       if (e->operands.empty() && !e->predicate && e->init.empty() && e->kind != ExprKind::kVar) {
         simplified_.emplace(e.get(), Entry{e, e});
@@ -79,14 +86,10 @@ Expr Simplifier::Simplify(const Expr& root) {
         simplified_.emplace(e.get(), Entry{e, std::move(result)});
         continue;
       }
-      stack.emplace_back(e, true);
-      for (const Expr& child : e->operands) {
-        if (!done(child)) stack.emplace_back(child, false);
-      }
-      for (const Expr& child : e->init) {
-        if (!done(child)) stack.emplace_back(child, false);
-      }
-      if (e->predicate && !done(e->predicate)) stack.emplace_back(e->predicate, false);
+      stack.push_back({&e, true});
+      for (const Expr& child : e->operands) stack.push_back({&child, false});
+      for (const Expr& child : e->init) stack.push_back({&child, false});
+      if (e->predicate) stack.push_back({&e->predicate, false});
       continue;
     }
     std::vector<Expr> operands, init;
@@ -343,12 +346,6 @@ Expr Simplifier::SimplifyMixed(BinaryOp op, const Expr& a, const Expr& b) {
 bool Simplifier::Prove(const Expr& condition) {
   int64_t value = 0;
   return IsConstInt(Simplify(condition), &value) && value != 0;
-}
-
-bool Simplifier::Mentions(const Expr& e, const Expr& var) {
-  bool found = false;
-  Visit(e, [&](const Expr& node) { found |= node.Same(var); });
-  return found;
 }
 
 bool Simplifier::SplitLinear(const Expr& e, const Expr& var, Expr* base, int64_t* stride) {

@@ -34,8 +34,6 @@ class Simplifier {
   // e = base + stride * var with base and stride free of var and stride constant; false when it is not so. `e` must be
   // simplified.
   bool SplitLinear(const Expr& e, const Expr& var, Expr* base, int64_t* stride);
-  // An expression of this size is known not to mention var.
-  bool Mentions(const Expr& e, const Expr& var);
 
  private:
   Expr SimplifyNode(const Expr& e, std::vector<Expr> operands, Expr predicate, std::vector<Expr> init);
@@ -53,6 +51,7 @@ class Simplifier {
   Expr Divide(const Expr& x, int64_t divisor);
   Expr Modulo(const Expr& x, int64_t divisor);
   Expr SumOf(LinearSum sum);  // joins quotients and remainders, then FromLinear
+  Expr DivideAsOne(const Expr& x, int64_t divisor);
   bool JoinOnce(LinearSum* sum);
 
   Interval BoundsOfNode(const Expr& e);

@@ -293,6 +293,20 @@ TEST(Tiled, RowsThatAKernelStacksAreStackedBesideTheirProducts) {
   EXPECT_THAT(beside, ::testing::HasSubstr("compute_at concatenate"));
 }
 
+// Rows of 33 complex numbers divide no vector, but the whole array lies in one piece.
+TEST(Injective, RowsOfPairsGoAsOneRun) {
+  for (const char* name : {"ComplexArithmetic", "ComplexMagnitude"}) {
+    const std::unique_ptr<hlo::Module> module = ParseSnippet(Find(name));
+    const machine::Machine target;
+    const std::string schedule = PreferredSchedule(*module->entry(), target)->ToString();
+    EXPECT_THAT(schedule, ::testing::ContainsRegex("fuse [a-z_0-9]+ i0 i1")) << name;
+  }
+  const std::unique_ptr<hlo::Module> module = ParseSnippet(Find("ComplexArithmetic"));
+  const auto lowered = lower::Lower(*PreferredSchedule(*module->entry(), machine::Machine()), {});
+  ASSERT_TRUE(lowered.ok()) << lowered.status();
+  EXPECT_THAT(ir::ToString(*lowered), ::testing::Not(::testing::HasSubstr("splat(33"))) << "no division by the row";
+}
+
 // Points divided by their lengths: square roots are taken once a point, and vectors hold several points.
 TEST(Rows, ShortRowsShareVectors) {
   const std::unique_ptr<hlo::Module> module = ParseSnippet(Find("ShortSumOfEachRow"));

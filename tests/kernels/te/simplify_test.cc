@@ -44,6 +44,16 @@ TEST_F(SimplifyTest, DigitsOfAFusedLoopJoinAgain) {
             "(((i + (k*2)) + (f*32)) + 10)");
 }
 
+TEST_F(SimplifyTest, PairsInRowsOfAFusedLoopJoinAgain) {
+  // The parts of a complex array [.., 33], 66 numbers a row.
+  Expr flat = f_ * 16 + k_;
+  Expr row = FloorDiv(flat, 66), column = FloorMod(flat, 66);
+  EXPECT_EQ(S(row * 66 + FloorDiv(column, 2) * 2), S(f_ * 16 + FloorDiv(k_, 2) * 2));
+  EXPECT_EQ(S(row * 33 + FloorDiv(column, 2)), S(f_ * 8 + FloorDiv(k_, 2)));
+  // One more than fits is not the same row.
+  EXPECT_NE(S(row * 66 + FloorDiv(column + 1, 2) * 2), S(FloorDiv(flat + 1, 2) * 2));
+}
+
 TEST_F(SimplifyTest, QuotientsIgnoreDigitsBelow) {
   EXPECT_EQ(S(FloorDiv(f_ * 16 + k_, 64)), "(f // 4)");
   EXPECT_EQ(S(FloorMod(f_ * 16 + k_, 64)), "(k + ((f % 4)*16))");
