@@ -92,8 +92,40 @@ TEST(AwkwardShapes, ATransposeThatIsReshapedIsTakenInBlocks) {
   EXPECT_EQ(TransposedAxis(structure.main_nest(), 16), 0);
   const schedule::Schedule schedule = Preferred(structure);
   ExpectLowersRight(schedule);
-  EXPECT_THAT(schedule.ToString(), HasSubstr("reorder reshape_1 i1.outer i0 i1.inner"));
+  // Rows of 2,048 bytes share sets of the cache: sixteen of them at a time, and the blocks beside these next.
+  EXPECT_THAT(schedule.ToString(), HasSubstr("reorder reshape_1 i0.outer i1.outer i0.inner i1.inner"));
   EXPECT_EQ(TransposedAxis(NestsOf("x = f32[8,64] parameter(0) ROOT n = f32[8,64] negate(x)").main_nest(), 16), -1);
+}
+
+// An array that no cache holds, and one whose rows lie apart by no part of a page, are read in long runs.
+TEST(AwkwardShapes, LongRunsWhereLinesShareNoSets) {
+  for (const char* text : {"x = f32[3000,112] parameter(0) ROOT t = f32[112,3000] transpose(x), dimensions={1,0}",
+                           "x = f32[4096,4096] parameter(0) ROOT t = f32[4096,4096] transpose(x), dimensions={1,0}"}) {
+    const Structure structure = NestsOf(text);
+    EXPECT_GT(PreferredTiles(structure.main_nest(), machine::Machine()).front()[0], 16) << text;
+  }
+}
+
+// Rows that are normalised go four at a time, unless the last ones are fewer and rows end within a vector, or what they
+// share is more than the nearest cache holds.
+TEST(AwkwardShapes, RowsAreNormalisedFourAtATime) {
+  const auto rows_of = [](int64_t rows, int64_t elements, int threads) {
+    const std::string array = absl::StrCat("f32[", rows, ",", elements, "]"), row = absl::StrCat("f32[", rows, "]");
+    const Structure structure =
+        NestsOf(absl::StrCat("x = ", array, " parameter(0) z = f32[] constant(0) e = ", array,
+                             " exponential(x) s = ", row, " reduce(e, z), dimensions={1}, to_apply=sum b = ", array,
+                             " broadcast(s), dimensions={0} ROOT d = ", array, " divide(e, b)"));
+    machine::Machine target;
+    target.threads = threads;
+    return PreferredTiles(structure.main_nest(), target).front()[0];
+  };
+  EXPECT_EQ(rows_of(64, 256, 1), 4);
+  EXPECT_EQ(rows_of(64, 100, 1), 4);
+  EXPECT_EQ(rows_of(66, 256, 1), 4);
+  EXPECT_EQ(rows_of(66, 100, 1), 1);
+  EXPECT_EQ(rows_of(64, 8192, 1), 1);
+  EXPECT_EQ(rows_of(64, 256, 4), 4);
+  EXPECT_EQ(rows_of(16, 256, 4), 1);
 }
 
 // The sums of a group norm's gradient: what is subtracted is one number for eight channels, by a reshape and back.
