@@ -15,50 +15,50 @@ constexpr int64_t kColumns = 64;
 
 using Vector = float __attribute__((vector_size(64), aligned(4)));
 
-// MultiplyAdd's columns from j on, `kVectors` vectors of them.
+// MultiplyAdd's rows from i on and columns from j on: so many of them, in registers.
+template <int kHeight, int kVectors>
+__attribute__((always_inline)) inline void MultiplyBlock(const float* a, const float* b, float* c, int64_t k, int64_t n,
+                                                         int64_t i, int64_t j) {
+  Vector sums[kHeight][kVectors];
+#pragma GCC unroll 6
+  for (int64_t r = 0; r < kHeight; ++r) {
+#pragma GCC unroll 4
+    for (int64_t v = 0; v < kVectors; ++v) sums[r][v] = *reinterpret_cast<const Vector*>(&c[(i + r) * n + j + 16 * v]);
+  }
+  for (int64_t x = 0; x < k; ++x) {
+    const Vector* row = reinterpret_cast<const Vector*>(&b[x * n + j]);
+    Vector loaded[kVectors];
+#pragma GCC unroll 4
+    for (int64_t v = 0; v < kVectors; ++v) loaded[v] = row[v];
+#pragma GCC unroll 6
+    for (int64_t r = 0; r < kHeight; ++r) {
+      const float factor = a[(i + r) * k + x];
+#pragma GCC unroll 4
+      for (int64_t v = 0; v < kVectors; ++v) sums[r][v] += factor * loaded[v];
+    }
+  }
+#pragma GCC unroll 6
+  for (int64_t r = 0; r < kHeight; ++r) {
+#pragma GCC unroll 4
+    for (int64_t v = 0; v < kVectors; ++v) *reinterpret_cast<Vector*>(&c[(i + r) * n + j + 16 * v]) = sums[r][v];
+  }
+}
+
+// All rows of these columns. The last few rows keep as many multiplications in flight as they can.
 template <int kVectors>
 __attribute__((always_inline)) inline void MultiplyColumns(const float* a, const float* b, float* c, int64_t rows,
                                                            int64_t k, int64_t n, int64_t j) {
   int64_t i = 0;
-  for (; i + kRows <= rows; i += kRows) {
-    Vector sums[kRows][kVectors];
-#pragma GCC unroll 6
-    for (int64_t r = 0; r < kRows; ++r) {
-#pragma GCC unroll 4
-      for (int64_t v = 0; v < kVectors; ++v)
-        sums[r][v] = *reinterpret_cast<const Vector*>(&c[(i + r) * n + j + 16 * v]);
-    }
-    for (int64_t x = 0; x < k; ++x) {
-      const Vector* row = reinterpret_cast<const Vector*>(&b[x * n + j]);
-      Vector loaded[kVectors];
-#pragma GCC unroll 4
-      for (int64_t v = 0; v < kVectors; ++v) loaded[v] = row[v];
-#pragma GCC unroll 6
-      for (int64_t r = 0; r < kRows; ++r) {
-        const float factor = a[(i + r) * k + x];
-#pragma GCC unroll 4
-        for (int64_t v = 0; v < kVectors; ++v) sums[r][v] += factor * loaded[v];
-      }
-    }
-#pragma GCC unroll 6
-    for (int64_t r = 0; r < kRows; ++r) {
-#pragma GCC unroll 4
-      for (int64_t v = 0; v < kVectors; ++v) *reinterpret_cast<Vector*>(&c[(i + r) * n + j + 16 * v]) = sums[r][v];
-    }
+  for (; i + kRows <= rows; i += kRows) MultiplyBlock<kRows, kVectors>(a, b, c, k, n, i, j);
+  if (i + 3 <= rows) {
+    MultiplyBlock<3, kVectors>(a, b, c, k, n, i, j);
+    i += 3;
   }
-  for (; i < rows; ++i) {
-    Vector sums[kVectors];
-#pragma GCC unroll 4
-    for (int64_t v = 0; v < kVectors; ++v) sums[v] = *reinterpret_cast<const Vector*>(&c[i * n + j + 16 * v]);
-    for (int64_t x = 0; x < k; ++x) {
-      const Vector* row = reinterpret_cast<const Vector*>(&b[x * n + j]);
-      const float factor = a[i * k + x];
-#pragma GCC unroll 4
-      for (int64_t v = 0; v < kVectors; ++v) sums[v] += factor * row[v];
-    }
-#pragma GCC unroll 4
-    for (int64_t v = 0; v < kVectors; ++v) *reinterpret_cast<Vector*>(&c[i * n + j + 16 * v]) = sums[v];
+  if (i + 2 <= rows) {
+    MultiplyBlock<2, kVectors>(a, b, c, k, n, i, j);
+    i += 2;
   }
+  if (i < rows) MultiplyBlock<1, kVectors>(a, b, c, k, n, i, j);
 }
 
 }  // namespace
