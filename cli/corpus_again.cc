@@ -18,6 +18,8 @@ void AddAgainFlags(Arguments& arguments, AgainFlags* flags) {
   arguments.Add("--share", flags->share, "again: share of the kernels, drawn by the seed")
       .Between(0.0, 1.0)
       .ShowsDefault();
+  arguments.AddFlag("--changed", flags->changed,
+                    "again: only kernels whose default schedule is another now than when they were timed");
   arguments.Add("--visits", flags->visits, "again: visits to each kernel").Between(1, 100).ShowsDefault();
   arguments.Add("--cache", flags->cache, "again: kernel cache folder; by default $SMELT_CACHE or ~/.cache/smelt");
   AddTargetFlags(arguments, &flags->target);
@@ -33,7 +35,9 @@ absl::Status ProfileAgain(const std::string& corpus, const std::string& output, 
   options.cancel = interrupt.flag();
   std::optional<tuner::Progress> line(std::in_place);
   options.progress = &*line;
-  SMELT_ASSIGN_OR_RETURN(const tuner::ProfileReport report, tuner::ProfileAgain(corpus, flags.share, *target, options));
+  SMELT_ASSIGN_OR_RETURN(
+      const tuner::ProfileReport report,
+      tuner::ProfileAgain(corpus, {.share = flags.share, .changed = flags.changed}, *target, options));
   line.reset();
   if (json) {
     PrintJson({{"corpus", output},

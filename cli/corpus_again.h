@@ -12,6 +12,7 @@ namespace smelt::cli {
 
 struct AgainFlags {
   double share = 1;
+  bool changed = false;
   int visits = 1;
   uint64_t seed = 1;
   std::string cache;

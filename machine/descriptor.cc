@@ -41,6 +41,19 @@ absl::Status ReadReal(const json& value, const std::string& name, double* out) {
   return absl::OkStatus();
 }
 
+absl::Status ReadInstructions(const json& value, std::vector<std::string>* instructions) {
+  constexpr size_t kMost = 256;
+  if (!value.is_array() || value.size() > kMost)
+    return Wrong(StrCat("`instructions` is no list of at most ", kMost, " texts"));
+  instructions->clear();
+  for (const json& name : value) {
+    if (!name.is_string())
+      return Wrong(StrCat("`instructions` has ", JsonText(name), ", expected a text, such as \"avx512vnni\""));
+    instructions->push_back(name.get<std::string>());
+  }
+  return absl::OkStatus();
+}
+
 absl::Status ReadLevel(const json& value, bool last, MemoryLevel* level) {
   if (!value.is_object()) return Wrong(StrCat("a level is ", JsonText(value), ", expected an object"));
   bool has_bandwidth = false;
@@ -80,7 +93,7 @@ absl::Status ReadLevels(const json& value, std::vector<MemoryLevel>* levels) {
 }  // namespace
 
 std::string DescribeMachine(const Machine& machine) {
-  json result{{"name", machine.name}, {"levels", json::array()}};
+  json result{{"name", machine.name}, {"instructions", machine.instructions}, {"levels", json::array()}};
   for (const Whole& whole : kWholes) result[whole.name] = machine.*whole.field;
   for (const Real& real : kReals) result[real.name] = machine.*real.field;
   for (size_t i = 0; i < machine.levels.size(); ++i) {
@@ -103,6 +116,8 @@ absl::StatusOr<Machine> ReadMachine(std::string_view text) {
       if (status.ok()) machine.name = field.get<std::string>();
     } else if (key == "levels") {
       status = ReadLevels(field, &machine.levels);
+    } else if (key == "instructions") {
+      status = ReadInstructions(field, &machine.instructions);
     }
     for (const Whole& whole : kWholes) {
       if (key != whole.name) continue;

@@ -3,7 +3,8 @@
 //   std::string text = DescribeMachine(machine);
 //   absl::StatusOr<Machine> same = ReadMachine(text);
 //
-//   {"name": "mychip", "threads": 1, "vector_bytes": 32, "vector_registers": 16, "peak_flops_f32": 5e10,
+//   {"name": "mychip", "threads": 1, "vector_bytes": 32, "vector_registers": 16,
+//    "instructions": ["avx2"], "peak_flops_f32": 5e10,
 //    "launch_seconds": 1e-7, "fork_seconds": 4e-6,
 //    "levels": [{"scope": "l1", "bytes": 32768, "bytes_per_second": 1e11}, {"scope": "l2", ...},
 //               {"scope": "memory", "bytes_per_second": 1e10}]}

@@ -95,6 +95,10 @@ class Target {
   // Unimplemented: it has none to show. `way`: as TimeKernel's.
   virtual absl::StatusOr<KernelListing> Show(const fusion::Kernel& kernel, const std::string& way) const;
 
+  // The schedule (schedule::Schedule::ToString) that such a kernel gets by default, found without generating code;
+  // empty: not known.
+  virtual std::string DefaultSchedule(const fusion::Kernel&) const { return ""; }
+
   // What answers a runner's requests.
   virtual measure::DeviceFactory NewDevice(DeviceUse use) const = 0;
   // Seconds that compiling one candidate may take, where the target sets a limit of its own.

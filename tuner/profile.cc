@@ -72,8 +72,8 @@ class Profiler {
     return Finish();
   }
 
-  // The kernels of a corpus, or a share of them.
-  absl::StatusOr<ProfileReport> RunAgain(const std::string& corpus, double share) {
+  // The kernels of a corpus, or some of them.
+  absl::StatusOr<ProfileReport> RunAgain(const std::string& corpus, const AgainOptions& again) {
     SMELT_RETURN_IF_ERROR(Open());
     place_ = corpus;
     absl::flat_hash_map<Hash128, bool> taken;
@@ -86,11 +86,13 @@ class Profiler {
       const auto [entry, is_new] = taken.emplace(example.hash, false);
       if (!is_new || Cancelled()) return absl::OkStatus();
       const Hash128 draw = Hasher().Add(example.hash).Add(static_cast<int64_t>(options_.seed)).Finish();
-      if (static_cast<double>(draw.high >> 11) * 0x1p-53 >= share || IsDone(example.hash)) return absl::OkStatus();
+      if (static_cast<double>(draw.high >> 11) * 0x1p-53 >= again.share || IsDone(example.hash))
+        return absl::OkStatus();
       SMELT_ASSIGN_OR_RETURN(const std::unique_ptr<hlo::Module> module,
                              hlo::ParseModule(example.kernel_text, {.file_name = example.program}));
       SMELT_ASSIGN_OR_RETURN(Kernel kernel, fusion::KernelOfModule(*module));
       kernel.distances = example.distances;
+      if (again.changed && !example.IsOfOtherSchedule(target_.DefaultSchedule(kernel))) return absl::OkStatus();
       // The hash of the corpus, so that the labelings can be compared.
       KernelJob job{std::move(kernel), {}, example.program, "again", /*visited=*/0, example.hash};
       for (const gnn::Measurement& m : example.measurements) {
@@ -303,11 +305,15 @@ class Profiler {
 
 }  // namespace
 
-absl::StatusOr<ProfileReport> ProfileAgain(const std::string& corpus, double share, const targets::Target& target,
-                                           const ProfileOptions& options) {
-  if (!(share > 0 && share <= 1))
-    return absl::InvalidArgumentError(absl::StrCat("a share of ", share, " is not in (0, 1]"));
-  return Profiler(target, options).RunAgain(corpus, share);
+absl::StatusOr<ProfileReport> ProfileAgain(const std::string& corpus, const AgainOptions& again,
+                                           const targets::Target& target, const ProfileOptions& options) {
+  if (!(again.share > 0 && again.share <= 1))
+    return absl::InvalidArgumentError(absl::StrCat("a share of ", again.share, " is not in (0, 1]"));
+  if (again.changed && !target.HasTiles()) {
+    return absl::InvalidArgumentError(absl::StrCat("schedules of kernels of --target=", target.id().kind,
+                                                   " are not known, so that none is known to have changed"));
+  }
+  return Profiler(target, options).RunAgain(corpus, again);
 }
 
 absl::StatusOr<ProfileReport> Profile(const std::vector<std::string>& modules, const targets::Target& target,

@@ -61,9 +61,14 @@ struct ProfileReport {
 absl::StatusOr<ProfileReport> Profile(const std::vector<std::string>& modules, const targets::Target& target,
                                       const ProfileOptions& options);
 
-// Times the kernels of a corpus again, or a share of them that the seed draws, into another: whether labels can be
-// believed (gnn/labels/statistics.h). InvalidArgument: a share beyond (0, 1], a corpus of another target.
-absl::StatusOr<ProfileReport> ProfileAgain(const std::string& corpus, double share, const targets::Target& target,
-                                           const ProfileOptions& options);
+struct AgainOptions {
+  double share = 1;      // of the kernels, drawn by the seed
+  bool changed = false;  // only those whose default schedule is another now than when they were timed
+};
+// Times the kernels of a corpus again into another: whether labels can be believed (gnn/labels/statistics.h), and what
+// they are where the compiler's defaults have changed. InvalidArgument: a share beyond (0, 1], a corpus of another
+// target, changed ones of a target whose schedules are not known.
+absl::StatusOr<ProfileReport> ProfileAgain(const std::string& corpus, const AgainOptions& again,
+                                           const targets::Target& target, const ProfileOptions& options);
 
 }  // namespace smelt::tuner

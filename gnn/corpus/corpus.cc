@@ -121,6 +121,11 @@ class ShardedWriter : public CorpusWriter {
 
 double Measurement::label() const { return seconds.empty() ? 0 : *std::min_element(seconds.begin(), seconds.end()); }
 
+bool KernelExample::IsOfOtherSchedule(std::string_view schedule) const {
+  const bool known = !trace.empty() && trace[0] != '#';  // a native operation has a remark in its place
+  return known && !schedule.empty() && trace != schedule;
+}
+
 absl::StatusOr<std::unique_ptr<CorpusWriter>> CorpusWriter::Open(const std::string& folder,
                                                                  int64_t examples_per_shard) {
   std::error_code error;

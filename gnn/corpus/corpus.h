@@ -9,6 +9,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -47,6 +48,10 @@ struct KernelExample {
   // How far away its arrays lay (fusion::Kernel::distances): bytes; empty: near.
   std::vector<int64_t> distances;
   double drift = 0;  // the reference kernel's time then over its usual time, minus 1
+
+  // Whether its default was timed under another schedule than this one; false where either is not known, or where it
+  // ran as a native operation.
+  bool IsOfOtherSchedule(std::string_view schedule) const;
 };
 
 class CorpusWriter {

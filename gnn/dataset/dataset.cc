@@ -19,6 +19,7 @@
 #include "gnn/dataset/kernel_kind.h"
 #include "hlo/text/parser.h"
 #include "kernels/cost/analytical.h"
+#include "kernels/cost/default_schedule.h"
 #include "kernels/tiles/tiles.h"
 #include "machine/descriptor.h"
 
@@ -170,7 +171,8 @@ absl::Status Join(const KernelExample& record, absl::string_view folder, machine
   return absl::OkStatus();
 }
 
-// The machine that records tell, under which features are made; the first one's figures hold for all.
+// The machine that records tell, under which features are made; the first one's figures hold for all. Records from
+// before they told of instructions have those of the caller's machine, where it is one of that name.
 absl::Status TakeMachine(const KernelExample& record, absl::string_view folder, std::string* known, Dataset* data) {
   if (record.machine.empty() || record.machine == *known) return absl::OkStatus();
   absl::StatusOr<machine::Machine> machine = machine::ReadMachine(record.machine);
@@ -179,6 +181,8 @@ absl::Status TakeMachine(const KernelExample& record, absl::string_view folder, 
         absl::StrCat(folder, ": kernel ", record.hash.ToHex(), ": ", machine.status().message()));
   if (known->empty()) {
     *known = record.machine;
+    if (machine->instructions.empty() && machine->name == data->machine.name)
+      machine->instructions = std::move(data->machine.instructions);
     data->machine = *std::move(machine);
     data->machine_told = true;
   } else if (machine->name != data->machine.name || machine->levels.size() != data->machine.levels.size()) {
@@ -188,6 +192,32 @@ absl::Status TakeMachine(const KernelExample& record, absl::string_view folder, 
   }
   return absl::OkStatus();
 }
+
+// Kernels whose default schedule is another today than when they were timed: their features describe loops that nobody
+// timed. A sample, by hashes; a corpus of a hundred thousand kernels is looked at in a few seconds.
+class OtherSchedules {
+ public:
+  void LookAt(const KernelExample& record, const machine::Machine& machine) {
+    constexpr uint64_t kEvery = 16;
+    if (record.hash.low % kEvery != 0) return;
+    const absl::StatusOr<std::unique_ptr<hlo::Module>> module = hlo::ParseModule(record.kernel_text, {});
+    if (!module.ok()) return;
+    const auto schedule = kernels::cost::DefaultSchedule(*(*module)->entry(), machine);
+    if (!schedule.ok()) return;
+    ++looked_at_;
+    other_ += record.IsOfOtherSchedule(schedule->ToString()) ? 1 : 0;
+  }
+  // A warning where they are too many for those few whose schedule follows from code that was generated (spills).
+  std::optional<std::string> Warning(absl::string_view folders) const {
+    if (other_ * 50 <= looked_at_) return std::nullopt;
+    return absl::StrCat(folders, ": of ", looked_at_, " kernels looked at, ", other_,
+                        " were timed under another default schedule than features are made of now. `smelt corpus "
+                        "again CORPUS --changed -o NEW` times such kernels again; train on NEW,CORPUS then");
+  }
+
+ private:
+  int64_t looked_at_ = 0, other_ = 0;
+};
 
 }  // namespace
 
@@ -210,6 +240,7 @@ absl::StatusOr<Dataset> LoadDataset(const std::string& folders, const machine::M
   std::optional<KernelEstimate> own;
   absl::flat_hash_map<std::pair<std::string, Hash128>, size_t> seen;  // number of the example
   Untimed untimed(options.untimed_kernels);
+  OtherSchedules other_schedules;
   const auto rows = std::make_shared<NodeRows>();
   for (absl::string_view folder : absl::StrSplit(folders, ',', absl::SkipEmpty())) {
     absl::flat_hash_map<size_t, TimesOf> times;  // of this corpus, by number of the example
@@ -259,6 +290,7 @@ absl::StatusOr<Dataset> LoadDataset(const std::string& folders, const machine::M
         Complete(*std::move(example), &older);
         return absl::OkStatus();
       }
+      if (options.machine_of_records && !*own) other_schedules.LookAt(record, data.machine);
       TimesOf& of = times[data.examples.size()];
       of.Add(record);
       of.kept = std::move(kept);
@@ -276,6 +308,7 @@ absl::StatusOr<Dataset> LoadDataset(const std::string& folders, const machine::M
     return absl::InvalidArgumentError(
         absl::StrCat(folders, ": no kernel with a measured time. `smelt profile` measures some"));
   }
+  if (const std::optional<std::string> warning = other_schedules.Warning(folders)) data.warnings.push_back(*warning);
   // Features are of a machine, whoever compiles for it.
   const machine::TargetId machine{data.target.kind, data.machine.name, data.machine.threads};
   if (!data.machine_told && !machine.Agrees(data.target)) {

@@ -1,13 +1,10 @@
 #include "gnn/features/schedule_features.h"
 
-#include <optional>
-
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
-#include "kernels/cost/algorithm_choice.h"
+#include "kernels/cost/default_schedule.h"
 #include "kernels/loop_features/features.h"
-#include "kernels/tiles/tiles.h"
 
 namespace smelt::gnn {
 namespace {
@@ -16,18 +13,8 @@ using kernels::loop_features::Kind;
 
 constexpr char kPrefix[] = "schedule: ";
 
-absl::StatusOr<kernels::schedule::Schedule> FirstSchedule(const hlo::Computation& kernel,
-                                                          const machine::Machine& target) {
-  if (const std::optional<kernels::nests::Tile> tile =
-          kernels::cost::DefaultAlgorithm(kernel, /*weights_known=*/false, target)) {
-    absl::StatusOr<kernels::schedule::Schedule> schedule = kernels::nests::ScheduleForTile(kernel, *tile, target);
-    if (schedule.ok()) return schedule;
-  }
-  return kernels::nests::PreferredSchedule(kernel, target);
-}
-
 absl::StatusOr<std::vector<float>> FactsOf(const hlo::Computation& kernel, const machine::Machine& target) {
-  SMELT_ASSIGN_OR_RETURN(const kernels::schedule::Schedule schedule, FirstSchedule(kernel, target));
+  SMELT_ASSIGN_OR_RETURN(const kernels::schedule::Schedule schedule, kernels::cost::DefaultSchedule(kernel, target));
   return kernels::loop_features::Features(schedule, target, Kind::kMachine);
 }
 

@@ -18,12 +18,14 @@ using Vector = float __attribute__((vector_size(64), aligned(4)));
 // MultiplyAdd's rows from i on and columns from j on: so many of them, in registers.
 template <int kHeight, int kVectors>
 __attribute__((always_inline)) inline void MultiplyBlock(const float* a, const float* b, float* c, int64_t k, int64_t n,
-                                                         int64_t i, int64_t j) {
+                                                         const int32_t* into, int64_t i, int64_t j) {
   Vector sums[kHeight][kVectors];
+  float* rows[kHeight];
 #pragma GCC unroll 6
   for (int64_t r = 0; r < kHeight; ++r) {
+    rows[r] = &c[(into == nullptr ? i + r : into[i + r]) * n + j];
 #pragma GCC unroll 4
-    for (int64_t v = 0; v < kVectors; ++v) sums[r][v] = *reinterpret_cast<const Vector*>(&c[(i + r) * n + j + 16 * v]);
+    for (int64_t v = 0; v < kVectors; ++v) sums[r][v] = *reinterpret_cast<const Vector*>(&rows[r][16 * v]);
   }
   for (int64_t x = 0; x < k; ++x) {
     const Vector* row = reinterpret_cast<const Vector*>(&b[x * n + j]);
@@ -40,52 +42,54 @@ __attribute__((always_inline)) inline void MultiplyBlock(const float* a, const f
 #pragma GCC unroll 6
   for (int64_t r = 0; r < kHeight; ++r) {
 #pragma GCC unroll 4
-    for (int64_t v = 0; v < kVectors; ++v) *reinterpret_cast<Vector*>(&c[(i + r) * n + j + 16 * v]) = sums[r][v];
+    for (int64_t v = 0; v < kVectors; ++v) *reinterpret_cast<Vector*>(&rows[r][16 * v]) = sums[r][v];
   }
 }
 
 // All rows of these columns. The last few rows keep as many multiplications in flight as they can.
 template <int kVectors>
 __attribute__((always_inline)) inline void MultiplyColumns(const float* a, const float* b, float* c, int64_t rows,
-                                                           int64_t k, int64_t n, int64_t j) {
+                                                           int64_t k, int64_t n, const int32_t* into, int64_t j) {
   int64_t i = 0;
-  for (; i + kRows <= rows; i += kRows) MultiplyBlock<kRows, kVectors>(a, b, c, k, n, i, j);
+  for (; i + kRows <= rows; i += kRows) MultiplyBlock<kRows, kVectors>(a, b, c, k, n, into, i, j);
   if (i + 3 <= rows) {
-    MultiplyBlock<3, kVectors>(a, b, c, k, n, i, j);
+    MultiplyBlock<3, kVectors>(a, b, c, k, n, into, i, j);
     i += 3;
   }
   if (i + 2 <= rows) {
-    MultiplyBlock<2, kVectors>(a, b, c, k, n, i, j);
+    MultiplyBlock<2, kVectors>(a, b, c, k, n, into, i, j);
     i += 2;
   }
-  if (i < rows) MultiplyBlock<1, kVectors>(a, b, c, k, n, i, j);
+  if (i < rows) MultiplyBlock<1, kVectors>(a, b, c, k, n, into, i, j);
 }
 
 }  // namespace
 
-SMELT_VECTOR_VERSIONS void MultiplyAdd(const float* a, const float* b, float* c, int64_t rows, int64_t k, int64_t n) {
+SMELT_VECTOR_VERSIONS void MultiplyAdd(const float* a, const float* b, float* c, int64_t rows, int64_t k, int64_t n,
+                                       const int32_t* into) {
   int64_t j = 0;
   while (n - j >= 16) {
     // Six vectors go in two times three: two alone leave half of the registers empty.
     const int64_t left = (n - j) / 16;
     if (left == 4 || left > 6) {
-      MultiplyColumns<4>(a, b, c, rows, k, n, j);
+      MultiplyColumns<4>(a, b, c, rows, k, n, into, j);
       j += 64;
     } else if (left >= 3) {
-      MultiplyColumns<3>(a, b, c, rows, k, n, j);
+      MultiplyColumns<3>(a, b, c, rows, k, n, into, j);
       j += 48;
     } else if (left == 2) {
-      MultiplyColumns<2>(a, b, c, rows, k, n, j);
+      MultiplyColumns<2>(a, b, c, rows, k, n, into, j);
       j += 32;
     } else {
-      MultiplyColumns<1>(a, b, c, rows, k, n, j);
+      MultiplyColumns<1>(a, b, c, rows, k, n, into, j);
       j += 16;
     }
   }
   for (int64_t i = 0; i < rows && j < n; ++i) {
+    float* row = &c[(into == nullptr ? i : into[i]) * n];
     for (int64_t x = 0; x < k; ++x) {
       const float factor = a[i * k + x];
-      for (int64_t jj = j; jj < n; ++jj) c[i * n + jj] += factor * b[x * n + jj];
+      for (int64_t jj = j; jj < n; ++jj) row[jj] += factor * b[x * n + jj];
     }
   }
 }

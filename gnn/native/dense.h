@@ -5,8 +5,10 @@
 
 namespace smelt::gnn {
 
-// c[rows x n] += a[rows x k] . b[k x n]; all row-major and dense.
-void MultiplyAdd(const float* a, const float* b, float* c, int64_t rows, int64_t k, int64_t n);
+// c[rows x n] += a[rows x k] . b[k x n]; all row-major and dense. Where `into` is given, it lists for each row of `a`
+// the row of `c` that it goes to, each once.
+void MultiplyAdd(const float* a, const float* b, float* c, int64_t rows, int64_t k, int64_t n,
+                 const int32_t* into = nullptr);
 // Columns of the matrices of MultiplySome.
 inline constexpr int64_t kBlockColumns = 64;
 // c[rows x 64] += a[rows x lda] . b[lda x 64], over the columns of `a` (and rows of `b`) that `some` lists: the others

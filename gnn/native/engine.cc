@@ -222,6 +222,7 @@ void Engine::PassMessages(absl::Span<const KernelGraph* const> kernels, int64_t 
   int32_t* const users = scratch.TakeList(n);            // how many
   int32_t* const with_users = scratch.TakeList(n);       // row among the nodes that have users; -1: none
   int32_t* const row_of_operands = scratch.TakeList(n);  // the same of operands
+  int32_t* const nodes = scratch.TakeList(2 * n);        // of these rows: first those with operands, then with users
   std::fill_n(users, n, 0);
   std::fill_n(with_users, n, -1);
   std::fill_n(row_of_operands, n, -1);
@@ -229,17 +230,19 @@ void Engine::PassMessages(absl::Span<const KernelGraph* const> kernels, int64_t 
   for (const KernelGraph* kernel : kernels) {
     for (const int32_t operand : kernel->operands) ++users[first + operand];
     for (int64_t i = 0; i < kernel->node_count(); ++i) {
-      if (kernel->operand_begin[i] < kernel->operand_begin[i + 1])
-        row_of_operands[first + i] = static_cast<int32_t>(operand_rows++);
+      if (kernel->operand_begin[i] == kernel->operand_begin[i + 1]) continue;
+      nodes[operand_rows] = static_cast<int32_t>(first + i);
+      row_of_operands[first + i] = static_cast<int32_t>(operand_rows++);
     }
     first += kernel->node_count();
   }
   for (int64_t i = 0; i < n; ++i) {
-    if (users[i] > 0) with_users[i] = static_cast<int32_t>(user_rows++);
+    if (users[i] == 0) continue;
+    nodes[operand_rows + user_rows] = static_cast<int32_t>(i);
+    with_users[i] = static_cast<int32_t>(user_rows++);
   }
   float* const next = scratch.Take(n * h);
   float* const means = scratch.Take((operand_rows + user_rows) * h);  // over operands, then over users
-  float* const products = scratch.Take((operand_rows + user_rows) * h);
   for (const Weights::Layer& layer : w.layers) {
     std::fill_n(means, (operand_rows + user_rows) * h, 0.0f);
     first = 0;
@@ -257,15 +260,10 @@ void Engine::PassMessages(absl::Span<const KernelGraph* const> kernels, int64_t 
       first += kernel->node_count();
     }
     for (int64_t i = 0; i < n; ++i) std::copy(layer.bias.begin(), layer.bias.end(), &next[i * h]);
-    std::fill_n(products, (operand_rows + user_rows) * h, 0.0f);
     MultiplyAdd(state, layer.self.data(), next, n, h, h);
-    MultiplyAdd(means, layer.operands.data(), products, operand_rows, h, h);
-    MultiplyAdd(means + operand_rows * h, layer.users.data(), products + operand_rows * h, user_rows, h, h);
-    for (int64_t i = 0; i < n; ++i) {
-      if (row_of_operands[i] >= 0) AddScaled(&products[row_of_operands[i] * h], 1.0f, &next[i * h], h);
-      if (with_users[i] >= 0) AddScaled(&products[(operand_rows + with_users[i]) * h], 1.0f, &next[i * h], h);
-      AddReluAndScale(&next[i * h], &state[i * h], h);
-    }
+    MultiplyAdd(means, layer.operands.data(), next, operand_rows, h, h, nodes);
+    MultiplyAdd(means + operand_rows * h, layer.users.data(), next, user_rows, h, h, nodes + operand_rows);
+    for (int64_t i = 0; i < n; ++i) AddReluAndScale(&next[i * h], &state[i * h], h);
   }
 }
 

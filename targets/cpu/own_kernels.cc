@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/status_macros.h"
 #include "hlo/text/printer.h"
+#include "kernels/cost/default_schedule.h"
 #include "kernels/te/hlo/algorithm.h"
 #include "kernels/tiles/tiles.h"
 #include "targets/cpu/codegen/codegen.h"
@@ -88,6 +89,11 @@ class OwnKernelsTarget : public targets::Target {
     shown.emplace_back("loops", listing.loops);
     shown.emplace_back("assembly", listing.assembly);
     return shown;
+  }
+
+  std::string DefaultSchedule(const fusion::Kernel& kernel) const override {
+    const auto schedule = kernels::cost::DefaultSchedule(kernel.computation(), target_);
+    return schedule.ok() ? schedule->ToString() : "";
   }
 
   measure::DeviceFactory NewDevice(targets::DeviceUse use) const override {

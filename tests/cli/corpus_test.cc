@@ -242,5 +242,31 @@ TEST_F(CorpusTest, KernelsAreTimedAgainAndCompared) {
             stats["one"]["kernels"].get<int>());
 }
 
+TEST_F(CorpusTest, KernelsWhoseScheduleHasChangedAreTimedAgain) {
+  WriteFile(folder_ / "small.hlo", SmallProgram());
+  ASSERT_EQ(RunTool({"profile", At("small.hlo"), "-o", At("one"), "--configs=2", "--visits=1"}).exit_code, 0);
+  const auto again = [&](const std::string& from, const std::string& to) {
+    const ToolResult result = RunTool({"corpus", "again", At(from), "--changed", "-o", At(to), "--json"});
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    return result.json()["kernels"].get<int>();
+  };
+  EXPECT_EQ(again("one", "none"), 0);
+  // Two of them are told to have been timed under schedules of before.
+  int changed = 0;
+  const auto writer = gnn::CorpusWriter::Open(At("older")).value();
+  for (gnn::KernelExample& record : Records("one")) {
+    if (!record.trace.empty() && record.trace[0] != '#' && changed < 2) {
+      record.trace += "unroll r i0\n";
+      ++changed;
+    }
+    ASSERT_TRUE(writer->Append(record).ok());
+  }
+  ASSERT_EQ(changed, 2);
+  EXPECT_EQ(again("older", "two"), 2);
+  const ToolResult refused = RunTool({"corpus", "again", At("one"), "--changed", "-o", At("x"), "--target=vdla"});
+  EXPECT_EQ(refused.exit_code, 1);
+  EXPECT_THAT(refused.err, HasSubstr("schedules of kernels of --target=vdla are not known"));
+}
+
 }  // namespace
 }  // namespace smelt::cli

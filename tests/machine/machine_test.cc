@@ -58,6 +58,15 @@ TEST(Machine, TakesThePeakForTheRateOfVectorsWhereOldFiguresLackIt) {
   EXPECT_EQ(ReadMachine(DescribeMachine(machine))->vector_flops_f32, 7e10);
 }
 
+TEST(Machine, TellsItsInstructionsToWhoReadsIt) {
+  Machine machine;
+  machine.instructions = {"avx512vnni", "avx2"};
+  EXPECT_EQ(ReadMachine(DescribeMachine(machine))->instructions, machine.instructions);
+  EXPECT_TRUE(ReadMachine("{}")->instructions.empty());
+  EXPECT_THAT(ReadMachine(R"({"instructions": "avx2"})").status().message(), HasSubstr("`instructions` is no list"));
+  EXPECT_THAT(ReadMachine(R"({"instructions": [512]})").status().message(), HasSubstr("`instructions` has 512"));
+}
+
 TEST(Machine, RefusesFiguresThatItDoesNotHave) {
   Machine machine;
   EXPECT_THAT(machine.SetFigures({{"l9_bandwidth", 1}}).message(), HasSubstr("`l9_bandwidth` is no figure"));

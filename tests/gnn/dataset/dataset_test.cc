@@ -4,6 +4,9 @@
 #include <gtest/gtest.h>
 
 #include "gnn/corpus/corpus.h"
+#include "hlo/text/parser.h"
+#include "kernels/cost/default_schedule.h"
+#include "machine/descriptor.h"
 #include "targets/cpu/processor/detect.h"
 #include "tests/scratch_folder.h"
 
@@ -29,8 +32,51 @@ class DatasetTest : public ::testing::Test {
     EXPECT_TRUE(CorpusWriter::Open(folder).value()->Append(example).ok());
     return folder;
   }
+  // Sums timed under a schedule of this text on a machine told so, each with another hash.
+  std::string Sums(const std::string& name, const std::string& trace, const std::string& machine) {
+    const std::string folder = folder_.In(name);
+    const auto writer = CorpusWriter::Open(folder).value();
+    for (int i = 0; i < 64; ++i) {
+      KernelExample example;
+      example.program = "program";
+      example.kernel_text = Sum();
+      example.hash = Hash128{static_cast<uint64_t>(i + 1), static_cast<uint64_t>(i)};
+      example.trace = trace;
+      example.machine = machine;
+      example.measurements = {{{}, true, {3e-6}, ""}};
+      EXPECT_TRUE(writer->Append(example).ok());
+    }
+    return folder;
+  }
+  static std::string Sum() {
+    return "HloModule k\n\nENTRY e {\n  p = f32[64,64] parameter(0)\n  ROOT r = f32[64,64] add(p, p)\n}\n";
+  }
   const ScratchFolder folder_;
 };
+
+TEST_F(DatasetTest, TellsOfKernelsWhoseDefaultScheduleIsAnotherNow) {
+  const cpu::Target target = cpu::ParseTarget("cpu:znver4,threads=1").value();
+  const auto module = hlo::ParseModule(Sum(), {}).value();
+  const std::string schedule = kernels::cost::DefaultSchedule(*module->entry(), target)->ToString();
+  const std::string machine = machine::DescribeMachine(target);
+  const LoadOptions options{.machine_of_records = true};
+  EXPECT_THAT(LoadDataset(Sums("same", schedule, machine), target, options)->warnings, IsEmpty());
+  EXPECT_THAT(LoadDataset(Sums("native", "# a native operation\n", machine), target, options)->warnings, IsEmpty());
+  const std::string older = Sums("older", schedule + "unroll r i0\n", machine);
+  EXPECT_THAT(LoadDataset(older, target, options)->warnings,
+              ElementsAre(AllOf(HasSubstr("of 4 kernels looked at, 4 were timed under another default schedule"),
+                                HasSubstr("smelt corpus again"))));
+  EXPECT_THAT(LoadDataset(older, target, {})->warnings, IsEmpty());  // features of another machine's schedules
+}
+
+TEST_F(DatasetTest, RecordsThatDoNotTellOfInstructionsHaveThoseOfTheCallersMachineOfTheirName) {
+  const cpu::Target target = cpu::ParseTarget("cpu:znver4,threads=1").value();
+  ASSERT_FALSE(target.instructions.empty());
+  const std::string named = R"({"name": "znver4"})", other = R"({"name": "znver3"})";
+  const LoadOptions options{.machine_of_records = true};
+  EXPECT_EQ(LoadDataset(Sums("named", "", named), target, options)->machine.instructions, target.instructions);
+  EXPECT_THAT(LoadDataset(Sums("other", "", other), target, options)->machine.instructions, IsEmpty());
+}
 
 TEST_F(DatasetTest, AKernelOfAFusionAndOfATileCorpusIsOneExampleForBothTasks) {
   const std::string fusion = Corpus("fusion", {{{{8, 64}}, true, {3e-6, 2e-6}, ""}});
