@@ -28,20 +28,6 @@ int64_t ReadIndex(const SliceUpdate& update, const void* data) {
   }
 }
 
-// A number or two of a loop's step: without a call.
-void CopyRun(char* to, const char* from, int64_t bytes) {
-  switch (bytes) {
-    case 4:
-      std::memcpy(to, from, 4);
-      break;
-    case 8:
-      std::memcpy(to, from, 8);
-      break;
-    default:
-      std::memcpy(to, from, static_cast<size_t>(bytes));
-  }
-}
-
 }  // namespace
 
 SliceWriter::SliceWriter(const SliceUpdate& update) : update_(update) {
@@ -73,7 +59,7 @@ void SliceWriter::Write(void* array, const void* values, const void* const* star
     to += std::clamp<int64_t>(index, 0, start.limit) * start.stride;
   }
   if (one_run_) {
-    CopyRun(to, static_cast<const char*>(values), run_);
+    CopyBytes(to, values, run_);
   } else {
     WriteRuns(to, static_cast<const char*>(values));
   }

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <cstring>
 #include <vector>
 
 #include "runtime/program.h"
@@ -16,6 +17,22 @@
 namespace smelt::runtime {
 
 inline constexpr int64_t kMaxUpdateRank = 64;
+
+// A number or two of a loop's step: without a call.
+inline void CopyBytes(void* to, const void* from, int64_t bytes) {
+  switch (bytes) {
+    case 0:
+      break;
+    case 4:
+      std::memcpy(to, from, 4);
+      break;
+    case 8:
+      std::memcpy(to, from, 8);
+      break;
+    default:
+      std::memcpy(to, from, static_cast<size_t>(bytes));
+  }
+}
 
 // What of an update is the same each time. `update` must outlive it; at most kMaxUpdateRank dimensions.
 class SliceWriter {

@@ -2,8 +2,8 @@
 // work that comes before them instead of behind it. One rule for each form of loops; all but AskForNextBlock, which
 // also asks for what was packed, ask for inputs alone.
 //
-// AskForRows is for what is packed, AskForNextBlock and AskForNextLines for sums in blocks, AskForNextTilesRows and
-// AskBesideSums for register tiles.
+// AskForRows is for what is packed, AskForNextBlock and AskForNextLines for sums in blocks, AskForNextTilesRows,
+// AskForNextStrip and AskBesideSums for register tiles.
 //
 // A kernel does not know how far away its program leaves an operand (hlo/passes/reuse_distance.h): its size tells.
 #pragma once
@@ -47,6 +47,11 @@ absl::Status AskForNextLines(schedule::Schedule& schedule, const NestInput& inpu
 // a register tile's rows are a piece of every line. At the loop `step` of `sum`, the main operation's stage.
 absl::Status AskForNextTilesRows(schedule::Schedule& schedule, const NestInput& input, const RegisterTile& registers,
                                  const std::string& sum, const std::string& step);
+
+// The matrix that few rows share, read where it lies, strip after strip of a register tile's columns: what this step of
+// the sum reads a strip further. At the loop `step` of `sum`, the main operation's stage.
+absl::Status AskForNextStrip(schedule::Schedule& schedule, const NestInput& input, const RegisterTile& registers,
+                             const std::string& sum, const std::string& step);
 
 // What the root reads beside a contraction's sums, some of its tiles ahead: an update of weights by their gradient
 // reads a piece of a line of them for each row of a tile.

@@ -252,6 +252,15 @@ class TiledNest {
     return false;
   }
 
+  // Whether the operand that rows share lies where the caller put it.
+  bool ReadsInPlace() const {
+    if (registers_.vector_axis < 0) return false;
+    const Access* matrix = LargestVectorAccess(input_.nest, main_, registers_.vector_axis);
+    return matrix != nullptr && std::none_of(panels_.begin(), panels_.end(), [&](const Panel& panel) {
+             return panel.access->tensor == matrix->tensor;
+           });
+  }
+
   // Sum loops outside, rows and vectors of accumulators unrolled inside.
   absl::Status ScheduleSum(const std::string& sum) {
     SMELT_RETURN_IF_ERROR(schedule_.ComputeAt(sum, root_.name, tile_loop_));
@@ -284,6 +293,7 @@ class TiledNest {
       if (axis >= 0) SMELT_RETURN_IF_ERROR(schedule_.Unroll(sum, AxisName(axis)));
     }
     SMELT_RETURN_IF_ERROR(UnrollSum(sum));
+    if (ReadsInPlace()) SMELT_RETURN_IF_ERROR(AskForNextStrip(schedule_, input_, registers_, sum, step_));
     return AskForNextTilesRows(schedule_, input_, registers_, sum, step_);
   }
 

@@ -111,6 +111,33 @@ TEST_F(DatasetTest, KernelsWithoutTimedTilesHaveTilesForATeacherWhereOneIsAskedF
   }
 }
 
+// What a model learns from is what it is asked about later: of products in types for which machines have instructions,
+// too.
+TEST_F(DatasetTest, FeaturesOfARecordAreThoseThatPredictionsAreMadeOf) {
+  const cpu::Target target = cpu::ParseTarget("cpu:znver4,threads=1").value();
+  for (const std::string type : {"f32", "bf16", "s8"}) {
+    const std::string text = "HloModule k\n\nENTRY e {\n  p = " + type + "[64,128] parameter(0)\n  q = " + type +
+                             "[128,96] parameter(1)\n  ROOT r = " + (type == "s8" ? "s32" : type) +
+                             "[64,96] dot(p, q), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n}\n";
+    KernelExample example;
+    example.program = "program";
+    example.kernel_text = text;
+    example.hash = HashOf("kernel");
+    example.target = "cpu:znver4,threads=1";
+    example.machine = machine::DescribeMachine(target);
+    example.measurements = {{{}, true, {3e-6}, ""}};
+    const std::string folder = folder_.In(type);
+    ASSERT_TRUE(CorpusWriter::Open(folder).value()->Append(example).ok());
+    const machine::Machine elsewhere;  // who trains may do so on another machine
+    const Dataset data = LoadDataset(folder, elsewhere, {.machine_of_records = true}).value();
+    const KernelGraph learned = data.examples[0].graph.Unpack();
+    const auto module = hlo::ParseModule(text, {}).value();
+    const KernelGraph asked = ExtractFeatures(*module->entry(), target);
+    EXPECT_EQ(learned.kernel_features, asked.kernel_features) << type;
+    EXPECT_EQ(learned.node_features, asked.node_features) << type;
+  }
+}
+
 TEST_F(DatasetTest, CorporaOfDifferentTargetsAreRefusedByName) {
   const std::vector<Measurement> times = {{{{8, 64}}, true, {3e-6}, ""}};
   const std::string own = Corpus("own", times, "cpu:znver5,threads=1");
