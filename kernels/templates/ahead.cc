@@ -20,12 +20,21 @@ constexpr int64_t kLinesApart = 1024;
 constexpr int64_t kTilesAhead = 4;
 // What is read beside sums is read in pieces, so that less of it than of a matrix already comes from far.
 constexpr double kShareBesideSums = 8;
-// Strips of a matrix, too. Each pass over a strip asks for the next one; where there are more passes they lose what the
-// first one gains.
+// Strips of a matrix, and its lines, too. Each pass over a strip asks for the next one; where there are more passes
+// they lose what the first one gains.
 constexpr double kShareOfStrips = 8;
+constexpr double kShareOfLines = 4;
 constexpr int64_t kPassesOfStrip = 5;
 
 bool IsInput(const Access& access) { return access.tensor->kind == te::OperationKind::kPlaceholder; }
+
+// Whether the rows of some batch share a matrix of their own.
+bool IsOfBatch(const te::Operation& main, const Access& matrix, int vector_axis) {
+  for (size_t a = 0; a < main.axes.size(); ++a) {
+    if (static_cast<int>(a) != vector_axis && DependsOn(matrix, main.axes[a].var)) return true;
+  }
+  return false;
+}
 
 }  // namespace
 
@@ -61,13 +70,14 @@ absl::Status AskForNextBlock(Schedule& schedule, const std::string& tensor, cons
 
 absl::Status AskForNextLines(Schedule& schedule, const NestInput& input, const DotBlock& block,
                              const std::string& partial, const std::string& step, const std::string& column) {
-  // If the arithmetic of a line, by all blocks of rows, is more than it takes to come. From memory, 8 rows times 1,536 x
-  // 1,536 take 790 us on a Zen 4 without, 530 with it; from the last cache 350 in any case. 10 rows, in blocks of two,
-  // times 256 x 8,000 take 920 and 630.
+  // If the arithmetic of a line, by all blocks of rows, is more than it takes to come. From memory, 8 rows times 1,536
+  // x 1,536 take 790 us on a Zen 4 without, 530 with it; from the last cache 350 in any case. 10 rows, in blocks of
+  // two, times 256 x 8,000 take 920 and 630, 36 times 112 x 672 150 and 125; near lines cost up to 4 %.
   const te::Operation& main = *input.nest.main;
   const Access* matrix = LargestVectorAccess(input.nest, main, block.column_axis);
   const bool few = main.axes[block.row_axis].extent <= kMostRowsForeseen;
-  if (!IsInput(*matrix) || few || !IsFar(*matrix, input.target)) return absl::OkStatus();
+  const bool near = kShareOfLines * MatrixBytes(*matrix) < static_cast<double>(input.target.LevelBytes(1));
+  if (!IsInput(*matrix) || few || near || IsOfBatch(main, *matrix, block.column_axis)) return absl::OkStatus();
   return schedule.Prefetch(matrix->tensor->name, partial, step, block.columns, column);
 }
 
@@ -97,11 +107,10 @@ absl::Status AskForNextStrip(Schedule& schedule, const NestInput& input, const R
   if (matrix == nullptr || !IsInput(*matrix) || Stride(*matrix, main.axes[registers.vector_axis].var) != 1 ||
       !Stride(*matrix, main.reduce_axes.back().var))
     return absl::OkStatus();
+  if (IsOfBatch(main, *matrix, registers.vector_axis)) return absl::OkStatus();
   int64_t rows = 1;
   for (size_t a = 0; a < main.axes.size(); ++a) {
-    if (static_cast<int>(a) == registers.vector_axis) continue;
-    if (DependsOn(*matrix, main.axes[a].var)) return absl::OkStatus();
-    rows *= main.axes[a].extent;
+    if (static_cast<int>(a) != registers.vector_axis) rows *= main.axes[a].extent;
   }
   const bool is_last = main.axes[registers.vector_axis].extent <= registers.width();
   if (is_last || CeilDiv(rows, registers.rows) > kPassesOfStrip) return absl::OkStatus();
