@@ -74,6 +74,17 @@ int64_t RowsOfPiece(std::vector<TileLoop> loops, const TileLoop& rows, int64_t r
   return best;
 }
 
+// Whether an operation reads its operands in the order in which its own results lie: not, say, weights of a transposed
+// convolution whose input features lie inside of its output features. On a Zen 4 the gradient of a strided convolution,
+// 8 x 4 x 4 x 256 from 512 features, takes 3.1 ms where their vectors are gathered by turns, and 0.6 one after another.
+bool ReadsAlong(const te::OperationRef& operation) {
+  const std::vector<Access> reads = DirectReads(operation);
+  return std::all_of(reads.begin(), reads.end(), [&](const Access& read) {
+    const std::optional<int64_t> step = Stride(read, operation->axes.back().var);
+    return step && (*step == 0 || *step == 1);
+  });
+}
+
 // Loops of the packing stage: runs of the operand's rows outside, then the sum's dimensions, the strip's vectors
 // inside. `threads`: 0 where the stage is computed at a loop of another.
 absl::Status ScheduleCopy(Schedule& schedule, const std::string& stage, const Panel& panel,
@@ -83,7 +94,8 @@ absl::Status ScheduleCopy(Schedule& schedule, const std::string& stage, const Pa
   const std::vector<int64_t>& shape = access.tensor->shape;
   const int along = DimensionAlong(sum, access, registers);
   const std::vector<int> dimensions = DimensionsBySum(sum, access, along, registers);
-  const bool contiguous = along == static_cast<int>(shape.size()) - 1;
+  const bool contiguous =
+      along == static_cast<int>(shape.size()) - 1 && (panel.kind == Panel::Kind::kCopied || ReadsAlong(access.tensor));
   const int64_t width = registers.width();
   int64_t run =
       std::min(shape[along], contiguous ? std::max(kRunVectors * registers.lanes / width, int64_t{1}) * width : width);

@@ -73,6 +73,17 @@ TEST(AwkwardShapes, ColumnsOfTwoDimensionsStayTogether) {
   EXPECT_THAT(schedule.ToString(), Not(HasSubstr("transform_layout multiply")));
 }
 
+// The gradient of a convolution with strides: each vector gathers from as many lines as it has lanes, which serve the
+// input features that follow before another vector's lines take their places.
+TEST(AwkwardShapes, TransposedWeightsAreGatheredAVectorsLinesAtATime) {
+  const schedule::Schedule schedule =
+      Preferred(NestsOf("x = f32[8,2,2,64] parameter(0) w = f32[3,3,64,64] parameter(1) ROOT c = f32[8,4,4,64] "
+                        "convolution(x, w), window={size=3x3 pad=2_1x2_1 lhs_dilate=2x2 rhs_reversal=1x1}, "
+                        "dim_labels=b01f_01oi->b01f"));
+  ExpectLowersRight(schedule);
+  EXPECT_THAT(schedule.ToString(), HasSubstr("i5.outer i4 i5.inner"));
+}
+
 // The numbers of rows are no matrix beside the vectors: what they choose lies along the sum.
 TEST(AwkwardShapes, SumsOfGatheredRowsGoAlongTheRows) {
   const Structure structure = NestsOf(
