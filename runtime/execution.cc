@@ -15,8 +15,6 @@ namespace {
 // Buffers without bytes still get a pointer that is not null.
 alignas(64) char g_empty[64];
 
-Status Cancelled() { return Failed(Status::Code::kCancelled, "the run was cancelled"); }
-
 }  // namespace
 
 Status Execution::Create(const Program& program, const std::vector<ProgramJob>& jobs, int threads,
@@ -93,7 +91,7 @@ void Execution::AddPointer(BufferId id) {
 
 Execution::InstructionList Execution::Resolve(const Sequence& steps) {
   InstructionList list;
-  list.instructions.reserve(steps.size());
+  list.reserve(steps.size());
   for (const Step& step : steps) {
     Instruction instruction;
     instruction.kind = step.kind;
@@ -112,12 +110,8 @@ Execution::InstructionList Execution::Resolve(const Sequence& steps) {
     if (step.kind == Step::Kind::kUpdateSlice) instruction.writer = &writers_[step.update];
     if (step.kind == Step::Kind::kCopy) instruction.bytes = program_.buffers[step.writes[0]].bytes;
     for (const Sequence& sequence : step.sequences) instruction.sequences.push_back(Resolve(sequence));
-    list.instructions.push_back(std::move(instruction));
+    list.push_back(std::move(instruction));
   }
-  list.is_quick = std::all_of(list.instructions.begin(), list.instructions.end(), [](const Instruction& instruction) {
-    return instruction.kind == Step::Kind::kKernel || instruction.kind == Step::Kind::kCopy ||
-           instruction.kind == Step::Kind::kUpdateSlice;
-  });
   return list;
 }
 
@@ -130,7 +124,7 @@ bool Execution::IsSetUp(std::span<const void* const> inputs) const {
 }
 
 Status Execution::SetUp(std::span<const void* const> inputs, const RunOptions& options) {
-  if (setup_.instructions.empty() || IsSetUp(inputs)) return {};
+  if (setup_.empty() || IsSetUp(inputs)) return {};
   const AlignedBuffer memory(program_.setup_bytes);
   if (program_.setup_bytes > 0 && memory.data() == nullptr) {
     return Failed(Status::Code::kResourceExhausted,
@@ -184,22 +178,26 @@ inline bool Execution::RunAtOnce(const Instruction& instruction) {
   }
 }
 
-Status Execution::RunList(const InstructionList& list) {
-  for (const Instruction& instruction : list.instructions) {
-    if (IsCancelled()) return Cancelled();
-    if (options_->kernel_seconds == nullptr && RunAtOnce(instruction)) continue;
-    if (Status status = RunTimed(instruction); !status.ok()) return status;
-  }
-  return Status();
+inline bool Execution::IsCancelled(Status* status) const {
+  if (options_->cancel == nullptr || !options_->cancel->load(std::memory_order_relaxed)) return false;
+  *status = Failed(Status::Code::kCancelled, "the run was cancelled");
+  return true;
 }
 
-// A quick list whose kernels are not timed. False: it was cancelled.
-inline bool Execution::RunQuickly(const InstructionList& list) {
-  for (const Instruction& instruction : list.instructions) {
-    if (IsCancelled()) return false;
-    (void)RunAtOnce(instruction);
+// False: `status` says why it ended. A loop of small kernels makes no status of its own in each step.
+inline bool Execution::RunThrough(const InstructionList& list, Status* status) {
+  for (const Instruction& instruction : list) {
+    if (IsCancelled(status)) return false;
+    if (options_->kernel_seconds == nullptr && RunAtOnce(instruction)) continue;
+    if (*status = RunTimed(instruction); !status->ok()) return false;
   }
   return true;
+}
+
+Status Execution::RunList(const InstructionList& list) {
+  Status status;
+  (void)RunThrough(list, &status);
+  return status;
 }
 
 Status Execution::RunTimed(const Instruction& instruction) {
@@ -241,35 +239,22 @@ Status Execution::RunOne(const Instruction& instruction) {
   return Status();
 }
 
+// An empty body makes a loop too: it ends by the caller's flag.
 Status Execution::RunWhile(const Instruction& instruction) {
   const InstructionList &condition = instruction.sequences[0], &body = instruction.sequences[1];
-  const auto* goes_on = static_cast<const volatile uint8_t*>(pointers_[instruction.pointers]);
-  const bool quick = condition.is_quick && body.is_quick && options_->kernel_seconds == nullptr;
-  while (quick) {
-    if (!RunQuickly(condition)) return Cancelled();
-    if (*goes_on == 0) return Status();
-    // An empty body and condition make a loop too: it ends by the caller's flag.
-    if (IsCancelled() || !RunQuickly(body)) return Cancelled();
+  const auto* goes_on = static_cast<const uint8_t*>(pointers_[instruction.pointers]);
+  Status status;
+  while (RunThrough(condition, &status) && *goes_on != 0 && !IsCancelled(&status) && RunThrough(body, &status)) {
   }
-  while (true) {
-    if (Status status = RunList(condition); !status.ok()) return status;
-    if (*goes_on == 0) return Status();
-    if (IsCancelled()) return Cancelled();
-    if (Status status = RunList(body); !status.ok()) return status;
-  }
+  return status;
 }
 
 Status Execution::RunRepeat(const Instruction& instruction) {
-  const InstructionList& body = instruction.sequences[0];
-  const int64_t trips = instruction.step->trips;
-  const bool quick = body.is_quick && options_->kernel_seconds == nullptr;
-  for (int64_t trip = 0; trip < trips; ++trip) {
-    // An empty body makes a loop too.
-    if (IsCancelled() || (quick && !RunQuickly(body))) return Cancelled();
-    if (quick) continue;
-    if (Status status = RunList(body); !status.ok()) return status;
+  Status status;
+  for (int64_t trip = 0; trip < instruction.step->trips; ++trip) {
+    if (IsCancelled(&status) || !RunThrough(instruction.sequences[0], &status)) break;
   }
-  return Status();
+  return status;
 }
 
 Status Execution::RunConditional(const Instruction& instruction) {

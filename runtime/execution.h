@@ -52,11 +52,6 @@ class Execution {
   int64_t setups() const { return setups_; }
 
  private:
-  struct Instruction;
-  struct InstructionList {
-    std::vector<Instruction> instructions;
-    bool is_quick = false;  // nothing in it can fail: a loop of small kernels then costs little more than these
-  };
   // A step with its pointers, at fixed places of pointers_: reads first, then writes.
   struct Instruction {
     Step::Kind kind;
@@ -65,10 +60,11 @@ class Execution {
     PhaseFunction only = nullptr;  // of a kernel that is one phase on the caller's thread
     int64_t extent = 0;            // its
     size_t pointers = 0;
-    int64_t bytes = 0;                       // kCopy
-    const SliceWriter* writer = nullptr;     // kUpdateSlice
-    std::vector<InstructionList> sequences;  // control flow
+    int64_t bytes = 0;                                // kCopy
+    const SliceWriter* writer = nullptr;              // kUpdateSlice
+    std::vector<std::vector<Instruction>> sequences;  // control flow
   };
+  using InstructionList = std::vector<Instruction>;
 
   Execution(const Program& program, const std::vector<ProgramJob>& jobs, int threads)
       : program_(program),
@@ -80,9 +76,9 @@ class Execution {
   void AddPointer(BufferId id);
   Status Allocate();
   bool IsSetUp(std::span<const void* const> inputs) const;
-  bool IsCancelled() const { return options_->cancel != nullptr && options_->cancel->load(std::memory_order_relaxed); }
+  bool IsCancelled(Status* status) const;
   Status RunList(const InstructionList& list);
-  bool RunQuickly(const InstructionList& list);
+  bool RunThrough(const InstructionList& list, Status* status);
   bool RunAtOnce(const Instruction& instruction);
   Status RunTimed(const Instruction& instruction);
   Status RunOne(const Instruction& instruction);
