@@ -29,8 +29,8 @@ struct Outcome {
   Failure failure = Failure::kNone;
   std::string message;          // for people: what happened, and how to see it again
   std::vector<double> seconds;  // every repeat
-  // Times of the reference program, one an entry of `seconds`, timed in turn with it in the same child; empty without
-  // one.
+  // Times of the reference program, one an entry of `seconds`, timed in turn with it in the same child; of a kernel's
+  // reference kernel two, before and after it. Empty without one.
   std::vector<double> reference_seconds;
   double compile_seconds = 0;
 

@@ -98,7 +98,12 @@ class ProgramDevice : public Device {
   absl::StatusOr<nlohmann::json> Unload(const nlohmann::json& request);
   absl::StatusOr<nlohmann::json> Inject(const nlohmann::json& request);
 
+  // The reference kernel of a request, ready to be timed.
+  absl::StatusOr<DeviceProgram*> Reference(const nlohmann::json& request);
+
   std::map<int, std::unique_ptr<DeviceProgram>> programs_;
+  nlohmann::json reference_request_;
+  std::unique_ptr<DeviceProgram> reference_;
   int next_id_ = 0;
   bool building_ = false;
 };

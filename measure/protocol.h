@@ -23,9 +23,11 @@
 //     -> {"seconds": [S..], "median": [S..], "executions": [N..]}: one an entry of "kernels", or none at all: of all
 //        its executions in a run of the program (the least of R runs), of one execution, and how many there are in a
 //        run
-//   {"do": "time_kernel", "module": TEXT, ["hash": HASH, "way": WAY], ["distances": [B..]], "repeats": R, "seconds": S}
-//     -> {"seconds": [S..], "compile_seconds": S, ["trace", "tile", "opaque"]}: a kernel alone. Its arrays lie as far
-//        away as `distances` has it (fusion/kernel.h): bytes, one an array leaf of the parameters, then of the results
+//   {"do": "time_kernel", "module": TEXT, ["hash": HASH, "way": WAY], ["distances": [B..]], "repeats": R, "seconds": S,
+//    ["reference": {"module", ["hash", "distances"]}]}
+//     -> {"seconds": [S..], "compile_seconds": S, ["trace", "tile", "opaque"], ["reference_seconds": [BEFORE, AFTER]]}:
+//        a kernel alone. Its arrays lie as far away as `distances` has it (fusion/kernel.h): bytes, one an array leaf
+//        of the parameters, then of the results. The child keeps the reference kernel from one request to the next
 //   {"do": "compile", "module": TEXT, ["hash": HASH, "way": WAY]}
 //     -> {"compile_seconds": S}: a kernel into the cache that children share, of targets that keep code
 //   {"do": "outputs", "id": N, "file": PATH} -> {}: the array leaves of its results, as a safetensors file: out.0, ...

@@ -205,12 +205,17 @@ json KernelRequest(const char* what, const fusion::Kernel& kernel, const std::st
 
 }  // namespace
 
-Runner::KernelResult Runner::TimeKernel(const fusion::Kernel& kernel, const std::string& way) {
-  return TimeKernelBy(KernelRequest("time_kernel", kernel, way));
+Runner::KernelResult Runner::TimeKernel(const fusion::Kernel& kernel, const std::string& way,
+                                        const fusion::Kernel* reference) {
+  json request = KernelRequest("time_kernel", kernel, way);
+  if (reference != nullptr) request["reference"] = KernelRequest("time_kernel", *reference, "");
+  return TimeKernelBy(std::move(request));
 }
 
-Runner::KernelResult Runner::TimeKernelLoop(const std::string& module) {
-  return TimeKernelBy({{"do", "time_kernel"}, {"module", module}});
+Runner::KernelResult Runner::TimeKernelLoop(const std::string& module, const std::string& reference) {
+  json request{{"do", "time_kernel"}, {"module", module}};
+  if (!reference.empty()) request["reference"] = {{"module", reference}};
+  return TimeKernelBy(std::move(request));
 }
 
 Runner::KernelResult Runner::TimeKernelBy(json request) {
@@ -222,6 +227,7 @@ Runner::KernelResult Runner::TimeKernelBy(json request) {
     absl::StatusOr<json> reply = Call(request, timeout, /*building=*/true, &result.outcome);
     if (!reply.ok()) return result;
     result.outcome.seconds = reply->value("seconds", std::vector<double>());
+    result.outcome.reference_seconds = reply->value("reference_seconds", std::vector<double>());
     result.outcome.compile_seconds = reply->value("compile_seconds", 0.0);
     result.trace = reply->value("trace", "");
     result.tile = reply->value("tile", "");

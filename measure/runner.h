@@ -60,10 +60,13 @@ class Runner {
     bool opaque = false;  // it has no loop nest: the evaluator's time
   };
   // `way`: a value that the kernel's knob may have; empty: as it runs by default. One that does not fit the kernel
-  // fails to build.
-  KernelResult TimeKernel(const fusion::Kernel& kernel, const std::string& way = "");
-  // XLA's child: a kernel as a module that runs it many times (targets/xla/kernel_loop.h), base64 of a proto.
-  KernelResult TimeKernelLoop(const std::string& module);
+  // fails to build. `reference`: a kernel that the child keeps and times just before and just after it, which is what
+  // the outcome's reference_seconds then are.
+  KernelResult TimeKernel(const fusion::Kernel& kernel, const std::string& way = "",
+                          const fusion::Kernel* reference = nullptr);
+  // XLA's child: a kernel, and the reference if there is one, as modules that run them many times
+  // (targets/xla/kernel_loop.h), base64 of a proto.
+  KernelResult TimeKernelLoop(const std::string& module, const std::string& reference = "");
   // Compiles it into the cache folder that the workers share, without running it.
   Outcome CompileKernel(const fusion::Kernel& kernel, const std::string& way = "");
 

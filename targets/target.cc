@@ -61,8 +61,8 @@ absl::StatusOr<KernelListing> Target::Show(const fusion::Kernel&, const std::str
 }
 
 measure::Runner::KernelResult Target::TimeKernel(measure::Runner& runner, const fusion::Kernel& kernel,
-                                                 const std::string& way) const {
-  return runner.TimeKernel(kernel, way);
+                                                 const std::string& way, const fusion::Kernel* reference) const {
+  return runner.TimeKernel(kernel, way, reference);
 }
 
 }  // namespace smelt::targets

@@ -104,8 +104,10 @@ class Target {
   // Seconds that compiling one candidate may take, where the target sets a limit of its own.
   virtual std::optional<double> BuildSeconds() const { return std::nullopt; }
   // Times a kernel alone. `way`: one of Tunable::kernel_knobs, or of its tiles; empty: as it runs by default.
+  // `reference`: Runner::TimeKernel's.
   virtual measure::Runner::KernelResult TimeKernel(measure::Runner& runner, const fusion::Kernel& kernel,
-                                                   const std::string& way) const;
+                                                   const std::string& way,
+                                                   const fusion::Kernel* reference = nullptr) const;
   // A kernel that does nothing, where what it takes is the least that can be told from nothing; otherwise none.
   virtual std::optional<fusion::Kernel> EmptyKernel() const { return std::nullopt; }
   // Whether a kernel takes another time when it is timed again: on a machine, and not in a simulator.

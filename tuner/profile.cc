@@ -259,7 +259,7 @@ class Profiler {
         m.tile = *tile;
       }
       m.seconds = result.outcome.seconds;
-      m.reference_seconds = visit.reference_seconds;
+      m.reference_seconds = result.outcome.reference_seconds;
       if (result.outcome.ok()) continue;
       m.error = absl::StrCat(std::string(measure::FailureName(result.outcome.failure)), ": ", result.outcome.message);
       failed = true;

@@ -10,7 +10,7 @@ void SpellWatch::Add(double seconds) {
   sorted_.insert(std::upper_bound(sorted_.begin(), sorted_.end(), seconds), seconds);
 }
 
-double SpellWatch::usual() const { return sorted_.empty() ? 0 : sorted_[(sorted_.size() - 1) / 2]; }
+double SpellWatch::usual() const { return sorted_.empty() ? 0 : sorted_[(sorted_.size() - 1) / 10]; }
 
 double SpellWatch::Drift() const {
   if (in_order_.size() < kLeast) return 0;

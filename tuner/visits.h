@@ -1,5 +1,6 @@
-// Times of kernels that can be believed: nothing compiles meanwhile, a reference kernel tells the machine's spells, and
-// each kernel is visited again later, in another process and so in other places of the memory.
+// Times of kernels that can be believed: nothing compiles meanwhile, a reference kernel just before and after each
+// tells the machine's spells, what was timed in one is timed again after the others, and each kernel is visited again
+// later, in another process and so in other places of the memory.
 //
 //   VisitKernels(target, {.visits = 2}, jobs, append).ok();
 //
@@ -32,18 +33,18 @@ struct KernelJob {
 };
 
 struct TimedTile {
-  measure::Outcome outcome;
+  measure::Outcome outcome;  // of the steadiest of its timings
   std::string tile;
+  double drift = 0;  // SpellWatch::Drift() about it
 };
 
 // One entry of `times` a tile of the job.
 struct KernelVisit {
   std::vector<TimedTile> times;
   std::string trace;
-  std::string placement;                  // the child's number, and the kernel's in it
-  double drift = 0;                       // SpellWatch::Drift()
-  bool unsteady = false;                  // further than gnn::kSteadyDrift
-  std::vector<double> reference_seconds;  // before and after
+  std::string placement;  // the child's number, and the kernel's in it
+  double drift = 0;       // the middle one of the tiles', by its size
+  bool unsteady = false;  // further than gnn::kSteadyDrift
 };
 
 struct VisitOptions {
@@ -51,12 +52,12 @@ struct VisitOptions {
   int visits = 2;  // to each kernel; a kernel none of which was steady gets one more
   uint64_t seed = 1;
   const std::atomic<bool>* cancel = nullptr;
-  SpellWatch* watch = nullptr;   // of the whole run; null: one of these jobs
-  double seconds = 0;            // no further kernel after so long; 0: no limit
-  double seconds_between = 0.1;  // of times of the reference kernel: spells last for about ten times that
+  SpellWatch* watch = nullptr;  // of the whole run; null: one of these jobs
+  double seconds = 0;           // no further timing after so long; 0: no limit
 };
 
-// Calls `take` with each visit as soon as the reference kernel was timed behind it; its first error ends all.
+// Calls `take` with each visit as soon as all of its tiles have times; its first error ends all. What has some of them
+// when the time is over, or the run is cancelled, is dropped.
 absl::Status VisitKernels(const targets::Target& target, const VisitOptions& options,
                           const std::vector<KernelJob>& jobs,
                           const std::function<absl::Status(const KernelJob&, const KernelVisit&)>& take);

@@ -25,7 +25,7 @@ struct Measurement {
   bool default_tile = false;
   std::vector<double> seconds;  // every repeat; the label is the minimum
   std::string error;  // why there is no time: build failed, crashed, timed out, wrong answer; empty when measured
-  std::vector<double> reference_seconds;  // of the reference kernel, timed in turn: one a repeat, or none
+  std::vector<double> reference_seconds;  // of the reference kernel, before and after; or none
 
   double label() const;  // minimum of `seconds`
 };

@@ -138,6 +138,13 @@ class LoopBuilder {
   Shape state_;
 };
 
+// As the child takes it.
+absl::StatusOr<std::string> LoopText(const fusion::Kernel& kernel, const LoopFusionOptions& options) {
+  SMELT_ASSIGN_OR_RETURN(const std::unique_ptr<hlo::Module> loop, KernelLoop(kernel, options));
+  SMELT_ASSIGN_OR_RETURN(measure::Candidate candidate, XlaCandidate(*loop));
+  return std::move(candidate.module_text);
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<hlo::Module>> KernelLoop(const fusion::Kernel& kernel,
@@ -156,14 +163,14 @@ absl::StatusOr<std::unique_ptr<hlo::Module>> KernelLoop(const fusion::Kernel& ke
 }
 
 measure::Outcome TimeKernelOnXla(measure::Runner& runner, const fusion::Kernel& kernel,
-                                 const LoopFusionOptions& options) {
-  absl::StatusOr<std::unique_ptr<hlo::Module>> loop = KernelLoop(kernel, options);
-  absl::StatusOr<measure::Candidate> candidate =
-      loop.ok() ? XlaCandidate(**loop) : absl::StatusOr<measure::Candidate>(loop.status());
-  if (candidate.ok()) return runner.TimeKernelLoop(candidate->module_text).outcome;
+                                 const LoopFusionOptions& options, const fusion::Kernel* reference) {
+  const absl::StatusOr<std::string> loop = LoopText(kernel, options);
+  const absl::StatusOr<std::string> beside =
+      reference == nullptr ? "" : LoopText(*reference, {.threads = options.threads});
+  if (loop.ok() && beside.ok()) return runner.TimeKernelLoop(*loop, *beside).outcome;
   measure::Outcome outcome;
   outcome.failure = measure::Failure::kBuildFailed;
-  outcome.message = std::string(candidate.status().message());
+  outcome.message = std::string((loop.ok() ? beside : loop).status().message());
   return outcome;
 }
 

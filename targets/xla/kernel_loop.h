@@ -22,9 +22,10 @@ namespace smelt::xla {
 // Unimplemented: a kernel with arguments that are no arrays.
 absl::StatusOr<std::unique_ptr<hlo::Module>> KernelLoop(const fusion::Kernel& kernel, const LoopFusionOptions& options);
 
-// Times one run of it in XLA's child. What cannot be timed has its reason in the outcome.
+// Times one run of it in XLA's child. What cannot be timed has its reason in the outcome. `reference`:
+// Runner::TimeKernel's, without choices of its own.
 measure::Outcome TimeKernelOnXla(measure::Runner& runner, const fusion::Kernel& kernel,
-                                 const LoopFusionOptions& options);
+                                 const LoopFusionOptions& options, const fusion::Kernel* reference = nullptr);
 
 // A kernel that does nothing but read and write one number: what it takes in such a loop is the least that can be told
 // from nothing.

@@ -379,6 +379,7 @@ class Xla:
         self.arguments = {}
         self.kernel_arguments = KernelArguments(lambda value: jax.device_put(value, self.device))
         self.counts = {}
+        self.reference = "", None  # the loop of the reference kernel, and what times it
         self.programs, self.next_id, self.building = {}, 0, False
 
     def transform(self, module):
@@ -549,8 +550,20 @@ class Xla:
         return self.counts[runs]
 
     def time_kernel(self, request):
+        reference = request.get("reference")
+        if reference is not None and self.reference[0] != reference["module"]:
+            self.reference = reference["module"], self.kernel_sampler(reference["module"])["sample"]
+        kernel = self.kernel_sampler(request["module"])
+        repeats, limit = max(request.get("repeats", 5), 3), request.get("seconds", 0.25)
+        before = self.reference[1]() if reference is not None else 0
+        (seconds,) = in_turn([kernel["sample"]], repeats, limit)
+        reply = {"seconds": seconds, "compile_seconds": kernel["compile_seconds"], "floor_seconds": kernel["floor_seconds"]}
+        return reply if reference is None else {**reply, "reference_seconds": [before, self.reference[1]()]}
+
+    def kernel_sampler(self, text):
+        """What times a run of the kernel of this loop, ready to be called, and what is known of it by then."""
         self.building = True
-        module = base64.b64decode(request["module"])
+        module = base64.b64decode(text)
         begin = time.perf_counter()
         executable = self.compile_as_given(module)
         compile_seconds = time.perf_counter() - begin
@@ -571,9 +584,7 @@ class Xla:
             once = max(call(runs) / runs, 1e-8)
         wanted = max(KERNEL_SAMPLE_SECONDS, floor / CALL_SHARE) / once
         runs = 1 if once > LONG_RUN_SECONDS else max(LEAST_RUNS, min(MOST_RUNS, round(wanted)))
-        repeats, limit = max(request.get("repeats", 5), 3), request.get("seconds", 0.25)
-        (seconds,) = in_turn([lambda: call(runs) / runs], repeats, limit)
-        return {"seconds": seconds, "compile_seconds": compile_seconds, "floor_seconds": floor / runs}
+        return {"sample": lambda: call(runs) / runs, "compile_seconds": compile_seconds, "floor_seconds": floor / runs}
 
     def find(self, request, key="id"):
         if request.get(key) not in self.programs:

@@ -103,10 +103,10 @@ class XlaCpuTarget : public targets::Target {
   }
   std::optional<double> BuildSeconds() const override { return CompileSeconds(); }
   measure::Runner::KernelResult TimeKernel(measure::Runner& runner, const fusion::Kernel& kernel,
-                                           const std::string& way) const override {
+                                           const std::string& way, const fusion::Kernel* reference) const override {
     LoopFusionOptions options{.threads = processor_.threads};
     if (!way.empty()) options.tiles[kernel.hash.ToHex()] = way;
-    return {.outcome = TimeKernelOnXla(runner, kernel, options)};
+    return {.outcome = TimeKernelOnXla(runner, kernel, options, reference)};
   }
   std::optional<fusion::Kernel> EmptyKernel() const override { return xla::EmptyKernel(); }
 

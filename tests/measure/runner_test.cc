@@ -72,6 +72,18 @@ TEST(Runner, TimesAKernelAndSaysHowItWasScheduled) {
   EXPECT_GT(runner.hardware_seconds(), 0);
 }
 
+TEST(Runner, AReferenceKernelIsTimedBeforeAndAfter) {
+  Runner runner = MakeRunner();
+  const fusion::Kernel kernel = FusedKernel();
+  for (int i = 0; i < 2; ++i) {
+    const Outcome outcome = runner.TimeKernel(kernel, "2x32", &kernel).outcome;
+    ASSERT_TRUE(outcome.ok()) << outcome.message;
+    EXPECT_THAT(outcome.reference_seconds, SizeIs(2));
+    EXPECT_THAT(outcome.reference_seconds, Each(Gt(0.0)));
+  }
+  EXPECT_THAT(runner.TimeKernel(kernel).outcome.reference_seconds, SizeIs(0));
+}
+
 TEST(Runner, AWayThatDoesNotFitTheKernelFailsToBuild) {
   Runner runner = MakeRunner();
   const Runner::KernelResult usual = runner.TimeKernel(FusedKernel());

@@ -1,4 +1,5 @@
 // Whole sessions with XLA as the target.
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -166,16 +167,19 @@ TEST_F(XlaTune, XlasOwnFusionsAreAConfigurationOfOurs) {
 TEST_F(XlaTune, SingleKernelsAreTimedAndTellOneFromAnother) {
   const fusion::Space space = XlaSpace(program_.program).value();
   measure::Runner runner(worker_, {});
-  const measure::Outcome empty = TimeKernelOnXla(runner, EmptyKernel(), {});
+  const fusion::Kernel nothing = EmptyKernel();
+  const measure::Outcome empty = TimeKernelOnXla(runner, nothing, {});
   ASSERT_TRUE(empty.ok()) << empty.message;
   EXPECT_LT(empty.best(), 5e-6);
   fusion::IncrementalFusion evaluator(space,
                                       targets::NamedFusion(space, program_.program.flat, "priority", nullptr).value());
   for (const fusion::KernelRef& reference : evaluator.Kernels()) {
     const fusion::Kernel kernel = evaluator.KernelFor(reference);
-    const measure::Outcome timed = TimeKernelOnXla(runner, kernel, {});
+    const measure::Outcome timed = TimeKernelOnXla(runner, kernel, {}, &nothing);
     ASSERT_TRUE(timed.ok()) << kernel.name << ": " << timed.message;
     EXPECT_GT(timed.best(), empty.best()) << kernel.name;
+    ASSERT_EQ(timed.reference_seconds.size(), 2u) << kernel.name;
+    EXPECT_LT(std::max(timed.reference_seconds[0], timed.reference_seconds[1]), 5e-6) << kernel.name;
     if (!program_.library_kernels.contains(kernel.hash.ToHex())) continue;
     const measure::Outcome library = TimeKernelOnXla(runner, kernel, {.tiles = {{kernel.hash.ToHex(), kLibraryTile}}});
     EXPECT_TRUE(library.ok()) << kernel.name << ": " << library.message;
