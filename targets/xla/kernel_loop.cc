@@ -138,7 +138,7 @@ class LoopBuilder {
   Shape state_;
 };
 
-// As the child takes it.
+// The loop as the child takes it.
 absl::StatusOr<std::string> LoopText(const fusion::Kernel& kernel, const LoopFusionOptions& options) {
   SMELT_ASSIGN_OR_RETURN(const std::unique_ptr<hlo::Module> loop, KernelLoop(kernel, options));
   SMELT_ASSIGN_OR_RETURN(measure::Candidate candidate, XlaCandidate(*loop));
