@@ -202,10 +202,10 @@ class OtherSchedules {
     if (record.hash.low % kEvery != 0) return;
     const absl::StatusOr<std::unique_ptr<hlo::Module>> module = hlo::ParseModule(record.kernel_text, {});
     if (!module.ok()) return;
-    const auto schedule = kernels::cost::DefaultSchedule(*(*module)->entry(), machine);
-    if (!schedule.ok()) return;
+    const auto trace = kernels::cost::DefaultTrace(*(*module)->entry(), record.distances, machine);
+    if (!trace.ok()) return;
     ++looked_at_;
-    other_ += record.IsOfOtherSchedule(schedule->ToString()) ? 1 : 0;
+    other_ += record.IsOfOtherSchedule(*trace) ? 1 : 0;
   }
   // A warning where they are too many for those few whose schedule follows from code that was generated (spills).
   std::optional<std::string> Warning(absl::string_view folders) const {

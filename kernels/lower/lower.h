@@ -3,7 +3,9 @@
 //   ir::Function f = Lower(schedule, {.name = "kernel", .vector_bytes = 64}).value();
 #pragma once
 
+#include <cstdint>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "kernels/ir/stmt.h"
@@ -19,6 +21,7 @@ struct LowerOptions {
   std::string name = "kernel";
   int vector_bytes = 64;                 // widest vector of the target
   int64_t unroll_limit = 4096;           // statements; beyond it a loop marked unrolled stays a loop
+  std::vector<int64_t> streamed = {};    // results, by number, whose stores go past the caches (lower/streaming.h)
   std::string* dump = nullptr;           // where given, receives the IR and time after every pass
   Pipeline pipeline = VectorPipeline();  // of the target
 };

@@ -76,7 +76,9 @@ class OwnKernelsTarget : public targets::Target {
 
   absl::StatusOr<targets::KernelListing> Show(const fusion::Kernel& kernel, const std::string& way) const override {
     KernelListing listing;
-    CompileOptions options{.known = kernel.known, .listing = &listing};
+    CompileOptions options{.known = kernel.known,
+                           .streamed = kernels::cost::StreamedResults(kernel.computation(), kernel.distances, target_),
+                           .listing = &listing};
     SMELT_ASSIGN_OR_RETURN(options.schedule, kernels::config::ParseChoice(way));
     SMELT_RETURN_IF_ERROR(kernels::config::CheckChoice(options.schedule, kernel.hash));
     SMELT_ASSIGN_OR_RETURN(const auto compiled, CompileKernel(kernel.computation(), target_, options, nullptr));
@@ -92,8 +94,7 @@ class OwnKernelsTarget : public targets::Target {
   }
 
   std::string DefaultSchedule(const fusion::Kernel& kernel) const override {
-    const auto schedule = kernels::cost::DefaultSchedule(kernel.computation(), target_);
-    return schedule.ok() ? schedule->ToString() : "";
+    return kernels::cost::DefaultTrace(kernel.computation(), kernel.distances, target_).value_or("");
   }
 
   measure::DeviceFactory NewDevice(targets::DeviceUse use) const override {

@@ -6,6 +6,7 @@
 #include "base/status_macros.h"
 #include "hlo/fingerprint.h"
 #include "kernels/cost/algorithm_choice.h"
+#include "kernels/cost/default_schedule.h"
 #include "kernels/ir/stmt.h"
 #include "kernels/lower/lower.h"
 #include "kernels/nests/structure.h"
@@ -40,13 +41,19 @@ Hash128 DefaultKey(const hlo::Computation& kernel, const Target& target, const C
   Hasher hasher = KeyOf(kernel, target).Add(kernels::config::ToLine(options.schedule));
   hasher.Add(static_cast<int64_t>(options.known.size()));
   for (int64_t number : options.known) hasher.Add(number);
+  hasher.Add(kernels::cost::StreamedRemark(options.streamed));
   hasher.Add(int64_t{target.threads}).Add(target.LevelBytes(0)).Add(target.LevelBytes(1)).Add(target.LevelBytes(2));
   return hasher.Finish();
 }
 
 // Equal schedules are one, however they were chosen.
-Hash128 ScheduleKey(const hlo::Computation& kernel, const Target& target, const kernels::schedule::Schedule& schedule) {
-  return KeyOf(kernel, target).Add("trace").Add(schedule.ToString()).Finish();
+Hash128 ScheduleKey(const hlo::Computation& kernel, const Target& target, const CompileOptions& options,
+                    const kernels::schedule::Schedule& schedule) {
+  return KeyOf(kernel, target)
+      .Add("trace")
+      .Add(schedule.ToString())
+      .Add(kernels::cost::StreamedRemark(options.streamed))
+      .Finish();
 }
 
 // A choice and the loop nests of its algorithm; a default may be one of an algorithm.
@@ -113,8 +120,8 @@ struct Candidate {
 
 class Compilation {
  public:
-  Compilation(const Way& way, const Target& target, bool list, std::string name)
-      : way_(way), structure_(way.structure), target_(target), list_(list), name_(std::move(name)) {}
+  Compilation(const Way& way, const Target& target, const CompileOptions& options, std::string name)
+      : way_(way), structure_(way.structure), target_(target), options_(options), name_(std::move(name)) {}
 
   absl::StatusOr<Candidate> Run() {
     if (!kernels::config::IsExplicit(way_.choice)) return RunDefault();
@@ -138,11 +145,13 @@ class Compilation {
   }
 
   absl::StatusOr<Candidate> Build(kernels::schedule::Schedule schedule, std::string tile) {
-    SMELT_ASSIGN_OR_RETURN(kernels::ir::Function function,
-                           kernels::lower::Lower(schedule, {.name = name_, .vector_bytes = target_.vector_bytes}));
+    SMELT_ASSIGN_OR_RETURN(
+        kernels::ir::Function function,
+        kernels::lower::Lower(schedule,
+                              {.name = name_, .vector_bytes = target_.vector_bytes, .streamed = options_.streamed}));
     KernelListing listing;
     codegen::CodegenOptions options;
-    if (list_) {
+    if (options_.listing != nullptr) {
       listing.loops = kernels::ir::ToString(function);
       options.assembly_text = &listing.assembly;
     }
@@ -212,7 +221,7 @@ class Compilation {
   const Way& way_;
   const kernels::nests::Structure& structure_;
   const Target& target_;
-  const bool list_;
+  const CompileOptions& options_;
   const std::string name_;
 };
 
@@ -220,12 +229,11 @@ class Compilation {
 // the direct sum.
 absl::StatusOr<Candidate> BuildWay(const hlo::Computation& kernel, const Target& target, const CompileOptions& options,
                                    const std::string& name, Way* way) {
-  const bool list = options.listing != nullptr;
-  absl::StatusOr<Candidate> built = Compilation(*way, target, list, name).Run();
+  absl::StatusOr<Candidate> built = Compilation(*way, target, options, name).Run();
   if (built.ok() || kernels::config::IsExplicit(options.schedule) || !kernels::config::IsExplicit(way->choice))
     return built;
   SMELT_ASSIGN_OR_RETURN(*way, WayOfChoice(kernel, target, options.schedule, options.known));
-  return Compilation(*way, target, list, name).Run();
+  return Compilation(*way, target, options, name).Run();
 }
 
 // The same kernel under the words by which it was chosen this time.
@@ -251,8 +259,8 @@ absl::StatusOr<std::shared_ptr<const CompiledKernel>> CompileKernel(const hlo::C
   SMELT_ASSIGN_OR_RETURN(Way way, WayOf(kernel, target, options));
   if (is_explicit) {
     SMELT_ASSIGN_OR_RETURN(const kernels::schedule::Schedule schedule,
-                           Compilation(way, target, /*list=*/false, kFunctionName).ScheduleOfChoice());
-    key = ScheduleKey(kernel, target, schedule);
+                           Compilation(way, target, options, kFunctionName).ScheduleOfChoice());
+    key = ScheduleKey(kernel, target, options, schedule);
     if (cache != nullptr) {
       if (std::shared_ptr<const CompiledKernel> found = cache->Find(key))
         return Named(std::move(found), kernels::config::ToLine(way.choice));
@@ -268,7 +276,8 @@ absl::StatusOr<std::shared_ptr<const CompiledKernel>> CompileKernel(const hlo::C
   }
   auto compiled = std::make_shared<CompiledKernel>();
   compiled->code = std::move(code);
-  compiled->trace = absl::StrCat(built.note, built.schedule.ToString());
+  compiled->trace =
+      absl::StrCat(built.note, built.schedule.ToString(), kernels::cost::StreamedRemark(options.streamed));
   compiled->tile = built.tile;
   compiled->vector_spills = built.object.vector_spills;
   compiled->compile_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();

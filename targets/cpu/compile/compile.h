@@ -39,6 +39,9 @@ struct CompileOptions {
   // algorithm where the analytical estimate says that it pays (cost::DefaultAlgorithm), and weights that are not known
   // are transformed in every call.
   std::vector<int64_t> known;
+  // Array leaves of the kernel's result, by number, whose whole lines are written past the caches
+  // (kernels/cost/default_schedule.h); where code reads its results again they are not.
+  std::vector<int64_t> streamed;
   KernelListing* listing = nullptr;  // filled in; the cache, which does not keep listings, is then left alone
 };
 

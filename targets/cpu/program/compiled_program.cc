@@ -14,6 +14,7 @@
 #include "targets/cpu/program/plan_arena.h"
 #include "targets/cpu/program/program_builder.h"
 #include "targets/cpu/program/run_status.h"
+#include "targets/cpu/program/streamed_results.h"
 
 namespace smelt::cpu {
 namespace {
@@ -58,9 +59,8 @@ std::vector<std::vector<int64_t>> KnownLeaves(const BuiltProgram& built) {
   return leaves;
 }
 
-MadeJob CompileJob(const fusion::Kernel& kernel, std::vector<int64_t> known, const Target& target,
+MadeJob CompileJob(const fusion::Kernel& kernel, CompileOptions compile, const Target& target,
                    const ExecutableOptions& options) {
-  CompileOptions compile{.schedule = {}, .known = std::move(known)};
   if (auto chosen = options.schedules.find(kernel.hash); chosen != options.schedules.end())
     compile.schedule = chosen->second;
   const auto compiled = [&]() -> absl::StatusOr<std::shared_ptr<const CompiledKernel>> {
@@ -86,6 +86,7 @@ std::vector<MadeJob> CompileJobs(const BuiltProgram& built, const Target& target
   const std::vector<fusion::Kernel>& kernels = built.jobs;
   std::vector<MadeJob> compiled(kernels.size());
   const std::vector<std::vector<int64_t>> known = KnownLeaves(built);
+  const std::vector<std::vector<int64_t>> streamed = StreamedResults(built, options.distances, target);
   std::atomic<size_t> next = 0;
   runtime::ThreadPool pool(std::min<int>(target.threads, static_cast<int>(kernels.size())));
   // Each worker takes the next kernel: compile times differ a lot.
@@ -104,8 +105,9 @@ std::vector<MadeJob> CompileJobs(const BuiltProgram& built, const Target& target
         }
         if (built.native_jobs.contains(static_cast<int32_t>(i))) continue;
         const auto opaque = built.opaque_jobs.find(static_cast<int32_t>(i));
-        compiled[i] = opaque == built.opaque_jobs.end() ? CompileJob(kernels[i], known[i], target, options)
-                                                        : MadeJob{nullptr, opaque->second};
+        compiled[i] = opaque == built.opaque_jobs.end()
+                          ? CompileJob(kernels[i], {.known = known[i], .streamed = streamed[i]}, target, options)
+                          : MadeJob{nullptr, opaque->second};
       }
     }
   });

@@ -24,7 +24,7 @@ class Worker : public measure::ProgramDevice {
 
  protected:
   absl::StatusOr<std::unique_ptr<measure::DeviceProgram>> Build(const json& request) override {
-    ExecutableOptions options{.cache = &cache_};
+    ExecutableOptions options = OptionsOf(request);
     if (request.contains("knobs")) {
       for (const auto& [hex, way] : request["knobs"].items()) {
         SMELT_RETURN_IF_ERROR(AddChoice(hex, way.get<std::string>(), &options));
@@ -34,7 +34,7 @@ class Worker : public measure::ProgramDevice {
   }
 
   absl::StatusOr<std::unique_ptr<measure::DeviceProgram>> BuildKernel(const json& request) override {
-    ExecutableOptions options{.cache = &cache_};
+    ExecutableOptions options = OptionsOf(request);
     const std::string way = request.value("way", "");
     if (!way.empty()) SMELT_RETURN_IF_ERROR(AddChoice(request.value("hash", ""), way, &options));
     SMELT_ASSIGN_OR_RETURN(std::unique_ptr<LoadedProgram> program,
@@ -55,6 +55,9 @@ class Worker : public measure::ProgramDevice {
   }
 
  private:
+  ExecutableOptions OptionsOf(const json& request) {
+    return {.cache = &cache_, .distances = request.value("distances", std::vector<int64_t>())};
+  }
   // The knob of a kernel of ours is its schedule.
   static absl::Status AddChoice(const std::string& hex, const std::string& text, ExecutableOptions* options) {
     const std::optional<Hash128> hash = Hash128::FromHex(hex);

@@ -164,6 +164,26 @@ TEST(Pragma, StreamsWholeAlignedVectorsOnly) {
   }
 }
 
+TEST(StreamedResults, AreStoredPastTheCachesInWholeLinesUnlessTheyAreReadAgain) {
+  const auto streams = [](const Schedule& s, int64_t number) {
+    const ir::Function lowered = Lower(s, {.streamed = {number}}).value();
+    return ir::ToString(lowered).find("@streaming_store()") != std::string::npos;
+  };
+  const Tensor a = Placeholder("a", {8, 64}, PrimitiveType::kF32);
+  const Tensor c = Compute("c", {8, 64}, [&](Indices i) { return Add(a(i[0], i[1]), Constant(1)); });
+  const Tensor d = Compute("d", {8, 64}, [&](Indices i) { return Add(c(i[0], i[1]), Constant(2)); });
+  for (const int64_t lanes : {8, 16}) {
+    Schedule s(MakeGraph({a}, {c, d}));
+    for (const char* stage : {"c", "d"}) {
+      const auto split = s.Split(stage, "i1", lanes).value();
+      ASSERT_TRUE(s.Vectorize(stage, split.second).ok());
+    }
+    EXPECT_FALSE(streams(s, 0));            // d reads it
+    EXPECT_EQ(streams(s, 1), lanes == 16);  // half a line is none
+    EXPECT_EQ(TextOf(s).find("@streaming"), std::string::npos);
+  }
+}
+
 TEST(Pragma, RefusedWithStageAndLoop) {
   Schedule s(Turned());
   EXPECT_THAT(Message(s.Pragma("c", "i0", "no_such", 1)),
