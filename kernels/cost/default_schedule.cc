@@ -20,7 +20,7 @@ absl::StatusOr<schedule::Schedule> DefaultSchedule(const hlo::Computation& kerne
 
 bool IsStreamed(int64_t bytes, int64_t distance, const machine::Machine& target) {
   constexpr int64_t kLeastBytes = 32 << 10;  // the last lines are waited for at a kernel's end
-  // Of a last cache that programs share, and that keeps no strict order, so much is left of what was touched.
+  // Programs share the last cache, and it keeps no strict order: what was touched longer ago than so is gone.
   constexpr double kShareOfCache = 0.75;
   const double cache = static_cast<double>(target.levels[target.levels.size() - 2].bytes);
   return bytes >= kLeastBytes && static_cast<double>(distance) >= kShareOfCache * cache;

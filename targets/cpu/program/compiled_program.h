@@ -54,7 +54,7 @@ struct ExecutableOptions {
   // Schedules by canonical kernel hash; other kernels take their default. One that cannot be compiled is Compile's
   // error.
   absl::flat_hash_map<Hash128, kernels::config::ScheduleChoice> schedules;
-  // Of a module of one kernel, which is part of a program somewhere: fusion::Kernel::distances. Empty: it is a program.
+  // Where the module is one kernel of some program: fusion::Kernel::distances. Empty: it is a program.
   std::vector<int64_t> distances;
   // Where given, each distinct kernel is offered to it first; null: it runs here. An error is Compile's. Called by
   // several threads at a time.

@@ -3,7 +3,7 @@
 //   adam updates 100 MB of weights, which the program gives back: streamed
 //   a hidden layer, which the next kernel reads; a result of a program whose arrays all fit into the caches: not
 //
-// As kernels::cost::StreamedResults has it of a kernel alone, by its distances.
+// A kernel alone has them by its distances (kernels::cost::StreamedResults).
 #pragma once
 
 #include <cstdint>
@@ -15,8 +15,8 @@
 
 namespace smelt::cpu {
 
-// Of each distinct kernel the array leaves of its result, by number, that are streamed wherever it runs: the program
-// copies them to its own results and does nothing else with them, and not in a loop. Before copies are coalesced.
+// The array leaves of each distinct kernel's result, by number, that are streamed wherever it runs: the program copies
+// them to its own results and does nothing else with them, and not in a loop. Before copies are coalesced.
 // `distances`: of a program of one kernel, ExecutableOptions::distances; they decide alone.
 std::vector<std::vector<int64_t>> StreamedResults(const BuiltProgram& built, absl::Span<const int64_t> distances,
                                                   const machine::Machine& target);
