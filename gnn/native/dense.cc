@@ -63,6 +63,65 @@ __attribute__((always_inline)) inline void MultiplyColumns(const float* a, const
   if (i < rows) MultiplyBlock<1, kVectors>(a, b, c, k, n, into, i, j);
 }
 
+// sums = a[rows from i on] . b + bias, over some columns of `a`.
+template <int kHeight>
+__attribute__((always_inline)) inline void SumRows(const float* a, int64_t lda, const float* b, const float* bias,
+                                                   const int32_t* some, int64_t count, int64_t i,
+                                                   Vector (&sums)[kHeight][4]) {
+  static_assert(kBlockColumns == kColumns);
+#pragma GCC unroll 6
+  for (int64_t r = 0; r < kHeight; ++r) {
+#pragma GCC unroll 4
+    for (int64_t v = 0; v < 4; ++v) sums[r][v] = Vector{} + bias[i + r];
+  }
+  for (int64_t s = 0; s < count; ++s) {
+    const int64_t x = some[s];
+    const Vector* row = reinterpret_cast<const Vector*>(&b[x * kColumns]);
+    const Vector b0 = row[0], b1 = row[1], b2 = row[2], b3 = row[3];
+#pragma GCC unroll 6
+    for (int64_t r = 0; r < kHeight; ++r) {
+      const float factor = a[(i + r) * lda + x];
+      sums[r][0] += factor * b0;
+      sums[r][1] += factor * b1;
+      sums[r][2] += factor * b2;
+      sums[r][3] += factor * b3;
+    }
+  }
+}
+
+// Rows i and on of c, and of these the ones with a value above 0.
+template <int kHeight>
+__attribute__((always_inline)) inline int64_t StoreRelu(const Vector (&sums)[kHeight][4], float* c, int64_t i,
+                                                        int32_t* awake, int64_t found) {
+  const Vector zero = Vector{};
+#pragma GCC unroll 6
+  for (int64_t r = 0; r < kHeight; ++r) {
+    Vector largest = zero;
+#pragma GCC unroll 4
+    for (int64_t v = 0; v < 4; ++v) {
+      const Vector x = sums[r][v] > zero ? sums[r][v] : zero;
+      *reinterpret_cast<Vector*>(&c[(i + r) * kColumns + 16 * v]) = x;
+      largest = largest > x ? largest : x;
+    }
+    float any = 0;
+    for (int64_t lane = 0; lane < 16; ++lane) any += largest[lane];
+    awake[found] = static_cast<int32_t>(i + r);
+    found += any > 0 ? 1 : 0;
+  }
+  return found;
+}
+
+template <int kHeight>
+__attribute__((always_inline)) inline void AddDot(const Vector (&sums)[kHeight][4], const float* out, float* y) {
+  const Vector zero = Vector{};
+#pragma GCC unroll 4
+  for (int64_t v = 0; v < 4; ++v) {
+    Vector& total = *reinterpret_cast<Vector*>(&y[16 * v]);
+#pragma GCC unroll 6
+    for (int64_t r = 0; r < kHeight; ++r) total += out[r] * (sums[r][v] > zero ? sums[r][v] : zero);
+  }
+}
+
 }  // namespace
 
 SMELT_VECTOR_VERSIONS void MultiplyAdd(const float* a, const float* b, float* c, int64_t rows, int64_t k, int64_t n,
@@ -94,83 +153,36 @@ SMELT_VECTOR_VERSIONS void MultiplyAdd(const float* a, const float* b, float* c,
   }
 }
 
-SMELT_VECTOR_VERSIONS void MultiplySome(const float* a, int64_t lda, const float* b, float* c, int64_t rows,
-                                        const int32_t* some, int64_t count) {
-  static_assert(kBlockColumns == kColumns);
-  int64_t i = 0;
+SMELT_VECTOR_VERSIONS int64_t ReluLayer(const float* a, int64_t lda, const float* b, const float* bias, float* c,
+                                        int64_t rows, const int32_t* some, int64_t count, int32_t* awake) {
+  int64_t found = 0, i = 0;
   for (; i + kRows <= rows; i += kRows) {
     Vector sums[kRows][4];
-#pragma GCC unroll 6
-    for (int64_t r = 0; r < kRows; ++r) {
-#pragma GCC unroll 4
-      for (int64_t v = 0; v < 4; ++v) sums[r][v] = *reinterpret_cast<const Vector*>(&c[(i + r) * kColumns + 16 * v]);
-    }
-    for (int64_t s = 0; s < count; ++s) {
-      const int64_t x = some[s];
-      const Vector* row = reinterpret_cast<const Vector*>(&b[x * kColumns]);
-      const Vector b0 = row[0], b1 = row[1], b2 = row[2], b3 = row[3];
-#pragma GCC unroll 6
-      for (int64_t r = 0; r < kRows; ++r) {
-        const float factor = a[(i + r) * lda + x];
-        sums[r][0] += factor * b0;
-        sums[r][1] += factor * b1;
-        sums[r][2] += factor * b2;
-        sums[r][3] += factor * b3;
-      }
-    }
-#pragma GCC unroll 6
-    for (int64_t r = 0; r < kRows; ++r) {
-#pragma GCC unroll 4
-      for (int64_t v = 0; v < 4; ++v) *reinterpret_cast<Vector*>(&c[(i + r) * kColumns + 16 * v]) = sums[r][v];
-    }
+    SumRows<kRows>(a, lda, b, bias, some, count, i, sums);
+    found = StoreRelu<kRows>(sums, c, i, awake, found);
   }
   for (; i < rows; ++i) {
-    Vector sums[4];
-#pragma GCC unroll 4
-    for (int64_t v = 0; v < 4; ++v) sums[v] = *reinterpret_cast<const Vector*>(&c[i * kColumns + 16 * v]);
-    for (int64_t s = 0; s < count; ++s) {
-      const Vector* row = reinterpret_cast<const Vector*>(&b[some[s] * kColumns]);
-      const float factor = a[i * lda + some[s]];
-#pragma GCC unroll 4
-      for (int64_t v = 0; v < 4; ++v) sums[v] += factor * row[v];
-    }
-#pragma GCC unroll 4
-    for (int64_t v = 0; v < 4; ++v) *reinterpret_cast<Vector*>(&c[i * kColumns + 16 * v]) = sums[v];
-  }
-}
-
-SMELT_VECTOR_VERSIONS int64_t ReluRows(float* rows, int64_t count, int32_t* some) {
-  const Vector zero = Vector{};
-  int64_t found = 0;
-  for (int64_t r = 0; r < count; ++r) {
-    Vector* row = reinterpret_cast<Vector*>(&rows[r * kColumns]);
-    Vector largest = zero;
-#pragma GCC unroll 4
-    for (int64_t v = 0; v < 4; ++v) {
-      const Vector x = row[v] > zero ? row[v] : zero;
-      row[v] = x;
-      largest = largest > x ? largest : x;
-    }
-    float any = 0;
-    for (int64_t lane = 0; lane < 16; ++lane) any += largest[lane];
-    some[found] = static_cast<int32_t>(r);
-    found += any > 0 ? 1 : 0;
+    Vector sums[1][4];
+    SumRows<1>(a, lda, b, bias, some, count, i, sums);
+    found = StoreRelu<1>(sums, c, i, awake, found);
   }
   return found;
 }
 
-SMELT_VECTOR_VERSIONS void DotRelu(const float* a, const float* rows, int64_t count, float* y) {
-  const Vector zero = Vector{};
-  Vector sums[4];
-#pragma GCC unroll 4
-  for (int64_t v = 0; v < 4; ++v) sums[v] = *reinterpret_cast<const Vector*>(&y[16 * v]);
-  for (int64_t r = 0; r < count; ++r) {
-    const Vector* row = reinterpret_cast<const Vector*>(&rows[r * kColumns]);
-#pragma GCC unroll 4
-    for (int64_t v = 0; v < 4; ++v) sums[v] += a[r] * (row[v] > zero ? row[v] : zero);
+SMELT_VECTOR_VERSIONS void ReluLayerAndDot(const float* a, int64_t lda, const float* b, const float* bias,
+                                           const float* out, float* y, int64_t rows, const int32_t* some,
+                                           int64_t count) {
+  int64_t i = 0;
+  for (; i + kRows <= rows; i += kRows) {
+    Vector sums[kRows][4];
+    SumRows<kRows>(a, lda, b, bias, some, count, i, sums);
+    AddDot<kRows>(sums, &out[i], y);
   }
-#pragma GCC unroll 4
-  for (int64_t v = 0; v < 4; ++v) *reinterpret_cast<Vector*>(&y[16 * v]) = sums[v];
+  for (; i < rows; ++i) {
+    Vector sums[1][4];
+    SumRows<1>(a, lda, b, bias, some, count, i, sums);
+    AddDot<1>(sums, &out[i], y);
+  }
 }
 
 SMELT_VECTOR_VERSIONS bool ClipColumn(const float* x, float low, float high, float* out) {

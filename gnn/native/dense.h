@@ -9,17 +9,16 @@ namespace smelt::gnn {
 // the row of `c` that it goes to, each once.
 void MultiplyAdd(const float* a, const float* b, float* c, int64_t rows, int64_t k, int64_t n,
                  const int32_t* into = nullptr);
-// Columns of the matrices of MultiplySome.
+// Columns of the matrices of the two layers below.
 inline constexpr int64_t kBlockColumns = 64;
-// c[rows x 64] += a[rows x lda] . b[lda x 64], over the columns of `a` (and rows of `b`) that `some` lists: the others
-// are known to add nothing.
-void MultiplySome(const float* a, int64_t lda, const float* b, float* c, int64_t rows, const int32_t* some,
-                  int64_t count);
-// Negative values of the `rows` x 64 become 0; the rows that still have another value go to `some`. Returns their
+// c[rows x 64] = relu(a[rows x lda] . b[lda x 64] + bias[rows]), over the columns of `a` (and rows of `b`) that `some`
+// lists: the others are known to add nothing. The rows of `c` that have a value above 0 go to `awake`; returns their
 // number.
-int64_t ReluRows(float* rows, int64_t count, int32_t* some);
-// y[64] += sum over r of a[r] * rows[r x 64], of rows whose negative values count as 0.
-void DotRelu(const float* a, const float* rows, int64_t count, float* y);
+int64_t ReluLayer(const float* a, int64_t lda, const float* b, const float* bias, float* c, int64_t rows,
+                  const int32_t* some, int64_t count, int32_t* awake);
+// y[64] += out[rows] . relu(a[rows x lda] . b[lda x 64] + bias[rows]), over these columns of `a`.
+void ReluLayerAndDot(const float* a, int64_t lda, const float* b, const float* bias, const float* out, float* y,
+                     int64_t rows, const int32_t* some, int64_t count);
 // The 64 values within the limits. Returns whether they differ.
 bool ClipColumn(const float* x, float low, float high, float* out);
 

@@ -336,9 +336,9 @@ void Engine::ScoreBlock(const std::vector<float>& embedded, const float* columns
   Scratch scratch;
   float* const clipped = scratch.Take(width * kBlock);
   float* const first = scratch.Take(h * kBlock);
-  float* const second = scratch.Take(h * kBlock);
   float* const joined = scratch.Take(h);
-  int32_t* const some = scratch.TakeList(std::max(h, width));
+  int32_t* const some = scratch.TakeList(width);
+  int32_t* const awake = scratch.TakeList(h);
   std::copy(embedded.begin(), embedded.end(), joined);
   int64_t varying = 0;
   for (int64_t c = 0; c < width; ++c) {
@@ -350,15 +350,12 @@ void Engine::ScoreBlock(const std::vector<float>& embedded, const float* columns
       some[varying++] = static_cast<int32_t>(c);
     }
   }
-  for (int64_t o = 0; o < h; ++o) std::fill_n(&first[o * kBlock], kBlock, joined[o]);
-  MultiplySome(w.tile_columns.data(), width, clipped, first, h, some, varying);
-  // Units that no tile of the block wakes add nothing.
-  const int64_t awake = ReluRows(first, h, some);
-  for (int64_t o = 0; o < h; ++o) std::fill_n(&second[o * kBlock], kBlock, w.hidden_bias[o]);
-  MultiplySome(w.hidden_by_output.data(), h, first, second, h, some, awake);
+  // Units that no tile of the block wakes add nothing to the next layer.
+  const int64_t wakes = ReluLayer(w.tile_columns.data(), width, clipped, joined, first, h, some, varying, awake);
   float sums[kBlock];
   for (int64_t i = 0; i < kBlock; ++i) sums[i] = columns[w.estimate * kBlock + i] + w.out_bias[0];
-  DotRelu(w.out_weight.data(), second, h, sums);
+  ReluLayerAndDot(w.hidden_by_output.data(), h, first, w.hidden_bias.data(), w.out_weight.data(), sums, h, awake,
+                  wakes);
   std::copy_n(sums, count, scores);
 }
 
