@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cmath>
 #include <deque>
 #include <memory>
@@ -112,11 +113,13 @@ class Visitor {
   struct Timing {
     size_t place, tile;
     int tries = 0;
+    Clock::time_point last = {};
   };
 
   // Each of these once, in one new process.
   absl::Status Round(const std::vector<size_t>& due) {
-    constexpr int kTries = 6;
+    constexpr int kTries = 10;
+    constexpr double kPause = 0.05;  // seconds between two of them: spells last for so long
     static std::atomic<int64_t> processes = 0;
     const std::string process = absl::StrCat("process ", ::getpid(), ".", ++processes);
     measure::Runner timer(target_.NewDevice(targets::DeviceUse::kTimes), options_.policy, options_.cancel);
@@ -135,6 +138,8 @@ class Visitor {
       waiting.pop_front();
       const KernelJob& job = jobs_[due[timing.place]];
       KernelVisit& visit = visits[timing.place];
+      if (timing.tries > 0)
+        std::this_thread::sleep_for(std::chrono::duration<double>(std::max(kPause - Since(timing.last), 0.0)));
       measure::Runner::KernelResult result = Time(timer, job.kernel, WayOf(job.tiles[timing.tile]));
       if (options_.cancel != nullptr && *options_.cancel) break;
       const double drift = Drift(result.outcome);
@@ -143,6 +148,7 @@ class Visitor {
         kept = {std::move(result.outcome), std::move(result.tile), drift};
       if (timing.tile == 0) visit.trace = std::move(result.trace);
       if (std::fabs(drift) > gnn::kSteadyDrift && ++timing.tries < kTries) {
+        timing.last = Clock::now();
         waiting.push_back(timing);
         continue;
       }
