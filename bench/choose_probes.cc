@@ -59,7 +59,7 @@ class Candidates {
   }
   void Add(fusion::Kernel kernel, const std::string& program) {
     if (!seen_.insert(kernel.hash).second) return;
-    const gnn::KernelGraph graph = gnn::ExtractFeatures(kernel.computation(), machine_);
+    const gnn::KernelGraph graph = gnn::ExtractFeatures(kernel.computation(), machine_, {}, kernel.distances);
     const gnn::KernelGraph* const pointer = &graph;
     Candidate candidate{std::move(kernel), program, {}};
     (void)engine_.PredictLogTimes({&pointer, 1}, &candidate.position);
@@ -129,6 +129,7 @@ absl::Status Choose(const Flags& flags) {
     example.program = candidate->program;
     example.kernel_text = hlo::ToText(*candidate->kernel.module, {});
     example.hash = candidate->kernel.hash;
+    example.distances = candidate->kernel.distances;
     example.provenance = "probe";
     ++kinds[gnn::KernelKind(candidate->kernel.computation())];
     SMELT_RETURN_IF_ERROR(writer->Append(example));

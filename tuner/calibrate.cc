@@ -41,6 +41,7 @@ absl::StatusOr<std::vector<KernelJob>> ReadProbes(const std::string& folder, con
     SMELT_ASSIGN_OR_RETURN(const std::unique_ptr<hlo::Module> module,
                            hlo::ParseModule(example.kernel_text, {.file_name = example.program}));
     SMELT_ASSIGN_OR_RETURN(fusion::Kernel kernel, fusion::KernelOfModule(*module));
+    if (target.HasDistances()) kernel.distances = example.distances;
     if (!target.IsNothing(kernel)) jobs.push_back({std::move(kernel), {std::nullopt}, example.program, "probe"});
     return absl::OkStatus();
   };
@@ -146,10 +147,11 @@ class Calibrator {
     std::vector<KernelJob> some;
     for (size_t i = begin; i < end; ++i) {
       const fusion::Kernel& kernel = jobs[i].kernel;
-      some.push_back({{kernel.module->Clone(), kernel.hash, kernel.name, kernel.operands},
-                      jobs[i].tiles,
-                      jobs[i].program,
-                      jobs[i].provenance});
+      some.push_back(
+          {{kernel.module->Clone(), kernel.hash, kernel.name, kernel.operands, kernel.known, kernel.distances},
+           jobs[i].tiles,
+           jobs[i].program,
+           jobs[i].provenance});
     }
     return some;
   }
@@ -160,7 +162,8 @@ class Calibrator {
       return;
     }
     const hlo::Computation& kernel = job.kernel.computation();
-    const gnn::KernelGraph graph = gnn::ExtractFeatures(kernel, trained_under_);
+    const gnn::KernelGraph graph =
+        gnn::ExtractFeatures(kernel, trained_under_, {}, job.kernel.distances, engine_->UsesSchedules());
     const gnn::KernelGraph* const pointer = &graph;
     gnn::Probe probe;
     (void)engine_->PredictLogTimes({&pointer, 1}, &probe.hidden);
