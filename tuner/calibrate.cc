@@ -34,14 +34,15 @@ std::map<std::string, double> OrderedFigures(machine::Machine machine) {
   return machine.Figures();
 }
 
-absl::StatusOr<std::vector<KernelJob>> ReadProbes(const std::string& folder, const targets::Target& target,
+// `apart`: with arrays as far away as the programs leave them, and else near.
+absl::StatusOr<std::vector<KernelJob>> ReadProbes(const std::string& folder, const targets::Target& target, bool apart,
                                                   uint64_t seed) {
   std::vector<KernelJob> jobs;
   const auto visit = [&](const gnn::KernelExample& example) -> absl::Status {
     SMELT_ASSIGN_OR_RETURN(const std::unique_ptr<hlo::Module> module,
                            hlo::ParseModule(example.kernel_text, {.file_name = example.program}));
     SMELT_ASSIGN_OR_RETURN(fusion::Kernel kernel, fusion::KernelOfModule(*module));
-    if (target.HasDistances()) kernel.distances = example.distances;
+    if (apart) kernel.distances = example.distances;
     if (!target.IsNothing(kernel)) jobs.push_back({std::move(kernel), {std::nullopt}, example.program, "probe"});
     return absl::OkStatus();
   };
@@ -57,7 +58,9 @@ class Calibrator {
 
   absl::StatusOr<CalibrateReport> Run(const std::string& folder) {
     SMELT_RETURN_IF_ERROR(OpenModel());
-    SMELT_ASSIGN_OR_RETURN(const std::vector<KernelJob> jobs, ReadProbes(folder, target_, options_.seed));
+    // A network that was trained on near arrays takes what far ones cost for something else.
+    const bool apart = target_.HasDistances() && engine_->UsesDistances();
+    SMELT_ASSIGN_OR_RETURN(const std::vector<KernelJob> jobs, ReadProbes(folder, target_, apart, options_.seed));
     SMELT_RETURN_IF_ERROR(TimeAll(jobs));
     std::vector<gnn::Probe> probes = std::move(steady_);
     // Times of a machine that is never quiet are better than none.

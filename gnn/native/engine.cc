@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/status_macros.h"
@@ -78,6 +79,12 @@ struct Engine::Weights {
   int64_t estimate = 0;  // the column that is added to the head's value
 
   int64_t tile_width() const { return static_cast<int64_t>(tiles.mean.size()); }
+  bool UsesColumn(absl::FunctionRef<bool(std::string_view)> is_wanted) const {
+    for (size_t c = 0; c < kernels.scale.size(); ++c) {
+      if (kernels.scale[c] != 0 && is_wanted(KernelColumns()[c].name)) return true;
+    }
+    return false;
+  }
 };
 
 namespace {
@@ -162,12 +169,10 @@ absl::StatusOr<std::unique_ptr<Engine>> Engine::Create(const TaskModel& task) {
 
 int64_t Engine::HiddenWidth() const { return weights_->hidden; }
 
-bool Engine::UsesSchedules() const {
-  const std::vector<float>& scale = weights_->kernels.scale;
-  for (size_t c = 0; c < scale.size(); ++c) {
-    if (scale[c] != 0 && IsOfSchedule(KernelColumns()[c].name)) return true;
-  }
-  return false;
+bool Engine::UsesSchedules() const { return weights_->UsesColumn(IsOfSchedule); }
+
+bool Engine::UsesDistances() const {
+  return weights_->UsesColumn([](std::string_view name) { return name == "far"; });
 }
 
 void Engine::Embed(absl::Span<const KernelGraph* const> kernels, float* joined) const {

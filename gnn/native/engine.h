@@ -29,6 +29,8 @@ class Engine {
   // Whether it looks at columns of schedules (features/schedule_features.h): models from before these do not, nor do
   // networks of tiles.
   bool UsesSchedules() const;
+  // Whether it looks at how far away arrays lie: models of kernels that were timed with near ones do not.
+  bool UsesDistances() const;
 
   // Scores of the tiles of one kernel, lower is better; `tile_rows` as TileFeatures makes them.
   std::vector<double> ScoreTiles(const KernelGraph& kernel, absl::Span<const float> tile_rows) const;

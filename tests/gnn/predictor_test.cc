@@ -7,6 +7,7 @@
 
 #include "fusion/kernel.h"
 #include "gnn/model/model_file.h"
+#include "gnn/native/engine.h"
 #include "gnn/shipped_model.h"
 #include "hlo/text/parser.h"
 #include "targets/cpu/processor/detect.h"
@@ -86,6 +87,14 @@ TEST(ModelTargets, TheShippedModelIsThatOfTheNearestMachine) {
     ASSERT_TRUE(stranger.SetFigures(LoadModel(Shipped(file))->target_figures).ok());
     EXPECT_EQ(nearest(stranger), file);
   }
+}
+
+TEST(ModelTargets, OnlyModelsOfKernelsWithFarArraysLookAtDistances) {
+  const auto uses_distances = [](const char* file) {
+    return Engine::Create(LoadModel(Shipped(file))->tasks.at("fusion")).value()->UsesDistances();
+  };
+  EXPECT_TRUE(uses_distances("cpu-znver4.smeltmodel"));
+  EXPECT_FALSE(uses_distances("cpu.smeltmodel"));
 }
 
 TEST(ModelTargets, AModelOfAnotherCpuIsUsedAndSaysSo) {
