@@ -144,7 +144,7 @@ class Visitor {
       if (options_.cancel != nullptr && *options_.cancel) break;
       const double drift = Drift(result.outcome);
       TimedTile& kept = visit.times[timing.tile];
-      if (timing.tries == 0 || std::fabs(drift) < std::fabs(kept.drift))
+      if (timing.tries == 0 || (result.outcome.ok() && std::fabs(drift) < std::fabs(kept.drift)))
         kept = {std::move(result.outcome), std::move(result.tile), drift};
       if (timing.tile == 0) visit.trace = std::move(result.trace);
       if (std::fabs(drift) > gnn::kSteadyDrift && ++timing.tries < kTries) {
