@@ -10,6 +10,7 @@
 #include "targets/cpu/program/alternate_state.h"
 #include "targets/cpu/program/coalesce.h"
 #include "targets/cpu/program/known_part.h"
+#include "targets/cpu/program/leaves_of_jobs.h"
 #include "targets/cpu/program/opaque.h"
 #include "targets/cpu/program/plan_arena.h"
 #include "targets/cpu/program/program_builder.h"
@@ -36,27 +37,15 @@ int64_t LeafCountOfParameters(const hlo::Computation& kernel) {
 
 // The array leaves of each distinct kernel's parameters that are known wherever it runs.
 std::vector<std::vector<int64_t>> KnownLeaves(const BuiltProgram& built) {
-  std::vector<std::optional<std::vector<int64_t>>> known(built.jobs.size());
   const std::vector<runtime::ProgramBuffer>& buffers = built.program.buffers;
-  const auto visit = [&](const auto& self, const runtime::Sequence& steps) -> void {
-    for (const runtime::Step& step : steps) {
-      for (const runtime::Sequence& sequence : step.sequences) self(self, sequence);
-      if (step.kind != runtime::Step::Kind::kKernel) continue;
-      std::vector<int64_t> here;
-      for (size_t i = 0; i < step.reads.size(); ++i) {
-        const runtime::ProgramBuffer& read = buffers[step.reads[i]];
-        if (read.known || read.kind == runtime::ProgramBuffer::Kind::kConstant) here.push_back(static_cast<int64_t>(i));
-      }
-      std::optional<std::vector<int64_t>>& all = known[step.job];
-      if (all) std::erase_if(*all, [&](int64_t i) { return std::find(here.begin(), here.end(), i) == here.end(); });
-      if (!all) all = std::move(here);
+  return LeavesOfJobs(built, [&](const runtime::Step& step, bool) {
+    std::vector<int64_t> known;
+    for (size_t i = 0; i < step.reads.size(); ++i) {
+      const runtime::ProgramBuffer& read = buffers[step.reads[i]];
+      if (read.known || read.kind == runtime::ProgramBuffer::Kind::kConstant) known.push_back(static_cast<int64_t>(i));
     }
-  };
-  visit(visit, built.program.steps);
-  std::vector<std::vector<int64_t>> leaves;
-  for (const std::optional<std::vector<int64_t>>& of_job : known)
-    leaves.push_back(of_job.value_or(std::vector<int64_t>()));
-  return leaves;
+    return known;
+  });
 }
 
 MadeJob CompileJob(const fusion::Kernel& kernel, CompileOptions compile, const Target& target,

@@ -1,11 +1,9 @@
 #include "targets/cpu/program/streamed_results.h"
 
-#include <algorithm>
-#include <optional>
-
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "kernels/cost/default_schedule.h"
+#include "targets/cpu/program/leaves_of_jobs.h"
 
 namespace smelt::cpu {
 namespace {
@@ -52,8 +50,8 @@ int64_t OwnBytes(const std::vector<ProgramBuffer>& buffers, const Step& step) {
 
 std::vector<std::vector<int64_t>> StreamedResults(const BuiltProgram& built, absl::Span<const int64_t> distances,
                                                   const machine::Machine& target) {
-  std::vector<std::vector<int64_t>> streamed(built.jobs.size());
   if (!distances.empty()) {
+    std::vector<std::vector<int64_t>> streamed(built.jobs.size());
     if (built.jobs.size() == 1)
       streamed[0] = kernels::cost::StreamedResults(built.jobs[0].computation(), distances, target);
     return streamed;
@@ -62,27 +60,17 @@ std::vector<std::vector<int64_t>> StreamedResults(const BuiltProgram& built, abs
   Uses uses;
   absl::flat_hash_set<BufferId> seen;
   CountUses(buffers, built.program.steps, /*outermost=*/true, &seen, &uses);
-  std::vector<std::optional<std::vector<int64_t>>> of_job(built.jobs.size());
-  const auto visit = [&](const auto& self, const Sequence& steps, bool outermost) -> void {
-    for (const Step& step : steps) {
-      for (const Sequence& sequence : step.sequences) self(self, sequence, false);
-      if (step.kind != Step::Kind::kKernel) continue;
-      std::vector<int64_t> here;
-      const int64_t distance = uses.bytes - OwnBytes(buffers, step);
-      for (size_t i = 0; outermost && i < step.writes.size(); ++i) {
-        const BufferId written = step.writes[i];
-        if (uses.given.contains(written) && uses.readers[written] == 1 &&
-            kernels::cost::IsStreamed(buffers[written].bytes, distance, target))
-          here.push_back(static_cast<int64_t>(i));
-      }
-      std::optional<std::vector<int64_t>>& all = of_job[step.job];
-      if (all) std::erase_if(*all, [&](int64_t i) { return std::find(here.begin(), here.end(), i) == here.end(); });
-      if (!all) all = std::move(here);
+  return LeavesOfJobs(built, [&](const Step& step, bool outermost) {
+    std::vector<int64_t> streamed;
+    const int64_t distance = uses.bytes - OwnBytes(buffers, step);
+    for (size_t i = 0; outermost && i < step.writes.size(); ++i) {
+      const BufferId written = step.writes[i];
+      if (uses.given.contains(written) && uses.readers[written] == 1 &&
+          kernels::cost::IsStreamed(buffers[written].bytes, distance, target))
+        streamed.push_back(static_cast<int64_t>(i));
     }
-  };
-  visit(visit, built.program.steps, true);
-  for (size_t job = 0; job < of_job.size(); ++job) streamed[job] = of_job[job].value_or(std::vector<int64_t>());
-  return streamed;
+    return streamed;
+  });
 }
 
 }  // namespace smelt::cpu
