@@ -15,26 +15,62 @@ constexpr int64_t kColumns = 64;
 
 using Vector = float __attribute__((vector_size(64), aligned(4)));
 
-// MultiplyAdd's rows from i on and columns from j on: so many of them, in registers.
+// Columns of `a` that are looked at together: their list lies on the stack.
+constexpr int64_t kDepth = 512;
+
+// What MultiplyAdd multiplies: `count` columns of `a`, listed.
+struct Product {
+  const float* a;
+  const float* b;
+  float* c;
+  int64_t rows, k, n;
+  const int32_t* into;
+  const int32_t* some;
+  int64_t count;
+};
+
+// The columns from `begin` on that are not zero in every row.
+__attribute__((always_inline)) inline int64_t ListColumns(const float* a, int64_t rows, int64_t k, int64_t begin,
+                                                          int64_t end, int32_t* some) {
+  int64_t found = 0, x = begin;
+  for (; x + 16 <= end; x += 16) {
+    Vector largest = Vector{};
+    for (int64_t i = 0; i < rows; ++i) {
+      const Vector& value = *reinterpret_cast<const Vector*>(&a[i * k + x]);
+      const Vector size = value < 0.0f ? -value : value;
+      largest = size <= largest ? largest : size;  // keeps what is no number
+    }
+    for (int64_t lane = 0; lane < 16; ++lane) {
+      some[found] = static_cast<int32_t>(x + lane);
+      found += largest[lane] == 0 ? 0 : 1;
+    }
+  }
+  for (; x < end; ++x) some[found++] = static_cast<int32_t>(x);
+  return found;
+}
+
+// The product's rows from i on and columns from j on: so many of them, in registers.
 template <int kHeight, int kVectors>
-__attribute__((always_inline)) inline void MultiplyBlock(const float* a, const float* b, float* c, int64_t k, int64_t n,
-                                                         const int32_t* into, int64_t i, int64_t j) {
+__attribute__((always_inline)) inline void MultiplyBlock(const Product& p, int64_t i, int64_t j) {
+  const float* const a = &p.a[i * p.k];
+  const int64_t k = p.k, n = p.n;
   Vector sums[kHeight][kVectors];
   float* rows[kHeight];
 #pragma GCC unroll 6
   for (int64_t r = 0; r < kHeight; ++r) {
-    rows[r] = &c[(into == nullptr ? i + r : into[i + r]) * n + j];
+    rows[r] = &p.c[(p.into == nullptr ? i + r : p.into[i + r]) * n + j];
 #pragma GCC unroll 4
     for (int64_t v = 0; v < kVectors; ++v) sums[r][v] = *reinterpret_cast<const Vector*>(&rows[r][16 * v]);
   }
-  for (int64_t x = 0; x < k; ++x) {
-    const Vector* row = reinterpret_cast<const Vector*>(&b[x * n + j]);
+  for (int64_t s = 0; s < p.count; ++s) {
+    const int64_t x = p.some[s];
+    const Vector* row = reinterpret_cast<const Vector*>(&p.b[x * n + j]);
     Vector loaded[kVectors];
 #pragma GCC unroll 4
     for (int64_t v = 0; v < kVectors; ++v) loaded[v] = row[v];
 #pragma GCC unroll 6
     for (int64_t r = 0; r < kHeight; ++r) {
-      const float factor = a[(i + r) * k + x];
+      const float factor = a[r * k + x];
 #pragma GCC unroll 4
       for (int64_t v = 0; v < kVectors; ++v) sums[r][v] += factor * loaded[v];
     }
@@ -48,19 +84,46 @@ __attribute__((always_inline)) inline void MultiplyBlock(const float* a, const f
 
 // All rows of these columns. The last few rows keep as many multiplications in flight as they can.
 template <int kVectors>
-__attribute__((always_inline)) inline void MultiplyColumns(const float* a, const float* b, float* c, int64_t rows,
-                                                           int64_t k, int64_t n, const int32_t* into, int64_t j) {
+__attribute__((always_inline)) inline void MultiplyColumns(const Product& p, int64_t j) {
   int64_t i = 0;
-  for (; i + kRows <= rows; i += kRows) MultiplyBlock<kRows, kVectors>(a, b, c, k, n, into, i, j);
-  if (i + 3 <= rows) {
-    MultiplyBlock<3, kVectors>(a, b, c, k, n, into, i, j);
+  for (; i + kRows <= p.rows; i += kRows) MultiplyBlock<kRows, kVectors>(p, i, j);
+  if (i + 3 <= p.rows) {
+    MultiplyBlock<3, kVectors>(p, i, j);
     i += 3;
   }
-  if (i + 2 <= rows) {
-    MultiplyBlock<2, kVectors>(a, b, c, k, n, into, i, j);
+  if (i + 2 <= p.rows) {
+    MultiplyBlock<2, kVectors>(p, i, j);
     i += 2;
   }
-  if (i < rows) MultiplyBlock<1, kVectors>(a, b, c, k, n, into, i, j);
+  if (i < p.rows) MultiplyBlock<1, kVectors>(p, i, j);
+}
+
+__attribute__((always_inline)) inline void MultiplyListed(const Product& p) {
+  int64_t j = 0;
+  while (p.n - j >= 16) {
+    // Six vectors go in two times three: two alone leave half of the registers empty.
+    const int64_t left = (p.n - j) / 16;
+    if (left == 4 || left > 6) {
+      MultiplyColumns<4>(p, j);
+      j += 64;
+    } else if (left >= 3) {
+      MultiplyColumns<3>(p, j);
+      j += 48;
+    } else if (left == 2) {
+      MultiplyColumns<2>(p, j);
+      j += 32;
+    } else {
+      MultiplyColumns<1>(p, j);
+      j += 16;
+    }
+  }
+  for (int64_t i = 0; i < p.rows && j < p.n; ++i) {
+    float* row = &p.c[(p.into == nullptr ? i : p.into[i]) * p.n];
+    for (int64_t s = 0; s < p.count; ++s) {
+      const float factor = p.a[i * p.k + p.some[s]];
+      for (int64_t jj = j; jj < p.n; ++jj) row[jj] += factor * p.b[p.some[s] * p.n + jj];
+    }
+  }
 }
 
 // sums = a[rows from i on] . b + bias, over some columns of `a`.
@@ -126,30 +189,10 @@ __attribute__((always_inline)) inline void AddDot(const Vector (&sums)[kHeight][
 
 SMELT_VECTOR_VERSIONS void MultiplyAdd(const float* a, const float* b, float* c, int64_t rows, int64_t k, int64_t n,
                                        const int32_t* into) {
-  int64_t j = 0;
-  while (n - j >= 16) {
-    // Six vectors go in two times three: two alone leave half of the registers empty.
-    const int64_t left = (n - j) / 16;
-    if (left == 4 || left > 6) {
-      MultiplyColumns<4>(a, b, c, rows, k, n, into, j);
-      j += 64;
-    } else if (left >= 3) {
-      MultiplyColumns<3>(a, b, c, rows, k, n, into, j);
-      j += 48;
-    } else if (left == 2) {
-      MultiplyColumns<2>(a, b, c, rows, k, n, into, j);
-      j += 32;
-    } else {
-      MultiplyColumns<1>(a, b, c, rows, k, n, into, j);
-      j += 16;
-    }
-  }
-  for (int64_t i = 0; i < rows && j < n; ++i) {
-    float* row = &c[(into == nullptr ? i : into[i]) * n];
-    for (int64_t x = 0; x < k; ++x) {
-      const float factor = a[i * k + x];
-      for (int64_t jj = j; jj < n; ++jj) row[jj] += factor * b[x * n + jj];
-    }
+  int32_t some[kDepth];
+  for (int64_t begin = 0; begin < k; begin += kDepth) {
+    const int64_t count = ListColumns(a, rows, k, begin, std::min(k, begin + kDepth), some);
+    MultiplyListed({a, b, c, rows, k, n, into, some, count});
   }
 }
 

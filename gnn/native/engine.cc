@@ -67,7 +67,9 @@ struct Engine::Weights {
   NetworkKind kind;
   int64_t hidden = 0, pooled = 0;
   Normalizer nodes, kernels, tiles;
-  // [opcodes x hidden]: the embedding through its part of the input layer, and the bias, folded once
+  // [opcodes x hidden]: the embedding through its part of the input layer, the bias and what columns at their lowest
+  // values add, folded once. `nodes` counts columns from there: most nodes have most columns there, and columns that
+  // are zero cost nothing.
   std::vector<float> opcode_rows;
   std::vector<float> features;
   std::vector<Layer> layers;
@@ -134,7 +136,11 @@ absl::StatusOr<std::unique_ptr<Engine>> Engine::Create(const TaskModel& task) {
   w->opcode_rows.assign(hlo::kOpcodeCount * h, 0);
   MultiplyAdd(embedding.data(), opcode.data(), w->opcode_rows.data(), hlo::kOpcodeCount, e, h);
   SMELT_ASSIGN_OR_RETURN(w->features, Transposed(task, "input.features", h, node_columns));
-  SMELT_ASSIGN_OR_RETURN(const std::vector<float> bias, Plain(task, "input.bias", h));
+  SMELT_ASSIGN_OR_RETURN(std::vector<float> bias, Plain(task, "input.bias", h));
+  std::vector<float> lowest = w->nodes.low;
+  Standardise(w->nodes, lowest.data(), 1);
+  MultiplyAdd(lowest.data(), w->features.data(), bias.data(), 1, node_columns, h);
+  w->nodes.mean = w->nodes.low;
   for (int64_t opcode = 0; opcode < hlo::kOpcodeCount; ++opcode)
     AddScaled(bias.data(), 1, &w->opcode_rows[opcode * h], h);
   if (task.kind == NetworkKind::kLstm) {
