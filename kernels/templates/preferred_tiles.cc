@@ -356,7 +356,7 @@ std::vector<std::vector<int64_t>> TilesOfOneThread(const Nest& nest, const machi
         tiles.push_back(tile);
       }
       if (KeepsTaps(nest, lines, target)) {
-        // What follows a layer may want more registers than three lines leave, or these lie beyond the picture.
+        // Three lines may lie too far beyond the picture.
         columns = 2 * whole.lanes;
         const bool filled = shape[lines] % 2 == 0 && extent % columns == 0;
         for (tile[lines] = filled ? 2 : kLinesAtOnce; tile[lines] <= kLinesAtOnce; ++tile[lines]) {

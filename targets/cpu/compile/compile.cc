@@ -204,6 +204,9 @@ class Compilation {
     std::vector<std::vector<int64_t>> tiles = kernels::nests::PreferredTiles(nest, target_);
     absl::StatusOr<Candidate> best = BuildTile({tiles[0]});
     if (!best.ok() || !kernels::nests::IsContraction(*nest.main)) return best;
+    // Lines of a window that go together save more than spills of what follows it cost: on a Zen 4 14 x 14 x 512 with a
+    // normalisation and a clamp take 21 us with three lines and 8 spills, and 29 without either.
+    if (kernels::nests::ChooseRegisterTile(nest, tiles[0], target_).line_axis >= 0) return best;
     for (size_t i = 1; i < std::min(tiles.size(), kSpillTrials) && best->object.vector_spills > 0; ++i) {
       absl::StatusOr<Candidate> next = BuildTile({tiles[i]});
       if (next.ok() && next->SpillsLess(*best)) best = std::move(next);

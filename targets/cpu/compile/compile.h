@@ -30,7 +30,8 @@ struct KernelListing {
 
 struct CompileOptions {
   // The default is the tile that suits the kernel's loops best (nests::PreferredTiles); where a contraction spills
-  // vectors with it whatever its register tile, the one of the first few that spills least. Only compiling tells, so
+  // vectors with it whatever its register tile, the one of the first few that spills least, unless lines of a depthwise
+  // window go together in it, which is worth more. Only compiling tells, so
   // CompiledKernel::tile says which it was, and nothing else defines it. Whatever is chosen explicitly is compiled as
   // it says, or is an error; a tile leaves the register tile to us.
   kernels::config::ScheduleChoice schedule;
