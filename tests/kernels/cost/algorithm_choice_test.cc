@@ -52,6 +52,17 @@ TEST(EstimateKernel, IsTheDirectSumsWhereThatIsTaken) {
   EXPECT_EQ(strided.seconds(), strided.directly());
 }
 
+TEST(DefaultAlgorithm, LargerTilesHaveToGainMoreThanTheEstimatesMayErr) {
+  // Weights of 256 features, transformed in every call, are nearly all that tiles of four gain on so few pixels.
+  const Kernel layer(Layer(14, 256));
+  const auto in_a_call = DefaultAlgorithm(layer.computation(), /*weights_known=*/false, layer.machine());
+  ASSERT_TRUE(in_a_call);
+  EXPECT_EQ(in_a_call->algorithm, te::ConvolutionAlgorithm::kWinograd2) << in_a_call->ToString();
+  const auto before = DefaultAlgorithm(layer.computation(), /*weights_known=*/true, layer.machine());
+  ASSERT_TRUE(before);
+  EXPECT_EQ(before->algorithm, te::ConvolutionAlgorithm::kWinograd4) << before->ToString();
+}
+
 TEST(EstimateKernel, RemembersByMachine) {
   const Kernel layer(Layer(28, 128));
   machine::Machine slow = layer.machine();

@@ -6,6 +6,7 @@
 
 #include "hlo/text/parser.h"
 #include "kernels/tiles/tiles.h"
+#include "targets/cpu/codegen/codegen.h"
 #include "targets/cpu/processor/detect.h"
 #include "tests/kernels/agreement/agreement.h"
 #include "tests/kernels/agreement/snippets.h"
@@ -74,6 +75,39 @@ const Snippet& Find(const std::string& name) {
   }
   ADD_FAILURE() << name;
   return Snippets()[0];
+}
+
+// What follows the window keeps more of the channels' constants than registers are left; they are spilled, and its
+// lines go together all the same.
+TEST(CompileKernel, LinesOfADepthwiseWindowGoTogetherWhateverFollows) {
+  const auto module = hlo::ParseModule(R"(ENTRY e {
+    x = f32[1,14,14,64] parameter(0)
+    w = f32[3,3,1,64] parameter(1)
+    c = f32[1,14,14,64] convolution(x, w), window={size=3x3 pad=1_1x1_1}, dim_labels=b01f_01io->b01f, feature_group_count=64
+    mean = f32[64] parameter(2)
+    mean_b = f32[1,14,14,64] broadcast(mean), dimensions={3}
+    scale = f32[64] parameter(3)
+    root = f32[64] rsqrt(scale)
+    root_b = f32[1,14,14,64] broadcast(root), dimensions={3}
+    shift = f32[64] parameter(4)
+    shift_b = f32[1,14,14,64] broadcast(shift), dimensions={3}
+    centred = f32[1,14,14,64] subtract(c, mean_b)
+    scaled = f32[1,14,14,64] multiply(centred, root_b)
+    shifted = f32[1,14,14,64] add(scaled, shift_b)
+    zero = f32[] constant(0)
+    zeros = f32[1,14,14,64] broadcast(zero), dimensions={}
+    six = f32[] constant(6)
+    sixes = f32[1,14,14,64] broadcast(six), dimensions={}
+    above = f32[1,14,14,64] maximum(shifted, zeros)
+    ROOT r = f32[1,14,14,64] minimum(above, sixes)
+  })");
+  ASSERT_TRUE(module.ok()) << module.status();
+  Target target;
+  target.name = "znver4";
+  ASSERT_TRUE(codegen::DescribeVectors(target.name, "", &target.vector_bytes, &target.vector_registers).ok());
+  const absl::StatusOr<KernelObject> object = CompileObject(*(*module)->entry(), target, {}, "kernel");
+  ASSERT_TRUE(object.ok()) << object.status();
+  EXPECT_EQ(object->tile, "1x3x14x32") << object->vector_spills << " spills";
 }
 
 TEST(CompileKernel, SumsOfManyTermsAreSummedInBlocks) {
