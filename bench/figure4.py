@@ -11,10 +11,11 @@ rough           the analytical model, then measurements          --seconds
 hardware        measurements alone, in the same space            --seconds
 hardware, long  the same                                         --seconds times --factor
 
-Each from the default fusion and from a random one. Hardware seconds are those of compiling and timing candidates; what is compared is the
-fastest program that the search timed, beside the default, each timed in turn with it. From the default nothing is slower than it. Every run has a
-folder and a cache of kernels of its own below --out, and a finished one is not run again: the same command goes on. Runs of one program take
-turns, seed by seed, so that what disturbs the machine disturbs all searches.
+Each from the default fusion and from a random one. Hardware seconds are those of compiling and timing candidates. What is compared is the fastest
+program that the search timed, timed anew beside the default in processes of its own: the search's own timing of it is the best of many, and all the
+better the more there were. From the default, a program that is not faster beyond noise is no answer, and counts 1. Curves show the search's own
+timings, each in turn with the default. Every run has a folder and a cache of kernels of its own below --out, and a finished one is not run again: the
+same command goes on. Runs of one program take turns, seed by seed, so that what disturbs the machine disturbs all searches.
 
 Writes figure4.json, figure4.md and one SVG a start: the speed of the best so far over hardware seconds. Intervals are of 95 %, from 10,000
 bootstrap samples over programs, and seeds within them. Quiet the machine first.
@@ -47,6 +48,15 @@ def best_by(run, start, seconds):
     if start == "default":
         found.append(1.0)
     return max(found, default=None)
+
+
+def compared(run, start):
+    """The speed beside the default's of what the search found, in a comparison of its own; the search's own timing where that is no better."""
+    if run["improved"]:
+        return run["speedup"]
+    if start == "default":
+        return 1.0
+    return math.sqrt(math.prod(run["interval"])) if run["interval"] else best_by(run, start, math.inf)
 
 
 def mean(values):
@@ -93,9 +103,9 @@ class Figure:
             elif run is not None:
                 print(f"{name}, from {start}, {search}, seed {seed}: nothing was timed beside the default", file=sys.stderr)
 
-    def logs(self, start, search, seconds=math.inf):
+    def logs(self, start, search, speed=compared):
         """Logarithms of speeds, by program and seed."""
-        return {name: {seed: math.log(best_by(run, start, seconds)) for seed, run in runs.items() if best_by(run, start, seconds)}
+        return {name: {seed: math.log(speed(run, start)) for seed, run in runs.items() if speed(run, start)}
                 for (name, of_start, of_search), runs in self.runs.items() if (of_start, of_search) == (start, search)}
 
     def speed(self, start, search):
@@ -114,7 +124,7 @@ class Figure:
         runs = self.logs(start, search)
         for step in range(1, CURVE_POINTS + 1):
             now = whole * step / CURVE_POINTS
-            logs = self.logs(start, search, now)
+            logs = self.logs(start, search, lambda run, of_start, now=now: best_by(run, of_start, now))
             if logs and all(len(logs[name]) == len(runs[name]) for name in runs):
                 value, low, high = bootstrap([list(seeds.values()) for seeds in logs.values()], CURVE_SAMPLES)
                 points.append((now, math.exp(value), math.exp(low), math.exp(high)))

@@ -69,15 +69,13 @@ bool SharesVectors(const Nest& nest, const machine::Machine& target) {
 }
 
 // Whether rows go several at a time: while one row's sums, roots and quotients wait for each other, those of the others
-// are computed. What they share stays in the nearest cache, and threads have pieces enough. Where the last rows are
-// fewer and rows end within a vector, code for one row at a time is better.
+// are computed. What they share stays in the nearest cache, and threads have pieces enough.
 bool TakesSeveralRows(const Nest& nest, const std::vector<int64_t>& tile, int axis, const machine::Machine& target) {
   constexpr double kShareOfCache = 1.5;
   constexpr int64_t kPiecesOfThread = 4;
   if (nest.kind != NestKind::kRows || SharesVectors(nest, target)) return false;
   if (TileFootprint(nest, tile) > kShareOfCache * static_cast<double>(target.LevelBytes(0))) return false;
   const std::vector<int64_t>& shape = nest.root->shape;
-  if (shape[axis] % tile[axis] != 0 && shape.back() % LanesOf(*nest.root, target) != 0) return false;
   const bool outer = std::any_of(shape.begin(), shape.begin() + axis, [](int64_t extent) { return extent > 1; });
   return outer || target.threads == 1 || CeilDiv(shape[axis], tile[axis]) >= kPiecesOfThread * target.threads;
 }
@@ -444,18 +442,19 @@ double TileFootprint(const Nest& nest, const std::vector<int64_t>& tile) {
     if (access.reader.get() != &tiled) continue;
     double elements = 1;
     for (size_t d = 0; d < access.indices.size(); ++d) {
-      double span = 1;
+      // Places that positions in data name may all be different ones.
+      double span = 1, places = 1;
       const auto add = [&](const te::Expr& variable, int64_t steps) {
         const std::optional<int64_t> coefficient = Coefficient(access.indices[d], variable);
-        span += coefficient ? std::abs(static_cast<double>(*coefficient)) * static_cast<double>(steps - 1)
-                            : static_cast<double>(access.tensor->shape[d]);
+        if (coefficient) span += std::abs(static_cast<double>(*coefficient)) * static_cast<double>(steps - 1);
+        if (!coefficient) places *= static_cast<double>(steps);
       };
       for (size_t a = 0; a < tiled.axes.size(); ++a) add(tiled.axes[a].var, tile[a]);
       // What a plain sum reads passes by; what a contraction shares is used again.
       if (IsContraction(tiled)) {
         for (const te::IterVar& axis : tiled.reduce_axes) add(axis.var, axis.extent);
       }
-      elements *= std::min(span, static_cast<double>(access.tensor->shape[d]));
+      elements *= std::min(span * places, static_cast<double>(access.tensor->shape[d]));
     }
     bytes += elements * static_cast<double>(hlo::StorageBytes(access.tensor->types[access.output]));
   }
