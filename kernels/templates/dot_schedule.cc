@@ -21,8 +21,9 @@ using schedule::TailStrategy;
 
 // Elements of a copy from which on threads share it.
 constexpr double kWorthAFork = 64 * 1024;
-// Columns that are packed before the next rows are: lines of the caches are then read once.
-constexpr int64_t kLine = 64;
+// Columns that are packed before the next rows are: lines of the caches are then read once, and a few of them one after
+// the other come from memory sooner.
+constexpr int64_t kLine = 64, kLines = 4 * kLine;
 
 class DotNest {
  public:
@@ -251,6 +252,8 @@ class DotNest {
     std::string strip = AxisName(column), lines;
     if (!form_.transposed && shape[column] > kLine) {
       int64_t line = kLine;
+      const auto pieces = [&](int64_t width) { return shape[column] % width == 0 ? shape[column] / width : 0; };
+      while (2 * line <= kLines && pieces(2 * line) >= std::max(input_.target.threads, 1)) line *= 2;
       // No part of a line where vectors are whole: they are interleaved by an instruction without a guard.
       while (shape[column] % lanes_ == 0 && shape[column] % line != 0) line -= lanes_;
       SMELT_ASSIGN_OR_RETURN(std::tie(lines, strip), schedule_.Split(packed_, strip, line));
