@@ -34,15 +34,14 @@ __attribute__((always_inline)) inline int64_t ListColumns(const float* a, int64_
                                                           int64_t end, int32_t* some) {
   int64_t found = 0, x = begin;
   for (; x + 16 <= end; x += 16) {
-    Vector largest = Vector{};
+    Vector sizes = Vector{};
     for (int64_t i = 0; i < rows; ++i) {
       const Vector& value = *reinterpret_cast<const Vector*>(&a[i * k + x]);
-      const Vector size = value < 0.0f ? -value : value;
-      largest = size <= largest ? largest : size;  // keeps what is no number
+      sizes += value < 0.0f ? -value : value;
     }
     for (int64_t lane = 0; lane < 16; ++lane) {
       some[found] = static_cast<int32_t>(x + lane);
-      found += largest[lane] == 0 ? 0 : 1;
+      found += sizes[lane] == 0 ? 0 : 1;
     }
   }
   for (; x < end; ++x) some[found++] = static_cast<int32_t>(x);
