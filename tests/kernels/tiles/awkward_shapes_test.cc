@@ -141,18 +141,12 @@ TEST(AwkwardShapes, RowsAreNormalisedFourAtATime) {
 
 TEST(AwkwardShapes, RowsOfATableGoFourAtATimeWhereTheyAreSummed) {
   // However large the table is, four of its rows are near.
-  const auto rows_of = [](const std::string& rest) {
-    const Structure structure = NestsOf(
-        "t = f32[32128,512] parameter(0) i = s32[64,1] parameter(1) g = f32[64,512] gather(t, i), "
-        "offset_dims={1}, collapsed_slice_dims={0}, start_index_map={0}, index_vector_dim=1, "
-        "slice_sizes={1,512} " +
-        rest);
-    return PreferredTiles(structure.main_nest(), machine::Machine()).front()[0];
-  };
-  EXPECT_EQ(rows_of("z = f32[] constant(0) q = f32[64,512] multiply(g, g) s = f32[64] reduce(q, z), dimensions={1}, "
-                    "to_apply=sum r = f32[64] rsqrt(s) b = f32[64,512] broadcast(r), dimensions={0} "
-                    "ROOT m = f32[64,512] multiply(g, b)"),
-            4);
+  const Structure structure = NestsOf(
+      "t = f32[32128,512] parameter(0) i = s32[64,1] parameter(1) g = f32[64,512] gather(t, i), offset_dims={1}, "
+      "collapsed_slice_dims={0}, start_index_map={0}, index_vector_dim=1, slice_sizes={1,512} z = f32[] constant(0) "
+      "q = f32[64,512] multiply(g, g) s = f32[64] reduce(q, z), dimensions={1}, to_apply=sum r = f32[64] rsqrt(s) "
+      "b = f32[64,512] broadcast(r), dimensions={0} ROOT m = f32[64,512] multiply(g, b)");
+  EXPECT_EQ(PreferredTiles(structure.main_nest(), machine::Machine()).front()[0], 4);
 }
 
 // The sums of a group norm's gradient: what is subtracted is one number for eight channels, by a reshape and back.
